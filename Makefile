@@ -384,7 +384,7 @@ $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libhelpers.a $(BUILD)/libatt
 	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS) $(LIBS_$(@F))
 $(BUILD)/bench/bench_text: $(BUILD)/tests/bench/text_bodies.o $(BUILD)/tests/bench/text_rivals.o
 $(BUILD)/bench/bench_layer $(BUILD)/bench/bench_stack $(BUILD)/bench/bench_generate: $(BUILD)/tests/bench/sgemm.o
-$(BUILD)/bench/bench_stack $(BUILD)/bench/bench_generate: $(BUILD)/tests/bench/drawn_model.o
+$(BUILD)/bench/bench_stack $(BUILD)/bench/bench_generate $(BUILD)/bench/bench_translate: $(BUILD)/tests/bench/drawn_model.o
 LIBS_bench_text = $(shell pkg-config --libs simdjson)
 LIBS_bench_pool = -Wl,--wrap=pthread_mutex_lock,--wrap=pthread_cond_signal,--wrap=pthread_cond_broadcast
 

@@ -94,7 +94,10 @@ struct answer_section {
   bool binary;  /* of v2: the bytes follow the JSON */
   size_t items; /* 0: nothing follows the name but the brackets of a batch */
   size_t heads;
-  struct answer_sizes rows;  /* of a list */
+  struct answer_sizes rows; /* of a list */
+  /* How many of these there are, of a section that is text in any case: asked once all is computed.
+   * NULL: all of them. */
+  size_t (*there)(const struct answer_section *s, size_t item);
   struct answer_sizes width; /* numbers in a row */
   struct answer_sizes begin; /* of an item of a batch: its first number is data[times * begin] */
   size_t times;

@@ -75,17 +75,27 @@ static char *write_member(const char *name, char *out) {
   return answer_write_text(out, "\":");
 }
 
+/* Of the rows, those that are there. */
+static struct answer_rows rows_there(const struct answer_rows *r) {
+  const struct answer_section *s = r->section;
+  struct answer_rows shown = *r;
+  const size_t there = s->there ? s->there(s, r->item) : SIZE_MAX;
+  if (there < r->first + r->count) shown.count = there > r->first ? there - r->first : 0;
+  return shown;
+}
+
 static char *write_lists(const struct answer_rows *r, bool last, char *out) {
   const struct answer_section *s = r->section;
+  const struct answer_rows shown = rows_there(r);
   if (r->first == 0) {
     if (r->item > 0 || r->head > 0) *out++ = ',';
     if (s->members) out = write_member(s->members[r->item], out);
     if (s->per_head && r->head == 0) *out++ = '[';
     if (!s->single) *out++ = '[';
-  } else {
+  } else if (shown.count > 0) {
     *out++ = ',';
   }
-  out = s->write(r, out);
+  out = s->write(&shown, out);
   if (last) {
     if (!s->single) *out++ = ']';
     if (s->per_head && r->head + 1 == s->heads) *out++ = ']';

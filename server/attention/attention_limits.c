@@ -84,7 +84,9 @@ static bool count_bytes(const struct attention_check *k, const struct attention_
   if (c->want == WEIGHTS_PER_HEAD) fits = fits && count_more(p->keys, heads, n.weight, bytes);
   if (c->want == WEIGHTS_PER_HEAD) fits = fits && count_more(p->segments, heads, n.weight, bytes);
   if (c->want_pointers) fits = fits && count_more(k->g->q_rows, heads, n.pointer, bytes);
-  if (c->trace) fits = fits && attention_traced_count(c->trace, k->g, &k->m->shape, n.trace, bytes);
+  if (c->trace)
+    fits =
+        fits && attention_traced_count(k->g->item[c->trace->item].k, &k->m->shape, n.trace, bytes);
   return fits;
 }
 

@@ -89,11 +89,10 @@ struct trace *attention_traced_find(const struct attention_traced *asked, const 
 }
 
 /* Of each key itself, its value, product, score and weight. */
-bool attention_traced_count(const struct trace *t, const struct geometry *g,
-                            const struct layer_shape *s, size_t each, size_t *sum) {
+bool attention_traced_count(size_t keys, const struct layer_shape *s, size_t each, size_t *sum) {
   enum { BESIDE = 3 };
   const size_t compared = s->score == SCORE_ADDITIVE ? s->score_size : s->key_head_size;
   size_t bytes;
-  return size_mul(g->item[t->item].k, compared + s->value_head_size + BESIDE, &bytes) &&
+  return size_mul(keys, compared + s->value_head_size + BESIDE, &bytes) &&
          size_mul(bytes, each, &bytes) && size_add(*sum, bytes, sum);
 }

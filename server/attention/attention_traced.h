@@ -31,8 +31,8 @@ enum status attention_traced_read(const struct json_t *value, const char *pointe
 struct trace *attention_traced_find(const struct attention_traced *asked, const struct geometry *g,
                                     size_t heads, struct arena *a, struct error *e);
 
-/* Adds the bytes of the trace's numbers, of `each` at most, to the sum. False: it overflows. */
-bool attention_traced_count(const struct trace *t, const struct geometry *g,
-                            const struct layer_shape *s, size_t each, size_t *sum);
+/* Adds the bytes of a trace's numbers, of `each` at most, to the sum: of a query with so many keys.
+ * False: it overflows. */
+bool attention_traced_count(size_t keys, const struct layer_shape *s, size_t each, size_t *sum);
 
 #endif

@@ -124,8 +124,8 @@ class Client:
 
     def score(self, tokens, targets, *, model=None, form=None, request_id=None, **fields):
         """How likely a decoder holds the targets, each behind an item's tokens and the targets before it:
-        "log_probabilities", and what the fields ask for, such as return_top, return_hidden, return_attention. There is
-        no default model. As base64 and safetensors the answer is a rectangle, with zeros behind what "valid_lens" and
+        "log_probabilities", and what the fields ask for, such as return_top, return_hidden, return_attention. Where the
+        model has an encoder, too, tokens are its source. There is no default model. As base64 and safetensors the answer is a rectangle, with zeros behind what "valid_lens" and
         "target_lens" count; as safetensors "top" is a dict of two arrays, "token" and "log_probability"."""
         fields.update(tokens=tokens, targets=targets)
         return self._ask("score", model, form, request_id, fields)
@@ -133,7 +133,9 @@ class Client:
     def generate(self, tokens, *, model=None, request_id=None, **fields):
         """How a decoder goes on from texts: "sequences", for each item a list of them, each with "tokens", "score",
         "finish" and "log_probabilities", and what the fields ask for. The fields are those of the request, such as
-        max_tokens, temperature, returns, seed, return_top, return_attention. There is no default model."""
+        max_tokens, temperature, returns, seed, return_top, return_attention; beams and return_search, which adds
+        "search". Where the model has an encoder, too, tokens are its source, and the field targets is how the answers
+        begin. There is no default model."""
         fields.update(tokens=tokens)
         return self._ask("generate", model, "json", request_id, fields)
 

@@ -94,7 +94,7 @@ static void write_stream(struct command_run_exchange *run, int out) {
     struct iovec piece = {.iov_base = text};
     while (!e.status && (piece.iov_len = exchange_stream(x, done, NULL, text, sizeof text)) > 0)
       command_write(out, &piece, 1, &e);
-    if (e.status) atomic_store(&x->run->cancelled, true);
+    if (e.status) exchange_cancel(x);
   }
   if (!x->error.status) x->error = e;
 }

@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "config/model/whole.h"
 #include "server/stack/stack_fields.h"
@@ -124,29 +125,66 @@ static json_t *describe_notes(const struct notes *n) {
   return list;
 }
 
-/* The members that its encoder has. */
-static bool add_encoder(json_t *description, const struct whole *w) {
-  const struct stack_form *f = stack_form(whole_reader(w));
+/* The sizes of one of its stacks. */
+static bool add_sizes(json_t *to, const struct stack_form *f) {
   const size_t kv_heads = f->self.kv_heads == f->self.heads ? 0 : f->self.kv_heads;
   const size_t head_size = f->self.heads * f->self.head_size == f->width ? 0 : f->self.head_size;
-  return add_size(description, "layers", f->layers) &&
-         add_size(description, "heads", f->self.heads) &&
-         add_size(description, "kv_heads", kv_heads) && add_size(description, "width", f->width) &&
-         add_size(description, "head_size", head_size) &&
-         add_size(description, "window", f->window) &&
-         add_size(description, "feed_forward", f->forward_size) &&
-         add_size(description, "dimensions", f->pooling.dense_size) &&
-         add_member(description, "pooler", json_boolean(stack_has_pooler(whole_reader(w)))) &&
+  return add_size(to, "layers", f->layers) && add_size(to, "heads", f->self.heads) &&
+         add_size(to, "kv_heads", kv_heads) && add_size(to, "width", f->width) &&
+         add_size(to, "head_size", head_size) && add_size(to, "window", f->window) &&
+         add_size(to, "feed_forward", f->forward_size);
+}
+
+static json_t *describe_stack(const struct stack *s) {
+  json_t *description = json_object();
+  if (description && add_sizes(description, stack_form(s))) return description;
+  json_decref(description);
+  return NULL;
+}
+
+/* What reads the tokens; and each stack by itself, where there are two. */
+static bool add_stacks(json_t *description, const struct whole *w) {
+  const struct stack *reader = whole_reader(w);
+  return add_sizes(description, stack_form(reader)) &&
+         (!whole_is_pair(w) || (add_member(description, "encoder", describe_stack(w->encoder)) &&
+                                add_member(description, "decoder", describe_stack(w->decoder)))) &&
+         add_size(description, "dimensions", stack_form(reader)->pooling.dense_size) &&
+         add_member(description, "pooler", json_boolean(stack_has_pooler(reader))) &&
          add_member(description, "pool", json_string(stack_pool_name(w->pool))) &&
          add_member(description, "normalize", json_boolean(w->normalize));
+}
+
+/* The tokens and positions of what reads, and of the decoder where it has others. */
+static bool add_tables(json_t *description, const struct whole *w) {
+  const bool pair = whole_is_pair(w);
+  return add_size(description, "vocabulary", w->vocabulary) &&
+         add_size(description, "target_vocabulary", pair ? w->target_vocabulary : 0) &&
+         add_size(description, "token_types", w->types) &&
+         add_size(description, "positions", w->positions) &&
+         add_size(description, "target_positions", pair ? w->target_positions : 0);
+}
+
+static const char *describe_weights(const struct whole *w) {
+  const char *of = stack_weights(whole_reader(w));
+  return whole_is_pair(w) && strcmp(of, stack_weights(w->decoder)) != 0 ? "mixed" : of;
+}
+
+static size_t bytes_of(const struct whole *w) {
+  return stack_bytes(whole_reader(w)) + (whole_is_pair(w) ? stack_bytes(w->decoder) : 0);
+}
+
+static json_t *describe_early(enum stack_early early) {
+  return early == STACK_EARLY_NEVER ? json_string("never") : json_boolean(early == STACK_EARLY_YES);
 }
 
 /* How it goes on from a text where a request does not say otherwise. */
 static json_t *describe_choice(const struct whole *w) {
   const struct stack_choice *c = &w->choice;
-  return json_pack("{s:I, s:I, s:f, s:I, s:f, s:f, s:I}", "max_tokens", (json_int_t)w->max_tokens,
-                   "min_tokens", (json_int_t)c->min_tokens, "temperature", c->temperature, "top_k",
-                   (json_int_t)c->top_k, "top_p", c->top_p, "repetition_penalty",
+  return json_pack("{s:I, s:I, s:I, s:f, s:o, s:f, s:I, s:f, s:f, s:I}", "max_tokens",
+                   (json_int_t)w->max_tokens, "min_tokens", (json_int_t)c->min_tokens, "beams",
+                   (json_int_t)(c->beams ? c->beams : 1), "length_penalty", c->length_penalty,
+                   "early_stopping", describe_early(c->early), "temperature", c->temperature,
+                   "top_k", (json_int_t)c->top_k, "top_p", c->top_p, "repetition_penalty",
                    c->repetition_penalty, "no_repeat_ngram", (json_int_t)c->no_repeat_ngram);
 }
 
@@ -155,16 +193,13 @@ static json_t *describe_whole(const struct model *m) {
   json_t *description =
       json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o}", "name", m->name, "kind",
                 model_kind_name(m->kind), "family", w->family, "parameters",
-                (json_int_t)m->parameters, "weights", stack_weights(whole_reader(w)), "source",
-                m->source, m->digest_name, m->digest, "attentions", describe_parts(w), "tokens",
+                (json_int_t)m->parameters, "weights", describe_weights(w), "source", m->source,
+                m->digest_name, m->digest, "attentions", describe_parts(w), "tokens",
                 describe_tokens(&w->token));
-  if (description && add_encoder(description, w) &&
-      add_size(description, "vocabulary", w->vocabulary) &&
-      add_size(description, "token_types", w->types) &&
-      add_size(description, "positions", w->positions) &&
+  if (description && add_stacks(description, w) && add_tables(description, w) &&
       (!whole_can_generate(w) || add_member(description, "generate", describe_choice(w))) &&
       add_size(description, "tensors_aside", w->aside) &&
-      add_size(description, "bytes", stack_bytes(whole_reader(w))) &&
+      add_size(description, "bytes", bytes_of(w)) &&
       (m->notes.count == 0 || add_member(description, "notes", describe_notes(&m->notes))))
     return description;
   json_decref(description);
@@ -259,7 +294,8 @@ static json_t *describe_whole_inputs(const struct whole *w) {
   if (ids) list = append_tensor(list, describe_ids("input_ids", false));
   list = append_tensor(list, describe_ids("attention_mask", true));
   if (w->types) list = append_tensor(list, describe_ids("token_type_ids", true));
-  return append_tensor(list, describe_rows("inputs_embeds", stack_form(whole_reader(w))->width, ids));
+  return append_tensor(list,
+                       describe_rows("inputs_embeds", stack_form(whole_reader(w))->width, ids));
 }
 
 static json_t *describe_whole_outputs(const struct whole *w) {

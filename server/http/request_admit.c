@@ -70,7 +70,7 @@ static void refuse_model(struct request *r, const struct registry *all) {
 /* The model is there, but has no such path. */
 static enum status refuse_kind(struct request *r, const struct model *m) {
   const bool foretells = r->route == ROUTE_MODEL_SCORE || r->route == ROUTE_MODEL_GENERATE;
-  const bool bare = foretells && m->kind == MODEL_DECODER;
+  const bool bare = foretells && (m->kind == MODEL_DECODER || m->kind == MODEL_SEQ2SEQ);
   char list[300];
   route_list(m, list, sizeof list);
   if (r->route == ROUTE_ATTENTION)

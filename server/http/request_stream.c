@@ -94,5 +94,5 @@ bool request_answer_stream(struct request *r) {
 
 void request_leave(struct request *r) {
   r->left = true;
-  atomic_store(&r->exchange.run->cancelled, true);
+  exchange_cancel(&r->exchange);
 }

@@ -75,6 +75,20 @@ static void add_kind(struct announce_words *w, const struct model *m) {
   }
 }
 
+/* What a decoder has, as far as it is another thing than its encoder's. */
+static void add_decoder(struct announce_words *w, const struct whole *whole) {
+  const struct stack_form *e = stack_form(whole->encoder), *d = stack_form(whole->decoder);
+  if (d->layers != e->layers) add_word(w, "decoder_layers=%zu", d->layers);
+  if (d->self.heads != e->self.heads) add_word(w, "decoder_heads=%zu", d->self.heads);
+  if (d->self.kv_heads != d->self.heads) add_word(w, "decoder_kv_heads=%zu", d->self.kv_heads);
+  if (d->width != e->width) add_word(w, "decoder_width=%zu", d->width);
+  if (d->forward_size != e->forward_size) add_word(w, "decoder_feed_forward=%zu", d->forward_size);
+  if (whole->target_vocabulary != whole->vocabulary)
+    add_word(w, "target_vocabulary=%zu", whole->target_vocabulary);
+  if (whole->target_positions && whole->target_positions != whole->positions)
+    add_word(w, "target_positions=%zu", whole->target_positions);
+}
+
 /* What is read of a whole model first. */
 static void add_whole(struct announce_words *w, const struct model *m) {
   const struct stack_form *f = stack_form(whole_reader(m->whole));
@@ -88,6 +102,7 @@ static void add_whole(struct announce_words *w, const struct model *m) {
   const char *weights = stack_weights(whole_reader(m->whole));
   if (strcmp(weights, "float32") != 0) add_word(w, "weights=%s", weights);
   if (m->whole->positions) add_word(w, "positions=%zu", m->whole->positions);
+  if (whole_is_pair(m->whole)) add_decoder(w, m->whole);
 }
 
 static void add_source(struct announce_words *w, const struct model *m) {

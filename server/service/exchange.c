@@ -62,7 +62,7 @@ static void write_piece(struct job *job, size_t piece) {
 /* --- tokens that come one after the other --- */
 
 static void begin_rounds(struct exchange *x) {
-  const struct stack_run *r = x->request.stack.run;
+  const struct stack_run *r = x->request.stack.main.run;
   const struct sequences_share share = {r->geometry.items, r->generation->kept_bytes};
   if (sequences_begin(&x->service->sequences, share, &x->error) == STATUS_OK) x->sequences = share;
 }
@@ -230,6 +230,10 @@ bool exchange_has_begun(const struct exchange *x) {
 
 size_t exchange_stream(struct exchange *x, bool done, const char *problem, char *out, size_t room) {
   return stack_stream_write(&x->streamed, done, problem, out, room);
+}
+
+void exchange_cancel(struct exchange *x) {
+  for (struct run *r = x->run; r; r = r->then) atomic_store(&r->cancelled, true);
 }
 
 void exchange_end(struct exchange *x) {

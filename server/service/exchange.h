@@ -25,7 +25,7 @@ struct exchange {
     struct attention_request attention;
     struct stack_request stack;
   } request;
-  struct run *run;     /* of the request */
+  struct run *run;     /* of the request, the first one */
   uint64_t timeout_us; /* that the body asks for; 0: none */
   size_t tokens;       /* rows that go through a whole model, ... */
   size_t recalled;     /* ... but so many, of which all is known */
@@ -83,6 +83,9 @@ size_t exchange_stream(struct exchange *x, bool done, const char *problem, char 
 
 /* The tokens that were chosen so far. */
 size_t exchange_chosen(const struct exchange *x);
+
+/* What is left of the request is skipped: any thread, once it has been submitted. */
+void exchange_cancel(struct exchange *x);
 
 void exchange_end(struct exchange *x); /* frees all; not between submit and done */
 

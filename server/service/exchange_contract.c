@@ -59,11 +59,11 @@ static enum status finish_stack(struct exchange *x) {
   if (stack_body_finish(x->fields, r) ||
       choose_form(x, stack_request_has_binary(r), why_json(r), &form))
     return x->error.status;
-  r->generation.prefixes = x->service->prefixes;
-  if (stack_prepare(whole_reader(m->whole), r->run, &x->arena, &x->error)) return x->error.status;
-  x->run = &r->run->run;
+  r->generation.prefixes = r->source.run ? NULL : x->service->prefixes;
+  if (stack_request_prepare(r, &x->arena, &x->error)) return x->error.status;
+  x->run = stack_request_run(r);
   x->timeout_us = r->v2.timeout_us;
-  x->tokens = r->generates ? r->text_tokens : r->run->geometry.q_rows;
+  x->tokens = stack_answer_given(r);
   x->recalled = r->generates ? stack_answer_recalled(r) : 0;
   x->stream = r->stream;
   if (r->stream) return stack_stream_init(&x->streamed, r, &x->arena, &x->error);

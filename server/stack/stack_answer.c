@@ -22,44 +22,50 @@ struct answer_section *stack_answer_add(struct stack_listing *l, const char *gro
   return s;
 }
 
+/* A side whose parts are listed, and whether these are of sequences. */
+static bool has_sequences(const struct stack_listing *l, const struct stack_side *side) {
+  return l->r->generates && side == &l->r->main;
+}
+
 /* A list of rows for each item, with zeros behind them in a rectangle. */
-static struct answer_section *add_batch(struct stack_listing *l, const char *group,
-                                        const void *data) {
-  const struct stack_request *r = l->r;
+static struct answer_section *add_batch(struct stack_listing *l, const struct stack_side *side,
+                                        const char *group, const void *data) {
+  const struct geometry *g = &side->run->geometry;
   struct answer_section *s = stack_answer_add(l, group, NULL);
   s->batch = true;
-  s->alike = r->rectangular;
-  s->padded = !r->rectangular;
-  s->padded_rows = r->widest;
-  s->items = r->run->geometry.items;
-  s->rows = ANSWER_OF_ITEMS(&r->run->geometry, q, &r->widest);
-  if (r->generates) stack_answer_tokens(r, s);
+  s->alike = side->rectangular;
+  s->padded = !side->rectangular;
+  s->padded_rows = side->widest;
+  s->items = g->items;
+  s->rows = ANSWER_OF_ITEMS(g, q, &side->widest);
+  if (has_sequences(l, side)) stack_answer_tokens(l->r, s);
   s->row_room = ROW_ROOM;
   s->data = data;
   s->write = answer_write_floats;
   return s;
 }
 
-static struct answer_section *add_rows_of(struct stack_listing *l, const char *group,
-                                          const float *data, const size_t *width) {
-  struct answer_section *s = add_batch(l, group, data);
+static struct answer_section *add_rows_of(struct stack_listing *l, const struct stack_side *side,
+                                          const char *group, const float *data,
+                                          const size_t *width) {
+  struct answer_section *s = add_batch(l, side, group, data);
   s->padded_width = *width;
   s->width = (struct answer_sizes){width, 0};
-  s->begin = l->r->generates ? STACK_OF_SEQUENCES(l->r, row)
-                             : ANSWER_OF_ITEMS(&l->r->run->geometry, q_row, &zero);
+  s->begin = has_sequences(l, side) ? STACK_OF_SEQUENCES(l->r, row)
+                                    : ANSWER_OF_ITEMS(&side->run->geometry, q_row, &zero);
   s->times = *width;
   return s;
 }
 
-static struct answer_section *add_rows(struct stack_listing *l, const char *group,
-                                       const float *data) {
-  return add_rows_of(l, group, data, &l->form->width);
+static struct answer_section *add_rows(struct stack_listing *l, const struct stack_side *side,
+                                       const char *group, const float *data) {
+  return add_rows_of(l, side, group, data, &side->form->width);
 }
 
 static void add_outputs(struct stack_listing *l) {
-  const struct stack_run *run = l->r->run;
+  const struct stack_run *run = l->r->main.run;
   if (run->pool == STACK_POOL_NONE) {
-    add_rows(l, NULL, run->outputs)->name = "outputs";
+    add_rows(l, &l->r->main, NULL, run->outputs)->name = "outputs";
     return;
   }
   struct answer_section *s = stack_answer_add(l, NULL, "outputs");
@@ -72,40 +78,77 @@ static void add_outputs(struct stack_listing *l) {
   s->write = answer_write_floats;
 }
 
-static void add_weights(struct stack_listing *l, size_t layer) {
-  const struct stack_shown *shown = &l->r->run->shown[layer];
-  struct answer_section *s = add_batch(l, attention, shown->weights);
-  s->per_head = l->r->run->wish[layer].weights == STACK_WEIGHTS_PER_HEAD;
-  if (s->per_head) s->heads = l->form->self.heads;
-  s->padded_width = l->r->widest;
-  s->width = s->rows;
-  if (l->r->generates) stack_answer_keys(l->r, s);
-  s->begin = answer_of_list(&l->r->run->geometry, shown->weights_at, &zero);
-  s->times = 1;
+/* The columns of weights across: the rows of each item's source. */
+static enum status add_sources(struct stack_listing *l, struct answer_section *s, struct arena *a,
+                               struct error *e) {
+  const struct stack_side *source = &l->r->source;
+  if (l->r->generates) return stack_answer_sources(l->r, s, a, e);
+  s->width = ANSWER_OF_ITEMS(&source->run->geometry, q, &source->widest);
+  s->padded_width = source->widest;
+  s->alike = s->alike && source->rectangular;
+  s->padded = !s->alike;
+  return STATUS_OK;
 }
 
-/* The rows and columns of each item's thumbnails are numbers of their own. */
-static void add_thumbnails(struct stack_listing *l, size_t layer, const size_t *side) {
-  const struct stack_shown *shown = &l->r->run->shown[layer];
-  struct answer_section *s = add_batch(l, thumbnails, shown->thumbnails);
-  const struct geometry *g = &l->r->run->geometry;
+static enum status add_weights(struct stack_listing *l, const struct stack_side *side, size_t at,
+                               struct arena *a, struct error *e) {
+  const struct stack_shown *shown = &side->run->shown[at];
+  struct answer_section *s = add_batch(l, side, attention, shown->weights);
+  s->per_head = side->wish[at].weights == STACK_WEIGHTS_PER_HEAD;
+  if (s->per_head) s->heads = stack_side_shape(side, at)->heads;
+  s->padded_width = side->widest;
+  s->width = s->rows;
+  s->begin = answer_of_list(&side->run->geometry, shown->weights_at, &zero);
+  s->times = 1;
+  if (stack_side_is_across(side, at)) return add_sources(l, s, a, e);
+  if (has_sequences(l, side)) stack_answer_keys(l->r, s);
+  return STATUS_OK;
+}
+
+/* The rows of each item, of which a thumbnail has no more than `most`. NULL with an error. */
+static const size_t *make_sides(const struct stack_side *side, size_t most, struct arena *a,
+                                struct error *e) {
+  const struct geometry *g = &side->run->geometry;
+  size_t *to = arena_alloc(a, g->items, sizeof *to, e);
+  for (size_t i = 0; to && i < g->items; i++) to[i] = size_min(most, g->item[i].q);
+  return to;
+}
+
+/* The rows and columns of each item's thumbnails are numbers of their own. All of an answer have
+ * one size at most. */
+static enum status add_thumbnails(struct stack_listing *l, const struct stack_side *side, size_t at,
+                                  struct arena *a, struct error *e) {
+  const struct stack_shown *shown = &side->run->shown[at];
+  const struct stack_side *keys = stack_side_is_across(side, at) ? &l->r->source : side;
+  const size_t most = side->wish[at].thumbnail;
+  struct answer_section *s = add_batch(l, side, thumbnails, shown->thumbnails);
+  const struct geometry *g = &side->run->geometry;
+  const unsigned of_rows = side == &l->r->main, of_keys = keys == &l->r->main;
+  if (!l->side[of_rows] && !(l->side[of_rows] = make_sides(side, most, a, e))) return e->status;
+  if (!l->side[of_keys] && !(l->side[of_keys] = make_sides(keys, most, a, e))) return e->status;
   s->number = NUMBER_BYTE;
   s->per_head = true;
-  s->heads = l->form->self.heads;
-  s->padded_rows = s->padded_width = size_min(l->r->run->wish[layer].thumbnail, l->r->widest);
-  s->rows = s->width = answer_of_list(g, side, &s->padded_rows);
+  s->heads = stack_side_shape(side, at)->heads;
+  s->padded_rows = size_min(most, side->widest);
+  s->padded_width = size_min(most, keys->widest);
+  s->alike = side->rectangular && keys->rectangular;
+  s->padded = !s->alike;
+  s->rows = answer_of_list(g, l->side[of_rows], &s->padded_rows);
+  s->width = answer_of_list(g, l->side[of_keys], &s->padded_width);
   s->begin = answer_of_list(g, shown->thumbnails_at, &zero);
   s->times = 1;
+  return STATUS_OK;
 }
 
 /* How many rows or targets of each item count, in front of the zeros of a rectangle. */
 static enum status add_lens(struct stack_listing *l, const char *name, const int32_t *lens,
                             struct arena *arena, struct error *e) {
   const struct stack_request *r = l->r;
+  const struct stack_side *reader = r->source.run ? &r->source : &r->main;
   struct answer_section *s = stack_answer_add(l, NULL, name);
   s->number = NUMBER_LENGTH;
   s->alike = true;
-  s->rows = (struct answer_sizes){&r->run->geometry.items, 0};
+  s->rows = (struct answer_sizes){&reader->run->geometry.items, 0};
   s->width = (struct answer_sizes){&one, 0};
   s->begin = (struct answer_sizes){&zero, 0};
   s->data = lens;
@@ -122,40 +165,64 @@ static enum status add_lens(struct stack_listing *l, const char *name, const int
 
 /* --- which there are --- */
 
-static const char *name_part(struct stack_listing *l, size_t number, const char *behind) {
-  char *name = l->part[l->content->sections - 1];
-  snprintf(name, STACK_PART_NAME_SIZE, "%.12s.%zu%s", l->form->name, number, behind);
-  return name;
+/* Names the section that was added last. */
+static void name_part(struct stack_listing *l, const struct stack_side *side, size_t number,
+                      const char *ending, const char *behind) {
+  const size_t last = l->content->sections - 1;
+  snprintf(l->part[last], STACK_PART_NAME_SIZE, "%.12s.%zu%s%s", side->form->name, number, ending,
+           behind);
+  l->content->section[last].name = l->part[last];
 }
 
-static void add_hidden(struct stack_listing *l) {
-  const struct stack_run *run = l->r->run;
-  if (run->embedded) add_rows(l, hidden, run->embedding)->name = name_part(l, 0, "");
-  for (size_t i = 0; i < l->form->layers && run->wish; i++) {
-    const struct stack_shown *shown = &run->shown[i];
-    if (run->wish[i].input)
-      add_rows(l, hidden, shown->input)->name = name_part(l, i, ".self.input");
-    if (run->wish[i].hidden) add_rows(l, hidden, shown->hidden)->name = name_part(l, i + 1, "");
+/* Of a layer the inputs of its attentions stand in front of what it gives. */
+static void add_hidden(struct stack_listing *l, const struct stack_side *side) {
+  const struct stack_run *run = side->run;
+  const size_t sorts = side->form->cross.heads ? 2 : 1;
+  if (side->embedded) {
+    add_rows(l, side, hidden, run->embedding);
+    name_part(l, side, 0, "", "");
+  }
+  for (size_t place = 0; run->wish && place < stack_form_attentions(side->form); place++) {
+    const size_t at = stack_side_in_order(side, place), layer = stack_side_layer(side, at);
+    if (side->wish[at].input) {
+      add_rows(l, side, hidden, run->shown[at].input);
+      name_part(l, side, layer, stack_side_ending(side, at), ".input");
+    }
+    if (place % sorts + 1 == sorts && side->wish[layer].hidden) {
+      add_rows(l, side, hidden, run->shown[layer].hidden);
+      name_part(l, side, layer + 1, "", "");
+    }
   }
 }
 
-/* `side` NULL: no thumbnails. */
-static void add_attention(struct stack_listing *l, const size_t *side) {
-  const struct stack_wish *wish = l->r->run->wish;
-  for (size_t i = 0; i < l->form->layers && wish; i++) {
-    const bool picture = wish[i].weights == STACK_WEIGHTS_THUMBNAILS;
-    if (wish[i].weights == STACK_WEIGHTS_NONE || (picture && !side)) continue;
-    if (picture)
-      add_thumbnails(l, i, side);
-    else
-      add_weights(l, i);
-    l->content->section[l->content->sections - 1].name = name_part(l, i, ".self");
+static enum status add_attention(struct stack_listing *l, const struct stack_side *side,
+                                 struct arena *a, struct error *e) {
+  for (size_t i = 0; side->run->wish && i < stack_form_attentions(side->form); i++) {
+    const size_t at = stack_side_in_order(side, i);
+    const bool picture = side->wish[at].weights == STACK_WEIGHTS_THUMBNAILS;
+    /* Thumbnails of sequences stand in these. */
+    if (side->wish[at].weights == STACK_WEIGHTS_NONE || (picture && has_sequences(l, side)))
+      continue;
+    if ((picture ? add_thumbnails : add_weights)(l, side, at, a, e)) return e->status;
+    name_part(l, side, stack_side_layer(side, at), stack_side_ending(side, at), "");
   }
+  return STATUS_OK;
+}
+
+/* What is shown of the parts of both sides, that of one sort together. Of sequences only arrays as
+ * base64 stand beside these. */
+static enum status add_parts(struct stack_listing *l, struct arena *a, struct error *e) {
+  const struct stack_request *r = l->r;
+  const bool main = !r->generates || r->base64;
+  if (r->source.run) add_hidden(l, &r->source);
+  if (main) add_hidden(l, &r->main);
+  if (r->source.run && add_attention(l, &r->source, a, e)) return e->status;
+  return main ? add_attention(l, &r->main, a, e) : STATUS_OK;
 }
 
 static void add_v2(struct stack_listing *l) {
   const struct body_v2_asked *v2 = &l->r->v2;
-  const struct stack_run *run = l->r->run;
+  const struct stack_side *main = &l->r->main;
   l->content->id = v2->id;
   l->content->id_length = v2->id_length;
   for (size_t i = 0; i < v2->outputs; i++) {
@@ -163,77 +230,66 @@ static void add_v2(struct stack_listing *l) {
     if (which == STACK_V2_POOLER_OUTPUT)
       add_outputs(l);
     else if (which == STACK_V2_LOGITS)
-      add_rows_of(l, NULL, run->logits, &l->form->embedding.tokens);
+      add_rows_of(l, main, NULL, main->run->logits, &main->form->embedding.tokens);
     else
-      add_rows(l, NULL, run->rows);
+      add_rows(l, main, NULL, main->run->rows);
     struct answer_section *s = &l->content->section[l->content->sections - 1];
     s->name = stack_output_name(which);
     s->binary = v2->output[i].binary;
   }
 }
 
-/* Each sequence has its parts, but arrays as base64 are of all of them. */
-static enum status add_generated(struct stack_listing *l, struct arena *arena, struct error *e) {
-  if (stack_answer_sequences(l, arena, e)) return e->status;
-  if (!l->r->base64) return STATUS_OK;
-  add_hidden(l);
-  add_attention(l, NULL);
-  return STATUS_OK;
-}
-
-static enum status add_native(struct stack_listing *l, enum answer_form form, const size_t *side,
-                              struct arena *arena, struct error *e) {
+static enum status add_native(struct stack_listing *l, enum answer_form form, struct arena *arena,
+                              struct error *e) {
   const struct stack_request *r = l->r;
   const bool rectangles = form == ANSWER_SAFETENSORS || r->base64;
-  if (r->generates) return add_generated(l, arena, e);
+  const int32_t *lens = r->source.run ? r->source.lens : r->main.lens;
+  if (r->generates && stack_answer_sequences(l, arena, e)) return e->status;
   if (r->scored)
     stack_answer_scores(l, form);
-  else
+  else if (!r->generates)
     add_outputs(l);
-  add_hidden(l);
-  add_attention(l, side);
+  if (add_parts(l, arena, e)) return e->status;
   if (r->trace)
     l->content->section[l->content->sections++] = attention_trace_section(r->trace, arena, e);
-  if (rectangles && add_lens(l, "valid_lens", r->lens, arena, e)) return e->status;
-  if (rectangles && r->scored) return add_lens(l, "target_lens", r->target_lens, arena, e);
-  return e->status;
+  if (!rectangles || (r->generates && !r->source.run)) return e->status;
+  if (add_lens(l, "valid_lens", lens, arena, e)) return e->status;
+  return r->scored ? add_lens(l, "target_lens", r->target_lens, arena, e) : STATUS_OK;
 }
 
 /* --- the plan --- */
 
 /* More than there will be. */
-static size_t count_sections(const struct stack_request *r, size_t layers) {
-  enum { BESIDE = 8, A_LAYER = 3 };
-  return BESIDE + (r->run->wish ? A_LAYER * layers : 0);
-}
-
-/* The rows of each item's thumbnails; all have one size at most. NULL with an error, or where there
- * are none. */
-static size_t *make_sides(const struct stack_request *r, size_t layers, struct arena *arena,
-                          struct error *e) {
-  const struct geometry *g = &r->run->geometry;
-  size_t most = 0;
-  for (size_t i = 0; i < layers && r->run->wish && !r->generates; i++)
-    most = size_max(most, r->run->wish[i].thumbnail);
-  size_t *side = most ? arena_alloc(arena, g->items, sizeof *side, e) : NULL;
-  for (size_t i = 0; side && i < g->items; i++) side[i] = size_min(most, g->item[i].q);
-  return side;
+static size_t count_sections(const struct stack_request *r) {
+  enum { BESIDE = 8, AN_ATTENTION = 3 };
+  size_t count = BESIDE;
+  for (unsigned i = 0; i < STACK_SIDES; i++) {
+    const struct stack_side *s = stack_request_side(r, i);
+    if (s->run && s->run->wish) count += AN_ATTENTION * stack_form_attentions(s->form);
+  }
+  return count;
 }
 
 size_t stack_answer_recalled(const struct stack_request *r) {
   size_t tokens = 0;
   for (size_t text = 0; text < r->texts; text++)
-    tokens += r->generation.sequence[text * r->returns].recalled;
+    tokens += r->generation.sequence[text * r->each].recalled;
   return tokens;
 }
 
 void stack_answer_leave(struct stack_request *r) {
-  if (r->run) stack_generation_end(&r->generation, r->run->geometry.items);
+  if (r->main.run) stack_generation_end(&r->generation, r->main.run->geometry.items);
+}
+
+size_t stack_answer_given(const struct stack_request *r) {
+  if (r->generates) return r->text_tokens;
+  return r->main.run->geometry.q_rows + (r->source.run ? r->source.run->geometry.q_rows : 0);
 }
 
 struct answer_usage stack_answer_usage(const struct stack_request *r) {
-  if (!r->generates) return (struct answer_usage){.tokens = r->run->geometry.q_rows};
-  return (struct answer_usage){.tokens = r->text_tokens,
+  const size_t tokens = stack_answer_given(r);
+  if (!r->generates) return (struct answer_usage){.tokens = tokens};
+  return (struct answer_usage){.tokens = tokens,
                                .cached = stack_answer_recalled(r),
                                .generated = stack_answer_generated,
                                .of = r};
@@ -242,25 +298,22 @@ struct answer_usage stack_answer_usage(const struct stack_request *r) {
 enum status stack_answer_plan(struct answer *a, enum answer_form form, const char *model,
                               const struct stack_request *r, const struct body_limits *limits,
                               struct arena *arena, struct error *e) {
-  const struct stack_form *f = r->form;
-  const size_t sections = count_sections(r, f->layers);
+  const size_t sections = count_sections(r);
   struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
   struct answer_section *section = arena_alloc(arena, sections, sizeof *section, e);
   struct stack_listing l = {.r = r,
-                            .form = f,
                             .content = content,
                             .part = arena_alloc(arena, sections, sizeof *l.part, e)};
-  const size_t *side = make_sides(r, f->layers, arena, e);
   *a = (struct answer){.form = form};
   if (e->status) return e->status;
   *content = (struct answer_content){.model = model,
                                      .unbatched = r->unbatched,
                                      .base64 = r->base64,
-                                     .left = r->run->left,
+                                     .left = r->main.run->left,
                                      .section = section};
   if (form == ANSWER_V2)
     add_v2(&l);
-  else if (add_native(&l, form, side, arena, e))
+  else if (add_native(&l, form, arena, e))
     return e->status;
   content->has_usage = form != ANSWER_V2;
   content->usage = stack_answer_usage(r);

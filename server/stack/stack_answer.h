@@ -13,6 +13,10 @@ enum status stack_answer_plan(struct answer *a, enum answer_form form, const cha
                               const struct stack_request *r, const struct body_limits *limits,
                               struct arena *arena, struct error *e);
 
+/* The rows that are computed of what the request brings: its tokens and targets, each text's once,
+ * and of an item with a source the token that begins. */
+size_t stack_answer_given(const struct stack_request *r);
+
 /* What the request uses, known once all is computed. */
 struct answer_usage stack_answer_usage(const struct stack_request *r);
 size_t stack_answer_generated(const void *request);

@@ -15,7 +15,7 @@ enum stack_part_kind {
 
 struct stack_part {
   enum stack_part_kind kind;
-  size_t layer;
+  size_t attention;  /* or the layer whose self-attention that is */
   const char *group; /* the object that it is a member of, with its neighbours of the same */
   char name[STACK_PART_NAME_SIZE];
 };

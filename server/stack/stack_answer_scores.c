@@ -15,7 +15,7 @@ static struct answer_section *add_targets(struct stack_listing *l, const char *g
   s->alike = r->targets_alike;
   s->padded_rows = r->most_targets;
   s->padded_width = *width;
-  s->items = r->run->geometry.items;
+  s->items = r->main.run->geometry.items;
   s->rows =
       (struct answer_sizes){s->items ? &r->scored->count : &r->most_targets, sizeof *r->scored};
   s->width = (struct answer_sizes){width, 0};
@@ -43,7 +43,7 @@ static char *write_top(const struct answer_rows *r, char *out) {
 /* As bytes these are two arrays. */
 static void add_top(struct stack_listing *l, enum answer_form form) {
   const size_t *width = &l->r->top;
-  const struct stack_run *run = l->r->run;
+  const struct stack_run *run = l->r->main.run;
   struct answer_section *s;
   if (form == ANSWER_SAFETENSORS) {
     add_targets(l, "top", "token", width, run->top_tokens)->number = NUMBER_TOKEN;
@@ -60,7 +60,7 @@ static void add_top(struct stack_listing *l, enum answer_form form) {
 
 void stack_answer_scores(struct stack_listing *l, enum answer_form form) {
   struct answer_section *s =
-      add_targets(l, NULL, "log_probabilities", &one, l->r->run->log_probabilities);
+      add_targets(l, NULL, "log_probabilities", &one, l->r->main.run->log_probabilities);
   s->bare = true;
   s->row_room = 0;
   s->write = answer_write_bare;

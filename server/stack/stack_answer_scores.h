@@ -12,9 +12,10 @@ enum { STACK_PART_NAME_SIZE = 48 };
 /* An answer that is being listed. */
 struct stack_listing {
   const struct stack_request *r;
-  const struct stack_form *form;
   struct answer_content *content;
   char (*part)[STACK_PART_NAME_SIZE]; /* [of the sections] names of parts of the model */
+  const size_t *side[STACK_SIDES];    /* the rows of thumbnails, [items] of the source and of main;
+                                         NULL: there are none yet */
 };
 
 /* Appends a section, of one list; there is room for it. */

@@ -16,6 +16,7 @@ struct stack_listed {
   size_t parts;
   struct stack_part *part; /* [parts] of each sequence */
   size_t each, rows;       /* of each sequence, at least one; of each text */
+  size_t steps;            /* of a search, at most */
   size_t numbers;          /* of a part, at most */
 };
 
@@ -88,7 +89,7 @@ static char *write_part(const struct stack_listed *l, size_t part, size_t item, 
 static char *write_sequences(const struct answer_rows *r, char *out) {
   const struct stack_listed *l = r->section->data;
   for (size_t i = r->first; i < r->first + r->count; i++) {
-    const size_t item = r->item * l->of->returns + i / l->each, part = i % l->each;
+    const size_t item = r->item * l->of->each + i / l->each, part = i % l->each;
     if (i > r->first) *out++ = ',';
     if (part == 0) out = write_sequence(&l->of->generation, item, out);
     if (part == 0 && l->parts > 0) *out++ = ',';
@@ -98,7 +99,49 @@ static char *write_sequences(const struct answer_rows *r, char *out) {
   return out;
 }
 
+/* A search may find fewer than are asked for. */
+static size_t rows_there(const struct answer_section *s, size_t item) {
+  const struct stack_listed *l = s->data;
+  const struct stack_sequence *q = &l->of->generation.sequence[item * l->of->each];
+  size_t found = 0;
+  while (found < l->of->returns && stack_sequence_count(&q[found]) > 0) found++;
+  return found * l->each;
+}
+
 /* --- the section --- */
+
+/* Each step is a row: the ways that went on from it. */
+static char *write_steps(const struct answer_rows *r, char *out) {
+  const struct stack_listed *l = r->section->data;
+  const struct stack_search *search = &l->of->generation.search[r->item];
+  for (size_t step = r->first; step < r->first + r->count; step++) {
+    if (step > r->first) *out++ = ',';
+    out = stack_write_beams(out, search->beam + step * l->of->each, search->count[step]);
+  }
+  return out;
+}
+
+static size_t steps_there(const struct answer_section *s, size_t item) {
+  const struct stack_listed *l = s->data;
+  return l->of->generation.search[item].steps;
+}
+
+static void add_search(struct stack_listing *l, struct stack_listed *listed) {
+  struct answer_section *s = stack_answer_add(l, NULL, "search");
+  const struct stack_sequence *q = l->r->generation.sequence;
+  for (size_t i = 0; i < l->r->texts; i++)
+    listed->steps = size_max(listed->steps, q[i * l->r->each].most);
+  s->number = NUMBER_TOKEN; /* text in any case */
+  s->batch = true;
+  s->items = l->r->texts;
+  s->rows = (struct answer_sizes){&listed->steps, 0};
+  s->there = steps_there;
+  s->width = (struct answer_sizes){&l->r->each, 0};
+  s->row_room = ROW_ROOM + l->r->each * STACK_BEAM_ROOM;
+  s->begin = (struct answer_sizes){&zero, 0};
+  s->data = listed;
+  s->write = write_steps;
+}
 
 static struct stack_listed *list_parts(const struct stack_request *r, struct arena *a,
                                        struct error *e) {
@@ -115,7 +158,7 @@ static struct stack_listed *list_parts(const struct stack_request *r, struct are
 static size_t row_room(struct stack_listed *l) {
   const struct stack_generation *g = &l->of->generation;
   size_t room = 0;
-  for (size_t i = 0; i < l->of->run->geometry.items; i++) {
+  for (size_t i = 0; i < l->of->main.run->geometry.items; i++) {
     size_t part = 0;
     for (size_t p = 0; p < l->parts; p++) {
       part = size_max(part, stack_part_room(l->of, &l->part[p], i));
@@ -134,11 +177,13 @@ enum status stack_answer_sequences(struct stack_listing *l, struct arena *a, str
   s->batch = true;
   s->items = l->r->texts;
   s->rows = (struct answer_sizes){&listed->rows, 0};
+  s->there = rows_there;
   s->row_room = row_room(listed);
   s->width = (struct answer_sizes){&listed->numbers, 0};
   s->begin = (struct answer_sizes){&zero, 0};
   s->data = listed;
   s->write = write_sequences;
+  if (l->r->search) add_search(l, listed);
   return STATUS_OK;
 }
 
@@ -146,7 +191,8 @@ enum status stack_answer_sequences(struct stack_listing *l, struct arena *a, str
 
 static size_t most_of(const struct stack_request *r, struct answer_sizes sizes) {
   size_t most = 0;
-  for (size_t i = 0; i < r->run->geometry.items; i++) most = size_max(most, answer_size(sizes, i));
+  for (size_t i = 0; i < r->main.run->geometry.items; i++)
+    most = size_max(most, answer_size(sizes, i));
   return most;
 }
 
@@ -162,10 +208,21 @@ void stack_answer_keys(const struct stack_request *r, struct answer_section *s) 
   s->padded_width = most_of(r, s->width);
 }
 
+enum status stack_answer_sources(const struct stack_request *r, struct answer_section *s,
+                                 struct arena *a, struct error *e) {
+  const size_t items = r->main.run->geometry.items;
+  size_t *rows = arena_alloc(a, items, sizeof *rows, e);
+  for (size_t i = 0; rows && i < items; i++) rows[i] = stack_request_source_rows(r, i);
+  s->width = (struct answer_sizes){items ? rows : &zero, sizeof *rows};
+  if (rows) s->padded_width = most_of(r, s->width);
+  return e->status;
+}
+
+/* Of the sequences that are shown. */
 size_t stack_answer_generated(const void *request) {
   const struct stack_request *r = request;
   size_t tokens = 0;
-  for (size_t i = 0; i < r->run->geometry.items; i++)
-    tokens += stack_sequence_count(&r->generation.sequence[i]);
+  for (size_t i = 0; i < r->main.run->geometry.items; i++)
+    if (i % r->each < r->returns) tokens += stack_sequence_count(&r->generation.sequence[i]);
   return tokens;
 }

@@ -8,7 +8,8 @@
 /* Bytes of one of `most` tokens, with so many of the likeliest in the place of each. */
 size_t stack_sequence_room(size_t most, size_t top);
 
-/* Appends the section of the sequences, for a run that is prepared. */
+/* Appends the section of the sequences, for a run that is prepared; and behind it that of the
+ * search that led to them, where it is asked for. */
 enum status stack_answer_sequences(struct stack_listing *l, struct arena *a, struct error *e);
 
 /* A size or place of each sequence. */
@@ -18,8 +19,10 @@ enum status stack_answer_sequences(struct stack_listing *l, struct arena *a, str
   }
 
 /* Makes a section one of all sequences: a row for each of their tokens; and a number for each of
- * their keys. */
+ * their keys, or across for each of their sources'. */
 void stack_answer_tokens(const struct stack_request *r, struct answer_section *s);
 void stack_answer_keys(const struct stack_request *r, struct answer_section *s);
+enum status stack_answer_sources(const struct stack_request *r, struct answer_section *s,
+                                 struct arena *a, struct error *e);
 
 #endif

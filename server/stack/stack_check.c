@@ -50,54 +50,71 @@ static enum status check_rows(struct stack_check *k, size_t item, size_t rows) {
   return STATUS_OK;
 }
 
-/* The rows of each item that are computed. */
-static enum status count_rows(struct stack_check *k, int32_t *lens) {
+/* The rows of each item that count. */
+static enum status count_rows(struct stack_check *k) {
   const bool masked = stack_check_tensor(k, STACK_FIELD_ATTENTION_MASK) &&
                       !stack_check_tensor(k, STACK_FIELD_VALID_LENS);
-  if (masked) return stack_items_mask(k, lens);
-  if (stack_items_lens(k, STACK_FIELD_VALID_LENS, k->field, lens)) return k->e->status;
-  return k->terms->ask == ASK_SCORE ? stack_targets_count(k, lens) : STATUS_OK;
+  if (masked) return stack_items_mask(k, k->lens);
+  return stack_items_lens(k, STACK_FIELD_VALID_LENS, k->field, k->lens);
 }
 
-static enum status make_items(struct stack_check *k) {
-  struct geometry *g = &k->run->geometry;
-  struct stack_request *out = k->out;
-  int32_t *lens = arena_alloc(k->reading->arena, g->items, sizeof *lens, k->e);
-  g->item = arena_alloc(k->reading->arena, g->items, sizeof *g->item, k->e);
-  if (!lens || !g->item) return k->e->status;
-  /* An empty batch has no items, but `[0, 5]` gives them 5 rows: so does the answer. */
-  if (g->items == 0) out->widest = k->rows->common.dim[0];
-  for (size_t i = 0; i < g->items; i++) {
-    if (stack_items_count(k, k->field, i) > INT32_MAX)
-      return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
-    out->widest = size_max(out->widest, stack_items_count(k, k->field, i));
+/* What is fed to main: a text, or behind a source one token that begins; and targets behind it. */
+static enum status count_fed(struct stack_check *k) {
+  k->begun = k->lens;
+  if (stack_check_has_source(k)) {
+    k->main->widest = 1;
+    k->begun = arena_alloc(k->reading->arena, k->items, sizeof *k->begun, k->e);
+    for (size_t i = 0; k->begun && i < k->items; i++) k->begun[i] = 1;
   }
-  if (count_rows(k, lens)) return k->e->status;
-  out->lens = lens;
-  out->rectangular = true;
-  for (size_t i = 0; i < g->items; i++) {
+  if (k->e->status || k->terms->ask == ASK_ENCODE) return k->e->status;
+  return k->terms->ask == ASK_SCORE ? stack_targets_count(k) : stack_targets_begin(k);
+}
+
+enum status stack_check_place(struct stack_check *k, struct stack_side *side, const int32_t *lens) {
+  struct geometry *g = &side->run->geometry;
+  g->items = k->items;
+  g->item = arena_alloc(k->reading->arena, k->items, sizeof *g->item, k->e);
+  side->lens = lens;
+  side->rectangular = true;
+  for (size_t i = 0; g->item && i < k->items; i++) {
     const size_t n = (size_t)lens[i];
-    if (check_rows(k, i, n)) return k->e->status;
     g->item[i] = (struct item){.q = n, .k = n, .q_row = g->q_rows, .k_row = g->k_rows};
     g->q_rows += n; /* rows that lie in memory: no sum of them overflows */
     g->k_rows += n;
-    out->rectangular = out->rectangular && n == out->widest;
+    side->rectangular = side->rectangular && n == side->widest;
   }
-  return STATUS_OK;
+  return k->e->status;
+}
+
+static enum status make_items(struct stack_check *k) {
+  struct stack_side *reader = k->reader;
+  k->lens = arena_alloc(k->reading->arena, k->items, sizeof *k->lens, k->e);
+  if (!k->lens) return k->e->status;
+  /* An empty batch has no items, but `[0, 5]` gives them 5 rows: so does the answer. */
+  if (k->items == 0) reader->widest = k->rows->common.dim[0];
+  for (size_t i = 0; i < k->items; i++) {
+    if (stack_items_count(k, k->field, i) > INT32_MAX)
+      return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
+    reader->widest = size_max(reader->widest, stack_items_count(k, k->field, i));
+  }
+  if (count_rows(k)) return k->e->status;
+  for (size_t i = 0; i < k->items; i++)
+    if (check_rows(k, i, (size_t)k->lens[i])) return k->e->status;
+  if (count_fed(k) || stack_check_place(k, reader, k->lens)) return k->e->status;
+  return stack_check_has_source(k) ? stack_check_place(k, k->main, k->begun) : STATUS_OK;
 }
 
 static enum status check_items(struct stack_check *k) {
-  struct geometry *g = &k->run->geometry;
   const struct tensor *t = k->rows;
-  g->items = k->out->unbatched ? 1 : t->elements;
-  if (g->items > k->limits->max_items)
-    return error_limit(k->e, "max_items", "%zu items; %zu are allowed", g->items,
+  k->items = k->out->unbatched ? 1 : t->elements;
+  if (k->items > k->limits->max_items)
+    return error_limit(k->e, "max_items", "%zu items; %zu are allowed", k->items,
                        k->limits->max_items);
-  if (g->items > BARE_ITEMS_MAX && t->shaped && t->count == 0)
+  if (k->items > BARE_ITEMS_MAX && t->shaped && t->count == 0)
     return error_limit(k->e, "max_items",
                        "a shape of %zu items without rows; %d are allowed where the body does not "
                        "carry them",
-                       g->items, BARE_ITEMS_MAX);
+                       k->items, BARE_ITEMS_MAX);
   return make_items(k);
 }
 
@@ -107,8 +124,8 @@ static enum status check_items(struct stack_check *k) {
 static void pack_rows(const struct stack_check *k, void *data, size_t size) {
   char *from = data;
   if (!data) return;
-  for (size_t i = 0; i < k->run->geometry.items; i++) {
-    const struct item *item = &k->run->geometry.item[i];
+  for (size_t i = 0; i < k->items; i++) {
+    const struct item *item = &k->reader->run->geometry.item[i];
     char *to = (char *)data + item->q_row * size;
     if (to != from && item->q > 0) memmove(to, from, item->q * size);
     from += stack_items_count(k, k->field, i) * size;
@@ -121,8 +138,8 @@ static enum status take_numbers(struct stack_check *k, enum stack_field field, s
   const struct tensor *t = stack_check_tensor(k, field);
   pack_rows(k, t->data, sizeof(int32_t));
   const int32_t *number = t->data;
-  for (size_t i = 0; i < k->run->geometry.items; i++) {
-    const size_t rows = k->run->geometry.item[i].q;
+  for (size_t i = 0; i < k->items; i++) {
+    const size_t rows = k->reader->run->geometry.item[i].q;
     if (stack_items_below(k, field, i, number, rows, count)) return k->e->status;
     if (rows) number += rows;
   }
@@ -130,25 +147,31 @@ static enum status take_numbers(struct stack_check *k, enum stack_field field, s
   return STATUS_OK;
 }
 
-static enum status take_rows(struct stack_check *k) {
-  if (k->terms->ask == ASK_SCORE) return stack_targets_take(k);
-  if (k->terms->ask == ASK_GENERATE) return stack_texts_take(k);
+static enum status take_read(struct stack_check *k) {
+  struct stack_run *run = k->reader->run;
   if (k->field == STACK_FIELD_TOKENS) {
-    if (take_numbers(k, STACK_FIELD_TOKENS, k->w->vocabulary, &k->run->tokens)) return k->e->status;
+    if (take_numbers(k, STACK_FIELD_TOKENS, k->w->vocabulary, &run->tokens)) return k->e->status;
     /* Without rows there is no array, but NULL would mean that there are embeddings. */
-    if (!k->run->tokens) k->run->tokens = arena_alloc(k->reading->arena, 0, 1, k->e);
+    if (!run->tokens) run->tokens = arena_alloc(k->reading->arena, 0, 1, k->e);
     return k->e->status;
   }
-  pack_rows(k, k->rows->data, k->form->width * sizeof(float));
-  k->run->embeddings = k->rows->data;
+  pack_rows(k, k->rows->data, k->reader->form->width * sizeof(float));
+  run->embeddings = k->rows->data;
   return STATUS_OK;
+}
+
+static enum status take_rows(struct stack_check *k) {
+  const bool encodes = k->terms->ask == ASK_ENCODE;
+  if ((encodes || stack_check_has_source(k)) && take_read(k)) return k->e->status;
+  if (k->terms->ask == ASK_SCORE) return stack_targets_take(k);
+  return encodes ? STATUS_OK : stack_texts_take(k);
 }
 
 static enum status take_types(struct stack_check *k) {
   if (!stack_check_tensor(k, STACK_FIELD_TOKEN_TYPES)) return STATUS_OK;
   if (!k->w->types) return error_at(k->e, "/token_types", "this model has no token types");
   if (stack_items_alike(k, STACK_FIELD_TOKEN_TYPES)) return k->e->status;
-  return take_numbers(k, STACK_FIELD_TOKEN_TYPES, k->w->types, &k->run->types);
+  return take_numbers(k, STACK_FIELD_TOKEN_TYPES, k->w->types, &k->reader->run->types);
 }
 
 /* --- what is made of them --- */
@@ -171,28 +194,29 @@ static enum status refuse_output(struct stack_check *k, enum stack_v2_output whi
 static enum status check_logits(struct stack_check *k) {
   if (k->terms->form != BODY_V2 || find_output(k, STACK_V2_LOGITS) == k->out->v2.outputs)
     return STATUS_OK;
-  if (!whole_has_output(k->w))
+  if (!stack_has_output(k->main->stack))
     return refuse_output(k, STACK_V2_LOGITS, "", "this model says nothing of tokens to come");
-  k->run->want_logits = true;
+  k->main->run->want_logits = true;
   return STATUS_OK;
 }
 
 static enum status check_pool(struct stack_check *k) {
   const struct stack_values *v = k->values;
   const bool pooled = v->pool != STACK_POOL_NONE;
-  if (v->pool == STACK_POOL_POOLER && !stack_has_pooler(whole_reader(k->w)))
+  if (v->pool == STACK_POOL_POOLER && !stack_has_pooler(k->main->stack))
     return refuse_output(k, STACK_V2_POOLER_OUTPUT, "/pool", "this model has no pooler");
   if (!pooled && v->normalize && stack_field_is_seen(k->reading, STACK_FIELD_NORMALIZE))
     return error_at(k->e, "/normalize", "rows are not normalized: this goes with a pool");
   if (!pooled && v->dimensions)
     return error_at(k->e, "/dimensions", "rows are not cut: this goes with a pool");
-  if (v->dimensions > stack_check_pooled(k->form))
+  if (v->dimensions > stack_check_pooled(k->main->form))
     return error_at(k->e, "/dimensions", "%zu dimensions; the model's vectors have %zu",
-                    v->dimensions, stack_check_pooled(k->form));
-  k->run->pool = v->pool;
-  k->run->dimensions = v->dimensions;
-  k->run->normalize = pooled && v->normalize;
-  k->run->dense_left = k->terms->form == BODY_V2;
+                    v->dimensions, stack_check_pooled(k->main->form));
+  struct stack_run *run = k->main->run;
+  run->pool = v->pool;
+  run->dimensions = v->dimensions;
+  run->normalize = pooled && v->normalize;
+  run->dense_left = k->terms->form == BODY_V2;
   return check_logits(k);
 }
 
@@ -203,18 +227,37 @@ static bool wishes_nothing(const struct stack_wish *w) {
 /* Its query is to be there; its layer then is to make the trace. */
 static enum status find_trace(struct stack_check *k) {
   const struct stack_values *v = k->values;
+  const struct stack_side *side = v->traced_source ? &k->out->source : k->main;
   if (v->trace.asked)
-    k->out->trace = v->wish[v->traced].trace =
-        attention_traced_find(&v->trace, &k->run->geometry, k->form->self.heads, k->reading->arena,
-                              k->e);
+    k->out->trace = side->wish[v->traced].trace =
+        attention_traced_find(&v->trace, &side->run->geometry,
+                              stack_side_shape(side, v->traced)->heads, k->reading->arena, k->e);
   return k->e->status;
 }
 
-static void take_wishes(struct stack_check *k) {
-  k->run->embedded = k->values->embedded;
-  k->run->top = k->out->top = size_min(k->values->top, k->form->embedding.tokens);
-  for (size_t l = 0; l < k->form->layers; l++)
-    if (!wishes_nothing(&k->values->wish[l])) k->run->wish = k->values->wish;
+static void take_wishes(const struct stack_side *side) {
+  side->run->embedded = side->embedded;
+  for (size_t i = 0; i < stack_form_attentions(side->form); i++)
+    if (!wishes_nothing(&side->wish[i])) side->run->wish = side->wish;
+}
+
+/* Makes the runs of both sides, where there are two, without items. */
+static enum status make_runs(struct stack_check *k) {
+  struct stack_request *out = k->out;
+  struct arena *a = k->reading->arena;
+  out->main = k->values->main;
+  out->source = k->values->source;
+  k->main = k->reader = &out->main;
+  if (!(out->main.run = stack_run_new(out->main.stack, a, k->e))) return k->e->status;
+  if (!out->source.stack) return STATUS_OK;
+  if (!(out->source.run = stack_run_new(out->source.stack, a, k->e))) return k->e->status;
+  k->reader = &out->source;
+  out->main.run->source = out->source.run;
+  const int64_t begin = k->w->token.begin;
+  if (begin >= 0 && (uint64_t)begin < k->w->target_vocabulary) return STATUS_OK;
+  return error_set(k->e, STATUS_INVALID_REQUEST,
+                   "this model has no token that begins an answer: its definition may name one, "
+                   "\"begin\"");
 }
 
 enum status stack_check(const struct contract_reading *reading, const struct whole *w,
@@ -224,17 +267,16 @@ enum status stack_check(const struct contract_reading *reading, const struct who
   struct stack_check k = {.reading = reading,
                           .values = v,
                           .w = w,
-                          .form = v->form,
                           .terms = terms,
                           .limits = limits,
                           .out = out,
                           .e = reading->e};
-  out->form = v->form;
   out->base64 = v->base64;
-  out->run = k.run = stack_run_new(whole_reader(w), reading->arena, k.e);
-  if (!k.run || find_rows(&k) || check_pool(&k) || check_items(&k) || find_trace(&k))
+  if (make_runs(&k) || find_rows(&k) || check_pool(&k) || check_items(&k) || find_trace(&k))
     return k.e->status;
-  take_wishes(&k);
+  out->main.run->top = out->top = size_min(v->top, out->main.form->embedding.tokens);
+  take_wishes(&out->main);
+  if (out->source.run) take_wishes(&out->source);
   if (terms->ask == ASK_GENERATE && stack_texts_check(&k)) return k.e->status;
   if (stack_check_limits(&k) || take_rows(&k)) return k.e->status;
   return take_types(&k);

@@ -18,15 +18,24 @@ struct stack_check {
   const struct contract_reading *reading;
   const struct stack_values *values;
   const struct whole *w;
-  const struct stack_form *form;
   const struct body_terms *terms;
   const struct body_limits *limits;
   struct stack_request *out; /* being made */
-  struct stack_run *run;     /* of `out` */
+  struct stack_side *main;   /* of `out` */
+  struct stack_side *reader; /* of `out`: what the request's rows enter: the source, or main */
   const struct tensor *rows; /* tokens or embeddings, of this field: */
   enum stack_field field;
+  size_t items;   /* that the request has */
+  int32_t *lens;  /* [items] the rows of each that the reader has */
+  int32_t *begun; /* [items] those that main has: `lens`, or what follows is fed behind
+                     the token that begins */
   struct error *e;
 };
+
+/* Is there a source, whose rows are the request's? */
+static inline bool stack_check_has_source(const struct stack_check *k) {
+  return k->reader != k->main;
+}
 
 /* NULL: the request has no such field. */
 static inline const struct tensor *stack_check_tensor(const struct stack_check *k,
@@ -43,6 +52,9 @@ static inline const char *stack_check_shown(const struct stack_check *k, enum st
 static inline size_t stack_check_pooled(const struct stack_form *f) {
   return f->pooling.dense_size ? f->pooling.dense_size : f->width;
 }
+
+/* Makes the items of a side of so many rows each, end to end. */
+enum status stack_check_place(struct stack_check *k, struct stack_side *side, const int32_t *lens);
 
 /* The work, and the bytes of the answer, before anything is allocated for them. */
 enum status stack_check_limits(struct stack_check *k);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/body/json_small.h"
 #include "server/stack/stack_fields.h"
 
 /* --- integers --- */
@@ -29,11 +30,42 @@ enum status stack_read_number(const json_t *value, const struct contract_field *
   return read_integer(value, field, 1, to, e);
 }
 
+/* --- a search --- */
+
+enum status stack_read_beams(const json_t *value, const struct contract_field *field, void *to,
+                             struct error *e) {
+  if (!json_is_integer(value) || json_integer_value(value) < 1 ||
+      json_integer_value(value) > STACK_BEAMS_MAX)
+    return error_at(e, field->pointer, "beams must be an integer from 1 to %d", STACK_BEAMS_MAX);
+  *(size_t *)to = (size_t)json_integer_value(value);
+  return STATUS_OK;
+}
+
+enum status stack_read_early(const json_t *value, const struct contract_field *field, void *to,
+                             struct error *e) {
+  enum stack_early *early = to;
+  if (json_is_boolean(value))
+    *early = json_is_true(value) ? STACK_EARLY_YES : STACK_EARLY_NOT;
+  else if (json_small_is_text(value, "never"))
+    *early = STACK_EARLY_NEVER;
+  else
+    return error_at(e, field->pointer, "early_stopping must be true, false or \"never\"");
+  return STATUS_OK;
+}
+
 /* --- numbers --- */
 
 /* NaN where the value is no number: it is in no range. */
 static double number_of(const json_t *value) {
   return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+enum status stack_read_power(const json_t *value, const struct contract_field *field, void *to,
+                             struct error *e) {
+  if (!json_is_number(value))
+    return error_at(e, field->pointer, "%s must be a number", contract_name(field));
+  *(double *)to = json_number_value(value);
+  return STATUS_OK;
 }
 
 enum status stack_read_temperature(const json_t *value, const struct contract_field *field,
@@ -73,7 +105,7 @@ static enum status refuse_token(const struct contract_field *field, size_t at, s
 static enum status read_tokens(const json_t *value, const struct contract_field *field,
                                const struct stack_values *v, const int32_t **list, size_t *count,
                                struct error *e) {
-  const size_t tokens = v->form->embedding.tokens;
+  const size_t tokens = v->main.form->embedding.tokens;
   if (!json_is_array(value))
     return error_at(e, field->pointer, "%s must be a list of tokens", contract_name(field));
   *count = json_array_size(value);

@@ -13,7 +13,16 @@ enum status stack_read_count(const struct json_t *value, const struct contract_f
 enum status stack_read_number(const struct json_t *value, const struct contract_field *field,
                               void *to, struct error *e);
 
-/* To a double: from 0 on; above 0; above 0, up to 1. */
+/* The ways of a search that are followed side by side: from 1 to 64, to a size_t. When it is over:
+ * true, false or "never", to an enum stack_early. */
+enum status stack_read_beams(const struct json_t *value, const struct contract_field *field,
+                             void *to, struct error *e);
+enum status stack_read_early(const struct json_t *value, const struct contract_field *field,
+                             void *to, struct error *e);
+
+/* To a double: any; from 0 on; above 0; above 0, up to 1. */
+enum status stack_read_power(const struct json_t *value, const struct contract_field *field,
+                             void *to, struct error *e);
 enum status stack_read_temperature(const struct json_t *value, const struct contract_field *field,
                                    void *to, struct error *e);
 enum status stack_read_penalty(const struct json_t *value, const struct contract_field *field,

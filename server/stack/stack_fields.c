@@ -66,10 +66,12 @@ enum { NAMES_LONGEST = 32 * 1024 };
   .rule = {.type = TENSOR_INTEGER, .nullable = true, .depth_max = 1, .ragged_depth = 2}
 
 #define OF_ENCODE .elsewhere = "it belongs to POST /v1/models/NAME/encode"
-#define OF_SCORE  .elsewhere = "it belongs to POST /v1/models/NAME/score"
 #define OF_BOTH \
   .elsewhere = "it belongs to POST /v1/models/NAME/score and POST /v1/models/NAME/generate"
 #define OF_GENERATE .elsewhere = "it belongs to POST /v1/models/NAME/generate"
+#define OF_TARGETS                                                                           \
+  .elsewhere = "it belongs to POST /v1/models/NAME/score, and where a model has an encoder " \
+               "beside its decoder also to POST /v1/models/NAME/generate"
 
 const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
     [STACK_FIELD_TOKENS] = {NAMED("tokens"), INTEGERS},
@@ -86,8 +88,8 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                     .elsewhere =
                                         "send valid_lens, how many of each item's tokens count: "
                                         "attention_mask is an input of /v2 alone"},
-    [STACK_FIELD_TARGETS] = {NAMED("targets"), INTEGERS, OF_SCORE},
-    [STACK_FIELD_TARGET_LENS] = {NAMED("target_lens"), LENGTHS, OF_SCORE},
+    [STACK_FIELD_TARGETS] = {NAMED("targets"), INTEGERS, OF_TARGETS},
+    [STACK_FIELD_TARGET_LENS] = {NAMED("target_lens"), LENGTHS, OF_TARGETS},
 
     [STACK_FIELD_POOL] = {NAMED("pool"), OF_ENCODE, .read = read_pool, VALUE_AT(pool)},
     [STACK_FIELD_DIMENSIONS] = {NAMED("dimensions"), OF_ENCODE, .read = read_dimensions,
@@ -114,8 +116,16 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                 VALUE_AT(choice.min_tokens)},
     [STACK_FIELD_STOP_TOKENS] = {NAMED("stop_tokens"), OF_GENERATE, .read = stack_read_stops,
                                  .longest = NAMES_LONGEST},
+    [STACK_FIELD_BEAMS] = {NAMED("beams"), OF_GENERATE, .read = stack_read_beams,
+                           VALUE_AT(choice.beams)},
     [STACK_FIELD_RETURNS] = {NAMED("returns"), OF_GENERATE, .read = stack_read_number,
                              VALUE_AT(returns)},
+    [STACK_FIELD_LENGTH_PENALTY] = {NAMED("length_penalty"), OF_GENERATE, .read = stack_read_power,
+                                    VALUE_AT(choice.length_penalty)},
+    [STACK_FIELD_EARLY_STOPPING] = {NAMED("early_stopping"), OF_GENERATE, .read = stack_read_early,
+                                    VALUE_AT(choice.early)},
+    [STACK_FIELD_RETURN_SEARCH] = {NAMED("return_search"), OF_GENERATE, .read = contract_read_flag,
+                                   VALUE_AT(search)},
     [STACK_FIELD_TEMPERATURE] = {NAMED("temperature"), OF_GENERATE, .read = stack_read_temperature,
                                  VALUE_AT(choice.temperature)},
     [STACK_FIELD_TOP_K] = {NAMED("top_k"), OF_GENERATE, .read = stack_read_count,
@@ -173,12 +183,17 @@ static const char by_names[] = "layers are named in \"return_hidden\" and \"retu
 static const char generated[] = "POST /v1/models/NAME/generate calls it \"max_tokens\"";
 static const char greedy[] =
     "tokens are drawn where \"temperature\" is above 0, else the likeliest is taken";
-static const char no_beams[] =
-    "there is no search with beams: POST /v1/models/NAME/generate takes the likeliest token, or "
-    "draws one";
+static const char searched[] = "POST /v1/models/NAME/generate calls it \"beams\"";
+static const char grouped[] =
+    "beams are of one group: POST /v1/models/NAME/generate has \"beams\", \"length_penalty\" and "
+    "\"early_stopping\"";
+static const char begun[] =
+    "the model has its own (GET /v1/models/NAME: \"tokens\"); how an answer begins behind it is "
+    "\"targets\"";
 static const char ended[] =
     "the model's own tokens end a text, and \"stop_tokens\" of POST /v1/models/NAME/generate";
-static const char scored[] = "it is \"targets\", which POST /v1/models/NAME/score takes";
+static const char scored[] =
+    "it is \"targets\", which POST /v1/models/NAME/score takes; without the token that begins";
 static const char likeliest[] = "it is \"return_top\", which POST /v1/models/NAME/score takes";
 static const struct contract_stray strays[] = {
     {"model", model_in_path},
@@ -221,11 +236,15 @@ static const struct contract_stray strays[] = {
     {"bad_words_ids", "POST /v1/models/NAME/generate calls it \"banned_tokens\""},
     {"suppress_tokens", "POST /v1/models/NAME/generate calls it \"banned_tokens\""},
     {"streaming", "POST /v1/models/NAME/generate calls it \"stream\""},
-    {"beams", no_beams},
-    {"num_beams", no_beams},
-    {"length_penalty", no_beams},
-    {"early_stopping", no_beams},
+    {"num_beams", searched},
+    {"beam_size", searched},
+    {"num_beam_groups", grouped},
+    {"diversity_penalty", grouped},
+    {"decoder_start_token_id", begun},
+    {"bos_token_id", begun},
+    {"forced_bos_token_id", begun},
     {"decoder_input_ids", scored},
+    {"decoder_attention_mask", "it is \"target_lens\", how many of each item's targets count"},
     {"labels", scored},
     {"target_ids", scored},
     {"completion", scored},
@@ -255,65 +274,90 @@ static size_t max_count(const struct contract_reading *r, unsigned field) {
 }
 
 /* Every layer is prepared item by item, and so is each array of the answer planned. */
-static uint64_t plan_cost(const struct contract_reading *r) {
+static uint64_t plan_cost_of(const struct stack_side *s, size_t items) {
   enum { LAYER_NS = 300, ITEM_NS = 15, ARRAY_NS = 45 };
+  if (!s->stack) return 0;
+  const size_t attentions = stack_form_attentions(s->form);
+  size_t arrays = s->embedded;
+  for (size_t i = 0; i < attentions; i++)
+    arrays += s->wish[i].hidden + s->wish[i].input + (s->wish[i].weights != STACK_WEIGHTS_NONE);
+  return LAYER_NS * (uint64_t)attentions +
+         items * (ITEM_NS * (uint64_t)attentions + ARRAY_NS * arrays);
+}
+
+static uint64_t plan_cost(const struct contract_reading *r) {
   const struct stack_values *v = r->values;
-  const size_t layers = v->form->layers;
   unsigned depth;
   const struct tensor *t = find_rows(r, &depth);
   const size_t items = !t ? 0 : stack_is_unbatched(t, depth) ? 1 : t->elements;
-  size_t arrays = v->embedded;
-  for (size_t l = 0; l < layers; l++)
-    arrays += v->wish[l].hidden + v->wish[l].input + (v->wish[l].weights != STACK_WEIGHTS_NONE);
-  return LAYER_NS * (uint64_t)layers + items * (ITEM_NS * (uint64_t)layers + ARRAY_NS * arrays);
+  return plan_cost_of(&v->source, items) + plan_cost_of(&v->main, items);
 }
 
 #define BIT(field) (UINT64_C(1) << STACK_FIELD_##field)
-#define CHOICE_BITS                                                                         \
-  (BIT(MAX_TOKENS) | BIT(MIN_TOKENS) | BIT(STOP_TOKENS) | BIT(RETURNS) | BIT(TEMPERATURE) | \
-   BIT(TOP_K) | BIT(TOP_P) | BIT(SEED) | BIT(REPETITION_PENALTY) | BIT(NO_REPEAT_NGRAM) |   \
+#define CHOICE_BITS                                                                       \
+  (BIT(MAX_TOKENS) | BIT(MIN_TOKENS) | BIT(STOP_TOKENS) | BIT(BEAMS) | BIT(RETURNS) |     \
+   BIT(LENGTH_PENALTY) | BIT(EARLY_STOPPING) | BIT(RETURN_SEARCH) | BIT(TEMPERATURE) |    \
+   BIT(TOP_K) | BIT(TOP_P) | BIT(SEED) | BIT(REPETITION_PENALTY) | BIT(NO_REPEAT_NGRAM) | \
    BIT(BANNED_TOKENS) | BIT(STREAM))
-#define ENCODE_BITS \
-  (BIT(EMBEDDINGS) | BIT(TOKEN_TYPES) | BIT(POOL) | BIT(DIMENSIONS) | BIT(NORMALIZE))
+#define POOL_BITS   (BIT(POOL) | BIT(DIMENSIONS) | BIT(NORMALIZE))
+#define READER_BITS (BIT(EMBEDDINGS) | BIT(TOKEN_TYPES))
+#define TARGET_BITS (BIT(TARGETS) | BIT(TARGET_LENS))
 
 #define CONTRACT                                                                     \
   .field = stack_fields, .arrays = STACK_FIELD_ARRAYS, .fields = STACK_FIELD_COUNT,  \
   .stray = strays, .strays = sizeof strays / sizeof *strays, .max_count = max_count, \
   .plan_cost = plan_cost
 
+/* What a request to score or to generate takes is another thing where an encoder reads the tokens:
+ * anything that can be encoded, and beside it targets. */
 static const struct contract encode = {CONTRACT, .v2 = &protocol,
-                                       .elsewhere = BIT(ATTENTION_MASK) | BIT(TARGETS) |
-                                                    BIT(TARGET_LENS) | BIT(RETURN_TOP) |
-                                                    CHOICE_BITS};
-static const struct contract score = {CONTRACT,
-                                      .elsewhere = BIT(ATTENTION_MASK) | ENCODE_BITS | CHOICE_BITS};
-static const struct contract generate = {CONTRACT, .elsewhere = BIT(ATTENTION_MASK) | ENCODE_BITS |
-                                                                BIT(TARGETS) | BIT(TARGET_LENS) |
+                                       .elsewhere = BIT(ATTENTION_MASK) | TARGET_BITS |
+                                                    BIT(RETURN_TOP) | CHOICE_BITS};
+static const struct contract score = {CONTRACT, .elsewhere = BIT(ATTENTION_MASK) | READER_BITS |
+                                                             POOL_BITS | CHOICE_BITS};
+static const struct contract generate = {CONTRACT, .elsewhere = BIT(ATTENTION_MASK) | READER_BITS |
+                                                                POOL_BITS | TARGET_BITS |
                                                                 BIT(TRACE)};
+static const struct contract score_pair = {CONTRACT, .elsewhere = BIT(ATTENTION_MASK) | POOL_BITS |
+                                                                  CHOICE_BITS};
+static const struct contract generate_pair = {CONTRACT, .elsewhere = BIT(ATTENTION_MASK) |
+                                                                     POOL_BITS | BIT(TRACE)};
 
 _Static_assert((int)STACK_FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");
 _Static_assert((int)STACK_FIELD_COUNT <= (int)CONTRACT_FIELDS_MAX, "a bit for each field");
 _Static_assert(sizeof inputs / sizeof *inputs <= CONTRACT_INPUTS_MAX, "the inputs have room");
 _Static_assert((int)STACK_V2_OUTPUTS <= (int)CONTRACT_OUTPUTS_MAX, "the outputs have room");
 
+/* A side through this stack, of which nothing is asked yet; NULL: none. */
+static enum status init_side(struct stack_side *s, const struct stack *stack, struct arena *a,
+                             struct error *e) {
+  *s = (struct stack_side){.stack = stack};
+  if (!stack) return STATUS_OK;
+  s->form = stack_form(stack);
+  const size_t attentions = stack_form_attentions(s->form);
+  s->wish = arena_alloc(a, attentions, sizeof *s->wish, e);
+  for (size_t i = 0; s->wish && i < attentions; i++) s->wish[i] = (struct stack_wish){0};
+  return e->status;
+}
+
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
                               enum body_ask ask, const struct whole *w, size_t max_items,
                               struct arena *a, struct error *e) {
-  const struct stack_form *form = stack_form(whole_reader(w));
   static const struct contract *const contracts[] = {
       [ASK_ENCODE] = &encode, [ASK_SCORE] = &score, [ASK_GENERATE] = &generate};
-  const bool encodes = ask == ASK_ENCODE;
-  *values = (struct stack_values){.form = form,
-                                  .arena = a,
+  static const struct contract *const of_pairs[] = {
+      [ASK_SCORE] = &score_pair, [ASK_GENERATE] = &generate_pair};
+  const bool encodes = ask == ASK_ENCODE, both = whole_is_pair(w) && !encodes;
+  *values = (struct stack_values){.arena = a,
                                   .pool = encodes ? w->pool : STACK_POOL_NONE,
                                   .normalize = encodes && w->normalize,
                                   .choice = w->choice,
                                   .returns = 1};
-  values->wish = arena_alloc(a, form->layers, sizeof *values->wish, e);
-  if (!values->wish) return e->status;
-  for (size_t i = 0; i < form->layers; i++) values->wish[i] = (struct stack_wish){0};
-  *r = (struct contract_reading){.contract = contracts[ask],
-                                 .size = {[ROW_SIZE] = form->width},
+  if (init_side(&values->source, both ? w->encoder : NULL, a, e) ||
+      init_side(&values->main, both ? w->decoder : whole_reader(w), a, e))
+    return e->status;
+  *r = (struct contract_reading){.contract = (both ? of_pairs : contracts)[ask],
+                                 .size = {[ROW_SIZE] = stack_form(whole_reader(w))->width},
                                  .max_items = max_items,
                                  .values = values};
   return STATUS_OK;

@@ -7,6 +7,7 @@
 #include "server/attention/attention_traced.h"
 #include "server/body/body_terms.h"
 #include "server/body/contract.h"
+#include "server/stack/stack_side.h"
 
 enum stack_field {
   /* Arrays, which are read from the text straight into memory. */
@@ -32,7 +33,11 @@ enum stack_field {
   STACK_FIELD_MAX_TOKENS,
   STACK_FIELD_MIN_TOKENS,
   STACK_FIELD_STOP_TOKENS,
+  STACK_FIELD_BEAMS,
   STACK_FIELD_RETURNS,
+  STACK_FIELD_LENGTH_PENALTY,
+  STACK_FIELD_EARLY_STOPPING,
+  STACK_FIELD_RETURN_SEARCH,
   STACK_FIELD_TEMPERATURE,
   STACK_FIELD_TOP_K,
   STACK_FIELD_TOP_P,
@@ -54,20 +59,19 @@ enum stack_v2_output {
 
 /* The small values as they were read. */
 struct stack_values {
-  const struct stack_form *form; /* of the stack; sizes and kinds only */
+  struct stack_side source, main; /* as in stack_request */
   struct arena *arena;
   enum stack_pool pool;
   size_t dimensions; /* 0: all */
   bool normalize;
-  size_t top;              /* return_top */
-  bool base64;             /* encoding_format */
-  bool embedded;           /* hidden state 0 is asked for */
-  struct stack_wish *wish; /* [L] */
+  size_t top;  /* return_top */
+  bool base64; /* encoding_format */
   struct attention_traced trace;
+  size_t traced;              /* the attention whose trace that is, */
+  bool traced_source;         /* of the source; else of main */
   struct stack_choice choice; /* of the next tokens */
   size_t max_tokens, returns;
-  bool stream;
-  size_t traced; /* the layer whose attention that is */
+  bool stream, search;
 };
 
 extern const struct contract_field stack_fields[STACK_FIELD_COUNT];
@@ -96,9 +100,13 @@ static inline bool stack_is_unbatched(const struct tensor *t, unsigned depth) {
   return t->depth == depth && (t->count > 0 || t->shaped);
 }
 
-/* Makes the reading of a request to this model, ASK_ENCODE, ASK_SCORE or ASK_GENERATE,
- * of which nothing has been
- * read yet. `values` get their defaults. Fails without memory. */
+/* Its sides, the source first; one may have no stack. */
+static inline struct stack_side *stack_values_side(struct stack_values *v, unsigned number) {
+  return number == 0 ? &v->source : &v->main;
+}
+
+/* Makes the reading of a request to this model, ASK_ENCODE, ASK_SCORE or ASK_GENERATE, of which
+ * nothing has been read yet. `values` get their defaults. Fails without memory. */
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
                               enum body_ask ask, const struct whole *w, size_t max_items,
                               struct arena *a, struct error *e);

@@ -45,7 +45,7 @@ size_t stack_items_count(const struct stack_check *k, enum stack_field field, si
 
 enum status stack_items_beside(struct stack_check *k, enum stack_field field) {
   const struct tensor *t = stack_check_tensor(k, field);
-  const size_t items = k->run->geometry.items;
+  const size_t items = k->items;
   const unsigned depth = k->out->unbatched ? 1 : 2;
   const bool open = !t->shaped && t->count == 0 && t->depth < depth;
   if (t->depth != depth && !open)
@@ -60,7 +60,7 @@ enum status stack_items_beside(struct stack_check *k, enum stack_field field) {
 
 enum status stack_items_alike(struct stack_check *k, enum stack_field field) {
   if (stack_items_beside(k, field)) return k->e->status;
-  for (size_t i = 0; i < k->run->geometry.items; i++) {
+  for (size_t i = 0; i < k->items; i++) {
     const size_t count = stack_items_count(k, field, i), rows = stack_items_count(k, k->field, i);
     if (count != rows)
       return stack_items_refuse(k, field, i, "%zu numbers; the item has %zu rows", count, rows);
@@ -73,7 +73,7 @@ enum status stack_items_alike(struct stack_check *k, enum stack_field field) {
 static enum status read_lens(struct stack_check *k, enum stack_field lengths, enum stack_field of,
                              int32_t *lens) {
   const struct tensor *t = stack_check_tensor(k, lengths);
-  const size_t items = k->run->geometry.items;
+  const size_t items = k->items;
   const char *name = stack_field_name(lengths);
   if (t->depth != (k->out->unbatched ? 0u : 1u))
     return error_at(k->e, stack_field_pointer(lengths), "%s of depth %u; %s", name, t->depth,
@@ -97,8 +97,7 @@ enum status stack_items_lens(struct stack_check *k, enum stack_field lengths, en
                              int32_t *lens) {
   const struct tensor *t = stack_check_tensor(k, lengths);
   if (t && !t->null) return read_lens(k, lengths, of, lens);
-  for (size_t i = 0; i < k->run->geometry.items; i++)
-    lens[i] = (int32_t)stack_items_count(k, of, i);
+  for (size_t i = 0; i < k->items; i++) lens[i] = (int32_t)stack_items_count(k, of, i);
   return STATUS_OK;
 }
 
@@ -114,7 +113,7 @@ static size_t count_ones(const int32_t *mask, size_t count, size_t *at) {
 enum status stack_items_mask(struct stack_check *k, int32_t *lens) {
   const int32_t *mask = stack_check_tensor(k, STACK_FIELD_ATTENTION_MASK)->data;
   if (stack_items_alike(k, STACK_FIELD_ATTENTION_MASK)) return k->e->status;
-  for (size_t i = 0; i < k->run->geometry.items; i++) {
+  for (size_t i = 0; i < k->items; i++) {
     const size_t rows = stack_items_count(k, k->field, i);
     size_t at = 0;
     lens[i] = rows ? (int32_t)count_ones(mask, rows, &at) : 0; /* or there may be no mask at all */

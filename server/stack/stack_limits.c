@@ -5,64 +5,69 @@
 #include "server/stack/stack_texts.h"
 #include "server/text/number.h"
 
-/* What the items have together. */
+/* What the items of a side have together. */
 struct stack_sums {
-  size_t rows, pairs; /* of a query and a key */
+  size_t rows;
+  size_t pairs, across; /* of a query and a key: among the rows themselves, and with the source's */
 };
 
-static bool add_item(struct stack_sums *s, size_t rows, size_t times) {
-  size_t pairs;
+/* Adds rows that are there so many times, each with so many keys of either sort. */
+static bool add_rows(struct stack_sums *s, size_t rows, size_t keys, size_t across, size_t times) {
+  size_t pairs, far;
   if (times == 0) return true; /* whatever their shape says */
-  return size_mul(rows, rows, &pairs) && size_mul(pairs, times, &pairs) &&
-         size_add(s->pairs, pairs, &s->pairs) && size_mul(rows, times, &rows) &&
-         size_add(s->rows, rows, &s->rows);
+  return size_mul(rows, times, &rows) && size_mul(rows, keys, &pairs) &&
+         size_mul(rows, across, &far) && size_add(s->rows, rows, &s->rows) &&
+         size_add(s->pairs, pairs, &s->pairs) && size_add(s->across, far, &s->across);
 }
 
-static bool sum_items(const struct geometry *g, struct stack_sums *s) {
-  for (size_t i = 0; i < g->items; i++)
-    if (!add_item(s, g->item[i].q, 1)) return false;
-  return true;
+/* The rows of a source that each row of main attends to; of a source itself there are none. */
+static size_t source_rows(const struct stack_check *k, const struct stack_side *s, size_t item) {
+  return s == k->main ? stack_request_source_rows(k->out, item) : 0;
 }
 
-static bool add_shown(struct stack_sums *s, size_t tokens, size_t keys, size_t times) {
-  size_t rows, pairs;
-  return size_mul(tokens, times, &rows) && size_mul(rows, keys, &pairs) &&
-         size_add(s->rows, rows, &s->rows) && size_add(s->pairs, pairs, &s->pairs);
-}
+/* --- the work --- */
 
-/* What may be shown of sequences: a row of each token that is chosen. */
-static bool sum_shown(const struct stack_request *r, bool rectangle, struct stack_sums *s) {
-  const size_t items = r->run->geometry.items;
-  size_t tokens = 0, keys = 0;
-  for (size_t i = 0; i < items; i++) {
-    tokens = size_max(tokens, r->generation.sequence[i].most);
-    keys = size_max(keys, stack_texts_rows(r, i));
-    if (!rectangle && !add_shown(s, r->generation.sequence[i].most, stack_texts_rows(r, i), 1))
-      return false;
-  }
-  return !rectangle || add_shown(s, tokens, keys, items);
+static bool has_sequences(const struct stack_check *k, const struct stack_side *s) {
+  return k->out->generates && s == k->main;
 }
 
 /* Of sequences all rows count that they may come to have. */
-static bool sum_sequences(const struct stack_request *r, struct stack_sums *s) {
-  for (size_t i = 0; i < r->run->geometry.items; i++)
-    if (!add_item(s, stack_texts_rows(r, i), 1)) return false;
+static bool sum_work(const struct stack_check *k, const struct stack_side *s,
+                     struct stack_sums *sums) {
+  const struct geometry *g = &s->run->geometry;
+  for (size_t i = 0; i < g->items; i++) {
+    const size_t rows = has_sequences(k, s) ? stack_texts_rows(k->out, i) : g->item[i].q;
+    if (!add_rows(sums, rows, rows, source_rows(k, s, i), 1)) return false;
+  }
   return true;
 }
 
 /* Every head of every layer meets every pair. */
-static enum status check_work(struct stack_check *k) {
-  const size_t heads = k->form->self.heads, layers = k->form->layers;
+static bool add_work(const struct stack_check *k, const struct stack_side *s, size_t *work) {
   struct stack_sums sums = {0};
-  size_t work;
-  if ((k->out->generates ? sum_sequences(k->out, &sums) : sum_items(&k->run->geometry, &sums)) &&
-      size_mul(sums.pairs, heads, &work) && size_mul(work, layers, &work) &&
+  size_t own, across;
+  return sum_work(k, s, &sums) && size_mul(sums.pairs, s->form->self.heads, &own) &&
+         size_mul(own, s->form->layers, &own) &&
+         size_mul(sums.across, s->form->cross.heads, &across) &&
+         size_mul(across, s->form->layers, &across) && size_add(own, across, &own) &&
+         size_add(*work, own, work);
+}
+
+static enum status check_work(struct stack_check *k) {
+  const struct stack_side *main = k->main;
+  size_t work = 0;
+  if ((!stack_check_has_source(k) || add_work(k, k->reader, &work)) && add_work(k, main, &work) &&
       work <= k->limits->max_pairs)
     return STATUS_OK;
+  if (stack_check_has_source(k))
+    return error_limit(k->e, "max_pairs",
+                       "more than %zu pairs of a query and a key, counted for each head in each of "
+                       "%zu layers of the encoder and %zu of the decoder",
+                       k->limits->max_pairs, k->reader->form->layers, main->form->layers);
   return error_limit(k->e, "max_pairs",
                      "more than %zu pairs of a query and a key, counted for each of %zu heads in "
                      "each of %zu layers",
-                     k->limits->max_pairs, heads, layers);
+                     k->limits->max_pairs, main->form->self.heads, main->form->layers);
 }
 
 /* --- the answer --- */
@@ -87,6 +92,32 @@ static size_t bytes_of_float(const struct stack_check *k) {
   return k->out->base64 ? BASE64 : TEXT;
 }
 
+/* The rows and columns of an item's weights, at most. */
+static void shape_of(const struct stack_check *k, const struct stack_side *s, size_t item,
+                     bool across, size_t *rows, size_t *columns) {
+  const bool sequences = has_sequences(k, s);
+  *rows = sequences ? k->out->generation.sequence[item].most : s->run->geometry.item[item].q;
+  *columns = across ? source_rows(k, s, item) : sequences ? stack_texts_rows(k->out, item) : *rows;
+}
+
+/* The rows that are shown of a side. Those of rectangles count, also those behind an item's; of
+ * sequences there is one of each token that is chosen. */
+static bool sum_answer(const struct stack_check *k, const struct stack_side *s,
+                       struct stack_sums *sums) {
+  const size_t items = s->run->geometry.items;
+  size_t most = 0, keys = 0;
+  if (is_rectangle(k) && !has_sequences(k, s))
+    return add_rows(sums, s->widest, s->widest, s == k->main ? k->out->source.widest : 0, items);
+  for (size_t i = 0; i < items; i++) {
+    size_t rows, columns;
+    shape_of(k, s, i, false, &rows, &columns);
+    most = size_max(most, rows);
+    keys = size_max(keys, columns);
+    if (!is_rectangle(k) && !add_rows(sums, rows, columns, source_rows(k, s, i), 1)) return false;
+  }
+  return !is_rectangle(k) || add_rows(sums, most, keys, k->out->source.widest, items);
+}
+
 /* Bytes of an answer, added up until they are too many. */
 struct stack_answer_bytes {
   size_t count;
@@ -99,37 +130,50 @@ static void add_bytes(struct stack_answer_bytes *b, size_t each, size_t times, s
             size_add(b->count, product, &b->count);
 }
 
-/* The rows and columns of an item's weights, at most. */
-static void shape_of(const struct stack_check *k, size_t item, size_t *rows, size_t *columns) {
-  *rows = *columns = k->run->geometry.item[item].q;
-  if (!k->out->generates) return;
-  *rows = k->out->generation.sequence[item].most;
-  *columns = stack_texts_rows(k->out, item);
-}
-
 /* In JSON each item's thumbnails have its own size, and three of their bytes take four letters. */
-static void add_thumbnails(struct stack_answer_bytes *b, const struct stack_check *k, size_t most) {
+static void add_thumbnails(struct stack_answer_bytes *b, const struct stack_check *k,
+                           const struct stack_side *s, size_t attention) {
   enum { IN_LETTERS = 3, LETTERS = 4 };
-  const struct geometry *g = &k->run->geometry;
-  const size_t heads = k->form->self.heads, widest = size_min(most, k->out->widest);
+  const struct geometry *g = &s->run->geometry;
+  const bool across = stack_side_is_across(s, attention);
+  const size_t heads = stack_side_shape(s, attention)->heads, most = s->wish[attention].thumbnail;
   if (is_binary(k)) {
-    add_bytes(b, widest * widest, heads * g->items, 1);
+    const size_t columns = across ? k->out->source.widest : s->widest;
+    add_bytes(b, size_min(most, s->widest) * size_min(most, columns), heads * g->items, 1);
     return;
   }
   for (size_t i = 0; i < g->items; i++) {
     size_t rows, columns;
-    shape_of(k, i, &rows, &columns);
+    shape_of(k, s, i, across, &rows, &columns);
     const size_t bytes = heads * size_min(rows, most) * size_min(columns, most);
     add_bytes(b, (bytes + IN_LETTERS - 1) / IN_LETTERS, 1, LETTERS);
   }
 }
 
 static void add_weights(struct stack_answer_bytes *b, const struct stack_check *k,
-                        const struct stack_wish *w, const struct stack_sums *sums) {
-  const size_t size = bytes_of_float(k);
-  if (w->weights == STACK_WEIGHTS_AVERAGE) add_bytes(b, sums->pairs, 1, size);
-  if (w->weights == STACK_WEIGHTS_PER_HEAD) add_bytes(b, sums->pairs, k->form->self.heads, size);
-  if (w->weights == STACK_WEIGHTS_THUMBNAILS) add_thumbnails(b, k, w->thumbnail);
+                        const struct stack_side *s, size_t attention,
+                        const struct stack_sums *sums) {
+  const enum stack_weights weights = s->wish[attention].weights;
+  const size_t size = bytes_of_float(k), heads = stack_side_shape(s, attention)->heads;
+  const size_t pairs = stack_side_is_across(s, attention) ? sums->across : sums->pairs;
+  if (weights == STACK_WEIGHTS_AVERAGE) add_bytes(b, pairs, 1, size);
+  if (weights == STACK_WEIGHTS_PER_HEAD) add_bytes(b, pairs, heads, size);
+  if (weights == STACK_WEIGHTS_THUMBNAILS) add_thumbnails(b, k, s, attention);
+}
+
+/* What is shown of the parts of a side. */
+static bool add_parts(struct stack_answer_bytes *b, const struct stack_check *k,
+                      const struct stack_side *s) {
+  const size_t width = s->form->width, size = bytes_of_float(k);
+  struct stack_sums sums = {0};
+  if (!sum_answer(k, s, &sums)) return false;
+  if (s->embedded) add_bytes(b, sums.rows, width, size);
+  for (size_t i = 0; i < stack_form_attentions(s->form); i++) {
+    if (s->wish[i].hidden) add_bytes(b, sums.rows, width, size);
+    if (s->wish[i].input) add_bytes(b, sums.rows, width, size);
+    add_weights(b, k, s, i, &sums);
+  }
+  return true;
 }
 
 /* Of what follows a target, and of each of the likeliest tokens in its place. */
@@ -137,71 +181,76 @@ static void add_scores(struct stack_answer_bytes *b, const struct stack_check *k
   const struct stack_request *out = k->out;
   const size_t each = is_binary(k) ? 2 * FLOAT : STACK_TOP_ROOM;
   size_t targets = out->targets;
-  if (is_rectangle(k))
-    b->fits = b->fits && size_mul(out->most_targets, k->run->geometry.items, &targets);
+  if (is_rectangle(k)) b->fits = b->fits && size_mul(out->most_targets, k->items, &targets);
   add_bytes(b, targets, 1, bytes_of_float(k));
   add_bytes(b, is_binary(k) ? targets : out->targets, out->top, each);
 }
 
 /* Of each sequence what stands around its tokens; of each token itself, its log probability, and
- * the likeliest in its place. */
+ * the likeliest in its place. Of each step of a search its beams. */
 static void add_sequences(struct stack_answer_bytes *b, const struct stack_check *k) {
   const struct stack_request *out = k->out;
-  for (size_t i = 0; i < k->run->geometry.items; i++)
-    add_bytes(b, stack_sequence_room(out->generation.sequence[i].most, out->top), 1, 1);
+  for (size_t text = 0; text < out->texts; text++) {
+    const size_t most = out->generation.sequence[text * out->each].most;
+    add_bytes(b, stack_sequence_room(most, out->top), out->returns, 1);
+    if (out->search) add_bytes(b, most, out->each, STACK_BEAM_ROOM);
+  }
 }
 
-static void add_native(struct stack_answer_bytes *b, const struct stack_check *k,
-                       const struct stack_sums *sums) {
-  const struct stack_run *r = k->run;
-  const size_t width = k->form->width, size = bytes_of_float(k);
+static bool add_outputs(struct stack_answer_bytes *b, const struct stack_check *k) {
+  const struct stack_run *r = k->main->run;
+  const struct stack_form *f = k->main->form;
+  struct stack_sums sums = {0};
+  if (!sum_answer(k, k->main, &sums)) return false;
+  if (r->pool == STACK_POOL_NONE)
+    add_bytes(b, sums.rows, f->width, bytes_of_float(k));
+  else
+    add_bytes(b, k->items, r->dimensions ? r->dimensions : stack_check_pooled(f),
+              bytes_of_float(k));
+  return true;
+}
+
+static bool add_native(struct stack_answer_bytes *b, const struct stack_check *k) {
   if (k->out->generates)
     add_sequences(b, k);
   else if (k->out->scored)
     add_scores(b, k);
-  else if (r->pool == STACK_POOL_NONE)
-    add_bytes(b, sums->rows, width, size);
-  else
-    add_bytes(b, r->geometry.items, r->dimensions ? r->dimensions : stack_check_pooled(k->form),
-              size);
-  if (r->embedded) add_bytes(b, sums->rows, width, size);
-  for (size_t l = 0; l < k->form->layers && r->wish; l++) {
-    if (r->wish[l].hidden) add_bytes(b, sums->rows, width, size);
-    if (r->wish[l].input) add_bytes(b, sums->rows, width, size);
-    add_weights(b, k, &r->wish[l], sums);
-  }
+  else if (!add_outputs(b, k))
+    return false;
+  return (!stack_check_has_source(k) || add_parts(b, k, k->reader)) && add_parts(b, k, k->main);
 }
 
 /* Each output that is named has a form of its own. */
-static void add_v2(struct stack_answer_bytes *b, const struct stack_check *k,
-                   const struct stack_sums *sums) {
+static bool add_v2(struct stack_answer_bytes *b, const struct stack_check *k) {
   const struct body_v2_asked *v2 = &k->out->v2;
+  const struct stack_form *f = k->main->form;
+  struct stack_sums sums = {0};
+  if (!sum_answer(k, k->main, &sums)) return false;
   for (size_t i = 0; i < v2->outputs; i++) {
     const size_t size = v2->output[i].binary ? FLOAT : TEXT;
     const unsigned which = v2->output[i].which;
-    const size_t rows = which == STACK_V2_POOLER_OUTPUT ? k->run->geometry.items : sums->rows;
-    add_bytes(b, rows, which == STACK_V2_LOGITS ? k->form->embedding.tokens : k->form->width, size);
+    const size_t rows = which == STACK_V2_POOLER_OUTPUT ? k->items : sums.rows;
+    add_bytes(b, rows, which == STACK_V2_LOGITS ? f->embedding.tokens : f->width, size);
   }
+  return true;
 }
 
-/* The rows of rectangles count, also those behind an item's. */
-static bool sum_answer(const struct stack_check *k, struct stack_sums *sums) {
-  if (k->out->generates) return sum_shown(k->out, is_rectangle(k), sums);
-  if (is_rectangle(k)) return add_item(sums, k->out->widest, k->run->geometry.items);
-  return sum_items(&k->run->geometry, sums);
+/* Of each key of the query that is traced. */
+static bool add_trace(const struct stack_check *k, size_t *bytes) {
+  const struct stack_values *v = k->values;
+  const struct stack_side *s = v->traced_source ? k->reader : k->main;
+  const struct trace *t = k->out->trace;
+  if (!t) return true;
+  const size_t keys = stack_side_is_across(s, v->traced) ? source_rows(k, s, t->item)
+                                                         : s->run->geometry.item[t->item].k;
+  return attention_traced_count(keys, stack_side_shape(s, v->traced), TEXT, bytes);
 }
 
 static bool count_bytes(const struct stack_check *k, size_t *bytes) {
-  struct stack_sums sums = {0};
   struct stack_answer_bytes b = {.fits = true};
-  if (!sum_answer(k, &sums)) return false;
-  if (k->terms->form == BODY_V2)
-    add_v2(&b, k, &sums);
-  else
-    add_native(&b, k, &sums);
+  if (!(k->terms->form == BODY_V2 ? add_v2(&b, k) : add_native(&b, k))) return false;
   *bytes = b.count;
-  return b.fits && (!k->out->trace || attention_traced_count(k->out->trace, &k->run->geometry,
-                                                             &k->form->self, TEXT, bytes));
+  return b.fits && add_trace(k, bytes);
 }
 
 enum status stack_check_limits(struct stack_check *k) {

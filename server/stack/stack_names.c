@@ -69,80 +69,131 @@ struct stack_list {
   struct stack_wish wish; /* of attentions: what is wished of each */
 };
 
-static enum status refuse_name(const struct stack_values *v, bool hidden, const char *pointer,
-                               const char *shown, struct error *e) {
-  const char *stack = v->form->name;
-  const size_t layers = v->form->layers;
-  if (hidden)
-    return error_at(
-        e, pointer,
-        "\"%s\" names no hidden state; there are %s.0 to %s.%zu, and %s.0.self.input to "
-        "%s.%zu.self.input; * in place of a number means all, -1 the last",
-        shown, stack, stack, layers, stack, stack, layers - 1);
-  return error_at(e, pointer,
-                  "\"%s\" names no attention; there are %s.0.self to %s.%zu.self; * in place of a "
-                  "number means all, -1 the last",
-                  shown, stack, stack, layers - 1);
+/* Writes what attentions the sides have: "encoder.0.self to encoder.2.self". `behind` stands behind
+ * each name. */
+static void list_attentions(struct stack_values *v, const char *behind, char *text, size_t size) {
+  size_t used = 0;
+  *text = '\0';
+  for (unsigned i = 0; i < STACK_SIDES; i++) {
+    const struct stack_side *s = stack_values_side(v, i);
+    const size_t sorts = s->stack ? stack_form_attentions(s->form) / s->form->layers : 0;
+    for (size_t sort = 0; sort < sorts && used < size; sort++) {
+      const char *ending = stack_side_ending(s, sort * s->form->layers);
+      used += (size_t)snprintf(text + used, size - used, "%s%s.0%s%s to %s.%zu%s%s",
+                               used ? ", " : "", s->form->name, ending, behind, s->form->name,
+                               s->form->layers - 1, ending, behind);
+    }
+  }
 }
 
-static struct stack_named find_attentions(const struct stack_values *v, const char *name,
-                                          size_t length) {
-  return find_parts(name, length, v->form->name, ".self", v->form->layers);
+static enum status refuse_name(struct stack_values *v, bool hidden, const char *pointer,
+                               const char *shown, struct error *e) {
+  char states[96] = "", attentions[256];
+  size_t used = 0;
+  list_attentions(v, hidden ? ".input" : "", attentions, sizeof attentions);
+  if (!hidden)
+    return error_at(e, pointer,
+                    "\"%s\" names no attention; there are %s; * in place of a number means all, -1 "
+                    "the last",
+                    shown, attentions);
+  for (unsigned i = 0; i < STACK_SIDES; i++) {
+    const struct stack_side *s = stack_values_side(v, i);
+    if (s->stack)
+      used += (size_t)snprintf(states + used, sizeof states - used, "%s%s.0 to %s.%zu",
+                               used ? ", " : "", s->form->name, s->form->name, s->form->layers);
+  }
+  return error_at(
+      e, pointer,
+      "\"%s\" names no hidden state; there are %s, and %s; * in place of a number means "
+      "all, -1 the last",
+      shown, states, attentions);
 }
+
+/* The attentions of a side that a name means, by their numbers; `behind` stands behind theirs. */
+static struct stack_named find_attentions(const struct stack_side *s, const char *name,
+                                          size_t length, const char *behind) {
+  enum { ENDING_SIZE = 16 };
+  if (!s->stack) return (struct stack_named){0, 0};
+  const size_t layers = s->form->layers;
+  for (size_t first = 0; first < stack_form_attentions(s->form); first += layers) {
+    char ending[ENDING_SIZE];
+    snprintf(ending, sizeof ending, "%s%s", stack_side_ending(s, first), behind);
+    const struct stack_named of = find_parts(name, length, s->form->name, ending, layers);
+    if (is_any(of)) return (struct stack_named){first + of.first, first + of.end};
+  }
+  return (struct stack_named){0, 0};
+}
+
+/* Those of the side that has them, which is the main one where none has. */
+static struct stack_named find_side(struct stack_values *v, const char *name, size_t length,
+                                    struct stack_side **side) {
+  const struct stack_named of = find_attentions(&v->source, name, length, "");
+  *side = is_any(of) ? &v->source : &v->main;
+  return is_any(of) ? of : find_attentions(&v->main, name, length, "");
+}
+
+static void wish_states(struct stack_side *s, struct stack_named states) {
+  for (size_t l = states.first; l < states.end; l++)
+    *(l == 0 ? &s->embedded : &s->wish[l - 1].hidden) = true;
+}
+
+static void wish_weights(struct stack_side *s, struct stack_named of,
+                         const struct stack_wish *wish) {
+  for (size_t i = of.first; i < of.end; i++) {
+    s->wish[i].weights = wish->weights;
+    s->wish[i].thumbnail = wish->thumbnail;
+  }
+}
+
+static void wish_inputs(struct stack_side *s, struct stack_named of) {
+  for (size_t i = of.first; i < of.end; i++) s->wish[i].input = true;
+}
+
+/* Names of all parts of a sort, as far as they were noted. Names of all of many layers would take
+ * long, one after another. */
+struct stack_noted {
+  bool states, own, across;
+};
 
 /* Does a name mean parts that are not noted yet, as far as `all` tells, which is set once all are?
- * Names of all of many layers would take long, one after another. */
+ */
 static bool is_new(struct stack_named p, size_t count, bool *all) {
   const bool noted = *all;
-  *all = noted || (p.first == 0 && p.end == count);
+  *all = noted || p.end - p.first == count;
   return is_any(p) && !noted;
 }
 
-static void wish_states(struct stack_values *v, struct stack_named states) {
-  for (size_t l = states.first; l < states.end; l++)
-    *(l == 0 ? &v->embedded : &v->wish[l - 1].hidden) = true;
-}
-
-static void wish_weights(struct stack_values *v, struct stack_named of,
-                         const struct stack_wish *wish) {
-  for (size_t l = of.first; l < of.end; l++) {
-    v->wish[l].weights = wish->weights;
-    v->wish[l].thumbnail = wish->thumbnail;
+/* Notes what a name means of a side. False: nothing. */
+static bool note_parts(const struct stack_list *list, struct stack_side *s, const char *name,
+                       size_t length, struct stack_noted *noted) {
+  if (!s->stack) return false;
+  const size_t layers = s->form->layers;
+  const struct stack_named states = list->hidden
+                                        ? find_parts(name, length, s->form->name, "", layers + 1)
+                                        : (struct stack_named){0, 0};
+  const struct stack_named of = find_attentions(s, name, length, list->hidden ? ".input" : "");
+  if (is_new(states, layers + 1, &noted->states)) wish_states(s, states);
+  if (is_new(of, layers, stack_side_is_across(s, of.first) ? &noted->across : &noted->own)) {
+    if (list->hidden)
+      wish_inputs(s, of);
+    else
+      wish_weights(s, of, &list->wish);
   }
-}
-
-/* What is noted of all parts, whatever else names them. */
-struct stack_noted {
-  bool weights, states, inputs;
-};
-
-/* Notes what a name means. False: nothing. */
-static bool note_name(const struct stack_list *list, const char *name, size_t length,
-                      struct stack_noted *noted) {
-  struct stack_values *v = list->values;
-  const char *stack = v->form->name;
-  const size_t layers = v->form->layers;
-  if (!list->hidden) {
-    const struct stack_named of = find_attentions(v, name, length);
-    if (is_new(of, layers, &noted->weights)) wish_weights(v, of, &list->wish);
-    return is_any(of);
-  }
-  const struct stack_named states = find_parts(name, length, stack, "", layers + 1),
-                           inputs = find_parts(name, length, stack, ".self.input", layers);
-  if (is_new(states, layers + 1, &noted->states)) wish_states(v, states);
-  if (is_new(inputs, layers, &noted->inputs))
-    for (size_t l = inputs.first; l < inputs.end; l++) v->wish[l].input = true;
-  return is_any(states) || is_any(inputs);
+  return is_any(states) || is_any(of);
 }
 
 static enum status read_list(const struct stack_list *list, const json_t *names, struct error *e) {
-  struct stack_noted noted = {0};
+  struct stack_noted noted[STACK_SIDES] = {0};
   for (size_t i = 0; i < json_array_size(names); i++) {
     const json_t *name = json_array_get(names, i);
     char pointer[ERROR_POINTER_SIZE], shown[CONTRACT_NAME_SHOWN + 1], unused[ERROR_POINTER_SIZE];
     snprintf(pointer, sizeof pointer, "%s/%zu", list->pointer, i);
     if (!json_is_string(name)) return error_at(e, pointer, "the name of a part is a string");
-    if (note_name(list, json_string_value(name), json_string_length(name), &noted)) continue;
+    bool known = false;
+    for (unsigned side = 0; side < STACK_SIDES; side++)
+      known |= note_parts(list, stack_values_side(list->values, side), json_string_value(name),
+                          json_string_length(name), &noted[side]);
+    if (known) continue;
     contract_show_name(json_string_value(name), json_string_length(name), shown, unused,
                        sizeof unused);
     return refuse_name(list->values, list->hidden, pointer, shown, e);
@@ -155,16 +206,18 @@ static enum status read_list(const struct stack_list *list, const json_t *names,
 enum status stack_names_hidden(const json_t *value, const struct contract_field *field, void *to,
                                struct error *e) {
   struct stack_values *v = to;
-  const size_t states = v->form->layers + 1;
   const struct stack_list list = {.values = v, .pointer = field->pointer, .hidden = true};
+  const bool all = json_small_is_text(value, "all");
   if (json_is_array(value)) return read_list(&list, value, e);
-  if (json_is_true(value))
-    wish_states(v, (struct stack_named){states - 1, states});
-  else if (json_small_is_text(value, "all"))
-    wish_states(v, (struct stack_named){0, states});
-  else if (!json_is_false(value))
+  if (json_is_false(value)) return STATUS_OK;
+  if (!all && !json_is_true(value))
     return error_at(e, field->pointer,
                     "return_hidden must be true, false, \"all\" or a list of names");
+  for (unsigned i = 0; i < STACK_SIDES; i++) {
+    struct stack_side *s = stack_values_side(v, i);
+    const size_t states = s->stack ? s->form->layers + 1 : 0;
+    if (states) wish_states(s, (struct stack_named){all ? 0 : states - 1, states});
+  }
   return STATUS_OK;
 }
 
@@ -219,32 +272,33 @@ enum status stack_names_attention(const json_t *value, const struct contract_fie
                                   .pointer = field->pointer,
                                   .wish.weights = STACK_WEIGHTS_PER_HEAD};
   const struct stack_wish average = {.weights = STACK_WEIGHTS_AVERAGE};
-  const struct stack_named all = {0, v->form->layers};
+  const bool averaged = json_small_is_text(value, "average");
   if (json_is_array(value)) return read_list(&list, value, e);
   if (json_is_object(value)) return read_named(v, value, e);
-  if (json_is_true(value) || json_small_is_text(value, "all"))
-    wish_weights(v, all, &list.wish);
-  else if (json_small_is_text(value, "average"))
-    wish_weights(v, all, &average);
-  else if (!json_is_false(value))
+  if (json_is_false(value)) return STATUS_OK;
+  if (!averaged && !json_is_true(value) && !json_small_is_text(value, "all"))
     return error_at(
         e, field->pointer,
         "return_attention must be true, false, \"all\", \"average\", a list of names, or "
         "{\"of\": names, \"as\": form}");
+  for (unsigned i = 0; i < STACK_SIDES; i++) {
+    struct stack_side *s = stack_values_side(v, i);
+    const size_t count = s->stack ? stack_form_attentions(s->form) : 0;
+    wish_weights(s, (struct stack_named){0, count}, averaged ? &average : &list.wish);
+  }
   return STATUS_OK;
 }
 
 /* --- head_mask --- */
 
-/* The numbers of one mask. NULL with an error, at `pointer` or in it. */
-static const float *read_mask(const struct stack_values *v, const json_t *value,
+/* The numbers of a mask of so many heads. NULL with an error, at `pointer` or in it. */
+static const float *read_mask(struct arena *a, size_t heads, const json_t *value,
                               const char *pointer, struct error *e) {
-  const size_t heads = v->form->self.heads;
   if (!json_is_array(value) || json_array_size(value) != heads) {
-    error_at(e, pointer, "a mask of heads is a list of %zu numbers, the model's heads", heads);
+    error_at(e, pointer, "a mask of heads is a list of %zu numbers, the attention's heads", heads);
     return NULL;
   }
-  float *mask = arena_alloc(v->arena, heads, sizeof *mask, e);
+  float *mask = arena_alloc(a, heads, sizeof *mask, e);
   for (size_t i = 0; mask && i < heads; i++) {
     const json_t *n = json_array_get(value, i);
     mask[i] = (float)json_number_value(n);
@@ -268,15 +322,18 @@ enum status stack_names_head_mask(const json_t *value, const struct contract_fie
                     "for each head");
   json_object_foreach((json_t *)value, name, numbers) {
     char shown[CONTRACT_NAME_SHOWN + 1], pointer[ERROR_POINTER_SIZE];
-    const struct stack_named of = find_attentions(v, name, strlen(name));
+    struct stack_side *s;
+    const struct stack_named of = find_side(v, name, strlen(name), &s);
     point_at(field->pointer, name, strlen(name), shown, pointer);
     if (!is_any(of)) return refuse_name(v, false, pointer, shown, e);
-    const float *mask = read_mask(v, numbers, pointer, e);
+    const float *mask =
+        read_mask(v->arena, stack_side_shape(s, of.first)->heads, numbers, pointer, e);
     if (!mask) return e->status;
-    for (size_t l = of.first; l < of.end; l++) {
-      if (v->wish[l].head_mask)
-        return error_at(e, pointer, "two masks for the attention %s.%zu.self", v->form->name, l);
-      v->wish[l].head_mask = mask;
+    for (size_t i = of.first; i < of.end; i++) {
+      if (s->wish[i].head_mask)
+        return error_at(e, pointer, "two masks for the attention %s.%zu%s", s->form->name,
+                        stack_side_layer(s, i), stack_side_ending(s, i));
+      s->wish[i].head_mask = mask;
     }
   }
   return STATUS_OK;
@@ -293,12 +350,14 @@ enum status stack_names_trace(const json_t *value, const struct contract_field *
   if (attention_traced_read(value, field->pointer, &name, &v->trace, e)) return e->status;
   if (!json_is_string(name)) return error_at(e, pointer, "the name of an attention is a string");
   const size_t length = json_string_length(name);
-  const struct stack_named of = find_attentions(v, json_string_value(name), length);
+  struct stack_side *side;
+  const struct stack_named of = find_side(v, json_string_value(name), length, &side);
   contract_show_name(json_string_value(name), length, shown, unused, sizeof unused);
   if (!is_any(of)) return refuse_name(v, false, pointer, shown, e);
   if (of.end - of.first > 1)
     return error_at(e, pointer, "\"%s\" names %zu attentions; a trace is of one", shown,
                     of.end - of.first);
   v->traced = of.first;
+  v->traced_source = side == &v->source;
   return STATUS_OK;
 }

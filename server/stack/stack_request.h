@@ -1,11 +1,11 @@
-/* stack_request: a request to a whole model as it was meant: the core's run, and what is asked of
+/* stack_request: a request to a whole model as it was meant: the core's runs, and what is asked of
  * the answer. */
 #ifndef SERVER_STACK_REQUEST_H
 #define SERVER_STACK_REQUEST_H
 
 #include "core/attention/trace.h"
-#include "core/stack/stack.h"
 #include "server/body/body_v2.h"
+#include "server/stack/stack_side.h"
 
 /* The targets of one item. */
 struct stack_scored {
@@ -14,14 +14,10 @@ struct stack_scored {
 };
 
 struct stack_request {
-  struct stack_run *run;
-  const struct stack_form *form; /* of what it runs through */
-  bool unbatched;      /* one item, which is no batch: the answer loses its first dimension */
-  bool base64;         /* arrays of floats as base64 */
-  bool rectangular;    /* all items have `widest` rows */
-  size_t widest;       /* rows of the longest item as it came, before valid_lens: those of each item
-                          in an answer that is a rectangle */
-  const int32_t *lens; /* [items] the rows that each has */
+  struct stack_side source; /* what it attends to across, if anything: */
+  struct stack_side main;   /* what encodes, scores or generates */
+  bool unbatched;           /* one item, which is no batch: the answer loses its first dimension */
+  bool base64;              /* arrays of floats as base64 */
 
   /* Of a request to score. */
   struct stack_scored *scored; /* [items]; NULL: it encodes */
@@ -31,16 +27,37 @@ struct stack_request {
   bool targets_alike;          /* all items have `most_targets` */
   size_t top;                  /* the likeliest so many tokens are shown of each target */
 
-  /* Of a request to generate: `generates` says that it is one. Each text has `returns` sequences,
-   * one after the other. */
+  /* Of a request to generate: `generates` says that it is one. Each text has `each` sequences, one
+   * after the other, of which the first `returns` are shown. */
   bool generates, stream;
-  size_t returns, texts;
-  size_t text_tokens; /* of all texts */
+  bool search; /* what the search came across is shown */
+  size_t each, returns, texts;
+  size_t text_tokens; /* of all texts, and of their sources */
   struct stack_generation generation;
 
-  const struct trace *trace; /* that a layer of the run makes; or NULL */
+  const struct trace *trace; /* that a layer of a run makes; or NULL */
   struct body_v2_asked v2;
 };
+
+/* Its sides, the source first; one may have no stack. */
+static inline const struct stack_side *stack_request_side(const struct stack_request *r,
+                                                          unsigned number) {
+  return number == 0 ? &r->source : &r->main;
+}
+
+/* Prepares its runs, in the arena: see stack_prepare. */
+enum status stack_request_prepare(const struct stack_request *r, struct arena *a, struct error *e);
+
+/* The run to be computed, behind which the other one comes if there are two. */
+static inline struct run *stack_request_run(const struct stack_request *r) {
+  return r->source.run ? &r->source.run->run : &r->main.run->run;
+}
+
+/* The rows of the source that a sequence or item attends to. */
+static inline size_t stack_request_source_rows(const struct stack_request *r, size_t item) {
+  const size_t text = r->generates ? item / r->each : item;
+  return r->source.run ? r->source.run->geometry.item[text].q : 0;
+}
 
 /* Does the answer have a form as safetensors? */
 static inline bool stack_request_has_binary(const struct stack_request *r) {

@@ -11,7 +11,7 @@ enum { EVENT_ROOM = 160 /* of an event without likeliest tokens, its numbers at 
 
 enum status stack_stream_init(struct stack_stream *s, const struct stack_request *of,
                               struct arena *a, struct error *e) {
-  const struct stack_run *r = of->run;
+  const struct stack_run *r = of->main.run;
   const size_t items = r->geometry.items, top = r->generation->top_count;
   *s = (struct stack_stream){.run = r,
                              .usage = stack_answer_usage(of),

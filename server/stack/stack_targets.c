@@ -1,4 +1,4 @@
-/* stack_targets: the rows that are fed to score targets, and which target each of them has. */
+/* stack_targets: what is fed of the targets of each item, and which target each row has. */
 #include "server/stack/stack_targets.h"
 
 #include <string.h>
@@ -8,43 +8,69 @@
 
 /* --- how many --- */
 
-static enum status check_item(struct stack_check *k, size_t item, size_t tokens, size_t targets) {
-  const size_t positions = k->w->positions, rows = tokens + targets - 1;
-  if (tokens == 0)
+/* The lengths of all items' targets. NULL with an error. */
+static int32_t *read_lens(struct stack_check *k) {
+  if (stack_items_beside(k, STACK_FIELD_TARGETS)) return NULL;
+  for (size_t i = 0; i < k->items; i++)
+    if (stack_items_count(k, STACK_FIELD_TARGETS, i) > INT32_MAX) {
+      error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
+      return NULL;
+    }
+  int32_t *lens = arena_alloc(k->reading->arena, k->items, sizeof *lens, k->e);
+  if (!lens || stack_items_lens(k, STACK_FIELD_TARGET_LENS, STACK_FIELD_TARGETS, lens)) return NULL;
+  return lens;
+}
+
+/* --- to be scored --- */
+
+static enum status refuse_positions(struct stack_check *k, size_t item, size_t begun,
+                                    size_t targets) {
+  const size_t rows = begun + targets - 1, positions = k->w->target_positions;
+  if (stack_check_has_source(k))
+    return stack_items_refuse(k, STACK_FIELD_TARGETS, item,
+                              "the token that begins and all but the last of %zu targets are %zu "
+                              "rows; the model's decoder has %zu positions",
+                              targets, rows, positions);
+  return stack_items_refuse(k, STACK_FIELD_TARGETS, item,
+                            "%zu tokens and all but the last of %zu targets are %zu rows; the "
+                            "model has %zu positions",
+                            begun, targets, rows, positions);
+}
+
+static enum status check_item(struct stack_check *k, size_t item, size_t begun, size_t targets) {
+  const size_t positions = k->w->target_positions, rows = begun + targets - 1;
+  if (begun == 0)
     return stack_items_refuse(k, STACK_FIELD_TOKENS, item,
                               "an item without tokens: the first target has to follow one");
   if (targets == 0)
     return stack_items_refuse(k, STACK_FIELD_TARGETS, item, "an item without targets to score");
-  if (positions && tokens <= positions && rows > positions)
-    return stack_items_refuse(k, STACK_FIELD_TARGETS, item,
-                              "%zu tokens and all but the last of %zu targets are %zu rows; the "
-                              "model has %zu positions",
-                              tokens, targets, rows, positions);
+  if (positions && rows > positions) return refuse_positions(k, item, begun, targets);
   if (rows > INT32_MAX)
     return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", item, INT32_MAX);
   return STATUS_OK;
 }
 
-/* Of one item, what is fed behind its tokens, and what a rectangle has room for. */
-static void count_item(struct stack_check *k, size_t item, int32_t targets, int32_t *len) {
+/* Of one item, what is fed behind what begins it, and what a rectangle has room for. */
+static void count_item(struct stack_check *k, size_t item, int32_t targets) {
   struct stack_request *out = k->out;
   const size_t came = stack_items_count(k, STACK_FIELD_TARGETS, item);
+  const size_t begun =
+      stack_check_has_source(k) ? 1 : stack_items_count(k, STACK_FIELD_TOKENS, item);
   out->scored[item] = (struct stack_scored){.count = (size_t)targets};
   out->targets += (size_t)targets;
   out->most_targets = size_max(out->most_targets, came);
-  out->widest = size_max(out->widest, stack_items_count(k, STACK_FIELD_TOKENS, item) + came - 1);
-  *len += targets - 1;
+  out->main.widest = size_max(out->main.widest, begun + came - 1);
+  k->begun[item] += targets - 1;
 }
 
-static enum status count_targets(struct stack_check *k, const int32_t *targets, int32_t *lens) {
+static enum status count_targets(struct stack_check *k, const int32_t *targets) {
   struct stack_request *out = k->out;
-  const size_t items = k->run->geometry.items;
-  for (size_t i = 0; i < items; i++) {
-    if (check_item(k, i, (size_t)lens[i], (size_t)targets[i])) return k->e->status;
-    count_item(k, i, targets[i], &lens[i]);
+  for (size_t i = 0; i < k->items; i++) {
+    if (check_item(k, i, (size_t)k->begun[i], (size_t)targets[i])) return k->e->status;
+    count_item(k, i, targets[i]);
   }
   out->targets_alike = true;
-  for (size_t i = 0; i < items; i++)
+  for (size_t i = 0; i < k->items; i++)
     out->targets_alike = out->targets_alike && out->scored[i].count == out->most_targets;
   return STATUS_OK;
 }
@@ -53,25 +79,45 @@ static enum status count_targets(struct stack_check *k, const int32_t *targets, 
 static void count_none(struct stack_check *k) {
   const size_t targets = stack_check_tensor(k, STACK_FIELD_TARGETS)->common.dim[0];
   k->out->most_targets = targets;
-  if (k->out->widest + targets > 0) k->out->widest += targets - 1;
+  if (k->main->widest + targets > 0) k->main->widest += targets - 1;
 }
 
-enum status stack_targets_count(struct stack_check *k, int32_t *lens) {
-  const size_t items = k->run->geometry.items;
+enum status stack_targets_count(struct stack_check *k) {
+  struct stack_request *out = k->out;
   if (!stack_check_tensor(k, STACK_FIELD_TARGETS))
     return error_at(k->e, "/targets", "the field \"targets\" is missing");
-  if (stack_items_beside(k, STACK_FIELD_TARGETS)) return k->e->status;
-  for (size_t i = 0; i < items; i++)
-    if (stack_items_count(k, STACK_FIELD_TARGETS, i) > INT32_MAX)
+  const int32_t *targets = read_lens(k);
+  if (!targets) return k->e->status;
+  out->scored = arena_alloc(k->reading->arena, k->items, sizeof *out->scored, k->e);
+  if (!out->scored) return k->e->status;
+  out->target_lens = targets;
+  if (k->items == 0) count_none(k);
+  return count_targets(k, targets);
+}
+
+/* --- to be gone on from --- */
+
+enum status stack_targets_begin(struct stack_check *k) {
+  const struct tensor *lens = stack_check_tensor(k, STACK_FIELD_TARGET_LENS);
+  const size_t positions = k->w->target_positions;
+  if (!stack_check_tensor(k, STACK_FIELD_TARGETS)) {
+    if (!lens || lens->null) return STATUS_OK;
+    return error_at(k->e, "/target_lens", "lengths of \"targets\", which are missing");
+  }
+  const int32_t *targets = read_lens(k);
+  if (!targets) return k->e->status;
+  for (size_t i = 0; i < k->items; i++) {
+    const size_t count = (size_t)targets[i];
+    if (positions && count >= positions)
+      return stack_items_refuse(k, STACK_FIELD_TARGETS, i,
+                                "the token that begins and %zu targets behind it are %zu rows; the "
+                                "model's decoder has %zu positions",
+                                count, count + 1, positions);
+    if (count == INT32_MAX)
       return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
-  int32_t *targets = arena_alloc(k->reading->arena, items, sizeof *targets, k->e);
-  k->out->scored = arena_alloc(k->reading->arena, items, sizeof *k->out->scored, k->e);
-  if (!targets || !k->out->scored) return k->e->status;
-  if (stack_items_lens(k, STACK_FIELD_TARGET_LENS, STACK_FIELD_TARGETS, targets))
-    return k->e->status;
-  k->out->target_lens = targets;
-  if (items == 0) count_none(k);
-  return count_targets(k, targets, lens);
+    k->begun[i] += targets[i];
+  }
+  return STATUS_OK;
 }
 
 /* --- the rows --- */
@@ -86,24 +132,26 @@ static void feed_item(const int32_t *token, size_t tokens, const int32_t *target
 }
 
 enum status stack_targets_take(struct stack_check *k) {
-  const struct geometry *g = &k->run->geometry;
+  const struct geometry *g = &k->main->run->geometry;
   struct arena *a = k->reading->arena;
-  const int32_t *token = stack_check_tensor(k, STACK_FIELD_TOKENS)->data,
+  const bool source = stack_check_has_source(k);
+  const int32_t begin = (int32_t)k->w->token.begin;
+  const int32_t *token = source ? &begin : stack_check_tensor(k, STACK_FIELD_TOKENS)->data,
                 *target = stack_check_tensor(k, STACK_FIELD_TARGETS)->data;
   int32_t *fed = arena_alloc(a, g->q_rows, sizeof *fed, k->e),
           *foretold = arena_alloc(a, g->q_rows, sizeof *foretold, k->e);
   if (!fed || !foretold) return k->e->status;
-  k->run->tokens = fed;
-  k->run->targets = foretold;
-  for (size_t i = 0; i < g->items; i++) {
+  k->main->run->tokens = fed;
+  k->main->run->targets = foretold;
+  for (size_t i = 0; i < k->items; i++) {
     struct stack_scored *s = &k->out->scored[i];
     const size_t rows = g->item[i].q, tokens = rows + 1 - s->count, at = g->item[i].q_row;
-    if (stack_items_below(k, STACK_FIELD_TOKENS, i, token, tokens, k->w->vocabulary) ||
-        stack_items_below(k, STACK_FIELD_TARGETS, i, target, s->count, k->w->vocabulary))
+    if ((!source && stack_items_below(k, STACK_FIELD_TOKENS, i, token, tokens, k->w->vocabulary)) ||
+        stack_items_below(k, STACK_FIELD_TARGETS, i, target, s->count, k->w->target_vocabulary))
       return k->e->status;
     s->row = at + tokens - 1;
     feed_item(token, tokens, target, s->count, fed + at, foretold + at);
-    token += stack_items_count(k, STACK_FIELD_TOKENS, i);
+    if (!source) token += stack_items_count(k, STACK_FIELD_TOKENS, i);
     target += stack_items_count(k, STACK_FIELD_TARGETS, i);
   }
   return STATUS_OK;

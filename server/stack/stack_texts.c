@@ -11,7 +11,7 @@
 /* The tokens that may follow a text: those that are asked for; by default no more than the model
  * has positions for. 0 with an error. */
 static size_t tokens_behind(struct stack_check *k, size_t text, size_t tokens) {
-  const size_t asked = k->values->max_tokens, positions = k->w->positions;
+  const size_t asked = k->values->max_tokens, positions = k->w->target_positions;
   const size_t room = positions ? positions + 1 - tokens : SIZE_MAX; /* the last one is not fed */
   const size_t most = k->limits->max_tokens;
   if (!asked) return size_min(size_min(k->w->max_tokens, room), most);
@@ -31,48 +31,102 @@ static size_t tokens_behind(struct stack_check *k, size_t text, size_t tokens) {
   return 0;
 }
 
-static enum status check_returns(struct stack_check *k) {
-  const struct stack_values *v = k->values;
-  if (v->returns > 1 && v->choice.temperature == 0)
+/* --- the choice --- */
+
+/* There is no search where tokens are drawn: naming one of the two switches the model's default of
+ * the other off. */
+static enum status settle_choice(struct stack_check *k, struct stack_choice *c) {
+  const bool drawn = stack_field_is_seen(k->reading, STACK_FIELD_TEMPERATURE),
+             searched = stack_field_is_seen(k->reading, STACK_FIELD_BEAMS);
+  *c = k->values->choice;
+  if (drawn && !searched) c->beams = 1;
+  c->beams = size_max(c->beams, 1);
+  if (!drawn && (searched || c->beams > 1)) c->temperature = 0;
+  if (c->beams == 1 || c->temperature == 0) return STATUS_OK;
+  return error_at(k->e, "/temperature",
+                  "a search with %zu beams draws nothing: only one of \"beams\" above 1 and "
+                  "\"temperature\" above 0 can be",
+                  c->beams);
+}
+
+static enum status check_returns(struct stack_check *k, const struct stack_choice *c) {
+  const size_t returns = k->values->returns;
+  if (c->beams > 1 && returns > c->beams)
+    return error_at(k->e, "/returns",
+                    "%zu sequences of a search with %zu beams: no more than these", returns,
+                    c->beams);
+  if (c->beams == 1 && returns > 1 && c->temperature == 0)
     return error_at(k->e, "/returns",
                     "%zu sequences would be the same one: several are drawn where \"temperature\" "
-                    "is above 0",
-                    v->returns);
+                    "is above 0, or found where \"beams\" is above 1",
+                    returns);
+  if (c->beams == 1 && k->values->search)
+    return error_at(k->e, "/return_search", "there is no search: it goes with \"beams\" above 1");
   return STATUS_OK;
 }
 
-/* Events are tokens; what is shown inside comes with the whole answer. */
-static enum status check_stream(struct stack_check *k) {
-  const char *shown = k->run->embedded ? "return_hidden" : NULL;
-  if (!k->values->stream) return STATUS_OK;
-  for (size_t l = 0; k->run->wish && l < k->form->layers; l++) {
-    const struct stack_wish *wish = &k->run->wish[l];
-    if (wish->hidden || wish->input) shown = "return_hidden";
-    if (wish->weights != STACK_WEIGHTS_NONE) shown = "return_attention";
+/* --- what is shown inside --- */
+
+/* What is asked of the parts of a side, one bit each. */
+enum { SHOWS_HIDDEN = 1, SHOWS_ATTENTION = 2, MASKS_HEADS = 4 };
+
+static unsigned asked_of(const struct stack_side *s) {
+  unsigned asked = s->embedded ? SHOWS_HIDDEN : 0;
+  for (size_t i = 0; s->stack && i < stack_form_attentions(s->form); i++) {
+    const struct stack_wish *wish = &s->wish[i];
+    if (wish->hidden || wish->input) asked |= SHOWS_HIDDEN;
+    if (wish->weights != STACK_WEIGHTS_NONE) asked |= SHOWS_ATTENTION;
+    if (wish->head_mask) asked |= MASKS_HEADS;
   }
-  if (!shown) return STATUS_OK;
-  return error_at(k->e, "/stream", "a stream has no place for what \"%s\" asks for", shown);
+  return asked;
+}
+
+/* Events are tokens; what is shown inside comes with the whole answer. */
+static enum status check_stream(struct stack_check *k, size_t beams) {
+  const unsigned asked = asked_of(&k->out->source) | asked_of(k->main);
+  if (!k->values->stream) return STATUS_OK;
+  if (beams > 1)
+    return error_at(k->e, "/stream",
+                    "a search with %zu beams has no token before its end: a stream goes with "
+                    "\"beams\": 1",
+                    beams);
+  if (!(asked & (SHOWS_HIDDEN | SHOWS_ATTENTION))) return STATUS_OK;
+  return error_at(k->e, "/stream", "a stream has no place for what \"%s\" asks for",
+                  asked & SHOWS_ATTENTION ? "return_attention" : "return_hidden");
+}
+
+/* The ways of a search end and fork: rows of one sequence are of many. */
+static enum status check_search(struct stack_check *k, size_t beams) {
+  const unsigned asked = beams > 1 ? asked_of(k->main) : 0;
+  const enum stack_field field = asked & SHOWS_HIDDEN      ? STACK_FIELD_RETURN_HIDDEN
+                                 : asked & SHOWS_ATTENTION ? STACK_FIELD_RETURN_ATTENTION
+                                                           : STACK_FIELD_HEAD_MASK;
+  if (!asked) return STATUS_OK;
+  return error_at(k->e, stack_field_pointer(field),
+                  "parts of the decoder are not for a search with %zu beams: send \"beams\": 1, or "
+                  "ask POST /v1/models/NAME/score with what was found as \"targets\"",
+                  beams);
 }
 
 /* --- sequences --- */
 
 /* Texts become items, one after the other for each of their sequences. */
 static enum status make_sequences(struct stack_check *k, size_t items) {
-  struct geometry *g = &k->run->geometry;
+  struct geometry *g = &k->main->run->geometry;
   struct stack_request *out = k->out;
   struct stack_sequence *q = arena_alloc(k->reading->arena, items, sizeof *q, k->e);
   struct item *item = arena_alloc(k->reading->arena, items, sizeof *item, k->e);
   if (!q || !item) return k->e->status;
   size_t rows = 0;
   for (size_t i = 0; i < items; i++) {
-    const size_t text = i / out->returns, n = g->item[text].q;
+    const size_t text = i / out->each, n = (size_t)k->begun[text];
     const size_t most = n ? tokens_behind(k, text, n) : 0;
     if (n == 0)
       return stack_items_refuse(k, STACK_FIELD_TOKENS, text,
                                 "an item without tokens: there is nothing to go on from");
     if (most == 0) return k->e->status;
     q[i] = (struct stack_sequence){.item = (uint32_t)text,
-                                   .sample = (uint32_t)(i % out->returns),
+                                   .sample = (uint32_t)(i % out->each),
                                    .most = most};
     item[i] = (struct item){.q = n, .k = n, .q_row = rows, .k_row = rows};
     if (!size_add(rows, n, &rows)) return error_limit(k->e, "max_pairs", "too many rows to count");
@@ -87,38 +141,61 @@ static enum status make_sequences(struct stack_check *k, size_t items) {
 enum status stack_texts_check(struct stack_check *k) {
   const struct stack_values *v = k->values;
   struct stack_request *out = k->out;
+  struct stack_generation *g = &out->generation;
   size_t items;
-  if (check_returns(k) || check_stream(k)) return k->e->status;
+  if (settle_choice(k, &g->choice) || check_returns(k, &g->choice) ||
+      check_stream(k, g->choice.beams) || check_search(k, g->choice.beams))
+    return k->e->status;
   out->generates = true;
   out->stream = v->stream;
+  out->search = v->search;
   out->returns = v->returns;
-  out->texts = k->run->geometry.items;
-  out->text_tokens = k->run->geometry.q_rows;
-  out->generation.choice = v->choice;
-  out->generation.top = out->top;
-  k->run->generation = &out->generation;
-  if (!size_mul(out->texts, v->returns, &items) || items > k->limits->max_items)
+  out->each = g->each = g->choice.beams > 1 ? g->choice.beams : v->returns;
+  out->texts = k->items;
+  out->text_tokens = k->main->run->geometry.q_rows;
+  if (stack_check_has_source(k)) out->text_tokens += k->reader->run->geometry.q_rows;
+  g->top = out->top;
+  k->main->run->generation = g;
+  if (!size_mul(out->texts, out->each, &items) || items > k->limits->max_items)
     return error_limit(k->e, "max_items", "%zu sequences of each of %zu items; %zu are allowed",
-                       v->returns, out->texts, k->limits->max_items);
+                       out->each, out->texts, k->limits->max_items);
   if (items > k->limits->max_sequences)
     return error_limit(k->e, "max_sequences", "%zu sequences; %zu are allowed at the same time",
                        items, k->limits->max_sequences);
   return make_sequences(k, items);
 }
 
+/* --- their tokens --- */
+
+/* Takes the text of an item: what begins it, and the tokens behind that, which come from a field
+ * that has so many numbers of the item. */
+static enum status take_text(struct stack_check *k, size_t text, const int32_t **from,
+                             int32_t *fed) {
+  const bool source = stack_check_has_source(k);
+  const enum stack_field field = source ? STACK_FIELD_TARGETS : STACK_FIELD_TOKENS;
+  const size_t begun = source ? 1 : 0, n = (size_t)k->begun[text] - begun;
+  if (source) fed[0] = (int32_t)k->w->token.begin;
+  if (!*from) return STATUS_OK;
+  if (stack_items_below(k, field, text, *from, n, k->w->target_vocabulary)) return k->e->status;
+  if (n > 0) memcpy(fed + begun, *from, n * sizeof *fed);
+  *from += stack_items_count(k, field, text);
+  return STATUS_OK;
+}
+
 enum status stack_texts_take(struct stack_check *k) {
-  const struct geometry *g = &k->run->geometry;
-  const int32_t *token = stack_check_tensor(k, STACK_FIELD_TOKENS)->data;
+  const struct geometry *g = &k->main->run->geometry;
+  const struct tensor *t =
+      stack_check_tensor(k, stack_check_has_source(k) ? STACK_FIELD_TARGETS : STACK_FIELD_TOKENS);
+  const int32_t *from = t ? t->data : NULL;
   int32_t *fed = arena_alloc(k->reading->arena, g->q_rows, sizeof *fed, k->e);
   if (!fed) return k->e->status;
-  k->run->tokens = fed;
+  k->main->run->tokens = fed;
   for (size_t text = 0; text < k->out->texts; text++) {
-    const struct item *item = &g->item[text * k->out->returns];
-    if (stack_items_below(k, STACK_FIELD_TOKENS, text, token, item->q, k->w->vocabulary))
-      return k->e->status;
-    for (size_t i = 0; i < k->out->returns; i++)
-      memcpy(fed + item[i].q_row, token, item[i].q * sizeof *fed);
-    token += stack_items_count(k, STACK_FIELD_TOKENS, text);
+    const struct item *item = &g->item[text * k->out->each];
+    int32_t *first = fed + item->q_row;
+    if (take_text(k, text, &from, first)) return k->e->status;
+    for (size_t i = 1; i < k->out->each; i++)
+      memcpy(fed + item[i].q_row, first, item->q * sizeof *fed);
   }
   return STATUS_OK;
 }

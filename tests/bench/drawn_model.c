@@ -31,7 +31,10 @@ static struct stack_layer draw_layer(struct arena *a, const struct stack_form *f
   struct stack_layer l = {0};
   for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
     l.self[role] = draw_matrix(a, f->width, f->width);
+  for (unsigned role = 0; f->cross.heads && role < ROLE_PROJECTIONS; role++)
+    l.cross[role] = draw_matrix(a, f->width, f->width);
   l.norm_self = drawn_norm(a, f->width);
+  if (f->cross.heads) l.norm_cross = drawn_norm(a, f->width);
   l.norm_forward = drawn_norm(a, f->width);
   l.forward.up = draw_matrix(a, f->forward_size, f->width);
   l.forward.down = draw_matrix(a, f->width, f->forward_size);
@@ -52,10 +55,14 @@ struct stack *drawn_stack(const struct stack_form *form, struct arena *a) {
 }
 
 struct pool *drawn_pool(const struct stack *s, size_t workers) {
+  return drawn_pool_of(stack_scratch_bytes(s), workers);
+}
+
+struct pool *drawn_pool_of(size_t scratch_bytes, size_t workers) {
   struct error e = {0};
   struct pool *p = pool_new(&(struct pool_options){.workers = workers,
                                                    .max_queue = 1,
-                                                   .scratch_bytes = stack_scratch_bytes(s),
+                                                   .scratch_bytes = scratch_bytes,
                                                    .merge = true},
                             &e);
   must(p != NULL);

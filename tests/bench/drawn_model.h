@@ -14,10 +14,12 @@ extern enum kernel_form drawn_form; /* that has the numbers of matrices */
 const float *drawn_numbers(struct arena *a, size_t count, float middle, float spread);
 struct stack_norm drawn_norm(struct arena *a, size_t width);
 
-/* A stack of a form whose embedding lies in the arena, which is freed. Every matrix has a bias. */
+/* A stack of a form whose embedding lies in the arena, which is freed. Every matrix has a bias.
+ * Where there is cross attention, it has the sizes of the other one. */
 struct stack *drawn_stack(const struct stack_form *form, struct arena *a);
 
 /* A pool for one run at a time. */
 struct pool *drawn_pool(const struct stack *s, size_t workers);
+struct pool *drawn_pool_of(size_t scratch_bytes, size_t workers);
 
 #endif

@@ -11,6 +11,7 @@ import sys
 import numpy
 
 from gpt2 import EPSILON, HEADS, LAYERS, NAME, POSITIONS, VOCABULARY, WIDTH
+from tensors import write_safetensors
 
 # A layer's parts: the name in the folder, that in the other file, and the shape [in, out] of its matrix.
 PARTS = [("ln_1", "attn_norm", None), ("attn.c_attn", "attn_qkv", (WIDTH, 3 * WIDTH)),
@@ -35,19 +36,6 @@ def draw():
         tensors[f"{place}.weight"] = noise(0.06, *shape) if shape else 1 + noise(0.05, WIDTH)
         tensors[f"{place}.bias"] = noise(0.05, shape[1] if shape else WIDTH)
     return tensors
-
-
-def write_safetensors(path, tensors):
-    header, at = {}, 0
-    for name, numbers in tensors.items():
-        header[name] = {"dtype": "F32", "shape": numbers.shape, "data_offsets": [at, at + numbers.nbytes]}
-        at += numbers.nbytes
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for numbers in tensors.values():
-            file.write(numbers.tobytes())
 
 
 # --- GGUF, version 3: words, then where each tensor lies, then their numbers at multiples of 32 ---

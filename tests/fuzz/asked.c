@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/model/whole.h"
+#include "core/run/size.h"
 #include "server/stack/stack_body.h"
 #include "tests/fuzz/rfc8259.h"
 
@@ -42,7 +43,10 @@ void asked_end(struct asked *d) {
 }
 
 void *asked_scratch(const struct model *m) {
-  void *scratch = aligned_alloc(64, (stack_scratch_bytes(whole_reader(m->whole)) + 63) / 64 * 64);
+  const struct whole *w = m->whole;
+  const size_t least = size_max(stack_scratch_bytes(whole_reader(w)),
+                                whole_is_pair(w) ? stack_scratch_bytes(w->decoder) : 0);
+  void *scratch = aligned_alloc(64, size_round_up(least, 64));
   must(scratch);
   return scratch;
 }

@@ -24,7 +24,7 @@ void asked_read(struct asked *d, const struct model *m, const struct body_terms 
                 struct input body, unsigned cut);
 void asked_end(struct asked *d); /* nothing is left charged */
 
-/* Memory for a run of the model's stack; the caller frees it. */
+/* Memory for a run of any of the model's stacks; the caller frees it. */
 void *asked_scratch(const struct model *m);
 
 /* Writes all pieces of an answer, the last one first. The caller frees the bytes. */

@@ -51,12 +51,12 @@ static void traces_must_agree(const struct trace *a, const struct trace *b) {
 }
 
 static void requests_must_agree(const struct stack_request *a, const struct stack_request *b) {
-  const struct stack_run *x = a->run, *y = b->run;
+  const struct stack_run *x = a->main.run, *y = b->main.run;
   const size_t rows = x->geometry.q_rows;
-  must(a->unbatched == b->unbatched && a->base64 == b->base64 && a->widest == b->widest &&
-       a->rectangular == b->rectangular && a->v2.outputs == b->v2.outputs);
+  must(a->unbatched == b->unbatched && a->base64 == b->base64 && a->main.widest == b->main.widest &&
+       a->main.rectangular == b->main.rectangular && a->v2.outputs == b->v2.outputs);
   must(x->geometry.items == y->geometry.items && rows == y->geometry.q_rows);
-  must(agree(a->lens, b->lens, x->geometry.items * sizeof *a->lens));
+  must(agree(a->main.lens, b->main.lens, x->geometry.items * sizeof *a->main.lens));
   must(agree(x->tokens, y->tokens, rows * sizeof *x->tokens));
   must(agree(x->types, y->types, rows * sizeof *x->types));
   must(agree(x->embeddings, y->embeddings, rows * WIDTH * sizeof *x->embeddings));
@@ -72,12 +72,13 @@ static void check_json(const struct stack_request *r, struct input answer) {
   json_t *body = answer_json(answer);
   const json_t *outputs = json_object_get(body, "outputs");
   const json_t *usage = json_object_get(body, "usage");
-  must((size_t)json_integer_value(json_object_get(usage, "tokens")) == r->run->geometry.q_rows);
+  must((size_t)json_integer_value(json_object_get(usage, "tokens")) ==
+       r->main.run->geometry.q_rows);
   must(outputs);
-  if (!r->base64 && !r->unbatched) must(json_array_size(outputs) == r->run->geometry.items);
+  if (!r->base64 && !r->unbatched) must(json_array_size(outputs) == r->main.run->geometry.items);
   must(!json_object_get(body, "valid_lens") == !r->base64);
   must(!json_object_get(body, "trace") == !r->trace);
-  must(!json_object_get(body, "hidden") || r->run->embedded || r->run->wish);
+  must(!json_object_get(body, "hidden") || r->main.run->embedded || r->main.run->wish);
   json_decref(body);
 }
 
@@ -86,7 +87,7 @@ static void check_safetensors(const struct stack_request *r, struct input answer
   bool outputs = false;
   for (size_t i = 0; i < safetensors_count(s); i++) {
     const struct safetensors_entry *t = safetensors_at(s, i);
-    if (strcmp(t->name, "valid_lens") == 0) must(t->count == r->run->geometry.items);
+    if (strcmp(t->name, "valid_lens") == 0) must(t->count == r->main.run->geometry.items);
     outputs = outputs || strcmp(t->name, "outputs") == 0;
   }
   must(outputs);
@@ -107,7 +108,7 @@ static void check_answer(const struct stack_request *r, struct answer *a) {
 
 static void compute(const struct model *m, struct asked *d, enum answer_form form) {
   struct answer a = {0};
-  struct stack_run *run = d->request.run;
+  struct stack_run *run = d->request.main.run;
   if (stack_prepare(whole_reader(m->whole), run, &d->arena, &d->error) ||
       stack_answer_plan(&a, form, m->name, &d->request, &fuzz_limits, &d->arena, &d->error))
     return;

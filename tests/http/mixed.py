@@ -37,7 +37,7 @@ class Request:
 # The whole models of which whole_requests ask, and what else their server is told.
 WHOLE = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 8, "heads": 2,
          "feed_forward": 16, "vocabulary": 9}
-WHOLES = {"whole": WHOLE, "texts": dict(WHOLE, kind="decoder")}
+WHOLES = {"whole": WHOLE, "texts": dict(WHOLE, kind="decoder"), "both": dict(WHOLE, kind="seq2seq")}
 KNOWING = {"prefix_cache_bytes": 12000}  # room for a block of 64 tokens, which comes and goes
 
 
@@ -61,7 +61,7 @@ def whole_requests():
                 ("inside", "/layers/encoder.1.self/attention", {"queries": [[[1] * 8] * 3]}, {}))] + [
         Request("v2 tokens", "/v2/models/whole/infer", json.dumps(spoken).encode()),
         Request("encode wrong", here + "/encode", b'{"tokens":[[1,9]]}', exact=False),
-        Request("whole model", here)] + decoder_requests()
+        Request("whole model", here)] + decoder_requests() + pair_requests()
 
 
 def decoder_requests():
@@ -74,13 +74,36 @@ def decoder_requests():
              "head_mask": {"decoder.0.self": [1, 0.5]}}
     pictures = {"tokens": [1, 2], "max_tokens": 3, "encoding_format": "base64", "return_hidden": True,
                 "return_attention": {"of": ["decoder.*.self"], "as": {"thumbnails": 2}}}
+    searched = {"tokens": [[1, 2, 3], [4]], "max_tokens": 5, "beams": 3, "returns": 2, "return_search": True}
     known = {"tokens": [[n % 9 for n in range(150)]] * 2, "max_tokens": 4}  # how much of it was is not said
     return [Request(name, here + path, json.dumps(body).encode(), exact=exact) for name, path, body, exact in (
         ("score", "/score", scored, True), ("generate", "/generate", drawn, "sequences"),
         ("generate shown", "/generate", shown, True), ("generate pictures", "/generate", pictures, "sequences"),
-        ("generate known", "/generate", known, "sequences"),
+        ("generate known", "/generate", known, "sequences"), ("generate searched", "/generate", searched, "sequences"),
         ("stream", "/generate", dict(drawn, stream=True), True))] + [
         Request("logits", "/v2/models/texts/infer", json.dumps(spoken).encode())]
+
+
+def pair_requests():
+    """Of a model of an encoder and a decoder."""
+    here = "/v1/models/both"
+    scored = {"tokens": [[1, 2], [3]], "targets": [[4], [5, 6]], "return_hidden": True, "return_attention": True,
+              "trace": {"attention": "decoder.-1.cross", "item": 1, "head": 1, "query": 1}}
+    shown = {"tokens": [[1, 2, 3], [4]], "targets": [[5], []], "max_tokens": 3, "return_hidden": "all",
+             "return_attention": ["encoder.0.self", "decoder.*.cross"], "head_mask": {"decoder.0.cross": [1, 0.5]}}
+    searched = {"tokens": [[1, 2, 3], [4]], "max_tokens": 4, "beams": 2, "return_search": True,
+                "return_hidden": ["encoder.*"]}
+    coded = dict(shown, encoding_format="base64")
+    binary = {name: value for name, value in scored.items() if name != "trace"}
+    return [Request(name, here + path, json.dumps(body).encode()) for name, path, body in (
+        ("score of both", "/score", scored), ("generate of both", "/generate", shown),
+        ("generate of both base64", "/generate", coded), ("search of both", "/generate", searched),
+        ("stream of both", "/generate", {"tokens": [[1, 2], [3]], "max_tokens": 3, "stream": True}))] + [
+        Request("score of both binary", here + "/score", json.dumps(binary).encode(),
+                dict(JSON_TYPE, Accept="application/x-safetensors")),
+        Request("cross alone", here + "/layers/decoder.0.cross/attention", json.dumps(
+            {"queries": [[[1] * 8] * 3], "keys": [[[2] * 8] * 2]}).encode()),
+        Request("model of both", here)]
 
 
 def requests(model, width, heads):

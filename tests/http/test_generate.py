@@ -217,7 +217,7 @@ class Generate(Case):
                                  (dict(ASKED, stop_tokens=3), "/stop_tokens"),
                                  (dict(ASKED, banned_tokens=[-1]), "/banned_tokens/0"),
                                  (dict(ASKED, return_top=65), "/return_top"), (dict(ASKED, stream=1), "/stream"),
-                                 (dict(ASKED, beams=4), "/beams"), (dict(ASKED, targets=[[1]]), "/targets"),
+                                 (dict(ASKED, beams=65), "/beams"), (dict(ASKED, targets=[[1]]), "/targets"),
                                  (dict(ASKED, trace={}), "/trace"),
                                  (dict(ASKED, max_new_tokens=4), "/max_new_tokens")):
             with self.subTest(pointer=pointer):

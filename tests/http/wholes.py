@@ -18,6 +18,9 @@ MODELS = {"whole": DRAWN,
           "whole-sort": {"transformer": {"builtin": "sort"}}}
 DECODERS = {"decoder": dict(DRAWN, kind="decoder"),
             "decoder-turned": dict(MODELS["whole-turned"], kind="decoder")}
+PAIRS = {"both": dict(DRAWN, kind="seq2seq"),
+         "both-turned": dict(DRAWN, kind="seq2seq", norm="pre", activation="gelu", positions="learned",
+                             max_positions=60, decoder={"layers": 3, "heads": 3})}
 VOCABULARY, LONGEST = 32, 16  # of all of them
 WIDTHS = {name: definition.get("width", 32) for name, definition in MODELS.items()}
 HIDDEN = (False, False, True, "all", ["encoder.*"], ["encoder.-1.self.input", "encoder.0"])
@@ -64,6 +67,15 @@ def text_request(rng, n):
                        for _ in range(rng.randrange(1, 5))],
             "max_tokens": rng.randrange(1, 40), "return_top": rng.randrange(3), "seed": n,
             "temperature": n % 2}
+
+
+def search_request(rng):
+    """A search from such texts."""
+    beams = rng.randrange(2, 6)
+    return {"tokens": [[rng.randrange(VOCABULARY) for _ in range(rng.randrange(1, 40))]
+                       for _ in range(rng.randrange(1, 4))],
+            "max_tokens": rng.randrange(1, 16), "beams": beams, "returns": rng.randrange(1, beams + 1),
+            "length_penalty": rng.choice((0.5, 1, 2)), "early_stopping": rng.choice((False, True, "never"))}
 
 
 def posts(model, asked):

@@ -146,6 +146,21 @@ class References(FormCase):
                 told = [json.loads(line[6:]) for line in events.split(b"\n") if line.startswith(b"data: ")]
                 self.assertEqual([event["token"] for event in told if "token" in event], chosen[0])
 
+    def searches(self, count):
+        """So many drawn searches of each decoder and of each model with an encoder, too; and what was found, scored."""
+        for n in range(count):
+            for model in (*wholes.DECODERS, *wholes.PAIRS):
+                asked = wholes.search_request(random.Random(f"soak search {n} {model}"))
+                found = self.tokens(model, "generate", asked).json["sequences"]
+                texts = [text for text, sequences in zip(asked["tokens"], found) for _ in sequences]
+                every = [sequence for sequences in found for sequence in sequences]
+                scored = self.tokens(model, "score", {
+                    "tokens": texts, "targets": [sequence["tokens"] for sequence in every]}).json
+                self.assertEqual(scored["log_probabilities"], [sequence["log_probabilities"] for sequence in every])
+        for model in wholes.PAIRS:
+            self.tokens(model, "score", {"tokens": [[1, 2, 3], [4]], "targets": [[5], [6, 7]], "return_hidden": "all",
+                                         "return_attention": True})
+
     def tokens(self, model, what, asked):
         return self.keep(f"/v1/models/{model}/{what}", {"Content-Type": JSON}, json.dumps(asked).encode())
 

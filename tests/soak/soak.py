@@ -52,6 +52,7 @@ class Soak:
         self.models["wide"] = self.wide.definition(folder, "wide")
         self.models.update(wholes.MODELS)
         self.models.update(wholes.DECODERS)
+        self.models.update(wholes.PAIRS)
         self.models["other"] = {"random": {"seed": 0}, "query_size": 64, "heads": 4}
         self.server = Server(dict(SETTINGS, models=self.models), folder=folder)
         self.failures, self.counts, self.reloads, self.crowd = [], {}, 0, 0
@@ -64,6 +65,7 @@ class Soak:
         made.large("wide", 1 if short else 3)
         made.whole(2 if short else 20)
         made.decoders(2 if short else 20)
+        made.searches(1 if short else 10)
         return made.kept
 
     def start(self, references):

@@ -1,5 +1,5 @@
-/* decoder_body: a small decoder, and bodies of requests to it read in chunks, for tests of what
- * they become. */
+/* decoder_body: a small decoder, alone or with an encoder beside it, and bodies of requests to it
+ * read in chunks, for tests of what they become. */
 #ifndef TESTS_DECODER_BODY_H
 #define TESTS_DECODER_BODY_H
 
@@ -16,14 +16,15 @@
 #include "tests/support/whole_made.h"
 
 static enum body_ask decoder_ask; /* what the bodies ask: set by main */
+static struct whole_made_how decoder_how = {
+    .decoder = true, .pool = STACK_POOL_MEAN, .normalize = true};
 
 static const struct body_limits wide = {1000, 1 << 20, 1 << 20, 1000, 1000};
 static struct whole_made model;
 
 static int make_model(void **state) {
   (void)state;
-  whole_made_init(&model, &(struct whole_made_how){
-                              .decoder = true, .pool = STACK_POOL_MEAN, .normalize = true});
+  whole_made_init(&model, &decoder_how);
   return 0;
 }
 

@@ -77,29 +77,58 @@ static struct stack_form make_form(const struct whole_made_how *how, struct draw
   return f;
 }
 
+/* The decoder of a pair: it has tables of its own, and does not depend on types. */
+static struct stack_form make_target_form(struct draw *d) {
+  struct stack_form f = make_form(&(struct whole_made_how){.decoder = true}, d);
+  f.layers = WHOLE_MADE_TARGET_LAYERS;
+  f.embedding.tokens = WHOLE_MADE_TARGET_TOKENS;
+  f.embedding.position_rows = WHOLE_MADE_TARGET_POSITIONS;
+  f.embedding.type = NULL;
+  f.embedding.types = 0;
+  f.cross = f.self;
+  f.cross.heads = f.cross.kv_heads = WHOLE_MADE_CROSS_HEADS;
+  f.cross.head_size = f.cross.key_head_size = f.cross.value_head_size = D / WHOLE_MADE_CROSS_HEADS;
+  return f;
+}
+
 static void set_layer(struct stack *s, struct draw *d) {
   struct error e = {0};
   struct stack_layer l = {.norm_self = draw_norm(d), .norm_forward = draw_norm(d)};
   for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) l.self[role] = draw_matrix(d, D, D);
   l.forward.up = draw_matrix(d, F, D);
   l.forward.down = draw_matrix(d, D, F);
+  if (stack_form(s)->cross.heads) {
+    l.norm_cross = draw_norm(d);
+    for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) l.cross[role] = draw_matrix(d, D, D);
+  }
   assert_int_equal(stack_set_layer(s, &l, &e), STATUS_OK);
+}
+
+static struct stack *make_stack(const struct stack_form *form, struct draw *d) {
+  struct error e = {0};
+  struct stack *s = stack_new(form, &e);
+  assert_non_null(s);
+  for (size_t l = 0; l < form->layers; l++) {
+    d->used = 0; /* what was drawn has been copied */
+    set_layer(s, d);
+  }
+  d->used = 0;
+  return s;
 }
 
 static char name[] = "made", source[] = "random";
 
 void whole_made_init(struct whole_made *m, const struct whole_made_how *how) {
-  struct error e = {0};
   struct draw *d = calloc(1, sizeof *d);
   assert_non_null(d);
   d->state = 7;
   const struct stack_form form = make_form(how, d);
   memset(m, 0, sizeof *m);
   m->whole = (struct whole){.family = "bert",
-                            .encoder = stack_new(&form, &e),
                             .vocabulary = how->bare ? 0 : WHOLE_MADE_TOKENS,
                             .types = how->bare ? 0 : WHOLE_MADE_TYPES,
                             .positions = how->bare ? 0 : WHOLE_MADE_POSITIONS,
+                            .token = {-1, -1, -1, -1, 0, {0}},
                             .choice = {.top_p = 1,
                                        .repetition_penalty = 1,
                                        .forced_begin = -1,
@@ -108,16 +137,26 @@ void whole_made_init(struct whole_made *m, const struct whole_made_how *how) {
                             .max_tokens = 64,
                             .pool = how->pool,
                             .normalize = how->normalize};
-  assert_non_null(m->whole.encoder);
-  for (size_t l = 0; l < form.layers; l++) {
-    d->used = 0; /* what was drawn has been copied */
-    set_layer(m->whole.encoder, d);
+  m->whole.target_vocabulary = m->whole.vocabulary;
+  m->whole.target_positions = m->whole.positions;
+  *(how->decoder ? &m->whole.decoder : &m->whole.encoder) = make_stack(&form, d);
+  if (how->pair) {
+    const struct stack_form target = make_target_form(d);
+    m->whole.decoder = make_stack(&target, d);
+    m->whole.target_vocabulary = WHOLE_MADE_TARGET_TOKENS;
+    m->whole.target_positions = WHOLE_MADE_TARGET_POSITIONS;
+    m->whole.token.begin = WHOLE_MADE_BEGIN;
   }
   m->model = (struct model){.name = name,
-                            .kind = how->decoder ? MODEL_DECODER : MODEL_ENCODER,
+                            .kind = how->pair      ? MODEL_SEQ2SEQ
+                                    : how->decoder ? MODEL_DECODER
+                                                   : MODEL_ENCODER,
                             .whole = &m->whole,
                             .source = source};
   free(d);
 }
 
-void whole_made_free(struct whole_made *m) { stack_free(m->whole.encoder); }
+void whole_made_free(struct whole_made *m) {
+  stack_free(m->whole.encoder);
+  stack_free(m->whole.decoder);
+}

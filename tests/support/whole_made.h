@@ -10,7 +10,14 @@ enum {
   WHOLE_MADE_HEADS = 2,
   WHOLE_MADE_TOKENS = 50,
   WHOLE_MADE_TYPES = 2,
-  WHOLE_MADE_POSITIONS = 12
+  WHOLE_MADE_POSITIONS = 12,
+
+  /* Of a decoder that attends to an encoder, as far as it is another thing. */
+  WHOLE_MADE_TARGET_LAYERS = 2,
+  WHOLE_MADE_CROSS_HEADS = 4,
+  WHOLE_MADE_TARGET_TOKENS = 40,
+  WHOLE_MADE_TARGET_POSITIONS = 9,
+  WHOLE_MADE_BEGIN = 3 /* the token that begins */
 };
 
 /* What it has, but for its layers. */
@@ -21,6 +28,7 @@ struct whole_made_how {
   bool last_aside;
   bool decoder;         /* causal, with the table of tokens as its output, unless it is */
   bool mute;            /* without an output */
+  bool pair;            /* an encoder, and a decoder that attends to it */
   size_t layers;        /* 0: WHOLE_MADE_LAYERS */
   enum stack_pool pool; /* its defaults */
   bool normalize;
@@ -28,7 +36,7 @@ struct whole_made_how {
 
 struct whole_made {
   struct whole whole;
-  struct model model; /* of the kind encoder or decoder, with the name "made" */
+  struct model model; /* of the kind encoder, decoder or seq2seq, with the name "made" */
 };
 
 void whole_made_init(struct whole_made *m, const struct whole_made_how *how);

@@ -55,7 +55,7 @@ static enum status prepare(struct answered *a, const struct whole_made *m, const
   if (form == ANSWER_V2) terms.form = BODY_V2;
   struct stack_body *b = stack_body_new(&m->whole, &terms, &wide, &a->arena, &a->error);
   if (!b || body_feed(stack_body_of(b), body, strlen(body)) || stack_body_finish(b, &a->request) ||
-      stack_prepare(m->whole.encoder, a->request.run, &a->arena, &a->error))
+      stack_request_prepare(&a->request, &a->arena, &a->error))
     return a->error.status;
   return stack_answer_plan(&a->answer, form, m->model.name, &a->request, limits, &a->arena,
                            &a->error);
@@ -64,9 +64,9 @@ static enum status prepare(struct answered *a, const struct whole_made *m, const
 static void compute(struct answered *a, const struct whole_made *m) {
   void *scratch = aligned_alloc(64, size_round_up(stack_scratch_bytes(m->whole.encoder), 64));
   assert_non_null(scratch);
-  run_compute(&a->request.run->run, 1e5, scratch);
+  run_compute(&a->request.main.run->run, 1e5, scratch);
   free(scratch);
-  assert_int_equal(run_fault(&a->request.run->run, &a->error), STATUS_OK);
+  assert_int_equal(run_fault(&a->request.main.run->run, &a->error), STATUS_OK);
   for (size_t i = a->answer.pieces; i-- > 0;) answer_write_piece(&a->answer, i);
   a->size = answer_bytes(&a->answer);
   a->bytes = malloc(a->size + 1);
@@ -122,10 +122,10 @@ static size_t side_of_thumbnail(const struct stack_run *r, const struct array *a
 
 /* The array of this name, as the request says it. */
 static struct array find_array(const struct stack_request *q, const char *group, const char *name) {
-  const struct stack_run *r = q->run;
+  const struct stack_run *r = q->main.run;
   struct array a = {.number = 4,
                     .heads = 1,
-                    .rows = q->widest,
+                    .rows = q->main.widest,
                     .width = D,
                     .place = place_of_rows,
                     .side = side_of_rows};
@@ -149,7 +149,7 @@ static struct array find_array(const struct stack_request *q, const char *group,
       a.data = s->thumbnails;
       a.at = s->thumbnails_at;
       a.side = side_of_thumbnail;
-      a.rows = size_min(r->wish[number].thumbnail, q->widest);
+      a.rows = size_min(r->wish[number].thumbnail, q->main.widest);
     }
     a.width = a.rows;
   }
@@ -159,13 +159,14 @@ static struct array find_array(const struct stack_request *q, const char *group,
 /* The whole rectangle; the caller frees it. */
 static unsigned char *rectangle_of(const struct stack_request *q, const struct array *a,
                                    size_t *size) {
-  const size_t items = q->run->geometry.items;
+  const size_t items = q->main.run->geometry.items;
   *size = items * a->heads * a->rows * a->width * a->number;
   unsigned char *all = calloc(1, *size + 1), *to = all;
   assert_non_null(all);
   for (size_t i = 0; i < items; i++) {
-    const size_t rows = a->side(q->run, a, i), width = a->square ? rows : a->width;
-    const unsigned char *from = (const unsigned char *)a->data + a->place(q->run, a, i) * a->number;
+    const size_t rows = a->side(q->main.run, a, i), width = a->square ? rows : a->width;
+    const unsigned char *from =
+        (const unsigned char *)a->data + a->place(q->main.run, a, i) * a->number;
     for (size_t h = 0; h < a->heads; h++)
       for (size_t row = 0; row < a->rows; row++, to += a->width * a->number) {
         if (row >= rows) continue;
@@ -190,9 +191,9 @@ static void assert_array(const struct stack_request *q, const char *group, const
 
 /* The arrays that a request of rows asks for. */
 static size_t count_asked(const struct stack_request *q) {
-  const struct stack_run *r = q->run;
+  const struct stack_run *r = q->main.run;
   size_t count = 1 + r->embedded;
-  for (size_t l = 0; r->wish && l < q->form->layers; l++)
+  for (size_t l = 0; r->wish && l < q->main.form->layers; l++)
     count += r->wish[l].hidden + r->wish[l].input + (r->wish[l].weights != STACK_WEIGHTS_NONE);
   return count;
 }
@@ -227,7 +228,7 @@ static void check_tensor(const struct answered *a, const char *name, const json_
   assert_int_equal(product_of(json_object_get(tensor, "shape")) * number, size);
   if (strcmp(name, "valid_lens") == 0) {
     assert_string_equal(type, "I32");
-    assert_memory_equal(data + begin, a->request.lens, size);
+    assert_memory_equal(data + begin, a->request.main.lens, size);
     return;
   }
   char group[16] = "";

@@ -97,7 +97,7 @@ static const char full[] =
 static void check_full(const struct stack_request *q) {
   static const int32_t tokens[] = {1, 2, 3, 4, 5}, types[] = {0, 1, 0, 1, 1}, lens[] = {3, 0, 2};
   static const float mask[] = {0.5f, 1};
-  const struct stack_run *r = q->run;
+  const struct stack_run *r = q->main.run;
   assert_int_equal(r->geometry.items, 3);
   assert_int_equal(r->geometry.q_rows, 5);
   assert_int_equal(r->geometry.k_rows, 5);
@@ -107,7 +107,7 @@ static void check_full(const struct stack_request *q) {
   assert_int_equal(r->geometry.item[2].k_row, 3);
   assert_memory_equal(r->tokens, tokens, sizeof tokens);
   assert_memory_equal(r->types, types, sizeof types);
-  assert_memory_equal(q->lens, lens, sizeof lens);
+  assert_memory_equal(q->main.lens, lens, sizeof lens);
   assert_null(r->embeddings);
   assert_true(r->embedded);
   assert_int_equal(r->pool, STACK_POOL_NONE);
@@ -120,8 +120,8 @@ static void check_full(const struct stack_request *q) {
   }
   assert_int_equal(r->wish[L - 1].thumbnail, 64);
   assert_true(q->base64);
-  assert_false(q->unbatched || q->rectangular);
-  assert_int_equal(q->widest, 4);
+  assert_false(q->unbatched || q->main.rectangular);
+  assert_int_equal(q->main.widest, 4);
 }
 
 static void a_full_request_however_it_is_cut(void **state) {
@@ -140,25 +140,25 @@ static void defaults_are_the_models(void **state) {
   (void)state;
   struct result r;
   accept(&r, &plain, "{\"tokens\":[[1],[2]]}");
-  assert_int_equal(r.request.run->pool, STACK_POOL_NONE);
-  assert_null(r.request.run->wish);
-  assert_null(r.request.run->types);
-  assert_true(r.request.rectangular);
+  assert_int_equal(r.request.main.run->pool, STACK_POOL_NONE);
+  assert_null(r.request.main.run->wish);
+  assert_null(r.request.main.run->types);
+  assert_true(r.request.main.rectangular);
   arena_free(&r.arena);
   accept(&r, &pooled, "{\"tokens\":[[1],[2]]}");
-  assert_int_equal(r.request.run->pool, STACK_POOL_MEAN);
-  assert_true(r.request.run->normalize);
+  assert_int_equal(r.request.main.run->pool, STACK_POOL_MEAN);
+  assert_true(r.request.main.run->normalize);
   arena_free(&r.arena);
   /* A default that has no meaning without a pool is none. */
   accept(&r, &pooled, "{\"tokens\":[[1],[]],\"pool\":\"none\"}");
-  assert_int_equal(r.request.run->pool, STACK_POOL_NONE);
-  assert_false(r.request.run->normalize);
+  assert_int_equal(r.request.main.run->pool, STACK_POOL_NONE);
+  assert_false(r.request.main.run->normalize);
   arena_free(&r.arena);
   accept(&r, &pooled,
          "{\"tokens\":[[1]],\"pool\":\"pooler\",\"dimensions\":3,\"normalize\":false}");
-  assert_int_equal(r.request.run->pool, STACK_POOL_POOLER);
-  assert_int_equal(r.request.run->dimensions, 3);
-  assert_false(r.request.run->normalize);
+  assert_int_equal(r.request.main.run->pool, STACK_POOL_POOLER);
+  assert_int_equal(r.request.main.run->dimensions, 3);
+  assert_false(r.request.main.run->normalize);
   arena_free(&r.arena);
 }
 
@@ -167,18 +167,18 @@ static void one_item_is_no_batch(void **state) {
   struct result r;
   accept(&r, &plain, "{\"tokens\":[7,8,9],\"valid_lens\":2,\"token_types\":[0,1,1]}");
   assert_true(r.request.unbatched);
-  assert_int_equal(r.request.run->geometry.items, 1);
-  assert_int_equal(r.request.run->geometry.q_rows, 2);
-  assert_int_equal(r.request.widest, 3);
-  assert_int_equal(r.request.run->types[1], 1);
+  assert_int_equal(r.request.main.run->geometry.items, 1);
+  assert_int_equal(r.request.main.run->geometry.q_rows, 2);
+  assert_int_equal(r.request.main.widest, 3);
+  assert_int_equal(r.request.main.run->types[1], 1);
   arena_free(&r.arena);
   accept(&r, &plain, "{\"tokens\":[]}");
   assert_false(r.request.unbatched);
-  assert_int_equal(r.request.run->geometry.items, 0);
-  assert_non_null(r.request.run->tokens);
+  assert_int_equal(r.request.main.run->geometry.items, 0);
+  assert_non_null(r.request.main.run->tokens);
   arena_free(&r.arena);
   accept(&r, &plain, "{\"tokens\":[[]],\"valid_lens\":null,\"token_types\":[[]]}");
-  assert_int_equal(r.request.run->geometry.items, 1);
+  assert_int_equal(r.request.main.run->geometry.items, 1);
   arena_free(&r.arena);
 }
 
@@ -188,13 +188,13 @@ static void embeddings_stand_for_tokens(void **state) {
   accept(&r, &bare,
          "{\"embeddings\":[[[1,2,3,4,5,6,7,8],[0,0,0,0,0,0,0,0]],[[8,7,6,5,4,3,2,1]]],"
          "\"valid_lens\":[1,1]}");
-  assert_null(r.request.run->tokens);
-  assert_int_equal(r.request.run->geometry.q_rows, 2);
-  assert_true(r.request.run->embeddings[7] == 8 && r.request.run->embeddings[8] == 8);
+  assert_null(r.request.main.run->tokens);
+  assert_int_equal(r.request.main.run->geometry.q_rows, 2);
+  assert_true(r.request.main.run->embeddings[7] == 8 && r.request.main.run->embeddings[8] == 8);
   arena_free(&r.arena);
   accept(&r, &plain, "{\"embeddings\":[[1,2,3,4,5,6,7,8]],\"token_types\":[1]}");
   assert_true(r.request.unbatched);
-  assert_int_equal(r.request.run->types[0], 1);
+  assert_int_equal(r.request.main.run->types[0], 1);
   arena_free(&r.arena);
 }
 
@@ -205,7 +205,7 @@ static void padding_is_not_looked_at(void **state) {
   accept(&r, &plain,
          "{\"tokens\":[[1,-100,99999],[2,3,4]],\"valid_lens\":[1,3],"
          "\"token_types\":[[0,5,5],[0,1,0]]}");
-  assert_int_equal(r.request.run->tokens[1], 2);
+  assert_int_equal(r.request.main.run->tokens[1], 2);
   arena_free(&r.arena);
   accept(&r, &plain, "{\"tokens\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1],\"valid_lens\":12}");
   arena_free(&r.arena);
@@ -219,11 +219,11 @@ static void assert_wishes(const char *fields, const char *embedded, const char *
   char body[400];
   snprintf(body, sizeof body, "{\"tokens\":[[1]],%s}", fields);
   accept(&r, &plain, body);
-  assert_int_equal(r.request.run->embedded, *embedded == 'e');
+  assert_int_equal(r.request.main.run->embedded, *embedded == 'e');
   for (size_t l = 0; l < L; l++) {
     static const struct stack_wish nothing;
     static const char letters[] = "-hat";
-    const struct stack_wish *w = r.request.run->wish ? &r.request.run->wish[l] : &nothing;
+    const struct stack_wish *w = r.request.main.run->wish ? &r.request.main.run->wish[l] : &nothing;
     char got[4] = {w->hidden ? 'h' : '-', w->input ? 'i' : '-', letters[w->weights], 0};
     if (strcmp(got, want[l]) != 0) fail_msg("%s: layer %zu: %s, not %s", fields, l, got, want[l]);
   }
@@ -276,7 +276,7 @@ static void long_values_are_read(void **state) {
     struct result r = {0};
     read_chunks(&r, &plain, &terms, &wide, body, strlen(body), 0, step);
     assert_int_equal(r.error.status, STATUS_OK);
-    assert_true(r.request.run->wish[0].hidden);
+    assert_true(r.request.main.run->wish[0].hidden);
     arena_free(&r.arena);
   }
 }
@@ -504,7 +504,7 @@ static void fields_of_others_say_what_is_meant(void **state) {
       {"{\"normalize_embeddings\":true}", "/normalize_embeddings", "normalize"},
       {"{\"input\":\"text\"}", "/input", "tokens"},
       {"{\"model\":\"m\"}", "/model", "in the path"},
-      {"{\"num_beams\":4}", "/num_beams", "no search with beams"},
+      {"{\"num_beams\":4}", "/num_beams", "/generate calls it \"beams\""},
       {"{\"poool\":1}", "/poool", "the nearest is \"pool\""},
       {"{\"queries\":1}", "/queries", "layers/encoder.0.self/attention"},
       {"{\"keys\":1}", "/keys", "asks one attention"},
@@ -642,7 +642,7 @@ static void safetensors_say_the_same(void **state) {
       "\"valid_lens\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[72,80]}}",
       &data, sizeof data);
   if (r.error.status) fail_msg("%s (%s)", r.error.detail, r.error.pointer);
-  const struct stack_run *run = r.request.run;
+  const struct stack_run *run = r.request.main.run;
   assert_int_equal(run->geometry.q_rows, 4);
   assert_int_equal(run->tokens[3], 4);
   assert_int_equal(run->types[1], 1);
@@ -656,7 +656,7 @@ static void safetensors_say_the_same(void **state) {
                    "{\"tokens\":{\"dtype\":\"I32\",\"shape\":[0,5],\"data_offsets\":[0,0]}}", "",
                    0);
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_int_equal(r.request.widest, 5);
+  assert_int_equal(r.request.main.widest, 5);
   arena_free(&r.arena);
   read_safetensors(&r, &plain,
                    "{\"tokens\":{\"dtype\":\"I32\",\"shape\":[0],\"data_offsets\":[0,0]}}", "", 0);
@@ -712,15 +712,15 @@ static void the_inference_protocol_has_names_of_its_own(void **state) {
   struct result r;
   read_v2(&r, &pooled, "{\"inputs\":[" IDS "," MASK "[1,1,1,1,0,0]}," TYPES "[0,0,1,1,9,9]}]}");
   if (r.error.status) fail_msg("%s (%s)", r.error.detail, r.error.pointer);
-  assert_int_equal(r.request.run->geometry.q_rows, 4);
-  assert_int_equal(r.request.run->tokens[3], 4);
-  assert_int_equal(r.request.run->types[3], 1);
-  assert_int_equal(r.request.run->pool, STACK_POOL_NONE); /* whatever the model's default is */
+  assert_int_equal(r.request.main.run->geometry.q_rows, 4);
+  assert_int_equal(r.request.main.run->tokens[3], 4);
+  assert_int_equal(r.request.main.run->types[3], 1);
+  assert_int_equal(r.request.main.run->pool, STACK_POOL_NONE); /* whatever the model's default is */
   arena_free(&r.arena);
   read_v2(&r, &pooled, "{\"inputs\":[" IDS "],\"outputs\":[{\"name\":\"pooler_output\"}]}");
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_int_equal(r.request.run->pool, STACK_POOL_POOLER);
-  assert_false(r.request.run->normalize);
+  assert_int_equal(r.request.main.run->pool, STACK_POOL_POOLER);
+  assert_false(r.request.main.run->normalize);
   arena_free(&r.arena);
   read_v2(&r, &bare,
           "{\"inputs\":[{\"name\":\"inputs_embeds\",\"datatype\":\"FP32\","
@@ -788,8 +788,8 @@ static void both_outputs_of_the_inference_protocol(void **state) {
       read_chunks(&r, &pooled, &terms, &limits, body, strlen(body), 0, SIZE_MAX);
       assert_int_equal(r.error.status, less ? STATUS_TOO_LARGE : STATUS_OK);
       if (less) assert_string_equal(r.error.limit, "max_answer_bytes");
-      if (!less) assert_int_equal(r.request.run->pool, STACK_POOL_POOLER);
-      if (!less) assert_true(r.request.run->dense_left && !r.request.run->wish);
+      if (!less) assert_int_equal(r.request.main.run->pool, STACK_POOL_POOLER);
+      if (!less) assert_true(r.request.main.run->dense_left && !r.request.main.run->wish);
       arena_free(&r.arena);
     }
 }
@@ -804,7 +804,7 @@ static void an_empty_batch_needs_nothing(void **state) {
   struct result r = {0};
   read_chunks(&r, &plain, &terms, &limits, body, sizeof body - 1, 0, SIZE_MAX);
   if (r.error.status) fail_msg("%s", r.error.detail);
-  assert_int_equal(r.request.run->geometry.items, 0);
+  assert_int_equal(r.request.main.run->geometry.items, 0);
   arena_free(&r.arena);
 }
 

@@ -26,9 +26,9 @@ static const char full[] =
 static void is_full(const struct stack_request *r) {
   static const size_t rows[] = {2, 2, 3, 3};
   static const int32_t tokens[] = {1, 2, 1, 2, 3, 49, 7, 3, 49, 7};
-  const struct geometry *g = &r->run->geometry;
+  const struct geometry *g = &r->main.run->geometry;
   const struct stack_choice *c = &r->generation.choice;
-  assert_true(r->generates && r->stream && r->run->generation == &r->generation);
+  assert_true(r->generates && r->stream && r->main.run->generation == &r->generation);
   assert_int_equal(r->texts, 2);
   assert_int_equal(r->returns, 2);
   assert_int_equal(r->text_tokens, 5);
@@ -39,7 +39,7 @@ static void is_full(const struct stack_request *r) {
     assert_int_equal(r->generation.sequence[i].sample, i % 2);
     assert_int_equal(r->generation.sequence[i].most, 5);
   }
-  assert_memory_equal(r->run->tokens, tokens, sizeof tokens);
+  assert_memory_equal(r->main.run->tokens, tokens, sizeof tokens);
   assert_true(c->temperature == 0.5 && c->top_p == 0.75 && c->repetition_penalty == 1.5);
   assert_true(c->top_k == 4 && c->min_tokens == 2 && c->no_repeat_ngram == 3);
   assert_true(c->seed == 9007199254740991 && c->stops == 2 && c->stop[1] == 9);
@@ -71,7 +71,7 @@ static void the_model_says_what_a_request_does_not(void **state) {
   assert_int_equal(r.request.generation.sequence[0].most, 1);
   arena_free(&r.arena);
   accept(&r, "{\"tokens\":[]}");
-  assert_int_equal(r.request.run->geometry.items, 0);
+  assert_int_equal(r.request.main.run->geometry.items, 0);
   arena_free(&r.arena);
 }
 
@@ -139,10 +139,9 @@ static void a_stream_is_the_same_in_parts(void **state) {
   static char whole[STREAM_ROOM], part[STREAM_ROOM];
   struct result r;
   accept(&r, full);
-  struct run *run = &r.request.run->run;
-  assert_int_equal(stack_prepare(model.whole.encoder, r.request.run, &r.arena, &r.error),
-                   STATUS_OK);
-  const size_t bytes = size_round_up(stack_scratch_bytes(model.whole.encoder), 64);
+  struct run *run = &r.request.main.run->run;
+  assert_int_equal(stack_request_prepare(&r.request, &r.arena, &r.error), STATUS_OK);
+  const size_t bytes = size_round_up(stack_scratch_bytes(model.whole.decoder), 64);
   void *scratch = aligned_alloc(64, bytes);
   do run_compute(run, 1e6, scratch);
   while (run_goes_on(run));

@@ -44,7 +44,7 @@ struct answered {
 
 /* Of row r: log probability -r - 0.5; the token 10 r + i with -r - i / 4 is the one at place i. */
 static void fill(struct answered *a) {
-  struct stack_run *run = a->request.run;
+  struct stack_run *run = a->request.main.run;
   const size_t rows = run->geometry.q_rows, top = a->request.top;
   a->log_probability = calloc(rows + 1, sizeof(float));
   a->top = calloc(rows * top + 1, sizeof(float));
@@ -69,10 +69,10 @@ static enum status prepare(struct answered *a, const char *body, enum answer_for
                              .wants_binary = form == ANSWER_SAFETENSORS};
   struct stack_body *b = stack_body_new(&model.whole, &terms, &wide, &a->arena, &a->error);
   if (!b || body_feed(stack_body_of(b), body, strlen(body)) || stack_body_finish(b, &a->request) ||
-      stack_prepare(model.whole.encoder, a->request.run, &a->arena, &a->error))
+      stack_request_prepare(&a->request, &a->arena, &a->error))
     return a->error.status;
   fill(a);
-  a->request.run->left = (struct spare){0}; /* the hidden states are looked at here, too */
+  a->request.main.run->left = (struct spare){0}; /* the hidden states are looked at here, too */
   return stack_answer_plan(&a->answer, form, model.model.name, &a->request, &wide, &a->arena,
                            &a->error);
 }

@@ -25,13 +25,13 @@ static void check_full(const struct stack_request *q) {
   static const int32_t fed[] = {1, 2, 7, 8, 3, 4, 5, 6}, foretold[] = {-1, 7, 8, 9, 10, -1, -1, 11},
                        lens[] = {4, 1, 3}, target_lens[] = {3, 1, 1};
   static const size_t rows[] = {1, 4, 7};
-  const struct stack_run *r = q->run;
+  const struct stack_run *r = q->main.run;
   assert_int_equal(r->geometry.items, 3);
   assert_int_equal(r->geometry.q_rows, 8);
   assert_true(r->geometry.causal);
   assert_memory_equal(r->tokens, fed, sizeof fed);
   assert_memory_equal(r->targets, foretold, sizeof foretold);
-  assert_memory_equal(q->lens, lens, sizeof lens);
+  assert_memory_equal(q->main.lens, lens, sizeof lens);
   assert_memory_equal(q->target_lens, target_lens, sizeof target_lens);
   for (size_t i = 0; i < 3; i++) {
     assert_int_equal(r->geometry.item[i].q, lens[i]);
@@ -39,12 +39,12 @@ static void check_full(const struct stack_request *q) {
     assert_int_equal(q->scored[i].row, rows[i]);
   }
   assert_int_equal(r->pool, STACK_POOL_NONE); /* whatever the model's default is */
-  assert_false(r->normalize || q->targets_alike || q->rectangular || q->unbatched);
+  assert_false(r->normalize || q->targets_alike || q->main.rectangular || q->unbatched);
   assert_int_equal(q->top, WHOLE_MADE_TOKENS); /* of 60 that are asked for there are so many */
   assert_int_equal(r->top, WHOLE_MADE_TOKENS);
   assert_int_equal(q->targets, 5);
   assert_int_equal(q->most_targets, 3);
-  assert_int_equal(q->widest, 4); /* of 2 tokens and 3 targets, and of 3 and 2 */
+  assert_int_equal(q->main.widest, 4); /* of 2 tokens and 3 targets, and of 3 and 2 */
   assert_true(r->embedded && r->wish[2].hidden && q->base64 && q->trace);
 }
 
@@ -65,14 +65,14 @@ static void one_item_is_no_batch(void **state) {
   struct result r;
   accept(&r, "{\"tokens\":[1,2,99],\"targets\":[3,4,-5],\"valid_lens\":2,\"target_lens\":2}");
   assert_true(r.request.unbatched);
-  assert_int_equal(r.request.run->geometry.q_rows, 3);
-  assert_int_equal(r.request.run->tokens[2], 3);
-  assert_int_equal(r.request.run->targets[2], 4);
-  assert_int_equal(r.request.widest, 5);
+  assert_int_equal(r.request.main.run->geometry.q_rows, 3);
+  assert_int_equal(r.request.main.run->tokens[2], 3);
+  assert_int_equal(r.request.main.run->targets[2], 4);
+  assert_int_equal(r.request.main.widest, 5);
   arena_free(&r.arena);
   accept(&r, "{\"tokens\":[1],\"targets\":[2],\"valid_lens\":null,\"target_lens\":null}");
-  assert_int_equal(r.request.run->geometry.q_rows, 1);
-  assert_true(r.request.targets_alike && r.request.rectangular && r.request.top == 0);
+  assert_int_equal(r.request.main.run->geometry.q_rows, 1);
+  assert_true(r.request.targets_alike && r.request.main.rectangular && r.request.top == 0);
   arena_free(&r.arena);
 }
 
@@ -80,7 +80,7 @@ static void the_positions_are_used_up(void **state) {
   (void)state;
   struct result r;
   accept(&r, "{\"tokens\":[1,1,1,1,1,1],\"targets\":[1,1,1,1,1,1,1]}");
-  assert_int_equal(r.request.run->geometry.q_rows, WHOLE_MADE_POSITIONS);
+  assert_int_equal(r.request.main.run->geometry.q_rows, WHOLE_MADE_POSITIONS);
   arena_free(&r.arena);
 }
 
@@ -88,8 +88,8 @@ static void an_empty_batch_is_one(void **state) {
   (void)state;
   struct result r;
   accept(&r, "{\"tokens\":[],\"targets\":[],\"target_lens\":[],\"valid_lens\":[]}");
-  assert_int_equal(r.request.run->geometry.items, 0);
-  assert_non_null(r.request.run->tokens);
+  assert_int_equal(r.request.main.run->geometry.items, 0);
+  assert_non_null(r.request.main.run->tokens);
   assert_non_null(r.request.scored);
   arena_free(&r.arena);
 }
@@ -135,7 +135,7 @@ static void safetensors_say_the_same(void **state) {
                    "\"targets\":{\"dtype\":\"I32\",\"shape\":[0,3],\"data_offsets\":[0,0]}}",
                    "", 0);
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_int_equal(r.request.widest, 7);
+  assert_int_equal(r.request.main.widest, 7);
   assert_int_equal(r.request.most_targets, 3);
   arena_free(&r.arena);
 }
@@ -190,7 +190,7 @@ static void wrong_requests(void **state) {
       {"{\"labels\":[]}", "/labels", "it is \"targets\""},
       {"{\"top_logprobs\":5}", "/top_logprobs", "it is \"return_top\""},
       {"{\"max_new_tokens\":5}", "/max_new_tokens", "/generate calls it \"max_tokens\""},
-      {"{\"num_beams\":5}", "/num_beams", "no search with beams"},
+      {"{\"num_beams\":5}", "/num_beams", "/generate calls it \"beams\""},
       {"{\"do_sample\":true}", "/do_sample", "\"temperature\""},
       {"{\"target\":[]}", "/target", "the nearest is \"targets\""},
   };

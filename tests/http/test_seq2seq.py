@@ -1,0 +1,360 @@
+"""test_seq2seq: models of an encoder and a decoder: their numbers beside published code's, what is shown of both, how
+answers begin, their forms, every mistake."""
+import http.client
+import json
+import os
+import struct
+import unittest
+
+import beams
+from forms import bits, read_base64, read_safetensors
+from support import ROOT, Server, ServerCase, attend, wait_until
+from test_generate import events_of, put_together
+
+GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
+SAFETENSORS = "application/x-safetensors"
+RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "seq2seq", "layers": 2, "width": 32,
+          "heads": 4, "feed_forward": 64, "vocabulary": 50}
+MODELS = {"small": RANDOM, "other": dict(RANDOM, norm="pre", positions="learned", max_positions=20, activation="gelu",
+                                         decoder={"layers": 1, "heads": 2, "feed_forward": 48}),
+          "encoder": dict(RANDOM, kind="encoder"), "demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}
+SOURCES, TARGETS = [[1, 2, 3], [6], [7, 8]], [[4, 5], [9, 10, 11], [12]]
+ROWS, LENS = [len(source) for source in SOURCES], [len(targets) for targets in TARGETS]
+ASKED = {"tokens": SOURCES, "targets": TARGETS}
+ALL = dict(ASKED, return_top=5, return_hidden="all", return_attention=True)
+
+
+def golden_cases(kind):
+    for name in sorted(os.listdir(GOLDEN)):
+        path = os.path.join(GOLDEN, name, "cases.json")
+        if os.path.exists(path):
+            with open(path) as file:
+                for case in json.load(file):
+                    if case["kind"] == kind and "source_tokens" in case:
+                        yield name, case
+
+
+class Golden(ServerCase):
+    """The numbers of published code, through the whole server."""
+
+    @classmethod
+    def start(cls):
+        names = sorted({name for kind in ("decode", "generate") for name, _ in golden_cases(kind)})
+        return Server({"models": {name: {"transformer": os.path.join(GOLDEN, name)} for name in names}})
+
+    def near(self, got, wanted):
+        if isinstance(wanted, list):
+            self.assertEqual(len(got), len(wanted))
+            for a, b in zip(got, wanted):
+                self.near(a, b)
+        else:
+            self.assertLessEqual(abs(got - wanted), 1e-4 + 1e-4 * abs(wanted))
+
+    def test_scores(self):
+        """Behind the same sources and targets: log probabilities, every hidden state, every attention."""
+        for name, case in golden_cases("decode"):
+            with self.subTest(model=name, case=case["name"]):
+                right = case["expected"]
+                answer = self.ok(self.server.post(f"/v1/models/{name}/score", {
+                    "tokens": case["source_tokens"], "targets": case["targets"], "return_hidden": "all",
+                    "return_attention": True}))
+                self.near(answer["log_probabilities"], right["log_probabilities"])
+                last = max(int(part.split(".")[1]) for part in answer["hidden"] if part.startswith("encoder."))
+                if "encoder_last_hidden_state" in right:
+                    self.near(answer["hidden"][f"encoder.{last}"], right["encoder_last_hidden_state"])
+                for layer, states in enumerate(right.get("hidden_states", [])):
+                    self.near(answer["hidden"][f"decoder.{layer}"], states)
+                for kind, member in (("self", "self_attention"), ("cross", "cross_attention")):
+                    for layer, weights in enumerate(right.get(member, [])):
+                        self.near(answer["attention"][f"decoder.{layer}.{kind}"], weights)
+
+    def test_greedy(self):
+        for name, case in golden_cases("generate"):
+            if case.get("method", "greedy") != "greedy":
+                continue
+            with self.subTest(model=name, case=case["name"]):
+                answer = self.ok(self.server.post(f"/v1/models/{name}/generate", {
+                    "tokens": case["source_tokens"], "max_tokens": case["max_tokens"], "beams": 1}))
+                right = case["expected"]
+                for item, [sequence] in enumerate(answer["sequences"]):
+                    self.assertEqual(sequence["tokens"], right["tokens"][item])
+                    self.assertEqual(sequence["finish"], right["finish"][item])
+                    logs = right["log_probabilities"][item]  # but that of an end that was forced
+                    self.near(sequence["log_probabilities"][:len(logs)], logs)
+
+
+class Case(ServerCase):
+    @classmethod
+    def start(cls):
+        return Server({"models": MODELS, "default_model": "demo"})
+
+    def post(self, what, request, model="small", headers=None):
+        return self.server.post(f"/v1/models/{model}/{what}", request, headers)
+
+    def answer(self, what, request, model="small"):
+        return self.ok(self.post(what, request, model))
+
+    def serve(self, models, **settings):
+        server = Server(dict(settings, models=models))
+        self.addCleanup(server.kill)
+        return server
+
+
+class Score(Case):
+    def test_what_there_is(self):
+        answer = self.answer("score", ALL)
+        self.assertEqual([len(item) for item in answer["log_probabilities"]], LENS)
+        self.assertEqual(sorted(answer["hidden"]),
+                         [f"{stack}.{n}" for stack in ("decoder", "encoder") for n in range(3)])
+        for name, states in answer["hidden"].items():
+            self.assertEqual([len(item) for item in states], ROWS if name.startswith("encoder") else LENS)
+        self.assertEqual(sorted(answer["attention"]), ["decoder.0.cross", "decoder.0.self", "decoder.1.cross",
+                                                       "decoder.1.self", "encoder.0.self", "encoder.1.self"])
+        for name, weights in answer["attention"].items():
+            rows, keys = (ROWS, ROWS) if name.startswith("encoder") else (LENS, ROWS if "cross" in name else LENS)
+            self.assertEqual([[len(item), len(item[0]), len(item[0][0])] for item in weights],
+                             [[4, n, k] for n, k in zip(rows, keys)])
+            for item in weights:
+                for row in (row for head in item for row in head):
+                    self.close_to(sum(row), 1, 1e-5)
+        self.assertEqual(answer["usage"], {"tokens": sum(ROWS) + sum(LENS), "cached": 0, "generated": 0})
+
+    def test_encode_shows_the_same_of_the_encoder(self):
+        encoded = self.answer("encode", {"tokens": SOURCES, "return_hidden": "all", "return_attention": True})
+        scored = self.answer("score", ALL)
+        for group in ("hidden", "attention"):
+            self.assertEqual(encoded[group], {name: part for name, part in scored[group].items() if "encoder" in name})
+        self.problem(self.post("encode", {"tokens": SOURCES, "return_hidden": ["decoder.0"]}), 400, "invalid-request",
+                     "/return_hidden/0")
+
+    def test_one_item_alone_has_the_same_numbers(self):
+        together = self.answer("score", ALL)
+        for item in range(3):
+            alone = self.answer("score", dict(ALL, tokens=SOURCES[item], targets=TARGETS[item]))
+            for name in ("log_probabilities", "top"):
+                self.assertEqual(alone[name], together[name][item])
+            for group in ("hidden", "attention"):
+                self.assertEqual(alone[group], {name: whole[item] for name, whole in together[group].items()})
+
+    def test_padding_counts_for_nothing(self):
+        padded = dict(ALL, tokens=[item + [99] * (3 - len(item)) for item in SOURCES], valid_lens=ROWS,
+                      targets=[item + [-1] * (3 - len(item)) for item in TARGETS], target_lens=LENS)
+        self.assertEqual(self.answer("score", padded), self.answer("score", ALL))
+
+    def test_targets_depend_on_their_source(self):
+        same = {"targets": [[4, 5, 6]] * 3, "tokens": [[1, 2], [1, 2], [2, 1]]}
+        logs = self.answer("score", same)["log_probabilities"]
+        self.assertEqual(logs[0], logs[1])
+        self.assertNotEqual(logs[0], logs[2])
+
+    def test_an_empty_source(self):
+        """There is nothing to attend to: weights of no keys, and an answer all the same."""
+        answer = self.answer("score", {"tokens": [[], [1]], "targets": [[2, 3], [4]], "return_attention": True})
+        self.assertEqual(answer["attention"]["decoder.0.cross"][0], [[[], []]] * 4)
+        self.assertEqual(answer["attention"]["encoder.0.self"][0], [[]] * 4)
+
+    def test_an_empty_batch(self):
+        self.assertEqual(self.answer("score", {"tokens": [], "targets": []}), {
+            "model": "small", "log_probabilities": [], "usage": {"tokens": 0, "cached": 0, "generated": 0}})
+
+    def test_an_attention_alone_gives_the_same_weights(self):
+        """Across, queries are the rows behind its norm, and keys what the encoder puts out."""
+        shown = self.answer("score", dict(ASKED, return_hidden=["decoder.1.cross.input", "encoder.-1"],
+                                          return_attention=["decoder.1.cross"]), "small")
+        alone = self.answer("layers/decoder.1.cross/attention", {
+            "queries": shown["hidden"]["decoder.1.cross.input"], "keys": shown["hidden"]["encoder.2"],
+            "return_attention": True})
+        self.assertEqual(alone["attention_weights"], shown["attention"]["decoder.1.cross"])
+
+    def test_a_trace_across(self):
+        asked = dict(ASKED, return_attention=["decoder.1.cross"],
+                     trace={"attention": "decoder.1.cross", "item": 0, "head": 2, "query": 1})
+        answer = self.answer("score", asked)
+        self.assertEqual(answer["trace"]["weights"], answer["attention"]["decoder.1.cross"][0][2][1])
+        self.assertEqual(len(answer["trace"]["keys"]), 3)
+        self.problem(self.post("score", dict(asked, trace=dict(asked["trace"], query=2))), 400, "invalid-request",
+                     "/trace/query")
+
+    def test_masks_of_heads(self):
+        right = self.answer("score", ASKED)["log_probabilities"]
+        for name in ("encoder.*.self", "decoder.-1.self", "decoder.0.cross"):
+            masked = self.answer("score", dict(ASKED, head_mask={name: [1, 0, 1, 1]}))["log_probabilities"]
+            self.assertNotEqual(masked, right)
+            self.assertEqual(self.answer("score", dict(ASKED, head_mask={name: [1] * 4}))["log_probabilities"], right)
+
+    def test_bytes_are_the_same_numbers(self):
+        asked = dict(ASKED, return_hidden=True, return_attention="average")
+        text = self.answer("score", asked)
+        coded = self.answer("score", dict(asked, encoding_format="base64"))
+        tensors, metadata = read_safetensors(self.post("score", asked, headers={"Accept": SAFETENSORS}).body)
+        self.assertEqual([coded["valid_lens"], coded["target_lens"]], [ROWS, LENS])
+        self.assertEqual(tensors["valid_lens"][2] + tensors["target_lens"][2], struct.pack("<6i", *ROWS, *LENS))
+        for group, name, width in (("hidden", "encoder.2", 32), ("hidden", "decoder.2", 32),
+                                   ("attention", "encoder.1.self", 3), ("attention", "decoder.1.self", 3),
+                                   ("attention", "decoder.0.cross", 3)):
+            padded = [[row + [0] * (width - len(row)) for row in item] + [[0] * width] * (3 - len(item))
+                      for item in text[group][name]]
+            self.assertEqual(read_base64(coded[group][name]), ([3, 3, width], bits(padded)))
+            self.assertEqual(tensors[f"{group}.{name}"], ("F32", [3, 3, width], bits(padded)))
+        self.assertEqual(json.loads(metadata["usage"]), text["usage"])
+
+    def test_rows_in_place_of_tokens(self):
+        table = {"tokens": [[n] for n in range(50)], "return_hidden": ["encoder.0"]}
+        self.answer("encode", table)
+        answer = self.answer("score", {"embeddings": [[[0.5] * 32, [0.25] * 32]], "targets": [[1, 2]]})
+        self.assertEqual(len(answer["log_probabilities"][0]), 2)
+
+    def test_what_is_refused(self):
+        for request, pointer in (({"tokens": [[1]]}, "/targets"), ({"targets": [[1]]}, "/tokens"),
+                                 ({"tokens": [[1]], "targets": [[1, 50]]}, "/targets/0/1"),
+                                 ({"tokens": [[50]], "targets": [[1]]}, "/tokens/0/0"),
+                                 ({"tokens": [[1], [2]], "targets": [[1]]}, "/targets"),
+                                 ({"tokens": [[1]], "targets": [[]]}, "/targets/0"),
+                                 (dict(ASKED, return_attention=["decoder.2.cross"]), "/return_attention/0"),
+                                 (dict(ASKED, head_mask={"decoder.0.cross": [1]}), "/head_mask/decoder.0.cross"),
+                                 (dict(ASKED, pool="mean"), "/pool"), (dict(ASKED, beams=2), "/beams")):
+            with self.subTest(pointer=pointer):
+                self.problem(self.post("score", request), 400, "invalid-request", pointer)
+        for targets, tokens, pointer in (([1] * 21, [1], "/targets"), ([1], [1] * 21, "/tokens")):
+            self.problem(self.post("score", {"tokens": tokens, "targets": targets}, "other"), 400, "invalid-request",
+                         pointer)
+        self.answer("score", {"tokens": [1] * 20, "targets": [1] * 20}, "other")
+
+    def test_the_command_gives_the_same_bytes(self):
+        config = os.path.join(self.server.folder, "attend.json")
+        for what, request in (("score", ALL), ("generate", {"tokens": SOURCES, "beams": 2, "max_tokens": 4}),
+                              ("generate", {"tokens": SOURCES, "max_tokens": 4, "return_hidden": True})):
+            status, out, _ = attend("run", "small", f"--{what}", "--config", config, data=json.dumps(request).encode())
+            self.assertEqual((status, out), (0, self.post(what, request).body))
+        streamed = {"tokens": SOURCES, "max_tokens": 4, "stream": True}
+        status, out, _ = attend("run", "small", "--generate", "--config", config, data=json.dumps(streamed).encode())
+        self.assertEqual((status, out), (0, self.post("generate", streamed).body))
+
+    def test_rows_are_counted(self):
+        before = self.server.metric("attend_tokens_total", 'work="score"')
+        self.answer("score", ASKED)
+        self.assertEqual(self.server.metric("attend_tokens_total", 'work="score"'), before + sum(ROWS) + sum(LENS))
+
+    def test_it_is_described(self):
+        told = self.server.get("/v1/models/other").json
+        self.assertEqual((told["kind"], told["encoder"]["layers"], told["decoder"]["layers"]), ("seq2seq", 2, 1))
+        self.assertEqual((told["decoder"]["heads"], told["decoder"]["feed_forward"]), (2, 48))
+        self.assertEqual((told["target_vocabulary"], told["target_positions"]), (50, 20))
+        self.assertEqual(told["attentions"], ["encoder.0.self", "encoder.1.self", "decoder.0.self", "decoder.0.cross"])
+        self.assertEqual(told["tokens"]["begin"], 1)
+        self.assertEqual(told["generate"]["beams"], 1)
+
+
+class Generate(Case):
+    def test_scores_are_the_same_numbers(self):
+        for model in ("small", "other"):
+            for more in ({}, {"temperature": 1, "returns": 3, "seed": 5}, {"beams": 3, "returns": 3}):
+                answer = self.answer("generate", dict(more, tokens=SOURCES, max_tokens=6, return_top=2), model)
+                for source, sequences in zip(SOURCES, answer["sequences"]):
+                    for sequence in sequences:
+                        scored = self.answer("score", {"tokens": source, "targets": sequence["tokens"],
+                                                       "return_top": 2}, model)
+                        self.assertEqual(scored["log_probabilities"], sequence["log_probabilities"])
+                        self.assertEqual(scored["top"], sequence["top"])
+                tokens = sum(len(s["tokens"]) for sequences in answer["sequences"] for s in sequences)
+                self.assertEqual(answer["usage"], {"tokens": sum(ROWS) + 3, "cached": 0, "generated": tokens})
+
+    def test_a_plain_search_finds_the_same(self):
+        for model in ("small", "other"):
+            for source in SOURCES:
+                for width, early, penalty in ((2, False, 1.0), (4, True, 0.6), (3, "never", 2.0)):
+                    done, steps = beams.search(beams.asker(self.server, model, source=source), width, 9, [2],
+                                               penalty=penalty, early=early)
+                    answer = beams.numbers(self.answer("generate", {
+                        "tokens": source, "beams": width, "returns": width, "length_penalty": penalty,
+                        "early_stopping": early, "max_tokens": 9, "return_search": True}, model))
+                    self.assertEqual(answer["search"], beams.as_search(steps))
+                    self.assertEqual(answer["sequences"], beams.as_answer(done, width))
+
+    def test_answers_begin_as_they_are_told(self):
+        for model in ("small", "other"):
+            whole = self.answer("generate", {"tokens": SOURCES, "max_tokens": 8, "min_tokens": 8}, model)["sequences"]
+            for cut in (1, 3, 7):
+                begins = [sequence["tokens"][:cut] for [sequence] in whole]
+                part = self.answer("generate", {"tokens": SOURCES, "targets": begins, "max_tokens": 8 - cut,
+                                                "min_tokens": 8 - cut}, model)
+                for [all], [rest] in zip(whole, part["sequences"]):
+                    self.assertEqual(rest["tokens"], all["tokens"][cut:])
+                    self.assertEqual(rest["log_probabilities"], all["log_probabilities"][cut:])
+                self.assertEqual(part["usage"]["tokens"], sum(ROWS) + 3 * (1 + cut))
+        asked = {"tokens": SOURCES, "targets": [[4, 5, -1], [-1] * 3, [9, -1, -1]], "target_lens": [2, 0, 1],
+                 "max_tokens": 4}
+        self.assertEqual(self.answer("generate", asked), self.answer("generate", {
+            "tokens": SOURCES, "targets": [[4, 5], [], [9]], "max_tokens": 4}))
+
+    def test_what_is_shown_is_what_a_score_shows(self):
+        asked = {"tokens": SOURCES, "max_tokens": 5, "min_tokens": 5, "return_hidden": "all", "return_attention": True}
+        answer = self.answer("generate", asked)
+        chosen = [sequence["tokens"] for [sequence] in answer["sequences"]]
+        scored = self.answer("score", {"tokens": SOURCES, "targets": chosen, "return_hidden": "all",
+                                       "return_attention": True})
+        for group in ("hidden", "attention"):
+            for name, part in scored[group].items():
+                if name.startswith("encoder"):
+                    self.assertEqual(answer[group][name], part)
+                else:
+                    self.assertEqual([sequence[group][name] for [sequence] in answer["sequences"]], part)
+        with_beams = dict(asked, beams=2, return_hidden=["encoder.*"], return_attention=["encoder.*.self"])
+        searched = self.answer("generate", with_beams)
+        for group in ("hidden", "attention"):
+            self.assertEqual(searched[group], answer[group])
+
+    def test_streams(self):
+        for request in ({"tokens": SOURCES, "max_tokens": 6},
+                        {"tokens": SOURCES, "max_tokens": 6, "temperature": 1, "returns": 2,
+                         "targets": [[1], [], [2]]}):
+            events = events_of(self.post("generate", dict(request, stream=True)).body.decode())
+            right = self.answer("generate", request)
+            self.assertEqual(put_together(events, SOURCES, request.get("returns", 1)),
+                             {"sequences": right["sequences"], "usage": right["usage"]})
+
+    def test_a_stream_that_is_left_ends(self):
+        server = self.serve({"small": dict(RANDOM, width=256, layers=4, feed_forward=1024)})
+        connection = http.client.HTTPConnection("127.0.0.1", server.port)
+        connection.request("POST", "/v1/models/small/generate", json.dumps({
+            "tokens": [[1] * 30], "max_tokens": 20000, "min_tokens": 20000, "stream": True}),
+            {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        self.assertIn(b"token", response.readline())
+        response.close()
+        connection.close()
+        self.assertTrue(wait_until(lambda: server.metric("attend_running") == 0))
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
+
+    def test_positions(self):
+        tokens = self.answer("generate", {"tokens": [1] * 20, "min_tokens": 99}, "other")["sequences"][0]["tokens"]
+        self.assertEqual(len(tokens), 20)
+        for request, pointer in (({"tokens": [1] * 21}, "/tokens"), ({"tokens": [1], "max_tokens": 21}, "/max_tokens"),
+                                 ({"tokens": [1], "targets": [1] * 20}, "/targets"),
+                                 ({"tokens": [1], "targets": [1] * 3, "max_tokens": 18}, "/max_tokens")):
+            self.problem(self.post("generate", request, "other"), 400, "invalid-request", pointer)
+
+    def test_what_is_refused(self):
+        asked = {"tokens": SOURCES, "max_tokens": 4}
+        for more, pointer in (({"targets": [[1]]}, "/targets"), ({"targets": [[1], [2], [50]]}, "/targets/2/0"),
+                              ({"target_lens": [1, 1, 1]}, "/target_lens"), ({"trace": {}}, "/trace"),
+                              ({"beams": 2, "return_hidden": True}, "/return_hidden"),
+                              ({"beams": 2, "return_attention": ["decoder.0.cross"]}, "/return_attention"),
+                              ({"stream": True, "return_hidden": ["encoder.0"]}, "/stream"),
+                              ({"decoder_start_token_id": 2}, "/decoder_start_token_id")):
+            with self.subTest(more=more):
+                self.problem(self.post("generate", dict(asked, **more)), 400, "invalid-request", pointer)
+        self.problem(self.post("generate", asked, headers={"Accept": SAFETENSORS}), 406, "not-acceptable")
+        self.problem(self.post("generate", asked, "encoder"), 404, "not-found")
+
+    def test_limits(self):
+        server = self.serve({"small": RANDOM}, max_pairs=4 * 2 * (9 + 2 * 4 + 2 * 2 * 3))  # of the request below
+        request = {"tokens": [1, 2, 3], "max_tokens": 2, "beams": 2}
+        self.ok(server.post("/v1/models/small/generate", request))
+        for more in ({"tokens": [1, 2, 3, 4]}, {"max_tokens": 3}, {"beams": 3}, {"targets": [1]}):
+            problem = self.problem(server.post("/v1/models/small/generate", dict(request, **more)), 413, "too-large")
+            self.assertEqual(problem["limit"], "max_pairs")
+
+
+if __name__ == "__main__":
+    unittest.main()
