@@ -248,9 +248,11 @@ static void check_cases(struct loaded *m, const char *folder) {
 static void golden_models_are_answered(void **unused) {
   (void)unused;
   static const char *const folders[] = {
-      "bert-a",          "bert-b",          "roberta-b", "distilbert-b", "t5-b",
-      "t5-v11",          "bart-b",          "marian-a",  "d2l-a",        "torch-post",
-      "torch-encoder-a", "torch-encoder-b", "vit-a"};
+      "bert-a",   "bert-b",     "roberta-b",       "distilbert-b",
+      "t5-b",     "t5-v11",     "bart-b",          "marian-a",
+      "d2l-a",    "torch-post", "torch-encoder-a", "torch-encoder-b",
+      "vit-a",    "bart-a",     "marian-b",        "t5-a",
+      "torch-pre"};
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
     struct loaded m;
     print_message("%s\n", folders[i]);
