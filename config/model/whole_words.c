@@ -114,6 +114,7 @@ static json_t *copy_object(const json_t *json) {
 /* What puts words of a document beside those that are known. */
 struct whole_putting {
   struct whole_words *w;
+  const json_t *said; /* the document */
   struct notes *notes;
   struct error *e;
 };
@@ -132,7 +133,7 @@ static enum status copy_words(struct whole_words *w, const json_t *config, struc
   if (!own) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for what config.json says");
   json_object_del(own, "model_type");
   if (whole_settings_read(&read, own, e) == STATUS_OK)
-    each_word(own, put_own, &(struct whole_putting){.w = w, .e = e});
+    each_word(own, put_own, &(struct whole_putting){.w = w, .said = own, .e = e});
   else
     text_before(e, "config.json: ");
   json_decref(own);
@@ -209,14 +210,14 @@ static void override(void *of, const struct whole_word *at, json_t *value) {
     whole_choice_override(known, value, p->e);
     return;
   }
-  compare(p, at, at, value);
+  if (!at->side || !json_object_get(p->said, at->word)) compare(p, at, at, value);
   if (!at->side && whole_settings_is_size(at->word)) override_sides(p, at, value);
   whole_words_put(p->w, at, json_incref(value), &(struct whole_by){0}, p->e);
 }
 
 enum status whole_words_override(struct whole_words *w, const json_t *definition, struct notes *n,
                                  struct error *e) {
-  each_word(definition, override, &(struct whole_putting){w, n, e});
+  each_word(definition, override, &(struct whole_putting){w, definition, n, e});
   return e->status;
 }
 

@@ -71,10 +71,12 @@ static inline void whole_place_config(const struct place *p, const char *golden,
 
 /* What becomes of the golden tensors, by their names; NULL: nothing. */
 struct whole_edit {
-  const char *drop, *rename, *to; /* all that begin so; likewise the first, whose beginning becomes
-                                     the second */
-  const char *add;                /* a tensor of [rows, columns], */
-  const char *also;               /* and one more */
+  const char *drop, *rename, *to; /* all that have it within; the first where names begin so, which
+                                     becomes the second */
+  const char *within, *as;        /* likewise where it stands in a name; `both`: beside that */
+  bool both;
+  const char *add;  /* a tensor of [rows, columns], */
+  const char *also; /* and one more */
   size_t rows, columns;
   const char *broken; /* its first number is not one */
   const char *huge;   /* all its numbers are 3e38 */
@@ -92,7 +94,7 @@ static inline void whole_place_tensors(const struct place *p, const char *golden
   assert_non_null(c);
   for (size_t i = 0; i < checkpoint_count(c); i++) {
     const struct checkpoint_entry *t = checkpoint_at(c, i);
-    if (edit->drop && strncmp(t->name, edit->drop, strlen(edit->drop)) == 0) continue;
+    if (edit->drop && strstr(t->name, edit->drop)) continue;
     if (strcmp(t->dtype, "F32") != 0) continue;
     snprintf(name, sizeof name, "%s", t->name);
     if (edit->rename && strncmp(t->name, edit->rename, strlen(edit->rename)) == 0)
@@ -104,8 +106,15 @@ static inline void whole_place_tensors(const struct place *p, const char *golden
     if (edit->broken && strcmp(edit->broken, t->name) == 0) numbers[0] = 0.0f / 0.0f;
     for (size_t x = 0; edit->huge && strcmp(edit->huge, t->name) == 0 && x < t->count; x++)
       numbers[x] = 3e38f;
-    if (t->rank <= 2)
-      made_add_bytes(&m, name, "F32", shape, numbers, (size_t)t->count * sizeof *numbers);
+    const char *found = edit->within ? strstr(t->name, edit->within) : NULL;
+    const size_t bytes = (size_t)t->count * sizeof *numbers;
+    if (t->rank <= 2 && (!found || edit->both))
+      made_add_bytes(&m, name, "F32", shape, numbers, bytes);
+    if (found) {
+      snprintf(name, sizeof name, "%.*s%s%s", (int)(found - t->name), t->name, edit->as,
+               found + strlen(edit->within));
+      made_add_bytes(&m, name, "F32", shape, numbers, bytes);
+    }
     free(numbers);
   }
   if (edit->add) made_add(&m, edit->add, edit->rows, edit->columns);

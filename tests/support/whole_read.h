@@ -17,7 +17,7 @@ struct whole_read {
   json_t *definition;
   struct whole_plan plan;
   struct arena arena;
-  struct stack_form form;    /* of the stack that reads; its layers and parameters lie in the arena */
+  struct stack_form form; /* of the stack that reads; its layers and parameters lie in the arena */
   struct stack_form decoder; /* of the one beside it; no layers: there is none */
 };
 

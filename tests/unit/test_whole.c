@@ -27,6 +27,10 @@ static const struct golden golden[] = {
     {"marian-a", "marian", MODEL_SEQ2SEQ, 2, 4, 100, 0, 0, 99, 0, 99, -1},
     {"d2l-a", "d2l", MODEL_SEQ2SEQ, 2, 4, 70, 0, 0, 1, 2, 0, -1},
     {"torch-post", "plain", MODEL_SEQ2SEQ, 2, 4, 80, 0, 0, 1, 2, 0, -1},
+    {"bart-a", "bart", MODEL_SEQ2SEQ, 2, 4, 90, 0, 40, 2, 2, 1, 2},
+    {"marian-b", "marian", MODEL_SEQ2SEQ, 3, 3, 80, 0, 40, 79, 0, 79, 0},
+    {"t5-a", "t5", MODEL_SEQ2SEQ, 2, 4, 100, 0, 0, 0, 1, 0, -1},
+    {"torch-pre", "plain", MODEL_SEQ2SEQ, 3, 3, 64, 0, 0, 1, 2, 0, -1},
     {"torch-encoder-a", "plain", MODEL_ENCODER, 2, 4, 0, 0, 0, -1, -1, -1, -1},
     {"torch-encoder-b", "plain", MODEL_ENCODER, 3, 3, 0, 0, 0, -1, -1, -1, -1},
     {"vit-a", "vit", MODEL_ENCODER, 2, 4, 0, 0, 0, -1, -1, -1, -1},
@@ -121,11 +125,29 @@ static void check_answers(const struct model *m, const char *folder) {
   json_decref(cases);
 }
 
+/* The decoder beside an encoder; returns how many attentions it has. */
+static size_t check_decoder(const struct model *m) {
+  const struct whole *w = m->whole;
+  const size_t layers = stack_form(w->decoder)->layers, first = stack_form(w->encoder)->layers;
+  char name[40];
+  assert_true(whole_is_pair(w) && whole_can_generate(w));
+  for (size_t i = 0; i < 2 * layers; i++) {
+    const bool across = i >= layers;
+    snprintf(name, sizeof name, "decoder.%zu.%s", i % layers, across ? "cross" : "self");
+    const struct whole_part *part = whole_find_part(w, name);
+    assert_ptr_equal(part, &w->part[first + i]);
+    assert_ptr_equal(part->model.layer, stack_attention(w->decoder, i));
+    assert_int_equal(part->model.causal, !across);
+    assert_int_equal(part->model.shape.key_size, stack_form(w->encoder)->width);
+  }
+  return 2 * layers;
+}
+
 static void check_parts(const struct model *m, const struct golden *g) {
   char name[40];
   const struct whole *w = m->whole;
   const bool decodes = g->kind == MODEL_DECODER;
-  assert_int_equal(w->parts, g->layers);
+  assert_int_equal(w->parts - (g->kind == MODEL_SEQ2SEQ ? check_decoder(m) : 0), g->layers);
   for (size_t i = 0; i < g->layers; i++) {
     snprintf(name, sizeof name, "%s.%zu.self", decodes ? "decoder" : "encoder", i);
     const struct whole_part *part = whole_find_part(w, name);
@@ -175,8 +197,8 @@ static void digests_are_of_the_tensors_by_name(void **unused) {
     const char *folder, *digest;
     uint64_t parameters;
   } of[] = {{"bert-b", "4386de2ae542a44062aca33e910b953dcf61e18ca5d26df1678d5c1ac72ba3cf", 17280},
-            {"t5-b", "f43c57e4adae325d8ce2e5d0beea04e06e5e4007aec1f4a12c4fc75dfa5bf0a4", 31680},
-            {"bart-b", "e99dcd89580788726767534b2445f77e3c2b776d24fa52551657317718315803", 12480},
+            {"t5-b", "dea03f43b8486d33ab1595b3b68b9be16e36216e750304bc4ecb4394f35be80b", 59616},
+            {"bart-b", "889dde631ffc516b3b2cc64a98e29d04c69e1e8d184cde71df377a7c81e8383b", 42622},
             {"vit-a", "67befa183033f2bca76f5d5286faebe6e0cfe9e3709c1f066e05f6dee506c022", 18208}};
   for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
     struct model *m = load_golden(of[i].folder);
@@ -277,8 +299,9 @@ static void names_come_and_go(void **state) {
               &(struct whole_edit){.rename = "layers.", .to = "encoder.layers."});
   is_the_same(p, "torch-encoder-a",
               &(struct whole_edit){.rename = "layers.", .to = "net.encoder.layers."});
-  is_the_same(p, "torch-post",
-              &(struct whole_edit){.rename = "embedding.", .to = "encoder.embedding."});
+  is_the_same(
+      p, "torch-post",
+      &(struct whole_edit){.within = "embedding.", .as = "encoder.embedding.", .both = true});
 }
 
 /* Models of one's own need no config.json. */
@@ -334,7 +357,7 @@ static void a_definition_goes_before_and_differences_are_told(void **state) {
   noted(p, ",\"activation\":\"relu\"",
         "config.json: hidden_act is \"gelu\", but here activation is \"relu\"");
   noted(p, ",\"encoder\":{\"heads\":2}",
-        "config.json: num_attention_heads is 4, but here heads is 2");
+        "config.json: num_attention_heads is 4, but here encoder: heads is 2");
   whole_place_config(p, "bert-a", "{\"layer_norm_eps\":\"-\",\"num_hidden_layers\":\"-\"}");
   noted(p, ",\"norm_eps\":1e-5", "the family's norm_eps is 1e-12, but here it is 1e-5");
   noted(p, ",\"layers\":3,\"encoder\":{\"layers\":2}", "2 layers of 3 in the file are used");
@@ -359,8 +382,13 @@ static void an_encoder_has_sizes_of_its_own(void **state) {
   struct model *m = whole_place_load(p, "");
   check_answers(m, "torch-encoder-b");
   model_free(m);
-  noted(p, ",\"heads\":4", "config.json: encoder: heads is 3, but here heads is 4");
-  noted(p, ",\"encoder\":{\"heads\":6}", "config.json: encoder: heads is 3, but here heads is 6");
+  noted(p, ",\"encoder\":{\"heads\":6}",
+        "config.json: encoder: heads is 3, but here encoder: heads is 6");
+  m = whole_place_load(p, ",\"heads\":4");
+  assert_int_equal(m->notes.count, 2);
+  assert_string_equal(m->notes.text[0], "config.json: heads is 2, but here heads is 4");
+  assert_string_equal(m->notes.text[1], "config.json: encoder: heads is 3, but here heads is 4");
+  model_free(m);
   whole_place_config(p, "torch-encoder-b", "{\"heads\":2,\"encoder\":{\"heads\":5}}");
   whole_place_refused(p, "", "config.json: encoder: heads: 5 do not make 24 rows");
 }
@@ -405,7 +433,7 @@ static void missing_keys_are_the_librarys(void **state) {
   assert_int_equal(m->whole->token.begin, 0); /* bos_token_id */
   assert_int_equal(m->whole->token.forced_end, 2);
   assert_int_equal(m->whole->token.ends, 0); /* null is none */
-  assert_int_equal(m->whole->parts, 2);
+  assert_int_equal(m->whole->parts, 8);
   assert_true(stack_form(whole_reader(m->whole))->embedding.scale == 1);
   model_free(m);
   whole_place_write(p, "generation_config.json",
@@ -536,15 +564,15 @@ static void kin_of_bart(void **state) {
     const char *drop;
     bool last;
   } kin[] = {{"mbart", NORM_PRE, POSITIONS_LEARNED, 2, NULL, true},
-             {"m2m_100", NORM_PRE, POSITIONS_HALVES_WIDE, 2, "model.encoder.embed_positions", true},
-             {"pegasus", NORM_PRE, POSITIONS_HALVES, 0, "model.encoder.embed_positions", true},
-             {"marian", NORM_POST, POSITIONS_HALVES, 0, "model.encoder.embed_positions", false}};
+             {"m2m_100", NORM_PRE, POSITIONS_HALVES_WIDE, 2, ".embed_positions", true},
+             {"pegasus", NORM_PRE, POSITIONS_HALVES, 0, ".embed_positions", true},
+             {"marian", NORM_POST, POSITIONS_HALVES, 0, ".embed_positions", false}};
   for (size_t i = 0; i < sizeof kin / sizeof *kin; i++) {
     char change[64], definition[512];
     struct whole_edit edit = {.drop = kin[i].drop,
-                              .rename = "model.encoder.layernorm_embedding",
-                              .to = kin[i].last ? "model.encoder.layer_norm" : "other"};
-    if (i == 0) edit.rename = "model.decoder.layernorm_embedding";
+                              .within = ".layernorm_embedding",
+                              .as = kin[i].last ? ".layer_norm" : "_other",
+                              .both = i == 0};
     whole_place_tensors(p, "bart-b", &edit);
     snprintf(change, sizeof change, "{\"model_type\":\"%s\"}", kin[i].type);
     whole_place_config(p, "bart-b", change);
@@ -556,6 +584,14 @@ static void kin_of_bart(void **state) {
     assert_int_equal(m.form.embedding.first_position, kin[i].first);
     assert_int_equal(m.form.embedding.norm.factor != NULL, i == 0);
     assert_int_equal(m.form.last.factor != NULL, kin[i].last);
+    const struct stack_form *decoder = &m.decoder;
+    assert_string_equal(decoder->name, "decoder");
+    assert_int_equal(decoder->place, kin[i].place);
+    assert_int_equal(decoder->embedding.positions, kin[i].positions);
+    assert_int_equal(decoder->embedding.first_position, kin[i].first);
+    assert_int_equal(decoder->embedding.norm.factor != NULL, i == 0);
+    assert_int_equal(decoder->last.factor != NULL, kin[i].last);
+    assert_true(decoder->output.matrix.bias && decoder->output.tied);
     whole_read_free(&m);
   }
 }
@@ -570,7 +606,7 @@ static void whisper(void **state) {
   struct model *m = whole_place_load(p, "");
   const struct stack_form *f = stack_form(whole_reader(m->whole));
   assert_string_equal(m->whole->family, "whisper");
-  assert_int_equal(m->kind, MODEL_SEQ2SEQ);
+  assert_int_equal(m->kind, MODEL_ENCODER); /* its decoder is not served */
   assert_int_equal(m->whole->vocabulary, 0);
   assert_int_equal(f->place, NORM_PRE);
   assert_false(f->last_aside);

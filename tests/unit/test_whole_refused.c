@@ -196,7 +196,7 @@ static void what_a_config_of_ours_says(void **state) {
       p, "torch-encoder-b", "{\"norm_kind\":\"rms\"}",
       "norm_kind: an RMS norm has no bias, but there is tensor \"layers.0.norm1.bias\"");
   config_is_refused(p, "d2l-a", "{\"gated\":true}", "gated: d2l has no choice");
-  config_is_refused(p, "d2l-a", "{\"begin\":70}", "begin: 70 is outside the vocabulary of 70");
+  config_is_refused(p, "d2l-a", "{\"begin\":70}", "begin: 70 is outside the vocabulary of 60");
   whole_place_write(p, "config.json", "[]");
   whole_place_refused(p, "", "config.json: is no object");
   whole_place_write(p, "config.json", "{");
