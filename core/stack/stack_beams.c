@@ -47,6 +47,8 @@ static void place_text(const struct preparing_beams *p, size_t text) {
   b->top_log = take(p, listed, sizeof *b->top_log);
   b->token = take(p, b->search.width * each, sizeof *b->token);
   b->log = take(p, b->search.width * each, sizeof *b->log);
+  b->settled = 0;
+  b->pass = p->r->wish || p->r->embedded ? take(p, most * each, sizeof *b->pass) : NULL;
   for (size_t i = 0; i < each; i++) {
     struct stack_advance *at = &g->rounds->advance[first + i];
     place_way(p, at, i, at->text + most);
@@ -58,7 +60,7 @@ enum status stack_beams_prepare(struct stack_run *r, struct arena *a, struct err
   struct preparing_beams p = {.r = r, .a = a, .e = e};
   struct stack_generation *g = r->generation;
   if (g->choice.beams < 2) return STATUS_OK;
-  must(g->choice.beams == g->each && g->choice.temperature == 0 && !r->wish && !r->embedded);
+  must(g->choice.beams == g->each && g->choice.temperature == 0);
   const size_t texts = r->geometry.items / g->each;
   g->rounds->beams = take(&p, texts, sizeof *g->rounds->beams);
   struct stack_search *shown = take(&p, texts, sizeof *shown);

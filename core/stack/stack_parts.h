@@ -162,6 +162,9 @@ struct stack_beams {
   float *top_log;
   int32_t *token; /* [beams, width] room for the tokens of candidates, and their logarithms */
   float *log;
+  uint32_t *pass; /* [beams, most] of each token of what was found the way whose pass chose it;
+                     NULL: nothing is shown of them */
+  size_t settled; /* the round in which it was over; 0: it is not */
 };
 
 /* What a run that generates has beside its space. */
@@ -226,6 +229,21 @@ static inline size_t stack_chosen(const struct stack_run *r, size_t item) {
 /* Says that behind the text of a sequence no token may come. */
 enum status stack_fault_of_bans(const struct stack_run *r, size_t item, struct error *e);
 
+/* Where the rows of a sequence lie in what is shown of an attention, or of the first hidden state,
+ * whose number is that behind all attentions: lists of rows of one size. */
+struct stack_shown_rows {
+  float *row;              /* NULL: not asked for */
+  size_t size;             /* numbers of a row */
+  size_t lists, list_step; /* lists, and numbers from one to the next */
+};
+enum stack_shown_kind { STACK_SHOWN_HIDDEN, STACK_SHOWN_INPUT, STACK_SHOWN_WEIGHTS };
+struct stack_shown_rows stack_shown_rows(const struct stack *s, const struct stack_run *r,
+                                         size_t number, enum stack_shown_kind kind, size_t item);
+
+/* Makes the thumbnails of a sequence that is over, of so many rows; none: not asked for. */
+void stack_reveal_thumbnails(const struct stack *s, const struct stack_run *r, size_t number,
+                             size_t item, size_t rows);
+
 /* Memory for what is shown of the tokens that are to come. */
 enum status stack_reveal_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                                  struct error *e);
@@ -243,8 +261,8 @@ enum status stack_list_steps(struct stack *s, struct error *e);
 
 extern const struct step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
     stack_step_show, stack_step_pool, stack_step_output, stack_step_recall, stack_step_logits,
-    stack_step_next, stack_step_search, stack_step_turn, stack_step_reveal, stack_step_keep,
-    stack_step_release;
+    stack_step_next, stack_step_search, stack_step_settle, stack_step_turn, stack_step_reveal,
+    stack_step_keep, stack_step_release;
 
 /* Scratch floats that the steps need. */
 size_t stack_embed_floats(const struct stack *s);
@@ -254,6 +272,7 @@ size_t stack_output_floats(const struct stack *s);
 size_t stack_logits_floats(const struct stack *s);
 size_t stack_next_floats(const struct stack *s);
 size_t stack_turn_floats(const struct stack *s);
+size_t stack_settle_floats(const struct stack *s);
 
 /* Numbers of position p to `row` [d]. */
 void stack_compute_position(const struct stack *s, size_t p, float *row);

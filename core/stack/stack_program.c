@@ -67,8 +67,8 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
 
 enum {
   OWN_PER_LAYER = 7, /* show and join of two attentions, up, down, join */
-  OWN_BESIDE = 13,   /* embed, enter, last, pool, output; recall, logits, next, search, turn,
-                        reveal, keep, release */
+  OWN_BESIDE = 14,   /* embed, enter, last, pool, output; recall, logits, next, search, turn,
+                        reveal, settle, keep, release */
   ROWS_SMALL = 32,   /* of a unit of a step that touches each number a few times: */
   TOUCH_WORK = 20,   /* operations for a number there, about */
   TOUCH_ROW = 100    /* and for a row */
@@ -161,6 +161,7 @@ static void list_rounds(struct stack *s, const struct step **list) {
   list[p->steps++] = &make_step(s, &stack_step_search, s->form.layers)->step;
   list[p->steps++] = &make_step(s, &stack_step_turn, s->form.layers)->step;
   list[p->steps++] = &make_step(s, &stack_step_reveal, s->form.layers)->step;
+  list[p->steps++] = &make_step(s, &stack_step_settle, s->form.layers)->step;
   own = make_step(s, &stack_step_keep, s->form.layers);
   own->row_work = stack_recall_work(s);
   list[p->steps++] = &own->step;
@@ -171,7 +172,7 @@ static size_t most_scratch(const struct stack *s) {
   size_t floats = size_max(stack_embed_floats(s), stack_forward_floats(s));
   floats = size_max(floats, stack_output_floats(s));
   floats = size_max(floats, size_max(stack_logits_floats(s), stack_next_floats(s)));
-  floats = size_max(floats, stack_turn_floats(s));
+  floats = size_max(floats, size_max(stack_turn_floats(s), stack_settle_floats(s)));
   size_t bytes = size_max(floats, stack_pool_floats(s)) * sizeof(float);
   for (size_t i = 0; i < stack_form_attentions(&s->form); i++)
     bytes = size_max(bytes, layer_scratch_bytes(stack_attention(s, i)));

@@ -154,8 +154,29 @@ struct revealed_pass {
   size_t item, t;
 };
 
-/* Of `rows` that belong to one another puts row t, and zeros behind it; behind the last token
- * zeros. */
+struct stack_shown_rows stack_shown_rows(const struct stack *s, const struct stack_run *r,
+                                         size_t number, enum stack_shown_kind kind, size_t item) {
+  const struct stack_rounds *o = r->generation->rounds;
+  const struct stack_sequence *q = &r->generation->sequence[item];
+  const bool last = number == stack_form_attentions(&s->form);
+  const size_t d = s->form.width;
+  struct stack_shown_rows shown = {.size = d, .lists = 1};
+  if (last || kind != STACK_SHOWN_WEIGHTS) {
+    float *rows = last                         ? kind == STACK_SHOWN_HIDDEN ? o->embedding : NULL
+                  : kind == STACK_SHOWN_HIDDEN ? o->revealed[number].hidden
+                                               : o->revealed[number].input;
+    shown.row = rows ? rows + q->row * d : NULL;
+    return shown;
+  }
+  float *weights = o->revealed[number].weights;
+  shown.row = weights ? weights + r->shown[number].weights_at[item] : NULL;
+  shown.size = keys_of(s, r, number, item);
+  shown.lists = heads_of(s, r, number);
+  shown.list_step = q->most * shown.size;
+  return shown;
+}
+
+/* Of a list of rows puts row t, and zeros behind it; behind the last token zeros. */
 static void put_row(const struct revealed_pass *p, float *rows, size_t size, const float *from,
                     size_t count) {
   float *row = rows + p->t * size;
@@ -164,10 +185,19 @@ static void put_row(const struct revealed_pass *p, float *rows, size_t size, con
   if (p->q->finish) memset(row + size, 0, (p->q->most - p->t - 1) * size * sizeof *row);
 }
 
-static void put_hidden(const struct revealed_pass *p, float *to, const float *rows) {
+static void put_rows(const struct revealed_pass *p, size_t number, enum stack_shown_kind kind,
+                     const float *from, size_t count, size_t step) {
+  const struct stack_shown_rows to = stack_shown_rows(p->s, p->r, number, kind, p->item);
+  for (size_t i = 0; to.row && i < to.lists; i++)
+    put_row(p, to.row + i * to.list_step, to.size, from + i * step, count);
+}
+
+/* A row of the model, of the last one of the sequence that went through it. */
+static void put_hidden(const struct revealed_pass *p, size_t number, enum stack_shown_kind kind,
+                       const float *rows) {
   const size_t d = p->s->form.width;
   const struct item *item = &p->r->geometry.item[p->item];
-  if (to) put_row(p, to + p->q->row * d, d, rows + (item->q_row + item->q - 1) * d, d);
+  put_rows(p, number, kind, rows + (item->q_row + item->q - 1) * d, d, 0);
 }
 
 /* Its weights lie in the call's: across, the rows of all sequences of its text are one item's. */
@@ -176,39 +206,37 @@ static void put_weights(const struct revealed_pass *p, size_t number) {
   const size_t of = stack_is_across(p->s, number) ? text_of(p->r, p->item) : p->item;
   const struct item *item = &c->geometry->item[of];
   const size_t row = p->r->geometry.item[p->item].q_row - item->q_row, keys = item->k;
-  const size_t most = p->q->most, size = keys_of(p->s, p->r, number, p->item);
-  float *to =
-      p->r->generation->rounds->revealed[number].weights + p->r->shown[number].weights_at[p->item];
-  const float *from = c->weights + c->weights_at[of] + row * keys;
-  for (size_t head = 0; head < heads_of(p->s, p->r, number); head++)
-    put_row(p, to + head * most * size, size, from + head * item->q * keys, keys);
+  put_rows(p, number, STACK_SHOWN_WEIGHTS, c->weights + c->weights_at[of] + row * keys, keys,
+           item->q * keys);
 }
 
-static void put_thumbnails(const struct revealed_pass *p, size_t number) {
-  const struct stack_shown *shown = &p->r->shown[number];
-  const size_t size = keys_of(p->s, p->r, number, p->item);
-  uint8_t *to =
-      p->r->generation->rounds->revealed[number].thumbnails + shown->thumbnails_at[p->item];
-  struct stack_picture of = {.weights = shown->weights + shown->weights_at[p->item],
-                             .row_step = size,
-                             .rows = p->t + 1,
-                             .columns = stack_is_across(p->s, number)
-                                            ? size
-                                            : p->r->geometry.item[p->item].k,
-                             .most = p->r->wish[number].thumbnail};
-  for (size_t head = 0; head < stack_shape(p->s, number)->heads; head++) {
+void stack_reveal_thumbnails(const struct stack *s, const struct stack_run *r, size_t number,
+                             size_t item, size_t rows) {
+  const struct stack_shown_rows from = stack_shown_rows(s, r, number, STACK_SHOWN_WEIGHTS, item);
+  const size_t text = r->generation->rounds->advance[item].text;
+  uint8_t *to = r->generation->rounds->revealed[number].thumbnails;
+  if (!to) return;
+  to += r->shown[number].thumbnails_at[item];
+  struct stack_picture of = {.weights = from.row,
+                             .row_step = from.size,
+                             .rows = rows,
+                             .columns = stack_is_across(s, number) ? from.size : text + rows - 1,
+                             .most = r->wish[number].thumbnail};
+  for (size_t head = 0; head < from.lists; head++, of.weights += from.list_step) {
     stack_picture_write(&of, to);
     to += stack_picture_high(&of) * stack_picture_wide(&of);
-    of.weights += p->q->most * size;
   }
 }
 
+/* Thumbnails of a search are made when it is known what was found. */
 static void put_attention(const struct revealed_pass *p, size_t number) {
   const struct stack_revealed *to = &p->r->generation->rounds->revealed[number];
-  if (to->hidden) put_hidden(p, to->hidden, stack_hidden_rows(p->s, p->r, number + 1));
-  put_hidden(p, to->input, stack_input_rows(p->s, p->r, number));
+  if (to->hidden)
+    put_hidden(p, number, STACK_SHOWN_HIDDEN, stack_hidden_rows(p->s, p->r, number + 1));
+  put_hidden(p, number, STACK_SHOWN_INPUT, stack_input_rows(p->s, p->r, number));
   if (to->weights) put_weights(p, number);
-  if (to->thumbnails && p->q->finish) put_thumbnails(p, number);
+  if (p->q->finish && !p->r->generation->rounds->beams)
+    stack_reveal_thumbnails(p->s, p->r, number, p->item, p->t + 1);
 }
 
 static void compute_reveal(const struct step *step, const struct span *span, void *scratch) {
@@ -225,7 +253,7 @@ static void compute_reveal(const struct step *step, const struct span *span, voi
                                     .item = u.item,
                                     .t = r->geometry.item[u.item].k - o->advance[u.item].text};
     if (u.head == stack_form_attentions(&s->form))
-      put_hidden(&p, o->embedding, stack_hidden_rows(s, r, 0));
+      put_hidden(&p, u.head, STACK_SHOWN_HIDDEN, stack_hidden_rows(s, r, 0));
     else
       put_attention(&p, u.head);
   }

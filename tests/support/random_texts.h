@@ -5,6 +5,7 @@
 #include "tests/support/random_stack.h"
 
 enum { RANDOM_TEXTS_TOP = 3 }; /* likeliest tokens that are shown, at most */
+enum { RANDOM_BEAMS = 8 };     /* at most */
 
 /* A drawn model whose runs generate, of so many tokens; 0: of any number. */
 void random_decoder(struct random_stack *s, uint64_t *state, struct random_stack_kind kind,
@@ -21,6 +22,14 @@ struct stack_run *texts_of(const struct random_stack *s, const struct stack_run 
                            size_t items, struct arena *a);
 struct stack_run *texts_again(const struct random_stack *s, const struct stack_run *r,
                               struct arena *a);
+
+/* A request to search with any choice: each text is that of as many items as there are beams. */
+struct stack_run *random_search(const struct random_stack *s, uint64_t *state, size_t texts,
+                                size_t longest, size_t most, struct arena *a);
+
+/* The same for some of its texts, from `first` on: not prepared. */
+struct stack_run *search_of(const struct random_stack *s, const struct stack_run *r, size_t first,
+                            size_t texts, struct arena *a);
 
 /* Computes prepared runs together, round by round, with a grain of so much work. Returns the
  * rounds.

@@ -129,7 +129,8 @@ static struct stack_run *run_over_whole(const struct random_stack *s, const stru
   whole->tokens = token;
   whole->embedded = r->embedded;
   whole->wish = wishes_of_whole(s, r, a);
-  whole->source = random_source_of(s, r->source, &i, 1, a);
+  const size_t of = i / (r->generation->each ? r->generation->each : 1);
+  whole->source = random_source_of(s, r->source, &of, 1, a);
   prepare_run(s, whole, a);
   compute_runs(s, whole, 1e7);
   return whole;
@@ -139,6 +140,7 @@ static struct stack_run *run_over_whole(const struct random_stack *s, const stru
 static void is_shown(const struct random_stack *s, const struct stack_run *r,
                      const struct stack_run *as, struct arena *a) {
   for (size_t i = 0; i < r->geometry.items; i++) {
+    if (stack_sequence_count(&r->generation->sequence[i]) == 0) continue; /* it was not found */
     const struct beside b = {s, r, run_over_whole(s, r, as, i, a), i, as->geometry.item[i].q};
     rows_are_those(&b, r->embedding, b.whole->embedding);
     assert_true(!r->shown == !r->wish);
@@ -276,6 +278,27 @@ static void company_and_what_is_known_change_nothing(void **unused) {
   }
 }
 
+/* Of a search each sequence shows the passes of the ways that led to it. */
+static void what_was_found_is_shown(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < ROUNDS; round++) {
+    uint64_t state = 600 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_decoder(&s, &state, round % 8 ? some : far, 0);
+    struct stack_run *as = random_search(&s, &state, 2, 20, round % 8 ? 12 : 90, &a);
+    as->embedded = random_often(&state, 50);
+    if (random_often(&state, 85)) random_run_draw_wishes(&s, as, &state, &a);
+    as->generation->choice.banned_count = as->generation->choice.no_repeat_ngram = 0;
+    struct stack_run *r = search_of(&s, as, 0, 2, &a);
+    generate(&s, r, pow(10, (double)random_below(&state, 9)), &a);
+    if (!atomic_load(&r->run.fault)) is_shown(&s, r, as, &a);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
 /* Nothing of a round needs memory that preparing did not reserve, whatever budget there is. */
 static void any_budget_may_be_too_small(void **unused) {
   (void)unused;
@@ -323,6 +346,7 @@ int main(void) {
       cmocka_unit_test(texts_in_pieces_are_shown_by_their_last_row),
       cmocka_unit_test(behind_the_end_are_zeros),
       cmocka_unit_test(company_and_what_is_known_change_nothing),
+      cmocka_unit_test(what_was_found_is_shown),
       cmocka_unit_test(any_budget_may_be_too_small),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/random_texts.h"
 
-enum { TOKENS_MOST = 40, BEAMS_MOST = 8, TOKENS_OF_WAY = 200 };
+enum { TOKENS_MOST = 40, BEAMS_MOST = RANDOM_BEAMS, TOKENS_OF_WAY = 200 };
 
 static const struct random_stack_kind some = {.layers_most = 3, .longest = 80, .tokens = true};
 static const struct random_stack_kind far = {.layers_most = 2, .longest = 400, .tokens = true};
@@ -194,92 +194,6 @@ static size_t is_searched(const struct random_stack *s, const struct stack_run *
 
 /* --- searches --- */
 
-static int32_t *draw_tokens(const struct random_stack *s, uint64_t *state, size_t count,
-                            struct arena *a) {
-  int32_t *token = random_room(a, count, sizeof *token);
-  for (size_t i = 0; i < count; i++)
-    token[i] = (int32_t)random_below(state, s->form.embedding.tokens);
-  return token;
-}
-
-static void draw_choice(const struct random_stack *s, struct stack_choice *c, uint64_t *state,
-                        struct arena *a) {
-  static const double penalty[] = {1, 0, -0.7, 0.6, 2};
-  c->beams = 2 + random_below(state, BEAMS_MOST - 1);
-  c->length_penalty = penalty[random_below(state, 5)];
-  c->early = (enum stack_early)random_below(state, 3);
-  c->end = draw_tokens(s, state, 3, a);
-  c->ends = random_below(state, 4);
-  c->stop = draw_tokens(s, state, 2, a);
-  c->stops = random_often(state, 30) ? 2 : 0;
-  c->banned = draw_tokens(s, state, 2, a);
-  c->banned_count = random_often(state, 20) ? 2 : 0;
-  if (random_often(state, 20)) c->min_tokens = random_below(state, 6);
-  if (random_often(state, 20)) c->repetition_penalty = 1.4;
-  if (random_often(state, 20)) c->no_repeat_ngram = 2;
-  if (random_often(state, 15)) c->forced_begin = draw_tokens(s, state, 1, a)[0];
-  if (random_often(state, 15)) c->forced_end = draw_tokens(s, state, 1, a)[0];
-}
-
-/* A request to search: each text is that of as many items as there are beams. */
-static struct stack_run *draw_search(const struct random_stack *s, uint64_t *state, size_t texts,
-                                     size_t longest, size_t most, struct arena *a) {
-  const struct stack_run *one = random_texts(s, state, texts, longest, most, a);
-  struct error e = {0};
-  struct stack_run *r = stack_run_new(s->stack, a, &e);
-  struct stack_generation *g = random_room(a, 1, sizeof *g);
-  *g = *one->generation;
-  draw_choice(s, &g->choice, state, a);
-  const size_t each = g->each = g->choice.beams, items = texts * each;
-  g->sequence = random_room(a, items, sizeof *g->sequence);
-  r->geometry.items = items;
-  r->geometry.item = random_room(a, items, sizeof(struct item));
-  int32_t *token = random_room(a, one->geometry.q_rows * each, sizeof *token);
-  for (size_t i = 0; i < items; i++) {
-    const struct item *text = &one->geometry.item[i / each];
-    struct item *item = &r->geometry.item[i];
-    *item = (struct item){
-        .q = text->q, .k = text->k, .q_row = r->geometry.q_rows, .k_row = r->geometry.q_rows};
-    memcpy(token + item->q_row, one->tokens + text->q_row, text->q * sizeof *token);
-    r->geometry.q_rows += text->q;
-    g->sequence[i] = (struct stack_sequence){.item = (uint32_t)(i / each),
-                                             .sample = (uint32_t)(i % each),
-                                             .most = one->generation->sequence[i / each].most};
-  }
-  r->geometry.k_rows = r->geometry.q_rows;
-  r->tokens = token;
-  r->generation = g;
-  r->source = one->source;
-  return r;
-}
-
-/* The same for some texts, from `first` on: not prepared. */
-static struct stack_run *search_of(const struct random_stack *s, const struct stack_run *r,
-                                   size_t first, size_t texts, struct arena *a) {
-  struct error e = {0};
-  const size_t each = r->generation->each;
-  struct stack_run *part = stack_run_new(s->stack, a, &e);
-  struct stack_generation *g = random_room(a, 1, sizeof *g);
-  size_t *text = random_room(a, texts, sizeof *text);
-  *g = *r->generation;
-  g->sequence = random_room(a, texts * each, sizeof *g->sequence);
-  part->geometry.items = texts * each;
-  part->geometry.item = random_room(a, texts * each, sizeof(struct item));
-  part->tokens = r->tokens + r->geometry.item[first * each].q_row;
-  for (size_t i = 0; i < texts * each; i++) {
-    struct item *item = &part->geometry.item[i];
-    *item = r->geometry.item[first * each + i];
-    item->q_row = item->k_row = part->geometry.q_rows;
-    part->geometry.q_rows += item->q, part->geometry.k_rows += item->q;
-    const struct stack_sequence *q = &r->generation->sequence[first * each + i];
-    g->sequence[i] = (struct stack_sequence){.item = q->item, .sample = q->sample, .most = q->most};
-  }
-  for (size_t i = 0; i < texts; i++) text[i] = first + i;
-  part->generation = g;
-  part->source = random_source_of(s, r->source, text, texts, a);
-  return part;
-}
-
 static void searches_are_plain(uint64_t seed, size_t rounds, struct random_stack_kind kind,
                                size_t longest, size_t most) {
   size_t steps = 0;
@@ -290,7 +204,7 @@ static void searches_are_plain(uint64_t seed, size_t rounds, struct random_stack
     arena_init(&a, NULL);
     random_decoder(&s, &state, kind, 2 + random_below(&state, TOKENS_MOST - 1));
     const size_t texts = 1 + random_below(&state, 3);
-    struct stack_run *as = draw_search(&s, &state, texts, longest, most, &a);
+    struct stack_run *as = random_search(&s, &state, texts, longest, most, &a);
     struct stack_run *r = search_of(&s, as, 0, texts, &a);
     prepare_run(&s, r, &a);
     compute_rounds(&s, &r, 1, any_work(&state));
@@ -342,7 +256,7 @@ static void company_changes_no_bit(void **unused) {
     struct arena a;
     arena_init(&a, NULL);
     random_decoder(&s, &state, round % 4 ? some : far, 2 + random_below(&state, 30));
-    struct stack_run *as = draw_search(&s, &state, 3, 30, round % 4 ? 20 : 100, &a);
+    struct stack_run *as = random_search(&s, &state, 3, 30, round % 4 ? 20 : 100, &a);
     as->generation->choice.banned_count = as->generation->choice.no_repeat_ngram = 0;
     struct stack_run *together = search_of(&s, as, 0, 3, &a), *one[3];
     prepare_run(&s, together, &a);
@@ -390,7 +304,7 @@ static void computed_by(size_t workers, size_t seats) {
                             &e);
   assert_non_null(p);
   for (size_t i = 0; i < JOBS; i++) {
-    struct stack_run *r = draw_search(&s, &state, 1 + i % 3, i % 3 ? 10 : 100, 90, &a);
+    struct stack_run *r = random_search(&s, &state, 1 + i % 3, i % 3 ? 10 : 100, 90, &a);
     r->generation->choice.banned_count = r->generation->choice.no_repeat_ngram = 0;
     alone[i] = search_of(&s, r, 0, 1, &a);
     prepare_run(&s, alone[i], &a);
@@ -428,7 +342,7 @@ static void any_budget_may_be_too_small(void **unused) {
     struct arena asked;
     arena_init(&asked, NULL);
     random_decoder(&s, &state, some, 20);
-    struct stack_run *as = draw_search(&s, &state, 2, 20, 9, &asked);
+    struct stack_run *as = random_search(&s, &state, 2, 20, 9, &asked);
     as->generation->choice.banned_count = 0;
     struct error e = {.status = STATUS_TOO_LARGE};
     for (size_t limit = 0; e.status; limit += 1 + limit / 8 + 1000) {
