@@ -68,7 +68,7 @@ static enum status check_returns(struct stack_check *k, const struct stack_choic
 /* --- what is shown inside --- */
 
 /* What is asked of the parts of a side, one bit each. */
-enum { SHOWS_HIDDEN = 1, SHOWS_ATTENTION = 2, MASKS_HEADS = 4 };
+enum { SHOWS_HIDDEN = 1, SHOWS_ATTENTION = 2 };
 
 static unsigned asked_of(const struct stack_side *s) {
   unsigned asked = s->embedded ? SHOWS_HIDDEN : 0;
@@ -76,7 +76,6 @@ static unsigned asked_of(const struct stack_side *s) {
     const struct stack_wish *wish = &s->wish[i];
     if (wish->hidden || wish->input) asked |= SHOWS_HIDDEN;
     if (wish->weights != STACK_WEIGHTS_NONE) asked |= SHOWS_ATTENTION;
-    if (wish->head_mask) asked |= MASKS_HEADS;
   }
   return asked;
 }
@@ -90,22 +89,9 @@ static enum status check_stream(struct stack_check *k, size_t beams) {
                     "a search with %zu beams has no token before its end: a stream goes with "
                     "\"beams\": 1",
                     beams);
-  if (!(asked & (SHOWS_HIDDEN | SHOWS_ATTENTION))) return STATUS_OK;
+  if (!asked) return STATUS_OK;
   return error_at(k->e, "/stream", "a stream has no place for what \"%s\" asks for",
                   asked & SHOWS_ATTENTION ? "return_attention" : "return_hidden");
-}
-
-/* The ways of a search end and fork: rows of one sequence are of many. */
-static enum status check_search(struct stack_check *k, size_t beams) {
-  const unsigned asked = beams > 1 ? asked_of(k->main) : 0;
-  const enum stack_field field = asked & SHOWS_HIDDEN      ? STACK_FIELD_RETURN_HIDDEN
-                                 : asked & SHOWS_ATTENTION ? STACK_FIELD_RETURN_ATTENTION
-                                                           : STACK_FIELD_HEAD_MASK;
-  if (!asked) return STATUS_OK;
-  return error_at(k->e, stack_field_pointer(field),
-                  "parts of the decoder are not for a search with %zu beams: send \"beams\": 1, or "
-                  "ask POST /v1/models/NAME/score with what was found as \"targets\"",
-                  beams);
 }
 
 /* --- sequences --- */
@@ -144,7 +130,7 @@ enum status stack_texts_check(struct stack_check *k) {
   struct stack_generation *g = &out->generation;
   size_t items;
   if (settle_choice(k, &g->choice) || check_returns(k, &g->choice) ||
-      check_stream(k, g->choice.beams) || check_search(k, g->choice.beams))
+      check_stream(k, g->choice.beams))
     return k->e->status;
   out->generates = true;
   out->stream = v->stream;

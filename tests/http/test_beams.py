@@ -178,9 +178,6 @@ class Beams(Case):
                               ({"returns": 4}, "/returns"), ({"temperature": 1}, "/temperature"),
                               ({"length_penalty": None}, "/length_penalty"),
                               ({"early_stopping": "always"}, "/early_stopping"), ({"stream": True}, "/stream"),
-                              ({"return_hidden": True}, "/return_hidden"),
-                              ({"return_attention": ["decoder.0.self"]}, "/return_attention"),
-                              ({"head_mask": {"decoder.0.self": [1, 1, 1, 1]}}, "/head_mask"),
                               ({"num_beams": 3}, "/num_beams"), ({"targets": [[1]] * 3}, "/targets"),
                               ({"beams": 1, "returns": 1, "return_search": True}, "/return_search")):
             with self.subTest(more=more):

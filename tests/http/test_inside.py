@@ -11,6 +11,7 @@ MODELS = {"small": RANDOM, "shared": dict(RANDOM, kv_heads=2, norm="pre")}
 TEXTS = [[1, 2, 3], [6], [7, 8, 9, 10, 11]]
 ASKED = {"tokens": TEXTS, "max_tokens": 7}
 DRAWN = dict(ASKED, temperature=1, returns=3, seed=5)
+SEARCHED = dict(ASKED, beams=4, returns=3)
 ENDING = dict(DRAWN, stop_tokens=list(range(0, 50, 5)))
 ALL = {"return_hidden": ["decoder.*", "decoder.*.self.input"], "return_attention": True}
 
@@ -71,7 +72,7 @@ class Inside(ServerCase):
 
     def test_what_the_score_shows(self):
         for model in MODELS:
-            for request in (ASKED, DRAWN):
+            for request in (ASKED, DRAWN, SEARCHED):
                 for fields in (ALL, {"return_hidden": True}, {"return_attention": "average"},
                                {"return_attention": ["decoder.-1.self"], "return_hidden": ["decoder.0"]}):
                     plain, answer = self.answer(request, model), self.answer(dict(request, **fields), model)
@@ -95,6 +96,9 @@ class Inside(ServerCase):
         self.assertNotEqual(answer["sequences"], self.answer(dict(ASKED, **ALL))["sequences"])
         for text, [sequence] in zip(TEXTS, answer["sequences"]):
             self.is_as_scored(sequence, text, dict(ALL, **masks), "small")
+        for text, sequences in zip(TEXTS, self.answer(dict(SEARCHED, **ALL, **masks))["sequences"]):
+            for sequence in sequences:
+                self.is_as_scored(sequence, text, dict(ALL, **masks), "small")
 
     def test_pictures(self):
         for most in (1, 3, 64):

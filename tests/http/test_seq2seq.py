@@ -323,12 +323,23 @@ class Generate(Case):
                                  ({"tokens": [1], "targets": [1] * 3, "max_tokens": 18}, "/max_tokens")):
             self.problem(self.post("generate", request, "other"), 400, "invalid-request", pointer)
 
+    def test_what_was_found_shows_what_its_score_does(self):
+        inside = {"return_hidden": ["decoder.*", "encoder.-1"], "return_attention": ["decoder.*.cross", "decoder.*.self"]}
+        for model in ("small", "other"):
+            answer = self.answer("generate", {"tokens": SOURCES, "beams": 4, "returns": 3, "max_tokens": 7, **inside},
+                                 model)
+            for item, (source, sequences) in enumerate(zip(SOURCES, answer["sequences"])):
+                for sequence in sequences:
+                    score = self.answer("score", {"tokens": source, "targets": sequence["tokens"], **inside}, model)
+                    for name, states in answer["hidden"].items():
+                        self.assertEqual(states[item], score["hidden"].pop(name))
+                    self.assertEqual(sequence["hidden"], score["hidden"])
+                    self.assertEqual(sequence["attention"], score["attention"])
+
     def test_what_is_refused(self):
         asked = {"tokens": SOURCES, "max_tokens": 4}
         for more, pointer in (({"targets": [[1]]}, "/targets"), ({"targets": [[1], [2], [50]]}, "/targets/2/0"),
                               ({"target_lens": [1, 1, 1]}, "/target_lens"), ({"trace": {}}, "/trace"),
-                              ({"beams": 2, "return_hidden": True}, "/return_hidden"),
-                              ({"beams": 2, "return_attention": ["decoder.0.cross"]}, "/return_attention"),
                               ({"stream": True, "return_hidden": ["encoder.0"]}, "/stream"),
                               ({"decoder_start_token_id": 2}, "/decoder_start_token_id")):
             with self.subTest(more=more):
