@@ -70,7 +70,7 @@ class Whole(Case):
         self.assertEqual(status, 0, err)
         for what in ("bert-b: kind=encoder layers=2 heads=3 width=24 feed_forward=96 vocabulary=64",
                      "t5-b: kind=seq2seq layers=3", "family=vit", "family=marian", "family=d2l",
-                     "drawn: kind=encoder"):
+                     "bart-b: kind=seq2seq", "drawn: kind=encoder"):
             self.assertIn(what, err)
 
     def test_one_mistake_is_one_line(self):
@@ -187,7 +187,9 @@ class Whole(Case):
     def test_no_memory(self):
         folder = os.path.join(self.folder, "mini")
         sentence_folder(folder)
-        models = {"mini": {"transformer": "mini", "heads": 3}, "drawn": DRAWN}
+        models = {"mini": {"transformer": "mini", "heads": 3}, "drawn": DRAWN,
+                  "pair": dict(DRAWN, kind="seq2seq", layers=1),
+                  "bart": {"transformer": os.path.join(GOLDEN, "bart-b"), "layers": 1}}
 
         def run(env):
             status, _, err = self.check(models, env=env)
