@@ -10,9 +10,9 @@ import subprocess
 import time
 import unittest
 
-from support import BIN, JSON_TYPE, PATIENCE, ROOT, Server, ServerCase, attend, clean_environment, wait_until
+import golden
+from support import BIN, JSON_TYPE, PATIENCE, Server, ServerCase, attend, clean_environment, wait_until
 
-GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
 SAFETENSORS = "application/x-safetensors"
 RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "decoder", "layers": 2, "width": 32,
           "heads": 4, "feed_forward": 64, "vocabulary": 50}
@@ -25,27 +25,15 @@ LONG = {"tokens": [[1], [2, 3, 4]], "max_tokens": 8, "min_tokens": 8}
 DRAWN = dict(ASKED, temperature=1, returns=3, seed=5)
 
 
-def golden_cases():
-    for name in sorted(os.listdir(GOLDEN)):
-        path = os.path.join(GOLDEN, name, "cases.json")
-        if os.path.exists(path):
-            with open(path) as file:
-                for case in json.load(file):
-                    if case["kind"] == "generate" and "source_tokens" not in case:
-                        yield name, case
-
-
 class Golden(ServerCase):
     """The tokens and the numbers of published code, through the whole server."""
 
     @classmethod
     def start(cls):
-        names = sorted({name for name, _ in golden_cases()})
-        assert names
-        return Server({"models": {name: {"transformer": os.path.join(GOLDEN, name)} for name in names}})
+        return golden.serve(golden.cases("generate", source=False))
 
     def test_greedy(self):
-        for name, case in golden_cases():
+        for name, case in golden.cases("generate", source=False):
             with self.subTest(model=name, case=case["name"]):
                 answer = self.ok(self.server.post(f"/v1/models/{name}/generate", {
                     "tokens": case["tokens"], "max_tokens": case["max_tokens"]}))
@@ -185,7 +173,7 @@ class Generate(Case):
         self.assertEqual((len(default["tokens"]), default["finish"]), (64, "length"))
 
     def test_positions(self):
-        server = self.serve({"gpt": {"transformer": os.path.join(GOLDEN, "gpt2-a")}})
+        server = self.serve({"gpt": golden.definition("gpt2-a")})
         positions = server.get("/v1/models/gpt").json["positions"]
 
         def ask(tokens, **more):

@@ -64,7 +64,8 @@ def strict(schema):
 class OpenApi(Case):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server({"models": dict(MODELS, whole=WHOLE, decoder=dict(WHOLE, kind="decoder")),
+        cls.server = Server({"models": dict(MODELS, whole=WHOLE, decoder=dict(WHOLE, kind="decoder"),
+                                            both=dict(WHOLE, kind="seq2seq", decoder={"layers": 1})),
                              "default_model": "demo"},
                             "--max-items", "64")
         answer = cls.server.get("/openapi.json")
@@ -193,8 +194,9 @@ class OpenApi(Case):
                 self.holds("POST", path, self.server.post(path, body, {"Content-Type": kind}), 200)
 
     def test_whole_models_are_described(self):
-        for path in ("/v1/models/whole", "/v2/models/whole"):
-            self.holds("GET", path, self.server.get(path), 200)
+        for name in ("whole", "decoder", "both"):
+            for path in (f"/v1/models/{name}", f"/v2/models/{name}"):
+                self.holds("GET", path, self.server.get(path), 200)
 
     def test_answers_of_encode(self):
         path = "/v1/models/whole/encode"
@@ -233,6 +235,11 @@ class OpenApi(Case):
             request = dict(TEXT, max_tokens=3, **more) if "tokens" not in more else dict(more, max_tokens=3)
             self.taken("GenerateRequest", request)
             self.holds("POST", path, self.server.post(path, request), 200)
+        for more in ({"beams": 2}, {"beams": 3, "returns": 2, "return_search": True, "early_stopping": "never",
+                                    "length_penalty": -0.5}, {"beams": 2, "return_search": True, "tokens": [1]}):
+            request = dict(dict(TEXT, max_tokens=3), **more)
+            self.taken("GenerateRequest", request)
+            self.holds("POST", path, self.server.post(path, request), 200)
         answer = self.server.post(path, dict(TEXT, stream=True))
         self.assertIn(answer.headers["content-type"], self.response(self.operation("POST", path), 200)["content"])
         self.holds("POST", path, self.server.post(path, dict(TEXT, top_p=0)), 400)
@@ -249,6 +256,28 @@ class OpenApi(Case):
                       dict(request, pool="mean"), dict(request, targets=1)):
             self.assertFalse(schema.is_valid(wrong))
         self.holds("POST", "/v1/models/whole/score", self.server.post("/v1/models/whole/score", request), 404)
+
+    def test_answers_of_an_encoder_and_a_decoder(self):
+        shown = {"return_hidden": "all", "return_attention": True}
+        trace = {"attention": "decoder.0.cross", "item": 1, "head": 1, "query": 1}
+        for what, name, asked in (
+                ("score", "Score", {"tokens": [[1, 2], [3]], "targets": [[4], [5, 6]]}),
+                ("generate", "Generate", {"tokens": [[1, 2], [3]], "targets": [[4], []], "max_tokens": 3})):
+            path = f"/v1/models/both/{what}"
+            for more in ({}, shown, dict(shown, encoding_format="base64"),
+                         {"target_lens": [1, 0] if what == "generate" else [1, 1], "valid_lens": [1, 1]},
+                         {"return_attention": {"of": ["encoder.*.self", "decoder.0.cross"], "as": {"thumbnails": 2}}},
+                         {"trace": trace} if what == "score" else {"beams": 2, "return_search": True},
+                         {"head_mask": {"decoder.*.cross": [1, 0.5]}, "return_attention": "average"}):
+                with self.subTest(what=what, more=more):
+                    request = dict(asked, **more)
+                    self.taken(f"{name}Request", request)
+                    self.holds("POST", path, self.server.post(path, request), 200)
+            request = {"embeddings": [[1, 2, 3, 4]], "targets": [5]}
+            self.taken(f"{name}Request", request)
+            self.holds("POST", path, self.server.post(path, request), 200)
+        self.assertFalse(self.schema(self.schemas["schemas"]["GenerateRequest"]).is_valid(
+            {"tokens": [1], "embeddings": [[1, 2, 3, 4]]}))
 
     def test_answers_of_attentions_of_whole_models(self):
         for what in ("attention", "heads"):

@@ -5,10 +5,10 @@ import os
 import struct
 import unittest
 
+import golden
 from forms import bits, read_base64, read_safetensors
-from support import ROOT, Server, ServerCase, attend
+from support import Server, ServerCase, attend
 
-GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
 SAFETENSORS = "application/x-safetensors"
 RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "decoder", "layers": 2, "width": 32,
           "heads": 4, "feed_forward": 64, "vocabulary": 50}
@@ -20,27 +20,15 @@ ASKED = {"tokens": TOKENS, "targets": TARGETS}
 ALL = dict(ASKED, return_top=5, return_hidden="all", return_attention=True)
 
 
-def golden_cases():
-    """The folders whose cases feed a decoder a text, token by token, and say what it thinks of the next one."""
-    for name in sorted(os.listdir(GOLDEN)):
-        path = os.path.join(GOLDEN, name, "cases.json")
-        if os.path.exists(path):
-            with open(path) as file:
-                for case in json.load(file):
-                    if case["kind"] == "decode" and "source_tokens" not in case:
-                        yield name, case
-
-
 class Golden(ServerCase):
     """The numbers of published code, through the whole server."""
 
     @classmethod
     def start(cls):
-        names = sorted({name for name, _ in golden_cases()})
-        return Server({"models": {name: {"transformer": os.path.join(GOLDEN, name)} for name in names}})
+        return golden.serve(golden.cases("decode", source=False))
 
     def test_log_probabilities(self):
-        for name, case in golden_cases():
+        for name, case in golden.cases("decode", source=False):
             with self.subTest(model=name, case=case["name"]):
                 answer = self.ok(self.server.post(f"/v1/models/{name}/score", {
                     "tokens": [tokens[:1] for tokens in case["tokens"]], "targets": case["targets"]}))

@@ -7,11 +7,11 @@ import struct
 import unittest
 
 import beams
+import golden
 from forms import bits, read_base64, read_safetensors
-from support import ROOT, Server, ServerCase, attend, wait_until
+from support import Server, ServerCase, attend, wait_until
 from test_generate import events_of, put_together
 
-GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
 SAFETENSORS = "application/x-safetensors"
 RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "seq2seq", "layers": 2, "width": 32,
           "heads": 4, "feed_forward": 64, "vocabulary": 50}
@@ -24,23 +24,12 @@ ASKED = {"tokens": SOURCES, "targets": TARGETS}
 ALL = dict(ASKED, return_top=5, return_hidden="all", return_attention=True)
 
 
-def golden_cases(kind):
-    for name in sorted(os.listdir(GOLDEN)):
-        path = os.path.join(GOLDEN, name, "cases.json")
-        if os.path.exists(path):
-            with open(path) as file:
-                for case in json.load(file):
-                    if case["kind"] == kind and "source_tokens" in case:
-                        yield name, case
-
-
 class Golden(ServerCase):
     """The numbers of published code, through the whole server."""
 
     @classmethod
     def start(cls):
-        names = sorted({name for kind in ("decode", "generate") for name, _ in golden_cases(kind)})
-        return Server({"models": {name: {"transformer": os.path.join(GOLDEN, name)} for name in names}})
+        return golden.serve(golden.cases("decode", source=True))
 
     def near(self, got, wanted):
         if isinstance(wanted, list):
@@ -52,7 +41,7 @@ class Golden(ServerCase):
 
     def test_scores(self):
         """Behind the same sources and targets: log probabilities, every hidden state, every attention."""
-        for name, case in golden_cases("decode"):
+        for name, case in golden.cases("decode", source=True):
             with self.subTest(model=name, case=case["name"]):
                 right = case["expected"]
                 answer = self.ok(self.server.post(f"/v1/models/{name}/score", {
@@ -69,7 +58,7 @@ class Golden(ServerCase):
                         self.near(answer["attention"][f"decoder.{layer}.{kind}"], weights)
 
     def test_greedy(self):
-        for name, case in golden_cases("generate"):
+        for name, case in golden.cases("generate", source=True):
             if case.get("method", "greedy") != "greedy":
                 continue
             with self.subTest(model=name, case=case["name"]):

@@ -16,8 +16,9 @@
 #include "tests/support/whole_made.h"
 
 static enum body_ask decoder_ask; /* what the bodies ask: set by main */
-static struct whole_made_how decoder_how = {
-    .decoder = true, .pool = STACK_POOL_MEAN, .normalize = true};
+static struct whole_made_how decoder_how = {.decoder = true,
+                                            .pool = STACK_POOL_MEAN,
+                                            .normalize = true};
 
 static const struct body_limits wide = {1000, 1 << 20, 1 << 20, 1000, 1000};
 static struct whole_made model;
