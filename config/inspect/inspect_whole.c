@@ -78,10 +78,10 @@ static void print_memory(const struct whole_plan *p, FILE *out) {
   const struct stack_form *f = &p->stack[WHOLE_DECODER].form;
   fprintf(out, "  %ju numbers, %.1f MB at rest", (uintmax_t)p->count, (double)p->count * 4e-6);
   if (f->layers)
-    fprintf(out, ", and %.2g MB for 1000 tokens that are kept",
+    fprintf(out, ", and %.2f MB for 1000 tokens of a text",
             (double)row_bytes(&f->self, f->layers) * 1e-3);
   if (f->cross.heads)
-    fprintf(out, ", %.2g MB for 1000 of a source", (double)row_bytes(&f->cross, f->layers) * 1e-3);
+    fprintf(out, ", %.2f MB for 1000 of a source", (double)row_bytes(&f->cross, f->layers) * 1e-3);
   fputc('\n', out);
 }
 
