@@ -38,8 +38,10 @@ struct call {
   const bool *want_of; /* [items] of a geometry that moves: whose weights are wanted this time; it
                           may change from one time to the next. NULL: all */
   size_t want_rows;    /* with `want_of`: queries of an item whose weights are wanted, at most */
-  const struct geometry *queried; /* whose items and rows the words about queries name, at their
+  const struct geometry *queried; /* whose items and rows words about queries name, at their
                                      offsets; NULL: `geometry`'s */
+  size_t each; /* so many of the items of queries have one name; 0 is read as 1. Of keys likewise,
+                  but where `queried` has others */
   bool want_pointers;
   bool want_measures; /* measure the heads as well */
   /* Of a loss by the outputs, [q_rows, output_size], for measures; or NULL. */

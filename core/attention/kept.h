@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 /* A row that several sequences have belongs to the one that made it. Each of these members has a
- * place for every row, and all places lie side by side: in it are its own rows of the last block,
- * which is not whole yet, KERNEL_KEYS rows further on than they are counted; and whole blocks as
- * they were when its own sequence had them, with turned keys. A row is written once: what follows
+ * place, and these lie side by side: in it are its own rows of the last block, which is not whole
+ * yet, KERNEL_KEYS rows further on than they are counted; and whole blocks as they were when its
+ * own sequence had them, with turned keys. A row is written once: what follows
  * upon another sequence changes only whose rows are named here. */
 struct kept_lineage {
   size_t own;      /* which member it is; the first one's `top` counts for all of them */

@@ -24,7 +24,8 @@ static struct fault_place place_of(const struct call *c, size_t row, bool of_key
     before = (size_t)g->item[item].offset;
   else if (c->kept)
     before = c->kept[item].key.count;
-  return (struct fault_place){item, before + row - first};
+  const size_t each = c->each && (!of_keys || !c->queried) ? c->each : 1;
+  return (struct fault_place){item / each, before + row - first};
 }
 
 static enum status describe_row(const struct layer_step *s, const struct call *c, unsigned role,

@@ -1,8 +1,8 @@
 /* layer_lineage: keys and values of items that share rows, as sequences do that went on from one
  * another.
  *
- * Whole blocks are read where they lie. The rows of the last one, fewer than KERNEL_KEYS, may each
- * lie with another member: they are laid end to end for the head at hand, which reads them anyway.
+ * Whole blocks are read where they lie. The rows behind them, up to KERNEL_KEYS, may each lie with
+ * another member: they are laid end to end for the head at hand, which reads them anyway.
  */
 #include <string.h>
 
@@ -35,8 +35,11 @@ void lineage_set_inputs(struct kernel_tile *t, struct tile_kept *kept, size_t he
   float *values = kept->gathered + KERNEL_KEYS * key->rows.row_step;
   kept_gather(key, head, rows, kept->gathered);
   kept_gather(value, head, rows, values);
-  kept->blocks = (struct kernel_blocks){
-      .place = lineage->block, .step = key->member_step, .key = kept->gathered, .value = values};
+  kept->blocks = (struct kernel_blocks){.place = lineage->block,
+                                        .key_step = key->member_step,
+                                        .value_step = value->member_step,
+                                        .key = kept->gathered,
+                                        .value = values};
   t->key = first_row(key, head);
   t->value = first_row(value, head);
   t->turned = lineage->whole;

@@ -59,11 +59,11 @@ struct kernel_weights {
   const struct kernel_plan *plan; /* NULL: whole panels, and nothing is asked for */
 };
 
-/* Keys and values whose whole blocks lie apart. There are places of equal size, `step` floats from
- * one to the next, and a block lies in one of them where it would lie if they all did. */
+/* Keys and values whose whole blocks lie apart. There are places, so many floats from one to the
+ * next, and a block lies in one of them where it would lie if they all did. */
 struct kernel_blocks {
   const uint32_t *place; /* [turned / KERNEL_KEYS] of each block */
-  size_t step;
+  size_t key_step, value_step;
   const float *key, *value; /* the rows behind the blocks, end to end */
 };
 

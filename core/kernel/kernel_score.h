@@ -64,21 +64,22 @@ static void compare_panels(const struct kernel_tile *t, size_t x, struct kernel_
   for (; panels > 0; panels--, product_move(&p, 1, PANEL)) additive_panel(&p, t->vector + x);
 }
 
-/* Where the place of a key's block begins, which is whole. */
-static size_t place_at(const struct kernel_tile *t, size_t key) {
-  return t->blocks ? t->blocks->place[key / KERNEL_KEYS] * t->blocks->step : 0;
+/* The place of a key's block, which is whole. */
+static size_t place_of(const struct kernel_tile *t, size_t key) {
+  return t->blocks->place[key / KERNEL_KEYS];
 }
 
 static const float *key_at(const struct kernel_tile *t, size_t key) {
+  const size_t place = t->blocks && key < t->turned ? place_of(t, key) * t->blocks->key_step : 0;
   if (key < t->turned)
-    return t->key + place_at(t, key) + (key - key % KERNEL_KEYS) * t->key_row + key % KERNEL_KEYS;
+    return t->key + place + (key - key % KERNEL_KEYS) * t->key_row + key % KERNEL_KEYS;
   return t->blocks ? t->blocks->key + (key - t->turned) * t->key_row : t->key + key * t->key_row;
 }
 
 static const float *value_at(const struct kernel_tile *t, size_t key) {
   if (!t->blocks) return t->value + key * t->value_row;
   if (key >= t->turned) return t->blocks->value + (key - t->turned) * t->value_row;
-  return t->value + place_at(t, key) + key * t->value_row;
+  return t->value + place_of(t, key) * t->blocks->value_step + key * t->value_row;
 }
 
 /* --- with queries in the lanes --- */

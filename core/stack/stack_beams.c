@@ -10,9 +10,13 @@
 #include "core/run/size.h"
 #include "core/stack/stack_parts.h"
 
+/* What may go wrong with a text. */
+enum search_fault { FAULT_SCORE, FAULT_BANNED, FAULTS };
+
 /* --- preparing --- */
 
 struct preparing_beams {
+  const struct stack *s;
   struct stack_run *r;
   struct arena *a;
   struct error *e;
@@ -38,7 +42,9 @@ static void place_text(const struct preparing_beams *p, size_t text) {
   const size_t each = stack_each(g), first = text * each, most = g->sequence[first].most;
   struct stack_beams *b = &g->rounds->beams[text];
   size_t listed;
-  if (stack_search_init(&b->search, &g->choice, most, p->a, p->e)) return;
+  const size_t tokens = p->s->form.embedding.tokens;
+  for (size_t i = 0; i < each; i++) must(g->sequence[first + i].most == most);
+  if (stack_search_init(&b->search, &g->choice, tokens, most, p->a, p->e)) return;
   if (!size_mul(most, each, &listed) || !size_mul(listed, g->top_count, &listed)) {
     error_limit(p->e, "max_answer_bytes", "the likeliest tokens are too many to count");
     return;
@@ -56,8 +62,9 @@ static void place_text(const struct preparing_beams *p, size_t text) {
   }
 }
 
-enum status stack_beams_prepare(struct stack_run *r, struct arena *a, struct error *e) {
-  struct preparing_beams p = {.r = r, .a = a, .e = e};
+enum status stack_beams_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
+                                struct error *e) {
+  struct preparing_beams p = {.s = s, .r = r, .a = a, .e = e};
   struct stack_generation *g = r->generation;
   if (g->choice.beams < 2) return STATUS_OK;
   must(g->choice.beams == g->each && g->choice.temperature == 0);
@@ -146,7 +153,6 @@ static void begin_ways(const struct text *t) {
   }
   t->advance[0].turns = whole;
   t->advance[0].opens = true;
-  t->advance[0].known = 0; /* what comes behind the text is not its alone */
 }
 
 /* A sequence becomes what followed upon its parent. */
@@ -159,6 +165,7 @@ static void follow(const struct text *t, size_t index, const struct stack_beam *
   memcpy(at->way[side].row, parent->way[!side].row, KERNEL_KEYS * sizeof *at->lineage.row);
   memcpy(at->other + at->text, parent->token + parent->text, step * sizeof *at->other);
   at->other[at->text + step] = beam->token;
+  at->lineage.whole = whole; /* it may not have been followed when that grew */
 }
 
 static bool same_rows(const struct stack_advance *x, const struct stack_advance *y) {
@@ -219,7 +226,8 @@ static void search(const struct text *t, const struct unit *u) {
   struct stack_searching *q = &t->beams->search;
   if (q->steps == 0) begin_ways(t);
   stack_search_step(q);
-  if (q->over && q->dones == 0) run_note_fault(u->run, u->step, t->first);
+  if (q->beyond) run_note_fault(u->run, u->step, t->first * FAULTS + FAULT_SCORE);
+  if (q->over && q->dones == 0) run_note_fault(u->run, u->step, t->first * FAULTS + FAULT_BANNED);
   count_rows(t);
   if (!q->over)
     go_over(t);
@@ -239,8 +247,14 @@ static void compute_search(const struct step *step, const struct span *span, voi
 
 static enum status fault_of_search(const struct step *step, const struct run *run, uint64_t place,
                                    struct error *e) {
+  const struct stack_run *r = stack_run_of((struct run *)run);
+  const size_t item = (size_t)(place / FAULTS);
   (void)step;
-  return stack_fault_of_bans(stack_run_of((struct run *)run), (size_t)place, e);
+  if (place % FAULTS == FAULT_BANNED) return stack_fault_of_bans(r, item, e);
+  return error_set(e, STATUS_NOT_FINITE,
+                   "the score of a sequence of item %zu is beyond float32: its sum over a power of "
+                   "its length",
+                   stack_named(r, item));
 }
 
 const struct step stack_step_search = {

@@ -219,7 +219,7 @@ static size_t list_greatest(const float *x, double less, size_t count, size_t mo
   for (size_t i = 0; i < count; i++) {
     if (!(x[i] > least)) continue;
     const float value = (float)(x[i] - less);
-    if (listed == most && !(value > log[most - 1])) continue;
+    if (!(value > (listed == most ? log[most - 1] : -INFINITY))) continue;
     size_t at = listed < most ? listed++ : most - 1;
     for (; at > 0 && value > log[at - 1]; at--) log[at] = log[at - 1], token[at] = token[at - 1];
     log[at] = value, token[at] = (int32_t)i;
@@ -227,6 +227,21 @@ static size_t list_greatest(const float *x, double less, size_t count, size_t mo
   }
   return listed;
 }
+
+/* The same of many: those that come first in a heap. */
+static size_t heap_greatest(struct choosing *k, size_t most, int32_t *token, float *log) {
+  size_t listed = 0, count = k->tokens;
+  make_heap(k);
+  while (listed < most && count > 0) {
+    const uint32_t first = take_first(k, &count);
+    if (k->logit[first] == -INFINITY) break;
+    token[listed] = (int32_t)first;
+    log[listed++] = k->logit[first];
+  }
+  return listed;
+}
+
+enum { LISTED_MOST = 256 }; /* above, a heap takes less time than to keep a list in order */
 
 size_t stack_choose_some(const struct stack_choice *c, const struct stack_past *past,
                          const float *logit, double log_sum, size_t tokens, size_t most,
@@ -238,10 +253,12 @@ size_t stack_choose_some(const struct stack_choice *c, const struct stack_past *
     token[0] = forced, log[0] = 0;
     return 1;
   }
-  if (!changes_logits(c, past)) return list_greatest(logit, log_sum, tokens, most, token, log);
+  const bool changes = changes_logits(c, past), many = most > LISTED_MOST;
+  if (!changes && !many) return list_greatest(logit, log_sum, tokens, most, token, log);
   for (size_t i = 0; i < tokens; i++) k.logit[i] = (float)(logit[i] - log_sum);
-  change_logits(&k);
-  return list_greatest(k.logit, 0, tokens, most, token, log);
+  if (changes) change_logits(&k);
+  return many ? heap_greatest(&k, most, token, log)
+              : list_greatest(k.logit, 0, tokens, most, token, log);
 }
 
 /* --- the end --- */

@@ -2,8 +2,8 @@
  *
  * Every item of the run's geometry is the text of a sequence. The first rounds take the texts, in
  * pieces where they are long; each of the others takes the token that was chosen last. Keys and
- * values of all rows are kept until the run ends. A sequence has the bits that it would have alone,
- * and those that a run over its whole text has. */
+ * values of a sequence are kept until it is over, and then given back to the arena. It has the bits
+ * that it would have alone, and those that a run over its whole text has. */
 #ifndef CORE_STACK_GENERATION_H
 #define CORE_STACK_GENERATION_H
 
@@ -53,9 +53,10 @@ struct stack_generation {
   /* The request. */
   struct stack_choice choice;
   struct stack_sequence *sequence; /* [items] */
-  size_t each; /* sequences of a text, which lie side by side, and are `beams` of a search; 0 is
-                  read as 1. Once a search is over its best come first; where fewer were found than
-                  it has, the others have no token, and are STACK_FINISH_LENGTH */
+  size_t each; /* sequences of a text, which lie side by side, and are `beams` of a search, all
+                  with the same `most`; 0 is read as 1. Once a search is over its best come first;
+                  where fewer were found than it has, the others have no token, and are
+                  STACK_FINISH_LENGTH */
   size_t top;  /* the likeliest so many tokens are shown beside each */
   struct prefixes *prefixes; /* beginnings of texts that are known (stack_prefix.h), or NULL; of no
                                 use where heads are masked */
@@ -65,7 +66,8 @@ struct stack_generation {
 
   /* The answer. */
   size_t top_count;                  /* `top`, or as many as there are tokens */
-  size_t chosen;                     /* tokens of all sequences, when the last round began */
+  size_t chosen;                     /* tokens of all sequences, or steps of all searches, when
+                                        the last round began */
   size_t kept_bytes;                 /* of keys and values, while the run is prepared */
   const struct stack_search *search; /* [texts] of a search; else NULL */
 

@@ -151,7 +151,7 @@ static void compute_next(const struct step *step, const struct span *span, void 
 enum status stack_fault_of_bans(const struct stack_run *r, size_t item, struct error *e) {
   return error_at(e, "",
                   "no token is left that may come behind row %zu of item %zu: all are banned",
-                  r->geometry.item[item].k - 1, item);
+                  r->geometry.item[item].k - 1, stack_named(r, item));
 }
 
 static enum status fault_of_next(const struct step *step, const struct run *run, uint64_t place,

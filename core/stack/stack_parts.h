@@ -193,6 +193,11 @@ struct stack_rounds {
 /* Sequences of a text. */
 static inline size_t stack_each(const struct stack_generation *g) { return g->each ? g->each : 1; }
 
+/* What words call an item of a run: of one that generates the text of the sequence. */
+static inline size_t stack_named(const struct stack_run *r, size_t item) {
+  return r->generation ? item / stack_each(r->generation) : item;
+}
+
 /* Reserves what a run that generates needs, and makes its geometry that of the largest round. */
 enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                                  struct error *e);
@@ -206,7 +211,8 @@ double stack_recall_work(const struct stack *s); /* of copying what is known of 
 static inline uint64_t stack_prefix_root(const struct stack *s) { return UINT64_MAX - s->serial; }
 
 /* Memory for searches, where there are any. */
-enum status stack_beams_prepare(struct stack_run *r, struct arena *a, struct error *e);
+enum status stack_beams_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
+                                struct error *e);
 
 /* Lists the candidates of a way. `log_sum` makes log probabilities of its logits. */
 void stack_beams_choose(const struct stack *s, const struct stack_run *r, size_t item,

@@ -194,6 +194,7 @@ static void set_rounds(const struct preparing *p, size_t number) {
   c->kept = rounds->kept[number];
   c->want_of = across ? rounds->shows_across : rounds->shows;
   c->want_rows = across ? stack_each(p->r->generation) : 1;
+  c->each = stack_each(p->r->generation);
   if (across) c->queried = &p->r->geometry;
 }
 

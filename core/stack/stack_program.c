@@ -60,7 +60,8 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
   if (s->layer < f->layers) snprintf(layer, sizeof layer, " layer %zu", s->layer);
   const size_t before = (size_t)g->item[item].offset; /* rows of earlier rounds */
   return error_set(e, STATUS_NOT_FINITE, "%s%s: %s row %zu of item %zu is beyond float32", f->name,
-                   layer, what, before + (size_t)row - g->item[item].q_row, item);
+                   layer, what, before + (size_t)row - g->item[item].q_row,
+                   stack_named(stack_run_of(r), item));
 }
 
 /* --- the list --- */

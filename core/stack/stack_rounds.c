@@ -45,7 +45,8 @@ static double whole_work(const struct stack *s, const struct stack_run *r, size_
   const struct stack_rounds *o = r->generation->rounds;
   const struct stack_advance *at = &o->advance[index];
   const double most = (double)r->generation->sequence[index].most;
-  const double rows = (double)(at->text - at->kept) + most;
+  const bool shares = o->beams && index % stack_each(r->generation) > 0; /* the text of the first */
+  const double rows = (shares ? 0 : (double)(at->text - at->kept)) + most;
   const double across = o->source ? (double)o->source[index / stack_each(r->generation)].rows : 0;
   return rows * (o->row_work + across * o->cross_work) + rows * rows / 2 * o->pair_work +
          most * stack_output_work(s);
@@ -65,21 +66,40 @@ static void *take(struct reserving *p, size_t count, size_t size) {
   return p->e->status ? NULL : arena_alloc(p->a, count, size, p->e);
 }
 
-/* Places for `rows` keys or values of an item in all heads, head by head. None is there yet. */
-static void place_kept(struct kept *k, size_t heads, size_t rows, size_t size, float **room) {
-  k->rows = (struct kept_rows){.row = *room, .row_step = size, .head_step = rows * size};
-  k->count = 0;
-  k->capacity = rows;
-  k->lineage = NULL;
-  k->member_step = 0;
-  atomic_init(&k->top, 0);
-  *room += heads * rows * size;
+/* Of keys or values of an item in all heads: `rows` for the first of its members, and behind them
+ * those for each of the others, which begin at row `common`. So that of member i every row lies i
+ * times as many floats further on. */
+struct places {
+  size_t members, rows, common;
+};
+
+static size_t rows_between(const struct places *p) { return p->rows - p->common; }
+static size_t rows_of_places(const struct places *p) {
+  return p->members * rows_between(p) + p->common;
 }
 
-static void place_pair(struct kept_pair *pair, const struct layer_shape *a, size_t rows,
-                       float **room) {
-  place_kept(&pair->key, a->kv_heads, rows, a->key_head_size, room);
-  place_kept(&pair->value, a->kv_heads, rows, a->value_head_size, room);
+/* The kept rows of a member; none is there yet. */
+static void place_kept(struct kept *k, const struct places *p, size_t member, size_t size,
+                       float *room) {
+  k->member_step = rows_between(p) * size;
+  k->rows = (struct kept_rows){.row = room + member * k->member_step,
+                               .row_step = size,
+                               .head_step = rows_of_places(p) * size};
+  k->count = 0;
+  k->capacity = p->rows;
+  k->lineage = NULL;
+  atomic_init(&k->top, 0);
+}
+
+/* Those of all members, which lie side by side. */
+static void place_pairs(struct kept_pair *pair, const struct layer_shape *a, const struct places *p,
+                        float **room) {
+  const size_t rows = a->kv_heads * rows_of_places(p);
+  for (size_t i = 0; i < p->members; i++) {
+    place_kept(&pair[i].key, p, i, a->key_head_size, *room);
+    place_kept(&pair[i].value, p, i, a->value_head_size, *room + rows * a->key_head_size);
+  }
+  *room += rows * (a->key_head_size + a->value_head_size);
 }
 
 /* Numbers of a row in all layers. */
@@ -93,30 +113,25 @@ static size_t kept_rows(const struct reserving *p, size_t item) {
   return p->rounds->advance[item].text + g->sequence[item].most - 1;
 }
 
-/* Those of sequences that share rows are members of one another: see struct kept_lineage. */
-static void place_item(const struct reserving *p, size_t item, size_t rows, float *room) {
-  const struct stack_advance *at = &p->rounds->advance[item];
-  const size_t step = rows * row_floats(p->s, &p->s->form.self);
-  for (size_t l = 0; l < p->s->form.layers; l++) {
-    struct kept_pair *pair = &p->rounds->kept[l][item];
-    place_pair(pair, &p->s->form.self, rows, &room);
-    pair->key.count = pair->value.count = at->kept;
-    pair->key.rows.turned = at->turned;
-    pair->key.member_step = pair->value.member_step = step;
-  }
-}
-
-/* One block for each sequence, or for all the ways of a search, which is given back when it is
- * over. */
+/* Memory for each sequence, or for all the ways of a search, which is given back when it is over.
+ * These have the blocks of their text in common, and room for one more: see struct kept_lineage. */
 static void keep_items(struct reserving *p, size_t first, size_t items) {
   struct stack_advance *at = &p->rounds->advance[first];
-  const size_t rows = kept_rows(p, first) + (items > 1 ? KERNEL_KEYS : 0);
-  const size_t row = row_floats(p->s, &p->s->form.self);
-  float *room = at->room = take(p, items * rows, row * sizeof *room);
+  const bool many = items > 1;
+  const struct places places = {.members = items,
+                                .rows = kept_rows(p, first) + (many ? KERNEL_KEYS : 0),
+                                .common = many ? at->text / KERNEL_KEYS * KERNEL_KEYS : 0};
+  const size_t rows = rows_of_places(&places), row = row_floats(p->s, &p->s->form.self);
+  float *room = at->room = take(p, rows, row * sizeof *room);
   if (!room) return;
-  at->room_bytes = items * rows * row * sizeof *room;
+  at->room_bytes = rows * row * sizeof *room;
   p->r->generation->kept_bytes += at->room_bytes;
-  for (size_t i = 0; i < items; i++) place_item(p, first + i, rows, room + i * rows * row);
+  for (size_t l = 0; l < p->s->form.layers; l++) {
+    struct kept_pair *pair = &p->rounds->kept[l][first];
+    place_pairs(pair, &p->s->form.self, &places, &room);
+    pair->key.count = pair->value.count = at->kept;
+    pair->key.rows.turned = at->turned;
+  }
 }
 
 /* Likewise of a source. */
@@ -128,8 +143,9 @@ static void keep_source(struct reserving *p, size_t index) {
   if (!room) return;
   at->room_bytes = at->rows * row * sizeof *room;
   p->r->generation->kept_bytes += at->room_bytes;
+  const struct places places = {.members = 1, .rows = at->rows};
   for (size_t l = 0; l < layers; l++)
-    place_pair(&p->rounds->kept[layers + l][index], &p->s->form.cross, at->rows, &room);
+    place_pairs(&p->rounds->kept[layers + l][index], &p->s->form.cross, &places, &room);
 }
 
 static enum status keep_rows(struct reserving *p) {
@@ -201,7 +217,7 @@ static enum status place_sequences(struct reserving *p) {
     return error_set(p->e, STATUS_TOO_LARGE, "the logits are too many to count");
   p->rounds->logits = take(p, logits, sizeof *p->rounds->logits);
   for (size_t i = 0; !p->e->status && i < items; i++) place_sequence(p, i);
-  return p->e->status ? p->e->status : stack_beams_prepare(p->r, p->a, p->e);
+  return p->e->status ? p->e->status : stack_beams_prepare(p->s, p->r, p->a, p->e);
 }
 
 /* The most that a round may have: of rows of all items, and of an item. */
@@ -216,6 +232,13 @@ static void widen_geometry(struct reserving *p) {
   }
   g->moves = true;
   g->q_rows = g->k_rows = size_min(rows, PIECE_ROWS + g->items);
+}
+
+static bool wants_across(const struct reserving *p) {
+  const size_t layers = p->s->form.layers;
+  for (size_t l = 0; p->r->wish && l < layers; l++)
+    if (p->r->wish[layers + l].weights != STACK_WEIGHTS_NONE) return true;
+  return false;
 }
 
 /* The sequences of a text are one item of the geometry across. */
@@ -233,7 +256,7 @@ static enum status widen_across(struct reserving *p) {
     g->item[i] = (struct item){.k = source->item[i].q, .k_row = source->item[i].q_row};
     for (size_t j = 0; j < each; j++) g->item[i].q += p->r->geometry.item[i * each + j].q;
   }
-  if (p->rounds->shows) p->rounds->shows_across = take(p, g->items, sizeof(bool));
+  if (wants_across(p)) p->rounds->shows_across = take(p, g->items, sizeof(bool));
   return p->e->status;
 }
 
@@ -281,6 +304,7 @@ static void settle_rows(struct stack_advance *at) {
     lineage->block[lineage->whole / KERNEL_KEYS] = (uint32_t)at->woven;
     lineage->whole += KERNEL_KEYS;
   }
+  if (at->opens) at->known = 0; /* what comes behind the text is not its alone */
   at->weaves = at->opens = false;
 }
 
@@ -317,9 +341,11 @@ static void lay_item(struct stack_run *r, size_t index, size_t *room) {
   const size_t chosen = stack_chosen(r, index), left = at->text + chosen - at->kept;
   settle_rows(at);
   const size_t rows = waits || !is_followed(r, index) ? 0 : rows_of(o, q, left, room);
-  if (rows > 0 && at->lineage.row) /* its next row is its own */
+  if (rows > 0 && at->lineage.row) { /* its next row is its own */
+    must(at->kept - at->lineage.whole < KERNEL_KEYS);
     at->lineage.row[at->kept - at->lineage.whole] = (uint32_t)at->lineage.own;
-  r->generation->chosen += chosen;
+  }
+  if (!o->beams || index % stack_each(r->generation) == 0) r->generation->chosen += chosen;
   g->item[index] = (struct item){.q = rows,
                                  .k = at->kept + rows,
                                  .q_row = g->q_rows,

@@ -1,6 +1,7 @@
 /* stack_search: the steps of a search. */
 #include "core/stack/stack_search.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -22,12 +23,15 @@ static size_t count_ends(const struct stack_choice *c) {
   return ends;
 }
 
-enum status stack_search_init(struct stack_searching *q, const struct stack_choice *c, size_t most,
-                              struct arena *a, struct error *e) {
+/* Of the candidates of one way the first `beams` that do not end a text may be followed, and all
+ * that do may stand before them. Whether all candidates are ranked, or the best (1 + ends) beams,
+ * is the same: among these `beams` do not end one, if so many there are. */
+enum status stack_search_init(struct stack_searching *q, const struct stack_choice *c,
+                              size_t tokens, size_t most, struct arena *a, struct error *e) {
   *q = (struct stack_searching){.choice = c, .most = most, .running = 1};
   size_t beams, candidates;
   must(c->beams > 1 && most > 0);
-  q->width = size_max(2, 1 + count_ends(c)) * c->beams;
+  q->width = size_min(c->beams + count_ends(c), tokens);
   if (!size_mul(most, c->beams, &beams) || !size_mul(q->width, c->beams, &candidates))
     return error_set(e, STATUS_TOO_LARGE, "the steps of a search are too many to count");
   q->candidate = arena_alloc(a, candidates, sizeof *q->candidate, e);
@@ -63,6 +67,7 @@ static double score_of(const struct stack_choice *c, double sum, size_t count) {
 /* Keeps the best, of equals those that were done before. */
 static void add_done(struct stack_searching *q, const struct stack_done *done) {
   const size_t most = q->choice->beams;
+  q->beyond |= !(fabs(done->score) <= FLT_MAX);
   if (q->dones == most && !(done->score > q->done[most - 1].score)) return;
   size_t at = q->dones < most ? q->dones++ : most - 1;
   for (; at > 0 && done->score > q->done[at - 1].score; at--) q->done[at] = q->done[at - 1];
@@ -103,9 +108,10 @@ static void take(struct stack_searching *q, size_t rank, size_t parent,
 void stack_search_step(struct stack_searching *q) {
   size_t ranked[STACK_BEAMS_MAX] = {0}, followed = 0;
   must(q->steps < q->most && q->choice->beams <= STACK_BEAMS_MAX);
-  for (size_t rank = 0; rank < q->width; rank++) {
+  const size_t beams = q->choice->beams;
+  for (size_t rank = 0; rank < beams || followed < beams; rank++) {
     const size_t parent = find_best(q, ranked);
-    if (parent == q->choice->beams) break;
+    if (parent == beams) break;
     take(q, rank, parent, &q->candidate[parent * q->width + ranked[parent]++], &followed);
   }
   q->count[q->steps++] = q->running = followed;

@@ -27,7 +27,7 @@ struct stack_done {
 struct stack_searching {
   const struct stack_choice *choice;
   size_t most;                       /* tokens of a way, at most */
-  size_t width;                      /* candidates of a way, at most */
+  size_t width;                      /* candidates of a way, at most: more cannot be taken */
   struct stack_candidate *candidate; /* [beams, width] of this step, ... */
   size_t *found;                     /* [beams] ... so many of each way */
   size_t steps;
@@ -37,11 +37,13 @@ struct stack_searching {
   struct stack_done *done; /* [dones] the best first; at most `beams` */
   size_t dones;
   bool over;
+  bool beyond; /* a score is beyond float32 */
 };
 
-/* Of a choice with more than one beam, which stays where it is. The memory is the arena's. */
-enum status stack_search_init(struct stack_searching *q, const struct stack_choice *c, size_t most,
-                              struct arena *a, struct error *e);
+/* Of a choice with more than one beam, which stays where it is, among so many tokens. The memory is
+ * the arena's. */
+enum status stack_search_init(struct stack_searching *q, const struct stack_choice *c,
+                              size_t tokens, size_t most, struct arena *a, struct error *e);
 
 /* Ranks the candidates, of which there may be none, and takes the step. It is not over yet. */
 void stack_search_step(struct stack_searching *q);

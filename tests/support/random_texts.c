@@ -135,14 +135,15 @@ static void draw_choice(const struct random_stack *s, struct stack_choice *c, ui
   if (random_often(state, 15)) c->forced_end = draw_tokens(s, state, 1, a)[0];
 }
 
-struct stack_run *random_search(const struct random_stack *s, uint64_t *state, size_t texts,
-                                size_t longest, size_t most, struct arena *a) {
+struct stack_run *random_search(const struct random_stack *s, uint64_t *state, size_t beams,
+                                size_t texts, size_t longest, size_t most, struct arena *a) {
   const struct stack_run *one = random_texts(s, state, texts, longest, most, a);
   struct error e = {0};
   struct stack_run *r = stack_run_new(s->stack, a, &e);
   struct stack_generation *g = random_room(a, 1, sizeof *g);
   *g = *one->generation;
   draw_choice(s, &g->choice, state, a);
+  if (beams) g->choice.beams = beams;
   const size_t each = g->each = g->choice.beams, items = texts * each;
   g->sequence = random_room(a, items, sizeof *g->sequence);
   r->geometry.items = items;

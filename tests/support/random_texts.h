@@ -23,9 +23,10 @@ struct stack_run *texts_of(const struct random_stack *s, const struct stack_run 
 struct stack_run *texts_again(const struct random_stack *s, const struct stack_run *r,
                               struct arena *a);
 
-/* A request to search with any choice: each text is that of as many items as there are beams. */
-struct stack_run *random_search(const struct random_stack *s, uint64_t *state, size_t texts,
-                                size_t longest, size_t most, struct arena *a);
+/* A request to search with any choice: each text is that of as many items as there are beams, so
+ * many, or where `beams` is 0 up to RANDOM_BEAMS. */
+struct stack_run *random_search(const struct random_stack *s, uint64_t *state, size_t beams,
+                                size_t texts, size_t longest, size_t most, struct arena *a);
 
 /* The same for some of its texts, from `first` on: not prepared. */
 struct stack_run *search_of(const struct random_stack *s, const struct stack_run *r, size_t first,

@@ -205,7 +205,7 @@ static void faults_name_the_rows_of_their_own(void **unused) {
   random_stack_remake(&s);
   r = drawn(&s, one, 2, &a);
   r->source = random_source_of(&s, one->source, (const size_t[]){0, 1, 2}, 3, &a);
-  snprintf(words, sizeof words, ".0.cross: the projection of query row 0 of item 2");
+  snprintf(words, sizeof words, ".0.cross: the projection of query row 0 of item 1");
   says(&s, r, words, &a);
   arena_free(&a);
   random_stack_done(&s);

@@ -287,7 +287,7 @@ static void what_was_found_is_shown(void **unused) {
     struct arena a;
     arena_init(&a, NULL);
     random_decoder(&s, &state, round % 8 ? some : far, 0);
-    struct stack_run *as = random_search(&s, &state, 2, 20, round % 8 ? 12 : 90, &a);
+    struct stack_run *as = random_search(&s, &state, 0, 2, 20, round % 8 ? 12 : 90, &a);
     as->embedded = random_often(&state, 50);
     if (random_often(&state, 85)) random_run_draw_wishes(&s, as, &state, &a);
     as->generation->choice.banned_count = as->generation->choice.no_repeat_ngram = 0;

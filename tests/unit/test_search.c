@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "core/kernel/kernel.h"
 #include "core/run/clock.h"
 #include "core/run/pool.h"
 #include "core/run/size.h"
@@ -15,7 +16,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/random_texts.h"
 
-enum { TOKENS_MOST = 40, BEAMS_MOST = RANDOM_BEAMS, TOKENS_OF_WAY = 200 };
+enum { TOKENS_MOST = 40, BEAMS_MOST = 64, TOKENS_OF_WAY = 200 };
 
 static const struct random_stack_kind some = {.layers_most = 3, .longest = 80, .tokens = true};
 static const struct random_stack_kind far = {.layers_most = 2, .longest = 400, .tokens = true};
@@ -204,7 +205,7 @@ static void searches_are_plain(uint64_t seed, size_t rounds, struct random_stack
     arena_init(&a, NULL);
     random_decoder(&s, &state, kind, 2 + random_below(&state, TOKENS_MOST - 1));
     const size_t texts = 1 + random_below(&state, 3);
-    struct stack_run *as = random_search(&s, &state, texts, longest, most, &a);
+    struct stack_run *as = random_search(&s, &state, 0, texts, longest, most, &a);
     struct stack_run *r = search_of(&s, as, 0, texts, &a);
     prepare_run(&s, r, &a);
     compute_rounds(&s, &r, 1, any_work(&state));
@@ -228,6 +229,30 @@ static void searches_are_those_written_plainly(void **unused) {
 static void long_searches_share_blocks(void **unused) {
   (void)unused;
   searches_are_plain(5000, 12, far, 200, 150);
+}
+
+/* More beams than there are ways at first: those that begin to be followed behind a block's last
+ * row have that block, too. */
+static void ways_may_begin_behind_a_block(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 40; round++) {
+    uint64_t state = 7000 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_decoder(&s, &state, far, 2 + round % 2);
+    struct stack_run *as = random_search(&s, &state, 33 + round % 32, 1, 63, 7, &a);
+    while (as->geometry.item[0].q < 59)
+      as = random_search(&s, &state, 33 + round % 32, 1, 63, 7, &a);
+    as->generation->choice.banned_count = as->generation->choice.no_repeat_ngram = 0;
+    as->generation->choice.ends = as->generation->choice.stops = 0;
+    struct stack_run *r = search_of(&s, as, 0, 1, &a);
+    prepare_run(&s, r, &a);
+    compute_rounds(&s, &r, 1, any_work(&state));
+    is_searched(&s, r, as, 0);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
 }
 
 static void same_ways(const struct stack_run *x, size_t first, const struct stack_run *y) {
@@ -256,7 +281,7 @@ static void company_changes_no_bit(void **unused) {
     struct arena a;
     arena_init(&a, NULL);
     random_decoder(&s, &state, round % 4 ? some : far, 2 + random_below(&state, 30));
-    struct stack_run *as = random_search(&s, &state, 3, 30, round % 4 ? 20 : 100, &a);
+    struct stack_run *as = random_search(&s, &state, 0, 3, 30, round % 4 ? 20 : 100, &a);
     as->generation->choice.banned_count = as->generation->choice.no_repeat_ngram = 0;
     struct stack_run *together = search_of(&s, as, 0, 3, &a), *one[3];
     prepare_run(&s, together, &a);
@@ -304,7 +329,7 @@ static void computed_by(size_t workers, size_t seats) {
                             &e);
   assert_non_null(p);
   for (size_t i = 0; i < JOBS; i++) {
-    struct stack_run *r = random_search(&s, &state, 1 + i % 3, i % 3 ? 10 : 100, 90, &a);
+    struct stack_run *r = random_search(&s, &state, 0, 1 + i % 3, i % 3 ? 10 : 100, 90, &a);
     r->generation->choice.banned_count = r->generation->choice.no_repeat_ngram = 0;
     alone[i] = search_of(&s, r, 0, 1, &a);
     prepare_run(&s, alone[i], &a);
@@ -332,7 +357,62 @@ static void workers_change_no_bit(void **unused) {
   computed_by(2, 2);
 }
 
+/* --- faults --- */
+
+static void a_score_may_be_beyond_float32(void **unused) {
+  (void)unused;
+  static const double penalty[] = {-300, -1e4, 1e308};
+  for (size_t i = 0; i < 3; i++) {
+    uint64_t state = 8000;
+    struct random_stack s;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    random_decoder(&s, &state, some, 20);
+    struct stack_run *r = random_search(&s, &state, 3, 1, 9, 9, &a);
+    const struct stack_choice plain = {.top_p = 1,
+                                       .repetition_penalty = 1,
+                                       .forced_begin = -1,
+                                       .forced_end = -1,
+                                       .beams = 3,
+                                       .length_penalty = penalty[i]};
+    r->generation->choice = plain;
+    for (size_t k = 0; k < 3; k++) r->generation->sequence[k].most = 9;
+    generate(&s, r, 1e6, &a);
+    const enum status status = run_fault(&r->run, &e);
+    if (penalty[i] < 0)
+      assert_non_null(strstr(e.detail, "the score of a sequence of item 0 is beyond float32"));
+    else /* they are 0 */
+      assert_int_equal(status, STATUS_OK);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
 /* --- memory --- */
+
+/* A text takes its memory once, and each way on a block and what it may become. */
+static void a_text_is_kept_once(void **unused) {
+  (void)unused;
+  uint64_t state = 8100;
+  struct random_stack s;
+  struct arena a;
+  arena_init(&a, NULL);
+  random_decoder(&s, &state, far, 20);
+  struct stack_run *r = random_search(&s, &state, 16, 1, 350, 1, &a);
+  while (r->geometry.item[0].q < 300) r = random_search(&s, &state, 16, 1, 350, 1, &a);
+  r->source = random_source(&s, state, 1, &a);
+  prepare_run(&s, r, &a);
+  const struct layer_shape *h = &s.form.self, *c = &s.form.cross;
+  const size_t row = h->kv_heads * (h->key_head_size + h->value_head_size) * s.form.layers * 4;
+  const size_t across = c->kv_heads * (c->key_head_size + c->value_head_size) * s.form.layers * 4;
+  const size_t source = r->source ? r->source->geometry.q_rows * across : 0;
+  const size_t rows = r->geometry.item[0].k; /* as many as will be kept, at most */
+  assert_in_range(r->generation->kept_bytes, rows * row + source,
+                  (rows + 16 * 3 * KERNEL_KEYS) * row + source);
+  arena_free(&a);
+  random_stack_done(&s);
+}
 
 static void any_budget_may_be_too_small(void **unused) {
   (void)unused;
@@ -342,7 +422,7 @@ static void any_budget_may_be_too_small(void **unused) {
     struct arena asked;
     arena_init(&asked, NULL);
     random_decoder(&s, &state, some, 20);
-    struct stack_run *as = random_search(&s, &state, 2, 20, 9, &asked);
+    struct stack_run *as = random_search(&s, &state, 0, 2, 20, 9, &asked);
     as->generation->choice.banned_count = 0;
     struct error e = {.status = STATUS_TOO_LARGE};
     for (size_t limit = 0; e.status; limit += 1 + limit / 8 + 1000) {
@@ -372,8 +452,11 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(searches_are_those_written_plainly),
       cmocka_unit_test(long_searches_share_blocks),
+      cmocka_unit_test(ways_may_begin_behind_a_block),
       cmocka_unit_test(company_changes_no_bit),
       cmocka_unit_test(workers_change_no_bit),
+      cmocka_unit_test(a_score_may_be_beyond_float32),
+      cmocka_unit_test(a_text_is_kept_once),
       cmocka_unit_test(any_budget_may_be_too_small),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

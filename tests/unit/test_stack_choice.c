@@ -141,6 +141,29 @@ static void some_are_those_chosen_in_turn(void **unused) {
   assert_true(listed > 20000);
 }
 
+/* Of many tokens a heap finds what a list in order does. */
+static void many_are_found_as_some_are(void **unused) {
+  (void)unused;
+  enum { MANY = 1500, LISTED = 256 };
+  for (uint64_t round = 0; round < 50; round++) {
+    uint64_t state = 800000 + round;
+    static float logit[MANY], few[LISTED], many[MANY];
+    static int32_t some[LISTED], all[MANY];
+    struct stack_choice c = plain;
+    const int32_t text[] = {1, 2}, banned[] = {7, 8};
+    const struct stack_past past = {.token = text, .count = 2, .most = 5};
+    for (size_t i = 0; i < MANY; i++) logit[i] = roundf(random_float(&state) * 400) / 64;
+    if (round % 2) c.banned = banned, c.banned_count = 2;
+    void *scratch = aligned_alloc(64, size_round_up(stack_choice_scratch(MANY), 64));
+    const size_t found = stack_choose_some(&c, &past, logit, 3.7, MANY, MANY, all, many, scratch);
+    assert_int_equal(found, MANY - c.banned_count);
+    stack_choose_some(&c, &past, logit, 3.7, MANY, LISTED, some, few, scratch);
+    free(scratch);
+    assert_memory_equal(some, all, sizeof some);
+    assert_memory_equal(few, many, sizeof few);
+  }
+}
+
 /* The token at which the sum of the twin's probabilities exceeds the chance; one that is as near to
  * it as rounding may bring it is right, too. */
 static void a_draw_is_the_twins(void **unused) {
@@ -248,6 +271,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_greatest_is_the_twins),
       cmocka_unit_test(some_are_those_chosen_in_turn),
+      cmocka_unit_test(many_are_found_as_some_are),
       cmocka_unit_test(a_draw_is_the_twins),
       cmocka_unit_test(draws_have_their_frequencies),
       cmocka_unit_test(draws_differ_by_where_they_are),
