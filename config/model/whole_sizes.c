@@ -131,7 +131,7 @@ static enum status settle_relative(const struct whole_sizing *z, struct error *e
   }
   s->relative_buckets = table->found ? table->weight.rows : DEFINITION_RELATIVE_BUCKETS;
   s->relative_distance = w->distance ? w->distance : DEFINITION_RELATIVE_DISTANCE;
-  s->relative_both = is_reader(z);
+  s->relative_both = !z->stack->family->decodes;
   if (!is_random(z) && !table->found)
     return error_set(e, STATUS_CONFIG, "positions: there is no tensor \"%s.weight\"",
                      z->stack->family->stem[WHOLE_RELATIVE]);

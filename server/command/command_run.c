@@ -52,14 +52,18 @@ static bool is_asked_right(const struct model *m, enum body_ask ask) {
   static const struct {
     enum route route;
     const char *instead;
-  } asks[] = {[ASK_ATTENTION] = {ROUTE_MODEL_ATTENTION, "ask it to --encode"},
-              [ASK_HEADS] = {ROUTE_MODEL_HEADS, "ask it to --encode"},
+  } asks[] = {[ASK_ATTENTION] = {ROUTE_MODEL_ATTENTION, NULL},
+              [ASK_HEADS] = {ROUTE_MODEL_HEADS, NULL},
               [ASK_ENCODE] = {ROUTE_MODEL_ENCODE, "it cannot encode"},
               [ASK_SCORE] = {ROUTE_MODEL_SCORE, "it cannot score"},
               [ASK_GENERATE] = {ROUTE_MODEL_GENERATE, "it cannot generate"}};
+  const char *instead = asks[ask].instead;
   if (route_serves(asks[ask].route, m)) return true;
+  if (!instead)
+    instead = route_serves(ROUTE_MODEL_GENERATE, m) ? "ask it to --encode, --score or --generate"
+                                                    : "ask it to --encode";
   fprintf(stderr, "attend: the model %s is of the kind %s: %s\n", m->name, model_kind_name(m->kind),
-          asks[ask].instead);
+          instead);
   return false;
 }
 

@@ -77,9 +77,17 @@ static void note_tokens(struct exchange *x, size_t chosen, uint64_t now) {
   if (x->paced) x->paced(x, first, took);
 }
 
+/* The tokens of all sequences, or the steps of all searches, as the rounds count them. */
+static size_t count_moves(const struct stack_request *r) {
+  if (!r->generation.search) return stack_answer_generated(r);
+  size_t steps = 0;
+  for (size_t text = 0; text < r->texts; text++) steps += r->generation.search[text].steps;
+  return steps;
+}
+
 /* Those of the last round are looked at when all is over. */
 static void end_rounds(struct exchange *x) {
-  const size_t chosen = exchange_chosen(x);
+  const size_t chosen = x->run ? count_moves(&x->request.stack) : 0;
   if (chosen > x->told) note_tokens(x, chosen, clock_now());
   sequences_end(&x->service->sequences, &x->sequences);
 }

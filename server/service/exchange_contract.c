@@ -59,7 +59,7 @@ static enum status finish_stack(struct exchange *x) {
   if (stack_body_finish(x->fields, r) ||
       choose_form(x, stack_request_has_binary(r), why_json(r), &form))
     return x->error.status;
-  r->generation.prefixes = r->source.run ? NULL : x->service->prefixes;
+  r->generation.prefixes = x->service->prefixes;
   if (stack_request_prepare(r, &x->arena, &x->error)) return x->error.status;
   x->run = stack_request_run(r);
   x->timeout_us = r->v2.timeout_us;

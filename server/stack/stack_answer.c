@@ -209,15 +209,27 @@ static enum status add_attention(struct stack_listing *l, const struct stack_sid
   return STATUS_OK;
 }
 
-/* What is shown of the parts of both sides, that of one sort together. Of sequences only arrays as
- * base64 stand beside these. */
+/* Of sequences only arrays as base64 stand beside these. */
+static enum status add_main(struct stack_listing *l, bool attentions, struct arena *a,
+                            struct error *e) {
+  const struct stack_request *r = l->r;
+  const size_t first = l->content->sections;
+  if (r->generates && !r->base64) return STATUS_OK;
+  if (!attentions)
+    add_hidden(l, &r->main);
+  else if (add_attention(l, &r->main, a, e))
+    return e->status;
+  if (!r->generates) return STATUS_OK;
+  return stack_answer_returned(r, &l->content->section[first], l->content->sections - first, a, e);
+}
+
+/* What is shown of the parts of both sides, that of one sort together. */
 static enum status add_parts(struct stack_listing *l, struct arena *a, struct error *e) {
   const struct stack_request *r = l->r;
-  const bool main = !r->generates || r->base64;
   if (r->source.run) add_hidden(l, &r->source);
-  if (main) add_hidden(l, &r->main);
+  if (add_main(l, false, a, e)) return e->status;
   if (r->source.run && add_attention(l, &r->source, a, e)) return e->status;
-  return main ? add_attention(l, &r->main, a, e) : STATUS_OK;
+  return add_main(l, true, a, e);
 }
 
 static void add_v2(struct stack_listing *l) {

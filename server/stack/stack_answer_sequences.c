@@ -218,6 +218,26 @@ enum status stack_answer_sources(const struct stack_request *r, struct answer_se
   return e->status;
 }
 
+static void keep_returned(const struct stack_request *r, struct answer_sizes *sizes,
+                          struct arena *a, struct error *e) {
+  size_t *kept = arena_alloc(a, r->texts * r->returns, sizeof *kept, e);
+  for (size_t i = 0; kept && i < r->texts * r->returns; i++)
+    kept[i] = answer_size(*sizes, i / r->returns * r->each + i % r->returns);
+  if (kept && r->texts > 0) *sizes = (struct answer_sizes){kept, sizeof *kept};
+}
+
+enum status stack_answer_returned(const struct stack_request *r, struct answer_section *s,
+                                  size_t sections, struct arena *a, struct error *e) {
+  if (r->returns == r->each) return STATUS_OK;
+  for (size_t i = 0; i < sections; i++) {
+    s[i].items = r->texts * r->returns;
+    keep_returned(r, &s[i].rows, a, e);
+    keep_returned(r, &s[i].width, a, e);
+    keep_returned(r, &s[i].begin, a, e);
+  }
+  return e->status;
+}
+
 /* Of the sequences that are shown. */
 size_t stack_answer_generated(const void *request) {
   const struct stack_request *r = request;

@@ -25,4 +25,8 @@ void stack_answer_keys(const struct stack_request *r, struct answer_section *s);
 enum status stack_answer_sources(const struct stack_request *r, struct answer_section *s,
                                  struct arena *a, struct error *e);
 
+/* Makes so many sections of all sequences ones of those that are returned. */
+enum status stack_answer_returned(const struct stack_request *r, struct answer_section *s,
+                                  size_t sections, struct arena *a, struct error *e);
+
 #endif

@@ -92,6 +92,11 @@ static size_t bytes_of_float(const struct stack_check *k) {
   return k->out->base64 ? BASE64 : TEXT;
 }
 
+/* Is the item in the answer? Of a search the sequences that are returned are. */
+static bool is_shown(const struct stack_check *k, const struct stack_side *s, size_t item) {
+  return !has_sequences(k, s) || item % k->out->each < k->out->returns;
+}
+
 /* The rows and columns of an item's weights, at most. */
 static void shape_of(const struct stack_check *k, const struct stack_side *s, size_t item,
                      bool across, size_t *rows, size_t *columns) {
@@ -105,17 +110,19 @@ static void shape_of(const struct stack_check *k, const struct stack_side *s, si
 static bool sum_answer(const struct stack_check *k, const struct stack_side *s,
                        struct stack_sums *sums) {
   const size_t items = s->run->geometry.items;
-  size_t most = 0, keys = 0;
+  size_t most = 0, keys = 0, shown = 0;
   if (is_rectangle(k) && !has_sequences(k, s))
     return add_rows(sums, s->widest, s->widest, s == k->main ? k->out->source.widest : 0, items);
   for (size_t i = 0; i < items; i++) {
     size_t rows, columns;
+    if (!is_shown(k, s, i)) continue;
+    shown++;
     shape_of(k, s, i, false, &rows, &columns);
     most = size_max(most, rows);
     keys = size_max(keys, columns);
     if (!is_rectangle(k) && !add_rows(sums, rows, columns, source_rows(k, s, i), 1)) return false;
   }
-  return !is_rectangle(k) || add_rows(sums, most, keys, k->out->source.widest, items);
+  return !is_rectangle(k) || add_rows(sums, most, keys, k->out->source.widest, shown);
 }
 
 /* Bytes of an answer, added up until they are too many. */
@@ -144,6 +151,7 @@ static void add_thumbnails(struct stack_answer_bytes *b, const struct stack_chec
   }
   for (size_t i = 0; i < g->items; i++) {
     size_t rows, columns;
+    if (!is_shown(k, s, i)) continue;
     shape_of(k, s, i, across, &rows, &columns);
     const size_t bytes = heads * size_min(rows, most) * size_min(columns, most);
     add_bytes(b, (bytes + IN_LETTERS - 1) / IN_LETTERS, 1, LETTERS);

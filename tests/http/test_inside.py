@@ -117,7 +117,8 @@ class Inside(ServerCase):
 
     def test_base64_is_of_all_sequences(self):
         """Rectangles, with zeros behind what a sequence has."""
-        for request in (ASKED, DRAWN, ENDING, dict(ENDING, tokens=TEXTS[0]), dict(ASKED, tokens=TEXTS[0])):
+        for request in (ASKED, DRAWN, ENDING, dict(ENDING, tokens=TEXTS[0]), dict(ASKED, tokens=TEXTS[0]),
+                        SEARCHED, dict(SEARCHED, returns=1), dict(SEARCHED, tokens=TEXTS[0], returns=2)):
             lists = self.answer(dict(request, **ALL))
             arrays = self.answer(dict(request, **ALL, encoding_format="base64"))
             sequences = flat(lists["sequences"])
