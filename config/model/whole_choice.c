@@ -151,7 +151,7 @@ static void put_tokens(const struct whole_choosing *c, const char *word, const c
     put(c, word, all, json_integer(count - 1));
 }
 
-/* The library draws only where it is told to; the temperature is 1 then, unless it says another.
+/* The file draws only where do_sample is true; the temperature is then 1 unless the file has one.
  * It can draw the ways of a search, too: then they are drawn, but not searched among. */
 static void put_drawing(const struct whole_choosing *c) {
   const json_t *draws = json_object_get(c->from->said, "do_sample"),

@@ -58,7 +58,7 @@ struct whole_side_keys {
 struct whole_keys {
   struct whole_side_keys own;     /* of the encoder, or of the only stack; */
   struct whole_side_keys decoder; /* of a decoder beside it: NULL is the same key, */
-  bool follows;                   /* whose value also stands for one that is not said here */
+  bool follows;                   /* where it is absent, the value of `own` is the default */
   const char *width, *head_size, *vocabulary, *types, *positions;
   const char *kv_heads, *rope_base;
   const char *epsilon, *activation;

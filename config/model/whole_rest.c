@@ -68,7 +68,7 @@ static bool is_meant(const struct whole_plan *p, const struct whole_stack *stack
   return false;
 }
 
-/* One that is not used. */
+/* A tensor that the plan leaves unused. */
 static enum status check_rest(const struct whole_plan *p, const char *name, struct error *e) {
   const size_t length = strlen(p->prefix);
   if (!begins_with(name, p->prefix)) return STATUS_OK;

@@ -46,7 +46,7 @@ static void put_said(struct whole_translation *t, const char *side, const char *
 
 /* --- values --- */
 
-/* One that no definition says. */
+/* A setting that definitions lack. */
 static size_t count_of(struct whole_translation *t, const char *key, size_t low, size_t otherwise) {
   const json_t *value = key ? json_object_get(t->config, key) : NULL;
   const json_int_t number = json_integer_value(value);

@@ -11,7 +11,7 @@
 
 enum { WORD_SIZE = 32, FROM_SIZE = 96 };
 
-/* --- words and who said them --- */
+/* --- words and their sources --- */
 
 static bool is_side(const char *word) {
   return strcmp(word, whole_settings_side(WHOLE_ENCODER)) == 0 ||

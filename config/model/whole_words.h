@@ -14,7 +14,7 @@ struct whole_word {
   const char *side, *word;
 };
 
-/* Who said it. */
+/* The document and key that a word comes from. */
 struct whole_by {
   const char *document, *key; /* of config.json: "hidden_size"; NULL: none says it */
 };

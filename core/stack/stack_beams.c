@@ -172,7 +172,7 @@ static bool same_rows(const struct stack_advance *x, const struct stack_advance 
   return !memcmp(x->lineage.row, y->lineage.row, KERNEL_KEYS * sizeof *x->lineage.row);
 }
 
-/* A block is whole: who makes it of its rows? Sequences that have the same ones share it. */
+/* A block is whole: which way makes it of its rows? Ways with the same rows share it. */
 static void weave(const struct text *t, size_t running) {
   const struct stack_advance *first = &t->advance[0];
   for (size_t i = 0; i < t->each; i++) {

@@ -189,7 +189,7 @@ static int32_t draw(struct choosing *k) {
   return find_share(k, chance_of(k->c, k->past) * sum);
 }
 
-/* The token that has to come, whatever its logit; -1: any may. */
+/* The forced token, whatever its logit; -1: none is forced. */
 static int32_t forced_token(const struct stack_choice *c, const struct stack_past *past) {
   if (c->forced_end >= 0 && past->chosen + 1 == past->most) return (int32_t)c->forced_end;
   return past->count == 1 && past->chosen == 0 ? (int32_t)c->forced_begin : -1;

@@ -42,7 +42,7 @@ struct stack_beam {
   double sum;            /* of all its tokens, by which the search goes: see stack_choice */
 };
 
-/* What a search came across of one text. */
+/* The steps of the search behind one text. */
 struct stack_search {
   size_t steps;                  /* that were taken */
   const size_t *count;           /* [steps] ways that went on, at most `beams`; the last may be 0 */

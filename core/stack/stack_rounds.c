@@ -134,7 +134,7 @@ static void keep_items(struct reserving *p, size_t first, size_t items) {
   }
 }
 
-/* Likewise of a source. */
+/* The memory for keys and values of a source. */
 static void keep_source(struct reserving *p, size_t index) {
   struct stack_source *at = &p->rounds->source[index];
   const size_t layers = p->s->form.layers, row = row_floats(p->s, &p->s->form.cross);

@@ -84,7 +84,7 @@ static void open_rows(const struct stack_advance *at, const struct kept *k, size
   }
 }
 
-/* The rows behind them, whoever has made them, become a block. */
+/* The rows behind the blocks become a block, whichever sequences own them. */
 static void weave(const struct stack *s, const struct kept *k, size_t heads, bool keys,
                   float *scratch) {
   const size_t size = k->rows.row_step;

@@ -30,7 +30,7 @@ struct stack_request {
   /* Of a request to generate: `generates` says that it is one. Each text has `each` sequences, one
    * after the other, of which the first `returns` are shown. */
   bool generates, stream;
-  bool search; /* what the search came across is shown */
+  bool search; /* the answer has the steps of the search */
   size_t each, returns, texts;
   size_t text_tokens; /* of all texts, and of their sources */
   struct stack_generation generation;

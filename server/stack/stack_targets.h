@@ -14,7 +14,7 @@
  * what is fed behind it; likewise to the rows of the widest item. */
 enum status stack_targets_count(struct stack_check *k);
 
-/* Likewise those that an answer begins with, of an item with a source; there may be none. */
+/* The same of the targets that begin the answer of an item with a source; it may have none. */
 enum status stack_targets_begin(struct stack_check *k);
 
 /* Makes the rows of a run that scores, whose items are known: its tokens, and which target each row
