@@ -9,6 +9,7 @@ import tempfile
 import bert
 import gpt2
 from encoders import keep_best, output
+from support import attend
 from table import line
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -24,22 +25,28 @@ def by_llama(peers, kind, threads):
                              os.environ, threads))
 
 
-def by_torch(build, threads):
+def generated(folder, request):
+    """The sequences of attend's answer, by the model in the folder."""
+    with tempfile.TemporaryDirectory() as made:
+        config = os.path.join(made, "attend.json")
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump({"models": {"model": {"transformer": folder}}}, file)
+        status, answer, reason = attend("run", "model", "--generate", "--config", config, data=json.dumps(request).encode())
+    assert status == 0, reason
+    return json.loads(answer)["sequences"]
+
+
+def by_torch(threads):
     """Tokens a second of a text of 512, whose next token is the one that attend has for it."""
     text = [random.Random(1).randrange(gpt2.VOCABULARY) for _ in range(512)]
     with tempfile.TemporaryDirectory() as folder:
-        tokens, config = (os.path.join(folder, name) for name in ("tokens.json", "attend.json"))
+        tokens = os.path.join(folder, "tokens.json")
         with open(tokens, "w", encoding="utf-8") as file:
             json.dump(text, file)
-        with open(config, "w", encoding="utf-8") as file:
-            json.dump({"models": {"gpt2": {"transformer": gpt2.folder()}}}, file)
         command = [bert.PYTHON, "-B", os.path.join(HERE, "gpt2_torch.py"), tokens, str(threads), "10"]
         found = json.loads(output(command, os.environ, threads))
-        answer = json.loads(subprocess.run(
-            [os.path.join(build, "attend"), "run", "gpt2", "--generate", "--config", config], check=True,
-            input=json.dumps({"tokens": text, "max_tokens": 1}).encode(), stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL).stdout)
-    assert answer["sequences"][0]["tokens"] == [found["token"]], "PyTorch has another token"
+    own = generated(gpt2.folder(), {"tokens": text, "max_tokens": 1})
+    assert own[0]["tokens"] == [found["token"]], "PyTorch has another token"
     return found["text"]
 
 
@@ -70,7 +77,7 @@ def decoders(build, peers):
         for key, found in by_attend(build).items():
             keep_most(ours.setdefault(key, {}), found)
         for threads in counts:
-            torch[threads] = max(torch.get(threads, 0), by_torch(build, threads))
+            torch[threads] = max(torch.get(threads, 0), by_torch(threads))
             for kind in ("f32", "f16"):
                 keep_most(theirs.setdefault((kind == "f16", threads), {}), by_llama(peers, kind, threads))
     for (narrow, threads), found in theirs.items():

@@ -8,7 +8,7 @@ import tempfile
 
 import bert
 import translator
-from decoders import keep_most
+from decoders import generated, keep_most
 from encoders import output
 from table import line
 
@@ -34,18 +34,12 @@ def by_torch(shape, threads):
                                   SECONDS], env, threads))
 
 
-def check(build, shape, found):
+def check(shape, found):
     """The translations of the same weights are the same."""
-    with tempfile.TemporaryDirectory() as folder:
-        config = os.path.join(folder, "attend.json")
-        with open(config, "w", encoding="utf-8") as file:
-            json.dump({"models": {"translator": {"transformer": translator.folder(shape)}}}, file)
-        for title, search in SEARCHES.items():
-            request = {"tokens": sources(shape)[:1], "min_tokens": translator.MOST, "max_tokens": translator.MOST, **search}
-            answer = json.loads(subprocess.run(
-                [os.path.join(build, "attend"), "run", "translator", "--generate", "--config", config], check=True,
-                input=json.dumps(request).encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
-            assert answer["sequences"][0][0]["tokens"] == found[title], f"{shape}, {title}: PyTorch has other tokens"
+    for title, search in SEARCHES.items():
+        request = {"tokens": sources(shape)[:1], "min_tokens": translator.MOST, "max_tokens": translator.MOST, **search}
+        own = generated(translator.folder(shape), request)
+        assert own[0][0]["tokens"] == found[title], f"{shape}, {title}: PyTorch has other tokens"
 
 
 def by_attend(build, shape):
@@ -68,7 +62,7 @@ def measure(build, shape):
         for threads in counts:
             found = by_torch(shape, threads)
             keep_most(theirs.setdefault(threads, {}), found["rates"])
-    check(build, shape, found["tokens"])
+    check(shape, found["tokens"])
     for threads, found in theirs.items():
         for case, seconds in found.items():
             own = ours[threads][case]
