@@ -307,7 +307,11 @@ static void what_a_decoder_has(void **state) {
   whole_place_refused(p, ",\"positions\":\"none\"", "positions: llama has no choice");
   whole_place_tensors(p, "bert-b", NULL);
   whole_place_config(p, "bert-b", "{}");
-  whole_place_refused(p, ",\"kind\":\"decoder\"", "kind: a decoder of bert is not served yet");
+  whole_place_refused(p, ",\"kind\":\"decoder\"", "kind: of bert the encoder alone is served");
+  whole_place_tensors(p, "bart-a", NULL);
+  whole_place_config(p, "bart-a", "{}");
+  whole_place_refused(p, ",\"kind\":\"decoder\"",
+                      "kind: of bart a decoder is served behind its encoder alone: as seq2seq");
 }
 
 static void what_a_definition_cannot_change(void **state) {
