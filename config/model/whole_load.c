@@ -182,8 +182,6 @@ static enum status describe(struct model *m, struct whole_plan *p, struct error 
   m->whole = w;
   m->source = strdup(file);
   if (!w || !m->source) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
-  if (p->kind == MODEL_SEQ2SEQ && p->said.token.begin < 0)
-    notes_add(&p->notes, "begin: no token is said with which the decoder begins: only the encoder is served");
   m->kind = p->kind;
   m->layout = w->family = p->source.file ? p->family->name : "random";
   m->parameters = p->count;

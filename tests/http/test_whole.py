@@ -119,6 +119,11 @@ class Whole(Case):
             self.assertIn(what, said)
         _, out, _ = attend("inspect", TRANSLATOR, cwd=self.folder)  # a file of 16 bits
         self.assertIn("226730 numbers: 0.45 MB as stored, 0.91 MB as float32", out.decode())
+        write_json(self.folder, "mute/config.json", {"model_type": "transformer", "heads": 4})
+        shutil.copy(os.path.join(TRANSLATOR, "model.safetensors"), os.path.join(self.folder, "mute"))
+        _, out, _ = attend("inspect", "mute", cwd=self.folder)
+        self.assertIn("note: begin is missing, the token with which the decoder begins: only the encoder is served; "
+                      "say it in the definition\n", out.decode())
         # the reason for refused modules is printed, and a printed definition was tried
         with open(os.path.join(folder, "modules.json"), encoding="utf-8") as file:
             modules = file.read()
