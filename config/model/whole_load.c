@@ -94,6 +94,7 @@ static void make_part(const struct model *m, const struct whole_attention *t,
                                .bias = has_bias(t),
                                .causal = f->causal && !t->cross,
                                .window = t->cross ? 0 : f->window,
+                               .cross = t->cross,
                                .parameters = count_numbers(t),
                                .source = m->source,
                                .digest_name = m->digest_name};

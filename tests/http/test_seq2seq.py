@@ -156,6 +156,14 @@ class Score(Case):
             "return_attention": True})
         self.assertEqual(alone["attention_weights"], shown["attention"]["decoder.1.cross"])
 
+    def test_a_cross_attention_alone_requires_keys(self):
+        """Its queries are rows of the decoder, which it never attends to."""
+        for what in "attention", "heads":
+            problem = self.problem(self.post(f"layers/decoder.0.cross/{what}", {"queries": [[1] * 32]}), 400,
+                                   "invalid-request", "/keys")
+            self.assertIn('a cross attention requires "keys"', problem["detail"])
+        self.answer("layers/decoder.0.self/attention", {"queries": [[1] * 32]})
+
     def test_a_trace_across(self):
         asked = dict(ASKED, return_attention=["decoder.1.cross"],
                      trace={"attention": "decoder.1.cross", "item": 0, "head": 2, "query": 1})
