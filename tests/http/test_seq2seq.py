@@ -353,6 +353,9 @@ class Generate(Case):
                               ({"decoder_start_token_id": 2}, "/decoder_start_token_id")):
             with self.subTest(more=more):
                 self.problem(self.post("generate", dict(asked, **more)), 400, "invalid-request", pointer)
+        for name, hint in ("forced_begin", '"targets"'), ("forced_bos_token_id", '"targets"'), ("forced_end", "its own"):
+            problem = self.problem(self.post("generate", dict(asked, **{name: 2})), 400, "invalid-request", "/" + name)
+            self.assertIn(hint, problem["detail"])
         self.problem(self.post("generate", asked, headers={"Accept": SAFETENSORS}), 406, "not-acceptable")
         self.problem(self.post("generate", asked, "encoder"), 404, "not-found")
 
