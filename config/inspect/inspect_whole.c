@@ -79,8 +79,9 @@ static double stored_bytes(const struct checkpoint *file, const bool *used) {
   double bytes = 0;
   for (size_t i = 0; i < checkpoint_count(file); i++) {
     const struct checkpoint_entry *t = checkpoint_at(file, i);
-    const size_t size = floats_type_size(floats_type_of(t->dtype));
-    if (!used || used[i]) bytes += (double)t->count * (double)size;
+    const enum floats_type type = floats_type_of(t->dtype);
+    if (type != FLOAT_NONE && (!used || used[i]))
+      bytes += (double)t->count * (double)floats_type_size(type);
   }
   return bytes;
 }

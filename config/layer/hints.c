@@ -65,8 +65,8 @@ static bool names_tower(const char *word, const char *key) {
 /* The last are of one tower each; "heads" is the word of definitions, which a model of one's own
  * has in its config.json. */
 static const char *const head_members[] = {
-    "num_attention_heads", "num_heads", "n_head", "n_heads", "heads",
-    "encoder_attention_heads", "decoder_attention_heads"};
+    "num_attention_heads",    "num_heads", "n_head", "n_heads", "heads", "encoder_attention_heads",
+    "decoder_attention_heads"};
 enum { HEAD_MEMBERS_OF_ALL = 5 };
 
 static bool tells_heads(const json_t *object) {

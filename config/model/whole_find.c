@@ -348,8 +348,8 @@ static bool has_decoder(const struct whole_plan *p) {
   char begin[LAYOUT_ADDRESS_SIZE];
   size_t count = 0;
   if (!decoder) return false;
-  snprintf(begin, sizeof begin, "%.127s%.*s", p->prefix,
-           (int)strcspn(decoder->layer, "{") % 64, decoder->layer);
+  snprintf(begin, sizeof begin, "%.127s%.*s", p->prefix, (int)strcspn(decoder->layer, "{") % 64,
+           decoder->layer);
   checkpoint_behind(p->source.file, begin, &count);
   return count > 0;
 }
