@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/checkpoint/floats.h"
 #include "config/document/file.h"
 #include "config/document/text.h"
 #include "config/model/whole_modules.h"
@@ -73,12 +74,27 @@ static size_t row_bytes(const struct layer_shape *s, size_t layers) {
   return layers * s->kv_heads * (s->key_head_size + s->value_head_size) * sizeof(float);
 }
 
-/* What a decoder keeps of texts, and of sources that it attends to. */
+/* Bytes of the tensors that are used, as the file has them; NULL: all are. */
+static double stored_bytes(const struct checkpoint *file, const bool *used) {
+  double bytes = 0;
+  for (size_t i = 0; i < checkpoint_count(file); i++) {
+    const struct checkpoint_entry *t = checkpoint_at(file, i);
+    const enum floats_type type = floats_type_of(t->dtype);
+    if (type != FLOAT_NONE && (!used || used[i]))
+      bytes += (double)t->count * (double)floats_type_size(type);
+  }
+  return bytes;
+}
+
+/* The numbers, and what a decoder keeps of texts, and of sources that it attends to. */
 static void print_memory(const struct whole_plan *p, FILE *out) {
   const struct stack_form *f = &p->stack[WHOLE_DECODER].form;
-  fprintf(out, "  %ju numbers, %.1f MB at rest", (uintmax_t)p->count, (double)p->count * 4e-6);
+  double stored = stored_bytes(p->source.file, p->used);
+  if (p->source.dense) stored += stored_bytes(p->source.dense, NULL);
+  fprintf(out, "  %ju numbers: %.2f MB as stored, %.2f MB as float32", (uintmax_t)p->count,
+          stored * 1e-6, (double)p->count * 4e-6);
   if (f->layers)
-    fprintf(out, ", and %.2f MB for 1000 tokens of a text",
+    fprintf(out, "; %.2f MB for 1000 tokens of a text",
             (double)row_bytes(&f->self, f->layers) * 1e-3);
   if (f->cross.heads)
     fprintf(out, ", %.2f MB for 1000 of a source", (double)row_bytes(&f->cross, f->layers) * 1e-3);

@@ -4,9 +4,9 @@
 
 #include "config/inspect/inspect.h"
 
-/* Prints family, kind and sizes, from where they are taken, what is left aside, and what the
- * numbers take at rest; or why it is none, where config.json says that it is one or cannot be read.
- * Nothing where neither config.json nor the names tell of a whole model. Fails only with
+/* Prints family, kind and sizes, from where they are taken, what is left aside, and how large the
+ * numbers are; or why it is none, where config.json says that it is one or cannot be read. Nothing
+ * where neither config.json nor the names tell of a whole model. Fails only with
  * STATUS_OUT_OF_MEMORY. */
 enum status inspect_whole_print(const struct inspect_ask *ask, FILE *out, struct error *e);
 

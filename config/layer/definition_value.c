@@ -85,15 +85,27 @@ static bool is_known(const char *key, const char *const *known) {
   return *known;
 }
 
-void definition_value_names(const json_t *json, const char *const *known, struct error *e) {
+static void refuse_key(const char *key, const char *const *known, definition_value_called *called,
+                       struct error *e) {
+  char hint[NEAREST_HINT], word[DEFINITION_CALLED];
+  struct nearest near;
+  nearest_init(&near, key);
+  for (const char *const *k = known; *k; k++) nearest_offer(&near, *k);
+  if (called && called(key, word))
+    error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"; here it is %s", key, word);
+  else
+    error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"%s", key, nearest_hint(&near, hint));
+}
+
+void definition_value_names_called(const json_t *json, const char *const *known,
+                                   definition_value_called *called, struct error *e) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)json, key, value) {
-    char hint[NEAREST_HINT];
-    struct nearest near;
-    if (is_known(key, known)) continue;
-    nearest_init(&near, key);
-    for (const char *const *k = known; *k; k++) nearest_offer(&near, *k);
-    error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"%s", key, nearest_hint(&near, hint));
+    if (!is_known(key, known)) refuse_key(key, known, called, e);
   }
+}
+
+void definition_value_names(const json_t *json, const char *const *known, struct error *e) {
+  definition_value_names_called(json, known, NULL, e);
 }

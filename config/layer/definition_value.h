@@ -36,4 +36,11 @@ void definition_value_seed(const json_t *json, bool *random, uint64_t *out, stru
 /* Refuses a key that is none of these, which end with NULL, and names the nearest. */
 void definition_value_names(const json_t *json, const char *const *known, struct error *e);
 
+/* The same; but of a key that `called` knows from elsewhere, it says what that writes: the key as
+ * it is called here. */
+enum { DEFINITION_CALLED = 64 };
+typedef bool definition_value_called(const char *key, char out[DEFINITION_CALLED]);
+void definition_value_names_called(const json_t *json, const char *const *known,
+                                   definition_value_called *called, struct error *e);
+
 #endif

@@ -62,9 +62,12 @@ static bool names_tower(const char *word, const char *key) {
   return mean_the_same(word, whole, key, stem) || mean_the_same(word, first, key, stem);
 }
 
+/* The last are of one tower each; "heads" is the word of definitions, which a model of one's own
+ * has in its config.json. */
 static const char *const head_members[] = {
-    "num_attention_heads",    "num_heads", "n_head", "n_heads", "encoder_attention_heads",
+    "num_attention_heads",    "num_heads", "n_head", "n_heads", "heads", "encoder_attention_heads",
     "decoder_attention_heads"};
+enum { HEAD_MEMBERS_OF_ALL = 5 };
 
 static bool tells_heads(const json_t *object) {
   for (size_t i = 0; i < sizeof head_members / sizeof *head_members; i++)
@@ -115,13 +118,14 @@ size_t hints_heads(const struct hints *h, const struct hints_layer *at) {
     heads = hinted_count(h, at, "encoder_attention_heads", DEFINITION_HEADS_MAX);
   if (is_labelled(at, "decoder"))
     heads = hinted_count(h, at, "decoder_attention_heads", DEFINITION_HEADS_MAX);
-  for (size_t i = 0; i < 4 && !heads; i++)
+  for (size_t i = 0; i < HEAD_MEMBERS_OF_ALL && !heads; i++)
     heads = hinted_count(h, at, head_members[i], DEFINITION_HEADS_MAX);
   return heads;
 }
 
 size_t hints_kv_heads(const struct hints *h, const struct hints_layer *at) {
-  return hinted_count(h, at, "num_key_value_heads", DEFINITION_HEADS_MAX);
+  const size_t heads = hinted_count(h, at, "num_key_value_heads", DEFINITION_HEADS_MAX);
+  return heads ? heads : hinted_count(h, at, "kv_heads", DEFINITION_HEADS_MAX);
 }
 
 double hints_rope_base(const struct hints *h, const struct hints_layer *at) {

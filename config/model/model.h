@@ -43,6 +43,8 @@ struct model {
   bool bias;               /* does any role have one? */
   bool causal;             /* where a request does not say otherwise */
   size_t window;           /* likewise: keys up to a query's own that it sees; 0: all */
+  bool cross;              /* of a whole model, its decoder's attention to the encoder's outputs:
+                              queries are no keys */
   bool hinted;             /* heads and kv_heads are those of the config.json beside the file */
   uint64_t parameters;     /* numbers in weights and biases */
   char *source;            /* file name of the checkpoint, "random" or "none" */

@@ -73,8 +73,8 @@ static void write_begin(const struct progress *p, size_t files, const char *firs
   const char *unit = write_bytes(p->bytes, p->bytes, size);
   snprintf(from, sizeof from, "%.150s", text_tail(text_file_name(first)));
   if (files > 1) snprintf(from, sizeof from, "%zu files", files);
-  snprintf(news->text, sizeof news->text, "loading %zu model%s from %s (%s %s)", p->models,
-           p->models == 1 ? "" : "s", from, size, unit);
+  snprintf(news->text, sizeof news->text, "loading %zu model%s from %s (%s %s as float32)",
+           p->models, p->models == 1 ? "" : "s", from, size, unit);
 }
 
 void progress_begin(struct progress *p, const json_t *definitions, uint64_t bytes) {

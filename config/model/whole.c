@@ -20,14 +20,14 @@ size_t whole_scratch_bytes(const struct whole *w) {
   return size_max(encoder, w->decoder ? stack_scratch_bytes(w->decoder) : 0);
 }
 
-static bool can_begin(const struct whole *w) { return !w->encoder || w->token.begin >= 0; }
+bool whole_lacks_begin(const struct whole *w) { return whole_is_pair(w) && w->token.begin < 0; }
 
 bool whole_has_output(const struct whole *w) {
-  return w && w->decoder && can_begin(w) && stack_has_output(w->decoder);
+  return w && w->decoder && !whole_lacks_begin(w) && stack_has_output(w->decoder);
 }
 
 bool whole_can_generate(const struct whole *w) {
-  return w && w->decoder && can_begin(w) && stack_can_generate(w->decoder);
+  return w && w->decoder && !whole_lacks_begin(w) && stack_can_generate(w->decoder);
 }
 
 const struct whole_part *whole_find_part(const struct whole *w, const char *name) {

@@ -67,8 +67,11 @@ static inline bool whole_is_pair(const struct whole *w) { return w->encoder && w
 /* Bytes of scratch that one thread needs for either stack. */
 size_t whole_scratch_bytes(const struct whole *w);
 
-/* Can it say how likely tokens are? NULL, which is no whole model, cannot; nor can a decoder beside
- * an encoder where no token is known with which it begins. */
+/* Has it a decoder beside an encoder, of which no token is known with which it begins? */
+bool whole_lacks_begin(const struct whole *w);
+
+/* Can it say how likely tokens are? NULL, which is no whole model, cannot; nor can one that lacks
+ * the token with which it begins. */
 bool whole_has_output(const struct whole *w);
 
 /* And go on from a text? */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/layer/definition_value.h"
+#include "config/model/whole_called.h"
 
 enum { COUNT_MOST = 1 << 24, MAX_TOKENS = 64 };
 
@@ -72,7 +73,7 @@ enum status whole_choice_read(struct whole_choice *c, const json_t *json, struct
                                       "no_repeat_ngram", "banned_tokens",  "beams",
                                       "length_penalty",  "early_stopping", NULL};
   struct stack_choice *s = &c->choice;
-  definition_value_names(json, known, e);
+  definition_value_names_called(json, known, whole_called_generating, e);
   definition_value_count(json, "max_tokens", 1, COUNT_MOST, &c->max_tokens, e);
   definition_value_count(json, "min_tokens", 0, COUNT_MOST, &s->min_tokens, e);
   definition_value_count(json, "top_k", 0, COUNT_MOST, &s->top_k, e);

@@ -348,8 +348,8 @@ static bool has_decoder(const struct whole_plan *p) {
   char begin[LAYOUT_ADDRESS_SIZE];
   size_t count = 0;
   if (!decoder) return false;
-  snprintf(begin, sizeof begin, "%.127s%.*s", p->prefix,
-           (int)strcspn(decoder->layer, "{") % 64, decoder->layer);
+  snprintf(begin, sizeof begin, "%.127s%.*s", p->prefix, (int)strcspn(decoder->layer, "{") % 64,
+           decoder->layer);
   checkpoint_behind(p->source.file, begin, &count);
   return count > 0;
 }
@@ -364,11 +364,12 @@ static enum status settle_kind(struct whole_plan *p, struct error *e) {
   if (!p->said.has_kind || p->said.kind == p->kind) return STATUS_OK;
   if (p->family->decodes)
     return error_set(e, STATUS_CONFIG, "kind: a model of %s is a decoder", p->family->name);
-  return p->said.kind == MODEL_DECODER
-             ? error_set(e, STATUS_CONFIG, "kind: a decoder of %s is not served yet",
-                         p->family->name)
-             : error_set(e, STATUS_CONFIG, "kind: seq2seq is said, but there is no decoder%s",
-                         p->family->decoder ? "" : " that is served");
+  if (p->said.kind == MODEL_SEQ2SEQ)
+    return error_set(e, STATUS_CONFIG, "kind: seq2seq is said, but there is no decoder%s",
+                     p->family->decoder ? "" : " that is served");
+  return error_set(e, STATUS_CONFIG, "kind: of %s %s", p->family->name,
+                   p->family->decoder ? "a decoder is served behind its encoder alone: as seq2seq"
+                                      : "the encoder alone is served");
 }
 
 static enum status find_stack(const struct whole_finding *f) {

@@ -94,6 +94,7 @@ static void make_part(const struct model *m, const struct whole_attention *t,
                                .bias = has_bias(t),
                                .causal = f->causal && !t->cross,
                                .window = t->cross ? 0 : f->window,
+                               .cross = t->cross,
                                .parameters = count_numbers(t),
                                .source = m->source,
                                .digest_name = m->digest_name};
@@ -182,8 +183,6 @@ static enum status describe(struct model *m, struct whole_plan *p, struct error 
   m->whole = w;
   m->source = strdup(file);
   if (!w || !m->source) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
-  if (p->kind == MODEL_SEQ2SEQ && p->said.token.begin < 0)
-    notes_add(&p->notes, "begin: no token is said with which the decoder begins: only the encoder is served");
   m->kind = p->kind;
   m->layout = w->family = p->source.file ? p->family->name : "random";
   m->parameters = p->count;

@@ -103,7 +103,11 @@ enum status whole_plan_settle(struct whole_plan *p, const json_t *definition, st
       whole_settings_read(&p->said, p->words.words, e))
     return e->status;
   if (p->source.file ? plan_files(p, e) : plan_random(p, e)) return whole_plan_blame(p, e);
-  return check_tokens(p, e) ? whole_plan_blame(p, e) : STATUS_OK;
+  if (check_tokens(p, e)) return whole_plan_blame(p, e);
+  if (p->kind == MODEL_SEQ2SEQ && p->said.token.begin < 0)
+    notes_add(&p->notes, "begin is missing, the token with which the decoder begins: only the "
+                         "encoder is served; say it in the definition");
+  return STATUS_OK;
 }
 
 enum status whole_plan_make(struct whole_plan *p, const json_t *definition, const char *directory,

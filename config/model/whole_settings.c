@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/layer/definition.h"
+#include "config/model/whole_called.h"
 
 enum { SIZE_MOST = 1 << 20, LAYERS_MOST = DEFINITION_LAYER_MAX + 1, TOKENS_MOST = 1 << 24 };
 
@@ -227,7 +228,7 @@ static void read_choice(struct whole_settings *s, const json_t *json, struct err
 
 enum status whole_settings_read(struct whole_settings *s, const json_t *json, struct error *e) {
   *s = (struct whole_settings){.token = {.begin = -1}};
-  definition_value_names(json, members, e);
+  definition_value_names_called(json, members, whole_called, e);
   read_kind(s, json, e);
   read_sizes(s, json, e);
   read_norm(s, json, e);

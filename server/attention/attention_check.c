@@ -51,9 +51,13 @@ enum { BARE_ITEMS_MAX = 512 };
 
 static bool is_bare(const struct tensor *t) { return !t || (t->shaped && t->count == 0); }
 
-/* Absent keys are the queries, absent values the keys: do they have the width for it? */
+/* Absent keys are the queries, absent values the keys: may they be that, and have the width? */
 static enum status check_absent(struct attention_check *k) {
   const struct layer_shape *s = &k->m->shape;
+  if (!attention_tensor(k, FIELD_KEYS) && k->m->cross)
+    return error_at(k->e, "/keys",
+                    "a cross attention requires \"keys\": the rows of the source, as the encoder "
+                    "puts them out");
   if (!attention_tensor(k, FIELD_KEYS) && s->key_size != s->query_size)
     return error_at(k->e, "/keys",
                     "this model requires \"keys\": a key has %zu numbers, a query has %zu",

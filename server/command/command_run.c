@@ -62,8 +62,8 @@ static bool is_asked_right(const struct model *m, enum body_ask ask) {
   if (!instead)
     instead = route_serves(ROUTE_MODEL_GENERATE, m) ? "ask it to --encode, --score or --generate"
                                                     : "ask it to --encode";
-  fprintf(stderr, "attend: the model %s is of the kind %s: %s\n", m->name, model_kind_name(m->kind),
-          instead);
+  fprintf(stderr, "attend: the model %s is of the kind %s%s: %s\n", m->name,
+          model_kind_name(m->kind), route_missing(asks[ask].route, m), instead);
   return false;
 }
 

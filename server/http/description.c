@@ -7,6 +7,7 @@
 
 #include "config/model/whole.h"
 #include "server/stack/stack_fields.h"
+#include "server/text/real.h"
 #include "server/watch/version.h"
 
 /* The assembler puts openapi.json into the program, so that no array of its bytes has to be
@@ -27,8 +28,9 @@ const char *description_openapi(size_t *length) {
   return openapi_begin;
 }
 
-/* Writes the value as text and drops it; NULL is passed on as NULL. The text is measured first and
- * then written, because json_dumps leaves a key out where it has no memory for it. */
+/* Writes the value as text, its reals in as few digits as tell them, and drops it; NULL is passed
+ * on as NULL. The text is measured first and then written, because json_dumps leaves a key out
+ * where it has no memory for it. */
 static char *write_json(json_t *value, size_t *length) {
   *length = value ? json_dumpb(value, NULL, 0, JSON_COMPACT) : 0;
   char *text = *length ? calloc(*length + 1, 1) : NULL;
@@ -37,6 +39,7 @@ static char *write_json(json_t *value, size_t *length) {
     text = NULL;
   }
   json_decref(value);
+  if (text) *length = real_shorten(text);
   return text;
 }
 
@@ -63,7 +66,8 @@ static bool add_member(json_t *object, const char *key, json_t *value) {
 static bool add_optional_members(json_t *description, const struct model *m) {
   const struct layer_shape *s = &m->shape;
   if (m->place && !add_member(description, "place", json_string(m->place))) return false;
-  if (s->score == SCORE_DOT && !add_member(description, "scale", json_real((double)s->scale)))
+  if (s->score == SCORE_DOT &&
+      !add_member(description, "scale", json_real(real_of_float(s->scale))))
     return false;
   if (s->score == SCORE_ADDITIVE &&
       !add_member(description, "score_size", json_integer((json_int_t)s->score_size)))
@@ -177,15 +181,30 @@ static json_t *describe_early(enum stack_early early) {
   return early == STACK_EARLY_NEVER ? json_string("never") : json_boolean(early == STACK_EARLY_YES);
 }
 
+/* NULL: no memory. */
+static json_t *describe_banned(const struct stack_choice *c) {
+  json_t *list = json_array();
+  for (size_t i = 0; list && i < c->banned_count; i++)
+    if (json_array_append_new(list, json_integer(c->banned[i]))) {
+      json_decref(list);
+      list = NULL;
+    }
+  return list;
+}
+
 /* How it goes on from a text where a request does not say otherwise. */
 static json_t *describe_choice(const struct whole *w) {
   const struct stack_choice *c = &w->choice;
-  return json_pack("{s:I, s:I, s:I, s:f, s:o, s:f, s:I, s:f, s:f, s:I}", "max_tokens",
-                   (json_int_t)w->max_tokens, "min_tokens", (json_int_t)c->min_tokens, "beams",
-                   (json_int_t)(c->beams ? c->beams : 1), "length_penalty", c->length_penalty,
-                   "early_stopping", describe_early(c->early), "temperature", c->temperature,
-                   "top_k", (json_int_t)c->top_k, "top_p", c->top_p, "repetition_penalty",
-                   c->repetition_penalty, "no_repeat_ngram", (json_int_t)c->no_repeat_ngram);
+  json_t *choice =
+      json_pack("{s:I, s:I, s:I, s:f, s:o, s:f, s:I, s:f, s:f, s:I}", "max_tokens",
+                (json_int_t)w->max_tokens, "min_tokens", (json_int_t)c->min_tokens, "beams",
+                (json_int_t)(c->beams ? c->beams : 1), "length_penalty", c->length_penalty,
+                "early_stopping", describe_early(c->early), "temperature", c->temperature, "top_k",
+                (json_int_t)c->top_k, "top_p", c->top_p, "repetition_penalty",
+                c->repetition_penalty, "no_repeat_ngram", (json_int_t)c->no_repeat_ngram);
+  if (choice && add_member(choice, "banned_tokens", describe_banned(c))) return choice;
+  json_decref(choice);
+  return NULL;
 }
 
 static json_t *describe_whole(const struct model *m) {

@@ -69,8 +69,6 @@ static void refuse_model(struct request *r, const struct registry *all) {
 
 /* The model is there, but has no such path. */
 static enum status refuse_kind(struct request *r, const struct model *m) {
-  const bool foretells = r->route == ROUTE_MODEL_SCORE || r->route == ROUTE_MODEL_GENERATE;
-  const bool bare = foretells && (m->kind == MODEL_DECODER || m->kind == MODEL_SEQ2SEQ);
   char list[300];
   route_list(m, list, sizeof list);
   if (r->route == ROUTE_ATTENTION)
@@ -82,7 +80,7 @@ static enum status refuse_kind(struct request *r, const struct model *m) {
       &r->error, STATUS_NOT_FOUND,
       "the model %s is of the kind %s%s, which has no such path; it has POST %s, and GET "
       "/v1/models/{model}",
-      m->name, model_kind_name(m->kind), bare ? " without an output" : "", list);
+      m->name, model_kind_name(m->kind), route_missing(r->route, m), list);
 }
 
 /* Names as many attentions as fit. */

@@ -194,6 +194,13 @@ bool route_serves(enum route route, const struct model *m) {
   return table[route].kinds >> m->kind & 1;
 }
 
+const char *route_missing(enum route route, const struct model *m) {
+  const bool foretells = route == ROUTE_MODEL_SCORE || route == ROUTE_MODEL_GENERATE;
+  if (!foretells || !(DECODERS >> m->kind & 1)) return "";
+  return whole_lacks_begin(m->whole) ? " without begin, the token with which its decoder begins"
+                                     : " without an output";
+}
+
 void route_list(const struct model *m, char *text, size_t size) {
   size_t used = 0;
   text[0] = 0;

@@ -90,6 +90,10 @@ bool route_has_layer(enum route route);
  * has none to score. */
 bool route_serves(enum route route, const struct model *m);
 
+/* What a model lacks that does not have the route, though others of its kind do: " without an
+ * output"; or nothing. */
+const char *route_missing(enum route route, const struct model *m);
+
 /* Writes what such a model computes: "/v1/models/{model}/attention, ...", as far as there is room.
  */
 void route_list(const struct model *m, char *text, size_t size);

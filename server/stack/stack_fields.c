@@ -189,7 +189,8 @@ static const char grouped[] =
     "\"early_stopping\"";
 static const char begun[] =
     "the model has its own (GET /v1/models/NAME: \"tokens\"); how an answer begins behind it is "
-    "\"targets\"";
+    "\"targets\", of a translator with many languages the token of one";
+static const char closed[] = "the model has its own (GET /v1/models/NAME: \"tokens\")";
 static const char ended[] =
     "the model's own tokens end a text, and \"stop_tokens\" of POST /v1/models/NAME/generate";
 static const char scored[] =
@@ -243,6 +244,11 @@ static const struct contract_stray strays[] = {
     {"decoder_start_token_id", begun},
     {"bos_token_id", begun},
     {"forced_bos_token_id", begun},
+    {"forced_begin", begun},
+    {"begin", begun},
+    {"tgt_lang", begun},
+    {"forced_eos_token_id", closed},
+    {"forced_end", closed},
     {"decoder_input_ids", scored},
     {"decoder_attention_mask", "it is \"target_lens\", how many of each item's targets count"},
     {"labels", scored},

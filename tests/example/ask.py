@@ -8,8 +8,14 @@ import urllib.request
 URL = "http://127.0.0.1:8080"
 
 
+def is_url(text):
+    return re.match("https?://.", text) is not None
+
+
 def ask(url, path, body):
     """(the answer, the milliseconds that the server computed)"""
+    if not is_url(url):
+        sys.exit(f"{url!r} is no URL, such as {URL}")
     request = urllib.request.Request(url.rstrip("/") + path, json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
     try:

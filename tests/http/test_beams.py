@@ -154,9 +154,14 @@ class Beams(Case):
 
     def test_defaults_of_a_model(self):
         searching = dict(RANDOM, generate={"beams": 3, "length_penalty": 0.5, "early_stopping": True})
-        server = self.serve({"searching": searching, "drawing": dict(RANDOM, generate={"temperature": 1})})
+        server = self.serve({"searching": searching, "drawing": dict(RANDOM, generate={"temperature": 1}),
+                             "banning": dict(RANDOM, generate={"banned_tokens": [11, 3, 11], "top_p": 0.7})})
         told = server.get("/v1/models/searching").json["generate"]
-        self.assertEqual([told["beams"], told["length_penalty"], told["early_stopping"]], [3, 0.5, True])
+        self.assertEqual([told["beams"], told["length_penalty"], told["early_stopping"], told["banned_tokens"]],
+                         [3, 0.5, True, []])
+        banning = server.get("/v1/models/banning")
+        self.assertEqual(banning.json["generate"]["banned_tokens"], [11, 3])
+        self.assertIn(b'"top_p":0.7,', banning.body)  # not 0.69999999999999996
 
         def ask(model, **more):
             return server.post(f"/v1/models/{model}/generate", dict(more, tokens=TEXTS, max_tokens=7))

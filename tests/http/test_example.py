@@ -208,6 +208,17 @@ class Translator(ExampleCase):
         row, = [line for line in lines if line.startswith("  noir  ")][1:]
         self.assertEqual(row.split(), ["noir", "█████"])
 
+    def test_usage(self):
+        """Where the first word is no URL, or the sentence has no word; another script tells the former, too."""
+        for script, words, said in (
+                ("translate/translate.py", ["The girl sleeps."], "usage: translate.py [URL [SENTENCE]], such as"),
+                ("translate/translate.py", [self.url, " "], "usage: translate.py [URL [SENTENCE]], such as"),
+                ("walk.py", ["nowhere"], "'nowhere' is no URL, such as")):
+            done = subprocess.run([sys.executable, os.path.join(EXAMPLE, script), *words], stderr=subprocess.PIPE,
+                                  check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertTrue(done.stderr.decode().startswith(said), done.stderr)
+
     def test_unknown_words_are_refused(self):
         for how, said in (("The girl eats.", "eats"), ("Le chat.", "le chat")):
             with self.assertRaises(SystemExit) as refused:

@@ -94,7 +94,7 @@ class LargeModels(Case):
     def test_what_will_be_loaded_is_told_first(self):
         """Behind the version, before any model; nothing of it where little is loaded."""
         self.write(1040, 4)
-        line = "loading 4 models from 1040.safetensors (69 MB)"
+        line = "loading 4 models from 1040.safetensors (69 MB as float32)"
         self.assertEqual(self.check(2)[2].splitlines()[0], line)
         process = self.begin()
         said = [self.message(process) for _ in range(3)]
@@ -107,7 +107,7 @@ class LargeModels(Case):
         process.send_signal(signal.SIGHUP)
         while not said[-1].startswith("reloaded in"):
             said.append(self.message(process))
-        self.assertIn("loading 5 models from 1040.safetensors (87 MB)", said)
+        self.assertIn("loading 5 models from 1040.safetensors (87 MB as float32)", said)
         self.end(process)
         self.write(512, 2)
         self.assertRegex(self.check(2)[2].splitlines()[0], "^model m0: ")

@@ -1,6 +1,7 @@
 """test_seq2seq: models of an encoder and a decoder: their numbers beside published code's, what is shown of both, how
 answers begin, their forms, every mistake."""
 import http.client
+import itertools
 import json
 import os
 import struct
@@ -154,6 +155,14 @@ class Score(Case):
             "queries": shown["hidden"]["decoder.1.cross.input"], "keys": shown["hidden"]["encoder.2"],
             "return_attention": True})
         self.assertEqual(alone["attention_weights"], shown["attention"]["decoder.1.cross"])
+
+    def test_a_cross_attention_alone_requires_keys(self):
+        """Its queries are rows of the decoder, which it never attends to."""
+        for what in "attention", "heads":
+            problem = self.problem(self.post(f"layers/decoder.0.cross/{what}", {"queries": [[1] * 32]}), 400,
+                                   "invalid-request", "/keys")
+            self.assertIn('a cross attention requires "keys"', problem["detail"])
+        self.answer("layers/decoder.0.self/attention", {"queries": [[1] * 32]})
 
     def test_a_trace_across(self):
         asked = dict(ASKED, return_attention=["decoder.1.cross"],
@@ -344,8 +353,28 @@ class Generate(Case):
                               ({"decoder_start_token_id": 2}, "/decoder_start_token_id")):
             with self.subTest(more=more):
                 self.problem(self.post("generate", dict(asked, **more)), 400, "invalid-request", pointer)
+        for name, hint in ("forced_begin", '"targets"'), ("forced_bos_token_id", '"targets"'), ("forced_end", "its own"):
+            problem = self.problem(self.post("generate", dict(asked, **{name: 2})), 400, "invalid-request", "/" + name)
+            self.assertIn(hint, problem["detail"])
         self.problem(self.post("generate", asked, headers={"Accept": SAFETENSORS}), 406, "not-acceptable")
         self.problem(self.post("generate", asked, "encoder"), 404, "not-found")
+
+    def test_without_the_token_that_begins(self):
+        """The refusal says what is missing, as do the log and the description."""
+        models = {"mute": dict(RANDOM, begin=None), "bare": dict(RANDOM, tie_output=False)}
+        lack = {"mute": "begin, the token with which its decoder begins", "bare": "an output"}
+        server = self.serve(models)
+        for name, what in itertools.product(models, ("score", "generate")):
+            problem = self.problem(server.post(f"/v1/models/{name}/{what}", ASKED), 404, "not-found")
+            self.assertIn(f"is of the kind seq2seq without {lack[name]}, which has no such path; it has POST "
+                          "/v1/models/{model}/encode", problem["detail"])
+        status, _, err = attend("run", "mute", "--generate", "--config",
+                                os.path.join(server.folder, "attend.json"), data=b"{}")
+        self.assertEqual(status, 2)
+        self.assertIn(f"the kind seq2seq without {lack['mute']}: it cannot generate", err)
+        model = self.ok(server.get("/v1/models/mute"))
+        self.assertIn("begin is missing, the token with which the decoder begins", model["notes"][0])
+        self.assertNotIn("generate", model)
 
     def test_limits(self):
         server = self.serve({"small": RANDOM}, max_pairs=4 * 2 * (9 + 2 * 4 + 2 * 2 * 3))  # of the request below

@@ -12,6 +12,7 @@ import numpy
 from support import MODE, ROOT, Case, attend, preloaded, safetensors_bytes
 
 GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
+TRANSLATOR = os.path.join(ROOT, "tests", "example", "translate")
 STRIDE = 17
 DRAWN = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 16,
          "heads": 2, "feed_forward": 24, "vocabulary": 30}
@@ -113,9 +114,16 @@ class Whole(Case):
         said = out.decode()
         for what in ("whole model: family bert, kind encoder: layers 2, heads 3, width 24",
                      "pool mean, then a dense layer, normalize", 'behind "bert."',
-                     "left aside: bert.embeddings.position_ids", "numbers, 0.1 MB at rest",
+                     "left aside: bert.embeddings.position_ids", " numbers: 0.07 MB as stored, 0.07 MB",
                      'its definition: {"transformer": "mini"}'):
             self.assertIn(what, said)
+        _, out, _ = attend("inspect", TRANSLATOR, cwd=self.folder)  # a file of 16 bits
+        self.assertIn("226730 numbers: 0.45 MB as stored, 0.91 MB as float32", out.decode())
+        write_json(self.folder, "mute/config.json", {"model_type": "transformer", "heads": 4})
+        shutil.copy(os.path.join(TRANSLATOR, "model.safetensors"), os.path.join(self.folder, "mute"))
+        _, out, _ = attend("inspect", "mute", cwd=self.folder)
+        self.assertIn("note: begin is missing, the token with which the decoder begins: only the encoder is served; "
+                      "say it in the definition\n", out.decode())
         # the reason for refused modules is printed, and a printed definition was tried
         with open(os.path.join(folder, "modules.json"), encoding="utf-8") as file:
             modules = file.read()

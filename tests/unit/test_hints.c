@@ -230,6 +230,7 @@ static void heads_that_are_not_said_are_taken(void **state) {
   write_layer(p, "model.layers.3.self_attn.", llama);
   takes(p, "", "{\"num_attention_heads\":2}", 2, 2, true);
   takes(p, "", "{\"n_head\":1}", 1, 1, true);
+  takes(p, "", "{\"heads\":2}", 2, 2, true);
   takes(p, ",\"projection\":\"none\",\"score\":\"dot\",\"query_size\":4",
         "{\"num_attention_heads\":2}", 1, 1, false);
   takes_none(p, "{\"num_attention_heads\":3}",

@@ -272,6 +272,22 @@ static void towers_have_their_own_heads(void **state) {
   write_config(p, NULL);
 }
 
+/* A model of one's own speaks in the words of definitions. */
+static void heads_may_be_told_in_the_words_of_definitions(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  add_named(&m, 16, 6, "decoder.blks.block0.attention1.W_q.weight");
+  add_named(&m, 8, 6, "decoder.blks.block0.attention1.W_k.weight");
+  add_named(&m, 8, 6, "decoder.blks.block0.attention1.W_v.weight");
+  add_named(&m, 6, 16, "decoder.blks.block0.attention1.W_o.weight");
+  write_made(p, &m);
+#define BOOK "{\"layout\":\"d2l\",\"heads\":4,\"kv_heads\":2}"
+#define OWN  "{\"model_type\":\"transformer\",\"kv_heads\":2,"
+  with_config(p, OWN "\"heads\":4}", "w.decoder.blks.block0.attention1", BOOK, "");
+  with_config(p, OWN "\"heads\":4,\"encoder\":{\"heads\":8},\"decoder\":{\"layers\":1}}",
+              "w.decoder.blks.block0.attention1", BOOK, "");
+}
+
 static void config_tells_who_sees_what_and_which_model_it_is(void **state) {
   const struct place *p = *state;
   static const char *const bert[] = {"self.query", "self.key", "self.value", "output.dense"};
@@ -518,6 +534,7 @@ int main(void) {
       IN_PLACE(frequencies_tell_the_base),
       IN_PLACE(what_config_says_and_a_definition_cannot_is_noted),
       IN_PLACE(towers_have_their_own_heads),
+      IN_PLACE(heads_may_be_told_in_the_words_of_definitions),
       IN_PLACE(config_tells_who_sees_what_and_which_model_it_is),
       IN_PLACE(tables_tell_heads_and_config_the_distance),
       IN_PLACE(scores_are_recognised_by_their_parameters),

@@ -50,11 +50,11 @@ static void what_will_be_loaded_is_told_if_it_is_much(void **unused) {
     const char *told; /* NULL: nothing */
   } cases[] = {
       {"{\"a\":" IN("x/model.safetensors") "}", 6440 * (uint64_t)MB,
-       "loading 1 model from model.safetensors (6.4 GB)"},
+       "loading 1 model from model.safetensors (6.4 GB as float32)"},
       {"{\"a\":" IN("a") ",\"b\":" IN("a") ",\"c\":{\"random\":{\"seed\":1}}}", 999 * MB,
-       "loading 3 models from a (999 MB)"},
+       "loading 3 models from a (999 MB as float32)"},
       {"{\"a\":" IN("a") ",\"b\":" IN("b") ",\"c\":" IN("b") ",\"d\":" IN("a") "}", GB,
-       "loading 4 models from 2 files (1.0 GB)"},
+       "loading 4 models from 2 files (1.0 GB as float32)"},
       {"{\"a\":{\"random\":{\"seed\":1}}}", GB, NULL},
       {"{\"a\":" IN("a") "}", 60 * MB, NULL},
   };

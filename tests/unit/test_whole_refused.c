@@ -45,7 +45,7 @@ static void definitions(void **unused) {
   ill("{\"transformer\":\"x\",\"weights\":\"int8\"}", "weights: \"int8\" is none of auto, float32");
   ill("{\"transformer\":\"x\",\"generate\":1}", "generate: needs an object");
   ill("{\"transformer\":\"x\",\"generate\":{\"max_new_tokens\":1}}",
-      "generate: unknown key \"max_new_tokens\"");
+      "generate: unknown key \"max_new_tokens\"; here it is \"max_tokens\"");
   ill("{\"transformer\":\"x\",\"generate\":{\"max_tokens\":0}}",
       "generate: max_tokens: 0 is outside");
   ill("{\"transformer\":\"x\",\"generate\":{\"temperature\":-1}}",
@@ -62,6 +62,32 @@ static void definitions(void **unused) {
   ill("{\"transformer\":\"x\",\"pool\":\"sum\"}", "pool: \"sum\" is none of none, cls");
   ill("{\"transformer\":\"x\",\"encoder\":1}", "encoder: needs an object");
   ill("{\"transformer\":\"x\",\"encoder\":{\"width\":1}}", "encoder: unknown key \"width\"");
+}
+
+/* What the library calls otherwise is not told by the nearest name, but by what it is here. */
+static void words_of_the_library(void **unused) {
+  (void)unused;
+  static const char *const words[][2] = {{"decoder_start_token_id", "\"begin\""},
+                                         {"eos_token_id", "\"end\""},
+                                         {"forced_bos_token_id", "\"forced_begin\""},
+                                         {"num_beams", "\"beams\" in \"generate\""},
+                                         {"beams", "\"beams\" in \"generate\""},
+                                         {"d_model", "\"width\""},
+                                         {"vocab_size", "\"vocabulary\""},
+                                         {"num_hidden_layers", "\"layers\""},
+                                         {"num_decoder_layers", "\"layers\" in \"decoder\""},
+                                         {"encoder_ffn_dim", "\"feed_forward\" in \"encoder\""},
+                                         {"decoder_attention_heads", "\"heads\" in \"decoder\""}};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    char definition[128], detail[128];
+    snprintf(definition, sizeof definition, "{\"transformer\":\"x\",\"%s\":1}", words[i][0]);
+    snprintf(detail, sizeof detail, "unknown key \"%s\"; here it is %s", words[i][0], words[i][1]);
+    ill(definition, detail);
+  }
+  ill("{\"transformer\":\"x\",\"generate\":{\"bad_words_ids\":[]}}",
+      "generate: unknown key \"bad_words_ids\"; here it is \"banned_tokens\"");
+  ill("{\"transformer\":\"x\",\"generate\":{\"top_x\":1}}",
+      "generate: unknown key \"top_x\"; the nearest is \"top_k\"");
 }
 
 #define DRAWN "{\"transformer\":{\"random\":{\"seed\":1}}"
@@ -307,7 +333,11 @@ static void what_a_decoder_has(void **state) {
   whole_place_refused(p, ",\"positions\":\"none\"", "positions: llama has no choice");
   whole_place_tensors(p, "bert-b", NULL);
   whole_place_config(p, "bert-b", "{}");
-  whole_place_refused(p, ",\"kind\":\"decoder\"", "kind: a decoder of bert is not served yet");
+  whole_place_refused(p, ",\"kind\":\"decoder\"", "kind: of bert the encoder alone is served");
+  whole_place_tensors(p, "bart-a", NULL);
+  whole_place_config(p, "bart-a", "{}");
+  whole_place_refused(p, ",\"kind\":\"decoder\"",
+                      "kind: of bart a decoder is served behind its encoder alone: as seq2seq");
 }
 
 static void what_a_definition_cannot_change(void **state) {
@@ -447,6 +477,7 @@ int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, whole_place_enter, whole_place_leave)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(definitions),
+      cmocka_unit_test(words_of_the_library),
       cmocka_unit_test(drawn_ones),
       IN_PLACE(what_config_says),
       IN_PLACE(what_a_config_of_ours_says),

@@ -15,7 +15,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
-from ask import URL, ask  # noqa: E402  (after the path is known)
+from ask import URL, ask, is_url  # noqa: E402  (after the path is known)
 from grammar import bleu  # noqa: E402
 
 MODEL = "/v1/models/translate-example"
@@ -121,8 +121,10 @@ def main(url):
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:] or [URL]
-    if len(arguments) > 1:
-        show(arguments[0], " ".join(arguments[1:]))
+    server, *words = sys.argv[1:] or [URL]
+    if not is_url(server) or (words and not words_of(" ".join(words))):
+        sys.exit(f"usage: translate.py [URL [SENTENCE]], such as {URL} 'The girl sleeps.'")
+    if words:
+        show(server, " ".join(words))
     else:
-        main(*arguments)
+        main(server)
