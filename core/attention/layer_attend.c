@@ -9,7 +9,9 @@
 
 enum {
   UNIT_WORK = 100000000, /* operations: about a millisecond */
-  UNIT_LEAST = 100000    /* to begin a unit costs as much as some thousands */
+  UNIT_LEAST = 100000,   /* to begin a unit costs as much as some thousands */
+  VISIT_WORK = 20000,    /* of a head beside its scores, about */
+  READ_WORK = 24         /* of a number of its keys and values, which come from far */
 };
 
 /* --- the numbers of a tile --- */
@@ -342,11 +344,19 @@ static bool attend_unit(const struct step *step, struct cursor *at, struct unit 
   return false;
 }
 
+/* Of a head beside its queries: few of them have its keys and values read for themselves alone. */
+static double head_work(const struct layer *l, size_t keys) {
+  return VISIT_WORK +
+         READ_WORK * (double)keys * (double)(l->compare_size + l->shape.value_head_size);
+}
+
 static double attend_unit_work(const struct step *step, const struct unit *u) {
   const struct layer_step *s = layer_step_of(step);
+  const struct layer *l = s->at.layer;
   const struct call *c = call_of(s, u->run);
   if (u->rows == 0) return c->space->attend_work * (double)u->items;
-  return (double)(u->heads * u->rows) * item_query_work(s->at.layer, c, u->item);
+  const double queries = (double)u->rows * item_query_work(l, c, u->item);
+  return (double)u->heads * (queries + head_work(l, role_rows(c, u->item, ROLE_VALUE)));
 }
 
 static void attend_to(const struct layer_step *s, const struct unit *u, float *scratch) {

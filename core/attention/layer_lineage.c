@@ -24,8 +24,12 @@ void kept_gather(const struct kept *k, size_t head, size_t rows, float *to) {
   const struct kept_lineage *lineage = k->lineage;
   const size_t size = k->rows.row_step;
   const float *from = first_row(k, head) + (lineage->whole + KERNEL_KEYS) * size;
-  for (size_t i = 0; i < rows; i++)
-    memcpy(to + i * size, from + lineage->row[i] * k->member_step + i * size, size * sizeof *to);
+  for (size_t first = 0, end; first < rows; first = end) {
+    const uint32_t member = lineage->row[first];
+    for (end = first + 1; end < rows && lineage->row[end] == member;) end++;
+    memcpy(to + first * size, from + member * k->member_step + first * size,
+           (end - first) * size * sizeof *to);
+  }
 }
 
 void lineage_set_inputs(struct kernel_tile *t, struct tile_kept *kept, size_t head) {

@@ -1,6 +1,8 @@
 /* batch: jobs of one program that are computed together, and how their work is handed out. */
 #include "core/run/batch.h"
 
+#include <math.h>
+
 #include "core/run/clock.h"
 
 static const double span_least = 2e6; /* below this handing out costs more than it wins */
@@ -64,9 +66,15 @@ void batch_reserve(struct batch *b, const struct program *program, bool large) {
   *b = (struct batch){.cursor = {.program = program}, .large = large, .tasks = 1};
 }
 
+/* Of a batch, for each worker. Several workers share out a step of the usual length, too: with many
+ * short steps that takes more of them. */
+static double spans_per_worker(const struct program *p, size_t workers) {
+  return workers == 1 ? SPANS_PER_WORKER : fmax(SPANS_PER_WORKER, p->steps);
+}
+
 void batch_init(struct batch *b, struct job *jobs, double work, size_t workers, uint64_t now) {
-  const double share = work / (double)(workers * SPANS_PER_WORKER);
   const struct program *program = jobs->run->program;
+  const double share = work / ((double)workers * spans_per_worker(program, workers));
   *b = (struct batch){.first = jobs,
                       .span_work = share < span_least  ? span_least
                                    : share > span_most ? span_most

@@ -10,7 +10,7 @@
 #include "core/stack/stack_outcome.h"
 #include "core/stack/stack_parts.h"
 
-enum { TOUCH_LOGIT = 40 }; /* operations for each logit behind its product, about */
+enum { TOUCH_LOGIT = 200 }; /* operations for each logit behind its product, about */
 
 /* --- the layout of the scratch: rows, a stripe of their products, a block of their logits --- */
 
