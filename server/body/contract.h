@@ -16,8 +16,8 @@ enum {
   CONTRACT_FIELDS_MAX = 64, /* a bit each */
   CONTRACT_ARRAYS_MAX = 10,
   CONTRACT_SIZES_MAX = 6,
-  CONTRACT_INPUTS_MAX = 5,
-  CONTRACT_OUTPUTS_MAX = 3
+  CONTRACT_INPUTS_MAX = 6,
+  CONTRACT_OUTPUTS_MAX = 4
 };
 
 /* One field. The first fields of a contract are arrays and have a rule. The others are small values

@@ -313,8 +313,11 @@ static json_t *describe_whole_inputs(const struct whole *w) {
   if (ids) list = append_tensor(list, describe_ids("input_ids", false));
   list = append_tensor(list, describe_ids("attention_mask", true));
   if (w->types) list = append_tensor(list, describe_ids("token_type_ids", true));
-  return append_tensor(list,
-                       describe_rows("inputs_embeds", stack_form(whole_reader(w))->width, ids));
+  list =
+      append_tensor(list, describe_rows("inputs_embeds", stack_form(whole_reader(w))->width, ids));
+  if (!whole_is_pair(w)) return list;
+  list = append_tensor(list, describe_ids("decoder_input_ids", true));
+  return append_tensor(list, describe_ids("decoder_attention_mask", true));
 }
 
 static json_t *describe_whole_outputs(const struct whole *w) {
@@ -324,8 +327,11 @@ static json_t *describe_whole_outputs(const struct whole *w) {
     list =
         append_tensor(list, describe_tensor("pooler_output", "FP32",
                                             json_pack("[i, I]", -1, (json_int_t)f->width), true));
-  if (!stack_has_output(whole_reader(w))) return list;
-  return append_tensor(list, describe_rows("logits", f->embedding.tokens, true));
+  const struct stack *last = whole_is_pair(w) ? w->decoder : whole_reader(w);
+  if (stack_has_output(last))
+    list = append_tensor(list, describe_rows("logits", stack_form(last)->embedding.tokens, true));
+  if (!whole_is_pair(w)) return list;
+  return append_tensor(list, describe_rows("encoder_last_hidden_state", f->width, true));
 }
 
 char *description_v2_model(const struct model *m, size_t *length) {

@@ -232,6 +232,10 @@ static enum status add_parts(struct stack_listing *l, struct arena *a, struct er
   return add_main(l, true, a, e);
 }
 
+static void add_v2_rows(struct stack_listing *l, const struct stack_side *side) {
+  add_rows(l, side, NULL, side->run->rows);
+}
+
 static void add_v2(struct stack_listing *l) {
   const struct body_v2_asked *v2 = &l->r->v2;
   const struct stack_side *main = &l->r->main;
@@ -244,7 +248,7 @@ static void add_v2(struct stack_listing *l) {
     else if (which == STACK_V2_LOGITS)
       add_rows_of(l, main, NULL, main->run->logits, &main->form->embedding.tokens);
     else
-      add_rows(l, main, NULL, main->run->rows);
+      add_v2_rows(l, which == STACK_V2_ENCODER_ROWS && l->r->source.run ? &l->r->source : main);
     struct answer_section *s = &l->content->section[l->content->sections - 1];
     s->name = stack_output_name(which);
     s->binary = v2->output[i].binary;

@@ -19,7 +19,7 @@ struct stack_body *stack_body_new(const struct whole *w, const struct body_terms
   struct stack_body *b = arena_alloc(a, 1, sizeof *b, e);
   if (!b) return NULL;
   *b = (struct stack_body){.whole = w, .terms = *terms, .limits = *limits};
-  if (stack_fields_init(&b->body.reading, &b->values, terms->ask, w, limits->max_items, a, e))
+  if (stack_fields_init(&b->body.reading, &b->values, terms, w, limits->max_items, a, e))
     return NULL;
   return body_init(&b->body, terms, a, e) ? NULL : b;
 }

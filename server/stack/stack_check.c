@@ -54,7 +54,7 @@ static enum status check_rows(struct stack_check *k, size_t item, size_t rows) {
 static enum status count_rows(struct stack_check *k) {
   const bool masked = stack_check_tensor(k, STACK_FIELD_ATTENTION_MASK) &&
                       !stack_check_tensor(k, STACK_FIELD_VALID_LENS);
-  if (masked) return stack_items_mask(k, k->lens);
+  if (masked) return stack_items_mask(k, STACK_FIELD_ATTENTION_MASK, k->field, k->lens);
   return stack_items_lens(k, STACK_FIELD_VALID_LENS, k->field, k->lens);
 }
 
@@ -66,7 +66,9 @@ static enum status count_fed(struct stack_check *k) {
     k->begun = arena_alloc(k->reading->arena, k->items, sizeof *k->begun, k->e);
     for (size_t i = 0; k->begun && i < k->items; i++) k->begun[i] = 1;
   }
-  if (k->e->status || k->terms->ask == ASK_ENCODE) return k->e->status;
+  if (k->e->status) return k->e->status;
+  if (k->terms->ask == ASK_ENCODE)
+    return stack_check_has_source(k) ? stack_targets_fed(k) : STATUS_OK;
   return k->terms->ask == ASK_SCORE ? stack_targets_count(k) : stack_targets_begin(k);
 }
 
@@ -120,26 +122,28 @@ static enum status check_items(struct stack_check *k) {
 
 /* --- what the rows hold --- */
 
-/* Moves the rows that count together, to lie end to end; each is `size` bytes. */
-static void pack_rows(const struct stack_check *k, void *data, size_t size) {
-  char *from = data;
+/* Moves the rows of a field that count, those of a side, together, to lie end to end; each is
+ * `size` bytes. */
+static void pack_rows(const struct stack_check *k, const struct stack_side *side,
+                      enum stack_field field, size_t size) {
+  char *const data = stack_check_tensor(k, field)->data, *from = data;
   if (!data) return;
   for (size_t i = 0; i < k->items; i++) {
-    const struct item *item = &k->reader->run->geometry.item[i];
-    char *to = (char *)data + item->q_row * size;
+    const struct item *item = &side->run->geometry.item[i];
+    char *to = data + item->q_row * size;
     if (to != from && item->q > 0) memmove(to, from, item->q * size);
-    from += stack_items_count(k, k->field, i) * size;
+    from += stack_items_count(k, field, i) * size;
   }
 }
 
-/* Takes the numbers of a field with one for each row, of `count` that the model has. */
-static enum status take_numbers(struct stack_check *k, enum stack_field field, size_t count,
-                                const int32_t **out) {
+/* Takes the numbers of a field with one for each row of a side, of `count` that the model has. */
+static enum status take_numbers(struct stack_check *k, const struct stack_side *side,
+                                enum stack_field field, size_t count, const int32_t **out) {
   const struct tensor *t = stack_check_tensor(k, field);
-  pack_rows(k, t->data, sizeof(int32_t));
+  pack_rows(k, side, field, sizeof(int32_t));
   const int32_t *number = t->data;
   for (size_t i = 0; i < k->items; i++) {
-    const size_t rows = k->reader->run->geometry.item[i].q;
+    const size_t rows = side->run->geometry.item[i].q;
     if (stack_items_below(k, field, i, number, rows, count)) return k->e->status;
     if (rows) number += rows;
   }
@@ -147,31 +151,36 @@ static enum status take_numbers(struct stack_check *k, enum stack_field field, s
   return STATUS_OK;
 }
 
+static enum status take_tokens(struct stack_check *k, struct stack_side *side,
+                               enum stack_field field, size_t vocabulary) {
+  const int32_t **tokens = &side->run->tokens;
+  if (take_numbers(k, side, field, vocabulary, tokens)) return k->e->status;
+  /* Without rows there is no array, but NULL would mean that there are embeddings. */
+  if (!*tokens) *tokens = arena_alloc(k->reading->arena, 0, 1, k->e);
+  return k->e->status;
+}
+
 static enum status take_read(struct stack_check *k) {
-  struct stack_run *run = k->reader->run;
-  if (k->field == STACK_FIELD_TOKENS) {
-    if (take_numbers(k, STACK_FIELD_TOKENS, k->w->vocabulary, &run->tokens)) return k->e->status;
-    /* Without rows there is no array, but NULL would mean that there are embeddings. */
-    if (!run->tokens) run->tokens = arena_alloc(k->reading->arena, 0, 1, k->e);
-    return k->e->status;
-  }
-  pack_rows(k, k->rows->data, k->reader->form->width * sizeof(float));
-  run->embeddings = k->rows->data;
+  if (k->field == STACK_FIELD_TOKENS) return take_tokens(k, k->reader, k->field, k->w->vocabulary);
+  pack_rows(k, k->reader, k->field, k->reader->form->width * sizeof(float));
+  k->reader->run->embeddings = k->rows->data;
   return STATUS_OK;
 }
 
 static enum status take_rows(struct stack_check *k) {
-  const bool encodes = k->terms->ask == ASK_ENCODE;
-  if ((encodes || stack_check_has_source(k)) && take_read(k)) return k->e->status;
+  const bool encodes = k->terms->ask == ASK_ENCODE, source = stack_check_has_source(k);
+  if ((encodes || source) && take_read(k)) return k->e->status;
   if (k->terms->ask == ASK_SCORE) return stack_targets_take(k);
-  return encodes ? STATUS_OK : stack_texts_take(k);
+  if (!encodes) return stack_texts_take(k);
+  if (!source) return STATUS_OK;
+  return take_tokens(k, k->main, STACK_FIELD_DECODER_TOKENS, k->w->target_vocabulary);
 }
 
 static enum status take_types(struct stack_check *k) {
   if (!stack_check_tensor(k, STACK_FIELD_TOKEN_TYPES)) return STATUS_OK;
   if (!k->w->types) return error_at(k->e, "/token_types", "this model has no token types");
-  if (stack_items_alike(k, STACK_FIELD_TOKEN_TYPES)) return k->e->status;
-  return take_numbers(k, STACK_FIELD_TOKEN_TYPES, k->w->types, &k->reader->run->types);
+  if (stack_items_alike(k, STACK_FIELD_TOKEN_TYPES, k->field)) return k->e->status;
+  return take_numbers(k, k->reader, STACK_FIELD_TOKEN_TYPES, k->w->types, &k->reader->run->types);
 }
 
 /* --- what is made of them --- */
@@ -195,7 +204,10 @@ static enum status check_logits(struct stack_check *k) {
   if (k->terms->form != BODY_V2 || find_output(k, STACK_V2_LOGITS) == k->out->v2.outputs)
     return STATUS_OK;
   if (!stack_has_output(k->main->stack))
-    return refuse_output(k, STACK_V2_LOGITS, "", "this model says nothing of tokens to come");
+    return refuse_output(k, STACK_V2_LOGITS, "",
+                         whole_is_pair(k->w)
+                             ? "they are the decoder's: the input \"decoder_input_ids\" is missing"
+                             : "this model says nothing of tokens to come");
   k->main->run->want_logits = true;
   return STATUS_OK;
 }
@@ -241,23 +253,43 @@ static void take_wishes(const struct stack_side *side) {
     if (!wishes_nothing(&side->wish[i])) side->run->wish = side->wish;
 }
 
+static enum status check_begin(struct stack_check *k) {
+  const int64_t begin = k->w->token.begin;
+  if (k->terms->ask == ASK_ENCODE || (begin >= 0 && (uint64_t)begin < k->w->target_vocabulary))
+    return STATUS_OK;
+  return error_set(k->e, STATUS_INVALID_REQUEST,
+                   "this model has no token that begins an answer: its definition may name one, "
+                   "\"begin\"");
+}
+
+/* Of a request that encodes, only tokens for the decoder make a source of the encoder. */
+static enum status choose_sides(struct stack_check *k) {
+  struct stack_request *out = k->out;
+  out->main = k->values->main;
+  out->source = k->values->source;
+  if (k->terms->ask != ASK_ENCODE || !out->source.stack ||
+      stack_check_tensor(k, STACK_FIELD_DECODER_TOKENS))
+    return STATUS_OK;
+  if (stack_check_tensor(k, STACK_FIELD_DECODER_MASK))
+    return error_at(k->e, stack_field_pointer(STACK_FIELD_DECODER_MASK),
+                    "a mask of \"decoder_input_ids\", which are missing");
+  out->main = out->source;
+  out->source = (struct stack_side){0};
+  return STATUS_OK;
+}
+
 /* Makes the runs of both sides, where there are two, without items. */
 static enum status make_runs(struct stack_check *k) {
   struct stack_request *out = k->out;
   struct arena *a = k->reading->arena;
-  out->main = k->values->main;
-  out->source = k->values->source;
+  if (choose_sides(k)) return k->e->status;
   k->main = k->reader = &out->main;
   if (!(out->main.run = stack_run_new(out->main.stack, a, k->e))) return k->e->status;
   if (!out->source.stack) return STATUS_OK;
   if (!(out->source.run = stack_run_new(out->source.stack, a, k->e))) return k->e->status;
   k->reader = &out->source;
   out->main.run->source = out->source.run;
-  const int64_t begin = k->w->token.begin;
-  if (begin >= 0 && (uint64_t)begin < k->w->target_vocabulary) return STATUS_OK;
-  return error_set(k->e, STATUS_INVALID_REQUEST,
-                   "this model has no token that begins an answer: its definition may name one, "
-                   "\"begin\"");
+  return check_begin(k);
 }
 
 enum status stack_check(const struct contract_reading *reading, const struct whole *w,

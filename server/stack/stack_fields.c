@@ -69,6 +69,8 @@ enum { NAMES_LONGEST = 32 * 1024 };
 #define OF_BOTH \
   .elsewhere = "it belongs to POST /v1/models/NAME/score and POST /v1/models/NAME/generate"
 #define OF_GENERATE .elsewhere = "it belongs to POST /v1/models/NAME/generate"
+#define SCORED \
+  "it is \"targets\", which POST /v1/models/NAME/score takes; without the token that begins"
 #define OF_TARGETS                                                                           \
   .elsewhere = "it belongs to POST /v1/models/NAME/score, and where a model has an encoder " \
                "beside its decoder also to POST /v1/models/NAME/generate"
@@ -90,6 +92,10 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                         "attention_mask is an input of /v2 alone"},
     [STACK_FIELD_TARGETS] = {NAMED("targets"), INTEGERS, OF_TARGETS},
     [STACK_FIELD_TARGET_LENS] = {NAMED("target_lens"), LENGTHS, OF_TARGETS},
+    [STACK_FIELD_DECODER_TOKENS] = {NAMED("decoder_input_ids"), INTEGERS, .elsewhere = SCORED},
+    [STACK_FIELD_DECODER_MASK] =
+        {NAMED("decoder_attention_mask"), INTEGERS,
+         .elsewhere = "it is \"target_lens\", how many of each item's targets count"},
 
     [STACK_FIELD_POOL] = {NAMED("pool"), OF_ENCODE, .read = read_pool, VALUE_AT(pool)},
     [STACK_FIELD_DIMENSIONS] = {NAMED("dimensions"), OF_ENCODE, .read = read_dimensions,
@@ -150,24 +156,26 @@ static const struct contract_input inputs[] = {
     {"attention_mask", STACK_FIELD_ATTENTION_MASK, DTYPE_I64, DTYPE_I32, .depth_min = 2},
     {"token_type_ids", STACK_FIELD_TOKEN_TYPES, DTYPE_I64, DTYPE_I32, .depth_min = 2},
     {"inputs_embeds", STACK_FIELD_EMBEDDINGS, DTYPE_F32, DTYPE_F32, .depth_min = 3},
+    {"decoder_input_ids", STACK_FIELD_DECODER_TOKENS, DTYPE_I64, DTYPE_I32, .depth_min = 2},
+    {"decoder_attention_mask", STACK_FIELD_DECODER_MASK, DTYPE_I64, DTYPE_I32, .depth_min = 2},
 };
+enum { INPUTS = sizeof inputs / sizeof *inputs, INPUTS_OF_ONE = INPUTS - 2 };
 
-static const char *const outputs[STACK_V2_OUTPUTS] = {[STACK_V2_LAST_HIDDEN_STATE] =
-                                                          "last_hidden_state",
-                                                      [STACK_V2_POOLER_OUTPUT] = "pooler_output",
-                                                      [STACK_V2_LOGITS] = "logits"};
+static const char *const outputs[STACK_V2_OUTPUTS] = {
+    [STACK_V2_LAST_HIDDEN_STATE] = "last_hidden_state",
+    [STACK_V2_POOLER_OUTPUT] = "pooler_output",
+    [STACK_V2_LOGITS] = "logits",
+    [STACK_V2_ENCODER_ROWS] = "encoder_last_hidden_state"};
 
 static const struct contract_v2 protocol = {
-    .input = inputs,
-    .inputs = sizeof inputs / sizeof *inputs,
-    .output = outputs,
-    .outputs = STACK_V2_OUTPUTS,
-};
+    .input = inputs, .inputs = INPUTS_OF_ONE, .output = outputs, .outputs = STACK_V2_ENCODER_ROWS};
+static const struct contract_v2 protocol_of_pairs = {
+    .input = inputs, .inputs = INPUTS, .output = outputs, .outputs = STACK_V2_OUTPUTS};
 
 const char *stack_output_name(enum stack_v2_output output) { return outputs[output]; }
 
 const char *stack_field_shown(enum stack_field field, enum body_form form) {
-  for (size_t i = 0; form == BODY_V2 && i < sizeof inputs / sizeof *inputs; i++)
+  for (size_t i = 0; form == BODY_V2 && i < INPUTS; i++)
     if (inputs[i].field == (unsigned)field) return inputs[i].name;
   return stack_field_name(field);
 }
@@ -193,8 +201,7 @@ static const char begun[] =
 static const char closed[] = "the model has its own (GET /v1/models/NAME: \"tokens\")";
 static const char ended[] =
     "the model's own tokens end a text, and \"stop_tokens\" of POST /v1/models/NAME/generate";
-static const char scored[] =
-    "it is \"targets\", which POST /v1/models/NAME/score takes; without the token that begins";
+static const char scored[] = SCORED;
 static const char likeliest[] = "it is \"return_top\", which POST /v1/models/NAME/score takes";
 static const struct contract_stray strays[] = {
     {"model", model_in_path},
@@ -249,8 +256,6 @@ static const struct contract_stray strays[] = {
     {"tgt_lang", begun},
     {"forced_eos_token_id", closed},
     {"forced_end", closed},
-    {"decoder_input_ids", scored},
-    {"decoder_attention_mask", "it is \"target_lens\", how many of each item's targets count"},
     {"labels", scored},
     {"target_ids", scored},
     {"completion", scored},
@@ -308,30 +313,32 @@ static uint64_t plan_cost(const struct contract_reading *r) {
 #define POOL_BITS   (BIT(POOL) | BIT(DIMENSIONS) | BIT(NORMALIZE))
 #define READER_BITS (BIT(EMBEDDINGS) | BIT(TOKEN_TYPES))
 #define TARGET_BITS (BIT(TARGETS) | BIT(TARGET_LENS))
+#define V2_BITS     (BIT(ATTENTION_MASK) | BIT(DECODER_TOKENS) | BIT(DECODER_MASK))
 
 #define CONTRACT                                                                     \
   .field = stack_fields, .arrays = STACK_FIELD_ARRAYS, .fields = STACK_FIELD_COUNT,  \
   .stray = strays, .strays = sizeof strays / sizeof *strays, .max_count = max_count, \
   .plan_cost = plan_cost
 
+#define ENCODE_BITS (V2_BITS | TARGET_BITS | BIT(RETURN_TOP) | CHOICE_BITS)
+
 /* What a request to score or to generate takes is another thing where an encoder reads the tokens:
  * anything that can be encoded, and beside it targets. */
-static const struct contract encode = {CONTRACT, .v2 = &protocol,
-                                       .elsewhere = BIT(ATTENTION_MASK) | TARGET_BITS |
-                                                    BIT(RETURN_TOP) | CHOICE_BITS};
-static const struct contract score = {CONTRACT, .elsewhere = BIT(ATTENTION_MASK) | READER_BITS |
-                                                             POOL_BITS | CHOICE_BITS};
-static const struct contract generate = {CONTRACT, .elsewhere = BIT(ATTENTION_MASK) | READER_BITS |
-                                                                POOL_BITS | TARGET_BITS |
-                                                                BIT(TRACE)};
-static const struct contract score_pair = {CONTRACT, .elsewhere = BIT(ATTENTION_MASK) | POOL_BITS |
-                                                                  CHOICE_BITS};
-static const struct contract generate_pair = {CONTRACT, .elsewhere = BIT(ATTENTION_MASK) |
-                                                                     POOL_BITS | BIT(TRACE)};
+static const struct contract encode = {CONTRACT, .v2 = &protocol, .elsewhere = ENCODE_BITS};
+static const struct contract score = {CONTRACT,
+                                      .elsewhere = V2_BITS | READER_BITS | POOL_BITS | CHOICE_BITS};
+static const struct contract generate = {CONTRACT, .elsewhere = V2_BITS | READER_BITS | POOL_BITS |
+                                                                TARGET_BITS | BIT(TRACE)};
+static const struct contract encode_pair = {CONTRACT, .v2 = &protocol_of_pairs,
+                                            .elsewhere = ENCODE_BITS};
+static const struct contract score_pair = {CONTRACT,
+                                           .elsewhere = V2_BITS | POOL_BITS | CHOICE_BITS};
+static const struct contract generate_pair = {CONTRACT,
+                                              .elsewhere = V2_BITS | POOL_BITS | BIT(TRACE)};
 
 _Static_assert((int)STACK_FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");
 _Static_assert((int)STACK_FIELD_COUNT <= (int)CONTRACT_FIELDS_MAX, "a bit for each field");
-_Static_assert(sizeof inputs / sizeof *inputs <= CONTRACT_INPUTS_MAX, "the inputs have room");
+_Static_assert((int)INPUTS <= (int)CONTRACT_INPUTS_MAX, "the inputs have room");
 _Static_assert((int)STACK_V2_OUTPUTS <= (int)CONTRACT_OUTPUTS_MAX, "the outputs have room");
 
 /* A side through this stack, of which nothing is asked yet; NULL: none. */
@@ -347,13 +354,14 @@ static enum status init_side(struct stack_side *s, const struct stack *stack, st
 }
 
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
-                              enum body_ask ask, const struct whole *w, size_t max_items,
-                              struct arena *a, struct error *e) {
+                              const struct body_terms *terms, const struct whole *w,
+                              size_t max_items, struct arena *a, struct error *e) {
   static const struct contract *const contracts[] = {
       [ASK_ENCODE] = &encode, [ASK_SCORE] = &score, [ASK_GENERATE] = &generate};
   static const struct contract *const of_pairs[] = {
-      [ASK_SCORE] = &score_pair, [ASK_GENERATE] = &generate_pair};
-  const bool encodes = ask == ASK_ENCODE, both = whole_is_pair(w) && !encodes;
+      [ASK_ENCODE] = &encode_pair, [ASK_SCORE] = &score_pair, [ASK_GENERATE] = &generate_pair};
+  const bool encodes = terms->ask == ASK_ENCODE;
+  const bool both = whole_is_pair(w) && (!encodes || terms->form == BODY_V2);
   *values = (struct stack_values){.arena = a,
                                   .pool = encodes ? w->pool : STACK_POOL_NONE,
                                   .normalize = encodes && w->normalize,
@@ -362,7 +370,7 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
   if (init_side(&values->source, both ? w->encoder : NULL, a, e) ||
       init_side(&values->main, both ? w->decoder : whole_reader(w), a, e))
     return e->status;
-  *r = (struct contract_reading){.contract = (both ? of_pairs : contracts)[ask],
+  *r = (struct contract_reading){.contract = (both ? of_pairs : contracts)[terms->ask],
                                  .size = {[ROW_SIZE] = stack_form(whole_reader(w))->width},
                                  .max_items = max_items,
                                  .values = values};

@@ -18,6 +18,8 @@ enum stack_field {
   STACK_FIELD_ATTENTION_MASK, /* of the Open Inference Protocol alone */
   STACK_FIELD_TARGETS,
   STACK_FIELD_TARGET_LENS,
+  STACK_FIELD_DECODER_TOKENS, /* these two, too */
+  STACK_FIELD_DECODER_MASK,
   STACK_FIELD_ARRAYS,
 
   /* Small values, which are collected and then parsed. */
@@ -54,6 +56,7 @@ enum stack_v2_output {
   STACK_V2_LAST_HIDDEN_STATE,
   STACK_V2_POOLER_OUTPUT,
   STACK_V2_LOGITS,
+  STACK_V2_ENCODER_ROWS, /* from here on: of models of an encoder and a decoder */
   STACK_V2_OUTPUTS
 };
 
@@ -106,9 +109,10 @@ static inline struct stack_side *stack_values_side(struct stack_values *v, unsig
 }
 
 /* Makes the reading of a request to this model, ASK_ENCODE, ASK_SCORE or ASK_GENERATE, of which
- * nothing has been read yet. `values` get their defaults. Fails without memory. */
+ * nothing has been read yet. `values` get their defaults; they have both sides of a model where the
+ * request may go through both. Fails without memory. */
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
-                              enum body_ask ask, const struct whole *w, size_t max_items,
-                              struct arena *a, struct error *e);
+                              const struct body_terms *terms, const struct whole *w,
+                              size_t max_items, struct arena *a, struct error *e);
 
 #endif

@@ -58,10 +58,10 @@ enum status stack_items_beside(struct stack_check *k, enum stack_field field) {
   return STATUS_OK;
 }
 
-enum status stack_items_alike(struct stack_check *k, enum stack_field field) {
+enum status stack_items_alike(struct stack_check *k, enum stack_field field, enum stack_field as) {
   if (stack_items_beside(k, field)) return k->e->status;
   for (size_t i = 0; i < k->items; i++) {
-    const size_t count = stack_items_count(k, field, i), rows = stack_items_count(k, k->field, i);
+    const size_t count = stack_items_count(k, field, i), rows = stack_items_count(k, as, i);
     if (count != rows)
       return stack_items_refuse(k, field, i, "%zu numbers; the item has %zu rows", count, rows);
   }
@@ -110,19 +110,20 @@ static size_t count_ones(const int32_t *mask, size_t count, size_t *at) {
   return ones;
 }
 
-enum status stack_items_mask(struct stack_check *k, int32_t *lens) {
-  const int32_t *mask = stack_check_tensor(k, STACK_FIELD_ATTENTION_MASK)->data;
-  if (stack_items_alike(k, STACK_FIELD_ATTENTION_MASK)) return k->e->status;
+enum status stack_items_mask(struct stack_check *k, enum stack_field mask, enum stack_field of,
+                             int32_t *lens) {
+  const int32_t *number = stack_check_tensor(k, mask)->data;
+  if (stack_items_alike(k, mask, of)) return k->e->status;
   for (size_t i = 0; i < k->items; i++) {
-    const size_t rows = stack_items_count(k, k->field, i);
+    const size_t rows = stack_items_count(k, of, i);
     size_t at = 0;
-    lens[i] = rows ? (int32_t)count_ones(mask, rows, &at) : 0; /* or there may be no mask at all */
+    lens[i] = rows ? (int32_t)count_ones(number, rows, &at) : 0; /* or there may be none at all */
     if (at < rows)
       return stack_items_refuse_number(
-          k, STACK_FIELD_ATTENTION_MASK, i, at,
+          k, mask, i, at,
           "%d: a mask of ones, and zeros behind them, is what belongs here: pad on the right",
-          (int)mask[at]);
-    if (rows) mask += rows;
+          (int)number[at]);
+    if (rows) number += rows;
   }
   return STATUS_OK;
 }

@@ -20,16 +20,17 @@ size_t stack_items_count(const struct stack_check *k, enum stack_field field, si
 /* Do the lists of integers of a field belong to the same items as the rows? */
 enum status stack_items_beside(struct stack_check *k, enum stack_field field);
 
-/* And are there as many to each? */
-enum status stack_items_alike(struct stack_check *k, enum stack_field field);
+/* And are there as many to each as in that field? */
+enum status stack_items_alike(struct stack_check *k, enum stack_field field, enum stack_field as);
 
 /* How many of an item's numbers or rows in the field `of` count, of all items: those that the field
  * of lengths says; all of them, where it is absent or null. */
 enum status stack_items_lens(struct stack_check *k, enum stack_field lengths, enum stack_field of,
                              int32_t *lens);
 
-/* Likewise of rows, as a mask of ones says, with zeros behind them. */
-enum status stack_items_mask(struct stack_check *k, int32_t *lens);
+/* Likewise, as a mask of ones says, with zeros behind them. */
+enum status stack_items_mask(struct stack_check *k, enum stack_field mask, enum stack_field of,
+                             int32_t *lens);
 
 /* Is each number of an item, of so many in this field, one of those from 0 to before `end`? */
 enum status stack_items_below(struct stack_check *k, enum stack_field field, size_t item,

@@ -232,12 +232,14 @@ static bool add_native(struct stack_answer_bytes *b, const struct stack_check *k
 static bool add_v2(struct stack_answer_bytes *b, const struct stack_check *k) {
   const struct body_v2_asked *v2 = &k->out->v2;
   const struct stack_form *f = k->main->form;
-  struct stack_sums sums = {0};
-  if (!sum_answer(k, k->main, &sums)) return false;
+  struct stack_sums main = {0}, read = {0};
+  if (!sum_answer(k, k->main, &main) || !sum_answer(k, k->reader, &read)) return false;
   for (size_t i = 0; i < v2->outputs; i++) {
     const size_t size = v2->output[i].binary ? FLOAT : TEXT;
     const unsigned which = v2->output[i].which;
-    const size_t rows = which == STACK_V2_POOLER_OUTPUT ? k->items : sums.rows;
+    const size_t rows = which == STACK_V2_POOLER_OUTPUT  ? k->items
+                        : which == STACK_V2_ENCODER_ROWS ? read.rows
+                                                         : main.rows;
     add_bytes(b, rows, which == STACK_V2_LOGITS ? f->embedding.tokens : f->width, size);
   }
   return true;

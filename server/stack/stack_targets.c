@@ -8,14 +8,18 @@
 
 /* --- how many --- */
 
+/* Do as many belong to each item as can be counted? */
+static enum status check_counts(struct stack_check *k, enum stack_field field) {
+  if (stack_items_beside(k, field)) return k->e->status;
+  for (size_t i = 0; i < k->items; i++)
+    if (stack_items_count(k, field, i) > INT32_MAX)
+      return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
+  return STATUS_OK;
+}
+
 /* The lengths of all items' targets. NULL with an error. */
 static int32_t *read_lens(struct stack_check *k) {
-  if (stack_items_beside(k, STACK_FIELD_TARGETS)) return NULL;
-  for (size_t i = 0; i < k->items; i++)
-    if (stack_items_count(k, STACK_FIELD_TARGETS, i) > INT32_MAX) {
-      error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
-      return NULL;
-    }
+  if (check_counts(k, STACK_FIELD_TARGETS)) return NULL;
   int32_t *lens = arena_alloc(k->reading->arena, k->items, sizeof *lens, k->e);
   if (!lens || stack_items_lens(k, STACK_FIELD_TARGET_LENS, STACK_FIELD_TARGETS, lens)) return NULL;
   return lens;
@@ -116,6 +120,30 @@ enum status stack_targets_begin(struct stack_check *k) {
     if (count == INT32_MAX)
       return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
     k->begun[i] += targets[i];
+  }
+  return STATUS_OK;
+}
+
+/* --- as they are --- */
+
+static enum status read_fed(struct stack_check *k) {
+  const enum stack_field tokens = STACK_FIELD_DECODER_TOKENS, mask = STACK_FIELD_DECODER_MASK;
+  if (stack_check_tensor(k, mask)) return stack_items_mask(k, mask, tokens, k->begun);
+  for (size_t i = 0; i < k->items; i++) k->begun[i] = (int32_t)stack_items_count(k, tokens, i);
+  return STATUS_OK;
+}
+
+enum status stack_targets_fed(struct stack_check *k) {
+  const enum stack_field field = STACK_FIELD_DECODER_TOKENS;
+  const size_t positions = k->w->target_positions;
+  if (check_counts(k, field) || read_fed(k)) return k->e->status;
+  k->main->widest = k->items ? 0 : stack_check_tensor(k, field)->common.dim[0];
+  for (size_t i = 0; i < k->items; i++) {
+    const size_t rows = (size_t)k->begun[i];
+    if (positions && rows > positions)
+      return stack_items_refuse(k, field, i, "%zu rows; the model's decoder has %zu positions",
+                                rows, positions);
+    k->main->widest = size_max(k->main->widest, stack_items_count(k, field, i));
   }
   return STATUS_OK;
 }

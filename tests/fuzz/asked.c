@@ -51,6 +51,11 @@ void *asked_scratch(const struct model *m) {
   return scratch;
 }
 
+struct run *asked_compute(struct asked *d, struct run *run, double work, void *scratch) {
+  run_compute(run, work, scratch);
+  return run_fault(run, &d->error) ? NULL : run_goes_on(run);
+}
+
 struct input answer_text(struct answer *a) {
   for (size_t i = a->pieces; i-- > 0;) answer_write_piece(a, i);
   must(a->pieces <= ANSWER_PIECES_MAX && answer_bytes(a) <= fuzz_limits.max_answer_bytes);

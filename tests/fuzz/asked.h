@@ -27,6 +27,10 @@ void asked_end(struct asked *d); /* nothing is left charged */
 /* Memory for a run of any of the model's stacks; the caller frees it. */
 void *asked_scratch(const struct model *m);
 
+/* Computes a run, in spans of so many operations. Returns the one that comes behind it; NULL: all
+ * is over, or it failed. */
+struct run *asked_compute(struct asked *d, struct run *run, double work, void *scratch);
+
 /* Writes all pieces of an answer, the last one first. The caller frees the bytes. */
 struct input answer_text(struct answer *a);
 

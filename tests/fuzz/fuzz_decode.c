@@ -203,12 +203,6 @@ static void check_events(const struct stack_request *r, struct events *v, bool g
 
 /* --- the computation --- */
 
-/* The next run to be computed behind this one; NULL: all is over, or it failed. */
-static struct run *compute_run(struct run *run, void *scratch, struct error *e) {
-  run_compute(run, work, scratch);
-  return run_fault(run, e) ? NULL : run_goes_on(run);
-}
-
 /* With the events of a stream, as if they were asked for, where there are any. */
 static void generate(struct asked *d, void *scratch, unsigned cut) {
   struct events *v = malloc(sizeof *v);
@@ -217,7 +211,7 @@ static void generate(struct asked *d, void *scratch, unsigned cut) {
   v->cutter = cutter_of(cut);
   const bool good = !stack_stream_init(&v->stream, &d->request, &d->arena, &d->error);
   for (struct run *run = good ? stack_request_run(&d->request) : NULL; run;) {
-    run = compute_run(run, scratch, &d->error);
+    run = asked_compute(d, run, work, scratch);
     if (!d->request.generation.search) take_events(v, false, NULL);
   }
   if (good && !d->request.generation.search) {
@@ -238,7 +232,7 @@ static void compute(const struct model *m, struct asked *d, enum answer_form for
     generate(d, scratch, cut);
   else
     for (struct run *run = d->request.generates ? NULL : stack_request_run(&d->request); run;)
-      run = compute_run(run, scratch, &d->error);
+      run = asked_compute(d, run, work, scratch);
   free(scratch);
   if (!d->error.status && !d->request.stream) check_answer(&d->request, &a);
 }

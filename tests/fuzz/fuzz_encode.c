@@ -11,19 +11,21 @@
 #include "server/stack/stack_answer.h"
 #include "tests/fuzz/asked.h"
 
-enum { MODELS = 3, LAYERS = 2, HEADS = 2, WIDTH = 4 };
+enum { MODELS = 4, LAYERS = 2, HEADS = 2, WIDTH = 4 };
 
 /* Small spans, so that a run is cut into many. */
 static const double work = 1e3;
 
-#define RANDOM                                                                                \
-  "{\"transformer\":{\"random\":{\"seed\":1}},\"kind\":\"encoder\",\"layers\":2,\"width\":4," \
-  "\"heads\":2,\"feed_forward\":8,\"vocabulary\":9"
+#define SIZES                                                                        \
+  "{\"transformer\":{\"random\":{\"seed\":1}},\"layers\":2,\"width\":4,\"heads\":2," \
+  "\"feed_forward\":8,\"vocabulary\":9,\"kind\":"
+#define RANDOM SIZES "\"encoder\""
 
 static const struct model *model_at(unsigned index) {
   static const char *const definitions[MODELS] = {
       RANDOM "}", RANDOM ",\"pool\":\"mean\",\"normalize\":true}",
-      RANDOM ",\"norm\":\"pre\",\"positions\":\"learned\",\"max_positions\":5,\"gated\":true}"};
+      RANDOM ",\"norm\":\"pre\",\"positions\":\"learned\",\"max_positions\":5,\"gated\":true}",
+      SIZES "\"seq2seq\"}"};
   static const struct model *models[MODELS];
   return asked_model(definitions[index % MODELS], &models[index % MODELS]);
 }
@@ -50,20 +52,27 @@ static void traces_must_agree(const struct trace *a, const struct trace *b) {
   must(!a || (a->item == b->item && a->head == b->head && a->row == b->row));
 }
 
-static void requests_must_agree(const struct stack_request *a, const struct stack_request *b) {
-  const struct stack_run *x = a->main.run, *y = b->main.run;
+static void sides_must_agree(const struct stack_side *a, const struct stack_side *b) {
+  const struct stack_run *x = a->run, *y = b->run;
+  must(!x == !y);
+  if (!x) return;
   const size_t rows = x->geometry.q_rows;
-  must(a->unbatched == b->unbatched && a->base64 == b->base64 && a->main.widest == b->main.widest &&
-       a->main.rectangular == b->main.rectangular && a->v2.outputs == b->v2.outputs);
+  must(a->widest == b->widest && a->rectangular == b->rectangular);
   must(x->geometry.items == y->geometry.items && rows == y->geometry.q_rows);
-  must(agree(a->main.lens, b->main.lens, x->geometry.items * sizeof *a->main.lens));
+  must(agree(a->lens, b->lens, x->geometry.items * sizeof *a->lens));
   must(agree(x->tokens, y->tokens, rows * sizeof *x->tokens));
   must(agree(x->types, y->types, rows * sizeof *x->types));
   must(agree(x->embeddings, y->embeddings, rows * WIDTH * sizeof *x->embeddings));
   must(x->embedded == y->embedded && x->pool == y->pool && x->dimensions == y->dimensions &&
-       x->normalize == y->normalize);
-  traces_must_agree(a->trace, b->trace);
+       x->normalize == y->normalize && x->want_logits == y->want_logits);
   wishes_must_agree(x, y);
+}
+
+static void requests_must_agree(const struct stack_request *a, const struct stack_request *b) {
+  must(a->unbatched == b->unbatched && a->base64 == b->base64 && a->v2.outputs == b->v2.outputs);
+  sides_must_agree(&a->source, &b->source);
+  sides_must_agree(&a->main, &b->main);
+  traces_must_agree(a->trace, b->trace);
 }
 
 /* --- answering --- */
@@ -108,14 +117,14 @@ static void check_answer(const struct stack_request *r, struct answer *a) {
 
 static void compute(const struct model *m, struct asked *d, enum answer_form form) {
   struct answer a = {0};
-  struct stack_run *run = d->request.main.run;
-  if (stack_prepare(whole_reader(m->whole), run, &d->arena, &d->error) ||
+  if (stack_request_prepare(&d->request, &d->arena, &d->error) ||
       stack_answer_plan(&a, form, m->name, &d->request, &fuzz_limits, &d->arena, &d->error))
     return;
   void *scratch = asked_scratch(m);
-  run_compute(&run->run, work, scratch);
+  for (struct run *run = stack_request_run(&d->request); run;)
+    run = asked_compute(d, run, work, scratch);
   free(scratch);
-  if (!run_fault(&run->run, &d->error)) check_answer(&d->request, &a);
+  if (!d->error.status) check_answer(&d->request, &a);
 }
 
 static void answer_request(const struct model *m, const struct body_terms *terms, struct input body,

@@ -135,6 +135,20 @@ def v2(request, binary=(), outputs=None, binary_outputs=None, nested=False, inte
     return text + blocks, len(text) if binary else None
 
 
+def message_v2(inputs, **more):
+    """A request of JSON alone; `inputs` by name, each with its datatype and array."""
+    return dict({"inputs": [{"name": name, "datatype": kind, "shape": shape_of(array), "data": list(flat(array))}
+                            for name, (kind, array) in inputs.items()]}, **more)
+
+
+def rectangle(array, shape):
+    """A ragged nested list with zeros behind what it has."""
+    if len(shape) == 1:
+        return list(array) + [0] * (shape[0] - len(array))
+    empty = [0] if len(shape) == 0 else []
+    return [rectangle(array[i] if i < len(array) else empty, shape[1:]) for i in range(shape[0])]
+
+
 def read_v2(headers, body):
     """(the JSON, name -> (shape, bytes)) of an answer; header names are in lower case."""
     length = headers.get("inference-header-content-length")

@@ -94,6 +94,9 @@ def pair_requests():
     searched = {"tokens": [[1, 2, 3], [4]], "max_tokens": 4, "beams": 2, "return_search": True,
                 "return_hidden": ["encoder.*"]}
     coded = dict(shown, encoding_format="base64")
+    spoken = {"inputs": [{"name": name, "datatype": "INT64", "shape": [1, len(data)], "data": data}
+                         for name, data in (("input_ids", [1, 2, 3]), ("decoder_input_ids", [4, 5]))],
+              "outputs": [{"name": "logits"}, {"name": "encoder_last_hidden_state"}]}
     binary = {name: value for name, value in scored.items() if name != "trace"}
     return [Request(name, here + path, json.dumps(body).encode()) for name, path, body in (
         ("score of both", "/score", scored), ("generate of both", "/generate", shown),
@@ -103,6 +106,7 @@ def pair_requests():
                 dict(JSON_TYPE, Accept="application/x-safetensors")),
         Request("cross alone", here + "/layers/decoder.0.cross/attention", json.dumps(
             {"queries": [[[1] * 8] * 3], "keys": [[[2] * 8] * 2]}).encode()),
+        Request("v2 of both", "/v2/models/both/infer", json.dumps(spoken).encode()),
         Request("model of both", here)]
 
 

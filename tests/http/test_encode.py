@@ -10,8 +10,8 @@ import tempfile
 import threading
 import unittest
 
-from forms import bits, pack, read_base64, read_safetensors, read_v2, shape_of
-from support import MODE, ROOT, Case, Raw, Server, ServerCase, attend, chunked, flat, head_of
+from forms import bits, message_v2, pack, read_base64, read_safetensors, read_v2, rectangle, shape_of
+from support import MODE, ROOT, Case, Raw, Server, ServerCase, attend, chunked, head_of
 
 GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
 FOLDERS = sorted(name for name in os.listdir(GOLDEN)
@@ -33,14 +33,6 @@ LENS, ROWS = [len(text) for text in TEXTS], 5
 
 def path_of(model, what="encode"):
     return f"/v1/models/{model}/{what}"
-
-
-def rectangle(array, shape):
-    """A ragged nested list with zeros behind what it has."""
-    if len(shape) == 1:
-        return list(array) + [0] * (shape[0] - len(array))
-    empty = [0] if len(shape) == 0 else []
-    return [rectangle(array[i] if i < len(array) else empty, shape[1:]) for i in range(shape[0])]
 
 
 def drawn(seed, *counts, vocabulary=50):
@@ -648,11 +640,7 @@ class Encode(ServerCase):
     # --- the Open Inference Protocol ---
 
     def infer(self, inputs, model="bert", **more):
-        """`inputs` by name, each with its datatype and array."""
-        message = dict({"inputs": [{"name": name, "datatype": kind, "shape": shape_of(array),
-                                    "data": list(flat(array))}
-                                   for name, (kind, array) in inputs.items()]}, **more)
-        return self.server.post(f"/v2/models/{model}/infer", message)
+        return self.server.post(f"/v2/models/{model}/infer", message_v2(inputs, **more))
 
     def test_v2(self):
         ids, mask = [[1, 2, 3], [4, 5, 0]], [[1, 1, 1], [1, 1, 0]]

@@ -292,6 +292,12 @@ class OpenApi(Case):
                                "data": [1, 2]}], "outputs": [{"name": "last_hidden_state"}]}
         self.taken("V2Request", request)
         self.holds("POST", path, self.server.post(path, request), 200)
+        path = "/v2/models/both/infer"
+        fed = dict(request["inputs"][0], name="decoder_input_ids")
+        request = {"inputs": request["inputs"] + [fed, dict(fed, name="decoder_attention_mask", data=[1, 0])],
+                   "outputs": [{"name": "logits"}, {"name": "encoder_last_hidden_state"}]}
+        self.taken("V2Request", request)
+        self.holds("POST", path, self.server.post(path, request), 200)
 
     def test_answers_of_heads(self):
         path = "/v1/models/demo/heads"

@@ -3,13 +3,14 @@ answers begin, their forms, every mistake."""
 import http.client
 import itertools
 import json
+import math
 import os
 import struct
 import unittest
 
 import beams
 import golden
-from forms import bits, read_base64, read_safetensors
+from forms import bits, message_v2, read_base64, read_safetensors, read_v2, rectangle
 from support import Server, ServerCase, attend, wait_until
 from test_generate import events_of, put_together
 
@@ -241,6 +242,117 @@ class Score(Case):
         self.assertEqual(told["attentions"], ["encoder.0.self", "encoder.1.self", "decoder.0.self", "decoder.0.cross"])
         self.assertEqual(told["tokens"]["begin"], 1)
         self.assertEqual(told["generate"]["beams"], 1)
+
+
+class Protocol(Case):
+    """The Open Inference Protocol: the encoder alone, or both where the decoder is fed."""
+
+    OUTPUTS = "last_hidden_state", "logits", "encoder_last_hidden_state"
+
+    def infer(self, inputs, outputs=(), model="small", **more):
+        arrays = {name: ("FP32" if name == "inputs_embeds" else "INT64", array) for name, array in inputs.items()}
+        if outputs:
+            more["outputs"] = [{"name": name} for name in outputs]
+        return self.server.post(f"/v2/models/{model}/infer", message_v2(arrays, **more))
+
+    def arrays(self, *args, **more):
+        answer = self.infer(*args, **more)
+        self.assertEqual(answer.status, 200, answer)
+        return read_v2(answer.headers, answer.body)[1]
+
+    def test_both(self):
+        """Fed is the token that begins, and all targets but the last: the rows, and of the logits the logarithms, are
+        those of /score, whatever is named and whichever form it has."""
+        inputs = {"input_ids": [[1, 2, 3], [6, 0, 0], [7, 8, 9]], "attention_mask": [[1, 1, 1], [1, 0, 0], [1, 1, 0]],
+                  "decoder_input_ids": [[1, 4, 30], [1, 9, 10], [1, 30, 30]],
+                  "decoder_attention_mask": [[1, 1, 0], [1, 1, 1], [1, 0, 0]]}
+        for model in ("small", "other"):
+            right = self.answer("score", dict(ASKED, return_hidden=True), model)
+            hidden = {part.split(".")[0]: rows for part, rows in right["hidden"].items()}
+            wanted = {"last_hidden_state": rectangle(hidden["decoder"], [3, 3, 32]),
+                      "encoder_last_hidden_state": rectangle(hidden["encoder"], [3, 3, 32])}
+            for names in ((), self.OUTPUTS, self.OUTPUTS[::-1], ["logits"], ["encoder_last_hidden_state"]):
+                for binary in (False, True):
+                    found = self.arrays(inputs, names, model, parameters={"binary_data_output": binary})
+                    self.assertEqual(list(found), list(names or ["last_hidden_state"]))
+                    for name in set(found) & set(wanted):
+                        self.assertEqual(found[name], ([3, 3, 32], bits(wanted[name])))
+                    if "logits" in found:
+                        self.check_logits(found["logits"], right["log_probabilities"])
+
+    def check_logits(self, found, scores):
+        shape, raw = found
+        self.assertEqual(shape, [3, 3, 50])
+        logits = struct.unpack("<450f", raw)
+        for item, targets in enumerate(TARGETS):
+            for row in range(3):
+                of = logits[(3 * item + row) * 50:][:50]
+                if row >= len(targets):
+                    self.assertEqual(set(of), {0.0})
+                    continue
+                log_sum = math.log(sum(math.exp(x - max(of)) for x in of)) + max(of)
+                self.assertAlmostEqual(of[targets[row]] - log_sum, scores[item][row], places=5)
+
+    def test_the_encoder_alone(self):
+        rows = self.answer("encode", {"tokens": [[1, 2, 3]]})["outputs"]
+        for names in ((), ["last_hidden_state"], ["encoder_last_hidden_state"]):
+            [found] = self.arrays({"input_ids": [[1, 2, 3]]}, names).values()
+            self.assertEqual(found, ([1, 3, 32], bits(rows)))
+
+    def test_rows_in_place_of_tokens(self):
+        rows, fed = [[[0.5] * 32, [-1.0] * 32]], [[1, 4]]
+        right = self.answer("score", {"embeddings": rows, "targets": [[4, 5]], "return_hidden": True})
+        found = self.arrays({"inputs_embeds": rows, "decoder_input_ids": fed})
+        self.assertEqual(found["last_hidden_state"][1], bits(right["hidden"]["decoder.2"]))
+
+    def test_nothing_of_something(self):
+        """No rows of an item, no items at all."""
+        for ids, fed, shape in (([[1, 2]], [[]], [1, 0, 50]), ([[]], [[3, 1]], [1, 2, 50])):
+            shape_found, raw = self.arrays({"input_ids": ids, "decoder_input_ids": fed}, ["logits"])["logits"]
+            self.assertEqual((shape_found, len(raw)), (shape, 4 * 50 * shape[1]))
+        message = {"inputs": [{"name": name, "datatype": "INT64", "shape": [0, n], "data": []}
+                              for name, n in (("input_ids", 2), ("decoder_input_ids", 3))],
+                   "outputs": [{"name": name} for name in self.OUTPUTS]}
+        answer = self.ok(self.server.post("/v2/models/small/infer", message))
+        self.assertEqual([output["shape"] for output in answer["outputs"]], [[0, 3, 32], [0, 3, 50], [0, 2, 32]])
+
+    def test_it_is_described(self):
+        told = self.server.get("/v2/models/other").json
+        self.assertEqual([tensor["name"] for tensor in told["inputs"]],
+                         ["input_ids", "attention_mask", "inputs_embeds", "decoder_input_ids",
+                          "decoder_attention_mask"])
+        self.assertEqual({tensor["name"]: tensor["shape"] for tensor in told["outputs"]},
+                         {"last_hidden_state": [-1, -1, 32], "logits": [-1, -1, 50],
+                          "encoder_last_hidden_state": [-1, -1, 32]})
+
+    def test_what_is_refused(self):
+        both = {"input_ids": [[1, 2], [3, 4]], "decoder_input_ids": [[1, 2], [1, 3]]}
+        for inputs, names, model, where in (
+                ({"input_ids": [[1]]}, ["logits"], "small", '"decoder_input_ids" is missing (at /outputs/0)'),
+                ({"input_ids": [[1]], "decoder_attention_mask": [[1]]}, (), "small", "are missing (at /inputs/1"),
+                (both, ["pooler_output"], "small", "no pooler (at /outputs/0)"),
+                (dict(both, decoder_input_ids=[[1, 2]]), (), "small", "1 items beside input_ids of 2"),
+                (dict(both, decoder_input_ids=[[1, 2], [1, 50]]), (), "small",
+                 "the token 50 is beyond the vocabulary, 0 to 49, at /1/1 of the array (at /inputs/1)"),
+                (dict(both, decoder_attention_mask=[[1, 0], [0, 1]]), (), "small", "at /1/1 of the array (at /inputs/2)"),
+                (dict(both, decoder_attention_mask=[[1], [1]]), (), "small", "1 numbers; the item has 2 rows"),
+                (dict(both, decoder_input_ids=[[1] * 21] * 2), (), "other", "21 rows; the model's decoder has 20"),
+                ({"input_ids": [[1]], "decoder_input_ids": [[1]]}, (), "encoder", "there are input_ids"),
+                ({"decoder_input_ids": [[1]]}, (), "small", '"input_ids" is missing')):
+            with self.subTest(where=where):
+                answer = self.infer(inputs, names, model)
+                self.assertEqual(answer.status, 400, answer)
+                self.assertIn(where, answer.json["error"])
+
+    def test_limits(self):
+        """What both would take is counted, before anything is computed."""
+        few, short = (self.serve({"small": RANDOM}, **limit) for limit in ({"max_pairs": 100}, {"max_answer_bytes": 4000}))
+        for server, length, name, status in (
+                (few, 2, "logits", 200), (few, 3, "logits", 413),  # 8 (1 + n n + n) pairs in all layers and heads
+                (short, 8, "encoder_last_hidden_state", 200), (short, 8, "logits", 413)):
+            message = message_v2({"input_ids": ("INT64", [[1]]), "decoder_input_ids": ("INT64", [[1] * length])},
+                                 outputs=[{"name": name}])
+            self.assertEqual(server.post("/v2/models/small/infer", message).status, status)
 
 
 class Generate(Case):

@@ -430,21 +430,66 @@ static void limits_of_a_search_are_exact(void **state) {
   }
 }
 
+/* --- the Open Inference Protocol --- */
+
+#define IDS(name, shape, data) \
+  "{\"name\":\"" name "\",\"datatype\":\"INT64\",\"shape\":" shape ",\"data\":" data "}"
+
+#define FED      IDS("decoder_input_ids", "[2,3]", "[1,7,39,5,0,-1]")
+#define FED_MASK IDS("decoder_attention_mask", "[2,3]", "[1,1,1,1,0,0]")
+#define READ     IDS("input_ids", "[2,2]", "[1,2,49,-1]")
+#define MASK     IDS("attention_mask", "[2,2]", "[1,1,1,0]")
+#define OUTPUTS  "[{\"name\":\"logits\"},{\"name\":\"encoder_last_hidden_state\"}]"
+
+static const char spoken[] =
+    "{\"inputs\":[" FED "," READ "," FED_MASK "," MASK "],\"outputs\":" OUTPUTS "}";
+
+static void the_inference_protocol_feeds_both(void **state) {
+  (void)state;
+  static const int32_t read[] = {1, 2, 49}, fed[] = {1, 7, 39, 5}, lens[] = {2, 1},
+                       begun[] = {3, 1};
+  decoder_ask = ASK_ENCODE;
+  const struct body_terms terms = terms_of(BODY_V2);
+  for (size_t cut = 0; cut < sizeof spoken; cut++) {
+    struct result r = {0};
+    read_body(&r, &terms, &wide, spoken, sizeof spoken - 1, cut);
+    if (r.error.status) fail_msg("%zu: %s (%s)", cut, r.error.detail, r.error.pointer);
+    const struct stack_request *q = &r.request;
+    assert_ptr_equal(q->main.stack, model.whole.decoder);
+    assert_ptr_equal(q->main.run->source, q->source.run);
+    assert_true(q->main.run->want_logits && !q->main.run->targets && !q->scored);
+    assert_int_equal(q->source.run->geometry.q_rows, 3);
+    assert_int_equal(q->main.run->geometry.q_rows, 4);
+    assert_memory_equal(q->source.run->tokens, read, sizeof read);
+    assert_memory_equal(q->main.run->tokens, fed, sizeof fed);
+    assert_memory_equal(q->source.lens, lens, sizeof lens);
+    assert_memory_equal(q->main.lens, begun, sizeof begun);
+    assert_true(q->source.widest == 2 && q->main.widest == 3);
+    arena_free(&r.arena);
+  }
+}
+
 /* --- memory --- */
 
 static void a_full_budget_at_every_step(void **state) {
   (void)state;
-  static const char *const bodies[] = {scored, generated};
-  for (size_t i = 0; i < 2; i++) {
+  static const struct {
+    const char *body;
+    enum body_ask ask;
+    enum body_form form;
+  } list[] = {{scored, ASK_SCORE, BODY_JSON},
+              {generated, ASK_GENERATE, BODY_JSON},
+              {spoken, ASK_ENCODE, BODY_V2}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     struct budget budget;
     bool done = false;
-    decoder_ask = i ? ASK_GENERATE : ASK_SCORE;
-    const struct body_terms terms = terms_of(BODY_JSON);
+    decoder_ask = list[i].ask;
+    const struct body_terms terms = terms_of(list[i].form);
     for (size_t limit = 500; !done; limit += 200) {
       struct result r = {0};
       budget_init(&budget, limit);
       arena_init(&r.arena, &budget);
-      read_body(&r, &terms, &wide, bodies[i], strlen(bodies[i]), 9);
+      read_body(&r, &terms, &wide, list[i].body, strlen(list[i].body), 9);
       if (r.error.status) assert_string_equal(r.error.limit, "memory_budget_bytes");
       done = !r.error.status;
       arena_free(&r.arena);
@@ -470,6 +515,7 @@ int main(void) {
       cmocka_unit_test(a_model_that_cannot_begin),
       cmocka_unit_test(limits_are_exact),
       cmocka_unit_test(limits_of_a_search_are_exact),
+      cmocka_unit_test(the_inference_protocol_feeds_both),
       cmocka_unit_test(a_full_budget_at_every_step),
   };
   return cmocka_run_group_tests(tests, make_model, free_model);
