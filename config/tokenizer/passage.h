@@ -1,0 +1,84 @@
+/* passage: a text on its way to tokens: its bytes as they are by now, which bytes of the original
+ * each of them came from, and the pieces that it is cut into.
+ *
+ * A step that changes the text reads the bytes that there are, puts others down one behind the
+ * other, and then has them take the place of the first ones. A step that cuts goes through the
+ * pieces, and likewise puts down those that take their place. All text is UTF-8, well-formed.
+ *
+ * It belongs to one thread. Its memory is an arena's, and serves one text after the other; where
+ * there is none left, `e` says so, and what is put down then is lost: whoever takes it asks. */
+#ifndef CONFIG_PASSAGE_H
+#define CONFIG_PASSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/run/arena.h"
+
+enum { PASSAGE_LONGEST = INT32_MAX }; /* bytes of an original, and of what becomes of it */
+
+struct passage_bytes {
+  char *bytes; /* `owned`, or the original's */
+  size_t length;
+  uint32_t *from, *to; /* [length] of a traced text: which of the original's bytes each byte came
+                          from, whole characters */
+  char *owned;
+  size_t room, traced_room; /* bytes, and entries of from and to, that there is memory for */
+};
+
+struct passage_piece {
+  uint32_t begin, end; /* of the bytes */
+};
+
+struct passage_pieces {
+  struct passage_piece *piece;
+  size_t count, room;
+};
+
+struct passage {
+  struct passage_bytes now, next;
+  struct passage_pieces pieces, next_pieces; /* of `now`; of what is being put down */
+  size_t at;   /* of the original, where this text begins */
+  bool whole;  /* nothing has changed: the bytes are the original's, at their own places */
+  bool traced; /* the places in the original are wanted */
+  struct arena *arena;
+  struct error *e;
+};
+
+/* `e` holds no failure. */
+void passage_init(struct passage *p, struct arena *a, struct error *e);
+
+/* Becomes this text, which outlives it, a part of the original from byte `at` on, in one piece. */
+enum status passage_begin(struct passage *p, const char *text, size_t length, size_t at,
+                          bool traced);
+
+/* --- another text --- */
+
+/* Puts down bytes that came from bytes `from` to before `to` of the text as it is. Of none (a text
+ * that is put in front of others) it is where those begin: an empty stretch. */
+void passage_put(struct passage *p, const char *bytes, size_t length, size_t from, size_t to);
+
+/* Puts down the bytes themselves from `from` to before `to`. */
+void passage_keep(struct passage *p, size_t from, size_t to);
+
+/* What was put down is the text from now on, in one piece if none were put down. */
+enum status passage_take(struct passage *p);
+
+/* --- other pieces --- */
+
+/* Puts down a piece: of what has been put down if anything was, else of the text as it is. An empty
+ * one is left out. */
+void passage_cut(struct passage *p, size_t begin, size_t end);
+
+/* The pieces that were put down take the place of those that there are. */
+enum status passage_take_pieces(struct passage *p);
+
+/* --- where it came from --- */
+
+/* The bytes of the original that the bytes from `begin` to before `end` came from, of a traced
+ * text; whole characters. */
+void passage_origin(const struct passage *p, size_t begin, size_t end, uint32_t *from,
+                    uint32_t *to);
+
+#endif

@@ -1,0 +1,42 @@
+/* pattern: regular expressions in the syntax of tokenizers (that of Oniguruma), and plain texts to
+ * be found; the only caller of PCRE2.
+ *
+ * Immutable; any number of threads may search with it at once, each by a search of its own. How
+ * long a search may take is limited, so that no text can stop a thread. */
+#ifndef CONFIG_PATTERN_H
+#define CONFIG_PATTERN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/run/status.h"
+
+struct pattern;
+
+/* Of {"String": text} or {"Regex": expression}. NULL with STATUS_CONFIG that says what is wrong, and
+ * where in the expression; or STATUS_OUT_OF_MEMORY. */
+struct pattern *pattern_new(const json_t *json, struct error *e);
+
+/* Of an expression of our own. */
+struct pattern *pattern_of(const char *expression, struct error *e);
+void pattern_free(struct pattern *p); /* NULL is fine */
+
+struct pattern_search {
+  const struct pattern *pattern;
+  const char *text;
+  size_t length, at;       /* where the search goes on */
+  size_t begin, end;       /* of what was found last */
+  void *match;             /* the library's */
+};
+
+/* STATUS_OUT_OF_MEMORY, or STATUS_OK: then pattern_search_end must follow. */
+enum status pattern_search_begin(struct pattern_search *s, const struct pattern *p,
+                                 const char *text, size_t length, struct error *e);
+
+/* Finds the next match, which may be empty; false: there is none, or it failed, and `e` says why
+ * (STATUS_INVALID_REQUEST where the text takes too long). */
+bool pattern_search_next(struct pattern_search *s, struct error *e);
+void pattern_search_end(struct pattern_search *s);
+
+#endif

@@ -1,0 +1,38 @@
+/* spell: from the pieces of tokens to text: the "decoder" of a tokenizer.json.
+ *
+ * Immutable; any number of threads may use it at once. */
+#ifndef CONFIG_SPELL_H
+#define CONFIG_SPELL_H
+
+#include <jansson.h>
+
+#include "core/run/arena.h"
+
+struct spell;
+
+/* Of a "decoder", an object, or NULL: pieces with blanks between. NULL with STATUS_CONFIG that names
+ * the type or member at fault and says what is known, or STATUS_OUT_OF_MEMORY. */
+struct spell *spell_new(const json_t *json, struct error *e);
+void spell_free(struct spell *s); /* NULL is fine */
+
+/* Does it read each character of a piece as a byte ("ByteLevel"), and nothing else? */
+bool spell_reads_bytes(const struct spell *s);
+
+struct spell_piece {
+  const char *bytes;
+  size_t length;
+  bool raw; /* bytes already, where spell_reads_bytes */
+};
+
+/* Text, or pieces of it: in an arena. */
+struct spell_text {
+  char *bytes;
+  size_t length;
+};
+
+/* The text of so many pieces, one behind the other: well-formed UTF-8, where what is not becomes
+ * U+FFFD. STATUS_OK, or no memory. */
+enum status spell_out(const struct spell *s, const struct spell_piece *piece, size_t count,
+                      struct arena *a, struct spell_text *out, struct error *e);
+
+#endif
