@@ -26,8 +26,8 @@ static bool reserve_pieces(struct passage *p, struct passage_pieces *to) {
 }
 
 /* Both lists of places in the original. */
-static bool reserve_places(struct passage *p, struct passage_bytes *to, size_t room) {
-  size_t from_room = room, to_room = room;
+static bool reserve_places(struct passage *p, struct passage_room *to, size_t count) {
+  size_t from_room = count, to_room = count;
   void *from = arena_grow(p->arena, to->from, &from_room, sizeof *to->from, p->e);
   if (from) to->from = from;
   void *behind = from ? arena_grow(p->arena, to->to, &to_room, sizeof *to->to, p->e) : NULL;
@@ -37,41 +37,60 @@ static bool reserve_places(struct passage *p, struct passage_bytes *to, size_t r
   return true;
 }
 
-/* Room for so many more bytes of what is being put down. */
-static bool reserve(struct passage *p, size_t more) {
-  struct passage_bytes *to = &p->next;
-  const size_t needed = to->length + more;
-  if (p->e->status) return false;
-  if (needed > PASSAGE_LONGEST) return refuse_length(p) == STATUS_OK;
+/* The room in which is put down, with place for so many more bytes. NULL: there is no memory. */
+static struct passage_room *reserve(struct passage *p, size_t more) {
+  struct passage_room *to = &p->room[p->next];
+  const size_t needed = p->length + more;
+  if (needed > PASSAGE_LONGEST) refuse_length(p);
+  if (p->e->status) return NULL;
   if (needed > to->room) {
     size_t room = size_max(needed, 2 * to->room);
-    void *moved = arena_grow(p->arena, to->owned, &room, 1, p->e);
-    if (!moved) return false;
-    to->owned = moved;
+    void *moved = arena_grow(p->arena, to->bytes, &room, 1, p->e);
+    if (!moved) return NULL;
+    to->bytes = moved;
     to->room = room;
   }
-  to->bytes = to->owned;
-  return !p->traced || needed <= to->traced_room ||
-         reserve_places(p, to, size_max(needed, 2 * to->traced_room));
+  if (p->traced && needed > to->traced_room &&
+      !reserve_places(p, to, size_max(needed, 2 * to->traced_room)))
+    return NULL;
+  return to;
 }
 
 /* --- the text --- */
 
 static bool is_behind(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 
+/* In one piece, and nothing is put down yet. */
+static enum status begin(struct passage *p) {
+  p->length = 0;
+  p->pieces.count = p->next_pieces.count = 0;
+  if (p->now.length == 0 || !reserve_pieces(p, &p->pieces)) return p->e->status;
+  p->pieces.piece[p->pieces.count++] = (struct passage_piece){0, (uint32_t)p->now.length};
+  return STATUS_OK;
+}
+
 enum status passage_begin(struct passage *p, const char *text, size_t length, size_t at,
                           bool traced) {
   if (length > PASSAGE_LONGEST - at) return refuse_length(p);
+  p->now = (struct passage_bytes){text, length, NULL, NULL};
   p->at = at;
-  p->traced = traced;
-  p->now.bytes = (char *)text; /* never written to: what is put down lies elsewhere */
-  p->now.length = length;
   p->whole = true;
-  p->next.length = 0;
-  p->pieces.count = p->next_pieces.count = 0;
-  if (length == 0 || !reserve_pieces(p, &p->pieces)) return p->e->status;
-  p->pieces.piece[p->pieces.count++] = (struct passage_piece){0, (uint32_t)length};
-  return STATUS_OK;
+  p->traced = traced;
+  return begin(p);
+}
+
+enum status passage_begin_within(struct passage *p, const struct passage *of,
+                                 const struct passage_piece *stretch) {
+  const struct passage_bytes *b = &of->now;
+  const bool places = of->traced && !of->whole;
+  p->now = (struct passage_bytes){.bytes = b->bytes + stretch->begin,
+                                  .length = stretch->end - stretch->begin,
+                                  .from = places ? b->from + stretch->begin : NULL,
+                                  .to = places ? b->to + stretch->begin : NULL};
+  p->at = of->at + stretch->begin;
+  p->whole = of->whole;
+  p->traced = of->traced;
+  return begin(p);
 }
 
 void passage_origin(const struct passage *p, size_t begin, size_t end, uint32_t *from,
@@ -83,7 +102,9 @@ void passage_origin(const struct passage *p, size_t begin, size_t end, uint32_t 
     return;
   }
   if (!p->whole) {
-    *from = *to = b->length == 0 ? (uint32_t)p->at : begin < b->length ? b->from[begin] : b->to[begin - 1];
+    *from = *to = b->length == 0      ? (uint32_t)p->at
+                  : begin < b->length ? b->from[begin]
+                                      : b->to[begin - 1];
     return;
   }
   while (begin < end && begin > 0 && is_behind(b->bytes[begin])) begin--;
@@ -93,50 +114,47 @@ void passage_origin(const struct passage *p, size_t begin, size_t end, uint32_t 
 }
 
 void passage_put(struct passage *p, const char *bytes, size_t length, size_t from, size_t to) {
+  struct passage_room *r = length ? reserve(p, length) : NULL;
   uint32_t begin, end;
-  if (length == 0 || !reserve(p, length)) return;
-  struct passage_bytes *b = &p->next;
-  memcpy(b->bytes + b->length, bytes, length);
+  if (!r) return;
+  memcpy(r->bytes + p->length, bytes, length);
   if (p->traced) {
     passage_origin(p, from, to, &begin, &end);
-    for (size_t i = b->length; i < b->length + length; i++) b->from[i] = begin, b->to[i] = end;
+    for (size_t i = p->length; i < p->length + length; i++) r->from[i] = begin, r->to[i] = end;
   }
-  b->length += length;
+  p->length += length;
 }
 
 /* Of bytes that are the original's own, each character's. */
-static void keep_places(struct passage *p, size_t from, size_t to) {
-  struct passage_bytes *b = &p->next;
-  const char *text = p->now.bytes;
-  size_t at = b->length;
+static void keep_places(struct passage *p, struct passage_room *r, size_t from, size_t to) {
+  size_t at = p->length;
   for (size_t i = from, end; i < to; i = end) {
-    for (end = i + 1; end < to && is_behind(text[end]); end++) {
+    for (end = i + 1; end < to && is_behind(p->now.bytes[end]); end++) {
     }
     for (size_t j = i; j < end; j++, at++) {
-      b->from[at] = (uint32_t)(p->at + i);
-      b->to[at] = (uint32_t)(p->at + end);
+      r->from[at] = (uint32_t)(p->at + i);
+      r->to[at] = (uint32_t)(p->at + end);
     }
   }
 }
 
 void passage_keep(struct passage *p, size_t from, size_t to) {
-  if (from >= to || !reserve(p, to - from)) return;
-  struct passage_bytes *b = &p->next;
-  memcpy(b->bytes + b->length, p->now.bytes + from, to - from);
-  if (p->traced && p->whole) keep_places(p, from, to);
+  struct passage_room *r = from < to ? reserve(p, to - from) : NULL;
+  if (!r) return;
+  memcpy(r->bytes + p->length, p->now.bytes + from, to - from);
+  if (p->traced && p->whole) keep_places(p, r, from, to);
   if (p->traced && !p->whole) {
-    memcpy(b->from + b->length, p->now.from + from, (to - from) * sizeof *b->from);
-    memcpy(b->to + b->length, p->now.to + from, (to - from) * sizeof *b->to);
+    memcpy(r->from + p->length, p->now.from + from, (to - from) * sizeof *r->from);
+    memcpy(r->to + p->length, p->now.to + from, (to - from) * sizeof *r->to);
   }
-  b->length += to - from;
+  p->length += to - from;
 }
 
 enum status passage_take(struct passage *p) {
-  const struct passage_bytes old = p->now;
-  p->now = p->next;
-  p->next = old;
-  p->next.bytes = p->next.owned;
-  p->next.length = 0;
+  const struct passage_room *r = &p->room[p->next];
+  p->now = (struct passage_bytes){r->bytes, p->length, r->from, r->to};
+  p->next ^= 1;
+  p->length = 0;
   p->whole = false;
   if (p->next_pieces.count == 0) passage_cut(p, 0, p->now.length);
   return passage_take_pieces(p);

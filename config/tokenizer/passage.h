@@ -19,12 +19,17 @@
 enum { PASSAGE_LONGEST = INT32_MAX }; /* bytes of an original, and of what becomes of it */
 
 struct passage_bytes {
-  char *bytes; /* `owned`, or the original's */
+  const char *bytes;
   size_t length;
-  uint32_t *from, *to; /* [length] of a traced text: which of the original's bytes each byte came
-                          from, whole characters */
-  char *owned;
-  size_t room, traced_room; /* bytes, and entries of from and to, that there is memory for */
+  const uint32_t *from, *to; /* [length] of a traced text that has changed: which of the original's
+                                bytes each byte came from, whole characters */
+};
+
+/* Memory for bytes, and for the places of so many of them. */
+struct passage_room {
+  char *bytes;
+  uint32_t *from, *to;
+  size_t room, traced_room;
 };
 
 struct passage_piece {
@@ -37,9 +42,12 @@ struct passage_pieces {
 };
 
 struct passage {
-  struct passage_bytes now, next;
+  struct passage_bytes now; /* borrowed, or in the room that is not put down in */
+  struct passage_room room[2];
+  unsigned next;                             /* the room in which is put down, */
+  size_t length;                             /* and how many bytes */
   struct passage_pieces pieces, next_pieces; /* of `now`; of what is being put down */
-  size_t at;   /* of the original, where this text begins */
+  size_t at;                                 /* of the original, where this text begins */
   bool whole;  /* nothing has changed: the bytes are the original's, at their own places */
   bool traced; /* the places in the original are wanted */
   struct arena *arena;
@@ -52,6 +60,10 @@ void passage_init(struct passage *p, struct arena *a, struct error *e);
 /* Becomes this text, which outlives it, a part of the original from byte `at` on, in one piece. */
 enum status passage_begin(struct passage *p, const char *text, size_t length, size_t at,
                           bool traced);
+
+/* Becomes a stretch of another passage, of which `stretch` is a part that stays as it is. */
+enum status passage_begin_within(struct passage *p, const struct passage *of,
+                                 const struct passage_piece *stretch);
 
 /* --- another text --- */
 

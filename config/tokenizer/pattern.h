@@ -14,8 +14,8 @@
 
 struct pattern;
 
-/* Of {"String": text} or {"Regex": expression}. NULL with STATUS_CONFIG that says what is wrong, and
- * where in the expression; or STATUS_OUT_OF_MEMORY. */
+/* Of {"String": text} or {"Regex": expression}. NULL with STATUS_CONFIG that says what is wrong,
+ * and where in the expression; or STATUS_OUT_OF_MEMORY. */
 struct pattern *pattern_new(const json_t *json, struct error *e);
 
 /* Of an expression of our own. */
@@ -25,9 +25,9 @@ void pattern_free(struct pattern *p); /* NULL is fine */
 struct pattern_search {
   const struct pattern *pattern;
   const char *text;
-  size_t length, at;       /* where the search goes on */
-  size_t begin, end;       /* of what was found last */
-  void *match;             /* the library's */
+  size_t length, at; /* where the search goes on */
+  size_t begin, end; /* of what was found last */
+  void *match;       /* the library's */
 };
 
 /* STATUS_OUT_OF_MEMORY, or STATUS_OK: then pattern_search_end must follow. */

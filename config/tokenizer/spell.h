@@ -10,8 +10,8 @@
 
 struct spell;
 
-/* Of a "decoder", an object, or NULL: pieces with blanks between. NULL with STATUS_CONFIG that names
- * the type or member at fault and says what is known, or STATUS_OUT_OF_MEMORY. */
+/* Of a "decoder", an object, or NULL: pieces with blanks between. NULL with STATUS_CONFIG that
+ * names the type or member at fault and says what is known, or STATUS_OUT_OF_MEMORY. */
 struct spell *spell_new(const json_t *json, struct error *e);
 void spell_free(struct spell *s); /* NULL is fine */
 

@@ -176,12 +176,11 @@ void trie_done(struct trie *t) {
   *t = (struct trie){0};
 }
 
-size_t trie_bytes(const struct trie *t) {
-  return t->count * (sizeof *t->node + sizeof *t->value);
-}
+size_t trie_bytes(const struct trie *t) { return t->count * (sizeof *t->node + sizeof *t->value); }
 
-int32_t trie_longest(const struct trie *t, const char *text, size_t length, size_t *found) {
-  int32_t node = TRIE_ROOT, value = -1;
+int32_t trie_longest(const struct trie *t, int32_t node, const char *text, size_t length,
+                     size_t *found) {
+  int32_t value = -1;
   for (size_t i = 0; i < length; i++) {
     node = trie_step(t, node, (unsigned char)text[i]);
     if (node < 0) break;

@@ -1,7 +1,8 @@
 /* trie: byte strings with a number each, to be found as beginnings of a text, byte by byte.
  *
  * A double array: a node and a byte lead to one place, which either belongs to that node or means
- * that no string goes on so. Behind every node there are places for all bytes. Immutable once made. */
+ * that no string goes on so. Behind every node there are places for all bytes. Immutable once made.
+ */
 #ifndef CONFIG_TRIE_H
 #define CONFIG_TRIE_H
 
@@ -41,7 +42,9 @@ static inline int32_t trie_step(const struct trie *t, int32_t node, unsigned cha
   return t->node[to].check == node ? (int32_t)to : -1;
 }
 
-/* The number of the longest string with which a text begins; -1: none. *found is its length. */
-int32_t trie_longest(const struct trie *t, const char *text, size_t length, size_t *found);
+/* The number of the longest string with which a text begins, behind what led to `node`; -1: none.
+ * *found is its length, without that. */
+int32_t trie_longest(const struct trie *t, int32_t node, const char *text, size_t length,
+                     size_t *found);
 
 #endif

@@ -21,9 +21,10 @@ size_t unicode_write(uint32_t c, char out[UNICODE_BYTES_MAX]); /* returns how ma
 /* Bytes of the longest beginning of a text that is ASCII. */
 size_t unicode_ascii(const char *text, size_t length);
 
-bool unicode_is_space(uint32_t c);       /* White_Space */
-bool unicode_is_punctuation(uint32_t c); /* of ASCII also symbols: !"#$%&'()*+,-./:;<=>?@[\]^_`{|}~ */
-bool unicode_is_other(uint32_t c);       /* control, format, unassigned, private use, surrogate */
+bool unicode_is_space(uint32_t c); /* White_Space */
+bool unicode_is_punctuation(
+    uint32_t c);                   /* of ASCII also symbols: !"#$%&'()*+,-./:;<=>?@[\]^_`{|}~ */
+bool unicode_is_other(uint32_t c); /* control, format, unassigned, private use, surrogate */
 bool unicode_is_mark(uint32_t c);
 bool unicode_is_nonspacing(uint32_t c); /* a mark of that kind */
 bool unicode_is_numeric(uint32_t c);

@@ -27,8 +27,8 @@ static enum status reserve_ids(struct vocabulary *v, size_t size, struct error *
 }
 
 static enum status reserve_bytes(struct vocabulary *v, size_t more, struct error *e) {
-  if (more > UINT32_MAX - v->length)
-    return error_set(e, STATUS_CONFIG, "the vocabulary is longer than 4 GiB");
+  if (more > INT32_MAX - v->length)
+    return error_set(e, STATUS_CONFIG, "the vocabulary is longer than 2 GiB");
   if (v->length + more <= v->room) return STATUS_OK;
   const size_t room = size_max(v->length + more, 2 * v->room);
   char *moved = realloc(v->bytes, room);
@@ -39,7 +39,7 @@ static enum status reserve_bytes(struct vocabulary *v, size_t more, struct error
 }
 
 enum status vocabulary_add(struct vocabulary *v, const char *bytes, size_t length, int64_t id,
-                           struct error *e) {
+                           bool apart, struct error *e) {
   if (id < 0 || id >= VOCABULARY_MAX)
     return error_set(e, STATUS_CONFIG, "the id %lld is not one from 0 to %d", (long long)id,
                      VOCABULARY_MAX - 1);
@@ -47,7 +47,9 @@ enum status vocabulary_add(struct vocabulary *v, const char *bytes, size_t lengt
   if (reserve_ids(v, (size_t)id + 1, e) || reserve_bytes(v, length, e)) return e->status;
   if (v->piece[id].length)
     return error_set(e, STATUS_CONFIG, "the id %lld belongs to two pieces", (long long)id);
-  v->piece[id] = (struct vocabulary_piece){(uint32_t)v->length, (uint32_t)length};
+  v->piece[id] = (struct vocabulary_piece){.at = (uint32_t)v->length,
+                                           .length = (uint32_t)length & INT32_MAX,
+                                           .apart = apart};
   memcpy(v->bytes + v->length, bytes, length);
   v->length += length;
   v->count++;
@@ -83,7 +85,7 @@ enum status vocabulary_end(struct vocabulary *v, struct error *e) {
   for (size_t id = 0; id < v->size; id++) {
     const struct vocabulary_piece *p = &v->piece[id];
     const char *bytes = v->bytes + p->at;
-    if (p->length)
+    if (p->length && !p->apart)
       v->slot[find_slot(v, bytes, p->length, hash_of(bytes, p->length))] = (int32_t)id;
   }
   return STATUS_OK;

@@ -11,8 +11,9 @@
 #include "core/run/status.h"
 
 struct vocabulary_piece {
-  uint32_t at; /* in the bytes of all pieces */
-  uint32_t length; /* 0: there is no piece of this id */
+  uint32_t at;          /* in the bytes of all pieces */
+  uint32_t length : 31; /* 0: there is no piece of this id */
+  uint32_t apart : 1;   /* it is told by its id alone, and not found by its bytes */
 };
 
 struct vocabulary {
@@ -21,16 +22,16 @@ struct vocabulary {
   size_t count;                   /* of pieces */
   char *bytes;                    /* of all */
   size_t length, room, room_ids;  /* bytes, and what there is memory for */
-  int32_t *slot; /* [slots] ids by the hash of their pieces; -1: none */
-  size_t slots;  /* a power of two */
+  int32_t *slot;                  /* [slots] ids by the hash of their pieces; -1: none */
+  size_t slots;                   /* a power of two */
 };
 
 enum { VOCABULARY_MAX = 1 << 24 }; /* ids */
 
-/* Adds a piece; one that is there already has the new id, too, and is found by it from then on.
- * STATUS_CONFIG where the id is beyond VOCABULARY_MAX or has another piece. */
+/* Adds a piece; of equal ones the one with the greatest id is found. STATUS_CONFIG where the id is
+ * beyond VOCABULARY_MAX or has another piece. */
 enum status vocabulary_add(struct vocabulary *v, const char *bytes, size_t length, int64_t id,
-                           struct error *e);
+                           bool apart, struct error *e);
 
 /* Makes what ids are found by; then nothing is added any more. */
 enum status vocabulary_end(struct vocabulary *v, struct error *e);
@@ -40,8 +41,7 @@ size_t vocabulary_bytes(const struct vocabulary *v); /* of memory */
 int32_t vocabulary_find(const struct vocabulary *v, const char *bytes, size_t length); /* -1: no */
 
 /* The piece of an id, and its length; NULL: there is none. */
-static inline const char *vocabulary_piece(const struct vocabulary *v, int64_t id,
-                                           size_t *length) {
+static inline const char *vocabulary_piece(const struct vocabulary *v, int64_t id, size_t *length) {
   if (id < 0 || (uint64_t)id >= v->size || v->piece[id].length == 0) return NULL;
   *length = v->piece[id].length;
   return v->bytes + v->piece[id].at;

@@ -1,0 +1,174 @@
+/* added: tokens that stand in texts as they are. */
+#include "config/tokenizer/added.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/tokenizer/unicode.h"
+#include "config/tokenizer/vocabulary.h"
+#include "core/run/size.h"
+
+/* --- reading --- */
+
+static bool read_flag(const json_t *one, const char *key, bool otherwise) {
+  const json_t *value = json_object_get(one, key);
+  return json_is_boolean(value) ? json_is_true(value) : otherwise;
+}
+
+static enum status read_token(struct added *a, const json_t *one, struct error *e) {
+  const json_t *content = json_object_get(one, "content"), *id = json_object_get(one, "id");
+  struct added_token *t = &a->token[a->count];
+  if (!json_is_string(content) || json_string_length(content) == 0)
+    return error_set(e, STATUS_CONFIG, "content: needs a text");
+  if (!json_is_integer(id) || json_integer_value(id) < 0 ||
+      json_integer_value(id) >= VOCABULARY_MAX)
+    return error_set(e, STATUS_CONFIG, "\"%.60s\": id: needs one from 0 to %d",
+                     json_string_value(content), VOCABULARY_MAX - 1);
+  const bool special = read_flag(one, "special", false);
+  *t = (struct added_token){.content = malloc(json_string_length(content)),
+                            .length = json_string_length(content),
+                            .id = (int32_t)json_integer_value(id),
+                            .single_word = read_flag(one, "single_word", false),
+                            .strips = {read_flag(one, "lstrip", false),
+                                       read_flag(one, "rstrip", false)},
+                            .normalized = read_flag(one, "normalized", !special),
+                            .special = special};
+  if (!t->content) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
+  memcpy(t->content, json_string_value(content), t->length);
+  a->count++;
+  a->ids = size_max(a->ids, (size_t)t->id + 1);
+  return STATUS_OK;
+}
+
+static enum status read_tokens(struct added *a, const json_t *json, struct error *e) {
+  const size_t count = json_array_size(json);
+  const json_t *one;
+  size_t i;
+  if (!json_is_array(json)) return error_set(e, STATUS_CONFIG, "needs a list");
+  a->token = calloc(count + 1, sizeof *a->token);
+  if (!a->token) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
+  json_array_foreach((json_t *)json, i, one) {
+    if (read_token(a, one, e)) return e->status;
+  }
+  a->by_id = malloc((a->ids + 1) * sizeof *a->by_id);
+  if (!a->by_id) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
+  for (size_t id = 0; id < a->ids; id++) a->by_id[id] = -1;
+  for (i = 0; i < a->count; i++) a->by_id[a->token[i].id] = (int32_t)i;
+  return STATUS_OK;
+}
+
+/* --- what is looked for --- */
+
+/* What is looked for, as a text: a token's content, changed if texts are. */
+struct added_sought {
+  struct trie_string *string; /* [count] */
+  size_t count;
+  struct arena arena; /* of what was changed */
+};
+
+static enum status add_string(struct added_sought *s, const char *bytes, size_t length, size_t at) {
+  if (length == 0) return STATUS_OK;
+  s->string[s->count++] = (struct trie_string){bytes, length, (int32_t)at};
+  return STATUS_OK;
+}
+
+/* A passage of its own for each: what it holds is looked for until all are in the trie. */
+static enum status add_changed(struct added_sought *s, const struct added_token *t, size_t at,
+                               const struct normal *n, struct error *e) {
+  struct passage p;
+  passage_init(&p, &s->arena, e);
+  if (passage_begin(&p, t->content, t->length, 0, false) || normal_apply(n, &p)) return e->status;
+  return add_string(s, p.now.bytes, p.now.length, at);
+}
+
+static enum status make_trie(struct added *a, bool changed, const struct normal *n,
+                             struct error *e) {
+  struct added_sought s = {.string = malloc((a->count + 1) * sizeof *s.string)};
+  arena_init(&s.arena, NULL);
+  if (!s.string) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
+  for (size_t i = 0; i < a->count && e->status == STATUS_OK; i++) {
+    const struct added_token *t = &a->token[i];
+    if (t->normalized != changed) continue;
+    if (changed && n)
+      add_changed(&s, t, i, n, e);
+    else
+      add_string(&s, t->content, t->length, i);
+  }
+  for (size_t i = 0; i < s.count; i++)
+    a->begins[changed][(unsigned char)s.string[i].bytes[0]] = true;
+  if (e->status == STATUS_OK) trie_init(&a->trie[changed], s.string, s.count, e);
+  free(s.string);
+  arena_free(&s.arena);
+  return e->status;
+}
+
+enum status added_init(struct added *a, const json_t *json, const struct normal *n,
+                       struct error *e) {
+  *a = (struct added){0};
+  if (json && !json_is_null(json) && read_tokens(a, json, e)) return e->status;
+  if (make_trie(a, false, n, e)) return e->status;
+  return make_trie(a, true, n, e);
+}
+
+void added_done(struct added *a) {
+  for (size_t i = 0; i < a->count; i++) free(a->token[i].content);
+  free(a->token);
+  free(a->by_id);
+  trie_done(&a->trie[0]);
+  trie_done(&a->trie[1]);
+  *a = (struct added){0};
+}
+
+size_t added_bytes(const struct added *a) {
+  size_t bytes = a->count * sizeof *a->token + a->ids * sizeof *a->by_id;
+  for (size_t i = 0; i < a->count; i++) bytes += a->token[i].length;
+  return bytes + trie_bytes(&a->trie[0]) + trie_bytes(&a->trie[1]);
+}
+
+/* --- searching --- */
+
+/* The character that ends before a place. */
+static uint32_t character_before(const char *text, size_t end, size_t *length) {
+  size_t begin = end - 1;
+  while (begin > 0 && ((unsigned char)text[begin] & 0xc0) == 0x80) begin--;
+  return unicode_read(text + begin, length);
+}
+
+static bool is_single(const struct added_search *s) {
+  size_t length;
+  const bool before = s->begin > 0 && unicode_is_word(character_before(s->text, s->begin, &length));
+  return !before &&
+         (s->end == s->length || !unicode_is_word(unicode_read(s->text + s->end, &length)));
+}
+
+/* Blanks beside the token, but for those that another one has. */
+static void strip_blanks(struct added_search *s) {
+  size_t length;
+  while (s->token->strips[0] && s->begin > s->done &&
+         unicode_is_space(character_before(s->text, s->begin, &length)))
+    s->begin -= length;
+  while (s->token->strips[1] && s->end < s->length &&
+         unicode_is_space(unicode_read(s->text + s->end, &length)))
+    s->end += length;
+}
+
+bool added_next(struct added_search *s) {
+  const struct trie *trie = &s->added->trie[s->changed];
+  const bool *begins = s->added->begins[s->changed];
+  for (size_t length; s->at < s->length; s->at++) {
+    if (!begins[(unsigned char)s->text[s->at]]) continue;
+    const int32_t place =
+        trie_longest(trie, TRIE_ROOT, s->text + s->at, s->length - s->at, &length);
+    if (place < 0) continue;
+    s->token = &s->added->token[place];
+    s->begin = s->at;
+    s->end = s->at + length;
+    s->at += length - 1;
+    if (s->begin < s->done || (s->token->single_word && !is_single(s))) continue;
+    s->at++;
+    strip_blanks(s);
+    s->done = s->end;
+    return true;
+  }
+  return false;
+}

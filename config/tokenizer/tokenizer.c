@@ -1,0 +1,180 @@
+/* tokenizer: the way of a text through the parts of a tokenizer, and of tokens back. */
+#include "config/tokenizer/tokenizer.h"
+
+#include <string.h>
+
+#include "config/tokenizer/bytes.h"
+#include "config/tokenizer/tokenizer_parts.h"
+#include "core/run/size.h"
+
+const char *tokenizer_kind(const struct tokenizer *t) { return lexicon_kind(t->lexicon); }
+
+size_t tokenizer_size(const struct tokenizer *t) {
+  return size_max(lexicon_vocabulary(t->lexicon)->size, t->added.ids);
+}
+
+size_t tokenizer_bytes(const struct tokenizer *t) {
+  return sizeof *t + lexicon_bytes(t->lexicon) + added_bytes(&t->added);
+}
+
+size_t tokenizer_longest(const struct tokenizer *t) { return t->longest; }
+
+size_t tokenizer_frame(const struct tokenizer *t, bool pair) { return frame_count(t->frame, pair); }
+
+/* --- one text --- */
+
+void tokenizer_work_init(struct tokenizer_work *w, struct arena *a, struct error *e) {
+  *w = (struct tokenizer_work){0};
+  passage_init(&w->whole, a, e);
+  passage_init(&w->part, a, e);
+  for (size_t i = 0; i < 2; i++) tokens_init(&w->text[i], a, e);
+}
+
+/* A text that is being cut into tokens. */
+struct tokenizer_cutting {
+  const struct tokenizer *t;
+  struct tokenizer_work *w;
+  struct tokens *out;
+  bool traced;
+};
+
+/* Blanks at either end of what a token came from are left out, but for one at the beginning of a
+ * text where one is put in front of words. */
+static void trim(const struct tokenizer_cutting *c, const char *bytes, size_t length, size_t number,
+                 struct token *token) {
+  size_t before = 0, behind = 0;
+  while (before < length && bytes[before] == ' ') before++;
+  while (behind < length && bytes[length - 1 - behind] == ' ') behind++;
+  const bool first = number == 0 || token->begin == 0;
+  if (first && before == 1 && frame_trim(c->t->frame) == FRAME_TRIM_BUT_FIRST) before = 0;
+  token->begin = (uint32_t)size_min(token->begin + before, token->end);
+  if (token->end >= behind) token->end = (uint32_t)size_max(token->end - behind, token->begin);
+}
+
+/* Tokens came from bytes of a passage: now they came from those of the original. */
+static void place_tokens(const struct tokenizer_cutting *c, const struct passage *p, size_t first) {
+  for (size_t i = first; i < c->out->count && c->traced; i++) {
+    struct token *token = &c->out->token[i];
+    const char *bytes = p->now.bytes + token->begin;
+    const size_t length = token->end - token->begin;
+    passage_origin(p, token->begin, token->end, &token->begin, &token->end);
+    if (frame_trim(c->t->frame) != FRAME_TRIM_NONE) trim(c, bytes, length, i, token);
+  }
+}
+
+static enum status put_added(const struct tokenizer_cutting *c, const struct passage *p,
+                             const struct added_search *s) {
+  const size_t first = c->out->count;
+  tokens_add(c->out, (struct token){.id = s->token->id,
+                                    .begin = (uint32_t)s->begin,
+                                    .end = (uint32_t)s->end,
+                                    .special = s->token->special});
+  place_tokens(c, p, first);
+  return c->out->e->status;
+}
+
+/* Words of a text that has no added token. */
+static enum status cut_words(const struct tokenizer_cutting *c, struct passage *p) {
+  const size_t first = c->out->count;
+  if (c->t->split && split_apply(c->t->split, p)) return p->e->status;
+  c->w->word.out = c->out;
+  for (size_t i = 0; i < p->pieces.count; i++) {
+    const struct passage_piece *piece = &p->pieces.piece[i];
+    if (lexicon_cut(c->t->lexicon, p->now.bytes + piece->begin, piece->end - piece->begin,
+                    piece->begin, &c->w->word))
+      return c->out->e->status;
+  }
+  place_tokens(c, p, first);
+  return c->out->e->status;
+}
+
+/* Words of a stretch between added tokens. */
+static enum status cut_within(const struct tokenizer_cutting *c, size_t begin, size_t end) {
+  const struct passage_piece stretch = {(uint32_t)begin, (uint32_t)end};
+  if (begin == end) return STATUS_OK;
+  if (passage_begin_within(&c->w->part, &c->w->whole, &stretch)) return c->out->e->status;
+  return cut_words(c, &c->w->part);
+}
+
+/* A stretch of the original between added tokens: it is changed, and then others may be in it. */
+static enum status cut_changed(const struct tokenizer_cutting *c, const struct tokenizer_text *text,
+                               size_t begin, size_t end) {
+  struct passage *p = &c->w->whole;
+  if (begin == end) return STATUS_OK;
+  if (passage_begin(p, text->bytes + begin, end - begin, begin, c->traced) ||
+      (c->t->normal && normal_apply(c->t->normal, p)))
+    return p->e->status;
+  struct added_search s = {
+      .added = &c->t->added, .changed = true, .text = p->now.bytes, .length = p->now.length};
+  size_t done = 0;
+  while (added_next(&s)) {
+    if (cut_within(c, done, s.begin) || put_added(c, p, &s)) return c->out->e->status;
+    done = s.end;
+  }
+  return done == 0 ? cut_words(c, p) : cut_within(c, done, p->now.length);
+}
+
+static enum status cut_text(const struct tokenizer_cutting *c, const struct tokenizer_text *text) {
+  struct added_search s = {.added = &c->t->added, .text = text->bytes, .length = text->length};
+  size_t done = 0;
+  c->out->count = 0;
+  while (added_next(&s)) {
+    if (cut_changed(c, text, done, s.begin)) return c->out->e->status;
+    if (passage_begin(&c->w->whole, text->bytes, text->length, 0, c->traced) ||
+        put_added(c, &c->w->whole, &s))
+      return c->out->e->status;
+    done = s.end;
+  }
+  return cut_changed(c, text, done, text->length);
+}
+
+enum status tokenizer_cut(const struct tokenizer *t, struct tokenizer_work *w,
+                          const struct tokenizer_text *text, size_t texts,
+                          const struct tokenizer_ask *ask, struct tokens *out) {
+  const bool pair = texts == 2;
+  for (size_t i = 0; i < texts; i++) {
+    const struct tokenizer_cutting c = {t, w, &w->text[i], ask->traced};
+    if (cut_text(&c, &text[i])) return out->e->status;
+  }
+  if (ask->longest) {
+    const size_t around = ask->special ? frame_count(t->frame, pair) : 0;
+    tokenizer_shorten(t, &w->text[0], pair ? &w->text[1] : NULL,
+                      ask->longest - size_min(ask->longest, around));
+  }
+  return frame_apply(t->frame, &w->text[0], pair ? &w->text[1] : NULL, ask->special, out);
+}
+
+/* --- fewer tokens --- */
+
+static void keep(const struct tokenizer *t, struct tokens *of, size_t count) {
+  if (count >= of->count) return;
+  if (t->left) memmove(of->token, of->token + of->count - count, count * sizeof *of->token);
+  of->count = count;
+}
+
+/* Of two texts the longer one is cut; if that is not enough, both to half. */
+static void keep_both(const struct tokenizer *t, struct tokens *a, struct tokens *b, size_t most) {
+  struct tokens *less = a->count <= b->count ? a : b, *more = less == a ? b : a;
+  if (2 * less->count >= most) {
+    keep(t, less, most / 2);
+    keep(t, more, most - most / 2);
+  } else {
+    keep(t, more, most - less->count);
+  }
+}
+
+void tokenizer_shorten(const struct tokenizer *t, struct tokens *first, struct tokens *second,
+                       size_t most) {
+  const size_t count = first->count + (second ? second->count : 0);
+  if (count <= most) return;
+  if (!second) {
+    keep(t, first, most);
+  } else if (t->where == CUT_LONGEST) {
+    keep_both(t, first, second, most);
+  } else {
+    struct tokens *cut = t->where == CUT_FIRST ? first : second,
+                  *other = cut == first ? second : first;
+    keep(t, cut, most - size_min(most, other->count));
+    keep(t, other, most - cut->count);
+  }
+}

@@ -1,0 +1,76 @@
+/* tokenizer: from text to tokens and back, as the tokenizer.json of a model says it.
+ *
+ * A text goes through these rooms: tokens that stand in it as they are (added), what is done to it
+ * (normal), how it is cut into words (split), what these are made of (lexicon), what stands around
+ * them (frame); and tokens back to text: their pieces put together (spell).
+ *
+ * Immutable once it is loaded; any number of threads may use it at once, without a lock. */
+#ifndef CONFIG_TOKENIZER_H
+#define CONFIG_TOKENIZER_H
+
+#include "config/tokenizer/lexicon.h"
+#include "config/tokenizer/passage.h"
+#include "config/tokenizer/spell.h"
+
+struct tokenizer;
+
+/* Of a document such as tokenizer.json. NULL with STATUS_CONFIG that names the member at fault, or
+ * STATUS_OUT_OF_MEMORY. */
+struct tokenizer *tokenizer_new(const json_t *json, struct error *e);
+void tokenizer_free(struct tokenizer *t); /* NULL is fine */
+
+const char *tokenizer_kind(const struct tokenizer *t); /* "BPE", ... */
+size_t tokenizer_size(const struct tokenizer *t);      /* above all ids */
+size_t tokenizer_bytes(const struct tokenizer *t);     /* of memory, about */
+
+/* Tokens that the file cuts texts to; 0: it does not say. */
+size_t tokenizer_longest(const struct tokenizer *t);
+
+/* How many tokens are put around a text, or two. */
+size_t tokenizer_frame(const struct tokenizer *t, bool pair);
+
+/* --- to tokens --- */
+
+struct tokenizer_text {
+  const char *bytes; /* UTF-8 */
+  size_t length;
+};
+
+struct tokenizer_ask {
+  bool special;   /* the tokens that stand around texts are put there */
+  bool traced;    /* which bytes of a text each token came from is wanted */
+  size_t longest; /* tokens that a text, or a pair, is cut to, those around it included; 0: as many
+                     as there are */
+};
+
+/* Memory for one text after the other: an arena's. */
+struct tokenizer_work {
+  struct passage whole, part; /* a text; what is between its added tokens */
+  struct lexicon_work word;
+  struct tokens text[2]; /* without what stands around them */
+};
+
+void tokenizer_work_init(struct tokenizer_work *w, struct arena *a, struct error *e);
+
+/* Appends the tokens of a text, or of a pair of texts, to `out`. Returns the status that the work's
+ * error holds: no memory, a text that is too long or takes a pattern too long, or a character that
+ * the tokenizer has no token for. */
+enum status tokenizer_cut(const struct tokenizer *t, struct tokenizer_work *w,
+                          const struct tokenizer_text *text, size_t texts,
+                          const struct tokenizer_ask *ask, struct tokens *out);
+
+/* --- to text --- */
+
+/* The piece of a token as the file writes it, in the arena where it is not as it is; .bytes NULL:
+ * no token has this id, or there is no memory, with an error. */
+struct tokenizer_text tokenizer_piece(const struct tokenizer *t, int64_t id, struct arena *a,
+                                      struct error *e);
+
+bool tokenizer_is_special(const struct tokenizer *t, int64_t id);
+
+/* The text of tokens, without the special ones if `bare`. An id that no token has is passed over.
+ */
+enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t count, bool bare,
+                            struct arena *a, struct spell_text *out, struct error *e);
+
+#endif

@@ -1,0 +1,29 @@
+/* tokenizer_parts: what a tokenizer is made of. Private to tokenizer. */
+#ifndef CONFIG_TOKENIZER_PARTS_H
+#define CONFIG_TOKENIZER_PARTS_H
+
+#include "config/tokenizer/added.h"
+#include "config/tokenizer/frame.h"
+#include "config/tokenizer/split.h"
+#include "config/tokenizer/tokenizer.h"
+
+enum tokenizer_cut_where { CUT_LONGEST, CUT_FIRST, CUT_SECOND };
+
+struct tokenizer {
+  struct added added;
+  struct normal *normal; /* NULL: texts stay as they are */
+  struct split *split;   /* NULL: a text is one word */
+  struct lexicon *lexicon;
+  struct frame *frame;
+  struct spell *spell;
+  bool raw;                       /* words are bytes as they are, see lexicon_new */
+  size_t longest;                 /* "truncation"; 0: none */
+  enum tokenizer_cut_where where; /* which of two texts is cut */
+  bool left;                      /* at its beginning */
+};
+
+/* Cuts the tokens of a text, or of two, to so many together. */
+void tokenizer_shorten(const struct tokenizer *t, struct tokens *first, struct tokens *second,
+                       size_t most);
+
+#endif

@@ -1,0 +1,40 @@
+/* tokenizer_piece: what tokens stand for, one by one and as a text. */
+#include "config/tokenizer/bytes.h"
+#include "config/tokenizer/tokenizer_parts.h"
+
+bool tokenizer_is_special(const struct tokenizer *t, int64_t id) {
+  const struct added_token *added = added_of(&t->added, id);
+  return added && added->special;
+}
+
+/* As it is kept; `raw`: bytes that the file writes as characters. */
+static bool find_piece(const struct tokenizer *t, int64_t id, struct spell_piece *out) {
+  const struct added_token *added = added_of(&t->added, id);
+  const struct vocabulary *v = lexicon_vocabulary(t->lexicon);
+  if (added) {
+    *out = (struct spell_piece){added->content, added->length, false};
+    return true;
+  }
+  out->bytes = vocabulary_piece(v, id, &out->length);
+  out->raw = out->bytes && t->raw && !v->piece[id].apart;
+  return out->bytes;
+}
+
+struct tokenizer_text tokenizer_piece(const struct tokenizer *t, int64_t id, struct arena *a,
+                                      struct error *e) {
+  struct spell_piece piece;
+  if (!find_piece(t, id, &piece)) return (struct tokenizer_text){NULL, 0};
+  if (!piece.raw) return (struct tokenizer_text){piece.bytes, piece.length};
+  char *text = arena_alloc(a, piece.length, BYTES_WRITTEN_MAX, e);
+  if (!text) return (struct tokenizer_text){NULL, 0};
+  return (struct tokenizer_text){text, bytes_write(piece.bytes, piece.length, text)};
+}
+
+enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t count, bool bare,
+                            struct arena *a, struct spell_text *out, struct error *e) {
+  struct spell_piece *piece = arena_alloc(a, count, sizeof *piece, e);
+  size_t pieces = 0;
+  for (size_t i = 0; piece && i < count; i++)
+    if (!(bare && tokenizer_is_special(t, id[i])) && find_piece(t, id[i], &piece[pieces])) pieces++;
+  return piece ? spell_out(t->spell, piece, pieces, a, out, e) : e->status;
+}
