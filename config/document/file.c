@@ -25,6 +25,7 @@ enum {
   FIRST_GUESS = 64 * 1024, /* first guess where the size is not known */
   LONGEST_READ = 1 << 30,  /* the kernel gives at most 2 GiB at once */
   DOCUMENT_MAX = 16 * 1024 * 1024,
+  LONG_DOCUMENT_MAX = 256 * 1024 * 1024,
 };
 
 static enum status system_error(const char *path, struct error *e) {
@@ -123,15 +124,15 @@ static int open_file_or_pipe(const char *path, uint64_t *size, struct error *e) 
   return -1;
 }
 
-/* Reads all bytes of a document. */
-static enum status read_bytes(const char *path, bool pipe, struct file_bytes *f, struct error *e) {
+/* Reads all bytes of a document, of which there may be so many. */
+static enum status read_bytes(const char *path, bool pipe, size_t most, struct file_bytes *f,
+                              struct error *e) {
   *f = (struct file_bytes){0};
   const char *shown = text_tail(path);
   uint64_t expected;
   const int fd = pipe ? open_file_or_pipe(path, &expected, e) : file_open(path, &expected, e);
   if (fd < 0) return text_before(e, "%s: ", shown);
-  read_to_end(fd, (size_t)(expected < DOCUMENT_MAX ? expected : DOCUMENT_MAX), DOCUMENT_MAX, shown,
-              f, e);
+  read_to_end(fd, (size_t)(expected < most ? expected : most), most, shown, f, e);
   close(fd);
   if (e->status) file_free(f);
   return e->status;
@@ -144,13 +145,13 @@ static size_t line_at(const struct file_bytes *f, size_t offset) {
   return line;
 }
 
-static json_t *read_document(const char *path, bool pipe, struct error *e) {
+static json_t *read_document(const char *path, bool pipe, size_t most, struct error *e) {
   struct file_bytes f;
   json_t *document = NULL;
   json_error_t fault;
   bool no_memory;
   const char *shown = text_tail(path);
-  if (read_bytes(path, pipe, &f, e)) return NULL;
+  if (read_bytes(path, pipe, most, &f, e)) return NULL;
   /* Jansson would take a NUL inside a document for its end. */
   const char *nul = memchr(f.bytes, '\0', f.size);
   if (nul) {
@@ -171,10 +172,26 @@ static json_t *read_document(const char *path, bool pipe, struct error *e) {
   return document;
 }
 
-json_t *file_json(const char *path, struct error *e) { return read_document(path, false, e); }
+json_t *file_json(const char *path, struct error *e) {
+  return read_document(path, false, DOCUMENT_MAX, e);
+}
+
+json_t *file_json_long(const char *path, struct error *e) {
+  return read_document(path, false, LONG_DOCUMENT_MAX, e);
+}
 
 json_t *file_json_or_pipe(const char *path, struct error *e) {
-  return read_document(path, true, e);
+  return read_document(path, true, DOCUMENT_MAX, e);
+}
+
+char *file_text(const char *path, size_t *length, struct error *e) {
+  struct file_bytes f;
+  if (read_bytes(path, false, LONG_DOCUMENT_MAX, &f, e)) return NULL;
+  if (!text_is_utf8(f.bytes, f.size))
+    error_set(e, STATUS_CONFIG, "%s: is not UTF-8", text_tail(path));
+  *length = f.size;
+  if (e->status) file_free(&f);
+  return f.bytes;
 }
 
 bool file_is_there(const char *path) {

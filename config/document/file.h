@@ -31,7 +31,12 @@ enum status file_read_at(int fd, uint64_t at, void *out, size_t size, struct err
  * reads a pipe, and waits for its writer. NULL with STATUS_CONFIG naming the path, and the line and
  * column at fault. The caller drops the reference. */
 json_t *file_json(const char *path, struct error *e);
+json_t *file_json_long(const char *path, struct error *e); /* at most 256 MiB */
 json_t *file_json_or_pipe(const char *path, struct error *e);
+
+/* Reads a file of text, UTF-8, of at most 256 MiB. NULL with STATUS_CONFIG naming the path. The
+ * caller frees it. */
+char *file_text(const char *path, size_t *length, struct error *e);
 
 /* Is there anything of this name, were it a link to nothing? What cannot be found out counts as
  * there: reading it tells why. */

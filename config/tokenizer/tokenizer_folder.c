@@ -1,0 +1,211 @@
+/* tokenizer_folder: finds the files of a tokenizer. Lists of words become the document that says
+ * the same, so that there is one way to read a tokenizer. */
+#include "config/tokenizer/tokenizer_folder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/document/file.h"
+#include "config/document/text.h"
+
+static enum status no_memory(struct error *e) {
+  return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a tokenizer");
+}
+
+/* --- files --- */
+
+/* A new string: the path of a file that is in the folder; NULL: it is not there, or no memory. */
+static char *find(const char *folder, const char *name, struct error *e) {
+  char *path = file_path(folder, name);
+  if (!path) no_memory(e);
+  if (path && file_is_there(path)) return path;
+  free(path);
+  return NULL;
+}
+
+static json_t *read_json(const char *folder, const char *name, struct error *e) {
+  char *path = find(folder, name, e);
+  json_t *json = path ? file_json_long(path, e) : NULL;
+  free(path);
+  return json;
+}
+
+/* The lines of a file, as a list of texts, without what is blank at their ends. A last line that is
+ * empty is none; others count, since the number of a line is an id. */
+static json_t *read_lines(const char *folder, const char *name, struct error *e) {
+  char *path = find(folder, name, e);
+  size_t length = 0;
+  char *text = path ? file_text(path, &length, e) : NULL;
+  json_t *lines = text ? json_array() : NULL;
+  if (text && !lines) no_memory(e);
+  for (size_t at = 0, end; lines && at < length && !e->status; at = end + 1) {
+    const char *newline = memchr(text + at, '\n', length - at);
+    end = newline ? (size_t)(newline - text) : length;
+    size_t last = end;
+    while (last > at && (text[last - 1] == '\r' || text[last - 1] == ' ' || text[last - 1] == '\t'))
+      last--;
+    if (json_array_append_new(lines, json_stringn(text + at, last - at))) no_memory(e);
+  }
+  free(path);
+  free(text);
+  return lines;
+}
+
+/* --- what stands in their stead --- */
+
+/* {"piece": its place, ...}; of equal lines the last one counts. Empty ones are none. */
+static json_t *number_lines(const json_t *lines, struct error *e) {
+  json_t *vocabulary = json_object(), *line;
+  size_t i;
+  if (!vocabulary) no_memory(e);
+  json_array_foreach((json_t *)lines, i, line) {
+    if (json_string_length(line) > 0 && vocabulary &&
+        json_object_setn_new(vocabulary, json_string_value(line), json_string_length(line),
+                             json_integer((json_int_t)i)))
+      no_memory(e);
+  }
+  return vocabulary;
+}
+
+/* Those of these names that are among the pieces, as tokens that stand for themselves in any text.
+ */
+static json_t *add_special(const json_t *vocabulary, const char *const *names, struct error *e) {
+  json_t *list = json_array();
+  for (; *names; names++) {
+    const json_t *id = json_object_get(vocabulary, *names);
+    if (id && json_array_append_new(list, json_pack("{s:I, s:s, s:b}", "id", json_integer_value(id),
+                                                    "content", *names, "special", 1)))
+      no_memory(e);
+  }
+  if (!list) no_memory(e);
+  return list;
+}
+
+/* {"type": type, first: ["<s>", its id], second: ["</s>", its id]}, if both are among the pieces.
+ */
+static json_t *frame_between(const char *type, const json_t *vocabulary, const char *first,
+                             const char *second) {
+  const json_t *cls = json_object_get(vocabulary, first),
+               *sep = json_object_get(vocabulary, second);
+  if (!cls || !sep) return json_null();
+  return json_pack("{s:s, s:[s, I], s:[s, I], s:b}", "type", type, "cls", first,
+                   json_integer_value(cls), "sep", second, json_integer_value(sep),
+                   "add_prefix_space", 0);
+}
+
+/* A document of these parts, which it takes; NULL: one of them is, or no memory. */
+static struct tokenizer *make(json_t *normal, json_t *split, json_t *model, json_t *frame,
+                              json_t *spell, json_t *added, struct error *e) {
+  struct tokenizer *t = NULL;
+  json_t *json =
+      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "normalizer", normal, "pre_tokenizer", split,
+                "model", model, "post_processor", frame, "decoder", spell, "added_tokens", added);
+  if (!json) no_memory(e);
+  if (!e->status) t = tokenizer_new(json, e);
+  json_decref(json);
+  return t;
+}
+
+/* --- the kinds --- */
+
+static struct tokenizer *of_merges(const char *folder, struct error *e) {
+  static const char *const names[] = {"<|endoftext|>", "<s>",    "<pad>", "</s>",
+                                      "<unk>",         "<mask>", NULL};
+  json_t *vocabulary = read_json(folder, "vocab.json", e);
+  json_t *lines = e->status ? NULL : read_lines(folder, "merges.txt", e);
+  struct tokenizer *t = NULL;
+  if (!e->status && !lines) error_set(e, STATUS_CONFIG, "merges.txt: is missing");
+  const char *first = json_string_value(json_array_get(lines, 0));
+  if (first && strncmp(first, "#version", strlen("#version")) == 0) json_array_remove(lines, 0);
+  json_t *last = json_array_get(lines, 0);
+  if (last && strstr(json_string_value(last), "</w>"))
+    error_set(e, STATUS_CONFIG,
+              "merges.txt: is not as GPT-2's: its words end in </w>; tokenizer.json is needed");
+  if (!e->status)
+    t = make(json_null(),
+             json_pack("{s:s, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0,
+                       "trim_offsets", 1),
+             json_pack("{s:s, s:O, s:O}", "type", "BPE", "vocab", vocabulary, "merges", lines),
+             frame_between("RobertaProcessing", vocabulary, "<s>", "</s>"),
+             json_pack("{s:s}", "type", "ByteLevel"), add_special(vocabulary, names, e), e);
+  json_decref(vocabulary);
+  json_decref(lines);
+  return t;
+}
+
+static bool says(const json_t *config, const char *key, bool otherwise) {
+  const json_t *value = json_object_get(config, key);
+  return json_is_boolean(value) ? json_is_true(value) : otherwise;
+}
+
+static struct tokenizer *of_words(const char *folder, struct error *e) {
+  static const char *const names[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL};
+  json_t *lines = read_lines(folder, "vocab.txt", e);
+  json_t *config = e->status ? NULL : read_json(folder, "tokenizer_config.json", e);
+  json_t *vocabulary = e->status ? NULL : number_lines(lines, e);
+  struct tokenizer *t = NULL;
+  if (!e->status) {
+    const json_t *accents = json_object_get(config, "strip_accents");
+    t = make(json_pack("{s:s, s:b, s:b, s:o, s:b}", "type", "BertNormalizer", "clean_text", 1,
+                       "handle_chinese_chars", says(config, "tokenize_chinese_chars", true),
+                       "strip_accents",
+                       json_is_boolean(accents) ? json_boolean(json_is_true(accents)) : json_null(),
+                       "lowercase", says(config, "do_lower_case", true)),
+             json_pack("{s:s}", "type", "BertPreTokenizer"),
+             json_pack("{s:s, s:O, s:s, s:s}", "type", "WordPiece", "vocab", vocabulary,
+                       "unk_token", "[UNK]", "continuing_subword_prefix", "##"),
+             frame_between("BertProcessing", vocabulary, "[CLS]", "[SEP]"),
+             json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", "##", "cleanup", 1),
+             add_special(vocabulary, names, e), e);
+  }
+  json_decref(lines);
+  json_decref(config);
+  json_decref(vocabulary);
+  return t;
+}
+
+static struct tokenizer *of_list(const char *folder, struct error *e) {
+  static const char *const names[] = {"<unk>", "<pad>", "<bos>", "<eos>", NULL};
+  json_t *lines = read_lines(folder, "words.txt", e);
+  json_t *vocabulary = e->status ? NULL : number_lines(lines, e);
+  struct tokenizer *t = NULL;
+  if (!e->status) {
+    const bool unknown = json_object_get(vocabulary, "<unk>");
+    t = make(json_pack("{s:s}", "type", "Lowercase"), json_pack("{s:s}", "type", "Whitespace"),
+             json_pack("{s:s, s:O, s:o}", "type", "WordLevel", "vocab", vocabulary, "unk_token",
+                       unknown ? json_string("<unk>") : json_null()),
+             json_null(), json_null(), add_special(vocabulary, names, e), e);
+  }
+  json_decref(lines);
+  json_decref(vocabulary);
+  return t;
+}
+
+static struct tokenizer *of_document(const char *folder, struct error *e) {
+  json_t *json = read_json(folder, "tokenizer.json", e);
+  struct tokenizer *t = json ? tokenizer_new(json, e) : NULL;
+  json_decref(json);
+  return t;
+}
+
+struct tokenizer *tokenizer_folder(const char *folder, const char **file, struct error *e) {
+  static const struct {
+    const char *file;
+    struct tokenizer *(*read)(const char *folder, struct error *e);
+  } kinds[] = {{"tokenizer.json", of_document},
+               {"vocab.json", of_merges},
+               {"vocab.txt", of_words},
+               {"words.txt", of_list}};
+  *file = NULL;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !e->status; i++) {
+    char *path = find(folder, kinds[i].file, e);
+    if (!path) continue;
+    free(path);
+    *file = kinds[i].file;
+    struct tokenizer *t = kinds[i].read(folder, e);
+    if (!t && e->status == STATUS_CONFIG && !strstr(e->detail, *file))
+      text_before(e, "%s: ", *file);
+    return t;
+  }
+  return NULL;
+}

@@ -1,0 +1,21 @@
+/* tokenizer_folder: the tokenizer that lies in a folder: tokenizer.json, or the lists of words and
+ * merges that older models have in its stead. */
+#ifndef CONFIG_TOKENIZER_FOLDER_H
+#define CONFIG_TOKENIZER_FOLDER_H
+
+#include "config/tokenizer/tokenizer.h"
+
+/* Of a folder, in this order:
+ *
+ *   tokenizer.json
+ *   vocab.json and merges.txt   as GPT-2's; with <s> and </s> among the pieces as RoBERTa's
+ *   vocab.txt                   as BERT's; tokenizer_config.json may say do_lower_case,
+ *                               strip_accents and tokenize_chinese_chars
+ *   words.txt                   a word a line, in lower case, blanks and punctuation between them
+ *
+ * *file becomes the name of what was found, static text; NULL, as is the tokenizer: none is there,
+ * which is no failure. STATUS_CONFIG with the reason, which names the file; STATUS_OUT_OF_MEMORY.
+ */
+struct tokenizer *tokenizer_folder(const char *folder, const char **file, struct error *e);
+
+#endif

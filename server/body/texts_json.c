@@ -1,0 +1,228 @@
+/* texts_json: texts of JSON, chunk by chunk. */
+#include "server/body/texts_json.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/run/size.h"
+#include "server/body/json_skim.h"
+#include "server/text/blank.h"
+#include "server/text/json_string.h"
+
+enum texts_json_state {
+  TEXTS_VALUE,        /* a text belongs here, or a list */
+  TEXTS_VALUE_OR_END, /* behind '[' */
+  TEXTS_STRING,
+  TEXTS_COMMA_OR_END
+};
+
+enum { PAIR = 2 };
+
+struct texts_json {
+  struct texts_rule rule;
+  struct texts texts;
+  size_t room, parts, part_room; /* bytes, texts, and what there is memory for */
+  enum texts_json_state state;
+  unsigned depth;  /* brackets that are open */
+  unsigned listed; /* depth of the texts; 0: not known yet, or one alone */
+  size_t in_pair;  /* texts of the pair that is open */
+  struct json_string string;
+  unsigned first_half; /* of a pair of \u escapes */
+  size_t began;        /* where the text that is being read begins among the bytes */
+  struct arena *arena;
+};
+
+struct texts_json *texts_json_new(const struct texts_rule *rule, struct arena *a, struct error *e) {
+  struct texts_json *r = arena_alloc(a, 1, sizeof *r, e);
+  if (!r) return NULL;
+  *r = (struct texts_json){.rule = *rule, .arena = a, .texts = {.of_item = 1}};
+  return r;
+}
+
+const struct texts *texts_json_view(const struct texts_json *r) { return &r->texts; }
+
+/* --- where --- */
+
+static enum status refuse(const struct texts_json *r, struct error *e, const char *why) {
+  char pointer[ERROR_POINTER_SIZE];
+  size_t n = (size_t)snprintf(pointer, sizeof pointer, "/%.40s", r->rule.field);
+  const size_t item = r->parts / r->texts.of_item;
+  if (r->depth > 0) n += (size_t)snprintf(pointer + n, sizeof pointer - n, "/%zu", item);
+  if (r->depth > 1) snprintf(pointer + n, sizeof pointer - n, "/%zu", r->in_pair);
+  return error_at(e, pointer, "%s", why);
+}
+
+static enum status refuse_value(const struct texts_json *r, char c, size_t offset,
+                                struct error *e) {
+  if (!json_starts_value(c)) return json_unexpected(e, offset, c, "a text");
+  return refuse(r, e, "a text belongs here, a list of texts, or a list of pairs of texts");
+}
+
+/* --- memory --- */
+
+static bool reserve(struct texts_json *r, size_t more, struct error *e) {
+  size_t room;
+  if (more <= r->room - r->texts.length) return true;
+  if (!size_add(r->texts.length, more, &room))
+    return error_set(e, STATUS_TOO_LARGE, "the texts are too long to count") == STATUS_OK;
+  room = size_max(room, 2 * r->room);
+  char *moved = arena_grow(r->arena, r->texts.bytes, &room, 1, e);
+  if (!moved) return false;
+  r->texts.bytes = moved;
+  r->room = room;
+  return true;
+}
+
+static void put_bytes(struct texts_json *r, const char *bytes, size_t length, struct error *e) {
+  if (!reserve(r, length, e)) return;
+  memcpy(r->texts.bytes + r->texts.length, bytes, length);
+  r->texts.length += length;
+}
+
+/* --- one text --- */
+
+/* Bytes at the beginning that are what they seem: ASCII that is no quote, escape or control. */
+static size_t plain(const char *text, size_t length) {
+  size_t i = 0;
+  while (i < length && text[i] >= ' ' && text[i] != '"' && text[i] != '\\') i++;
+  return i;
+}
+
+/* A character that was escaped by its number. */
+static void put_character(struct texts_json *r, uint32_t c, struct error *e) {
+  enum { SIX = 0x3f, BEHIND = 0x80 };
+  char bytes[4];
+  size_t n = 0;
+  if (c < 0x80) {
+    bytes[n++] = (char)c;
+  } else if (c < 0x800) {
+    bytes[n++] = (char)(0xc0 | c >> 6);
+  } else if (c < 0x10000) {
+    bytes[n++] = (char)(0xe0 | c >> 12);
+    bytes[n++] = (char)(BEHIND | (c >> 6 & SIX));
+  } else {
+    bytes[n++] = (char)(0xf0 | c >> 18);
+    bytes[n++] = (char)(BEHIND | (c >> 12 & SIX));
+    bytes[n++] = (char)(BEHIND | (c >> 6 & SIX));
+  }
+  if (c >= 0x80) bytes[n++] = (char)(BEHIND | (c & SIX));
+  put_bytes(r, bytes, n, e);
+}
+
+/* The last digit of an escape has come. */
+static void end_escape(struct texts_json *r, struct error *e) {
+  const unsigned c = r->string.unicode;
+  if (r->string.pair)
+    r->first_half = c;
+  else if (c >= 0xdc00 && c < 0xe000)
+    put_character(r, 0x10000 + ((r->first_half & 0x3ff) << 10) + (c & 0x3ff), e);
+  else
+    put_character(r, c, e);
+}
+
+static void end_text(struct texts_json *r, struct error *e) {
+  struct texts *t = &r->texts;
+  if (r->parts == r->part_room) {
+    size_t room = 2 * r->part_room + 1;
+    void *moved = arena_grow(r->arena, t->part, &room, sizeof *t->part, e);
+    if (!moved) return;
+    t->part = moved;
+    r->part_room = room;
+  }
+  t->part[r->parts++] = (struct texts_part){r->began, t->length - r->began};
+  r->in_pair++;
+  r->state = TEXTS_COMMA_OR_END;
+}
+
+/* Reads a byte that is not plain. */
+static void read_byte(struct texts_json *r, char byte, size_t offset, struct error *e) {
+  const bool escape = r->string.hex > 0, meant = r->string.escaped;
+  const int c = json_string_byte(&r->string, byte);
+  if (c == JSON_STRING_BAD)
+    json_bad_string(e, offset, byte);
+  else if (c == JSON_STRING_END)
+    end_text(r, e);
+  else if (escape && r->string.hex == 0)
+    end_escape(r, e);
+  else if (meant && c >= 0)
+    put_character(r, (uint32_t)c, e);
+  else if (!escape && !meant && !r->string.escaped)
+    put_bytes(r, &byte, 1, e);
+}
+
+static size_t feed_string(struct texts_json *r, const char *text, size_t length, size_t offset,
+                          struct error *e) {
+  const size_t many = json_string_is_within(&r->string) ? 0 : plain(text, length);
+  if (many) {
+    put_bytes(r, text, many, e);
+    return many;
+  }
+  read_byte(r, *text, offset, e);
+  return 1;
+}
+
+/* --- lists --- */
+
+static void open_list(struct texts_json *r, struct error *e) {
+  if (r->depth == PAIR || (r->listed && r->depth >= r->listed))
+    refuse(r, e, "a list where a text belongs: texts stand in a list, or in pairs in a list");
+  r->depth++;
+  r->in_pair = 0;
+  r->state = TEXTS_VALUE_OR_END;
+  if (r->depth == PAIR) r->texts.of_item = PAIR;
+}
+
+static void begin_text(struct texts_json *r, struct error *e) {
+  if (r->listed == PAIR && r->depth < PAIR) refuse(r, e, "a text among pairs of texts");
+  if (r->depth == PAIR && r->in_pair == PAIR) refuse(r, e, "a third text: a pair has two");
+  if (r->depth && !(r->depth == PAIR && r->in_pair) &&
+      r->parts / r->texts.of_item == r->rule.max_items)
+    error_limit(e, "max_items", "more than %zu texts", r->rule.max_items);
+  r->listed = r->depth;
+  r->texts.alone = r->depth == 0;
+  r->string = (struct json_string){0};
+  r->began = r->texts.length;
+  r->state = TEXTS_STRING;
+}
+
+static void close_list(struct texts_json *r, struct error *e) {
+  if (r->depth == PAIR && r->in_pair != PAIR) refuse(r, e, "a pair has two texts");
+  r->depth--;
+  r->state = TEXTS_COMMA_OR_END;
+}
+
+static void read_between(struct texts_json *r, char c, size_t offset, struct error *e) {
+  if (r->state == TEXTS_COMMA_OR_END) {
+    if (c == ',')
+      r->state = TEXTS_VALUE;
+    else if (c == ']')
+      close_list(r, e);
+    else
+      json_unexpected(e, offset, c, "',' or ']'");
+  } else if (c == '"') {
+    begin_text(r, e);
+  } else if (c == '[') {
+    open_list(r, e);
+  } else if (c == ']' && r->state == TEXTS_VALUE_OR_END) {
+    close_list(r, e);
+  } else {
+    refuse_value(r, c, offset, e);
+  }
+}
+
+size_t texts_json_feed(struct texts_json *r, const char *text, size_t length, size_t offset,
+                       bool *complete, struct error *e) {
+  size_t at = 0;
+  while (at < length && !*complete && !e->status) {
+    if (r->state == TEXTS_STRING)
+      at += feed_string(r, text + at, length - at, offset + at, e);
+    else if (is_blank(text[at]))
+      at++;
+    else
+      read_between(r, text[at], offset + at, e), at++;
+    *complete = r->state == TEXTS_COMMA_OR_END && r->depth == 0;
+  }
+  if (*complete) r->texts.items = r->texts.alone ? 1 : r->parts / r->texts.of_item;
+  return at;
+}
