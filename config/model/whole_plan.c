@@ -78,22 +78,32 @@ static enum status check_token(const char *key, int64_t token, size_t vocabulary
                    (intmax_t)token, vocabulary);
 }
 
-/* Tokens of a model of one's own must be in its vocabulary; the library's files name some that are
- * not, and never use them, but for the one with which a decoder beside an encoder begins. */
-static enum status check_tokens(struct whole_plan *p, struct error *e) {
-  const struct whole_tokens *t = &p->said.token;
-  const struct whole_stack *reader = whole_plan_reader(p);
+/* Are all of these in the vocabularies? */
+static enum status check_all(const struct whole_plan *p, const struct whole_tokens *t,
+                             struct error *e) {
   const struct whole_stack *decoder = &p->stack[WHOLE_DECODER];
-  const size_t tokens = reader->form.embedding.tokens;
+  const size_t tokens = whole_plan_reader(p)->form.embedding.tokens;
   const size_t chosen = decoder->family ? decoder->form.embedding.tokens : tokens;
-  if (p->kind == MODEL_SEQ2SEQ && check_token("begin", t->begin, chosen, e)) return e->status;
-  if (p->family->keys || !tokens) return STATUS_OK;
+  if (!tokens) return STATUS_OK;
   if (check_token("begin", t->begin, chosen, e) || check_token("pad", t->pad, tokens, e) ||
       check_token("forced_begin", t->forced_begin, chosen, e) ||
       check_token("forced_end", t->forced_end, chosen, e))
     return e->status;
   for (size_t i = 0; i < t->ends && !e->status; i++) check_token("end", t->end[i], chosen, e);
   return e->status;
+}
+
+/* Tokens that a definition says, or the file of a model of one's own, must be in its vocabulary;
+ * the library's files name some that are not, and never use them, but for the one with which a
+ * decoder beside an encoder begins. */
+static enum status check_tokens(const struct whole_plan *p, const json_t *definition,
+                                struct error *e) {
+  const struct whole_tokens begin = {p->said.token.begin, -1, -1, -1, 0, {0}};
+  struct whole_settings own;
+  if (!p->family->keys) return check_all(p, &p->said.token, e);
+  if (p->kind == MODEL_SEQ2SEQ && check_all(p, &begin, e)) return e->status;
+  if (whole_settings_read(&own, definition, e)) return e->status;
+  return check_all(p, &own.token, e);
 }
 
 enum status whole_plan_settle(struct whole_plan *p, const json_t *definition, struct error *e) {
@@ -103,7 +113,7 @@ enum status whole_plan_settle(struct whole_plan *p, const json_t *definition, st
       whole_settings_read(&p->said, p->words.words, e))
     return e->status;
   if (p->source.file ? plan_files(p, e) : plan_random(p, e)) return whole_plan_blame(p, e);
-  if (check_tokens(p, e)) return whole_plan_blame(p, e);
+  if (check_tokens(p, definition, e)) return whole_plan_blame(p, e);
   if (p->kind == MODEL_SEQ2SEQ && p->said.token.begin < 0)
     notes_add(&p->notes, "begin is missing, the token with which the decoder begins: only the "
                          "encoder is served; say it in the definition");

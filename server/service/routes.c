@@ -197,8 +197,9 @@ bool route_serves(enum route route, const struct model *m) {
 const char *route_missing(enum route route, const struct model *m) {
   const bool foretells = route == ROUTE_MODEL_SCORE || route == ROUTE_MODEL_GENERATE;
   if (!foretells || !(DECODERS >> m->kind & 1)) return "";
-  return whole_lacks_begin(m->whole) ? " without begin, the token with which its decoder begins"
-                                     : " without an output";
+  return whole_lacks_begin(m->whole)
+             ? " without \"begin\" in its definition, the token with which its decoder begins"
+             : " without an output";
 }
 
 void route_list(const struct model *m, char *text, size_t size) {

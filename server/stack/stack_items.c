@@ -49,8 +49,10 @@ enum status stack_items_beside(struct stack_check *k, enum stack_field field) {
   const unsigned depth = k->out->unbatched ? 1 : 2;
   const bool open = !t->shaped && t->count == 0 && t->depth < depth;
   if (t->depth != depth && !open)
-    return error_at(k->e, stack_field_pointer(field), "%s of depth %u; %u belongs here",
-                    stack_check_shown(k, field), t->depth, depth);
+    return error_at(k->e, stack_field_pointer(field), "%s of depth %u; %u belongs here: %s",
+                    stack_check_shown(k, field), t->depth, depth,
+                    k->out->unbatched ? "one item alone has one list"
+                                      : "a batch has a list for each of its items");
   if (!k->out->unbatched && t->elements != items)
     return error_at(k->e, stack_field_pointer(field), "%s of %zu items beside %s of %zu",
                     stack_check_shown(k, field), t->elements, stack_check_shown(k, k->field),

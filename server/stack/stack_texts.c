@@ -20,7 +20,12 @@ static size_t tokens_behind(struct stack_check *k, size_t text, size_t tokens) {
     return 0;
   }
   if (asked <= room && asked <= (size_t)INT32_MAX - tokens) return asked;
-  if (positions)
+  if (positions && stack_check_has_source(k))
+    error_at(k->e, "/max_tokens",
+             "the token that begins, %zu targets of item %zu and all but the last of %zu tokens "
+             "behind them are more rows than the %zu positions of the model's decoder",
+             tokens - 1, text, asked, positions);
+  else if (positions)
     error_at(
         k->e, "/max_tokens",
         "%zu tokens of item %zu and all but the last of %zu that follow are more rows than the "

@@ -197,7 +197,9 @@ static void write_counted(FILE *f, const struct metrics *m) {
     write_labelled(f, "attend_rejected_total", "reason", reject_names[i],
                    metrics_sum_reject(m, (enum metrics_reject)i));
   write_family(f, "attend_tokens_total", "counter",
-               "Tokens that whole models were given in requests that were answered.");
+               "Tokens of whole models in requests that were answered: those that came to be "
+               "encoded, scored or gone on from, those that were chosen, and of those that came "
+               "the ones that were recalled.");
   for (unsigned i = 0; i < WORK_COUNT; i++)
     write_labelled(f, "attend_tokens_total", "work", work_names[i],
                    metrics_sum_tokens(m, (enum metrics_work)i));

@@ -25,4 +25,5 @@ def ask(url, path, body):
     except urllib.error.HTTPError as refusal:
         sys.exit(f"{url}{path}: {json.load(refusal)['detail']}")
     except urllib.error.URLError as failure:
-        sys.exit(f"{url}: {failure.reason}")
+        sys.exit(f"{url}: {failure.reason}: is a server running there, such as\n"
+                 "build/release/attend --config tests/example/attend.json --listen 127.0.0.1:8081")

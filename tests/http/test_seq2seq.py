@@ -474,7 +474,7 @@ class Generate(Case):
     def test_without_the_token_that_begins(self):
         """The refusal says what is missing, as do the log and the description."""
         models = {"mute": dict(RANDOM, begin=None), "bare": dict(RANDOM, tie_output=False)}
-        lack = {"mute": "begin, the token with which its decoder begins", "bare": "an output"}
+        lack = {"mute": '"begin" in its definition, the token with which its decoder begins', "bare": "an output"}
         server = self.serve(models)
         for name, what in itertools.product(models, ("score", "generate")):
             problem = self.problem(server.post(f"/v1/models/{name}/{what}", ASKED), 404, "not-found")

@@ -311,10 +311,16 @@ static void begin_and_end(void **state) {
   assert_int_equal(m->whole->choice.forced_begin, 0);
   assert_int_equal(m->whole->choice.forced_end, 2);
   model_free(m);
-  m = whole_place_load(p, ",\"forced_begin\":70,\"forced_end\":null"); /* none of its tokens */
+  prepare(p, "bart-b", NULL, "{\"forced_bos_token_id\":70}"); /* none of its tokens */
+  m = whole_place_load(p, ",\"forced_end\":null");
   assert_int_equal(m->whole->choice.forced_begin, -1);
   assert_int_equal(m->whole->choice.forced_end, -1);
   model_free(m);
+  whole_place_refused(p, ",\"forced_begin\":70",
+                      "forced_begin: 70 is outside the vocabulary of 70");
+  whole_place_refused(p, ",\"forced_end\":70", "forced_end: 70 is outside the vocabulary of 70");
+  whole_place_refused(p, ",\"end\":[1,500]", "end: 500 is outside the vocabulary of 70");
+  whole_place_refused(p, ",\"pad\":70", "pad: 70 is outside the vocabulary of 70");
   refused(p, "bart-b", NULL, "{\"decoder_start_token_id\":70}",
           "config.json: decoder_start_token_id: 70 is outside the vocabulary of 70");
   prepare(p, "torch-post", NULL, "{\"begin\":\"-\"}");
