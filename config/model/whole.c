@@ -12,6 +12,7 @@ void whole_free(struct whole *w) {
   stack_free(w->decoder);
   free(w->part);
   free(w->banned);
+  tokenizer_free(w->tokenizer);
   free(w);
 }
 

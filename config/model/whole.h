@@ -6,6 +6,7 @@
 #define CONFIG_WHOLE_H
 
 #include "config/model/model.h"
+#include "config/tokenizer/tokenizer.h"
 #include "core/stack/stack.h"
 
 enum {
@@ -48,6 +49,9 @@ struct whole {
   int32_t ends[WHOLE_ENDS_MAX]; /* those of token.end that are in the vocabulary; they always end */
   int32_t *banned;              /* [choice.banned_count] its list, or NULL */
   size_t max_tokens;
+
+  struct tokenizer *tokenizer; /* NULL: it takes tokens alone */
+  const char *tokenizer_file;  /* its name; static text */
 
   struct whole_part *part; /* [parts], the encoder's by their layers; then the decoder's, those
                               across behind the others */

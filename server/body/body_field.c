@@ -3,6 +3,7 @@
 
 #include "server/body/tensor_base64.h"
 #include "server/body/tensor_json.h"
+#include "server/body/texts_json.h"
 #include "server/text/blank.h"
 
 /* --- how a value begins --- */
@@ -27,10 +28,20 @@ static void begin_base64(struct body_field *v, const struct tensor_rule *rule, b
   v->form = BODY_FIELD_BASE64;
 }
 
+static void begin_texts(struct body_field *v, struct error *e) {
+  const struct texts_rule rule = {contract_name(body_field_row(v)), v->into->max_items};
+  v->texts = texts_json_new(&rule, v->arena, e);
+  v->form = BODY_FIELD_TEXTS;
+}
+
 size_t body_field_begin(struct body_field *v, unsigned index, const char *text, size_t length,
                         size_t offset, struct error *e) {
   const char c = *text;
   v->index = index;
+  if (body_field_row(v)->texts) {
+    begin_texts(v, e);
+    return 0;
+  }
   const bool word = c == '"' && contract_is_small(body_field_row(v));
   if (word || !contract_is_array(v->into->contract, index)) {
     small_text_begin_long(v->small, offset, contract_longest(body_field_row(v)), v->arena);
@@ -72,6 +83,13 @@ static size_t feed_base64(struct body_field *v, const char *text, size_t length,
   return used;
 }
 
+static size_t feed_texts(struct body_field *v, const char *text, size_t length, size_t offset,
+                         bool *complete, struct error *e) {
+  const size_t used = texts_json_feed(v->texts, text, length, offset, complete, e);
+  if (*complete) v->into->texts = texts_json_view(v->texts);
+  return used;
+}
+
 /* The first byte behind '[' that is no blank decides what the list holds. A reader of numbers is
  * given the bracket again. */
 static size_t feed_list(struct body_field *v, const char *text, size_t length, struct error *e) {
@@ -108,6 +126,8 @@ size_t body_field_feed(struct body_field *v, const char *text, size_t length, si
     return feed_array(v, text, length, offset, complete, e);
   case BODY_FIELD_BASE64:
     return feed_base64(v, text, length, offset, complete, e);
+  case BODY_FIELD_TEXTS:
+    return feed_texts(v, text, length, offset, complete, e);
   default:
     return feed_small(v, text, length, offset, complete, e);
   }

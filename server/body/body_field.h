@@ -1,5 +1,5 @@
 /* body_field: the value of one field in a JSON text, chunk by chunk: an array of numbers, an array
- * in base64, or a small value. */
+ * in base64, texts, or a small value. */
 #ifndef SERVER_BODY_FIELD_H
 #define SERVER_BODY_FIELD_H
 
@@ -10,6 +10,7 @@ enum body_field_form {
   BODY_FIELD_LIST, /* behind the '[' of floats: of numbers, or of objects with base64 */
   BODY_FIELD_ARRAY,
   BODY_FIELD_BASE64,
+  BODY_FIELD_TEXTS,
   BODY_FIELD_SMALL
 };
 
@@ -23,6 +24,7 @@ struct body_field {
   size_t list_offset; /* of the '[' before BODY_FIELD_LIST */
   struct tensor_json *array;
   struct tensor_base64 *objects;
+  struct texts_json *texts;
 };
 
 static inline const struct contract_field *body_field_row(const struct body_field *v) {

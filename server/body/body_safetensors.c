@@ -110,12 +110,17 @@ static enum status read_array(struct body_safetensors *b, unsigned field, const 
   return STATUS_OK;
 }
 
+static enum status refuse_texts(struct body_safetensors *b, const struct contract_field *f) {
+  return error_at(b->e, f->pointer, "%s belongs in a body that is JSON", contract_name(f));
+}
+
 static enum status read_meta(struct body_safetensors *b, const char *key, const char *text) {
   const size_t length = strlen(text);
   unsigned field;
   if (strcmp(key, "format") == 0) return STATUS_OK; /* {"format":"pt"}: libraries add it */
   if (contract_meet(b->into, key, strlen(key), &field, b->e)) return b->e->status;
   const struct contract_field *f = row_of(b, field);
+  if (f->texts) return refuse_texts(b, f);
   if (!contract_is_small(f))
     return error_at(b->e, f->pointer, "%s belongs in a tensor, not into __metadata__",
                     contract_name(f));
@@ -138,6 +143,7 @@ static enum status announce_tensor(struct body_safetensors *b,
   unsigned field;
   if (contract_meet(b->into, entry->name, strlen(entry->name), &field, b->e)) return b->e->status;
   const struct contract_field *f = row_of(b, field);
+  if (f->texts) return refuse_texts(b, f);
   if (!contract_is_array(b->into->contract, field))
     return error_at(b->e, f->pointer, "%s belongs in __metadata__, not into a tensor",
                     contract_name(f));

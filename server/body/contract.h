@@ -1,14 +1,15 @@
 /* contract: the fields that a request may have, as one table, and what has been read of them.
  *
  * The table drives every reader of a body. It has the name of each field, whether it is an array, a
- * small value or either, the rule of an array, and the reader of a small value. A contract is
- * constant; its table and the struct of its small values are its owner's (server/attention,
- * server/stack). */
+ * small value or either, or texts, the rule of an array, and the reader of a small value. A
+ * contract is constant; its table and the struct of its small values are its owner's
+ * (server/attention, server/stack). */
 #ifndef SERVER_CONTRACT_H
 #define SERVER_CONTRACT_H
 
 #include "server/body/tensor.h"
 #include "server/body/tensor_bytes.h"
+#include "server/body/texts.h"
 
 struct json_t;
 
@@ -21,7 +22,8 @@ enum {
 };
 
 /* One field. The first fields of a contract are arrays and have a rule. The others are small values
- * and have a reader. An array with a reader may be a string instead. */
+ * and have a reader, but for one, which may be texts. An array with a reader may be a string
+ * instead. */
 struct contract_field {
   const char *pointer;   /* "/keys": the name behind a slash */
   size_t name_length;    /* of the name */
@@ -30,6 +32,7 @@ struct contract_field {
   struct tensor_rule rule; /* without what contract_rule sets */
   unsigned width;          /* which of contract_reading.size its rows have; 0: rows of any width */
   unsigned outermost;      /* which size its outermost array may have, even above max_items; or 0 */
+  bool texts;              /* it holds texts, which only a body that is JSON has */
 
   /* Reads a small value to `to`, which lies `at` bytes into contract_reading.values. */
   enum status (*read)(const struct json_t *value, const struct contract_field *field, void *to,
@@ -88,6 +91,7 @@ struct contract_reading {
   size_t max_items;
   uint64_t seen;                                    /* a bit per field */
   const struct tensor *tensor[CONTRACT_ARRAYS_MAX]; /* NULL: absent */
+  const struct texts *texts;                        /* of the one field of them; NULL: absent */
   void *values;        /* the contract's own struct, with its defaults where no value was read */
   struct arena *arena; /* the request's, and its first failure: from body_init */
   struct error *e;
@@ -96,6 +100,9 @@ struct contract_reading {
 static inline const char *contract_name(const struct contract_field *field) {
   return field->pointer + 1;
 }
+
+/* How long it takes to make tokens of texts, nanoseconds a byte, about; at most. */
+enum { CONTRACT_TEXT_NS = 100 };
 
 /* May the field be a small value? */
 static inline bool contract_is_small(const struct contract_field *field) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/stack/stack_check.h"
+#include "server/stack/stack_tokenize.h"
 
 struct stack_body {
   struct body body;
@@ -42,6 +43,7 @@ enum status stack_body_finish(struct stack_body *b, struct stack_request *out) {
   memset(out, 0, sizeof *out);
   if (body_finish(&b->body, &out->v2)) return b->body.e->status;
   if (b->body.v2) read_outputs(b, &out->v2);
-  stack_check(&b->body.reading, b->whole, &b->terms, &b->limits, out);
+  if (stack_tokenize(&b->body.reading, b->whole, out) == STATUS_OK)
+    stack_check(&b->body.reading, b->whole, &b->terms, &b->limits, out);
   return body_locate(&b->body);
 }

@@ -42,9 +42,9 @@ static enum status find_rows(struct stack_check *k) {
 
 static enum status check_rows(struct stack_check *k, size_t item, size_t rows) {
   if (k->w->positions && rows > k->w->positions)
-    return stack_items_refuse(k, k->field, item,
-                              "%zu rows; the model has %zu positions: cut the text", rows,
-                              k->w->positions);
+    return stack_items_refuse(k, k->field, item, "%zu %s; the model has %zu positions: %s", rows,
+                              k->reading->texts ? "tokens" : "rows", k->w->positions,
+                              k->reading->texts ? "\"truncate\": true cuts it" : "cut the text");
   if (rows == 0 && k->values->pool != STACK_POOL_NONE)
     return stack_items_refuse(k, k->field, item, "an item without rows has no vector to be pooled");
   return STATUS_OK;

@@ -49,6 +49,16 @@ static enum status read_top(const json_t *value, const struct contract_field *fi
   return STATUS_OK;
 }
 
+static enum status read_truncate(const json_t *value, const struct contract_field *field, void *to,
+                                 struct error *e) {
+  const bool number = json_is_integer(value) && json_integer_value(value) >= 1;
+  if (!json_is_boolean(value) && !number)
+    return error_at(e, field->pointer,
+                    "truncate must be true or false, or an integer of at least 1");
+  *(size_t *)to = number ? (size_t)json_integer_value(value) : json_is_true(value) ? SIZE_MAX : 0;
+  return STATUS_OK;
+}
+
 /* --- the table --- */
 
 enum { ANY_SIZE, ROW_SIZE }; /* of the model: d */
@@ -116,6 +126,12 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                "what was generated is traced by POST /v1/models/NAME/score, as its "
                                "\"targets\"",
                            .read = stack_names_trace},
+    [STACK_FIELD_TEXT] = {NAMED("text"), .texts = true},
+    [STACK_FIELD_SPECIAL_TOKENS] = {NAMED("special_tokens"), .read = contract_read_flag,
+                                    VALUE_AT(special)},
+    [STACK_FIELD_TRUNCATE] = {NAMED("truncate"), .read = read_truncate, VALUE_AT(truncate)},
+    [STACK_FIELD_RETURN_TOKENS] = {NAMED("return_tokens"), .read = contract_read_flag,
+                                   VALUE_AT(tokens)},
     [STACK_FIELD_MAX_TOKENS] = {NAMED("max_tokens"), OF_GENERATE, .read = stack_read_number,
                                 VALUE_AT(max_tokens)},
     [STACK_FIELD_MIN_TOKENS] = {NAMED("min_tokens"), OF_GENERATE, .read = stack_read_count,
@@ -183,7 +199,8 @@ const char *stack_field_shown(enum stack_field field, enum body_form form) {
 /* Other services and libraries call things so. */
 static const char model_in_path[] =
     "a model stands in the path: POST /v1/models/NAME/encode (GET /v1/models lists all models)";
-static const char tokens_instead[] = "it is \"tokens\", the ids that the model's tokenizer gives";
+static const char tokens_instead[] =
+    "texts are \"text\", and the ids that the model's tokenizer gives \"tokens\"";
 static const char one_attention[] =
     "this is a whole model: POST /v1/models/NAME/layers/encoder.0.self/attention asks one "
     "attention";
@@ -209,8 +226,11 @@ static const struct contract_stray strays[] = {
     {"input_ids", "it is \"tokens\""},
     {"input", tokens_instead},
     {"inputs", tokens_instead},
+    {"texts", tokens_instead},
+    {"sentences", tokens_instead},
+    {"add_special_tokens", "it is \"special_tokens\""},
+    {"truncation", "it is \"truncate\""},
     {"prompt", tokens_instead},
-    {"text", tokens_instead},
     {"inputs_embeds", "it is \"embeddings\""},
     {"token_type_ids", "it is \"token_types\""},
     {"mask", "send \"valid_lens\", how many of each item's tokens count"},
@@ -365,6 +385,7 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
   *values = (struct stack_values){.arena = a,
                                   .pool = encodes ? w->pool : STACK_POOL_NONE,
                                   .normalize = encodes && w->normalize,
+                                  .special = true,
                                   .choice = w->choice,
                                   .returns = 1};
   if (init_side(&values->source, both ? w->encoder : NULL, a, e) ||

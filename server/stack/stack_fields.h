@@ -32,6 +32,10 @@ enum stack_field {
   STACK_FIELD_HEAD_MASK,
   STACK_FIELD_ENCODING_FORMAT,
   STACK_FIELD_TRACE,
+  STACK_FIELD_TEXT, /* no small value, but texts */
+  STACK_FIELD_SPECIAL_TOKENS,
+  STACK_FIELD_TRUNCATE,
+  STACK_FIELD_RETURN_TOKENS,
   STACK_FIELD_MAX_TOKENS,
   STACK_FIELD_MIN_TOKENS,
   STACK_FIELD_STOP_TOKENS,
@@ -67,8 +71,12 @@ struct stack_values {
   enum stack_pool pool;
   size_t dimensions; /* 0: all */
   bool normalize;
-  size_t top;  /* return_top */
-  bool base64; /* encoding_format */
+  bool special;    /* special_tokens */
+  size_t truncate; /* the tokens that a text is cut to; SIZE_MAX: as many as the model has room for;
+                      0: it is not cut */
+  bool tokens;     /* return_tokens */
+  size_t top;      /* return_top */
+  bool base64;     /* encoding_format */
   struct attention_traced trace;
   size_t traced;              /* the attention whose trace that is, */
   bool traced_source;         /* of the source; else of main */

@@ -8,7 +8,9 @@
 /* Returns the pointer's length. */
 static size_t point_at_item(const struct stack_check *k, enum stack_field field, size_t item,
                             char pointer[ERROR_POINTER_SIZE]) {
-  size_t n = (size_t)snprintf(pointer, ERROR_POINTER_SIZE, "%.40s", stack_field_pointer(field));
+  const bool text = field == STACK_FIELD_TOKENS && k->reading->texts;
+  const char *of = stack_field_pointer(text ? STACK_FIELD_TEXT : field);
+  size_t n = (size_t)snprintf(pointer, ERROR_POINTER_SIZE, "%.40s", of);
   if (!k->out->unbatched) n += (size_t)snprintf(pointer + n, ERROR_POINTER_SIZE - n, "/%zu", item);
   return n;
 }

@@ -35,7 +35,9 @@ struct stack_request {
   size_t text_tokens; /* of all texts, and of their sources */
   struct stack_generation generation;
 
-  const struct trace *trace; /* that a layer of a run makes; or NULL */
+  const struct stack_tokenized *tokenized; /* what its texts have become; NULL: it has none */
+  bool tells_tokens;                       /* the answer shows them */
+  const struct trace *trace;               /* that a layer of a run makes; or NULL */
   struct body_v2_asked v2;
 };
 
@@ -61,7 +63,7 @@ static inline size_t stack_request_source_rows(const struct stack_request *r, si
 
 /* Does the answer have a form as safetensors? */
 static inline bool stack_request_has_binary(const struct stack_request *r) {
-  return !r->trace && !r->generates;
+  return !r->trace && !r->generates && !r->tells_tokens;
 }
 
 #endif
