@@ -10,6 +10,7 @@
 #include "config/model/trial.h"
 #include "config/model/whole_numbers.h"
 #include "config/model/whole_tied.h"
+#include "config/model/whole_tokenizer.h"
 
 bool whole_load_is_meant(const json_t *definition) {
   return json_object_get(definition, "transformer");
@@ -206,6 +207,7 @@ enum status whole_load(struct model *m, const json_t *definition, const char *di
   struct whole_plan p;
   if (whole_plan_make(&p, definition, directory, e) == STATUS_OK &&
       describe(m, &p, e) == STATUS_OK &&
+      whole_tokenizer_find(m->whole, &p, definition, directory, e) == STATUS_OK &&
       (whole_tied_check(&p, e) || whole_numbers_digest(&p, m->digest, &m->digest_name, e) ||
        make_stacks(m->whole, &p, e) || check_unchanged(&p, e)))
     whole_plan_blame(&p, e);

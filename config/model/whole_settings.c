@@ -38,6 +38,7 @@ static const char *const members[] = {"transformer",
                                       "pool",
                                       "normalize",
                                       "generate",
+                                      "tokenizer", /* which whole_tokenizer reads */
                                       NULL};
 
 static const struct {
