@@ -66,6 +66,9 @@ enum status tokenizer_cut(const struct tokenizer *t, struct tokenizer_work *w,
 struct tokenizer_text tokenizer_piece(const struct tokenizer *t, int64_t id, struct arena *a,
                                       struct error *e);
 
+/* Bytes of that, at most. */
+size_t tokenizer_piece_room(const struct tokenizer *t, int64_t id);
+
 bool tokenizer_is_special(const struct tokenizer *t, int64_t id);
 
 /* The text of tokens, without the special ones if `bare`. An id that no token has is passed over.

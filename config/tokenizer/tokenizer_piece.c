@@ -30,6 +30,12 @@ struct tokenizer_text tokenizer_piece(const struct tokenizer *t, int64_t id, str
   return (struct tokenizer_text){text, bytes_write(piece.bytes, piece.length, text)};
 }
 
+size_t tokenizer_piece_room(const struct tokenizer *t, int64_t id) {
+  struct spell_piece piece;
+  if (!find_piece(t, id, &piece)) return 0;
+  return piece.raw ? piece.length * BYTES_WRITTEN_MAX : piece.length;
+}
+
 enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t count, bool bare,
                             struct arena *a, struct spell_text *out, struct error *e) {
   struct spell_piece *piece = arena_alloc(a, count, sizeof *piece, e);

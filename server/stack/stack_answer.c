@@ -6,6 +6,7 @@
 #include "core/run/size.h"
 #include "server/attention/attention_trace.h"
 #include "server/stack/stack_answer_sequences.h"
+#include "server/stack/stack_answer_tokens.h"
 #include "server/stack/stack_fields.h"
 
 enum { LENGTH_SIZE = 16 };
@@ -265,7 +266,8 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, st
     stack_answer_scores(l, form);
   else if (!r->generates)
     add_outputs(l);
-  if (add_parts(l, arena, e)) return e->status;
+  if (add_parts(l, arena, e) || (r->tells_tokens && stack_answer_tokens(l, arena, e)))
+    return e->status;
   if (r->trace)
     l->content->section[l->content->sections++] = attention_trace_section(r->trace, arena, e);
   if (!rectangles || (r->generates && !r->source.run)) return e->status;
@@ -277,7 +279,7 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, st
 
 /* More than there will be. */
 static size_t count_sections(const struct stack_request *r) {
-  enum { BESIDE = 8, AN_ATTENTION = 3 };
+  enum { BESIDE = 12, AN_ATTENTION = 3 };
   size_t count = BESIDE;
   for (unsigned i = 0; i < STACK_SIDES; i++) {
     const struct stack_side *s = stack_request_side(r, i);

@@ -66,3 +66,33 @@ int json_string_byte(struct json_string *s, char byte) {
   if (code >= 0x80) return begin_character(s, code);
   return byte == '"' ? JSON_STRING_END : byte;
 }
+
+/* --- written --- */
+
+static char *write_escaped(unsigned char byte, char *out) {
+  static const char meant[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt",
+                    digits[] = "0123456789abcdef";
+  const char *found = byte ? strchr(meant, byte) : NULL;
+  *out++ = '\\';
+  if (found) {
+    *out++ = letters[found - meant];
+    return out;
+  }
+  memcpy(out, "u00", 3);
+  out[3] = digits[byte >> 4];
+  out[4] = digits[byte & 0xf];
+  return out + 5;
+}
+
+char *json_string_write(const char *text, size_t length, char *out) {
+  *out++ = '"';
+  for (size_t i = 0; i < length; i++) {
+    const unsigned char byte = (unsigned char)text[i];
+    if (byte < 0x20 || byte == '"' || byte == '\\')
+      out = write_escaped(byte, out);
+    else
+      *out++ = text[i];
+  }
+  *out++ = '"';
+  return out;
+}

@@ -1,8 +1,9 @@
-/* json_string: a JSON string read byte by byte, over as many chunks as it takes. */
+/* json_string: a JSON string read byte by byte, over as many chunks as it takes; and written. */
 #ifndef SERVER_TEXT_JSON_STRING_H
 #define SERVER_TEXT_JSON_STRING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* All zero behind the opening quote. */
 struct json_string {
@@ -23,6 +24,12 @@ enum {
 
 /* Reads the next byte. Returns the character, if it is whole and ASCII, or one of the above. */
 int json_string_byte(struct json_string *s, char byte);
+
+enum { JSON_STRING_ROOM = 6 }; /* bytes that a byte takes at most; the quotes are two more */
+
+/* Writes a string of UTF-8 with its quotes: what must be escaped is, and nothing else. Returns its
+ * end. */
+char *json_string_write(const char *text, size_t length, char *out);
 
 /* Has a character begun that is not whole yet? */
 static inline bool json_string_is_within(const struct json_string *s) {

@@ -1,0 +1,133 @@
+/* stack_answer_tokens: what texts have become, as text that is written when the answer is planned:
+ * how long a string is only its token knows. */
+#include "server/stack/stack_answer_tokens.h"
+
+#include "core/run/size.h"
+#include "server/text/json_string.h"
+#include "server/text/number.h"
+
+enum { IDS, STRINGS, CHARACTERS, BYTES };
+
+const char *const stack_tokens_names[STACK_TOKENS_SECTIONS] = {
+    [IDS] = "tokens", [STRINGS] = "strings", [CHARACTERS] = "offsets", [BYTES] = "byte_offsets"};
+
+/* A section that is being written. */
+struct stack_tokens_text {
+  const struct stack_tokenized *d;
+  unsigned section;
+  struct arena *arena; /* for the pieces of tokens that are not kept as they are written */
+  struct error *e;
+};
+
+/* --- places in characters --- */
+
+/* How many characters there are before a byte, of bytes that are asked about in their order,
+ * mostly: from the last answer on, or from the beginning. */
+struct stack_tokens_place {
+  const char *text;
+  size_t byte, character;
+};
+
+static size_t count_to(struct stack_tokens_place *p, size_t byte) {
+  if (byte < p->byte) p->byte = p->character = 0;
+  for (; p->byte < byte; p->byte++)
+    p->character += ((unsigned char)p->text[p->byte] & 0xc0) != 0x80;
+  return p->character;
+}
+
+/* Both ends: the second one is counted from the first. */
+static char *write_place(struct stack_tokens_place *p, const struct token *t, char *out) {
+  const size_t begin = count_to(p, t->begin);
+  struct stack_tokens_place end = *p;
+  *out++ = '[';
+  out = number_write_integer(out, (int64_t)begin);
+  *out++ = ',';
+  out = number_write_integer(out, (int64_t)count_to(&end, t->end));
+  *out++ = ']';
+  return out;
+}
+
+/* --- lists --- */
+
+static char *write_string(const struct stack_tokens_text *t, const struct token *token, char *out) {
+  const struct tokenizer_text piece = tokenizer_piece(t->d->tokenizer, token->id, t->arena, t->e);
+  return piece.bytes ? json_string_write(piece.bytes, piece.length, out)
+                     : answer_write_text(out, "null");
+}
+
+static char *write_bytes(const struct token *t, char *out) {
+  *out++ = '[';
+  out = number_write_integer(out, t->begin);
+  *out++ = ',';
+  out = number_write_integer(out, t->end);
+  *out++ = ']';
+  return out;
+}
+
+static char *write_item(const struct stack_tokens_text *t, size_t item, char *out) {
+  const struct texts *texts = t->d->texts;
+  const struct texts_part *part = &texts->part[item * texts->of_item];
+  struct stack_tokens_place place[2] = {{0}};
+  for (unsigned i = 0; i < texts->of_item; i++) place[i].text = texts->bytes + part[i].at;
+  *out++ = '[';
+  for (size_t i = t->d->first[item]; i < t->d->first[item + 1]; i++) {
+    const struct token *token = &t->d->tokens.token[i];
+    if (i > t->d->first[item]) *out++ = ',';
+    out = t->section == IDS       ? number_write_integer(out, token->id)
+          : t->section == STRINGS ? write_string(t, token, out)
+          : t->section == BYTES   ? write_bytes(token, out)
+                                  : write_place(&place[token->text], token, out);
+  }
+  *out++ = ']';
+  return out;
+}
+
+/* --- room --- */
+
+/* Bytes of all strings, escaped. */
+static size_t room_of_strings(const struct stack_tokenized *d) {
+  enum { NULL_ROOM = 5, QUOTES = 3 };
+  size_t room = 0;
+  for (size_t i = 0; i < d->tokens.count; i++)
+    room +=
+        size_max(NULL_ROOM, QUOTES + JSON_STRING_ROOM *
+                                         tokenizer_piece_room(d->tokenizer, d->tokens.token[i].id));
+  return room;
+}
+
+static size_t room_of(const struct stack_tokenized *d, unsigned section) {
+  enum { INTEGER = 12, PAIR = 2 * INTEGER + 3, BRACKETS = 3 };
+  const size_t each = section == IDS ? INTEGER : PAIR;
+  const size_t tokens = section == STRINGS ? room_of_strings(d) : each * d->tokens.count;
+  return tokens + BRACKETS * (d->texts->items + 1) + 1 + NUMBER_WRITE_MARGIN;
+}
+
+enum status stack_tokens_write(const struct stack_tokenized *d, struct arena *a,
+                               const char *value[STACK_TOKENS_SECTIONS], struct error *e) {
+  for (unsigned i = 0; i < STACK_TOKENS_SECTIONS; i++) {
+    const struct stack_tokens_text t = {d, i, a, e};
+    char *text = arena_alloc(a, room_of(d, i), 1, e), *out = text;
+    if (!text) return e->status;
+    if (!d->texts->alone) *out++ = '[';
+    for (size_t item = 0; item < d->texts->items; item++) {
+      if (item > 0) *out++ = ',';
+      out = write_item(&t, item, out);
+    }
+    if (!d->texts->alone) *out++ = ']';
+    *out = '\0';
+    value[i] = text;
+  }
+  return e->status;
+}
+
+enum status stack_answer_tokens(struct stack_listing *l, struct arena *a, struct error *e) {
+  const char *value[STACK_TOKENS_SECTIONS];
+  if (stack_tokens_write(l->r->tokenized, a, value, e)) return e->status;
+  for (unsigned i = 0; i < STACK_TOKENS_SECTIONS; i++) {
+    struct answer_section *s = stack_answer_add(l, NULL, stack_tokens_names[i]);
+    s->instead = value[i];
+    s->items = 0;
+    s->scalar = true;
+  }
+  return STATUS_OK;
+}
