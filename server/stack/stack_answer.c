@@ -6,8 +6,8 @@
 #include "core/run/size.h"
 #include "server/attention/attention_trace.h"
 #include "server/stack/stack_answer_sequences.h"
-#include "server/stack/stack_answer_tokens.h"
 #include "server/stack/stack_fields.h"
+#include "server/stack/stack_told.h"
 
 enum { LENGTH_SIZE = 16 };
 
@@ -266,8 +266,7 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, st
     stack_answer_scores(l, form);
   else if (!r->generates)
     add_outputs(l);
-  if (add_parts(l, arena, e) || (r->tells_tokens && stack_answer_tokens(l, arena, e)))
-    return e->status;
+  if (add_parts(l, arena, e) || (r->tells_tokens && stack_told_add(l, arena, e))) return e->status;
   if (r->trace)
     l->content->section[l->content->sections++] = attention_trace_section(r->trace, arena, e);
   if (!rectangles || (r->generates && !r->source.run)) return e->status;

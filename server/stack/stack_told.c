@@ -1,6 +1,6 @@
-/* stack_answer_tokens: what texts have become, as text that is written when the answer is planned:
+/* stack_told: what texts have become, as text that is written when the answer is planned:
  * how long a string is only its token knows. */
-#include "server/stack/stack_answer_tokens.h"
+#include "server/stack/stack_told.h"
 
 #include "core/run/size.h"
 #include "server/text/json_string.h"
@@ -8,11 +8,11 @@
 
 enum { IDS, STRINGS, CHARACTERS, BYTES };
 
-const char *const stack_tokens_names[STACK_TOKENS_SECTIONS] = {
+const char *const stack_told_names[STACK_TOLD_SECTIONS] = {
     [IDS] = "tokens", [STRINGS] = "strings", [CHARACTERS] = "offsets", [BYTES] = "byte_offsets"};
 
 /* A section that is being written. */
-struct stack_tokens_text {
+struct stack_told_text {
   const struct stack_tokenized *d;
   unsigned section;
   struct arena *arena; /* for the pieces of tokens that are not kept as they are written */
@@ -23,12 +23,12 @@ struct stack_tokens_text {
 
 /* How many characters there are before a byte, of bytes that are asked about in their order,
  * mostly: from the last answer on, or from the beginning. */
-struct stack_tokens_place {
+struct stack_told_place {
   const char *text;
   size_t byte, character;
 };
 
-static size_t count_to(struct stack_tokens_place *p, size_t byte) {
+static size_t count_to(struct stack_told_place *p, size_t byte) {
   if (byte < p->byte) p->byte = p->character = 0;
   for (; p->byte < byte; p->byte++)
     p->character += ((unsigned char)p->text[p->byte] & 0xc0) != 0x80;
@@ -36,9 +36,9 @@ static size_t count_to(struct stack_tokens_place *p, size_t byte) {
 }
 
 /* Both ends: the second one is counted from the first. */
-static char *write_place(struct stack_tokens_place *p, const struct token *t, char *out) {
+static char *write_place(struct stack_told_place *p, const struct token *t, char *out) {
   const size_t begin = count_to(p, t->begin);
-  struct stack_tokens_place end = *p;
+  struct stack_told_place end = *p;
   *out++ = '[';
   out = number_write_integer(out, (int64_t)begin);
   *out++ = ',';
@@ -49,7 +49,7 @@ static char *write_place(struct stack_tokens_place *p, const struct token *t, ch
 
 /* --- lists --- */
 
-static char *write_string(const struct stack_tokens_text *t, const struct token *token, char *out) {
+static char *write_string(const struct stack_told_text *t, const struct token *token, char *out) {
   const struct tokenizer_text piece = tokenizer_piece(t->d->tokenizer, token->id, t->arena, t->e);
   return piece.bytes ? json_string_write(piece.bytes, piece.length, out)
                      : answer_write_text(out, "null");
@@ -64,10 +64,10 @@ static char *write_bytes(const struct token *t, char *out) {
   return out;
 }
 
-static char *write_item(const struct stack_tokens_text *t, size_t item, char *out) {
+static char *write_item(const struct stack_told_text *t, size_t item, char *out) {
   const struct texts *texts = t->d->texts;
   const struct texts_part *part = &texts->part[item * texts->of_item];
-  struct stack_tokens_place place[2] = {{0}};
+  struct stack_told_place place[2] = {{0}};
   for (unsigned i = 0; i < texts->of_item; i++) place[i].text = texts->bytes + part[i].at;
   *out++ = '[';
   for (size_t i = t->d->first[item]; i < t->d->first[item + 1]; i++) {
@@ -102,10 +102,10 @@ static size_t room_of(const struct stack_tokenized *d, unsigned section) {
   return tokens + BRACKETS * (d->texts->items + 1) + 1 + NUMBER_WRITE_MARGIN;
 }
 
-enum status stack_tokens_write(const struct stack_tokenized *d, struct arena *a,
-                               const char *value[STACK_TOKENS_SECTIONS], struct error *e) {
-  for (unsigned i = 0; i < STACK_TOKENS_SECTIONS; i++) {
-    const struct stack_tokens_text t = {d, i, a, e};
+enum status stack_told_write(const struct stack_tokenized *d, struct arena *a,
+                             const char *value[STACK_TOLD_SECTIONS], struct error *e) {
+  for (unsigned i = 0; i < STACK_TOLD_SECTIONS; i++) {
+    const struct stack_told_text t = {d, i, a, e};
     char *text = arena_alloc(a, room_of(d, i), 1, e), *out = text;
     if (!text) return e->status;
     if (!d->texts->alone) *out++ = '[';
@@ -120,11 +120,11 @@ enum status stack_tokens_write(const struct stack_tokenized *d, struct arena *a,
   return e->status;
 }
 
-enum status stack_answer_tokens(struct stack_listing *l, struct arena *a, struct error *e) {
-  const char *value[STACK_TOKENS_SECTIONS];
-  if (stack_tokens_write(l->r->tokenized, a, value, e)) return e->status;
-  for (unsigned i = 0; i < STACK_TOKENS_SECTIONS; i++) {
-    struct answer_section *s = stack_answer_add(l, NULL, stack_tokens_names[i]);
+enum status stack_told_add(struct stack_listing *l, struct arena *a, struct error *e) {
+  const char *value[STACK_TOLD_SECTIONS];
+  if (stack_told_write(l->r->tokenized, a, value, e)) return e->status;
+  for (unsigned i = 0; i < STACK_TOLD_SECTIONS; i++) {
+    struct answer_section *s = stack_answer_add(l, NULL, stack_told_names[i]);
     s->instead = value[i];
     s->items = 0;
     s->scalar = true;
