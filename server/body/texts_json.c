@@ -187,8 +187,8 @@ static void begin_text(struct texts_json *r, struct error *e) {
 }
 
 static void close_list(struct texts_json *r, struct error *e) {
-  if (r->depth == PAIR && r->in_pair != PAIR) refuse(r, e, "a pair has two texts");
-  r->depth--;
+  const bool pair = r->depth-- == PAIR;
+  if (pair && r->in_pair != PAIR) refuse(r, e, "a pair has two texts");
   r->state = TEXTS_COMMA_OR_END;
 }
 

@@ -1,0 +1,167 @@
+/* test_texts: texts of JSON, however they are cut: one, lists, pairs, escapes, every mistake. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/body/texts_json.h"
+
+static const struct texts_rule rule = {"text", 3};
+
+struct reading {
+  struct arena arena;
+  struct error error;
+  const struct texts *texts; /* NULL: it has not ended */
+  size_t used;
+};
+
+/* In chunks: one of `cut` bytes, then the rest; 0: byte by byte. */
+static void read_cut(struct reading *r, const char *json, size_t length, size_t cut,
+                     struct budget *budget) {
+  bool complete = false;
+  memset(r, 0, sizeof *r);
+  arena_init(&r->arena, budget);
+  struct texts_json *t = texts_json_new(&rule, &r->arena, &r->error);
+  for (size_t n; t && r->used < length && !complete && !r->error.status;) {
+    n = cut == 0 ? 1 : r->used < cut ? cut - r->used : length - r->used;
+    if (n > length - r->used) n = length - r->used;
+    const size_t used = texts_json_feed(t, json + r->used, n, r->used, &complete, &r->error);
+    assert_true(used == n || complete || r->error.status);
+    r->used += used;
+  }
+  if (complete && !r->error.status) r->texts = texts_json_view(t);
+}
+
+struct expected {
+  const char *json;
+  size_t items;
+  unsigned of_item;
+  bool alone;
+  const char *part[4];
+};
+
+static void check(const struct expected *x, size_t cut) {
+  struct reading r;
+  char text[256];
+  const int length = snprintf(text, sizeof text, "%s , ", x->json);
+  read_cut(&r, text, (size_t)length, cut, NULL);
+  if (!r.texts) fail_msg("%s, cut at %zu: %s", x->json, cut, r.error.detail);
+  assert_int_equal(r.used, strlen(x->json));
+  assert_int_equal(r.texts->items, x->items);
+  assert_int_equal(r.texts->alone, x->alone);
+  if (x->items) assert_int_equal(r.texts->of_item, x->of_item);
+  for (size_t i = 0; i < x->items * x->of_item; i++) {
+    const struct texts_part *p = &r.texts->part[i];
+    assert_int_equal(p->length, strlen(x->part[i]));
+    assert_memory_equal(r.texts->bytes + p->at, x->part[i], p->length);
+  }
+  arena_free(&r.arena);
+}
+
+static void texts_however_they_are_cut(void **state) {
+  (void)state;
+  static const struct expected list[] = {
+      {"\"a text\"", 1, 1, true, {"a text"}},
+      {"\"\"", 1, 1, true, {""}},
+      {"[]", 0, 1, false, {NULL}},
+      {"[ \"one\" , \"\",\"three\"]", 3, 1, false, {"one", "", "three"}},
+      {"[[\"a\",\"b\"],[\"c\" , \"\"]]", 2, 2, false, {"a", "b", "c", ""}},
+      {"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", 1, 1, true, {"\"\\/\b\f\n\r\t"}},
+      {"\"\\u0041\\u00e9\\u20ac\\uD83D\\ude00 é€😀\"", 1, 1, true, {"Aé€😀 é€😀"}},
+      {"\"\\u007f\\u0080\\u07ff\\u0800\\uffff\\ud800\\udc00\\udbff\\udfff\"",
+       1,
+       1,
+       true,
+       {"\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"}},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    for (size_t cut = 0; cut <= strlen(list[i].json) + 1; cut++) check(&list[i], cut);
+}
+
+static void a_zero_byte_is_a_character(void **state) {
+  (void)state;
+  struct reading r;
+  read_cut(&r, "\"a\\u0000b\"", 10, 4, NULL);
+  assert_non_null(r.texts);
+  assert_int_equal(r.texts->part[0].length, 3);
+  assert_memory_equal(r.texts->bytes, "a\0b", 3);
+  arena_free(&r.arena);
+}
+
+static void what_is_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *json;
+    enum status status;
+    const char *pointer, *words;
+    size_t offset;
+  } list[] = {
+      {"3", STATUS_INVALID_REQUEST, "/text", "a text belongs here", 0},
+      {"null", STATUS_INVALID_REQUEST, "/text", "a text belongs here", 0},
+      {"[true]", STATUS_INVALID_REQUEST, "/text/0", "a text belongs here", 0},
+      {"[\"a\",{}]", STATUS_INVALID_REQUEST, "/text/1", "a text belongs here", 0},
+      {"[\"a\",[\"b\",\"c\"]]", STATUS_INVALID_REQUEST, "/text/1", "a list where a text", 0},
+      {"[[\"a\",\"b\"],\"c\"]", STATUS_INVALID_REQUEST, "/text/1", "a text among pairs", 0},
+      {"[[\"a\"]]", STATUS_INVALID_REQUEST, "/text/0", "a pair has two texts", 0},
+      {"[[]]", STATUS_INVALID_REQUEST, "/text/0", "a pair has two texts", 0},
+      {"[[\"a\",\"b\"],[\"a\",\"b\",\"c\"]]", STATUS_INVALID_REQUEST, "/text/1/2", "a third text",
+       0},
+      {"[[[\"a\"]]]", STATUS_INVALID_REQUEST, "/text/0/0", "a list where a text", 0},
+      {"[\"a\",\"b\",\"c\",\"d\"]", STATUS_TOO_LARGE, "", "more than 3 texts", 0},
+      {"[[\"a\",\"b\"],[\"a\",\"b\"],[\"a\",\"b\"],[\"a\",\"b\"]]", STATUS_TOO_LARGE, "",
+       "more than 3 texts", 0},
+      {"\"\\x\"", STATUS_INVALID_JSON, "", "cannot stand here", 2},
+      {"\"\\ud800x\"", STATUS_INVALID_JSON, "", "cannot stand here", 7},
+      {"\"\\udc00\"", STATUS_INVALID_JSON, "", "cannot stand here", 6},
+      {"\"a\nb\"", STATUS_INVALID_JSON, "", "a control character", 2},
+      {"\"\xff\"", STATUS_INVALID_JSON, "", "not UTF-8 (0xff)", 1},
+      {"\"\xc3(\"", STATUS_INVALID_JSON, "", "", 2},
+      {"[\"a\" \"b\"]", STATUS_INVALID_JSON, "", "',' or ']'", 5},
+      {"[,\"b\"]", STATUS_INVALID_JSON, "", "a text", 1},
+      {"[\"a\",]", STATUS_INVALID_JSON, "", "a text", 5},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    for (size_t cut = 0; cut <= strlen(list[i].json); cut++) {
+      struct reading r;
+      read_cut(&r, list[i].json, strlen(list[i].json), cut, NULL);
+      if (r.error.status != list[i].status || strcmp(r.error.pointer, list[i].pointer) != 0 ||
+          !strstr(r.error.detail, list[i].words) ||
+          (list[i].status == STATUS_INVALID_JSON && r.error.offset != list[i].offset))
+        fail_msg("%s, cut at %zu: %d at %s, %zu: %s", list[i].json, cut, (int)r.error.status,
+                 r.error.pointer, r.error.offset, r.error.detail);
+      arena_free(&r.arena);
+    }
+}
+
+static void a_full_budget_at_every_step(void **state) {
+  (void)state;
+  char json[4000];
+  struct budget budget;
+  struct reading r;
+  size_t n = (size_t)snprintf(json, sizeof json, "[\"");
+  memset(json + n, 'x', 3000);
+  snprintf(json + n + 3000, sizeof json - n - 3000, "\",\"b\"]");
+  for (size_t limit = 0;; limit += 100) {
+    budget_init(&budget, limit);
+    read_cut(&r, json, strlen(json), 7, &budget);
+    arena_free(&r.arena);
+    assert_int_equal(budget.used, 0);
+    if (!r.error.status) break;
+    assert_string_equal(r.error.limit, "memory_budget_bytes");
+    assert_true(limit < 100000);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(texts_however_they_are_cut),
+      cmocka_unit_test(a_zero_byte_is_a_character),
+      cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(a_full_budget_at_every_step),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
