@@ -47,7 +47,8 @@ const struct texts *texts_json_view(const struct texts_json *r) { return &r->tex
 static enum status refuse(const struct texts_json *r, struct error *e, const char *why) {
   char pointer[ERROR_POINTER_SIZE];
   size_t n = (size_t)snprintf(pointer, sizeof pointer, "/%.40s", r->rule.field);
-  const size_t item = r->parts / r->texts.of_item;
+  const size_t open = r->depth > 1 ? r->in_pair : 0;
+  const size_t item = (r->parts - open) / r->texts.of_item;
   if (r->depth > 0) n += (size_t)snprintf(pointer + n, sizeof pointer - n, "/%zu", item);
   if (r->depth > 1) snprintf(pointer + n, sizeof pointer - n, "/%zu", r->in_pair);
   return error_at(e, pointer, "%s", why);
