@@ -7,7 +7,8 @@
 #include "server/attention/attention_trace.h"
 #include "server/stack/stack_answer_sequences.h"
 #include "server/stack/stack_fields.h"
-#include "server/stack/stack_told.h"
+#include "server/stack/stack_tokenize.h"
+#include "server/tokenize/tokenize_told.h"
 
 enum { LENGTH_SIZE = 16 };
 
@@ -256,6 +257,13 @@ static void add_v2(struct stack_listing *l) {
   }
 }
 
+/* What its texts have become. */
+static enum status add_told(struct stack_listing *l, struct arena *a, struct error *e) {
+  struct answer_content *c = l->content;
+  c->sections += TOKENIZE_TOLD_SECTIONS;
+  return tokenize_told(l->r->tokenized, &c->section[c->sections - TOKENIZE_TOLD_SECTIONS], a, e);
+}
+
 static enum status add_native(struct stack_listing *l, enum answer_form form, struct arena *arena,
                               struct error *e) {
   const struct stack_request *r = l->r;
@@ -266,7 +274,7 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, st
     stack_answer_scores(l, form);
   else if (!r->generates)
     add_outputs(l);
-  if (add_parts(l, arena, e) || (r->tells_tokens && stack_told_add(l, arena, e))) return e->status;
+  if (add_parts(l, arena, e) || (r->tells_tokens && add_told(l, arena, e))) return e->status;
   if (r->trace)
     l->content->section[l->content->sections++] = attention_trace_section(r->trace, arena, e);
   if (!rectangles || (r->generates && !r->source.run)) return e->status;

@@ -35,9 +35,9 @@ struct stack_request {
   size_t text_tokens; /* of all texts, and of their sources */
   struct stack_generation generation;
 
-  const struct stack_tokenized *tokenized; /* what its texts have become; NULL: it has none */
-  bool tells_tokens;                       /* the answer shows them */
-  const struct trace *trace;               /* that a layer of a run makes; or NULL */
+  const struct tokenize_texts *tokenized; /* what its texts have become; NULL: it has none */
+  bool tells_tokens;                      /* the answer shows them */
+  const struct trace *trace;              /* that a layer of a run makes; or NULL */
   struct body_v2_asked v2;
 };
 

@@ -1,8 +1,6 @@
 /* stack_tokenize: texts become tokens before anything else is checked. */
 #include "server/stack/stack_tokenize.h"
 
-#include <stdio.h>
-
 #include "core/run/size.h"
 #include "server/stack/stack_fields.h"
 
@@ -44,41 +42,10 @@ static size_t longest(const struct stack_values *v, const struct whole *w) {
   return size_min(said, w->positions);
 }
 
-/* An error about one text says which. */
-static enum status locate(struct error *e, const struct texts *t, size_t item) {
-  if (e->status != STATUS_INVALID_REQUEST || *e->pointer) return e->status;
-  if (t->alone)
-    snprintf(e->pointer, sizeof e->pointer, "/text");
-  else
-    snprintf(e->pointer, sizeof e->pointer, "/text/%zu", item);
-  return e->status;
-}
-
-static enum status cut_texts(struct stack_tokenized *d, const struct contract_reading *r,
-                             const struct whole *w) {
-  const struct texts *t = r->texts;
-  const struct stack_values *v = r->values;
-  const struct tokenizer_ask ask = {v->special, v->tokens, longest(v, w)};
-  struct tokenizer_work work;
-  tokenizer_work_init(&work, r->arena, r->e);
-  for (size_t i = 0; i < t->items; i++) {
-    struct tokenizer_text text[2];
-    for (size_t j = 0; j < t->of_item; j++) {
-      const struct texts_part *part = &t->part[i * t->of_item + j];
-      text[j] = (struct tokenizer_text){t->bytes + part->at, part->length};
-    }
-    d->first[i] = d->tokens.count;
-    if (tokenizer_cut(w->tokenizer, &work, text, t->of_item, &ask, &d->tokens))
-      return locate(r->e, t, i);
-  }
-  d->first[t->items] = d->tokens.count;
-  return STATUS_OK;
-}
-
 /* --- as arrays --- */
 
 /* A list of integers for each item, or for the one alone. */
-static struct tensor *make_tensor(const struct stack_tokenized *d, struct contract_reading *r) {
+static struct tensor *make_tensor(const struct tokenize_texts *d, struct contract_reading *r) {
   const struct texts *t = r->texts;
   struct tensor *made = arena_alloc(r->arena, 1, sizeof *made, r->e);
   int32_t *data = arena_alloc(r->arena, d->tokens.count, sizeof *data, r->e);
@@ -95,7 +62,7 @@ static struct tensor *make_tensor(const struct stack_tokenized *d, struct contra
   return made;
 }
 
-static enum status give_tokens(const struct stack_tokenized *d, struct contract_reading *r) {
+static enum status give_tokens(const struct tokenize_texts *d, struct contract_reading *r) {
   struct tensor *made = make_tensor(d, r);
   if (!made) return r->e->status;
   for (size_t i = 0; i < d->tokens.count; i++) ((int32_t *)made->data)[i] = d->tokens.token[i].id;
@@ -104,7 +71,7 @@ static enum status give_tokens(const struct stack_tokenized *d, struct contract_
 }
 
 /* A model whose types are fewer than a pair's has one for all. */
-static enum status give_types(const struct stack_tokenized *d, struct contract_reading *r,
+static enum status give_types(const struct tokenize_texts *d, struct contract_reading *r,
                               const struct whole *w) {
   if (w->types < 2 || r->texts->of_item == 1) return STATUS_OK;
   struct tensor *made = make_tensor(d, r);
@@ -117,16 +84,14 @@ static enum status give_types(const struct stack_tokenized *d, struct contract_r
 enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
                            struct stack_request *out) {
   if (!r->texts) return check_without(r);
-  struct stack_tokenized *d = arena_alloc(r->arena, 1, sizeof *d, r->e);
+  const struct stack_values *v = r->values;
+  struct tokenize_texts *d = arena_alloc(r->arena, 1, sizeof *d, r->e);
   if (!d || check_fields(r, w)) return r->e->status;
-  *d = (struct stack_tokenized){.tokenizer = w->tokenizer,
-                                .texts = r->texts,
-                                .first = arena_alloc(r->arena, r->texts->items + 1,
-                                                     sizeof *d->first, r->e)};
-  tokens_init(&d->tokens, r->arena, r->e);
-  if (!d->first || cut_texts(d, r, w) || give_tokens(d, r) || give_types(d, r, w))
+  const struct tokenizer_ask ask = {v->special, v->tokens, longest(v, w)};
+  if (tokenize_texts(d, w->tokenizer, r->texts, &ask, r->arena, r->e) || give_tokens(d, r) ||
+      give_types(d, r, w))
     return r->e->status;
   out->tokenized = d;
-  out->tells_tokens = ((const struct stack_values *)r->values)->tokens;
+  out->tells_tokens = v->tokens;
   return STATUS_OK;
 }

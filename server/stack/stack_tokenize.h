@@ -4,17 +4,9 @@
 #define SERVER_STACK_TOKENIZE_H
 
 #include "config/model/whole.h"
-#include "config/tokenizer/tokens.h"
 #include "server/body/contract.h"
 #include "server/stack/stack_request.h"
-
-/* What texts have become: all in the request's arena. */
-struct stack_tokenized {
-  const struct tokenizer *tokenizer;
-  const struct texts *texts;
-  struct tokens tokens; /* of all items, one behind the other */
-  size_t *first;        /* [items + 1] */
-};
+#include "server/tokenize/tokenize_texts.h"
 
 /* Gives the reading the tensors of tokens, and of token types where the model has them, if it has
  * texts; else does nothing. Sets `tokenized` and `tells_tokens` of `out`. Fails with

@@ -1,6 +1,6 @@
-/* stack_told: what texts have become, as text that is written when the answer is planned:
+/* tokenize_told: what texts have become, as text that is written when the answer is planned:
  * how long a string is only its token knows. */
-#include "server/stack/stack_told.h"
+#include "server/tokenize/tokenize_told.h"
 
 #include "core/run/size.h"
 #include "server/text/json_string.h"
@@ -8,12 +8,9 @@
 
 enum { IDS, STRINGS, CHARACTERS, BYTES };
 
-const char *const stack_told_names[STACK_TOLD_SECTIONS] = {
-    [IDS] = "tokens", [STRINGS] = "strings", [CHARACTERS] = "offsets", [BYTES] = "byte_offsets"};
-
 /* A section that is being written. */
-struct stack_told_text {
-  const struct stack_tokenized *d;
+struct tokenize_told_text {
+  const struct tokenize_texts *d;
   unsigned section;
   struct arena *arena; /* for the pieces of tokens that are not kept as they are written */
   struct error *e;
@@ -23,12 +20,12 @@ struct stack_told_text {
 
 /* How many characters there are before a byte, of bytes that are asked about in their order,
  * mostly: from the last answer on, or from the beginning. */
-struct stack_told_place {
+struct tokenize_told_place {
   const char *text;
   size_t byte, character;
 };
 
-static size_t count_to(struct stack_told_place *p, size_t byte) {
+static size_t count_to(struct tokenize_told_place *p, size_t byte) {
   if (byte < p->byte) p->byte = p->character = 0;
   for (; p->byte < byte; p->byte++)
     p->character += ((unsigned char)p->text[p->byte] & 0xc0) != 0x80;
@@ -36,9 +33,9 @@ static size_t count_to(struct stack_told_place *p, size_t byte) {
 }
 
 /* Both ends: the second one is counted from the first. */
-static char *write_place(struct stack_told_place *p, const struct token *t, char *out) {
+static char *write_place(struct tokenize_told_place *p, const struct token *t, char *out) {
   const size_t begin = count_to(p, t->begin);
-  struct stack_told_place end = *p;
+  struct tokenize_told_place end = *p;
   *out++ = '[';
   out = number_write_integer(out, (int64_t)begin);
   *out++ = ',';
@@ -49,7 +46,8 @@ static char *write_place(struct stack_told_place *p, const struct token *t, char
 
 /* --- lists --- */
 
-static char *write_string(const struct stack_told_text *t, const struct token *token, char *out) {
+static char *write_string(const struct tokenize_told_text *t, const struct token *token,
+                          char *out) {
   const struct tokenizer_text piece = tokenizer_piece(t->d->tokenizer, token->id, t->arena, t->e);
   return piece.bytes ? json_string_write(piece.bytes, piece.length, out)
                      : answer_write_text(out, "null");
@@ -64,10 +62,10 @@ static char *write_bytes(const struct token *t, char *out) {
   return out;
 }
 
-static char *write_item(const struct stack_told_text *t, size_t item, char *out) {
+static char *write_item(const struct tokenize_told_text *t, size_t item, char *out) {
   const struct texts *texts = t->d->texts;
   const struct texts_part *part = &texts->part[item * texts->of_item];
-  struct stack_told_place place[2] = {{0}};
+  struct tokenize_told_place place[2] = {{0}};
   for (unsigned i = 0; i < texts->of_item; i++) place[i].text = texts->bytes + part[i].at;
   *out++ = '[';
   for (size_t i = t->d->first[item]; i < t->d->first[item + 1]; i++) {
@@ -85,7 +83,7 @@ static char *write_item(const struct stack_told_text *t, size_t item, char *out)
 /* --- room --- */
 
 /* Bytes of all strings, escaped. */
-static size_t room_of_strings(const struct stack_tokenized *d) {
+static size_t room_of_strings(const struct tokenize_texts *d) {
   enum { NULL_ROOM = 5, QUOTES = 3 };
   size_t room = 0;
   for (size_t i = 0; i < d->tokens.count; i++)
@@ -95,39 +93,38 @@ static size_t room_of_strings(const struct stack_tokenized *d) {
   return room;
 }
 
-static size_t room_of(const struct stack_tokenized *d, unsigned section) {
+static size_t room_of(const struct tokenize_texts *d, unsigned section) {
   enum { INTEGER = 12, PAIR = 2 * INTEGER + 3, BRACKETS = 3 };
   const size_t each = section == IDS ? INTEGER : PAIR;
   const size_t tokens = section == STRINGS ? room_of_strings(d) : each * d->tokens.count;
   return tokens + BRACKETS * (d->texts->items + 1) + 1 + NUMBER_WRITE_MARGIN;
 }
 
-enum status stack_told_write(const struct stack_tokenized *d, struct arena *a,
-                             const char *value[STACK_TOLD_SECTIONS], struct error *e) {
-  for (unsigned i = 0; i < STACK_TOLD_SECTIONS; i++) {
-    const struct stack_told_text t = {d, i, a, e};
-    char *text = arena_alloc(a, room_of(d, i), 1, e), *out = text;
-    if (!text) return e->status;
-    if (!d->texts->alone) *out++ = '[';
-    for (size_t item = 0; item < d->texts->items; item++) {
-      if (item > 0) *out++ = ',';
-      out = write_item(&t, item, out);
-    }
-    if (!d->texts->alone) *out++ = ']';
-    *out = '\0';
-    value[i] = text;
+static char *write_section(const struct tokenize_told_text *t, char *out) {
+  const struct texts *texts = t->d->texts;
+  if (!texts->alone) *out++ = '[';
+  for (size_t item = 0; item < texts->items; item++) {
+    if (item > 0) *out++ = ',';
+    out = write_item(t, item, out);
   }
-  return e->status;
+  if (!texts->alone) *out++ = ']';
+  return out;
 }
 
-enum status stack_told_add(struct stack_listing *l, struct arena *a, struct error *e) {
-  const char *value[STACK_TOLD_SECTIONS];
-  if (stack_told_write(l->r->tokenized, a, value, e)) return e->status;
-  for (unsigned i = 0; i < STACK_TOLD_SECTIONS; i++) {
-    struct answer_section *s = stack_answer_add(l, NULL, stack_told_names[i]);
-    s->instead = value[i];
-    s->items = 0;
-    s->scalar = true;
+struct answer_section tokenize_told_as(const char *name, const char *value) {
+  return (struct answer_section){.name = name, .instead = value, .heads = 1, .scalar = true};
+}
+
+enum status tokenize_told(const struct tokenize_texts *d, struct answer_section *section,
+                          struct arena *a, struct error *e) {
+  static const char *const names[] = {
+      [IDS] = "tokens", [STRINGS] = "strings", [CHARACTERS] = "offsets", [BYTES] = "byte_offsets"};
+  for (unsigned i = 0; i < TOKENIZE_TOLD_SECTIONS; i++) {
+    const struct tokenize_told_text t = {d, i, a, e};
+    char *text = arena_alloc(a, room_of(d, i), 1, e);
+    if (!text) return e->status;
+    *write_section(&t, text) = '\0';
+    section[i] = tokenize_told_as(names[i], text);
   }
-  return STATUS_OK;
+  return e->status;
 }

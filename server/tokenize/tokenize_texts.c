@@ -1,0 +1,37 @@
+/* tokenize_texts: all texts of a request, one after the other. */
+#include "server/tokenize/tokenize_texts.h"
+
+#include <stdio.h>
+
+/* An error about one text says which. */
+static enum status locate(struct error *e, const struct texts *t, size_t item) {
+  if (e->status != STATUS_INVALID_REQUEST || *e->pointer) return e->status;
+  if (t->alone)
+    snprintf(e->pointer, sizeof e->pointer, "/text");
+  else
+    snprintf(e->pointer, sizeof e->pointer, "/text/%zu", item);
+  return e->status;
+}
+
+enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
+                           const struct texts *texts, const struct tokenizer_ask *ask,
+                           struct arena *a, struct error *e) {
+  struct tokenizer_work work;
+  *d = (struct tokenize_texts){.tokenizer = t,
+                               .texts = texts,
+                               .first = arena_alloc(a, texts->items + 1, sizeof *d->first, e)};
+  tokens_init(&d->tokens, a, e);
+  tokenizer_work_init(&work, a, e);
+  if (!d->first) return e->status;
+  for (size_t i = 0; i < texts->items; i++) {
+    struct tokenizer_text text[2];
+    for (size_t j = 0; j < texts->of_item; j++) {
+      const struct texts_part *part = &texts->part[i * texts->of_item + j];
+      text[j] = (struct tokenizer_text){texts->bytes + part->at, part->length};
+    }
+    d->first[i] = d->tokens.count;
+    if (tokenizer_cut(t, &work, text, texts->of_item, ask, &d->tokens)) return locate(e, texts, i);
+  }
+  d->first[texts->items] = d->tokens.count;
+  return STATUS_OK;
+}
