@@ -64,7 +64,9 @@ static enum body_ask find_ask(const char *word) {
   if (!strcmp(word, "--heads")) return ASK_HEADS;
   if (!strcmp(word, "--encode")) return ASK_ENCODE;
   if (!strcmp(word, "--score")) return ASK_SCORE;
-  return !strcmp(word, "--generate") ? ASK_GENERATE : ASK_ATTENTION;
+  if (!strcmp(word, "--generate")) return ASK_GENERATE;
+  if (!strcmp(word, "--tokenize")) return ASK_TOKENIZE;
+  return !strcmp(word, "--detokenize") ? ASK_DETOKENIZE : ASK_ATTENTION;
 }
 
 /* Parts the words of `attend run`, which come in any order, from those that are settings; for these

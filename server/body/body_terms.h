@@ -7,8 +7,17 @@
 #include <stdint.h>
 
 /* What a request asks of a model: the answer of its attention, measures of its heads; of a whole
- * one what it makes of tokens, how likely it holds them, or which come next. */
-enum body_ask { ASK_ATTENTION, ASK_HEADS, ASK_ENCODE, ASK_SCORE, ASK_GENERATE };
+ * one what it makes of tokens, how likely it holds them, or which come next; of its tokenizer the
+ * tokens of texts, or the text of tokens. */
+enum body_ask {
+  ASK_ATTENTION,
+  ASK_HEADS,
+  ASK_ENCODE,
+  ASK_SCORE,
+  ASK_GENERATE,
+  ASK_TOKENIZE,
+  ASK_DETOKENIZE
+};
 
 /* How a body is written. */
 enum body_form { BODY_JSON, BODY_SAFETENSORS, BODY_V2 };

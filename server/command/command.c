@@ -55,6 +55,8 @@ int command_help(void) {
       "  attend run MODEL --encode     encode tokens: MODEL is a whole model\n"
       "  attend run MODEL --score      score targets: MODEL is a decoder, or has one\n"
       "  attend run MODEL --generate   go on from texts, or translate them: likewise\n"
+      "  attend run MODEL --tokenize   the tokens of texts: MODEL has a tokenizer\n"
+      "  attend run MODEL --detokenize the text of tokens: likewise\n"
       "  attend run MODEL --binary     request and answer are safetensors, not JSON; measures are "
       "JSON\n"
       "  attend run MODEL --lines      each line is a request of JSON, and gets its answer as a "

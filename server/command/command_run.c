@@ -56,7 +56,9 @@ static bool is_asked_right(const struct model *m, enum body_ask ask) {
               [ASK_HEADS] = {ROUTE_MODEL_HEADS, NULL},
               [ASK_ENCODE] = {ROUTE_MODEL_ENCODE, "it cannot encode"},
               [ASK_SCORE] = {ROUTE_MODEL_SCORE, "it cannot score"},
-              [ASK_GENERATE] = {ROUTE_MODEL_GENERATE, "it cannot generate"}};
+              [ASK_GENERATE] = {ROUTE_MODEL_GENERATE, "it cannot generate"},
+              [ASK_TOKENIZE] = {ROUTE_MODEL_TOKENIZE, "it takes tokens alone"},
+              [ASK_DETOKENIZE] = {ROUTE_MODEL_DETOKENIZE, "it gives tokens alone"}};
   const char *instead = asks[ask].instead;
   if (route_serves(asks[ask].route, m)) return true;
   if (!instead)

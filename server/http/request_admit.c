@@ -20,6 +20,8 @@ static enum body_ask find_ask(enum route route) {
   if (route == ROUTE_MODEL_ENCODE) return ASK_ENCODE;
   if (route == ROUTE_MODEL_SCORE) return ASK_SCORE;
   if (route == ROUTE_MODEL_GENERATE) return ASK_GENERATE;
+  if (route == ROUTE_MODEL_TOKENIZE) return ASK_TOKENIZE;
+  if (route == ROUTE_MODEL_DETOKENIZE) return ASK_DETOKENIZE;
   return route == ROUTE_MODEL_HEADS || route == ROUTE_LAYER_HEADS ? ASK_HEADS : ASK_ATTENTION;
 }
 

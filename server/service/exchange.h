@@ -11,6 +11,7 @@
 #include "server/service/service.h"
 #include "server/stack/stack_body.h"
 #include "server/stack/stack_stream.h"
+#include "server/tokenize/tokenize_body.h"
 
 struct exchange {
   struct service *service;
@@ -24,6 +25,7 @@ struct exchange {
   union {            /* what was asked, once it is checked: the contract's own */
     struct attention_request attention;
     struct stack_request stack;
+    struct tokenize_request tokenize;
   } request;
   struct run *run;     /* of the request, the first one */
   uint64_t timeout_us; /* that the body asks for; 0: none */

@@ -3,6 +3,7 @@
 #include "server/attention/attention_traced.h"
 #include "server/service/exchange.h"
 #include "server/stack/stack_answer.h"
+#include "server/tokenize/tokenize_answer.h"
 
 /* Only a request that was read says whether its answer has the form that is asked for; `why_json`
  * says why it has none as safetensors. */
@@ -70,17 +71,39 @@ static enum status finish_stack(struct exchange *x) {
   return stack_answer_plan(&x->answer, form, m->name, r, &x->service->limits, &x->arena, &x->error);
 }
 
+/* --- tokenize and detokenize --- */
+
+static void begin_tokenize(struct exchange *x) {
+  struct tokenize_body *b = tokenize_body_new(x->model->whole, &x->terms,
+                                              x->service->limits.max_items, &x->arena, &x->error);
+  x->fields = b;
+  x->body = b ? tokenize_body_of(b) : NULL;
+}
+
+static enum status finish_tokenize(struct exchange *x) {
+  struct tokenize_request *r = &x->request.tokenize;
+  enum answer_form form;
+  if (choose_form(x, false, "Accept excludes application/json, the only form that texts have",
+                  &form) ||
+      tokenize_body_finish(x->fields, r))
+    return x->error.status;
+  x->run = &r->run;
+  return tokenize_answer_plan(&x->answer, x->model->name, r, x->service->limits.max_answer_bytes,
+                              &x->arena, &x->error);
+}
+
 /* --- all of them --- */
 
 static const struct exchange_contract attention = {begin_attention, finish_attention};
 
 static const struct exchange_contract stack = {begin_stack, finish_stack};
 
+static const struct exchange_contract tokenize = {begin_tokenize, finish_tokenize};
+
 const struct exchange_contract *exchange_contract(enum body_ask ask) {
-  static const struct exchange_contract *const contracts[] = {[ASK_ATTENTION] = &attention,
-                                                              [ASK_HEADS] = &attention,
-                                                              [ASK_ENCODE] = &stack,
-                                                              [ASK_SCORE] = &stack,
-                                                              [ASK_GENERATE] = &stack};
+  static const struct exchange_contract *const contracts[] = {
+      [ASK_ATTENTION] = &attention, [ASK_HEADS] = &attention, [ASK_ENCODE] = &stack,
+      [ASK_SCORE] = &stack,         [ASK_GENERATE] = &stack,  [ASK_TOKENIZE] = &tokenize,
+      [ASK_DETOKENIZE] = &tokenize};
   return contracts[ask];
 }

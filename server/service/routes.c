@@ -28,6 +28,8 @@ static const struct {
     [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, WHOLES},
     [ROUTE_MODEL_SCORE] = {"/v1/models/{model}/score", true, DECODERS},
     [ROUTE_MODEL_GENERATE] = {"/v1/models/{model}/generate", true, DECODERS},
+    [ROUTE_MODEL_TOKENIZE] = {"/v1/models/{model}/tokenize", true, WHOLES},
+    [ROUTE_MODEL_DETOKENIZE] = {"/v1/models/{model}/detokenize", true, WHOLES},
     [ROUTE_LAYER_ATTENTION] = {"/v1/models/{model}/layers/{layer}/attention", true, WHOLES},
     [ROUTE_LAYER_HEADS] = {"/v1/models/{model}/layers/{layer}/heads", true, WHOLES},
     [ROUTE_MODELS] = {"/v1/models", false},
@@ -93,7 +95,9 @@ static enum route find_below_v1_model(const char *segment) {
   if (!strcmp(segment, "heads")) return ROUTE_MODEL_HEADS;
   if (!strcmp(segment, "encode")) return ROUTE_MODEL_ENCODE;
   if (!strcmp(segment, "score")) return ROUTE_MODEL_SCORE;
-  return !strcmp(segment, "generate") ? ROUTE_MODEL_GENERATE : ROUTE_NONE;
+  if (!strcmp(segment, "generate")) return ROUTE_MODEL_GENERATE;
+  if (!strcmp(segment, "tokenize")) return ROUTE_MODEL_TOKENIZE;
+  return !strcmp(segment, "detokenize") ? ROUTE_MODEL_DETOKENIZE : ROUTE_NONE;
 }
 
 static enum route find_below_v1_layer(const char *segment) {
@@ -188,7 +192,13 @@ bool route_has_layer(enum route route) {
   return route == ROUTE_LAYER_ATTENTION || route == ROUTE_LAYER_HEADS;
 }
 
+/* Does it ask a model's tokenizer alone? */
+static bool is_of_texts(enum route route) {
+  return route == ROUTE_MODEL_TOKENIZE || route == ROUTE_MODEL_DETOKENIZE;
+}
+
 bool route_serves(enum route route, const struct model *m) {
+  if (is_of_texts(route) && !(m->whole && m->whole->tokenizer)) return false;
   if (route == ROUTE_MODEL_SCORE && !whole_has_output(m->whole)) return false;
   if (route == ROUTE_MODEL_GENERATE && !whole_can_generate(m->whole)) return false;
   return table[route].kinds >> m->kind & 1;
@@ -196,6 +206,7 @@ bool route_serves(enum route route, const struct model *m) {
 
 const char *route_missing(enum route route, const struct model *m) {
   const bool foretells = route == ROUTE_MODEL_SCORE || route == ROUTE_MODEL_GENERATE;
+  if (is_of_texts(route) && m->whole) return " without a tokenizer";
   if (!foretells || !(DECODERS >> m->kind & 1)) return "";
   return whole_lacks_begin(m->whole)
              ? " without \"begin\" in its definition, the token with which its decoder begins"

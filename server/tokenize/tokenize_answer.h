@@ -1,0 +1,13 @@
+/* tokenize_answer: the answer of a tokenizer alone. */
+#ifndef SERVER_TOKENIZE_ANSWER_H
+#define SERVER_TOKENIZE_ANSWER_H
+
+#include "server/answer/answer.h"
+#include "server/tokenize/tokenize_body.h"
+
+/* Plans the answer, from the model of this name, as JSON. Fails as answer_plan does. */
+enum status tokenize_answer_plan(struct answer *a, const char *model,
+                                 const struct tokenize_request *r, size_t max_bytes,
+                                 struct arena *arena, struct error *e);
+
+#endif

@@ -1,0 +1,171 @@
+/* tokenize_body: the fields of requests to a tokenizer alone, and what is done with them. */
+#include "server/tokenize/tokenize_body.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/run/size.h"
+
+/* --- the contracts --- */
+
+enum tokenize_field {
+  TOKENIZE_TOKENS,
+  TOKENIZE_ARRAYS,
+  TOKENIZE_TEXT = TOKENIZE_ARRAYS,
+  TOKENIZE_SPECIAL,
+  TOKENIZE_TRUNCATE,
+  TOKENIZE_FIELDS
+};
+
+/* The small values as they were read. */
+struct tokenize_values {
+  bool special;
+  size_t longest; /* tokens that a text is cut to; 0: it is not */
+};
+
+static enum status read_truncate(const json_t *value, const struct contract_field *field, void *to,
+                                 struct error *e) {
+  if (!json_is_integer(value) || json_integer_value(value) < 1)
+    return error_at(e, field->pointer, "truncate must be an integer of at least 1");
+  *(size_t *)to = (size_t)json_integer_value(value);
+  return STATUS_OK;
+}
+
+#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
+#define VALUE_AT(value) .at = offsetof(struct tokenize_values, value)
+
+static const struct contract_field fields[TOKENIZE_FIELDS] = {
+    [TOKENIZE_TOKENS] =
+        {NAMED("tokens"),
+         .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
+         .elsewhere = "it belongs to POST /v1/models/NAME/detokenize"},
+    [TOKENIZE_TEXT] = {NAMED("text"), .texts = true,
+                       .elsewhere = "it belongs to POST /v1/models/NAME/tokenize"},
+    [TOKENIZE_SPECIAL] = {NAMED("special_tokens"), .read = contract_read_flag, VALUE_AT(special)},
+    [TOKENIZE_TRUNCATE] = {NAMED("truncate"), .read = read_truncate, VALUE_AT(longest),
+                           .elsewhere = "it belongs to POST /v1/models/NAME/tokenize"},
+};
+
+/* Other services and libraries call things so. */
+static const struct contract_stray strays[] = {
+    {"input", "texts are \"text\""},
+    {"inputs", "texts are \"text\""},
+    {"prompt", "texts are \"text\""},
+    {"content", "texts are \"text\""},
+    {"ids", "tokens are \"tokens\""},
+    {"input_ids", "tokens are \"tokens\""},
+    {"token_ids", "tokens are \"tokens\""},
+    {"add_special_tokens", "it is \"special_tokens\""},
+    {"skip_special_tokens", "it is \"special_tokens\": false"},
+    {"model", "a model stands in the path: POST /v1/models/NAME/tokenize"},
+};
+
+static uint64_t cost_of_pieces(const struct contract_reading *r) {
+  enum { PIECE_NS = 40 };
+  return r->tensor[TOKENIZE_TOKENS] ? PIECE_NS * (uint64_t)r->tensor[TOKENIZE_TOKENS]->count : 0;
+}
+
+#define BIT(field) (UINT64_C(1) << TOKENIZE_##field)
+#define CONTRACT                                                                          \
+  .field = fields, .arrays = TOKENIZE_ARRAYS, .fields = TOKENIZE_FIELDS, .stray = strays, \
+  .strays = sizeof strays / sizeof *strays
+
+static const struct contract to_tokens = {CONTRACT, .elsewhere = BIT(TOKENS)};
+static const struct contract to_text = {CONTRACT, .elsewhere = BIT(TEXT) | BIT(TRUNCATE),
+                                        .plan_cost = cost_of_pieces};
+
+/* --- the body --- */
+
+struct tokenize_body {
+  struct body body;
+  const struct whole *whole;
+  bool back;
+  struct tokenize_values values;
+};
+
+struct tokenize_body *tokenize_body_new(const struct whole *w, const struct body_terms *terms,
+                                        size_t max_items, struct arena *a, struct error *e) {
+  struct tokenize_body *b = arena_alloc(a, 1, sizeof *b, e);
+  if (!b) return NULL;
+  *b = (struct tokenize_body){.whole = w,
+                              .back = terms->ask == ASK_DETOKENIZE,
+                              .values = {.special = true}};
+  b->body.reading = (struct contract_reading){.contract = b->back ? &to_text : &to_tokens,
+                                              .max_items = max_items,
+                                              .values = &b->values};
+  return body_init(&b->body, terms, a, e) ? NULL : b;
+}
+
+struct body *tokenize_body_of(struct tokenize_body *b) {
+  return &b->body;
+}
+
+/* --- texts of tokens --- */
+
+/* An id that the tokenizer knows nothing of. */
+static enum status refuse_id(struct error *e, const struct tensor *t, size_t item, size_t number,
+                             int32_t id, size_t size) {
+  char pointer[ERROR_POINTER_SIZE];
+  if (t->depth == 1)
+    snprintf(pointer, sizeof pointer, "/tokens/%zu", number);
+  else
+    snprintf(pointer, sizeof pointer, "/tokens/%zu/%zu", item, number);
+  return error_at(e, pointer, "the token %d is beyond the tokenizer's, 0 to %zu", (int)id,
+                  size - 1);
+}
+
+static enum status spell_item(const struct tokenize_body *b, const struct tensor *t, size_t item,
+                              const int32_t *id, size_t count, struct spell_text *out) {
+  const struct contract_reading *r = &b->body.reading;
+  const size_t size = tokenizer_size(b->whole->tokenizer);
+  for (size_t i = 0; i < count; i++)
+    if (id[i] < 0 || (size_t)id[i] >= size) return refuse_id(r->e, t, item, i, id[i], size);
+  return tokenizer_spell(b->whole->tokenizer, id, count, !b->values.special, r->arena, out, r->e);
+}
+
+static enum status spell_all(struct tokenize_body *b, struct tokenize_request *out) {
+  const struct contract_reading *r = &b->body.reading;
+  const struct tensor *t = r->tensor[TOKENIZE_TOKENS];
+  if (!t) return error_at(r->e, "/tokens", "the field \"tokens\" is missing");
+  out->alone = t->depth == 1 && t->count > 0;
+  out->items = out->alone ? 1 : t->elements;
+  out->text = arena_alloc(r->arena, out->items, sizeof *out->text, r->e);
+  const int32_t *id = t->data;
+  for (size_t i = 0; out->text && i < out->items; i++) {
+    const size_t count = out->alone ? t->count : tensor_shape_at(t, i).dim[0];
+    if (spell_item(b, t, i, id, count, &out->text[i])) return r->e->status;
+    if (count) id += count;
+  }
+  return r->e->status;
+}
+
+/* --- tokens of texts --- */
+
+static enum status cut_all(struct tokenize_body *b, struct tokenize_request *out) {
+  const struct contract_reading *r = &b->body.reading;
+  const struct tokenizer_ask ask = {b->values.special, true, b->values.longest};
+  if (!r->texts) return error_at(r->e, "/text", "the field \"text\" is missing");
+  return tokenize_texts(&out->texts, b->whole->tokenizer, r->texts, &ask, r->arena, r->e);
+}
+
+/* --- nothing to compute --- */
+
+static bool no_unit(const struct step *s, struct cursor *at, struct unit *u) {
+  (void)s, (void)at, (void)u;
+  return false;
+}
+
+static const struct step nothing = {.unit = no_unit};
+static const struct step *const nothings[] = {&nothing};
+static const struct program no_program = {.step = nothings, .steps = 1, .aside = true};
+
+enum status tokenize_body_finish(struct tokenize_body *b, struct tokenize_request *out) {
+  struct body_v2_asked none;
+  memset(out, 0, sizeof *out);
+  out->run.program = &no_program;
+  out->back = b->back;
+  if (body_finish(&b->body, &none)) return b->body.e->status;
+  return b->back ? spell_all(b, out) : cut_all(b, out);
+}
