@@ -205,7 +205,7 @@ static enum status check_logits(struct stack_check *k) {
     return STATUS_OK;
   if (!stack_has_output(k->main->stack))
     return refuse_output(k, STACK_V2_LOGITS, "",
-                         whole_is_pair(k->w)
+                         whole_is_pair(k->w) && !stack_check_has_source(k)
                              ? "they are the decoder's: the input \"decoder_input_ids\" is missing"
                              : "this model says nothing of tokens to come");
   k->main->run->want_logits = true;

@@ -19,7 +19,7 @@ RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "seq2seq", "layers": 2
           "heads": 4, "feed_forward": 64, "vocabulary": 50}
 MODELS = {"small": RANDOM, "other": dict(RANDOM, norm="pre", positions="learned", max_positions=20, activation="gelu",
                                          decoder={"layers": 1, "heads": 2, "feed_forward": 48}),
-          "encoder": dict(RANDOM, kind="encoder"), "demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}
+          "bare": dict(RANDOM, tie_output=False), "encoder": dict(RANDOM, kind="encoder"), "demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}
 SOURCES, TARGETS = [[1, 2, 3], [6], [7, 8]], [[4, 5], [9, 10, 11], [12]]
 ROWS, LENS = [len(source) for source in SOURCES], [len(targets) for targets in TARGETS]
 ASKED = {"tokens": SOURCES, "targets": TARGETS}
@@ -330,6 +330,7 @@ class Protocol(Case):
         for inputs, names, model, where in (
                 ({"input_ids": [[1]]}, ["logits"], "small", '"decoder_input_ids" is missing (at /outputs/0)'),
                 ({"input_ids": [[1]], "decoder_attention_mask": [[1]]}, (), "small", "are missing (at /inputs/1"),
+                (both, ["logits"], "bare", "says nothing of tokens to come (at /outputs/0)"),
                 (both, ["pooler_output"], "small", "no pooler (at /outputs/0)"),
                 (dict(both, decoder_input_ids=[[1, 2]]), (), "small", "1 items beside input_ids of 2"),
                 (dict(both, decoder_input_ids=[[1, 2], [1, 50]]), (), "small",
