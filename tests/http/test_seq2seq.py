@@ -331,6 +331,7 @@ class Protocol(Case):
                 ({"input_ids": [[1]]}, ["logits"], "small", '"decoder_input_ids" is missing (at /outputs/0)'),
                 ({"input_ids": [[1]], "decoder_attention_mask": [[1]]}, (), "small", "are missing (at /inputs/1"),
                 (both, ["logits"], "bare", "says nothing of tokens to come (at /outputs/0)"),
+                ({"input_ids": [[1]]}, ["logits"], "bare", "says nothing of tokens to come (at /outputs/0)"),
                 (both, ["pooler_output"], "small", "no pooler (at /outputs/0)"),
                 (dict(both, decoder_input_ids=[[1, 2]]), (), "small", "1 items beside input_ids of 2"),
                 (dict(both, decoder_input_ids=[[1, 2], [1, 50]]), (), "small",
@@ -471,6 +472,13 @@ class Generate(Case):
             self.assertIn(hint, problem["detail"])
         self.problem(self.post("generate", asked, headers={"Accept": SAFETENSORS}), 406, "not-acceptable")
         self.problem(self.post("generate", asked, "encoder"), 404, "not-found")
+
+    def test_a_sum_beyond_float32(self):
+        """A way that is followed has a sum that is told, and is a number."""
+        problem = self.problem(self.post("generate", {
+            "tokens": list(range(50)), "beams": 2, "max_tokens": 3, "repetition_penalty": 1e38, "return_search": True,
+            "targets": list(range(50))}), 422, "not-finite")
+        self.assertIn("the sum of its log probabilities", problem["detail"])
 
     def test_without_the_token_that_begins(self):
         """The refusal says what is missing, as do the log and the description."""

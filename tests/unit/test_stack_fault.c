@@ -352,11 +352,12 @@ static void tokens_may_be_at_fault(void **unused) {
   still_done(&t);
 }
 
-/* Where a target's logarithm is wanted, and where logits are wanted themselves. */
+/* Where a target's logarithm is wanted, and where logits are wanted themselves; and where logits
+ * are numbers, but so far apart that the logarithm is none. */
 static void logits_may_be_at_fault(void **unused) {
   (void)unused;
   static const int32_t targets[5] = {0, 1, 0, -1, 1};
-  for (int wanted = 0; wanted < 2; wanted++) {
+  for (int wanted = 0; wanted < 3; wanted++) {
     struct still t;
     struct arena a;
     struct error e = {0};
@@ -364,16 +365,19 @@ static void logits_may_be_at_fault(void **unused) {
     still_init(&t, 4, 3);
     t.s.form.embedding = (struct stack_embedding){.token = t.types, .tokens = 2};
     t.s.form.output.matrix.weight = zeros(&t, 8);
-    set_first(&t.s.form.output.matrix, 3e38f);
+    float *weight = (float *)t.s.form.output.matrix.weight;
+    weight[0] = wanted == 2 ? 2e38f / t.row[0] : 3e38f;
+    if (wanted == 2) weight[4] = -weight[0];
     random_stack_make(&t.s);
     struct stack_run *r = run_of_rows(&t, true, &a);
     r->types = NULL;
-    r->targets = wanted ? NULL : targets;
-    r->want_logits = wanted;
+    r->targets = wanted == 1 ? NULL : targets;
+    r->want_logits = wanted == 1;
     prepare_run(&t.s, r, &a);
     compute_runs(&t.s, r, 1e9);
     assert_int_equal(run_fault(&r->run, &e), STATUS_NOT_FINITE);
-    assert_string_equal(e.detail, "encoder: a logit of row 2 of item 1 is beyond float32");
+    assert_string_equal(e.detail,
+                        "encoder: a logit or log probability of row 2 of item 1 is beyond float32");
     arena_free(&a);
     still_done(&t);
   }
