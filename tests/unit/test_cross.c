@@ -12,6 +12,7 @@
 #include "core/run/size.h"
 #include "tests/support/compare_stack.h"
 #include "tests/support/random_case.h"
+#include "tests/support/same_sequence.h"
 
 static const struct random_stack_kind some = {
     .layers_least = 1, .layers_most = 3, .longest = 80, .tokens = true};
@@ -90,12 +91,7 @@ static void sequences_share_their_source(void **unused) {
       alone->generation->sequence[0].sample = (uint32_t)(i % EACH);
       alone->source = random_source_of(&c.s, one->source, &text, 1, &c.a);
       generate(&c.s, alone, random_work(&c.state), &c.a);
-      const struct stack_sequence *x = &r->generation->sequence[i],
-                                  *y = alone->generation->sequence;
-      const size_t count = stack_sequence_count(x);
-      assert_int_equal(count, stack_sequence_count(y));
-      assert_memory_equal(x->token, y->token, count * sizeof *x->token);
-      assert_memory_equal(x->log_probability, y->log_probability, count * sizeof(float));
+      same_sequence(r, i, alone, 0);
       same_shown(&c.s, r, i, alone, &one->source->geometry.item[text]);
     }
     random_case_done(&c);

@@ -10,15 +10,15 @@
 
 #include <cmocka.h>
 
-#include "core/run/clock.h"
-#include "core/run/pool.h"
 #include "core/run/size.h"
 #include "core/stack/stack_parts.h"
 #include "core/stack/stack_prefix.h"
 #include "tests/support/compare_stack.h"
-#include "tests/support/patience.h"
-#include "tests/support/poisoned.h"
+#include "tests/support/poisoned_run.h"
+#include "tests/support/pooled.h"
 #include "tests/support/random_case.h"
+#include "tests/support/same_sequence.h"
+#include "tests/support/short_memory.h"
 
 enum { RUNS = 5, TOP = RANDOM_TEXTS_TOP };
 
@@ -33,37 +33,26 @@ static const struct random_stack_kind lone = {
 
 /* A run over the whole of one sequence: its targets are what was chosen. */
 static struct stack_run *scored(const struct random_stack *s, const struct stack_run *r,
-                                size_t item, const int32_t *text, size_t n, struct arena *a) {
-  struct error e = {0};
+                                const struct stack_run *as, size_t item, struct arena *a) {
   const struct stack_sequence *q = &r->generation->sequence[item];
-  const size_t chosen = atomic_load(&q->count), rows = n + chosen - 1;
-  struct stack_run *whole = stack_run_new(s->stack, a, &e);
-  int32_t *tokens = random_room(a, rows, sizeof *tokens);
+  const size_t n = as->geometry.item[item].q, rows = n + atomic_load(&q->count) - 1;
+  struct stack_run *whole = whole_text_of(s, as, item, q->token, rows - n, a);
   int32_t *targets = random_room(a, rows, sizeof *targets);
-  for (size_t i = 0; i < rows; i++) {
-    tokens[i] = i < n ? text[i] : q->token[i - n];
-    targets[i] = i + 1 < n ? -1 : q->token[i + 1 - n];
-  }
-  whole->geometry.items = 1;
-  whole->geometry.item = random_room(a, 1, sizeof(struct item));
-  whole->geometry.item[0] = (struct item){.q = rows, .k = rows};
-  whole->geometry.q_rows = whole->geometry.k_rows = rows;
-  whole->tokens = tokens;
+  for (size_t i = 0; i < rows; i++) targets[i] = i + 1 < n ? -1 : q->token[i + 1 - n];
   whole->targets = targets;
   whole->top = size_max(r->generation->top, 1);
-  whole->source = random_source_of(s, r->source, &item, 1, a);
   prepare_run(s, whole, a);
   compute_runs(s, whole, 1e7);
   return whole;
 }
 
 /* Greedily: each token is the likeliest, and its numbers are those of a run over the whole. */
-static void is_as_scored(const struct random_stack *s, const struct stack_run *r, size_t item,
-                         const int32_t *text, size_t n, struct arena *a) {
+static void is_as_scored(const struct random_stack *s, const struct stack_run *r,
+                         const struct stack_run *as, size_t item, struct arena *a) {
   const struct stack_generation *g = r->generation;
   const struct stack_sequence *q = &g->sequence[item];
-  const struct stack_run *whole = scored(s, r, item, text, n, a);
-  const size_t chosen = atomic_load(&q->count);
+  const struct stack_run *whole = scored(s, r, as, item, a);
+  const size_t n = as->geometry.item[item].q, chosen = atomic_load(&q->count);
   double score = 0;
   for (size_t t = 0; t < chosen; t++) {
     const size_t row = n - 1 + t;
@@ -85,26 +74,8 @@ static void sequences_are_as_scored(const struct random_stack *s, const struct s
     const struct stack_sequence *q = &r->generation->sequence[i];
     assert_int_equal(q->finish, STACK_FINISH_LENGTH);
     assert_int_equal(atomic_load(&q->count), q->most);
-    is_as_scored(s, r, i, as->tokens + as->geometry.item[i].q_row, as->geometry.item[i].q, a);
+    is_as_scored(s, r, as, i, a);
   }
-}
-
-static void same_sequence(const struct stack_sequence *x, const struct stack_sequence *y,
-                          size_t top) {
-  const size_t count = atomic_load(&x->count);
-  assert_int_equal(count, atomic_load(&y->count));
-  assert_int_equal(x->finish, y->finish);
-  assert_true(x->score == y->score);
-  assert_memory_equal(x->token, y->token, count * sizeof *x->token);
-  assert_memory_equal(x->log_probability, y->log_probability, count * sizeof(float));
-  assert_memory_equal(x->top_token, y->top_token, count * top * sizeof(int32_t));
-  assert_memory_equal(x->top_log_probability, y->top_log_probability, count * top * sizeof(float));
-}
-
-static void same_sequences(const struct stack_run *x, const struct stack_run *y) {
-  for (size_t i = 0; i < x->geometry.items; i++)
-    same_sequence(&x->generation->sequence[i], &y->generation->sequence[i],
-                  x->generation->top_count);
 }
 
 /* --- the same bits --- */
@@ -168,8 +139,7 @@ static void company_changes_no_bit(void **unused) {
     for (size_t i = 0; i < 6; i++) {
       struct stack_run *alone = texts_of(&c.s, as, i, 1, &c.a);
       generate(&c.s, alone, random_work(&c.state), &c.a);
-      same_sequence(&r->generation->sequence[i], &alone->generation->sequence[0],
-                    r->generation->top_count);
+      same_sequence(r, i, alone, 0);
     }
     random_case_done(&c);
   }
@@ -269,9 +239,7 @@ static void a_text_of_several_sequences_is_computed_once(void **unused) {
                      size_min(first, 256) + size_min(n, 256 - size_min(first, 256)) + 2);
     struct stack_run *run = r;
     compute_rounds(&c.s, &run, 1, random_work(&c.state));
-    for (size_t i = 0; i < 6; i++)
-      same_sequence(&r->generation->sequence[i], &alone[i]->generation->sequence[0],
-                    r->generation->top_count);
+    for (size_t i = 0; i < 6; i++) same_sequence(r, i, alone[i], 0);
     stack_generation_end(r->generation, 6);
     assert_true(budget.used <= blocks * block);
     prefixes_free(r->generation->prefixes);
@@ -358,50 +326,27 @@ static void merging_changes_no_bit(void **unused) {
 
 /* --- threads --- */
 
-struct work {
-  struct job job;
-  struct stack_run *run;
-  atomic_int done;
-  struct arena arena;
-};
-
-static void count_done(struct job *job) { atomic_fetch_add(&((struct work *)job)->done, 1); }
-
 /* With a source, which is then computed first, or with none. */
 static void computed_by(size_t workers, size_t seats, struct random_stack_kind kind, size_t tokens,
                         bool source) {
   enum { JOBS = 9 };
   struct random_case c;
-  struct error e = {0};
-  static struct work work[JOBS];
-  struct stack_run *alone[JOBS];
-  memset(work, 0, sizeof work);
+  struct arena own[JOBS]; /* to which a run gives memory back */
+  struct stack_run *run[JOBS], *alone[JOBS];
+  struct run *first[JOBS];
   kind.alone = !source;
   (source ? random_case_pair : random_case_decoder)(&c, 700 + workers, kind, tokens);
-  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
-                                                   .seats = seats,
-                                                   .max_queue = JOBS,
-                                                   .scratch_bytes = chain_scratch_bytes(&c.s),
-                                                   .merge = true},
-                            &e);
-  assert_non_null(p);
   for (size_t i = 0; i < JOBS; i++) {
-    struct stack_run *r =
-        random_texts(&c.s, &c.state, 1 + i % 4, i % 5 ? 10 : c.s.longest - 30, 10, &c.a);
-    alone[i] = texts_again(&c.s, r, &c.a);
+    run[i] = random_texts(&c.s, &c.state, 1 + i % 4, i % 5 ? 10 : c.s.longest - 30, 10, &c.a);
+    alone[i] = texts_again(&c.s, run[i], &c.a);
     generate(&c.s, alone[i], 1e12, &c.a);
-    arena_init(&work[i].arena, NULL); /* to which its run gives memory back */
-    work[i].run = r;
-    work[i].job = (struct job){.run = prepare_chain(&c.s, r, &work[i].arena), .done = count_done};
+    arena_init(&own[i], NULL);
+    first[i] = prepare_chain(&c.s, run[i], &own[i]);
   }
-  for (size_t i = 0; i < JOBS; i++) pool_submit(p, &work[i].job);
-  assert_true(pool_drain(p, clock_now() + PATIENCE_NS));
-  pool_free(p);
+  pooled_compute(workers, seats, chain_scratch_bytes(&c.s), first, JOBS);
   for (size_t i = 0; i < JOBS; i++) {
-    assert_int_equal(atomic_load(&work[i].done), 1);
-    assert_int_equal(work[i].job.error.status, STATUS_OK);
-    same_sequences(work[i].run, alone[i]);
-    arena_free(&work[i].arena);
+    same_sequences(run[i], alone[i]);
+    arena_free(&own[i]);
   }
   random_case_done(&c);
 }
@@ -574,26 +519,11 @@ static void any_allocation_may_fail(void **unused) {
     struct random_case c;
     random_case_decoder(&c, 1200 + round, some, 0);
     struct stack_run *r = random_texts(&c.s, &c.state, 3, 40, 40, &c.a);
-    struct error e = {.status = STATUS_OUT_OF_MEMORY};
-    size_t n = 0;
-    while (e.status) {
-      struct arena a;
-      arena_init(&a, NULL);
-      struct stack_run *again = texts_again(&c.s, r, &a);
-      prepare_source(&c.s, again, &a);
-      e = (struct error){0};
-      poisoned_fail(++n);
-      stack_prepare(c.s.stack, again, &a, &e);
-      poisoned_fail(0);
-      if (e.status) assert_int_equal(e.status, STATUS_OUT_OF_MEMORY);
-      arena_free(&a);
-    }
-    assert_true(n > 1);
+    assert_true(poisoned_run_prepare(&c.s, r, texts_again) > 1);
     random_case_done(&c);
   }
 }
 
-/* The memory of all rounds is charged before the first; what is charged is enough. */
 /* A sequence that is over gives its keys and values back while the others go on; also one whose
  * text another one copies in the next round. */
 static void what_is_over_is_given_back(void **unused) {
@@ -630,31 +560,24 @@ static void what_is_over_is_given_back(void **unused) {
   }
 }
 
+/* The memory of all rounds is charged before the first; what is charged is enough. */
 static void any_budget_may_be_too_small(void **unused) {
   (void)unused;
   struct random_case c;
   random_case_decoder(&c, 1300, some, 0);
   struct stack_run *r = random_texts(&c.s, &c.state, 3, 40, 40, &c.a);
-  struct error e = {.status = STATUS_TOO_LARGE};
-  for (size_t limit = 0; e.status; limit += 1 + limit / 8 + 1000) {
-    struct budget budget;
-    struct arena a;
-    budget_init(&budget, limit);
-    arena_init(&a, &budget);
+  struct arena a;
+  struct short_memory m = {.arena = &a};
+  while (short_memory_next(&m, 1001 + m.limit / 8)) {
+    struct error e = {0};
     struct stack_run *again = texts_again(&c.s, r, &c.a);
     prepare_source(&c.s, again, &c.a);
-    e = (struct error){0};
-    if (stack_prepare(c.s.stack, again, &a, &e)) {
-      assert_int_equal(e.status, STATUS_TOO_LARGE);
-      assert_string_equal(e.limit, "memory_budget_bytes");
-    } else {
-      const size_t bytes = a.bytes;
-      compute_rounds(&c.s, &again, 1, 1e6);
-      sequences_are_as_scored(&c.s, again, r, &c.a);
-      assert_true(a.bytes <= bytes); /* what is over is given back */
-    }
-    arena_free(&a);
-    assert_int_equal(atomic_load(&budget.used), 0);
+    const enum status status = stack_prepare(c.s.stack, again, &a, &e);
+    if (!short_memory_is_enough(&m, status, &e)) continue;
+    const size_t bytes = a.bytes;
+    compute_rounds(&c.s, &again, 1, 1e6);
+    sequences_are_as_scored(&c.s, again, r, &c.a);
+    assert_true(a.bytes <= bytes); /* what is over is given back */
   }
   random_case_done(&c);
 }

@@ -12,8 +12,8 @@
 #include "core/run/size.h"
 #include "core/stack/stack_prefix.h"
 #include "tests/support/compare_stack.h"
-#include "tests/support/poisoned.h"
 #include "tests/support/random_case.h"
+#include "tests/support/short_memory.h"
 
 enum { ROUNDS = 30 };
 
@@ -114,23 +114,10 @@ static const struct stack_wish *wishes_of_whole(const struct random_stack *s,
 
 static struct stack_run *run_over_whole(const struct random_stack *s, const struct stack_run *r,
                                         const struct stack_run *as, size_t i, struct arena *a) {
-  struct error e = {0};
   const struct stack_sequence *q = &r->generation->sequence[i];
-  const struct item *text = &as->geometry.item[i];
-  const size_t rows = text->q + stack_sequence_count(q) - 1;
-  struct stack_run *whole = stack_run_new(s->stack, a, &e);
-  int32_t *token = random_room(a, rows, sizeof *token);
-  memcpy(token, as->tokens + text->q_row, text->q * sizeof *token);
-  memcpy(token + text->q, q->token, (rows - text->q) * sizeof *token);
-  whole->geometry.items = 1;
-  whole->geometry.item = random_room(a, 1, sizeof(struct item));
-  whole->geometry.item[0] = (struct item){.q = rows, .k = rows};
-  whole->geometry.q_rows = whole->geometry.k_rows = rows;
-  whole->tokens = token;
+  struct stack_run *whole = whole_text_of(s, as, i, q->token, stack_sequence_count(q) - 1, a);
   whole->embedded = r->embedded;
   whole->wish = wishes_of_whole(s, r, a);
-  const size_t of = i / (r->generation->each ? r->generation->each : 1);
-  whole->source = random_source_of(s, r->source, &of, 1, a);
   prepare_run(s, whole, a);
   compute_runs(s, whole, 1e7);
   return whole;
@@ -292,26 +279,18 @@ static void any_budget_may_be_too_small(void **unused) {
                                   .thumbnail = 8,
                                   .hidden = true,
                                   .input = true};
-  struct error e = {.status = STATUS_TOO_LARGE};
-  for (size_t limit = 0; e.status; limit += 700) {
-    struct budget budget;
-    struct arena a;
-    budget_init(&budget, limit);
-    arena_init(&a, &budget);
+  struct arena a;
+  struct short_memory m = {.arena = &a};
+  while (short_memory_next(&m, 700)) {
+    struct error e = {0};
     struct stack_run *r = texts_again(&c.s, as, &c.a);
     prepare_source(&c.s, r, &c.a);
-    e = (struct error){0};
-    if (stack_prepare(c.s.stack, r, &a, &e)) {
-      assert_int_equal(e.status, STATUS_TOO_LARGE);
-      assert_string_equal(e.limit, "memory_budget_bytes");
-    } else {
-      const size_t bytes = a.bytes;
-      compute_rounds(&c.s, &r, 1, 1e6);
-      is_shown(&c.s, r, as, &c.a);
-      assert_true(a.bytes <= bytes); /* what is over is given back */
-    }
-    arena_free(&a);
-    assert_int_equal(atomic_load(&budget.used), 0);
+    const enum status status = stack_prepare(c.s.stack, r, &a, &e);
+    if (!short_memory_is_enough(&m, status, &e)) continue;
+    const size_t bytes = a.bytes;
+    compute_rounds(&c.s, &r, 1, 1e6);
+    is_shown(&c.s, r, as, &c.a);
+    assert_true(a.bytes <= bytes); /* what is over is given back */
   }
   random_case_done(&c);
 }

@@ -9,12 +9,12 @@
 #include <cmocka.h>
 
 #include "core/kernel/kernel.h"
-#include "core/run/clock.h"
-#include "core/run/pool.h"
 #include "core/run/size.h"
 #include "tests/support/compare_stack.h"
-#include "tests/support/patience.h"
+#include "tests/support/pooled.h"
 #include "tests/support/random_case.h"
+#include "tests/support/same_sequence.h"
+#include "tests/support/short_memory.h"
 
 enum { TOKENS_MOST = 40, BEAMS_MOST = 64, TOKENS_OF_WAY = 200 };
 
@@ -55,20 +55,11 @@ static const struct item *text_of(const struct plain *p) {
 
 /* The model's own log probabilities of all tokens behind a way. */
 static void find_logs(const struct plain *p, const struct way *w, float *log, struct arena *a) {
-  struct error e = {0};
-  const struct item *text = text_of(p);
-  const size_t rows = text->q + w->count, tokens = p->s->form.embedding.tokens;
-  struct stack_run *whole = stack_run_new(p->s->stack, a, &e);
-  int32_t *token = random_room(a, rows, sizeof *token);
+  const size_t rows = text_of(p)->q + w->count, tokens = p->s->form.embedding.tokens;
+  struct stack_run *whole = whole_text_of(p->s, p->r, p->text * p->c->beams, w->token, w->count, a);
   int32_t *target = random_room(a, rows, sizeof *target);
-  memcpy(token, p->r->tokens + text->q_row, text->q * sizeof *token);
-  memcpy(token + text->q, w->token, w->count * sizeof *token);
   for (size_t i = 0; i < rows; i++) target[i] = i + 1 < rows ? -1 : 0;
-  struct item item = {.q = rows, .k = rows};
-  whole->geometry.items = 1, whole->geometry.item = &item;
-  whole->geometry.q_rows = whole->geometry.k_rows = rows;
-  whole->tokens = token, whole->targets = target, whole->top = tokens;
-  whole->source = random_source_of(p->s, p->r->source, &p->text, 1, a);
+  whole->targets = target, whole->top = tokens;
   prepare_run(p->s, whole, a);
   compute_runs(p->s, whole, 1e7);
   for (size_t i = 0; i < tokens; i++) {
@@ -245,21 +236,10 @@ static void ways_may_begin_behind_a_block(void **unused) {
   }
 }
 
-static void same_ways(const struct stack_run *x, size_t first, const struct stack_run *y) {
-  const struct stack_generation *g = x->generation, *h = y->generation;
-  const size_t top = g->top_count;
-  for (size_t i = 0; i < g->each; i++) {
-    const struct stack_sequence *p = &g->sequence[first * g->each + i], *q = &h->sequence[i];
-    const size_t count = stack_sequence_count(p);
-    assert_int_equal(count, stack_sequence_count(q));
-    if (count == 0) continue;
-    assert_true(p->score == q->score && p->finish == q->finish);
-    assert_memory_equal(p->token, q->token, count * sizeof *p->token);
-    assert_memory_equal(p->log_probability, q->log_probability, count * sizeof(float));
-    assert_memory_equal(p->top_token, q->top_token, count * top * sizeof(int32_t));
-    assert_memory_equal(p->top_log_probability, q->top_log_probability,
-                        count * top * sizeof(float));
-  }
+/* The sequences of a text, and those of a run that has it alone. */
+static void same_ways(const struct stack_run *x, size_t text, const struct stack_run *y) {
+  const size_t each = x->generation->each;
+  for (size_t i = 0; i < each; i++) same_sequence(x, text * each + i, y, i);
 }
 
 /* Texts together, alone, and merged with other searches. */
@@ -287,47 +267,25 @@ static void company_changes_no_bit(void **unused) {
   }
 }
 
-struct work {
-  struct job job; /* the first member */
-  struct stack_run *run;
-  atomic_int done;
-  struct arena arena;
-};
-
-static void count_done(struct job *job) { atomic_fetch_add(&((struct work *)job)->done, 1); }
-
 static void computed_by(size_t workers, size_t seats) {
   enum { JOBS = 7 };
   struct random_case c;
-  struct error e = {0};
-  static struct work work[JOBS];
-  struct stack_run *alone[JOBS];
-  memset(work, 0, sizeof work);
+  struct arena own[JOBS];
+  struct stack_run *run[JOBS], *alone[JOBS];
+  struct run *first[JOBS];
   random_case_decoder(&c, 1700 + workers, far, 30);
-  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
-                                                   .seats = seats,
-                                                   .max_queue = JOBS,
-                                                   .scratch_bytes = chain_scratch_bytes(&c.s),
-                                                   .merge = true},
-                            &e);
-  assert_non_null(p);
   for (size_t i = 0; i < JOBS; i++) {
-    struct stack_run *r = random_search(&c.s, &c.state, 0, 1 + i % 3, i % 3 ? 10 : 100, 90, &c.a);
-    r->generation->choice.banned_count = r->generation->choice.no_repeat_ngram = 0;
-    alone[i] = search_of(&c.s, r, 0, 1, &c.a);
+    run[i] = random_search(&c.s, &c.state, 0, 1 + i % 3, i % 3 ? 10 : 100, 90, &c.a);
+    run[i]->generation->choice.banned_count = run[i]->generation->choice.no_repeat_ngram = 0;
+    alone[i] = search_of(&c.s, run[i], 0, 1, &c.a);
     generate(&c.s, alone[i], 1e12, &c.a);
-    arena_init(&work[i].arena, NULL);
-    work[i].run = r;
-    work[i].job = (struct job){.run = prepare_chain(&c.s, r, &work[i].arena), .done = count_done};
+    arena_init(&own[i], NULL);
+    first[i] = prepare_chain(&c.s, run[i], &own[i]);
   }
-  for (size_t i = 0; i < JOBS; i++) pool_submit(p, &work[i].job);
-  assert_true(pool_drain(p, clock_now() + PATIENCE_NS));
-  pool_free(p);
+  pooled_compute(workers, seats, chain_scratch_bytes(&c.s), first, JOBS);
   for (size_t i = 0; i < JOBS; i++) {
-    assert_int_equal(atomic_load(&work[i].done), 1);
-    assert_int_equal(work[i].job.error.status, STATUS_OK);
-    same_ways(work[i].run, 0, alone[i]);
-    arena_free(&work[i].arena);
+    same_ways(run[i], 0, alone[i]);
+    arena_free(&own[i]);
   }
   random_case_done(&c);
 }
@@ -394,24 +352,16 @@ static void any_budget_may_be_too_small(void **unused) {
     random_case_decoder(&c, 700 + round, some, 20);
     struct stack_run *as = random_search(&c.s, &c.state, 0, 2, 20, 9, &c.a);
     as->generation->choice.banned_count = 0;
-    struct error e = {.status = STATUS_TOO_LARGE};
-    for (size_t limit = 0; e.status; limit += 1 + limit / 8 + 1000) {
-      struct budget budget;
-      struct arena a;
-      budget_init(&budget, limit);
-      arena_init(&a, &budget);
+    struct arena a;
+    struct short_memory m = {.arena = &a};
+    while (short_memory_next(&m, 1001 + m.limit / 8)) {
+      struct error e = {0};
       struct stack_run *r = search_of(&c.s, as, 0, 2, &c.a);
       prepare_source(&c.s, r, &c.a);
-      e = (struct error){0};
-      if (stack_prepare(c.s.stack, r, &a, &e)) {
-        assert_int_equal(e.status, STATUS_TOO_LARGE);
-        assert_string_equal(e.limit, "memory_budget_bytes");
-      } else {
-        compute_rounds(&c.s, &r, 1, 1e6);
-        for (size_t i = 0; !atomic_load(&r->run.fault) && i < 2; i++) is_searched(&c.s, r, as, i);
-      }
-      arena_free(&a);
-      assert_int_equal(atomic_load(&budget.used), 0);
+      const enum status status = stack_prepare(c.s.stack, r, &a, &e);
+      if (!short_memory_is_enough(&m, status, &e)) continue;
+      compute_rounds(&c.s, &r, 1, 1e6);
+      for (size_t i = 0; !atomic_load(&r->run.fault) && i < 2; i++) is_searched(&c.s, r, as, i);
     }
     random_case_done(&c);
   }

@@ -325,13 +325,9 @@ enum { ROWS = 100 };
 static size_t bytes_of_run(uint64_t seed, size_t layers, bool thumbnails) {
   static const int32_t tokens[ROWS];
   struct random_case c;
-  struct error e = {0};
-  struct item item = {.q = ROWS, .k = ROWS};
   random_case_stack(&c, 7000 + seed,
                     (struct random_stack_kind){layers, layers, ROWS, true, true, true});
-  struct stack_run *r = stack_run_new(c.s.stack, &c.a, &e);
-  r->geometry.items = 1, r->geometry.item = &item;
-  r->geometry.q_rows = r->geometry.k_rows = ROWS;
+  struct stack_run *r = random_run_of_rows(&c.s, ROWS, &c.a);
   r->tokens = tokens;
   struct stack_wish *wish = random_run_wishes(&c.s, r, &c.a);
   for (size_t l = 0; thumbnails && l < layers; l++)

@@ -10,12 +10,10 @@
 #include <cmocka.h>
 
 #include "core/attention/trace.h"
-#include "core/run/clock.h"
-#include "core/run/pool.h"
 #include "core/run/size.h"
 #include "tests/support/compare.h"
 #include "tests/support/compare_stack.h"
-#include "tests/support/patience.h"
+#include "tests/support/pooled.h"
 #include "tests/support/random_case.h"
 
 enum { RUNS = 4, SPANS_MOST = 8192 };
@@ -172,12 +170,8 @@ static void cuts_change_no_bit(void **unused) {
 /* One item of so many rows that no columns are shared out beside it. */
 static struct stack_run *long_run(const struct random_stack *s, struct arena *a) {
   enum { ROWS = 140 };
-  static struct item item = {.q = ROWS, .k = ROWS};
   static const int32_t tokens[ROWS];
-  struct error e = {0};
-  struct stack_run *r = stack_run_new(s->stack, a, &e);
-  r->geometry.items = 1, r->geometry.item = &item;
-  r->geometry.q_rows = r->geometry.k_rows = ROWS;
+  struct stack_run *r = random_run_of_rows(s, ROWS, a);
   r->tokens = tokens;
   r->source = random_source(s, ROWS, 1, a);
   prepare_run(s, r, a);
@@ -218,46 +212,21 @@ static void shared_columns_change_no_bit(void **unused) {
 
 /* --- threads --- */
 
-struct work {
-  struct job job;
-  struct stack_run *run;
-  atomic_int done;
-};
-
-static void count_done(struct job *job) { atomic_fetch_add(&((struct work *)job)->done, 1); }
-
-/* With seats, tiny jobs are computed by the thread that submits them. */
 static void computed_by(size_t workers, size_t seats, const struct random_stack_kind kind,
                         size_t jobs, size_t most) {
   enum { JOBS = 40 };
   struct random_case c;
-  struct error e = {0};
-  static struct work work[JOBS];
-  struct stack_run *alone[JOBS];
-  memset(work, 0, sizeof work);
+  struct stack_run *run[JOBS], *alone[JOBS];
+  struct run *first[JOBS];
   random_case_stack(&c, 14000 + workers, kind);
-  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
-                                                   .seats = seats,
-                                                   .max_queue = JOBS,
-                                                   .scratch_bytes = stack_scratch_bytes(c.s.stack),
-                                                   .merge = true},
-                            &e);
-  assert_non_null(p);
   for (size_t i = 0; i < jobs; i++) {
-    struct stack_run *r = random_run(&c.s, &c.state, 4, i % 5 ? 6 : most, &c.a);
-    alone[i] = computed_again(&c.s, r, 1e12, &c.a);
-    prepare_run(&c.s, r, &c.a);
-    work[i].run = r;
-    work[i].job = (struct job){.run = &r->run, .done = count_done};
+    run[i] = random_run(&c.s, &c.state, 4, i % 5 ? 6 : most, &c.a);
+    alone[i] = computed_again(&c.s, run[i], 1e12, &c.a);
+    prepare_run(&c.s, run[i], &c.a);
+    first[i] = &run[i]->run;
   }
-  for (size_t i = 0; i < jobs; i++) pool_submit(p, &work[i].job);
-  assert_true(pool_drain(p, clock_now() + PATIENCE_NS));
-  pool_free(p);
-  for (size_t i = 0; i < jobs; i++) {
-    assert_int_equal(atomic_load(&work[i].done), 1);
-    assert_int_equal(work[i].job.error.status, STATUS_OK);
-    no_bit_differs(&c.s, work[i].run, alone[i]);
-  }
+  pooled_compute(workers, seats, stack_scratch_bytes(c.s.stack), first, jobs);
+  for (size_t i = 0; i < jobs; i++) no_bit_differs(&c.s, run[i], alone[i]);
   random_case_done(&c);
 }
 

@@ -14,8 +14,9 @@
 
 #include "core/run/size.h"
 #include "tests/support/compare_stack.h"
-#include "tests/support/poisoned.h"
+#include "tests/support/poisoned_run.h"
 #include "tests/support/random_case.h"
+#include "tests/support/short_memory.h"
 
 /* --- a model whose rows stay as they are, but for what a test spoils --- */
 
@@ -452,10 +453,7 @@ static void the_first_fault_is_kept(void **unused) {
       random_stack_make(&t.s);
       float *x = zeros(&t, ROWS * WIDTH);
       for (size_t row = 37; row < ROWS; row += 40) memcpy(x + row * WIDTH, t.row, WIDTH * 4);
-      struct item item = {.q = ROWS, .k = ROWS};
-      struct stack_run *r = stack_run_new(t.s.stack, &a, &e);
-      r->geometry.items = 1, r->geometry.item = &item;
-      r->geometry.q_rows = r->geometry.k_rows = ROWS;
+      struct stack_run *r = random_run_of_rows(&t.s, ROWS, &a);
       r->embeddings = x;
       prepare_run(&t.s, r, &a);
       compute_backwards(&t.s, r, i % 2 ? 1 : 1e4);
@@ -560,23 +558,11 @@ static void any_allocation_of_a_run_may_fail(void **unused) {
     random_case_stack(&c, 22000 + round,
                       (struct random_stack_kind){.layers_most = 4, .longest = 40});
     const struct stack_run *r = large_run(&c.s, &c.state, &c.a);
-    struct error e = {.status = STATUS_OUT_OF_MEMORY};
-    for (size_t n = 1; e.status; n++) {
-      struct arena a;
-      arena_init(&a, NULL);
-      struct stack_run *again = random_run_again(&c.s, r, &a);
-      prepare_source(&c.s, again, &a);
-      e = (struct error){0};
-      poisoned_fail(n);
-      stack_prepare(c.s.stack, again, &a, &e);
-      poisoned_fail(0);
-      if (e.status) assert_int_equal(e.status, STATUS_OUT_OF_MEMORY);
-      arena_free(&a);
-    }
-    poisoned_fail(1);
-    e = (struct error){0};
+    poisoned_run_prepare(&c.s, r, random_run_again);
+    struct error e = {0};
     struct arena a;
     arena_init(&a, NULL);
+    poisoned_fail(1);
     assert_null(stack_run_new(c.s.stack, &a, &e));
     assert_int_equal(e.status, STATUS_OUT_OF_MEMORY);
     poisoned_fail(0);
@@ -591,25 +577,17 @@ static void any_budget_may_be_too_small(void **unused) {
     random_case_stack(&c, 23000 + round,
                       (struct random_stack_kind){.layers_most = 3, .longest = 40});
     const struct stack_run *r = large_run(&c.s, &c.state, &c.a);
-    struct error e = {.status = STATUS_TOO_LARGE};
-    for (size_t limit = 0; e.status; limit += 1 + limit / 8 + 1000) {
-      struct budget budget;
-      struct arena a;
-      budget_init(&budget, limit);
-      arena_init(&a, &budget);
+    struct arena a;
+    struct short_memory m = {.arena = &a};
+    while (short_memory_next(&m, 1001 + m.limit / 8)) {
+      struct error e = {0};
       struct stack_run *again = random_run_again(&c.s, r, &c.a);
       prepare_source(&c.s, again, &c.a);
-      e = (struct error){0};
-      if (stack_prepare(c.s.stack, again, &a, &e)) {
-        assert_int_equal(e.status, STATUS_TOO_LARGE);
-        assert_string_equal(e.limit, "memory_budget_bytes");
-      } else {
-        assert_true(a.bytes <= limit);
-        compute_runs(&c.s, again, 1e6);
-        if (!run_agrees_with_twin(&c.s, again, &e)) fail_msg("%s", e.detail);
-      }
-      arena_free(&a);
-      assert_int_equal(atomic_load(&budget.used), 0);
+      const enum status status = stack_prepare(c.s.stack, again, &a, &e);
+      if (!short_memory_is_enough(&m, status, &e)) continue;
+      assert_true(a.bytes <= m.limit);
+      compute_runs(&c.s, again, 1e6);
+      if (!run_agrees_with_twin(&c.s, again, &e)) fail_msg("%s", e.detail);
     }
     random_case_done(&c);
   }
@@ -623,10 +601,7 @@ static void more_rows_than_can_be_counted_are_too_many(void **unused) {
     struct arena a;
     struct error e = {0};
     arena_init(&a, NULL);
-    struct item item = {.q = rows, .k = rows};
-    struct stack_run *r = stack_run_new(c.s.stack, &a, &e);
-    r->geometry.items = 1, r->geometry.item = &item;
-    r->geometry.q_rows = r->geometry.k_rows = rows;
+    struct stack_run *r = random_run_of_rows(&c.s, rows, &a);
     assert_int_equal(stack_prepare(c.s.stack, r, &a, &e), STATUS_TOO_LARGE);
     arena_free(&a);
   }
