@@ -19,6 +19,7 @@
 #include "core/run/clock.h"
 #include "server/command/command_run.h"
 #include "server/service/exchange.h"
+#include "tests/support/answer_join.h"
 #include "tests/support/patience.h"
 #include "tests/support/place.h"
 
@@ -117,23 +118,12 @@ static void visit_end(struct visit *v) {
   sem_destroy(&v->done);
 }
 
-static char *joined(const struct answer *a) {
-  char *text = malloc(answer_bytes(a) + 1), *out = text;
-  assert_non_null(text);
-  for (size_t i = 0; i < a->pieces; i++) {
-    memcpy(out, a->piece[i].iov_base, a->piece[i].iov_len);
-    out += a->piece[i].iov_len;
-  }
-  *out = '\0';
-  return text;
-}
-
 /* The answer's text; the caller frees it. */
 static char *answered(struct service *s, const char *model, const char *body, size_t chunk) {
   struct visit v;
   if (visit_begin(&v, s, model, body, chunk)) visit_wait(&v, 0);
   if (v.exchange.error.status) fail_msg("%s", v.exchange.error.detail);
-  char *text = joined(&v.exchange.answer);
+  char *text = answer_join(&v.exchange.answer);
   visit_end(&v);
   return text;
 }
@@ -205,7 +195,7 @@ static void together_as_alone(void **state) {
     while (sem_wait(&v[i].done) != 0) {
     }
     assert_int_equal(v[i].exchange.error.status, STATUS_OK);
-    char *text = joined(&v[i].exchange.answer);
+    char *text = answer_join(&v[i].exchange.answer);
     assert_string_equal(text, alone);
     free(text);
     visit_end(&v[i]);
@@ -352,7 +342,7 @@ static void many_items_are_answered_as_one_is(void **state) {
   assert_true(v.exchange.job.computed >= v.exchange.job.started);
   pool_batches(f->service.pool, &after); /* the check is no batch of requests */
   assert_int_equal(after.requests.sum, before.requests.sum + 1);
-  char *text = joined(&v.exchange.answer);
+  char *text = answer_join(&v.exchange.answer);
   char *one = answered(&f->service, "demo", "{\"queries\":[[[1,0,0,1]]]}", 99);
   char *item = strstr(one, "[[[") + 1;
   item[strlen(item) - 2] = '\0'; /* "]}" */
