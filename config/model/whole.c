@@ -23,8 +23,10 @@ size_t whole_scratch_bytes(const struct whole *w) {
 
 bool whole_lacks_begin(const struct whole *w) { return whole_is_pair(w) && w->token.begin < 0; }
 
+bool whole_has_logits(const struct whole *w) { return w->decoder && stack_has_output(w->decoder); }
+
 bool whole_has_output(const struct whole *w) {
-  return w && w->decoder && !whole_lacks_begin(w) && stack_has_output(w->decoder);
+  return w && whole_has_logits(w) && !whole_lacks_begin(w);
 }
 
 bool whole_can_generate(const struct whole *w) {

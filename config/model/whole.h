@@ -74,6 +74,9 @@ size_t whole_scratch_bytes(const struct whole *w);
 /* Has it a decoder beside an encoder, of which no token is known with which it begins? */
 bool whole_lacks_begin(const struct whole *w);
 
+/* Are there logits behind its decoder? */
+bool whole_has_logits(const struct whole *w);
+
 /* Can it say how likely tokens are? NULL, which is no whole model, cannot; nor can one that lacks
  * the token with which it begins. */
 bool whole_has_output(const struct whole *w);

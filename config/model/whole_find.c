@@ -153,10 +153,6 @@ enum status whole_find_family(struct whole_plan *p, struct error *e) {
     write_mark(f, mark);
     const size_t count = list_prefixes(p->source.file, mark, p->prefix);
     if (count == 0) continue;
-    if (text_ends_with(p->prefix, "decoder."))
-      return error_set(e, STATUS_CONFIG,
-                       "its layers are those of a decoder, which is not served "
-                       "yet");
     if (count > 1)
       return error_set(e, STATUS_CONFIG,
                        "%zu tensors' names end with \"%s\": these are several models", count, mark);

@@ -130,8 +130,12 @@ static void ban(struct whole *w, int32_t token) {
   w->banned[w->choice.banned_count++] = token;
 }
 
-/* What a request bans is banned besides. */
-static enum status describe_banned(struct whole *w, const struct whole_plan *p, struct error *e) {
+/* What a request bans is banned besides. A definition bans tokens that there are; the library's
+ * files also name some that there are not. */
+static enum status describe_banned(struct whole *w, struct whole_plan *p, const json_t *definition,
+                                   struct error *e) {
+  const json_t *generate = json_object_get(definition, "generate");
+  const bool own = json_object_get(generate, "banned_tokens") != NULL;
   const struct whole_choice *said = &p->said.choice;
   const int64_t pad = p->words.type && p->words.type->pad_banned ? w->token.pad : -1;
   const bool bans_pad = pad >= 0 && (uint64_t)pad < w->target_vocabulary;
@@ -139,11 +143,16 @@ static enum status describe_banned(struct whole *w, const struct whole_plan *p, 
   w->choice.banned = w->banned = calloc(said->banned + 1, sizeof *w->banned);
   if (!w->banned) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
   for (size_t i = 0; i < said->banned; i++) {
-    if ((size_t)said->ban[i] >= w->target_vocabulary)
+    const bool known = (size_t)said->ban[i] < w->target_vocabulary;
+    if (!known && own)
       return error_set(e, STATUS_CONFIG,
                        "generate: banned_tokens: %d is beyond the vocabulary of %zu tokens",
                        (int)said->ban[i], w->target_vocabulary);
-    ban(w, said->ban[i]);
+    if (known)
+      ban(w, said->ban[i]);
+    else
+      notes_add(&p->notes, "the token %d, which is never to come, is beyond the vocabulary of %zu",
+                (int)said->ban[i], w->target_vocabulary);
   }
   if (bans_pad) ban(w, (int32_t)pad);
   return STATUS_OK;
@@ -155,7 +164,8 @@ static int64_t known_token(const struct whole *w, int64_t token) {
 }
 
 /* It begins and ends where its file says. */
-static enum status describe_choice(struct whole *w, const struct whole_plan *p, struct error *e) {
+static enum status describe_choice(struct whole *w, struct whole_plan *p, const json_t *definition,
+                                   struct error *e) {
   const struct whole_tokens *t = &w->token;
   w->choice = p->said.choice.choice;
   w->max_tokens = p->said.choice.max_tokens;
@@ -164,7 +174,7 @@ static enum status describe_choice(struct whole *w, const struct whole_plan *p, 
     if (known_token(w, t->end[i]) >= 0) w->ends[w->choice.ends++] = (int32_t)t->end[i];
   w->choice.forced_begin = known_token(w, t->forced_begin);
   w->choice.forced_end = known_token(w, t->forced_end);
-  return describe_banned(w, p, e);
+  return describe_banned(w, p, definition, e);
 }
 
 static void describe_sizes(struct whole *w, const struct whole_plan *p) {
@@ -178,7 +188,8 @@ static void describe_sizes(struct whole *w, const struct whole_plan *p) {
   w->target_positions = last->positions;
 }
 
-static enum status describe(struct model *m, struct whole_plan *p, struct error *e) {
+static enum status describe(struct model *m, struct whole_plan *p, const json_t *definition,
+                            struct error *e) {
   struct whole *w = calloc(1, sizeof *w);
   const char *file = p->source.file ? text_file_name(checkpoint_path(p->source.file)) : "random";
   m->whole = w;
@@ -187,14 +198,15 @@ static enum status describe(struct model *m, struct whole_plan *p, struct error 
   m->kind = p->kind;
   m->layout = w->family = p->source.file ? p->family->name : "random";
   m->parameters = p->count;
-  m->notes = p->notes;
   m->score = m->weighting = m->projection = "";
   w->aside = p->aside;
   w->token = p->said.token;
   w->pool = p->pool;
   w->normalize = p->normalize;
   describe_sizes(w, p);
-  return describe_choice(w, p, e);
+  describe_choice(w, p, definition, e);
+  m->notes = p->notes;
+  return e->status;
 }
 
 static enum status check_unchanged(const struct whole_plan *p, struct error *e) {
@@ -206,10 +218,10 @@ enum status whole_load(struct model *m, const json_t *definition, const char *di
                        struct error *e) {
   struct whole_plan p;
   if (whole_plan_make(&p, definition, directory, e) == STATUS_OK &&
-      describe(m, &p, e) == STATUS_OK &&
-      whole_tokenizer_find(m->whole, &p, definition, directory, e) == STATUS_OK &&
-      (whole_tied_check(&p, e) || whole_numbers_digest(&p, m->digest, &m->digest_name, e) ||
-       make_stacks(m->whole, &p, e) || check_unchanged(&p, e)))
+      describe(m, &p, definition, e) == STATUS_OK &&
+      (whole_tokenizer_find(m->whole, &p, definition, directory, e) || whole_tied_check(&p, e) ||
+       whole_numbers_digest(&p, m->digest, &m->digest_name, e) || make_stacks(m->whole, &p, e) ||
+       check_unchanged(&p, e)))
     whole_plan_blame(&p, e);
   if (e->status == STATUS_OK && trial_stacks(m->whole->encoder, m->whole->decoder, e) == STATUS_OK)
     make_parts(m, &p, e);

@@ -192,7 +192,7 @@ static void read_side(struct whole_settings *s, const json_t *json, enum whole_s
   struct error inside = {0};
   if (!value) return;
   if (!json_is_object(value)) definition_value_refuse(key, "an object", value, e);
-  definition_value_names(value, stack_sizes, &inside);
+  definition_value_names_called(value, stack_sizes, whole_called, &inside);
   read_stack_sizes(&s->of[side], value, &inside);
   if (inside.status) error_set(e, inside.status, "%s: %.400s", key, inside.detail);
 }

@@ -40,8 +40,8 @@ struct kept {
   size_t member_step;                 /* floats from a member's place to the next one's */
 };
 
-/* Lays the first so many rows behind the whole blocks end to end, in one head: each is whose the
- * lineage says. (layer_lineage.c) */
+/* Lays the first so many rows behind the whole blocks end to end, in one head: each from the member
+ * that the lineage names. (layer_lineage.c) */
 void kept_gather(const struct kept *k, size_t head, size_t rows, float *to);
 
 /* The keys and values of an item. */

@@ -344,7 +344,8 @@ static bool attend_unit(const struct step *step, struct cursor *at, struct unit 
   return false;
 }
 
-/* Of a head beside its queries: few of them have its keys and values read for themselves alone. */
+/* What a head costs beside its queries: its keys and values are read once, however few these are.
+ * It is for the cut alone. */
 static double head_work(const struct layer *l, size_t keys) {
   return VISIT_WORK +
          READ_WORK * (double)keys * (double)(l->compare_size + l->shape.value_head_size);

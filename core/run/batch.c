@@ -66,8 +66,8 @@ void batch_reserve(struct batch *b, const struct program *program, bool large) {
   *b = (struct batch){.cursor = {.program = program}, .large = large, .tasks = 1};
 }
 
-/* Of a batch, for each worker. Several workers share out a step of the usual length, too: with many
- * short steps that takes more of them. */
+/* How many spans a batch has for each worker. Where there are several, a step of the usual length
+ * is cut for all of them: a program of many steps has at least as many spans as steps. */
 static double spans_per_worker(const struct program *p, size_t workers) {
   return workers == 1 ? SPANS_PER_WORKER : fmax(SPANS_PER_WORKER, p->steps);
 }

@@ -1,5 +1,5 @@
 /* stack_beams: a search as a step of each round: the ways of a text are its sequences, side by
- * side, and what follows upon another way changes places with it.
+ * side, and a way that follows upon another one takes over the names of that one's rows.
  *
  * The text goes through the layers once, as the first sequence's. Behind it each way makes the keys
  * and values of its own tokens, in a place of its own, and names those that it has of others
@@ -26,7 +26,8 @@ static void *take(const struct preparing_beams *p, size_t count, size_t size) {
   return p->e->status ? NULL : arena_alloc(p->a, count, size, p->e);
 }
 
-/* Names of rows and tokens, and others to which they go over in the next step. */
+/* Places for a way's names of rows and for its tokens: two of each, in turn for a step and the next
+ * one. */
 static void place_way(const struct preparing_beams *p, struct stack_advance *at, size_t own,
                       size_t rows) {
   for (size_t i = 0; i < 2; i++) {
@@ -252,8 +253,8 @@ static enum status fault_of_search(const struct step *step, const struct run *ru
   (void)step;
   if (place % FAULTS == FAULT_BANNED) return stack_fault_of_bans(r, item, e);
   return error_set(e, STATUS_NOT_FINITE,
-                   "the score of a sequence of item %zu is beyond float32: its sum over a power of "
-                   "its length",
+                   "the score of a sequence of item %zu is beyond float32: the sum of its log "
+                   "probabilities, or that over a power of its length",
                    stack_named(r, item));
 }
 

@@ -263,7 +263,7 @@ size_t stack_choose_some(const struct stack_choice *c, const struct stack_past *
 
 /* --- the end --- */
 
-static bool is_among(const int32_t *list, size_t count, int32_t token) {
+bool stack_choice_lists(const int32_t *list, size_t count, int32_t token) {
   for (size_t i = 0; i < count; i++)
     if (list[i] == token) return true;
   return false;
@@ -271,7 +271,7 @@ static bool is_among(const int32_t *list, size_t count, int32_t token) {
 
 enum stack_finish stack_choice_finish(const struct stack_choice *c, int32_t token, size_t chosen,
                                       size_t most) {
-  if (is_among(c->end, c->ends, token)) return STACK_FINISH_END;
-  if (is_among(c->stop, c->stops, token)) return STACK_FINISH_STOP;
+  if (stack_choice_lists(c->end, c->ends, token)) return STACK_FINISH_END;
+  if (stack_choice_lists(c->stop, c->stops, token)) return STACK_FINISH_STOP;
   return chosen == most ? STACK_FINISH_LENGTH : STACK_FINISH_NOT;
 }

@@ -57,6 +57,9 @@ enum stack_finish {
   STACK_FINISH_LENGTH /* it has as many as it may have */
 };
 
+/* Is the token one of the list? */
+bool stack_choice_lists(const int32_t *list, size_t count, int32_t token);
+
 /* Is a text over behind this token, the last of so many that were chosen? */
 enum stack_finish stack_choice_finish(const struct stack_choice *c, int32_t token, size_t chosen,
                                       size_t most);

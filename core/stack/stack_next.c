@@ -3,6 +3,7 @@
  * Its log probability is the model's own; the choice works on what its settings make of the logits
  * (stack_choice.h). A sequence whose text goes on in the next round chooses nothing, but has more
  * rows now. */
+#include <float.h>
 #include <string.h>
 
 #include "core/run/size.h"
@@ -46,7 +47,7 @@ static void note_fault(const struct unit *u, enum next_fault fault) {
 }
 
 /* What is taken from a logit to make it a log probability, and the likeliest tokens with theirs.
- * False: a logit is beyond float32. */
+ * False: one of these is beyond float32. */
 static bool find_outcome(const struct stack *s, const float *logit,
                          const struct stack_likely *likely, float *scratch, double *log_sum) {
   const size_t tokens = s->form.embedding.tokens;
@@ -58,7 +59,7 @@ static bool find_outcome(const struct stack *s, const float *logit,
     stack_outcome_add(s->kernel, &o, logit + first, first, count, likely, scratch);
   }
   *log_sum = stack_outcome_end(&o, likely);
-  return true;
+  return stack_outcome_is_finite(&o, likely, 0);
 }
 
 struct stack_past stack_past_of(const struct stack_run *r, size_t item) {
@@ -118,6 +119,8 @@ static void find_next(const struct stack *s, const struct unit *u, float *scratc
   const int32_t token = stack_choose(&g->choice, &past, logit, tokens, scratch);
   if (token < 0)
     note_fault(u, FAULT_BANNED);
+  else if (logit[token] - log_sum < -FLT_MAX)
+    note_fault(u, FAULT_LOGITS);
   else
     put_token(g, u->item, token, (float)(logit[token] - log_sum));
 }

@@ -1,6 +1,7 @@
 /* stack_outcome: what remains of the logits of a row. */
 #include "core/stack/stack_outcome.h"
 
+#include <float.h>
 #include <math.h>
 
 void stack_outcome_begin(struct stack_outcome *o) {
@@ -52,4 +53,9 @@ double stack_outcome_end(const struct stack_outcome *o, const struct stack_likel
   const double log_sum = o->most + log(o->sum);
   for (size_t i = 0; i < o->listed; i++) likely->log[i] = (float)(likely->log[i] - log_sum);
   return log_sum;
+}
+
+bool stack_outcome_is_finite(const struct stack_outcome *o, const struct stack_likely *likely,
+                             double log_probability) {
+  return log_probability >= -FLT_MAX && (o->listed == 0 || isfinite(likely->log[o->listed - 1]));
 }

@@ -35,4 +35,9 @@ void stack_outcome_add(const struct kernel *k, struct stack_outcome *o, const fl
 /* What is taken from a logit to make it a log probability; of the listed it is taken here. */
 double stack_outcome_end(const struct stack_outcome *o, const struct stack_likely *likely);
 
+/* Are the listed ones, and this one, within float32? Logits of both signs may be so far apart that
+ * their log probabilities are not. */
+bool stack_outcome_is_finite(const struct stack_outcome *o, const struct stack_likely *likely,
+                             double log_probability);
+
 #endif

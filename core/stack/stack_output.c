@@ -96,11 +96,13 @@ static void take_block(struct output_tile *t, const struct unit *u, size_t first
   }
 }
 
-static void put_rows(const struct output_tile *t) {
+static void put_rows(const struct output_tile *t, const struct unit *u) {
   for (size_t i = 0; i < t->count; i++) {
     const struct stack_likely likely = likely_of(t, t->row[i]);
-    const double log_sum = stack_outcome_end(&t->outcome[i], &likely);
-    t->run->space->logs[t->row[i]] = (float)(t->target[i] - log_sum);
+    const double log = t->target[i] - stack_outcome_end(&t->outcome[i], &likely);
+    t->run->space->logs[t->row[i]] = (float)log;
+    if (!stack_outcome_is_finite(&t->outcome[i], &likely, log))
+      run_note_fault(u->run, u->step, t->row[i]);
   }
 }
 
@@ -116,7 +118,7 @@ static void output_rows(const struct stack *s, const struct unit *u, float *scra
     make_block(&t, first, count);
     t.run->targets ? take_block(&t, u, first, count) : keep_block(&t, u, first, count);
   }
-  if (t.run->targets) put_rows(&t);
+  if (t.run->targets) put_rows(&t, u);
 }
 
 /* --- the step --- */
@@ -136,7 +138,7 @@ static void compute_output(const struct step *step, const struct span *span, voi
 
 static enum status fault_of_output(const struct step *step, const struct run *r, uint64_t row,
                                    struct error *e) {
-  return stack_fault(stack_step_of(step), r, "a logit of", row, e);
+  return stack_fault(stack_step_of(step), r, "a logit or log probability of", row, e);
 }
 
 const struct step stack_step_output = {.unit = output_unit,

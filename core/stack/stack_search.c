@@ -6,20 +6,16 @@
 #include <string.h>
 
 #include "core/run/size.h"
+#include "core/stack/stack_choice.h"
 
 /* --- making --- */
 
-static bool is_among(const int32_t *list, size_t count, int32_t token) {
-  for (size_t i = 0; i < count; i++)
-    if (list[i] == token) return true;
-  return false;
-}
-
 static size_t count_ends(const struct stack_choice *c) {
   size_t ends = 0;
-  for (size_t i = 0; i < c->ends; i++) ends += !is_among(c->end, i, c->end[i]);
+  for (size_t i = 0; i < c->ends; i++) ends += !stack_choice_lists(c->end, i, c->end[i]);
   for (size_t i = 0; i < c->stops; i++)
-    ends += !is_among(c->stop, i, c->stop[i]) && !is_among(c->end, c->ends, c->stop[i]);
+    ends += !stack_choice_lists(c->stop, i, c->stop[i]) &&
+            !stack_choice_lists(c->end, c->ends, c->stop[i]);
   return ends;
 }
 
@@ -64,10 +60,11 @@ static double score_of(const struct stack_choice *c, double sum, size_t count) {
   return sum / pow((double)count, c->length_penalty);
 }
 
+static bool is_beyond(double number) { return !(fabs(number) <= FLT_MAX); }
+
 /* Keeps the best, of equals those that were done before. */
 static void add_done(struct stack_searching *q, const struct stack_done *done) {
   const size_t most = q->choice->beams;
-  q->beyond |= !(fabs(done->score) <= FLT_MAX);
   if (q->dones == most && !(done->score > q->done[most - 1].score)) return;
   size_t at = q->dones < most ? q->dones++ : most - 1;
   for (; at > 0 && done->score > q->done[at - 1].score; at--) q->done[at] = q->done[at - 1];
@@ -96,7 +93,9 @@ static void take(struct stack_searching *q, size_t rank, size_t parent,
                                   .log_probability = from->log_probability,
                                   .sum = from->sum};
   if (finish == STACK_FINISH_NOT) {
-    if (*followed < c->beams) q->beam[q->steps * c->beams + (*followed)++] = beam;
+    if (*followed == c->beams) return;
+    q->beyond |= is_beyond(from->sum);
+    q->beam[q->steps * c->beams + (*followed)++] = beam;
   } else if (rank < c->beams) {
     add_done(q, &(struct stack_done){.score = score_of(c, from->sum, count),
                                      .count = count,
@@ -116,4 +115,5 @@ void stack_search_step(struct stack_searching *q) {
   }
   q->count[q->steps++] = q->running = followed;
   q->over = is_over(q);
+  for (size_t i = 0; i < q->dones && q->over; i++) q->beyond |= is_beyond(q->done[i].score);
 }

@@ -37,7 +37,8 @@ struct stack_searching {
   struct stack_done *done; /* [dones] the best first; at most `beams` */
   size_t dones;
   bool over;
-  bool beyond; /* a score is beyond float32 */
+  bool beyond; /* the sum of a way that is followed, or the score of one that was kept, is beyond
+                  float32 */
 };
 
 /* Of a choice with more than one beam, which stays where it is, among so many tokens. The memory is

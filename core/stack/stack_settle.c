@@ -89,7 +89,7 @@ struct settling {
   struct stack_shown_rows shown[STACK_BEAMS_MAX];
 };
 
-/* Some numbers of row t, of a list. */
+/* Moves some numbers of row t of a list, for all sequences. */
 static void move_numbers(const struct settling *p, size_t t, size_t at, size_t count,
                          float *scratch) {
   const size_t most = p->g->sequence[p->first].most;

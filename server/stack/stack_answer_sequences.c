@@ -66,7 +66,7 @@ static char *write_sequence(const struct stack_generation *g, size_t index, char
   return out;
 }
 
-/* Is the part the first of its group? Is there one more of it behind? */
+/* Are both parts members of one group? */
 static bool are_together(const struct stack_listed *l, size_t part, size_t other) {
   return other < l->parts && l->part[part].group == l->part[other].group;
 }

@@ -58,7 +58,8 @@ static enum status count_rows(struct stack_check *k) {
   return stack_items_lens(k, STACK_FIELD_VALID_LENS, k->field, k->lens);
 }
 
-/* What is fed to main: a text, or behind a source one token that begins; and targets behind it. */
+/* What is fed to main: a text, or behind a source one token that begins; and targets behind it. Of
+ * /v2 what comes for a decoder is fed as it is. */
 static enum status count_fed(struct stack_check *k) {
   k->begun = k->lens;
   if (stack_check_has_source(k)) {
@@ -205,7 +206,7 @@ static enum status check_logits(struct stack_check *k) {
     return STATUS_OK;
   if (!stack_has_output(k->main->stack))
     return refuse_output(k, STACK_V2_LOGITS, "",
-                         whole_is_pair(k->w)
+                         !stack_check_has_source(k) && whole_has_logits(k->w)
                              ? "they are the decoder's: the input \"decoder_input_ids\" is missing"
                              : "this model says nothing of tokens to come");
   k->main->run->want_logits = true;

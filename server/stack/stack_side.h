@@ -1,8 +1,8 @@
 /* stack_side: one of the stacks that a request goes through: what is asked of its parts, its run,
  * and how its rows lie.
  *
- * Most requests have one side. Where a model of an encoder and a decoder scores or generates, its
- * encoder is the source of the other one. */
+ * Most requests have one side. Where a model of an encoder and a decoder scores or generates, or
+ * its decoder is fed by /v2, its encoder is the source of the other one. */
 #ifndef SERVER_STACK_SIDE_H
 #define SERVER_STACK_SIDE_H
 

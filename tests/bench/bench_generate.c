@@ -77,65 +77,23 @@ struct bench_case {
 static struct stack_run *ask(const struct stack *s, const struct bench_case *c, bool scores,
                              struct arena *a) {
   struct error e = {0};
-  struct stack_run *r = stack_run_new(s, a, &e);
-  struct stack_generation *g = arena_alloc(a, 1, sizeof *g, &e);
-  struct item *item = arena_alloc(a, c->items, sizeof *item, &e);
-  int32_t *token = arena_alloc(a, c->items * c->text, sizeof *token, &e);
-  must(r && g && item && token);
-  *g = (struct stack_generation){.choice = {.top_p = 1,
-                                            .repetition_penalty = 1,
-                                            .forced_begin = -1,
-                                            .forced_end = -1,
-                                            .length_penalty = 1}};
-  g->sequence = arena_alloc(a, c->items, sizeof *g->sequence, &e);
-  for (size_t i = 0; i < c->items; i++) {
-    item[i] = (struct item){.q = c->text, .k = c->text, .q_row = i * c->text, .k_row = i * c->text};
-    g->sequence[i] = (struct stack_sequence){.item = (uint32_t)i, .most = c->most};
-  }
-  for (size_t i = 0; i < c->items * c->text; i++)
-    token[i] = (int32_t)random_below(&drawn_state, stack_form(s)->embedding.tokens);
-  r->geometry.items = c->items;
-  r->geometry.item = item;
-  r->geometry.q_rows = r->geometry.k_rows = c->items * c->text;
-  r->tokens = token;
+  struct stack_run *r = drawn_run(s, c->items, c->text, a);
   if (scores)
-    r->targets = token;
+    r->targets = r->tokens;
   else
-    r->generation = g;
+    drawn_go_on(r, 1, false, c->most, a);
   must(stack_prepare(s, r, a, &e) == STATUS_OK);
   return r;
 }
 
 /* --- time, in nanoseconds --- */
 
-static void ignore(struct job *job) { (void)job; }
-
-/* When the first token was there, and how long all the others took; nanoseconds. */
-static struct {
-  size_t moves;
-  uint64_t first, last;
-} rounds;
-
-static void note_round(struct stack_generation *g) {
-  if (g->chosen == 0) return;
-  rounds.last = clock_now();
-  if (rounds.moves++ == 0) rounds.first = rounds.last;
-}
-
 /* From the submit to the end of a run that is prepared anew. */
 static double time_of(const struct stack *s, struct pool *p, const struct bench_case *c,
                       bool scores) {
   struct arena a;
   arena_init(&a, NULL);
-  struct stack_run *r = ask(s, c, scores, &a);
-  struct job job = {.run = &r->run, .done = ignore};
-  rounds.moves = 0;
-  if (!scores) r->generation->moved = note_round;
-  const uint64_t start = clock_now();
-  pool_submit(p, &job);
-  must(pool_drain(p, clock_now() + 600000ull * CLOCK_MS));
-  const double took = (double)(clock_now() - start);
-  must(job.error.status == STATUS_OK);
+  const double took = drawn_time(p, &ask(s, c, scores, &a)->run);
   arena_free(&a);
   return took;
 }
@@ -195,22 +153,19 @@ static double weights_of(const struct gpt *b) {
   return (double)b->layers * (4 * d * d + 2 * d * f) + (double)b->tokens * d;
 }
 
-/* The times of a model: of all, and of a step. */
-struct decoded {
-  double whole, step;
-};
-
 static void decode_once(const struct stack *s, const struct bench_case *c, size_t workers,
-                        struct decoded *best) {
+                        struct drawn_taken *best) {
   struct pool *p = drawn_pool(s, workers);
-  best->whole = fmin(best->whole, time_of(s, p, c, false));
-  best->step = fmin(best->step, (double)(rounds.last - rounds.first) / (double)(rounds.moves - 1));
+  struct arena a;
+  arena_init(&a, NULL);
+  drawn_generate(p, ask(s, c, false, &a), best);
+  arena_free(&a);
   pool_free(p);
 }
 
 static void decode(const struct gpt *b, struct stack *const kept[KEPT], const struct bench_case *c,
                    size_t workers) {
-  struct decoded best[KEPT] = {{INFINITY, INFINITY}, {INFINITY, INFINITY}};
+  struct drawn_taken best[KEPT] = {{INFINITY, INFINITY}, {INFINITY, INFINITY}};
   double read = 0;
   for (int turn = 0; turn < TURNS; turn++) {
     read = fmax(read, read_rate(workers));

@@ -113,8 +113,6 @@ static struct stack_run *ask(const struct stack *s, const struct bench_case *c,
 
 /* --- time, in nanoseconds --- */
 
-static void ignore(struct job *job) { (void)job; }
-
 struct asked {
   struct pool *pool;
   struct stack_run *run;
@@ -122,10 +120,7 @@ struct asked {
 
 static void compute(void *context) {
   const struct asked *asked = context;
-  struct job job = {.run = &asked->run->run, .done = ignore};
-  pool_submit(asked->pool, &job);
-  must(pool_drain(asked->pool, clock_now() + 600000ull * CLOCK_MS));
-  must(job.error.status == STATUS_OK);
+  drawn_time(asked->pool, &asked->run->run);
 }
 
 typedef void work_fn(void *context);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/clock.h"
 #include "core/run/cpu.h"
 #include "tests/bench/drawn_model.h"
 
@@ -82,106 +81,35 @@ struct bench_case {
   bool search;
 };
 
-/* Items of so many tokens each, which lie one after the other. */
-static struct stack_run *lay_out(const struct stack *s, size_t items, size_t length,
-                                 struct arena *a) {
-  struct error e = {0};
-  struct stack_run *r = stack_run_new(s, a, &e);
-  struct item *item = arena_alloc(a, items, sizeof *item, &e);
-  must(r && item);
-  for (size_t i = 0; i < items; i++)
-    item[i] = (struct item){.q = length, .k = length, .q_row = i * length, .k_row = i * length};
-  r->geometry.items = items;
-  r->geometry.item = item;
-  r->geometry.q_rows = r->geometry.k_rows = items * length;
-  return r;
-}
-
-static struct stack_run *ask_source(const struct translator *t, size_t items, struct arena *a) {
-  struct error e = {0};
-  struct stack_run *r = lay_out(t->encoder, items, SOURCE, a);
-  int32_t *token = arena_alloc(a, items * SOURCE, sizeof *token, &e);
-  must(token != NULL);
-  for (size_t i = 0; i < items * SOURCE; i++)
-    token[i] = (int32_t)random_below(&drawn_state, t->shape->tokens);
-  r->tokens = token;
-  must(stack_prepare(t->encoder, r, a, &e) == STATUS_OK);
-  return r;
-}
-
 static struct stack_run *ask(const struct translator *t, const struct bench_case *c,
                              struct arena *a) {
-  const size_t sequences = c->items * c->each;
   struct error e = {0};
-  struct stack_run *source = ask_source(t, c->items, a);
-  struct stack_run *r = lay_out(t->decoder, sequences, 1, a);
-  struct stack_generation *g = arena_alloc(a, 1, sizeof *g, &e);
-  int32_t *token = arena_alloc(a, sequences, sizeof *token, &e);
-  must(g && token);
-  *g = (struct stack_generation){.choice = {.top_p = 1,
-                                            .repetition_penalty = 1,
-                                            .forced_begin = -1,
-                                            .forced_end = -1,
-                                            .beams = c->search ? c->each : 1,
-                                            .length_penalty = 1},
-                                 .each = c->each};
-  g->sequence = arena_alloc(a, sequences, sizeof *g->sequence, &e);
-  must(g->sequence != NULL);
-  for (size_t i = 0; i < sequences; i++) {
-    g->sequence[i] = (struct stack_sequence){.item = (uint32_t)(i / c->each),
-                                             .sample = (uint32_t)(i % c->each),
-                                             .most = MOST};
-    token[i] = BEGIN;
-  }
-  r->tokens = token;
-  r->generation = g;
+  struct stack_run *source = drawn_run(t->encoder, c->items, SOURCE, a);
+  struct stack_run *r = drawn_run(t->decoder, c->items * c->each, 1, a);
+  for (size_t i = 0; i < c->items * c->each; i++) ((int32_t *)r->tokens)[i] = BEGIN;
+  drawn_go_on(r, c->each, c->search, MOST, a);
   r->source = source;
+  must(stack_prepare(t->encoder, source, a, &e) == STATUS_OK);
   must(stack_prepare(t->decoder, r, a, &e) == STATUS_OK);
   return r;
 }
 
-/* --- time, in nanoseconds --- */
-
-static void ignore(struct job *job) { (void)job; }
-
-/* When the first token was there, and the last one. */
-static struct {
-  size_t moves;
-  uint64_t first, last;
-} rounds;
-
-static void note_round(struct stack_generation *g) {
-  if (g->chosen == 0) return;
-  rounds.last = clock_now();
-  if (rounds.moves++ == 0) rounds.first = rounds.last;
-}
-
-struct taken {
-  double whole, step;
-};
+/* --- time --- */
 
 static void translate_once(const struct translator *t, const struct bench_case *c, size_t workers,
-                           struct taken *best) {
+                           struct drawn_taken *best) {
   struct pool *p = make_pool(t, workers);
   struct arena a;
   arena_init(&a, NULL);
   struct stack_run *r = ask(t, c, &a);
-  struct job job = {.run = &r->source->run, .done = ignore};
-  rounds.moves = 0;
-  r->generation->moved = note_round;
-  const uint64_t start = clock_now();
-  pool_submit(p, &job);
-  must(pool_drain(p, clock_now() + 600000ull * CLOCK_MS));
-  best->whole = fmin(best->whole, (double)(clock_now() - start));
-  must(job.error.status == STATUS_OK);
+  drawn_generate(p, r, best);
   must(stack_sequence_count(&r->generation->sequence[0]) == MOST);
-  best->step = fmin(best->step, (double)(rounds.last - rounds.first) / (double)(rounds.moves - 1));
   arena_free(&a);
   pool_free(p);
 }
 
 static void tell(const struct translator *t, const struct bench_case *c, size_t workers,
-                 const struct taken *took, const struct taken *plain) {
+                 const struct drawn_taken *took, const struct drawn_taken *plain) {
   char beside[64] = "- | -";
   if (plain)
     snprintf(beside, sizeof beside, "without the search: %.2f ms | %.2f", plain->step / 1e6,
@@ -199,7 +127,7 @@ static void measure(const struct translator *t, size_t workers) {
     const struct bench_case greedy = {.items = items[i], .each = 1};
     const struct bench_case plain = {.items = items[i], .each = BEAMS};
     const struct bench_case search = {.items = items[i], .each = BEAMS, .search = true};
-    struct taken alone = {INFINITY, INFINITY}, beside = alone, searched = alone;
+    struct drawn_taken alone = {INFINITY, INFINITY}, beside = alone, searched = alone;
     for (int turn = 0; turn < TURNS; turn++) {
       translate_once(t, &greedy, workers, &alone);
       translate_once(t, &plain, workers, &beside);

@@ -1,7 +1,10 @@
 /* drawn_model: whole models of random weights. */
 #include "tests/bench/drawn_model.h"
 
+#include <math.h>
+
 #include "core/kernel/narrow.h"
+#include "core/run/clock.h"
 
 uint64_t drawn_state = 88172645463325252u;
 enum kernel_form drawn_form = KERNEL_FLOAT32;
@@ -54,6 +57,43 @@ struct stack *drawn_stack(const struct stack_form *form, struct arena *a) {
   return s;
 }
 
+struct stack_run *drawn_run(const struct stack *s, size_t items, size_t length, struct arena *a) {
+  struct error e = {0};
+  struct stack_run *r = stack_run_new(s, a, &e);
+  struct item *item = arena_alloc(a, items, sizeof *item, &e);
+  int32_t *token = arena_alloc(a, items * length, sizeof *token, &e);
+  must(r && item && token);
+  for (size_t i = 0; i < items; i++)
+    item[i] = (struct item){.q = length, .k = length, .q_row = i * length, .k_row = i * length};
+  for (size_t i = 0; i < items * length; i++)
+    token[i] = (int32_t)random_below(&drawn_state, stack_form(s)->embedding.tokens);
+  r->geometry.items = items;
+  r->geometry.item = item;
+  r->geometry.q_rows = r->geometry.k_rows = items * length;
+  r->tokens = token;
+  return r;
+}
+
+void drawn_go_on(struct stack_run *r, size_t each, bool search, size_t most, struct arena *a) {
+  struct error e = {0};
+  struct stack_generation *g = arena_alloc(a, 1, sizeof *g, &e);
+  must(g != NULL);
+  *g = (struct stack_generation){.choice = {.top_p = 1,
+                                            .repetition_penalty = 1,
+                                            .forced_begin = -1,
+                                            .forced_end = -1,
+                                            .beams = search ? each : 1,
+                                            .length_penalty = 1},
+                                 .each = each};
+  g->sequence = arena_alloc(a, r->geometry.items, sizeof *g->sequence, &e);
+  must(g->sequence != NULL);
+  for (size_t i = 0; i < r->geometry.items; i++)
+    g->sequence[i] = (struct stack_sequence){.item = (uint32_t)(i / each),
+                                             .sample = (uint32_t)(i % each),
+                                             .most = most};
+  r->generation = g;
+}
+
 struct pool *drawn_pool(const struct stack *s, size_t workers) {
   return drawn_pool_of(stack_scratch_bytes(s), workers);
 }
@@ -67,4 +107,36 @@ struct pool *drawn_pool_of(size_t scratch_bytes, size_t workers) {
                             &e);
   must(p != NULL);
   return p;
+}
+
+static void ignore(struct job *job) { (void)job; }
+
+double drawn_time(struct pool *p, struct run *first) {
+  struct job job = {.run = first, .done = ignore};
+  const uint64_t start = clock_now();
+  pool_submit(p, &job);
+  must(pool_drain(p, clock_now() + 600000ull * CLOCK_MS));
+  const double took = (double)(clock_now() - start);
+  must(job.error.status == STATUS_OK);
+  return took;
+}
+
+/* When the first token was there, and the last one. */
+static struct {
+  size_t moves;
+  uint64_t first, last;
+} rounds;
+
+static void note_round(struct stack_generation *g) {
+  if (g->chosen == 0) return;
+  rounds.last = clock_now();
+  if (rounds.moves++ == 0) rounds.first = rounds.last;
+}
+
+void drawn_generate(struct pool *p, struct stack_run *r, struct drawn_taken *best) {
+  rounds.moves = 0;
+  r->generation->moved = note_round;
+  best->whole = fmin(best->whole, drawn_time(p, r->source ? &r->source->run : &r->run));
+  must(rounds.moves > 1);
+  best->step = fmin(best->step, (double)(rounds.last - rounds.first) / (double)(rounds.moves - 1));
 }

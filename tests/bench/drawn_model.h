@@ -18,8 +18,26 @@ struct stack_norm drawn_norm(struct arena *a, size_t width);
  * Where there is cross attention, it has the sizes of the other one. */
 struct stack *drawn_stack(const struct stack_form *form, struct arena *a);
 
+/* A run over texts of so many drawn tokens each, which lie one after the other: not prepared. */
+struct stack_run *drawn_run(const struct stack *s, size_t items, size_t length, struct arena *a);
+
+/* It goes on from its items by `most` tokens, `each` items being those of one text: greedily, or as
+ * the beams of a search. */
+void drawn_go_on(struct stack_run *r, size_t each, bool search, size_t most, struct arena *a);
+
 /* A pool for one run at a time. */
 struct pool *drawn_pool(const struct stack *s, size_t workers);
 struct pool *drawn_pool_of(size_t scratch_bytes, size_t workers);
+
+/* Nanoseconds from the submission of a prepared run to its end, and that of those behind it. */
+double drawn_time(struct pool *p, struct run *first);
+
+/* What a run that generates takes: all of it, and each step behind the first token. */
+struct drawn_taken {
+  double whole, step; /* nanoseconds */
+};
+
+/* `best` keeps the less of what it has and what this run takes; it chooses two tokens or more. */
+void drawn_generate(struct pool *p, struct stack_run *r, struct drawn_taken *best);
 
 #endif

@@ -42,6 +42,26 @@ void asked_end(struct asked *d) {
   must(d->budget.used == 0);
 }
 
+void asked_answer(const struct asked_target *t, const struct model *m,
+                  const struct body_terms *terms, struct input body, unsigned cut) {
+  struct asked whole, parts;
+  asked_read(&whole, m, terms, body, 0);
+  asked_read(&parts, m, terms, body, cut);
+  error_must_agree(&whole.error, &parts.error);
+  if (!whole.error.status) {
+    const bool binary = terms->wants_binary && stack_request_has_binary(&whole.request);
+    t->must_agree(&whole.request, &parts.request);
+    t->compute(m, &whole,
+               terms->form == BODY_V2 ? ANSWER_V2
+               : binary               ? ANSWER_SAFETENSORS
+                                      : ANSWER_JSON,
+               cut);
+  }
+  if (whole.error.status) error_must_be_told(&whole.error);
+  asked_end(&whole);
+  asked_end(&parts);
+}
+
 void *asked_scratch(const struct model *m) {
   const struct whole *w = m->whole;
   const size_t least = size_max(stack_scratch_bytes(whole_reader(w)),

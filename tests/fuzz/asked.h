@@ -24,6 +24,19 @@ void asked_read(struct asked *d, const struct model *m, const struct body_terms 
                 struct input body, unsigned cut);
 void asked_end(struct asked *d); /* nothing is left charged */
 
+/* What a target looks at in its requests. */
+struct asked_target {
+  /* The same body, cut in two ways. */
+  void (*must_agree)(const struct stack_request *a, const struct stack_request *b);
+
+  /* Computes the request, and checks its answer; an error is the request's. */
+  void (*compute)(const struct model *m, struct asked *d, enum answer_form form, unsigned cut);
+};
+
+/* Reads a body at once, and cut, which must come to the same, and computes the request. */
+void asked_answer(const struct asked_target *t, const struct model *m,
+                  const struct body_terms *terms, struct input body, unsigned cut);
+
 /* Memory for a run of any of the model's stacks; the caller frees it. */
 void *asked_scratch(const struct model *m);
 

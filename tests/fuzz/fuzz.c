@@ -96,6 +96,22 @@ struct input input_framed(struct input header, struct input data) {
   return (struct input){bytes, sizeof length + header.size + data.size};
 }
 
+struct input input_body(struct input in, char letter, struct body_terms *terms) {
+  if (letter == 's') {
+    terms->form = BODY_SAFETENSORS;
+    const struct input header = input_part(&in);
+    return input_framed(header, in);
+  }
+  char *bytes = input_copy(in);
+  if (letter != 'v') return (struct input){bytes, in.size};
+  terms->form = BODY_V2;
+  const struct input json = input_part(&in);
+  if (in.size) memcpy(bytes + json.size, in.bytes, in.size);
+  if (in.size) terms->json_bytes = json.size;
+  terms->body_bytes = json.size + in.size;
+  return (struct input){bytes, terms->body_bytes};
+}
+
 struct fuzz_file fuzz_file_make(struct input in) {
   struct fuzz_file f = {.fd = memfd_create("fuzz", MFD_CLOEXEC)};
   must(f.fd >= 0);

@@ -37,6 +37,11 @@ char *input_text(struct input in);
  * changes of the header need not hit on it. The caller frees the bytes. */
 struct input input_framed(struct input header, struct input data);
 
+/* The body of a request in the form that its letter says, and what the terms say of it: `j` JSON,
+ * `s` a header of safetensors and behind FUZZ_PART the data, `v` Open Inference Protocol with
+ * binary data behind FUZZ_PART. The caller frees the bytes. */
+struct input input_body(struct input in, char letter, struct body_terms *terms);
+
 /* A file of these bytes, to be opened by its path until it is closed. */
 struct fuzz_file {
   int fd;

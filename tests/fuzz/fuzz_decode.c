@@ -237,21 +237,7 @@ static void compute(const struct model *m, struct asked *d, enum answer_form for
   if (!d->error.status && !d->request.stream) check_answer(&d->request, &a);
 }
 
-static void answer_request(const struct model *m, const struct body_terms *terms, struct input body,
-                           unsigned cut) {
-  struct asked whole, parts;
-  asked_read(&whole, m, terms, body, 0);
-  asked_read(&parts, m, terms, body, cut);
-  error_must_agree(&whole.error, &parts.error);
-  if (!whole.error.status) {
-    requests_must_agree(&whole.request, &parts.request);
-    const bool binary = terms->wants_binary && stack_request_has_binary(&whole.request);
-    compute(m, &whole, binary ? ANSWER_SAFETENSORS : ANSWER_JSON, cut);
-  }
-  if (whole.error.status) error_must_be_told(&whole.error);
-  asked_end(&whole);
-  asked_end(&parts);
-}
+static const struct asked_target target = {requests_must_agree, compute};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct input in = {(const char *)data, size};
@@ -261,13 +247,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                              .wants_binary = how & 1,
                              .body_bytes = BODY_UNKNOWN,
                              .json_bytes = BODY_UNKNOWN};
-  if (form == 's') {
-    terms.form = BODY_SAFETENSORS;
-    const struct input header = input_part(&in), body = input_framed(header, in);
-    answer_request(m, &terms, body, cut);
-    free((char *)body.bytes);
-  } else {
-    answer_request(m, &terms, in, cut);
-  }
+  const struct input body = input_body(in, form == 's' ? 's' : 'j', &terms);
+  asked_answer(&target, m, &terms, body, cut);
+  free((char *)body.bytes);
   return 0;
 }

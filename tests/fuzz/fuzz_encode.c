@@ -1,9 +1,7 @@
 /* fuzz_encode: a request to encode from its bytes to the bytes of its answer, however it is cut.
  *
- * The first byte is the form of the body: `j` JSON, `s` a header of safetensors and behind
- * FUZZ_PART the data, `v` Open Inference Protocol with binary data behind FUZZ_PART. The second
- * byte: bit 0: a binary answer is wanted, the others: the model. The third is how the body is cut
- * the second time. */
+ * The first byte is the form of the body, a letter of input_body. The second byte: bit 0: a binary
+ * answer is wanted, the others: the model. The third is how the body is cut the second time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,7 +113,8 @@ static void check_answer(const struct stack_request *r, struct answer *a) {
   free((char *)text.bytes);
 }
 
-static void compute(const struct model *m, struct asked *d, enum answer_form form) {
+static void compute(const struct model *m, struct asked *d, enum answer_form form, unsigned cut) {
+  (void)cut;
   struct answer a = {0};
   if (stack_request_prepare(&d->request, &d->arena, &d->error) ||
       stack_answer_plan(&a, form, m->name, &d->request, &fuzz_limits, &d->arena, &d->error))
@@ -127,23 +126,7 @@ static void compute(const struct model *m, struct asked *d, enum answer_form for
   if (!d->error.status) check_answer(&d->request, &a);
 }
 
-static void answer_request(const struct model *m, const struct body_terms *terms, struct input body,
-                           unsigned cut) {
-  struct asked whole, parts;
-  asked_read(&whole, m, terms, body, 0);
-  asked_read(&parts, m, terms, body, cut);
-  error_must_agree(&whole.error, &parts.error);
-  if (!whole.error.status) {
-    requests_must_agree(&whole.request, &parts.request);
-    compute(m, &whole,
-            terms->form == BODY_V2                                            ? ANSWER_V2
-            : terms->wants_binary && stack_request_has_binary(&whole.request) ? ANSWER_SAFETENSORS
-                                                                              : ANSWER_JSON);
-  }
-  if (whole.error.status) error_must_be_told(&whole.error);
-  asked_end(&whole);
-  asked_end(&parts);
-}
+static const struct asked_target target = {requests_must_agree, compute};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct input in = {(const char *)data, size};
@@ -153,22 +136,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                              .body_bytes = BODY_UNKNOWN,
                              .json_bytes = BODY_UNKNOWN};
   terms.wants_binary = form != 'v' && (how & 1);
-  if (form == 'v') {
-    terms.form = BODY_V2;
-    char *bytes = input_copy(in);
-    const struct input json = input_part(&in);
-    if (in.size) memcpy(bytes + json.size, in.bytes, in.size);
-    if (in.size) terms.json_bytes = json.size;
-    terms.body_bytes = json.size + in.size;
-    answer_request(m, &terms, (struct input){bytes, terms.body_bytes}, cut);
-    free(bytes);
-  } else if (form == 's') {
-    terms.form = BODY_SAFETENSORS;
-    const struct input header = input_part(&in), body = input_framed(header, in);
-    answer_request(m, &terms, body, cut);
-    free((char *)body.bytes);
-  } else {
-    answer_request(m, &terms, in, cut);
-  }
+  const struct input body = input_body(in, (char)form, &terms);
+  asked_answer(&target, m, &terms, body, cut);
+  free((char *)body.bytes);
   return 0;
 }

@@ -198,24 +198,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct body_terms terms = {.ask = isupper(form) ? ASK_HEADS : ASK_ATTENTION,
                              .body_bytes = BODY_UNKNOWN,
                              .json_bytes = BODY_UNKNOWN};
-  if (form == 'v') {
-    terms.form = BODY_V2;
-    char *bytes = input_copy(in);
-    const struct input json = input_part(&in);
-    if (in.size) memcpy(bytes + json.size, in.bytes, in.size);
-    if (in.size) terms.json_bytes = json.size;
-    terms.body_bytes = json.size + in.size;
-    answer_request(m, &terms, (struct input){bytes, terms.body_bytes});
-    free(bytes);
-  } else if (tolower(form) == 's') {
-    terms.form = BODY_SAFETENSORS;
-    terms.wants_binary = how & 1;
-    const struct input header = input_part(&in), body = input_framed(header, in);
-    answer_request(m, &terms, body);
-    free((char *)body.bytes);
-  } else {
-    terms.wants_binary = how & 1;
-    answer_request(m, &terms, in);
-  }
+  terms.wants_binary = form != 'v' && (how & 1);
+  const struct input body = input_body(in, form == 'S' ? 's' : (char)form, &terms);
+  answer_request(m, &terms, body);
+  free((char *)body.bytes);
   return 0;
 }

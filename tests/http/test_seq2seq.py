@@ -19,7 +19,7 @@ RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "seq2seq", "layers": 2
           "heads": 4, "feed_forward": 64, "vocabulary": 50}
 MODELS = {"small": RANDOM, "other": dict(RANDOM, norm="pre", positions="learned", max_positions=20, activation="gelu",
                                          decoder={"layers": 1, "heads": 2, "feed_forward": 48}),
-          "encoder": dict(RANDOM, kind="encoder"), "demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}
+          "bare": dict(RANDOM, tie_output=False), "encoder": dict(RANDOM, kind="encoder"), "demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}
 SOURCES, TARGETS = [[1, 2, 3], [6], [7, 8]], [[4, 5], [9, 10, 11], [12]]
 ROWS, LENS = [len(source) for source in SOURCES], [len(targets) for targets in TARGETS]
 ASKED = {"tokens": SOURCES, "targets": TARGETS}
@@ -330,6 +330,8 @@ class Protocol(Case):
         for inputs, names, model, where in (
                 ({"input_ids": [[1]]}, ["logits"], "small", '"decoder_input_ids" is missing (at /outputs/0)'),
                 ({"input_ids": [[1]], "decoder_attention_mask": [[1]]}, (), "small", "are missing (at /inputs/1"),
+                (both, ["logits"], "bare", "says nothing of tokens to come (at /outputs/0)"),
+                ({"input_ids": [[1]]}, ["logits"], "bare", "says nothing of tokens to come (at /outputs/0)"),
                 (both, ["pooler_output"], "small", "no pooler (at /outputs/0)"),
                 (dict(both, decoder_input_ids=[[1, 2]]), (), "small", "1 items beside input_ids of 2"),
                 (dict(both, decoder_input_ids=[[1, 2], [1, 50]]), (), "small",
@@ -470,6 +472,13 @@ class Generate(Case):
             self.assertIn(hint, problem["detail"])
         self.problem(self.post("generate", asked, headers={"Accept": SAFETENSORS}), 406, "not-acceptable")
         self.problem(self.post("generate", asked, "encoder"), 404, "not-found")
+
+    def test_a_sum_beyond_float32(self):
+        """A way that is followed has a sum that is told, and is a number."""
+        problem = self.problem(self.post("generate", {
+            "tokens": list(range(50)), "beams": 2, "max_tokens": 3, "repetition_penalty": 1e38, "return_search": True,
+            "targets": list(range(50))}), 422, "not-finite")
+        self.assertIn("the sum of its log probabilities", problem["detail"])
 
     def test_without_the_token_that_begins(self):
         """The refusal says what is missing, as do the log and the description."""

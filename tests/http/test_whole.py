@@ -122,7 +122,7 @@ class Whole(Case):
         write_json(self.folder, "mute/config.json", {"model_type": "transformer", "heads": 4})
         shutil.copy(os.path.join(TRANSLATOR, "model.safetensors"), os.path.join(self.folder, "mute"))
         _, out, _ = attend("inspect", "mute", cwd=self.folder)
-        self.assertIn("note: begin is missing, the token with which the decoder begins: only the encoder is served; "
+        self.assertIn("note: begin is missing, the token with which the decoder begins: /score and /generate are not served; "
                       "say it in the definition\n", out.decode())
         # the reason for refused modules is printed, and a printed definition was tried
         with open(os.path.join(folder, "modules.json"), encoding="utf-8") as file:

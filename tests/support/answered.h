@@ -13,6 +13,7 @@
 
 #include "core/attention/measures.h"
 #include "server/attention/attention_answer.h"
+#include "tests/support/answer_join.h"
 
 enum { HEADS = 2, OUTPUT = 3, ITEMS_MAX = 1500 };
 
@@ -107,17 +108,8 @@ static inline char *answer_of(struct answered *a, enum answer_form form, const s
   assert_int_equal(a->error.status, STATUS_OK);
   if (a->request.asked.call.measures)
     a->request.asked.call.measures->rows = 512; /* known only now */
-  for (size_t i = answer->pieces; i-- > 0;) answer_write_piece(answer, i);
+  char *text = answer_join_written(answer);
   *bytes = answer_bytes(answer);
-  char *text = malloc(*bytes + 1);
-  assert_non_null(text);
-  size_t at = 0;
-  for (size_t i = 0; i < answer->pieces; i++) {
-    memcpy(text + at, answer->piece[i].iov_base, answer->piece[i].iov_len);
-    at += answer->piece[i].iov_len;
-  }
-  assert_int_equal(at, *bytes);
-  text[*bytes] = '\0';
   return text;
 }
 

@@ -19,6 +19,8 @@ float random_float(uint64_t *state) {
 
 bool random_often(uint64_t *state, unsigned percent) { return random_below(state, 100) < percent; }
 
+double random_work(uint64_t *state) { return pow(10, (double)random_below(state, 9)); }
+
 void *random_room(struct arena *a, size_t count, size_t size) {
   struct error e = {0};
   void *p = arena_alloc(a, count, size, &e);

@@ -15,6 +15,7 @@ uint64_t random_bits(uint64_t *state);
 size_t random_below(uint64_t *state, size_t n); /* 0 .. n-1 */
 float random_float(uint64_t *state);            /* -1 .. 1 */
 bool random_often(uint64_t *state, unsigned percent);
+double random_work(uint64_t *state); /* of a span: one operation, or up to 1e8 */
 
 /* Memory of the arena: there is always some. */
 void *random_room(struct arena *a, size_t count, size_t size);

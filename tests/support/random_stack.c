@@ -276,6 +276,13 @@ static struct stack_run *empty_run(const struct random_stack *s, size_t items, s
   return r;
 }
 
+struct stack_run *random_run_of_rows(const struct random_stack *s, size_t rows, struct arena *a) {
+  struct stack_run *r = empty_run(s, 1, a);
+  r->geometry.item[0].q = r->geometry.item[0].k = rows;
+  place_items(&r->geometry);
+  return r;
+}
+
 static int32_t *draw_integers(uint64_t *state, size_t count, size_t below, struct arena *a) {
   int32_t *x = random_room(a, count, sizeof *x);
   for (size_t i = 0; i < count; i++) x[i] = (int32_t)random_below(state, below);

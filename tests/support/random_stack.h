@@ -45,6 +45,10 @@ void random_stack_remake(struct random_stack *s); /* once the form of a made one
 struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size_t items,
                              size_t most, struct arena *a);
 
+/* A run of one item of so many rows, not prepared, for which nothing is given and nothing wished.
+ */
+struct stack_run *random_run_of_rows(const struct random_stack *s, size_t rows, struct arena *a);
+
 /* Rows for so many items of a run's source, if its stack has one: a run of that. Its memory is the
  * arena's. */
 struct stack_run *random_source(const struct random_stack *s, uint64_t state, size_t items,

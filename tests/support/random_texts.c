@@ -106,6 +106,19 @@ struct stack_run *texts_again(const struct random_stack *s, const struct stack_r
   return texts_of(s, r, 0, r->geometry.items, a);
 }
 
+struct stack_run *whole_text_of(const struct random_stack *s, const struct stack_run *r,
+                                size_t item, const int32_t *token, size_t count, struct arena *a) {
+  const struct item *text = &r->geometry.item[item];
+  const size_t of = item / size_max(r->generation->each, 1);
+  struct stack_run *whole = random_run_of_rows(s, text->q + count, a);
+  int32_t *all = random_room(a, text->q + count, sizeof *all);
+  memcpy(all, r->tokens + text->q_row, text->q * sizeof *all);
+  memcpy(all + text->q, token, count * sizeof *all);
+  whole->tokens = all;
+  whole->source = random_source_of(s, r->source, &of, 1, a);
+  return whole;
+}
+
 /* --- searches --- */
 
 static int32_t *draw_tokens(const struct random_stack *s, uint64_t *state, size_t count,

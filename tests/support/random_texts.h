@@ -23,6 +23,11 @@ struct stack_run *texts_of(const struct random_stack *s, const struct stack_run 
 struct stack_run *texts_again(const struct random_stack *s, const struct stack_run *r,
                               struct arena *a);
 
+/* A run over the text of an item and `count` tokens behind it as over one text, with its source:
+ * not prepared, and without wishes. */
+struct stack_run *whole_text_of(const struct random_stack *s, const struct stack_run *r,
+                                size_t item, const int32_t *token, size_t count, struct arena *a);
+
 /* A request to search with any choice: each text is that of as many items as there are beams, so
  * many, or where `beams` is 0 up to RANDOM_BEAMS. */
 struct stack_run *random_search(const struct random_stack *s, uint64_t *state, size_t beams,

@@ -11,21 +11,11 @@
 
 #include "core/run/size.h"
 #include "tests/support/compare_stack.h"
-#include "tests/support/random_texts.h"
+#include "tests/support/random_case.h"
+#include "tests/support/same_sequence.h"
 
 static const struct random_stack_kind some = {
     .layers_least = 1, .layers_most = 3, .longest = 80, .tokens = true};
-
-static double any_work(uint64_t *state) { return pow(10, (double)random_below(state, 9)); }
-
-/* A drawn model that has a source. */
-static void draw_pair(struct random_stack *s, uint64_t *state, size_t tokens) {
-  random_decoder(s, state, some, tokens);
-  while (!s->source) {
-    random_stack_done(s);
-    random_decoder(s, state, some, tokens);
-  }
-}
 
 /* --- several sequences of a text --- */
 
@@ -87,33 +77,24 @@ static void sequences_share_their_source(void **unused) {
   (void)unused;
   enum { TEXTS = 3, EACH = 3 };
   for (uint64_t round = 0; round < 60; round++) {
-    uint64_t state = 300 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    draw_pair(&s, &state, 0);
-    struct stack_run *one = random_texts(&s, &state, TEXTS, round % 2 ? 1 : 30, 20, &a);
-    one->embedded = random_often(&state, 50);
-    if (random_often(&state, 70)) random_run_draw_wishes(&s, one, &state, &a);
-    struct stack_run *r = drawn(&s, one, EACH, &a);
+    struct random_case c;
+    random_case_pair(&c, 300 + round, some, 0);
+    struct stack_run *one = random_texts(&c.s, &c.state, TEXTS, round % 2 ? 1 : 30, 20, &c.a);
+    one->embedded = random_often(&c.state, 50);
+    if (random_often(&c.state, 70)) random_run_draw_wishes(&c.s, one, &c.state, &c.a);
+    struct stack_run *r = drawn(&c.s, one, EACH, &c.a);
     r->source = one->source;
-    generate(&s, r, any_work(&state), &a);
+    generate(&c.s, r, random_work(&c.state), &c.a);
     for (size_t i = 0; i < TEXTS * EACH; i++) {
       const size_t text = i / EACH;
-      struct stack_run *alone = drawn(&s, texts_of(&s, one, text, 1, &a), 1, &a);
+      struct stack_run *alone = drawn(&c.s, texts_of(&c.s, one, text, 1, &c.a), 1, &c.a);
       alone->generation->sequence[0].sample = (uint32_t)(i % EACH);
-      alone->source = random_source_of(&s, one->source, &text, 1, &a);
-      generate(&s, alone, any_work(&state), &a);
-      const struct stack_sequence *x = &r->generation->sequence[i],
-                                  *y = alone->generation->sequence;
-      const size_t count = stack_sequence_count(x);
-      assert_int_equal(count, stack_sequence_count(y));
-      assert_memory_equal(x->token, y->token, count * sizeof *x->token);
-      assert_memory_equal(x->log_probability, y->log_probability, count * sizeof(float));
-      same_shown(&s, r, i, alone, &one->source->geometry.item[text]);
+      alone->source = random_source_of(&c.s, one->source, &text, 1, &c.a);
+      generate(&c.s, alone, random_work(&c.state), &c.a);
+      same_sequence(r, i, alone, 0);
+      same_shown(&c.s, r, i, alone, &one->source->geometry.item[text]);
     }
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
@@ -123,43 +104,40 @@ static void sequences_share_their_source(void **unused) {
 static void a_lent_table_is_ones_own(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 40; round++) {
-    uint64_t state = 800 + round;
-    struct random_stack s, lender;
-    struct arena a;
+    struct random_case c;
+    struct random_stack lender;
     struct error e = {0};
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, some);
-    memset(&s.form.output, 0, sizeof s.form.output);
-    random_stack_remake(&s);
+    random_case_stack(&c, 800 + round, some);
+    memset(&c.s.form.output, 0, sizeof c.s.form.output);
+    random_stack_remake(&c.s);
     memset(&lender, 0, sizeof lender);
     lender.form = (struct stack_form){.name = "decoder",
-                                      .width = s.form.width,
-                                      .whole = s.form.whole,
-                                      .embedding = {.token = s.form.embedding.token,
-                                                    .tokens = s.form.embedding.tokens,
+                                      .width = c.s.form.width,
+                                      .whole = c.s.form.whole,
+                                      .embedding = {.token = c.s.form.embedding.token,
+                                                    .tokens = c.s.form.embedding.tokens,
                                                     .scale = 1},
                                       .output = {.tied = round % 2, .scale = 1}};
     random_stack_make(&lender);
-    struct stack_run *r = random_run(&s, &state, 3, 20, &a);
-    int32_t *token = random_room(&a, r->geometry.q_rows + 1, sizeof *token);
+    struct stack_run *r = random_run(&c.s, &c.state, 3, 20, &c.a);
+    int32_t *token = random_room(&c.a, r->geometry.q_rows + 1, sizeof *token);
     for (size_t i = 0; i < r->geometry.q_rows; i++)
-      token[i] = (int32_t)random_below(&state, s.form.embedding.tokens);
+      token[i] = (int32_t)random_below(&c.state, c.s.form.embedding.tokens);
     r->tokens = token, r->embeddings = NULL;
     r->targets = NULL, r->want_logits = false;
-    struct stack_run *other = random_run_again(&s, r, &a);
-    prepare_run(&s, r, &a);
-    compute_runs(&s, r, 1e6);
-    const size_t own = stack_bytes(s.stack);
-    s.form.embedding.lender = lender.stack;
-    random_stack_remake(&s);
-    const size_t numbers = s.form.width * s.form.embedding.tokens;
-    assert_in_range(own - stack_bytes(s.stack), numbers * 2, numbers * 4);
-    prepare_run(&s, other, &a);
-    compute_runs(&s, other, 1e6);
-    if (!same_bits_of_runs(&s, r, other, &e)) fail_msg("%s", e.detail);
+    struct stack_run *other = random_run_again(&c.s, r, &c.a);
+    prepare_run(&c.s, r, &c.a);
+    compute_runs(&c.s, r, 1e6);
+    const size_t own = stack_bytes(c.s.stack);
+    c.s.form.embedding.lender = lender.stack;
+    random_stack_remake(&c.s);
+    const size_t numbers = c.s.form.width * c.s.form.embedding.tokens;
+    assert_in_range(own - stack_bytes(c.s.stack), numbers * 2, numbers * 4);
+    prepare_run(&c.s, other, &c.a);
+    compute_runs(&c.s, other, 1e6);
+    if (!same_bits_of_runs(&c.s, r, other, &e)) fail_msg("%s", e.detail);
     stack_free(lender.stack);
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
@@ -181,34 +159,30 @@ static void says(const struct random_stack *s, struct stack_run *r, const char *
  * its text. */
 static void faults_name_the_rows_of_their_own(void **unused) {
   (void)unused;
-  uint64_t state = 4000;
-  struct random_stack s;
-  struct arena a;
+  struct random_case c;
   char words[100];
-  arena_init(&a, NULL);
-  draw_pair(&s, &state, 30);
-  struct stack_run *one = random_texts(&s, &state, 3, 9, 9, &a);
+  random_case_pair(&c, 4000, some, 30);
+  struct stack_run *one = random_texts(&c.s, &c.state, 3, 9, 9, &c.a);
   one->source->geometry.item[0].q = one->source->geometry.item[0].k = 0; /* it has no keys */
   one->source->geometry.item[1] = (struct item){.q = 3, .k = 3};
   one->source->geometry.item[2] = (struct item){.q = 1, .k = 1, .q_row = 3, .k_row = 3};
   one->source->geometry.q_rows = one->source->geometry.k_rows = 4;
-  one->source->embeddings = random_floats(&a, &state, 4 * s.source->form.width, 1.5f);
-  const struct layer_shape *h = &s.form.cross;
-  fill(s.layer[0].cross[ROLE_KEY].weight, h->kv_heads * h->head_size * h->key_size);
-  random_stack_remake(&s);
-  struct stack_run *r = drawn(&s, one, 2, &a);
-  r->source = random_source_of(&s, one->source, (const size_t[]){0, 1, 2}, 3, &a);
-  says(&s, r, ".0.cross: the projection of key row 0 of item 1 is beyond float32", &a);
-  memset((float *)s.layer[0].cross[ROLE_KEY].weight, 0,
+  one->source->embeddings = random_floats(&c.a, &c.state, 4 * c.s.source->form.width, 1.5f);
+  const struct layer_shape *h = &c.s.form.cross;
+  fill(c.s.layer[0].cross[ROLE_KEY].weight, h->kv_heads * h->head_size * h->key_size);
+  random_stack_remake(&c.s);
+  struct stack_run *r = drawn(&c.s, one, 2, &c.a);
+  r->source = random_source_of(&c.s, one->source, (const size_t[]){0, 1, 2}, 3, &c.a);
+  says(&c.s, r, ".0.cross: the projection of key row 0 of item 1 is beyond float32", &c.a);
+  memset((float *)c.s.layer[0].cross[ROLE_KEY].weight, 0,
          h->kv_heads * h->head_size * h->key_size * sizeof(float));
-  fill(s.layer[0].cross[ROLE_QUERY].weight, h->heads * h->head_size * h->query_size);
-  random_stack_remake(&s);
-  r = drawn(&s, one, 2, &a);
-  r->source = random_source_of(&s, one->source, (const size_t[]){0, 1, 2}, 3, &a);
+  fill(c.s.layer[0].cross[ROLE_QUERY].weight, h->heads * h->head_size * h->query_size);
+  random_stack_remake(&c.s);
+  r = drawn(&c.s, one, 2, &c.a);
+  r->source = random_source_of(&c.s, one->source, (const size_t[]){0, 1, 2}, 3, &c.a);
   snprintf(words, sizeof words, ".0.cross: the projection of query row 0 of item 1");
-  says(&s, r, words, &a);
-  arena_free(&a);
-  random_stack_done(&s);
+  says(&c.s, r, words, &c.a);
+  random_case_done(&c);
 }
 
 int main(void) {

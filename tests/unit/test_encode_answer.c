@@ -12,14 +12,11 @@
 #include <jansson.h>
 
 #include "core/run/size.h"
-#include "server/stack/stack_answer.h"
-#include "server/stack/stack_body.h"
-#include "server/text/base64.h"
-#include "tests/support/whole_made.h"
+#include "tests/support/short_memory.h"
+#include "tests/support/whole_answer.h"
 
 enum { D = WHOLE_MADE_WIDTH, H = WHOLE_MADE_HEADS, MANY = 30 };
 
-static const struct body_limits wide = {1000, 1 << 24, 1 << 26, 1000, 1000};
 static struct whole_made few, many;
 
 static int make_models(void **state) {
@@ -34,62 +31,6 @@ static int free_models(void **state) {
   whole_made_free(&few);
   whole_made_free(&many);
   return 0;
-}
-
-/* A request that has been computed, and its answer in one form. */
-struct answered {
-  struct arena arena;
-  struct stack_request request;
-  struct answer answer;
-  struct error error;
-  char *bytes;
-  size_t size;
-};
-
-static enum status prepare(struct answered *a, const struct whole_made *m, const char *body,
-                           enum answer_form form, const struct body_limits *limits) {
-  struct body_terms terms = {.ask = ASK_ENCODE,
-                             .body_bytes = BODY_UNKNOWN,
-                             .json_bytes = BODY_UNKNOWN};
-  terms.wants_binary = form == ANSWER_SAFETENSORS;
-  if (form == ANSWER_V2) terms.form = BODY_V2;
-  struct stack_body *b = stack_body_new(&m->whole, &terms, &wide, &a->arena, &a->error);
-  if (!b || body_feed(stack_body_of(b), body, strlen(body)) || stack_body_finish(b, &a->request) ||
-      stack_request_prepare(&a->request, &a->arena, &a->error))
-    return a->error.status;
-  return stack_answer_plan(&a->answer, form, m->model.name, &a->request, limits, &a->arena,
-                           &a->error);
-}
-
-static void compute(struct answered *a, const struct whole_made *m) {
-  void *scratch = aligned_alloc(64, size_round_up(stack_scratch_bytes(m->whole.encoder), 64));
-  assert_non_null(scratch);
-  run_compute(&a->request.main.run->run, 1e5, scratch);
-  free(scratch);
-  assert_int_equal(run_fault(&a->request.main.run->run, &a->error), STATUS_OK);
-  for (size_t i = a->answer.pieces; i-- > 0;) answer_write_piece(&a->answer, i);
-  a->size = answer_bytes(&a->answer);
-  a->bytes = malloc(a->size + 1);
-  assert_non_null(a->bytes);
-  size_t at = 0;
-  for (size_t i = 0; i < a->answer.pieces; i++) {
-    memcpy(a->bytes + at, a->answer.piece[i].iov_base, a->answer.piece[i].iov_len);
-    at += a->answer.piece[i].iov_len;
-  }
-  a->bytes[a->size] = '\0';
-}
-
-static void ask(struct answered *a, const struct whole_made *m, const char *body,
-                enum answer_form form) {
-  memset(a, 0, sizeof *a);
-  if (prepare(a, m, body, form, &wide)) fail_msg("%s: %s", body, a->error.detail);
-  assert_true(a->answer.pieces <= ANSWER_PIECES_MAX);
-  compute(a, m);
-}
-
-static void done(struct answered *a) {
-  free(a->bytes);
-  arena_free(&a->arena);
 }
 
 /* --- what the arrays must hold --- */
@@ -218,23 +159,22 @@ static size_t product_of(const json_t *shape) {
   return product;
 }
 
-static void check_tensor(const struct answered *a, const char *name, const json_t *tensor,
+static void check_tensor(const struct whole_answer *a, const char *name, const json_t *tensor,
                          const char *data) {
-  const json_t *offsets = json_object_get(tensor, "data_offsets");
-  const size_t begin = (size_t)json_integer_value(json_array_get(offsets, 0));
-  const size_t size = (size_t)json_integer_value(json_array_get(offsets, 1)) - begin;
+  size_t size;
+  const char *bytes = whole_answer_tensor(tensor, data, &size);
   const char *type = json_string_value(json_object_get(tensor, "dtype"));
   const size_t number = strcmp(type, "U8") == 0 ? 1 : 4;
   assert_int_equal(product_of(json_object_get(tensor, "shape")) * number, size);
   if (strcmp(name, "valid_lens") == 0) {
     assert_string_equal(type, "I32");
-    assert_memory_equal(data + begin, a->request.main.lens, size);
+    assert_memory_equal(bytes, a->request.main.lens, size);
     return;
   }
   char group[16] = "";
   const char *dot = strcmp(name, "outputs") == 0 ? NULL : strchr(name, '.');
   if (dot) snprintf(group, sizeof group, "%.*s", (int)(dot - name), name);
-  assert_array(&a->request, group, dot ? dot + 1 : "", data + begin, size);
+  assert_array(&a->request, group, dot ? dot + 1 : "", bytes, size);
 }
 
 static void tensors_are_the_runs(void **state) {
@@ -242,45 +182,23 @@ static void tensors_are_the_runs(void **state) {
   const struct whole_made *const models[] = {&few, &many};
   for (size_t m = 0; m < 2; m++)
     for (size_t i = 0; i < REQUESTS; i++) {
-      struct answered a;
-      ask(&a, models[m], everything[i], ANSWER_SAFETENSORS);
-      uint64_t length;
-      memcpy(&length, a.bytes, sizeof length);
-      json_t *header = json_loadb(a.bytes + 8, (size_t)length, 0, NULL), *tensor;
-      const char *name;
-      assert_non_null(header);
+      struct whole_answer a;
+      whole_answer_ask(&a, models[m], ASK_ENCODE, everything[i], ANSWER_SAFETENSORS);
+      const char *name, *data;
+      json_t *header = whole_answer_header(&a, &data), *tensor;
       json_object_foreach(header, name, tensor) if (strcmp(name, "__metadata__") != 0)
-          check_tensor(&a, name, tensor, a.bytes + 8 + length);
+          check_tensor(&a, name, tensor, data);
       /* beside those asked for, the metadata and valid_lens */
       assert_int_equal(json_object_size(header), 2 + count_asked(&a.request));
       json_decref(header);
-      done(&a);
+      whole_answer_done(&a);
     }
 }
 
-/* The bytes of an object of base64; the caller frees them. */
-static unsigned char *bytes_in(const json_t *object, size_t *size) {
-  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const char *text = json_string_value(json_object_get(object, "base64"));
-  unsigned char *out = malloc(strlen(text) + 1);
-  uint32_t bits = 0;
-  unsigned have = 0;
-  assert_non_null(out);
-  *size = 0;
-  for (; *text && *text != '='; text++) {
-    bits = bits << 6 | (uint32_t)(strchr(letters, *text) - letters);
-    have += 6;
-    if (have < 8) continue;
-    have -= 8;
-    out[(*size)++] = (unsigned char)(bits >> have);
-  }
-  return out;
-}
-
-static void check_object(const struct answered *a, const char *group, const char *name,
+static void check_object(const struct whole_answer *a, const char *group, const char *name,
                          const json_t *object) {
   size_t size;
-  unsigned char *bytes = bytes_in(object, &size);
+  unsigned char *bytes = whole_answer_base64(object, &size);
   assert_array(&a->request, group, name, bytes, size);
   free(bytes);
 }
@@ -289,9 +207,9 @@ static void base64_is_the_runs(void **state) {
   (void)state;
   for (size_t i = 0; i < REQUESTS; i++) {
     char body[400];
-    struct answered a;
+    struct whole_answer a;
     snprintf(body, sizeof body, "{\"encoding_format\":\"base64\",%s", everything[i] + 1);
-    ask(&a, &many, body, ANSWER_JSON);
+    whole_answer_ask(&a, &many, ASK_ENCODE, body, ANSWER_JSON);
     json_t *answer = json_loads(a.bytes, JSON_REJECT_DUPLICATES, NULL), *object;
     assert_non_null(answer);
     check_object(&a, "", "", json_object_get(answer, "outputs"));
@@ -306,35 +224,37 @@ static void base64_is_the_runs(void **state) {
     assert_int_equal(members, count_asked(&a.request));
     assert_int_equal(json_is_integer(json_object_get(answer, "valid_lens")), a.request.unbatched);
     json_decref(answer);
-    done(&a);
+    whole_answer_done(&a);
   }
 }
 
 /* To the letter, where it is short. */
 static void small_answers(void **state) {
   (void)state;
-  struct answered a;
-  ask(&a, &few, "{\"tokens\":[],\"return_hidden\":true,\"return_attention\":true}", ANSWER_JSON);
+  struct whole_answer a;
+  whole_answer_ask(&a, &few, ASK_ENCODE,
+                   "{\"tokens\":[],\"return_hidden\":true,\"return_attention\":true}", ANSWER_JSON);
   assert_string_equal(a.bytes, "{\"model\":\"made\",\"outputs\":[],\"hidden\":{\"encoder.3\":[]},"
                                "\"attention\":{\"encoder.0.self\":[],\"encoder.1.self\":[],"
                                "\"encoder.2.self\":[]},"
                                "\"usage\":{\"tokens\":0,\"cached\":0,\"generated\":0}}");
-  done(&a);
-  ask(&a, &few,
-      "{\"tokens\":[[],[]],\"return_attention\":{\"of\":[\"encoder.0.self\"],"
-      "\"as\":{\"thumbnails\":3}},\"encoding_format\":\"base64\"}",
-      ANSWER_JSON);
+  whole_answer_done(&a);
+  whole_answer_ask(&a, &few, ASK_ENCODE,
+                   "{\"tokens\":[[],[]],\"return_attention\":{\"of\":[\"encoder.0.self\"],"
+                   "\"as\":{\"thumbnails\":3}},\"encoding_format\":\"base64\"}",
+                   ANSWER_JSON);
   assert_string_equal(a.bytes,
                       "{\"model\":\"made\",\"outputs\":{\"dtype\":\"F32\",\"shape\":[2,0,8],"
                       "\"base64\":\"\"},\"thumbnails\":{\"encoder.0.self\":[{\"shape\":[2,0,0],"
                       "\"base64\":\"\"},{\"shape\":[2,0,0],\"base64\":\"\"}]},\"valid_lens\":[0,0],"
                       "\"usage\":{\"tokens\":0,\"cached\":0,\"generated\":0}}");
-  done(&a);
-  ask(&a, &few, "{\"tokens\":[],\"pool\":\"pooler\"}", ANSWER_SAFETENSORS);
+  whole_answer_done(&a);
+  whole_answer_ask(&a, &few, ASK_ENCODE, "{\"tokens\":[],\"pool\":\"pooler\"}", ANSWER_SAFETENSORS);
   assert_non_null(strstr(a.bytes + 8, "\"outputs\":{\"dtype\":\"F32\",\"shape\":[0,3],"));
   assert_non_null(strstr(a.bytes + 8, "\"usage\":\"{\\\"tokens\\\":0,"));
-  done(&a);
-  ask(&a, &few,
+  whole_answer_done(&a);
+  whole_answer_ask(
+      &a, &few, ASK_ENCODE,
       "{\"inputs\":[{\"name\":\"input_ids\",\"datatype\":\"INT64\",\"shape\":[0,4],\"data\":[]}],"
       "\"outputs\":[{\"name\":\"pooler_output\"},{\"name\":\"last_hidden_state\"}],\"id\":\"x\"}",
       ANSWER_V2);
@@ -343,7 +263,7 @@ static void small_answers(void **state) {
                       "{\"name\":\"pooler_output\",\"datatype\":\"FP32\",\"shape\":[0,8],"
                       "\"data\":[]},{\"name\":\"last_hidden_state\",\"datatype\":\"FP32\","
                       "\"shape\":[0,4,8],\"data\":[]}]}");
-  done(&a);
+  whole_answer_done(&a);
 }
 
 /* 300 items of 1 to 12 rows, or in v2 a rectangle of them with a mask. */
@@ -368,9 +288,8 @@ static void write_long(char *at, bool v2) {
 }
 
 /* Numbers of a padded list, one by one, also where pieces meet. */
-static void check_long_v2(const struct answered *a) {
-  json_t *answer = json_loads(a->bytes, JSON_REJECT_DUPLICATES, NULL);
-  assert_non_null(answer);
+static void check_long_v2(const struct whole_answer *a) {
+  json_t *answer = whole_answer_json(a);
   const json_t *output = json_array_get(json_object_get(answer, "outputs"), 0);
   const json_t *data = json_object_get(output, "data");
   const struct array of = find_array(&a->request, "", "");
@@ -388,12 +307,12 @@ static void long_answers_are_cut_into_pieces(void **state) {
   static char body[1 << 16];
   static const enum answer_form forms[] = {ANSWER_JSON, ANSWER_SAFETENSORS, ANSWER_V2};
   for (size_t i = 0; i < 3; i++) {
-    struct answered a;
+    struct whole_answer a;
     write_long(body, forms[i] == ANSWER_V2);
-    ask(&a, &few, body, forms[i]);
+    whole_answer_ask(&a, &few, ASK_ENCODE, body, forms[i]);
     assert_true(a.answer.pieces > 1);
     if (forms[i] == ANSWER_V2) check_long_v2(&a);
-    done(&a);
+    whole_answer_done(&a);
   }
 }
 
@@ -402,19 +321,10 @@ static void long_answers_are_cut_into_pieces(void **state) {
 static void the_limit_is_exact_for_bytes(void **state) {
   (void)state;
   for (size_t i = 0; i < REQUESTS; i++) {
-    struct answered a;
-    ask(&a, &few, everything[i], ANSWER_SAFETENSORS);
-    struct body_limits limits = {.max_answer_bytes = a.size - 1};
-    assert_int_equal(stack_answer_plan(&a.answer, ANSWER_SAFETENSORS, "made", &a.request, &limits,
-                                       &a.arena, &a.error),
-                     STATUS_TOO_LARGE);
-    assert_string_equal(a.error.limit, "max_answer_bytes");
-    limits.max_answer_bytes++;
-    a.error = (struct error){0};
-    assert_int_equal(stack_answer_plan(&a.answer, ANSWER_SAFETENSORS, "made", &a.request, &limits,
-                                       &a.arena, &a.error),
-                     STATUS_OK);
-    done(&a);
+    struct whole_answer a;
+    whole_answer_ask(&a, &few, ASK_ENCODE, everything[i], ANSWER_SAFETENSORS);
+    whole_answer_just_fits(&a, &few, ANSWER_SAFETENSORS);
+    whole_answer_done(&a);
   }
 }
 
@@ -422,17 +332,16 @@ static void the_limit_is_exact_for_bytes(void **state) {
 static void memory_that_ends_anywhere(void **state) {
   (void)state;
   for (size_t i = 0; i < REQUESTS; i++) {
-    struct budget budget;
-    bool fits = false;
-    for (size_t limit = 2000; !fits; limit += 3000) {
-      struct answered a = {0};
-      budget_init(&budget, limit);
-      arena_init(&a.arena, &budget);
-      fits = prepare(&a, &few, everything[i], ANSWER_SAFETENSORS, &wide) == STATUS_OK;
-      if (!fits) assert_string_equal(a.error.limit, "memory_budget_bytes");
-      arena_free(&a.arena);
-      assert_int_equal(atomic_load(&budget.used), 0);
-      assert_true(limit < 1 << 24);
+    struct whole_answer a;
+    struct short_memory m = {.arena = &a.arena, .limit = 2000};
+    while (short_memory_next(&m, 3000)) {
+      assert_true(m.limit < 1 << 24);
+      a = (struct whole_answer){.arena = a.arena};
+      const enum status status =
+          whole_answer_read(&a, &few, ASK_ENCODE, everything[i], ANSWER_SAFETENSORS)
+              ? a.error.status
+              : whole_answer_plan(&a, &few, ANSWER_SAFETENSORS, &whole_answer_wide);
+      short_memory_is_enough(&m, status, &a.error);
     }
   }
 }

@@ -10,12 +10,9 @@
 
 #include <cmocka.h>
 
-#include "server/stack/stack_body.h"
-#include "tests/support/whole_made.h"
+#include "tests/support/whole_body.h"
 
 enum { L = WHOLE_MADE_LAYERS, D = WHOLE_MADE_WIDTH };
-
-static const struct body_limits wide = {1000, 1 << 20, 1 << 20, 1000, 1000};
 
 /* The models that the requests ask: with tokens, types, positions; with a pooler and a dense layer;
  * with nothing but layers. */
@@ -39,50 +36,6 @@ static int free_models(void **state) {
   whole_made_free(&pooled);
   whole_made_free(&bare);
   return 0;
-}
-
-struct result {
-  struct arena arena;
-  struct stack_request request;
-  struct error error;
-};
-
-/* Reads a body in chunks: first one of `cut` bytes, then of `step`. */
-static void read_chunks(struct result *r, const struct whole_made *m,
-                        const struct body_terms *terms, const struct body_limits *limits,
-                        const char *body, size_t size, size_t cut, size_t step) {
-  memset(&r->request, 0, sizeof r->request);
-  memset(&r->error, 0, sizeof r->error);
-  struct stack_body *b = stack_body_new(&m->whole, terms, limits, &r->arena, &r->error);
-  assert_int_equal(b == NULL, r->error.status != STATUS_OK);
-  for (size_t at = 0, n; b && at < size; at += n) {
-    n = at == 0 && cut ? cut : step;
-    if (n > size - at) n = size - at;
-    char *chunk = malloc(n ? n : 1); /* so that a sanitizer sees a read beyond it */
-    assert_non_null(chunk);
-    memcpy(chunk, body + at, n);
-    body_feed(stack_body_of(b), chunk, n);
-    free(chunk);
-  }
-  if (!b) return;
-  const enum status status = stack_body_finish(b, &r->request);
-  assert_int_equal(status, r->error.status);
-}
-
-static struct body_terms terms_of(enum body_form form) {
-  return (struct body_terms){
-      .ask = ASK_ENCODE, .form = form, .body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN};
-}
-
-static void read_text(struct result *r, const struct whole_made *m, const char *body) {
-  const struct body_terms terms = terms_of(BODY_JSON);
-  memset(r, 0, sizeof *r);
-  read_chunks(r, m, &terms, &wide, body, strlen(body), 0, SIZE_MAX);
-}
-
-static void accept(struct result *r, const struct whole_made *m, const char *body) {
-  read_text(r, m, body);
-  if (r->error.status) fail_msg("%s\nrefused: %s (%s)", body, r->error.detail, r->error.pointer);
 }
 
 /* --- what is accepted --- */
@@ -126,36 +79,29 @@ static void check_full(const struct stack_request *q) {
 
 static void a_full_request_however_it_is_cut(void **state) {
   (void)state;
-  const struct body_terms terms = terms_of(BODY_JSON);
-  for (size_t cut = 0; cut < sizeof full; cut++) {
-    struct result r = {0};
-    read_chunks(&r, &plain, &terms, &wide, full, sizeof full - 1, cut, cut ? SIZE_MAX : 1);
-    if (r.error.status) fail_msg("%zu: %s (%s)", cut, r.error.detail, r.error.pointer);
-    check_full(&r.request);
-    arena_free(&r.arena);
-  }
+  whole_body_however_cut(&plain, BODY_JSON, full, sizeof full - 1, check_full);
 }
 
 static void defaults_are_the_models(void **state) {
   (void)state;
-  struct result r;
-  accept(&r, &plain, "{\"tokens\":[[1],[2]]}");
+  struct whole_body r;
+  whole_body_accept(&r, &plain, "{\"tokens\":[[1],[2]]}");
   assert_int_equal(r.request.main.run->pool, STACK_POOL_NONE);
   assert_null(r.request.main.run->wish);
   assert_null(r.request.main.run->types);
   assert_true(r.request.main.rectangular);
   arena_free(&r.arena);
-  accept(&r, &pooled, "{\"tokens\":[[1],[2]]}");
+  whole_body_accept(&r, &pooled, "{\"tokens\":[[1],[2]]}");
   assert_int_equal(r.request.main.run->pool, STACK_POOL_MEAN);
   assert_true(r.request.main.run->normalize);
   arena_free(&r.arena);
   /* A default that has no meaning without a pool is none. */
-  accept(&r, &pooled, "{\"tokens\":[[1],[]],\"pool\":\"none\"}");
+  whole_body_accept(&r, &pooled, "{\"tokens\":[[1],[]],\"pool\":\"none\"}");
   assert_int_equal(r.request.main.run->pool, STACK_POOL_NONE);
   assert_false(r.request.main.run->normalize);
   arena_free(&r.arena);
-  accept(&r, &pooled,
-         "{\"tokens\":[[1]],\"pool\":\"pooler\",\"dimensions\":3,\"normalize\":false}");
+  whole_body_accept(&r, &pooled,
+                    "{\"tokens\":[[1]],\"pool\":\"pooler\",\"dimensions\":3,\"normalize\":false}");
   assert_int_equal(r.request.main.run->pool, STACK_POOL_POOLER);
   assert_int_equal(r.request.main.run->dimensions, 3);
   assert_false(r.request.main.run->normalize);
@@ -164,35 +110,35 @@ static void defaults_are_the_models(void **state) {
 
 static void one_item_is_no_batch(void **state) {
   (void)state;
-  struct result r;
-  accept(&r, &plain, "{\"tokens\":[7,8,9],\"valid_lens\":2,\"token_types\":[0,1,1]}");
+  struct whole_body r;
+  whole_body_accept(&r, &plain, "{\"tokens\":[7,8,9],\"valid_lens\":2,\"token_types\":[0,1,1]}");
   assert_true(r.request.unbatched);
   assert_int_equal(r.request.main.run->geometry.items, 1);
   assert_int_equal(r.request.main.run->geometry.q_rows, 2);
   assert_int_equal(r.request.main.widest, 3);
   assert_int_equal(r.request.main.run->types[1], 1);
   arena_free(&r.arena);
-  accept(&r, &plain, "{\"tokens\":[]}");
+  whole_body_accept(&r, &plain, "{\"tokens\":[]}");
   assert_false(r.request.unbatched);
   assert_int_equal(r.request.main.run->geometry.items, 0);
   assert_non_null(r.request.main.run->tokens);
   arena_free(&r.arena);
-  accept(&r, &plain, "{\"tokens\":[[]],\"valid_lens\":null,\"token_types\":[[]]}");
+  whole_body_accept(&r, &plain, "{\"tokens\":[[]],\"valid_lens\":null,\"token_types\":[[]]}");
   assert_int_equal(r.request.main.run->geometry.items, 1);
   arena_free(&r.arena);
 }
 
 static void embeddings_stand_for_tokens(void **state) {
   (void)state;
-  struct result r;
-  accept(&r, &bare,
-         "{\"embeddings\":[[[1,2,3,4,5,6,7,8],[0,0,0,0,0,0,0,0]],[[8,7,6,5,4,3,2,1]]],"
-         "\"valid_lens\":[1,1]}");
+  struct whole_body r;
+  whole_body_accept(&r, &bare,
+                    "{\"embeddings\":[[[1,2,3,4,5,6,7,8],[0,0,0,0,0,0,0,0]],[[8,7,6,5,4,3,2,1]]],"
+                    "\"valid_lens\":[1,1]}");
   assert_null(r.request.main.run->tokens);
   assert_int_equal(r.request.main.run->geometry.q_rows, 2);
   assert_true(r.request.main.run->embeddings[7] == 8 && r.request.main.run->embeddings[8] == 8);
   arena_free(&r.arena);
-  accept(&r, &plain, "{\"embeddings\":[[1,2,3,4,5,6,7,8]],\"token_types\":[1]}");
+  whole_body_accept(&r, &plain, "{\"embeddings\":[[1,2,3,4,5,6,7,8]],\"token_types\":[1]}");
   assert_true(r.request.unbatched);
   assert_int_equal(r.request.main.run->types[0], 1);
   arena_free(&r.arena);
@@ -201,13 +147,13 @@ static void embeddings_stand_for_tokens(void **state) {
 /* What counts is judged, and no more of a padded item: neither its numbers nor its length. */
 static void padding_is_not_looked_at(void **state) {
   (void)state;
-  struct result r;
-  accept(&r, &plain,
-         "{\"tokens\":[[1,-100,99999],[2,3,4]],\"valid_lens\":[1,3],"
-         "\"token_types\":[[0,5,5],[0,1,0]]}");
+  struct whole_body r;
+  whole_body_accept(&r, &plain,
+                    "{\"tokens\":[[1,-100,99999],[2,3,4]],\"valid_lens\":[1,3],"
+                    "\"token_types\":[[0,5,5],[0,1,0]]}");
   assert_int_equal(r.request.main.run->tokens[1], 2);
   arena_free(&r.arena);
-  accept(&r, &plain, "{\"tokens\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1],\"valid_lens\":12}");
+  whole_body_accept(&r, &plain, "{\"tokens\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1],\"valid_lens\":12}");
   arena_free(&r.arena);
 }
 
@@ -215,10 +161,10 @@ static void padding_is_not_looked_at(void **state) {
 
 /* What a field asks of each layer, a letter for each sort: of `hidden`, `input` and weights. */
 static void assert_wishes(const char *fields, const char *embedded, const char *const want[L]) {
-  struct result r;
+  struct whole_body r;
   char body[400];
   snprintf(body, sizeof body, "{\"tokens\":[[1]],%s}", fields);
-  accept(&r, &plain, body);
+  whole_body_accept(&r, &plain, body);
   assert_int_equal(r.request.main.run->embedded, *embedded == 'e');
   for (size_t l = 0; l < L; l++) {
     static const struct stack_wish nothing;
@@ -263,18 +209,23 @@ static void names_mean_parts(void **state) {
     assert_wishes(list[i].fields, list[i].embedded, list[i].want);
 }
 
+/* So many names take 12 bytes each. */
+static void write_names(char *body, size_t names) {
+  char *at = stpcpy(body, "{\"tokens\":[[1]],\"return_hidden\":[\"encoder.1\"");
+  for (size_t i = 1; i < names; i++) at = stpcpy(at, ",\"encoder.1\"");
+  stpcpy(at, "]}");
+}
+
 /* Names and masks of many layers are longer than other small values. */
 static void long_values_are_read(void **state) {
   (void)state;
-  const struct body_terms terms = terms_of(BODY_JSON);
+  const struct body_terms terms = whole_body_terms(BODY_JSON);
   enum { NAMES = 2000 };
   static char body[100 + NAMES * 12];
-  char *at = stpcpy(body, "{\"tokens\":[[1]],\"return_hidden\":[\"encoder.1\"");
-  for (size_t i = 1; i < NAMES; i++) at = stpcpy(at, ",\"encoder.1\"");
-  stpcpy(at, "]}");
+  write_names(body, NAMES);
   for (size_t step = 1; step < sizeof body; step = step * 5 + 1) {
-    struct result r = {0};
-    read_chunks(&r, &plain, &terms, &wide, body, strlen(body), 0, step);
+    struct whole_body r = {0};
+    whole_body_read(&r, &plain, &terms, &whole_body_wide, body, strlen(body), 0, step);
     assert_int_equal(r.error.status, STATUS_OK);
     assert_true(r.request.main.run->wish[0].hidden);
     arena_free(&r.arena);
@@ -283,15 +234,13 @@ static void long_values_are_read(void **state) {
 
 static void too_long_values_are_refused_at_one_byte(void **state) {
   (void)state;
-  const struct body_terms terms = terms_of(BODY_JSON);
+  const struct body_terms terms = whole_body_terms(BODY_JSON);
   enum { NAMES = 4000 };
   static char body[100 + NAMES * 12];
-  char *at = stpcpy(body, "{\"tokens\":[[1]],\"return_hidden\":[\"encoder.1\"");
-  for (size_t i = 1; i < NAMES; i++) at = stpcpy(at, ",\"encoder.1\"");
-  stpcpy(at, "]}");
+  write_names(body, NAMES);
   for (size_t step = 1; step < sizeof body; step = step * 5 + 1) {
-    struct result r = {0};
-    read_chunks(&r, &plain, &terms, &wide, body, strlen(body), 0, step);
+    struct whole_body r = {0};
+    whole_body_read(&r, &plain, &terms, &whole_body_wide, body, strlen(body), 0, step);
     assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
     assert_string_equal(r.error.pointer, "/return_hidden");
     assert_string_equal(r.error.detail, "return_hidden is longer than 32768 bytes");
@@ -305,11 +254,12 @@ static void what_is_asked_for_has_its_cost(void **state) {
   static const char *const bodies[] = {
       "{\"tokens\":[[1],[2],[3],[4]]}", "{\"tokens\":[[1],[2],[3],[4]],\"return_hidden\":true}",
       "{\"tokens\":[[1],[2],[3],[4]],\"return_hidden\":\"all\",\"return_attention\":true}"};
-  const struct body_terms terms = terms_of(BODY_JSON);
+  const struct body_terms terms = whole_body_terms(BODY_JSON);
   uint64_t before = 0;
   for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
-    struct result r = {0};
-    struct stack_body *b = stack_body_new(&plain.whole, &terms, &wide, &r.arena, &r.error);
+    struct whole_body r = {0};
+    struct stack_body *b =
+        stack_body_new(&plain.whole, &terms, &whole_body_wide, &r.arena, &r.error);
     assert_non_null(b);
     assert_in_range(body_cost(stack_body_of(b)), 1, before ? before : 1000);
     body_feed(stack_body_of(b), bodies[i], strlen(bodies[i]));
@@ -321,26 +271,9 @@ static void what_is_asked_for_has_its_cost(void **state) {
 
 /* --- what is refused --- */
 
-struct refused {
-  const char *body, *pointer, *words;
-};
-
-static void refuse_all(const struct whole_made *m, const struct refused *list, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    struct result r;
-    read_text(&r, m, list[i].body);
-    if (r.error.status != STATUS_INVALID_REQUEST || strcmp(r.error.pointer, list[i].pointer) != 0 ||
-        !strstr(r.error.detail, list[i].words))
-      fail_msg("%s\nstatus %d, at %s: %s", list[i].body, (int)r.error.status, r.error.pointer,
-               r.error.detail);
-    arena_free(&r.arena);
-  }
-}
-#define REFUSE(model, list) refuse_all(model, list, sizeof(list) / sizeof *(list))
-
 static void wrong_rows(void **state) {
   (void)state;
-  static const struct refused list[] = {
+  static const struct whole_body_refused list[] = {
       {"{}", "/tokens", "the field \"tokens\" is missing"},
       {"{\"tokens\":[1],\"embeddings\":[]}", "/embeddings", "only one"},
       {"{\"tokens\":[[1,2],[3,50]]}", "/tokens/1/1",
@@ -373,19 +306,19 @@ static void wrong_rows(void **state) {
       {"{\"tokens\":[1,2],\"valid_lens\":[1]}", "/valid_lens", "one item alone"},
       {"{\"tokens\":[1,2],\"valid_lens\":3}", "/valid_lens", "a valid length of 3"},
   };
-  REFUSE(&plain, list);
-  static const struct refused of_bare[] = {
+  WHOLE_BODY_REFUSE(&plain, list);
+  static const struct whole_body_refused of_bare[] = {
       {"{}", "/embeddings", "the field \"embeddings\" is missing"},
       {"{\"tokens\":[[1]]}", "/tokens", "no table of tokens"},
       {"{\"embeddings\":[[1,2,3,4,5,6,7,8]],\"token_types\":[0]}", "/token_types",
        "this model has no token types"},
   };
-  REFUSE(&bare, of_bare);
+  WHOLE_BODY_REFUSE(&bare, of_bare);
 }
 
 static void wrong_pools(void **state) {
   (void)state;
-  static const struct refused list[] = {
+  static const struct whole_body_refused list[] = {
       {"{\"tokens\":[[1]],\"pool\":\"first\"}", "/pool", "\"cls\""},
       {"{\"tokens\":[[1]],\"pool\":null}", "/pool", "\"cls\""},
       {"{\"tokens\":[[1]],\"pool\":\"pooler\"}", "/pool", "this model has no pooler"},
@@ -400,13 +333,13 @@ static void wrong_pools(void **state) {
       {"{\"tokens\":[[1]],\"pool\":\"max\",\"dimensions\":2.0}", "/dimensions", "at least 1"},
       {"{\"tokens\":[[1]],\"encoding_format\":\"hex\"}", "/encoding_format", "base64"},
   };
-  REFUSE(&plain, list);
-  static const struct refused of_pooled[] = {
+  WHOLE_BODY_REFUSE(&plain, list);
+  static const struct whole_body_refused of_pooled[] = {
       {"{\"tokens\":[[1]],\"dimensions\":5}", "/dimensions", "the model's vectors have 4"},
       {"{\"tokens\":[[]]}", "/tokens/0", "without rows"},
       {"{\"tokens\":[[1]],\"pool\":\"none\",\"normalize\":true}", "/normalize", "pool"},
   };
-  REFUSE(&pooled, of_pooled);
+  WHOLE_BODY_REFUSE(&pooled, of_pooled);
 }
 
 #define TOKEN "{\"tokens\":[[1]],"
@@ -415,7 +348,7 @@ static void wrong_traces(void **state) {
   (void)state;
 #define TRACE   TOKEN "\"trace\":{"
 #define NUMBERS ",\"item\":0,\"head\":0,\"query\":0}}"
-  static const struct refused list[] = {
+  static const struct whole_body_refused list[] = {
       {TOKEN "\"trace\":true}", "/trace", "{\"attention\": \"encoder.0.self\", \"item\": 0"},
       {TRACE "\"item\":0,\"head\":0,\"query\":0}}", "/trace", "no \"attention\""},
       {TRACE "\"attention\":\"encoder.0.self\"}}", "/trace", "no \"item\""},
@@ -432,7 +365,7 @@ static void wrong_traces(void **state) {
       {TRACE "\"attention\":\"encoder.0.self\",\"item\":0,\"head\":0,\"query\":1}}", "/trace/query",
        "there are 1 queries"},
   };
-  REFUSE(&plain, list);
+  WHOLE_BODY_REFUSE(&plain, list);
 }
 
 /* 46 bytes of a name, and how many of them a pointer behind "/head_mask" has room for. */
@@ -441,7 +374,7 @@ static void wrong_traces(void **state) {
 
 static void wrong_names(void **state) {
   (void)state;
-  static const struct refused list[] = {
+  static const struct whole_body_refused list[] = {
       {TOKEN "\"return_hidden\":[\"encoder.0\",\"encoder.4\"]}", "/return_hidden/1",
        "\"encoder.4\" names no hidden state; there are encoder.0 to encoder.3"},
       {TOKEN "\"return_hidden\":[\"encoder.3.self.input\"]}", "/return_hidden/0", "names no"},
@@ -489,12 +422,12 @@ static void wrong_names(void **state) {
       {TOKEN "\"head_mask\":{\"encoder.0.self\":[1,0],\"encoder.*.self\":[1,1]}}",
        "/head_mask/encoder.*.self", "two masks for the attention encoder.0.self"},
   };
-  REFUSE(&plain, list);
+  WHOLE_BODY_REFUSE(&plain, list);
 }
 
 static void fields_of_others_say_what_is_meant(void **state) {
   (void)state;
-  static const struct refused list[] = {
+  static const struct whole_body_refused list[] = {
       {"{\"input_ids\":[[1]]}", "/input_ids", "it is \"tokens\""},
       {"{\"attention_mask\":[[1]]}", "/attention_mask", "valid_lens"},
       {"{\"token_type_ids\":[[1]]}", "/token_type_ids", "token_types"},
@@ -516,7 +449,7 @@ static void fields_of_others_say_what_is_meant(void **state) {
       {"{\"quories\":1}", "/quories", "unknown field"},
       {"{\"tokens\":[],\"tokens\":[]}", "/tokens", "twice"},
   };
-  REFUSE(&plain, list);
+  WHOLE_BODY_REFUSE(&plain, list);
 }
 
 /* --- limits --- */
@@ -570,11 +503,11 @@ static void limits_hold_before_anything_is_made(void **state) {
       {{9, 1000, 383, 9, 9}, "{\"tokens\":[[1,2,3,4],[],[]]}", "max_answer_bytes", true},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    struct body_terms terms = terms_of(BODY_JSON);
+    struct body_terms terms = whole_body_terms(BODY_JSON);
     terms.wants_binary = list[i].binary;
-    struct result r = {0};
-    read_chunks(&r, &plain, &terms, &list[i].limits, list[i].body, strlen(list[i].body), 0,
-                SIZE_MAX);
+    struct whole_body r = {0};
+    whole_body_read(&r, &plain, &terms, &list[i].limits, list[i].body, strlen(list[i].body), 0,
+                    SIZE_MAX);
     if (r.error.status != STATUS_TOO_LARGE || strcmp(r.error.limit, list[i].limit) != 0)
       fail_msg("%s: status %d, %s", list[i].body, (int)r.error.status, r.error.detail);
     arena_free(&r.arena);
@@ -601,11 +534,11 @@ static void what_just_fits_is_accepted(void **state) {
       {{9, 1000, 6 * 8 * 4 + 36, 9, 9}, RAGGED_PICTURES, true},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    struct body_terms terms = terms_of(BODY_JSON);
+    struct body_terms terms = whole_body_terms(BODY_JSON);
     terms.wants_binary = list[i].binary;
-    struct result r = {0};
-    read_chunks(&r, &plain, &terms, &list[i].limits, list[i].body, strlen(list[i].body), 0,
-                SIZE_MAX);
+    struct whole_body r = {0};
+    whole_body_read(&r, &plain, &terms, &list[i].limits, list[i].body, strlen(list[i].body), 0,
+                    SIZE_MAX);
     if (r.error.status) fail_msg("%s: %s", list[i].body, r.error.detail);
     arena_free(&r.arena);
   }
@@ -613,27 +546,14 @@ static void what_just_fits_is_accepted(void **state) {
 
 /* --- other forms --- */
 
-/* A body of safetensors from its header and its data. */
-static void read_safetensors(struct result *r, const struct whole_made *m, const char *header,
-                             const void *data, size_t size) {
-  static char body[4096];
-  const uint64_t length = strlen(header);
-  memcpy(body, &length, sizeof length);
-  memcpy(body + sizeof length, header, length);
-  memcpy(body + sizeof length + length, data, size);
-  const struct body_terms terms = terms_of(BODY_SAFETENSORS);
-  memset(r, 0, sizeof *r);
-  read_chunks(r, m, &terms, &wide, body, sizeof length + length + size, 0, 7);
-}
-
 static void safetensors_say_the_same(void **state) {
   (void)state;
-  struct result r;
+  struct whole_body r;
   static const struct {
     int64_t tokens[6];
     int32_t types[6], lens[2];
   } data = {{1, 2, 3, 4, 99, 99}, {0, 1, 0, 1, 9, 9}, {3, 1}};
-  read_safetensors(
+  whole_body_safetensors(
       &r, &plain,
       "{\"__metadata__\":{\"pool\":\"max\",\"dimensions\":\"3\",\"normalize\":\"true\","
       "\"return_hidden\":\"[\\\"encoder.0\\\"]\",\"return_attention\":\"average\","
@@ -653,14 +573,15 @@ static void safetensors_say_the_same(void **state) {
   assert_int_equal(run->wish[2].weights, STACK_WEIGHTS_AVERAGE);
   arena_free(&r.arena);
   /* An empty batch keeps its shape. */
-  read_safetensors(&r, &plain,
-                   "{\"tokens\":{\"dtype\":\"I32\",\"shape\":[0,5],\"data_offsets\":[0,0]}}", "",
-                   0);
+  whole_body_safetensors(&r, &plain,
+                         "{\"tokens\":{\"dtype\":\"I32\",\"shape\":[0,5],\"data_offsets\":[0,0]}}",
+                         "", 0);
   assert_int_equal(r.error.status, STATUS_OK);
   assert_int_equal(r.request.main.widest, 5);
   arena_free(&r.arena);
-  read_safetensors(&r, &plain,
-                   "{\"tokens\":{\"dtype\":\"I32\",\"shape\":[0],\"data_offsets\":[0,0]}}", "", 0);
+  whole_body_safetensors(&r, &plain,
+                         "{\"tokens\":{\"dtype\":\"I32\",\"shape\":[0],\"data_offsets\":[0,0]}}",
+                         "", 0);
   assert_int_equal(r.error.status, STATUS_OK);
   assert_true(r.request.unbatched);
   arena_free(&r.arena);
@@ -684,12 +605,12 @@ static void safetensors_are_refused_alike(void **state) {
        STATUS_TOO_LARGE},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    struct result r;
+    struct whole_body r;
     const int64_t data = 77;
-    read_safetensors(&r, &plain, list[i].header, &data,
-                     strstr(list[i].header, ",8]")   ? 8
-                     : strstr(list[i].header, ",4]") ? 4
-                                                     : 0);
+    whole_body_safetensors(&r, &plain, list[i].header, &data,
+                           strstr(list[i].header, ",8]")   ? 8
+                           : strstr(list[i].header, ",4]") ? 4
+                                                           : 0);
     if (r.error.status != list[i].status || strcmp(r.error.pointer, list[i].pointer) != 0 ||
         !strstr(r.error.detail, list[i].words))
       fail_msg("%s\nstatus %d, at %s: %s", list[i].header, (int)r.error.status, r.error.pointer,
@@ -702,15 +623,15 @@ static void safetensors_are_refused_alike(void **state) {
 #define MASK  "{\"name\":\"attention_mask\",\"datatype\":\"INT64\",\"shape\":[2,3],\"data\":"
 #define TYPES "{\"name\":\"token_type_ids\",\"datatype\":\"INT64\",\"shape\":[2,3],\"data\":"
 
-static void read_v2(struct result *r, const struct whole_made *m, const char *body) {
-  const struct body_terms terms = terms_of(BODY_V2);
+static void read_v2(struct whole_body *r, const struct whole_made *m, const char *body) {
+  const struct body_terms terms = whole_body_terms(BODY_V2);
   memset(r, 0, sizeof *r);
-  read_chunks(r, m, &terms, &wide, body, strlen(body), 0, 11);
+  whole_body_read(r, m, &terms, &whole_body_wide, body, strlen(body), 0, 11);
 }
 
 static void the_inference_protocol_has_names_of_its_own(void **state) {
   (void)state;
-  struct result r;
+  struct whole_body r;
   read_v2(&r, &pooled, "{\"inputs\":[" IDS "," MASK "[1,1,1,1,0,0]}," TYPES "[0,0,1,1,9,9]}]}");
   if (r.error.status) fail_msg("%s (%s)", r.error.detail, r.error.pointer);
   assert_int_equal(r.request.main.run->geometry.q_rows, 4);
@@ -732,7 +653,7 @@ static void the_inference_protocol_has_names_of_its_own(void **state) {
 
 static void the_inference_protocol_says_where(void **state) {
   (void)state;
-  static const struct refused list[] = {
+  static const struct whole_body_refused list[] = {
       {"{\"inputs\":[]}", "/inputs", "the input \"input_ids\" is missing"},
       {"{\"inputs\":[" IDS "," MASK "[1,0,1,1,1,1]}]}", "/inputs/1", "0/2"},
       {"{\"inputs\":[" IDS "," MASK "[[1,1,1],[2,0,0]]}]}", "/inputs/1/data/1/0", "2: a mask"},
@@ -755,12 +676,9 @@ static void the_inference_protocol_says_where(void **state) {
        "/inputs/0/name", "input_ids"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    struct result r;
-    read_v2(&r, &plain, list[i].body);
-    if (r.error.status != STATUS_INVALID_REQUEST || strcmp(r.error.pointer, list[i].pointer) != 0 ||
-        !strstr(r.error.detail, list[i].words))
-      fail_msg("%s\nstatus %d, at %s: %s", list[i].body, (int)r.error.status, r.error.pointer,
-               r.error.detail);
+    struct whole_body r;
+    read_v2(&r, &plain, list[i].text);
+    whole_body_is_refused(&r, &list[i]);
     arena_free(&r.arena);
   }
 }
@@ -775,7 +693,7 @@ static void both_outputs_of_the_inference_protocol(void **state) {
               {"true", "false", 6 * 8 * 4 + 2 * 8 * 16},
               {"false", "true", 6 * 8 * 16 + 2 * 8 * 4},
               {"true", "true", (6 + 2) * 8 * 4}};
-  const struct body_terms terms = terms_of(BODY_V2);
+  const struct body_terms terms = whole_body_terms(BODY_V2);
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (size_t less = 0; less < 2; less++) {
       char body[500];
@@ -785,8 +703,8 @@ static void both_outputs_of_the_inference_protocol(void **state) {
                "{\"name\":\"pooler_output\",\"parameters\":{\"binary_data\":%s}},"
                "{\"name\":\"last_hidden_state\",\"parameters\":{\"binary_data\":%s}}]}",
                list[i].pooler, list[i].rows);
-      struct result r = {0};
-      read_chunks(&r, &pooled, &terms, &limits, body, strlen(body), 0, SIZE_MAX);
+      struct whole_body r = {0};
+      whole_body_read(&r, &pooled, &terms, &limits, body, strlen(body), 0, SIZE_MAX);
       assert_int_equal(r.error.status, less ? STATUS_TOO_LARGE : STATUS_OK);
       if (less) assert_string_equal(r.error.limit, "max_answer_bytes");
       if (!less) assert_int_equal(r.request.main.run->pool, STACK_POOL_POOLER);
@@ -798,12 +716,12 @@ static void both_outputs_of_the_inference_protocol(void **state) {
 /* What its shape says of the items that an empty batch does not have. */
 static void an_empty_batch_needs_nothing(void **state) {
   (void)state;
-  const struct body_terms terms = terms_of(BODY_V2);
+  const struct body_terms terms = whole_body_terms(BODY_V2);
   const struct body_limits limits = {9, 0, 0, 9, 9};
   static const char body[] = "{\"inputs\":[{\"name\":\"input_ids\",\"datatype\":\"INT64\","
                              "\"shape\":[0,1099511627776],\"data\":[]}]}";
-  struct result r = {0};
-  read_chunks(&r, &plain, &terms, &limits, body, sizeof body - 1, 0, SIZE_MAX);
+  struct whole_body r = {0};
+  whole_body_read(&r, &plain, &terms, &limits, body, sizeof body - 1, 0, SIZE_MAX);
   if (r.error.status) fail_msg("%s", r.error.detail);
   assert_int_equal(r.request.main.run->geometry.items, 0);
   arena_free(&r.arena);
@@ -813,36 +731,21 @@ static void an_empty_batch_needs_nothing(void **state) {
 
 static void a_full_budget_at_every_step(void **state) {
   (void)state;
-  const struct body_terms terms = terms_of(BODY_JSON);
-  struct budget budget;
-  bool done = false;
-  for (size_t limit = 500; !done; limit += 500) {
-    struct result r = {0};
-    budget_init(&budget, limit);
-    arena_init(&r.arena, &budget);
-    read_chunks(&r, &plain, &terms, &wide, full, sizeof full - 1, 0, 9);
-    if (r.error.status) assert_string_equal(r.error.limit, "memory_budget_bytes");
-    done = !r.error.status;
-    arena_free(&r.arena);
-    assert_int_equal(atomic_load(&budget.used), 0);
-    assert_true(limit < 1 << 20);
-  }
+  whole_body_in_any_budget(&plain, BODY_JSON, full, sizeof full - 1);
 }
 
 static void long_values_are_charged(void **state) {
   (void)state;
-  const struct body_terms terms = terms_of(BODY_JSON);
+  const struct body_terms terms = whole_body_terms(BODY_JSON);
   static char body[8000];
-  char *at = stpcpy(body, "{\"tokens\":[[1]],\"return_hidden\":[\"encoder.1\"");
-  for (size_t i = 1; i < 600; i++) at = stpcpy(at, ",\"encoder.1\"");
-  stpcpy(at, "]}");
+  write_names(body, 600);
   struct budget budget;
   size_t refused = 0, accepted = 0;
   for (size_t limit = 4000; limit < 2000000; limit *= 2) {
-    struct result r = {0};
+    struct whole_body r = {0};
     budget_init(&budget, limit);
     arena_init(&r.arena, &budget);
-    read_chunks(&r, &plain, &terms, &wide, body, strlen(body), 0, 100);
+    whole_body_read(&r, &plain, &terms, &whole_body_wide, body, strlen(body), 0, 100);
     ++*(r.error.status ? &refused : &accepted);
     arena_free(&r.arena);
     assert_int_equal(atomic_load(&budget.used), 0);
@@ -851,6 +754,7 @@ static void long_values_are_charged(void **state) {
 }
 
 int main(void) {
+  whole_body_ask = ASK_ENCODE;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_full_request_however_it_is_cut),
       cmocka_unit_test(defaults_are_the_models),

@@ -19,6 +19,7 @@
 #include "core/run/clock.h"
 #include "server/command/command_run.h"
 #include "server/service/exchange.h"
+#include "tests/support/answer_join.h"
 #include "tests/support/patience.h"
 #include "tests/support/place.h"
 
@@ -117,23 +118,12 @@ static void visit_end(struct visit *v) {
   sem_destroy(&v->done);
 }
 
-static char *joined(const struct answer *a) {
-  char *text = malloc(answer_bytes(a) + 1), *out = text;
-  assert_non_null(text);
-  for (size_t i = 0; i < a->pieces; i++) {
-    memcpy(out, a->piece[i].iov_base, a->piece[i].iov_len);
-    out += a->piece[i].iov_len;
-  }
-  *out = '\0';
-  return text;
-}
-
 /* The answer's text; the caller frees it. */
 static char *answered(struct service *s, const char *model, const char *body, size_t chunk) {
   struct visit v;
   if (visit_begin(&v, s, model, body, chunk)) visit_wait(&v, 0);
   if (v.exchange.error.status) fail_msg("%s", v.exchange.error.detail);
-  char *text = joined(&v.exchange.answer);
+  char *text = answer_join(&v.exchange.answer);
   visit_end(&v);
   return text;
 }
@@ -205,7 +195,7 @@ static void together_as_alone(void **state) {
     while (sem_wait(&v[i].done) != 0) {
     }
     assert_int_equal(v[i].exchange.error.status, STATUS_OK);
-    char *text = joined(&v[i].exchange.answer);
+    char *text = answer_join(&v[i].exchange.answer);
     assert_string_equal(text, alone);
     free(text);
     visit_end(&v[i]);
@@ -352,7 +342,7 @@ static void many_items_are_answered_as_one_is(void **state) {
   assert_true(v.exchange.job.computed >= v.exchange.job.started);
   pool_batches(f->service.pool, &after); /* the check is no batch of requests */
   assert_int_equal(after.requests.sum, before.requests.sum + 1);
-  char *text = joined(&v.exchange.answer);
+  char *text = answer_join(&v.exchange.answer);
   char *one = answered(&f->service, "demo", "{\"queries\":[[[1,0,0,1]]]}", 99);
   char *item = strstr(one, "[[[") + 1;
   item[strlen(item) - 2] = '\0'; /* "]}" */
@@ -602,6 +592,62 @@ static void a_deadline_moves_from_token_to_token(void **state) {
   place_remove((void **)&p);
 }
 
+static struct { size_t all, first; } paces;
+
+static void count_pace(struct exchange *x, bool first, uint64_t ns) {
+  paces.all += x->told > 0 && ns < PATIENCE_NS;
+  paces.first += first;
+}
+
+/* The steps of a text's search, which are the lists that its answer shows. */
+static size_t steps_of(const json_t *answer, size_t text) {
+  return json_array_size(json_array_get(json_object_get(answer, "search"), text));
+}
+
+/* What searches tell is their steps, those of all texts and the last ones among them, however many
+ * tokens there are in what they find: more, or fewer. */
+static void the_steps_of_searches_are_counted(void **state) {
+  (void)state;
+  static const struct {
+    const char *body;
+    bool more; /* tokens */
+  } list[] = {
+      {"{\"tokens\":[[1],[2,3]],\"max_tokens\":9,\"min_tokens\":9,\"beams\":3,\"returns\":2,"
+       "\"return_search\":true}",
+       true},
+      {"{\"tokens\":[[1],[2,3]],\"max_tokens\":9,\"beams\":3,\"return_search\":true,"
+       "\"early_stopping\":\"never\",\"length_penalty\":-1,\"stop_tokens\":[1,3,5,7,9,11,13,15,17]"
+       "}",
+       false},
+  };
+  struct place *p;
+  struct fixture f;
+  struct visit v;
+  assert_int_equal(place_make((void **)&p, "attend.json"), 0);
+  start_decoder(&f, p);
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    assert_true(visit_ask(&v, &f.service, "d", ASK_GENERATE, list[i].body, 1000));
+    v.exchange.paced = count_pace;
+    memset(&paces, 0, sizeof paces);
+    visit_wait(&v, 0);
+    assert_int_equal(v.exchange.error.status, STATUS_OK);
+    char *text = answer_join(&v.exchange.answer);
+    json_t *answer = json_loads(text, 0, NULL);
+    const size_t one = steps_of(answer, 0), other = steps_of(answer, 1);
+    assert_true(one > 1 && other > 1);
+    assert_true((exchange_chosen(&v.exchange) > one + other) == list[i].more);
+    assert_int_equal(v.exchange.told, one + other);
+    assert_int_equal(paces.all,
+                     one > other ? one : other); /* a round is a step of all that go on */
+    assert_int_equal(paces.first, 1);
+    json_decref(answer);
+    free(text);
+    visit_end(&v);
+  }
+  stop(&f);
+  place_remove((void **)&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(an_example_is_answered, enter, leave),
@@ -625,6 +671,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(run_writes_what_http_would, enter, leave),
       cmocka_unit_test(run_says_what_is_wrong),
       cmocka_unit_test(a_deadline_moves_from_token_to_token),
+      cmocka_unit_test(the_steps_of_searches_are_counted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

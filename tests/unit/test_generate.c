@@ -10,15 +10,15 @@
 
 #include <cmocka.h>
 
-#include "core/run/clock.h"
-#include "core/run/pool.h"
 #include "core/run/size.h"
 #include "core/stack/stack_parts.h"
 #include "core/stack/stack_prefix.h"
 #include "tests/support/compare_stack.h"
-#include "tests/support/patience.h"
-#include "tests/support/poisoned.h"
-#include "tests/support/random_texts.h"
+#include "tests/support/poisoned_run.h"
+#include "tests/support/pooled.h"
+#include "tests/support/random_case.h"
+#include "tests/support/same_sequence.h"
+#include "tests/support/short_memory.h"
 
 enum { RUNS = 5, TOP = RANDOM_TEXTS_TOP };
 
@@ -33,37 +33,26 @@ static const struct random_stack_kind lone = {
 
 /* A run over the whole of one sequence: its targets are what was chosen. */
 static struct stack_run *scored(const struct random_stack *s, const struct stack_run *r,
-                                size_t item, const int32_t *text, size_t n, struct arena *a) {
-  struct error e = {0};
+                                const struct stack_run *as, size_t item, struct arena *a) {
   const struct stack_sequence *q = &r->generation->sequence[item];
-  const size_t chosen = atomic_load(&q->count), rows = n + chosen - 1;
-  struct stack_run *whole = stack_run_new(s->stack, a, &e);
-  int32_t *tokens = random_room(a, rows, sizeof *tokens);
+  const size_t n = as->geometry.item[item].q, rows = n + atomic_load(&q->count) - 1;
+  struct stack_run *whole = whole_text_of(s, as, item, q->token, rows - n, a);
   int32_t *targets = random_room(a, rows, sizeof *targets);
-  for (size_t i = 0; i < rows; i++) {
-    tokens[i] = i < n ? text[i] : q->token[i - n];
-    targets[i] = i + 1 < n ? -1 : q->token[i + 1 - n];
-  }
-  whole->geometry.items = 1;
-  whole->geometry.item = random_room(a, 1, sizeof(struct item));
-  whole->geometry.item[0] = (struct item){.q = rows, .k = rows};
-  whole->geometry.q_rows = whole->geometry.k_rows = rows;
-  whole->tokens = tokens;
+  for (size_t i = 0; i < rows; i++) targets[i] = i + 1 < n ? -1 : q->token[i + 1 - n];
   whole->targets = targets;
   whole->top = size_max(r->generation->top, 1);
-  whole->source = random_source_of(s, r->source, &item, 1, a);
   prepare_run(s, whole, a);
   compute_runs(s, whole, 1e7);
   return whole;
 }
 
 /* Greedily: each token is the likeliest, and its numbers are those of a run over the whole. */
-static void is_as_scored(const struct random_stack *s, const struct stack_run *r, size_t item,
-                         const int32_t *text, size_t n, struct arena *a) {
+static void is_as_scored(const struct random_stack *s, const struct stack_run *r,
+                         const struct stack_run *as, size_t item, struct arena *a) {
   const struct stack_generation *g = r->generation;
   const struct stack_sequence *q = &g->sequence[item];
-  const struct stack_run *whole = scored(s, r, item, text, n, a);
-  const size_t chosen = atomic_load(&q->count);
+  const struct stack_run *whole = scored(s, r, as, item, a);
+  const size_t n = as->geometry.item[item].q, chosen = atomic_load(&q->count);
   double score = 0;
   for (size_t t = 0; t < chosen; t++) {
     const size_t row = n - 1 + t;
@@ -85,46 +74,22 @@ static void sequences_are_as_scored(const struct random_stack *s, const struct s
     const struct stack_sequence *q = &r->generation->sequence[i];
     assert_int_equal(q->finish, STACK_FINISH_LENGTH);
     assert_int_equal(atomic_load(&q->count), q->most);
-    is_as_scored(s, r, i, as->tokens + as->geometry.item[i].q_row, as->geometry.item[i].q, a);
+    is_as_scored(s, r, as, i, a);
   }
 }
-
-static void same_sequence(const struct stack_sequence *x, const struct stack_sequence *y,
-                          size_t top) {
-  const size_t count = atomic_load(&x->count);
-  assert_int_equal(count, atomic_load(&y->count));
-  assert_int_equal(x->finish, y->finish);
-  assert_true(x->score == y->score);
-  assert_memory_equal(x->token, y->token, count * sizeof *x->token);
-  assert_memory_equal(x->log_probability, y->log_probability, count * sizeof(float));
-  assert_memory_equal(x->top_token, y->top_token, count * top * sizeof(int32_t));
-  assert_memory_equal(x->top_log_probability, y->top_log_probability, count * top * sizeof(float));
-}
-
-static void same_sequences(const struct stack_run *x, const struct stack_run *y) {
-  for (size_t i = 0; i < x->geometry.items; i++)
-    same_sequence(&x->generation->sequence[i], &y->generation->sequence[i],
-                  x->generation->top_count);
-}
-
-static double any_work(uint64_t *state) { return pow(10, (double)random_below(state, 9)); }
 
 /* --- the same bits --- */
 
 static void as_scored(uint64_t seed, struct random_stack_kind kind, size_t tokens, size_t items,
                       size_t longest, size_t most) {
-  uint64_t state = seed;
-  struct random_stack s;
-  struct arena a;
-  arena_init(&a, NULL);
-  random_decoder(&s, &state, kind, tokens);
+  struct random_case c;
+  random_case_decoder(&c, seed, kind, tokens);
   struct stack_run *r =
-      random_texts(&s, &state, 1 + random_below(&state, items), longest, most, &a);
-  struct stack_run *as = texts_again(&s, r, &a);
-  generate(&s, r, any_work(&state), &a);
-  sequences_are_as_scored(&s, r, as, &a);
-  arena_free(&a);
-  random_stack_done(&s);
+      random_texts(&c.s, &c.state, 1 + random_below(&c.state, items), longest, most, &c.a);
+  struct stack_run *as = texts_again(&c.s, r, &c.a);
+  generate(&c.s, r, random_work(&c.state), &c.a);
+  sequences_are_as_scored(&c.s, r, as, &c.a);
+  random_case_done(&c);
 }
 
 static void sequences_have_the_bits_of_the_whole(void **unused) {
@@ -148,12 +113,9 @@ static void long_texts_come_in_pieces(void **unused) {
 /* A short text's tokens do not wait for the end of a long one. */
 static void a_long_text_does_not_hold_up_others(void **unused) {
   (void)unused;
-  uint64_t state = 400;
-  struct random_stack s;
-  struct arena a;
-  arena_init(&a, NULL);
-  random_decoder(&s, &state, far, 30);
-  struct stack_run *r = random_texts(&s, &state, 2, 1, 1, &a);
+  struct random_case c;
+  random_case_decoder(&c, 400, far, 30);
+  struct stack_run *r = random_texts(&c.s, &c.state, 2, 1, 1, &c.a);
   static int32_t tokens[801];
   const struct item item[2] = {{.q = 1, .k = 1}, {.q = 800, .k = 800, .q_row = 1, .k_row = 1}};
   memcpy(r->geometry.item, item, sizeof item);
@@ -161,31 +123,25 @@ static void a_long_text_does_not_hold_up_others(void **unused) {
   r->tokens = tokens;
   r->generation->sequence[0].most = 3;
   r->generation->sequence[1].most = 1;
-  prepare_run(&s, r, &a);
-  assert_int_equal(compute_rounds(&s, &r, 1, 1e6), 4);
-  arena_free(&a);
-  random_stack_done(&s);
+  prepare_run(&c.s, r, &c.a);
+  assert_int_equal(compute_rounds(&c.s, &r, 1, 1e6), 4);
+  random_case_done(&c);
 }
 
 static void company_changes_no_bit(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 20; round++) {
-    uint64_t state = 500 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_decoder(&s, &state, some, 0);
-    struct stack_run *r = random_texts(&s, &state, 6, 20, 20, &a);
-    struct stack_run *as = texts_again(&s, r, &a);
-    generate(&s, r, any_work(&state), &a);
+    struct random_case c;
+    random_case_decoder(&c, 500 + round, some, 0);
+    struct stack_run *r = random_texts(&c.s, &c.state, 6, 20, 20, &c.a);
+    struct stack_run *as = texts_again(&c.s, r, &c.a);
+    generate(&c.s, r, random_work(&c.state), &c.a);
     for (size_t i = 0; i < 6; i++) {
-      struct stack_run *alone = texts_of(&s, as, i, 1, &a);
-      generate(&s, alone, any_work(&state), &a);
-      same_sequence(&r->generation->sequence[i], &alone->generation->sequence[0],
-                    r->generation->top_count);
+      struct stack_run *alone = texts_of(&c.s, as, i, 1, &c.a);
+      generate(&c.s, alone, random_work(&c.state), &c.a);
+      same_sequence(r, i, alone, 0);
     }
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
@@ -195,30 +151,27 @@ static void what_is_known_changes_no_bit(void **unused) {
   (void)unused;
   size_t recalled = 0;
   for (uint64_t seed = 0; seed < 12; seed++) {
-    uint64_t state = 900 + seed;
-    struct random_stack s;
+    struct random_case c;
     struct budget budget;
     struct error e = {0};
-    struct arena a;
-    arena_init(&a, NULL);
     budget_init(&budget, SIZE_MAX / 2);
-    random_decoder(&s, &state, far, 0);
+    random_case_decoder(&c, 900 + seed, far, 0);
     struct prefixes *known = prefixes_new(100 << 20, &budget, &e);
     for (size_t turn = 0; turn < 4; turn++) {
-      struct stack_run *r = random_texts(&s, &state, 5, 500, 80, &a);
+      struct stack_run *r = random_texts(&c.s, &c.state, 5, 500, 80, &c.a);
       int32_t *token = (int32_t *)r->tokens;
       for (size_t i = 0; i < r->geometry.items; i++) { /* most texts begin alike */
         const struct item *item = &r->geometry.item[i];
-        const size_t same = random_often(&state, 80) ? random_below(&state, item->q + 1) : 0;
+        const size_t same = random_often(&c.state, 80) ? random_below(&c.state, item->q + 1) : 0;
         for (size_t t = 0; t < same; t++)
-          token[item->q_row + t] = (int32_t)(t * 7 % s.form.embedding.tokens);
+          token[item->q_row + t] = (int32_t)(t * 7 % c.s.form.embedding.tokens);
       }
-      struct stack_run *as = texts_again(&s, r, &a), *plain = texts_again(&s, r, &a);
+      struct stack_run *as = texts_again(&c.s, r, &c.a), *plain = texts_again(&c.s, r, &c.a);
       r->generation->prefixes = known;
-      generate(&s, r, any_work(&state), &a);
-      generate(&s, plain, any_work(&state), &a);
+      generate(&c.s, r, random_work(&c.state), &c.a);
+      generate(&c.s, plain, random_work(&c.state), &c.a);
       same_sequences(plain, r);
-      if (r->generation->choice.temperature == 0) sequences_are_as_scored(&s, r, as, &a);
+      if (r->generation->choice.temperature == 0) sequences_are_as_scored(&c.s, r, as, &c.a);
       for (size_t i = 0; i < r->geometry.items; i++) {
         const struct stack_sequence *q = &r->generation->sequence[i];
         assert_true(q->recalled % STACK_PREFIX_ROWS == 0 && q->recalled < as->geometry.item[i].q);
@@ -230,8 +183,7 @@ static void what_is_known_changes_no_bit(void **unused) {
     assert_true(budget.used == prefixes_bytes(known));
     prefixes_free(known);
     assert_true(budget.used == 0);
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
   assert_true(recalled > 1000);
 }
@@ -241,15 +193,12 @@ static void what_is_known_changes_no_bit(void **unused) {
 static void a_text_of_several_sequences_is_computed_once(void **unused) {
   (void)unused;
   for (uint64_t seed = 0; seed < 8; seed++) {
-    uint64_t state = 40 + seed;
-    struct random_stack s;
+    struct random_case c;
     struct budget budget;
     struct error e = {0};
-    struct arena a;
-    arena_init(&a, NULL);
     budget_init(&budget, SIZE_MAX / 2);
-    random_decoder(&s, &state, lone, 0);
-    struct stack_run *r = random_texts(&s, &state, 6, 600, 40, &a);
+    random_case_decoder(&c, 40 + seed, lone, 0);
+    struct stack_run *r = random_texts(&c.s, &c.state, 6, 600, 40, &c.a);
     int32_t *token = (int32_t *)r->tokens;
     struct item *item = r->geometry.item;
     const size_t n = item[1].q =
@@ -259,9 +208,9 @@ static void a_text_of_several_sequences_is_computed_once(void **unused) {
       item[i].q_row = item[i].k_row = item[i - 1].q_row + item[i - 1].q;
     }
     r->geometry.q_rows = r->geometry.k_rows = item[5].q_row + 1;
-    token = random_room(&a, r->geometry.q_rows, sizeof *token);
+    token = random_room(&c.a, r->geometry.q_rows, sizeof *token);
     for (size_t i = 0; i < r->geometry.q_rows; i++)
-      token[i] = (int32_t)random_below(&state, s.form.embedding.tokens);
+      token[i] = (int32_t)random_below(&c.state, c.s.form.embedding.tokens);
     for (size_t i = 2; i < 4; i++)
       memcpy(token + item[i].q_row, token + item[1].q_row, n * sizeof *token);
     token[item[5].q_row] = token[item[4].q_row];
@@ -273,31 +222,28 @@ static void a_text_of_several_sequences_is_computed_once(void **unused) {
     }
     struct stack_run *alone[6];
     for (size_t i = 0; i < 6; i++) {
-      alone[i] = texts_of(&s, r, i, 1, &a);
+      alone[i] = texts_of(&c.s, r, i, 1, &c.a);
       alone[i]->generation->sequence[0].sample = (uint32_t)i;
-      generate(&s, alone[i], any_work(&state), &a);
+      generate(&c.s, alone[i], random_work(&c.state), &c.a);
     }
-    const struct layer_shape *h = &s.form.self;
+    const struct layer_shape *h = &c.s.form.self;
     const size_t rows = STACK_PREFIX_ROWS * h->kv_heads * (h->key_head_size + h->value_head_size);
-    const size_t block = sizeof(struct prefix_block) + s.form.layers * (2 + rows) * sizeof(float);
+    const size_t block = sizeof(struct prefix_block) + c.s.form.layers * (2 + rows) * sizeof(float);
     size_t blocks = 0; /* that may be kept: of copies none are */
     for (size_t i = 0; i < 6; i++)
       if (i < 2 || i > 3) blocks += (item[i].q + 1 + seed * 5 - 1) / STACK_PREFIX_ROWS;
     if (seed % 2) r->generation->prefixes = prefixes_new(64 << 20, &budget, &e);
     const size_t first = item[0].q;
-    prepare_run(&s, r, &a);
+    prepare_run(&c.s, r, &c.a);
     assert_int_equal(r->geometry.q_rows,
                      size_min(first, 256) + size_min(n, 256 - size_min(first, 256)) + 2);
     struct stack_run *run = r;
-    compute_rounds(&s, &run, 1, any_work(&state));
-    for (size_t i = 0; i < 6; i++)
-      same_sequence(&r->generation->sequence[i], &alone[i]->generation->sequence[0],
-                    r->generation->top_count);
+    compute_rounds(&c.s, &run, 1, random_work(&c.state));
+    for (size_t i = 0; i < 6; i++) same_sequence(r, i, alone[i], 0);
     stack_generation_end(r->generation, 6);
     assert_true(budget.used <= blocks * block);
     prefixes_free(r->generation->prefixes);
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
@@ -306,145 +252,103 @@ static void a_text_of_several_sequences_is_computed_once(void **unused) {
  */
 static void a_text_that_goes_on_is_known(void **unused) {
   (void)unused;
-  uint64_t state = 77;
-  struct random_stack s, other;
+  struct random_case c;
+  struct random_stack other;
   struct budget budget;
   struct error e = {0};
-  struct arena a;
-  arena_init(&a, NULL);
   budget_init(&budget, SIZE_MAX / 2);
   struct random_stack_kind kind = far;
   kind.layers_least = 1;
-  random_decoder(&s, &state, kind, 0);
+  random_case_decoder(&c, 77, kind, 0);
   struct prefixes *known = prefixes_new(100 << 20, &budget, &e);
-  struct stack_run *r = random_texts(&s, &state, 1, 1, 1, &a);
+  struct stack_run *r = random_texts(&c.s, &c.state, 1, 1, 1, &c.a);
   enum { TEXT = 150, MORE = 200 };
-  int32_t *token = random_room(&a, TEXT + MORE, sizeof *token);
-  for (size_t i = 0; i < TEXT; i++) token[i] = (int32_t)(i % s.form.embedding.tokens);
+  int32_t *token = random_room(&c.a, TEXT + MORE, sizeof *token);
+  for (size_t i = 0; i < TEXT; i++) token[i] = (int32_t)(i % c.s.form.embedding.tokens);
   r->tokens = token;
   r->geometry.item[0] = (struct item){.q = TEXT, .k = TEXT};
   r->geometry.q_rows = r->geometry.k_rows = TEXT;
   r->generation->sequence[0].most = MORE;
   r->generation->prefixes = known;
-  struct stack_run *again = texts_again(&s, r, &a);
-  generate(&s, r, 1e6, &a);
+  struct stack_run *again = texts_again(&c.s, r, &c.a);
+  generate(&c.s, r, 1e6, &c.a);
   assert_int_equal(r->generation->sequence[0].recalled, 0);
   memcpy(token + TEXT, r->generation->sequence[0].token, MORE * sizeof *token);
   again->tokens = token;
   again->geometry.item[0].q = again->geometry.item[0].k = TEXT + MORE;
   again->geometry.q_rows = again->geometry.k_rows = TEXT + MORE;
   again->generation->sequence[0].most = 3;
-  struct stack_run *left = texts_again(&s, again, &a), *plain = texts_again(&s, again, &a);
+  struct stack_run *left = texts_again(&c.s, again, &c.a), *plain = texts_again(&c.s, again, &c.a);
   plain->generation->prefixes = NULL;
-  generate(&s, plain, 1e6, &a);
-  generate(&s, again, 1e6, &a);
-  for (size_t l = 0; l < s.form.layers; l++) { /* by these is seen what may leave float32 */
+  generate(&c.s, plain, 1e6, &c.a);
+  generate(&c.s, again, 1e6, &c.a);
+  for (size_t l = 0; l < c.s.form.layers; l++) { /* by these is seen what may leave float32 */
     const struct kept_pair *x = again->generation->rounds->kept[l],
                            *y = plain->generation->rounds->kept[l];
     assert_true(atomic_load(&x->key.top) >= atomic_load(&y->key.top));
     assert_true(atomic_load(&x->value.top) >= atomic_load(&y->value.top));
   }
   assert_int_equal(again->generation->sequence[0].recalled, (TEXT + MORE - 1) / 64 * 64);
-  prepare_run(&s, left, &a);
+  prepare_run(&c.s, left, &c.a);
   stack_generation_end(left->generation, 1);
   stack_generation_end(left->generation, 1);
-  memcpy(&other, &s, sizeof s);
+  memcpy(&other, &c.s, sizeof c.s);
   random_stack_make(&other);
-  struct stack_run *foreign = texts_again(&other, left, &a);
+  struct stack_run *foreign = texts_again(&other, left, &c.a);
   foreign->geometry.item[0] = (struct item){.q = TEXT, .k = TEXT};
   foreign->geometry.q_rows = foreign->geometry.k_rows = TEXT;
   foreign->tokens = token;
-  generate(&other, foreign, 1e6, &a);
+  generate(&other, foreign, 1e6, &c.a);
   assert_int_equal(foreign->generation->sequence[0].recalled, 0);
   prefixes_free(known);
   assert_true(budget.used == 0);
   stack_free(other.stack);
-  arena_free(&a);
-  random_stack_done(&s);
+  random_case_done(&c);
 }
 
 static void merging_changes_no_bit(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 16; round++) {
-    uint64_t state = 600 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_decoder(&s, &state, round ? some : wide, round ? 0 : 600);
+    struct random_case c;
+    random_case_decoder(&c, 600 + round, round ? some : wide, round ? 0 : 600);
     struct stack_run *merged[RUNS], *alone[RUNS];
     for (size_t i = 0; i < RUNS; i++) {
-      merged[i] = random_texts(&s, &state, 1 + random_below(&state, 3), 20, 12, &a);
-      alone[i] = texts_again(&s, merged[i], &a);
-      generate(&s, alone[i], any_work(&state), &a);
-      prepare_run(&s, merged[i], &a);
+      merged[i] = random_texts(&c.s, &c.state, 1 + random_below(&c.state, 3), 20, 12, &c.a);
+      alone[i] = texts_again(&c.s, merged[i], &c.a);
+      generate(&c.s, alone[i], random_work(&c.state), &c.a);
+      prepare_run(&c.s, merged[i], &c.a);
     }
-    compute_rounds(&s, merged, RUNS, any_work(&state));
+    compute_rounds(&c.s, merged, RUNS, random_work(&c.state));
     for (size_t i = 0; i < RUNS; i++) same_sequences(merged[i], alone[i]);
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
 /* --- threads --- */
 
-struct work {
-  struct job job;
-  struct stack_run *run;
-  atomic_int done;
-  struct arena arena;
-};
-
-static void count_done(struct job *job) { atomic_fetch_add(&((struct work *)job)->done, 1); }
-
 /* With a source, which is then computed first, or with none. */
-static void draw_decoder(struct random_stack *s, uint64_t *state, struct random_stack_kind kind,
-                         size_t tokens, bool source) {
-  kind.alone = !source;
-  random_decoder(s, state, kind, tokens);
-  while (source && !s->source) {
-    random_stack_done(s);
-    random_decoder(s, state, kind, tokens);
-  }
-}
-
 static void computed_by(size_t workers, size_t seats, struct random_stack_kind kind, size_t tokens,
                         bool source) {
   enum { JOBS = 9 };
-  uint64_t state = 700 + workers;
-  struct random_stack s;
-  struct arena a;
-  struct error e = {0};
-  static struct work work[JOBS];
-  struct stack_run *alone[JOBS];
-  arena_init(&a, NULL);
-  memset(work, 0, sizeof work);
-  draw_decoder(&s, &state, kind, tokens, source);
-  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
-                                                   .seats = seats,
-                                                   .max_queue = JOBS,
-                                                   .scratch_bytes = chain_scratch_bytes(&s),
-                                                   .merge = true},
-                            &e);
-  assert_non_null(p);
+  struct random_case c;
+  struct arena own[JOBS]; /* to which a run gives memory back */
+  struct stack_run *run[JOBS], *alone[JOBS];
+  struct run *first[JOBS];
+  kind.alone = !source;
+  (source ? random_case_pair : random_case_decoder)(&c, 700 + workers, kind, tokens);
   for (size_t i = 0; i < JOBS; i++) {
-    struct stack_run *r = random_texts(&s, &state, 1 + i % 4, i % 5 ? 10 : s.longest - 30, 10, &a);
-    alone[i] = texts_again(&s, r, &a);
-    generate(&s, alone[i], 1e12, &a);
-    arena_init(&work[i].arena, NULL); /* to which its run gives memory back */
-    work[i].run = r;
-    work[i].job = (struct job){.run = prepare_chain(&s, r, &work[i].arena), .done = count_done};
+    run[i] = random_texts(&c.s, &c.state, 1 + i % 4, i % 5 ? 10 : c.s.longest - 30, 10, &c.a);
+    alone[i] = texts_again(&c.s, run[i], &c.a);
+    generate(&c.s, alone[i], 1e12, &c.a);
+    arena_init(&own[i], NULL);
+    first[i] = prepare_chain(&c.s, run[i], &own[i]);
   }
-  for (size_t i = 0; i < JOBS; i++) pool_submit(p, &work[i].job);
-  assert_true(pool_drain(p, clock_now() + PATIENCE_NS));
-  pool_free(p);
+  pooled_compute(workers, seats, chain_scratch_bytes(&c.s), first, JOBS);
   for (size_t i = 0; i < JOBS; i++) {
-    assert_int_equal(atomic_load(&work[i].done), 1);
-    assert_int_equal(work[i].job.error.status, STATUS_OK);
-    same_sequences(work[i].run, alone[i]);
-    arena_free(&work[i].arena);
+    same_sequences(run[i], alone[i]);
+    arena_free(&own[i]);
   }
-  arena_free(&a);
-  random_stack_done(&s);
+  random_case_done(&c);
 }
 
 static void workers_change_no_bit(void **unused) {
@@ -471,24 +375,22 @@ static void sequences_end_at_every_step(void **unused) {
   (void)unused;
   size_t ended = 0;
   for (uint64_t round = 0; round < 10; round++) {
-    uint64_t state = 800 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_decoder(&s, &state, some, 200);
-    struct stack_run *r = random_texts(&s, &state, 4, 10, 12, &a), *as = texts_again(&s, r, &a);
-    generate(&s, r, 1e6, &a);
+    struct random_case c;
+    random_case_decoder(&c, 800 + round, some, 200);
+    struct stack_run *r = random_texts(&c.s, &c.state, 4, 10, 12, &c.a),
+                     *as = texts_again(&c.s, r, &c.a);
+    generate(&c.s, r, 1e6, &c.a);
     const struct stack_sequence *q = r->generation->sequence;
     for (size_t t = 0; t < q->most; t++) {
       const int32_t last[1] = {first_seen(q, t)};
-      struct stack_run *ends = texts_again(&s, as, &a);
-      struct stack_choice *c = &ends->generation->choice;
+      struct stack_run *ends = texts_again(&c.s, as, &c.a);
+      struct stack_choice *choice = &ends->generation->choice;
       if (last[0] < 0) continue;
       if (t % 2)
-        c->end = last, c->ends = 1;
+        choice->end = last, choice->ends = 1;
       else
-        c->stop = last, c->stops = 1;
-      generate(&s, ends, any_work(&state), &a);
+        choice->stop = last, choice->stops = 1;
+      generate(&c.s, ends, random_work(&c.state), &c.a);
       const struct stack_sequence *e = ends->generation->sequence;
       assert_int_equal(e->finish, t % 2 ? STACK_FINISH_END : STACK_FINISH_STOP);
       assert_int_equal(atomic_load(&e->count), t + 1);
@@ -496,8 +398,7 @@ static void sequences_end_at_every_step(void **unused) {
       assert_memory_equal(e->log_probability, q->log_probability, (t + 1) * sizeof(float));
       ended++;
     }
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
   assert_true(ended > 10);
 }
@@ -509,53 +410,45 @@ static void count_move(struct stack_generation *g) { moves += g->sequence != NUL
 
 static void each_round_but_the_last_is_told(void **unused) {
   (void)unused;
-  uint64_t state = 900;
-  struct random_stack s;
-  struct arena a;
-  arena_init(&a, NULL);
-  random_decoder(&s, &state, some, 0);
-  struct stack_run *r = random_texts(&s, &state, 1, 5, 1, &a);
+  struct random_case c;
+  random_case_decoder(&c, 900, some, 0);
+  struct stack_run *r = random_texts(&c.s, &c.state, 1, 5, 1, &c.a);
   r->generation->sequence[0].most = 7;
   r->generation->moved = count_move;
   moves = 0;
-  generate(&s, r, 1e6, &a);
+  generate(&c.s, r, 1e6, &c.a);
   assert_int_equal(moves, 6);
-  arena_free(&a);
-  random_stack_done(&s);
+  random_case_done(&c);
 }
 
 /* The settings of the choice reach it: what is banned is not chosen, and the seed decides. */
 static void the_choice_is_the_requests(void **unused) {
   (void)unused;
-  uint64_t state = 950;
-  struct random_stack s;
-  struct arena a;
-  arena_init(&a, NULL);
-  random_decoder(&s, &state, some, 100);
-  struct stack_run *greedy = random_texts(&s, &state, 2, 5, 1, &a),
-                   *as = texts_again(&s, greedy, &a);
+  struct random_case c;
+  random_case_decoder(&c, 950, some, 100);
+  struct stack_run *greedy = random_texts(&c.s, &c.state, 2, 5, 1, &c.a),
+                   *as = texts_again(&c.s, greedy, &c.a);
   for (size_t i = 0; i < 2; i++)
     as->generation->sequence[i].most = greedy->generation->sequence[i].most = 30;
-  generate(&s, greedy, 1e6, &a);
-  struct stack_run *banned = texts_again(&s, as, &a), *drawn[3];
+  generate(&c.s, greedy, 1e6, &c.a);
+  struct stack_run *banned = texts_again(&c.s, as, &c.a), *drawn[3];
   banned->generation->choice.banned = greedy->generation->sequence[0].token;
   banned->generation->choice.banned_count = 1;
-  generate(&s, banned, 1e6, &a);
+  generate(&c.s, banned, 1e6, &c.a);
   for (size_t t = 0; t < 30; t++)
     assert_int_not_equal(banned->generation->sequence[0].token[t],
                          greedy->generation->sequence[0].token[0]);
   for (size_t i = 0; i < 3; i++) {
-    drawn[i] = texts_again(&s, as, &a);
+    drawn[i] = texts_again(&c.s, as, &c.a);
     drawn[i]->generation->choice.temperature = 2;
     drawn[i]->generation->choice.seed = i / 2;
-    generate(&s, drawn[i], any_work(&state), &a);
+    generate(&c.s, drawn[i], random_work(&c.state), &c.a);
   }
   same_sequences(drawn[0], drawn[1]);
   const struct stack_sequence *x = drawn[0]->generation->sequence;
   const struct stack_sequence *y = drawn[2]->generation->sequence;
   assert_true(memcmp(x[0].token, y[0].token, 30 * sizeof *x->token) != 0);
-  arena_free(&a);
-  random_stack_done(&s);
+  random_case_done(&c);
 }
 
 /* --- faults --- */
@@ -571,16 +464,12 @@ static void is_fault(const struct random_stack *s, struct stack_run *r, enum sta
 static void nothing_is_left_to_choose(void **unused) {
   (void)unused;
   static const int32_t all[] = {0, 1, 2, 3, 4};
-  uint64_t state = 1000;
-  struct random_stack s;
-  struct arena a;
-  arena_init(&a, NULL);
-  random_decoder(&s, &state, some, 5);
-  struct stack_run *r = random_texts(&s, &state, 1, 5, 1, &a);
+  struct random_case c;
+  random_case_decoder(&c, 1000, some, 5);
+  struct stack_run *r = random_texts(&c.s, &c.state, 1, 5, 1, &c.a);
   r->generation->choice.banned = all, r->generation->choice.banned_count = 5;
-  is_fault(&s, r, STATUS_INVALID_REQUEST, "of item 0: all are banned", &a);
-  arena_free(&a);
-  random_stack_done(&s);
+  is_fault(&c.s, r, STATUS_INVALID_REQUEST, "of item 0: all are banned", &c.a);
+  random_case_done(&c);
 }
 
 /* Where a token stands first that is in the text nowhere; `most`: nowhere. */
@@ -599,27 +488,25 @@ static void faults_say_which_row(void **unused) {
   (void)unused;
   size_t met = 0;
   for (uint64_t round = 0; round < 16; round++) {
-    uint64_t state = 1100 + round;
-    struct random_stack s;
-    struct arena a;
+    struct random_case c;
     char words[64];
-    arena_init(&a, NULL);
-    random_decoder(&s, &state, (struct random_stack_kind){1, 2, 40, false, true, false}, 200);
-    s.form.embedding.scale = 2;
-    random_stack_remake(&s);
-    struct stack_run *r = random_texts(&s, &state, 1, 5, 20, &a), *as = texts_again(&s, r, &a);
-    generate(&s, r, 1e6, &a);
+    random_case_decoder(&c, 1100 + round, (struct random_stack_kind){1, 2, 40, false, true, false},
+                        200);
+    c.s.form.embedding.scale = 2;
+    random_stack_remake(&c.s);
+    struct stack_run *r = random_texts(&c.s, &c.state, 1, 5, 20, &c.a),
+                     *as = texts_again(&c.s, r, &c.a);
+    generate(&c.s, r, 1e6, &c.a);
     const size_t t = newcomer(as, r->generation->sequence);
-    if (t < r->generation->sequence[0].most && !s.form.output.tied) {
-      const size_t row = (size_t)r->generation->sequence[0].token[t], d = s.form.width;
-      for (size_t x = 0; x < d; x++) ((float *)s.form.embedding.token)[row * d + x] = 3e38f;
-      random_stack_remake(&s);
+    if (t < r->generation->sequence[0].most && !c.s.form.output.tied) {
+      const size_t row = (size_t)r->generation->sequence[0].token[t], d = c.s.form.width;
+      for (size_t x = 0; x < d; x++) ((float *)c.s.form.embedding.token)[row * d + x] = 3e38f;
+      random_stack_remake(&c.s);
       snprintf(words, sizeof words, "row %zu of item 0", as->geometry.item[0].q + t);
-      is_fault(&s, texts_again(&s, as, &a), STATUS_NOT_FINITE, words, &a);
+      is_fault(&c.s, texts_again(&c.s, as, &c.a), STATUS_NOT_FINITE, words, &c.a);
       met++;
     }
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
   assert_true(met > 1);
 }
@@ -629,48 +516,27 @@ static void faults_say_which_row(void **unused) {
 static void any_allocation_may_fail(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 6; round++) {
-    uint64_t state = 1200 + round;
-    struct random_stack s;
-    struct arena asked;
-    arena_init(&asked, NULL);
-    random_decoder(&s, &state, some, 0);
-    struct stack_run *r = random_texts(&s, &state, 3, 40, 40, &asked);
-    struct error e = {.status = STATUS_OUT_OF_MEMORY};
-    size_t n = 0;
-    while (e.status) {
-      struct arena a;
-      arena_init(&a, NULL);
-      struct stack_run *again = texts_again(&s, r, &a);
-      prepare_source(&s, again, &a);
-      e = (struct error){0};
-      poisoned_fail(++n);
-      stack_prepare(s.stack, again, &a, &e);
-      poisoned_fail(0);
-      if (e.status) assert_int_equal(e.status, STATUS_OUT_OF_MEMORY);
-      arena_free(&a);
-    }
-    assert_true(n > 1);
-    arena_free(&asked);
-    random_stack_done(&s);
+    struct random_case c;
+    random_case_decoder(&c, 1200 + round, some, 0);
+    struct stack_run *r = random_texts(&c.s, &c.state, 3, 40, 40, &c.a);
+    assert_true(poisoned_run_prepare(&c.s, r, texts_again) > 1);
+    random_case_done(&c);
   }
 }
 
-/* The memory of all rounds is charged before the first; what is charged is enough. */
 /* A sequence that is over gives its keys and values back while the others go on; also one whose
  * text another one copies in the next round. */
 static void what_is_over_is_given_back(void **unused) {
   (void)unused;
   for (int twins = 0; twins < 2; twins++) {
-    uint64_t state = 1400;
-    struct random_stack s;
+    struct random_case c;
     struct budget budget;
-    struct arena a, asked;
-    arena_init(&asked, NULL);
+    struct arena a;
     struct random_stack_kind kind = lone;
     kind.layers_least = 1;
-    random_decoder(&s, &state, kind, 30);
-    struct stack_run *as = random_texts(&s, &state, 3, 1, 1, &asked);
-    int32_t *token = random_room(&asked, 900, sizeof *token);
+    random_case_decoder(&c, 1400, kind, 30);
+    struct stack_run *as = random_texts(&c.s, &c.state, 3, 1, 1, &c.a);
+    int32_t *token = random_room(&c.a, 900, sizeof *token);
     memset(token, 0, 900 * sizeof *token);
     if (!twins) token[300] = 1;
     as->tokens = token;
@@ -681,51 +547,39 @@ static void what_is_over_is_given_back(void **unused) {
     }
     budget_init(&budget, SIZE_MAX / 2);
     arena_init(&a, &budget);
-    struct stack_run *r = texts_again(&s, as, &asked);
-    prepare_run(&s, r, &a);
+    struct stack_run *r = texts_again(&c.s, as, &c.a);
+    prepare_run(&c.s, r, &a);
     const size_t before = a.bytes;
-    compute_rounds(&s, &r, 1, 1e6);
-    sequences_are_as_scored(&s, r, as, &asked);
+    compute_rounds(&c.s, &r, 1, 1e6);
+    sequences_are_as_scored(&c.s, r, as, &c.a);
     assert_in_range(before - a.bytes, r->generation->kept_bytes / 4, r->generation->kept_bytes);
     assert_int_equal(atomic_load(&budget.used), a.bytes);
     arena_free(&a);
     assert_int_equal(atomic_load(&budget.used), 0);
-    arena_free(&asked);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
+/* The memory of all rounds is charged before the first; what is charged is enough. */
 static void any_budget_may_be_too_small(void **unused) {
   (void)unused;
-  uint64_t state = 1300;
-  struct random_stack s;
-  struct arena asked;
-  arena_init(&asked, NULL);
-  random_decoder(&s, &state, some, 0);
-  struct stack_run *r = random_texts(&s, &state, 3, 40, 40, &asked);
-  struct error e = {.status = STATUS_TOO_LARGE};
-  for (size_t limit = 0; e.status; limit += 1 + limit / 8 + 1000) {
-    struct budget budget;
-    struct arena a;
-    budget_init(&budget, limit);
-    arena_init(&a, &budget);
-    struct stack_run *again = texts_again(&s, r, &asked);
-    prepare_source(&s, again, &asked);
-    e = (struct error){0};
-    if (stack_prepare(s.stack, again, &a, &e)) {
-      assert_int_equal(e.status, STATUS_TOO_LARGE);
-      assert_string_equal(e.limit, "memory_budget_bytes");
-    } else {
-      const size_t bytes = a.bytes;
-      compute_rounds(&s, &again, 1, 1e6);
-      sequences_are_as_scored(&s, again, r, &asked);
-      assert_true(a.bytes <= bytes); /* what is over is given back */
-    }
-    arena_free(&a);
-    assert_int_equal(atomic_load(&budget.used), 0);
+  struct random_case c;
+  random_case_decoder(&c, 1300, some, 0);
+  struct stack_run *r = random_texts(&c.s, &c.state, 3, 40, 40, &c.a);
+  struct arena a;
+  struct short_memory m = {.arena = &a};
+  while (short_memory_next(&m, 1001 + m.limit / 8)) {
+    struct error e = {0};
+    struct stack_run *again = texts_again(&c.s, r, &c.a);
+    prepare_source(&c.s, again, &c.a);
+    const enum status status = stack_prepare(c.s.stack, again, &a, &e);
+    if (!short_memory_is_enough(&m, status, &e)) continue;
+    const size_t bytes = a.bytes;
+    compute_rounds(&c.s, &again, 1, 1e6);
+    sequences_are_as_scored(&c.s, again, r, &c.a);
+    assert_true(a.bytes <= bytes); /* what is over is given back */
   }
-  arena_free(&asked);
-  random_stack_done(&s);
+  random_case_done(&c);
 }
 
 int main(void) {

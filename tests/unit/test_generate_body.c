@@ -13,7 +13,8 @@
 #include "core/run/size.h"
 #include "server/stack/stack_answer.h"
 #include "server/stack/stack_stream.h"
-#include "tests/support/decoder_body.h"
+#include "tests/support/made_model.h"
+#include "tests/support/whole_body.h"
 
 /* --- what is accepted --- */
 
@@ -49,28 +50,21 @@ static void is_full(const struct stack_request *r) {
 
 static void a_full_request_however_it_is_cut(void **state) {
   (void)state;
-  const struct body_terms terms = terms_of(BODY_JSON);
-  for (size_t cut = 0; cut < sizeof full - 1; cut++) {
-    struct result r = {0};
-    read_body(&r, &terms, &wide, full, sizeof full - 1, cut);
-    assert_int_equal(r.error.status, STATUS_OK);
-    is_full(&r.request);
-    arena_free(&r.arena);
-  }
+  whole_body_however_cut(&model, BODY_JSON, full, sizeof full - 1, is_full);
 }
 
 static void the_model_says_what_a_request_does_not(void **state) {
   (void)state;
-  struct result r;
-  accept(&r, "{\"tokens\":[1,2,3]}");
+  struct whole_body r;
+  whole_body_accept(&r, &model, "{\"tokens\":[1,2,3]}");
   assert_int_equal(r.request.generation.sequence[0].most, 10); /* of 12 positions two are taken */
   assert_true(r.request.generation.choice.temperature == 0);
   assert_false(r.request.stream);
   arena_free(&r.arena);
-  accept(&r, "{\"tokens\":[1,2,3,4,5,6,7,8,9,10,11,12]}");
+  whole_body_accept(&r, &model, "{\"tokens\":[1,2,3,4,5,6,7,8,9,10,11,12]}");
   assert_int_equal(r.request.generation.sequence[0].most, 1);
   arena_free(&r.arena);
-  accept(&r, "{\"tokens\":[]}");
+  whole_body_accept(&r, &model, "{\"tokens\":[]}");
   assert_int_equal(r.request.main.run->geometry.items, 0);
   arena_free(&r.arena);
 }
@@ -82,40 +76,27 @@ static void limits_are_exact(void **state) {
   static const char text[] = "{\"tokens\":[[1],[2,3]],\"max_tokens\":4,\"temperature\":1,"
                              "\"returns\":2}";
   const size_t pairs = 3 * 2 * 2 * (4 * 4 + 5 * 5); /* layers, heads, sequences */
-  const struct body_terms terms = terms_of(BODY_JSON);
+  const struct body_terms terms = whole_body_terms(BODY_JSON);
   static const char *const named[] = {"max_items", "max_pairs", "max_tokens", "max_sequences"};
   for (size_t less = 0; less < 5; less++) {
     const struct body_limits limits = {4 - (less == 1), pairs - (less == 2), 1 << 20,
                                        4 - (less == 3), 4 - (less == 4)};
-    struct result r = {0};
-    read_body(&r, &terms, &limits, text, sizeof text - 1, SIZE_MAX);
+    struct whole_body r = {0};
+    whole_body_read(&r, &model, &terms, &limits, text, sizeof text - 1, 0, SIZE_MAX);
     assert_int_equal(r.error.status, less ? STATUS_TOO_LARGE : STATUS_OK);
     if (less) assert_string_equal(r.error.limit, named[less - 1]);
     arena_free(&r.arena);
   }
   const struct body_limits short_answer = {4, pairs, 600, 4, 4};
-  struct result r = {0};
-  read_body(&r, &terms, &short_answer, text, sizeof text - 1, SIZE_MAX);
+  struct whole_body r = {0};
+  whole_body_read(&r, &model, &terms, &short_answer, text, sizeof text - 1, 0, SIZE_MAX);
   assert_string_equal(r.error.limit, "max_answer_bytes");
   arena_free(&r.arena);
 }
 
 static void a_full_budget_at_every_step(void **state) {
   (void)state;
-  const struct body_terms terms = terms_of(BODY_JSON);
-  struct budget budget;
-  bool done = false;
-  for (size_t limit = 500; !done; limit += 200) {
-    struct result r = {0};
-    budget_init(&budget, limit);
-    arena_init(&r.arena, &budget);
-    read_body(&r, &terms, &wide, full, sizeof full - 1, 9);
-    if (r.error.status) assert_string_equal(r.error.limit, "memory_budget_bytes");
-    done = !r.error.status;
-    arena_free(&r.arena);
-    assert_int_equal(atomic_load(&budget.used), 0);
-    assert_true(limit < 1 << 20);
-  }
+  whole_body_in_any_budget(&model, BODY_JSON, full, sizeof full - 1);
 }
 
 /* --- the events of a stream --- */
@@ -123,7 +104,7 @@ static void a_full_budget_at_every_step(void **state) {
 enum { STREAM_ROOM = 1 << 17 };
 
 /* All of a stream, in parts of so much room. */
-static size_t write_stream(struct result *r, size_t room, const char *problem, char *text) {
+static size_t write_stream(struct whole_body *r, size_t room, const char *problem, char *text) {
   struct stack_stream s;
   size_t length = 0;
   assert_int_equal(stack_stream_init(&s, &r->request, &r->arena, &r->error), STATUS_OK);
@@ -137,8 +118,8 @@ static size_t write_stream(struct result *r, size_t room, const char *problem, c
 static void a_stream_is_the_same_in_parts(void **state) {
   (void)state;
   static char whole[STREAM_ROOM], part[STREAM_ROOM];
-  struct result r;
-  accept(&r, full);
+  struct whole_body r;
+  whole_body_accept(&r, &model, full);
   struct run *run = &r.request.main.run->run;
   assert_int_equal(stack_request_prepare(&r.request, &r.arena, &r.error), STATUS_OK);
   const size_t bytes = size_round_up(stack_scratch_bytes(model.whole.decoder), 64);
@@ -162,7 +143,9 @@ static void a_stream_is_the_same_in_parts(void **state) {
 }
 
 int main(void) {
-  decoder_ask = ASK_GENERATE;
+  whole_body_ask = ASK_GENERATE;
+  made_model_how =
+      (struct whole_made_how){.decoder = true, .pool = STACK_POOL_MEAN, .normalize = true};
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_full_request_however_it_is_cut),
       cmocka_unit_test(the_model_says_what_a_request_does_not),
@@ -170,5 +153,5 @@ int main(void) {
       cmocka_unit_test(a_full_budget_at_every_step),
       cmocka_unit_test(a_stream_is_the_same_in_parts),
   };
-  return cmocka_run_group_tests(tests, make_model, free_model);
+  return cmocka_run_group_tests(tests, made_model_enter, made_model_leave);
 }

@@ -12,76 +12,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "core/run/size.h"
-#include "server/stack/stack_answer.h"
-#include "server/stack/stack_body.h"
-#include "tests/support/whole_made.h"
-
-static const struct body_limits wide = {1000, 1 << 24, 1 << 26, 1000, 1000};
-static struct whole_made model;
-
-static int make_model(void **state) {
-  (void)state;
-  whole_made_init(&model, &(struct whole_made_how){.pair = true});
-  return 0;
-}
-
-static int free_model(void **state) {
-  (void)state;
-  whole_made_free(&model);
-  return 0;
-}
-
-struct answered {
-  struct arena arena;
-  struct stack_request request;
-  struct answer answer;
-  struct error error;
-  char *bytes;
-  size_t size;
-};
-
-static void compute(const struct stack_request *r, struct error *e) {
-  const size_t least =
-      size_max(stack_scratch_bytes(model.whole.encoder), stack_scratch_bytes(model.whole.decoder));
-  void *scratch = aligned_alloc(64, size_round_up(least, 64));
-  assert_non_null(scratch);
-  for (struct run *run = stack_request_run(r); run; run = run_goes_on(run)) {
-    run_compute(run, 1e5, scratch);
-    assert_int_equal(run_fault(run, e), STATUS_OK);
-  }
-  free(scratch);
-}
-
-static void ask(struct answered *a, enum body_ask asked, const char *body, enum answer_form form) {
-  const struct body_terms terms = {.ask = asked,
-                                   .body_bytes = BODY_UNKNOWN,
-                                   .json_bytes = BODY_UNKNOWN,
-                                   .wants_binary = form == ANSWER_SAFETENSORS};
-  memset(a, 0, sizeof *a);
-  struct stack_body *b = stack_body_new(&model.whole, &terms, &wide, &a->arena, &a->error);
-  if (!b || body_feed(stack_body_of(b), body, strlen(body)) || stack_body_finish(b, &a->request) ||
-      stack_request_prepare(&a->request, &a->arena, &a->error) ||
-      stack_answer_plan(&a->answer, form, model.model.name, &a->request, &wide, &a->arena,
-                        &a->error))
-    fail_msg("%s: %s (%s)", body, a->error.detail, a->error.pointer);
-  compute(&a->request, &a->error);
-  for (size_t i = a->answer.pieces; i-- > 0;) answer_write_piece(&a->answer, i);
-  a->size = answer_bytes(&a->answer);
-  a->bytes = malloc(a->size + 1);
-  assert_non_null(a->bytes);
-  size_t at = 0;
-  for (size_t i = 0; i < a->answer.pieces; i++) {
-    memcpy(a->bytes + at, a->answer.piece[i].iov_base, a->answer.piece[i].iov_len);
-    at += a->answer.piece[i].iov_len;
-  }
-  a->bytes[a->size] = '\0';
-}
-
-static void done(struct answered *a) {
-  free(a->bytes);
-  arena_free(&a->arena);
-}
+#include "tests/support/made_model.h"
+#include "tests/support/whole_answer.h"
 
 /* --- what a part of the model holds --- */
 
@@ -200,13 +132,12 @@ static void text_is_the_runs(void **state) {
   (void)state;
   static const char *const groups[] = {"hidden", "attention"};
   for (size_t i = 0; i < REQUESTS; i++) {
-    struct answered a;
+    struct whole_answer a;
     const char *name;
     json_t *part;
     size_t parts = 0;
-    ask(&a, ASK_SCORE, asked[i], ANSWER_JSON);
-    json_t *answer = json_loads(a.bytes, JSON_REJECT_DUPLICATES, NULL);
-    assert_non_null(answer);
+    whole_answer_ask(&a, &model, ASK_SCORE, asked[i], ANSWER_JSON);
+    json_t *answer = whole_answer_json(&a);
     for (unsigned g = 0; g < 2; g++)
       json_object_foreach(json_object_get(answer, groups[g]), name, part) {
         const struct part p = find_part(&a.request, groups[g], name);
@@ -217,79 +148,45 @@ static void text_is_the_runs(void **state) {
       }
     assert_int_equal(parts, count_asked(&a.request));
     json_decref(answer);
-    done(&a);
+    whole_answer_done(&a);
   }
-}
-
-/* The bytes of an object of base64; the caller frees them. */
-static unsigned char *bytes_in(const json_t *object, size_t *size) {
-  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const char *text = json_string_value(json_object_get(object, "base64"));
-  assert_non_null(text);
-  unsigned char *out = aligned_alloc(16, size_round_up(strlen(text) + 1, 16));
-  uint32_t bits = 0;
-  unsigned have = 0;
-  assert_non_null(out);
-  *size = 0;
-  for (; *text && *text != '='; text++) {
-    bits = bits << 6 | (uint32_t)(strchr(letters, *text) - letters);
-    have += 6;
-    if (have < 8) continue;
-    have -= 8;
-    out[(*size)++] = (unsigned char)(bits >> have);
-  }
-  return out;
 }
 
 static void base64_is_the_runs(void **state) {
   (void)state;
   static const char *const groups[] = {"hidden", "attention"};
   for (size_t i = 0; i < REQUESTS; i++) {
-    struct answered a;
+    struct whole_answer a;
     char body[400];
     const char *name;
     json_t *part;
     size_t parts = 0, size;
     snprintf(body, sizeof body, "{\"encoding_format\":\"base64\",%s", asked[i] + 1);
-    ask(&a, ASK_SCORE, body, ANSWER_JSON);
-    json_t *answer = json_loads(a.bytes, JSON_REJECT_DUPLICATES, NULL);
-    assert_non_null(answer);
+    whole_answer_ask(&a, &model, ASK_SCORE, body, ANSWER_JSON);
+    json_t *answer = whole_answer_json(&a);
     for (unsigned g = 0; g < 2; g++)
       json_object_foreach(json_object_get(answer, groups[g]), name, part) {
         const struct part p = find_part(&a.request, groups[g], name);
-        unsigned char *bytes = bytes_in(part, &size);
+        unsigned char *bytes = whole_answer_base64(part, &size);
         check_rectangle(&a.request, &p, bytes, size);
         free(bytes);
         parts++;
       }
     assert_int_equal(parts, count_asked(&a.request));
     json_decref(answer);
-    done(&a);
+    whole_answer_done(&a);
   }
-}
-
-/* The bytes of a tensor, in memory of their own. */
-static void *tensor_bytes(const json_t *tensor, const char *data, size_t *size) {
-  const json_t *offsets = json_object_get(tensor, "data_offsets");
-  const size_t begin = (size_t)json_integer_value(json_array_get(offsets, 0));
-  *size = (size_t)json_integer_value(json_array_get(offsets, 1)) - begin;
-  void *copy = malloc(*size + 1);
-  assert_non_null(copy);
-  memcpy(copy, data + begin, *size);
-  return copy;
 }
 
 static void tensors_are_the_runs(void **state) {
   (void)state;
   for (size_t i = 0; i < REQUESTS; i++) {
-    struct answered a;
+    struct whole_answer a;
     const char *name;
     json_t *tensor;
-    uint64_t length;
-    ask(&a, ASK_SCORE, asked[i], ANSWER_SAFETENSORS);
-    memcpy(&length, a.bytes, sizeof length);
-    json_t *header = json_loadb(a.bytes + 8, (size_t)length, 0, NULL);
-    assert_non_null(header);
+    const char *data;
+    whole_answer_ask(&a, &model, ASK_SCORE, asked[i], ANSWER_SAFETENSORS);
+    json_t *header = whole_answer_header(&a, &data);
     /* beside the parts: the metadata, log probabilities, the lengths of sources and targets */
     assert_int_equal(json_object_size(header), 4 + count_asked(&a.request));
     json_object_foreach(header, name, tensor) {
@@ -297,7 +194,7 @@ static void tensors_are_the_runs(void **state) {
       const char *dot = strchr(name, '.');
       size_t size;
       if (strcmp(name, "__metadata__") == 0) continue;
-      void *bytes = tensor_bytes(tensor, a.bytes + 8 + length, &size);
+      const char *bytes = whole_answer_tensor(tensor, data, &size);
       if (strcmp(name, "valid_lens") == 0)
         assert_memory_equal(bytes, a.request.source.lens, size);
       else if (strcmp(name, "target_lens") == 0)
@@ -307,10 +204,9 @@ static void tensors_are_the_runs(void **state) {
         const struct part p = find_part(&a.request, group, dot + 1);
         check_rectangle(&a.request, &p, bytes, size);
       }
-      free(bytes);
     }
     json_decref(header);
-    done(&a);
+    whole_answer_done(&a);
   }
 }
 
@@ -342,8 +238,9 @@ static void parts_stand_in_the_order_of_their_layers(void **state) {
                                       "\"decoder.1.cross\":",
                                       "\"trace\":",
                                       "\"usage\":{\"tokens\":10,\"cached\":0,\"generated\":0}}"};
-  struct answered a;
-  ask(&a, ASK_SCORE,
+  struct whole_answer a;
+  whole_answer_ask(
+      &a, &model, ASK_SCORE,
       RAGGED "\"return_hidden\":[\"encoder.*\",\"decoder.*\",\"encoder.*.self.input\",\"decoder.*."
              "self.input\",\"decoder.*.cross.input\"],\"return_attention\":true,\"trace\":{"
              "\"attention\":\"decoder.1.cross\",\"item\":0,\"head\":1,\"query\":0}}",
@@ -354,19 +251,19 @@ static void parts_stand_in_the_order_of_their_layers(void **state) {
     if (!next) fail_msg("%s is not behind %.40s", names[i], at);
     at = next;
   }
-  done(&a);
+  whole_answer_done(&a);
 }
 
 static void thumbnails_have_the_sides_of_their_items(void **state) {
   (void)state;
-  struct answered a;
-  ask(&a, ASK_SCORE,
+  struct whole_answer a;
+  whole_answer_ask(
+      &a, &model, ASK_SCORE,
       RAGGED
       "\"return_attention\":{\"of\":[\"encoder.0.self\",\"decoder.0.self\",\"decoder.0.cross\"]"
       ",\"as\":{\"thumbnails\":2}}}",
       ANSWER_JSON);
-  json_t *answer = json_loads(a.bytes, JSON_REJECT_DUPLICATES, NULL);
-  assert_non_null(answer);
+  json_t *answer = whole_answer_json(&a);
   static const struct {
     const char *name;
     int shape[3][3];
@@ -382,20 +279,19 @@ static void thumbnails_have_the_sides_of_their_items(void **state) {
         assert_int_equal(json_integer_value(json_array_get(shape, n)), list[i].shape[item][n]);
     }
   json_decref(answer);
-  done(&a);
+  whole_answer_done(&a);
 }
 
 /* Across, weights of a row with a source sum to one; without, there are none. */
 static void a_row_looks_at_its_own_source(void **state) {
   (void)state;
-  struct answered a, alone;
-  ask(&a, ASK_SCORE, RAGGED "\"return_attention\":true}", ANSWER_JSON);
-  ask(&alone, ASK_SCORE, "{\"tokens\":[4],\"targets\":[6,7,8],\"return_attention\":true}",
-      ANSWER_JSON);
-  json_t *answer = json_loads(a.bytes, 0, NULL), *second = json_loads(alone.bytes, 0, NULL);
+  struct whole_answer a, alone;
+  whole_answer_ask(&a, &model, ASK_SCORE, RAGGED "\"return_attention\":true}", ANSWER_JSON);
+  whole_answer_ask(&alone, &model, ASK_SCORE,
+                   "{\"tokens\":[4],\"targets\":[6,7,8],\"return_attention\":true}", ANSWER_JSON);
+  json_t *answer = whole_answer_json(&a), *second = whole_answer_json(&alone);
   const char *name;
   json_t *part;
-  assert_true(answer && second);
   assert_true(json_equal(json_array_get(json_object_get(answer, "log_probabilities"), 1),
                          json_object_get(second, "log_probabilities")));
   json_object_foreach(json_object_get(second, "attention"), name, part) {
@@ -404,18 +300,17 @@ static void a_row_looks_at_its_own_source(void **state) {
   }
   json_decref(answer);
   json_decref(second);
-  done(&a);
-  done(&alone);
+  whole_answer_done(&a);
+  whole_answer_done(&alone);
 }
 
 /* --- generated --- */
 
 static json_t *answer_of(enum body_ask what, const char *body) {
-  struct answered a;
-  ask(&a, what, body, ANSWER_JSON);
-  json_t *answer = json_loads(a.bytes, JSON_REJECT_DUPLICATES, NULL);
-  assert_non_null(answer);
-  done(&a);
+  struct whole_answer a;
+  whole_answer_ask(&a, &model, what, body, ANSWER_JSON);
+  json_t *answer = whole_answer_json(&a);
+  whole_answer_done(&a);
   return answer;
 }
 
@@ -497,7 +392,7 @@ static void sequences_as_base64(void **state) {
       assert_int_equal(json_integer_value(json_array_get(shape, n)), list[i].dim[n]);
       product *= list[i].dim[n];
     }
-    free(bytes_in(array, &size));
+    free(whole_answer_base64(array, &size));
     assert_int_equal(size, product);
   }
   const json_t *lens = json_object_get(answer, "valid_lens");
@@ -545,6 +440,7 @@ static void searches_show_their_ways(void **state) {
 }
 
 int main(void) {
+  made_model_how = (struct whole_made_how){.pair = true};
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(text_is_the_runs),
       cmocka_unit_test(base64_is_the_runs),
@@ -556,5 +452,5 @@ int main(void) {
       cmocka_unit_test(sequences_as_base64),
       cmocka_unit_test(searches_show_their_ways),
   };
-  return cmocka_run_group_tests(tests, make_model, free_model);
+  return cmocka_run_group_tests(tests, made_model_enter, made_model_leave);
 }

@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-#include "tests/support/decoder_body.h"
+#include "tests/support/made_model.h"
+#include "tests/support/whole_body.h"
 
 enum {
   L = WHOLE_MADE_LAYERS,
@@ -77,25 +78,23 @@ static void check_wishes(const struct stack_request *q) {
   assert_true(q->trace->item == 0 && q->trace->head == 3 && q->trace->row == 2);
 }
 
+static void check_scored_request(const struct stack_request *q) {
+  check_scored(q);
+  check_wishes(q);
+}
+
 static void a_full_request_however_it_is_cut(void **state) {
   (void)state;
-  decoder_ask = ASK_SCORE;
-  const struct body_terms terms = terms_of(BODY_JSON);
-  for (size_t cut = 0; cut < sizeof scored; cut++) {
-    struct result r = {0};
-    read_body(&r, &terms, &wide, scored, sizeof scored - 1, cut);
-    if (r.error.status) fail_msg("%zu: %s (%s)", cut, r.error.detail, r.error.pointer);
-    check_scored(&r.request);
-    check_wishes(&r.request);
-    arena_free(&r.arena);
-  }
+  whole_body_ask = ASK_SCORE;
+  whole_body_however_cut(&model, BODY_JSON, scored, sizeof scored - 1, check_scored_request);
 }
 
 static void a_source_may_be_rows(void **state) {
   (void)state;
-  struct result r;
-  decoder_ask = ASK_SCORE;
-  accept(&r, "{\"embeddings\":[[1,2,3,4,5,6,7,8],[8,7,6,5,4,3,2,1]],\"targets\":[4,5]}");
+  struct whole_body r;
+  whole_body_ask = ASK_SCORE;
+  whole_body_accept(&r, &model,
+                    "{\"embeddings\":[[1,2,3,4,5,6,7,8],[8,7,6,5,4,3,2,1]],\"targets\":[4,5]}");
   assert_true(r.request.unbatched);
   assert_int_equal(r.request.source.run->geometry.q_rows, 2);
   assert_null(r.request.source.run->tokens);
@@ -106,9 +105,11 @@ static void a_source_may_be_rows(void **state) {
 
 static void all_parts_have_short_names(void **state) {
   (void)state;
-  struct result r;
-  decoder_ask = ASK_SCORE;
-  accept(&r, "{\"tokens\":[1],\"targets\":[4],\"return_hidden\":true,\"return_attention\":true}");
+  struct whole_body r;
+  whole_body_ask = ASK_SCORE;
+  whole_body_accept(
+      &r, &model,
+      "{\"tokens\":[1],\"targets\":[4],\"return_hidden\":true,\"return_attention\":true}");
   const struct stack_wish *source = r.request.source.run->wish, *main = r.request.main.run->wish;
   for (size_t l = 0; l < L; l++) {
     assert_int_equal(source[l].hidden, l == L - 1);
@@ -119,7 +120,7 @@ static void all_parts_have_short_names(void **state) {
     assert_int_equal(main[i].weights, STACK_WEIGHTS_PER_HEAD);
   }
   arena_free(&r.arena);
-  accept(&r, "{\"tokens\":[1],\"targets\":[4],\"return_hidden\":\"all\"}");
+  whole_body_accept(&r, &model, "{\"tokens\":[1],\"targets\":[4],\"return_hidden\":\"all\"}");
   assert_true(r.request.source.run->embedded && r.request.main.run->embedded);
   assert_true(r.request.source.run->wish[0].hidden && r.request.main.run->wish[0].hidden);
   assert_false(r.request.main.run->wish[TARGET_L].hidden);
@@ -128,24 +129,24 @@ static void all_parts_have_short_names(void **state) {
 
 static void an_empty_batch_is_one(void **state) {
   (void)state;
-  struct result r;
-  decoder_ask = ASK_SCORE;
-  accept(&r, "{\"tokens\":[],\"targets\":[]}");
+  struct whole_body r;
+  whole_body_ask = ASK_SCORE;
+  whole_body_accept(&r, &model, "{\"tokens\":[],\"targets\":[]}");
   assert_int_equal(r.request.main.run->geometry.items, 0);
   assert_int_equal(r.request.source.run->geometry.items, 0);
   assert_non_null(r.request.source.run->tokens);
   arena_free(&r.arena);
-  decoder_ask = ASK_GENERATE;
-  accept(&r, "{\"tokens\":[],\"beams\":4}");
+  whole_body_ask = ASK_GENERATE;
+  whole_body_accept(&r, &model, "{\"tokens\":[],\"beams\":4}");
   assert_int_equal(r.request.main.run->geometry.items, 0);
   arena_free(&r.arena);
 }
 
 static void encode_goes_through_the_encoder_alone(void **state) {
   (void)state;
-  struct result r;
-  decoder_ask = ASK_ENCODE;
-  accept(&r, "{\"tokens\":[[1,49]],\"return_hidden\":\"all\"}");
+  struct whole_body r;
+  whole_body_ask = ASK_ENCODE;
+  whole_body_accept(&r, &model, "{\"tokens\":[[1,49]],\"return_hidden\":\"all\"}");
   assert_null(r.request.source.run);
   assert_ptr_equal(r.request.main.stack, model.whole.encoder);
   arena_free(&r.arena);
@@ -159,44 +160,40 @@ static const char generated[] =
     "\"early_stopping\":\"never\",\"return_search\":true,\"stop_tokens\":[39],"
     "\"return_hidden\":[\"encoder.*\"],\"head_mask\":{\"encoder.0.self\":[1,0]}}";
 
+static void check_generated(const struct stack_request *q) {
+  static const int32_t fed[] = {BEGIN, 5, BEGIN, 5, BEGIN, 5, BEGIN, BEGIN, BEGIN};
+  const struct stack_choice *c = &q->generation.choice;
+  assert_true(q->generates && q->search && !q->stream);
+  assert_true(q->texts == 2 && q->each == 3 && q->returns == 2 && q->generation.each == 3);
+  assert_int_equal(q->text_tokens, 5 + 3);
+  assert_int_equal(q->source.run->geometry.items, 2);
+  assert_int_equal(q->main.run->geometry.items, 6);
+  assert_memory_equal(q->main.run->tokens, fed, sizeof fed);
+  for (size_t i = 0; i < 6; i++) {
+    const struct stack_sequence *s = &q->generation.sequence[i];
+    assert_true(s->item == i / 3 && s->sample == i % 3 && s->most == 5);
+    assert_int_equal(q->main.run->geometry.item[i].q, i < 3 ? 2 : 1);
+    assert_int_equal(stack_request_source_rows(q, i), i < 3 ? 2 : 3);
+  }
+  assert_true(c->beams == 3 && c->length_penalty == -0.5 && c->early == STACK_EARLY_NEVER);
+  assert_true(c->temperature == 0 && c->stops == 1 && c->stop[0] == 39);
+}
+
 static void a_search_however_it_is_cut(void **state) {
   (void)state;
-  static const int32_t fed[] = {BEGIN, 5, BEGIN, 5, BEGIN, 5, BEGIN, BEGIN, BEGIN};
-  decoder_ask = ASK_GENERATE;
-  const struct body_terms terms = terms_of(BODY_JSON);
-  for (size_t cut = 0; cut < sizeof generated - 1; cut++) {
-    struct result r = {0};
-    read_body(&r, &terms, &wide, generated, sizeof generated - 1, cut);
-    if (r.error.status) fail_msg("%zu: %s (%s)", cut, r.error.detail, r.error.pointer);
-    const struct stack_request *q = &r.request;
-    const struct stack_choice *c = &q->generation.choice;
-    assert_true(q->generates && q->search && !q->stream);
-    assert_true(q->texts == 2 && q->each == 3 && q->returns == 2 && q->generation.each == 3);
-    assert_int_equal(q->text_tokens, 5 + 3);
-    assert_int_equal(q->source.run->geometry.items, 2);
-    assert_int_equal(q->main.run->geometry.items, 6);
-    assert_memory_equal(q->main.run->tokens, fed, sizeof fed);
-    for (size_t i = 0; i < 6; i++) {
-      const struct stack_sequence *s = &q->generation.sequence[i];
-      assert_true(s->item == i / 3 && s->sample == i % 3 && s->most == 5);
-      assert_int_equal(q->main.run->geometry.item[i].q, i < 3 ? 2 : 1);
-      assert_int_equal(stack_request_source_rows(q, i), i < 3 ? 2 : 3);
-    }
-    assert_true(c->beams == 3 && c->length_penalty == -0.5 && c->early == STACK_EARLY_NEVER);
-    assert_true(c->temperature == 0 && c->stops == 1 && c->stop[0] == 39);
-    arena_free(&r.arena);
-  }
+  whole_body_ask = ASK_GENERATE;
+  whole_body_however_cut(&model, BODY_JSON, generated, sizeof generated - 1, check_generated);
 }
 
 static void positions_are_the_decoders(void **state) {
   (void)state;
-  struct result r;
-  decoder_ask = ASK_GENERATE;
-  accept(&r, "{\"tokens\":[1,1,1,1,1,1,1,1,1,1,1,1]}"); /* 12 of the encoder */
+  struct whole_body r;
+  whole_body_ask = ASK_GENERATE;
+  whole_body_accept(&r, &model, "{\"tokens\":[1,1,1,1,1,1,1,1,1,1,1,1]}"); /* 12 of the encoder */
   assert_int_equal(r.request.generation.sequence[0].most, WHOLE_MADE_TARGET_POSITIONS);
   assert_int_equal(r.request.main.run->geometry.q_rows, 1);
   arena_free(&r.arena);
-  accept(&r, "{\"tokens\":[1],\"targets\":[1,1,1,1,1,1,1,1]}");
+  whole_body_accept(&r, &model, "{\"tokens\":[1],\"targets\":[1,1,1,1,1,1,1,1]}");
   assert_int_equal(r.request.generation.sequence[0].most, 1);
   arena_free(&r.arena);
 }
@@ -224,14 +221,14 @@ static void a_search_or_chance(void **state) {
       {0.5, 1, ",\"beams\":1,\"temperature\":2", 2, 1, 1},
       {0.5, 1, ",\"beams\":3,\"temperature\":0,\"returns\":3", 0, 3, 3},
   };
-  decoder_ask = ASK_GENERATE;
+  whole_body_ask = ASK_GENERATE;
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     char body[160];
-    struct result r;
+    struct whole_body r;
     own->temperature = list[i].temperature;
     own->beams = list[i].beams;
     snprintf(body, sizeof body, "{\"tokens\":[1]%s}", list[i].more);
-    accept(&r, body);
+    whole_body_accept(&r, &model, body);
     const struct stack_choice *c = &r.request.generation.choice;
     if (c->temperature != list[i].then_temperature || c->beams != list[i].then_beams ||
         r.request.each != list[i].each)
@@ -243,27 +240,11 @@ static void a_search_or_chance(void **state) {
 
 /* --- what is refused --- */
 
-struct refused {
-  const char *body, *pointer, *words;
-};
-
-static void refuse_all(const struct refused *list, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    struct result r;
-    read_text(&r, list[i].body);
-    if (r.error.status != STATUS_INVALID_REQUEST || strcmp(r.error.pointer, list[i].pointer) != 0 ||
-        !strstr(r.error.detail, list[i].words))
-      fail_msg("%s\nstatus %d, at %s: %s", list[i].body, (int)r.error.status, r.error.pointer,
-               r.error.detail);
-    arena_free(&r.arena);
-  }
-}
-
 #define ONE "{\"tokens\":[1],\"targets\":[1]"
 
 static void wrong_requests_to_score(void **state) {
   (void)state;
-  static const struct refused list[] = {
+  static const struct whole_body_refused list[] = {
       {"{\"targets\":[[1]]}", "/tokens", "the field \"tokens\" is missing"},
       {"{\"tokens\":[[1]]}", "/targets", "the field \"targets\" is missing"},
       {"{\"tokens\":[[1],[2]],\"targets\":[[1]]}", "/targets",
@@ -300,14 +281,14 @@ static void wrong_requests_to_score(void **state) {
       {ONE ",\"decoder_input_ids\":[]}", "/decoder_input_ids", "without the token that begins"},
       {"{\"tokens\":[1],\"embeddings\":[]}", "/embeddings", "only one of both"},
   };
-  decoder_ask = ASK_SCORE;
-  refuse_all(list, sizeof list / sizeof *list);
+  whole_body_ask = ASK_SCORE;
+  WHOLE_BODY_REFUSE(&model, list);
 }
 
 static void wrong_requests_to_generate(void **state) {
   (void)state;
 #define SEARCH "{\"tokens\":[1],\"beams\":3"
-  static const struct refused list[] = {
+  static const struct whole_body_refused list[] = {
       {"{\"tokens\":[1],\"targets\":[1,40]}", "/targets/1", "0 to 39"},
       {"{\"tokens\":[[1],[2]],\"targets\":[[1]]}", "/targets", "1 items beside tokens of 2"},
       {"{\"tokens\":[1],\"target_lens\":1}", "/target_lens", "lengths of \"targets\""},
@@ -339,8 +320,8 @@ static void wrong_requests_to_generate(void **state) {
        "the model has its own"},
       {"{\"tokens\":[1],\"length_penalti\":3}", "/length_penalti", "\"length_penalty\""},
   };
-  decoder_ask = ASK_GENERATE;
-  refuse_all(list, sizeof list / sizeof *list);
+  whole_body_ask = ASK_GENERATE;
+  WHOLE_BODY_REFUSE(&model, list);
 }
 
 static void a_model_that_cannot_begin(void **state) {
@@ -348,10 +329,10 @@ static void a_model_that_cannot_begin(void **state) {
   static const int64_t begins[] = {-1, WHOLE_MADE_TARGET_TOKENS};
   for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
     for (unsigned ask = ASK_SCORE; ask <= ASK_GENERATE; ask++) {
-      struct result r;
+      struct whole_body r;
       model.whole.token.begin = begins[i];
-      decoder_ask = (enum body_ask)ask;
-      read_text(&r, ONE "}");
+      whole_body_ask = (enum body_ask)ask;
+      whole_body_text(&r, &model, ONE "}");
       assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
       assert_non_null(strstr(r.error.detail, "no token that begins an answer"));
       arena_free(&r.arena);
@@ -364,16 +345,16 @@ static void a_model_that_cannot_begin(void **state) {
 /* Each limit at what a request takes, and at one less. */
 static void hold_limits(const char *body, size_t pairs, size_t bytes, size_t items,
                         size_t sequences, size_t tokens) {
-  const struct body_terms terms = terms_of(BODY_JSON);
+  const struct body_terms terms = whole_body_terms(BODY_JSON);
   static const char *const named[] = {"",           "max_items",    "max_pairs", "max_answer_bytes",
                                       "max_tokens", "max_sequences"};
   for (size_t less = 0; less < 6; less++) {
     const struct body_limits limits = {items - (less == 1), pairs - (less == 2),
                                        bytes - (less == 3), tokens - (less == 4),
                                        sequences - (less == 5)};
-    const bool looked_at = less < 4 || decoder_ask == ASK_GENERATE;
-    struct result r = {0};
-    read_body(&r, &terms, &limits, body, strlen(body), SIZE_MAX);
+    const bool looked_at = less < 4 || whole_body_ask == ASK_GENERATE;
+    struct whole_body r = {0};
+    whole_body_read(&r, &model, &terms, &limits, body, strlen(body), 0, SIZE_MAX);
     if (r.error.status != (less && looked_at ? STATUS_TOO_LARGE : STATUS_OK))
       fail_msg("%s, %zu: %d, %s", body, less, (int)r.error.status, r.error.detail);
     if (less && looked_at) assert_string_equal(r.error.limit, named[less]);
@@ -384,7 +365,7 @@ static void hold_limits(const char *body, size_t pairs, size_t bytes, size_t ite
 static void limits_are_exact(void **state) {
   (void)state;
   enum { TEXT = 16, HEADS = WHOLE_MADE_HEADS, CROSS = WHOLE_MADE_CROSS_HEADS };
-  decoder_ask = ASK_SCORE;
+  whole_body_ask = ASK_SCORE;
   /* two items: 3 and 1 rows of source; 2 and 4 of targets */
   const size_t read = L * HEADS * (9 + 1),
                fed = TARGET_L * (HEADS * (4 + 16) + CROSS * (3 * 2 + 1 * 4));
@@ -410,17 +391,17 @@ static void limits_are_exact(void **state) {
 static void limits_of_a_search_are_exact(void **state) {
   (void)state;
   enum { HEADS = WHOLE_MADE_HEADS, CROSS = WHOLE_MADE_CROSS_HEADS, AROUND = 96, PLACE = 31 };
-  decoder_ask = ASK_GENERATE;
+  whole_body_ask = ASK_GENERATE;
   /* 3 rows of source; 3 beams of 1 + 4 tokens, of which the last is not fed */
   const size_t pairs = L * HEADS * 9 + TARGET_L * 3 * (HEADS * 16 + CROSS * 4 * 3);
-  struct result r = {0};
-  const struct body_terms terms = terms_of(BODY_JSON);
+  struct whole_body r = {0};
+  const struct body_terms terms = whole_body_terms(BODY_JSON);
   static const char body[] =
       "{\"tokens\":[1,2,3],\"beams\":3,\"returns\":2,\"max_tokens\":4,\"return_search\":true}";
   for (size_t bytes = 1;; bytes++) { /* the least that is enough is what the answer may take */
     const struct body_limits limits = {3, pairs, bytes, 4, 3};
     memset(&r, 0, sizeof r);
-    read_body(&r, &terms, &limits, body, sizeof body - 1, SIZE_MAX);
+    whole_body_read(&r, &model, &terms, &limits, body, sizeof body - 1, 0, SIZE_MAX);
     arena_free(&r.arena);
     if (!r.error.status) {
       assert_in_range(bytes, 2 * AROUND + 4 * 3 * 60, 8000);
@@ -444,29 +425,25 @@ static void limits_of_a_search_are_exact(void **state) {
 static const char spoken[] =
     "{\"inputs\":[" FED "," READ "," FED_MASK "," MASK "],\"outputs\":" OUTPUTS "}";
 
-static void the_inference_protocol_feeds_both(void **state) {
-  (void)state;
+static void check_spoken(const struct stack_request *q) {
   static const int32_t read[] = {1, 2, 49}, fed[] = {1, 7, 39, 5}, lens[] = {2, 1},
                        begun[] = {3, 1};
-  decoder_ask = ASK_ENCODE;
-  const struct body_terms terms = terms_of(BODY_V2);
-  for (size_t cut = 0; cut < sizeof spoken; cut++) {
-    struct result r = {0};
-    read_body(&r, &terms, &wide, spoken, sizeof spoken - 1, cut);
-    if (r.error.status) fail_msg("%zu: %s (%s)", cut, r.error.detail, r.error.pointer);
-    const struct stack_request *q = &r.request;
-    assert_ptr_equal(q->main.stack, model.whole.decoder);
-    assert_ptr_equal(q->main.run->source, q->source.run);
-    assert_true(q->main.run->want_logits && !q->main.run->targets && !q->scored);
-    assert_int_equal(q->source.run->geometry.q_rows, 3);
-    assert_int_equal(q->main.run->geometry.q_rows, 4);
-    assert_memory_equal(q->source.run->tokens, read, sizeof read);
-    assert_memory_equal(q->main.run->tokens, fed, sizeof fed);
-    assert_memory_equal(q->source.lens, lens, sizeof lens);
-    assert_memory_equal(q->main.lens, begun, sizeof begun);
-    assert_true(q->source.widest == 2 && q->main.widest == 3);
-    arena_free(&r.arena);
-  }
+  assert_ptr_equal(q->main.stack, model.whole.decoder);
+  assert_ptr_equal(q->main.run->source, q->source.run);
+  assert_true(q->main.run->want_logits && !q->main.run->targets && !q->scored);
+  assert_int_equal(q->source.run->geometry.q_rows, 3);
+  assert_int_equal(q->main.run->geometry.q_rows, 4);
+  assert_memory_equal(q->source.run->tokens, read, sizeof read);
+  assert_memory_equal(q->main.run->tokens, fed, sizeof fed);
+  assert_memory_equal(q->source.lens, lens, sizeof lens);
+  assert_memory_equal(q->main.lens, begun, sizeof begun);
+  assert_true(q->source.widest == 2 && q->main.widest == 3);
+}
+
+static void the_inference_protocol_feeds_both(void **state) {
+  (void)state;
+  whole_body_ask = ASK_ENCODE;
+  whole_body_however_cut(&model, BODY_V2, spoken, sizeof spoken - 1, check_spoken);
 }
 
 /* --- memory --- */
@@ -481,26 +458,14 @@ static void a_full_budget_at_every_step(void **state) {
               {generated, ASK_GENERATE, BODY_JSON},
               {spoken, ASK_ENCODE, BODY_V2}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    struct budget budget;
-    bool done = false;
-    decoder_ask = list[i].ask;
-    const struct body_terms terms = terms_of(list[i].form);
-    for (size_t limit = 500; !done; limit += 200) {
-      struct result r = {0};
-      budget_init(&budget, limit);
-      arena_init(&r.arena, &budget);
-      read_body(&r, &terms, &wide, list[i].body, strlen(list[i].body), 9);
-      if (r.error.status) assert_string_equal(r.error.limit, "memory_budget_bytes");
-      done = !r.error.status;
-      arena_free(&r.arena);
-      assert_int_equal(atomic_load(&budget.used), 0);
-      assert_true(limit < 1 << 20);
-    }
+    whole_body_ask = list[i].ask;
+    whole_body_in_any_budget(&model, list[i].form, list[i].body, strlen(list[i].body));
   }
 }
 
 int main(void) {
-  decoder_how = (struct whole_made_how){.pair = true, .pool = STACK_POOL_MEAN, .normalize = true};
+  made_model_how =
+      (struct whole_made_how){.pair = true, .pool = STACK_POOL_MEAN, .normalize = true};
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_full_request_however_it_is_cut),
       cmocka_unit_test(a_source_may_be_rows),
@@ -518,5 +483,5 @@ int main(void) {
       cmocka_unit_test(the_inference_protocol_feeds_both),
       cmocka_unit_test(a_full_budget_at_every_step),
   };
-  return cmocka_run_group_tests(tests, make_model, free_model);
+  return cmocka_run_group_tests(tests, made_model_enter, made_model_leave);
 }

@@ -12,8 +12,8 @@
 #include "core/run/size.h"
 #include "core/stack/stack_prefix.h"
 #include "tests/support/compare_stack.h"
-#include "tests/support/poisoned.h"
-#include "tests/support/random_texts.h"
+#include "tests/support/random_case.h"
+#include "tests/support/short_memory.h"
 
 enum { ROUNDS = 30 };
 
@@ -114,23 +114,10 @@ static const struct stack_wish *wishes_of_whole(const struct random_stack *s,
 
 static struct stack_run *run_over_whole(const struct random_stack *s, const struct stack_run *r,
                                         const struct stack_run *as, size_t i, struct arena *a) {
-  struct error e = {0};
   const struct stack_sequence *q = &r->generation->sequence[i];
-  const struct item *text = &as->geometry.item[i];
-  const size_t rows = text->q + stack_sequence_count(q) - 1;
-  struct stack_run *whole = stack_run_new(s->stack, a, &e);
-  int32_t *token = random_room(a, rows, sizeof *token);
-  memcpy(token, as->tokens + text->q_row, text->q * sizeof *token);
-  memcpy(token + text->q, q->token, (rows - text->q) * sizeof *token);
-  whole->geometry.items = 1;
-  whole->geometry.item = random_room(a, 1, sizeof(struct item));
-  whole->geometry.item[0] = (struct item){.q = rows, .k = rows};
-  whole->geometry.q_rows = whole->geometry.k_rows = rows;
-  whole->tokens = token;
+  struct stack_run *whole = whole_text_of(s, as, i, q->token, stack_sequence_count(q) - 1, a);
   whole->embedded = r->embedded;
   whole->wish = wishes_of_whole(s, r, a);
-  const size_t of = i / (r->generation->each ? r->generation->each : 1);
-  whole->source = random_source_of(s, r->source, &of, 1, a);
   prepare_run(s, whole, a);
   compute_runs(s, whole, 1e7);
   return whole;
@@ -169,17 +156,13 @@ static struct stack_run *draw_texts(const struct random_stack *s, uint64_t *stat
 static void what_is_shown_has_the_bits_of_the_whole(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < ROUNDS; round++) {
-    uint64_t state = 100 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_decoder(&s, &state, some, 1 + round);
-    struct stack_run *r = draw_texts(&s, &state, 1 + random_below(&state, 5), 40, 30, &a);
-    struct stack_run *as = texts_again(&s, r, &a);
-    generate(&s, r, pow(10, (double)(round % 9)), &a);
-    is_shown(&s, r, as, &a);
-    arena_free(&a);
-    random_stack_done(&s);
+    struct random_case c;
+    random_case_decoder(&c, 100 + round, some, 1 + round);
+    struct stack_run *r = draw_texts(&c.s, &c.state, 1 + random_below(&c.state, 5), 40, 30, &c.a);
+    struct stack_run *as = texts_again(&c.s, r, &c.a);
+    generate(&c.s, r, pow(10, (double)(round % 9)), &c.a);
+    is_shown(&c.s, r, as, &c.a);
+    random_case_done(&c);
   }
 }
 
@@ -187,16 +170,13 @@ static void what_is_shown_has_the_bits_of_the_whole(void **unused) {
 static void texts_in_pieces_are_shown_by_their_last_row(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 4; round++) {
-    uint64_t state = 200 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_decoder(&s, &state, far, 30);
-    struct stack_run *r = draw_texts(&s, &state, 3, 600, 12, &a);
-    if (!r->wish) random_run_draw_wishes(&s, r, &state, &a);
+    struct random_case c;
+    random_case_decoder(&c, 200 + round, far, 30);
+    struct stack_run *r = draw_texts(&c.s, &c.state, 3, 600, 12, &c.a);
+    if (!r->wish) random_run_draw_wishes(&c.s, r, &c.state, &c.a);
     struct item *item = r->geometry.item;
     item[1] = item[0]; /* two sequences of the same text */
-    int32_t *token = random_room(&a, 2 * item[0].q + item[2].q, sizeof *token);
+    int32_t *token = random_room(&c.a, 2 * item[0].q + item[2].q, sizeof *token);
     memcpy(token, r->tokens, item[0].q * sizeof *token);
     memcpy(token + item[0].q, r->tokens, item[0].q * sizeof *token);
     memcpy(token + 2 * item[0].q, r->tokens + item[2].q_row, item[2].q * sizeof *token);
@@ -206,11 +186,10 @@ static void texts_in_pieces_are_shown_by_their_last_row(void **unused) {
     r->tokens = token;
     for (size_t i = 0; i < 3; i++)
       r->generation->sequence[i].most = size_min(r->generation->sequence[i].most, 700 - item[i].q);
-    struct stack_run *as = texts_again(&s, r, &a);
-    generate(&s, r, 1e6, &a);
-    is_shown(&s, r, as, &a);
-    arena_free(&a);
-    random_stack_done(&s);
+    struct stack_run *as = texts_again(&c.s, r, &c.a);
+    generate(&c.s, r, 1e6, &c.a);
+    is_shown(&c.s, r, as, &c.a);
+    random_case_done(&c);
   }
 }
 
@@ -219,22 +198,18 @@ static void behind_the_end_are_zeros(void **unused) {
   (void)unused;
   size_t early = 0;
   for (uint64_t round = 0; round < 8; round++) {
-    uint64_t state = 300 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_decoder(&s, &state, some, 4);
-    struct stack_run *r = draw_texts(&s, &state, 4, 20, 30, &a);
+    struct random_case c;
+    random_case_decoder(&c, 300 + round, some, 4);
+    struct stack_run *r = draw_texts(&c.s, &c.state, 4, 20, 30, &c.a);
     static const int32_t end[] = {2};
     r->generation->choice.end = end, r->generation->choice.ends = 1;
     r->generation->choice.temperature = 2;
-    struct stack_run *as = texts_again(&s, r, &a);
-    generate(&s, r, 1e6, &a);
-    is_shown(&s, r, as, &a);
+    struct stack_run *as = texts_again(&c.s, r, &c.a);
+    generate(&c.s, r, 1e6, &c.a);
+    is_shown(&c.s, r, as, &c.a);
     for (size_t i = 0; i < 4; i++)
       early += stack_sequence_count(&r->generation->sequence[i]) < r->generation->sequence[i].most;
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
   assert_true(early > 4);
 }
@@ -243,38 +218,34 @@ static void behind_the_end_are_zeros(void **unused) {
 static void company_and_what_is_known_change_nothing(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 6; round++) {
-    uint64_t state = 400 + round;
-    struct random_stack s;
+    struct random_case c;
     struct budget budget;
     struct error e = {0};
-    struct arena a;
     struct stack_run *run[4], *as[4];
-    arena_init(&a, NULL);
     budget_init(&budget, SIZE_MAX / 2);
-    random_decoder(&s, &state, far, 30);
+    random_case_decoder(&c, 400 + round, far, 30);
     struct prefixes *known = prefixes_new(100 << 20, &budget, &e);
     for (size_t i = 0; i < 4; i++) {
-      run[i] = draw_texts(&s, &state, 2, 200, 9, &a);
+      run[i] = draw_texts(&c.s, &c.state, 2, 200, 9, &c.a);
       run[i]->wish = i == 1 ? NULL : run[i]->wish;
-      as[i] = texts_again(&s, run[i], &a);
+      as[i] = texts_again(&c.s, run[i], &c.a);
     }
     for (int turn = 0; turn < 2; turn++) { /* the second one finds all texts */
       struct stack_run *these[4];
       for (size_t i = 0; i < 4; i++) {
-        these[i] = texts_again(&s, as[i], &a);
+        these[i] = texts_again(&c.s, as[i], &c.a);
         these[i]->generation->prefixes = known;
-        prepare_run(&s, these[i], &a);
+        prepare_run(&c.s, these[i], &c.a);
         run[i] = these[i];
       }
-      compute_rounds(&s, these, 4, 1e5);
+      compute_rounds(&c.s, these, 4, 1e5);
       for (size_t i = 0; i < 4; i++) {
-        is_shown(&s, run[i], as[i], &a);
+        is_shown(&c.s, run[i], as[i], &c.a);
         stack_generation_end(run[i]->generation, 2);
       }
     }
     prefixes_free(known);
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
@@ -282,62 +253,46 @@ static void company_and_what_is_known_change_nothing(void **unused) {
 static void what_was_found_is_shown(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < ROUNDS; round++) {
-    uint64_t state = 600 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_decoder(&s, &state, round % 8 ? some : far, 0);
-    struct stack_run *as = random_search(&s, &state, 0, 2, 20, round % 8 ? 12 : 90, &a);
-    as->embedded = random_often(&state, 50);
-    if (random_often(&state, 85)) random_run_draw_wishes(&s, as, &state, &a);
+    struct random_case c;
+    random_case_decoder(&c, 600 + round, round % 8 ? some : far, 0);
+    struct stack_run *as = random_search(&c.s, &c.state, 0, 2, 20, round % 8 ? 12 : 90, &c.a);
+    as->embedded = random_often(&c.state, 50);
+    if (random_often(&c.state, 85)) random_run_draw_wishes(&c.s, as, &c.state, &c.a);
     as->generation->choice.banned_count = as->generation->choice.no_repeat_ngram = 0;
-    struct stack_run *r = search_of(&s, as, 0, 2, &a);
-    generate(&s, r, pow(10, (double)random_below(&state, 9)), &a);
-    if (!atomic_load(&r->run.fault)) is_shown(&s, r, as, &a);
-    arena_free(&a);
-    random_stack_done(&s);
+    struct stack_run *r = search_of(&c.s, as, 0, 2, &c.a);
+    generate(&c.s, r, random_work(&c.state), &c.a);
+    if (!atomic_load(&r->run.fault)) is_shown(&c.s, r, as, &c.a);
+    random_case_done(&c);
   }
 }
 
 /* Nothing of a round needs memory that preparing did not reserve, whatever budget there is. */
 static void any_budget_may_be_too_small(void **unused) {
   (void)unused;
-  uint64_t state = 500;
-  struct random_stack s;
-  struct arena asked;
-  arena_init(&asked, NULL);
-  random_decoder(&s, &state, far, 30);
-  struct stack_run *as = random_texts(&s, &state, 2, 20, 9, &asked);
-  struct stack_wish *wish = random_run_wishes(&s, as, &asked);
+  struct random_case c;
+  random_case_decoder(&c, 500, far, 30);
+  struct stack_run *as = random_texts(&c.s, &c.state, 2, 20, 9, &c.a);
+  struct stack_wish *wish = random_run_wishes(&c.s, as, &c.a);
   as->embedded = true;
-  for (size_t l = 0; l < s.form.layers; l++)
+  for (size_t l = 0; l < c.s.form.layers; l++)
     wish[l] = (struct stack_wish){.weights = l ? STACK_WEIGHTS_PER_HEAD : STACK_WEIGHTS_THUMBNAILS,
                                   .thumbnail = 8,
                                   .hidden = true,
                                   .input = true};
-  struct error e = {.status = STATUS_TOO_LARGE};
-  for (size_t limit = 0; e.status; limit += 700) {
-    struct budget budget;
-    struct arena a;
-    budget_init(&budget, limit);
-    arena_init(&a, &budget);
-    struct stack_run *r = texts_again(&s, as, &asked);
-    prepare_source(&s, r, &asked);
-    e = (struct error){0};
-    if (stack_prepare(s.stack, r, &a, &e)) {
-      assert_int_equal(e.status, STATUS_TOO_LARGE);
-      assert_string_equal(e.limit, "memory_budget_bytes");
-    } else {
-      const size_t bytes = a.bytes;
-      compute_rounds(&s, &r, 1, 1e6);
-      is_shown(&s, r, as, &asked);
-      assert_true(a.bytes <= bytes); /* what is over is given back */
-    }
-    arena_free(&a);
-    assert_int_equal(atomic_load(&budget.used), 0);
+  struct arena a;
+  struct short_memory m = {.arena = &a};
+  while (short_memory_next(&m, 700)) {
+    struct error e = {0};
+    struct stack_run *r = texts_again(&c.s, as, &c.a);
+    prepare_source(&c.s, r, &c.a);
+    const enum status status = stack_prepare(c.s.stack, r, &a, &e);
+    if (!short_memory_is_enough(&m, status, &e)) continue;
+    const size_t bytes = a.bytes;
+    compute_rounds(&c.s, &r, 1, 1e6);
+    is_shown(&c.s, r, as, &c.a);
+    assert_true(a.bytes <= bytes); /* what is over is given back */
   }
-  arena_free(&asked);
-  random_stack_done(&s);
+  random_case_done(&c);
 }
 
 int main(void) {

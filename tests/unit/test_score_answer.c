@@ -11,97 +11,42 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "server/stack/stack_answer.h"
-#include "server/stack/stack_body.h"
-#include "tests/support/whole_made.h"
+#include "tests/support/made_model.h"
+#include "tests/support/short_memory.h"
+#include "tests/support/whole_answer.h"
 
-static const struct body_limits wide = {1000, 1 << 24, 1 << 26, 1000, 1000};
-static struct whole_made model;
-
-static int make_model(void **state) {
-  (void)state;
-  whole_made_init(&model, &(struct whole_made_how){.decoder = true});
-  return 0;
-}
-
-static int free_model(void **state) {
-  (void)state;
-  whole_made_free(&model);
-  return 0;
-}
-
-/* A request, numbers in its run that tell of their rows, and its answer in one form. */
-struct answered {
-  struct arena arena;
-  struct stack_request request;
-  struct answer answer;
-  struct error error;
-  float *log_probability, *top;
-  int32_t *token;
-  char *bytes;
-  size_t size;
-};
-
-/* Of row r: log probability -r - 0.5; the token 10 r + i with -r - i / 4 is the one at place i. */
-static void fill(struct answered *a) {
+/* Numbers in its run that tell of their rows. Of row r: log probability -r - 0.5; the token 10 r +
+ * i with -r - i / 4 is the one at place i. */
+static enum status fill(struct whole_answer *a) {
   struct stack_run *run = a->request.main.run;
   const size_t rows = run->geometry.q_rows, top = a->request.top;
-  a->log_probability = calloc(rows + 1, sizeof(float));
-  a->top = calloc(rows * top + 1, sizeof(float));
-  a->token = calloc(rows * top + 1, sizeof(int32_t));
-  assert_true(a->log_probability && a->top && a->token);
+  float *log = arena_alloc(&a->arena, rows, sizeof *log, &a->error);
+  float *tops = arena_alloc(&a->arena, rows * top, sizeof *tops, &a->error);
+  int32_t *token = arena_alloc(&a->arena, rows * top, sizeof *token, &a->error);
+  if (a->error.status) return a->error.status;
   for (size_t row = 0; row < rows; row++) {
-    a->log_probability[row] = -(float)row - 0.5f;
+    log[row] = -(float)row - 0.5f;
     for (size_t i = 0; i < top; i++) {
-      a->top[row * top + i] = -(float)row - (float)i / 4;
-      a->token[row * top + i] = (int32_t)(row * 10 + i);
+      tops[row * top + i] = -(float)row - (float)i / 4;
+      token[row * top + i] = (int32_t)(row * 10 + i);
     }
   }
-  run->log_probabilities = a->log_probability;
-  run->top_log_probabilities = a->top;
-  run->top_tokens = a->token;
+  run->log_probabilities = log;
+  run->top_log_probabilities = tops;
+  run->top_tokens = token;
+  run->left = (struct spare){0}; /* the hidden states are looked at here, too */
+  return STATUS_OK;
 }
 
-static enum status prepare(struct answered *a, const char *body, enum answer_form form) {
-  struct body_terms terms = {.ask = ASK_SCORE,
-                             .body_bytes = BODY_UNKNOWN,
-                             .json_bytes = BODY_UNKNOWN,
-                             .wants_binary = form == ANSWER_SAFETENSORS};
-  struct stack_body *b = stack_body_new(&model.whole, &terms, &wide, &a->arena, &a->error);
-  if (!b || body_feed(stack_body_of(b), body, strlen(body)) || stack_body_finish(b, &a->request) ||
-      stack_request_prepare(&a->request, &a->arena, &a->error))
-    return a->error.status;
-  fill(a);
-  a->request.main.run->left = (struct spare){0}; /* the hidden states are looked at here, too */
-  return stack_answer_plan(&a->answer, form, model.model.name, &a->request, &wide, &a->arena,
-                           &a->error);
+static enum status prepare(struct whole_answer *a, const char *body, enum answer_form form) {
+  if (whole_answer_read(a, &model, ASK_SCORE, body, form) || fill(a)) return a->error.status;
+  return whole_answer_plan(a, &model, form, &whole_answer_wide);
 }
 
-static void write_all(struct answered *a) {
-  for (size_t i = a->answer.pieces; i-- > 0;) answer_write_piece(&a->answer, i);
-  a->size = answer_bytes(&a->answer);
-  a->bytes = malloc(a->size + 1);
-  assert_non_null(a->bytes);
-  size_t at = 0;
-  for (size_t i = 0; i < a->answer.pieces; i++) {
-    memcpy(a->bytes + at, a->answer.piece[i].iov_base, a->answer.piece[i].iov_len);
-    at += a->answer.piece[i].iov_len;
-  }
-  a->bytes[a->size] = '\0';
-}
-
-static void ask(struct answered *a, const char *body, enum answer_form form) {
+static void ask(struct whole_answer *a, const char *body, enum answer_form form) {
   memset(a, 0, sizeof *a);
   if (prepare(a, body, form)) fail_msg("%s: %s", body, a->error.detail);
-  write_all(a);
-}
-
-static void done(struct answered *a) {
-  free(a->bytes);
-  free(a->log_probability);
-  free(a->top);
-  free(a->token);
-  arena_free(&a->arena);
+  whole_answer_write(a);
 }
 
 #define USAGE(n)         ",\"usage\":{\"tokens\":" n ",\"cached\":0,\"generated\":0}}"
@@ -145,33 +90,30 @@ static void text_to_the_letter(void **state) {
             "\"valid_lens\":1,\"target_lens\":1" USAGE("1")},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    struct answered a;
+    struct whole_answer a;
     ask(&a, list[i].body, ANSWER_JSON);
     assert_string_equal(a.bytes, list[i].answer);
-    done(&a);
+    whole_answer_done(&a);
   }
 }
 
 /* The bytes of a tensor, whose type and shape are these. */
-static const char *find_tensor(const struct answered *a, const char *name, const char *type,
+static const char *find_tensor(const struct whole_answer *a, const char *name, const char *type,
                                const char *shape, size_t *size) {
-  uint64_t length;
-  memcpy(&length, a->bytes, sizeof length);
-  json_t *header = json_loadb(a->bytes + 8, (size_t)length, 0, NULL);
+  const char *data;
+  json_t *header = whole_answer_header(a, &data);
   const json_t *tensor = json_object_get(header, name);
   if (!tensor) fail_msg("there is no %s", name);
-  const json_t *offsets = json_object_get(tensor, "data_offsets");
-  const size_t begin = (size_t)json_integer_value(json_array_get(offsets, 0));
-  *size = (size_t)json_integer_value(json_array_get(offsets, 1)) - begin;
+  const char *bytes = whole_answer_tensor(tensor, data, size);
   char *text = json_dumps(json_object_get(tensor, "shape"), JSON_COMPACT);
   assert_string_equal(text, shape);
   assert_string_equal(json_string_value(json_object_get(tensor, "dtype")), type);
   free(text);
   json_decref(header);
-  return a->bytes + 8 + length + begin;
+  return bytes;
 }
 
-static void check_tensor(const struct answered *a, const char *name, const char *type,
+static void check_tensor(const struct whole_answer *a, const char *name, const char *type,
                          const char *shape, const void *expected, size_t bytes) {
   size_t size;
   const char *found = find_tensor(a, name, type, shape, &size);
@@ -185,7 +127,7 @@ static void tensors_are_rectangles(void **state) {
                      tops[] = {-1, -1.25f, 0, 0, -2, -2.25f, -3, -3.25f};
   static const int32_t tokens[] = {10, 11, 0, 0, 20, 21, 30, 31}, lens[] = {2, 2},
                        target_lens[] = {1, 2};
-  struct answered a;
+  struct whole_answer a;
   ask(&a, UNEVEN ",\"return_top\":2,\"return_hidden\":true}", ANSWER_SAFETENSORS);
   check_tensor(&a, "log_probabilities", "F32", "[2,2]", likely, sizeof likely);
   check_tensor(&a, "top.token", "I32", "[2,2,2]", tokens, sizeof tokens);
@@ -194,16 +136,16 @@ static void tensors_are_rectangles(void **state) {
   check_tensor(&a, "target_lens", "I32", "[2]", target_lens, sizeof target_lens);
   size_t size;
   find_tensor(&a, "hidden.decoder.3", "F32", "[2,2,8]", &size);
-  done(&a);
+  whole_answer_done(&a);
   ask(&a, "{\"tokens\":[1,2],\"targets\":[3,4],\"return_top\":1}", ANSWER_SAFETENSORS);
   check_tensor(&a, "log_probabilities", "F32", "[2]", (float[]){-1.5f, -2.5f}, 8);
   check_tensor(&a, "top.token", "I32", "[2,1]", (int32_t[]){10, 20}, 8);
   check_tensor(&a, "target_lens", "I32", "[]", (int32_t[]){2}, 4);
-  done(&a);
+  whole_answer_done(&a);
   ask(&a, "{\"tokens\":[],\"targets\":[],\"return_top\":1}", ANSWER_SAFETENSORS);
   check_tensor(&a, "log_probabilities", "F32", "[0,0]", "", 0);
   check_tensor(&a, "top.token", "I32", "[0,0,1]", "", 0);
-  done(&a);
+  whole_answer_done(&a);
 }
 
 /* Number after number, also where pieces meet. */
@@ -220,11 +162,10 @@ static void long_answers_are_cut_into_pieces(void **state) {
     at = stpcpy(at, "]");
   }
   stpcpy(at, "]}");
-  struct answered a;
+  struct whole_answer a;
   ask(&a, body, ANSWER_JSON);
   assert_true(a.answer.pieces > 2);
-  json_t *answer = json_loads(a.bytes, JSON_REJECT_DUPLICATES, NULL);
-  assert_non_null(answer);
+  json_t *answer = whole_answer_json(&a);
   const json_t *tops = json_object_get(answer, "top"),
                *likely = json_object_get(answer, "log_probabilities");
   for (size_t i = 0; i < ITEMS; i++)
@@ -238,28 +179,22 @@ static void long_answers_are_cut_into_pieces(void **state) {
                        (i * TARGETS + t) * 10 + TOP - 1);
     }
   json_decref(answer);
-  done(&a);
+  whole_answer_done(&a);
   ask(&a, body, ANSWER_SAFETENSORS);
   size_t size;
   const char *found = find_tensor(&a, "top.token", "I32", "[400,12,3]", &size);
-  assert_memory_equal(found, a.token, size);
-  done(&a);
+  assert_memory_equal(found, a.request.main.run->top_tokens, size);
+  whole_answer_done(&a);
 }
 
 /* --- limits and memory --- */
 
 static void the_limit_is_exact_for_bytes(void **state) {
   (void)state;
-  struct answered a;
+  struct whole_answer a;
   ask(&a, UNEVEN ",\"return_top\":2,\"return_hidden\":true}", ANSWER_SAFETENSORS);
-  for (size_t less = 0; less < 2; less++) {
-    const struct body_limits limits = {.max_answer_bytes = a.size - less};
-    struct error e = {0};
-    assert_int_equal(stack_answer_plan(&a.answer, ANSWER_SAFETENSORS, "made", &a.request, &limits,
-                                       &a.arena, &e),
-                     less ? STATUS_TOO_LARGE : STATUS_OK);
-  }
-  done(&a);
+  whole_answer_just_fits(&a, &model, ANSWER_SAFETENSORS);
+  whole_answer_done(&a);
 }
 
 static void memory_that_ends_anywhere(void **state) {
@@ -267,22 +202,19 @@ static void memory_that_ends_anywhere(void **state) {
   static const char body[] =
       "{\"tokens\":[1],\"targets\":[2],\"return_top\":2,\"encoding_format\":\"base64\"}";
   for (size_t form = 0; form < 2; form++) {
-    struct budget budget;
-    bool fits = false;
-    for (size_t limit = 2000; !fits; limit += 300) {
-      struct answered a = {0};
-      budget_init(&budget, limit);
-      arena_init(&a.arena, &budget);
-      fits = prepare(&a, body, form ? ANSWER_SAFETENSORS : ANSWER_JSON) == STATUS_OK;
-      if (!fits) assert_string_equal(a.error.limit, "memory_budget_bytes");
-      done(&a);
-      assert_int_equal(atomic_load(&budget.used), 0);
-      assert_true(limit < 1 << 24);
+    struct whole_answer a;
+    struct short_memory m = {.arena = &a.arena, .limit = 2000};
+    while (short_memory_next(&m, 300)) {
+      assert_true(m.limit < 1 << 24);
+      a = (struct whole_answer){.arena = a.arena};
+      const enum status status = prepare(&a, body, form ? ANSWER_SAFETENSORS : ANSWER_JSON);
+      short_memory_is_enough(&m, status, &a.error);
     }
   }
 }
 
 int main(void) {
+  made_model_how = (struct whole_made_how){.decoder = true};
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(text_to_the_letter),
       cmocka_unit_test(tensors_are_rectangles),
@@ -290,5 +222,5 @@ int main(void) {
       cmocka_unit_test(the_limit_is_exact_for_bytes),
       cmocka_unit_test(memory_that_ends_anywhere),
   };
-  return cmocka_run_group_tests(tests, make_model, free_model);
+  return cmocka_run_group_tests(tests, made_model_enter, made_model_leave);
 }

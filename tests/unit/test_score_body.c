@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-#include "tests/support/decoder_body.h"
+#include "tests/support/made_model.h"
+#include "tests/support/whole_body.h"
 
 /* --- what is accepted --- */
 
@@ -50,27 +51,22 @@ static void check_full(const struct stack_request *q) {
 
 static void a_full_request_however_it_is_cut(void **state) {
   (void)state;
-  const struct body_terms terms = terms_of(BODY_JSON);
-  for (size_t cut = 0; cut < sizeof full; cut++) {
-    struct result r = {0};
-    read_body(&r, &terms, &wide, full, sizeof full - 1, cut);
-    if (r.error.status) fail_msg("%zu: %s (%s)", cut, r.error.detail, r.error.pointer);
-    check_full(&r.request);
-    arena_free(&r.arena);
-  }
+  whole_body_however_cut(&model, BODY_JSON, full, sizeof full - 1, check_full);
 }
 
 static void one_item_is_no_batch(void **state) {
   (void)state;
-  struct result r;
-  accept(&r, "{\"tokens\":[1,2,99],\"targets\":[3,4,-5],\"valid_lens\":2,\"target_lens\":2}");
+  struct whole_body r;
+  whole_body_accept(
+      &r, &model, "{\"tokens\":[1,2,99],\"targets\":[3,4,-5],\"valid_lens\":2,\"target_lens\":2}");
   assert_true(r.request.unbatched);
   assert_int_equal(r.request.main.run->geometry.q_rows, 3);
   assert_int_equal(r.request.main.run->tokens[2], 3);
   assert_int_equal(r.request.main.run->targets[2], 4);
   assert_int_equal(r.request.main.widest, 5);
   arena_free(&r.arena);
-  accept(&r, "{\"tokens\":[1],\"targets\":[2],\"valid_lens\":null,\"target_lens\":null}");
+  whole_body_accept(&r, &model,
+                    "{\"tokens\":[1],\"targets\":[2],\"valid_lens\":null,\"target_lens\":null}");
   assert_int_equal(r.request.main.run->geometry.q_rows, 1);
   assert_true(r.request.targets_alike && r.request.main.rectangular && r.request.top == 0);
   arena_free(&r.arena);
@@ -78,62 +74,53 @@ static void one_item_is_no_batch(void **state) {
 
 static void the_positions_are_used_up(void **state) {
   (void)state;
-  struct result r;
-  accept(&r, "{\"tokens\":[1,1,1,1,1,1],\"targets\":[1,1,1,1,1,1,1]}");
+  struct whole_body r;
+  whole_body_accept(&r, &model, "{\"tokens\":[1,1,1,1,1,1],\"targets\":[1,1,1,1,1,1,1]}");
   assert_int_equal(r.request.main.run->geometry.q_rows, WHOLE_MADE_POSITIONS);
   arena_free(&r.arena);
 }
 
 static void an_empty_batch_is_one(void **state) {
   (void)state;
-  struct result r;
-  accept(&r, "{\"tokens\":[],\"targets\":[],\"target_lens\":[],\"valid_lens\":[]}");
+  struct whole_body r;
+  whole_body_accept(&r, &model,
+                    "{\"tokens\":[],\"targets\":[],\"target_lens\":[],\"valid_lens\":[]}");
   assert_int_equal(r.request.main.run->geometry.items, 0);
   assert_non_null(r.request.main.run->tokens);
   assert_non_null(r.request.scored);
   arena_free(&r.arena);
 }
 
-/* A body of safetensors from its header and its data. */
-static void read_safetensors(struct result *r, const char *header, const void *data, size_t size) {
-  static char body[4096];
-  const uint64_t length = strlen(header);
-  const struct body_terms terms = terms_of(BODY_SAFETENSORS);
-  memcpy(body, &length, sizeof length);
-  memcpy(body + sizeof length, header, length);
-  memcpy(body + sizeof length + length, data, size);
-  memset(r, 0, sizeof *r);
-  read_body(r, &terms, &wide, body, sizeof length + length + size, 7);
-}
-
 static void safetensors_say_the_same(void **state) {
   (void)state;
-  struct result r;
+  struct whole_body r;
   static const struct {
     int64_t tokens[4];
     int32_t targets[4], lens[2];
   } data = {{1, 2, 3, 99}, {4, 5, 6, 99}, {2, 1}};
-  read_safetensors(&r,
-                   "{\"__metadata__\":{\"return_top\":\"3\"},"
-                   "\"tokens\":{\"dtype\":\"I64\",\"shape\":[2,2],\"data_offsets\":[0,32]},"
-                   "\"targets\":{\"dtype\":\"I32\",\"shape\":[2,2],\"data_offsets\":[32,48]},"
-                   "\"valid_lens\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[48,56]},"
-                   "\"target_lens\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[48,56]}}",
-                   &data, 48);
+  whole_body_safetensors(
+      &r, &model,
+      "{\"__metadata__\":{\"return_top\":\"3\"},"
+      "\"tokens\":{\"dtype\":\"I64\",\"shape\":[2,2],\"data_offsets\":[0,32]},"
+      "\"targets\":{\"dtype\":\"I32\",\"shape\":[2,2],\"data_offsets\":[32,48]},"
+      "\"valid_lens\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[48,56]},"
+      "\"target_lens\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[48,56]}}",
+      &data, 48);
   if (r.error.status == STATUS_OK) fail_msg("data of two tensors overlap");
   arena_free(&r.arena);
-  read_safetensors(&r,
-                   "{\"__metadata__\":{\"return_top\":\"3\"},"
-                   "\"tokens\":{\"dtype\":\"I64\",\"shape\":[2,2],\"data_offsets\":[0,32]},"
-                   "\"targets\":{\"dtype\":\"I32\",\"shape\":[2,2],\"data_offsets\":[32,48]},"
-                   "\"valid_lens\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[48,56]}}",
-                   &data, sizeof data);
+  whole_body_safetensors(
+      &r, &model,
+      "{\"__metadata__\":{\"return_top\":\"3\"},"
+      "\"tokens\":{\"dtype\":\"I64\",\"shape\":[2,2],\"data_offsets\":[0,32]},"
+      "\"targets\":{\"dtype\":\"I32\",\"shape\":[2,2],\"data_offsets\":[32,48]},"
+      "\"valid_lens\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[48,56]}}",
+      &data, sizeof data);
   assert_string_equal(r.error.pointer, "/targets/1/1"); /* its 99 counts */
   arena_free(&r.arena);
-  read_safetensors(&r,
-                   "{\"tokens\":{\"dtype\":\"I32\",\"shape\":[0,5],\"data_offsets\":[0,0]},"
-                   "\"targets\":{\"dtype\":\"I32\",\"shape\":[0,3],\"data_offsets\":[0,0]}}",
-                   "", 0);
+  whole_body_safetensors(&r, &model,
+                         "{\"tokens\":{\"dtype\":\"I32\",\"shape\":[0,5],\"data_offsets\":[0,0]},"
+                         "\"targets\":{\"dtype\":\"I32\",\"shape\":[0,3],\"data_offsets\":[0,0]}}",
+                         "", 0);
   assert_int_equal(r.error.status, STATUS_OK);
   assert_int_equal(r.request.main.widest, 7);
   assert_int_equal(r.request.most_targets, 3);
@@ -145,9 +132,7 @@ static void safetensors_say_the_same(void **state) {
 static void wrong_requests(void **state) {
   (void)state;
 #define TWO "{\"tokens\":[[1],[2,3]],"
-  static const struct {
-    const char *body, *pointer, *words;
-  } list[] = {
+  static const struct whole_body_refused list[] = {
       {"{\"targets\":[[1]]}", "/tokens", "the field \"tokens\" is missing"},
       {"{\"tokens\":[[1]]}", "/targets", "the field \"targets\" is missing"},
       {TWO "\"targets\":[[1]]}", "/targets", "targets of 1 items beside tokens of 2"},
@@ -194,15 +179,7 @@ static void wrong_requests(void **state) {
       {"{\"do_sample\":true}", "/do_sample", "\"temperature\""},
       {"{\"target\":[]}", "/target", "the nearest is \"targets\""},
   };
-  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    struct result r;
-    read_text(&r, list[i].body);
-    if (r.error.status != STATUS_INVALID_REQUEST || strcmp(r.error.pointer, list[i].pointer) != 0 ||
-        !strstr(r.error.detail, list[i].words))
-      fail_msg("%s\nstatus %d, at %s: %s", list[i].body, (int)r.error.status, r.error.pointer,
-               r.error.detail);
-    arena_free(&r.arena);
-  }
+  WHOLE_BODY_REFUSE(&model, list);
 }
 
 /* What each request takes is accepted at its bytes, and refused at one less. */
@@ -225,19 +202,19 @@ static void limits_are_exact(void **state) {
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (size_t less = 0; less < 2; less++) {
       const struct body_limits limits = {9, 2 * 3 * (9 + 1), list[i].bytes - less, 9, 9};
-      struct body_terms terms = terms_of(BODY_JSON);
-      struct result r = {0};
+      struct body_terms terms = whole_body_terms(BODY_JSON);
+      struct whole_body r = {0};
       terms.wants_binary = list[i].binary;
-      read_body(&r, &terms, &limits, list[i].body, strlen(list[i].body), SIZE_MAX);
+      whole_body_read(&r, &model, &terms, &limits, list[i].body, strlen(list[i].body), 0, SIZE_MAX);
       if (r.error.status != (less ? STATUS_TOO_LARGE : STATUS_OK))
         fail_msg("%zu - %zu: %d, %s", i, less, (int)r.error.status, r.error.detail);
       if (less) assert_string_equal(r.error.limit, "max_answer_bytes");
       arena_free(&r.arena);
     }
   const struct body_limits few = {9, 2 * 3 * (9 + 1) - 1, 1000, 9, 9};
-  const struct body_terms terms = terms_of(BODY_JSON);
-  struct result r = {0};
-  read_body(&r, &terms, &few, UNEVEN "}", sizeof UNEVEN, SIZE_MAX);
+  const struct body_terms terms = whole_body_terms(BODY_JSON);
+  struct whole_body r = {0};
+  whole_body_read(&r, &model, &terms, &few, UNEVEN "}", sizeof UNEVEN, 0, SIZE_MAX);
   assert_string_equal(r.error.limit, "max_pairs");
   arena_free(&r.arena);
 }
@@ -246,24 +223,13 @@ static void limits_are_exact(void **state) {
 
 static void a_full_budget_at_every_step(void **state) {
   (void)state;
-  const struct body_terms terms = terms_of(BODY_JSON);
-  struct budget budget;
-  bool done = false;
-  for (size_t limit = 500; !done; limit += 200) {
-    struct result r = {0};
-    budget_init(&budget, limit);
-    arena_init(&r.arena, &budget);
-    read_body(&r, &terms, &wide, full, sizeof full - 1, 9);
-    if (r.error.status) assert_string_equal(r.error.limit, "memory_budget_bytes");
-    done = !r.error.status;
-    arena_free(&r.arena);
-    assert_int_equal(atomic_load(&budget.used), 0);
-    assert_true(limit < 1 << 20);
-  }
+  whole_body_in_any_budget(&model, BODY_JSON, full, sizeof full - 1);
 }
 
 int main(void) {
-  decoder_ask = ASK_SCORE;
+  whole_body_ask = ASK_SCORE;
+  made_model_how =
+      (struct whole_made_how){.decoder = true, .pool = STACK_POOL_MEAN, .normalize = true};
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_full_request_however_it_is_cut),
       cmocka_unit_test(one_item_is_no_batch),
@@ -274,5 +240,5 @@ int main(void) {
       cmocka_unit_test(limits_are_exact),
       cmocka_unit_test(a_full_budget_at_every_step),
   };
-  return cmocka_run_group_tests(tests, make_model, free_model);
+  return cmocka_run_group_tests(tests, made_model_enter, made_model_leave);
 }

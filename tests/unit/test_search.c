@@ -9,19 +9,17 @@
 #include <cmocka.h>
 
 #include "core/kernel/kernel.h"
-#include "core/run/clock.h"
-#include "core/run/pool.h"
 #include "core/run/size.h"
 #include "tests/support/compare_stack.h"
-#include "tests/support/patience.h"
-#include "tests/support/random_texts.h"
+#include "tests/support/pooled.h"
+#include "tests/support/random_case.h"
+#include "tests/support/same_sequence.h"
+#include "tests/support/short_memory.h"
 
 enum { TOKENS_MOST = 40, BEAMS_MOST = 64, TOKENS_OF_WAY = 200 };
 
 static const struct random_stack_kind some = {.layers_most = 3, .longest = 80, .tokens = true};
 static const struct random_stack_kind far = {.layers_most = 2, .longest = 400, .tokens = true};
-
-static double any_work(uint64_t *state) { return pow(10, (double)random_below(state, 9)); }
 
 /* --- the plain search --- */
 
@@ -57,20 +55,11 @@ static const struct item *text_of(const struct plain *p) {
 
 /* The model's own log probabilities of all tokens behind a way. */
 static void find_logs(const struct plain *p, const struct way *w, float *log, struct arena *a) {
-  struct error e = {0};
-  const struct item *text = text_of(p);
-  const size_t rows = text->q + w->count, tokens = p->s->form.embedding.tokens;
-  struct stack_run *whole = stack_run_new(p->s->stack, a, &e);
-  int32_t *token = random_room(a, rows, sizeof *token);
+  const size_t rows = text_of(p)->q + w->count, tokens = p->s->form.embedding.tokens;
+  struct stack_run *whole = whole_text_of(p->s, p->r, p->text * p->c->beams, w->token, w->count, a);
   int32_t *target = random_room(a, rows, sizeof *target);
-  memcpy(token, p->r->tokens + text->q_row, text->q * sizeof *token);
-  memcpy(token + text->q, w->token, w->count * sizeof *token);
   for (size_t i = 0; i < rows; i++) target[i] = i + 1 < rows ? -1 : 0;
-  struct item item = {.q = rows, .k = rows};
-  whole->geometry.items = 1, whole->geometry.item = &item;
-  whole->geometry.q_rows = whole->geometry.k_rows = rows;
-  whole->tokens = token, whole->targets = target, whole->top = tokens;
-  whole->source = random_source_of(p->s, p->r->source, &p->text, 1, a);
+  whole->targets = target, whole->top = tokens;
   prepare_run(p->s, whole, a);
   compute_runs(p->s, whole, 1e7);
   for (size_t i = 0; i < tokens; i++) {
@@ -200,22 +189,19 @@ static void searches_are_plain(uint64_t seed, size_t rounds, struct random_stack
   size_t steps = 0;
   for (uint64_t round = 0; round < rounds; round++) {
     uint64_t state = seed + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_decoder(&s, &state, kind, 2 + random_below(&state, TOKENS_MOST - 1));
-    const size_t texts = 1 + random_below(&state, 3);
-    struct stack_run *as = random_search(&s, &state, 0, texts, longest, most, &a);
-    struct stack_run *r = search_of(&s, as, 0, texts, &a);
-    prepare_run(&s, r, &a);
-    compute_rounds(&s, &r, 1, any_work(&state));
+    struct random_case c;
+    const size_t tokens = 2 + random_below(&state, TOKENS_MOST - 1);
+    random_case_decoder(&c, state, kind, tokens);
+    const size_t texts = 1 + random_below(&c.state, 3);
+    struct stack_run *as = random_search(&c.s, &c.state, 0, texts, longest, most, &c.a);
+    struct stack_run *r = search_of(&c.s, as, 0, texts, &c.a);
+    generate(&c.s, r, random_work(&c.state), &c.a);
     struct error e = {0};
     if (run_fault(&r->run, &e))
       assert_non_null(strstr(e.detail, "all are banned"));
     else
-      for (size_t i = 0; i < texts; i++) steps += is_searched(&s, r, as, i);
-    arena_free(&a);
-    random_stack_done(&s);
+      for (size_t i = 0; i < texts; i++) steps += is_searched(&c.s, r, as, i);
+    random_case_done(&c);
   }
   assert_true(steps > 3 * rounds);
 }
@@ -236,40 +222,24 @@ static void long_searches_share_blocks(void **unused) {
 static void ways_may_begin_behind_a_block(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 40; round++) {
-    uint64_t state = 7000 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_decoder(&s, &state, far, 2 + round % 2);
-    struct stack_run *as = random_search(&s, &state, 33 + round % 32, 1, 63, 7, &a);
+    struct random_case c;
+    random_case_decoder(&c, 7000 + round, far, 2 + round % 2);
+    struct stack_run *as = random_search(&c.s, &c.state, 33 + round % 32, 1, 63, 7, &c.a);
     while (as->geometry.item[0].q < 59)
-      as = random_search(&s, &state, 33 + round % 32, 1, 63, 7, &a);
+      as = random_search(&c.s, &c.state, 33 + round % 32, 1, 63, 7, &c.a);
     as->generation->choice.banned_count = as->generation->choice.no_repeat_ngram = 0;
     as->generation->choice.ends = as->generation->choice.stops = 0;
-    struct stack_run *r = search_of(&s, as, 0, 1, &a);
-    prepare_run(&s, r, &a);
-    compute_rounds(&s, &r, 1, any_work(&state));
-    is_searched(&s, r, as, 0);
-    arena_free(&a);
-    random_stack_done(&s);
+    struct stack_run *r = search_of(&c.s, as, 0, 1, &c.a);
+    generate(&c.s, r, random_work(&c.state), &c.a);
+    is_searched(&c.s, r, as, 0);
+    random_case_done(&c);
   }
 }
 
-static void same_ways(const struct stack_run *x, size_t first, const struct stack_run *y) {
-  const struct stack_generation *g = x->generation, *h = y->generation;
-  const size_t top = g->top_count;
-  for (size_t i = 0; i < g->each; i++) {
-    const struct stack_sequence *p = &g->sequence[first * g->each + i], *q = &h->sequence[i];
-    const size_t count = stack_sequence_count(p);
-    assert_int_equal(count, stack_sequence_count(q));
-    if (count == 0) continue;
-    assert_true(p->score == q->score && p->finish == q->finish);
-    assert_memory_equal(p->token, q->token, count * sizeof *p->token);
-    assert_memory_equal(p->log_probability, q->log_probability, count * sizeof(float));
-    assert_memory_equal(p->top_token, q->top_token, count * top * sizeof(int32_t));
-    assert_memory_equal(p->top_log_probability, q->top_log_probability,
-                        count * top * sizeof(float));
-  }
+/* The sequences of a text, and those of a run that has it alone. */
+static void same_ways(const struct stack_run *x, size_t text, const struct stack_run *y) {
+  const size_t each = x->generation->each;
+  for (size_t i = 0; i < each; i++) same_sequence(x, text * each + i, y, i);
 }
 
 /* Texts together, alone, and merged with other searches. */
@@ -277,78 +247,47 @@ static void company_changes_no_bit(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 30; round++) {
     uint64_t state = 9000 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_decoder(&s, &state, round % 4 ? some : far, 2 + random_below(&state, 30));
-    struct stack_run *as = random_search(&s, &state, 0, 3, 30, round % 4 ? 20 : 100, &a);
+    struct random_case c;
+    const size_t tokens = 2 + random_below(&state, 30);
+    random_case_decoder(&c, state, round % 4 ? some : far, tokens);
+    struct stack_run *as = random_search(&c.s, &c.state, 0, 3, 30, round % 4 ? 20 : 100, &c.a);
     as->generation->choice.banned_count = as->generation->choice.no_repeat_ngram = 0;
-    struct stack_run *together = search_of(&s, as, 0, 3, &a), *one[3];
-    prepare_run(&s, together, &a);
-    compute_rounds(&s, &together, 1, any_work(&state));
+    struct stack_run *together = search_of(&c.s, as, 0, 3, &c.a), *one[3];
+    generate(&c.s, together, random_work(&c.state), &c.a);
     for (size_t i = 0; i < 3; i++) {
-      struct stack_run *alone = search_of(&s, as, i, 1, &a);
-      prepare_run(&s, alone, &a);
-      compute_rounds(&s, &alone, 1, any_work(&state));
+      struct stack_run *alone = search_of(&c.s, as, i, 1, &c.a);
+      generate(&c.s, alone, random_work(&c.state), &c.a);
       same_ways(together, i, alone);
-      one[i] = search_of(&s, as, i, 1, &a);
-      prepare_run(&s, one[i], &a);
+      one[i] = search_of(&c.s, as, i, 1, &c.a);
+      prepare_run(&c.s, one[i], &c.a);
     }
-    compute_rounds(&s, one, 3, any_work(&state));
+    compute_rounds(&c.s, one, 3, random_work(&c.state));
     for (size_t i = 0; i < 3; i++) same_ways(together, i, one[i]);
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
-struct work {
-  struct job job; /* the first member */
-  struct stack_run *run;
-  atomic_int done;
-  struct arena arena;
-};
-
-static void count_done(struct job *job) { atomic_fetch_add(&((struct work *)job)->done, 1); }
-
 static void computed_by(size_t workers, size_t seats) {
   enum { JOBS = 7 };
-  uint64_t state = 1700 + workers;
-  struct random_stack s;
-  struct arena a;
-  struct error e = {0};
-  static struct work work[JOBS];
-  struct stack_run *alone[JOBS];
-  arena_init(&a, NULL);
-  memset(work, 0, sizeof work);
-  random_decoder(&s, &state, far, 30);
-  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
-                                                   .seats = seats,
-                                                   .max_queue = JOBS,
-                                                   .scratch_bytes = chain_scratch_bytes(&s),
-                                                   .merge = true},
-                            &e);
-  assert_non_null(p);
+  struct random_case c;
+  struct arena own[JOBS];
+  struct stack_run *run[JOBS], *alone[JOBS];
+  struct run *first[JOBS];
+  random_case_decoder(&c, 1700 + workers, far, 30);
   for (size_t i = 0; i < JOBS; i++) {
-    struct stack_run *r = random_search(&s, &state, 0, 1 + i % 3, i % 3 ? 10 : 100, 90, &a);
-    r->generation->choice.banned_count = r->generation->choice.no_repeat_ngram = 0;
-    alone[i] = search_of(&s, r, 0, 1, &a);
-    prepare_run(&s, alone[i], &a);
-    compute_rounds(&s, &alone[i], 1, 1e12);
-    arena_init(&work[i].arena, NULL);
-    work[i].run = r;
-    work[i].job = (struct job){.run = prepare_chain(&s, r, &work[i].arena), .done = count_done};
+    run[i] = random_search(&c.s, &c.state, 0, 1 + i % 3, i % 3 ? 10 : 100, 90, &c.a);
+    run[i]->generation->choice.banned_count = run[i]->generation->choice.no_repeat_ngram = 0;
+    alone[i] = search_of(&c.s, run[i], 0, 1, &c.a);
+    generate(&c.s, alone[i], 1e12, &c.a);
+    arena_init(&own[i], NULL);
+    first[i] = prepare_chain(&c.s, run[i], &own[i]);
   }
-  for (size_t i = 0; i < JOBS; i++) pool_submit(p, &work[i].job);
-  assert_true(pool_drain(p, clock_now() + PATIENCE_NS));
-  pool_free(p);
+  pooled_compute(workers, seats, chain_scratch_bytes(&c.s), first, JOBS);
   for (size_t i = 0; i < JOBS; i++) {
-    assert_int_equal(atomic_load(&work[i].done), 1);
-    assert_int_equal(work[i].job.error.status, STATUS_OK);
-    same_ways(work[i].run, 0, alone[i]);
-    arena_free(&work[i].arena);
+    same_ways(run[i], 0, alone[i]);
+    arena_free(&own[i]);
   }
-  arena_free(&a);
-  random_stack_done(&s);
+  random_case_done(&c);
 }
 
 static void workers_change_no_bit(void **unused) {
@@ -363,13 +302,10 @@ static void a_score_may_be_beyond_float32(void **unused) {
   (void)unused;
   static const double penalty[] = {-300, -1e4, 1e308};
   for (size_t i = 0; i < 3; i++) {
-    uint64_t state = 8000;
-    struct random_stack s;
-    struct arena a;
+    struct random_case c;
     struct error e = {0};
-    arena_init(&a, NULL);
-    random_decoder(&s, &state, some, 20);
-    struct stack_run *r = random_search(&s, &state, 3, 1, 9, 9, &a);
+    random_case_decoder(&c, 8000, some, 20);
+    struct stack_run *r = random_search(&c.s, &c.state, 3, 1, 9, 9, &c.a);
     const struct stack_choice plain = {.top_p = 1,
                                        .repetition_penalty = 1,
                                        .forced_begin = -1,
@@ -378,14 +314,13 @@ static void a_score_may_be_beyond_float32(void **unused) {
                                        .length_penalty = penalty[i]};
     r->generation->choice = plain;
     for (size_t k = 0; k < 3; k++) r->generation->sequence[k].most = 9;
-    generate(&s, r, 1e6, &a);
+    generate(&c.s, r, 1e6, &c.a);
     const enum status status = run_fault(&r->run, &e);
     if (penalty[i] < 0)
       assert_non_null(strstr(e.detail, "the score of a sequence of item 0 is beyond float32"));
     else /* they are 0 */
       assert_int_equal(status, STATUS_OK);
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
@@ -394,57 +329,41 @@ static void a_score_may_be_beyond_float32(void **unused) {
 /* A text takes its memory once, and each way on a block and what it may become. */
 static void a_text_is_kept_once(void **unused) {
   (void)unused;
-  uint64_t state = 8100;
-  struct random_stack s;
-  struct arena a;
-  arena_init(&a, NULL);
-  random_decoder(&s, &state, far, 20);
-  struct stack_run *r = random_search(&s, &state, 16, 1, 350, 1, &a);
-  while (r->geometry.item[0].q < 300) r = random_search(&s, &state, 16, 1, 350, 1, &a);
-  r->source = random_source(&s, state, 1, &a);
-  prepare_run(&s, r, &a);
-  const struct layer_shape *h = &s.form.self, *c = &s.form.cross;
-  const size_t row = h->kv_heads * (h->key_head_size + h->value_head_size) * s.form.layers * 4;
-  const size_t across = c->kv_heads * (c->key_head_size + c->value_head_size) * s.form.layers * 4;
+  struct random_case c;
+  random_case_decoder(&c, 8100, far, 20);
+  struct stack_run *r = random_search(&c.s, &c.state, 16, 1, 350, 1, &c.a);
+  while (r->geometry.item[0].q < 300) r = random_search(&c.s, &c.state, 16, 1, 350, 1, &c.a);
+  r->source = random_source(&c.s, c.state, 1, &c.a);
+  prepare_run(&c.s, r, &c.a);
+  const struct layer_shape *h = &c.s.form.self, *x = &c.s.form.cross;
+  const size_t row = h->kv_heads * (h->key_head_size + h->value_head_size) * c.s.form.layers * 4;
+  const size_t across = x->kv_heads * (x->key_head_size + x->value_head_size) * c.s.form.layers * 4;
   const size_t source = r->source ? r->source->geometry.q_rows * across : 0;
   const size_t rows = r->geometry.item[0].k; /* as many as will be kept, at most */
   assert_in_range(r->generation->kept_bytes, rows * row + source,
                   (rows + 16 * 3 * KERNEL_KEYS) * row + source);
-  arena_free(&a);
-  random_stack_done(&s);
+  random_case_done(&c);
 }
 
 static void any_budget_may_be_too_small(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 4; round++) {
-    uint64_t state = 700 + round;
-    struct random_stack s;
-    struct arena asked;
-    arena_init(&asked, NULL);
-    random_decoder(&s, &state, some, 20);
-    struct stack_run *as = random_search(&s, &state, 0, 2, 20, 9, &asked);
+    struct random_case c;
+    random_case_decoder(&c, 700 + round, some, 20);
+    struct stack_run *as = random_search(&c.s, &c.state, 0, 2, 20, 9, &c.a);
     as->generation->choice.banned_count = 0;
-    struct error e = {.status = STATUS_TOO_LARGE};
-    for (size_t limit = 0; e.status; limit += 1 + limit / 8 + 1000) {
-      struct budget budget;
-      struct arena a;
-      budget_init(&budget, limit);
-      arena_init(&a, &budget);
-      struct stack_run *r = search_of(&s, as, 0, 2, &asked);
-      prepare_source(&s, r, &asked);
-      e = (struct error){0};
-      if (stack_prepare(s.stack, r, &a, &e)) {
-        assert_int_equal(e.status, STATUS_TOO_LARGE);
-        assert_string_equal(e.limit, "memory_budget_bytes");
-      } else {
-        compute_rounds(&s, &r, 1, 1e6);
-        for (size_t i = 0; !atomic_load(&r->run.fault) && i < 2; i++) is_searched(&s, r, as, i);
-      }
-      arena_free(&a);
-      assert_int_equal(atomic_load(&budget.used), 0);
+    struct arena a;
+    struct short_memory m = {.arena = &a};
+    while (short_memory_next(&m, 1001 + m.limit / 8)) {
+      struct error e = {0};
+      struct stack_run *r = search_of(&c.s, as, 0, 2, &c.a);
+      prepare_source(&c.s, r, &c.a);
+      const enum status status = stack_prepare(c.s.stack, r, &a, &e);
+      if (!short_memory_is_enough(&m, status, &e)) continue;
+      compute_rounds(&c.s, &r, 1, 1e6);
+      for (size_t i = 0; !atomic_load(&r->run.fault) && i < 2; i++) is_searched(&c.s, r, as, i);
     }
-    arena_free(&asked);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "tests/support/compare_stack.h"
 #include "tests/support/poisoned.h"
+#include "tests/support/random_case.h"
 
 static void compare(const struct random_stack *s, const struct stack_run *r, uint64_t seed) {
   struct error e = {0};
@@ -19,17 +20,13 @@ static void compare(const struct random_stack *s, const struct stack_run *r, uin
 static void agrees_with_its_twin(uint64_t seed, size_t rounds, struct random_stack_kind kind,
                                  size_t items) {
   for (uint64_t round = 0; round < rounds; round++) {
-    uint64_t state = seed + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, kind);
-    struct stack_run *r = random_run(&s, &state, items, kind.longest, &a);
-    prepare_run(&s, r, &a);
-    compute_runs(&s, r, 1e5);
-    compare(&s, r, seed + round);
-    arena_free(&a);
-    random_stack_done(&s);
+    struct random_case c;
+    random_case_stack(&c, seed + round, kind);
+    struct stack_run *r = random_run(&c.s, &c.state, items, kind.longest, &c.a);
+    prepare_run(&c.s, r, &c.a);
+    compute_runs(&c.s, r, 1e5);
+    compare(&c.s, r, seed + round);
+    random_case_done(&c);
   }
 }
 
@@ -66,58 +63,51 @@ static void large_vocabularies_agree_with_the_twin(void **unused) {
   (void)unused;
   static const size_t tokens[] = {1, 1023, 1024, 1025, 2048, 2500, 5000};
   for (uint64_t seed = 0; seed < 21; seed++) {
-    uint64_t state = 4700 + seed;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, (struct random_stack_kind){0, 2, 40, false, true, false});
-    random_stack_draw_output(&s, state, tokens[seed % 7]);
-    random_stack_remake(&s);
-    struct stack_run *r = random_run(&s, &state, 4, 40, &a);
+    struct random_case c;
+    random_case_stack(&c, 4700 + seed, (struct random_stack_kind){0, 2, 40, false, true, false});
+    random_stack_draw_output(&c.s, c.state, tokens[seed % 7]);
+    random_stack_remake(&c.s);
+    struct stack_run *r = random_run(&c.s, &c.state, 4, 40, &c.a);
     if (!r->targets && !r->want_logits) {
-      int32_t *targets = random_room(&a, r->geometry.q_rows, sizeof *targets);
+      int32_t *targets = random_room(&c.a, r->geometry.q_rows, sizeof *targets);
       for (size_t i = 0; i < r->geometry.q_rows; i++)
-        targets[i] = (int32_t)random_below(&state, tokens[seed % 7]);
+        targets[i] = (int32_t)random_below(&c.state, tokens[seed % 7]);
       r->targets = targets;
     }
-    prepare_run(&s, r, &a);
-    compute_runs(&s, r, 1e5);
-    compare(&s, r, seed);
-    arena_free(&a);
-    random_stack_done(&s);
+    prepare_run(&c.s, r, &c.a);
+    compute_runs(&c.s, r, 1e5);
+    compare(&c.s, r, seed);
+    random_case_done(&c);
   }
 }
 
 /* Of equals the lower token comes first, whichever block it is in. */
 static void likeliest_tokens_are_in_order(void **unused) {
   (void)unused;
-  uint64_t state = 4800;
-  struct random_stack s;
-  struct arena a;
-  arena_init(&a, NULL);
-  random_stack_init(&s, &state, (struct random_stack_kind){0, 0, 4, false, true, true});
-  const size_t d = s.form.width;
-  float *matrix = random_room(&s.arena, 1100 * d, sizeof *matrix);
+  struct random_case c;
+  random_case_stack(&c, 4800, (struct random_stack_kind){0, 0, 4, false, true, true});
+  const size_t d = c.s.form.width;
+  float *matrix = random_room(&c.s.arena, 1100 * d, sizeof *matrix);
   for (size_t i = 0; i < 1100 * d; i++) matrix[i] = i / d == 7 || i / d == 1050 ? 0.5f : 0.25f;
-  float *bias = random_room(&s.arena, 1100, sizeof *bias);
+  float *bias = random_room(&c.s.arena, 1100, sizeof *bias);
   memset(bias, 0, 1100 * sizeof *bias);
   bias[1099] = 1000;
-  s.form.embedding.tokens = 1100;
-  s.form.embedding.token = random_floats(&s.arena, &state, 1100 * d, 1);
-  s.form.last = (struct stack_norm){0};
-  s.form.output = (struct stack_output){.matrix = {matrix, bias}};
-  random_stack_remake(&s);
-  struct stack_run *r = random_run(&s, &state, 1, 1, &a);
+  c.s.form.embedding.tokens = 1100;
+  c.s.form.embedding.token = random_floats(&c.s.arena, &c.state, 1100 * d, 1);
+  c.s.form.last = (struct stack_norm){0};
+  c.s.form.output = (struct stack_output){.matrix = {matrix, bias}};
+  random_stack_remake(&c.s);
+  struct stack_run *r = random_run(&c.s, &c.state, 1, 1, &c.a);
   struct item item = {.q = 1, .k = 1};
   const int32_t target = 1099;
-  float *row = random_room(&a, d, sizeof *row);
+  float *row = random_room(&c.a, d, sizeof *row);
   for (size_t x = 0; x < d; x++) row[x] = 1;
   r->geometry.items = 1, r->geometry.item = &item;
   r->geometry.q_rows = r->geometry.k_rows = 1;
   r->tokens = NULL, r->types = NULL, r->wish = NULL, r->pool = STACK_POOL_NONE;
   r->embeddings = row, r->targets = &target, r->top = 64, r->want_logits = false;
-  prepare_run(&s, r, &a);
-  compute_runs(&s, r, 1e5);
+  prepare_run(&c.s, r, &c.a);
+  compute_runs(&c.s, r, 1e5);
   assert_int_equal(r->top_tokens[0], 1099);
   const float sum = r->top_log_probabilities[1] - r->top_log_probabilities[3];
   const int32_t higher[] = {1099, 7, 1050, 0, 1, 2, 3, 4, 5, 6, 8};
@@ -126,8 +116,7 @@ static void likeliest_tokens_are_in_order(void **unused) {
   else
     for (size_t i = 1; i < 8; i++) assert_int_equal(r->top_tokens[i], i - 1);
   assert_true(r->log_probabilities[0] == r->top_log_probabilities[0]);
-  arena_free(&a);
-  random_stack_done(&s);
+  random_case_done(&c);
 }
 
 /* Positions are kept up to some number, and computed behind it. */
@@ -135,24 +124,20 @@ static void far_positions_agree_with_the_twin(void **unused) {
   (void)unused;
   size_t far = 0;
   for (uint64_t seed = 4500; far < 12; seed++) {
-    uint64_t state = seed;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, (struct random_stack_kind){.layers_most = 1, .longest = 1});
-    if (s.form.embedding.positions >= POSITIONS_INTERLEAVED) {
-      s.form.embedding.first_position = 1000 + random_below(&state, 20);
-      s.longest = 60;
-      random_stack_remake(&s);
-      struct stack_run *r = random_run(&s, &state, 3, 60, &a);
+    struct random_case c;
+    random_case_stack(&c, seed, (struct random_stack_kind){.layers_most = 1, .longest = 1});
+    if (c.s.form.embedding.positions >= POSITIONS_INTERLEAVED) {
+      c.s.form.embedding.first_position = 1000 + random_below(&c.state, 20);
+      c.s.longest = 60;
+      random_stack_remake(&c.s);
+      struct stack_run *r = random_run(&c.s, &c.state, 3, 60, &c.a);
       r->embedded = true;
-      prepare_run(&s, r, &a);
-      compute_runs(&s, r, 1e5);
-      compare(&s, r, seed);
+      prepare_run(&c.s, r, &c.a);
+      compute_runs(&c.s, r, 1e5);
+      compare(&c.s, r, seed);
       far++;
     }
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
@@ -162,12 +147,9 @@ static void runs_may_be_empty(void **unused) {
   static const size_t sizes[][3] = {{0, 0, 0}, {0, 3, 0}, {2, 0, 4}};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (size_t items = 0; items <= 3; items++) {
-      uint64_t state = 50 + i;
-      struct random_stack s;
-      struct arena a;
-      arena_init(&a, NULL);
-      random_stack_init(&s, &state, (struct random_stack_kind){1, 3, 8, false, true, false});
-      struct stack_run *r = random_run(&s, &state, 0, 8, &a);
+      struct random_case c;
+      random_case_stack(&c, 50 + i, (struct random_stack_kind){1, 3, 8, false, true, false});
+      struct stack_run *r = random_run(&c.s, &c.state, 0, 8, &c.a);
       struct item item[3] = {0};
       for (size_t k = 0; k < items; k++) {
         item[k].q = item[k].k = sizes[i][k];
@@ -177,18 +159,17 @@ static void runs_may_be_empty(void **unused) {
       const int32_t tokens[8] = {0};
       r->geometry.item = item, r->geometry.items = items;
       r->geometry.k_rows = r->geometry.q_rows;
-      r->source = random_source(&s, state, items, &a);
+      r->source = random_source(&c.s, c.state, items, &c.a);
       r->pool = STACK_POOL_NONE, r->normalize = false, r->dimensions = 0;
       r->tokens = tokens, r->types = NULL, r->embeddings = NULL, r->embedded = true;
-      struct stack_wish *wish = random_run_wishes(&s, r, &a);
-      for (size_t l = 0; l < s.form.layers; l++)
+      struct stack_wish *wish = random_run_wishes(&c.s, r, &c.a);
+      for (size_t l = 0; l < c.s.form.layers; l++)
         wish[l] = (struct stack_wish){
             .weights = (enum stack_weights)(1 + l), .thumbnail = 3, .hidden = true, .input = true};
-      prepare_run(&s, r, &a);
-      compute_runs(&s, r, 1e5);
-      compare(&s, r, 50 + i);
-      arena_free(&a);
-      random_stack_done(&s);
+      prepare_run(&c.s, r, &c.a);
+      compute_runs(&c.s, r, 1e5);
+      compare(&c.s, r, 50 + i);
+      random_case_done(&c);
     }
 }
 
@@ -280,33 +261,32 @@ static void thumbnails_are_of_the_weights(void **unused) {
   uint64_t state = 60;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     for (size_t side = 1; side <= 64; side = side < 8 ? side + 3 : 2 * side + 1) {
-      struct random_stack s;
-      struct arena a;
-      arena_init(&a, NULL);
-      random_stack_init(&s, &state, (struct random_stack_kind){1, 1, 150, false, true, false});
-      struct stack_run *r = random_run(&s, &state, 0, 8, &a);
+      struct random_case c;
+      random_case_stack(&c, state, (struct random_stack_kind){1, 1, 150, false, true, false});
+      struct stack_run *r = random_run(&c.s, &c.state, 0, 8, &c.a);
       const struct item item = {.q = rows[i], .k = rows[i]};
       int32_t tokens[150];
       for (size_t k = 0; k < 150; k++)
-        tokens[k] = (int32_t)random_below(&state, s.form.embedding.tokens);
+        tokens[k] = (int32_t)random_below(&c.state, c.s.form.embedding.tokens);
       r->geometry.items = 1, r->geometry.item = (struct item *)&item;
       r->geometry.q_rows = r->geometry.k_rows = rows[i];
-      r->source = random_source(&s, state, 1, &a);
+      r->source = random_source(&c.s, c.state, 1, &c.a);
       r->pool = STACK_POOL_NONE, r->dimensions = 0, r->normalize = false;
       r->tokens = tokens, r->types = NULL, r->embeddings = NULL;
-      struct stack_run *whole = random_run_again(&s, r, &a);
-      *random_run_wishes(&s, r, &a) =
+      struct stack_run *whole = random_run_again(&c.s, r, &c.a);
+      *random_run_wishes(&c.s, r, &c.a) =
           (struct stack_wish){.weights = STACK_WEIGHTS_THUMBNAILS, .thumbnail = side};
-      *random_run_wishes(&s, whole, &a) = (struct stack_wish){.weights = STACK_WEIGHTS_PER_HEAD};
-      prepare_run(&s, r, &a);
-      prepare_run(&s, whole, &a);
-      compute_runs(&s, r, 1e5);
-      compute_runs(&s, whole, 1e7);
-      compare(&s, r, i);
+      *random_run_wishes(&c.s, whole, &c.a) =
+          (struct stack_wish){.weights = STACK_WEIGHTS_PER_HEAD};
+      prepare_run(&c.s, r, &c.a);
+      prepare_run(&c.s, whole, &c.a);
+      compute_runs(&c.s, r, 1e5);
+      compute_runs(&c.s, whole, 1e7);
+      compare(&c.s, r, i);
       struct error e = {0};
-      if (!thumbnails_are_those_of(&s, r, whole, &e)) fail_msg("%zu rows: %s", rows[i], e.detail);
-      arena_free(&a);
-      random_stack_done(&s);
+      if (!thumbnails_are_those_of(&c.s, r, whole, &e)) fail_msg("%zu rows: %s", rows[i], e.detail);
+      state = c.state;
+      random_case_done(&c);
     }
 }
 
@@ -344,27 +324,20 @@ enum { ROWS = 100 };
 /* Bytes of a run of a model whose draw depends on the seed and the layers alone. */
 static size_t bytes_of_run(uint64_t seed, size_t layers, bool thumbnails) {
   static const int32_t tokens[ROWS];
-  uint64_t state = 7000 + seed;
-  struct random_stack s;
-  struct arena a;
-  struct error e = {0};
-  struct item item = {.q = ROWS, .k = ROWS};
-  arena_init(&a, NULL);
-  random_stack_init(&s, &state, (struct random_stack_kind){layers, layers, ROWS, true, true, true});
-  struct stack_run *r = stack_run_new(s.stack, &a, &e);
-  r->geometry.items = 1, r->geometry.item = &item;
-  r->geometry.q_rows = r->geometry.k_rows = ROWS;
+  struct random_case c;
+  random_case_stack(&c, 7000 + seed,
+                    (struct random_stack_kind){layers, layers, ROWS, true, true, true});
+  struct stack_run *r = random_run_of_rows(&c.s, ROWS, &c.a);
   r->tokens = tokens;
-  struct stack_wish *wish = random_run_wishes(&s, r, &a);
+  struct stack_wish *wish = random_run_wishes(&c.s, r, &c.a);
   for (size_t l = 0; thumbnails && l < layers; l++)
     wish[l] = (struct stack_wish){.weights = STACK_WEIGHTS_THUMBNAILS, .thumbnail = 4};
-  prepare_run(&s, r, &a);
-  const double products = 4.0 * ROWS * (double)(s.form.width * s.form.forward_size * layers);
+  prepare_run(&c.s, r, &c.a);
+  const double products = 4.0 * ROWS * (double)(c.s.form.width * c.s.form.forward_size * layers);
   assert_true(r->run.work > products && r->run.work < 20 * products);
   assert_int_equal(r->run.rows, ROWS);
-  const size_t bytes = a.bytes;
-  arena_free(&a);
-  random_stack_done(&s);
+  const size_t bytes = c.a.bytes;
+  random_case_done(&c);
   return bytes;
 }
 

@@ -10,12 +10,11 @@
 #include <cmocka.h>
 
 #include "core/attention/trace.h"
-#include "core/run/clock.h"
-#include "core/run/pool.h"
 #include "core/run/size.h"
 #include "tests/support/compare.h"
 #include "tests/support/compare_stack.h"
-#include "tests/support/patience.h"
+#include "tests/support/pooled.h"
+#include "tests/support/random_case.h"
 
 enum { RUNS = 4, SPANS_MOST = 8192 };
 
@@ -28,8 +27,6 @@ static void no_bit_differs(const struct random_stack *s, const struct stack_run 
   struct error e = {0};
   if (!same_bits_of_runs(s, x, y, &e)) fail_msg("%s", e.detail);
 }
-
-static double any_work(uint64_t *state) { return pow(10, (double)random_below(state, 9)); }
 
 static struct stack_run *computed_again(const struct random_stack *s, const struct stack_run *r,
                                         double work, struct arena *a) {
@@ -52,7 +49,7 @@ static void items_are_alone(const struct random_stack *s, const struct stack_run
     const size_t first = random_below(state, 3), count = 1 + random_below(state, 3 - first);
     struct stack_run *part = random_run_of(s, whole, list + first, count, &a);
     prepare_run(s, part, &a);
-    compute_runs(s, part, any_work(state));
+    compute_runs(s, part, random_work(state));
     for (size_t k = 0; k < count; k++)
       if (!same_bits_of_items(s, whole, list[first + k], part, k, &e))
         fail_msg("item %zu: %s", list[first + k], e.detail);
@@ -63,40 +60,32 @@ static void items_are_alone(const struct random_stack *s, const struct stack_run
 static void company_changes_no_bit(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 150; round++) {
-    uint64_t state = 10000 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, some);
-    struct stack_run *r = round % 5 == 0 ? random_run(&s, &state, 40, 3, &a)
-                                         : random_run(&s, &state, 5, round % 3 ? 12 : 60, &a);
-    prepare_run(&s, r, &a);
-    compute_runs(&s, r, 1e6);
-    items_are_alone(&s, r, &state);
-    arena_free(&a);
-    random_stack_done(&s);
+    struct random_case c;
+    random_case_stack(&c, 10000 + round, some);
+    struct stack_run *r = round % 5 == 0 ? random_run(&c.s, &c.state, 40, 3, &c.a)
+                                         : random_run(&c.s, &c.state, 5, round % 3 ? 12 : 60, &c.a);
+    prepare_run(&c.s, r, &c.a);
+    compute_runs(&c.s, r, 1e6);
+    items_are_alone(&c.s, r, &c.state);
+    random_case_done(&c);
   }
 }
 
 static void merging_changes_no_bit(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 60; round++) {
-    uint64_t state = 11000 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, some);
+    struct random_case c;
+    random_case_stack(&c, 11000 + round, some);
     struct stack_run *merged[RUNS], *alone[RUNS];
     for (int i = 0; i < RUNS; i++) {
-      merged[i] = random_run(&s, &state, 4, round % 3 ? 8 : 60, &a);
-      alone[i] = computed_again(&s, merged[i], any_work(&state), &a);
-      prepare_run(&s, merged[i], &a);
+      merged[i] = random_run(&c.s, &c.state, 4, round % 3 ? 8 : 60, &c.a);
+      alone[i] = computed_again(&c.s, merged[i], random_work(&c.state), &c.a);
+      prepare_run(&c.s, merged[i], &c.a);
       if (i) merged[i - 1]->run.next = &merged[i]->run;
     }
-    compute_runs(&s, merged[0], any_work(&state));
-    for (int i = 0; i < RUNS; i++) no_bit_differs(&s, merged[i], alone[i]);
-    arena_free(&a);
-    random_stack_done(&s);
+    compute_runs(&c.s, merged[0], random_work(&c.state));
+    for (int i = 0; i < RUNS; i++) no_bit_differs(&c.s, merged[i], alone[i]);
+    random_case_done(&c);
   }
 }
 
@@ -104,21 +93,17 @@ static void merging_changes_no_bit(void **unused) {
 static void small_runs_merge(const struct random_stack_kind kind, size_t runs) {
   enum { MOST = 200 };
   static struct stack_run *merged[MOST];
-  uint64_t state = 11500 + runs;
-  struct random_stack s;
-  struct arena a;
-  arena_init(&a, NULL);
-  random_stack_init(&s, &state, kind);
+  struct random_case c;
+  random_case_stack(&c, 11500 + runs, kind);
   for (size_t i = 0; i < runs; i++) {
-    merged[i] = random_run(&s, &state, 2, 1, &a);
-    prepare_run(&s, merged[i], &a);
+    merged[i] = random_run(&c.s, &c.state, 2, 1, &c.a);
+    prepare_run(&c.s, merged[i], &c.a);
     if (i) merged[i - 1]->run.next = &merged[i]->run;
   }
-  compute_runs(&s, merged[0], 1e8);
+  compute_runs(&c.s, merged[0], 1e8);
   for (size_t i = 0; i < runs; i++)
-    no_bit_differs(&s, merged[i], computed_again(&s, merged[i], 1e3, &a));
-  arena_free(&a);
-  random_stack_done(&s);
+    no_bit_differs(&c.s, merged[i], computed_again(&c.s, merged[i], 1e3, &c.a));
+  random_case_done(&c);
 }
 
 static void merging_small_runs_changes_no_bit(void **unused) {
@@ -167,34 +152,26 @@ static struct shared compute_cut(const struct random_stack *s, struct stack_run 
 static void cuts_change_no_bit(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 60; round++) {
-    uint64_t state = 12000 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, some);
-    struct stack_run *whole = random_run(&s, &state, 5, 60, &a);
-    prepare_run(&s, whole, &a);
-    compute_runs(&s, whole, 1e12);
+    struct random_case c;
+    random_case_stack(&c, 12000 + round, some);
+    struct stack_run *whole = random_run(&c.s, &c.state, 5, 60, &c.a);
+    prepare_run(&c.s, whole, &c.a);
+    compute_runs(&c.s, whole, 1e12);
     for (double work = 1; work < 1e9; work *= 300) {
-      struct stack_run *cut = random_run_again(&s, whole, &a);
-      prepare_run(&s, cut, &a);
-      compute_cut(&s, cut, work, &state);
-      no_bit_differs(&s, whole, cut);
+      struct stack_run *cut = random_run_again(&c.s, whole, &c.a);
+      prepare_run(&c.s, cut, &c.a);
+      compute_cut(&c.s, cut, work, &c.state);
+      no_bit_differs(&c.s, whole, cut);
     }
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
 /* One item of so many rows that no columns are shared out beside it. */
 static struct stack_run *long_run(const struct random_stack *s, struct arena *a) {
   enum { ROWS = 140 };
-  static struct item item = {.q = ROWS, .k = ROWS};
   static const int32_t tokens[ROWS];
-  struct error e = {0};
-  struct stack_run *r = stack_run_new(s->stack, a, &e);
-  r->geometry.items = 1, r->geometry.item = &item;
-  r->geometry.q_rows = r->geometry.k_rows = ROWS;
+  struct stack_run *r = random_run_of_rows(s, ROWS, a);
   r->tokens = tokens;
   r->source = random_source(s, ROWS, 1, a);
   prepare_run(s, r, a);
@@ -207,83 +184,50 @@ static void shared_columns_change_no_bit(void **unused) {
   (void)unused;
   size_t up = 0, other = 0;
   for (uint64_t round = 0; round < 12; round++) {
-    uint64_t state = 13000 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, wide);
+    struct random_case c;
+    random_case_stack(&c, 13000 + round, wide);
     struct stack_run *few[2], *one[2];
     for (int i = 0; i < 2; i++) {
-      do few[i] = random_run(&s, &state, 3, 4 + random_below(&state, 30), &a);
+      do few[i] = random_run(&c.s, &c.state, 3, 4 + random_below(&c.state, 30), &c.a);
       while (few[i]->geometry.q_rows < 4);
-      one[i] = random_run_again(&s, few[i], &a);
-      prepare_run(&s, few[i], &a);
-      prepare_run(&s, one[i], &a);
+      one[i] = random_run_again(&c.s, few[i], &c.a);
+      prepare_run(&c.s, few[i], &c.a);
+      prepare_run(&c.s, one[i], &c.a);
     }
     if (round % 2) few[0]->run.next = &few[1]->run;
     for (int i = 0; i < (round % 2 ? 1 : 2); i++) {
-      const struct shared shared = compute_cut(&s, few[i], any_work(&state), &state);
+      const struct shared shared = compute_cut(&c.s, few[i], random_work(&c.state), &c.state);
       up += shared.up, other += shared.other;
     }
     for (int i = 0; i < 2; i++) {
-      one[i]->run.next = &long_run(&s, &a)->run;
-      const struct shared shared = compute_cut(&s, one[i], 1e12, &state);
+      one[i]->run.next = &long_run(&c.s, &c.a)->run;
+      const struct shared shared = compute_cut(&c.s, one[i], 1e12, &c.state);
       assert_true(shared.up + shared.other == 0);
-      no_bit_differs(&s, few[i], one[i]);
+      no_bit_differs(&c.s, few[i], one[i]);
     }
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
   assert_true(up > 10 && other > 10);
 }
 
 /* --- threads --- */
 
-struct work {
-  struct job job;
-  struct stack_run *run;
-  atomic_int done;
-};
-
-static void count_done(struct job *job) { atomic_fetch_add(&((struct work *)job)->done, 1); }
-
-/* With seats, tiny jobs are computed by the thread that submits them. */
 static void computed_by(size_t workers, size_t seats, const struct random_stack_kind kind,
                         size_t jobs, size_t most) {
   enum { JOBS = 40 };
-  uint64_t state = 14000 + workers;
-  struct random_stack s;
-  struct arena a;
-  struct error e = {0};
-  static struct work work[JOBS];
-  struct stack_run *alone[JOBS];
-  arena_init(&a, NULL);
-  memset(work, 0, sizeof work);
-  random_stack_init(&s, &state, kind);
-  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
-                                                   .seats = seats,
-                                                   .max_queue = JOBS,
-                                                   .scratch_bytes = stack_scratch_bytes(s.stack),
-                                                   .merge = true},
-                            &e);
-  assert_non_null(p);
+  struct random_case c;
+  struct stack_run *run[JOBS], *alone[JOBS];
+  struct run *first[JOBS];
+  random_case_stack(&c, 14000 + workers, kind);
   for (size_t i = 0; i < jobs; i++) {
-    struct stack_run *r = random_run(&s, &state, 4, i % 5 ? 6 : most, &a);
-    alone[i] = computed_again(&s, r, 1e12, &a);
-    prepare_run(&s, r, &a);
-    work[i].run = r;
-    work[i].job = (struct job){.run = &r->run, .done = count_done};
+    run[i] = random_run(&c.s, &c.state, 4, i % 5 ? 6 : most, &c.a);
+    alone[i] = computed_again(&c.s, run[i], 1e12, &c.a);
+    prepare_run(&c.s, run[i], &c.a);
+    first[i] = &run[i]->run;
   }
-  for (size_t i = 0; i < jobs; i++) pool_submit(p, &work[i].job);
-  assert_true(pool_drain(p, clock_now() + PATIENCE_NS));
-  pool_free(p);
-  for (size_t i = 0; i < jobs; i++) {
-    assert_int_equal(atomic_load(&work[i].done), 1);
-    assert_int_equal(work[i].job.error.status, STATUS_OK);
-    no_bit_differs(&s, work[i].run, alone[i]);
-  }
-  arena_free(&a);
-  random_stack_done(&s);
+  pooled_compute(workers, seats, stack_scratch_bytes(c.s.stack), first, jobs);
+  for (size_t i = 0; i < jobs; i++) no_bit_differs(&c.s, run[i], alone[i]);
+  random_case_done(&c);
 }
 
 static void workers_change_no_bit(void **unused) {
@@ -317,31 +261,28 @@ static struct stack_run *asking(const struct random_stack *s, const struct stack
 static void wishes_change_no_bit(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 60; round++) {
-    uint64_t state = 15000 + round;
-    struct random_stack s;
-    struct arena a;
+    struct random_case c;
     struct error e = {0};
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, some);
-    struct stack_run *r = random_run(&s, &state, 4, round % 4 ? 20 : 60, &a);
-    struct stack_run *one = computed_again(&s, r, 1e6, &a);
+    random_case_stack(&c, 15000 + round, some);
+    struct stack_run *r = random_run(&c.s, &c.state, 4, round % 4 ? 20 : 60, &c.a);
+    struct stack_run *one = computed_again(&c.s, r, 1e6, &c.a);
     struct stack_run *all = asking(
-        &s, r,
-        (struct stack_wish){.weights = STACK_WEIGHTS_PER_HEAD, .hidden = true, .input = true}, &a);
-    no_bit_differs(&s, one, all);
+        &c.s, r,
+        (struct stack_wish){.weights = STACK_WEIGHTS_PER_HEAD, .hidden = true, .input = true},
+        &c.a);
+    no_bit_differs(&c.s, one, all);
     for (unsigned i = 0; i < 16; i++) {
       struct stack_wish wish = {.weights = (enum stack_weights)(i % 4),
-                                .thumbnail = 1 + random_below(&state, 64),
+                                .thumbnail = 1 + random_below(&c.state, 64),
                                 .hidden = i & 4,
                                 .input = i & 8};
-      struct stack_run *few = asking(&s, r, wish, &a);
-      no_bit_differs(&s, few, all);
-      no_bit_differs(&s, few, one);
-      if (wish.weights == STACK_WEIGHTS_THUMBNAILS && !thumbnails_are_those_of(&s, few, all, &e))
+      struct stack_run *few = asking(&c.s, r, wish, &c.a);
+      no_bit_differs(&c.s, few, all);
+      no_bit_differs(&c.s, few, one);
+      if (wish.weights == STACK_WEIGHTS_THUMBNAILS && !thumbnails_are_those_of(&c.s, few, all, &e))
         fail_msg("%s", e.detail);
     }
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
@@ -349,23 +290,20 @@ static void wishes_change_no_bit(void **unused) {
 static void vectors_are_made_of_the_rows(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 60; round++) {
-    uint64_t state = 16000 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, some);
-    struct stack_run *r = random_run(&s, &state, 4, 20, &a);
-    const size_t d = s.form.width;
-    if (r->pool == STACK_POOL_NONE || s.form.pooling.dense.weight) goto next;
+    struct random_case c;
+    random_case_stack(&c, 16000 + round, some);
+    struct stack_run *r = random_run(&c.s, &c.state, 4, 20, &c.a);
+    const size_t d = c.s.form.width;
+    if (r->pool == STACK_POOL_NONE || c.s.form.pooling.dense.weight) goto next;
     r->normalize = false, r->dimensions = 0;
-    struct stack_run *rows = random_run_again(&s, r, &a);
+    struct stack_run *rows = random_run_again(&c.s, r, &c.a);
     rows->pool = STACK_POOL_NONE;
-    prepare_run(&s, rows, &a);
-    compute_runs(&s, rows, 1e6);
+    prepare_run(&c.s, rows, &c.a);
+    compute_runs(&c.s, rows, 1e6);
     for (enum stack_pool pool = STACK_POOL_CLS; pool <= STACK_POOL_LAST; pool++) {
       if (pool == STACK_POOL_MEAN) continue;
       r->pool = pool;
-      struct stack_run *vectors = computed_again(&s, r, 1e6, &a);
+      struct stack_run *vectors = computed_again(&c.s, r, 1e6, &c.a);
       assert_int_equal(vectors->output_size, d);
       for (size_t i = 0; i < r->geometry.items; i++)
         for (size_t x = 0; x < d; x++) {
@@ -379,8 +317,7 @@ static void vectors_are_made_of_the_rows(void **unused) {
         }
     }
   next:
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
@@ -437,45 +374,39 @@ static void the_form_of_weights_changes_no_bit(void **unused) {
   (void)unused;
   uint64_t state = 77;
   for (size_t found = 0; found < 6;) {
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state,
+    struct random_case c;
+    random_case_stack(&c, state,
                       (struct random_stack_kind){1, RANDOM_LAYERS, 60, false, false, false});
-    if (strcmp(stack_weights(s.stack), "float32") != 0) {
-      struct stack_run *r = random_run(&s, &state, 5, 60, &a);
-      prepare_run(&s, r, &a);
-      compute_runs(&s, r, 1e6);
-      stack_free(s.stack);
-      s.form.whole = true;
-      random_stack_make(&s);
-      no_bit_differs(&s, computed_again(&s, r, 1e6, &a), r);
+    if (strcmp(stack_weights(c.s.stack), "float32") != 0) {
+      struct stack_run *r = random_run(&c.s, &c.state, 5, 60, &c.a);
+      prepare_run(&c.s, r, &c.a);
+      compute_runs(&c.s, r, 1e6);
+      stack_free(c.s.stack);
+      c.s.form.whole = true;
+      random_stack_make(&c.s);
+      no_bit_differs(&c.s, computed_again(&c.s, r, 1e6, &c.a), r);
       found++;
     }
-    arena_free(&a);
-    random_stack_done(&s);
+    state = c.state;
+    random_case_done(&c);
   }
 }
 
 static void layers_alone_have_their_bits(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 60; round++) {
-    uint64_t state = 17000 + round;
-    struct random_stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, some);
-    struct stack_run *r = random_run(&s, &state, 4, round % 4 ? 20 : 60, &a);
-    struct stack_wish *wish = random_run_wishes(&s, r, &a);
-    for (size_t l = 0; l < stack_form_attentions(&s.form); l++)
-      wish[l] = (struct stack_wish){.weights = random_below(&state, 3) ? STACK_WEIGHTS_PER_HEAD
-                                                                       : STACK_WEIGHTS_AVERAGE,
+    struct random_case c;
+    random_case_stack(&c, 17000 + round, some);
+    struct stack_run *r = random_run(&c.s, &c.state, 4, round % 4 ? 20 : 60, &c.a);
+    struct stack_wish *wish = random_run_wishes(&c.s, r, &c.a);
+    for (size_t l = 0; l < stack_form_attentions(&c.s.form); l++)
+      wish[l] = (struct stack_wish){.weights = random_below(&c.state, 3) ? STACK_WEIGHTS_PER_HEAD
+                                                                         : STACK_WEIGHTS_AVERAGE,
                                     .input = true};
-    prepare_run(&s, r, &a);
-    compute_runs(&s, r, 1e6);
-    for (size_t l = 0; l < stack_form_attentions(&s.form); l++) attention_alone(&s, r, l, &a);
-    arena_free(&a);
-    random_stack_done(&s);
+    prepare_run(&c.s, r, &c.a);
+    compute_runs(&c.s, r, 1e6);
+    for (size_t l = 0; l < stack_form_attentions(&c.s.form); l++) attention_alone(&c.s, r, l, &c.a);
+    random_case_done(&c);
   }
 }
 
@@ -483,38 +414,34 @@ static void layers_alone_have_their_bits(void **unused) {
 static void traces_are_those_of_layers_alone(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 40; round++) {
-    uint64_t state = 17500 + round;
-    struct random_stack s;
-    struct arena a;
+    struct random_case c;
     struct error e = {0};
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, some);
-    struct stack_run *r = random_run(&s, &state, 4, 20, &a);
-    while (r->geometry.q_rows == 0) r = random_run(&s, &state, 4, 20, &a);
-    const struct stack_run *plain = computed_again(&s, r, 1e6, &a);
-    struct stack_wish *wish = random_run_wishes(&s, r, &a);
-    struct trace *trace = arena_alloc(&a, 4 * RANDOM_LAYERS, sizeof *trace, &e);
-    for (size_t l = 0; l < stack_form_attentions(&s.form); l++) {
+    random_case_stack(&c, 17500 + round, some);
+    struct stack_run *r = random_run(&c.s, &c.state, 4, 20, &c.a);
+    while (r->geometry.q_rows == 0) r = random_run(&c.s, &c.state, 4, 20, &c.a);
+    const struct stack_run *plain = computed_again(&c.s, r, 1e6, &c.a);
+    struct stack_wish *wish = random_run_wishes(&c.s, r, &c.a);
+    struct trace *trace = arena_alloc(&c.a, 4 * RANDOM_LAYERS, sizeof *trace, &e);
+    for (size_t l = 0; l < stack_form_attentions(&c.s.form); l++) {
       struct trace *t = &trace[l];
-      *t = (struct trace){.head = random_below(&state, heads_of(&s, l))};
+      *t = (struct trace){.head = random_below(&c.state, heads_of(&c.s, l))};
       while (r->geometry.item[t->item].q == 0) t->item++;
-      t->row = random_below(&state, r->geometry.item[t->item].q);
+      t->row = random_below(&c.state, r->geometry.item[t->item].q);
       trace[2 * RANDOM_LAYERS + l] = *t;
       wish[l] = (struct stack_wish){.trace = t, .input = true};
       if (plain->wish) wish[l].head_mask = plain->wish[l].head_mask;
     }
-    prepare_run(&s, r, &a);
-    compute_runs(&s, r, 1e6);
-    no_bit_differs(&s, plain, r);
-    for (size_t l = 0; l < stack_form_attentions(&s.form); l++) {
-      struct layer_run *one = attention_of(&s, r, l, &a);
+    prepare_run(&c.s, r, &c.a);
+    compute_runs(&c.s, r, 1e6);
+    no_bit_differs(&c.s, plain, r);
+    for (size_t l = 0; l < stack_form_attentions(&c.s.form); l++) {
+      struct layer_run *one = attention_of(&c.s, r, l, &c.a);
       one->call.trace = &trace[2 * RANDOM_LAYERS + l];
       one->call.head_mask = wish[l].head_mask;
-      compute_alone(stack_attention(s.stack, l), one, &a);
+      compute_alone(stack_attention(c.s.stack, l), one, &c.a);
       if (!same_trace(&trace[l], one->call.trace, &e)) fail_msg("layer %zu: %s", l, e.detail);
     }
-    arena_free(&a);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
@@ -525,30 +452,26 @@ static void rows_of_the_table_are_tokens(void **unused) {
   struct random_stack_kind kind = some;
   kind.tokens = true;
   for (uint64_t round = 0; round < 60; round++) {
-    uint64_t state = 18000 + round;
-    struct random_stack s;
-    struct arena a;
+    struct random_case c;
     struct error e = {0};
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, kind);
-    struct stack_run *r = random_run(&s, &state, 4, 20, &a);
-    const size_t d = s.form.width, rows = r->geometry.q_rows;
-    const struct stack_embedding *m = &s.form.embedding;
-    int32_t *tokens = arena_alloc(&a, rows, sizeof *tokens, &e);
-    float *scaled = arena_alloc(&a, rows * d, sizeof *scaled, &e);
-    for (size_t i = 0; i < rows; i++) tokens[i] = (int32_t)random_below(&state, m->tokens);
+    random_case_stack(&c, 18000 + round, kind);
+    struct stack_run *r = random_run(&c.s, &c.state, 4, 20, &c.a);
+    const size_t d = c.s.form.width, rows = r->geometry.q_rows;
+    const struct stack_embedding *m = &c.s.form.embedding;
+    int32_t *tokens = arena_alloc(&c.a, rows, sizeof *tokens, &e);
+    float *scaled = arena_alloc(&c.a, rows * d, sizeof *scaled, &e);
+    for (size_t i = 0; i < rows; i++) tokens[i] = (int32_t)random_below(&c.state, m->tokens);
     for (size_t i = 0; i < rows * d; i++)
       scaled[i] = m->scale * m->token[(size_t)tokens[i / d] * d + i % d];
-    struct stack_run *other = random_run_again(&s, r, &a);
+    struct stack_run *other = random_run_again(&c.s, r, &c.a);
     r->tokens = tokens, r->embeddings = NULL, other->tokens = NULL, other->embeddings = scaled;
     r->embedded = other->embedded = true;
-    prepare_run(&s, r, &a);
-    prepare_run(&s, other, &a);
-    compute_runs(&s, r, 1e6);
-    compute_runs(&s, other, 1e6);
-    no_bit_differs(&s, r, other);
-    arena_free(&a);
-    random_stack_done(&s);
+    prepare_run(&c.s, r, &c.a);
+    prepare_run(&c.s, other, &c.a);
+    compute_runs(&c.s, r, 1e6);
+    compute_runs(&c.s, other, 1e6);
+    no_bit_differs(&c.s, r, other);
+    random_case_done(&c);
   }
 }
 
@@ -557,25 +480,21 @@ static void no_types_are_zeros(void **unused) {
   (void)unused;
   size_t typed = 0;
   for (uint64_t round = 0; round < 40; round++) {
-    uint64_t state = 19000 + round;
-    struct random_stack s;
-    struct arena a;
+    struct random_case c;
     struct error e = {0};
-    arena_init(&a, NULL);
-    random_stack_init(&s, &state, some);
-    struct stack_run *r = random_run(&s, &state, 4, 20, &a);
-    struct stack_run *other = random_run_again(&s, r, &a);
-    int32_t *zeros = arena_alloc(&a, r->geometry.q_rows, sizeof *zeros, &e);
+    random_case_stack(&c, 19000 + round, some);
+    struct stack_run *r = random_run(&c.s, &c.state, 4, 20, &c.a);
+    struct stack_run *other = random_run_again(&c.s, r, &c.a);
+    int32_t *zeros = arena_alloc(&c.a, r->geometry.q_rows, sizeof *zeros, &e);
     memset(zeros, 0, r->geometry.q_rows * sizeof *zeros);
-    r->types = NULL, other->types = s.form.embedding.type ? zeros : NULL;
+    r->types = NULL, other->types = c.s.form.embedding.type ? zeros : NULL;
     typed += other->types != NULL;
-    prepare_run(&s, r, &a);
-    prepare_run(&s, other, &a);
-    compute_runs(&s, r, 1e6);
-    compute_runs(&s, other, 1e6);
-    no_bit_differs(&s, r, other);
-    arena_free(&a);
-    random_stack_done(&s);
+    prepare_run(&c.s, r, &c.a);
+    prepare_run(&c.s, other, &c.a);
+    compute_runs(&c.s, r, 1e6);
+    compute_runs(&c.s, other, 1e6);
+    no_bit_differs(&c.s, r, other);
+    random_case_done(&c);
   }
   assert_true(typed > 5);
 }

@@ -14,7 +14,9 @@
 
 #include "core/run/size.h"
 #include "tests/support/compare_stack.h"
-#include "tests/support/poisoned.h"
+#include "tests/support/poisoned_run.h"
+#include "tests/support/random_case.h"
+#include "tests/support/short_memory.h"
 
 /* --- a model whose rows stay as they are, but for what a test spoils --- */
 
@@ -352,11 +354,12 @@ static void tokens_may_be_at_fault(void **unused) {
   still_done(&t);
 }
 
-/* Where a target's logarithm is wanted, and where logits are wanted themselves. */
+/* Where a target's logarithm is wanted, and where logits are wanted themselves; and where logits
+ * are numbers, but so far apart that the logarithm is none. */
 static void logits_may_be_at_fault(void **unused) {
   (void)unused;
   static const int32_t targets[5] = {0, 1, 0, -1, 1};
-  for (int wanted = 0; wanted < 2; wanted++) {
+  for (int wanted = 0; wanted < 3; wanted++) {
     struct still t;
     struct arena a;
     struct error e = {0};
@@ -364,16 +367,19 @@ static void logits_may_be_at_fault(void **unused) {
     still_init(&t, 4, 3);
     t.s.form.embedding = (struct stack_embedding){.token = t.types, .tokens = 2};
     t.s.form.output.matrix.weight = zeros(&t, 8);
-    set_first(&t.s.form.output.matrix, 3e38f);
+    float *weight = (float *)t.s.form.output.matrix.weight;
+    weight[0] = wanted == 2 ? 2e38f / t.row[0] : 3e38f;
+    if (wanted == 2) weight[4] = -weight[0];
     random_stack_make(&t.s);
     struct stack_run *r = run_of_rows(&t, true, &a);
     r->types = NULL;
-    r->targets = wanted ? NULL : targets;
-    r->want_logits = wanted;
+    r->targets = wanted == 1 ? NULL : targets;
+    r->want_logits = wanted == 1;
     prepare_run(&t.s, r, &a);
     compute_runs(&t.s, r, 1e9);
     assert_int_equal(run_fault(&r->run, &e), STATUS_NOT_FINITE);
-    assert_string_equal(e.detail, "encoder: a logit of row 2 of item 1 is beyond float32");
+    assert_string_equal(e.detail,
+                        "encoder: a logit or log probability of row 2 of item 1 is beyond float32");
     arena_free(&a);
     still_done(&t);
   }
@@ -451,10 +457,7 @@ static void the_first_fault_is_kept(void **unused) {
       random_stack_make(&t.s);
       float *x = zeros(&t, ROWS * WIDTH);
       for (size_t row = 37; row < ROWS; row += 40) memcpy(x + row * WIDTH, t.row, WIDTH * 4);
-      struct item item = {.q = ROWS, .k = ROWS};
-      struct stack_run *r = stack_run_new(t.s.stack, &a, &e);
-      r->geometry.items = 1, r->geometry.item = &item;
-      r->geometry.q_rows = r->geometry.k_rows = ROWS;
+      struct stack_run *r = random_run_of_rows(&t.s, ROWS, &a);
       r->embeddings = x;
       prepare_run(&t.s, r, &a);
       compute_backwards(&t.s, r, i % 2 ? 1 : 1e4);
@@ -489,32 +492,28 @@ static void compute_cancelling(const struct random_stack *s, struct stack_run *f
 static void a_cancelled_run_leaves_others_alone(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 6; round++) {
-    uint64_t state = 20000 + round;
-    struct random_stack s;
-    struct arena all_of_it;
-    arena_init(&all_of_it, NULL);
-    random_stack_init(&s, &state, (struct random_stack_kind){2, 2, 20, false, false, false});
-    struct stack_run *one = random_run(&s, &state, 3, 20, &all_of_it);
-    struct stack_run *two = random_run(&s, &state, 3, 20, &all_of_it);
-    struct stack_run *alone = random_run_again(&s, two, &all_of_it);
-    prepare_run(&s, alone, &all_of_it);
-    compute_runs(&s, alone, 1e6);
+    struct random_case c;
+    random_case_stack(&c, 20000 + round, (struct random_stack_kind){2, 2, 20, false, false, false});
+    struct stack_run *one = random_run(&c.s, &c.state, 3, 20, &c.a);
+    struct stack_run *two = random_run(&c.s, &c.state, 3, 20, &c.a);
+    struct stack_run *alone = random_run_again(&c.s, two, &c.a);
+    prepare_run(&c.s, alone, &c.a);
+    compute_runs(&c.s, alone, 1e6);
     for (unsigned step = 0; step <= steps_of(alone); step++) {
       struct error e = {0};
       struct arena a;
       arena_init(&a, NULL);
-      struct stack_run *left = random_run_again(&s, one, &a);
-      struct stack_run *stays = random_run_again(&s, two, &a);
-      prepare_run(&s, left, &a);
-      prepare_run(&s, stays, &a);
+      struct stack_run *left = random_run_again(&c.s, one, &a);
+      struct stack_run *stays = random_run_again(&c.s, two, &a);
+      prepare_run(&c.s, left, &a);
+      prepare_run(&c.s, stays, &a);
       left->run.next = &stays->run;
-      compute_cancelling(&s, left, step);
+      compute_cancelling(&c.s, left, step);
       assert_int_equal(run_fault(&left->run, &e), STATUS_OK);
-      if (!same_bits_of_runs(&s, stays, alone, &e)) fail_msg("step %u: %s", step, e.detail);
+      if (!same_bits_of_runs(&c.s, stays, alone, &e)) fail_msg("step %u: %s", step, e.detail);
       arena_free(&a);
     }
-    arena_free(&all_of_it);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
@@ -536,13 +535,13 @@ static bool make_failing(const struct random_stack *s, size_t n) {
 static void any_allocation_of_a_stack_may_fail(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 12; round++) {
-    uint64_t state = 21000 + round;
-    struct random_stack s;
-    random_stack_init(&s, &state, (struct random_stack_kind){.layers_most = 2, .longest = 8});
+    struct random_case c;
+    random_case_stack(&c, 21000 + round,
+                      (struct random_stack_kind){.layers_most = 2, .longest = 8});
     size_t n = 1;
-    while (!make_failing(&s, n)) n++;
+    while (!make_failing(&c.s, n)) n++;
     assert_true(n > 2);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
@@ -559,88 +558,58 @@ static struct stack_run *large_run(const struct random_stack *s, uint64_t *state
 static void any_allocation_of_a_run_may_fail(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 12; round++) {
-    uint64_t state = 22000 + round;
-    struct random_stack s;
-    struct arena asked;
-    arena_init(&asked, NULL);
-    random_stack_init(&s, &state, (struct random_stack_kind){.layers_most = 4, .longest = 40});
-    const struct stack_run *r = large_run(&s, &state, &asked);
-    struct error e = {.status = STATUS_OUT_OF_MEMORY};
-    for (size_t n = 1; e.status; n++) {
-      struct arena a;
-      arena_init(&a, NULL);
-      struct stack_run *again = random_run_again(&s, r, &a);
-      prepare_source(&s, again, &a);
-      e = (struct error){0};
-      poisoned_fail(n);
-      stack_prepare(s.stack, again, &a, &e);
-      poisoned_fail(0);
-      if (e.status) assert_int_equal(e.status, STATUS_OUT_OF_MEMORY);
-      arena_free(&a);
-    }
-    poisoned_fail(1);
-    e = (struct error){0};
+    struct random_case c;
+    random_case_stack(&c, 22000 + round,
+                      (struct random_stack_kind){.layers_most = 4, .longest = 40});
+    const struct stack_run *r = large_run(&c.s, &c.state, &c.a);
+    poisoned_run_prepare(&c.s, r, random_run_again);
+    struct error e = {0};
     struct arena a;
     arena_init(&a, NULL);
-    assert_null(stack_run_new(s.stack, &a, &e));
+    poisoned_fail(1);
+    assert_null(stack_run_new(c.s.stack, &a, &e));
     assert_int_equal(e.status, STATUS_OUT_OF_MEMORY);
     poisoned_fail(0);
-    arena_free(&asked);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
 static void any_budget_may_be_too_small(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 12; round++) {
-    uint64_t state = 23000 + round;
-    struct random_stack s;
-    struct arena asked;
-    arena_init(&asked, NULL);
-    random_stack_init(&s, &state, (struct random_stack_kind){.layers_most = 3, .longest = 40});
-    const struct stack_run *r = large_run(&s, &state, &asked);
-    struct error e = {.status = STATUS_TOO_LARGE};
-    for (size_t limit = 0; e.status; limit += 1 + limit / 8 + 1000) {
-      struct budget budget;
-      struct arena a;
-      budget_init(&budget, limit);
-      arena_init(&a, &budget);
-      struct stack_run *again = random_run_again(&s, r, &asked);
-      prepare_source(&s, again, &asked);
-      e = (struct error){0};
-      if (stack_prepare(s.stack, again, &a, &e)) {
-        assert_int_equal(e.status, STATUS_TOO_LARGE);
-        assert_string_equal(e.limit, "memory_budget_bytes");
-      } else {
-        assert_true(a.bytes <= limit);
-        compute_runs(&s, again, 1e6);
-        if (!run_agrees_with_twin(&s, again, &e)) fail_msg("%s", e.detail);
-      }
-      arena_free(&a);
-      assert_int_equal(atomic_load(&budget.used), 0);
+    struct random_case c;
+    random_case_stack(&c, 23000 + round,
+                      (struct random_stack_kind){.layers_most = 3, .longest = 40});
+    const struct stack_run *r = large_run(&c.s, &c.state, &c.a);
+    struct arena a;
+    struct short_memory m = {.arena = &a};
+    while (short_memory_next(&m, 1001 + m.limit / 8)) {
+      struct error e = {0};
+      struct stack_run *again = random_run_again(&c.s, r, &c.a);
+      prepare_source(&c.s, again, &c.a);
+      const enum status status = stack_prepare(c.s.stack, again, &a, &e);
+      if (!short_memory_is_enough(&m, status, &e)) continue;
+      assert_true(a.bytes <= m.limit);
+      compute_runs(&c.s, again, 1e6);
+      if (!run_agrees_with_twin(&c.s, again, &e)) fail_msg("%s", e.detail);
     }
-    arena_free(&asked);
-    random_stack_done(&s);
+    random_case_done(&c);
   }
 }
 
 static void more_rows_than_can_be_counted_are_too_many(void **unused) {
   (void)unused;
-  uint64_t state = 24000;
-  struct random_stack s;
-  random_stack_init(&s, &state, (struct random_stack_kind){1, 1, 8, false, false, false});
+  struct random_case c;
+  random_case_stack(&c, 24000, (struct random_stack_kind){1, 1, 8, false, false, false});
   for (size_t rows = SIZE_MAX / 2; rows > SIZE_MAX / 32; rows /= 2) {
     struct arena a;
     struct error e = {0};
     arena_init(&a, NULL);
-    struct item item = {.q = rows, .k = rows};
-    struct stack_run *r = stack_run_new(s.stack, &a, &e);
-    r->geometry.items = 1, r->geometry.item = &item;
-    r->geometry.q_rows = r->geometry.k_rows = rows;
-    assert_int_equal(stack_prepare(s.stack, r, &a, &e), STATUS_TOO_LARGE);
+    struct stack_run *r = random_run_of_rows(&c.s, rows, &a);
+    assert_int_equal(stack_prepare(c.s.stack, r, &a, &e), STATUS_TOO_LARGE);
     arena_free(&a);
   }
-  random_stack_done(&s);
+  random_case_done(&c);
 }
 
 int main(void) {

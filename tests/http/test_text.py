@@ -1,0 +1,191 @@
+"""test_text: texts in the place of tokens, and tokenizers alone: every form, what is told, every mistake."""
+import json
+import os
+import tempfile
+import unittest
+
+from support import Server, ServerCase, attend, write_json
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "##s", "on", "mat", ".", "a", "##b", "é", "un", "##able"]
+GPT2 = {"type": "BPE", "vocab": {piece: i for i, piece in enumerate(
+    ["h", "e", "l", "o", "Ġ", "w", "r", "d", "Ã", "©", "he", "ll", "hell", "hello", "Ġw", "or", "Ġwor", "ld", "Ġworld",
+     "<|end|>"])}, "merges": ["h e", "l l", "he ll", "hell o", "Ġ w", "o r", "Ġw or", "l d", "Ġwor ld"]}
+LETTERS = {"model": GPT2, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True},
+           "decoder": {"type": "ByteLevel"},
+           "added_tokens": [{"id": 19, "content": "<|end|>", "special": True}]}
+SIZES = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 32, "vocabulary": 20}
+RANDOM = {"transformer": {"random": {"seed": 1}}}
+
+
+class Text(ServerCase):
+    @classmethod
+    def start(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.words, cls.letters = (os.path.join(cls.folder.name, name) for name in ("words", "letters"))
+        os.makedirs(cls.words)
+        with open(os.path.join(cls.words, "vocab.txt"), "w", encoding="utf-8") as file:
+            file.write("\n".join(WORDS) + "\n")
+        write_json(cls.folder.name, "letters/tokenizer.json", LETTERS)
+        return Server({"models": {
+            "bert": dict(RANDOM, **SIZES, kind="encoder", tokenizer=cls.words, positions="learned", max_positions=8),
+            "gpt": dict(RANDOM, **SIZES, kind="decoder", tokenizer=cls.letters),
+            "pair": dict(RANDOM, **SIZES, kind="seq2seq", tokenizer=cls.letters),
+            "bare": dict(RANDOM, **SIZES, kind="encoder")}})
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.folder.cleanup()
+
+    def ask(self, model, what, **request):
+        return self.ok(self.server.post(f"/v1/models/{model}/{what}", request))
+
+    def refused(self, model, what, pointer, words, status=400, slug="invalid-request", **request):
+        problem = self.problem(self.server.post(f"/v1/models/{model}/{what}", request), status, slug, pointer)
+        self.assertIn(words, problem["detail"])
+
+    # --- a tokenizer alone ---
+
+    def test_tokens_of_texts(self):
+        answer = self.ask("bert", "tokenize", text="The cats, unable.")
+        self.assertEqual(answer, {
+            "model": "bert", "tokens": [2, 4, 5, 7, 1, 14, 15, 10, 3],
+            "strings": ["[CLS]", "the", "cat", "##s", "[UNK]", "un", "##able", ".", "[SEP]"],
+            "offsets": [[0, 0], [0, 3], [4, 7], [7, 8], [8, 9], [10, 12], [12, 16], [16, 17], [0, 0]],
+            "byte_offsets": [[0, 0], [0, 3], [4, 7], [7, 8], [8, 9], [10, 12], [12, 16], [16, 17], [0, 0]]})
+        answer = self.ask("bert", "tokenize", text=["É cat", ""], special_tokens=False)
+        self.assertEqual(answer["tokens"], [[1, 5], []])  # the accent is taken off, and "e" is no piece
+        self.assertEqual(answer["offsets"], [[[0, 1], [2, 5]], []])
+        self.assertEqual(answer["byte_offsets"], [[[0, 2], [3, 6]], []])
+        answer = self.ask("bert", "tokenize", text=[["the cat", "on a mat"]])
+        self.assertEqual(answer["tokens"], [[2, 4, 5, 3, 8, 11, 9, 3]])
+        self.assertEqual(answer["offsets"], [[[0, 0], [0, 3], [4, 7], [0, 0], [0, 2], [3, 4], [5, 8], [0, 0]]])
+        self.assertEqual(self.ask("bert", "tokenize", text=[])["tokens"], [])
+
+    def test_a_byte_is_a_part_of_its_character(self):
+        answer = self.ask("gpt", "tokenize", text="hello é world<|end|>")
+        self.assertEqual(answer["tokens"], [13, 4, 8, 9, 18, 19])
+        self.assertEqual(answer["strings"], ["hello", "Ġ", "Ã", "©", "Ġworld", "<|end|>"])
+        self.assertEqual(answer["byte_offsets"][2:4], [[6, 8], [6, 8]])
+        self.assertEqual(answer["offsets"][2:], [[6, 7], [6, 7], [8, 13], [13, 20]])
+
+    def test_cut(self):
+        self.assertEqual(self.ask("bert", "tokenize", text="the cat sat on", truncate=4)["tokens"], [2, 4, 5, 3])
+        self.assertEqual(self.ask("bert", "tokenize", text=["the cat sat"], special_tokens=False, truncate=2)["tokens"],
+                         [[4, 5]])
+        self.assertEqual(self.ask("bert", "tokenize", text=[["the cat sat", "on"]], truncate=5)["tokens"],
+                         [[2, 4, 3, 8, 3]])
+
+    def test_text_of_tokens(self):
+        self.assertEqual(self.ask("gpt", "detokenize", tokens=[13, 4, 8, 9, 18, 19]),
+                         {"model": "gpt", "text": "hello é world<|end|>"})
+        self.assertEqual(self.ask("gpt", "detokenize", tokens=[[13, 18, 19], [8], []], special_tokens=False)["text"],
+                         ["hello world", "\ufffd", ""])
+        self.assertEqual(self.ask("bert", "detokenize", tokens=[2, 4, 5, 7, 10, 3], special_tokens=False)["text"],
+                         "the cats.")
+        self.assertEqual(self.ask("gpt", "detokenize", tokens=[])["text"], [])
+
+    def test_there_and_back(self):
+        texts = ["hello world", "hell<|end|>o", " world hello", "é"]
+        tokens = self.ask("gpt", "tokenize", text=texts)["tokens"]
+        self.assertEqual(self.ask("gpt", "detokenize", tokens=tokens)["text"], texts)
+
+    # --- in the place of tokens ---
+
+    def test_the_same_as_tokens(self):
+        """Every request that takes tokens gives the same answer to the text that they are of."""
+        for model, what, text, more in (
+                ("bert", "encode", ["the cat", "a"], {"pool": "mean"}), ("bert", "encode", "the cats", {}),
+                ("gpt", "encode", ["hello world"], {"return_attention": True}),
+                ("gpt", "score", ["hello", " world"], {"targets": [[1, 2], [3]]}),
+                ("gpt", "generate", ["hello", "hell"], {"max_tokens": 4}),
+                ("pair", "encode", "hello", {}), ("pair", "score", "hello world", {"targets": [1, 2]}),
+                ("pair", "generate", ["hello", "w"], {"max_tokens": 3, "beams": 2})):
+            with self.subTest(model=model, what=what):
+                tokens = self.ask(model, "tokenize", text=text)["tokens"]
+                self.assertEqual(self.ask(model, what, text=text, **more), self.ask(model, what, tokens=tokens, **more))
+
+    def test_tokens_are_told(self):
+        told = self.ask("bert", "tokenize", text=["the cat", "a"])
+        answer = self.ask("bert", "encode", text=["the cat", "a"], return_tokens=True)
+        for name in ("tokens", "strings", "offsets", "byte_offsets"):
+            self.assertEqual(answer[name], told[name])
+        self.assertEqual(answer["outputs"], self.ask("bert", "encode", tokens=told["tokens"])["outputs"])
+
+    def test_pairs_have_types(self):
+        with Served({"two": dict(RANDOM, **SIZES, kind="encoder", tokenizer=self.words)}) as server:
+            answer = self.ok(server.post("/v1/models/two/encode", {"text": [["the cat", "a mat"]], "return_tokens": True}))
+            self.assertEqual(answer["tokens"], [[2, 4, 5, 3, 11, 9, 3]])
+
+    def test_too_long(self):
+        long = "the cat sat on a mat ."
+        self.refused("bert", "encode", "/text", '9 tokens; the model has 8 positions: "truncate": true', text=long)
+        self.refused("bert", "encode", "/text/1", "9 tokens", text=["a", long])
+        cut = self.ask("bert", "encode", text=long, truncate=True, return_tokens=True)
+        self.assertEqual(cut["tokens"], [2, 4, 5, 6, 8, 11, 9, 3])
+        self.assertEqual(len(self.ask("bert", "encode", text=long, truncate=3)["outputs"]), 3)
+
+    def test_what_is_refused(self):
+        for pointer, words, request in (
+                ("/tokens", "there is text, too", {"text": "a", "tokens": [1]}),
+                ("/embeddings", "there is text, too", {"text": "a", "embeddings": [[[0] * 16]]}),
+                ("/valid_lens", "there is text, too", {"text": "a", "valid_lens": [1]}),
+                ("/special_tokens", 'goes with "text"', {"tokens": [1], "special_tokens": False}),
+                ("/truncate", 'goes with "text"', {"tokens": [1], "truncate": True}),
+                ("/return_tokens", 'goes with "text"', {"tokens": [1], "return_tokens": True}),
+                ("/truncate", "must be true or false, or an integer", {"text": "a", "truncate": 0}),
+                ("/text", "a text belongs here", {"text": 3}), ("/text/0", "a text belongs here", {"text": [3]}),
+                ("/inputs", '"text"', {"inputs": "a"})):
+            with self.subTest(request=request):
+                self.refused("bert", "encode", pointer, words, **request)
+        self.refused("bare", "encode", "/text", "this model has no tokenizer", text="a")
+        self.refused("bare", "tokenize", "", "of the kind encoder without a tokenizer", 404, "not-found", text="a")
+        self.refused("gpt", "tokenize", "/tokens", "detokenize", tokens=[1])
+        self.refused("gpt", "tokenize", "/text", "is missing")
+        self.refused("gpt", "tokenize", "/truncate", "an integer of at least 1", text="a", truncate=True)
+        self.refused("gpt", "detokenize", "/text", "/tokenize", text="a")
+        self.refused("gpt", "detokenize", "/tokens", "is missing")
+        self.refused("gpt", "detokenize", "/tokens/1", "the token 20 is beyond", tokens=[1, 20])
+        self.refused("gpt", "detokenize", "/tokens/1/0", "the token -1 is beyond", tokens=[[1], [-1]])
+        answer = self.server.post("/v1/models/gpt/tokenize", {"text": "a"}, {"Accept": "application/x-safetensors"})
+        self.problem(answer, 406, "not-acceptable")
+
+    def test_texts_have_no_bytes(self):
+        answer = self.server.post("/v1/models/bert/encode", {"text": "a", "return_tokens": True},
+                                  {"Accept": "application/x-safetensors"})
+        self.problem(answer, 406, "not-acceptable")
+        answer = self.server.post("/v1/models/bert/encode", {"text": ["a cat"]}, {"Accept": "application/x-safetensors"})
+        self.assertEqual(answer.status, 200, answer)
+
+    def test_the_command(self):
+        config = os.path.join(self.server.folder, "attend.json")
+        status, out, err = attend("run", "gpt", "--tokenize", "--config", config, data=b'{"text":"hello"}')
+        self.assertEqual((status, json.loads(out)["tokens"]), (0, [13]), err)
+        status, out, err = attend("run", "gpt", "--detokenize", "--lines", "--config", config,
+                                  data=b'{"tokens":[13]}\n{"tokens":[18]}\n')
+        self.assertEqual([json.loads(line)["text"] for line in out.splitlines()], ["hello", " world"], err)
+
+    def test_a_long_text(self):
+        """A megabyte goes to a worker, and comes back."""
+        text = "hello world" * 100000
+        answer = self.ask("gpt", "tokenize", text=text)
+        self.assertEqual(answer["tokens"], [13, 18] * 100000)
+        self.assertEqual(self.ask("gpt", "detokenize", tokens=answer["tokens"])["text"], text)
+
+
+class Served:
+    """A server for a `with`."""
+
+    def __init__(self, models, **settings):
+        self.config = dict(settings, models=models)
+
+    def __enter__(self):
+        self.server = Server(self.config)
+        return self.server
+
+    def __exit__(self, *_):
+        self.server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
