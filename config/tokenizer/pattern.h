@@ -27,6 +27,7 @@ struct pattern_search {
   const char *text;
   size_t length, at; /* where the search goes on */
   size_t begin, end; /* of what was found last */
+  bool found;        /* anything in this text */
   void *match;       /* the library's */
 };
 
@@ -34,8 +35,11 @@ struct pattern_search {
 enum status pattern_search_begin(struct pattern_search *s, const struct pattern *p,
                                  const char *text, size_t length, struct error *e);
 
-/* Finds the next match, which may be empty; false: there is none, or it failed, and `e` says why
- * (STATUS_INVALID_REQUEST where the text takes too long). */
+/* Goes on with another text, which allocates nothing. */
+void pattern_search_turn(struct pattern_search *s, const char *text, size_t length);
+
+/* Finds the next match, which may be empty, but not where the last one ended; false: there is none,
+ * or it failed, and `e` says why (STATUS_INVALID_REQUEST where the text takes too long). */
 bool pattern_search_next(struct pattern_search *s, struct error *e);
 void pattern_search_end(struct pattern_search *s);
 

@@ -1,6 +1,7 @@
 /* unicode: characters, their classes, and their other forms; the only caller of utf8proc.
  *
- * Text is well-formed UTF-8 everywhere. Classes are those of the library's Unicode. */
+ * Text is well-formed UTF-8 everywhere. Classes are those of the library's Unicode; a version of it
+ * that is older knows fewer characters. */
 #ifndef CONFIG_UNICODE_H
 #define CONFIG_UNICODE_H
 
@@ -10,12 +11,23 @@
 
 enum {
   UNICODE_BYTES_MAX = 4,       /* of a character */
-  UNICODE_LOWER_MAX = 3,       /* characters that one becomes in lower case */
+  UNICODE_LOWER_MAX = 2,       /* characters that one becomes in lower case */
   UNICODE_DECOMPOSED_MAX = 18, /* ... decomposed, by compatibility too */
 };
 
 /* The character that begins at `text`, and how many bytes it has. */
-uint32_t unicode_read(const char *text, size_t *length);
+static inline uint32_t unicode_read(const char *text, size_t *length) {
+  const unsigned char *at = (const unsigned char *)text;
+  if (at[0] < 0x80) return *length = 1, at[0];
+  if (at[0] < 0xe0) return *length = 2, (at[0] & 0x1fu) << 6 | (at[1] & 0x3fu);
+  if (at[0] < 0xf0)
+    return *length = 3, (at[0] & 0x0fu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu);
+  return *length = 4,
+         (at[0] & 0x07u) << 18 | (at[1] & 0x3fu) << 12 | (at[2] & 0x3fu) << 6 | (at[3] & 0x3fu);
+}
+
+/* The character that ends right before byte `end`, which is not 0, and how many bytes it has. */
+uint32_t unicode_read_before(const char *text, size_t end, size_t *length);
 size_t unicode_write(uint32_t c, char out[UNICODE_BYTES_MAX]); /* returns how many bytes */
 
 /* Bytes of the longest beginning of a text that is ASCII. */
@@ -24,7 +36,7 @@ size_t unicode_ascii(const char *text, size_t length);
 bool unicode_is_space(uint32_t c); /* White_Space */
 bool unicode_is_punctuation(
     uint32_t c);                   /* of ASCII also symbols: !"#$%&'()*+,-./:;<=>?@[\]^_`{|}~ */
-bool unicode_is_other(uint32_t c); /* control, format, unassigned, private use, surrogate */
+bool unicode_is_other(uint32_t c); /* control, format, private use */
 bool unicode_is_mark(uint32_t c);
 bool unicode_is_nonspacing(uint32_t c); /* a mark of that kind */
 bool unicode_is_numeric(uint32_t c);
@@ -38,6 +50,9 @@ size_t unicode_decompose(uint32_t c, bool compatibly, uint32_t out[UNICODE_DECOM
 
 uint8_t unicode_order(uint32_t c);                /* canonical combining class */
 uint32_t unicode_compose(uint32_t a, uint32_t b); /* of both; 0: they have no composition */
+
+/* May it be the second of a composition? True also of some that never are. */
+bool unicode_may_join(uint32_t c);
 
 /* Bytes of the first grapheme cluster, by the extended rules. */
 size_t unicode_cluster(const char *text, size_t length);
