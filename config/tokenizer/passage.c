@@ -55,6 +55,17 @@ static bool reserve(struct passage *p, size_t more) {
          reserve_places(p, to, size_max(needed, 2 * to->traced_room));
 }
 
+void *passage_lend(struct passage *p, size_t bytes) {
+  if (bytes <= p->lent_room) return p->lent;
+  if (p->e->status) return NULL;
+  size_t room = size_max(bytes, 2 * p->lent_room);
+  void *moved = arena_grow(p->arena, p->lent, &room, 1, p->e);
+  if (!moved) return NULL;
+  p->lent = moved;
+  p->lent_room = room;
+  return moved;
+}
+
 /* --- the text --- */
 
 static bool is_behind(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
@@ -119,8 +130,8 @@ static void keep_places(struct passage *p, size_t from, size_t to) {
   }
 }
 
-void passage_keep(struct passage *p, size_t from, size_t to) {
-  if (from >= to || !reserve(p, to - from)) return;
+char *passage_keep(struct passage *p, size_t from, size_t to) {
+  if (from >= to || !reserve(p, to - from)) return NULL;
   struct passage_bytes *b = &p->next;
   memcpy(b->bytes + b->length, p->now.bytes + from, to - from);
   if (p->traced && p->whole) keep_places(p, from, to);
@@ -129,6 +140,7 @@ void passage_keep(struct passage *p, size_t from, size_t to) {
     memcpy(b->to + b->length, p->now.to + from, (to - from) * sizeof *b->to);
   }
   b->length += to - from;
+  return b->bytes + b->length - (to - from);
 }
 
 enum status passage_take(struct passage *p) {

@@ -22,7 +22,7 @@ struct passage_bytes {
   char *bytes; /* `owned`, or the original's */
   size_t length;
   uint32_t *from, *to; /* [length] of a traced text: which of the original's bytes each byte came
-                          from, whole characters */
+                          from, whole characters; neither decreases from byte to byte */
   char *owned;
   size_t room, traced_room; /* bytes, and entries of from and to, that there is memory for */
 };
@@ -42,6 +42,8 @@ struct passage {
   size_t at;   /* of the original, where this text begins */
   bool whole;  /* nothing has changed: the bytes are the original's, at their own places */
   bool traced; /* the places in the original are wanted */
+  void *lent; /* to the step that goes on */
+  size_t lent_room;
   struct arena *arena;
   struct error *e;
 };
@@ -59,8 +61,9 @@ enum status passage_begin(struct passage *p, const char *text, size_t length, si
  * that is put in front of others) it is where those begin: an empty stretch. */
 void passage_put(struct passage *p, const char *bytes, size_t length, size_t from, size_t to);
 
-/* Puts down the bytes themselves from `from` to before `to`. */
-void passage_keep(struct passage *p, size_t from, size_t to);
+/* Puts down the bytes themselves from `from` to before `to`. Returns them, for who puts as many
+ * others in their places; NULL: there are none, or there is no memory. */
+char *passage_keep(struct passage *p, size_t from, size_t to);
 
 /* What was put down is the text from now on, in one piece if none were put down. */
 enum status passage_take(struct passage *p);
@@ -73,6 +76,12 @@ void passage_cut(struct passage *p, size_t begin, size_t end);
 
 /* The pieces that were put down take the place of those that there are. */
 enum status passage_take_pieces(struct passage *p);
+
+/* --- memory of a step --- */
+
+/* At least so many bytes, aligned for anything, with what was written to those lent before; the
+ * next step has the same. NULL: no memory. */
+void *passage_lend(struct passage *p, size_t bytes);
 
 /* --- where it came from --- */
 
