@@ -12,7 +12,7 @@ MAINTAINER = $(shell git log -1 --format='%an <%ae>' 2>/dev/null || echo "$$(id 
 
 CC      ?= cc
 CXX     ?= c++
-PKGS    := libmicrohttpd jansson openblas nettle libzip libutf8proc
+PKGS    := libmicrohttpd jansson openblas nettle libzip libpcre2-8 libutf8proc
 WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
 CFLAGS  ?= -O2 -g
 # No contraction: a product and a sum are fused only where the code says so, or bits would depend on the compiler.
@@ -228,7 +228,7 @@ help:
 
 # --- what must be on the machine ---
 
-DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev libutf8proc-dev
+DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev libpcre2-dev libutf8proc-dev
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git slowhttptest
 # Where they did not come from Debian's packages, they are taken as they are.
 NODE       = $(if $(shell command -v npm),,nodejs npm)
@@ -360,6 +360,7 @@ LIBS_test_stack = $(POISONED)
 LIBS_test_stack_bits = $(POISONED)
 LIBS_test_generate = $(POISONED)
 LIBS_test_stack_fault = $(POISONED)
+LIBS_test_pattern = $(POISONED)
 
 $(BUILD)/example/sort_train: $(BUILD)/tests/example/sort_train.o $(BUILD)/tests/example/sort_model.o
 	@mkdir -p $(@D)

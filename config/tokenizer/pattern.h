@@ -14,8 +14,8 @@
 
 struct pattern;
 
-/* Of {"String": text} or {"Regex": expression}. NULL with STATUS_CONFIG that says what is wrong, and
- * where in the expression; or STATUS_OUT_OF_MEMORY. */
+/* Of {"String": text} or {"Regex": expression}. NULL with STATUS_CONFIG that says what is wrong,
+ * and where in the expression; or STATUS_OUT_OF_MEMORY. */
 struct pattern *pattern_new(const json_t *json, struct error *e);
 
 /* Of an expression of our own. */
@@ -25,17 +25,21 @@ void pattern_free(struct pattern *p); /* NULL is fine */
 struct pattern_search {
   const struct pattern *pattern;
   const char *text;
-  size_t length, at;       /* where the search goes on */
-  size_t begin, end;       /* of what was found last */
-  void *match;             /* the library's */
+  size_t length, at; /* where the search goes on */
+  size_t begin, end; /* of what was found last */
+  bool found;        /* anything in this text */
+  void *match;       /* the library's */
 };
 
 /* STATUS_OUT_OF_MEMORY, or STATUS_OK: then pattern_search_end must follow. */
 enum status pattern_search_begin(struct pattern_search *s, const struct pattern *p,
                                  const char *text, size_t length, struct error *e);
 
-/* Finds the next match, which may be empty; false: there is none, or it failed, and `e` says why
- * (STATUS_INVALID_REQUEST where the text takes too long). */
+/* Goes on with another text, which allocates nothing. */
+void pattern_search_turn(struct pattern_search *s, const char *text, size_t length);
+
+/* Finds the next match, which may be empty, but not where the last one ended; false: there is none,
+ * or it failed, and `e` says why (STATUS_INVALID_REQUEST where the text takes too long). */
 bool pattern_search_next(struct pattern_search *s, struct error *e);
 void pattern_search_end(struct pattern_search *s);
 
