@@ -56,6 +56,17 @@ static struct passage_room *reserve(struct passage *p, size_t more) {
   return to;
 }
 
+void *passage_lend(struct passage *p, size_t bytes) {
+  if (bytes <= p->lent_room) return p->lent;
+  if (p->e->status) return NULL;
+  size_t room = size_max(bytes, 2 * p->lent_room);
+  void *moved = arena_grow(p->arena, p->lent, &room, 1, p->e);
+  if (!moved) return NULL;
+  p->lent = moved;
+  p->lent_room = room;
+  return moved;
+}
+
 /* --- the text --- */
 
 static bool is_behind(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
@@ -138,9 +149,9 @@ static void keep_places(struct passage *p, struct passage_room *r, size_t from, 
   }
 }
 
-void passage_keep(struct passage *p, size_t from, size_t to) {
+char *passage_keep(struct passage *p, size_t from, size_t to) {
   struct passage_room *r = from < to ? reserve(p, to - from) : NULL;
-  if (!r) return;
+  if (!r) return NULL;
   memcpy(r->bytes + p->length, p->now.bytes + from, to - from);
   if (p->traced && p->whole) keep_places(p, r, from, to);
   if (p->traced && !p->whole) {
@@ -148,6 +159,7 @@ void passage_keep(struct passage *p, size_t from, size_t to) {
     memcpy(r->to + p->length, p->now.to + from, (to - from) * sizeof *r->to);
   }
   p->length += to - from;
+  return r->bytes + p->length - (to - from);
 }
 
 enum status passage_take(struct passage *p) {

@@ -22,7 +22,8 @@ struct passage_bytes {
   const char *bytes;
   size_t length;
   const uint32_t *from, *to; /* [length] of a traced text that has changed: which of the original's
-                                bytes each byte came from, whole characters */
+                                bytes each byte came from, whole characters; neither
+                                decreases from byte to byte */
 };
 
 /* Memory for bytes, and for the places of so many of them. */
@@ -50,6 +51,8 @@ struct passage {
   size_t at;                                 /* of the original, where this text begins */
   bool whole;  /* nothing has changed: the bytes are the original's, at their own places */
   bool traced; /* the places in the original are wanted */
+  void *lent;  /* to the step that goes on */
+  size_t lent_room;
   struct arena *arena;
   struct error *e;
 };
@@ -71,8 +74,9 @@ enum status passage_begin_within(struct passage *p, const struct passage *of,
  * that is put in front of others) it is where those begin: an empty stretch. */
 void passage_put(struct passage *p, const char *bytes, size_t length, size_t from, size_t to);
 
-/* Puts down the bytes themselves from `from` to before `to`. */
-void passage_keep(struct passage *p, size_t from, size_t to);
+/* Puts down the bytes themselves from `from` to before `to`. Returns them, for who puts as many
+ * others in their places; NULL: there are none, or there is no memory. */
+char *passage_keep(struct passage *p, size_t from, size_t to);
 
 /* What was put down is the text from now on, in one piece if none were put down. */
 enum status passage_take(struct passage *p);
@@ -85,6 +89,12 @@ void passage_cut(struct passage *p, size_t begin, size_t end);
 
 /* The pieces that were put down take the place of those that there are. */
 enum status passage_take_pieces(struct passage *p);
+
+/* --- memory of a step --- */
+
+/* At least so many bytes, aligned for anything, with what was written to those lent before; the
+ * next step has the same. NULL: no memory. */
+void *passage_lend(struct passage *p, size_t bytes);
 
 /* --- where it came from --- */
 

@@ -128,8 +128,8 @@ uint8_t unicode_order(uint32_t c) {
 }
 
 /* The library composes no two characters, but lists of any length. Stable: a character that was
- * added to Unicode later than its parts is no composition of them. The library takes the character
- * before the first final consonant of Hangul for one that changes nothing. */
+ * added to Unicode later than its parts is no composition of them. U+11A7 lies before the
+ * final consonants of Hangul and is none, but the library has syllables swallow it. */
 uint32_t unicode_compose(uint32_t a, uint32_t b) {
   if (b == 0x11a7) return 0;
   utf8proc_int32_t both[2] = {(int32_t)a, (int32_t)b};
