@@ -297,8 +297,9 @@ class Life(Folder):
                 answer = server.ask_admin("/readyz")
                 self.problem(answer, 503, "draining")
             self.assertEqual(server.ask_admin("/healthz").status, 200)
-            self.assertIn(b'attend_connections{listener="main"} 1',
-                          server.ask_admin("/metrics").body)
+            # those that were opened above are closed when the server has seen their end
+            self.assertTrue(wait_until(lambda: b'attend_connections{listener="main"} 1' in
+                                       server.ask_admin("/metrics").body))
             self.assertEqual(kept.send(head_of("/readyz", method="GET")).answer().status, 503)
             trickle.finish()
             self.assertEqual(raw.answer().status, 200)
