@@ -93,8 +93,10 @@ void passage_origin(const struct passage *p, size_t begin, size_t end, uint32_t 
     *to = b->to[end - 1];
     return;
   }
-  if (!p->whole) {
-    *from = *to = b->length == 0 ? (uint32_t)p->at : begin < b->length ? b->from[begin] : b->to[begin - 1];
+  if (!p->whole) { /* a place within what came from one character is all of it */
+    const uint32_t before = begin > 0 ? b->to[begin - 1] : (uint32_t)p->at;
+    *from = begin < b->length ? b->from[begin] : before;
+    *to = *from > before ? *from : before;
     return;
   }
   while (begin < end && begin > 0 && is_behind(b->bytes[begin])) begin--;
@@ -146,6 +148,7 @@ char *passage_keep(struct passage *p, size_t from, size_t to) {
 enum status passage_take(struct passage *p) {
   const struct passage_bytes old = p->now;
   p->now = p->next;
+  if (p->now.length == 0) p->now.bytes = (char *)""; /* there may never have been any */
   p->next = old;
   p->next.bytes = p->next.owned;
   p->next.length = 0;

@@ -39,10 +39,10 @@ struct passage_pieces {
 struct passage {
   struct passage_bytes now, next;
   struct passage_pieces pieces, next_pieces; /* of `now`; of what is being put down */
-  size_t at;   /* of the original, where this text begins */
+  size_t at;                                 /* of the original, where this text begins */
   bool whole;  /* nothing has changed: the bytes are the original's, at their own places */
   bool traced; /* the places in the original are wanted */
-  void *lent; /* to the step that goes on */
+  void *lent;  /* to the step that goes on */
   size_t lent_room;
   struct arena *arena;
   struct error *e;
