@@ -21,6 +21,7 @@ enum { PASSAGE_LONGEST = INT32_MAX }; /* bytes of an original, and of what becom
 struct passage_bytes {
   char *bytes; /* `owned`, or the original's */
   size_t length;
+  size_t leading; /* bytes that came from the first character of the text, as it was at first */
   uint32_t *from, *to; /* [length] of a traced text: which of the original's bytes each byte came
                           from, whole characters */
   char *owned;
@@ -39,7 +40,7 @@ struct passage_pieces {
 struct passage {
   struct passage_bytes now, next;
   struct passage_pieces pieces, next_pieces; /* of `now`; of what is being put down */
-  size_t at;   /* of the original, where this text begins */
+  size_t at;                                 /* of the original, where this text begins */
   bool whole;  /* nothing has changed: the bytes are the original's, at their own places */
   bool traced; /* the places in the original are wanted */
   struct arena *arena;
@@ -80,5 +81,10 @@ enum status passage_take_pieces(struct passage *p);
  * text; whole characters. */
 void passage_origin(const struct passage *p, size_t begin, size_t end, uint32_t *from,
                     uint32_t *to);
+
+/* Did the byte at `at` come from the first character of the original? Of any text. */
+static inline bool passage_is_first(const struct passage *p, size_t at) {
+  return p->at == 0 && at < p->now.leading;
+}
 
 #endif
