@@ -77,8 +77,10 @@ enum status passage_begin(struct passage *p, const char *text, size_t length, si
   p->traced = traced;
   p->now.bytes = (char *)text; /* never written to: what is put down lies elsewhere */
   p->now.length = length;
+  p->now.leading = length > 0;
+  while (p->now.leading < length && is_behind(text[p->now.leading])) p->now.leading++;
   p->whole = true;
-  p->next.length = 0;
+  p->next.length = p->next.leading = 0;
   p->pieces.count = p->next_pieces.count = 0;
   if (length == 0 || !reserve_pieces(p, &p->pieces)) return p->e->status;
   p->pieces.piece[p->pieces.count++] = (struct passage_piece){0, (uint32_t)length};
@@ -110,6 +112,7 @@ void passage_put(struct passage *p, const char *bytes, size_t length, size_t fro
   if (length == 0 || !reserve(p, length)) return;
   struct passage_bytes *b = &p->next;
   memcpy(b->bytes + b->length, bytes, length);
+  if (b->leading == b->length && from < p->now.leading) b->leading += length;
   if (p->traced) {
     passage_origin(p, from, to, &begin, &end);
     for (size_t i = b->length; i < b->length + length; i++) b->from[i] = begin, b->to[i] = end;
@@ -136,6 +139,8 @@ char *passage_keep(struct passage *p, size_t from, size_t to) {
   if (from >= to || !reserve(p, to - from)) return NULL;
   struct passage_bytes *b = &p->next;
   memcpy(b->bytes + b->length, p->now.bytes + from, to - from);
+  if (b->leading == b->length && from < p->now.leading)
+    b->leading += size_min(to, p->now.leading) - from;
   if (p->traced && p->whole) keep_places(p, from, to);
   if (p->traced && !p->whole) {
     memcpy(b->from + b->length, p->now.from + from, (to - from) * sizeof *b->from);
@@ -151,7 +156,7 @@ enum status passage_take(struct passage *p) {
   if (p->now.length == 0) p->now.bytes = (char *)""; /* there may never have been any */
   p->next = old;
   p->next.bytes = p->next.owned;
-  p->next.length = 0;
+  p->next.length = p->next.leading = 0;
   p->whole = false;
   if (p->next_pieces.count == 0) passage_cut(p, 0, p->now.length);
   return passage_take_pieces(p);

@@ -21,6 +21,7 @@ enum { PASSAGE_LONGEST = INT32_MAX }; /* bytes of an original, and of what becom
 struct passage_bytes {
   char *bytes; /* `owned`, or the original's */
   size_t length;
+  size_t leading; /* bytes that came from the first character of the text, as it was at first */
   uint32_t *from, *to; /* [length] of a traced text: which of the original's bytes each byte came
                           from, whole characters; neither decreases from byte to byte */
   char *owned;
@@ -89,5 +90,10 @@ void *passage_lend(struct passage *p, size_t bytes);
  * text; whole characters. */
 void passage_origin(const struct passage *p, size_t begin, size_t end, uint32_t *from,
                     uint32_t *to);
+
+/* Did the byte at `at` come from the first character of the original? Of any text. */
+static inline bool passage_is_first(const struct passage *p, size_t at) {
+  return p->at == 0 && at < p->now.leading;
+}
 
 #endif
