@@ -28,6 +28,7 @@ void *normal_make(size_t size, struct error *e) {
   return made;
 }
 
+/* A member that is missing may be there under a name that is nearly its own. */
 enum status normal_refuse(const json_t *json, const char *key, const char *needs, struct error *e) {
   struct nearest near;
   const char *other;
@@ -53,6 +54,7 @@ struct normal_text normal_text(const json_t *json, const char *key, struct error
 
 /* --- types --- */
 
+/* Every kind but the one that holds others. */
 static const struct normal_kind *const kinds[] = {
     &normal_kind_bert,  &normal_kind_bert_old,     &normal_kind_byte_level, &normal_kind_lowercase,
     &normal_kind_nfc,   &normal_kind_nfd,          &normal_kind_nfkc,       &normal_kind_nfkd,
@@ -70,10 +72,11 @@ static enum status refuse_type(const char *type, struct error *e) {
   nearest_init(&near, type);
   for (size_t i = 0; i < KINDS; i++) {
     nearest_offer(&near, kinds[i]->name);
-    used += (size_t)snprintf(known + used, sizeof known - used, "%s, ", kinds[i]->name);
+    used +=
+        (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", kinds[i]->name);
   }
   nearest_offer(&near, sequence);
-  return error_set(e, STATUS_CONFIG, "the type \"%.60s\" is not served%s; %sand %s are", type,
+  return error_set(e, STATUS_CONFIG, "the type \"%.60s\" is not served%s; %s and %s are", type,
                    nearest_hint(&near, hint), known, sequence);
 }
 
@@ -85,6 +88,7 @@ static const struct normal_kind *find_kind(const char *type) {
 
 /* --- steps --- */
 
+/* What has been made of a step that failed is released with the others. */
 static enum status add_step(struct normal *n, const struct normal_kind *kind, const json_t *json,
                             struct error *e) {
   if (n->count == n->room) {

@@ -145,6 +145,7 @@ static void apply_bert(const void *made, struct passage *p) {
 
 /* --- its members --- */
 
+/* The tables have what `change` makes of each character alone. ASCII is never OTHER. */
 static void fill_tables(struct normal_bert *b) {
   normal_edit_table_init(&b->ascii);
   for (uint32_t c = 0; c < TABLED; c++) {

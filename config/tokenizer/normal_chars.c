@@ -3,12 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/document/text.h"
 #include "config/tokenizer/normal_edit.h"
 #include "config/tokenizer/normal_parts.h"
 #include "config/tokenizer/pattern.h"
 #include "config/tokenizer/unicode.h"
 
 /* --- Lowercase --- */
+
+/* A character in lower case does not depend on those around it: no sigma is a last one. */
 
 static void *read_lowercase(const json_t *json, struct error *e) {
   (void)json;
@@ -38,6 +41,8 @@ const struct normal_kind normal_kind_lowercase = {"Lowercase", read_lowercase, a
 
 /* --- StripAccents --- */
 
+/* Marks are removed where they are characters of their own: who wants more decomposes before. */
+
 static void apply_strip_accents(const void *made, struct passage *p) {
   (void)made;
   struct normal_edit edit = normal_edit_begin(p);
@@ -53,6 +58,8 @@ const struct normal_kind normal_kind_strip_accents = {"StripAccents", NULL, appl
                                                       NULL};
 
 /* --- Nmt --- */
+
+/* What SentencePiece's rules of that name do with control characters and blanks. */
 
 static void *read_nmt(const json_t *json, struct error *e) {
   (void)json;
@@ -136,6 +143,7 @@ static void *read_strip(const json_t *json, struct error *e) {
   return s;
 }
 
+/* Of a text of blanks alone nothing is left, whichever end is stripped. */
 static void apply_strip(const void *made, struct passage *p) {
   const struct normal_strip *s = made;
   const char *text = p->now.bytes;
@@ -195,10 +203,13 @@ static void *read_replace(const json_t *json, struct error *e) {
   const json_t *pattern = json_object_get(json, "pattern");
   struct normal_content *c = read_content(json, "content", e);
   if (!pattern) normal_refuse(json, "pattern", "{\"String\": text} or {\"Regex\": text}", e);
-  if (c && e->status == STATUS_OK) c->pattern = pattern_new(pattern, e);
+  if (!c || e->status) return c;
+  c->pattern = pattern_new(pattern, e);
+  if (e->status == STATUS_CONFIG) text_before(e, "pattern: ");
   return c;
 }
 
+/* A match may be empty: then the content is put in there. */
 static void apply_replace(const void *made, struct passage *p) {
   const struct normal_content *c = made;
   struct normal_edit edit = normal_edit_begin(p);

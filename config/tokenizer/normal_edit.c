@@ -44,6 +44,7 @@ static size_t change_run(struct normal_edit *edit, const struct normal_edit_tabl
   return end;
 }
 
+/* Most bytes of most texts stay: they are passed one by one, and copied with what follows them. */
 size_t normal_edit_ascii(struct normal_edit *edit, const struct normal_edit_table *t, size_t at) {
   const struct passage_bytes *now = &edit->p->now;
   while (at < now->length) {

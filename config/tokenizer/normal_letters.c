@@ -31,6 +31,7 @@ void normal_letters_add(struct normal_letters *l, const struct normal_letter *le
 
 /* --- order --- */
 
+/* Stable, and fast where there is next to nothing to do. */
 static void sort_few(struct normal_letter *m, size_t count) {
   for (size_t i = 1; i < count; i++) {
     const struct normal_letter one = m[i];
@@ -97,6 +98,7 @@ static size_t write_letter(const struct normal_letter *letter, char out[UNICODE_
   return letter->c == NORMAL_LETTERS_NONE ? 0 : unicode_write(letter->c, out);
 }
 
+/* Much of what is taken apart becomes what it was. */
 static bool are_same(const struct normal_letters *l, size_t from, size_t to) {
   const char *text = l->edit->p->now.bytes;
   for (size_t i = 0; i < l->count; i++) {

@@ -73,7 +73,7 @@ static bool is_behind(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 
 /* In one piece, and nothing is put down yet. */
 static enum status begin(struct passage *p) {
-  p->length = 0;
+  p->length = p->leading = 0;
   p->pieces.count = p->next_pieces.count = 0;
   if (p->now.length == 0 || !reserve_pieces(p, &p->pieces)) return p->e->status;
   p->pieces.piece[p->pieces.count++] = (struct passage_piece){0, (uint32_t)p->now.length};
@@ -83,7 +83,8 @@ static enum status begin(struct passage *p) {
 enum status passage_begin(struct passage *p, const char *text, size_t length, size_t at,
                           bool traced) {
   if (length > PASSAGE_LONGEST - at) return refuse_length(p);
-  p->now = (struct passage_bytes){text, length, NULL, NULL};
+  p->now = (struct passage_bytes){.bytes = text, .length = length, .leading = length > 0};
+  while (p->now.leading < length && is_behind(text[p->now.leading])) p->now.leading++;
   p->at = at;
   p->whole = true;
   p->traced = traced;
@@ -96,6 +97,7 @@ enum status passage_begin_within(struct passage *p, const struct passage *of,
   const bool places = of->traced && !of->whole;
   p->now = (struct passage_bytes){.bytes = b->bytes + stretch->begin,
                                   .length = stretch->end - stretch->begin,
+                                  .leading = b->leading - size_min(b->leading, stretch->begin),
                                   .from = places ? b->from + stretch->begin : NULL,
                                   .to = places ? b->to + stretch->begin : NULL};
   p->at = of->at + stretch->begin;
@@ -112,10 +114,10 @@ void passage_origin(const struct passage *p, size_t begin, size_t end, uint32_t 
     *to = b->to[end - 1];
     return;
   }
-  if (!p->whole) {
-    *from = *to = b->length == 0      ? (uint32_t)p->at
-                  : begin < b->length ? b->from[begin]
-                                      : b->to[begin - 1];
+  if (!p->whole) { /* a place within what came from one character is all of it */
+    const uint32_t before = begin > 0 ? b->to[begin - 1] : (uint32_t)p->at;
+    *from = begin < b->length ? b->from[begin] : before;
+    *to = *from > before ? *from : before;
     return;
   }
   while (begin < end && begin > 0 && is_behind(b->bytes[begin])) begin--;
@@ -129,6 +131,7 @@ void passage_put(struct passage *p, const char *bytes, size_t length, size_t fro
   uint32_t begin, end;
   if (!r) return;
   memcpy(r->bytes + p->length, bytes, length);
+  if (p->leading == p->length && from < p->now.leading) p->leading += length;
   if (p->traced) {
     passage_origin(p, from, to, &begin, &end);
     for (size_t i = p->length; i < p->length + length; i++) r->from[i] = begin, r->to[i] = end;
@@ -153,6 +156,8 @@ char *passage_keep(struct passage *p, size_t from, size_t to) {
   struct passage_room *r = from < to ? reserve(p, to - from) : NULL;
   if (!r) return NULL;
   memcpy(r->bytes + p->length, p->now.bytes + from, to - from);
+  if (p->leading == p->length && from < p->now.leading)
+    p->leading += size_min(to, p->now.leading) - from;
   if (p->traced && p->whole) keep_places(p, r, from, to);
   if (p->traced && !p->whole) {
     memcpy(r->from + p->length, p->now.from + from, (to - from) * sizeof *r->from);
@@ -164,9 +169,9 @@ char *passage_keep(struct passage *p, size_t from, size_t to) {
 
 enum status passage_take(struct passage *p) {
   const struct passage_room *r = &p->room[p->next];
-  p->now = (struct passage_bytes){r->bytes, p->length, r->from, r->to};
+  p->now = (struct passage_bytes){p->length ? r->bytes : "", p->length, p->leading, r->from, r->to};
   p->next ^= 1;
-  p->length = 0;
+  p->length = p->leading = 0;
   p->whole = false;
   if (p->next_pieces.count == 0) passage_cut(p, 0, p->now.length);
   return passage_take_pieces(p);

@@ -21,6 +21,7 @@ enum { PASSAGE_LONGEST = INT32_MAX }; /* bytes of an original, and of what becom
 struct passage_bytes {
   const char *bytes;
   size_t length;
+  size_t leading; /* bytes that came from the first character of the text, as it was at first */
   const uint32_t *from, *to; /* [length] of a traced text that has changed: which of the original's
                                 bytes each byte came from, whole characters; neither
                                 decreases from byte to byte */
@@ -46,7 +47,7 @@ struct passage {
   struct passage_bytes now; /* borrowed, or in the room that is not put down in */
   struct passage_room room[2];
   unsigned next;                             /* the room in which is put down, */
-  size_t length;                             /* and how many bytes */
+  size_t length, leading;                    /* and how many bytes, as of passage_bytes */
   struct passage_pieces pieces, next_pieces; /* of `now`; of what is being put down */
   size_t at;                                 /* of the original, where this text begins */
   bool whole;  /* nothing has changed: the bytes are the original's, at their own places */
@@ -102,5 +103,10 @@ void *passage_lend(struct passage *p, size_t bytes);
  * text; whole characters. */
 void passage_origin(const struct passage *p, size_t begin, size_t end, uint32_t *from,
                     uint32_t *to);
+
+/* Did the byte at `at` come from the first character of the original? Of any text. */
+static inline bool passage_is_first(const struct passage *p, size_t at) {
+  return p->at == 0 && at < p->now.leading;
+}
 
 #endif

@@ -279,7 +279,8 @@ static bool find_expression(struct pattern_search *s, size_t *begin, size_t *end
 
 static bool find_plain(struct pattern_search *s, size_t *begin, size_t *end) {
   const struct pattern *p = s->pattern;
-  const char *found = memmem(s->text + s->at, s->length - s->at, p->plain, p->length);
+  const char *from = s->text + s->at;
+  const char *found = p->length ? memmem(from, s->length - s->at, p->plain, p->length) : from;
   if (!found) return false;
   *begin = (size_t)(found - s->text);
   *end = *begin + p->length;

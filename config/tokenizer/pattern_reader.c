@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "config/document/text.h"
+#include "config/tokenizer/unicode.h"
 #include "core/run/size.h"
 
 enum { BACKSPACE = 8, BELL = 7, ESCAPE = 27, LAST = 0x10ffff };
@@ -29,11 +29,8 @@ bool pattern_reader_take(struct pattern_reader *r, const char *string) {
 }
 
 uint32_t pattern_reader_character(struct pattern_reader *r) {
-  static const unsigned char mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-  const size_t length = text_character(r->at, (size_t)(r->end - r->at));
-  must(length);
-  uint32_t c = (unsigned char)*r->at & mask[length];
-  for (size_t i = 1; i < length; i++) c = c << 6 | ((unsigned char)r->at[i] & 0x3f);
+  size_t length;
+  const uint32_t c = unicode_read(r->at, &length);
   r->at += length;
   return c;
 }

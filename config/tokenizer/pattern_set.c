@@ -173,10 +173,13 @@ bool pattern_set_property(const char *name, size_t length, pattern_set_knows *kn
 }
 
 bool pattern_set_posix(const char *name, size_t length, struct pattern_set *out) {
-  static const char known[] =
-      "alnum alpha ascii blank cntrl digit lower punct space upper word xdigit ";
+  static const char known[] = "alnum alpha ascii blank cntrl digit lower space upper word xdigit ";
   char folded[PATTERN_SET_NAME];
   *out = (struct pattern_set){0};
+  if (length == 5 && memcmp(name, "punct", length) == 0) { /* and symbols, other than \p{Punct} */
+    set_fixed(out, "!-/:-@\\[-`{-~\\p{P}\\p{S}", "");
+    return true;
+  }
   return fold_name(name, length, folded) && strlen(folded) == length && is_one(folded, known) &&
          find_named(folded, out);
 }

@@ -90,6 +90,8 @@ static bool read_interval(struct pattern_syntax *s) {
 
 /* --- backslashes --- */
 
+#define LINE_END "(?>\\x0d\\x0a|[\\x0a-\\x0d\\x85\\x{2028}\\x{2029}])"
+
 /* Is one side a word and the other none, or not so? */
 static void say_boundary(struct pattern_syntax *s, bool is) {
   struct pattern_set word;
@@ -127,6 +129,8 @@ static bool read_place(struct pattern_syntax *s, const char *from) {
     say_atom(s, "\\N");
   else if (pattern_reader_take(r, "O"))
     say_atom(s, "(?s:.)");
+  else if (pattern_reader_take(r, "R"))
+    say_atom(s, LINE_END);
   else
     return read_reference(s, from);
   return true;
