@@ -363,6 +363,8 @@ LIBS_test_stack_fault = $(POISONED)
 LIBS_test_pattern = $(POISONED)
 LIBS_test_normal = $(POISONED)
 LIBS_test_split = $(POISONED)
+LIBS_test_frame = $(POISONED)
+LIBS_test_spell = $(POISONED)
 
 $(BUILD)/example/sort_train: $(BUILD)/tests/example/sort_train.o $(BUILD)/tests/example/sort_model.o
 	@mkdir -p $(@D)

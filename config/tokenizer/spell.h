@@ -10,8 +10,8 @@
 
 struct spell;
 
-/* Of a "decoder", an object, or NULL: pieces with blanks between. NULL with STATUS_CONFIG that
- * names the type or member at fault and says what is known, or STATUS_OUT_OF_MEMORY. */
+/* Of a "decoder", an object, or NULL or null: pieces with blanks between. NULL with STATUS_CONFIG
+ * that names the type or member at fault and says what is known, or STATUS_OUT_OF_MEMORY. */
 struct spell *spell_new(const json_t *json, struct error *e);
 void spell_free(struct spell *s); /* NULL is fine */
 
@@ -19,19 +19,19 @@ void spell_free(struct spell *s); /* NULL is fine */
 bool spell_reads_bytes(const struct spell *s);
 
 struct spell_piece {
-  const char *bytes;
+  const char *bytes; /* well-formed UTF-8, unless they are raw */
   size_t length;
   bool raw; /* bytes already, where spell_reads_bytes */
 };
 
-/* Text, or pieces of it: in an arena. */
+/* Text in an arena. */
 struct spell_text {
-  char *bytes;
+  char *bytes; /* may be NULL where there are none */
   size_t length;
 };
 
 /* The text of so many pieces, one behind the other: well-formed UTF-8, where what is not becomes
- * U+FFFD. STATUS_OK, or no memory. */
+ * U+FFFD. STATUS_OK, no memory, or a pattern that takes too long on this text. */
 enum status spell_out(const struct spell *s, const struct spell_piece *piece, size_t count,
                       struct arena *a, struct spell_text *out, struct error *e);
 

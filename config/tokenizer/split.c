@@ -98,31 +98,15 @@ static void read_length(struct split *s, const json_t *json, struct error *e) {
   step->length = length;
 }
 
-/* Older documents say only whether anything is put in front; newer ones say both. */
-static void read_prepend(const json_t *json, struct split_step *step, struct error *e) {
-  static const char *const words[] = {
-      [SPLIT_NEVER] = "never", [SPLIT_FIRST] = "first", [SPLIT_ALWAYS] = "always", NULL};
-  const bool said = json_object_get(json, "prepend_scheme");
-  const bool any = member_flag_or(json, "add_prefix_space", true, e);
-  step->prepend = any ? SPLIT_ALWAYS : SPLIT_NEVER;
-  if (said) step->prepend = member_word(json, "prepend_scheme", words, e);
-  if (!any && step->prepend != SPLIT_NEVER)
-    error_set(e, STATUS_CONFIG, "add_prefix_space: is false, but prepend_scheme is not never");
-}
-
 static void read_metaspace(struct split *s, const json_t *json, struct error *e) {
-  const struct member_text text = member_character(json, "replacement", e);
-  const bool cuts = member_flag_or(json, "split", true, e);
-  size_t length;
-  struct split_step *step = e->status ? NULL : add_step(s, e);
+  struct blanks blanks;
+  struct split_step *step = blanks_read(&blanks, json, e) ? NULL : add_step(s, e);
   if (!step) return;
   step->apply = split_blanks_apply;
-  step->length = text.length;
-  memcpy(step->replacement, text.bytes, text.length);
-  read_prepend(json, step, e);
-  step = cuts ? add_step(s, e) : NULL;
+  step->blanks = blanks;
+  step = blanks.split ? add_step(s, e) : NULL;
   if (!step) return;
-  step->character = unicode_read(text.bytes, &length);
+  step->character = blanks.character;
   split_chars_init(step, SPLIT_ONE, SPLIT_MERGED_WITH_NEXT);
 }
 
@@ -165,7 +149,7 @@ static const struct member_type types[TYPES] = {
     [TYPE_DELIMITER] = {"CharDelimiterSplit", "delimiter "},
     [TYPE_DIGITS] = {"Digits", "individual_digits "},
     [TYPE_LENGTH] = {"FixedLength", "length "},
-    [TYPE_METASPACE] = {"Metaspace", "replacement add_prefix_space prepend_scheme split str_rep "},
+    [TYPE_METASPACE] = {"Metaspace", BLANKS_MEMBERS},
     [TYPE_PUNCTUATION] = {"Punctuation", "behavior "},
     [TYPE_SEQUENCE] = {"Sequence", "pretokenizers "},
     [TYPE_SPLIT] = {"Split", "pattern behavior invert "},

@@ -6,10 +6,10 @@
 #ifndef CONFIG_SPLIT_PARTS_H
 #define CONFIG_SPLIT_PARTS_H
 
+#include "config/tokenizer/blanks.h"
 #include "config/tokenizer/member.h"
 #include "config/tokenizer/passage.h"
 #include "config/tokenizer/pattern.h"
-#include "config/tokenizer/unicode.h"
 
 /* What becomes of a stretch of the text. */
 enum split_class {
@@ -53,8 +53,7 @@ struct split_step {
   struct pattern *pattern; /* its own */
   bool invert;
   /* Another text. */
-  char replacement[UNICODE_BYTES_MAX]; /* of blanks, so many bytes: `length` */
-  enum { SPLIT_NEVER, SPLIT_FIRST, SPLIT_ALWAYS } prepend;
+  struct blanks blanks;
 };
 
 /* --- steps --- */

@@ -14,37 +14,37 @@ static void put_before(struct passage *p, struct passage_piece piece, const char
 
 /* --- blanks --- */
 
-static bool begins_with(const struct split_step *s, const struct passage *p,
+static bool begins_with(const struct blanks *b, const struct passage *p,
                         struct passage_piece piece) {
   const char *text = p->now.bytes + piece.begin;
   return *text == ' ' ||
-         (piece.end - piece.begin >= s->length && memcmp(text, s->replacement, s->length) == 0);
+         (piece.end - piece.begin >= b->length && memcmp(text, b->replacement, b->length) == 0);
 }
 
-static bool must_prepend(const struct split_step *s, const struct passage *p,
+static bool must_prepend(const struct blanks *b, const struct passage *p,
                          struct passage_piece piece) {
-  if (s->prepend == SPLIT_NEVER || begins_with(s, p, piece)) return false;
-  return s->prepend == SPLIT_ALWAYS || passage_is_first(p, piece.begin);
+  if (b->prepend == BLANKS_NEVER || begins_with(b, p, piece)) return false;
+  return b->prepend == BLANKS_ALWAYS || passage_is_first(p, piece.begin);
 }
 
-static void replace_blanks(const struct split_step *s, struct passage *p,
-                           struct passage_piece piece) {
+static void replace_blanks(const struct blanks *b, struct passage *p, struct passage_piece piece) {
   const char *text = p->now.bytes;
   for (size_t at = piece.begin, end; at < piece.end; at = end) {
     const char *blank = memchr(text + at, ' ', piece.end - at);
     end = blank ? (size_t)(blank - text) : piece.end;
     passage_keep(p, at, end);
-    if (blank) passage_put(p, s->replacement, s->length, end, end + 1);
+    if (blank) passage_put(p, b->replacement, b->length, end, end + 1);
     end += blank != NULL;
   }
 }
 
 void split_blanks_apply(const struct split_step *s, struct passage *p) {
+  const struct blanks *b = &s->blanks;
   for (size_t i = 0; i < p->pieces.count; i++) {
     const struct passage_piece piece = p->pieces.piece[i];
     const size_t begin = p->next.length;
-    if (must_prepend(s, p, piece)) put_before(p, piece, s->replacement, s->length);
-    replace_blanks(s, p, piece);
+    if (must_prepend(b, p, piece)) put_before(p, piece, b->replacement, b->length);
+    replace_blanks(b, p, piece);
     passage_cut(p, begin, p->next.length);
   }
   passage_take(p);
