@@ -366,6 +366,11 @@ LIBS_test_split = $(POISONED)
 LIBS_test_frame = $(POISONED)
 LIBS_test_spell = $(POISONED)
 
+$(BUILD)/tokenizer/%: $(BUILD)/tests/tokenizer/%.o $(BUILD)/libattend.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
 $(BUILD)/example/sort_train: $(BUILD)/tests/example/sort_train.o $(BUILD)/tests/example/sort_model.o
 	@mkdir -p $(@D)
 	$(call say,LD,$@)

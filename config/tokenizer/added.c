@@ -15,7 +15,8 @@ static bool read_flag(const json_t *one, const char *key, bool otherwise) {
   return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
-static enum status read_token(struct added *a, const json_t *one, struct error *e) {
+static enum status read_token(struct added *a, const json_t *one, const struct lexicon *l,
+                              struct error *e) {
   const json_t *content = json_object_get(one, "content"), *id = json_object_get(one, "id");
   struct added_token *t = &a->token[a->count];
   if (!json_is_string(content) || json_string_length(content) == 0)
@@ -35,12 +36,15 @@ static enum status read_token(struct added *a, const json_t *one, struct error *
                             .special = special};
   if (!t->content) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
   memcpy(t->content, json_string_value(content), t->length);
+  const int32_t piece = lexicon_find(l, t->content, t->length);
+  if (piece >= 0) t->id = piece;
   a->count++;
   a->ids = size_max(a->ids, (size_t)t->id + 1);
   return STATUS_OK;
 }
 
-static enum status read_tokens(struct added *a, const json_t *json, struct error *e) {
+static enum status read_tokens(struct added *a, const json_t *json, const struct lexicon *l,
+                               struct error *e) {
   const size_t count = json_array_size(json);
   const json_t *one;
   size_t i;
@@ -48,7 +52,7 @@ static enum status read_tokens(struct added *a, const json_t *json, struct error
   a->token = calloc(count + 1, sizeof *a->token);
   if (!a->token) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
   json_array_foreach((json_t *)json, i, one) {
-    if (read_token(a, one, e)) return e->status;
+    if (read_token(a, one, l, e)) return e->status;
   }
   a->by_id = malloc((a->ids + 1) * sizeof *a->by_id);
   if (!a->by_id) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
@@ -103,9 +107,9 @@ static enum status make_trie(struct added *a, bool changed, const struct normal 
 }
 
 enum status added_init(struct added *a, const json_t *json, const struct normal *n,
-                       struct error *e) {
+                       const struct lexicon *l, struct error *e) {
   *a = (struct added){0};
-  if (json && !json_is_null(json) && read_tokens(a, json, e)) return e->status;
+  if (json && !json_is_null(json) && read_tokens(a, json, l, e)) return e->status;
   if (make_trie(a, false, n, e)) return e->status;
   return make_trie(a, true, n, e);
 }

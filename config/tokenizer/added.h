@@ -5,6 +5,7 @@
 #ifndef CONFIG_ADDED_H
 #define CONFIG_ADDED_H
 
+#include "config/tokenizer/lexicon.h"
 #include "config/tokenizer/normal.h"
 #include "config/tokenizer/trie.h"
 
@@ -28,10 +29,11 @@ struct added {
   size_t ids;
 };
 
-/* Of a list, or NULL: none. Texts are changed by `n`, which may be NULL. STATUS_CONFIG that names
- * what is at fault, or STATUS_OUT_OF_MEMORY. */
+/* Of a list, or NULL: none. Texts are changed by `n`, which may be NULL. A token that is a piece of
+ * the lexicon has the id of that, whatever the list says, as in the library. STATUS_CONFIG that
+ * names what is at fault, or STATUS_OUT_OF_MEMORY. */
 enum status added_init(struct added *a, const json_t *json, const struct normal *n,
-                       struct error *e);
+                       const struct lexicon *l, struct error *e);
 void added_done(struct added *a);
 size_t added_bytes(const struct added *a); /* of memory */
 

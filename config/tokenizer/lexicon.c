@@ -194,4 +194,14 @@ size_t lexicon_bytes(const struct lexicon *l) {
 
 const char *lexicon_kind(const struct lexicon *l) { return l->kind->name; }
 
+/* A piece of a word that is longer is none of an added token. */
+int32_t lexicon_find(const struct lexicon *l, const char *text, size_t length) {
+  enum { LONGEST = 1024 };
+  char bytes[LONGEST];
+  if (!l->raw) return vocabulary_find(&l->vocabulary, text, length);
+  if (length > sizeof bytes) return -1;
+  const size_t count = bytes_read(text, length, bytes);
+  return count == SIZE_MAX ? -1 : vocabulary_find(&l->vocabulary, bytes, count);
+}
+
 const struct vocabulary *lexicon_vocabulary(const struct lexicon *l) { return &l->vocabulary; }

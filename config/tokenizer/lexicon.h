@@ -25,6 +25,9 @@ const char *lexicon_kind(const struct lexicon *l);
 /* Its pieces; those of raw ones as bytes, but for those that stand apart. */
 const struct vocabulary *lexicon_vocabulary(const struct lexicon *l);
 
+/* The id of a piece as the file writes it; -1: it is none, or bytes cannot spell it. */
+int32_t lexicon_find(const struct lexicon *l, const char *text, size_t length);
+
 /* What words are cut into, and memory for it, which serves one word after the other. */
 struct lexicon_work {
   struct tokens *out; /* with the failure that there may be */

@@ -42,10 +42,10 @@ void split_blanks_apply(const struct split_step *s, struct passage *p) {
   const struct blanks *b = &s->blanks;
   for (size_t i = 0; i < p->pieces.count; i++) {
     const struct passage_piece piece = p->pieces.piece[i];
-    const size_t begin = p->next.length;
+    const size_t begin = p->length;
     if (must_prepend(b, p, piece)) put_before(p, piece, b->replacement, b->length);
     replace_blanks(b, p, piece);
-    passage_cut(p, begin, p->next.length);
+    passage_cut(p, begin, p->length);
   }
   passage_take(p);
 }
@@ -54,10 +54,10 @@ void split_prefix_apply(const struct split_step *s, struct passage *p) {
   (void)s;
   for (size_t i = 0; i < p->pieces.count; i++) {
     const struct passage_piece piece = p->pieces.piece[i];
-    const size_t begin = p->next.length;
+    const size_t begin = p->length;
     if (p->now.bytes[piece.begin] != ' ') put_before(p, piece, " ", 1);
     passage_keep(p, piece.begin, piece.end);
-    passage_cut(p, begin, p->next.length);
+    passage_cut(p, begin, p->length);
   }
   passage_take(p);
 }
@@ -81,14 +81,14 @@ void split_bytes_apply(const struct split_step *s, struct passage *p) {
   (void)s;
   for (size_t i = 0; i < p->pieces.count; i++) {
     const struct passage_piece piece = p->pieces.piece[i];
-    const size_t begin = p->next.length;
+    const size_t begin = p->length;
     for (size_t at = piece.begin, end; at < piece.end; at = end) {
       for (end = at; end < piece.end && stays(p->now.bytes[end]); end++) {
       }
       passage_keep(p, at, end);
       if (end < piece.end) end += put_letters(p, end);
     }
-    passage_cut(p, begin, p->next.length);
+    passage_cut(p, begin, p->length);
   }
   passage_take(p);
 }

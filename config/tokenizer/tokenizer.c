@@ -46,7 +46,7 @@ static void trim(const struct tokenizer_cutting *c, const char *bytes, size_t le
   while (before < length && bytes[before] == ' ') before++;
   while (behind < length && bytes[length - 1 - behind] == ' ') behind++;
   const bool first = number == 0 || token->begin == 0;
-  if (first && before == 1 && frame_trim(c->t->frame) == FRAME_TRIM_BUT_FIRST) before = 0;
+  if (first && before == 1 && frame_leaves_first(c->t->frame)) before = 0;
   token->begin = (uint32_t)size_min(token->begin + before, token->end);
   if (token->end >= behind) token->end = (uint32_t)size_max(token->end - behind, token->begin);
 }
@@ -58,7 +58,7 @@ static void place_tokens(const struct tokenizer_cutting *c, const struct passage
     const char *bytes = p->now.bytes + token->begin;
     const size_t length = token->end - token->begin;
     passage_origin(p, token->begin, token->end, &token->begin, &token->end);
-    if (frame_trim(c->t->frame) != FRAME_TRIM_NONE) trim(c, bytes, length, i, token);
+    if (frame_trims(c->t->frame)) trim(c, bytes, length, i, token);
   }
 }
 

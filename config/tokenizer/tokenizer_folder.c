@@ -88,9 +88,12 @@ static json_t *frame_between(const char *type, const json_t *vocabulary, const c
   const json_t *cls = json_object_get(vocabulary, first),
                *sep = json_object_get(vocabulary, second);
   if (!cls || !sep) return json_null();
-  return json_pack("{s:s, s:[s, I], s:[s, I], s:b}", "type", type, "cls", first,
-                   json_integer_value(cls), "sep", second, json_integer_value(sep),
-                   "add_prefix_space", 0);
+  const json_int_t before = json_integer_value(cls), behind = json_integer_value(sep);
+  if (strcmp(type, "BertProcessing") == 0)
+    return json_pack("{s:s, s:[s, I], s:[s, I]}", "type", type, "cls", first, before, "sep", second,
+                     behind);
+  return json_pack("{s:s, s:[s, I], s:[s, I], s:b, s:b}", "type", type, "cls", first, before, "sep",
+                   second, behind, "trim_offsets", 1, "add_prefix_space", 0);
 }
 
 /* A document of these parts, which it takes; NULL: one of them is, or no memory. */
@@ -108,6 +111,11 @@ static struct tokenizer *make(json_t *normal, json_t *split, json_t *model, json
 
 /* --- the kinds --- */
 
+static json_t *byte_level(void) {
+  return json_pack("{s:s, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets",
+                   1);
+}
+
 static struct tokenizer *of_merges(const char *folder, struct error *e) {
   static const char *const names[] = {"<|endoftext|>", "<s>",    "<pad>", "</s>",
                                       "<unk>",         "<mask>", NULL};
@@ -122,12 +130,10 @@ static struct tokenizer *of_merges(const char *folder, struct error *e) {
     error_set(e, STATUS_CONFIG,
               "merges.txt: is not as GPT-2's: its words end in </w>; tokenizer.json is needed");
   if (!e->status)
-    t = make(json_null(),
-             json_pack("{s:s, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0,
-                       "trim_offsets", 1),
+    t = make(json_null(), byte_level(),
              json_pack("{s:s, s:O, s:O}", "type", "BPE", "vocab", vocabulary, "merges", lines),
-             frame_between("RobertaProcessing", vocabulary, "<s>", "</s>"),
-             json_pack("{s:s}", "type", "ByteLevel"), add_special(vocabulary, names, e), e);
+             frame_between("RobertaProcessing", vocabulary, "<s>", "</s>"), byte_level(),
+             add_special(vocabulary, names, e), e);
   json_decref(vocabulary);
   json_decref(lines);
   return t;

@@ -36,11 +36,23 @@ size_t tokenizer_piece_room(const struct tokenizer *t, int64_t id) {
   return piece.raw ? piece.length * BYTES_WRITTEN_MAX : piece.length;
 }
 
+/* A decoder that is not of bytes alone gets what the file writes. */
+static enum status write_piece(const struct tokenizer *t, struct spell_piece *piece,
+                               struct arena *a, struct error *e) {
+  if (!piece->raw || spell_reads_bytes(t->spell)) return STATUS_OK;
+  char *text = arena_alloc(a, piece->length, BYTES_WRITTEN_MAX, e);
+  if (text)
+    *piece = (struct spell_piece){text, bytes_write(piece->bytes, piece->length, text), false};
+  return e->status;
+}
+
 enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t count, bool bare,
                             struct arena *a, struct spell_text *out, struct error *e) {
   struct spell_piece *piece = arena_alloc(a, count, sizeof *piece, e);
   size_t pieces = 0;
-  for (size_t i = 0; piece && i < count; i++)
-    if (!(bare && tokenizer_is_special(t, id[i])) && find_piece(t, id[i], &piece[pieces])) pieces++;
+  for (size_t i = 0; piece && i < count; i++) {
+    if ((bare && tokenizer_is_special(t, id[i])) || !find_piece(t, id[i], &piece[pieces])) continue;
+    if (write_piece(t, &piece[pieces++], a, e)) return e->status;
+  }
   return piece ? spell_out(t->spell, piece, pieces, a, out, e) : e->status;
 }

@@ -95,26 +95,12 @@ static enum status read_parts(struct tokenizer *t, const json_t *json, struct er
   if (e->status) return within("post_processor", e->status, e);
   t->spell = spell_new(member(json, "decoder"), e);
   if (e->status) return within("decoder", e->status, e);
-  if (added_init(&t->added, member(json, "added_tokens"), t->normal, e))
+  if (added_init(&t->added, member(json, "added_tokens"), t->normal, t->lexicon, e))
     return within("added_tokens", e->status, e);
   return within("truncation", read_truncation(t, member(json, "truncation"), e), e);
 }
 
 /* --- what they must agree in --- */
-
-/* A piece has one token. */
-static enum status check_added(const struct tokenizer *t, struct error *e) {
-  const struct vocabulary *v = lexicon_vocabulary(t->lexicon);
-  for (size_t i = 0; i < t->added.count; i++) {
-    const struct added_token *a = &t->added.token[i];
-    const int32_t id = t->raw ? -1 : vocabulary_find(v, a->content, a->length);
-    if (id >= 0 && id != a->id)
-      return error_set(e, STATUS_CONFIG,
-                       "added_tokens: \"%.*s\" has the id %d, and %d in the model",
-                       (int)(a->length < 60 ? a->length : 60), a->content, (int)a->id, (int)id);
-  }
-  return STATUS_OK;
-}
 
 static enum status check_frame(const struct tokenizer *t, struct error *e) {
   const int64_t last = frame_last(t->frame);
@@ -129,9 +115,7 @@ struct tokenizer *tokenizer_new(const json_t *json, struct error *e) {
     t = calloc(1, sizeof *t);
     if (!t) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a tokenizer");
   }
-  if (t && read_parts(t, json, e) == STATUS_OK && check_added(t, e) == STATUS_OK &&
-      check_frame(t, e) == STATUS_OK)
-    return t;
+  if (t && read_parts(t, json, e) == STATUS_OK && check_frame(t, e) == STATUS_OK) return t;
   text_plain(e);
   tokenizer_free(t);
   return NULL;
