@@ -29,16 +29,20 @@ MODELS = {"demo": DEMO, "turned": dict(DEMO, rope={"base": 500}, key_size=6),
 WHOLE = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 4,
          "heads": 2, "feed_forward": 8, "vocabulary": 9}
 TEXT = {"tokens": [[1, 2], [3]]}
+WORDS = {"model": {"type": "WordLevel", "unk_token": "?", "vocab": {"?": 0, "a": 1, "b": 2}},
+         "pre_tokenizer": {"type": "Whitespace"}}
 
 
 def path_of(template):
     """A path with the names that it needs."""
-    model = "whole" if "/encode" in template or "{layer}" in template else "demo"
+    model = "words" if "tokenize" in template else "whole" if "/encode" in template or "{layer}" in template else "demo"
     return template.replace("{model}", model).replace("{layer}", "encoder.0.self")
 
 
 def request_of(template):
-    return infer() if template.startswith("/v2") else TEXT if template.endswith("/encode") else ASK
+    if template.endswith("/tokenize"):
+        return {"text": "a b"}
+    return (infer() if template.startswith("/v2") else TEXT if re.search("/encode$|/detokenize$", template) else ASK)
 
 
 def queries(shape, data):
@@ -64,7 +68,11 @@ def strict(schema):
 class OpenApi(Case):
     @classmethod
     def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        with open(os.path.join(cls.folder.name, "tokenizer.json"), "w", encoding="utf-8") as file:
+            json.dump(WORDS, file)
         cls.server = Server({"models": dict(MODELS, whole=WHOLE, decoder=dict(WHOLE, kind="decoder"),
+                                            words=dict(WHOLE, kind="seq2seq", decoder={"layers": 1}, tokenizer=cls.folder.name),
                                             both=dict(WHOLE, kind="seq2seq", decoder={"layers": 1})),
                              "default_model": "demo"},
                             "--max-items", "64")
@@ -75,6 +83,7 @@ class OpenApi(Case):
     @classmethod
     def tearDownClass(cls):
         cls.server.stop()
+        cls.folder.cleanup()
 
     def schema(self, schema):
         """A validator of one of the document's schemas, whose references lead into it."""
@@ -257,6 +266,24 @@ class OpenApi(Case):
             self.assertFalse(schema.is_valid(wrong))
         self.holds("POST", "/v1/models/whole/score", self.server.post("/v1/models/whole/score", request), 404)
 
+    def test_texts(self):
+        for text, targets in (("a b", [1]), (["a", "b c"], [[1], [2]]), ([["a", "b"]], [[1]])):
+            shown = {"text": text, "special_tokens": True, "truncate": 4, "return_tokens": True}
+            for what, request in (("encode", shown), ("score", dict(shown, targets=targets)),
+                                  ("generate", dict(shown, max_tokens=2, truncate=True)),
+                                  ("tokenize", {"text": text, "special_tokens": False, "truncate": 3})):
+                with self.subTest(text=text, what=what):
+                    path = f"/v1/models/words/{what}"
+                    self.taken(f"{what.capitalize()}Request", request)
+                    self.holds("POST", path, self.server.post(path, request), 200)
+        path = "/v1/models/words/detokenize"
+        for tokens in ([1, 2], [[1], [2, 0]], []):
+            request = {"tokens": tokens, "special_tokens": False}
+            self.taken("DetokenizeRequest", request)
+            self.holds("POST", path, self.server.post(path, request), 200)
+        self.holds("POST", path, self.server.post(path, {"tokens": [9]}), 400)
+        self.holds("POST", "/v1/models/whole/tokenize", self.server.post("/v1/models/whole/tokenize", {"text": "a"}), 404)
+
     def test_answers_of_an_encoder_and_a_decoder(self):
         shown = {"return_hidden": "all", "return_attention": True}
         trace = {"attention": "decoder.0.cross", "item": 1, "head": 1, "query": 1}
@@ -383,8 +410,9 @@ class OpenApi(Case):
                                                                    "application/json"}))
                     with self.subTest(path=path, token=token):
                         if challenge is None or operation.get("security") == []:
-                            # no model of this server can score or generate
-                            self.assertEqual(answer.status, 404 if path.endswith(("/score", "/generate")) else 200)
+                            # no model of this server can score or generate, and none has a tokenizer
+                            wants_more = path.endswith(("/score", "/generate", "tokenize"))
+                            self.assertEqual(answer.status, 404 if wants_more else 200)
                             continue
                         self.holds(method, path, answer, 401)
                         told = self.response(operation, 401)["headers"]["WWW-Authenticate"]
