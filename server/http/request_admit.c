@@ -188,8 +188,8 @@ static enum status refuse_path(struct request *r) {
   return error_set(&r->error, STATUS_NOT_FOUND,
                    "there is nothing at this path; try POST /v1/attention (the default model), "
                    "/v1/models/NAME/attention, /v1/models/NAME/heads, /v1/models/NAME/encode, "
-                   "/v1/models/NAME/score, /v1/models/NAME/generate and "
-                   "/v1/models/NAME/layers/LAYER/attention, "
+                   "/v1/models/NAME/score, /v1/models/NAME/generate, /v1/models/NAME/tokenize, "
+                   "/v1/models/NAME/detokenize and /v1/models/NAME/layers/LAYER/attention, "
                    "/v1/models/NAME/layers/LAYER/heads (a whole model), or GET /, /v1/models, "
                    "/v1/models/NAME, /v2, /healthz, /readyz, "
                    "/metrics, /openapi.json");

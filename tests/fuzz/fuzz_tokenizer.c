@@ -67,7 +67,8 @@ static const char *const documents[] = {
     "\"Split\",\"pattern\":{\"Regex\":\"(?i:'s|'t)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}"
     "{1,3}|"
     "\\\\s+(?!\\\\S)|\\\\s+\"},\"behavior\":\"Isolated\",\"invert\":false},{\"type\":\"ByteLevel\","
-    "\"add_prefix_space\":false,\"use_regex\":false}]},\"decoder\":{\"type\":\"ByteLevel\",\"add_"
+    "\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":false}]},\"decoder\":{\"type\":"
+    "\"ByteLevel\",\"add_"
     "prefix_space\":false,\"trim_offsets\":true}"
     "," LETTERS "}"};
 enum { DOCUMENTS = sizeof documents / sizeof *documents, OWN = 0xff };

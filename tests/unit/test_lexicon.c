@@ -260,7 +260,7 @@ static void the_longest_piece_first(void **state) {
   must_be(&c, "ééé", "6 7 7");
   must_be(&c, "éééééééé", "6 7 7 7 7 7 7 7");
   must_be(&c, "ééééééééé", "0"); /* nine characters */
-  must_be(&c, "##able", "3"); /* it is a piece */
+  must_be(&c, "##able", "3");    /* it is a piece */
   end(&c);
   begin(&c, document("{\"type\":\"WordPiece\",\"unk_token\":\"u\",\"vocab\":{\"u\":0,\"a\":1}}"),
         false);
