@@ -1,7 +1,9 @@
 /* whole_tokenizer: finds the tokenizer of a whole model. */
 #include "config/model/whole_tokenizer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "config/document/file.h"
 #include "config/document/text.h"
@@ -27,9 +29,15 @@ static enum status check_size(const struct whole *w, struct error *e) {
   const size_t least = w->target_vocabulary < w->vocabulary ? w->target_vocabulary : w->vocabulary;
   if (size <= least) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
-                   "%s: has %zu tokens, and the model %zu: it belongs to another one "
-                   "(\"tokenizer\": false serves the model without it)",
+                   "%s: has %zu tokens, and the model %zu: it belongs to another one",
                    w->tokenizer_file, size, least);
+}
+
+/* Nobody asked for this tokenizer. */
+static void tell_the_way_out(struct error *e) {
+  const size_t used = strlen(e->detail);
+  snprintf(e->detail + used, sizeof e->detail - used,
+           " (\"tokenizer\": false serves the model without it)");
 }
 
 enum status whole_tokenizer_find(struct whole *w, const struct whole_plan *p,
@@ -45,9 +53,11 @@ enum status whole_tokenizer_find(struct whole *w, const struct whole_plan *p,
   w->tokenizer = tokenizer_folder(folder, &w->tokenizer_file, e);
   if (said && !w->tokenizer && !e->status)
     error_set(e, STATUS_CONFIG,
-              "tokenizer: %.100s: has no tokenizer.json, vocab.json, vocab.txt or words.txt",
+              "tokenizer: %.100s: has no tokenizer.json, vocab.json with merges.txt, vocab.txt or "
+              "words.txt",
               text_tail(folder));
   if (w->tokenizer) check_size(w, e);
+  if (e->status == STATUS_CONFIG && !said) tell_the_way_out(e);
   free(folder);
   return e->status;
 }

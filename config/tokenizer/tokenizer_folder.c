@@ -23,6 +23,13 @@ static char *find(const char *folder, const char *name, struct error *e) {
   return NULL;
 }
 
+static bool is_there(const char *folder, const char *name, struct error *e) {
+  char *path = find(folder, name, e);
+  const bool there = path;
+  free(path);
+  return there;
+}
+
 static json_t *read_json(const char *folder, const char *name, struct error *e) {
   char *path = find(folder, name, e);
   json_t *json = path ? file_json_long(path, e) : NULL;
@@ -122,7 +129,7 @@ static struct tokenizer *of_merges(const char *folder, struct error *e) {
   json_t *vocabulary = read_json(folder, "vocab.json", e);
   json_t *lines = e->status ? NULL : read_lines(folder, "merges.txt", e);
   struct tokenizer *t = NULL;
-  if (!e->status && !lines) error_set(e, STATUS_CONFIG, "merges.txt: is missing");
+  if (!e->status && !lines) error_set(e, STATUS_CONFIG, "merges.txt: is gone");
   const char *first = json_string_value(json_array_get(lines, 0));
   if (first && strncmp(first, "#version", strlen("#version")) == 0) json_array_remove(lines, 0);
   json_t *last = json_array_get(lines, 0);
@@ -196,17 +203,16 @@ static struct tokenizer *of_document(const char *folder, struct error *e) {
 
 struct tokenizer *tokenizer_folder(const char *folder, const char **file, struct error *e) {
   static const struct {
-    const char *file;
+    const char *file, *beside; /* a file that belongs to it */
     struct tokenizer *(*read)(const char *folder, struct error *e);
-  } kinds[] = {{"tokenizer.json", of_document},
-               {"vocab.json", of_merges},
-               {"vocab.txt", of_words},
-               {"words.txt", of_list}};
+  } kinds[] = {{"tokenizer.json", NULL, of_document},
+               {"vocab.json", "merges.txt", of_merges}, /* alone it may be one of sentencepiece's */
+               {"vocab.txt", NULL, of_words},
+               {"words.txt", NULL, of_list}};
   *file = NULL;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !e->status; i++) {
-    char *path = find(folder, kinds[i].file, e);
-    if (!path) continue;
-    free(path);
+    if (!is_there(folder, kinds[i].file, e)) continue;
+    if (kinds[i].beside && !is_there(folder, kinds[i].beside, e)) continue;
     *file = kinds[i].file;
     struct tokenizer *t = kinds[i].read(folder, e);
     if (!t && e->status == STATUS_CONFIG && !strstr(e->detail, *file))

@@ -189,7 +189,8 @@ class Deb(Package):
                          ("attend", VERSION, MAINTAINER))
         depends = dict(re.fullmatch(r"(\S+) \(>= (\S+)\)", part).groups()
                        for part in self.field("Depends").split(", "))
-        for wanted in ("libc6", "libjansson4", "libmicrohttpd", "libnettle", "libopenblas", "libzip"):
+        for wanted in ("libc6", "libjansson4", "libmicrohttpd", "libnettle", "libopenblas", "libpcre2-8", "libutf8proc",
+                       "libzip"):
             self.assertTrue([name for name in depends if name.startswith(wanted)], wanted)
         for name, version in depends.items():
             there = run("dpkg-query", "-W", "-f", "${Version}\n", name)[1].splitlines()[0]

@@ -92,6 +92,51 @@ class Text(ServerCase):
         tokens = self.ask("gpt", "tokenize", text=texts)["tokens"]
         self.assertEqual(self.ask("gpt", "detokenize", tokens=tokens)["text"], texts)
 
+    # --- which files ---
+
+    def one_of(self, files, **more):
+        """The command's answer to one text from a model with these files: (status, tokens, what it says)."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            with open(os.path.join(folder, "attend.json"), "w", encoding="utf-8") as file:
+                json.dump({"models": {"one": dict(RANDOM, **SIZES, kind="decoder", tokenizer=".", **more)}}, file)
+            status, out, err = attend("run", "one", "--tokenize", "--config", os.path.join(folder, "attend.json"),
+                                      data='{"text": "Hello world"}'.encode())
+            return status, json.loads(out)["tokens"] if out else None, err
+
+    def test_the_files_of_a_tokenizer(self):
+        vocabulary, merges = json.dumps(GPT2["vocab"]), "\n".join(["#version: 0.2", *GPT2["merges"], ""])
+        framed = json.dumps({**{piece: i for piece, i in GPT2["vocab"].items() if i < 18}, "<s>": 18, "</s>": 19})
+        bare = merges.replace("Ġwor ld\n", "")
+        for files, right in (
+                ({"words.txt": "<pad>\n<unk>\nhello\n"}, [2, 1]),
+                ({"vocab.txt": "[UNK]\r\nHello\r\nhello\r\nworld\r\n"}, [2, 3]),
+                ({"vocab.txt": "[UNK]\nHello\nhello\nworld\n", "tokenizer_config.json": '{"do_lower_case":false}'}, [1, 3]),
+                ({"vocab.txt": "[CLS]\n[SEP]\n[UNK]\nhello\nworld"}, [0, 3, 4, 1]),
+                ({"vocab.json": vocabulary.replace('"h"', '"H"'), "merges.txt": "e l\n"}, None),
+                ({"vocab.json": vocabulary.replace('"h"', '"H"', 1), "merges.txt": "o r\n"}, [0, 1, 2, 2, 3, 4, 5, 15, 2, 7]),
+                ({"vocab.json": framed.replace('"h"', '"H"', 1), "merges.txt": "o r"}, [18, 0, 1, 2, 2, 3, 4, 5, 15, 2, 7, 19]),
+                ({"vocab.json": vocabulary, "merges.txt": bare + "o r</w>\n", "tokenizer.json": json.dumps(LETTERS)},
+                 [1, 11, 3, 18])):
+            with self.subTest(files=files):
+                status, tokens, err = self.one_of(files)
+                self.assertEqual((status, tokens), (0, right) if right else (2, None), err)
+
+    def test_files_that_are_refused(self):
+        for files, words in (
+                ({}, "has no tokenizer.json, vocab.json with merges.txt, vocab.txt or words.txt"),
+                ({"vocab.json": json.dumps(GPT2["vocab"]), "source.spm": ""}, "has no tokenizer.json"),
+                ({"vocab.json": json.dumps(GPT2["vocab"]), "merges.txt": "o r</w>"}, "merges.txt: is not as GPT-2's"),
+                ({"vocab.json": "[", "merges.txt": "o r"}, "vocab.json"),
+                ({"tokenizer.json": "{}"}, "tokenizer.json: "),
+                ({"words.txt": "\n".join(f"w{i}" for i in range(21))}, "words.txt: has 21 tokens, and the model 20")):
+            with self.subTest(files=files):
+                status, tokens, err = self.one_of(files)
+                self.assertEqual((status, tokens), (2, None), err)
+                self.assertIn(words, err)
+
     # --- in the place of tokens ---
 
     def test_the_same_as_tokens(self):
