@@ -18,13 +18,17 @@ static void pool_rows(enum stack_pool pool, size_t n, size_t d, const double *ro
   for (size_t t = 0; pool == STACK_POOL_MEAN && t < d; t++) x[t] /= (double)n;
 }
 
-/* x becomes y, W x + b or the tanh of that. */
-static void pass_dense(const struct layer_matrix *w, size_t out, size_t in, bool with_tanh,
+/* What becomes of a number behind a dense layer. */
+static double as_it_is(double z) { return z; }
+static double rectify(double z) { return fmax(z, 0); }
+
+/* x becomes y, W x + b, each number bent. */
+static void pass_dense(const struct layer_matrix *w, size_t out, size_t in, double bend(double z),
                        double *x, double *y, struct error *e) {
   ref_product(w->weight, w->bias, out, in, x, y);
   for (size_t t = 0; t < out; t++) {
     if (!ref_is_float(y[t])) error_set(e, STATUS_NOT_FINITE, "the vector is beyond float32");
-    x[t] = with_tanh ? tanh(y[t]) : y[t];
+    x[t] = bend(y[t]);
   }
 }
 
@@ -35,19 +39,37 @@ static void normalize(double *x, size_t size) {
   for (size_t t = 0; squares > 0 && t < size; t++) x[t] /= sqrt(squares);
 }
 
+/* The scores of classes, and what a function makes of them. */
+static void classify(const struct stack_form *s, enum stack_function function, double *x, double *y,
+                     struct error *e) {
+  const struct stack_classifier *c = &s->classifier;
+  const size_t d = s->width;
+  double top = -INFINITY, sum = 0;
+  pass_dense(c->pooler ? &s->pooling.pooler : &c->first, d, d, c->relu ? rectify : tanh, x, y, e);
+  pass_dense(&c->classes, c->count, d, as_it_is, x, y, e);
+  for (size_t t = 0; t < c->count; t++) top = fmax(top, y[t]);
+  for (size_t t = 0; t < c->count; t++) sum += exp(y[t] - top);
+  for (size_t t = 0; t < c->count; t++) {
+    if (function == STACK_FUNCTION_SOFTMAX) x[t] = exp(y[t] - top) / sum;
+    if (function == STACK_FUNCTION_SIGMOID) x[t] = 1 / (1 + exp(-y[t]));
+  }
+}
+
 enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling *how, size_t n,
                            const double *outputs, double *vector, struct error *e) {
   const struct stack_pooling *p = &s->pooling;
-  const size_t d = s->width, dense = p->dense.weight && !how->dense_left ? p->dense_size : 0,
-               most = d > dense ? d : dense;
-  size_t size = dense ? dense : d;
+  const size_t d = s->width, classes = how->pool == STACK_POOL_CLASSES ? s->classifier.count : 0,
+               dense = p->dense.weight && !how->dense_left && !classes ? p->dense_size : 0,
+               behind = classes ? classes : dense, most = d > behind ? d : behind;
+  size_t size = behind ? behind : d;
   struct arena a;
   arena_init(&a, NULL);
   double *x = arena_alloc(&a, most, sizeof *x, e), *y = arena_alloc(&a, most, sizeof *y, e);
   if (!e->status) {
     pool_rows(how->pool, n, d, outputs, x);
-    if (how->pool == STACK_POOL_POOLER) pass_dense(&p->pooler, d, d, true, x, y, e);
-    if (dense) pass_dense(&p->dense, dense, d, p->dense_tanh, x, y, e);
+    if (how->pool == STACK_POOL_POOLER) pass_dense(&p->pooler, d, d, tanh, x, y, e);
+    if (dense) pass_dense(&p->dense, dense, d, p->dense_tanh ? tanh : as_it_is, x, y, e);
+    if (classes) classify(s, how->function, x, y, e);
     if (how->dimensions) size = how->dimensions;
     if (how->normalize) normalize(x, size);
     memcpy(vector, x, size * sizeof *x);

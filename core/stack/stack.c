@@ -145,6 +145,7 @@ struct stack *stack_new(const struct stack_form *form, struct error *e) {
     return NULL;
   }
   const struct stack_pooling *pooling = &form->pooling;
+  const struct stack_classifier *classifier = &form->classifier;
   static atomic_uint_fast64_t serials;
   s->serial = atomic_fetch_add(&serials, 1);
   s->form = *form;
@@ -152,6 +153,7 @@ struct stack *stack_new(const struct stack_form *form, struct error *e) {
   s->form.embedding.token = s->form.embedding.type = NULL;
   s->form.embedding.norm = s->form.last = (struct stack_norm){0};
   s->form.pooling.pooler = s->form.pooling.dense = (struct layer_matrix){0};
+  s->form.classifier.first = s->form.classifier.classes = (struct layer_matrix){0};
   s->kernel = kernel_best();
   s->tile = size_max(16, size_min(STACK_TILE_ROWS, TILE_INNER / size_max(form->forward_size, 1)));
   s->layer = calloc(form->layers + 1, sizeof *s->layer);
@@ -161,6 +163,8 @@ struct stack *stack_new(const struct stack_form *form, struct error *e) {
   s->form.last = copy_norm(s, &form->last, e);
   s->pooler = pack(s, &pooling->pooler, form->width, form->width, e);
   s->dense = pack(s, &pooling->dense, pooling->dense_size, form->width, e);
+  s->first = pack(s, &classifier->first, form->width, form->width, e);
+  s->classes = pack(s, &classifier->classes, classifier->count, form->width, e);
   make_output(s, form, e);
   if (!e->status && form->layers == 0) stack_list_steps(s, e);
   if (!e->status) return s;
@@ -215,6 +219,8 @@ void stack_free(struct stack *s) {
   free_norm(&s->form.last);
   gemm_free(s->pooler);
   gemm_free(s->dense);
+  gemm_free(s->first);
+  gemm_free(s->classes);
   gemm_free(s->output);
   free(s->turns);
   free(s->position);

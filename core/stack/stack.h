@@ -12,7 +12,7 @@
 #include "core/stack/stack_generation.h"
 
 /* Sizes and kinds come from the form, and the parameters of the embedding, the last norm and the
- * pooling, which are copied. The sizes must agree, and all numbers are finite: the caller has
+ * pooling and the classifier, which are copied. The sizes must agree, and all numbers are finite: the caller has
  * checked that. `form->layer` is not looked at: stack_set_layer sets the layers, in their order, so
  * that not all of them have to be in memory twice. NULL with an error if memory runs out. */
 struct stack *stack_new(const struct stack_form *form, struct error *e);
@@ -51,7 +51,15 @@ enum stack_pool {
   STACK_POOL_MEAN,
   STACK_POOL_MAX,
   STACK_POOL_LAST,  /* the last row */
-  STACK_POOL_POOLER /* only where the form has one */
+  STACK_POOL_POOLER, /* only where the form has one */
+  STACK_POOL_CLASSES /* the numbers of its classes, where it has such: not cut or normalized */
+};
+
+/* What the scores of an item's classes become. */
+enum stack_function {
+  STACK_FUNCTION_NONE,
+  STACK_FUNCTION_SOFTMAX, /* e^x over the sum of that over all classes */
+  STACK_FUNCTION_SIGMOID  /* 1 / (1 + e^-x) */
 };
 
 enum stack_weights {
@@ -98,6 +106,7 @@ struct stack_run {
   bool embedded;                 /* show hidden state 0, which enters the first layer */
   const struct stack_wish *wish; /* [attentions]; NULL: nothing is asked of any of them */
   enum stack_pool pool;
+  enum stack_function function; /* of classes */
   size_t dimensions;      /* of a pooled item: the first so many numbers are kept; 0: all */
   bool normalize;         /* a pooled item then gets length 1, unless all its numbers are 0 */
   const int32_t *targets; /* [rows] of a stack with an output: the token whose log probability is
@@ -115,7 +124,8 @@ struct stack_run {
 
   /* The answer, allocated when the run is prepared. */
   const float *outputs;           /* [rows, d], or pooled [items, output_size] */
-  size_t output_size;             /* d; pooled, what the dense layer or `dimensions` leave of it */
+  size_t output_size;             /* d; pooled, what the dense layer or `dimensions` leave of it, or
+                                     the count of classes */
   const float *rows;              /* [rows, d] the outputs before pooling; unpooled, `outputs` */
   const float *embedding;         /* hidden state 0, [rows, d]; NULL: not asked for */
   const float *log_probabilities; /* [rows], 0 where there is no target; NULL: there are none */

@@ -70,6 +70,16 @@ struct stack_pooling {
   bool dense_tanh; /* the tanh of that; else as it is */
 };
 
+/* What makes the scores of classes of an item: its first row goes through a dense layer, whose curve
+ * bends each number, and then through one that has a row for each class. */
+struct stack_classifier {
+  bool pooler;                 /* the first of both is the pooler, with its tanh; else it is */
+  struct layer_matrix first;   /* [d, d], with the tanh */
+  bool relu;                   /* or with max(z, 0) */
+  struct layer_matrix classes; /* [count, d] */
+  size_t count;                /* 0: there are none */
+};
+
 /* What makes the logits of the next token of a row: its product with a matrix. */
 struct stack_output {
   struct layer_matrix matrix; /* [V, d] or no weight */
@@ -96,6 +106,7 @@ struct stack_form {
   bool last_aside; /* the last hidden state is what enters that norm; else what leaves it. The
                       outputs are what leaves it in any case */
   struct stack_pooling pooling;
+  struct stack_classifier classifier;
   struct stack_output output;
 };
 

@@ -1,4 +1,4 @@
-/* stack_pool: the rows of an item become one vector. */
+/* stack_pool: the rows of an item become one vector, or the scores of its classes. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,8 @@
 /* --- the layout of the scratch: vectors of a unit's items, before and behind a matrix --- */
 
 static size_t widest(const struct stack *s) {
-  return size_round_up(size_max(s->form.width, s->form.pooling.dense_size), 16);
+  const size_t behind = size_max(s->form.pooling.dense_size, s->form.classifier.count);
+  return size_round_up(size_max(s->form.width, behind), 16);
 }
 
 size_t stack_pool_floats(const struct stack *s) {
@@ -54,21 +55,47 @@ struct pooled {
   float *product; /* [items, stripe] */
 };
 
-/* The tanh of a finite number. Of others it is not finite, so that they are found. */
-static float curve(float z) { return (float)tanh(z) + (z - z); }
+/* What bends a finite number. What becomes of others is not finite, so that they are found. */
+static float bend_tanh(float z) { return (float)tanh(z) + (z - z); }
+static float bend_relu(float z) { return (z > 0 ? z : 0) + (z - z); }
+static float bend_not(float z) { return z; }
 
-static void multiply(struct pooled *p, const struct gemm *g, size_t out, bool curved) {
+static void multiply(struct pooled *p, const struct gemm *g, size_t out, float bend(float z)) {
   for (size_t first = 0, columns; first < out; first += columns) {
     columns = gemm_columns(g, first);
     gemm_run(g, first, p->items, p->vector, p->row, p->product);
     for (size_t i = 0; i < p->items; i++)
-      for (size_t x = 0; x < columns; x++) {
-        const float z = p->product[i * KERNEL_PANEL_MAX + x];
-        p->other[i * p->row + first + x] = curved ? curve(z) : z;
-      }
+      for (size_t x = 0; x < columns; x++)
+        p->other[i * p->row + first + x] = bend(p->product[i * KERNEL_PANEL_MAX + x]);
   }
   float *done = p->other;
   p->other = p->vector, p->vector = done, p->size = out;
+}
+
+/* --- classes --- */
+
+static void make_softmax(float *x, size_t count) {
+  float top = x[0];
+  double sum = 0;
+  for (size_t i = 1; i < count; i++) top = x[i] > top ? x[i] : top;
+  for (size_t i = 0; i < count; i++) sum += exp((double)x[i] - top);
+  for (size_t i = 0; i < count; i++) x[i] = (float)(exp((double)x[i] - top) / sum);
+}
+
+static void make_sigmoids(float *x, size_t count) {
+  for (size_t i = 0; i < count; i++) x[i] = (float)(1 / (1 + exp(-(double)x[i])));
+}
+
+/* Of finite scores. */
+static void apply_function(enum stack_function function, float *x, size_t count) {
+  if (function == STACK_FUNCTION_SOFTMAX) make_softmax(x, count);
+  if (function == STACK_FUNCTION_SIGMOID) make_sigmoids(x, count);
+}
+
+static void classify(const struct stack *s, struct pooled *p) {
+  const struct stack_classifier *c = &s->form.classifier;
+  multiply(p, c->pooler ? s->pooler : s->first, s->form.width, c->relu ? bend_relu : bend_tanh);
+  multiply(p, s->classes, c->count, bend_not);
 }
 
 /* --- the whole --- */
@@ -89,6 +116,8 @@ static void put_items(const struct stack *s, const struct stack_run *r, const st
     if (r->normalize) make_unit(to, size);
     if (s->kernel->peak(size, to) >= KERNEL_NOT_FINITE)
       run_note_fault(u->run, u->step, u->item + i);
+    else if (r->pool == STACK_POOL_CLASSES)
+      apply_function(r->function, to, size);
   }
 }
 
@@ -101,9 +130,12 @@ static void pool_items(const struct stack *s, const struct unit *u, float *scrat
   p.other = p.vector + STACK_POOL_ITEMS * row;
   p.product = p.other + STACK_POOL_ITEMS * row;
   for (size_t i = 0; i < u->items; i++) take_item(s, r, u->item + i, p.vector + i * row, sum);
-  if (r->pool == STACK_POOL_POOLER) multiply(&p, s->pooler, s->form.width, true);
-  if (s->dense && !r->dense_left)
-    multiply(&p, s->dense, s->form.pooling.dense_size, s->form.pooling.dense_tanh);
+  if (r->pool == STACK_POOL_POOLER) multiply(&p, s->pooler, s->form.width, bend_tanh);
+  if (r->pool == STACK_POOL_CLASSES)
+    classify(s, &p);
+  else if (s->dense && !r->dense_left)
+    multiply(&p, s->dense, s->form.pooling.dense_size,
+             s->form.pooling.dense_tanh ? bend_tanh : bend_not);
   put_items(s, r, u, &p);
 }
 
@@ -119,7 +151,9 @@ static bool pool_unit(const struct step *step, struct cursor *at, struct unit *u
 
 /* Of so many items with so many rows. */
 static double items_work(const struct stack *s, size_t items, size_t rows) {
-  const double d = (double)s->form.width, out = (double)s->form.pooling.dense_size;
+  const struct stack_form *f = &s->form;
+  const double d = (double)f->width;
+  const double out = (double)size_max(f->pooling.dense_size, f->classifier.count);
   return 4 * d * (double)rows + 2 * d * (d + out) * (double)items;
 }
 
@@ -143,8 +177,10 @@ static void compute_pool(const struct step *step, const struct span *span, void 
 
 static enum status fault_of_pool(const struct step *step, const struct run *r, uint64_t item,
                                  struct error *e) {
-  (void)step, (void)r;
-  return error_set(e, STATUS_NOT_FINITE, "the vector of item %zu is beyond float32", (size_t)item);
+  const bool classes = stack_run_of(r)->pool == STACK_POOL_CLASSES;
+  (void)step;
+  return error_set(e, STATUS_NOT_FINITE, "the %s of item %zu is beyond float32",
+                   classes ? "score of a class" : "vector", (size_t)item);
 }
 
 const struct step stack_step_pool = {

@@ -274,6 +274,7 @@ static enum status place_outputs(struct preparing *p) {
   r->outputs = r->rows = rows;
   if (r->pool == STACK_POOL_NONE) return STATUS_OK;
   if (f->pooling.dense_size && !r->dense_left) r->output_size = f->pooling.dense_size;
+  if (r->pool == STACK_POOL_CLASSES) r->output_size = f->classifier.count;
   if (r->dimensions) r->output_size = size_min(r->output_size, r->dimensions);
   if (!size_mul(r->geometry.items, r->output_size, &count))
     return error_limit(p->e, "max_answer_bytes", "the outputs are too many to count");

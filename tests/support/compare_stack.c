@@ -123,7 +123,7 @@ static enum status ask_twin(const struct random_stack *s, const struct stack_run
                             struct twin *t, struct error *e) {
   const struct stack_form *f = &s->form;
   const size_t n = r->geometry.item[item].q, d = f->width,
-               wide = size_max(d, f->pooling.dense_size);
+               wide = size_max(d, size_max(f->pooling.dense_size, f->classifier.count));
   struct arena *a = &t->arena;
   arena_init(a, NULL);
   const struct ref_text text = text_of(s, r, item, a);
@@ -134,9 +134,10 @@ static enum status ask_twin(const struct random_stack *s, const struct stack_run
   t->vector = random_room(a, wide, sizeof(double));
   t->bare = random_room(a, wide, sizeof(double));
   if (stack_ref(f, &text, &t->hidden, e) || r->pool == STACK_POOL_NONE) return e->status;
-  struct ref_pooling how = {r->pool, r->dimensions, false, r->dense_left};
+  struct ref_pooling how = {.pool = r->pool, .dimensions = r->dimensions, .dense_left = r->dense_left};
   stack_ref_pool(f, &how, n, t->hidden.outputs, t->bare, e);
   how.normalize = r->normalize;
+  how.function = r->function;
   return stack_ref_pool(f, &how, n, t->hidden.outputs, t->vector, e);
 }
 
@@ -218,9 +219,10 @@ static bool vector_agrees(const struct random_stack *s, const struct stack_run *
                           const struct twin *t, struct error *e) {
   const struct stack_pooling *p = &s->form.pooling;
   const size_t n = r->geometry.item[item].q, d = s->form.width, size = r->output_size;
+  const bool classes = r->pool == STACK_POOL_CLASSES;
   const bool passes = p->dense.weight && !r->dense_left;
-  const size_t whole = passes ? p->dense_size : d;
-  const bool dense = passes || r->pool == STACK_POOL_POOLER;
+  const size_t whole = classes ? s->form.classifier.count : passes ? p->dense_size : d;
+  const bool dense = passes || classes || r->pool == STACK_POOL_POOLER;
   const float *got = r->outputs + item * size;
   double length = 0;
   if (size != (r->dimensions ? r->dimensions : whole))

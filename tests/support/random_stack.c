@@ -131,6 +131,18 @@ static void draw_pooling(struct random_stack *s, uint64_t *state) {
   p->dense_tanh = random_often(state, 50);
 }
 
+/* Behind the pooler, or a layer of its own. */
+static void draw_classifier(struct random_stack *s, uint64_t state) {
+  struct stack_classifier *c = &s->form.classifier;
+  const size_t d = s->form.width;
+  if (random_often(&state, 50)) return;
+  c->count = 1 + random_below(&state, random_often(&state, 80) ? 6 : 300);
+  c->pooler = s->form.pooling.pooler.weight && random_often(&state, 50);
+  c->relu = !c->pooler && random_often(&state, 50);
+  if (!c->pooler) c->first = draw_matrix(s, d, d, random_often(&state, 80), &state);
+  c->classes = draw_matrix(s, c->count, d, random_often(&state, 80), &state);
+}
+
 void random_stack_draw_output(struct random_stack *s, uint64_t state, size_t tokens) {
   struct stack_embedding *m = &s->form.embedding;
   struct stack_output *o = &s->form.output;
@@ -240,6 +252,7 @@ void random_stack_init(struct random_stack *s, uint64_t *state, struct random_st
   if (random_often(state, f->place == NORM_PRE ? 85 : 30)) f->last = draw_norm(s, shift, state);
   f->last_aside = random_often(state, 30);
   draw_pooling(s, state);
+  draw_classifier(s, *state);
   uint64_t apart = *state;
   if (random_often(&apart, 20)) f->window = 1 + random_below(&apart, 40);
   random_stack_draw_output(s, *state, 0);
@@ -348,6 +361,14 @@ static void draw_pool(const struct random_stack *s, struct stack_run *r, uint64_
   r->normalize = random_often(state, 50);
 }
 
+/* The classes in the place of a vector. */
+static void draw_classes(const struct random_stack *s, struct stack_run *r, uint64_t state) {
+  if (!s->form.classifier.count || r->pool == STACK_POOL_NONE || random_often(&state, 50)) return;
+  r->pool = STACK_POOL_CLASSES;
+  r->function = (enum stack_function)random_below(&state, 3);
+  r->dimensions = 0, r->normalize = false;
+}
+
 /* A token for most rows; or all logits; or neither. */
 static void draw_targets(const struct random_stack *s, struct stack_run *r, uint64_t state,
                          struct arena *a) {
@@ -371,6 +392,7 @@ struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size
   struct geometry *g = &r->geometry;
   r->embedded = random_often(state, 40);
   if (random_often(state, 50)) draw_pool(s, r, state);
+  draw_classes(s, r, *state);
   for (size_t i = 0; i < g->items; i++) {
     const size_t below = size_min(random_often(state, 30) ? 4 : most, s->longest) + 1;
     const size_t least = r->pool != STACK_POOL_NONE;
@@ -393,6 +415,7 @@ static void copy_wishes(struct stack_run *to, const struct stack_run *r) {
   to->embedded = r->embedded;
   to->wish = r->wish;
   to->pool = r->pool;
+  to->function = r->function;
   to->dimensions = r->dimensions;
   to->normalize = r->normalize;
   to->dense_left = r->dense_left;

@@ -252,6 +252,35 @@ static void small_rows_get_length_one(void **unused) {
   random_stack_done(&s);
 }
 
+/* A model whose classes are bent by what is asked, and whose first layer hands the row on. */
+static void huge_scores_have_a_function(void **unused) {
+  (void)unused;
+  static const float third[1] = {1.0f / 3}, classes[3] = {3e38f, -3e38f, 3e38f}, row[1] = {3};
+  static const float right[3][3] = {
+      [STACK_FUNCTION_NONE] = {3e38f, -3e38f, 3e38f},
+      [STACK_FUNCTION_SOFTMAX] = {0.5f, 0, 0.5f},
+      [STACK_FUNCTION_SIGMOID] = {1, 0, 1},
+  };
+  struct random_stack s;
+  bare_stack_init(&s, 1);
+  s.form.classifier = (struct stack_classifier){
+      .first = {third, NULL}, .relu = true, .classes = {classes, NULL}, .count = 3};
+  random_stack_remake(&s);
+  for (enum stack_function f = STACK_FUNCTION_NONE; f <= STACK_FUNCTION_SIGMOID; f++) {
+    struct arena a;
+    arena_init(&a, NULL);
+    struct stack_run *r = pool_rows(&s, STACK_POOL_CLASSES, row, &(struct item){.q = 1}, &a);
+    r->function = f;
+    prepare_run(&s, r, &a);
+    compute_runs(&s, r, 1e5);
+    compare(&s, r, f);
+    assert_int_equal(r->output_size, 3);
+    for (size_t i = 0; i < 3; i++) assert_true(r->outputs[i] == right[f][i]);
+    arena_free(&a);
+  }
+  random_stack_done(&s);
+}
+
 /* --- thumbnails --- */
 
 /* Sizes around those of a picture; each byte is that of the weights that a second run shows. */
@@ -388,6 +417,8 @@ static void a_stack_tells_its_bytes(void **unused) {
     count += f->layers * d * (queries + keys + matrices * f->forward_size);
     if (f->pooling.pooler.weight) count += d * d;
     if (f->pooling.dense.weight) count += d * f->pooling.dense_size;
+    if (f->classifier.first.weight) count += d * d;
+    count += d * f->classifier.count;
     const size_t positions = f->embedding.positions ? (1024 + f->embedding.position_rows) * d : 0;
     const size_t bytes = stack_bytes(s.stack);
     const bool narrow = strcmp(stack_weights(s.stack), "float32") != 0;
@@ -416,6 +447,7 @@ int main(void) {
       cmocka_unit_test(huge_rows_are_pooled),
       cmocka_unit_test(nothing_has_no_length),
       cmocka_unit_test(small_rows_get_length_one),
+      cmocka_unit_test(huge_scores_have_a_function),
       cmocka_unit_test(thumbnails_are_of_the_weights),
       cmocka_unit_test(computing_allocates_nothing),
       cmocka_unit_test(depth_needs_little_memory),

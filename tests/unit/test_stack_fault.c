@@ -246,6 +246,22 @@ static void make_dense(struct still *t, bool with_tanh) {
 static void spoil_dense(struct still *t) { make_dense(t, false); }
 static void spoil_dense_tanh(struct still *t) { make_dense(t, true); }
 
+/* The first layer of a classifier, which relu would bend to 0, or the scores of its classes. */
+static void make_classifier(struct still *t, bool relu, bool of_first) {
+  struct stack_classifier *c = &t->s.form.classifier;
+  const size_t d = t->s.form.width;
+  t->pool = STACK_POOL_CLASSES;
+  c->first.weight = zeros(t, d * d);
+  c->classes.weight = zeros(t, 2 * d);
+  c->count = 2;
+  c->relu = relu;
+  set_first(&c->first, of_first ? (relu ? -3e38f : 3e38f) : 1);
+  set_first(&c->classes, of_first ? 1 : 3e38f);
+  float *bias = zeros(t, 2);
+  if (!of_first) bias[0] = 3e38f;
+  c->classes.bias = bias;
+}
+
 struct spoilt {
   void (*spoil)(struct still *t);
   const char *detail;
@@ -331,6 +347,29 @@ static void a_pooler_may_be_at_fault(void **unused) {
   assert_string_equal(e.detail, "the vector of item 1 is beyond float32");
   arena_free(&a);
   still_done(&t);
+}
+
+/* No function hides it. */
+static void a_classifier_may_be_at_fault(void **unused) {
+  (void)unused;
+  for (unsigned i = 0; i < 12; i++) {
+    struct still t;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    still_init(&t, 4, 3);
+    make_classifier(&t, i & 1, i & 2);
+    random_stack_make(&t.s);
+    struct stack_run *r = run_of_rows(&t, true, &a);
+    r->function = (enum stack_function)(i / 4);
+    memcpy((float *)r->embeddings + 2 * 4, t.row, 4 * sizeof(float));
+    prepare_run(&t.s, r, &a);
+    compute_runs(&t.s, r, 1e9);
+    assert_int_equal(run_fault(&r->run, &e), STATUS_NOT_FINITE);
+    assert_string_equal(e.detail, "the score of a class of item 1 is beyond float32");
+    arena_free(&a);
+    still_done(&t);
+  }
 }
 
 static void tokens_may_be_at_fault(void **unused) {
@@ -617,6 +656,7 @@ int main(void) {
       cmocka_unit_test(faults_say_where_they_are),
       cmocka_unit_test(faults_of_shared_columns_say_the_same),
       cmocka_unit_test(a_pooler_may_be_at_fault),
+      cmocka_unit_test(a_classifier_may_be_at_fault),
       cmocka_unit_test(tokens_may_be_at_fault),
       cmocka_unit_test(logits_may_be_at_fault),
       cmocka_unit_test(each_row_is_told_from_the_others),

@@ -313,9 +313,9 @@ static void the_twin_pools(void **unused) {
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST}, (double[]){-4, 8}, 2);
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MAX}, (double[]){3, 8}, 2);
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MEAN}, (double[]){0, 2}, 2);
-  vector_is(&s, (struct ref_pooling){STACK_POOL_LAST, 1, false, false}, (double[]){-4}, 1);
-  vector_is(&s, (struct ref_pooling){STACK_POOL_LAST, 1, true, false}, (double[]){-1}, 1);
-  vector_is(&s, (struct ref_pooling){STACK_POOL_LAST, 0, true, false},
+  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .dimensions = 1}, (double[]){-4}, 1);
+  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .dimensions = 1, .normalize = true}, (double[]){-1}, 1);
+  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .normalize = true},
             (double[]){-1 / sqrt(5), 2 / sqrt(5)}, 2);
   s.pooling.pooler = (struct layer_matrix){weight + 2, NULL}; /* of both numbers: [0 1], [1 1] */
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_POOLER}, (double[]){tanh(-2), tanh(-1)}, 2);
@@ -323,6 +323,31 @@ static void the_twin_pools(void **unused) {
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MAX}, (double[]){3, 8, 12}, 3);
   s.pooling.dense_tanh = true;
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MEAN}, (double[]){0, tanh(2), tanh(3)}, 3);
+}
+
+/* Of a first row (1, -2): layers of its own, or the pooler. */
+static void the_twin_classifies(void **unused) {
+  (void)unused;
+  static const float weight[6] = {1, 0, 0, 1, 1, 1}, bias[3] = {0, 0, 1};
+  struct ref_pooling how = {.pool = STACK_POOL_CLASSES};
+  struct stack_form s = {.width = 2,
+                         .pooling = {.dense = {weight, NULL}, .dense_size = 1},
+                         .classifier = {.first = {weight, NULL},
+                                        .relu = true,
+                                        .classes = {weight, bias},
+                                        .count = 3}};
+  const double sum = exp(1) + 1 + exp(2), low = tanh(-2), first = tanh(-1);
+  vector_is(&s, how, (double[]){1, 0, 2}, 3);
+  how.function = STACK_FUNCTION_SOFTMAX;
+  vector_is(&s, how, (double[]){exp(1) / sum, 1 / sum, exp(2) / sum}, 3);
+  how.function = STACK_FUNCTION_SIGMOID;
+  vector_is(&s, how, (double[]){1 / (1 + exp(-1)), 0.5, 1 / (1 + exp(-2))}, 3);
+  how.function = STACK_FUNCTION_NONE;
+  s.classifier.relu = false;
+  vector_is(&s, how, (double[]){tanh(1), low, tanh(1) + low + 1}, 3);
+  s.pooling.pooler = (struct layer_matrix){weight + 2, NULL};
+  s.classifier.pooler = true;
+  vector_is(&s, how, (double[]){low, first, low + first + 1}, 3);
 }
 
 static void the_twin_draws_thumbnails(void **unused) {
@@ -345,6 +370,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(golden_models_are_answered),
       cmocka_unit_test(the_twin_pools),
+      cmocka_unit_test(the_twin_classifies),
       cmocka_unit_test(the_twin_draws_thumbnails),
       cmocka_unit_test(what_is_beyond_float32_is_told),
   };
