@@ -49,6 +49,20 @@ static void print_sizes(const struct whole_plan *p, FILE *out) {
             f->pooling.dense_size ? ", then a dense layer" : "", p->normalize ? ", normalize" : "");
 }
 
+/* The first of the classes. */
+static void print_classes(const struct whole_plan *p, FILE *out) {
+  const size_t count = json_array_size(p->labels);
+  char name[TEXT_SIZE];
+  if (count == 0) return;
+  fprintf(out, "  a classifier of %zu class%s, function %s: ", count, count == 1 ? "" : "es",
+          whole_function_names[p->function]);
+  for (size_t i = 0; i < count && i < LISTED_MOST; i++)
+    fprintf(out, "%s%s", i ? ", " : "",
+            shown(json_string_value(json_array_get(p->labels, i)), name));
+  if (count > LISTED_MOST) fprintf(out, " and %zu more", count - LISTED_MOST);
+  fputc('\n', out);
+}
+
 /* --- from where --- */
 
 static size_t count_used(const struct whole_plan *p) {
@@ -179,6 +193,7 @@ enum status inspect_whole_print(const struct inspect_ask *ask, FILE *out, struct
   }
   if (why.status == STATUS_OK) {
     print_sizes(&p, out);
+    print_classes(&p, out);
     print_source(&p, out);
     print_definition(ask, heads, out);
   } else if (why.status == STATUS_OUT_OF_MEMORY) {

@@ -6,12 +6,19 @@
 
 #include "core/run/size.h"
 
+const char *const whole_function_names[] = {[STACK_FUNCTION_NONE] = "none",
+                                            [STACK_FUNCTION_SOFTMAX] = "softmax",
+                                            [STACK_FUNCTION_SIGMOID] = "sigmoid",
+                                            NULL};
+
 void whole_free(struct whole *w) {
   if (!w) return;
   stack_free(w->encoder);
   stack_free(w->decoder);
   free(w->part);
   free(w->banned);
+  for (size_t i = 0; w->label && i < w->classes; i++) free(w->label[i]);
+  free(w->label);
   tokenizer_free(w->tokenizer);
   free(w);
 }

@@ -50,6 +50,11 @@ struct whole {
   int32_t *banned;              /* [choice.banned_count] its list, or NULL */
   size_t max_tokens;
 
+  /* Of an encoder with a classifier. */
+  size_t classes;               /* 0: it has none */
+  char **label;                 /* [classes] their names */
+  enum stack_function function; /* where a /classify request does not say otherwise */
+
   struct tokenizer *tokenizer; /* NULL: it takes tokens alone */
   const char *tokenizer_file;  /* its name; static text */
 
@@ -83,6 +88,9 @@ bool whole_has_output(const struct whole *w);
 
 /* And go on from a text? */
 bool whole_can_generate(const struct whole *w);
+
+/* The names of functions by their numbers; NULL behind the last. */
+extern const char *const whole_function_names[];
 
 /* The part of this name; NULL: the model has none. */
 const struct whole_part *whole_find_part(const struct whole *w, const char *name);

@@ -19,6 +19,9 @@ static const struct called tokens[] = {{"decoder_start_token_id", "begin"},
                                        {"tie_word_embeddings", "tie_output"},
                                        {"is_encoder_decoder", "kind"},
                                        {"is_decoder", "kind"},
+                                       {"id2label", "labels"},
+                                       {"num_labels", "classes"},
+                                       {"problem_type", "function"},
                                        {"torch_dtype", "weights"},
                                        {"dtype", "weights"}};
 

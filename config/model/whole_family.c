@@ -76,6 +76,9 @@ enum {
   .buffer = {"self_attn.rotary_emb.inv_freq"}, .decodes = true, .gated = true, .rotary = true,  \
   .tied = true, .lasting = true, .norm = NORM_RMS, .place = NORM_PRE
 
+/* The layers of a classifier, unless a family calls them otherwise. */
+#define CLASSIFIER [WHOLE_CLASS_FIRST] = "classifier.dense", [WHOLE_CLASSES] = "classifier.out_proj"
+
 /* --- families of an encoder and a decoder: what both have, and the decoders --- */
 
 /* nn.Transformer. */
@@ -85,7 +88,8 @@ enum {
   [WHOLE_OUTPUT] = "self_attn.out_proj", [WHOLE_UP] = "linear1", [WHOLE_GATE] = "linear_gate", \
   [WHOLE_DOWN] = "linear2", [WHOLE_NORM_SELF] = "norm1", [WHOLE_POSITION] = "positions"
 /* Of layers that do not attend to others. */
-#define TORCH_ALONE TORCH_STEMS, [WHOLE_NORM_FORWARD] = "norm2", [WHOLE_RELATIVE] = "relative_bias"
+#define TORCH_ALONE \
+  TORCH_STEMS, [WHOLE_NORM_FORWARD] = "norm2", [WHOLE_RELATIVE] = "relative_bias", CLASSIFIER
 
 static const struct whole_family torch_decoder = {
     TORCH,
@@ -227,7 +231,9 @@ static const struct whole_family families[] = {
               [WHOLE_NORM_FORWARD] = "output.LayerNorm",
               [WHOLE_TYPE] = "embeddings.token_type_embeddings",
               [WHOLE_POSITION] = "embeddings.position_embeddings",
-              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense"},
+              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
+              CLASSIFIER},
+     .behind_pooler = "classifier",
      .table = {"embeddings.word_embeddings"},
      .scope = {"embeddings.", "encoder.", "pooler."},
      .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
@@ -240,7 +246,9 @@ static const struct whole_family families[] = {
               "ffn.lin1", [WHOLE_DOWN] = "ffn.lin2", [WHOLE_NORM_SELF] = "sa_layer_norm",
               [WHOLE_NORM_FORWARD] = "output_layer_norm",
               [WHOLE_POSITION] = "embeddings.position_embeddings",
-              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm"},
+              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm",
+              [WHOLE_CLASS_FIRST] = "pre_classifier", [WHOLE_CLASSES] = "classifier"},
+     .rectified = true,
      .table = {"embeddings.word_embeddings"},
      .scope = {"embeddings.", "transformer."},
      .ignored = {"embeddings.position_ids"},

@@ -39,6 +39,8 @@ enum whole_role {
   WHOLE_DENSE,       /* of sentence-transformers: in a file of its own */
   WHOLE_HEAD,        /* makes the logits of tokens */
   WHOLE_LOGITS_BIAS, /* is added to them: a vector, which may be a matrix of one row */
+  WHOLE_CLASS_FIRST, /* of a classifier, unless its first layer is the pooler */
+  WHOLE_CLASSES,     /* makes the scores of classes */
   WHOLE_ROLES
 };
 
@@ -87,7 +89,10 @@ struct whole_family {
   const char *table[WHOLE_TABLES_MOST]; /* of tokens: the first that is there; the others are copies
                                            of it, where `tied` */
   const char *head; /* what the matrix of the logits is called, behind the prefix or before it */
-  const char *logits_bias;               /* and what is added to them; NULL: the matrix' bias is */
+  const char *logits_bias;   /* and what is added to them; NULL: the matrix' bias is */
+  const char *behind_pooler; /* what WHOLE_CLASSES is called where the pooler stands before it,
+                                behind the prefix or before it, as the stems of both layers of a
+                                classifier; NULL: it never does */
   const struct whole_family *decoder;    /* of an encoder: the stack that may be beside it, which
                                             attends to its outputs; NULL: it is not served */
   const char *scope[WHOLE_NAMES_MOST];   /* behind these a tensor that is not known is refused, */
@@ -110,6 +115,7 @@ struct whole_family {
   bool headed;    /* the matrix of the logits must be there */
   bool shrunk;    /* what enters that matrix, where it is the table of tokens: by 1 / sqrt(d) */
   bool relative;  /* positions are a table of distances, that of layer 0 for all */
+  bool rectified; /* behind the first layer of a classifier stands relu; else tanh */
   enum whole_bias bias;
   unsigned unbiased; /* a bit 1U << role each */
   enum norm_kind norm;

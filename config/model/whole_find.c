@@ -7,6 +7,7 @@
 
 #include "config/document/text.h"
 #include "config/layer/layout_family.h"
+#include "config/model/whole_classifier.h"
 #include "core/run/size.h"
 
 enum { NAME_SIZE = LAYOUT_ADDRESS_SIZE + 16 };
@@ -180,12 +181,16 @@ static enum status set_part(struct layout_part *out, const struct checkpoint_ent
   return STATUS_OK;
 }
 
-/* The same of a tensor of the model's own file, which is used then. */
+enum status whole_find_use(struct whole_plan *p, const struct checkpoint_entry *t, size_t rank,
+                           struct layout_part *out, struct error *e) {
+  if (set_part(out, t, rank, e)) return e->status;
+  p->used[t - checkpoint_at(p->source.file, 0)] = true;
+  return STATUS_OK;
+}
+
 static enum status use_part(const struct whole_finding *f, struct layout_part *out,
                             const struct checkpoint_entry *t, size_t rank) {
-  if (set_part(out, t, rank, f->e)) return f->e->status;
-  f->p->used[t - checkpoint_at(f->p->source.file, 0)] = true;
-  return STATUS_OK;
+  return whole_find_use(f->p, t, rank, out, f->e);
 }
 
 static enum status refuse_missing(const struct whole_finding *f, const struct whole_spot *s,
@@ -195,7 +200,7 @@ static enum status refuse_missing(const struct whole_finding *f, const struct wh
   return error_set(f->e, STATUS_CONFIG, "there is no tensor \"%.150s%s\"", name, end);
 }
 
-static bool needs_bias(const struct whole_family *f, enum whole_role role) {
+bool whole_find_needs_bias(const struct whole_family *f, enum whole_role role) {
   return f->bias == WHOLE_BIAS_ALWAYS && !is_table(role) && !(f->unbiased & 1U << role);
 }
 
@@ -213,7 +218,7 @@ static enum status find_pair(const struct whole_finding *f, const struct whole_s
     bias = find(f, s, ".bias");
     if (!bias && norm) bias = find(f, s, ".beta");
   }
-  if (!bias && needs_bias(family, role)) return refuse_missing(f, s, ".bias");
+  if (!bias && whole_find_needs_bias(family, role)) return refuse_missing(f, s, ".bias");
   m->found = true;
   m->has_bias = bias;
   m->transposed = family->across && role < WHOLE_LAYER_ROLES && !norm;
@@ -229,7 +234,7 @@ static enum status find_joint(const struct whole_finding *f, size_t layer, enum 
   if (!s.stem) return STATUS_OK;
   const struct checkpoint_entry *weight = find(f, &s, "weight"), *bias = find(f, &s, "bias");
   if (!weight) return refuse_missing(f, &s, "weight");
-  if (!bias && needs_bias(f->stack->family, first)) return refuse_missing(f, &s, "bias");
+  if (!bias && whole_find_needs_bias(f->stack->family, first)) return refuse_missing(f, &s, "bias");
   if (use_part(f, &all, weight, 2) || (bias && use_part(f, &biases, bias, 1))) return f->e->status;
   const size_t out = across ? all.columns : all.rows, third = out / 3;
   if (out % 3 != 0)
@@ -380,7 +385,8 @@ static enum status find_stack(const struct whole_finding *f) {
   if (!s->layer) return error_set(f->e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");
   for (size_t i = 0; i < s->form.layers; i++)
     if (find_layer(f, i)) return f->e->status;
-  return find_model(f) || find_head(f) ? f->e->status : find_dense(f);
+  if (find_model(f) || find_head(f) || find_dense(f)) return f->e->status;
+  return f->p->kind == MODEL_ENCODER ? whole_classifier_find(f->p, f->e) : STATUS_OK;
 }
 
 enum status whole_find_parts(struct whole_plan *p, struct error *e) {

@@ -8,6 +8,7 @@
 #include "config/document/text.h"
 #include "config/layer/definition.h"
 #include "config/model/trial.h"
+#include "config/model/whole_classifier.h"
 #include "config/model/whole_numbers.h"
 #include "config/model/whole_tied.h"
 #include "config/model/whole_tokenizer.h"
@@ -204,7 +205,7 @@ static enum status describe(struct model *m, struct whole_plan *p, const json_t 
   w->pool = p->pool;
   w->normalize = p->normalize;
   describe_sizes(w, p);
-  describe_choice(w, p, definition, e);
+  if (describe_choice(w, p, definition, e) == STATUS_OK) whole_classifier_describe(w, p, e);
   m->notes = p->notes;
   return e->status;
 }

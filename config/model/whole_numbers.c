@@ -72,6 +72,8 @@ enum status whole_numbers_stack(const struct whole_plan *p, const struct whole_s
   form->last = read_norm(&r, WHOLE_NORM_LAST, 0);
   form->pooling.pooler = read_matrix(&r, WHOLE_POOLER, 0);
   form->pooling.dense = read_matrix(&r, WHOLE_DENSE, 0);
+  form->classifier.first = read_matrix(&r, WHOLE_CLASS_FIRST, 0);
+  form->classifier.classes = read_matrix(&r, WHOLE_CLASSES, 0);
   form->output.matrix.weight = read_part(&r, WHOLE_HEAD, 0, false);
   form->output.matrix.bias = read_part(&r, WHOLE_LOGITS_BIAS, 0, false);
   return name_memory(e);

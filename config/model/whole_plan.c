@@ -135,5 +135,6 @@ void whole_plan_free(struct whole_plan *p) {
   whole_words_free(&p->words);
   for (enum whole_side i = 0; i < WHOLE_SIDES; i++) free(p->stack[i].layer);
   free(p->used);
+  json_decref(p->labels);
   *p = (struct whole_plan){0};
 }

@@ -38,6 +38,8 @@ struct whole_plan {
 
   enum stack_pool pool;
   bool normalize;
+  json_t *labels; /* the names of the classes, a list of strings; NULL: there is no classifier */
+  enum stack_function function;
 
   bool *used;     /* [tensors of the file] */
   size_t aside;   /* tensors that are not used */

@@ -26,7 +26,9 @@ static const unsigned char number[WHOLE_ROLES] = {[WHOLE_QUERY] = 0,
                                                   [WHOLE_CROSS_KEY] = 17,
                                                   [WHOLE_CROSS_VALUE] = 18,
                                                   [WHOLE_CROSS_OUTPUT] = 19,
-                                                  [WHOLE_NORM_CROSS] = 20};
+                                                  [WHOLE_NORM_CROSS] = 20,
+                                                  [WHOLE_CLASS_FIRST] = 21,
+                                                  [WHOLE_CLASSES] = 22};
 
 /* Which parts a stack has. */
 static bool has_part(const struct whole_plan *p, const struct whole_stack *s,
@@ -40,6 +42,9 @@ static bool has_part(const struct whole_plan *p, const struct whole_stack *s,
     return s->form.self.relative_buckets > 0;
   case WHOLE_NORM_LAST:
     return s->form.place == NORM_PRE;
+  case WHOLE_CLASS_FIRST:
+  case WHOLE_CLASSES:
+    return s->form.classifier.count > 0;
   case WHOLE_CROSS_QUERY:
   case WHOLE_CROSS_KEY:
   case WHOLE_CROSS_VALUE:
@@ -61,7 +66,9 @@ static void list_part(const struct whole_plan *p, struct whole_stack *s, enum wh
   *m = (struct layout_matrix){.found = true,
                               .weight = {.rows = out, .columns = in},
                               .bias = {.rows = 1, .columns = norm ? in : out}};
-  m->has_bias = norm ? s->form.norm == NORM_LAYER : role < WHOLE_LAYER_ROLES;
+  m->has_bias =
+      norm ? s->form.norm == NORM_LAYER
+           : role < WHOLE_LAYER_ROLES || role == WHOLE_CLASS_FIRST || role == WHOLE_CLASSES;
 }
 
 enum status whole_random_list(const struct whole_plan *p, struct whole_stack *s, struct error *e) {

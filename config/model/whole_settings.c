@@ -37,6 +37,9 @@ static const char *const members[] = {"transformer",
                                       "weights",
                                       "pool",
                                       "normalize",
+                                      "classes",
+                                      "labels",
+                                      "function",
                                       "generate",
                                       "tokenizer", /* which whole_tokenizer reads */
                                       NULL};
@@ -128,6 +131,26 @@ static void read_pool(struct whole_settings *s, const json_t *json, struct error
   s->has_pool = pool >= 0;
   if (pool >= 0) s->pool = (enum stack_pool)pool;
   definition_value_toggle(json, "normalize", &s->normalize, e);
+}
+
+/* --- classes --- */
+
+enum { CLASSES_MOST = 1 << 16 };
+
+static void read_classes(struct whole_settings *s, const json_t *json, struct error *e) {
+  const json_t *labels = json_object_get(json, "labels");
+  const size_t count = json_array_size(labels);
+  const int function = read_word(json, "function", whole_function_names, e);
+  s->has_function = function >= 0;
+  if (function >= 0) s->function = (enum stack_function)function;
+  definition_value_count(json, "classes", 1, CLASSES_MOST, &s->classes, e);
+  if (!labels) return;
+  s->labels = labels;
+  bool good = count > 0 && count <= CLASSES_MOST;
+  for (size_t i = 0; i < count; i++) good = good && json_is_string(json_array_get(labels, i));
+  if (!good)
+    error_set(e, STATUS_CONFIG, "labels: needs a list of 1 to %d strings, a name for each class",
+              CLASSES_MOST);
 }
 
 /* --- tokens --- */
@@ -236,6 +259,7 @@ enum status whole_settings_read(struct whole_settings *s, const json_t *json, st
   read_activation(s, json, e);
   read_positions(s, json, e);
   read_pool(s, json, e);
+  read_classes(s, json, e);
   read_tokens(&s->token, json, e);
   definition_value_toggle(json, "gated", &s->gated, e);
   definition_value_toggle(json, "scale_embedding", &s->scale_embedding, e);

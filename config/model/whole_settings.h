@@ -45,6 +45,10 @@ struct whole_settings {
   bool has_pool;
   enum stack_pool pool;
   enum toggle normalize;
+  size_t classes;       /* 0: not said */
+  const json_t *labels; /* a list of strings; NULL: not said */
+  bool has_function;
+  enum stack_function function;
 };
 
 /* Reads the object; what is not said of the members above stays so. STATUS_CONFIG with a detail

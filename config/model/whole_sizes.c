@@ -8,6 +8,7 @@
 #include "config/document/text.h"
 #include "config/layer/definition.h"
 #include "config/layer/sizes.h"
+#include "config/model/whole_classifier.h"
 #include "config/model/whole_random.h"
 #include "core/run/size.h"
 
@@ -391,7 +392,9 @@ void whole_plan_size(const struct whole_stack *stack, enum whole_role role, size
                                         [WHOLE_RELATIVE] = {s->relative_buckets, s->heads},
                                         [WHOLE_DENSE] = {f->pooling.dense_size, d},
                                         [WHOLE_HEAD] = {m->tokens, d},
-                                        [WHOLE_LOGITS_BIAS] = {1, m->tokens}};
+                                        [WHOLE_LOGITS_BIAS] = {1, m->tokens},
+                                        [WHOLE_CLASS_FIRST] = {d, d},
+                                        [WHOLE_CLASSES] = {f->classifier.count, d}};
   *out = sizes[role][0];
   *in = sizes[role][1];
 }
@@ -438,7 +441,8 @@ static enum status name_side(enum whole_side side, struct error *e) {
 
 static enum status find_sizes(const struct whole_sizing *z, struct error *e) {
   if (settle_sizes(z, e) || settle_types(z, e) || settle_places(z, e) || settle_self(z, e) ||
-      settle_cross(z, e) || settle_kinds(z, e) || settle_positions(z, e) || settle_pooling(z, e))
+      settle_cross(z, e) || settle_kinds(z, e) || settle_positions(z, e) || settle_pooling(z, e) ||
+      (is_reader(z) && whole_classifier_settle(z->p, e)))
     return e->status;
   return is_random(z) ? whole_random_list(z->p, z->stack, e) : STATUS_OK;
 }

@@ -39,12 +39,12 @@ struct ref_pooling {
   enum stack_pool pool;
   size_t dimensions; /* the first so many numbers are kept; 0: all */
   bool normalize;
-  bool dense_left; /* the dense layer is left out */
+  bool dense_left;              /* the dense layer is left out */
   enum stack_function function; /* of classes */
 };
 
-/* Makes the vector [d, or what dense layer, dimensions or classes leave] of outputs [n, d], n above 0.
- * Fails as stack_ref does. */
+/* Makes the vector [d, or what dense layer, dimensions or classes leave] of outputs [n, d], n above
+ * 0. Fails as stack_ref does. */
 enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling *how, size_t n,
                            const double *outputs, double *vector, struct error *e);
 

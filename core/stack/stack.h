@@ -11,10 +11,11 @@
 #include "core/stack/stack_form.h"
 #include "core/stack/stack_generation.h"
 
-/* Sizes and kinds come from the form, and the parameters of the embedding, the last norm and the
- * pooling and the classifier, which are copied. The sizes must agree, and all numbers are finite: the caller has
- * checked that. `form->layer` is not looked at: stack_set_layer sets the layers, in their order, so
- * that not all of them have to be in memory twice. NULL with an error if memory runs out. */
+/* Sizes and kinds come from the form, and the parameters of the embedding, the last norm, the
+ * pooling and the classifier, which are copied. The sizes must agree, and all numbers are finite:
+ * the caller has checked that. `form->layer` is not looked at: stack_set_layer sets the layers, in
+ * their order, so that not all of them have to be in memory twice. NULL with an error if memory
+ * runs out. */
 struct stack *stack_new(const struct stack_form *form, struct error *e);
 
 /* Copies (packs) the parameters of the next layer. */
@@ -50,7 +51,7 @@ enum stack_pool {
   STACK_POOL_CLS,  /* row 0 */
   STACK_POOL_MEAN,
   STACK_POOL_MAX,
-  STACK_POOL_LAST,  /* the last row */
+  STACK_POOL_LAST,   /* the last row */
   STACK_POOL_POOLER, /* only where the form has one */
   STACK_POOL_CLASSES /* the numbers of its classes, where it has such: not cut or normalized */
 };
@@ -107,8 +108,8 @@ struct stack_run {
   const struct stack_wish *wish; /* [attentions]; NULL: nothing is asked of any of them */
   enum stack_pool pool;
   enum stack_function function; /* of classes */
-  size_t dimensions;      /* of a pooled item: the first so many numbers are kept; 0: all */
-  bool normalize;         /* a pooled item then gets length 1, unless all its numbers are 0 */
+  size_t dimensions;            /* of a pooled item: the first so many numbers are kept; 0: all */
+  bool normalize;               /* a pooled item then gets length 1, unless all its numbers are 0 */
   const int32_t *targets; /* [rows] of a stack with an output: the token whose log probability is
                              wanted, or -1; NULL: of no row */
   size_t top;             /* the likeliest so many tokens of each row that has a target */

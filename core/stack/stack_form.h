@@ -70,8 +70,8 @@ struct stack_pooling {
   bool dense_tanh; /* the tanh of that; else as it is */
 };
 
-/* What makes the scores of classes of an item: its first row goes through a dense layer, whose curve
- * bends each number, and then through one that has a row for each class. */
+/* What makes the scores of classes of an item: its first row goes through a dense layer, whose
+ * curve bends each number, and then through one that has a row for each class. */
 struct stack_classifier {
   bool pooler;                 /* the first of both is the pooler, with its tanh; else it is */
   struct layer_matrix first;   /* [d, d], with the tanh */

@@ -70,8 +70,8 @@ struct stack {
   size_t position_rows;
   struct gemm *pooler, *dense;  /* or NULL */
   struct gemm *first, *classes; /* of the classifier; NULL: it is the pooler, there is none */
-  struct gemm *output;         /* or NULL; where it is tied the table of tokens, too */
-  struct stack_block *layer;   /* [L], the first `set` of them made */
+  struct gemm *output;          /* or NULL; where it is tied the table of tokens, too */
+  struct stack_block *layer;    /* [L], the first `set` of them made */
   size_t set;
   size_t bytes;             /* of all numbers */
   unsigned forms;           /* of its matrices, a bit 1 << form each */

@@ -102,6 +102,7 @@ static void add_whole(struct announce_words *w, const struct model *m) {
   const char *weights = stack_weights(whole_reader(m->whole));
   if (strcmp(weights, "float32") != 0) add_word(w, "weights=%s", weights);
   if (m->whole->positions) add_word(w, "positions=%zu", m->whole->positions);
+  if (m->whole->classes) add_word(w, "classes=%zu", m->whole->classes);
   if (whole_is_pair(m->whole)) add_decoder(w, m->whole);
 }
 

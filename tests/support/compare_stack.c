@@ -134,7 +134,9 @@ static enum status ask_twin(const struct random_stack *s, const struct stack_run
   t->vector = random_room(a, wide, sizeof(double));
   t->bare = random_room(a, wide, sizeof(double));
   if (stack_ref(f, &text, &t->hidden, e) || r->pool == STACK_POOL_NONE) return e->status;
-  struct ref_pooling how = {.pool = r->pool, .dimensions = r->dimensions, .dense_left = r->dense_left};
+  struct ref_pooling how = {.pool = r->pool,
+                            .dimensions = r->dimensions,
+                            .dense_left = r->dense_left};
   stack_ref_pool(f, &how, n, t->hidden.outputs, t->bare, e);
   how.normalize = r->normalize;
   how.function = r->function;

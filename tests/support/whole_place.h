@@ -69,6 +69,14 @@ static inline void whole_place_config(const struct place *p, const char *golden,
   json_decref(config);
 }
 
+/* A tensor that is added; without columns it is a vector. */
+struct whole_more {
+  const char *name;
+  size_t rows, columns;
+};
+
+enum { WHOLE_MORE_MOST = 4 };
+
 /* What becomes of the golden tensors, by their names; NULL: nothing. */
 struct whole_edit {
   const char *drop, *rename, *to; /* all that have it within; the first where names begin so, which
@@ -78,8 +86,9 @@ struct whole_edit {
   const char *add;  /* a tensor of [rows, columns], */
   const char *also; /* and one more */
   size_t rows, columns;
-  const char *broken; /* its first number is not one */
-  const char *huge;   /* all its numbers are 3e38 */
+  struct whole_more more[WHOLE_MORE_MOST]; /* and these */
+  const char *broken;                      /* its first number is not one */
+  const char *huge;                        /* all its numbers are 3e38 */
 };
 
 static inline void whole_place_tensors(const struct place *p, const char *golden,
@@ -119,6 +128,8 @@ static inline void whole_place_tensors(const struct place *p, const char *golden
   }
   if (edit->add) made_add(&m, edit->add, edit->rows, edit->columns);
   if (edit->also) made_add(&m, edit->also, edit->rows, edit->columns);
+  for (size_t i = 0; i < WHOLE_MORE_MOST && edit->more[i].name; i++)
+    made_add(&m, edit->more[i].name, edit->more[i].rows, edit->more[i].columns);
   checkpoint_free(c);
   write_made(p, &m);
 }

@@ -314,7 +314,8 @@ static void the_twin_pools(void **unused) {
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MAX}, (double[]){3, 8}, 2);
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MEAN}, (double[]){0, 2}, 2);
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .dimensions = 1}, (double[]){-4}, 1);
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .dimensions = 1, .normalize = true}, (double[]){-1}, 1);
+  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .dimensions = 1, .normalize = true},
+            (double[]){-1}, 1);
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .normalize = true},
             (double[]){-1 / sqrt(5), 2 / sqrt(5)}, 2);
   s.pooling.pooler = (struct layer_matrix){weight + 2, NULL}; /* of both numbers: [0 1], [1 1] */
@@ -330,12 +331,10 @@ static void the_twin_classifies(void **unused) {
   (void)unused;
   static const float weight[6] = {1, 0, 0, 1, 1, 1}, bias[3] = {0, 0, 1};
   struct ref_pooling how = {.pool = STACK_POOL_CLASSES};
-  struct stack_form s = {.width = 2,
-                         .pooling = {.dense = {weight, NULL}, .dense_size = 1},
-                         .classifier = {.first = {weight, NULL},
-                                        .relu = true,
-                                        .classes = {weight, bias},
-                                        .count = 3}};
+  struct stack_form s = {
+      .width = 2,
+      .pooling = {.dense = {weight, NULL}, .dense_size = 1},
+      .classifier = {.first = {weight, NULL}, .relu = true, .classes = {weight, bias}, .count = 3}};
   const double sum = exp(1) + 1 + exp(2), low = tanh(-2), first = tanh(-1);
   vector_is(&s, how, (double[]){1, 0, 2}, 3);
   how.function = STACK_FUNCTION_SOFTMAX;
