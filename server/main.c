@@ -63,6 +63,7 @@ struct run_words {
 static enum body_ask find_ask(const char *word) {
   if (!strcmp(word, "--heads")) return ASK_HEADS;
   if (!strcmp(word, "--encode")) return ASK_ENCODE;
+  if (!strcmp(word, "--classify")) return ASK_CLASSIFY;
   if (!strcmp(word, "--score")) return ASK_SCORE;
   if (!strcmp(word, "--generate")) return ASK_GENERATE;
   if (!strcmp(word, "--tokenize")) return ASK_TOKENIZE;

@@ -40,6 +40,8 @@ struct answer_content {
   const size_t *rows; /* a number in front of the sections, read once all is computed; or NULL */
   bool unbatched;     /* the first dimension of a batch is omitted */
   bool base64;        /* arrays of floats as base64 */
+  const char *labels; /* of classes, a list of strings as JSON, for the metadata of safetensors; or
+                         NULL */
   bool has_usage;     /* `usage` stands behind the sections, or in the metadata of safetensors */
   struct answer_usage usage;
   struct spare left; /* memory that may be written to once all is computed */

@@ -17,7 +17,7 @@ enum {
 _Static_assert(3 + 2 * READY_MAX + BYTES_PIECES_MAX < ANSWER_PIECES_MAX, "text has pieces left");
 
 static const char BEGIN[] = "{\"__metadata__\":{\"model\":\"", USAGE[] = "\",\"usage\":\"",
-                  META_END[] = "\"}";
+                  LABELS[] = "\",\"labels\":\"", META_END[] = "\"}";
 static const char NAME[] = ",\"", TYPE[] = "\":{\"dtype\":\"",
                   SHAPE[] = "\",\"shape\":", OFFSETS[] = ",\"data_offsets\":[", TENSOR_END[] = "]}";
 static const struct {
@@ -63,6 +63,7 @@ size_t answer_raw_bound(const struct answer_plan *p) {
 static size_t header_room(const struct answer_plan *p) {
   size_t room = LENGTH + sizeof BEGIN + strlen(p->content->model) + sizeof META_END + 1 + LENGTH;
   if (p->content->has_usage) room += sizeof USAGE + 2 * ANSWER_USAGE_ROOM;
+  if (p->content->labels) room += sizeof LABELS + 2 * strlen(p->content->labels);
   for (size_t i = 0; i < p->behinds; i++) {
     const struct answer_section *s = p->behind[i];
     room += sizeof NAME + (s->group ? strlen(s->group) + 1 : 0) + strlen(s->name) + sizeof TYPE +
@@ -74,7 +75,7 @@ static size_t header_room(const struct answer_plan *p) {
 /* Text within a string. */
 static char *write_quoted(char *out, const char *text) {
   for (; *text; text++) {
-    if (*text == '"') *out++ = '\\';
+    if (*text == '"' || *text == '\\') *out++ = '\\';
     *out++ = *text;
   }
   return out;
@@ -110,6 +111,10 @@ enum status answer_raw_header(struct answer *a, struct arena *arena, struct erro
     *answer_usage_write(usage, &p->content->usage) = 0;
     out = answer_write_text(out, USAGE);
     out = write_quoted(out, usage);
+  }
+  if (p->content->labels) {
+    out = answer_write_text(out, LABELS);
+    out = write_quoted(out, p->content->labels);
   }
   out = answer_write_text(out, META_END);
   size_t at = 0;

@@ -7,17 +7,23 @@
 #include <stdint.h>
 
 /* What a request asks of a model: the answer of its attention, measures of its heads; of a whole
- * one what it makes of tokens, how likely it holds them, or which come next; of its tokenizer the
- * tokens of texts, or the text of tokens. */
+ * one what it makes of tokens, to which classes they belong, how likely it holds them, or which
+ * come next; of its tokenizer the tokens of texts, or the text of tokens. */
 enum body_ask {
   ASK_ATTENTION,
   ASK_HEADS,
   ASK_ENCODE,
+  ASK_CLASSIFY,
   ASK_SCORE,
   ASK_GENERATE,
   ASK_TOKENIZE,
   ASK_DETOKENIZE
 };
+
+/* Is it asked what becomes of rows, and not what follows them? */
+static inline bool body_ask_encodes(enum body_ask ask) {
+  return ask == ASK_ENCODE || ask == ASK_CLASSIFY;
+}
 
 /* How a body is written. */
 enum body_form { BODY_JSON, BODY_SAFETENSORS, BODY_V2 };

@@ -9,7 +9,7 @@
     Client(model="minilm").encode([[101, 7592, 102], [101, 102]], pool="mean")["outputs"]   # a whole model's
 
 Arguments are lists, numpy's arrays, or anything with `tolist`, such as PyTorch's tensors on the CPU: a whole batch,
-with the names and shapes of POST /v1/attention, or of encode and score. The items of a batch may differ in length (not as
+with the names and shapes of POST /v1/attention, or of encode, classify and score. The items of a batch may differ in length (not as
 safetensors). The answer is a dict with the fields of the server's answer.
 
 There are three forms of request and answer; the numbers are the same:
@@ -121,6 +121,14 @@ class Client:
         with zeros behind what "valid_lens" counts. Thumbnails are arrays of bytes in every form."""
         fields.update(tokens=tokens, embeddings=embeddings)
         return self._ask("encode", model, form, request_id, fields)
+
+    def classify(self, tokens=None, *, embeddings=None, model=None, form=None, request_id=None, **fields):
+        """What an encoder's classifier makes of tokens, or of the field text in their stead: "outputs", for each item a
+        number for each class, and "labels", the names of the classes. The field function, "softmax", "sigmoid" or
+        "none", is what the numbers are behind; without it the model's own. The other fields and the forms are those of
+        encode. There is no default model."""
+        fields.update(tokens=tokens, embeddings=embeddings)
+        return self._ask("classify", model, form, request_id, fields)
 
     def score(self, tokens, targets, *, model=None, form=None, request_id=None, **fields):
         """How likely a decoder holds the targets, each behind an item's tokens and the targets before it:
@@ -360,8 +368,7 @@ def _read_safetensors(data):
     (size,) = struct.unpack_from("<Q", data)
     header, data = json.loads(data[8:8 + size]), memoryview(data)[8 + size:]
     fields = header.pop("__metadata__", {})
-    if "usage" in fields:
-        fields["usage"] = json.loads(fields["usage"])
+    fields.update({name: json.loads(fields[name]) for name in ("usage", "labels") if name in fields})
     for name, tensor in header.items():
         begin, end = tensor["data_offsets"]
         numbers = _read(data[begin:end], tensor["dtype"], tensor["shape"])

@@ -53,6 +53,7 @@ int command_help(void) {
       "                                output; its words and settings stand in any order\n"
       "  attend run MODEL --heads      measure the model's heads instead\n"
       "  attend run MODEL --encode     encode tokens: MODEL is a whole model\n"
+      "  attend run MODEL --classify   classify tokens: MODEL is an encoder with a classifier\n"
       "  attend run MODEL --score      score targets: MODEL is a decoder, or has one\n"
       "  attend run MODEL --generate   go on from texts, or translate them: likewise\n"
       "  attend run MODEL --tokenize   the tokens of texts: MODEL has a tokenizer\n"

@@ -55,6 +55,7 @@ static bool is_asked_right(const struct model *m, enum body_ask ask) {
   } asks[] = {[ASK_ATTENTION] = {ROUTE_MODEL_ATTENTION, NULL},
               [ASK_HEADS] = {ROUTE_MODEL_HEADS, NULL},
               [ASK_ENCODE] = {ROUTE_MODEL_ENCODE, "it cannot encode"},
+              [ASK_CLASSIFY] = {ROUTE_MODEL_CLASSIFY, "it cannot classify"},
               [ASK_SCORE] = {ROUTE_MODEL_SCORE, "it cannot score"},
               [ASK_GENERATE] = {ROUTE_MODEL_GENERATE, "it cannot generate"},
               [ASK_TOKENIZE] = {ROUTE_MODEL_TOKENIZE, "it takes tokens alone"},

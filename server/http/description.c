@@ -207,6 +207,23 @@ static json_t *describe_choice(const struct whole *w) {
   return NULL;
 }
 
+/* The names of its classes. NULL: no memory. */
+static json_t *describe_labels(const struct whole *w) {
+  json_t *list = json_array();
+  for (size_t i = 0; list && i < w->classes; i++)
+    if (json_array_append_new(list, json_string(w->label[i]))) {
+      json_decref(list);
+      list = NULL;
+    }
+  return list;
+}
+
+static bool add_classes(json_t *description, const struct whole *w) {
+  return w->classes == 0 ||
+         (add_member(description, "labels", describe_labels(w)) &&
+          add_member(description, "function", json_string(whole_function_names[w->function])));
+}
+
 static json_t *describe_whole(const struct model *m) {
   const struct whole *w = m->whole;
   json_t *description =
@@ -216,6 +233,7 @@ static json_t *describe_whole(const struct model *m) {
                 m->digest_name, m->digest, "attentions", describe_parts(w), "tokens",
                 describe_tokens(&w->token));
   if (description && add_stacks(description, w) && add_tables(description, w) &&
+      add_classes(description, w) &&
       (!whole_can_generate(w) || add_member(description, "generate", describe_choice(w))) &&
       add_size(description, "tensors_aside", w->aside) &&
       add_size(description, "bytes", bytes_of(w)) &&

@@ -18,6 +18,7 @@ enum {
 
 static enum body_ask find_ask(enum route route) {
   if (route == ROUTE_MODEL_ENCODE) return ASK_ENCODE;
+  if (route == ROUTE_MODEL_CLASSIFY) return ASK_CLASSIFY;
   if (route == ROUTE_MODEL_SCORE) return ASK_SCORE;
   if (route == ROUTE_MODEL_GENERATE) return ASK_GENERATE;
   if (route == ROUTE_MODEL_TOKENIZE) return ASK_TOKENIZE;
@@ -188,10 +189,10 @@ static enum status refuse_path(struct request *r) {
   return error_set(&r->error, STATUS_NOT_FOUND,
                    "there is nothing at this path; try POST /v1/attention (the default model), "
                    "/v1/models/NAME/attention, /v1/models/NAME/heads, /v1/models/NAME/encode, "
-                   "/v1/models/NAME/score, /v1/models/NAME/generate, /v1/models/NAME/tokenize, "
-                   "/v1/models/NAME/detokenize and /v1/models/NAME/layers/LAYER/attention, "
-                   "/v1/models/NAME/layers/LAYER/heads (a whole model), or GET /, /v1/models, "
-                   "/v1/models/NAME, /v2, /healthz, /readyz, "
+                   "/v1/models/NAME/classify, /v1/models/NAME/score, /v1/models/NAME/generate, "
+                   "/v1/models/NAME/tokenize, /v1/models/NAME/detokenize and "
+                   "/v1/models/NAME/layers/LAYER/attention, /v1/models/NAME/layers/LAYER/heads (a "
+                   "whole model), or GET /, /v1/models, /v1/models/NAME, /v2, /healthz, /readyz, "
                    "/metrics, /openapi.json");
 }
 

@@ -15,8 +15,10 @@ enum {
 _Static_assert(REQUEST_CLIENT_SIZE >= INET6_ADDRSTRLEN, "room for an address");
 
 void request_count_tokens(struct request *r) {
-  static const enum metrics_work works[] = {
-      [ASK_ENCODE] = WORK_ENCODE, [ASK_SCORE] = WORK_SCORE, [ASK_GENERATE] = WORK_GENERATE};
+  static const enum metrics_work works[] = {[ASK_ENCODE] = WORK_ENCODE,
+                                            [ASK_CLASSIFY] = WORK_ENCODE,
+                                            [ASK_SCORE] = WORK_SCORE,
+                                            [ASK_GENERATE] = WORK_GENERATE};
   const struct exchange *x = &r->exchange;
   struct metrics *m = r->server->metrics;
   const size_t chosen = exchange_chosen(x);

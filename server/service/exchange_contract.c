@@ -39,7 +39,7 @@ static enum status finish_attention(struct exchange *x) {
                                &x->error);
 }
 
-/* --- encode and score --- */
+/* --- encode, classify and score --- */
 
 static void begin_stack(struct exchange *x) {
   struct stack_body *b =
@@ -102,8 +102,8 @@ static const struct exchange_contract tokenize = {begin_tokenize, finish_tokeniz
 
 const struct exchange_contract *exchange_contract(enum body_ask ask) {
   static const struct exchange_contract *const contracts[] = {
-      [ASK_ATTENTION] = &attention, [ASK_HEADS] = &attention, [ASK_ENCODE] = &stack,
-      [ASK_SCORE] = &stack,         [ASK_GENERATE] = &stack,  [ASK_TOKENIZE] = &tokenize,
-      [ASK_DETOKENIZE] = &tokenize};
+      [ASK_ATTENTION] = &attention, [ASK_HEADS] = &attention,    [ASK_ENCODE] = &stack,
+      [ASK_CLASSIFY] = &stack,      [ASK_SCORE] = &stack,        [ASK_GENERATE] = &stack,
+      [ASK_TOKENIZE] = &tokenize,   [ASK_DETOKENIZE] = &tokenize};
   return contracts[ask];
 }

@@ -13,7 +13,8 @@ enum { SEGMENTS_MAX = 6, SEGMENT_SIZE = ROUTE_NAME_SIZE };
 enum {
   ATTENTIONS = 1 << MODEL_ATTENTION,
   DECODERS = 1 << MODEL_DECODER | 1 << MODEL_SEQ2SEQ,
-  WHOLES = 1 << MODEL_ENCODER | DECODERS,
+  ENCODERS = 1 << MODEL_ENCODER,
+  WHOLES = ENCODERS | DECODERS,
   ALL = ATTENTIONS | WHOLES
 };
 
@@ -26,6 +27,7 @@ static const struct {
     [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true, ATTENTIONS},
     [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true, ATTENTIONS},
     [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, WHOLES},
+    [ROUTE_MODEL_CLASSIFY] = {"/v1/models/{model}/classify", true, ENCODERS},
     [ROUTE_MODEL_SCORE] = {"/v1/models/{model}/score", true, DECODERS},
     [ROUTE_MODEL_GENERATE] = {"/v1/models/{model}/generate", true, DECODERS},
     [ROUTE_MODEL_TOKENIZE] = {"/v1/models/{model}/tokenize", true, WHOLES},
@@ -94,6 +96,7 @@ static enum route find_below_v1_model(const char *segment) {
   if (!strcmp(segment, "attention")) return ROUTE_MODEL_ATTENTION;
   if (!strcmp(segment, "heads")) return ROUTE_MODEL_HEADS;
   if (!strcmp(segment, "encode")) return ROUTE_MODEL_ENCODE;
+  if (!strcmp(segment, "classify")) return ROUTE_MODEL_CLASSIFY;
   if (!strcmp(segment, "score")) return ROUTE_MODEL_SCORE;
   if (!strcmp(segment, "generate")) return ROUTE_MODEL_GENERATE;
   if (!strcmp(segment, "tokenize")) return ROUTE_MODEL_TOKENIZE;
@@ -199,6 +202,7 @@ static bool is_of_texts(enum route route) {
 
 bool route_serves(enum route route, const struct model *m) {
   if (is_of_texts(route) && !(m->whole && m->whole->tokenizer)) return false;
+  if (route == ROUTE_MODEL_CLASSIFY && !(m->whole && m->whole->classes)) return false;
   if (route == ROUTE_MODEL_SCORE && !whole_has_output(m->whole)) return false;
   if (route == ROUTE_MODEL_GENERATE && !whole_can_generate(m->whole)) return false;
   return table[route].kinds >> m->kind & 1;
@@ -207,6 +211,7 @@ bool route_serves(enum route route, const struct model *m) {
 const char *route_missing(enum route route, const struct model *m) {
   const bool foretells = route == ROUTE_MODEL_SCORE || route == ROUTE_MODEL_GENERATE;
   if (is_of_texts(route) && m->whole) return " without a tokenizer";
+  if (route == ROUTE_MODEL_CLASSIFY && m->kind == MODEL_ENCODER) return " without a classifier";
   if (!foretells || !(DECODERS >> m->kind & 1)) return "";
   return whole_lacks_begin(m->whole)
              ? " without \"begin\" in its definition, the token with which its decoder begins"

@@ -15,6 +15,7 @@ enum route {
   ROUTE_MODEL_ATTENTION,
   ROUTE_MODEL_HEADS,
   ROUTE_MODEL_ENCODE,
+  ROUTE_MODEL_CLASSIFY,
   ROUTE_MODEL_SCORE,
   ROUTE_MODEL_GENERATE,
   ROUTE_MODEL_TOKENIZE,
@@ -88,8 +89,8 @@ bool route_is_computed(enum route route);
 /* Does the route name a layer? */
 bool route_has_layer(enum route route);
 
-/* Has the model this route, which is one of models? Its kind says so, and a model without an output
- * has none to score. */
+/* Has the model this route, which is one of models? Its kind says so, and what it has besides: an
+ * output, a classifier, a tokenizer. */
 bool route_serves(enum route route, const struct model *m);
 
 /* What a model lacks that does not have the route, though others of its kind do: " without an

@@ -8,6 +8,7 @@
 #include "server/stack/stack_answer_sequences.h"
 #include "server/stack/stack_fields.h"
 #include "server/stack/stack_tokenize.h"
+#include "server/text/json_string.h"
 #include "server/tokenize/tokenize_told.h"
 
 enum { LENGTH_SIZE = 16 };
@@ -257,6 +258,34 @@ static void add_v2(struct stack_listing *l) {
   }
 }
 
+/* The names of its classes, as JSON. NULL with an error. */
+static const char *write_labels(const struct whole *w, struct arena *a, struct error *e) {
+  enum { AROUND = 3 }; /* of each name: quotes and a comma */
+  size_t room = 3 + NUMBER_WRITE_MARGIN;
+  for (size_t i = 0; i < w->classes; i++) room += AROUND + JSON_STRING_ROOM * strlen(w->label[i]);
+  char *text = arena_alloc(a, room, 1, e), *out = text;
+  if (!text) return NULL;
+  *out++ = '[';
+  for (size_t i = 0; i < w->classes; i++) {
+    if (i > 0) *out++ = ',';
+    out = json_string_write(w->label[i], strlen(w->label[i]), out);
+  }
+  *out++ = ']';
+  *out = '\0';
+  return text;
+}
+
+/* In safetensors there are no strings but in the metadata. */
+static enum status add_labels(struct stack_listing *l, enum answer_form form, struct arena *a,
+                              struct error *e) {
+  const char *labels = write_labels(l->r->classes_of, a, e);
+  if (!labels) return e->status;
+  l->content->labels = labels;
+  if (form != ANSWER_SAFETENSORS)
+    l->content->section[l->content->sections++] = tokenize_told_as("labels", labels);
+  return STATUS_OK;
+}
+
 /* What its texts have become. */
 static enum status add_told(struct stack_listing *l, struct arena *a, struct error *e) {
   struct answer_content *c = l->content;
@@ -274,6 +303,7 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, st
     stack_answer_scores(l, form);
   else if (!r->generates)
     add_outputs(l);
+  if (r->classes_of && add_labels(l, form, arena, e)) return e->status;
   if (add_parts(l, arena, e) || (r->tells_tokens && add_told(l, arena, e))) return e->status;
   if (r->trace)
     l->content->section[l->content->sections++] = attention_trace_section(r->trace, arena, e);

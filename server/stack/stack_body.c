@@ -39,11 +39,17 @@ static void read_outputs(struct stack_body *b, const struct body_v2_asked *v2) {
   v->normalize = false;
 }
 
+enum status stack_body_make(struct contract_reading *r, const struct whole *w,
+                            const struct body_terms *terms, const struct body_limits *limits,
+                            struct stack_request *out) {
+  if (stack_tokenize(r, w, out)) return r->e->status;
+  return stack_check(r, w, terms, limits, out);
+}
+
 enum status stack_body_finish(struct stack_body *b, struct stack_request *out) {
   memset(out, 0, sizeof *out);
   if (body_finish(&b->body, &out->v2)) return b->body.e->status;
   if (b->body.v2) read_outputs(b, &out->v2);
-  if (stack_tokenize(&b->body.reading, b->whole, out) == STATUS_OK)
-    stack_check(&b->body.reading, b->whole, &b->terms, &b->limits, out);
+  stack_body_make(&b->body.reading, b->whole, &b->terms, &b->limits, out);
   return body_locate(&b->body);
 }

@@ -1,4 +1,4 @@
-/* stack_body: the body of a request to encode or to score, chunk by chunk, into a run of the core.
+/* stack_body: the body of a request to a whole model, chunk by chunk, into a run of the core.
  *
  * The contract is checked in one place (stack_check): what is accepted, the core computes. */
 #ifndef SERVER_STACK_BODY_H
@@ -21,5 +21,15 @@ struct body *stack_body_of(struct stack_body *b);
 
 /* The body has ended: checks what can only be checked now, across fields. */
 enum status stack_body_finish(struct stack_body *b, struct stack_request *out);
+
+/* The same of fields that were read, of whichever body: texts become their tokens, and all of them
+ * the request's runs. A body of another contract, which has lists or pairs of texts in it, makes
+ * its reading with stack_fields_init, sets the arena and the place of an error, the texts, and of
+ * the values what is not their default. With ASK_CLASSIFY the outputs of main.run are the scores of
+ * an item's classes then, once it is computed: [items, output_size], behind the values' function;
+ * their names are those of classes_of. `out` is empty, but for its v2. */
+enum status stack_body_make(struct contract_reading *r, const struct whole *w,
+                            const struct body_terms *terms, const struct body_limits *limits,
+                            struct stack_request *out);
 
 #endif

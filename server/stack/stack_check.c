@@ -46,7 +46,9 @@ static enum status check_rows(struct stack_check *k, size_t item, size_t rows) {
                               k->reading->texts ? "tokens" : "rows", k->w->positions,
                               k->reading->texts ? "\"truncate\": true cuts it" : "cut the text");
   if (rows == 0 && k->values->pool != STACK_POOL_NONE)
-    return stack_items_refuse(k, k->field, item, "an item without rows has no vector to be pooled");
+    return stack_items_refuse(k, k->field, item, "an item without rows has no %s",
+                              k->values->pool == STACK_POOL_CLASSES ? "class"
+                                                                    : "vector to be pooled");
   return STATUS_OK;
 }
 
@@ -68,7 +70,7 @@ static enum status count_fed(struct stack_check *k) {
     for (size_t i = 0; k->begun && i < k->items; i++) k->begun[i] = 1;
   }
   if (k->e->status) return k->e->status;
-  if (k->terms->ask == ASK_ENCODE)
+  if (body_ask_encodes(k->terms->ask))
     return stack_check_has_source(k) ? stack_targets_fed(k) : STATUS_OK;
   return k->terms->ask == ASK_SCORE ? stack_targets_count(k) : stack_targets_begin(k);
 }
@@ -169,7 +171,7 @@ static enum status take_read(struct stack_check *k) {
 }
 
 static enum status take_rows(struct stack_check *k) {
-  const bool encodes = k->terms->ask == ASK_ENCODE, source = stack_check_has_source(k);
+  const bool encodes = body_ask_encodes(k->terms->ask), source = stack_check_has_source(k);
   if ((encodes || source) && take_read(k)) return k->e->status;
   if (k->terms->ask == ASK_SCORE) return stack_targets_take(k);
   if (!encodes) return stack_texts_take(k);
@@ -222,11 +224,13 @@ static enum status check_pool(struct stack_check *k) {
     return error_at(k->e, "/normalize", "rows are not normalized: this goes with a pool");
   if (!pooled && v->dimensions)
     return error_at(k->e, "/dimensions", "rows are not cut: this goes with a pool");
-  if (v->dimensions > stack_check_pooled(k->main->form))
+  if (v->dimensions > stack_check_pooled(k->main->form, v->pool))
     return error_at(k->e, "/dimensions", "%zu dimensions; the model's vectors have %zu",
-                    v->dimensions, stack_check_pooled(k->main->form));
+                    v->dimensions, stack_check_pooled(k->main->form, v->pool));
   struct stack_run *run = k->main->run;
   run->pool = v->pool;
+  run->function = v->function;
+  if (v->pool == STACK_POOL_CLASSES) k->out->classes_of = k->w;
   run->dimensions = v->dimensions;
   run->normalize = pooled && v->normalize;
   run->dense_left = k->terms->form == BODY_V2;
@@ -256,7 +260,7 @@ static void take_wishes(const struct stack_side *side) {
 
 static enum status check_begin(struct stack_check *k) {
   const int64_t begin = k->w->token.begin;
-  if (k->terms->ask == ASK_ENCODE || (begin >= 0 && (uint64_t)begin < k->w->target_vocabulary))
+  if (body_ask_encodes(k->terms->ask) || (begin >= 0 && (uint64_t)begin < k->w->target_vocabulary))
     return STATUS_OK;
   return error_set(k->e, STATUS_INVALID_REQUEST,
                    "this model has no token that begins an answer: its definition may name one, "
@@ -268,7 +272,7 @@ static enum status choose_sides(struct stack_check *k) {
   struct stack_request *out = k->out;
   out->main = k->values->main;
   out->source = k->values->source;
-  if (k->terms->ask != ASK_ENCODE || !out->source.stack ||
+  if (!body_ask_encodes(k->terms->ask) || !out->source.stack ||
       stack_check_tensor(k, STACK_FIELD_DECODER_TOKENS))
     return STATUS_OK;
   if (stack_check_tensor(k, STACK_FIELD_DECODER_MASK))

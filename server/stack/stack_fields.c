@@ -38,6 +38,16 @@ static enum status read_dimensions(const json_t *value, const struct contract_fi
   return STATUS_OK;
 }
 
+static enum status read_function(const json_t *value, const struct contract_field *field, void *to,
+                                 struct error *e) {
+  for (unsigned i = 0; whole_function_names[i]; i++) {
+    if (!json_small_is_text(value, whole_function_names[i])) continue;
+    *(enum stack_function *)to = (enum stack_function)i;
+    return STATUS_OK;
+  }
+  return error_at(e, field->pointer, "function must be \"none\", \"softmax\" or \"sigmoid\"");
+}
+
 enum { TOP_MAX = 64 };
 
 static enum status read_top(const json_t *value, const struct contract_field *field, void *to,
@@ -75,7 +85,8 @@ enum { NAMES_LONGEST = 32 * 1024 };
 #define LENGTHS \
   .rule = {.type = TENSOR_INTEGER, .nullable = true, .depth_max = 1, .ragged_depth = 2}
 
-#define OF_ENCODE .elsewhere = "it belongs to POST /v1/models/NAME/encode"
+#define OF_ENCODE   .elsewhere = "it belongs to POST /v1/models/NAME/encode"
+#define OF_CLASSIFY .elsewhere = "it belongs to POST /v1/models/NAME/classify"
 #define OF_BOTH \
   .elsewhere = "it belongs to POST /v1/models/NAME/score and POST /v1/models/NAME/generate"
 #define OF_GENERATE .elsewhere = "it belongs to POST /v1/models/NAME/generate"
@@ -165,6 +176,8 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                    .longest = NAMES_LONGEST},
     [STACK_FIELD_STREAM] = {NAMED("stream"), OF_GENERATE, .read = contract_read_flag,
                             VALUE_AT(stream)},
+    [STACK_FIELD_FUNCTION] = {NAMED("function"), OF_CLASSIFY, .read = read_function,
+                              VALUE_AT(function)},
 };
 
 static const struct contract_input inputs[] = {
@@ -206,6 +219,7 @@ static const char one_attention[] =
     "attention";
 static const char by_names[] = "layers are named in \"return_hidden\" and \"return_attention\"";
 static const char generated[] = "POST /v1/models/NAME/generate calls it \"max_tokens\"";
+static const char classified[] = "POST /v1/models/NAME/classify calls it \"function\"";
 static const char greedy[] =
     "tokens are drawn where \"temperature\" is above 0, else the likeliest is taken";
 static const char searched[] = "POST /v1/models/NAME/generate calls it \"beams\"";
@@ -249,6 +263,8 @@ static const struct contract_stray strays[] = {
     {"pooling_mode", "it is \"pool\""},
     {"normalize_embeddings", "it is \"normalize\""},
     {"truncate_dim", "it is \"dimensions\""},
+    {"function_to_apply", classified},
+    {"raw_scores", classified},
     {"max_new_tokens", generated},
     {"max_length", generated},
     {"max_completion_tokens", generated},
@@ -331,6 +347,7 @@ static uint64_t plan_cost(const struct contract_reading *r) {
    BIT(TOP_K) | BIT(TOP_P) | BIT(SEED) | BIT(REPETITION_PENALTY) | BIT(NO_REPEAT_NGRAM) | \
    BIT(BANNED_TOKENS) | BIT(STREAM))
 #define POOL_BITS   (BIT(POOL) | BIT(DIMENSIONS) | BIT(NORMALIZE))
+#define CLASS_BITS  BIT(FUNCTION)
 #define READER_BITS (BIT(EMBEDDINGS) | BIT(TOKEN_TYPES))
 #define TARGET_BITS (BIT(TARGETS) | BIT(TARGET_LENS))
 #define V2_BITS     (BIT(ATTENTION_MASK) | BIT(DECODER_TOKENS) | BIT(DECODER_MASK))
@@ -340,21 +357,23 @@ static uint64_t plan_cost(const struct contract_reading *r) {
   .stray = strays, .strays = sizeof strays / sizeof *strays, .max_count = max_count, \
   .plan_cost = plan_cost
 
-#define ENCODE_BITS (V2_BITS | TARGET_BITS | BIT(RETURN_TOP) | CHOICE_BITS)
+#define FOLLOWING_BITS (TARGET_BITS | BIT(RETURN_TOP) | CHOICE_BITS)
+#define ENCODE_BITS    (V2_BITS | FOLLOWING_BITS | CLASS_BITS)
+#define OTHER_BITS     (V2_BITS | POOL_BITS | CLASS_BITS) /* of those that ask what follows */
 
 /* What a request to score or to generate takes is another thing where an encoder reads the tokens:
  * anything that can be encoded, and beside it targets. */
 static const struct contract encode = {CONTRACT, .v2 = &protocol, .elsewhere = ENCODE_BITS};
+static const struct contract classify = {CONTRACT,
+                                         .elsewhere = V2_BITS | FOLLOWING_BITS | POOL_BITS};
 static const struct contract score = {CONTRACT,
-                                      .elsewhere = V2_BITS | READER_BITS | POOL_BITS | CHOICE_BITS};
-static const struct contract generate = {CONTRACT, .elsewhere = V2_BITS | READER_BITS | POOL_BITS |
+                                      .elsewhere = OTHER_BITS | READER_BITS | CHOICE_BITS};
+static const struct contract generate = {CONTRACT, .elsewhere = OTHER_BITS | READER_BITS |
                                                                 TARGET_BITS | BIT(TRACE)};
 static const struct contract encode_pair = {CONTRACT, .v2 = &protocol_of_pairs,
                                             .elsewhere = ENCODE_BITS};
-static const struct contract score_pair = {CONTRACT,
-                                           .elsewhere = V2_BITS | POOL_BITS | CHOICE_BITS};
-static const struct contract generate_pair = {CONTRACT,
-                                              .elsewhere = V2_BITS | POOL_BITS | BIT(TRACE)};
+static const struct contract score_pair = {CONTRACT, .elsewhere = OTHER_BITS | CHOICE_BITS};
+static const struct contract generate_pair = {CONTRACT, .elsewhere = OTHER_BITS | BIT(TRACE)};
 
 _Static_assert((int)STACK_FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");
 _Static_assert((int)STACK_FIELD_COUNT <= (int)CONTRACT_FIELDS_MAX, "a bit for each field");
@@ -376,15 +395,20 @@ static enum status init_side(struct stack_side *s, const struct stack *stack, st
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
                               const struct body_terms *terms, const struct whole *w,
                               size_t max_items, struct arena *a, struct error *e) {
-  static const struct contract *const contracts[] = {
-      [ASK_ENCODE] = &encode, [ASK_SCORE] = &score, [ASK_GENERATE] = &generate};
+  static const struct contract *const contracts[] = {[ASK_ENCODE] = &encode,
+                                                     [ASK_CLASSIFY] = &classify,
+                                                     [ASK_SCORE] = &score,
+                                                     [ASK_GENERATE] = &generate};
   static const struct contract *const of_pairs[] = {
       [ASK_ENCODE] = &encode_pair, [ASK_SCORE] = &score_pair, [ASK_GENERATE] = &generate_pair};
-  const bool encodes = terms->ask == ASK_ENCODE;
-  const bool both = whole_is_pair(w) && (!encodes || terms->form == BODY_V2);
+  const bool encodes = terms->ask == ASK_ENCODE, classifies = terms->ask == ASK_CLASSIFY;
+  const bool both = whole_is_pair(w) && (!body_ask_encodes(terms->ask) || terms->form == BODY_V2);
   *values = (struct stack_values){.arena = a,
-                                  .pool = encodes ? w->pool : STACK_POOL_NONE,
+                                  .pool = encodes      ? w->pool
+                                          : classifies ? STACK_POOL_CLASSES
+                                                       : STACK_POOL_NONE,
                                   .normalize = encodes && w->normalize,
+                                  .function = w->function,
                                   .special = true,
                                   .choice = w->choice,
                                   .returns = 1};

@@ -1,5 +1,5 @@
-/* stack_fields: the contracts of whole models, to encode, to score and to generate: their fields as
- * one table, and their small values. */
+/* stack_fields: the contracts of whole models, to encode, to classify, to score and to generate:
+ * their fields as one table, and their small values. */
 #ifndef SERVER_STACK_FIELDS_H
 #define SERVER_STACK_FIELDS_H
 
@@ -52,6 +52,7 @@ enum stack_field {
   STACK_FIELD_NO_REPEAT_NGRAM,
   STACK_FIELD_BANNED_TOKENS,
   STACK_FIELD_STREAM,
+  STACK_FIELD_FUNCTION,
   STACK_FIELD_COUNT
 };
 
@@ -71,7 +72,8 @@ struct stack_values {
   enum stack_pool pool;
   size_t dimensions; /* 0: all */
   bool normalize;
-  bool special;    /* special_tokens */
+  enum stack_function function; /* of classes */
+  bool special;                 /* special_tokens */
   size_t truncate; /* the tokens that a text is cut to; SIZE_MAX: as many as the model has room for;
                       0: it is not cut */
   bool tokens;     /* return_tokens */
@@ -116,9 +118,9 @@ static inline struct stack_side *stack_values_side(struct stack_values *v, unsig
   return number == 0 ? &v->source : &v->main;
 }
 
-/* Makes the reading of a request to this model, ASK_ENCODE, ASK_SCORE or ASK_GENERATE, of which
- * nothing has been read yet. `values` get their defaults; they have both sides of a model where the
- * request may go through both. Fails without memory. */
+/* Makes the reading of a request to this model, ASK_ENCODE, ASK_CLASSIFY, ASK_SCORE or
+ * ASK_GENERATE, of which nothing has been read yet. `values` get their defaults; they have both
+ * sides of a model where the request may go through both. Fails without memory. */
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
                               const struct body_terms *terms, const struct whole *w,
                               size_t max_items, struct arena *a, struct error *e);

@@ -213,7 +213,7 @@ static bool add_outputs(struct stack_answer_bytes *b, const struct stack_check *
   if (r->pool == STACK_POOL_NONE)
     add_bytes(b, sums.rows, f->width, bytes_of_float(k));
   else
-    add_bytes(b, k->items, r->dimensions ? r->dimensions : stack_check_pooled(f),
+    add_bytes(b, k->items, r->dimensions ? r->dimensions : stack_check_pooled(f, r->pool),
               bytes_of_float(k));
   return true;
 }

@@ -3,6 +3,7 @@
 #ifndef SERVER_STACK_REQUEST_H
 #define SERVER_STACK_REQUEST_H
 
+#include "config/model/whole.h"
 #include "core/attention/trace.h"
 #include "server/body/body_v2.h"
 #include "server/stack/stack_side.h"
@@ -38,6 +39,7 @@ struct stack_request {
   const struct tokenize_texts *tokenized; /* what its texts have become; NULL: it has none */
   bool tells_tokens;                      /* the answer shows them */
   const struct trace *trace;              /* that a layer of a run makes; or NULL */
+  const struct whole *classes_of; /* whose classes the outputs are of; NULL: they are of none */
   struct body_v2_asked v2;
 };
 
