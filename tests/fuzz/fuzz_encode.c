@@ -1,7 +1,9 @@
-/* fuzz_encode: a request to encode from its bytes to the bytes of its answer, however it is cut.
+/* fuzz_encode: a request to encode or to classify from its bytes to the bytes of its answer,
+ * however it is cut.
  *
  * The first byte is the form of the body, a letter of input_body. The second byte: bit 0: a binary
- * answer is wanted, the others: the model. The third is how the body is cut the second time. */
+ * answer is wanted, the others: the model, of which the last one is asked to classify. The third is
+ * how the body is cut the second time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +11,7 @@
 #include "server/stack/stack_answer.h"
 #include "tests/fuzz/asked.h"
 
-enum { MODELS = 4, LAYERS = 2, HEADS = 2, WIDTH = 4 };
+enum { MODELS = 5, SORTS = 4, LAYERS = 2, HEADS = 2, WIDTH = 4 };
 
 /* Small spans, so that a run is cut into many. */
 static const double work = 1e3;
@@ -23,7 +25,7 @@ static const struct model *model_at(unsigned index) {
   static const char *const definitions[MODELS] = {
       RANDOM "}", RANDOM ",\"pool\":\"mean\",\"normalize\":true}",
       RANDOM ",\"norm\":\"pre\",\"positions\":\"learned\",\"max_positions\":5,\"gated\":true}",
-      SIZES "\"seq2seq\"}"};
+      SIZES "\"seq2seq\"}", RANDOM ",\"labels\":[\"a\",\"\\\"b\"]}"};
   static const struct model *models[MODELS];
   return asked_model(definitions[index % MODELS], &models[index % MODELS]);
 }
@@ -62,7 +64,8 @@ static void sides_must_agree(const struct stack_side *a, const struct stack_side
   must(agree(x->types, y->types, rows * sizeof *x->types));
   must(agree(x->embeddings, y->embeddings, rows * WIDTH * sizeof *x->embeddings));
   must(x->embedded == y->embedded && x->pool == y->pool && x->dimensions == y->dimensions &&
-       x->normalize == y->normalize && x->want_logits == y->want_logits);
+       x->normalize == y->normalize && x->function == y->function &&
+       x->want_logits == y->want_logits);
   wishes_must_agree(x, y);
 }
 
@@ -85,6 +88,7 @@ static void check_json(const struct stack_request *r, struct input answer) {
   if (!r->base64 && !r->unbatched) must(json_array_size(outputs) == r->main.run->geometry.items);
   must(!json_object_get(body, "valid_lens") == !r->base64);
   must(!json_object_get(body, "trace") == !r->trace);
+  must(json_array_size(json_object_get(body, "labels")) == (r->classes_of ? 2 : 0));
   must(!json_object_get(body, "hidden") || r->main.run->embedded || r->main.run->wish);
   json_decref(body);
 }
@@ -132,7 +136,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct input in = {(const char *)data, size};
   const unsigned char form = input_byte(&in), how = input_byte(&in), cut = input_byte(&in);
   const struct model *m = model_at(how >> 1);
-  struct body_terms terms = {.ask = ASK_ENCODE,
+  const bool sorts = (how >> 1) % MODELS == SORTS && form != 'v';
+  struct body_terms terms = {.ask = sorts ? ASK_CLASSIFY : ASK_ENCODE,
                              .body_bytes = BODY_UNKNOWN,
                              .json_bytes = BODY_UNKNOWN};
   terms.wants_binary = form != 'v' && (how & 1);

@@ -449,7 +449,7 @@ class Whole(ServerCase):
     def start(cls):
         small = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 8, "heads": 2,
                  "feed_forward": 16, "vocabulary": 9}
-        return Server({"models": {"small": small, "decoder": dict(small, kind="decoder", vocabulary=50)}})
+        return Server({"models": {"small": small, "sorts": dict(small, labels=["a", 'b "c"']), "decoder": dict(small, kind="decoder", vocabulary=50)}})
 
     def clients(self, **options):
         for module in [PLAIN] + ([load(True)] if numpy else []):
@@ -505,6 +505,15 @@ class Whole(ServerCase):
                 [picture] = got["thumbnails"].values()
                 self.assertEqual([len(picture), len(picture[0]), len(picture[0][0])], [2, 2, 2])
                 self.assertEqual(got.get("valid_lens", 3), 3)
+
+    def test_classes(self):
+        right = self.server.post("/v1/models/sorts/classify", {"tokens": self.TEXTS}).json
+        for form in FORMS:
+            for client in self.clients(form=form):
+                got = singles(lists(client.classify(self.TEXTS, model="sorts")))
+                self.assertEqual((got["outputs"], got["labels"]), (singles(right["outputs"]), ["a", 'b "c"']))
+                alone = client.classify(self.TEXTS[0], model="sorts", function="none")
+                self.assertEqual(len(lists(alone["outputs"])), 2)
 
     def test_mistakes(self):
         for client in self.clients():

@@ -35,14 +35,15 @@ WORDS = {"model": {"type": "WordLevel", "unk_token": "?", "vocab": {"?": 0, "a":
 
 def path_of(template):
     """A path with the names that it needs."""
-    model = "words" if "tokenize" in template else "whole" if "/encode" in template or "{layer}" in template else "demo"
+    model = ("words" if "tokenize" in template else "sorts" if "/classify" in template else
+             "whole" if "/encode" in template or "{layer}" in template else "demo")
     return template.replace("{model}", model).replace("{layer}", "encoder.0.self")
 
 
 def request_of(template):
     if template.endswith("/tokenize"):
         return {"text": "a b"}
-    return (infer() if template.startswith("/v2") else TEXT if re.search("/encode$|/detokenize$", template) else ASK)
+    return (infer() if template.startswith("/v2") else TEXT if re.search("/encode$|/classify$|/detokenize$", template) else ASK)
 
 
 def queries(shape, data):
@@ -72,6 +73,7 @@ class OpenApi(Case):
         with open(os.path.join(cls.folder.name, "tokenizer.json"), "w", encoding="utf-8") as file:
             json.dump(WORDS, file)
         cls.server = Server({"models": dict(MODELS, whole=WHOLE, decoder=dict(WHOLE, kind="decoder"),
+                                            sorts=dict(WHOLE, labels=["a", "b", "c"]),
                                             words=dict(WHOLE, kind="seq2seq", decoder={"layers": 1}, tokenizer=cls.folder.name),
                                             both=dict(WHOLE, kind="seq2seq", decoder={"layers": 1})),
                              "default_model": "demo"},
@@ -203,7 +205,7 @@ class OpenApi(Case):
                 self.holds("POST", path, self.server.post(path, body, {"Content-Type": kind}), 200)
 
     def test_whole_models_are_described(self):
-        for name in ("whole", "decoder", "both"):
+        for name in ("whole", "sorts", "decoder", "both"):
             for path in (f"/v1/models/{name}", f"/v2/models/{name}"):
                 self.holds("GET", path, self.server.get(path), 200)
 
@@ -232,6 +234,24 @@ class OpenApi(Case):
                         dict(TEXT, embeddings=[[1, 2, 3, 4]]), dict(TEXT, head_mask=[1, 1]),
                         dict(TEXT, trace={"item": 0, "head": 1, "query": 0}),
                         dict(TEXT, return_attention={"of": [], "as": {"thumbnails": 65}})):
+            with self.subTest(request=request):
+                self.assertFalse(schema.is_valid(request))
+                self.assertEqual(self.server.post(path, request).status, 400)
+
+    def test_answers_of_classify(self):
+        path = "/v1/models/sorts/classify"
+        for more in ({}, {"tokens": [1, 2, 3], "function": "none"}, {"encoding_format": "base64", "return_hidden": True},
+                     {"function": "sigmoid", "return_attention": "average", "valid_lens": [1, 1]},
+                     {"tokens": [], "function": "softmax", "head_mask": {"encoder.*.self": [1, 0.5]}}):
+            with self.subTest(more=more):
+                request = dict(TEXT, **more)
+                self.taken("ClassifyRequest", request)
+                self.holds("POST", path, self.server.post(path, request), 200)
+        self.taken("ClassifyRequest", {"text": [["a", "b"]], "truncate": True, "return_tokens": True})
+        self.holds("POST", path, self.server.post(path, TEXT, {"Accept": SAFETENSORS}), 200)
+        schema = self.schema(self.schemas["schemas"]["ClassifyRequest"])
+        for request in ({}, dict(TEXT, function="best"), dict(TEXT, pool="cls"), dict(TEXT, dimensions=1),
+                        dict(TEXT, normalize=True)):
             with self.subTest(request=request):
                 self.assertFalse(schema.is_valid(request))
                 self.assertEqual(self.server.post(path, request).status, 400)
@@ -410,8 +430,8 @@ class OpenApi(Case):
                                                                    "application/json"}))
                     with self.subTest(path=path, token=token):
                         if challenge is None or operation.get("security") == []:
-                            # no model of this server can score or generate, and none has a tokenizer
-                            wants_more = path.endswith(("/score", "/generate", "tokenize"))
+                            # no model of this server can classify, score or generate, and none has a tokenizer
+                            wants_more = path.endswith(("/classify", "/score", "/generate", "tokenize"))
                             self.assertEqual(answer.status, 404 if wants_more else 200)
                             continue
                         self.holds(method, path, answer, 401)

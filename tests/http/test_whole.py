@@ -55,6 +55,20 @@ def read_safetensors(path):
             for name, one in about.items()}
 
 
+def classifier_folder(folder, base="bert-b", width=24):
+    """A golden model with a classifier of two classes behind its pooler."""
+    shutil.copytree(os.path.join(GOLDEN, base), folder)
+    tensors = {name: (list(x.shape), x.ravel().tolist())
+               for name, x in read_safetensors(os.path.join(folder, "model.safetensors")).items()}
+    tensors.update({"classifier.weight": ([2, width], [0.5] * 2 * width), "classifier.bias": ([2], [0.0, 1.0])})
+    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
+        file.write(safetensors_bytes(tensors))
+    with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+        config = json.load(file)
+    write_json(folder, "config.json", {**config, "architectures": ["BertForSequenceClassification"],
+                                       "id2label": {"0": "no", "1": "yes"}})
+
+
 class Whole(Case):
     def setUp(self):
         self.folder, self.library = preloaded("failmalloc.c")
@@ -195,7 +209,9 @@ class Whole(Case):
     def test_no_memory(self):
         folder = os.path.join(self.folder, "mini")
         sentence_folder(folder)
-        models = {"mini": {"transformer": "mini", "heads": 3}, "drawn": DRAWN,
+        classifier_folder(os.path.join(self.folder, "sorts"))
+        models = {"mini": {"transformer": "mini", "heads": 3}, "drawn": dict(DRAWN, classes=2),
+                  "sorts": {"transformer": "sorts", "layers": 1},
                   "pair": dict(DRAWN, kind="seq2seq", layers=1),
                   "bart": {"transformer": os.path.join(GOLDEN, "bart-b"), "layers": 1}}
 

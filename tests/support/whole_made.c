@@ -74,6 +74,11 @@ static struct stack_form make_form(const struct whole_made_how *how, struct draw
   if (how->pooler) f.pooling.pooler = draw_matrix(d, D, D);
   if (how->dense_size) f.pooling.dense = draw_matrix(d, how->dense_size, D);
   f.pooling.dense_size = how->dense_size;
+  if (how->classes) {
+    f.classifier = (struct stack_classifier){.first = draw_matrix(d, D, D),
+                                             .classes = draw_matrix(d, how->classes, D),
+                                             .count = how->classes};
+  }
   return f;
 }
 
@@ -117,6 +122,15 @@ static struct stack *make_stack(const struct stack_form *form, struct draw *d) {
 }
 
 static char name[] = "made", source[] = "random";
+static char labels[WHOLE_MADE_CLASSES_MOST][6] = {"c0", "c\"1", "ç2"};
+
+static void name_classes(struct whole_made *m, size_t count) {
+  assert_true(count <= WHOLE_MADE_CLASSES_MOST);
+  for (size_t i = 0; i < count; i++) m->label[i] = labels[i];
+  m->whole.label = m->label;
+  m->whole.classes = count;
+  m->whole.function = STACK_FUNCTION_SOFTMAX;
+}
 
 void whole_made_init(struct whole_made *m, const struct whole_made_how *how) {
   struct draw *d = calloc(1, sizeof *d);
@@ -139,6 +153,7 @@ void whole_made_init(struct whole_made *m, const struct whole_made_how *how) {
                             .normalize = how->normalize};
   m->whole.target_vocabulary = m->whole.vocabulary;
   m->whole.target_positions = m->whole.positions;
+  if (how->classes) name_classes(m, how->classes);
   *(how->decoder ? &m->whole.decoder : &m->whole.encoder) = make_stack(&form, d);
   if (how->pair) {
     const struct stack_form target = make_target_form(d);

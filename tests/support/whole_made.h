@@ -25,6 +25,7 @@ struct whole_made_how {
   bool bare;         /* neither tokens nor types nor positions: it takes embeddings */
   bool pooler;       /* 8 to 8 */
   size_t dense_size; /* 0: no dense layer */
+  size_t classes;    /* 0: no classifier; else with labels, "c0", "c\"1", "ç2", ... */
   bool last_aside;
   bool decoder;         /* causal, with the table of tokens as its output, unless it is */
   bool mute;            /* without an output */
@@ -34,8 +35,11 @@ struct whole_made_how {
   bool normalize;
 };
 
+enum { WHOLE_MADE_CLASSES_MOST = 3 };
+
 struct whole_made {
   struct whole whole;
+  char *label[WHOLE_MADE_CLASSES_MOST]; /* static text */
   struct model model; /* of the kind encoder, decoder or seq2seq, with the name "made" */
 };
 

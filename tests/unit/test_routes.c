@@ -222,6 +222,7 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
       {ROUTE_MODEL_ATTENTION, {true, false, false, false}},
       {ROUTE_MODEL_HEADS, {true, false, false, false}},
       {ROUTE_MODEL_ENCODE, {false, true, true, true}},
+      {ROUTE_MODEL_CLASSIFY, {false, false, false, false}},
       {ROUTE_MODEL_SCORE, {false, false, true, true}},
       {ROUTE_MODEL_GENERATE, {false, false, true, true}},
       {ROUTE_LAYER_ATTENTION, {false, true, true, true}},
@@ -242,6 +243,15 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
   assert_false(route_serves(ROUTE_MODEL_SCORE, &mute.model));
   const struct model encoder = {.kind = MODEL_ENCODER, .whole = &made.whole};
   char text[300], cut[20];
+  struct whole_made sorts;
+  whole_made_init(&sorts, &(struct whole_made_how){.classes = 2});
+  assert_true(route_serves(ROUTE_MODEL_CLASSIFY, &sorts.model));
+  assert_string_equal(route_missing(ROUTE_MODEL_CLASSIFY, &encoder), " without a classifier");
+  assert_string_equal(route_missing(ROUTE_MODEL_CLASSIFY, &made.model), "");
+  assert_string_equal(route_missing(ROUTE_MODEL_SCORE, &mute.model), " without an output");
+  route_list(&sorts.model, text, sizeof text);
+  assert_memory_equal(text, "/v1/models/{model}/encode, /v1/models/{model}/classify, ", 55);
+  whole_made_free(&sorts);
   route_list(&made.model, text, sizeof text);
   assert_non_null(strstr(text, "/v1/models/{model}/encode, /v1/models/{model}/score, "));
   route_list(&mute.model, text, sizeof text);
