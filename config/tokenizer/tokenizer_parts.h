@@ -20,10 +20,15 @@ struct tokenizer {
   size_t longest;                 /* "truncation"; 0: none */
   enum tokenizer_cut_where where; /* which of two texts is cut */
   bool left;                      /* at its beginning */
+  size_t piece_longest;           /* see there */
+  size_t spelt_room;              /* see there */
 };
 
 /* Cuts the tokens of a text, or of two, to so many together. */
 void tokenizer_shorten(const struct tokenizer *t, struct tokens *first, struct tokens *second,
                        size_t most);
+
+/* Finds how long pieces and their texts may be: the last step of making a tokenizer. */
+void tokenizer_find_longest(struct tokenizer *t);
 
 #endif

@@ -165,6 +165,10 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                    .longest = NAMES_LONGEST},
     [STACK_FIELD_STREAM] = {NAMED("stream"), OF_GENERATE, .read = contract_read_flag,
                             VALUE_AT(stream)},
+    [STACK_FIELD_STOP] = {NAMED("stop"), OF_GENERATE, .read = stack_read_stop_texts,
+                          .longest = NAMES_LONGEST},
+    [STACK_FIELD_RETURN_TEXT] = {NAMED("return_text"), OF_GENERATE, .read = contract_read_flag,
+                                 VALUE_AT(text)},
 };
 
 static const struct contract_input inputs[] = {
@@ -257,7 +261,8 @@ static const struct contract_stray strays[] = {
     {"n", "POST /v1/models/NAME/generate calls it \"returns\""},
     {"num_return_sequences", "POST /v1/models/NAME/generate calls it \"returns\""},
     {"do_sample", greedy},
-    {"stop", ended},
+    {"stop_sequences", "POST /v1/models/NAME/generate calls it \"stop\""},
+    {"stop_strings", "POST /v1/models/NAME/generate calls it \"stop\""},
     {"stop_token_ids", ended},
     {"eos_token_id", ended},
     {"no_repeat_ngram_size", "POST /v1/models/NAME/generate calls it \"no_repeat_ngram\""},
@@ -329,7 +334,7 @@ static uint64_t plan_cost(const struct contract_reading *r) {
   (BIT(MAX_TOKENS) | BIT(MIN_TOKENS) | BIT(STOP_TOKENS) | BIT(BEAMS) | BIT(RETURNS) |     \
    BIT(LENGTH_PENALTY) | BIT(EARLY_STOPPING) | BIT(RETURN_SEARCH) | BIT(TEMPERATURE) |    \
    BIT(TOP_K) | BIT(TOP_P) | BIT(SEED) | BIT(REPETITION_PENALTY) | BIT(NO_REPEAT_NGRAM) | \
-   BIT(BANNED_TOKENS) | BIT(STREAM))
+   BIT(BANNED_TOKENS) | BIT(STREAM) | BIT(STOP) | BIT(RETURN_TEXT))
 #define POOL_BITS   (BIT(POOL) | BIT(DIMENSIONS) | BIT(NORMALIZE))
 #define READER_BITS (BIT(EMBEDDINGS) | BIT(TOKEN_TYPES))
 #define TARGET_BITS (BIT(TARGETS) | BIT(TARGET_LENS))

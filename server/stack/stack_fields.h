@@ -52,6 +52,8 @@ enum stack_field {
   STACK_FIELD_NO_REPEAT_NGRAM,
   STACK_FIELD_BANNED_TOKENS,
   STACK_FIELD_STREAM,
+  STACK_FIELD_STOP,
+  STACK_FIELD_RETURN_TEXT,
   STACK_FIELD_COUNT
 };
 
@@ -83,6 +85,9 @@ struct stack_values {
   struct stack_choice choice; /* of the next tokens */
   size_t max_tokens, returns;
   bool stream, search;
+  struct tokenizer_text *stop; /* [stops] */
+  size_t stops;
+  bool text; /* return_text */
 };
 
 extern const struct contract_field stack_fields[STACK_FIELD_COUNT];

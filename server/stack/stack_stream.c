@@ -3,11 +3,17 @@
 
 #include <string.h>
 
+#include "core/run/size.h"
 #include "server/stack/stack_answer.h"
 #include "server/stack/stack_words.h"
+#include "server/text/json_string.h"
 #include "server/text/number.h"
 
-enum { EVENT_ROOM = 160 /* of an event without likeliest tokens, its numbers at their longest */ };
+enum {
+  EVENT_ROOM =
+      176,         /* of an event without text and likeliest tokens, its numbers at their longest */
+  TEXT_MOST = 1024 /* bytes of text in an event: what is more comes in the next one */
+};
 
 enum status stack_stream_init(struct stack_stream *s, const struct stack_request *of,
                               struct arena *a, struct error *e) {
@@ -15,9 +21,12 @@ enum status stack_stream_init(struct stack_stream *s, const struct stack_request
   const size_t items = r->geometry.items, top = r->generation->top_count;
   *s = (struct stack_stream){.run = r,
                              .usage = stack_answer_usage(of),
+                             .utter = of->utter && of->utter->shown ? of->utter : NULL,
                              .event = EVENT_ROOM + top * STACK_TOP_ROOM + NUMBER_WRITE_MARGIN,
-                             .sent = arena_alloc(a, items, sizeof *s->sent, e)};
-  if (s->sent) memset(s->sent, 0, items * sizeof *s->sent);
+                             .sent = arena_alloc(a, items, sizeof *s->sent, e),
+                             .said = arena_alloc(a, items, sizeof *s->said, e)};
+  if (s->utter) s->event += stack_utter_stop_room(s->utter) + JSON_STRING_ROOM * TEXT_MOST;
+  for (size_t i = 0; i < items && !e->status; i++) s->sent[i] = s->said[i] = 0;
   return e->status;
 }
 
@@ -39,9 +48,22 @@ static char *write_place(char *out, const struct stack_sequence *q) {
   return write_named(out, ",\"sequence\":", q->sample);
 }
 
-static char *write_token(char *out, const struct stack_sequence *q, size_t t, size_t top) {
+/* Up to there, or as many whole characters as an event has. */
+static char *write_text(struct stack_stream *s, size_t i, size_t end, char *out) {
+  const char *text = s->utter->sequence[i].utterance.text + s->said[i];
+  size_t length = size_min(end - s->said[i], TEXT_MOST);
+  while (s->said[i] + length < end && ((unsigned char)text[length] & 0xc0) == 0x80) length--;
+  s->said[i] += length;
+  out = answer_write_text(out, ",\"text\":");
+  return json_string_write(text, length, out);
+}
+
+static char *write_token(struct stack_stream *s, size_t i, size_t t, char *out) {
+  const struct stack_sequence *q = &s->run->generation->sequence[i];
+  const size_t top = s->run->generation->top_count;
   out = write_place(out, q);
   out = write_named(out, ",\"token\":", q->token[t]);
+  if (s->utter) out = write_text(s, i, s->utter->sequence[i].said[t], out);
   out = answer_write_text(out, ",\"log_probability\":");
   out = number_write(out, q->log_probability[t]);
   if (top > 0) {
@@ -51,11 +73,21 @@ static char *write_token(char *out, const struct stack_sequence *q, size_t t, si
   return answer_write_text(out, "}\n\n");
 }
 
-static char *write_finish(char *out, const struct stack_sequence *q) {
+/* Text alone, which the events of its tokens had no room for. */
+static char *write_rest(struct stack_stream *s, size_t i, size_t end, char *out) {
+  out = write_place(out, &s->run->generation->sequence[i]);
+  out = write_text(s, i, end, out);
+  return answer_write_text(out, "}\n\n");
+}
+
+static char *write_finish(const struct stack_stream *s, size_t i, char *out) {
+  const struct stack_sequence *q = &s->run->generation->sequence[i];
   out = write_place(out, q);
   out = answer_write_text(out, ",\"finish\":\"");
   out = answer_write_text(out, stack_finish_name(q->finish));
-  out = answer_write_text(out, "\",\"score\":");
+  out = answer_write_text(out, "\"");
+  if (s->utter) out = stack_utter_write_stop(s->utter, i, out);
+  out = answer_write_text(out, ",\"score\":");
   out = number_write(out, (float)q->score);
   return answer_write_text(out, "}\n\n");
 }
@@ -68,6 +100,11 @@ static char *write_usage(char *out, const struct stack_stream *s) {
 
 /* --- what there is --- */
 
+/* Is there text of a token that its event had no room for? */
+static bool has_rest(const struct stack_stream *s, size_t i, size_t t) {
+  return s->utter && s->said[i] < s->utter->sequence[i].said[t];
+}
+
 /* The next event of a sequence; `out` itself: it has none yet. */
 static char *write_next(struct stack_stream *s, size_t i, char *out) {
   const struct stack_generation *g = s->run->generation;
@@ -76,13 +113,11 @@ static char *write_next(struct stack_stream *s, size_t i, char *out) {
   const enum stack_finish finish = atomic_load_explicit(&q->finish, memory_order_acquire);
   const size_t count = stack_sequence_count(q), t = s->sent[i];
   if (t > count) return out;
-  if (t < count) {
-    s->sent[i]++;
-    return write_token(out, q, t, g->top_count);
-  }
-  if (!finish) return out;
+  if (t > 0 && has_rest(s, i, t - 1))
+    return write_rest(s, i, s->utter->sequence[i].said[t - 1], out);
+  if (t == count && (!finish || finish == STACK_FINISH_FAILED)) return out;
   s->sent[i]++;
-  return write_finish(out, q);
+  return t < count ? write_token(s, i, t, out) : write_finish(s, i, out);
 }
 
 /* An event of each sequence in turn, as long as there are any. */

@@ -8,7 +8,9 @@
 
 struct stack_stream {
   const struct stack_run *run;
+  const struct stack_utter *utter; /* that makes text of the tokens; NULL: none is shown */
   size_t *sent; /* [items] tokens of each sequence that were written; one more: its end, too */
+  size_t *said; /* [items] bytes of its text that were written */
   size_t next;  /* the sequence to look at first */
   size_t event; /* bytes of an event, at most */
   struct answer_usage usage;

@@ -153,7 +153,7 @@ enum status stack_texts_check(struct stack_check *k) {
   if (items > k->limits->max_sequences)
     return error_limit(k->e, "max_sequences", "%zu sequences; %zu are allowed at the same time",
                        items, k->limits->max_sequences);
-  return make_sequences(k, items);
+  return stack_utter_check(k) ? k->e->status : make_sequences(k, items);
 }
 
 /* --- their tokens --- */
@@ -188,5 +188,5 @@ enum status stack_texts_take(struct stack_check *k) {
     for (size_t i = 1; i < k->out->each; i++)
       memcpy(fed + item[i].q_row, first, item->q * sizeof *fed);
   }
-  return STATUS_OK;
+  return stack_utter_take(k);
 }
