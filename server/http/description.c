@@ -265,8 +265,8 @@ char *description_model(const struct model *m, size_t *length) {
 }
 
 char *description_models(const struct registry *r, size_t *length) {
-  return write_json(json_pack("{s:o, s:s, s:o}", "models", list_models(r, describe_model),
-                              "object", "list", "data", list_models(r, describe_openai)),
+  return write_json(json_pack("{s:o, s:s, s:o}", "models", list_models(r, describe_model), "object",
+                              "list", "data", list_models(r, describe_openai)),
                     length);
 }
 

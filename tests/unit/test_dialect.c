@@ -14,10 +14,8 @@
 #include "tests/support/body_read.h"
 #include "tests/support/made_model.h"
 
-static const struct body_limits limits = {.max_items = 3,
-                                          .max_pairs = 1 << 20,
-                                          .max_answer_bytes = 1 << 20,
-                                          .max_tokens = 100};
+static const struct body_limits limits = {
+    .max_items = 3, .max_pairs = 1 << 20, .max_answer_bytes = 1 << 20, .max_tokens = 100};
 
 struct asking {
   struct arena arena;
@@ -85,9 +83,21 @@ static void ids_however_they_are_cut(void **state) {
   static const struct expected list[] = {
       {"{\"input\":[1,2,3]}", NULL, 1, 3, 0, true, false, {1, 2, 3}},
       {"{\"input\": [ [1,2] , [ 3 ] ],\"model\":\"m\"}", "m", 2, 3, 0, false, false, {1, 2, 3}},
-      {"{\"model\":\"m\\u006f\",\"input\":[[0]],\"encoding_format\":\"base64\"}", "mo", 1, 1, 0,
-       false, true, {0}},
-      {" {\"dimensions\":4,\"input\"\n:\n[\n[\n7]],\"user\":\"u\"}", NULL, 1, 1, 4, false, false,
+      {"{\"model\":\"m\\u006f\",\"input\":[[0]],\"encoding_format\":\"base64\"}",
+       "mo",
+       1,
+       1,
+       0,
+       false,
+       true,
+       {0}},
+      {" {\"dimensions\":4,\"input\"\n:\n[\n[\n7]],\"user\":\"u\"}",
+       NULL,
+       1,
+       1,
+       4,
+       false,
+       false,
        {7}},
       {"{\"model\":\"m\\u0000\",\"input\":[5]}", "", 1, 1, 0, true, false, {5}},
   };

@@ -203,8 +203,12 @@ static void every_status_has_openais_words(void **state) {
 static void pointers_are_params(void **state) {
   (void)state;
   static const char *const list[][2] = {
-      {"/input", "input"},          {"/input/3/17", "input[3][17]"}, {"/a/b~1c/0/d~0", "a.b/c[0].d~"},
-      {"/0", "[0]"},                {"/a/1x", "a.1x"},               {"/a~2", "a~2"},
+      {"/input", "input"},
+      {"/input/3/17", "input[3][17]"},
+      {"/a/b~1c/0/d~0", "a.b/c[0].d~"},
+      {"/0", "[0]"},
+      {"/a/1x", "a.1x"},
+      {"/a~2", "a~2"},
       {"/input/", "input."},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
