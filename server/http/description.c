@@ -43,14 +43,13 @@ static char *write_json(json_t *value, size_t *length) {
   return text;
 }
 
-/* {"models":[...]}, with what `describe` makes of each model. */
-static char *write_model_list(const struct registry *r, json_t *describe(const struct model *),
-                              size_t *length) {
+/* A list of what `describe` makes of each model; NULL: no memory. */
+static json_t *list_models(const struct registry *r, json_t *describe(const struct model *)) {
   json_t *list = json_array();
   bool good = list != NULL;
   for (size_t i = 0; good && i < registry_count(r); i++)
     good = json_array_append_new(list, describe(registry_at(r, i))) == 0;
-  if (good) return write_json(json_pack("{s:o}", "models", list), length);
+  if (good) return list;
   json_decref(list);
   return NULL;
 }
@@ -244,12 +243,31 @@ static json_t *describe_model(const struct model *m) {
   return NULL;
 }
 
+/* --- as OpenAI has it --- */
+
+static json_t *describe_openai(const struct model *m) {
+  return json_pack("{s:s, s:s, s:I, s:s}", "id", m->name, "object", "model", "created",
+                   (json_int_t)m->loaded, "owned_by", "attend");
+}
+
+/* Adds the members of the second object behind those of the first one, and drops it. NULL, and the
+ * first one is dropped, too: no memory. */
+static json_t *join(json_t *description, json_t *more) {
+  const bool good = description && more && json_object_update_missing(description, more) == 0;
+  json_decref(more);
+  if (good) return description;
+  json_decref(description);
+  return NULL;
+}
+
 char *description_model(const struct model *m, size_t *length) {
-  return write_json(describe_model(m), length);
+  return write_json(join(describe_model(m), describe_openai(m)), length);
 }
 
 char *description_models(const struct registry *r, size_t *length) {
-  return write_model_list(r, describe_model, length);
+  return write_json(json_pack("{s:o, s:s, s:o}", "models", list_models(r, describe_model), "object",
+                              "list", "data", list_models(r, describe_openai)),
+                    length);
 }
 
 /* --- /v2, the Open Inference Protocol --- */
@@ -263,7 +281,7 @@ char *description_v2_server(size_t *length) {
 static json_t *describe_name(const struct model *m) { return json_string(m->name); }
 
 char *description_v2_models(const struct registry *r, size_t *length) {
-  return write_model_list(r, describe_name, length);
+  return write_json(json_pack("{s:o}", "models", list_models(r, describe_name)), length);
 }
 
 /* One tensor of a model. A length that each request chooses is -1. The protocol has no word for an

@@ -1,6 +1,6 @@
 /* stack_choice_fields: readers of the small values that say how tokens are chosen, and how many.
  * Those of lists and texts get all of struct stack_values, the others the value. For stack_fields
- * alone. */
+ * and dialects. */
 #ifndef SERVER_STACK_CHOICE_FIELDS_H
 #define SERVER_STACK_CHOICE_FIELDS_H
 

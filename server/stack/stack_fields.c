@@ -30,14 +30,6 @@ static enum status read_pool(const json_t *value, const struct contract_field *f
                   "pool must be \"none\", \"cls\", \"mean\", \"max\", \"last\" or \"pooler\"");
 }
 
-static enum status read_dimensions(const json_t *value, const struct contract_field *field,
-                                   void *to, struct error *e) {
-  if (!json_is_integer(value) || json_integer_value(value) < 1)
-    return error_at(e, field->pointer, "dimensions must be an integer of at least 1");
-  *(size_t *)to = (size_t)json_integer_value(value);
-  return STATUS_OK;
-}
-
 enum { TOP_MAX = 64 };
 
 static enum status read_top(const json_t *value, const struct contract_field *field, void *to,
@@ -49,8 +41,8 @@ static enum status read_top(const json_t *value, const struct contract_field *fi
   return STATUS_OK;
 }
 
-static enum status read_truncate(const json_t *value, const struct contract_field *field, void *to,
-                                 struct error *e) {
+enum status stack_fields_truncate(const json_t *value, const struct contract_field *field, void *to,
+                                  struct error *e) {
   const bool number = json_is_integer(value) && json_integer_value(value) >= 1;
   if (!json_is_boolean(value) && !number)
     return error_at(e, field->pointer,
@@ -108,7 +100,7 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
          .elsewhere = "it is \"target_lens\", how many of each item's targets count"},
 
     [STACK_FIELD_POOL] = {NAMED("pool"), OF_ENCODE, .read = read_pool, VALUE_AT(pool)},
-    [STACK_FIELD_DIMENSIONS] = {NAMED("dimensions"), OF_ENCODE, .read = read_dimensions,
+    [STACK_FIELD_DIMENSIONS] = {NAMED("dimensions"), OF_ENCODE, .read = stack_read_number,
                                 VALUE_AT(dimensions)},
     [STACK_FIELD_NORMALIZE] = {NAMED("normalize"), OF_ENCODE, .read = contract_read_flag,
                                VALUE_AT(normalize)},
@@ -129,7 +121,7 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
     [STACK_FIELD_TEXT] = {NAMED("text"), .texts = true},
     [STACK_FIELD_SPECIAL_TOKENS] = {NAMED("special_tokens"), .read = contract_read_flag,
                                     VALUE_AT(special)},
-    [STACK_FIELD_TRUNCATE] = {NAMED("truncate"), .read = read_truncate, VALUE_AT(truncate)},
+    [STACK_FIELD_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate, VALUE_AT(truncate)},
     [STACK_FIELD_RETURN_TOKENS] = {NAMED("return_tokens"), .read = contract_read_flag,
                                    VALUE_AT(tokens)},
     [STACK_FIELD_MAX_TOKENS] = {NAMED("max_tokens"), OF_GENERATE, .read = stack_read_number,

@@ -110,6 +110,10 @@ static inline bool stack_field_is_seen(const struct contract_reading *r, enum st
 
 const char *stack_pool_name(enum stack_pool pool); /* "none", "cls", ... */
 
+/* A reader of small values: what stack_values.truncate is, to a size_t. */
+enum status stack_fields_truncate(const struct json_t *value, const struct contract_field *field,
+                                  void *to, struct error *e);
+
 /* Is this array, of a depth that an item of it has, one item and no batch of them? Without numbers
  * only a shape that was given says so. */
 static inline bool stack_is_unbatched(const struct tensor *t, unsigned depth) {

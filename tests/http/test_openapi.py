@@ -42,6 +42,8 @@ def path_of(template):
 def request_of(template):
     if template.endswith("/tokenize"):
         return {"text": "a b"}
+    if template == "/v1/embeddings":
+        return {"model": "whole", "input": [1, 2]}
     return (infer() if template.startswith("/v2") else TEXT if re.search("/encode$|/detokenize$", template) else ASK)
 
 
@@ -283,6 +285,28 @@ class OpenApi(Case):
             self.holds("POST", path, self.server.post(path, request), 200)
         self.holds("POST", path, self.server.post(path, {"tokens": [9]}), 400)
         self.holds("POST", "/v1/models/whole/tokenize", self.server.post("/v1/models/whole/tokenize", {"text": "a"}), 404)
+
+    def test_embeddings(self):
+        path = "/v1/embeddings"
+        for more in ({}, {"encoding_format": "base64", "dimensions": 2, "user": "me"}, {"input": ["a", "b c"], "truncate": 1},
+                     {"input": [1, 2]}, {"input": [[1], [2, 0]]}, {"truncate": True, "encoding_format": "float"}):
+            request = dict({"model": "words", "input": "a b"}, **more)
+            with self.subTest(request=request):
+                self.taken("EmbeddingsRequest", request)
+                self.holds("POST", path, self.server.post(path, request), 200)
+        schema = self.schema(self.schemas["schemas"]["EmbeddingsRequest"])
+        for more in ({"input": ""}, {"input": []}, {"input": [""]}, {"input": [[]]}, {"input": 1}, {"input": ["a", 1]},
+                     {"input": [["a"]]}, {"model": 1}, {"encoding_format": "int8"}, {"dimensions": 0}, {"user": 1},
+                     {"truncate": 0}, {"text": "a"}):
+            request = dict({"model": "words", "input": "a b"}, **more)
+            with self.subTest(request=request):
+                self.assertFalse(schema.is_valid(request))
+                self.holds("POST", path, self.server.post(path, request), 400)
+        request = {"model": "words", "input": "a b"}
+        for status, body, headers in ((400, b"{", {}), (404, dict(request, model="none"), {}),
+                                      (406, request, {"Accept": SAFETENSORS}), (413, dict(request, input=["a"] * 65), {}),
+                                      (415, request, {"Content-Type": SAFETENSORS})):
+            self.holds("POST", path, self.server.post(path, body, headers), status)
 
     def test_answers_of_an_encoder_and_a_decoder(self):
         shown = {"return_hidden": "all", "return_attention": True}
