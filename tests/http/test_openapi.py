@@ -273,6 +273,8 @@ class OpenApi(Case):
             shown = {"text": text, "special_tokens": True, "truncate": 4, "return_tokens": True}
             for what, request in (("encode", shown), ("score", dict(shown, targets=targets)),
                                   ("generate", dict(shown, max_tokens=2, truncate=True)),
+                                  ("generate", dict(text=text, max_tokens=9, stop=["a", "b", "c", " "], temperature=9)),
+                                  ("generate", dict(text=text, max_tokens=2, stop="a", return_text=False)),
                                   ("tokenize", {"text": text, "special_tokens": False, "truncate": 3})):
                 with self.subTest(text=text, what=what):
                     path = f"/v1/models/words/{what}"
