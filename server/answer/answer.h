@@ -27,9 +27,10 @@ struct answer_usage {
   size_t tokens, cached;
   size_t (*generated)(const void *of); /* asked once all is computed; NULL: none are */
   const void *of;
+  char *(*write)(char *out, const struct answer_usage *u); /* in other words, no longer; or NULL */
 };
 
-enum { ANSWER_USAGE_ROOM = 112 };
+enum { ANSWER_USAGE_ROOM = 144 };
 char *answer_usage_write(char *out, const struct answer_usage *u); /* a JSON object */
 
 /* What an answer says. Lives as long as the answer. */

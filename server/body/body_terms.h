@@ -21,7 +21,7 @@ enum body_ask {
 
 /* In whose words a request is: in our own, or in those of another service. Where they are
  * another's, the model is named in the body. */
-enum body_dialect { DIALECT_NONE, DIALECT_EMBEDDINGS };
+enum body_dialect { DIALECT_NONE, DIALECT_EMBEDDINGS, DIALECT_COMPLETIONS };
 
 /* How a body is written. */
 enum body_form { BODY_JSON, BODY_SAFETENSORS, BODY_V2 };

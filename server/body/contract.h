@@ -32,6 +32,7 @@ struct contract_field {
   struct tensor_rule rule; /* without what contract_rule sets */
   unsigned width;          /* which of contract_reading.size its rows have; 0: rows of any width */
   unsigned outermost;      /* which size its outermost array may have, even above max_items; or 0 */
+  bool nullable;           /* a small value that may be null, as if it were absent */
   bool texts;              /* it holds texts, which only a body that is JSON has */
   bool no_pairs;           /* ... but no pairs of them */
 

@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "server/dialect/completions.h"
 #include "server/dialect/dialect_fields.h"
 #include "server/dialect/embeddings.h"
 
-static const struct dialect *const dialects[] = {[DIALECT_EMBEDDINGS] = &embeddings};
+static const struct dialect *const dialects[] = {[DIALECT_EMBEDDINGS] = &embeddings,
+                                                 [DIALECT_COMPLETIONS] = &completions};
 
 struct dialect_body {
   struct body body;
@@ -24,7 +26,7 @@ struct dialect_body *dialect_body_new(const struct body_terms *terms,
   void *values = arena_alloc(a, 1, d->values_bytes, e);
   if (!b || !values) return NULL;
   memset(values, 0, d->values_bytes);
-  if (d->init) d->init(values);
+  if (d->init) d->init(values, a);
   *b = (struct dialect_body){.dialect = d, .terms = terms, .limits = limits};
   b->body.reading = (struct contract_reading){.contract = d->contract,
                                               .max_items = limits->max_items,
@@ -52,6 +54,10 @@ enum status dialect_body_ask(struct dialect_body *b, const struct whole *w,
 
 enum status dialect_body_answer(struct dialect_body *b, const char *model,
                                 const struct stack_request *r, struct answer *answer) {
-  const struct contract_reading *read = &b->body.reading;
-  return b->dialect->answer(answer, model, r, b->limits->max_answer_bytes, read->arena, read->e);
+  return b->dialect->answer(answer, &b->body.reading, model, r, b->limits->max_answer_bytes);
+}
+
+enum status dialect_body_stream(struct dialect_body *b, const char *model,
+                                const struct stack_request *r, struct stack_stream *stream) {
+  return b->dialect->stream(stream, &b->body.reading, model, r);
 }

@@ -6,7 +6,7 @@
 #include "config/model/whole.h"
 #include "server/answer/answer.h"
 #include "server/body/body.h"
-#include "server/stack/stack_request.h"
+#include "server/stack/stack_stream.h"
 
 struct dialect_body;
 
@@ -30,5 +30,9 @@ enum status dialect_body_ask(struct dialect_body *b, const struct whole *w,
  * answer_plan does. */
 enum status dialect_body_answer(struct dialect_body *b, const char *model,
                                 const struct stack_request *r, struct answer *answer);
+
+/* The same of one that is answered by a stream. */
+enum status dialect_body_stream(struct dialect_body *b, const char *model,
+                                const struct stack_request *r, struct stack_stream *stream);
 
 #endif

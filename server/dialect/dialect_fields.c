@@ -24,6 +24,29 @@ enum status dialect_pass_text(const json_t *value, const struct contract_field *
   return error_at(e, field->pointer, "%s must be a text", contract_name(field));
 }
 
+static bool asks_nothing(const json_t *value) {
+  return (json_is_number(value) && json_number_value(value) == 0) || json_is_false(value) ||
+         (json_is_string(value) && json_string_length(value) == 0) ||
+         (json_is_object(value) && json_object_size(value) == 0);
+}
+
+enum status dialect_pass_nothing(const json_t *value, const struct contract_field *field, void *to,
+                                 struct error *e) {
+  (void)to;
+  if (asks_nothing(value)) return STATUS_OK;
+  return error_at(e, field->pointer, "this service has no %s: leave it out", contract_name(field));
+}
+
+enum status dialect_read_stream_options(const json_t *value, const struct contract_field *field,
+                                        void *to, struct error *e) {
+  const json_t *usage = json_object_get(value, "include_usage");
+  if (!json_is_object(value) || (usage && !json_is_boolean(usage)))
+    return error_at(e, field->pointer,
+                    "stream_options must be an object, with \"include_usage\" true or false");
+  *(bool *)to = json_is_true(usage);
+  return STATUS_OK;
+}
+
 /* As if the model were one of the larger ones. */
 uint64_t dialect_plan_cost(const struct contract_reading *r) {
   enum { LAYERS = 48, LAYER_NS = 300, ITEM_NS = 15 };

@@ -22,6 +22,14 @@ enum status dialect_read_model(const struct json_t *value, const struct contract
 enum status dialect_pass_text(const struct json_t *value, const struct contract_field *field,
                               void *to, struct error *e);
 
+/* Likewise: what another service does and this one does not, where it is not asked for: 0, false,
+ * or nothing in it. And an object that may have "include_usage", to a bool. */
+enum status dialect_pass_nothing(const struct json_t *value, const struct contract_field *field,
+                                 void *to, struct error *e);
+enum status dialect_read_stream_options(const struct json_t *value,
+                                        const struct contract_field *field, void *to,
+                                        struct error *e);
+
 /* How long it takes to prepare a run of a model that is not known yet: a contract's plan_cost. The
  * items are those of the first field, texts or tokens. */
 uint64_t dialect_plan_cost(const struct contract_reading *r);

@@ -8,7 +8,7 @@ extern const struct dialect embeddings;
 
 /* --- embeddings_answer: the dialect's `answer` --- */
 
-enum status embeddings_answer(struct answer *a, const char *model, const struct stack_request *r,
-                              size_t max_bytes, struct arena *arena, struct error *e);
+enum status embeddings_answer(struct answer *a, const struct contract_reading *read,
+                              const char *model, const struct stack_request *r, size_t max_bytes);
 
 #endif

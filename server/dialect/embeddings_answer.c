@@ -76,9 +76,11 @@ static enum status add_texts(struct answer_section *model_section, struct answer
   return STATUS_OK;
 }
 
-enum status embeddings_answer(struct answer *a, const char *model, const struct stack_request *r,
-                              size_t max_bytes, struct arena *arena, struct error *e) {
+enum status embeddings_answer(struct answer *a, const struct contract_reading *read,
+                              const char *model, const struct stack_request *r, size_t max_bytes) {
   enum { OBJECT_IS, DATA, MODEL, USAGE, SECTIONS };
+  struct arena *arena = read->arena;
+  struct error *e = read->e;
   struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
   struct answer_section *section = arena_alloc(arena, SECTIONS, sizeof *section, e);
   *a = (struct answer){.form = ANSWER_JSON};

@@ -20,7 +20,7 @@ enum {
 static enum body_ask find_ask(enum route route) {
   if (route == ROUTE_MODEL_ENCODE || route == ROUTE_EMBEDDINGS) return ASK_ENCODE;
   if (route == ROUTE_MODEL_SCORE) return ASK_SCORE;
-  if (route == ROUTE_MODEL_GENERATE) return ASK_GENERATE;
+  if (route == ROUTE_MODEL_GENERATE || route == ROUTE_COMPLETIONS) return ASK_GENERATE;
   if (route == ROUTE_MODEL_TOKENIZE) return ASK_TOKENIZE;
   if (route == ROUTE_MODEL_DETOKENIZE) return ASK_DETOKENIZE;
   return route == ROUTE_MODEL_HEADS || route == ROUTE_LAYER_HEADS ? ASK_HEADS : ASK_ATTENTION;
@@ -173,8 +173,8 @@ static enum status refuse_path(struct request *r) {
                      "/v2/models/NAME/ready");
   if (*r->names.model && refuse_below_model(r)) return r->error.status;
   return error_set(&r->error, STATUS_NOT_FOUND,
-                   "there is nothing at this path; try POST /v1/embeddings, /v1/attention (the "
-                   "default model), "
+                   "there is nothing at this path; try POST /v1/embeddings, /v1/completions, "
+                   "/v1/attention (the default model), "
                    "/v1/models/NAME/attention, /v1/models/NAME/heads, /v1/models/NAME/encode, "
                    "/v1/models/NAME/score, /v1/models/NAME/generate, /v1/models/NAME/tokenize, "
                    "/v1/models/NAME/detokenize and /v1/models/NAME/layers/LAYER/attention, "

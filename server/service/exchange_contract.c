@@ -5,6 +5,7 @@
 #include "server/service/exchange.h"
 #include "server/service/find_model.h"
 #include "server/stack/stack_answer.h"
+#include "server/stack/stack_speech.h"
 #include "server/tokenize/tokenize_answer.h"
 
 /* Only a request that was read says whether its answer has the form that is asked for; `why_json`
@@ -75,7 +76,7 @@ static enum status finish_stack(struct exchange *x) {
   if (stack_body_finish(x->fields, r) ||
       choose_form(x, stack_request_has_binary(r), why_json(r), &form) || prepare_stack(x))
     return x->error.status;
-  if (r->stream) return stack_stream_init(&x->streamed, r, &x->arena, &x->error);
+  if (r->stream) return stack_stream_init(&x->streamed, &stack_speech, NULL, r, &x->arena, &x->error);
   return stack_answer_plan(&x->answer, form, m->name, r, &x->service->limits, &x->arena, &x->error);
 }
 
@@ -116,7 +117,8 @@ static enum status finish_dialect(struct exchange *x) {
       find_model_of_body(route_of_dialect(x->terms.dialect), name, x->hold.registry, &x->error);
   if (!x->model || dialect_body_ask(x->fields, x->model->whole, r) || prepare_stack(x))
     return x->error.status;
-  return dialect_body_answer(x->fields, x->model->name, r, &x->answer);
+  return r->stream ? dialect_body_stream(x->fields, x->model->name, r, &x->streamed)
+                   : dialect_body_answer(x->fields, x->model->name, r, &x->answer);
 }
 
 /* --- all of them --- */

@@ -23,6 +23,7 @@ enum route {
   ROUTE_LAYER_ATTENTION, /* of one attention of a whole model */
   ROUTE_LAYER_HEADS,
   ROUTE_EMBEDDINGS, /* in OpenAI's words: the model stands in the body */
+  ROUTE_COMPLETIONS,
   ROUTE_MODELS,
   ROUTE_MODEL,
   ROUTE_HEALTH,

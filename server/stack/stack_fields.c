@@ -384,6 +384,7 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
                                   .normalize = encodes && w->normalize,
                                   .special = true,
                                   .choice = w->choice,
+                                  .usual_tokens = w->max_tokens,
                                   .returns = 1};
   if (init_side(&values->source, both ? w->encoder : NULL, a, e) ||
       init_side(&values->main, both ? w->decoder : whole_reader(w), a, e))

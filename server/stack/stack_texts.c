@@ -14,7 +14,7 @@ static size_t tokens_behind(struct stack_check *k, size_t text, size_t tokens) {
   const size_t asked = k->values->max_tokens, positions = k->w->target_positions;
   const size_t room = positions ? positions + 1 - tokens : SIZE_MAX; /* the last one is not fed */
   const size_t most = k->limits->max_tokens;
-  if (!asked) return size_min(size_min(k->w->max_tokens, room), most);
+  if (!asked) return size_min(size_min(k->values->usual_tokens, room), most);
   if (asked > most) {
     error_limit(k->e, "max_tokens", "%zu tokens are asked for; %zu are allowed", asked, most);
     return 0;
