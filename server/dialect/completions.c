@@ -60,8 +60,7 @@ static const struct contract_field fields[COMPLETIONS_FIELDS] = {
                                 VALUE_AT(native.max_tokens)},
     [COMPLETIONS_TEMPERATURE] = {NAMED("temperature"), .read = stack_read_temperature,
                                  VALUE_AT(native.choice.temperature)},
-    [COMPLETIONS_TOP_P] = {NAMED("top_p"), .read = stack_read_share,
-                           VALUE_AT(native.choice.top_p)},
+    [COMPLETIONS_TOP_P] = {NAMED("top_p"), .read = stack_read_share, VALUE_AT(native.choice.top_p)},
     [COMPLETIONS_N] = {NAMED("n"), .read = stack_read_number, VALUE_AT(native.returns)},
     [COMPLETIONS_STOP] = {NAMED("stop"), .read = stack_read_stop_texts, VALUE_AT(native)},
     [COMPLETIONS_SEED] = {NAMED("seed"), .read = contract_read_seed, VALUE_AT(native.choice.seed)},
@@ -149,10 +148,8 @@ static void set_values(struct dialect_stack *s, const struct contract_reading *r
 
 static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
                        struct stack_request *out) {
-  static const struct dialect_name names[] = {{"/text", "/prompt"},
-                                              {"/tokens", "/prompt"},
-                                              {"/returns", "/n"},
-                                              {NULL, NULL}};
+  static const struct dialect_name names[] = {
+      {"/text", "/prompt"}, {"/tokens", "/prompt"}, {"/returns", "/n"}, {NULL, NULL}};
   if (check_fields(read)) return read->e->status;
   dialect_stack_give_items(s, read, COMPLETIONS_PROMPT);
   set_values(s, read);
@@ -182,8 +179,8 @@ static const struct tokenizer_text *find_prompts(const struct contract_reading *
     const size_t count = !tokens              ? 0
                          : tokens->depth == 1 ? tokens->count
                                               : tensor_shape_at(tokens, i).dim[0];
-    echo[i] = tokens ? spell(read, r->utter->terms.tokenizer, token, count)
-                     : text_of(read->texts, i);
+    echo[i] =
+        tokens ? spell(read, r->utter->terms.tokenizer, token, count) : text_of(read->texts, i);
     if (count) token += count;
   }
   return echo;
@@ -194,10 +191,8 @@ static const struct completions_told *tell(const struct contract_reading *read, 
   const struct completions_values *v = read->values;
   struct completions_told *told = arena_alloc(read->arena, 1, sizeof *told, read->e);
   if (!told) return NULL;
-  *told = (struct completions_told){.model = model,
-                                    .request = r,
-                                    .created = (int64_t)time(NULL),
-                                    .tells_usage = v->tells_usage};
+  *told = (struct completions_told){
+      .model = model, .request = r, .created = (int64_t)time(NULL), .tells_usage = v->tells_usage};
   snprintf(told->id, sizeof told->id, "cmpl-%016llx", (unsigned long long)clock_now());
   if (v->echo) told->echo = find_prompts(read, r);
   return read->e->status ? NULL : told;

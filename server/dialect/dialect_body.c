@@ -7,8 +7,8 @@
 #include "server/dialect/dialect_fields.h"
 #include "server/dialect/embeddings.h"
 
-static const struct dialect *const dialects[] = {[DIALECT_EMBEDDINGS] = &embeddings,
-                                                 [DIALECT_COMPLETIONS] = &completions};
+static const struct dialect *const dialects[] = {
+    [DIALECT_EMBEDDINGS] = &embeddings, [DIALECT_COMPLETIONS] = &completions};
 
 struct dialect_body {
   struct body body;

@@ -76,7 +76,8 @@ static enum status finish_stack(struct exchange *x) {
   if (stack_body_finish(x->fields, r) ||
       choose_form(x, stack_request_has_binary(r), why_json(r), &form) || prepare_stack(x))
     return x->error.status;
-  if (r->stream) return stack_stream_init(&x->streamed, &stack_speech, NULL, r, &x->arena, &x->error);
+  if (r->stream)
+    return stack_stream_init(&x->streamed, &stack_speech, NULL, r, &x->arena, &x->error);
   return stack_answer_plan(&x->answer, form, m->name, r, &x->service->limits, &x->arena, &x->error);
 }
 

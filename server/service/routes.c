@@ -192,8 +192,8 @@ bool route_allows(enum route route, enum method method) {
 
 bool route_is_computed(enum route route) { return table[route].computed; }
 
-static const enum route of_dialect[] = {[DIALECT_EMBEDDINGS] = ROUTE_EMBEDDINGS,
-                                        [DIALECT_COMPLETIONS] = ROUTE_COMPLETIONS};
+static const enum route of_dialect[] = {
+    [DIALECT_EMBEDDINGS] = ROUTE_EMBEDDINGS, [DIALECT_COMPLETIONS] = ROUTE_COMPLETIONS};
 
 enum body_dialect route_dialect(enum route route) {
   unsigned d = DIALECT_NONE + 1;

@@ -387,9 +387,8 @@ class Models(Served):
         self.assertEqual(list(self.ok(self.server.get("/v2/models"))), ["models"])
 
 
-@unittest.skipUnless(TOOLS, "without Node")
-class Client(Served):
-    """OpenAI's own client, unchanged."""
+class Called:
+    """Calls of OpenAI's own client, unchanged."""
 
     def call(self, *calls, key="none", server=None):
         address = f"http://127.0.0.1:{(server or self.server).port}/v1"
@@ -399,6 +398,9 @@ class Client(Served):
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         return json.loads(done.stdout)
 
+
+@unittest.skipUnless(TOOLS, "without Node")
+class Client(Called, Served):
     def embed(self, **request):
         return "embeddings.create", dict({"model": "bert"}, **request)
 

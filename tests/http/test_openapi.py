@@ -42,6 +42,8 @@ def path_of(template):
 def request_of(template):
     if template.endswith("/tokenize"):
         return {"text": "a b"}
+    if template == "/v1/completions":
+        return {"model": "words", "prompt": "a b"}
     if template == "/v1/embeddings":
         return {"model": "whole", "input": [1, 2]}
     return (infer() if template.startswith("/v2") else TEXT if re.search("/encode$|/detokenize$", template) else ASK)
@@ -310,6 +312,29 @@ class OpenApi(Case):
                                       (415, request, {"Content-Type": SAFETENSORS})):
             self.holds("POST", path, self.server.post(path, body, headers), status)
 
+    def test_completions(self):
+        path = "/v1/completions"
+        for more in ({}, {"n": 2, "stop": "b", "echo": True, "seed": 3, "top_p": 0.5, "max_tokens": 2, "user": "me"},
+                     {"prompt": ["a", "b c"], "temperature": 0, "stop": ["a", "x"], "logprobs": None, "logit_bias": {}},
+                     {"prompt": [1, 2], "stream": True, "stream_options": {"include_usage": True}}, {"prompt": [[1], [2, 0]]},
+                     {"prompt": [], "stop": None, "seed": None, "best_of": 0, "suffix": "", "presence_penalty": 0}):
+            request = dict({"model": "words", "prompt": "a b"}, **more)
+            with self.subTest(request=request):
+                self.taken("CompletionsRequest", request)
+                answer = self.server.post(path, request)
+                if request.get("stream"):
+                    self.assertEqual(answer.headers["content-type"], "text/event-stream")
+                else:
+                    self.holds("POST", path, answer, 200)
+        schema = self.schema(self.schemas["schemas"]["CompletionsRequest"])
+        for more in ({"prompt": 1}, {"prompt": None}, {"n": 0}, {"stop": ""}, {"stop": [1]}, {"seed": -1},
+                     {"top_p": 0}, {"temperature": -1}, {"max_tokens": 0}, {"echo": 1}, {"logprobs": 1}, {"best_of": 2},
+                     {"logit_bias": {"1": 2}}, {"suffix": "x"}, {"stream_options": 1}, {"text": "a"}):
+            request = dict({"model": "words", "prompt": "a b"}, **more)
+            with self.subTest(request=request):
+                self.assertFalse(schema.is_valid(request))
+                self.holds("POST", path, self.server.post(path, request), 400)
+
     def test_answers_of_an_encoder_and_a_decoder(self):
         shown = {"return_hidden": "all", "return_attention": True}
         trace = {"attention": "decoder.0.cross", "item": 1, "head": 1, "query": 1}
@@ -437,7 +462,7 @@ class OpenApi(Case):
                     with self.subTest(path=path, token=token):
                         if challenge is None or operation.get("security") == []:
                             # no model of this server can score or generate, and none has a tokenizer
-                            wants_more = path.endswith(("/score", "/generate", "tokenize"))
+                            wants_more = path.endswith(("/score", "/generate", "tokenize", "/completions"))
                             self.assertEqual(answer.status, 404 if wants_more else 200)
                             continue
                         self.holds(method, path, answer, 401)

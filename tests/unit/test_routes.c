@@ -225,6 +225,7 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
       {ROUTE_MODEL_SCORE, {false, false, true, true}},
       {ROUTE_MODEL_GENERATE, {false, false, true, true}},
       {ROUTE_EMBEDDINGS, {false, true, true, true}},
+      {ROUTE_COMPLETIONS, {false, false, false, false}}, /* without a tokenizer */
       {ROUTE_LAYER_ATTENTION, {false, true, true, true}},
       {ROUTE_LAYER_HEADS, {false, true, true, true}},
       {ROUTE_MODEL, {true, true, true, true}},
@@ -244,6 +245,7 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
   assert_false(route_serves(ROUTE_MODEL_SCORE, &mute.model));
   assert_false(route_serves(ROUTE_EMBEDDINGS, &bare.model));
   assert_string_equal(route_missing(ROUTE_EMBEDDINGS, &bare.model), " without a table of tokens");
+  assert_string_equal(route_missing(ROUTE_COMPLETIONS, &made.model), " without a tokenizer");
   const struct model encoder = {.kind = MODEL_ENCODER, .whole = &made.whole};
   char text[300], cut[20];
   route_list(&made.model, text, sizeof text);
