@@ -245,23 +245,24 @@ static json_t *describe_model(const struct model *m) {
 
 /* --- as OpenAI has it --- */
 
-static json_t *describe_openai(const struct model *m) {
-  return json_pack("{s:s, s:s, s:I, s:s}", "id", m->name, "object", "model", "created",
-                   (json_int_t)m->loaded, "owned_by", "attend");
+static bool add_openai(json_t *description, const struct model *m) {
+  return add_member(description, "id", json_string(m->name)) &&
+         add_member(description, "object", json_string("model")) &&
+         add_member(description, "created", json_integer((json_int_t)m->loaded)) &&
+         add_member(description, "owned_by", json_string("attend"));
 }
 
-/* Adds the members of the second object behind those of the first one, and drops it. NULL, and the
- * first one is dropped, too: no memory. */
-static json_t *join(json_t *description, json_t *more) {
-  const bool good = description && more && json_object_update_missing(description, more) == 0;
-  json_decref(more);
-  if (good) return description;
+/* Takes the description; NULL was a failed allocation, and is one. */
+static json_t *with_openai(json_t *description, const struct model *m) {
+  if (description && add_openai(description, m)) return description;
   json_decref(description);
   return NULL;
 }
 
+static json_t *describe_openai(const struct model *m) { return with_openai(json_object(), m); }
+
 char *description_model(const struct model *m, size_t *length) {
-  return write_json(join(describe_model(m), describe_openai(m)), length);
+  return write_json(with_openai(describe_model(m), m), length);
 }
 
 char *description_models(const struct registry *r, size_t *length) {
