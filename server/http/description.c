@@ -206,6 +206,11 @@ static json_t *describe_choice(const struct whole *w) {
   return NULL;
 }
 
+static json_t *describe_tokenizer(const struct whole *w) {
+  return json_pack("{s:s, s:s, s:I}", "kind", tokenizer_kind(w->tokenizer), "file",
+                   w->tokenizer_file, "tokens", (json_int_t)tokenizer_size(w->tokenizer));
+}
+
 static json_t *describe_whole(const struct model *m) {
   const struct whole *w = m->whole;
   json_t *description =
@@ -215,6 +220,7 @@ static json_t *describe_whole(const struct model *m) {
                 m->digest_name, m->digest, "attentions", describe_parts(w), "tokens",
                 describe_tokens(&w->token));
   if (description && add_stacks(description, w) && add_tables(description, w) &&
+      (!w->tokenizer || add_member(description, "tokenizer", describe_tokenizer(w))) &&
       (!whole_can_generate(w) || add_member(description, "generate", describe_choice(w))) &&
       add_size(description, "tensors_aside", w->aside) &&
       add_size(description, "bytes", bytes_of(w)) &&

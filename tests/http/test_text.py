@@ -238,6 +238,12 @@ class Text(ServerCase):
                 self.assertEqual((status, tokens), (2, None), err)
                 self.assertIn(words, err)
 
+    def test_the_tokenizer_is_told(self):
+        for model, kind, file, tokens in (("bert", "WordPiece", "vocab.txt", 16), ("gpt", "BPE", "tokenizer.json", 20)):
+            self.assertEqual(self.ok(self.server.get(f"/v1/models/{model}"))["tokenizer"],
+                             {"kind": kind, "file": file, "tokens": tokens})
+        self.assertNotIn("tokenizer", self.ok(self.server.get("/v1/models/bare")))
+
     # --- in the place of tokens ---
 
     def test_the_same_as_tokens(self):
