@@ -16,8 +16,7 @@
 struct exchange {
   struct service *service;
   struct models_hold hold;
-  const struct model
-      *model; /* of the set that is held; NULL: its body, which has not ended, names it */
+  const struct model *model; /* of the set that is held; NULL: its body has not named it yet */
   struct body_terms terms;
   struct arena arena;                       /* everything of this request */
   const struct exchange_contract *contract; /* of what the terms ask */

@@ -104,9 +104,8 @@ bool route_serves(enum route route, const struct model *m);
  * output"; or nothing. */
 const char *route_missing(enum route route, const struct model *m);
 
-/* Writes what such a model computes, at the paths in which it stands:
- * "/v1/models/{model}/attention,
- * ...", as far as there is room. */
+/* Writes what such a model computes, at the paths in which it stands, as far as there is room:
+ * "/v1/models/{model}/attention, ...". */
 void route_list(const struct model *m, char *text, size_t size);
 
 bool route_allows(enum route route, enum method method); /* false for a path that does not exist */
