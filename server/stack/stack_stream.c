@@ -80,14 +80,14 @@ static char *write_events(struct stack_stream *s, char *out, const char *end) {
   return out;
 }
 
-static bool is_room_for(const struct stack_stream *s, const char *problem, size_t room) {
-  return !problem || room >= strlen(problem) + s->event;
+static bool is_room_for(const char *problem, size_t room) {
+  return !problem || room >= strlen(problem) + STACK_AROUND_PROBLEM;
 }
 
 size_t stack_stream_write(struct stack_stream *s, bool done, const char *problem, char *out,
                           size_t room) {
   char *at = write_events(s, out, out + room);
-  if (at > out || !done || s->over || !is_room_for(s, problem, room)) return (size_t)(at - out);
+  if (at > out || !done || s->over || !is_room_for(problem, room)) return (size_t)(at - out);
   s->over = true;
   at = problem ? s->speech->problem(problem, at) : s->speech->end(s, at);
   return (size_t)(at - out);

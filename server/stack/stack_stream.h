@@ -8,10 +8,11 @@
 
 struct stack_stream;
 
+enum { STACK_AROUND_PROBLEM = 64 /* bytes that words have around a problem's text, at most */ };
+
 /* In whose words events are written. Each returns the end of what it has written. */
 struct stack_speech {
-  size_t (*room)(const struct stack_stream *s); /* bytes of an event beside its text, at most; of
-                                                   the last one beside a problem's */
+  size_t (*room)(const struct stack_stream *s); /* bytes of an event beside its text, at most */
   /* Token t of sequence i, with the text that is known with it, where any is wanted. */
   char *(*token)(const struct stack_stream *s, size_t i, size_t t, struct tokenizer_text text,
                  char *out);

@@ -16,7 +16,8 @@ static const double work = 1e3;
 static const char words[] =
     "{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"?\",\"vocab\":{\"?\":0,\"a\":1,\"b\":2,"
     "\"c\":3,\"é\":4,\"\\\"\":5,\"\\n\":6}},\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":"
-    "{\"String\":\"\"},\"behavior\":\"Isolated\",\"invert\":false},\"decoder\":{\"type\":\"Fuse\"}}";
+    "{\"String\":\"\"},\"behavior\":\"Isolated\",\"invert\":false},\"decoder\":{\"type\":\"Fuse\"}"
+    "}";
 
 /* Decoders, which have embeddings as well. */
 static const struct model *model_of(void) {
@@ -110,11 +111,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct input in = {(const char *)data, size};
   const unsigned char which = input_byte(&in), cut = input_byte(&in);
   const enum body_dialect dialect = which % DIALECTS ? DIALECT_COMPLETIONS : DIALECT_EMBEDDINGS;
-  const struct body_terms terms = {
-      .ask = dialect == DIALECT_COMPLETIONS ? ASK_GENERATE : ASK_ENCODE,
-      .dialect = dialect,
-      .body_bytes = BODY_UNKNOWN,
-      .json_bytes = BODY_UNKNOWN};
+  const struct body_terms terms = {.ask =
+                                       dialect == DIALECT_COMPLETIONS ? ASK_GENERATE : ASK_ENCODE,
+                                   .dialect = dialect,
+                                   .body_bytes = BODY_UNKNOWN,
+                                   .json_bytes = BODY_UNKNOWN};
   struct dialled whole, parts;
   read_body(&whole, &terms, in, 0);
   read_body(&parts, &terms, in, cut);
