@@ -54,7 +54,9 @@ enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t
   struct spell_piece *piece = arena_alloc(a, count, sizeof *piece, e);
   size_t pieces = 0;
   for (size_t i = 0; piece && i < count; i++) {
-    if ((bare && tokenizer_is_special(t, id[i])) || !tokenizer_find_piece(t, id[i], true, &piece[pieces])) continue;
+    if ((bare && tokenizer_is_special(t, id[i])) ||
+        !tokenizer_find_piece(t, id[i], true, &piece[pieces]))
+      continue;
     if (write_piece(t, &piece[pieces++], a, e)) return e->status;
   }
   return piece ? spell_out(t->spell, piece, pieces, a, out, e) : e->status;
@@ -68,7 +70,9 @@ size_t tokenizer_open(const struct tokenizer *t, const int32_t *id, size_t count
   size_t open = 0;
   struct spell_piece piece;
   for (size_t i = 1; i <= count; i++) {
-    if (tokenizer_is_special(t, id[count - i]) || !find_piece(t, id[count - i], &piece)) continue;
+    if (tokenizer_is_special(t, id[count - i]) ||
+        !tokenizer_find_piece(t, id[count - i], true, &piece))
+      continue;
     if (!spell_leaves_open(t->spell, &piece)) break;
     open = i;
   }
@@ -84,7 +88,7 @@ void tokenizer_find_longest(struct tokenizer *t) {
   struct spell_piece piece;
   size_t longest = 0;
   for (int64_t id = 0; (size_t)id < tokenizer_size(t); id++) {
-    if (!find_piece(t, id, &piece)) continue;
+    if (!tokenizer_find_piece(t, id, true, &piece)) continue;
     const bool written = piece.raw && !spell_reads_bytes(t->spell);
     longest = size_max(longest, piece.length * (written ? BYTES_WRITTEN_MAX : 1));
     t->piece_longest = size_max(t->piece_longest, tokenizer_piece_room(t, id));
