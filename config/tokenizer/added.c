@@ -63,46 +63,51 @@ static enum status read_tokens(struct added *a, const json_t *json, const struct
 
 /* --- what is looked for --- */
 
-/* What is looked for, as a text: a token's content, changed if texts are. */
-struct added_sought {
-  struct trie_string *string; /* [count] */
-  size_t count;
-  struct arena arena; /* of what was changed */
-};
-
-static enum status add_string(struct added_sought *s, const char *bytes, size_t length, size_t at) {
-  if (length == 0) return STATUS_OK;
-  s->string[s->count++] = (struct trie_string){bytes, length, (int32_t)at};
+/* A token keeps what it is changed to, where that is something else. */
+static enum status keep_changed(struct added_token *t, const struct passage_bytes *now,
+                                struct error *e) {
+  if (now->length == t->length && memcmp(now->bytes, t->content, t->length) == 0) return STATUS_OK;
+  t->changed = malloc(now->length + 1);
+  if (!t->changed) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
+  memcpy(t->changed, now->bytes, now->length);
+  t->changed_length = now->length;
   return STATUS_OK;
 }
 
-/* A passage of its own for each: what it holds is looked for until all are in the trie. */
-static enum status add_changed(struct added_sought *s, const struct added_token *t, size_t at,
-                               const struct normal *n, struct error *e) {
+static enum status change(struct added_token *t, const struct normal *n, struct error *e) {
+  struct arena arena;
   struct passage p;
-  passage_init(&p, &s->arena, e);
-  if (passage_begin(&p, t->content, t->length, 0, false) || normal_apply(n, &p)) return e->status;
-  return add_string(s, p.now.bytes, p.now.length, at);
+  arena_init(&arena, NULL);
+  passage_init(&p, &arena, e);
+  if (passage_begin(&p, t->content, t->length, 0, false) == STATUS_OK &&
+      normal_apply(n, &p) == STATUS_OK)
+    keep_changed(t, &p.now, e);
+  arena_free(&arena);
+  return e->status;
 }
 
-static enum status make_trie(struct added *a, bool changed, const struct normal *n,
-                             struct error *e) {
-  struct added_sought s = {.string = malloc((a->count + 1) * sizeof *s.string)};
-  arena_init(&s.arena, NULL);
-  if (!s.string) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
-  for (size_t i = 0; i < a->count && e->status == STATUS_OK; i++) {
+static enum status change_all(struct added *a, const struct normal *n, struct error *e) {
+  for (size_t i = 0; i < a->count && n && e->status == STATUS_OK; i++)
+    if (a->token[i].normalized) change(&a->token[i], n, e);
+  return e->status;
+}
+
+/* Of those that are looked for in a text as it came, or as it is changed: one that is changed to
+ * nothing is nowhere. */
+static enum status make_trie(struct added *a, bool changed, struct error *e) {
+  struct trie_string *string = malloc((a->count + 1) * sizeof *string);
+  size_t count = 0;
+  if (!string) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
+  for (size_t i = 0; i < a->count; i++) {
     const struct added_token *t = &a->token[i];
-    if (t->normalized != changed) continue;
-    if (changed && n)
-      add_changed(&s, t, i, n, e);
-    else
-      add_string(&s, t->content, t->length, i);
+    const char *bytes = t->changed ? t->changed : t->content;
+    const size_t length = t->changed ? t->changed_length : t->length;
+    if (t->normalized != changed || length == 0) continue;
+    string[count++] = (struct trie_string){bytes, length, (int32_t)i};
+    a->begins[changed][(unsigned char)bytes[0]] = true;
   }
-  for (size_t i = 0; i < s.count; i++)
-    a->begins[changed][(unsigned char)s.string[i].bytes[0]] = true;
-  if (e->status == STATUS_OK) trie_init(&a->trie[changed], s.string, s.count, e);
-  free(s.string);
-  arena_free(&s.arena);
+  trie_init(&a->trie[changed], string, count, e);
+  free(string);
   return e->status;
 }
 
@@ -110,12 +115,15 @@ enum status added_init(struct added *a, const json_t *json, const struct normal 
                        const struct lexicon *l, struct error *e) {
   *a = (struct added){0};
   if (json && !json_is_null(json) && read_tokens(a, json, l, e)) return e->status;
-  if (make_trie(a, false, n, e)) return e->status;
-  return make_trie(a, true, n, e);
+  if (change_all(a, n, e) || make_trie(a, false, e)) return e->status;
+  return make_trie(a, true, e);
 }
 
 void added_done(struct added *a) {
-  for (size_t i = 0; i < a->count; i++) free(a->token[i].content);
+  for (size_t i = 0; i < a->count; i++) {
+    free(a->token[i].content);
+    free(a->token[i].changed);
+  }
   free(a->token);
   free(a->by_id);
   trie_done(&a->trie[0]);
@@ -125,7 +133,7 @@ void added_done(struct added *a) {
 
 size_t added_bytes(const struct added *a) {
   size_t bytes = a->count * sizeof *a->token + a->ids * sizeof *a->by_id;
-  for (size_t i = 0; i < a->count; i++) bytes += a->token[i].length;
+  for (size_t i = 0; i < a->count; i++) bytes += a->token[i].length + a->token[i].changed_length;
   return bytes + trie_bytes(&a->trie[0]) + trie_bytes(&a->trie[1]);
 }
 

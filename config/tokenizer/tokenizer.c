@@ -35,41 +35,28 @@ struct tokenizer_cutting {
   const struct tokenizer *t;
   struct tokenizer_work *w;
   struct tokens *out;
+  const char *text; /* as it came */
   bool traced;
 };
 
-/* Blanks at either end of what a token came from are left out, but for one at the beginning of a
- * text where one is put in front of words. */
-static void trim(const struct tokenizer_cutting *c, const char *bytes, size_t length, size_t number,
-                 struct token *token) {
-  size_t before = 0, behind = 0;
-  while (before < length && bytes[before] == ' ') before++;
-  while (behind < length && bytes[length - 1 - behind] == ' ') behind++;
-  const bool first = number == 0 || token->begin == 0;
-  if (first && before == 1 && frame_leaves_first(c->t->frame)) before = 0;
-  token->begin = (uint32_t)size_min(token->begin + before, token->end);
-  if (token->end >= behind) token->end = (uint32_t)size_max(token->end - behind, token->begin);
-}
-
 /* Tokens came from bytes of a passage: now they came from those of the original. */
-static void place_tokens(const struct tokenizer_cutting *c, const struct passage *p, size_t first) {
-  for (size_t i = first; i < c->out->count && c->traced; i++) {
-    struct token *token = &c->out->token[i];
-    const char *bytes = p->now.bytes + token->begin;
-    const size_t length = token->end - token->begin;
-    passage_origin(p, token->begin, token->end, &token->begin, &token->end);
-    if (frame_trims(c->t->frame)) trim(c, bytes, length, i, token);
-  }
+static void place_token(const struct passage *p, struct token *token) {
+  passage_origin(p, token->begin, token->end, &token->begin, &token->end);
 }
 
 static enum status put_added(const struct tokenizer_cutting *c, const struct passage *p,
                              const struct added_search *s) {
-  const size_t first = c->out->count;
-  tokens_add(c->out, (struct token){.id = s->token->id,
-                                    .begin = (uint32_t)s->begin,
-                                    .end = (uint32_t)s->end,
-                                    .special = s->token->special});
-  place_tokens(c, p, first);
+  struct token token = {.id = s->token->id,
+                        .begin = (uint32_t)s->begin,
+                        .end = (uint32_t)s->end,
+                        .special = s->token->special};
+  if (c->traced) {
+    place_token(p, &token);
+    if (frame_trims(c->t->frame))
+      tokenizer_trim_added(c->t, c->text, p->now.bytes + s->begin, s->end - s->begin, c->out->count,
+                           &token);
+  }
+  tokens_add(c->out, token);
   return c->out->e->status;
 }
 
@@ -84,7 +71,10 @@ static enum status cut_words(const struct tokenizer_cutting *c, struct passage *
                     piece->begin, &c->w->word))
       return c->out->e->status;
   }
-  place_tokens(c, p, first);
+  for (size_t i = first; i < c->out->count && c->traced; i++) {
+    place_token(p, &c->out->token[i]);
+    if (frame_trims(c->t->frame)) tokenizer_trim(c->t, c->text, i, &c->out->token[i]);
+  }
   return c->out->e->status;
 }
 
@@ -133,7 +123,7 @@ enum status tokenizer_cut(const struct tokenizer *t, struct tokenizer_work *w,
                           const struct tokenizer_ask *ask, struct tokens *out) {
   const bool pair = texts == 2;
   for (size_t i = 0; i < texts; i++) {
-    const struct tokenizer_cutting c = {t, w, &w->text[i], ask->traced};
+    const struct tokenizer_cutting c = {t, w, &w->text[i], text[i].bytes, ask->traced};
     if (cut_text(&c, &text[i])) return out->e->status;
   }
   if (ask->longest) {

@@ -20,10 +20,34 @@ struct tokenizer {
   size_t longest;                 /* "truncation"; 0: none */
   enum tokenizer_cut_where where; /* which of two texts is cut */
   bool left;                      /* at its beginning */
+  size_t piece_longest;           /* see there */
+  size_t spelt_room;              /* see there */
 };
+
+/* The piece of a token as it is kept: bytes that the file writes as characters, if `raw`. Of an
+ * added token what the file says that it is, or `spelled`, what is put together with others. False:
+ * no token has this id. */
+bool tokenizer_find_piece(const struct tokenizer *t, int64_t id, bool spelled,
+                          struct spell_piece *out);
+
+/* --- tokenizer_trim --- */
+
+/* Takes the blanks at either end of a token out of its place in `text`, as the frame says
+ * (frame_trims); `number` is that of the token. */
+void tokenizer_trim(const struct tokenizer *t, const char *text, size_t number,
+                    struct token *token);
+
+/* Of an added token, of which these bytes were found: blanks beside it may belong to it. */
+void tokenizer_trim_added(const struct tokenizer *t, const char *text, const char *bytes,
+                          size_t length, size_t number, struct token *token);
+
+/* --- tokenizer --- */
 
 /* Cuts the tokens of a text, or of two, to so many together. */
 void tokenizer_shorten(const struct tokenizer *t, struct tokens *first, struct tokens *second,
                        size_t most);
+
+/* Finds how long pieces and their texts may be: the last step of making a tokenizer. */
+void tokenizer_find_longest(struct tokenizer *t);
 
 #endif

@@ -282,7 +282,7 @@ static enum status add_labels(struct stack_listing *l, enum answer_form form, st
   if (!labels) return e->status;
   l->content->labels = labels;
   if (form != ANSWER_SAFETENSORS)
-    l->content->section[l->content->sections++] = tokenize_told_as("labels", labels);
+    l->content->section[l->content->sections++] = answer_section_text("labels", labels);
   return STATUS_OK;
 }
 

@@ -22,12 +22,11 @@ struct body *stack_body_of(struct stack_body *b);
 /* The body has ended: checks what can only be checked now, across fields. */
 enum status stack_body_finish(struct stack_body *b, struct stack_request *out);
 
-/* The same of fields that were read, of whichever body: texts become their tokens, and all of them
- * the request's runs. A body of another contract, which has lists or pairs of texts in it, makes
- * its reading with stack_fields_init, sets the arena and the place of an error, the texts, and of
- * the values what is not their default. With ASK_CLASSIFY the outputs of main.run are the scores of
- * an item's classes then, once it is computed: [items, output_size], behind the values' function;
- * their names are those of classes_of. `out` is empty, but for its v2. */
+/* The same of fields that were read, of whichever body (server/dialect/dialect_stack.h has other
+ * services' words): texts become their tokens, and all of them the request's runs. With
+ * ASK_CLASSIFY the outputs of main.run, once it is computed, are the scores of an item's classes,
+ * behind the values' function: [items, output_size]; their names are those of classes_of. `out` is
+ * empty, but for its v2. */
 enum status stack_body_make(struct contract_reading *r, const struct whole *w,
                             const struct body_terms *terms, const struct body_limits *limits,
                             struct stack_request *out);

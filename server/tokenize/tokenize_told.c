@@ -21,25 +21,27 @@ struct tokenize_told_text {
 /* How many characters there are before a byte, of bytes that are asked about in their order,
  * mostly: from the last answer on, or from the beginning. */
 struct tokenize_told_place {
-  const char *text;
   size_t byte, character;
 };
 
-static size_t count_to(struct tokenize_told_place *p, size_t byte) {
-  if (byte < p->byte) p->byte = p->character = 0;
-  for (; p->byte < byte; p->byte++)
-    p->character += ((unsigned char)p->text[p->byte] & 0xc0) != 0x80;
-  return p->character;
+/* The beginnings of tokens are in their order, and so are their ends: but a million tokens may have
+ * the same million bytes for their place. */
+struct tokenize_told_places {
+  const char *text;
+  struct tokenize_told_place begin, end;
+};
+
+static int64_t count_to(const char *text, struct tokenize_told_place *p, size_t byte) {
+  if (byte < p->byte) *p = (struct tokenize_told_place){0, 0};
+  for (; p->byte < byte; p->byte++) p->character += ((unsigned char)text[p->byte] & 0xc0) != 0x80;
+  return (int64_t)p->character;
 }
 
-/* Both ends: the second one is counted from the first. */
-static char *write_place(struct tokenize_told_place *p, const struct token *t, char *out) {
-  const size_t begin = count_to(p, t->begin);
-  struct tokenize_told_place end = *p;
+static char *write_place(struct tokenize_told_places *p, const struct token *t, char *out) {
   *out++ = '[';
-  out = number_write_integer(out, (int64_t)begin);
+  out = number_write_integer(out, count_to(p->text, &p->begin, t->begin));
   *out++ = ',';
-  out = number_write_integer(out, (int64_t)count_to(&end, t->end));
+  out = number_write_integer(out, count_to(p->text, &p->end, t->end));
   *out++ = ']';
   return out;
 }
@@ -65,7 +67,7 @@ static char *write_bytes(const struct token *t, char *out) {
 static char *write_item(const struct tokenize_told_text *t, size_t item, char *out) {
   const struct texts *texts = t->d->texts;
   const struct texts_part *part = &texts->part[item * texts->of_item];
-  struct tokenize_told_place place[2] = {{0}};
+  struct tokenize_told_places place[2] = {{0}};
   for (unsigned i = 0; i < texts->of_item; i++) place[i].text = texts->bytes + part[i].at;
   *out++ = '[';
   for (size_t i = t->d->first[item]; i < t->d->first[item + 1]; i++) {
@@ -111,10 +113,6 @@ static char *write_section(const struct tokenize_told_text *t, char *out) {
   return out;
 }
 
-struct answer_section tokenize_told_as(const char *name, const char *value) {
-  return (struct answer_section){.name = name, .instead = value, .heads = 1, .scalar = true};
-}
-
 enum status tokenize_told(const struct tokenize_texts *d, struct answer_section *section,
                           struct arena *a, struct error *e) {
   static const char *const names[] = {
@@ -124,7 +122,7 @@ enum status tokenize_told(const struct tokenize_texts *d, struct answer_section 
     char *text = arena_alloc(a, room_of(d, i), 1, e);
     if (!text) return e->status;
     *write_section(&t, text) = '\0';
-    section[i] = tokenize_told_as(names[i], text);
+    section[i] = answer_section_text(names[i], text);
   }
   return e->status;
 }

@@ -105,11 +105,13 @@ def bert_cut():
     """Pairs that are too long lose what is behind; a word may be a token of its own, wherever it stands."""
     made = bert_like(trained("uncased"))
     made["truncation"] = {"direction": "Right", "max_length": 16, "strategy": "LongestFirst", "stride": 0}
-    size = len(made["model"]["vocab"])
+    # A token that is a piece has the number of that; the library numbers the others itself, from the last piece on.
+    ids = made["model"]["vocab"]
+    size = len(ids)
     made["added_tokens"] += [added("<one>", size, False, single_word=True), added("< two >", size + 1, False, lstrip=True),
-                             added("three", size + 2, False, normalized=True, rstrip=True),
-                             added("Four", size + 3, False, normalized=True, single_word=True),
-                             added("\u00e9t\u00e9", size + 4, False, normalized=True)]
+                             added("three", ids["three"], False, normalized=True, rstrip=True),
+                             added("Four", size + 2, False, normalized=True, single_word=True),
+                             added("\u00e9t\u00e9", size + 3, False, normalized=True)]
     return made
 
 
@@ -176,8 +178,8 @@ def deepseek_like(vocabulary, merges):
                      template(f"{begin} A", f"{begin} A {begin}:1 B:1", {begin: first}), byte_level())
 
 
-def o200k_like(vocabulary, merges, special):
-    return tokenizer(bpe(vocabulary, merges), [added(name, n) for name, n in special.items()], None,
+def o200k_like(vocabulary, merges):
+    return tokenizer(bpe(vocabulary, merges), [added("<|endoftext|>", len(vocabulary))], None,
                      sequence("pretokenizers", split(O200K, "Removed", True), byte_level(regex=False)), None, byte_level())
 
 
@@ -302,7 +304,7 @@ def words_cut():
     """Cut at everything that can be cut at; the first of a pair alone becomes shorter."""
     made = words()
     made["normalizer"] = sequence("normalizers", typed("NFKD"), typed("StripAccents"), typed("Strip", strip_left=True, strip_right=True))
-    made["pre_tokenizer"] = sequence("pretokenizers", typed("UnicodeScripts"), typed("WhitespaceSplit"),
+    made["pre_tokenizer"] = sequence("pretokenizers", typed("WhitespaceSplit"),
                                      typed("Punctuation", behavior="Contiguous"), typed("Digits", individual_digits=True))
     made["truncation"] = {"direction": "Left", "max_length": 40, "strategy": "OnlyFirst", "stride": 0}
     return made
@@ -327,7 +329,7 @@ SMALL = {
     "bytes-llama3": lambda: llama3_like(*small_bytes()),
     "bytes-qwen2": lambda: qwen2_like(*small_bytes()),
     "bytes-deepseek": lambda: deepseek_like(*small_bytes()),
-    "bytes-o200k": lambda: o200k_like(*small_bytes(), {"<|endoftext|>": 3300}),
+    "bytes-o200k": lambda: o200k_like(*small_bytes()),
     "bytes-clip": clip_like,
     "pieces-llama2": llama2,
     "pieces-first": llama2_first,

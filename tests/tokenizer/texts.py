@@ -154,6 +154,17 @@ def assigned():
     return found
 
 
+@functools.cache
+def beyond(version):
+    """An expression that finds a character that a version of Unicode, such as "8.0", does not have."""
+    limit, had = tuple(map(int, version.split("."))), ""
+    for row in rows("DerivedAge.txt"):
+        first, _, last = row[0].partition("..")
+        if tuple(map(int, row[1].split("."))) <= limit:
+            had += f"\\U{int(first, 16):08x}-\\U{int(last or first, 16):08x}"
+    return re.compile(f"[^{had}]")
+
+
 if __name__ == "__main__":
     for made in (prose, names, english, code, east_asian, emoji, normalization, breaks, assigned):
         texts = made()
