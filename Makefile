@@ -365,6 +365,7 @@ LIBS_test_normal = $(POISONED)
 LIBS_test_split = $(POISONED)
 LIBS_test_frame = $(POISONED)
 LIBS_test_spell = $(POISONED)
+LIBS_test_tokenizer = $(POISONED)
 
 $(BUILD)/tokenizer/%: $(BUILD)/tests/tokenizer/%.o $(BUILD)/libattend.a
 	@mkdir -p $(@D)

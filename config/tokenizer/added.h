@@ -12,8 +12,8 @@
 struct added_token {
   char *content;
   size_t length;
-  char *changed; /* what normalizing makes of it, which is looked for, and is its part of a text that
-                    is put together; NULL: the same */
+  char *changed; /* what normalizing makes of it, which is looked for, and is its part of a text
+                    that is put together; NULL: the same */
   size_t changed_length;
   int32_t id;
   bool single_word; /* it is found between two words alone */

@@ -53,8 +53,8 @@ static enum status put_added(const struct tokenizer_cutting *c, const struct pas
   if (c->traced) {
     place_token(p, &token);
     if (frame_trims(c->t->frame))
-      tokenizer_trim_added(c->t, c->text, p->now.bytes + s->begin, s->end - s->begin,
-                           c->out->count, &token);
+      tokenizer_trim_added(c->t, c->text, p->now.bytes + s->begin, s->end - s->begin, c->out->count,
+                           &token);
   }
   tokens_add(c->out, token);
   return c->out->e->status;

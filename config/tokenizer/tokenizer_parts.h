@@ -22,9 +22,9 @@ struct tokenizer {
   bool left;                      /* at its beginning */
 };
 
-/* The piece of a token as it is kept: bytes that the file writes as characters, if `raw`. Of an added
- * token what the file says that it is, or `spelled`, what is put together with others. False: no
- * token has this id. */
+/* The piece of a token as it is kept: bytes that the file writes as characters, if `raw`. Of an
+ * added token what the file says that it is, or `spelled`, what is put together with others. False:
+ * no token has this id. */
 bool tokenizer_find_piece(const struct tokenizer *t, int64_t id, bool spelled,
                           struct spell_piece *out);
 

@@ -53,7 +53,9 @@ enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t
   struct spell_piece *piece = arena_alloc(a, count, sizeof *piece, e);
   size_t pieces = 0;
   for (size_t i = 0; piece && i < count; i++) {
-    if ((bare && tokenizer_is_special(t, id[i])) || !tokenizer_find_piece(t, id[i], true, &piece[pieces])) continue;
+    if ((bare && tokenizer_is_special(t, id[i])) ||
+        !tokenizer_find_piece(t, id[i], true, &piece[pieces]))
+      continue;
     if (write_piece(t, &piece[pieces++], a, e)) return e->status;
   }
   return piece ? spell_out(t->spell, piece, pieces, a, out, e) : e->status;

@@ -191,6 +191,15 @@ def questions(count, seed=1):
     return made[:count] + [corpus.question() for _ in range(count - len(made))]
 
 
+def characters():
+    """Every character that there is, within a word, alone, and behind another one: private ones only here and there."""
+    private = ((0xE000, 0xF8FF), (0xF0000, 0x10FFFF))
+    for first, last, _ in texts.ages():
+        step = 97 if any(begin <= first <= end for begin, end in private) else 1
+        for code in range(first, last + 1, step):
+            yield {"text": f"a{chr(code)}b {chr(code)}{chr(code)}"}
+
+
 if __name__ == "__main__":
     for made in questions(int((sys.argv + ["100000"])[1]), int((sys.argv + ["", "1"])[2])):
         sys.stdout.buffer.write(json.dumps(made, ensure_ascii=False).encode() + b"\n")
