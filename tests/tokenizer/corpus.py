@@ -45,7 +45,9 @@ class Corpus:
         self.categories = sorted(self.assigned)
         self.code = texts.code()
         self.english = texts.english()
-        self.prose, self.names = texts.prose(), texts.names()
+        self.names, self.prose = texts.names(), {}
+        for language in sorted({*texts.prose(), *texts.windows()}):
+            self.prose[language] = texts.prose().get(language, []) + texts.windows().get(language, [])
         # A kind of text, and how often it is drawn.
         self.kinds = {self.foreign: 16, self.named: 6, self.paragraph: 8, self.program: 8, self.asian: 3, self.emoji: 6,
                       self.normal: 8, self.breaks: 4, self.marked: 6, self.blanks: 5, self.controls: 4, self.points: 6,

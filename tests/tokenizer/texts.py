@@ -80,6 +80,12 @@ def prose():
 
 
 @functools.cache
+def windows():
+    """The same of programs that more languages have: Arabic, Hindi and Thai are among them."""
+    return translations("glib20", "gtk30", "Linux-PAM", "apt", "dpkg")
+
+
+@functools.cache
 def names():
     """{language: names of countries, languages and scripts}: more writing systems than prose has."""
     return translations("iso_3166-1", "iso_639-2", "iso_639-3", "iso_15924")
@@ -174,7 +180,7 @@ def beyond(version):
 
 
 if __name__ == "__main__":
-    for made in (prose, names, english, code, east_asian, emoji, normalization, breaks, assigned):
+    for made in (prose, windows, names, english, code, east_asian, emoji, normalization, breaks, assigned):
         texts = made()
         if isinstance(texts, dict):
             print(f"{made.__name__}: {len(texts)} groups of {sum(map(len, texts.values()))}")
