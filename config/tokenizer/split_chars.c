@@ -51,11 +51,10 @@ static void cut_piece(const struct split_step *s, struct split_cutter *cutter,
   const char *text = cutter->p->now.bytes;
   for (size_t at = piece.begin, length; at < piece.end; at += length) {
     const unsigned char byte = (unsigned char)text[at];
+    enum split_class is;
     length = 1;
-    if (byte < sizeof s->ascii)
-      split_feed(cutter, at, at + 1, s->ascii[byte]);
-    else
-      split_feed(cutter, at, at + length, class_of(s, unicode_read(text + at, &length)));
+    is = byte < sizeof s->ascii ? s->ascii[byte] : class_of(s, unicode_read(text + at, &length));
+    split_feed(cutter, at, at + length, is);
   }
   split_close(cutter);
 }
