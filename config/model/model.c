@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "config/checkpoint/checkpoint.h"
 #include "config/document/file.h"
@@ -160,6 +161,7 @@ struct model *model_load(const char *name, const json_t *definition, const char 
   } else {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
   }
+  if (m) m->loaded = time(NULL);
   if (loading_end(&l, name, e) == STATUS_OK) return m;
   model_free(m);
   return NULL;

@@ -51,6 +51,7 @@ struct model {
   const char *digest_name; /* "sha256", or "digest" of a large model; static text */
   char digest[MODEL_DIGEST_SIZE]; /* over the tensors used */
   struct notes notes;             /* why it may not be what was meant */
+  int64_t loaded;                 /* when: seconds since 1970, in UTC */
 };
 
 /* Makes the model `name` from its definition and tries it: a layer whose answer to zeros is not

@@ -6,7 +6,8 @@
 
 #include "config/document/text.h"
 #include "config/tokenizer/member.h"
-#include "config/tokenizer/spell_parts.h"
+#include "config/tokenizer/spell_ahead.h"
+#include "core/run/size.h"
 
 struct spell {
   struct spell_step *step;
@@ -221,6 +222,18 @@ void spell_free(struct spell *s) {
 
 bool spell_reads_bytes(const struct spell *s) {
   return s->count == 1 && s->step[0].apply == spell_byte_level;
+}
+
+bool spell_is_steady(const struct spell *s) { return spell_steps_are_steady(s->step, s->count); }
+
+bool spell_leaves_open(const struct spell *s, const struct spell_piece *piece) {
+  return !piece->raw && spell_is_byte(piece->bytes, piece->length) &&
+         spell_steps_have_bytes(s->step, s->count);
+}
+
+size_t spell_room(const struct spell *s, size_t piece) {
+  size_t room = spell_steps_room(s->step, s->count, piece);
+  return s->blanks && !size_add(room, 1, &room) ? SIZE_MAX : room;
 }
 
 /* --- spelling --- */

@@ -180,6 +180,10 @@ static int byte_of(struct spell_view v) {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
+bool spell_is_byte(const char *piece, size_t length) {
+  return byte_of((struct spell_view){piece, length}) >= 0;
+}
+
 /* The bytes put down from `begin` on become a piece, or one for each if they are no text. */
 static void end_bytes(struct spell_work *w, size_t begin) {
   static const char bad[] = "\xef\xbf\xbd"; /* U+FFFD */

@@ -76,4 +76,17 @@ bool tokenizer_is_special(const struct tokenizer *t, int64_t id);
 enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t count, bool bare,
                             struct arena *a, struct spell_text *out, struct error *e);
 
+/* See spell_is_steady. */
+bool tokenizer_is_steady(const struct tokenizer *t);
+
+/* Of tokens without the special ones, how many at the end leave their text open? Special ones
+ * among these count. */
+size_t tokenizer_open(const struct tokenizer *t, const int32_t *id, size_t count);
+
+/* Bytes of the longest piece, as tokenizer_piece has them, at most. */
+size_t tokenizer_piece_longest(const struct tokenizer *t);
+
+/* Bytes that a token adds to a text at most; SIZE_MAX: there is no telling. */
+size_t tokenizer_spelt_room(const struct tokenizer *t);
+
 #endif

@@ -20,6 +20,8 @@ struct tokenizer {
   size_t longest;                 /* "truncation"; 0: none */
   enum tokenizer_cut_where where; /* which of two texts is cut */
   bool left;                      /* at its beginning */
+  size_t piece_longest;           /* see there */
+  size_t spelt_room;              /* see there */
 };
 
 /* The piece of a token as it is kept: bytes that the file writes as characters, if `raw`. Of an
@@ -44,5 +46,8 @@ void tokenizer_trim_added(const struct tokenizer *t, const char *text, const cha
 /* Cuts the tokens of a text, or of two, to so many together. */
 void tokenizer_shorten(const struct tokenizer *t, struct tokens *first, struct tokens *second,
                        size_t most);
+
+/* Finds how long pieces and their texts may be: the last step of making a tokenizer. */
+void tokenizer_find_longest(struct tokenizer *t);
 
 #endif

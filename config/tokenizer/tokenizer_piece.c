@@ -1,6 +1,7 @@
 /* tokenizer_piece: what tokens stand for, one by one and as a text. */
 #include "config/tokenizer/bytes.h"
 #include "config/tokenizer/tokenizer_parts.h"
+#include "core/run/size.h"
 
 bool tokenizer_is_special(const struct tokenizer *t, int64_t id) {
   const struct added_token *added = added_of(&t->added, id);
@@ -59,4 +60,38 @@ enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t
     if (write_piece(t, &piece[pieces++], a, e)) return e->status;
   }
   return piece ? spell_out(t->spell, piece, pieces, a, out, e) : e->status;
+}
+
+/* --- before all tokens are there --- */
+
+bool tokenizer_is_steady(const struct tokenizer *t) { return spell_is_steady(t->spell); }
+
+size_t tokenizer_open(const struct tokenizer *t, const int32_t *id, size_t count) {
+  size_t open = 0;
+  struct spell_piece piece;
+  for (size_t i = 1; i <= count; i++) {
+    if (tokenizer_is_special(t, id[count - i]) ||
+        !tokenizer_find_piece(t, id[count - i], true, &piece))
+      continue;
+    if (!spell_leaves_open(t->spell, &piece)) break;
+    open = i;
+  }
+  return open;
+}
+
+size_t tokenizer_piece_longest(const struct tokenizer *t) { return t->piece_longest; }
+
+size_t tokenizer_spelt_room(const struct tokenizer *t) { return t->spelt_room; }
+
+/* A decoder of bytes alone gets them as they are. */
+void tokenizer_find_longest(struct tokenizer *t) {
+  struct spell_piece piece;
+  size_t longest = 0;
+  for (int64_t id = 0; (size_t)id < tokenizer_size(t); id++) {
+    if (!tokenizer_find_piece(t, id, true, &piece)) continue;
+    const bool written = piece.raw && !spell_reads_bytes(t->spell);
+    longest = size_max(longest, piece.length * (written ? BYTES_WRITTEN_MAX : 1));
+    t->piece_longest = size_max(t->piece_longest, tokenizer_piece_room(t, id));
+  }
+  t->spelt_room = spell_room(t->spell, longest);
 }

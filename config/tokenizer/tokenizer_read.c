@@ -115,7 +115,10 @@ struct tokenizer *tokenizer_new(const json_t *json, struct error *e) {
     t = calloc(1, sizeof *t);
     if (!t) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a tokenizer");
   }
-  if (t && read_parts(t, json, e) == STATUS_OK && check_frame(t, e) == STATUS_OK) return t;
+  if (t && read_parts(t, json, e) == STATUS_OK && check_frame(t, e) == STATUS_OK) {
+    tokenizer_find_longest(t);
+    return t;
+  }
   text_plain(e);
   tokenizer_free(t);
   return NULL;

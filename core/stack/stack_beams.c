@@ -11,7 +11,7 @@
 #include "core/stack/stack_parts.h"
 
 /* What may go wrong with a text. */
-enum search_fault { FAULT_SCORE, FAULT_BANNED, FAULTS };
+enum search_fault { FAULT_SCORE, FAULT_BANNED, FAULT_HEARD, FAULTS };
 
 /* --- preparing --- */
 
@@ -232,8 +232,8 @@ static void search(const struct text *t, const struct unit *u) {
   count_rows(t);
   if (!q->over)
     go_over(t);
-  else
-    stack_settle(t->r, u->item);
+  else if (!stack_settle(t->r, u->item))
+    run_note_fault(u->run, u->step, t->first * FAULTS + FAULT_HEARD);
 }
 
 static void compute_search(const struct step *step, const struct span *span, void *scratch) {
@@ -251,6 +251,8 @@ static enum status fault_of_search(const struct step *step, const struct run *ru
   const struct stack_run *r = stack_run_of((struct run *)run);
   const size_t item = (size_t)(place / FAULTS);
   (void)step;
+  const struct stack_listener *l = r->generation->listener;
+  if (place % FAULTS == FAULT_HEARD) return l->fault(l, e);
   if (place % FAULTS == FAULT_BANNED) return stack_fault_of_bans(r, item, e);
   return error_set(e, STATUS_NOT_FINITE,
                    "the score of a sequence of item %zu is beyond float32: the sum of its log "

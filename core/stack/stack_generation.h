@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "core/run/status.h"
 #include "core/stack/stack_choice.h"
 
 struct stack_sequence {
@@ -49,6 +50,18 @@ struct stack_search {
   const struct stack_beam *beam; /* [steps, beams] the best of these first */
 };
 
+/* What is told of tokens as they come, and may find that a sequence is over. */
+struct stack_listener {
+  /* The sequence `item` has `count` tokens now, one more than before; or, of a search that is over,
+   * all that it will have. Called by the thread that chose it, before stack_sequence_count says so,
+   * for the tokens of a sequence one after the other. `finish`: as the choice has it. Returns
+   * `finish`, or that of a sequence that is over; STACK_FINISH_FAILED: something failed, of which
+   * `fault` tells once the run is over. Sequences may be told of at the same time. */
+  enum stack_finish (*hear)(struct stack_listener *l, size_t item, size_t count,
+                            enum stack_finish finish);
+  enum status (*fault)(const struct stack_listener *l, struct error *e);
+};
+
 struct stack_generation {
   /* The request. */
   struct stack_choice choice;
@@ -60,6 +73,7 @@ struct stack_generation {
   size_t top;  /* the likeliest so many tokens are shown beside each */
   struct prefixes *prefixes; /* beginnings of texts that are known (stack_prefix.h), or NULL; of no
                                 use where heads are masked */
+  struct stack_listener *listener; /* or NULL */
   /* A round is over and another one follows. Called by a thread of the pool, under its lock: it is
    * to take no time. NULL: not wanted. */
   void (*moved)(struct stack_generation *g);
@@ -76,6 +90,12 @@ struct stack_generation {
 
 /* Gives back what the run still holds of `prefixes`: needed behind a run that is not computed. */
 void stack_generation_end(struct stack_generation *g, size_t items);
+
+/* Tells of tokens that have come: see stack_listener. */
+static inline enum stack_finish stack_tell(const struct stack_generation *g, size_t item,
+                                           size_t count, enum stack_finish finish) {
+  return g->listener ? g->listener->hear(g->listener, item, count, finish) : finish;
+}
 
 /* The tokens of a sequence that are there. */
 static inline size_t stack_sequence_count(const struct stack_sequence *q) {

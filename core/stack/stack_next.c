@@ -11,7 +11,7 @@
 #include "core/stack/stack_parts.h"
 
 /* What may go wrong with an item. */
-enum next_fault { FAULT_LOGITS, FAULT_BANNED, FAULTS };
+enum next_fault { FAULT_LOGITS, FAULT_BANNED, FAULT_HEARD, FAULTS };
 
 static size_t choice_floats(const struct stack *s) {
   return size_round_up(stack_choice_scratch(s->form.embedding.tokens), 64) / sizeof(float);
@@ -75,16 +75,18 @@ struct stack_past stack_past_of(const struct stack_run *r, size_t item) {
 }
 
 /* The token is counted when all that belongs to it is there. */
-static void put_token(struct stack_generation *g, size_t item, int32_t token, float log) {
-  struct stack_sequence *q = &g->sequence[item];
-  struct stack_advance *at = &g->rounds->advance[item];
-  const size_t chosen = stack_sequence_count(q);
-  at->token[at->text + chosen] = token;
-  q->log_probability[chosen] = log;
+static void put_token(struct stack_generation *g, const struct unit *u, int32_t token, float log) {
+  struct stack_sequence *q = &g->sequence[u->item];
+  struct stack_advance *at = &g->rounds->advance[u->item];
+  const size_t count = stack_sequence_count(q) + 1;
+  at->token[at->text + count - 1] = token;
+  q->log_probability[count - 1] = log;
   q->score += log;
-  atomic_store_explicit(&q->count, chosen + 1, memory_order_release);
-  atomic_store_explicit(&q->finish, stack_choice_finish(&g->choice, token, chosen + 1, q->most),
-                        memory_order_release);
+  const enum stack_finish finish =
+      stack_tell(g, u->item, count, stack_choice_finish(&g->choice, token, count, q->most));
+  if (finish == STACK_FINISH_FAILED) note_fault(u, FAULT_HEARD);
+  atomic_store_explicit(&q->count, count, memory_order_release);
+  atomic_store_explicit(&q->finish, finish, memory_order_release);
 }
 
 /* Where the likeliest tokens go: to the sequence, or to the way of a search. */
@@ -122,7 +124,7 @@ static void find_next(const struct stack *s, const struct unit *u, float *scratc
   else if (logit[token] - log_sum < -FLT_MAX)
     note_fault(u, FAULT_LOGITS);
   else
-    put_token(g, u->item, token, (float)(logit[token] - log_sum));
+    put_token(g, u, token, (float)(logit[token] - log_sum));
 }
 
 /* The keys and values of the round's rows are there from now on. */
@@ -162,6 +164,8 @@ static enum status fault_of_next(const struct step *step, const struct run *run,
   const struct stack_run *r = stack_run_of((struct run *)run);
   const size_t item = (size_t)(place / FAULTS);
   const struct item *text = &r->geometry.item[item];
+  const struct stack_listener *l = r->generation->listener;
+  if (place % FAULTS == FAULT_HEARD) return l->fault(l, e);
   if (place % FAULTS == FAULT_LOGITS)
     return stack_fault(stack_step_of(step), run, "a logit of", text->q_row + text->q - 1, e);
   return stack_fault_of_bans(r, item, e);

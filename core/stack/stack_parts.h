@@ -218,8 +218,9 @@ enum status stack_beams_prepare(const struct stack *s, struct stack_run *r, stru
 void stack_beams_choose(const struct stack *s, const struct stack_run *r, size_t item,
                         const float *logit, double log_sum, float *scratch);
 
-/* The search of a text is over: its sequences become what was found. */
-void stack_settle(struct stack_run *r, size_t text);
+/* The search of a text is over: its sequences become what was found. False: what listens to them
+ * has failed. */
+bool stack_settle(struct stack_run *r, size_t text);
 
 /* What the next token of a sequence depends on. */
 struct stack_past stack_past_of(const struct stack_run *r, size_t item);

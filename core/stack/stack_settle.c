@@ -30,19 +30,31 @@ static void put_way(const struct stack_generation *g, const struct stack_beams *
   q->score = done->score;
 }
 
-void stack_settle(struct stack_run *r, size_t text) {
+/* A sequence that was not found has no token, of which nothing is told. */
+static bool end_sequence(struct stack_generation *g, size_t item, size_t count,
+                         enum stack_finish finish) {
+  struct stack_sequence *q = &g->sequence[item];
+  if (count > 0) finish = stack_tell(g, item, count, finish);
+  atomic_store_explicit(&q->count, count, memory_order_release);
+  atomic_store_explicit(&q->finish, finish, memory_order_release);
+  return finish != STACK_FINISH_FAILED;
+}
+
+bool stack_settle(struct stack_run *r, size_t text) {
   struct stack_generation *g = r->generation;
   struct stack_beams *b = &g->rounds->beams[text];
   b->settled = g->rounds->number;
   ((struct stack_search *)g->search)[text].steps = b->search.steps;
+  bool heard = true;
   for (size_t i = 0; i < g->each; i++) {
-    struct stack_sequence *q = &g->sequence[text * g->each + i];
+    const size_t item = text * g->each + i;
+    struct stack_sequence *q = &g->sequence[item];
     const struct stack_done *done = i < b->search.dones ? &b->search.done[i] : NULL;
     if (done) put_way(g, b, done, q, b->pass ? b->pass + i * q->most : NULL);
-    atomic_store_explicit(&q->count, done ? done->count : 0, memory_order_release);
-    atomic_store_explicit(&q->finish, done ? done->finish : STACK_FINISH_LENGTH,
-                          memory_order_release);
+    if (!end_sequence(g, item, done ? done->count : 0, done ? done->finish : STACK_FINISH_LENGTH))
+      heard = false;
   }
+  return heard;
 }
 
 /* --- what is shown --- */

@@ -168,6 +168,7 @@ void answer_write_piece(struct answer *a, size_t i) {
 }
 
 char *answer_usage_write(char *out, const struct answer_usage *u) {
+  if (u->write) return u->write(out, u);
   out = answer_write_text(out, "{\"tokens\":");
   out = number_write_integer(out, (int64_t)u->tokens);
   out = answer_write_text(out, ",\"cached\":");

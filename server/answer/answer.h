@@ -27,14 +27,15 @@ struct answer_usage {
   size_t tokens, cached;
   size_t (*generated)(const void *of); /* asked once all is computed; NULL: none are */
   const void *of;
+  char *(*write)(char *out, const struct answer_usage *u); /* in other words, no longer; or NULL */
 };
 
-enum { ANSWER_USAGE_ROOM = 112 };
+enum { ANSWER_USAGE_ROOM = 144 };
 char *answer_usage_write(char *out, const struct answer_usage *u); /* a JSON object */
 
 /* What an answer says. Lives as long as the answer. */
 struct answer_content {
-  const char *model;  /* its name, which needs no escaping */
+  const char *model;  /* its name, which needs no escaping, in front; NULL: JSON without it there */
   const char *id;     /* ANSWER_V2: a JSON string with its quotes; NULL: none */
   size_t id_length;   /* of the id */
   const size_t *rows; /* a number in front of the sections, read once all is computed; or NULL */

@@ -110,6 +110,11 @@ struct answer_section {
   struct answer_array whole; /* of the batch, unless its style is of lists or of items */
 };
 
+/* A section that is this text, the value of a member. */
+static inline struct answer_section answer_section_text(const char *name, const char *value) {
+  return (struct answer_section){.name = name, .instead = value, .heads = 1, .scalar = true};
+}
+
 /* Some rows of one list. Of base64 a row is a group of floats, the last one may have fewer. */
 struct answer_rows {
   const struct answer_section *section;

@@ -41,8 +41,9 @@ static size_t opening_room(const struct answer_plan *p) {
   if (p->form == ANSWER_V2)
     return sizeof V2_BEGIN + strlen(p->content->model) + sizeof V2_VERSION + sizeof V2_ID +
            p->content->id_length + sizeof V2_ID_END + sizeof V2_OUTPUTS;
-  return sizeof MODEL_BEGIN + strlen(p->content->model) + sizeof MODEL_END + sizeof ROWS_BEGIN +
-         COUNT_ROOM + sizeof ROWS_END;
+  const size_t name = p->content->model ? strlen(p->content->model) : 0;
+  return sizeof MODEL_BEGIN + name + sizeof MODEL_END + sizeof ROWS_BEGIN + COUNT_ROOM +
+         sizeof ROWS_END;
 }
 
 /* Likewise behind them. */
@@ -188,6 +189,7 @@ static char *write_opening_v2(const struct answer_plan *p, char *out) {
 
 static char *write_opening(const struct answer_plan *p, char *out) {
   if (p->form == ANSWER_V2) return write_opening_v2(p, out);
+  if (!p->content->model) return answer_write_text(out, "{");
   out = answer_write_text(out, MODEL_BEGIN);
   out = answer_write_text(out, p->content->model);
   out = answer_write_text(out, MODEL_END);

@@ -29,7 +29,11 @@ static void begin_base64(struct body_field *v, const struct tensor_rule *rule, b
 }
 
 static void begin_texts(struct body_field *v, struct error *e) {
-  const struct texts_rule rule = {contract_name(body_field_row(v)), v->into->max_items};
+  const struct contract_field *f = body_field_row(v);
+  const struct texts_rule rule = {.field = contract_name(f),
+                                  .max_items = v->into->max_items,
+                                  .no_pairs = f->no_pairs,
+                                  .or_tokens = contract_is_array(v->into->contract, v->index)};
   v->texts = texts_json_new(&rule, v->arena, e);
   v->form = BODY_FIELD_TEXTS;
 }
@@ -39,7 +43,9 @@ size_t body_field_begin(struct body_field *v, unsigned index, const char *text, 
   const char c = *text;
   v->index = index;
   if (body_field_row(v)->texts) {
-    begin_texts(v, e);
+    v->opened = 0;
+    v->form = BODY_FIELD_EITHER;
+    if (!contract_is_array(v->into->contract, index)) begin_texts(v, e);
     return 0;
   }
   const bool word = c == '"' && contract_is_small(body_field_row(v));
@@ -107,6 +113,34 @@ static size_t feed_list(struct body_field *v, const char *text, size_t length, s
   return at;
 }
 
+/* May a number begin so, or a list of them end or begin? */
+static bool is_of_numbers(char c) {
+  return (c >= '0' && c <= '9') || c == '-' || c == ']' || c == '[';
+}
+
+/* The first byte behind the brackets decides whose list it is: that reader is given the brackets
+ * again. A number in no list is refused by the reader of texts. */
+static size_t feed_either(struct body_field *v, const char *text, size_t length, size_t offset,
+                          struct error *e) {
+  size_t at = 0;
+  bool complete = false;
+  for (; at < length; at++) {
+    if (text[at] == '[' && v->opened < BODY_FIELD_OPENED)
+      v->opened_at[v->opened++] = offset + at;
+    else if (!is_blank(text[at]))
+      break;
+  }
+  if (at == length) return at;
+  const bool numbers = v->opened > 0 && is_of_numbers(text[at]);
+  if (numbers)
+    begin_array(v, contract_rule(v->into, v->index), e);
+  else
+    begin_texts(v, e);
+  for (unsigned i = 0; i < v->opened && !e->status; i++)
+    (numbers ? feed_array : feed_texts)(v, "[", 1, v->opened_at[i], &complete, e);
+  return at;
+}
+
 static size_t feed_small(struct body_field *v, const char *text, size_t length, size_t offset,
                          bool *complete, struct error *e) {
   struct small_text *t = v->small;
@@ -122,6 +156,8 @@ size_t body_field_feed(struct body_field *v, const char *text, size_t length, si
   switch (v->form) {
   case BODY_FIELD_LIST:
     return feed_list(v, text, length, e);
+  case BODY_FIELD_EITHER:
+    return feed_either(v, text, length, offset, e);
   case BODY_FIELD_ARRAY:
     return feed_array(v, text, length, offset, complete, e);
   case BODY_FIELD_BASE64:

@@ -7,12 +7,15 @@
 #include "server/body/small_text.h"
 
 enum body_field_form {
-  BODY_FIELD_LIST, /* behind the '[' of floats: of numbers, or of objects with base64 */
+  BODY_FIELD_LIST,   /* behind the '[' of floats: of numbers, or of objects with base64 */
+  BODY_FIELD_EITHER, /* before what says whether these are texts or numbers */
   BODY_FIELD_ARRAY,
   BODY_FIELD_BASE64,
   BODY_FIELD_TEXTS,
   BODY_FIELD_SMALL
 };
+
+enum { BODY_FIELD_OPENED = 2 }; /* brackets before a number, or a text, of a list of lists */
 
 struct body_field {
   struct contract_reading *into;
@@ -22,6 +25,8 @@ struct body_field {
   unsigned index;           /* the field in its contract */
   enum body_field_form form;
   size_t list_offset; /* of the '[' before BODY_FIELD_LIST */
+  unsigned opened;    /* brackets of BODY_FIELD_EITHER, which are here: */
+  size_t opened_at[BODY_FIELD_OPENED];
   struct tensor_json *array;
   struct tensor_base64 *objects;
   struct texts_json *texts;

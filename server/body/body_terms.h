@@ -19,12 +19,17 @@ enum body_ask {
   ASK_DETOKENIZE
 };
 
+/* In whose words a request is: in our own, or in those of another service. Where they are
+ * another's, the model is named in the body. */
+enum body_dialect { DIALECT_NONE, DIALECT_EMBEDDINGS, DIALECT_COMPLETIONS };
+
 /* How a body is written. */
 enum body_form { BODY_JSON, BODY_SAFETENSORS, BODY_V2 };
 
 /* What the path and the header of a request say of its body and its answer. */
 struct body_terms {
   enum body_ask ask;
+  enum body_dialect dialect;
   enum body_form form;
   uint64_t body_bytes; /* as announced; BODY_UNKNOWN: they are not */
   uint64_t json_bytes; /* BODY_V2: of the JSON before the binary data; BODY_UNKNOWN: no such data */

@@ -109,7 +109,9 @@ enum status contract_read(struct contract_reading *r, unsigned field, const char
                       ? json_small_parse_long(text, length, offset, f->pointer, r->arena, e)
                       : json_small_parse(text, length, offset, f->pointer, e);
   if (!value) return e->status;
-  enum status status = f->read(value, f, (char *)r->values + f->at, e);
+  const bool absent = f->nullable && json_is_null(value);
+  enum status status = absent ? STATUS_OK : f->read(value, f, (char *)r->values + f->at, e);
+  if (absent) r->seen &= ~(UINT64_C(1) << field);
   json_decref(value);
   return status;
 }

@@ -23,7 +23,7 @@ enum {
 
 /* One field. The first fields of a contract are arrays and have a rule. The others are small values
  * and have a reader, but for one, which may be texts. An array with a reader may be a string
- * instead. */
+ * instead, and one with `texts` texts. */
 struct contract_field {
   const char *pointer;   /* "/keys": the name behind a slash */
   size_t name_length;    /* of the name */
@@ -32,7 +32,9 @@ struct contract_field {
   struct tensor_rule rule; /* without what contract_rule sets */
   unsigned width;          /* which of contract_reading.size its rows have; 0: rows of any width */
   unsigned outermost;      /* which size its outermost array may have, even above max_items; or 0 */
+  bool nullable;           /* a small value that may be null, as if it were absent */
   bool texts;              /* it holds texts, which only a body that is JSON has */
+  bool no_pairs;           /* ... but no pairs of them */
 
   /* Reads a small value to `to`, which lies `at` bytes into contract_reading.values. */
   enum status (*read)(const struct json_t *value, const struct contract_field *field, void *to,

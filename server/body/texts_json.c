@@ -57,7 +57,12 @@ static enum status refuse(const struct texts_json *r, struct error *e, const cha
 static enum status refuse_value(const struct texts_json *r, char c, size_t offset,
                                 struct error *e) {
   if (!json_starts_value(c)) return json_unexpected(e, offset, c, "a text");
-  return refuse(r, e, "a text belongs here, a list of texts, or a list of pairs of texts");
+  if (r->rule.or_tokens)
+    return refuse(r, e, "a text belongs here, a list of texts, tokens, or a list of lists of them");
+  return refuse(r, e,
+                r->rule.no_pairs
+                    ? "a text belongs here, or a list of texts"
+                    : "a text belongs here, a list of texts, or a list of pairs of texts");
 }
 
 /* --- memory --- */
@@ -166,8 +171,12 @@ static size_t feed_string(struct texts_json *r, const char *text, size_t length,
 /* --- lists --- */
 
 static void open_list(struct texts_json *r, struct error *e) {
-  if (r->depth == PAIR || (r->listed && r->depth >= r->listed))
-    refuse(r, e, "a list where a text belongs: texts stand in a list, or in pairs in a list");
+  const unsigned most = r->rule.no_pairs ? 1 : PAIR;
+  if (r->depth == most || (r->listed && r->depth >= r->listed))
+    refuse(r, e,
+           r->rule.no_pairs
+               ? "a list where a text belongs: texts stand in a list"
+               : "a list where a text belongs: texts stand in a list, or in pairs in a list");
   r->depth++;
   r->in_pair = 0;
   r->state = TEXTS_VALUE_OR_END;

@@ -12,6 +12,8 @@ struct texts_json;
 struct texts_rule {
   const char *field; /* name, for pointers: "text" */
   size_t max_items;
+  bool no_pairs;
+  bool or_tokens; /* the field may hold tokens instead, which another reader reads */
 };
 
 /* NULL with an error. The rule's name outlives it. */
@@ -21,7 +23,7 @@ struct texts_json *texts_json_new(const struct texts_rule *rule, struct arena *a
  * bytes belong to the value; *complete is whether it has ended. After an error the reader is dead.
  *
  *   invalid-json (offset)      a byte that no JSON text could have there, or that is not UTF-8
- *   invalid-request (pointer)  anything but texts in one of the three forms
+ *   invalid-request (pointer)  anything but texts in one of the forms that the rule allows
  *   too-large (limit max_items), overloaded, out-of-memory */
 size_t texts_json_feed(struct texts_json *r, const char *text, size_t length, size_t offset,
                        bool *complete, struct error *e);

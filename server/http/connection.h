@@ -17,6 +17,7 @@
 #include "config/settings/config.h"
 #include "core/run/keep.h"
 #include "core/run/status.h"
+#include "server/http/reply.h"
 #include "server/watch/metrics.h"
 #include "server/watch/pulse.h"
 
@@ -43,8 +44,8 @@ struct connection {
   _Atomic uint64_t state; /* phase and since when */
   /* Of the request whose body arrives: */
   const char *request_id;
-  const char *origin; /* of the page that may read the answer (cors_allow), or NULL */
-  bool v2;            /* is it a request of the Open Inference Protocol? */
+  const char *origin;       /* of the page that may read the answer (cors_allow), or NULL */
+  enum reply_errors errors; /* as its path has them */
 
   bool half_closed; /* the client sends no more */
   unsigned shown;   /* how often libmicrohttpd was shown that end */

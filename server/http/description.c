@@ -43,14 +43,13 @@ static char *write_json(json_t *value, size_t *length) {
   return text;
 }
 
-/* {"models":[...]}, with what `describe` makes of each model. */
-static char *write_model_list(const struct registry *r, json_t *describe(const struct model *),
-                              size_t *length) {
+/* A list of what `describe` makes of each model; NULL: no memory. */
+static json_t *list_models(const struct registry *r, json_t *describe(const struct model *)) {
   json_t *list = json_array();
   bool good = list != NULL;
   for (size_t i = 0; good && i < registry_count(r); i++)
     good = json_array_append_new(list, describe(registry_at(r, i))) == 0;
-  if (good) return write_json(json_pack("{s:o}", "models", list), length);
+  if (good) return list;
   json_decref(list);
   return NULL;
 }
@@ -207,6 +206,11 @@ static json_t *describe_choice(const struct whole *w) {
   return NULL;
 }
 
+static json_t *describe_tokenizer(const struct whole *w) {
+  return json_pack("{s:s, s:s, s:I}", "kind", tokenizer_kind(w->tokenizer), "file",
+                   w->tokenizer_file, "tokens", (json_int_t)tokenizer_size(w->tokenizer));
+}
+
 static json_t *describe_whole(const struct model *m) {
   const struct whole *w = m->whole;
   json_t *description =
@@ -216,6 +220,7 @@ static json_t *describe_whole(const struct model *m) {
                 m->digest_name, m->digest, "attentions", describe_parts(w), "tokens",
                 describe_tokens(&w->token));
   if (description && add_stacks(description, w) && add_tables(description, w) &&
+      (!w->tokenizer || add_member(description, "tokenizer", describe_tokenizer(w))) &&
       (!whole_can_generate(w) || add_member(description, "generate", describe_choice(w))) &&
       add_size(description, "tensors_aside", w->aside) &&
       add_size(description, "bytes", bytes_of(w)) &&
@@ -244,12 +249,32 @@ static json_t *describe_model(const struct model *m) {
   return NULL;
 }
 
+/* --- as OpenAI has it --- */
+
+static bool add_openai(json_t *description, const struct model *m) {
+  return add_member(description, "id", json_string(m->name)) &&
+         add_member(description, "object", json_string("model")) &&
+         add_member(description, "created", json_integer((json_int_t)m->loaded)) &&
+         add_member(description, "owned_by", json_string("attend"));
+}
+
+/* Takes the description; NULL was a failed allocation, and is one. */
+static json_t *with_openai(json_t *description, const struct model *m) {
+  if (description && add_openai(description, m)) return description;
+  json_decref(description);
+  return NULL;
+}
+
+static json_t *describe_openai(const struct model *m) { return with_openai(json_object(), m); }
+
 char *description_model(const struct model *m, size_t *length) {
-  return write_json(describe_model(m), length);
+  return write_json(with_openai(describe_model(m), m), length);
 }
 
 char *description_models(const struct registry *r, size_t *length) {
-  return write_model_list(r, describe_model, length);
+  return write_json(json_pack("{s:o, s:s, s:o}", "models", list_models(r, describe_model), "object",
+                              "list", "data", list_models(r, describe_openai)),
+                    length);
 }
 
 /* --- /v2, the Open Inference Protocol --- */
@@ -263,7 +288,7 @@ char *description_v2_server(size_t *length) {
 static json_t *describe_name(const struct model *m) { return json_string(m->name); }
 
 char *description_v2_models(const struct registry *r, size_t *length) {
-  return write_model_list(r, describe_name, length);
+  return write_json(json_pack("{s:o}", "models", list_models(r, describe_name)), length);
 }
 
 /* One tensor of a model. A length that each request chooses is -1. The protocol has no word for an

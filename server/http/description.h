@@ -11,8 +11,9 @@ const char *description_openapi(size_t *length);
 
 /* The others return a text to be freed with free(), and its length; NULL: no memory. */
 
-char *description_models(const struct registry *r, size_t *length); /* GET /v1/models */
-char *description_model(const struct model *m, size_t *length);     /* GET /v1/models/{model} */
+/* GET /v1/models, GET /v1/models/{model}: with the members that OpenAI's clients look for. */
+char *description_models(const struct registry *r, size_t *length);
+char *description_model(const struct model *m, size_t *length);
 
 /* Likewise for the Open Inference Protocol: below /v2. */
 char *description_v2_server(size_t *length);

@@ -42,6 +42,9 @@ static const struct {
     [STATUS_SYSTEM] = {500, "internal", "Internal error"},
 };
 
+/* Of a pointer each segment grows by one character at most: "/3" is "[3]". */
+enum { REPLY_PARAM_SIZE = 2 * ERROR_POINTER_SIZE };
+
 unsigned reply_code(enum status status) { return table[status].code; }
 const char *reply_slug(enum status status) { return table[status].slug; }
 
@@ -143,13 +146,84 @@ static size_t write_sentence(const struct error *e, char text[REPLY_PROBLEM_SIZE
   return (size_t)(t.at - text);
 }
 
+/* --- as OpenAI does --- */
+
+/* Who has to do something about it, for its clients. */
+static const char *openai_type(unsigned code) {
+  if (code == 429) return "rate_limit_error";
+  return code >= 500 ? "server_error" : "invalid_request_error";
+}
+
+/* Its own word where it has one, else ours with its underscores. */
+static void append_openai_code(struct reply_text *t, enum status status) {
+  static const char *const own[STATUS_COUNT] = {[STATUS_UNAUTHORIZED] = "invalid_api_key",
+                                                [STATUS_UNKNOWN_MODEL] = "model_not_found",
+                                                [STATUS_OVERLOADED] = "rate_limit_exceeded",
+                                                [STATUS_QUEUE_FULL] = "rate_limit_exceeded"};
+  append_text(t, "\"");
+  for (const char *c = own[status] ? own[status] : table[status].slug; *c; c++)
+    append_bytes(t, *c == '-' ? "_" : c, 1);
+  append_text(t, "\"");
+}
+
+/* "/input/3/17" as "input[3][17]", and "/a/b" as "a.b". */
+static void write_param(const char *pointer, char param[REPLY_PARAM_SIZE]) {
+  char *out = param;
+  while (*pointer == '/') {
+    const size_t length = strcspn(++pointer, "/");
+    const bool index = length > 0 && strspn(pointer, "0123456789") >= length;
+    if (index)
+      *out++ = '[';
+    else if (out > param)
+      *out++ = '.';
+    for (const char *end = pointer + length; pointer < end; pointer++) {
+      const bool escaped = *pointer == '~' && (pointer[1] == '0' || pointer[1] == '1');
+      *out++ = !escaped ? *pointer : *++pointer == '0' ? '~' : '/';
+    }
+    if (index) *out++ = ']';
+  }
+  *out = '\0';
+}
+
+/* The place stands in `param` alone. */
+static size_t write_openai(const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
+  struct reply_text t = {text, text + REPLY_PROBLEM_SIZE};
+  struct error placeless = *e;
+  char sentence[REPLY_SENTENCE_SIZE], param[REPLY_PARAM_SIZE];
+  placeless.pointer[0] = '\0';
+  reply_sentence(&placeless, sentence);
+  write_param(e->pointer, param);
+  append_text(&t, "{\"error\":{\"message\":");
+  append_json_string(&t, sentence);
+  append_string_member(&t, "type", openai_type(table[e->status].code));
+  append_text(&t, ",\"param\":");
+  if (*param)
+    append_json_string(&t, param);
+  else
+    append_text(&t, "null");
+  append_text(&t, ",\"code\":");
+  append_openai_code(&t, e->status);
+  append_text(&t, "}}\n");
+  return (size_t)(t.at - text);
+}
+
+/* --- in each form --- */
+
 size_t reply_error_text(const struct error *e, enum reply_errors form,
                         char text[REPLY_PROBLEM_SIZE]) {
-  return form == REPLY_V2 ? write_sentence(e, text) : write_problem(e, text);
+  switch (form) {
+  case REPLY_V2:
+    return write_sentence(e, text);
+  case REPLY_OPENAI:
+    return write_openai(e, text);
+  case REPLY_PROBLEM:
+    break;
+  }
+  return write_problem(e, text);
 }
 
 static const char *error_type(enum reply_errors form) {
-  return form == REPLY_V2 ? "application/json" : "application/problem+json";
+  return form == REPLY_PROBLEM ? "application/problem+json" : "application/json";
 }
 
 /* Appends the header lines for a page of an allowed origin. */

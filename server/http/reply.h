@@ -21,9 +21,9 @@ enum {
   REPLY_RAW_SIZE = REPLY_PROBLEM_SIZE + 1024
 };
 
-/* How an error is written: as a problem (RFC 9457), or as one sentence, as in the Open Inference
- * Protocol. */
-enum reply_errors { REPLY_PROBLEM, REPLY_V2 };
+/* How an error is written: as a problem (RFC 9457); as one sentence, as in the Open Inference
+ * Protocol; or as OpenAI does. */
+enum reply_errors { REPLY_PROBLEM, REPLY_V2, REPLY_OPENAI };
 
 unsigned reply_code(enum status status);    /* the HTTP status */
 const char *reply_slug(enum status status); /* the last word of the problem type */

@@ -89,6 +89,12 @@ static void note_page(struct request *r) {
                  route_exists(r->route) && !header_has_body(h);
 }
 
+/* The path decides in which form the request's errors are, whatever else is wrong with it. */
+static enum reply_errors errors_of(enum route route) {
+  if (route_is_v2(route)) return REPLY_V2;
+  return route_dialect(route) ? REPLY_OPENAI : REPLY_PROBLEM;
+}
+
 /* Sets the identifier: the client's own if it is valid, else a new one. */
 static void set_id(struct request *r) {
   if (r->header.request_id)
@@ -158,7 +164,7 @@ bool request_header(struct request *r, const char *url, const char *method, cons
   check_head(r, version);
   set_id(r);
   r->connection.request_id = r->id;
-  r->connection.v2 = route_is_v2(r->route);
+  r->connection.errors = errors_of(r->route);
   note_page(r);
   if (connection_is_ended(connection_enter(&r->connection, CONNECTION_BODY))) return false;
   request_admit(r, version);
@@ -248,7 +254,8 @@ static void hand_back(struct exchange *x) {
 /* How long the request may take, unless its body asks for less. */
 static uint64_t allowed_ms(const struct request *r) {
   const struct config *c = r->server->config;
-  const uint64_t ms = r->route == ROUTE_MODEL_GENERATE ? c->generate_deadline_ms : c->deadline_ms;
+  const bool generates = r->exchange.terms.ask == ASK_GENERATE;
+  const uint64_t ms = generates ? c->generate_deadline_ms : c->deadline_ms;
   return r->header.timeout_ms ? size_min(ms, r->header.timeout_ms) : ms;
 }
 

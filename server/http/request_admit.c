@@ -8,6 +8,7 @@
 #include "core/run/size.h"
 #include "server/http/bearer.h"
 #include "server/http/request_parts.h"
+#include "server/service/find_model.h"
 
 enum {
   /* A smaller body may be a tiny request, which takes no place in the queue; and reading it costs
@@ -17,9 +18,9 @@ enum {
 };
 
 static enum body_ask find_ask(enum route route) {
-  if (route == ROUTE_MODEL_ENCODE) return ASK_ENCODE;
+  if (route == ROUTE_MODEL_ENCODE || route == ROUTE_EMBEDDINGS) return ASK_ENCODE;
   if (route == ROUTE_MODEL_SCORE) return ASK_SCORE;
-  if (route == ROUTE_MODEL_GENERATE) return ASK_GENERATE;
+  if (route == ROUTE_MODEL_GENERATE || route == ROUTE_COMPLETIONS) return ASK_GENERATE;
   if (route == ROUTE_MODEL_TOKENIZE) return ASK_TOKENIZE;
   if (route == ROUTE_MODEL_DETOKENIZE) return ASK_DETOKENIZE;
   return route == ROUTE_MODEL_HEADS || route == ROUTE_LAYER_HEADS ? ASK_HEADS : ASK_ATTENTION;
@@ -48,6 +49,21 @@ static void read_native_forms(struct request *r, struct body_terms *terms) {
   terms->refuses_json = wish == WISH_BINARY_ALONE;
 }
 
+/* Likewise of a request in another service's words, which are JSON. */
+static void read_dialect_forms(struct request *r, struct body_terms *terms) {
+  struct error *e = &r->error;
+  const enum header_wish wish = header_wish(&r->header, false);
+  if (r->header.content != MEDIA_JSON && r->header.content != MEDIA_NONE)
+    error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
+              "the body's Content-Type is not application/json: this path takes nothing else");
+  else if (wish == WISH_NEITHER || wish == WISH_BINARY_ALONE)
+    error_set(e, STATUS_NOT_ACCEPTABLE,
+              "Accept excludes application/json, the only form that this answer has");
+  terms->ask = find_ask(r->route);
+  terms->dialect = route_dialect(r->route);
+  terms->form = BODY_JSON;
+}
+
 /* Likewise for the Open Inference Protocol. Its clients send any Content-Type and Accept, or none:
  * the body itself names the forms. */
 static void read_v2_forms(struct request *r, struct body_terms *terms) {
@@ -57,32 +73,6 @@ static void read_v2_forms(struct request *r, struct body_terms *terms) {
               "Inference-Header-Content-Length is not a whole number of bytes");
   terms->form = BODY_V2;
   terms->json_bytes = r->header.json_bytes;
-}
-
-/* Names as many models as fit. */
-static void refuse_model(struct request *r, const struct registry *all) {
-  char names[200] = "";
-  size_t used = 0;
-  for (size_t i = 0; i < registry_count(all) && used < sizeof names; i++)
-    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                             registry_at(all, i)->name);
-  error_set(&r->error, STATUS_UNKNOWN_MODEL, "no model has this name; there are: %s", names);
-}
-
-/* The model is there, but has no such path. */
-static enum status refuse_kind(struct request *r, const struct model *m) {
-  char list[300];
-  route_list(m, list, sizeof list);
-  if (r->route == ROUTE_ATTENTION)
-    return error_set(&r->error, STATUS_NOT_FOUND,
-                     "the default model, %s, is a whole one; it has POST %s, and GET "
-                     "/v1/models/{model}",
-                     m->name, list);
-  return error_set(
-      &r->error, STATUS_NOT_FOUND,
-      "the model %s is of the kind %s%s, which has no such path; it has POST %s, and GET "
-      "/v1/models/{model}",
-      m->name, model_kind_name(m->kind), route_missing(r->route, m), list);
 }
 
 /* Names as many attentions as fit. */
@@ -97,13 +87,8 @@ static void refuse_layer(struct request *r, const struct model *m) {
 }
 
 const struct model *request_find_model(struct request *r, const struct registry *all) {
-  const struct model *m =
-      r->route == ROUTE_ATTENTION ? registry_default(all) : registry_find(all, r->names.model);
-  if (!m)
-    refuse_model(r, all);
-  else if (!route_serves(r->route, m))
-    refuse_kind(r, m);
-  return r->error.status ? NULL : m;
+  const char *name = r->route == ROUTE_ATTENTION ? NULL : r->names.model;
+  return find_model(r->route, name, all, &r->error);
 }
 
 /* Likewise, where the path names an attention of the model, that. */
@@ -148,12 +133,14 @@ void request_admit_computed(struct request *r) {
     error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE, "the body may not have a Content-Encoding");
   else if (route_is_v2(r->route))
     read_v2_forms(r, &terms);
+  else if (route_dialect(r->route))
+    read_dialect_forms(r, &terms);
   else
     read_native_forms(r, &terms);
   if (e->status) return;
   struct models_hold hold = models_hold(s->service.models, request_shard(r));
-  const struct model *m = find_asked(r, hold.registry);
-  if (!m || !request_has_place(r)) {
+  const struct model *m = terms.dialect ? NULL : find_asked(r, hold.registry);
+  if (e->status || !request_has_place(r)) {
     models_release(&hold);
     return;
   }
@@ -167,7 +154,7 @@ void request_admit_computed(struct request *r) {
 static enum status refuse_below_model(struct request *r) {
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
   const struct model *m = registry_find(hold.registry, r->names.model);
-  if (m) refuse_kind(r, m);
+  if (m) find_model_refuse(r->route, m, &r->error);
   models_release(&hold);
   return r->error.status;
 }
@@ -186,7 +173,8 @@ static enum status refuse_path(struct request *r) {
                      "/v2/models/NAME/ready");
   if (*r->names.model && refuse_below_model(r)) return r->error.status;
   return error_set(&r->error, STATUS_NOT_FOUND,
-                   "there is nothing at this path; try POST /v1/attention (the default model), "
+                   "there is nothing at this path; try POST /v1/embeddings, /v1/completions, "
+                   "/v1/attention (the default model), "
                    "/v1/models/NAME/attention, /v1/models/NAME/heads, /v1/models/NAME/encode, "
                    "/v1/models/NAME/score, /v1/models/NAME/generate, /v1/models/NAME/tokenize, "
                    "/v1/models/NAME/detokenize and /v1/models/NAME/layers/LAYER/attention, "

@@ -25,9 +25,7 @@ static struct reply begin_reply(struct request *r, unsigned code, const char *ty
   r->code = code;
   r->answered = clock_now();
   r->io->answers++;
-  struct reply reply = {.to = r->mhd,
-                        .code = code,
-                        .errors = r->connection.v2 ? REPLY_V2 : REPLY_PROBLEM};
+  struct reply reply = {.to = r->mhd, .code = code, .errors = r->connection.errors};
   reply_add(&reply, "X-Request-Id", r->id);
   add_cors_fields(&reply, r);
   if (type) reply_add(&reply, "Content-Type", type);

@@ -113,6 +113,12 @@ static const char *error_word(struct request *r, bool sent) {
   return connection_phase(&r->connection) == CONNECTION_SLOW_READER ? "slow-reader" : "cut-off";
 }
 
+/* The model in the path, or that which was found by its body. */
+static const char *asked_model(const struct request *r) {
+  if (r->has_exchange && r->exchange.model) return r->exchange.model->name;
+  return route_exists(r->route) ? r->names.model : "";
+}
+
 static void log_end(struct request *r, bool sent, uint64_t nanoseconds) {
   const bool probe = r->door->kind == DOOR_ADMIN;
   const struct exchange *x = r->has_exchange ? &r->exchange : NULL;
@@ -123,7 +129,7 @@ static void log_end(struct request *r, bool sent, uint64_t nanoseconds) {
                              .method = r->method_word,
                              .route = route_template(r->route),
                              .path = route_path(r->url),
-                             .model = route_exists(r->route) ? r->names.model : "",
+                             .model = asked_model(r),
                              .agent = r->header.agent,
                              .traceparent = r->header.traceparent,
                              .error = error_word(r, sent),

@@ -53,7 +53,7 @@ static const char *problem_of(struct request *r) {
   const struct error *e = &r->exchange.error;
   if (!e->status) return NULL;
   r->verdict = e->status;
-  const size_t length = reply_error_text(e, REPLY_PROBLEM, r->problem);
+  const size_t length = reply_error_text(e, r->connection.errors, r->problem);
   if (r->problem[length - 1] == '\n') r->problem[length - 1] = 0; /* a line ends an event's data */
   return r->problem;
 }

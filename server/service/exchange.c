@@ -32,7 +32,7 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
   x->checked = false;
   x->begun = x->deadline = x->waited_ns = 0;
   arena_init(&x->arena, &s->budget);
-  x->contract = exchange_contract(terms->ask);
+  x->contract = exchange_contract(terms);
   x->contract->begin(x);
 }
 

@@ -16,11 +16,11 @@
 struct exchange {
   struct service *service;
   struct models_hold hold;
-  const struct model *model; /* of the set that is held */
+  const struct model *model; /* of the set that is held; NULL: its body has not named it yet */
   struct body_terms terms;
   struct arena arena;                       /* everything of this request */
   const struct exchange_contract *contract; /* of what the terms ask */
-  void *fields;      /* what the contract reads the body into: attention_body, ... */
+  void *fields;      /* what the contract reads the body into: attention_body, dialect_body, ... */
   struct body *body; /* of those */
   union {            /* what was asked, once it is checked: the contract's own */
     struct attention_request attention;
@@ -59,7 +59,8 @@ struct exchange {
 
 /* Sets every member but done, gone, news, paced and alone, which the maker sets, before or after,
  * and `check`, which is looked at only where there is one. Takes the hold over; `m` is a model of
- * it. A failure is in x->error. */
+ * it, or NULL where the terms are in a dialect: the body names the model. A failure is in x->error.
+ */
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
                     const struct model *m, const struct body_terms *terms);
 
@@ -102,6 +103,6 @@ struct exchange_contract {
   enum status (*finish)(struct exchange *x);
 };
 
-const struct exchange_contract *exchange_contract(enum body_ask ask);
+const struct exchange_contract *exchange_contract(const struct body_terms *terms);
 
 #endif

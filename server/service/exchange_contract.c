@@ -1,8 +1,11 @@
 /* exchange_contract: the ways in which a request asks a model, and what its fields become. */
 #include "server/attention/attention_answer.h"
 #include "server/attention/attention_traced.h"
+#include "server/dialect/dialect_body.h"
 #include "server/service/exchange.h"
+#include "server/service/find_model.h"
 #include "server/stack/stack_answer.h"
+#include "server/stack/stack_speech.h"
 #include "server/tokenize/tokenize_answer.h"
 
 /* Only a request that was read says whether its answer has the form that is asked for; `why_json`
@@ -53,13 +56,9 @@ static const char *why_json(const struct stack_request *r) {
                       : attention_traced_is_json;
 }
 
-static enum status finish_stack(struct exchange *x) {
-  const struct model *m = x->model;
+/* What was asked can be computed. */
+static enum status prepare_stack(struct exchange *x) {
   struct stack_request *r = &x->request.stack;
-  enum answer_form form;
-  if (stack_body_finish(x->fields, r) ||
-      choose_form(x, stack_request_has_binary(r), why_json(r), &form))
-    return x->error.status;
   r->generation.prefixes = x->service->prefixes;
   if (stack_request_prepare(r, &x->arena, &x->error)) return x->error.status;
   x->run = stack_request_run(r);
@@ -67,7 +66,18 @@ static enum status finish_stack(struct exchange *x) {
   x->tokens = stack_answer_given(r);
   x->recalled = r->generates ? stack_answer_recalled(r) : 0;
   x->stream = r->stream;
-  if (r->stream) return stack_stream_init(&x->streamed, r, &x->arena, &x->error);
+  return STATUS_OK;
+}
+
+static enum status finish_stack(struct exchange *x) {
+  const struct model *m = x->model;
+  struct stack_request *r = &x->request.stack;
+  enum answer_form form;
+  if (stack_body_finish(x->fields, r) ||
+      choose_form(x, stack_request_has_binary(r), why_json(r), &form) || prepare_stack(x))
+    return x->error.status;
+  if (r->stream)
+    return stack_stream_init(&x->streamed, &stack_speech, NULL, r, &x->arena, &x->error);
   return stack_answer_plan(&x->answer, form, m->name, r, &x->service->limits, &x->arena, &x->error);
 }
 
@@ -92,6 +102,26 @@ static enum status finish_tokenize(struct exchange *x) {
                               &x->arena, &x->error);
 }
 
+/* --- in another service's words: the body names the model --- */
+
+static void begin_dialect(struct exchange *x) {
+  struct dialect_body *b = dialect_body_new(&x->terms, &x->service->limits, &x->arena, &x->error);
+  x->fields = b;
+  x->body = b ? dialect_body_of(b) : NULL;
+}
+
+static enum status finish_dialect(struct exchange *x) {
+  struct stack_request *r = &x->request.stack;
+  const char *name;
+  if (dialect_body_finish(x->fields, &name)) return x->error.status;
+  x->model =
+      find_model_of_body(route_of_dialect(x->terms.dialect), name, x->hold.registry, &x->error);
+  if (!x->model || dialect_body_ask(x->fields, x->model->whole, r) || prepare_stack(x))
+    return x->error.status;
+  return r->stream ? dialect_body_stream(x->fields, x->model->name, r, &x->streamed)
+                   : dialect_body_answer(x->fields, x->model->name, r, &x->answer);
+}
+
 /* --- all of them --- */
 
 static const struct exchange_contract attention = {begin_attention, finish_attention};
@@ -100,10 +130,12 @@ static const struct exchange_contract stack = {begin_stack, finish_stack};
 
 static const struct exchange_contract tokenize = {begin_tokenize, finish_tokenize};
 
-const struct exchange_contract *exchange_contract(enum body_ask ask) {
+static const struct exchange_contract dialect = {begin_dialect, finish_dialect};
+
+const struct exchange_contract *exchange_contract(const struct body_terms *terms) {
   static const struct exchange_contract *const contracts[] = {
       [ASK_ATTENTION] = &attention, [ASK_HEADS] = &attention, [ASK_ENCODE] = &stack,
       [ASK_SCORE] = &stack,         [ASK_GENERATE] = &stack,  [ASK_TOKENIZE] = &tokenize,
       [ASK_DETOKENIZE] = &tokenize};
-  return contracts[ask];
+  return terms->dialect ? &dialect : contracts[terms->ask];
 }

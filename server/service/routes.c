@@ -32,6 +32,8 @@ static const struct {
     [ROUTE_MODEL_DETOKENIZE] = {"/v1/models/{model}/detokenize", true, WHOLES},
     [ROUTE_LAYER_ATTENTION] = {"/v1/models/{model}/layers/{layer}/attention", true, WHOLES},
     [ROUTE_LAYER_HEADS] = {"/v1/models/{model}/layers/{layer}/heads", true, WHOLES},
+    [ROUTE_EMBEDDINGS] = {"/v1/embeddings", true, WHOLES},
+    [ROUTE_COMPLETIONS] = {"/v1/completions", true, DECODERS},
     [ROUTE_MODELS] = {"/v1/models", false},
     [ROUTE_MODEL] = {"/v1/models/{model}", false, ALL},
     [ROUTE_HEALTH] = {"/healthz", false},
@@ -107,6 +109,8 @@ static enum route find_below_v1_layer(const char *segment) {
 
 static enum route find_v1(char segment[][SEGMENT_SIZE], size_t n) {
   if (n == 2 && !strcmp(segment[1], "attention")) return ROUTE_ATTENTION;
+  if (n == 2 && !strcmp(segment[1], "embeddings")) return ROUTE_EMBEDDINGS;
+  if (n == 2 && !strcmp(segment[1], "completions")) return ROUTE_COMPLETIONS;
   if (n < 2 || strcmp(segment[1], "models")) return ROUTE_NONE;
   if (n == 2) return ROUTE_MODELS;
   if (n == 3) return ROUTE_MODEL;
@@ -188,25 +192,46 @@ bool route_allows(enum route route, enum method method) {
 
 bool route_is_computed(enum route route) { return table[route].computed; }
 
+static const enum route of_dialect[] = {
+    [DIALECT_EMBEDDINGS] = ROUTE_EMBEDDINGS, [DIALECT_COMPLETIONS] = ROUTE_COMPLETIONS};
+
+enum body_dialect route_dialect(enum route route) {
+  unsigned d = DIALECT_NONE + 1;
+  while (d < sizeof of_dialect / sizeof *of_dialect && of_dialect[d] != route) d++;
+  return d < sizeof of_dialect / sizeof *of_dialect ? (enum body_dialect)d : DIALECT_NONE;
+}
+
+enum route route_of_dialect(enum body_dialect dialect) {
+  must(dialect != DIALECT_NONE);
+  return of_dialect[dialect];
+}
+
 bool route_has_layer(enum route route) {
   return route == ROUTE_LAYER_ATTENTION || route == ROUTE_LAYER_HEADS;
 }
 
-/* Does it ask a model's tokenizer alone? */
+/* Does it need the model's tokenizer? */
 static bool is_of_texts(enum route route) {
-  return route == ROUTE_MODEL_TOKENIZE || route == ROUTE_MODEL_DETOKENIZE;
+  return route == ROUTE_MODEL_TOKENIZE || route == ROUTE_MODEL_DETOKENIZE ||
+         route == ROUTE_COMPLETIONS;
+}
+
+static bool generates(enum route route) {
+  return route == ROUTE_MODEL_GENERATE || route == ROUTE_COMPLETIONS;
 }
 
 bool route_serves(enum route route, const struct model *m) {
   if (is_of_texts(route) && !(m->whole && m->whole->tokenizer)) return false;
   if (route == ROUTE_MODEL_SCORE && !whole_has_output(m->whole)) return false;
-  if (route == ROUTE_MODEL_GENERATE && !whole_can_generate(m->whole)) return false;
+  if (generates(route) && !whole_can_generate(m->whole)) return false;
+  if (route == ROUTE_EMBEDDINGS && !(m->whole && m->whole->vocabulary)) return false;
   return table[route].kinds >> m->kind & 1;
 }
 
 const char *route_missing(enum route route, const struct model *m) {
-  const bool foretells = route == ROUTE_MODEL_SCORE || route == ROUTE_MODEL_GENERATE;
-  if (is_of_texts(route) && m->whole) return " without a tokenizer";
+  const bool foretells = route == ROUTE_MODEL_SCORE || generates(route);
+  if (is_of_texts(route) && m->whole && !m->whole->tokenizer) return " without a tokenizer";
+  if (route == ROUTE_EMBEDDINGS && m->whole) return " without a table of tokens";
   if (!foretells || !(DECODERS >> m->kind & 1)) return "";
   return whole_lacks_begin(m->whole)
              ? " without \"begin\" in its definition, the token with which its decoder begins"
@@ -217,7 +242,7 @@ void route_list(const struct model *m, char *text, size_t size) {
   size_t used = 0;
   text[0] = 0;
   for (unsigned r = 0; r < ROUTE_COUNT && used < size; r++)
-    if (table[r].computed && r != ROUTE_ATTENTION && route_serves((enum route)r, m))
+    if (table[r].computed && strstr(table[r].template, "{model}") && route_serves((enum route)r, m))
       used +=
           (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", table[r].template);
 }

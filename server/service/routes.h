@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "config/model/whole.h"
+#include "server/body/body_terms.h"
 
 enum route {
   ROUTE_ATTENTION,
@@ -21,6 +22,8 @@ enum route {
   ROUTE_MODEL_DETOKENIZE,
   ROUTE_LAYER_ATTENTION, /* of one attention of a whole model */
   ROUTE_LAYER_HEADS,
+  ROUTE_EMBEDDINGS, /* in OpenAI's words: the model stands in the body */
+  ROUTE_COMPLETIONS,
   ROUTE_MODELS,
   ROUTE_MODEL,
   ROUTE_HEALTH,
@@ -85,19 +88,24 @@ bool route_exists(enum route route);
 /* Is the answer computed by the pool? Such a route takes POST. */
 bool route_is_computed(enum route route);
 
+/* In whose words requests to the route are; DIALECT_NONE: in our own. And the route of a dialect.
+ */
+enum body_dialect route_dialect(enum route route);
+enum route route_of_dialect(enum body_dialect dialect);
+
 /* Does the route name a layer? */
 bool route_has_layer(enum route route);
 
 /* Has the model this route, which is one of models? Its kind says so, and a model without an output
- * has none to score. */
+ * has none to score, one without a table of tokens no embeddings of texts. */
 bool route_serves(enum route route, const struct model *m);
 
 /* What a model lacks that does not have the route, though others of its kind do: " without an
  * output"; or nothing. */
 const char *route_missing(enum route route, const struct model *m);
 
-/* Writes what such a model computes: "/v1/models/{model}/attention, ...", as far as there is room.
- */
+/* Writes what such a model computes, at the paths in which it stands, as far as there is room:
+ * "/v1/models/{model}/attention, ...". */
 void route_list(const struct model *m, char *text, size_t size);
 
 bool route_allows(enum route route, enum method method); /* false for a path that does not exist */

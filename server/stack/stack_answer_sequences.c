@@ -26,8 +26,13 @@ enum {
   PLACE_ROOM = TOKEN_ROOM + NUMBER_TEXT_MAX + 4 /* of a token with all but the likeliest */
 };
 
-size_t stack_sequence_room(size_t most, size_t top) {
-  return AROUND_ROOM + most * (PLACE_ROOM + top * STACK_TOP_ROOM);
+size_t stack_sequence_room(const struct stack_request *r, size_t most, size_t top) {
+  const size_t text = r->utter ? stack_utter_room(r->utter, most, r->tells_tokens) : 0;
+  size_t room;
+  if (!size_mul(most, PLACE_ROOM + top * STACK_TOP_ROOM, &room) ||
+      !size_add(room, AROUND_ROOM, &room) || !size_add(room, text, &room))
+    return SIZE_MAX;
+  return room;
 }
 
 static char *write_tokens(const struct stack_sequence *q, size_t count, char *out) {
@@ -36,7 +41,7 @@ static char *write_tokens(const struct stack_sequence *q, size_t count, char *ou
     if (t > 0) *out++ = ',';
     out = number_write_integer(out, q->token[t]);
   }
-  return answer_write_text(out, "],\"score\":");
+  return answer_write_text(out, "]");
 }
 
 static char *write_logs(const struct stack_sequence *q, size_t count, char *out) {
@@ -46,10 +51,13 @@ static char *write_logs(const struct stack_sequence *q, size_t count, char *out)
 }
 
 /* The object, but for its end. */
-static char *write_sequence(const struct stack_generation *g, size_t index, char *out) {
+static char *write_sequence(const struct stack_request *r, size_t index, char *out) {
+  const struct stack_generation *g = &r->generation;
   const struct stack_sequence *q = &g->sequence[index];
   const size_t count = stack_sequence_count(q), top = g->top_count;
   out = write_tokens(q, count, out);
+  if (r->utter) out = stack_utter_write(r->utter, index, out);
+  out = answer_write_text(out, ",\"score\":");
   out = number_write(out, (float)q->score);
   out = answer_write_text(out, ",\"finish\":\"");
   out = answer_write_text(out, stack_finish_name(q->finish));
@@ -91,7 +99,7 @@ static char *write_sequences(const struct answer_rows *r, char *out) {
   for (size_t i = r->first; i < r->first + r->count; i++) {
     const size_t item = r->item * l->of->each + i / l->each, part = i % l->each;
     if (i > r->first) *out++ = ',';
-    if (part == 0) out = write_sequence(&l->of->generation, item, out);
+    if (part == 0) out = write_sequence(l->of, item, out);
     if (part == 0 && l->parts > 0) *out++ = ',';
     if (l->parts > 0) out = write_part(l, part, item, out);
     if (part + 1 == l->each) *out++ = '}';
@@ -164,7 +172,7 @@ static size_t row_room(struct stack_listed *l) {
       part = size_max(part, stack_part_room(l->of, &l->part[p], i));
       l->numbers = size_max(l->numbers, stack_part_numbers(l->of, &l->part[p], i));
     }
-    room = size_max(room, part + stack_sequence_room(g->sequence[i].most, g->top_count));
+    room = size_max(room, part + stack_sequence_room(l->of, g->sequence[i].most, g->top_count));
   }
   return room;
 }

@@ -5,8 +5,9 @@
 
 #include "server/stack/stack_answer_scores.h"
 
-/* Bytes of one of `most` tokens, with so many of the likeliest in the place of each. */
-size_t stack_sequence_room(size_t most, size_t top);
+/* Bytes of one of `most` tokens, with so many of the likeliest in the place of each; SIZE_MAX: too
+ * many to count. */
+size_t stack_sequence_room(const struct stack_request *r, size_t most, size_t top);
 
 /* Appends the section of the sequences, for a run that is prepared; and behind it that of the
  * search that led to them, where it is asked for. */

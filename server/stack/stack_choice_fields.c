@@ -141,3 +141,38 @@ enum status stack_read_banned(const json_t *value, const struct contract_field *
   c->banned_count += count;
   return STATUS_OK;
 }
+
+/* --- texts that end one --- */
+
+static enum status refuse_stop(const struct contract_field *field, bool alone, size_t at,
+                               struct error *e) {
+  char pointer[ERROR_POINTER_SIZE];
+  snprintf(pointer, sizeof pointer, alone ? "%s" : "%s/%zu", field->pointer, at);
+  return error_at(e, pointer, "a text that stops has 1 to %d bytes", STACK_STOP_LONGEST);
+}
+
+static void copy_stop(const json_t *value, struct stack_values *v, struct error *e) {
+  const size_t length = json_string_length(value);
+  char *bytes = arena_alloc(v->arena, length, 1, e);
+  if (!bytes) return;
+  memcpy(bytes, json_string_value(value), length);
+  v->stop[v->stops++] = (struct tokenizer_text){bytes, length};
+}
+
+enum status stack_read_stop_texts(const json_t *value, const struct contract_field *field,
+                                  void *values, struct error *e) {
+  struct stack_values *v = values;
+  const bool alone = json_is_string(value);
+  const size_t count = alone ? 1 : json_array_size(value);
+  if (!alone && (!json_is_array(value) || count > STACK_STOPS_MAX))
+    return error_at(e, field->pointer, "stop must be a text, or a list of up to %d texts",
+                    STACK_STOPS_MAX);
+  v->stop = arena_alloc(v->arena, count, sizeof *v->stop, e);
+  for (size_t i = 0; i < count && !e->status; i++) {
+    const json_t *text = alone ? value : json_array_get(value, i);
+    const size_t length = json_string_length(text);
+    if (length == 0 || length > STACK_STOP_LONGEST) return refuse_stop(field, alone, i, e);
+    copy_stop(text, v, e);
+  }
+  return e->status;
+}

@@ -1,5 +1,6 @@
 /* stack_choice_fields: readers of the small values that say how tokens are chosen, and how many.
- * Those of lists get all of struct stack_values, the others the value. For stack_fields alone. */
+ * Those of lists and texts get all of struct stack_values, the others the value. For stack_fields
+ * and dialects. */
 #ifndef SERVER_STACK_CHOICE_FIELDS_H
 #define SERVER_STACK_CHOICE_FIELDS_H
 
@@ -29,6 +30,11 @@ enum status stack_read_penalty(const struct json_t *value, const struct contract
                                void *to, struct error *e);
 enum status stack_read_share(const struct json_t *value, const struct contract_field *field,
                              void *to, struct error *e);
+
+/* A text that stops a sequence, or a list of them. */
+enum { STACK_STOPS_MAX = 16, STACK_STOP_LONGEST = 1024 };
+enum status stack_read_stop_texts(const struct json_t *value, const struct contract_field *field,
+                                  void *values, struct error *e);
 
 /* Lists of tokens of the model. Those that are banned join the ones that the model bans. */
 enum status stack_read_stops(const struct json_t *value, const struct contract_field *field,

@@ -30,14 +30,6 @@ static enum status read_pool(const json_t *value, const struct contract_field *f
                   "pool must be \"none\", \"cls\", \"mean\", \"max\", \"last\" or \"pooler\"");
 }
 
-static enum status read_dimensions(const json_t *value, const struct contract_field *field,
-                                   void *to, struct error *e) {
-  if (!json_is_integer(value) || json_integer_value(value) < 1)
-    return error_at(e, field->pointer, "dimensions must be an integer of at least 1");
-  *(size_t *)to = (size_t)json_integer_value(value);
-  return STATUS_OK;
-}
-
 enum { TOP_MAX = 64 };
 
 static enum status read_top(const json_t *value, const struct contract_field *field, void *to,
@@ -49,8 +41,8 @@ static enum status read_top(const json_t *value, const struct contract_field *fi
   return STATUS_OK;
 }
 
-static enum status read_truncate(const json_t *value, const struct contract_field *field, void *to,
-                                 struct error *e) {
+enum status stack_fields_truncate(const json_t *value, const struct contract_field *field, void *to,
+                                  struct error *e) {
   const bool number = json_is_integer(value) && json_integer_value(value) >= 1;
   if (!json_is_boolean(value) && !number)
     return error_at(e, field->pointer,
@@ -108,7 +100,7 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
          .elsewhere = "it is \"target_lens\", how many of each item's targets count"},
 
     [STACK_FIELD_POOL] = {NAMED("pool"), OF_ENCODE, .read = read_pool, VALUE_AT(pool)},
-    [STACK_FIELD_DIMENSIONS] = {NAMED("dimensions"), OF_ENCODE, .read = read_dimensions,
+    [STACK_FIELD_DIMENSIONS] = {NAMED("dimensions"), OF_ENCODE, .read = stack_read_number,
                                 VALUE_AT(dimensions)},
     [STACK_FIELD_NORMALIZE] = {NAMED("normalize"), OF_ENCODE, .read = contract_read_flag,
                                VALUE_AT(normalize)},
@@ -129,7 +121,7 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
     [STACK_FIELD_TEXT] = {NAMED("text"), .texts = true},
     [STACK_FIELD_SPECIAL_TOKENS] = {NAMED("special_tokens"), .read = contract_read_flag,
                                     VALUE_AT(special)},
-    [STACK_FIELD_TRUNCATE] = {NAMED("truncate"), .read = read_truncate, VALUE_AT(truncate)},
+    [STACK_FIELD_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate, VALUE_AT(truncate)},
     [STACK_FIELD_RETURN_TOKENS] = {NAMED("return_tokens"), .read = contract_read_flag,
                                    VALUE_AT(tokens)},
     [STACK_FIELD_MAX_TOKENS] = {NAMED("max_tokens"), OF_GENERATE, .read = stack_read_number,
@@ -165,6 +157,10 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                    .longest = NAMES_LONGEST},
     [STACK_FIELD_STREAM] = {NAMED("stream"), OF_GENERATE, .read = contract_read_flag,
                             VALUE_AT(stream)},
+    [STACK_FIELD_STOP] = {NAMED("stop"), OF_GENERATE, .read = stack_read_stop_texts,
+                          .longest = NAMES_LONGEST},
+    [STACK_FIELD_RETURN_TEXT] = {NAMED("return_text"), OF_GENERATE, .read = contract_read_flag,
+                                 VALUE_AT(text)},
 };
 
 static const struct contract_input inputs[] = {
@@ -257,7 +253,8 @@ static const struct contract_stray strays[] = {
     {"n", "POST /v1/models/NAME/generate calls it \"returns\""},
     {"num_return_sequences", "POST /v1/models/NAME/generate calls it \"returns\""},
     {"do_sample", greedy},
-    {"stop", ended},
+    {"stop_sequences", "POST /v1/models/NAME/generate calls it \"stop\""},
+    {"stop_strings", "POST /v1/models/NAME/generate calls it \"stop\""},
     {"stop_token_ids", ended},
     {"eos_token_id", ended},
     {"no_repeat_ngram_size", "POST /v1/models/NAME/generate calls it \"no_repeat_ngram\""},
@@ -329,7 +326,7 @@ static uint64_t plan_cost(const struct contract_reading *r) {
   (BIT(MAX_TOKENS) | BIT(MIN_TOKENS) | BIT(STOP_TOKENS) | BIT(BEAMS) | BIT(RETURNS) |     \
    BIT(LENGTH_PENALTY) | BIT(EARLY_STOPPING) | BIT(RETURN_SEARCH) | BIT(TEMPERATURE) |    \
    BIT(TOP_K) | BIT(TOP_P) | BIT(SEED) | BIT(REPETITION_PENALTY) | BIT(NO_REPEAT_NGRAM) | \
-   BIT(BANNED_TOKENS) | BIT(STREAM))
+   BIT(BANNED_TOKENS) | BIT(STREAM) | BIT(STOP) | BIT(RETURN_TEXT))
 #define POOL_BITS   (BIT(POOL) | BIT(DIMENSIONS) | BIT(NORMALIZE))
 #define READER_BITS (BIT(EMBEDDINGS) | BIT(TOKEN_TYPES))
 #define TARGET_BITS (BIT(TARGETS) | BIT(TARGET_LENS))
@@ -387,6 +384,7 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
                                   .normalize = encodes && w->normalize,
                                   .special = true,
                                   .choice = w->choice,
+                                  .usual_tokens = w->max_tokens,
                                   .returns = 1};
   if (init_side(&values->source, both ? w->encoder : NULL, a, e) ||
       init_side(&values->main, both ? w->decoder : whole_reader(w), a, e))

@@ -52,6 +52,8 @@ enum stack_field {
   STACK_FIELD_NO_REPEAT_NGRAM,
   STACK_FIELD_BANNED_TOKENS,
   STACK_FIELD_STREAM,
+  STACK_FIELD_STOP,
+  STACK_FIELD_RETURN_TEXT,
   STACK_FIELD_COUNT
 };
 
@@ -82,7 +84,11 @@ struct stack_values {
   bool traced_source;         /* of the source; else of main */
   struct stack_choice choice; /* of the next tokens */
   size_t max_tokens, returns;
+  size_t usual_tokens; /* where max_tokens, which is 0 then, is not said */
   bool stream, search;
+  struct tokenizer_text *stop; /* [stops] */
+  size_t stops;
+  bool text; /* return_text */
 };
 
 extern const struct contract_field stack_fields[STACK_FIELD_COUNT];
@@ -104,6 +110,10 @@ static inline bool stack_field_is_seen(const struct contract_reading *r, enum st
 }
 
 const char *stack_pool_name(enum stack_pool pool); /* "none", "cls", ... */
+
+/* A reader of small values: what stack_values.truncate is, to a size_t. */
+enum status stack_fields_truncate(const struct json_t *value, const struct contract_field *field,
+                                  void *to, struct error *e);
 
 /* Is this array, of a depth that an item of it has, one item and no batch of them? Without numbers
  * only a shape that was given says so. */

@@ -200,7 +200,7 @@ static void add_sequences(struct stack_answer_bytes *b, const struct stack_check
   const struct stack_request *out = k->out;
   for (size_t text = 0; text < out->texts; text++) {
     const size_t most = out->generation.sequence[text * out->each].most;
-    add_bytes(b, stack_sequence_room(most, out->top), out->returns, 1);
+    add_bytes(b, stack_sequence_room(out, most, out->top), out->returns, 1);
     if (out->search) add_bytes(b, most, out->each, STACK_BEAM_ROOM);
   }
 }

@@ -6,6 +6,7 @@
 #include "core/attention/trace.h"
 #include "server/body/body_v2.h"
 #include "server/stack/stack_side.h"
+#include "server/stack/stack_utter.h"
 
 /* The targets of one item. */
 struct stack_scored {
@@ -34,6 +35,7 @@ struct stack_request {
   size_t each, returns, texts;
   size_t text_tokens; /* of all texts, and of their sources */
   struct stack_generation generation;
+  struct stack_utter *utter; /* that makes text of them; NULL: none is asked for */
 
   const struct tokenize_texts *tokenized; /* what its texts have become; NULL: it has none */
   bool tells_tokens;                      /* the answer shows them */

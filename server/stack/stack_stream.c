@@ -1,23 +1,30 @@
-/* stack_stream: the events of a request that generates. */
+/* stack_stream: which event comes next. */
 #include "server/stack/stack_stream.h"
 
 #include <string.h>
 
+#include "core/run/size.h"
 #include "server/stack/stack_answer.h"
-#include "server/stack/stack_words.h"
+#include "server/text/json_string.h"
 #include "server/text/number.h"
 
-enum { EVENT_ROOM = 160 /* of an event without likeliest tokens, its numbers at their longest */ };
+enum { TEXT_MOST = 1024 /* bytes of text in an event: what is more comes in the next one */ };
 
-enum status stack_stream_init(struct stack_stream *s, const struct stack_request *of,
+enum status stack_stream_init(struct stack_stream *s, const struct stack_speech *speech,
+                              const void *of_speech, const struct stack_request *of,
                               struct arena *a, struct error *e) {
   const struct stack_run *r = of->main.run;
-  const size_t items = r->geometry.items, top = r->generation->top_count;
-  *s = (struct stack_stream){.run = r,
+  const size_t items = r->geometry.items;
+  *s = (struct stack_stream){.speech = speech,
+                             .of_speech = of_speech,
+                             .run = r,
                              .usage = stack_answer_usage(of),
-                             .event = EVENT_ROOM + top * STACK_TOP_ROOM + NUMBER_WRITE_MARGIN,
-                             .sent = arena_alloc(a, items, sizeof *s->sent, e)};
-  if (s->sent) memset(s->sent, 0, items * sizeof *s->sent);
+                             .utter = of->utter && of->utter->shown ? of->utter : NULL,
+                             .sent = arena_alloc(a, items, sizeof *s->sent, e),
+                             .said = arena_alloc(a, items, sizeof *s->said, e)};
+  s->event = speech->room(s) + NUMBER_WRITE_MARGIN;
+  if (s->utter) s->event += JSON_STRING_ROOM * TEXT_MOST;
+  for (size_t i = 0; i < items && !e->status; i++) s->sent[i] = s->said[i] = 0;
   return e->status;
 }
 
@@ -27,46 +34,24 @@ bool stack_stream_has_begun(const struct stack_stream *s) {
   return false;
 }
 
-/* --- events --- */
-
-static char *write_named(char *out, const char *name, int64_t value) {
-  out = answer_write_text(out, name);
-  return number_write_integer(out, value);
-}
-
-static char *write_place(char *out, const struct stack_sequence *q) {
-  out = write_named(out, "data: {\"item\":", q->item);
-  return write_named(out, ",\"sequence\":", q->sample);
-}
-
-static char *write_token(char *out, const struct stack_sequence *q, size_t t, size_t top) {
-  out = write_place(out, q);
-  out = write_named(out, ",\"token\":", q->token[t]);
-  out = answer_write_text(out, ",\"log_probability\":");
-  out = number_write(out, q->log_probability[t]);
-  if (top > 0) {
-    out = answer_write_text(out, ",\"top\":");
-    out = stack_write_top(out, q->top_token + t * top, q->top_log_probability + t * top, top);
-  }
-  return answer_write_text(out, "}\n\n");
-}
-
-static char *write_finish(char *out, const struct stack_sequence *q) {
-  out = write_place(out, q);
-  out = answer_write_text(out, ",\"finish\":\"");
-  out = answer_write_text(out, stack_finish_name(q->finish));
-  out = answer_write_text(out, "\",\"score\":");
-  out = number_write(out, (float)q->score);
-  return answer_write_text(out, "}\n\n");
-}
-
-static char *write_usage(char *out, const struct stack_stream *s) {
-  out = answer_write_text(out, "data: {\"usage\":");
-  out = answer_usage_write(out, &s->usage);
-  return answer_write_text(out, "}\n\n");
-}
-
 /* --- what there is --- */
+
+/* What was not said of the text that is known with a token, or as many whole characters of it as an
+ * event has. */
+static struct tokenizer_text take_text(struct stack_stream *s, size_t i, size_t t) {
+  if (!s->utter) return (struct tokenizer_text){NULL, 0};
+  const size_t left = s->utter->sequence[i].said[t] - s->said[i];
+  const char *text = s->utter->sequence[i].utterance.text + s->said[i];
+  size_t length = size_min(left, TEXT_MOST);
+  while (length < left && ((unsigned char)text[length] & 0xc0) == 0x80) length--;
+  s->said[i] += length;
+  return (struct tokenizer_text){text, length};
+}
+
+/* Is there text of a token that its event had no room for? */
+static bool has_rest(const struct stack_stream *s, size_t i, size_t t) {
+  return s->utter && s->said[i] < s->utter->sequence[i].said[t];
+}
 
 /* The next event of a sequence; `out` itself: it has none yet. */
 static char *write_next(struct stack_stream *s, size_t i, char *out) {
@@ -76,13 +61,11 @@ static char *write_next(struct stack_stream *s, size_t i, char *out) {
   const enum stack_finish finish = atomic_load_explicit(&q->finish, memory_order_acquire);
   const size_t count = stack_sequence_count(q), t = s->sent[i];
   if (t > count) return out;
-  if (t < count) {
-    s->sent[i]++;
-    return write_token(out, q, t, g->top_count);
-  }
-  if (!finish) return out;
+  if (t > 0 && has_rest(s, i, t - 1)) return s->speech->more(s, i, take_text(s, i, t - 1), out);
+  if (t == count && (!finish || finish == STACK_FINISH_FAILED)) return out;
   s->sent[i]++;
-  return write_finish(out, q);
+  return t < count ? s->speech->token(s, i, t, take_text(s, i, t), out)
+                   : s->speech->finish(s, i, out);
 }
 
 /* An event of each sequence in turn, as long as there are any. */
@@ -97,14 +80,8 @@ static char *write_events(struct stack_stream *s, char *out, const char *end) {
   return out;
 }
 
-static char *write_problem(char *out, const char *problem) {
-  out = answer_write_text(out, "event: error\ndata: ");
-  out = answer_write_text(out, problem);
-  return answer_write_text(out, "\n\n");
-}
-
 static bool is_room_for(const char *problem, size_t room) {
-  return !problem || room >= strlen(problem) + EVENT_ROOM;
+  return !problem || room >= strlen(problem) + STACK_AROUND_PROBLEM;
 }
 
 size_t stack_stream_write(struct stack_stream *s, bool done, const char *problem, char *out,
@@ -112,6 +89,6 @@ size_t stack_stream_write(struct stack_stream *s, bool done, const char *problem
   char *at = write_events(s, out, out + room);
   if (at > out || !done || s->over || !is_room_for(problem, room)) return (size_t)(at - out);
   s->over = true;
-  at = problem ? write_problem(at, problem) : write_usage(at, s);
+  at = problem ? s->speech->problem(problem, at) : s->speech->end(s, at);
   return (size_t)(at - out);
 }

@@ -6,9 +6,30 @@
 #include "server/answer/answer.h"
 #include "server/stack/stack_request.h"
 
+struct stack_stream;
+
+enum { STACK_AROUND_PROBLEM = 64 /* bytes that words have around a problem's text, at most */ };
+
+/* In whose words events are written. Each returns the end of what it has written. */
+struct stack_speech {
+  size_t (*room)(const struct stack_stream *s); /* bytes of an event beside its text, at most */
+  /* Token t of sequence i, with the text that is known with it, where any is wanted. */
+  char *(*token)(const struct stack_stream *s, size_t i, size_t t, struct tokenizer_text text,
+                 char *out);
+  /* More of that text, which had no room. */
+  char *(*more)(const struct stack_stream *s, size_t i, struct tokenizer_text text, char *out);
+  char *(*finish)(const struct stack_stream *s, size_t i, char *out);
+  char *(*end)(const struct stack_stream *s, char *out); /* of all */
+  char *(*problem)(const char *problem, char *out);
+};
+
 struct stack_stream {
+  const struct stack_speech *speech;
+  const void *of_speech; /* its own */
   const struct stack_run *run;
+  const struct stack_utter *utter; /* that makes text of the tokens; NULL: none is shown */
   size_t *sent; /* [items] tokens of each sequence that were written; one more: its end, too */
+  size_t *said; /* [items] bytes of its text that were written */
   size_t next;  /* the sequence to look at first */
   size_t event; /* bytes of an event, at most */
   struct answer_usage usage;
@@ -16,7 +37,8 @@ struct stack_stream {
 };
 
 /* For a run that is prepared. */
-enum status stack_stream_init(struct stack_stream *s, const struct stack_request *of,
+enum status stack_stream_init(struct stack_stream *s, const struct stack_speech *speech,
+                              const void *of_speech, const struct stack_request *of,
                               struct arena *a, struct error *e);
 
 /* Is there a token? From then on there is an answer. */

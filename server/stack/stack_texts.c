@@ -14,7 +14,7 @@ static size_t tokens_behind(struct stack_check *k, size_t text, size_t tokens) {
   const size_t asked = k->values->max_tokens, positions = k->w->target_positions;
   const size_t room = positions ? positions + 1 - tokens : SIZE_MAX; /* the last one is not fed */
   const size_t most = k->limits->max_tokens;
-  if (!asked) return size_min(size_min(k->w->max_tokens, room), most);
+  if (!asked) return size_min(size_min(k->values->usual_tokens, room), most);
   if (asked > most) {
     error_limit(k->e, "max_tokens", "%zu tokens are asked for; %zu are allowed", asked, most);
     return 0;
@@ -153,7 +153,7 @@ enum status stack_texts_check(struct stack_check *k) {
   if (items > k->limits->max_sequences)
     return error_limit(k->e, "max_sequences", "%zu sequences; %zu are allowed at the same time",
                        items, k->limits->max_sequences);
-  return make_sequences(k, items);
+  return stack_utter_check(k) ? k->e->status : make_sequences(k, items);
 }
 
 /* --- their tokens --- */
@@ -188,5 +188,5 @@ enum status stack_texts_take(struct stack_check *k) {
     for (size_t i = 1; i < k->out->each; i++)
       memcpy(fed + item[i].q_row, first, item->q * sizeof *fed);
   }
-  return STATUS_OK;
+  return stack_utter_take(k);
 }

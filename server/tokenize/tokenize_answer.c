@@ -35,7 +35,7 @@ static enum status add_sections(struct answer_content *c, const struct tokenize_
   }
   const char *value = write_texts(r, arena, e);
   c->sections = 1;
-  c->section[0] = tokenize_told_as("text", value);
+  c->section[0] = answer_section_text("text", value);
   return e->status;
 }
 

@@ -113,10 +113,6 @@ static char *write_section(const struct tokenize_told_text *t, char *out) {
   return out;
 }
 
-struct answer_section tokenize_told_as(const char *name, const char *value) {
-  return (struct answer_section){.name = name, .instead = value, .heads = 1, .scalar = true};
-}
-
 enum status tokenize_told(const struct tokenize_texts *d, struct answer_section *section,
                           struct arena *a, struct error *e) {
   static const char *const names[] = {
@@ -126,7 +122,7 @@ enum status tokenize_told(const struct tokenize_texts *d, struct answer_section 
     char *text = arena_alloc(a, room_of(d, i), 1, e);
     if (!text) return e->status;
     *write_section(&t, text) = '\0';
-    section[i] = tokenize_told_as(names[i], text);
+    section[i] = answer_section_text(names[i], text);
   }
   return e->status;
 }

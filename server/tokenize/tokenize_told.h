@@ -14,7 +14,4 @@ enum { TOKENIZE_TOLD_SECTIONS = 4 };
 enum status tokenize_told(const struct tokenize_texts *d, struct answer_section *section,
                           struct arena *a, struct error *e);
 
-/* A section that is this text, the value of a member. */
-struct answer_section tokenize_told_as(const char *name, const char *value);
-
 #endif

@@ -61,6 +61,8 @@ def whole_requests():
                 ("inside", "/layers/encoder.1.self/attention", {"queries": [[[1] * 8] * 3]}, {}))] + [
         Request("v2 tokens", "/v2/models/whole/infer", json.dumps(spoken).encode()),
         Request("encode wrong", here + "/encode", b'{"tokens":[[1,9]]}', exact=False),
+        Request("embeddings", "/v1/embeddings", b'{"input":[[1,2,3],[4,5]],"model":"whole"}'),
+        Request("embeddings wrong", "/v1/embeddings", b'{"input":[[1,9]],"model":"whole"}', exact=False),
         Request("whole model", here)] + decoder_requests() + pair_requests()
 
 

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import select
 import shutil
 import signal
 import tempfile
@@ -52,12 +53,18 @@ class Faults(Case):
 
     @contextlib.contextmanager
     def running(self, model, request=None, *headers):
-        """A request that is being computed, on a connection of its own."""
+        """A request that is being computed, on a connection of its own. One that was answered before it was met is sent
+        again."""
         body = json.dumps(request or LONG[model]).encode()
-        with Raw(self.server) as raw:
-            raw.send(head_of(path_of(model), len(body), *headers) + body)
-            self.becomes("attend_running", 1)
-            yield raw
+        met = False
+        while not met:
+            with Raw(self.server) as raw:
+                raw.send(head_of(path_of(model), len(body), *headers) + body)
+                self.assertTrue(wait_until(lambda: self.server.metric("attend_running") == 1 or
+                                           select.select([raw.socket], [], [], 0)[0]), self.server.stderr())
+                met = not select.select([raw.socket], [], [], 0)[0]
+                if met:
+                    yield raw
 
 
 class Deadlines(Faults):

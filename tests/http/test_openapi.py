@@ -42,6 +42,10 @@ def path_of(template):
 def request_of(template):
     if template.endswith("/tokenize"):
         return {"text": "a b"}
+    if template == "/v1/completions":
+        return {"model": "words", "prompt": "a b"}
+    if template == "/v1/embeddings":
+        return {"model": "whole", "input": [1, 2]}
     return (infer() if template.startswith("/v2") else TEXT if re.search("/encode$|/detokenize$", template) else ASK)
 
 
@@ -271,6 +275,8 @@ class OpenApi(Case):
             shown = {"text": text, "special_tokens": True, "truncate": 4, "return_tokens": True}
             for what, request in (("encode", shown), ("score", dict(shown, targets=targets)),
                                   ("generate", dict(shown, max_tokens=2, truncate=True)),
+                                  ("generate", dict(text=text, max_tokens=9, stop=["a", "b", "c", " "], temperature=9)),
+                                  ("generate", dict(text=text, max_tokens=2, stop="a", return_text=False)),
                                   ("tokenize", {"text": text, "special_tokens": False, "truncate": 3})):
                 with self.subTest(text=text, what=what):
                     path = f"/v1/models/words/{what}"
@@ -283,6 +289,51 @@ class OpenApi(Case):
             self.holds("POST", path, self.server.post(path, request), 200)
         self.holds("POST", path, self.server.post(path, {"tokens": [9]}), 400)
         self.holds("POST", "/v1/models/whole/tokenize", self.server.post("/v1/models/whole/tokenize", {"text": "a"}), 404)
+
+    def test_embeddings(self):
+        path = "/v1/embeddings"
+        for more in ({}, {"encoding_format": "base64", "dimensions": 2, "user": "me"}, {"input": ["a", "b c"], "truncate": 1},
+                     {"input": [1, 2]}, {"input": [[1], [2, 0]]}, {"truncate": True, "encoding_format": "float"}):
+            request = dict({"model": "words", "input": "a b"}, **more)
+            with self.subTest(request=request):
+                self.taken("EmbeddingsRequest", request)
+                self.holds("POST", path, self.server.post(path, request), 200)
+        schema = self.schema(self.schemas["schemas"]["EmbeddingsRequest"])
+        for more in ({"input": ""}, {"input": []}, {"input": [""]}, {"input": [[]]}, {"input": 1}, {"input": ["a", 1]},
+                     {"input": [["a"]]}, {"model": 1}, {"encoding_format": "int8"}, {"dimensions": 0}, {"user": 1},
+                     {"truncate": 0}, {"text": "a"}):
+            request = dict({"model": "words", "input": "a b"}, **more)
+            with self.subTest(request=request):
+                self.assertFalse(schema.is_valid(request))
+                self.holds("POST", path, self.server.post(path, request), 400)
+        request = {"model": "words", "input": "a b"}
+        for status, body, headers in ((400, b"{", {}), (404, dict(request, model="none"), {}),
+                                      (406, request, {"Accept": SAFETENSORS}), (413, dict(request, input=["a"] * 65), {}),
+                                      (415, request, {"Content-Type": SAFETENSORS})):
+            self.holds("POST", path, self.server.post(path, body, headers), status)
+
+    def test_completions(self):
+        path = "/v1/completions"
+        for more in ({}, {"n": 2, "stop": "b", "echo": True, "seed": 3, "top_p": 0.5, "max_tokens": 2, "user": "me"},
+                     {"prompt": ["a", "b c"], "temperature": 0, "stop": ["a", "x"], "logprobs": None, "logit_bias": {}},
+                     {"prompt": [1, 2], "stream": True, "stream_options": {"include_usage": True}}, {"prompt": [[1], [2, 0]]},
+                     {"prompt": [], "stop": None, "seed": None, "best_of": 0, "suffix": "", "presence_penalty": 0}):
+            request = dict({"model": "words", "prompt": "a b"}, **more)
+            with self.subTest(request=request):
+                self.taken("CompletionsRequest", request)
+                answer = self.server.post(path, request)
+                if request.get("stream"):
+                    self.assertEqual(answer.headers["content-type"], "text/event-stream")
+                else:
+                    self.holds("POST", path, answer, 200)
+        schema = self.schema(self.schemas["schemas"]["CompletionsRequest"])
+        for more in ({"prompt": 1}, {"prompt": None}, {"n": 0}, {"stop": ""}, {"stop": [1]}, {"seed": -1},
+                     {"top_p": 0}, {"temperature": -1}, {"max_tokens": 0}, {"echo": 1}, {"logprobs": 1}, {"best_of": 2},
+                     {"logit_bias": {"1": 2}}, {"suffix": "x"}, {"stream_options": 1}, {"text": "a"}):
+            request = dict({"model": "words", "prompt": "a b"}, **more)
+            with self.subTest(request=request):
+                self.assertFalse(schema.is_valid(request))
+                self.holds("POST", path, self.server.post(path, request), 400)
 
     def test_answers_of_an_encoder_and_a_decoder(self):
         shown = {"return_hidden": "all", "return_attention": True}
@@ -411,7 +462,7 @@ class OpenApi(Case):
                     with self.subTest(path=path, token=token):
                         if challenge is None or operation.get("security") == []:
                             # no model of this server can score or generate, and none has a tokenizer
-                            wants_more = path.endswith(("/score", "/generate", "tokenize"))
+                            wants_more = path.endswith(("/score", "/generate", "tokenize", "/completions"))
                             self.assertEqual(answer.status, 404 if wants_more else 200)
                             continue
                         self.holds(method, path, answer, 401)

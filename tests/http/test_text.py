@@ -30,8 +30,9 @@ class Text(ServerCase):
             json.dump(LETTERS, file)
         return Server({"models": {
             "bert": dict(RANDOM, **SIZES, kind="encoder", tokenizer=cls.words, positions="learned", max_positions=8),
-            "gpt": dict(RANDOM, **SIZES, kind="decoder", tokenizer=cls.letters),
-            "pair": dict(RANDOM, **SIZES, kind="seq2seq", tokenizer=cls.letters),
+            "gpt": dict(RANDOM, **SIZES, kind="decoder", tokenizer=cls.letters, end=19),
+            "pair": dict(RANDOM, **SIZES, kind="seq2seq", tokenizer=cls.letters, end=19),
+            "naked": dict(RANDOM, **SIZES, kind="decoder"),
             "bare": dict(RANDOM, **SIZES, kind="encoder")}})
 
     @classmethod
@@ -92,6 +93,106 @@ class Text(ServerCase):
         tokens = self.ask("gpt", "tokenize", text=texts)["tokens"]
         self.assertEqual(self.ask("gpt", "detokenize", tokens=tokens)["text"], texts)
 
+    # --- texts that go on ---
+
+    def detokenized(self, model, tokens):
+        return self.ask(model, "detokenize", tokens=tokens, special_tokens=False)["text"] if tokens else ""
+
+    def events(self, model, **request):
+        answer = self.server.post(f"/v1/models/{model}/generate", dict(request, stream=True))
+        self.assertEqual(answer.status, 200, answer)
+        return [json.loads(line[len("data: "):]) for line in answer.body.decode().split("\n\n") if line]
+
+    def test_generated_text(self):
+        fed = self.ask("gpt", "tokenize", text="hello w", special_tokens=False)["tokens"]
+        for seed in range(8):
+            terms = {"max_tokens": 12, "temperature": 2, "returns": 3, "seed": seed}
+            answer = self.ask("gpt", "generate", text="hello w", **terms)
+            bare = self.ask("gpt", "generate", tokens=fed, **terms)
+            told = self.ask("gpt", "generate", tokens=fed, return_text=True, **terms)
+            self.assertEqual(answer, told)
+            events = self.events("gpt", text="hello w", **terms)
+            for sample, sequence in enumerate(answer["sequences"]):
+                self.assertEqual("hello w" + sequence["text"], self.detokenized("gpt", fed + sequence["tokens"]))  # its end is special
+                streamed = [e for e in events if e.get("sequence") == sample]
+                self.assertEqual("".join(e.get("text", "") for e in streamed), sequence["text"])
+                self.assertTrue(all("�" not in e["text"] for e in streamed[:-2]) or "�" in sequence["text"])
+                del sequence["text"]
+            self.assertEqual(answer, bare)
+
+    def test_a_character_is_said_when_it_is_whole(self):
+        """The bytes of é, which are two tokens, come one after the other, and so may others without their end."""
+        others, seen = [i for i in range(20) if i not in (4, 8, 9)], set()
+        for seed in range(8):
+            events = self.events("gpt", text="hello", max_tokens=60, temperature=99, seed=seed, banned_tokens=others)
+            tokens = [(4, None)] + [(e["token"], e["text"]) for e in events if "token" in e][:-1]
+            for (before, _), one, two in zip(tokens, tokens[1:], tokens[2:]):
+                if before == 4 and one[0] == 8:  # the first byte, with nothing held back
+                    self.assertEqual(one[1], "")
+                    self.assertEqual(two[1], {8: "", 9: "é", 4: "\ufffd "}[two[0]], tokens)
+                    seen.add(two[0])
+        self.assertEqual(seen, {4, 8, 9})
+
+    def test_a_word_list_s_text(self):
+        answer = self.ask("pair", "generate", text=["hello world", "e"], beams=3, returns=2, max_tokens=5)
+        for item in answer["sequences"]:
+            for sequence in item:
+                self.assertEqual(sequence["text"], self.detokenized("pair", sequence["tokens"]))
+        targets = self.ask("pair", "generate", text="hello", targets=[13, 8], max_tokens=4, temperature=1, seed=2)
+        sequence = targets["sequences"][0]
+        self.assertEqual(self.detokenized("pair", [13, 8] + sequence["tokens"]).rstrip("�"),
+                         ("hello" + sequence["text"]).rstrip("�"))
+
+    def test_texts_that_stop(self):
+        chosen = {"max_tokens": 20, "temperature": 2, "seed": 3, "banned_tokens": [8, 9, 19]}
+        whole = self.ask("gpt", "generate", text="hello", **chosen)["sequences"][0]
+        text, found = whole["text"], 0
+        for begin in range(len(text)):
+            for stop in {text[begin:begin + 1], text[begin:begin + 2], text[begin:begin + 5]}:
+                at = text.find(stop)
+                terms = {**chosen, "stop": ["never there", stop]}
+                answer = self.ask("gpt", "generate", text="hello", **terms)["sequences"][0]
+                self.assertEqual((answer["text"], answer["finish"], answer["stop"]), (text[:at], "stop", stop))
+                count = len(answer["tokens"])
+                self.assertEqual(answer["tokens"], whole["tokens"][:count])
+                self.assertNotIn(stop, self.detokenized("gpt", [13] + answer["tokens"][:-1])[5:])
+                events = self.events("gpt", text="hello", **terms)
+                self.assertEqual("".join(e.get("text", "") for e in events), text[:at])
+                self.assertEqual([e["stop"] for e in events if "stop" in e], [stop])
+                found += 1
+        self.assertGreater(found, 10)
+        alone = self.ask("gpt", "generate", text="hello", **chosen, stop=text[3])
+        self.assertEqual(alone["sequences"][0]["text"], text[:text.find(text[3])])
+        mute = self.ask("gpt", "generate", tokens=[13], **chosen, stop=text[3], return_text=False)["sequences"][0]
+        self.assertEqual((mute["finish"], mute["stop"], mute.get("text")), ("stop", text[3], None))
+
+    def test_a_text_stops_from_min_tokens_on(self):
+        whole = self.ask("gpt", "generate", text="hello", max_tokens=20, temperature=1, seed=3)["sequences"][0]
+        first = whole["text"][0]
+        late = self.ask("gpt", "generate", text="hello", max_tokens=20, temperature=1, seed=3, stop=first,
+                        min_tokens=12)["sequences"][0]
+        self.assertTrue(len(late["tokens"]) >= 12 and late["text"].startswith(first))
+
+    def test_strings_of_what_was_generated(self):
+        answer = self.ask("gpt", "generate", text="hello", max_tokens=6, temperature=1, seed=1, return_tokens=True)
+        sequence = answer["sequences"][0]
+        names = {i: piece for piece, i in GPT2["vocab"].items()}
+        self.assertEqual(sequence["strings"], [names[i] for i in sequence["tokens"]])
+        found = self.ask("pair", "generate", text="hello", beams=2, returns=2, max_tokens=4, return_tokens=True)
+        for sequence in found["sequences"]:
+            self.assertEqual(sequence["strings"], [names[i] for i in sequence["tokens"]])
+
+    def test_text_that_is_refused(self):
+        for stop in ("", [""], 7, ["a", 7], ["x"] * 17, "y" * 1025, {"a": 1}, None):
+            with self.subTest(stop=stop):
+                pointer = "/stop/0" if stop == [""] else "/stop/1" if stop == ["a", 7] else "/stop"
+                self.refused("gpt", "generate", pointer, "stop", text="hello", stop=stop)
+        self.refused("pair", "generate", "/stop", "beams", text="hello", stop="a", beams=2)
+        self.refused("naked", "generate", "/stop", "no tokenizer", tokens=[1], stop="a")
+        self.refused("naked", "generate", "/return_text", "no tokenizer", tokens=[1], return_text=True)
+        self.refused("gpt", "generate", "/return_tokens", "stream", text="hello", return_tokens=True, stream=True)
+        self.refused("gpt", "score", "/stop", "belongs to", tokens=[1], targets=[2], stop="a")
+
     # --- which files ---
 
     def one_of(self, files, **more):
@@ -137,6 +238,12 @@ class Text(ServerCase):
                 self.assertEqual((status, tokens), (2, None), err)
                 self.assertIn(words, err)
 
+    def test_the_tokenizer_is_told(self):
+        for model, kind, file, tokens in (("bert", "WordPiece", "vocab.txt", 16), ("gpt", "BPE", "tokenizer.json", 20)):
+            self.assertEqual(self.ok(self.server.get(f"/v1/models/{model}"))["tokenizer"],
+                             {"kind": kind, "file": file, "tokens": tokens})
+        self.assertNotIn("tokenizer", self.ok(self.server.get("/v1/models/bare")))
+
     # --- in the place of tokens ---
 
     def test_the_same_as_tokens(self):
@@ -150,6 +257,8 @@ class Text(ServerCase):
                 ("pair", "generate", ["hello", "w"], {"max_tokens": 3, "beams": 2})):
             with self.subTest(model=model, what=what):
                 tokens = self.ask(model, "tokenize", text=text)["tokens"]
+                if what == "generate":
+                    more["return_text"] = True
                 self.assertEqual(self.ask(model, what, text=text, **more), self.ask(model, what, tokens=tokens, **more))
 
     def test_tokens_are_told(self):

@@ -27,6 +27,18 @@ static const char *string_at(const json_t *p, const char *key) {
   return json_string_value(json_object_get(p, key));
 }
 
+/* The error in OpenAI's form. */
+static json_t *openai(const struct error *e) {
+  char text[REPLY_PROBLEM_SIZE];
+  size_t size = reply_error_text(e, REPLY_OPENAI, text);
+  json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+  json_t *error = json_incref(json_object_get(value, "error"));
+  assert_int_equal(json_object_size(value), 1);
+  assert_int_equal(json_object_size(error), 4);
+  json_decref(value);
+  return error;
+}
+
 static void every_status_has_its_row(void **state) {
   (void)state;
   for (unsigned s = STATUS_OK + 1; s < STATUS_COUNT; s++) {
@@ -76,6 +88,7 @@ static void hostile_bytes_stay_json(void **state) {
     json_t *p = problem(&e);
     if (c < 0x80) assert_string_equal(string_at(p, "detail"), e.detail);
     json_decref(p);
+    json_decref(openai(&e));
   }
 }
 
@@ -168,6 +181,51 @@ static void a_sentence_tells_all(void **state) {
   }
 }
 
+/* --- as OpenAI has them --- */
+
+static void every_status_has_openais_words(void **state) {
+  (void)state;
+  for (unsigned s = STATUS_OK + 1; s < STATUS_COUNT; s++) {
+    struct error e = {.status = (enum status)s, .detail = "why"};
+    const unsigned code = reply_code(e.status);
+    json_t *p = openai(&e);
+    assert_string_equal(string_at(p, "message"), "why");
+    assert_string_equal(string_at(p, "type"), code == 429   ? "rate_limit_error"
+                                              : code >= 500 ? "server_error"
+                                                            : "invalid_request_error");
+    assert_true(json_is_null(json_object_get(p, "param")));
+    assert_null(strchr(string_at(p, "code"), '-'));
+    assert_true(strlen(string_at(p, "code")) > 0);
+    json_decref(p);
+  }
+}
+
+static void pointers_are_params(void **state) {
+  (void)state;
+  static const char *const list[][2] = {
+      {"/input", "input"},
+      {"/input/3/17", "input[3][17]"},
+      {"/a/b~1c/0/d~0", "a.b/c[0].d~"},
+      {"/0", "[0]"},
+      {"/a/1x", "a.1x"},
+      {"/a~2", "a~2"},
+      {"/input/", "input."},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    struct error e = {0};
+    error_at(&e, list[i][0], "no");
+    json_t *p = openai(&e);
+    assert_string_equal(string_at(p, "param"), list[i][1]);
+    assert_string_equal(string_at(p, "message"), "no"); /* the place stands once */
+    json_decref(p);
+  }
+  struct error e = {0};
+  error_limit(&e, "max_items", "too many");
+  json_t *p = openai(&e);
+  assert_string_equal(string_at(p, "message"), "too many (setting max_items)");
+  json_decref(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_status_has_its_row),
@@ -176,6 +234,8 @@ int main(void) {
       cmocka_unit_test(good_utf8_is_kept_and_a_cut_sequence_replaced),
       cmocka_unit_test(a_raw_answer_is_a_whole_message),
       cmocka_unit_test(a_sentence_tells_all),
+      cmocka_unit_test(every_status_has_openais_words),
+      cmocka_unit_test(pointers_are_params),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

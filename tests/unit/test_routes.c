@@ -152,7 +152,7 @@ static void each_route_takes_its_methods(void **state) {
   for (unsigned r = 0; r < ROUTE_NONE; r++) {
     enum route route = (enum route)r;
     if (!route_exists(route)) continue;
-    bool post = route <= ROUTE_LAYER_HEADS || route == ROUTE_V2_INFER;
+    bool post = route < ROUTE_MODELS || route == ROUTE_V2_INFER;
     assert_int_equal(route_allows(route, METHOD_POST), post);
     assert_int_equal(route_allows(route, METHOD_GET), !post);
     assert_int_equal(route_allows(route, METHOD_HEAD), !post);
@@ -224,15 +224,18 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
       {ROUTE_MODEL_ENCODE, {false, true, true, true}},
       {ROUTE_MODEL_SCORE, {false, false, true, true}},
       {ROUTE_MODEL_GENERATE, {false, false, true, true}},
+      {ROUTE_EMBEDDINGS, {false, true, true, true}},
+      {ROUTE_COMPLETIONS, {false, false, false, false}}, /* without a tokenizer */
       {ROUTE_LAYER_ATTENTION, {false, true, true, true}},
       {ROUTE_LAYER_HEADS, {false, true, true, true}},
       {ROUTE_MODEL, {true, true, true, true}},
       {ROUTE_V2_INFER, {true, true, true, true}},
       {ROUTE_HEALTH, {false, false, false, false}},
   };
-  struct whole_made made, mute;
+  struct whole_made made, mute, bare;
   whole_made_init(&made, &(struct whole_made_how){.decoder = true});
   whole_made_init(&mute, &(struct whole_made_how){.decoder = true, .mute = true});
+  whole_made_init(&bare, &(struct whole_made_how){.bare = true});
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (unsigned kind = MODEL_ATTENTION; kind <= MODEL_SEQ2SEQ; kind++) {
       const struct model m = {.kind = (enum model_kind)kind,
@@ -240,6 +243,9 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
       assert_int_equal(route_serves(list[i].route, &m), list[i].served[kind]);
     }
   assert_false(route_serves(ROUTE_MODEL_SCORE, &mute.model));
+  assert_false(route_serves(ROUTE_EMBEDDINGS, &bare.model));
+  assert_string_equal(route_missing(ROUTE_EMBEDDINGS, &bare.model), " without a table of tokens");
+  assert_string_equal(route_missing(ROUTE_COMPLETIONS, &made.model), " without a tokenizer");
   const struct model encoder = {.kind = MODEL_ENCODER, .whole = &made.whole};
   char text[300], cut[20];
   route_list(&made.model, text, sizeof text);
@@ -254,6 +260,21 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
   assert_string_equal(cut, "/v1/models/{model}/");
   whole_made_free(&made);
   whole_made_free(&mute);
+  whole_made_free(&bare);
+}
+
+static void other_services_words_have_routes(void **state) {
+  (void)state;
+  assert_int_equal(route_of_dialect(DIALECT_EMBEDDINGS), ROUTE_EMBEDDINGS);
+  for (unsigned r = 0; r < ROUTE_COUNT; r++) {
+    const enum body_dialect dialect = route_dialect((enum route)r);
+    if (dialect) {
+      assert_int_equal(route_of_dialect(dialect), r);
+      assert_true(route_is_computed((enum route)r));
+      assert_null(strchr(route_template((enum route)r), '{'));
+    }
+  }
+  assert_int_equal(route_dialect(ROUTE_MODEL_ENCODE), DIALECT_NONE);
 }
 
 static void templates_are_labels_of_their_own(void **state) {
@@ -274,6 +295,7 @@ int main(void) {
       cmocka_unit_test(each_route_takes_its_methods),
       cmocka_unit_test(paths_of_the_inference_protocol),
       cmocka_unit_test(kinds_of_models_have_paths_of_their_own),
+      cmocka_unit_test(other_services_words_have_routes),
       cmocka_unit_test(templates_are_labels_of_their_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 
 #include "server/body/texts_json.h"
 
-static const struct texts_rule rule = {"text", 3};
+static const struct texts_rule rule = {.field = "text", .max_items = 3};
 
 struct reading {
   struct arena arena;

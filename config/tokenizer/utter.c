@@ -1,0 +1,167 @@
+/* utter: tokens are spelled again from a place where their text is known on: mostly with the last
+ * one, whose text is the same whatever comes behind it. */
+#include "config/tokenizer/utter.h"
+
+#include <string.h>
+
+#include "core/run/size.h"
+
+size_t utter_room(const struct tokenizer *t, size_t tokens) {
+  const size_t each = tokenizer_spelt_room(t);
+  size_t room;
+  if (each == SIZE_MAX || !size_add(tokens, UTTER_BEFORE, &tokens)) return SIZE_MAX;
+  return size_mul(tokens, each, &room) ? room : SIZE_MAX;
+}
+
+void utter_init(struct utterance *u, const struct utter_terms *terms, const int32_t *before,
+                size_t befores, char *text, size_t room) {
+  const size_t taken = size_min(befores, UTTER_BEFORE);
+  *u = (struct utterance){.terms = terms,
+                          .before = before + (befores - taken),
+                          .befores = taken,
+                          .steady = tokenizer_is_steady(terms->tokenizer),
+                          .text = text,
+                          .room = room};
+}
+
+/* --- spelling --- */
+
+/* What is spelled for a moment. */
+struct uttering {
+  struct utterance *u;
+  const int32_t *id; /* [count] the tokens from u->first on */
+  size_t count;
+  struct arena *arena;
+  struct error *e;
+};
+
+static enum status gather(struct uttering *g, const int32_t *token, size_t count) {
+  const struct utterance *u = g->u;
+  const size_t before = u->befores - size_min(u->befores, u->first);
+  const size_t behind = u->befores + count - u->first - before;
+  int32_t *id = arena_alloc(g->arena, before + behind, sizeof *id, g->e);
+  if (!id) return g->e->status;
+  if (before) memcpy(id, u->before + u->first, before * sizeof *id);
+  if (behind) memcpy(id + before, token + (count - behind), behind * sizeof *id);
+  g->id = id;
+  g->count = before + behind;
+  return STATUS_OK;
+}
+
+static struct tokenizer_text spell(const struct uttering *g, size_t from, size_t count) {
+  struct spell_text text = {NULL, 0};
+  tokenizer_spell(g->u->terms->tokenizer, g->id + from, count, true, g->arena, &text, g->e);
+  return (struct tokenizer_text){text.bytes, g->e->status ? 0 : text.length};
+}
+
+/* Without characters at the end that stand for bytes which are none yet. */
+static size_t count_whole(struct tokenizer_text text, size_t known) {
+  static const char bad[] = "\xef\xbf\xbd"; /* U+FFFD */
+  const size_t size = sizeof bad - 1;
+  size_t length = text.length;
+  while (length >= known + size && memcmp(text.bytes + length - size, bad, size) == 0)
+    length -= size;
+  return length;
+}
+
+/* The bytes of the text of the first so many tokens that whatever follows leaves as they are. */
+static size_t count_settled(const struct uttering *g, size_t count, struct tokenizer_text text) {
+  const size_t known = g->u->known;
+  const size_t open = tokenizer_open(g->u->terms->tokenizer, g->id, count);
+  if (open) text = spell(g, 0, count - open);
+  return size_max(count_whole(text, known), size_min(known, text.length));
+}
+
+/* The text of the tokens before is no part of it. */
+static void begin(struct uttering *g) {
+  struct utterance *u = g->u;
+  const struct tokenizer_text text = spell(g, 0, u->befores);
+  u->known = count_settled(g, u->befores, text);
+  u->begun = true;
+}
+
+/* All of it is settled: from now on the last token is enough, if it is to be seen. */
+static void move_on(struct uttering *g) {
+  const struct tokenizer_text text = spell(g, g->count - 1, 1);
+  if (text.length == 0) return;
+  g->u->first += g->count - 1;
+  g->u->known = text.length;
+}
+
+/* --- the text --- */
+
+static enum status add(struct utterance *u, const char *bytes, size_t length, struct error *e) {
+  if (length == 0) return e->status;
+  if (length > u->room - u->length)
+    return error_set(e, STATUS_TOO_LARGE, "the text of the tokens is longer than these may become");
+  memcpy(u->text + u->length, bytes, length);
+  u->length += length;
+  return e->status;
+}
+
+/* Adds what is known of the text since the last token has come. Where nothing stays, that is all
+ * of it, every time. */
+static enum status add_settled(struct uttering *g, bool over) {
+  struct utterance *u = g->u;
+  const struct tokenizer_text text = spell(g, 0, g->count);
+  const size_t settled = over ? text.length : count_settled(g, g->count, text);
+  if (!u->steady) u->length = 0;
+  if (g->e->status || settled < u->known) return g->e->status;
+  if (add(u, text.bytes + u->known, settled - u->known, g->e) || !u->steady) return g->e->status;
+  u->known = settled;
+  if (!over && settled == text.length && g->count > 0) move_on(g);
+  return g->e->status;
+}
+
+/* --- texts that end it --- */
+
+/* The first place of any of them; u->length: there is none. */
+static size_t find_stop(const struct utterance *u, size_t *which) {
+  const char *from = u->text + u->searched;
+  size_t place = u->length;
+  for (size_t i = 0; u->searched < u->length && i < u->terms->stops; i++) {
+    const struct tokenizer_text *stop = &u->terms->stop[i];
+    const char *found = memmem(from, u->length - u->searched, stop->bytes, stop->length);
+    if (!found || (size_t)(found - u->text) >= place) continue;
+    place = (size_t)(found - u->text);
+    *which = i + 1;
+  }
+  return place;
+}
+
+/* Does the end of the text, from a place on, begin one of them? */
+static bool may_begin(const struct utterance *u, size_t place) {
+  const size_t left = u->length - place;
+  for (size_t i = 0; i < u->terms->stops; i++) {
+    const struct tokenizer_text *stop = &u->terms->stop[i];
+    if (left < stop->length && memcmp(stop->bytes, u->text + place, left) == 0) return true;
+  }
+  return false;
+}
+
+static void look_for_stops(struct utterance *u, bool over, bool may_end) {
+  if (!may_end) u->searched = u->length;
+  const size_t place = find_stop(u, &u->stopped);
+  size_t free = u->searched;
+  if (u->stopped) {
+    u->length = u->said = place;
+    return;
+  }
+  while (free < u->length && !may_begin(u, free)) free++;
+  if (u->steady) u->said = u->searched = free;
+  if (over) u->said = u->length;
+}
+
+enum status utter_on(struct utterance *u, const int32_t *token, size_t count, bool over,
+                     bool may_end, struct error *e) {
+  struct arena arena;
+  struct uttering g = {.u = u, .arena = &arena, .e = e};
+  if (u->stopped) return e->status;
+  arena_init(&arena, u->terms->budget);
+  if (gather(&g, token, count) == STATUS_OK) {
+    if (!u->begun) begin(&g);
+    if (add_settled(&g, over) == STATUS_OK) look_for_stops(u, over, may_end);
+  }
+  arena_free(&arena);
+  return e->status;
+}

@@ -1,0 +1,34 @@
+/* completions: OpenAI's POST /v1/completions: prompts, texts or tokens, go on, at once or as a
+ * stream. */
+#ifndef SERVER_COMPLETIONS_H
+#define SERVER_COMPLETIONS_H
+
+#include "server/dialect/dialect.h"
+
+extern const struct dialect completions;
+
+/* --- for the files of completions alone --- */
+
+/* What an answer says beside its texts. */
+struct completions_told {
+  const char *model;
+  const struct stack_request *request;
+  const struct tokenizer_text *echo; /* [texts] said in front of each; or NULL */
+  int64_t created;                   /* seconds since 1970 */
+  char id[32];
+  bool tells_usage; /* of a stream: in an event of its own */
+};
+
+/* "stop" or "length", as they have it. */
+const char *completions_finish(enum stack_finish finish);
+
+/* {"prompt_tokens":…,"completion_tokens":…,"total_tokens":…} */
+char *completions_usage(char *out, const struct answer_usage *u);
+
+/* The dialect's `answer` and `stream`. */
+enum status completions_answer(struct answer *a, const struct completions_told *told,
+                               size_t max_bytes, struct arena *arena, struct error *e);
+enum status completions_stream(struct stack_stream *s, const struct completions_told *told,
+                               struct arena *arena, struct error *e);
+
+#endif

@@ -1,0 +1,63 @@
+/* dialect_body: the dialects that there are, and the body of a request in one of them. */
+#include "server/dialect/dialect_body.h"
+
+#include <string.h>
+
+#include "server/dialect/completions.h"
+#include "server/dialect/dialect_fields.h"
+#include "server/dialect/embeddings.h"
+
+static const struct dialect *const dialects[] = {
+    [DIALECT_EMBEDDINGS] = &embeddings, [DIALECT_COMPLETIONS] = &completions};
+
+struct dialect_body {
+  struct body body;
+  const struct dialect *dialect;
+  const struct body_terms *terms;
+  const struct body_limits *limits;
+  struct dialect_stack stack;
+};
+
+struct dialect_body *dialect_body_new(const struct body_terms *terms,
+                                      const struct body_limits *limits, struct arena *a,
+                                      struct error *e) {
+  const struct dialect *d = dialects[terms->dialect];
+  struct dialect_body *b = arena_alloc(a, 1, sizeof *b, e);
+  void *values = arena_alloc(a, 1, d->values_bytes, e);
+  if (!b || !values) return NULL;
+  memset(values, 0, d->values_bytes);
+  if (d->init) d->init(values, a);
+  *b = (struct dialect_body){.dialect = d, .terms = terms, .limits = limits};
+  b->body.reading = (struct contract_reading){.contract = d->contract,
+                                              .max_items = limits->max_items,
+                                              .values = values};
+  return body_init(&b->body, terms, a, e) ? NULL : b;
+}
+
+struct body *dialect_body_of(struct dialect_body *b) {
+  return &b->body;
+}
+
+enum status dialect_body_finish(struct dialect_body *b, const char **model) {
+  const struct dialect_values *v = b->body.reading.values;
+  struct body_v2_asked none;
+  *model = v->names_model ? v->model : NULL;
+  return body_finish(&b->body, &none);
+}
+
+enum status dialect_body_ask(struct dialect_body *b, const struct whole *w,
+                             struct stack_request *out) {
+  const struct contract_reading *read = &b->body.reading;
+  if (dialect_stack_init(&b->stack, w, b->terms, b->limits, read)) return read->e->status;
+  return b->dialect->ask(&b->stack, read, out);
+}
+
+enum status dialect_body_answer(struct dialect_body *b, const char *model,
+                                const struct stack_request *r, struct answer *answer) {
+  return b->dialect->answer(answer, &b->body.reading, model, r, b->limits->max_answer_bytes);
+}
+
+enum status dialect_body_stream(struct dialect_body *b, const char *model,
+                                const struct stack_request *r, struct stack_stream *stream) {
+  return b->dialect->stream(stream, &b->body.reading, model, r);
+}

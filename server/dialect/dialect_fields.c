@@ -1,0 +1,56 @@
+/* dialect_fields: what the fields of all dialects have in common. */
+#include "server/dialect/dialect_fields.h"
+
+#include <jansson.h>
+#include <string.h>
+
+enum status dialect_read_model(const json_t *value, const struct contract_field *field, void *to,
+                               struct error *e) {
+  struct dialect_values *v = to;
+  const size_t length = json_string_length(value);
+  if (!json_is_string(value))
+    return error_at(e, field->pointer, "model must be a text: the name of a model");
+  v->names_model = true;
+  v->model[0] = '\0';
+  if (length < sizeof v->model && !memchr(json_string_value(value), 0, length))
+    memcpy(v->model, json_string_value(value), length + 1);
+  return STATUS_OK;
+}
+
+enum status dialect_pass_text(const json_t *value, const struct contract_field *field, void *to,
+                              struct error *e) {
+  (void)to;
+  if (json_is_string(value)) return STATUS_OK;
+  return error_at(e, field->pointer, "%s must be a text", contract_name(field));
+}
+
+static bool asks_nothing(const json_t *value) {
+  return (json_is_number(value) && json_number_value(value) == 0) || json_is_false(value) ||
+         (json_is_string(value) && json_string_length(value) == 0) ||
+         (json_is_object(value) && json_object_size(value) == 0);
+}
+
+enum status dialect_pass_nothing(const json_t *value, const struct contract_field *field, void *to,
+                                 struct error *e) {
+  (void)to;
+  if (asks_nothing(value)) return STATUS_OK;
+  return error_at(e, field->pointer, "this service has no %s: leave it out", contract_name(field));
+}
+
+enum status dialect_read_stream_options(const json_t *value, const struct contract_field *field,
+                                        void *to, struct error *e) {
+  const json_t *usage = json_object_get(value, "include_usage");
+  if (!json_is_object(value) || (usage && !json_is_boolean(usage)))
+    return error_at(e, field->pointer,
+                    "stream_options must be an object, with \"include_usage\" true or false");
+  *(bool *)to = json_is_true(usage);
+  return STATUS_OK;
+}
+
+/* As if the model were one of the larger ones. */
+uint64_t dialect_plan_cost(const struct contract_reading *r) {
+  enum { LAYERS = 48, LAYER_NS = 300, ITEM_NS = 15 };
+  const struct tensor *t = r->tensor[0];
+  const size_t items = r->texts ? r->texts->items : t && t->depth > 1 ? t->elements : 1;
+  return LAYERS * (LAYER_NS + ITEM_NS * (uint64_t)items);
+}

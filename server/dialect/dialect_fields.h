@@ -1,0 +1,37 @@
+/* dialect_fields: what the fields of all dialects have in common: the model's name, and readers of
+ * small values. */
+#ifndef SERVER_DIALECT_FIELDS_H
+#define SERVER_DIALECT_FIELDS_H
+
+#include "server/body/contract.h"
+
+struct json_t;
+
+enum { DIALECT_NAME_SIZE = 65 }; /* a model's name has at most 64 characters */
+
+/* What the small values of each dialect begin with. */
+struct dialect_values {
+  bool names_model;
+  char model[DIALECT_NAME_SIZE]; /* empty for a name that no model can have */
+};
+
+/* Readers of small values: a model's name, to a struct dialect_values; a text that is accepted and
+ * ignored, to nowhere. */
+enum status dialect_read_model(const struct json_t *value, const struct contract_field *field,
+                               void *to, struct error *e);
+enum status dialect_pass_text(const struct json_t *value, const struct contract_field *field,
+                              void *to, struct error *e);
+
+/* Likewise: what another service does and this one does not, where it is not asked for: 0, false,
+ * or nothing in it. And an object that may have "include_usage", to a bool. */
+enum status dialect_pass_nothing(const struct json_t *value, const struct contract_field *field,
+                                 void *to, struct error *e);
+enum status dialect_read_stream_options(const struct json_t *value,
+                                        const struct contract_field *field, void *to,
+                                        struct error *e);
+
+/* How long it takes to prepare a run of a model that is not known yet: a contract's plan_cost. The
+ * items are those of the first field, texts or tokens. */
+uint64_t dialect_plan_cost(const struct contract_reading *r);
+
+#endif

@@ -1,0 +1,49 @@
+/* dialect_stack: a request in another service's words as a request to a whole model. */
+#include "server/dialect/dialect_stack.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/stack/stack_check.h"
+#include "server/stack/stack_tokenize.h"
+
+enum status dialect_stack_init(struct dialect_stack *s, const struct whole *w,
+                               const struct body_terms *terms, const struct body_limits *limits,
+                               const struct contract_reading *read) {
+  *s = (struct dialect_stack){.whole = w, .terms = terms, .limits = limits};
+  if (stack_fields_init(&s->reading, &s->values, terms, w, limits->max_items, read->arena, read->e))
+    return read->e->status;
+  s->reading.arena = read->arena;
+  s->reading.e = read->e;
+  return STATUS_OK;
+}
+
+void dialect_stack_give(struct dialect_stack *s, enum stack_field field) {
+  s->reading.seen |= UINT64_C(1) << field;
+}
+
+void dialect_stack_give_items(struct dialect_stack *s, const struct contract_reading *read,
+                              unsigned field) {
+  s->reading.texts = read->texts;
+  s->reading.tensor[STACK_FIELD_TOKENS] = read->tensor[field];
+  dialect_stack_give(s, read->texts ? STACK_FIELD_TEXT : STACK_FIELD_TOKENS);
+}
+
+/* "/text/3" as "/input/3". A field that is called as ours is needs no name. */
+static void locate(const struct dialect_name *names, struct error *e) {
+  char native[ERROR_POINTER_SIZE];
+  const size_t length = *e->pointer ? 1 + strcspn(e->pointer + 1, "/") : 0;
+  memcpy(native, e->pointer, sizeof native);
+  for (const struct dialect_name *n = names; n->native; n++)
+    if (strlen(n->native) == length && memcmp(n->native, native, length) == 0)
+      snprintf(e->pointer, sizeof e->pointer, "%.40s%.50s", n->here, native + length);
+}
+
+enum status dialect_stack_check(struct dialect_stack *s, const struct dialect_name *names,
+                                struct stack_request *out) {
+  memset(out, 0, sizeof *out);
+  if (stack_tokenize(&s->reading, s->whole, out) == STATUS_OK)
+    stack_check(&s->reading, s->whole, s->terms, s->limits, out);
+  if (s->reading.e->status) locate(names, s->reading.e);
+  return s->reading.e->status;
+}

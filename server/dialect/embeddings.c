@@ -1,0 +1,112 @@
+/* embeddings: the fields of POST /v1/embeddings, and what they ask a model for: what
+ * POST /v1/models/NAME/encode makes of the same texts, with the model's own pool. */
+#include "server/dialect/embeddings.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "server/dialect/dialect_fields.h"
+#include "server/stack/stack_choice_fields.h"
+
+/* --- the contract --- */
+
+enum embeddings_field {
+  EMBEDDINGS_INPUT,
+  EMBEDDINGS_ARRAYS,
+  EMBEDDINGS_MODEL = EMBEDDINGS_ARRAYS,
+  EMBEDDINGS_ENCODING_FORMAT,
+  EMBEDDINGS_DIMENSIONS,
+  EMBEDDINGS_USER,
+  EMBEDDINGS_TRUNCATE,
+  EMBEDDINGS_FIELDS
+};
+
+/* The small values as they were read. */
+struct embeddings_values {
+  struct dialect_values common;
+  bool base64;
+  size_t dimensions; /* 0: all */
+  size_t truncate;   /* as in stack_values */
+};
+
+#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
+#define VALUE_AT(value) .at = offsetof(struct embeddings_values, value)
+
+static const struct contract_field fields[EMBEDDINGS_FIELDS] = {
+    [EMBEDDINGS_INPUT] =
+        {NAMED("input"),
+         .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
+         .texts = true, .no_pairs = true},
+    [EMBEDDINGS_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
+    [EMBEDDINGS_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = contract_read_base64,
+                                    VALUE_AT(base64)},
+    [EMBEDDINGS_DIMENSIONS] = {NAMED("dimensions"), .read = stack_read_number,
+                               VALUE_AT(dimensions)},
+    [EMBEDDINGS_USER] = {NAMED("user"), .read = dialect_pass_text},
+    [EMBEDDINGS_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate, VALUE_AT(truncate)},
+};
+
+static const char texts_here[] = "texts are \"input\"";
+static const char tokens_here[] = "the ids of tokens are \"input\", too";
+static const char models_own[] =
+    "the model's own is taken: POST /v1/models/NAME/encode takes another";
+
+static const struct contract_stray strays[] = {
+    {"text", texts_here},      {"texts", texts_here},
+    {"inputs", texts_here},    {"prompt", texts_here},
+    {"tokens", tokens_here},   {"input_ids", tokens_here},
+    {"pool", models_own},      {"pooling", models_own},
+    {"normalize", models_own}, {"truncate_prompt_tokens", "it is \"truncate\""},
+};
+
+static const struct contract contract = {.field = fields,
+                                         .arrays = EMBEDDINGS_ARRAYS,
+                                         .fields = EMBEDDINGS_FIELDS,
+                                         .stray = strays,
+                                         .strays = sizeof strays / sizeof *strays,
+                                         .plan_cost = dialect_plan_cost};
+
+/* --- what is asked --- */
+
+static enum status refuse_empty_text(struct error *e, const struct texts *t, size_t item) {
+  char pointer[ERROR_POINTER_SIZE];
+  if (t->alone)
+    snprintf(pointer, sizeof pointer, "/input");
+  else
+    snprintf(pointer, sizeof pointer, "/input/%zu", item);
+  return error_at(e, pointer, "an empty text has no vector");
+}
+
+/* Is there anything to be embedded? A list of no tokens among others is for stack_check. */
+static enum status check_input(const struct contract_reading *read) {
+  const struct texts *texts = read->texts;
+  const struct tensor *tokens = read->tensor[EMBEDDINGS_INPUT];
+  if (!texts && !tokens) return error_at(read->e, "/input", "the field \"input\" is missing");
+  if (tokens && tokens->elements == 0)
+    return error_at(read->e, "/input", "an empty list has no vectors");
+  for (size_t i = 0; texts && i < texts->items; i++)
+    if (texts->part[i].length == 0) return refuse_empty_text(read->e, texts, i);
+  if (tokens && read->seen >> EMBEDDINGS_TRUNCATE & 1)
+    return error_at(read->e, "/truncate", "texts are cut, and \"input\" holds tokens");
+  return STATUS_OK;
+}
+
+static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
+                       struct stack_request *out) {
+  static const struct dialect_name names[] = {{"/text", "/input"},
+                                              {"/tokens", "/input"},
+                                              {NULL, NULL}};
+  const struct embeddings_values *v = read->values;
+  if (check_input(read)) return read->e->status;
+  dialect_stack_give_items(s, read, EMBEDDINGS_INPUT);
+  s->values.base64 = v->base64;
+  s->values.dimensions = v->dimensions;
+  s->values.truncate = v->truncate;
+  if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
+  return dialect_stack_check(s, names, out);
+}
+
+const struct dialect embeddings = {.contract = &contract,
+                                   .values_bytes = sizeof(struct embeddings_values),
+                                   .ask = ask,
+                                   .answer = embeddings_answer};

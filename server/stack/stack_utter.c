@@ -1,0 +1,181 @@
+/* stack_utter: tokens become text by the thread that chose them. */
+#include "server/stack/stack_utter.h"
+
+#include <string.h>
+
+#include "core/run/size.h"
+#include "server/answer/answer_section.h"
+#include "server/stack/stack_check.h"
+#include "server/text/json_string.h"
+
+static const char TEXT[] = ",\"text\":", STOP[] = ",\"stop\":", STRINGS[] = ",\"strings\":[";
+
+enum { QUOTES = 3 /* of a string, and the comma in front of it */ };
+
+/* --- what is asked for --- */
+
+static enum status refuse(struct stack_check *k, enum stack_field field, const char *why) {
+  return error_at(k->e, stack_field_pointer(field), "%s", why);
+}
+
+/* Text goes with text, and with what stops it, unless the request says otherwise. */
+static bool wants_text(const struct stack_check *k) {
+  if (stack_field_is_seen(k->reading, STACK_FIELD_RETURN_TEXT)) return k->values->text;
+  return k->reading->texts || k->values->stops > 0;
+}
+
+static enum status check_fields(struct stack_check *k) {
+  const struct stack_choice *c = &k->out->generation.choice;
+  const enum stack_field field = k->values->stops ? STACK_FIELD_STOP : STACK_FIELD_RETURN_TEXT;
+  if (!k->w->tokenizer)
+    return refuse(k, field, "this model has no tokenizer: its tokens are no text");
+  if (tokenizer_spelt_room(k->w->tokenizer) == SIZE_MAX)
+    return refuse(k, field, "the tokenizer's decoder may make a text of any length of a token");
+  if (k->values->stops > 0 && c->beams > 1)
+    return refuse(k, STACK_FIELD_STOP,
+                  "the ways of a search end by tokens: a text that stops goes with \"beams\": 1");
+  if (k->values->stream && k->values->tokens)
+    return refuse(k, STACK_FIELD_RETURN_TOKENS,
+                  "a stream has no place for what \"return_tokens\" asks for");
+  return STATUS_OK;
+}
+
+/* --- tokens that come --- */
+
+/* The first failure is kept. */
+static enum stack_finish fail(struct stack_utter *u, const struct error *e) {
+  if (!atomic_exchange(&u->failed, true)) u->error = *e;
+  return STACK_FINISH_FAILED;
+}
+
+static void add_strings(const struct stack_utter *u, struct stack_uttered *s, const int32_t *token,
+                        size_t count, struct error *e) {
+  struct arena arena;
+  char *out = s->strings + s->strings_length;
+  arena_init(&arena, u->terms.budget);
+  for (; s->strings_count < count && !e->status; s->strings_count++) {
+    const int32_t id = token[s->strings_count];
+    const struct tokenizer_text piece = tokenizer_piece(u->terms.tokenizer, id, &arena, e);
+    *out++ = ',';
+    out = piece.bytes ? json_string_write(piece.bytes, piece.length, out)
+                      : answer_write_text(out, "null");
+  }
+  s->strings_length = (size_t)(out - s->strings);
+  arena_free(&arena);
+}
+
+/* A token that ends a sequence is no part of its text. */
+static enum stack_finish hear(struct stack_listener *l, size_t item, size_t count,
+                              enum stack_finish finish) {
+  struct stack_utter *u = (struct stack_utter *)l;
+  const struct stack_sequence *q = &u->generation->sequence[item];
+  struct stack_uttered *s = &u->sequence[item];
+  struct error e = {0};
+  const bool ended = finish == STACK_FINISH_END || finish == STACK_FINISH_STOP;
+  const bool may_end = count >= u->generation->choice.min_tokens;
+  utter_on(&s->utterance, q->token, count - ended, finish != STACK_FINISH_NOT, may_end, &e);
+  if (s->strings && !e.status) add_strings(u, s, q->token, count, &e);
+  if (e.status) return fail(u, &e);
+  if (s->said) s->said[count - 1] = s->utterance.said;
+  return s->utterance.stopped ? STACK_FINISH_STOP : finish;
+}
+
+static enum status fault(const struct stack_listener *l, struct error *e) {
+  const struct error *of = &((const struct stack_utter *)l)->error;
+  return error_set(e, of->status, "%s", of->detail);
+}
+
+/* --- the texts --- */
+
+enum status stack_utter_check(struct stack_check *k) {
+  const struct stack_values *v = k->values;
+  const bool text = wants_text(k);
+  if (!text && v->stops == 0 && !v->tokens) return STATUS_OK;
+  if (check_fields(k)) return k->e->status;
+  struct stack_utter *u = arena_alloc(k->reading->arena, 1, sizeof *u, k->e);
+  if (!u) return k->e->status;
+  *u = (struct stack_utter){.listener = {hear, fault},
+                            .terms = {.tokenizer = k->w->tokenizer,
+                                      .stop = v->stop,
+                                      .stops = v->stops,
+                                      .budget = k->reading->arena->budget},
+                            .generation = &k->out->generation,
+                            .shown = text};
+  k->out->utter = u;
+  k->out->generation.listener = &u->listener;
+  return STATUS_OK;
+}
+
+static size_t strings_room(const struct tokenizer *t, size_t most) {
+  size_t each, room;
+  return size_mul(tokenizer_piece_longest(t), JSON_STRING_ROOM, &each) &&
+                 size_add(each, QUOTES + sizeof "null", &each) && size_mul(each, most, &room)
+             ? room
+             : SIZE_MAX;
+}
+
+static enum status begin(struct stack_check *k, size_t item) {
+  struct stack_utter *u = k->out->utter;
+  struct stack_uttered *s = &u->sequence[item];
+  struct arena *a = k->reading->arena;
+  const size_t most = k->out->generation.sequence[item].most;
+  const struct item *text = &k->main->run->geometry.item[item];
+  const size_t room = utter_room(u->terms.tokenizer, most);
+  char *bytes = arena_alloc(a, room, 1, k->e);
+  *s = (struct stack_uttered){0};
+  utter_init(&s->utterance, &u->terms, k->main->run->tokens + text->q_row, text->q, bytes, room);
+  if (k->out->stream) s->said = arena_alloc(a, most, sizeof *s->said, k->e);
+  if (k->out->tells_tokens)
+    s->strings = arena_alloc(a, strings_room(u->terms.tokenizer, most), 1, k->e);
+  return k->e->status;
+}
+
+enum status stack_utter_take(struct stack_check *k) {
+  struct stack_utter *u = k->out->utter;
+  const size_t items = k->main->run->geometry.items;
+  if (!u) return STATUS_OK;
+  u->sequence = arena_alloc(k->reading->arena, items, sizeof *u->sequence, k->e);
+  for (size_t i = 0; i < items && !k->e->status; i++) begin(k, i);
+  return k->e->status;
+}
+
+/* --- the answer --- */
+
+size_t stack_utter_stop_room(const struct stack_utter *u) {
+  size_t longest = 0;
+  for (size_t i = 0; i < u->terms.stops; i++) longest = size_max(longest, u->terms.stop[i].length);
+  return sizeof STOP + QUOTES + JSON_STRING_ROOM * longest; /* a text of some request */
+}
+
+size_t stack_utter_room(const struct stack_utter *u, size_t most, bool strings) {
+  const struct tokenizer *t = u->terms.tokenizer;
+  size_t bytes = utter_room(t, most);
+  size_t room = sizeof TEXT + sizeof STRINGS + QUOTES + stack_utter_stop_room(u);
+  if (!size_mul(bytes, JSON_STRING_ROOM, &bytes) || !size_add(room, bytes, &room) ||
+      (strings && !size_add(room, strings_room(t, most), &room)))
+    return SIZE_MAX;
+  return room;
+}
+
+char *stack_utter_write_stop(const struct stack_utter *u, size_t item, char *out) {
+  const size_t stopped = u->sequence[item].utterance.stopped;
+  if (!stopped) return out;
+  const struct tokenizer_text *stop = &u->terms.stop[stopped - 1];
+  return json_string_write(stop->bytes, stop->length, answer_write_text(out, STOP));
+}
+
+char *stack_utter_write(const struct stack_utter *u, size_t item, char *out) {
+  const struct stack_uttered *s = &u->sequence[item];
+  if (u->shown) {
+    out = answer_write_text(out, TEXT);
+    out = json_string_write(s->utterance.text, s->utterance.length, out);
+  }
+  out = stack_utter_write_stop(u, item, out);
+  if (!s->strings) return out;
+  const size_t comma = s->strings_length > 0;
+  out = answer_write_text(out, STRINGS);
+  memcpy(out, s->strings + comma, s->strings_length - comma);
+  out += s->strings_length - comma;
+  *out++ = ']';
+  return out;
+}

@@ -1,0 +1,49 @@
+/* stack_utter: the text of what a request generates. It listens to the tokens as these are chosen,
+ * makes text of them, and ends a sequence behind one of the texts that stop it. */
+#ifndef SERVER_STACK_UTTER_H
+#define SERVER_STACK_UTTER_H
+
+#include "config/tokenizer/utter.h"
+#include "core/stack/stack_generation.h"
+
+struct stack_check;
+
+/* What the tokens of one sequence have become. */
+struct stack_uttered {
+  struct utterance utterance;
+  size_t *said; /* [most] of a stream: bytes of text that are said with each token; else NULL */
+  char
+      *strings; /* what each token stands for, a JSON string with a comma in front of it; or NULL */
+  size_t strings_length, strings_count; /* so many bytes, of so many tokens */
+};
+
+struct stack_utter {
+  struct stack_listener listener;
+  struct utter_terms terms;
+  const struct stack_generation *generation;
+  struct stack_uttered *sequence; /* [items] */
+  bool shown;                     /* the answer has the texts */
+  atomic_bool failed;             /* then there is an error: */
+  struct error error;
+};
+
+/* Is there to be text, or is there one that stops a sequence? Refuses what the model or the choice,
+ * which is settled, cannot have, and sets k->out->utter. */
+enum status stack_utter_check(struct stack_check *k);
+
+/* Begins the texts behind the tokens of the run, which were taken. */
+enum status stack_utter_take(struct stack_check *k);
+
+/* Bytes that the text of so many tokens takes in an answer, with what stopped it, and with the
+ * strings of these where they are told, at most; SIZE_MAX: too many to count. */
+size_t stack_utter_room(const struct stack_utter *u, size_t most, bool strings);
+
+/* Writes these as members of an object, each behind a comma. */
+char *stack_utter_write(const struct stack_utter *u, size_t item, char *out);
+
+/* What stopped the sequence, alone; nothing, where nothing did. And the bytes that takes at most.
+ */
+char *stack_utter_write_stop(const struct stack_utter *u, size_t item, char *out);
+size_t stack_utter_stop_room(const struct stack_utter *u);
+
+#endif

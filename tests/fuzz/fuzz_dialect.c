@@ -1,0 +1,128 @@
+/* fuzz_dialect: a request in another service's words, from its bytes to the bytes of its answer or
+ * the events of its stream, however it is cut.
+ *
+ * The first byte is the dialect; the second how the body is cut the second time. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/model/whole.h"
+#include "server/dialect/dialect_body.h"
+#include "tests/fuzz/asked.h"
+
+enum { DIALECTS = 2, EVENTS = 1 << 20 };
+
+static const double work = 1e3;
+
+static const char words[] =
+    "{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"?\",\"vocab\":{\"?\":0,\"a\":1,\"b\":2,"
+    "\"c\":3,\"é\":4,\"\\\"\":5,\"\\n\":6}},\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":"
+    "{\"String\":\"\"},\"behavior\":\"Isolated\",\"invert\":false},\"decoder\":{\"type\":\"Fuse\"}"
+    "}";
+
+/* Decoders, which have embeddings as well. */
+static const struct model *model_of(void) {
+  static const struct model *made;
+  if (made) return made;
+  struct error e = {0};
+  const struct model *m = asked_model(
+      "{\"transformer\":{\"random\":{\"seed\":1}},\"kind\":\"decoder\",\"layers\":2,\"width\":4,"
+      "\"heads\":2,\"feed_forward\":8,\"vocabulary\":9,\"positions\":\"learned\","
+      "\"max_positions\":14}",
+      &made);
+  json_t *json = json_loads(words, 0, NULL);
+  ((struct whole *)m->whole)->tokenizer = tokenizer_new(json, &e);
+  must(m->whole->tokenizer);
+  json_decref(json);
+  return m;
+}
+
+/* --- reading --- */
+
+struct dialled {
+  struct asked asked;
+  struct body_terms terms;
+  struct dialect_body *body;
+};
+
+static void read_body(struct dialled *d, const struct body_terms *terms, struct input body,
+                      unsigned cut) {
+  const char *model;
+  memset(d, 0, sizeof *d);
+  d->terms = *terms;
+  budget_init(&d->asked.budget, 32 << 20);
+  arena_init(&d->asked.arena, &d->asked.budget);
+  d->body = dialect_body_new(&d->terms, &fuzz_limits, &d->asked.arena, &d->asked.error);
+  must(d->body);
+  fuzz_feed(dialect_body_of(d->body), body, cut, &d->asked.error);
+  if (dialect_body_finish(d->body, &model) == STATUS_OK)
+    dialect_body_ask(d->body, model_of()->whole, &d->asked.request);
+}
+
+/* --- the answer --- */
+
+static void check_answer(const struct dialled *d, struct answer *a) {
+  const struct stack_request *r = &d->asked.request;
+  const struct input text = answer_text(a);
+  json_t *json = answer_json(text);
+  const char *list = r->generates ? "choices" : "data";
+  must(json_array_size(json_object_get(json, list)) == r->main.run->geometry.items);
+  must(json_is_object(json_object_get(json, "usage")));
+  json_decref(json);
+  free((char *)text.bytes);
+}
+
+static void compute_all(struct dialled *d) {
+  void *scratch = asked_scratch(model_of());
+  for (struct run *run = stack_request_run(&d->asked.request); run;)
+    run = asked_compute(&d->asked, run, work, scratch);
+  free(scratch);
+}
+
+static void answer(struct dialled *d) {
+  struct answer a;
+  if (dialect_body_answer(d->body, "m", &d->asked.request, &a)) return;
+  compute_all(d);
+  if (!d->asked.error.status) check_answer(d, &a);
+}
+
+static void stream(struct dialled *d) {
+  static const char end[] = "data: [DONE]\n\n";
+  struct stack_stream s;
+  static char text[EVENTS];
+  size_t size = 0;
+  if (dialect_body_stream(d->body, "m", &d->asked.request, &s)) return;
+  compute_all(d);
+  for (size_t bytes = 1; bytes > 0; size += bytes)
+    bytes = stack_stream_write(&s, true, d->asked.error.status ? "{}" : NULL, text + size,
+                               EVENTS - size);
+  must(size >= sizeof end - 1 && !memcmp(text + size - (sizeof end - 1), end, sizeof end - 1));
+}
+
+static void compute(struct dialled *d) {
+  struct stack_request *r = &d->asked.request;
+  if (stack_request_prepare(r, &d->asked.arena, &d->asked.error)) return;
+  if (r->stream)
+    stream(d);
+  else
+    answer(d);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  struct input in = {(const char *)data, size};
+  const unsigned char which = input_byte(&in), cut = input_byte(&in);
+  const enum body_dialect dialect = which % DIALECTS ? DIALECT_COMPLETIONS : DIALECT_EMBEDDINGS;
+  const struct body_terms terms = {.ask =
+                                       dialect == DIALECT_COMPLETIONS ? ASK_GENERATE : ASK_ENCODE,
+                                   .dialect = dialect,
+                                   .body_bytes = BODY_UNKNOWN,
+                                   .json_bytes = BODY_UNKNOWN};
+  struct dialled whole, parts;
+  read_body(&whole, &terms, in, 0);
+  read_body(&parts, &terms, in, cut);
+  error_must_agree(&whole.asked.error, &parts.asked.error);
+  if (!whole.asked.error.status) compute(&whole);
+  if (whole.asked.error.status) error_must_be_told(&whole.asked.error);
+  asked_end(&whole.asked);
+  asked_end(&parts.asked);
+  return 0;
+}

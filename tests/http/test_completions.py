@@ -1,0 +1,169 @@
+"""test_completions: OpenAI's completions: texts that are those of /generate, streams, what its own client gets, and
+every mistake in its form of errors."""
+import json
+import os
+import tempfile
+import unittest
+
+from support import TOOLS, Server, ServerCase
+from test_openai import Called, OpenAi
+from test_text import LETTERS, RANDOM, SIZES
+
+PATH = "/v1/completions"
+
+
+class Completing(OpenAi, ServerCase):
+    @classmethod
+    def start(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        with open(os.path.join(cls.folder.name, "tokenizer.json"), "w", encoding="utf-8") as file:
+            json.dump(LETTERS, file)
+        lettered = dict(RANDOM, **SIZES, tokenizer=cls.folder.name, end=19)
+        return Server({"models": {"gpt": dict(lettered, kind="decoder"),
+                                  "pair": dict(lettered, kind="seq2seq", generate={"beams": 3}),
+                                  "short": dict(lettered, kind="decoder", positions="learned", max_positions=6),
+                                  "bert": dict(lettered, kind="encoder"),
+                                  "naked": dict(RANDOM, **SIZES, kind="decoder")}})
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.folder.cleanup()
+
+    def post(self, **request):
+        return self.server.post(PATH, dict({"model": "gpt", "prompt": "hello w"}, **request))
+
+    def complete(self, **request):
+        return self.ok(self.post(**request))
+
+    def generate(self, model="gpt", **request):
+        """The same of our own path."""
+        return self.ok(self.server.post(f"/v1/models/{model}/generate", dict({"temperature": 1, "max_tokens": 16}, **request)))
+
+    def events(self, **request):
+        answer = self.post(stream=True, **request)
+        self.assertEqual((answer.status, answer.headers["content-type"]), (200, "text/event-stream"), answer)
+        lines = answer.body.decode().split("\n\n")
+        self.assertEqual(lines[-2:], ["data: [DONE]", ""])
+        return [json.loads(line[len("data: "):]) for line in lines[:-2]]
+
+
+class Completions(Completing):
+    def test_the_same_as_generate(self):
+        for prompts, more in ((["hello w"], {}), (["hello w", "e"], {"n": 3, "seed": 5, "top_p": 0.9}), (["ell"], {"temperature": 0}),
+                              (["hello", "w"], {"max_tokens": 4, "temperature": 2, "stop": ["e", "wor"]})):
+            own = {"returns" if name == "n" else name: value for name, value in more.items()}
+            right = self.generate(text=prompts, **own)
+            answer = self.complete(prompt=prompts, **more)
+            sequences = [one for item in right["sequences"] for one in item]
+            self.assertEqual([one["text"] for one in answer["choices"]], [one["text"] for one in sequences])
+            self.assertEqual([one["finish_reason"] for one in answer["choices"]],
+                             ["length" if one["finish"] == "length" else "stop" for one in sequences])
+            self.assertEqual([one["index"] for one in answer["choices"]], list(range(len(sequences))))
+            tokens, generated = right["usage"]["tokens"], right["usage"]["generated"]
+            self.assertEqual(answer["usage"], {"prompt_tokens": tokens, "completion_tokens": generated,
+                                               "total_tokens": tokens + generated})
+            self.assertEqual((answer["object"], answer["model"]), ("text_completion", "gpt"))
+
+    def test_prompts_of_tokens(self):
+        right = self.complete(n=2)["choices"]
+        for prompt in ([13, 14], [[13, 14]]):
+            self.assertEqual(self.complete(prompt=prompt, n=2)["choices"], right)
+        self.assertEqual(self.complete(prompt=[])["choices"], [])
+
+    def test_an_encoder_and_a_decoder(self):
+        """A model that searches draws here, unless the temperature is 0."""
+        right = self.generate("pair", text="hello w")["sequences"][0]["text"]
+        self.assertEqual(self.complete(model="pair")["choices"][0]["text"], right)
+        right = self.generate("pair", text="hello w", temperature=0, beams=1)["sequences"][0]["text"]
+        self.assertEqual(self.complete(model="pair", temperature=0)["choices"][0]["text"], right)
+
+    def test_the_prompt_in_front(self):
+        for prompt, texts in ((["hello w", "é\"\n"], ["hello w", "é\"\n"]), ([[13, 14], [8, 9]], ["hello w", "é"]), ([13, 4], ["hello "])):
+            if prompt[0] == "hello w":
+                prompt, texts = prompt[:1], texts[:1]
+            bare, both = (self.complete(prompt=prompt, n=2, echo=echo)["choices"] for echo in (False, True))
+            self.assertEqual([one["text"] for one in both],
+                             [texts[i // 2] + one["text"] for i, one in enumerate(bare)])
+
+    def test_as_many_as_there_is_room_for(self):
+        self.assertLessEqual(self.complete(model="short")["usage"]["completion_tokens"], 5)
+        self.error(self.post(model="short", max_tokens=16), 400, "invalid_request", "max_tokens", "positions")
+
+    def test_streams(self):
+        for more in ({}, {"n": 3, "seed": 4}, {"prompt": ["hello", "w"], "temperature": 0}, {"stop": "w", "temperature": 2}):
+            right = self.complete(**more)
+            events = self.events(**more)
+            texts, ends = [""] * len(right["choices"]), [None] * len(right["choices"])
+            for event in events:
+                self.assertEqual(list(event), ["id", "object", "created", "model", "choices"])
+                (one,) = event["choices"]
+                self.assertIsNone(ends[one["index"]])
+                texts[one["index"]] += one["text"]
+                ends[one["index"]] = one["finish_reason"]
+            self.assertEqual(len({event["id"] for event in events}), 1)
+            self.assertEqual(texts, [one["text"] for one in right["choices"]])
+            self.assertEqual(ends, [one["finish_reason"] for one in right["choices"]])
+            told = self.events(stream_options={"include_usage": True}, **more)
+            self.assertEqual((told[-1]["choices"], told[-1]["usage"]), ([], right["usage"]))
+            self.assertEqual(len(told), len(events) + 1)
+
+    def test_a_stream_that_fails(self):
+        """Where the failure comes with the first token it has its status; behind it, it is an event."""
+        own = {"text": "hello", "temperature": 1, "banned_tokens": list(range(20))}
+        self.problem(self.server.post("/v1/models/gpt/generate", own), 400, "invalid-request")
+        self.error(self.post(stream=True, prompt=""), 400, "invalid_request", "prompt")
+
+    def test_what_is_wrong(self):
+        for request, param, words in (
+                ({"prompt": None}, None, "prompt"), ({"prompt": 1}, "prompt", "text"), ({"prompt": ""}, "prompt", "nothing to go on"),
+                ({"prompt": ["hello", ""]}, "prompt[1]", "nothing"), ({"prompt": [["hello"]]}, "prompt[0]", ""),
+                ({"prompt": [[1], [99]]}, "prompt[1][0]", "vocabulary"), ({"model": "bert"}, "model", "encoder"),
+                ({"model": "naked"}, "model", "without a tokenizer"), ({"model": 1}, "model", "text"),
+                ({"max_tokens": 0}, "max_tokens", ""), ({"temperature": -1}, "temperature", ""), ({"top_p": 2}, "top_p", ""),
+                ({"n": 0}, "n", ""), ({"n": 2, "temperature": 0}, "n", "the same"), ({"stop": [""]}, "stop[0]", "1 to 1024"),
+                ({"seed": -1}, "seed", ""), ({"echo": 1}, "echo", ""), ({"echo": True, "stream": True}, "echo", "stream"),
+                ({"stream": 1}, "stream", ""), ({"stream_options": 1}, "stream_options", ""), ({"user": 1}, "user", ""),
+                ({"stream_options": {"include_usage": 1}, "stream": True}, "stream_options", "include_usage"),
+                ({"stream_options": {"include_usage": True}}, "stream_options", "stream"), ({"logprobs": 2}, "logprobs", "no logprobs"),
+                ({"logit_bias": {"1": 1}}, "logit_bias", ""), ({"best_of": 2}, "best_of", ""), ({"suffix": "a"}, "suffix", ""),
+                ({"presence_penalty": 0.5}, "presence_penalty", ""), ({"frequency_penalty": 0.5}, "frequency_penalty", ""),
+                ({"top_k": 4}, "top_k", "/generate"), ({"messages": []}, "messages", "chats"), ({"prompts": 1}, "prompts", "prompt")):
+            with self.subTest(request=request):
+                answer = self.post(**request)
+                if param is None:
+                    self.assertEqual(answer.status, 400)
+                else:
+                    self.error(answer, 400, "invalid_request", param, words)
+        self.error(self.server.post(PATH, {"model": "gpt"}), 400, "invalid_request", "prompt", "missing")
+        self.error(self.post(model="nobody"), 404, "model_not_found", "model", "gpt, pair, short")
+        self.error(self.server.post(PATH, {"prompt": "a"}), 400, "invalid_request", "model", "missing")
+        self.error(self.server.get(PATH), 405, "method_not_allowed")
+        self.error(self.post(max_tokens=10 ** 9), 413, "too_large")
+
+    def test_fields_that_are_null(self):
+        right = self.complete()["choices"]
+        nulls = dict.fromkeys(("max_tokens", "temperature", "top_p", "n", "stop", "seed", "echo", "stream", "stream_options",
+                               "logprobs", "suffix", "best_of", "presence_penalty", "frequency_penalty", "logit_bias"))
+        self.assertEqual(self.complete(**nulls)["choices"], right)
+
+
+@unittest.skipUnless(TOOLS, "without Node")
+class Client(Called, Completing):
+    def test_completions(self):
+        request = {"model": "gpt", "prompt": ["hello w", "e"], "n": 2, "seed": 7, "stop": ["ld"]}
+        whole, stream, wrong, none = self.call(
+            ("completions.create", request), ("completions.create", dict(request, stream=True)),
+            ("completions.create", dict(request, prompt=["e", ""])), ("completions.create", dict(request, model="nobody")))
+        right = self.ok(self.server.post(PATH, request))["choices"]
+        self.assertEqual(whole["value"]["choices"], right)
+        texts = [""] * 4
+        for event in stream["value"]:
+            texts[event["choices"][0]["index"]] += event["choices"][0]["text"]
+        self.assertEqual(texts, [one["text"] for one in right])
+        self.assertEqual((wrong["thrown"], wrong["param"]), ("BadRequestError", "prompt[1]"))
+        self.assertEqual((none["thrown"], none["code"]), ("NotFoundError", "model_not_found"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,188 @@
+/* test_dialect: bodies in another service's words, however they are cut: what they ask a model for,
+ * every mistake's place, memory that ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/run/size.h"
+#include "server/dialect/dialect_body.h"
+#include "tests/support/body_read.h"
+#include "tests/support/made_model.h"
+
+static const struct body_limits limits = {
+    .max_items = 3, .max_pairs = 1 << 20, .max_answer_bytes = 1 << 20, .max_tokens = 100};
+
+struct asking {
+  struct arena arena;
+  struct error error;
+  struct body_terms terms;
+  struct dialect_body *body;
+  const char *model;
+  struct stack_request request;
+};
+
+/* Reads a body in chunks, and asks the model. The caller frees the arena. */
+static void ask(struct asking *k, const char *json, size_t cut, size_t step,
+                struct budget *budget) {
+  memset(k, 0, sizeof *k);
+  arena_init(&k->arena, budget);
+  k->terms = body_read_terms(ASK_ENCODE, BODY_JSON);
+  k->terms.dialect = DIALECT_EMBEDDINGS;
+  k->body = dialect_body_new(&k->terms, &limits, &k->arena, &k->error);
+  assert_int_equal(k->body == NULL, k->error.status != STATUS_OK);
+  if (!k->body) return;
+  body_read_chunks(dialect_body_of(k->body), &k->error, json, strlen(json), cut, step);
+  if (dialect_body_finish(k->body, &k->model) == STATUS_OK)
+    dialect_body_ask(k->body, &model.whole, &k->request);
+}
+
+/* Reads it in every two parts, and byte by byte; `check` looks at what has become of it. */
+static void each_cut(const char *json, void check(struct asking *k, const void *of),
+                     const void *of) {
+  for (size_t cut = 0; cut <= strlen(json); cut++) {
+    struct asking k;
+    ask(&k, json, cut, cut ? SIZE_MAX : 1, NULL);
+    check(&k, of);
+    arena_free(&k.arena);
+  }
+}
+
+/* --- what is asked --- */
+
+struct expected {
+  const char *json, *model;
+  size_t items, rows, dimensions;
+  bool unbatched, base64;
+  int32_t token[4];
+};
+
+static void check_asked(struct asking *k, const void *of) {
+  const struct expected *x = of;
+  const struct stack_run *run = k->request.main.run;
+  if (k->error.status) fail_msg("%s: %s", x->json, k->error.detail);
+  if (x->model)
+    assert_string_equal(k->model, x->model);
+  else
+    assert_null(k->model);
+  assert_int_equal(run->geometry.items, x->items);
+  assert_int_equal(run->geometry.q_rows, x->rows);
+  assert_memory_equal(run->tokens, x->token, x->rows * sizeof *x->token);
+  assert_int_equal(run->dimensions, x->dimensions);
+  assert_int_equal(run->pool, STACK_POOL_MEAN); /* the model has none of its own */
+  assert_int_equal(k->request.unbatched, x->unbatched);
+  assert_int_equal(k->request.base64, x->base64);
+}
+
+static void ids_however_they_are_cut(void **state) {
+  (void)state;
+  static const struct expected list[] = {
+      {"{\"input\":[1,2,3]}", NULL, 1, 3, 0, true, false, {1, 2, 3}},
+      {"{\"input\": [ [1,2] , [ 3 ] ],\"model\":\"m\"}", "m", 2, 3, 0, false, false, {1, 2, 3}},
+      {"{\"model\":\"m\\u006f\",\"input\":[[0]],\"encoding_format\":\"base64\"}",
+       "mo",
+       1,
+       1,
+       0,
+       false,
+       true,
+       {0}},
+      {" {\"dimensions\":4,\"input\"\n:\n[\n[\n7]],\"user\":\"u\"}",
+       NULL,
+       1,
+       1,
+       4,
+       false,
+       false,
+       {7}},
+      {"{\"model\":\"m\\u0000\",\"input\":[5]}", "", 1, 1, 0, true, false, {5}},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    each_cut(list[i].json, check_asked, &list[i]);
+}
+
+/* --- what is refused --- */
+
+struct refusal {
+  const char *json;
+  enum status status;
+  const char *pointer, *words;
+};
+
+static void check_refused(struct asking *k, const void *of) {
+  const struct refusal *x = of;
+  if (k->error.status != x->status || strcmp(k->error.pointer, x->pointer) != 0 ||
+      !strstr(k->error.detail, x->words))
+    fail_msg("%s: %d at %s, %zu: %s", x->json, (int)k->error.status, k->error.pointer,
+             k->error.offset, k->error.detail);
+}
+
+static void mistakes_are_found_in_their_place(void **state) {
+  (void)state;
+  static const struct refusal list[] = {
+      {"{}", STATUS_INVALID_REQUEST, "/input", "is missing"},
+      {"{\"input\":7}", STATUS_INVALID_REQUEST, "/input", "a text belongs here"},
+      {"{\"input\":[]}", STATUS_INVALID_REQUEST, "/input", "an empty list"},
+      {"{\"input\":[ [ ] ]}", STATUS_INVALID_REQUEST, "/input/0", "no vector"},
+      {"{\"input\":[ \"a\" , 7]}", STATUS_INVALID_REQUEST, "/input/1", "a text belongs here"},
+      {"{\"input\":[ [ \"a\"]]}", STATUS_INVALID_REQUEST, "/input/0", "texts stand in a list"},
+      {"{\"input\":[\"\"]}", STATUS_INVALID_REQUEST, "/input/0", "an empty text"},
+      {"{\"input\":\"\"}", STATUS_INVALID_REQUEST, "/input", "an empty text"},
+      {"{\"input\":\"a\"}", STATUS_INVALID_REQUEST, "/input", "no tokenizer"},
+      {"{\"input\":[[[1]]]}", STATUS_INVALID_REQUEST, "/input/0/0", ""},
+      {"{\"input\":[true]}", STATUS_INVALID_REQUEST, "/input/0", "a text belongs here"},
+      {"{\"input\":[[1],[2,50]]}", STATUS_INVALID_REQUEST, "/input/1/1", "beyond the vocabulary"},
+      {"{\"input\":[1,50]}", STATUS_INVALID_REQUEST, "/input/1", "beyond the vocabulary"},
+      {"{\"input\":[[1],[2],[3],[4]]}", STATUS_TOO_LARGE, "", ""},
+      {"{\"input\":[\"a\",\"b\",\"c\",\"d\"]}", STATUS_TOO_LARGE, "", "more than 3 texts"},
+      {"{\"input\":[1],\"dimensions\":9}", STATUS_INVALID_REQUEST, "/dimensions", "have 8"},
+      {"{\"input\":[1],\"truncate\":true}", STATUS_INVALID_REQUEST, "/truncate", "tokens"},
+      {"{\"input\":[1],\"model\":1}", STATUS_INVALID_REQUEST, "/model", "must be a text"},
+      {"{\"input\":[1],\"pool\":1}", STATUS_INVALID_REQUEST, "/pool", "takes another"},
+      {"{\"input\":[,1]}", STATUS_INVALID_JSON, "", "','"},
+      {"{\"input\":[[1,]]}", STATUS_INVALID_JSON, "", "']'"},
+      {"{\"input\":[\"a\"", STATUS_INVALID_JSON, "", "the body ends"},
+      {"{\"input\":[", STATUS_INVALID_JSON, "", "the body ends"},
+      {"{\"input\":[[1],[2]}", STATUS_INVALID_JSON, "", "'}'"},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    each_cut(list[i].json, check_refused, &list[i]);
+}
+
+/* --- memory --- */
+
+static void plan(struct asking *k) {
+  struct answer answer;
+  if (k->error.status || stack_request_prepare(&k->request, &k->arena, &k->error)) return;
+  dialect_body_answer(k->body, "made", &k->request, &answer);
+}
+
+static void a_full_budget_at_every_step(void **state) {
+  (void)state;
+  static const char json[] = "{\"input\":[[1,2],[3]],\"model\":\"made\",\"user\":\"u\"}";
+  struct budget budget;
+  struct asking k;
+  for (size_t limit = 0;; limit += 64) {
+    budget_init(&budget, limit);
+    ask(&k, json, 5, 7, &budget);
+    plan(&k);
+    arena_free(&k.arena);
+    assert_int_equal(budget.used, 0);
+    if (!k.error.status) break;
+    assert_string_equal(k.error.limit, "memory_budget_bytes");
+    assert_true(limit < 1000000);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ids_however_they_are_cut),
+      cmocka_unit_test(mistakes_are_found_in_their_place),
+      cmocka_unit_test(a_full_budget_at_every_step),
+  };
+  return cmocka_run_group_tests(tests, made_model_enter, made_model_leave);
+}

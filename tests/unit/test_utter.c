@@ -1,0 +1,286 @@
+/* test_utter: what is said of tokens as they come is the text that they have together, of every
+ * kind of decoder, in whole characters; and a text that stops ends it where it first is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "config/document/text.h"
+#include "config/tokenizer/utter.h"
+#include "tests/support/poisoned.h"
+
+enum { TOKENS = 24, ROUNDS = 400, ROOM = 8192 };
+
+/* The pieces are words of a list; what becomes of them is the decoder's. */
+struct kind {
+  const char *name, *decoder, *pieces;
+  bool steady;
+};
+
+#define LIST(...)                                                                                  \
+  "{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"[UNK]\",\"vocab\":{\"[UNK]\":0," __VA_ARGS__ \
+  "}},\"added_tokens\":[{\"id\":9,\"content\":\"<end>\",\"special\":true}],\"decoder\":"
+
+static const char words[] = LIST("\"a\":1,\"##b\":2,\"do\":3,\"not\":4,\"n't\":5,\".\":6,\"'\":7,"
+                                 "\"é\":8,\"<end>\":9,\"x\":10");
+static const char blanks[] = LIST("\"▁\":1,\"▁a\":2,\"b\":3,\"▁▁\":4,\"<0xE4>\":5,\"<0xBD>\":6,"
+                                  "\"<0xA0>\":7,\"<0x41>\":8,\"<end>\":9,\"<0xF0>\":10");
+static const char letters[] = LIST("\"a\":1,\"Ġb\":2,\"ä\":3,\"½\":4,\"ł\":5,\"ðŁ\":6,\"ĺĢ\":7,"
+                                   "\"Ċ\":8,\"<end>\":9,\"½łä\":10");
+static const char suffixes[] = LIST("\"a\":1,\"b</w>\":2,\"c\":3,\"d</w>\":4,\"é</w>\":5,\"f\":6,"
+                                    "\"g</w>\":7,\"h\":8,\"<end>\":9,\"</w>\":10");
+static const char sounds[] = LIST("\"<pad>\":1,\"|\":2,\"A\":3,\"B\":4,\"C\":5,\"'\":6,\"M\":7,"
+                                  "\".\":8,\"<end>\":9,\"é\":10");
+
+static const struct kind kinds[] = {
+    {"no decoder", "null", words, true},
+    {"WordPiece", "{\"type\":\"WordPiece\",\"prefix\":\"##\",\"cleanup\":true}", words, true},
+    {"Metaspace",
+     "{\"type\":\"Metaspace\",\"replacement\":\"▁\",\"prepend_scheme\":\"always\",\"split\":true}",
+     blanks, true},
+    {"bytes behind pieces",
+     "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\",\"pattern\":{\"String\":\"▁\"},"
+     "\"content\":\" \"},{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},{\"type\":\"Strip\","
+     "\"content\":\" \",\"start\":1,\"stop\":0}]}",
+     blanks, true},
+    {"ByteLevel", "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"trim_offsets\":true}",
+     letters, true},
+    {"BPEDecoder", "{\"type\":\"BPEDecoder\",\"suffix\":\"</w>\"}", suffixes, true},
+    {"CTC",
+     "{\"type\":\"CTC\",\"pad_token\":\"<pad>\",\"word_delimiter_token\":\"|\",\"cleanup\":true}",
+     sounds, true},
+    {"a pattern behind what is fused",
+     "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":\"Replace\",\"pattern\":"
+     "{\"String\":\"b▁a\"},\"content\":\"LONG\"}]}",
+     blanks, false},
+    {"the end is stripped",
+     "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":\"Strip\",\"content\":"
+     "\"b\",\"start\":0,\"stop\":2}]}",
+     blanks, false},
+};
+
+static struct tokenizer *make(const struct kind *k) {
+  static char text[4096];
+  struct error e = {0};
+  snprintf(text, sizeof text, "%s%s}", k->pieces, k->decoder);
+  json_t *json = json_loads(text, 0, NULL);
+  if (!json) fail_msg("%s: no JSON: %s", k->name, text);
+  struct tokenizer *t = tokenizer_new(json, &e);
+  if (!t) fail_msg("%s: %s", k->name, e.detail);
+  json_decref(json);
+  assert_int_equal(tokenizer_is_steady(t), k->steady);
+  return t;
+}
+
+/* --- what it should be --- */
+
+struct case_ {
+  const struct tokenizer *t;
+  int32_t id[UTTER_BEFORE + TOKENS];
+  size_t before, count;
+  char text[ROOM]; /* what is to be said */
+  size_t length;
+};
+
+static size_t spell(const struct tokenizer *t, const int32_t *id, size_t count, char *out) {
+  struct spell_text text = {0};
+  struct arena a;
+  struct error e = {0};
+  arena_init(&a, NULL);
+  assert_int_equal(tokenizer_spell(t, id, count, true, &a, &text, &e), STATUS_OK);
+  assert_true(text.length < ROOM);
+  if (text.length) memcpy(out, text.bytes, text.length);
+  arena_free(&a);
+  return text.length;
+}
+
+static bool ends_bad(const char *text, size_t length) {
+  return length >= 3 && memcmp(text + length - 3, "\xef\xbf\xbd", 3) == 0;
+}
+
+static void draw(struct case_ *c, const struct tokenizer *t) {
+  static char known[ROOM];
+  *c = (struct case_){.t = t,
+                      .before = (size_t)rand() % (UTTER_BEFORE + 1),
+                      .count = 1 + (size_t)rand() % TOKENS};
+  for (size_t i = 0; i < c->before + c->count; i++) c->id[i] = rand() % 11;
+  const size_t open = tokenizer_open(t, c->id, c->before);
+  size_t length = spell(t, c->id, c->before - open, known);
+  while (!open && ends_bad(known, length)) length -= 3;
+  c->length = spell(t, c->id, c->before + c->count, c->text);
+  c->length -= length < c->length ? length : c->length;
+  memmove(c->text, c->text + length, c->length);
+}
+
+/* --- what it is --- */
+
+/* Says the tokens one by one, or so many at a time. Returns how many there were when it was over.
+ */
+static size_t say(struct case_ *c, struct utterance *u, const struct utter_terms *terms,
+                  size_t step, char *text) {
+  struct error e = {0};
+  size_t said = 0, length = utter_room(c->t, c->count);
+  assert_true(length <= ROOM);
+  utter_init(u, terms, c->id, c->before, text, length);
+  for (size_t n = step; !u->stopped; n += step) {
+    const bool over = n >= c->count;
+    const size_t count = over ? c->count : n;
+    assert_int_equal(utter_on(u, c->id + c->before, count, over, true, &e), STATUS_OK);
+    assert_true(u->said >= said && u->said <= u->length);
+    assert_true(u->said == 0 || memcmp(text, c->text, u->said) == 0);
+    assert_true(text_is_utf8(text, u->said));
+    said = u->said;
+    if (over || u->stopped) return count;
+  }
+  return 0;
+}
+
+static void all_is_said(void **state) {
+  (void)state;
+  static char text[ROOM];
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    struct tokenizer *t = make(&kinds[k]);
+    const struct utter_terms terms = {.tokenizer = t};
+    struct utterance u;
+    struct case_ c;
+    for (size_t round = 0; round < ROUNDS; round++) {
+      draw(&c, t);
+      say(&c, &u, &terms, 1 + (size_t)rand() % 3, text);
+      if (u.said != c.length || (c.length && memcmp(text, c.text, c.length)))
+        fail_msg("%s, %zu: \"%.*s\", not \"%.*s\"", kinds[k].name, round, (int)u.said, text,
+                 (int)c.length, c.text);
+    }
+    tokenizer_free(t);
+  }
+}
+
+/* The place of the character that the byte belongs to, and of the next one. */
+static size_t character_at(const struct case_ *c, size_t byte) {
+  while (((unsigned char)c->text[byte] & 0xc0) == 0x80) byte--;
+  return byte;
+}
+
+static size_t character_behind(const struct case_ *c, size_t byte) {
+  do byte++;
+  while (byte < c->length && ((unsigned char)c->text[byte] & 0xc0) == 0x80);
+  return byte;
+}
+
+/* Any part of what is said stops it; and it stops with the token that ends that part, or the one
+ * behind it where characters were not whole. */
+static void what_stops_it(void **state) {
+  (void)state;
+  static char text[ROOM];
+  size_t stopped = 0;
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    struct tokenizer *t = make(&kinds[k]);
+    for (size_t round = 0; round < ROUNDS; round++) {
+      struct utterance u;
+      struct case_ c;
+      draw(&c, t);
+      if (c.length == 0) continue;
+      const size_t from = character_at(&c, (size_t)rand() % c.length);
+      const size_t end = character_behind(&c, from + (size_t)rand() % (c.length - from));
+      const struct tokenizer_text stop[] = {{"never", 5}, {c.text + from, end - from}};
+      const struct utter_terms terms = {.tokenizer = t, .stop = stop, .stops = 2};
+      const char *first = memmem(c.text, c.length, stop[1].bytes, stop[1].length);
+      say(&c, &u, &terms, 1, text);
+      if (!kinds[k].steady && u.stopped) continue; /* its text was another one then */
+      assert_int_equal(u.stopped, 2);
+      assert_int_equal(u.length, first - c.text);
+      assert_int_equal(u.said, u.length);
+      stopped++;
+    }
+    tokenizer_free(t);
+  }
+  assert_in_range(stopped, ROUNDS, SIZE_MAX);
+}
+
+static void nothing_stops_it_too_early(void **state) {
+  (void)state;
+  struct tokenizer *t = make(&kinds[0]);
+  const struct tokenizer_text stop = {"a", 1};
+  const struct utter_terms terms = {.tokenizer = t, .stop = &stop, .stops = 1};
+  const int32_t id[] = {1, 1, 10, 1};
+  struct utterance u;
+  struct error e = {0};
+  char text[ROOM];
+  utter_init(&u, &terms, id, 0, text, sizeof text);
+  for (size_t n = 1; n <= 4; n++)
+    assert_int_equal(utter_on(&u, id, n, false, n > 2, &e), STATUS_OK);
+  assert_int_equal(u.stopped, 1);
+  assert_int_equal(u.length, strlen("a a x "));
+  assert_memory_equal(text, "a a x ", u.length);
+  assert_int_equal(utter_on(&u, id, 4, true, true, &e), STATUS_OK); /* it is over */
+  tokenizer_free(t);
+}
+
+/* --- what fails --- */
+
+static void every_allocation_may_fail(void **state) {
+  (void)state;
+  struct tokenizer *t = make(&kinds[3]);
+  const struct utter_terms terms = {.tokenizer = t};
+  const int32_t id[] = {2, 5, 6, 7, 3};
+  char text[ROOM];
+  size_t failed = 0;
+  for (size_t n = 1;; n++) {
+    struct utterance u;
+    struct error e = {0};
+    utter_init(&u, &terms, id, 1, text, sizeof text);
+    poisoned_fail(n);
+    for (size_t count = 1; count < 5 && !e.status; count++)
+      utter_on(&u, id + 1, count, count == 4, true, &e);
+    poisoned_fail(0);
+    if (!e.status) break;
+    assert_int_equal(e.status, STATUS_OUT_OF_MEMORY);
+    failed++;
+  }
+  assert_in_range(failed, 4, 1000);
+  tokenizer_free(t);
+}
+
+static void a_text_that_is_longer_than_its_room(void **state) {
+  (void)state;
+  struct tokenizer *t = make(&kinds[0]);
+  const struct utter_terms terms = {.tokenizer = t};
+  const int32_t id[] = {3, 4};
+  struct utterance u;
+  struct error e = {0};
+  char text[4];
+  utter_init(&u, &terms, id, 0, text, sizeof text);
+  assert_int_equal(utter_on(&u, id, 2, true, true, &e), STATUS_TOO_LARGE);
+  tokenizer_free(t);
+}
+
+/* No room is known of a pattern's content that is put between any two characters, many times. */
+static void room_that_is_not_known(void **state) {
+  (void)state;
+  char decoder[2048] = "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"}";
+  for (size_t i = 0; i < 20; i++)
+    strcat(decoder,
+           ",{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"aaaaaaa\"}");
+  strcat(decoder, "]}");
+  const struct kind growing = {"growing", decoder, words, false};
+  struct tokenizer *t = make(&growing);
+  assert_true(tokenizer_spelt_room(t) > 1 << 30);
+  assert_true(utter_room(t, SIZE_MAX / 2) == SIZE_MAX);
+  tokenizer_free(t);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(all_is_said),
+      cmocka_unit_test(what_stops_it),
+      cmocka_unit_test(nothing_stops_it_too_early),
+      cmocka_unit_test(every_allocation_may_fail),
+      cmocka_unit_test(a_text_that_is_longer_than_its_room),
+      cmocka_unit_test(room_that_is_not_known),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
