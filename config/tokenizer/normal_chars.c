@@ -189,10 +189,17 @@ static void *read_prepend(const json_t *json, struct error *e) {
   return read_content(json, "prepend", e);
 }
 
+/* What is put in front came from the first character, as a blank does that a pre-tokenizer puts
+ * there. */
 static void apply_prepend(const void *made, struct passage *p) {
   const struct normal_content *c = made;
   struct normal_edit edit = normal_edit_begin(p);
-  normal_edit_replace(&edit, 0, 0, c->bytes, c->length);
+  size_t first;
+  if (c->length == 0) return;
+  unicode_read(p->now.bytes, &first);
+  normal_edit_open(&edit, 0);
+  passage_put(p, c->bytes, c->length, 0, first);
+  normal_edit_close(&edit, 0);
   normal_edit_end(&edit);
 }
 

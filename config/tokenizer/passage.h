@@ -72,7 +72,7 @@ enum status passage_begin_within(struct passage *p, const struct passage *of,
 /* --- another text --- */
 
 /* Puts down bytes that came from bytes `from` to before `to` of the text as it is. Of none (a text
- * that is put in front of others) it is where those begin: an empty stretch. */
+ * that is put between others) it is where those begin: an empty stretch. */
 void passage_put(struct passage *p, const char *bytes, size_t length, size_t from, size_t to);
 
 /* Puts down the bytes themselves from `from` to before `to`. Returns them, for who puts as many

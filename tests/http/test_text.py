@@ -72,6 +72,20 @@ class Text(ServerCase):
         self.assertEqual(answer["byte_offsets"][2:4], [[6, 8], [6, 8]])
         self.assertEqual(answer["offsets"][2:], [[6, 7], [6, 7], [7, 13], [13, 20]])
 
+    def test_many_tokens_of_one_place(self):
+        """Of a run that no piece has, each byte's token came from all of it: its end is not counted for each."""
+        count = 100_000
+        made = {"model": {"type": "Unigram", "unk_id": 0, "byte_fallback": True,
+                          "vocab": [["<unk>", 0], *([f"<0x{byte:02X}>", -1] for byte in "é".encode())]}}
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as file:
+                json.dump(made, file)
+            with Served({"run": dict(RANDOM, **SIZES, kind="decoder", tokenizer=folder)}) as server:
+                answer = self.ok(server.post("/v1/models/run/tokenize", {"text": ["é" * count, "é"]}))
+        self.assertEqual(answer["tokens"], [[1, 2] * count, [1, 2]])
+        self.assertEqual(answer["offsets"], [[[0, count]] * 2 * count, [[0, 1]] * 2])
+        self.assertEqual(answer["byte_offsets"], [[[0, 2 * count]] * 2 * count, [[0, 2]] * 2])
+
     def test_cut(self):
         self.assertEqual(self.ask("bert", "tokenize", text="the cat sat on", truncate=4)["tokens"], [2, 4, 5, 3])
         self.assertEqual(self.ask("bert", "tokenize", text=["the cat sat"], special_tokens=False, truncate=2)["tokens"],
