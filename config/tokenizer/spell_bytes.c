@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "config/document/text.h"
-#include "config/tokenizer/byte_letters.h"
+#include "config/tokenizer/bytes.h"
 #include "config/tokenizer/spell_parts.h"
 #include "core/run/size.h"
 
@@ -52,17 +52,11 @@ void spell_take(struct spell_work *w) {
 
 void spell_put_letters(struct spell_work *w, const char *bytes, size_t length) {
   if (length == 0 || !reserve(w, length)) return;
-  char *out = w->next.bytes + w->next.length;
-  size_t count = 0;
-  for (size_t at = 0, size; at < length; at += size) {
-    const int byte = byte_letters_byte(unicode_read(bytes + at, &size));
-    if (byte < 0) {
-      spell_put(w, bytes, length);
-      return;
-    }
-    out[count++] = (char)byte;
-  }
-  w->next.length += count;
+  const size_t count = bytes_read(bytes, length, w->next.bytes + w->next.length);
+  if (count == SIZE_MAX)
+    spell_put(w, bytes, length);
+  else
+    w->next.length += count;
 }
 
 /* Bytes of what is ill-formed there: as many as a character might have begun with, or one. */

@@ -1,7 +1,7 @@
 /* split_text: steps that change the text, and put down its pieces anew. */
 #include <string.h>
 
-#include "config/tokenizer/byte_letters.h"
+#include "config/tokenizer/bytes.h"
 #include "config/tokenizer/split_parts.h"
 
 /* The bytes in front of a piece come from its first character. */
@@ -68,12 +68,11 @@ static bool stays(char c) { return c > ' ' && c < 0x7f; }
 
 /* The letters of one character's bytes: all come from it. Returns its length. */
 static size_t put_letters(struct passage *p, size_t at) {
-  char out[2 * UNICODE_BYTES_MAX];
-  size_t length, used = 0;
+  char out[BYTES_WRITTEN_MAX * UNICODE_BYTES_MAX];
+  size_t length;
   unicode_read(p->now.bytes + at, &length);
-  for (size_t i = 0; i < length; i++)
-    used += unicode_write(byte_letters_of((unsigned char)p->now.bytes[at + i]), out + used);
-  passage_put(p, out, used, at, at + length);
+  const size_t written = bytes_write(p->now.bytes + at, length, out);
+  passage_put(p, out, written, at, at + length);
   return length;
 }
 
