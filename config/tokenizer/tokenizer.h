@@ -8,9 +8,9 @@
 #ifndef CONFIG_TOKENIZER_H
 #define CONFIG_TOKENIZER_H
 
-#include "config/tokenizer/lexicon.h"
-#include "config/tokenizer/passage.h"
-#include "config/tokenizer/spell.h"
+#include "config/lexicon/lexicon.h"
+#include "config/normal/passage.h"
+#include "config/spell/spell.h"
 
 struct tokenizer;
 

@@ -11,8 +11,8 @@
 
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
+#include "config/pattern/unicode.h"
 #include "config/tokenizer/tokenizer.h"
-#include "config/tokenizer/unicode.h"
 #include "tests/fuzz/fuzz.h"
 
 #define WORDS                                                                                     \
