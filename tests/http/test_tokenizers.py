@@ -3,6 +3,7 @@ import json
 import os
 import sys
 import tempfile
+import unittest
 import zlib
 
 from support import ROOT, Server, ServerCase
@@ -67,3 +68,7 @@ class Tokenizers(ServerCase):
             for name in ("text", "whole"):
                 found = self.ask(kind, "detokenize", tokens=kept["spelt"]["ids"], special_tokens=name == "whole")["text"]
                 self.assertEqual(found, kept["spelt"][name], f"{kind}: {name}")
+
+
+if __name__ == "__main__":
+    unittest.main()
