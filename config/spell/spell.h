@@ -24,15 +24,15 @@ struct spell_piece {
   bool raw; /* bytes already, where spell_reads_bytes */
 };
 
-/* Is the text of some pieces, but for what their last character or spell_open leaves open, how the
- * text of these and any more begins? It is also so of pieces without those in front of them, and
- * the text of the later ones is the same, where that of the first of them is not empty. */
+/* Do later pieces leave the text of earlier ones as it is, but for an unfinished character and
+ * for what spell_leaves_open says? Then a text may be spelled from any piece on whose own text
+ * is not empty: what follows that piece's text is the same as in the whole. */
 bool spell_is_steady(const struct spell *s);
 
-/* Of a text that ends with this piece: may what follows make another text of it? */
+/* May the piece that follows change the text of this one, which is a byte of a character? */
 bool spell_leaves_open(const struct spell *s, const struct spell_piece *piece);
 
-/* Bytes of text that a piece of so many bytes becomes at most; SIZE_MAX: there is no telling. */
+/* The most bytes of text that a piece of so many bytes becomes; SIZE_MAX: there is no bound. */
 size_t spell_room(const struct spell *s, size_t piece);
 
 /* Text in an arena. */

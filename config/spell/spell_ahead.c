@@ -5,8 +5,8 @@
 
 /* --- does the text of the first pieces stay? --- */
 
-/* Whatever is joined is one piece to the steps behind: of these only a blank at its beginning may
- * be looked at, which is that of the first piece. */
+/* A step behind a joining one sees all pieces as one. It leaves earlier text alone if it changes
+ * nothing but a character at the beginning. */
 static bool stays_joined(const struct spell_step *s) {
   return s->apply == spell_fuse || (s->apply == spell_strip && s->start <= 1 && s->stop == 0);
 }
@@ -34,14 +34,14 @@ bool spell_steps_have_bytes(const struct spell_step *step, size_t count) {
 
 enum { REPLACEMENT_BYTES = 3 /* of U+FFFD, in the place of a byte */ };
 
-/* A match has a byte, or lies between two. */
+/* A match takes at least a byte, or lies between two bytes. */
 static bool grow_replaced(const struct spell_step *s, size_t *bytes) {
   size_t put;
   return size_add(*bytes, 1, bytes) && size_mul(*bytes, s->length, &put) &&
          size_add(*bytes, put, bytes);
 }
 
-/* Behind a step a piece has so many bytes at most. */
+/* The most bytes that the piece has behind the step. */
 static bool grow(const struct spell_step *s, size_t *bytes) {
   if (s->apply == spell_byte_level) return size_mul(*bytes, REPLACEMENT_BYTES, bytes);
   if (s->apply == spell_word_piece) return size_add(*bytes, 1, bytes);

@@ -79,14 +79,14 @@ enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t
 /* See spell_is_steady. */
 bool tokenizer_is_steady(const struct tokenizer *t);
 
-/* Of tokens without the special ones, how many at the end leave their text open? Special ones
- * among these count. */
+/* The number of tokens at the end whose text may still change (spell_leaves_open). Special
+ * tokens between them count, though they have no text. */
 size_t tokenizer_open(const struct tokenizer *t, const int32_t *id, size_t count);
 
-/* Bytes of the longest piece, as tokenizer_piece has them, at most. */
+/* A bound on the bytes of every piece, as tokenizer_piece returns them. */
 size_t tokenizer_piece_longest(const struct tokenizer *t);
 
-/* Bytes that a token adds to a text at most; SIZE_MAX: there is no telling. */
+/* The most bytes that a token adds to a text; SIZE_MAX: there is no bound. */
 size_t tokenizer_spelt_room(const struct tokenizer *t);
 
 #endif

@@ -1,5 +1,5 @@
-/* utter: tokens are spelled again from a place where their text is known on: mostly with the last
- * one, whose text is the same whatever comes behind it. */
+/* utter: each new token is spelled together with a few before it, mostly with one, and what is
+ * new in their text is appended. */
 #include "config/tokenizer/utter.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ void utter_init(struct utterance *u, const struct utter_terms *terms, const int3
 
 /* --- spelling --- */
 
-/* What is spelled for a moment. */
+/* One call of utter_on, and its memory. */
 struct uttering {
   struct utterance *u;
   const int32_t *id; /* [count] the tokens from u->first on */
@@ -54,7 +54,7 @@ static struct tokenizer_text spell(const struct uttering *g, size_t from, size_t
   return (struct tokenizer_text){text.bytes, g->e->status ? 0 : text.length};
 }
 
-/* Without characters at the end that stand for bytes which are none yet. */
+/* The length without U+FFFD at the end: each may be the bytes of an unfinished character. */
 static size_t count_whole(struct tokenizer_text text, size_t known) {
   static const char bad[] = "\xef\xbf\xbd"; /* U+FFFD */
   const size_t size = sizeof bad - 1;
@@ -64,7 +64,7 @@ static size_t count_whole(struct tokenizer_text text, size_t known) {
   return length;
 }
 
-/* The bytes of the text of the first so many tokens that whatever follows leaves as they are. */
+/* The bytes of these tokens' text that later tokens cannot change. */
 static size_t count_settled(const struct uttering *g, size_t count, struct tokenizer_text text) {
   const size_t known = g->u->known;
   const size_t open = tokenizer_open(g->u->terms->tokenizer, g->id, count);
@@ -72,7 +72,7 @@ static size_t count_settled(const struct uttering *g, size_t count, struct token
   return size_max(count_whole(text, known), size_min(known, text.length));
 }
 
-/* The text of the tokens before is no part of it. */
+/* The utterance begins behind the text of the tokens before it. */
 static void begin(struct uttering *g) {
   struct utterance *u = g->u;
   const struct tokenizer_text text = spell(g, 0, u->befores);
@@ -80,7 +80,7 @@ static void begin(struct uttering *g) {
   u->begun = true;
 }
 
-/* All of it is settled: from now on the last token is enough, if it is to be seen. */
+/* The whole text is settled: the next one is spelled from the last token on, if that has text. */
 static void move_on(struct uttering *g) {
   const struct tokenizer_text text = spell(g, g->count - 1, 1);
   if (text.length == 0) return;
@@ -99,8 +99,8 @@ static enum status add(struct utterance *u, const char *bytes, size_t length, st
   return e->status;
 }
 
-/* Adds what is known of the text since the last token has come. Where nothing stays, that is all
- * of it, every time. */
+/* Appends the text that the new tokens have settled. A decoder that is not steady may have
+ * changed all of it: then the text is made anew. */
 static enum status add_settled(struct uttering *g, bool over) {
   struct utterance *u = g->u;
   const struct tokenizer_text text = spell(g, 0, g->count);
@@ -115,7 +115,7 @@ static enum status add_settled(struct uttering *g, bool over) {
 
 /* --- texts that end it --- */
 
-/* The first place of any of them; u->length: there is none. */
+/* The place of the first text that ends the utterance; u->length: there is none. */
 static size_t find_stop(const struct utterance *u, size_t *which) {
   const char *from = u->text + u->searched;
   size_t place = u->length;
@@ -129,7 +129,7 @@ static size_t find_stop(const struct utterance *u, size_t *which) {
   return place;
 }
 
-/* Does the end of the text, from a place on, begin one of them? */
+/* Is the rest of the text, from this place on, the beginning of a text that ends it? */
 static bool may_begin(const struct utterance *u, size_t place) {
   const size_t left = u->length - place;
   for (size_t i = 0; i < u->terms->stops; i++) {

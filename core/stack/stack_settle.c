@@ -30,7 +30,7 @@ static void put_way(const struct stack_generation *g, const struct stack_beams *
   q->score = done->score;
 }
 
-/* A sequence that was not found has no token, of which nothing is told. */
+/* The listener hears nothing of a sequence without tokens: the search found fewer. */
 static bool end_sequence(struct stack_generation *g, size_t item, size_t count,
                          enum stack_finish finish) {
   struct stack_sequence *q = &g->sequence[item];

@@ -36,8 +36,8 @@ bool stack_stream_has_begun(const struct stack_stream *s) {
 
 /* --- what there is --- */
 
-/* What was not said of the text that is known with a token, or as many whole characters of it as an
- * event has. */
+/* The part of the text up to token t that no event has had yet, or as many whole characters of
+ * it as an event may have. */
 static struct tokenizer_text take_text(struct stack_stream *s, size_t i, size_t t) {
   if (!s->utter) return (struct tokenizer_text){NULL, 0};
   const size_t left = s->utter->sequence[i].said[t] - s->said[i];
@@ -48,7 +48,7 @@ static struct tokenizer_text take_text(struct stack_stream *s, size_t i, size_t 
   return (struct tokenizer_text){text, length};
 }
 
-/* Is there text of a token that its event had no room for? */
+/* Did the event of token t have no room for all of its text? */
 static bool has_rest(const struct stack_stream *s, size_t i, size_t t) {
   return s->utter && s->said[i] < s->utter->sequence[i].said[t];
 }

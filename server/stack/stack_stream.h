@@ -8,7 +8,9 @@
 
 struct stack_stream;
 
-enum { STACK_AROUND_PROBLEM = 64 /* bytes that words have around a problem's text, at most */ };
+enum {
+  STACK_AROUND_PROBLEM = 64 /* the most bytes that stack_speech.problem writes around the problem */
+};
 
 /* In whose words events are written. Each returns the end of what it has written. */
 struct stack_speech {
@@ -16,7 +18,7 @@ struct stack_speech {
   /* Token t of sequence i, with the text that is known with it, where any is wanted. */
   char *(*token)(const struct stack_stream *s, size_t i, size_t t, struct tokenizer_text text,
                  char *out);
-  /* More of that text, which had no room. */
+  /* The rest of a token's text, in an event of its own. */
   char *(*more)(const struct stack_stream *s, size_t i, struct tokenizer_text text, char *out);
   char *(*finish)(const struct stack_stream *s, size_t i, char *out);
   char *(*end)(const struct stack_stream *s, char *out); /* of all */

@@ -18,7 +18,7 @@ static enum status refuse(struct stack_check *k, enum stack_field field, const c
   return error_at(k->e, stack_field_pointer(field), "%s", why);
 }
 
-/* Text goes with text, and with what stops it, unless the request says otherwise. */
+/* A request that sends text, or a stop, gets text unless return_text says otherwise. */
 static bool wants_text(const struct stack_check *k) {
   if (stack_field_is_seen(k->reading, STACK_FIELD_RETURN_TEXT)) return k->values->text;
   return k->reading->texts || k->values->stops > 0;
