@@ -207,6 +207,22 @@ class Text(ServerCase):
         self.refused("gpt", "generate", "/return_tokens", "stream", text="hello", return_tokens=True, stream=True)
         self.refused("gpt", "score", "/stop", "belongs to", tokens=[1], targets=[2], stop="a")
 
+    def test_a_text_that_cannot_be_made(self):
+        """A decoder's expression that tries too many ways on what is generated: an error while tokens are chosen."""
+        with tempfile.TemporaryDirectory() as folder:
+            decoder = {"type": "Sequence", "decoders": [{"type": "Fuse"}, {
+                "type": "Replace", "pattern": {"Regex": "(a+)+[cd]"}, "content": "x"}]}
+            with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as file:
+                json.dump({"model": {"type": "WordLevel", "unk_token": "?", "vocab": {"?": 0, "a": 1, "a" * 400: 2}},
+                           "decoder": decoder}, file)
+            server = Server({"models": {"hard": dict(RANDOM, **SIZES, kind="decoder", tokenizer=folder, end=3)}})
+            self.addCleanup(server.stop)
+        path, request = "/v1/models/hard/generate", {"tokens": [1], "max_tokens": 9, "banned_tokens": [0, 1, *range(3, 20)]}
+        for more in ({"return_text": True}, {"stop": "b"}, {"return_text": True, "stream": True}):
+            problem = self.problem(server.post(path, dict(request, **more)), 400, "invalid-request")
+            self.assertIn("takes too long", problem["detail"])
+        self.assertEqual(self.ok(server.post(path, request))["sequences"][0]["tokens"], [2] * 9)
+
     # --- which files ---
 
     def one_of(self, files, **more):
