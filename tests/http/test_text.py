@@ -157,6 +157,18 @@ class Text(ServerCase):
         self.assertEqual(self.detokenized("pair", [13, 8] + sequence["tokens"]).rstrip("�"),
                          ("hello" + sequence["text"]).rstrip("�"))
 
+    def test_a_stream_behind_a_large_header(self):
+        """What is left of a connection's memory then holds less than an event."""
+        request = {"text": "hello", "max_tokens": 9, "return_top": 20, "banned_tokens": [19], "stop": "\x01" * 1024,
+                   "stream": True}
+        path, right = "/v1/models/gpt/generate", None
+        for size in (0, 60000, 68000, 72000):
+            answer = self.server.post(path, request, {f"X-Much-{i}": "m" * 1000 for i in range(size // 1000)})
+            self.assertEqual(answer.status, 200, answer)
+            right = right or answer.body
+            self.assertEqual(answer.body, right)
+        self.assertEqual(right.count(b'"token":'), 9 * 21)
+
     def test_texts_that_stop(self):
         chosen = {"max_tokens": 20, "temperature": 2, "seed": 3, "banned_tokens": [8, 9, 19]}
         whole = self.ask("gpt", "generate", text="hello", **chosen)["sequences"][0]
@@ -222,6 +234,15 @@ class Text(ServerCase):
             problem = self.problem(server.post(path, dict(request, **more)), 400, "invalid-request")
             self.assertIn("takes too long", problem["detail"])
         self.assertEqual(self.ok(server.post(path, request))["sequences"][0]["tokens"], [2] * 9)
+        # one letter after the other it is well for a while
+        short = {"tokens": [1], "max_tokens": 200, "banned_tokens": [0, *range(2, 20)], "return_text": True, "stream": True}
+        answer = server.post(path, short)
+        if answer.status == 200:  # the first ones were sent before it failed
+            events = answer.body.decode().split("\n\n")
+            self.assertTrue(events[-2].startswith("event: error\ndata: ") and "takes too long" in events[-2], events[-2])
+            self.assertEqual([json.loads(event[len("data: "):])["text"] for event in events[:-2]], [""] * (len(events) - 2))
+        else:
+            self.problem(answer, 400, "invalid-request")
 
     # --- which files ---
 
