@@ -71,6 +71,9 @@ size_t tokenizer_piece_room(const struct tokenizer *t, int64_t id);
 
 bool tokenizer_is_special(const struct tokenizer *t, int64_t id);
 
+/* Is it a token, and no special one? */
+bool tokenizer_has_text(const struct tokenizer *t, int64_t id);
+
 /* The text of tokens, without the special ones if `bare`. An id that no token has is passed over.
  */
 enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t count, bool bare,

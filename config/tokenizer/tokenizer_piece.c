@@ -64,6 +64,11 @@ enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t
 
 /* --- before all tokens are there --- */
 
+bool tokenizer_has_text(const struct tokenizer *t, int64_t id) {
+  struct spell_piece piece;
+  return !tokenizer_is_special(t, id) && tokenizer_find_piece(t, id, true, &piece);
+}
+
 bool tokenizer_is_steady(const struct tokenizer *t) { return spell_is_steady(t->spell); }
 
 size_t tokenizer_open(const struct tokenizer *t, const int32_t *id, size_t count) {

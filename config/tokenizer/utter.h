@@ -21,27 +21,28 @@ struct utter_terms {
 
 struct utterance {
   const struct utter_terms *terms;
-  const int32_t *before; /* [befores] */
-  size_t befores;
   char *text; /* [room] */
   size_t room;
   size_t length;  /* of the text that is known */
   size_t said;    /* of these, all before the first byte with which a stop may begin */
   size_t stopped; /* the number of the stop that ended it, from 1 on; 0: none did */
 
-  /* The next text is spelled from token `first` on, counted from `before` on; its first `known`
-   * bytes are old. No stop begins before byte `searched` of the text. */
-  size_t first, known, searched;
-  bool begun, steady;
+  /* The next text is spelled from the tokens of the window on; its first `known` bytes are old. No
+   * stop begins before byte `searched` of the text. */
+  int32_t *window; /* [count] tokens that have a text */
+  size_t count, known, searched;
+  size_t heard; /* tokens in all */
+  bool steady;
 };
 
 /* The most bytes of text that so many tokens become; SIZE_MAX: there is no bound. */
 size_t utter_room(const struct tokenizer *t, size_t tokens);
 
-/* `before` are all tokens before the first one; the last UTTER_BEFORE of them must stay where
- * they are. `text` has `room` bytes, those that utter_room says. */
-void utter_init(struct utterance *u, const struct utter_terms *terms, const int32_t *before,
-                size_t befores, char *text, size_t room);
+/* Begins an utterance of at most `most` tokens, behind the tokens `before`, of which the last
+ * UTTER_BEFORE are looked at. What it needs is the arena's. Fails without memory, or as utter_on
+ * does. */
+enum status utter_init(struct utterance *u, const struct utter_terms *terms, const int32_t *before,
+                       size_t befores, size_t most, struct arena *a, struct error *e);
 
 /* Appends the text of the tokens from the last call's `count` on. `over`: these are all. With
  * `may_end` false, a stop that begins in what they add does not end the utterance. Returns the
