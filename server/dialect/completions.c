@@ -112,7 +112,7 @@ static void init(void *values, struct arena *a) {
 /* --- what is asked --- */
 
 static bool is_seen(const struct contract_reading *read, enum completions_field field) {
-  return read->seen >> field & 1;
+  return (read->seen & ~read->null) >> field & 1;
 }
 
 static enum status check_fields(const struct contract_reading *read) {
