@@ -251,7 +251,7 @@ DEPS_FUZZ := $(DEPS_RUN) clang libclang-rt-dev llvm python3
 DEPS_BENCH = $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS = $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
 DEPS_TOKENIZER = $(DEPS_TEST) python3-sentencepiece
-TOKENIZER_TEXTS := fortunes libpython3.11-testsuite unicode-data
+TOKENIZER_TEXTS := fortunes libpython3.11-testsuite unicode-data libglib2.0-data libgtk-3-common
 TOKENIZERS := build/tokenizer
 PEERS      := build/peers
 NPM        := build/npm
@@ -381,6 +381,7 @@ LIBS_test_normal = $(POISONED)
 LIBS_test_split = $(POISONED)
 LIBS_test_frame = $(POISONED)
 LIBS_test_spell = $(POISONED)
+LIBS_test_tokenizer = $(POISONED)
 LIBS_test_utter = $(POISONED)
 
 $(BUILD)/tokenizer/%: $(BUILD)/tests/tokenizer/%.o $(BUILD)/libattend.a

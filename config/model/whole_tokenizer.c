@@ -33,7 +33,7 @@ static enum status check_size(const struct whole *w, struct error *e) {
                    w->tokenizer_file, size, least);
 }
 
-/* Nobody asked for this tokenizer. */
+/* The definition does not name this tokenizer: it may be left out. */
 static void tell_the_way_out(struct error *e) {
   const size_t used = strlen(e->detail);
   snprintf(e->detail + used, sizeof e->detail - used,

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/tokenizer/unicode.h"
-#include "config/tokenizer/vocabulary.h"
+#include "config/lexicon/vocabulary.h"
+#include "config/pattern/unicode.h"
 #include "core/run/size.h"
 
 /* --- reading --- */

@@ -5,9 +5,9 @@
 #ifndef CONFIG_ADDED_H
 #define CONFIG_ADDED_H
 
-#include "config/tokenizer/lexicon.h"
-#include "config/tokenizer/normal.h"
-#include "config/tokenizer/trie.h"
+#include "config/lexicon/lexicon.h"
+#include "config/lexicon/trie.h"
+#include "config/normal/normal.h"
 
 struct added_token {
   char *content;

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "config/document/member.h"
 #include "config/document/text.h"
-#include "config/tokenizer/member.h"
 
 enum { SPECIAL = 2 }; /* as a text */
 

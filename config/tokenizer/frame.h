@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "config/tokenizer/tokens.h"
+#include "config/lexicon/tokens.h"
 
 struct frame;
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "config/tokenizer/bytes.h"
+#include "config/lexicon/bytes.h"
 #include "config/tokenizer/tokenizer_parts.h"
 #include "core/run/size.h"
 

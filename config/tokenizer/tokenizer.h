@@ -8,9 +8,9 @@
 #ifndef CONFIG_TOKENIZER_H
 #define CONFIG_TOKENIZER_H
 
-#include "config/tokenizer/lexicon.h"
-#include "config/tokenizer/passage.h"
-#include "config/tokenizer/spell.h"
+#include "config/lexicon/lexicon.h"
+#include "config/normal/passage.h"
+#include "config/spell/spell.h"
 
 struct tokenizer;
 
@@ -71,6 +71,9 @@ size_t tokenizer_piece_room(const struct tokenizer *t, int64_t id);
 
 bool tokenizer_is_special(const struct tokenizer *t, int64_t id);
 
+/* Is it a token, and no special one? */
+bool tokenizer_has_text(const struct tokenizer *t, int64_t id);
+
 /* The text of tokens, without the special ones if `bare`. An id that no token has is passed over.
  */
 enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t count, bool bare,
@@ -79,14 +82,14 @@ enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t
 /* See spell_is_steady. */
 bool tokenizer_is_steady(const struct tokenizer *t);
 
-/* Of tokens without the special ones, how many at the end leave their text open? Special ones
- * among these count. */
+/* The number of tokens at the end whose text may still change (spell_leaves_open). Special
+ * tokens between them count, though they have no text. */
 size_t tokenizer_open(const struct tokenizer *t, const int32_t *id, size_t count);
 
-/* Bytes of the longest piece, as tokenizer_piece has them, at most. */
+/* A bound on the bytes of every piece, as tokenizer_piece returns them. */
 size_t tokenizer_piece_longest(const struct tokenizer *t);
 
-/* Bytes that a token adds to a text at most; SIZE_MAX: there is no telling. */
+/* The most bytes that a token adds to a text; SIZE_MAX: there is no bound. */
 size_t tokenizer_spelt_room(const struct tokenizer *t);
 
 #endif

@@ -1,5 +1,5 @@
 /* tokenizer_piece: what tokens stand for, one by one and as a text. */
-#include "config/tokenizer/bytes.h"
+#include "config/lexicon/bytes.h"
 #include "config/tokenizer/tokenizer_parts.h"
 #include "core/run/size.h"
 
@@ -63,6 +63,11 @@ enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t
 }
 
 /* --- before all tokens are there --- */
+
+bool tokenizer_has_text(const struct tokenizer *t, int64_t id) {
+  struct spell_piece piece;
+  return !tokenizer_is_special(t, id) && tokenizer_find_piece(t, id, true, &piece);
+}
 
 bool tokenizer_is_steady(const struct tokenizer *t) { return spell_is_steady(t->spell); }
 

@@ -1,5 +1,5 @@
-/* utter: tokens are spelled again from a place where their text is known on: mostly with the last
- * one, whose text is the same whatever comes behind it. */
+/* utter: each new token is spelled together with a few before it, mostly with one, and what is
+ * new in their text is appended. */
 #include "config/tokenizer/utter.h"
 
 #include <string.h>
@@ -13,48 +13,23 @@ size_t utter_room(const struct tokenizer *t, size_t tokens) {
   return size_mul(tokens, each, &room) ? room : SIZE_MAX;
 }
 
-void utter_init(struct utterance *u, const struct utter_terms *terms, const int32_t *before,
-                size_t befores, char *text, size_t room) {
-  const size_t taken = size_min(befores, UTTER_BEFORE);
-  *u = (struct utterance){.terms = terms,
-                          .before = before + (befores - taken),
-                          .befores = taken,
-                          .steady = tokenizer_is_steady(terms->tokenizer),
-                          .text = text,
-                          .room = room};
-}
-
 /* --- spelling --- */
 
-/* What is spelled for a moment. */
+/* What one call works with. */
 struct uttering {
   struct utterance *u;
-  const int32_t *id; /* [count] the tokens from u->first on */
-  size_t count;
   struct arena *arena;
   struct error *e;
 };
 
-static enum status gather(struct uttering *g, const int32_t *token, size_t count) {
-  const struct utterance *u = g->u;
-  const size_t before = u->befores - size_min(u->befores, u->first);
-  const size_t behind = u->befores + count - u->first - before;
-  int32_t *id = arena_alloc(g->arena, before + behind, sizeof *id, g->e);
-  if (!id) return g->e->status;
-  if (before) memcpy(id, u->before + u->first, before * sizeof *id);
-  if (behind) memcpy(id + before, token + (count - behind), behind * sizeof *id);
-  g->id = id;
-  g->count = before + behind;
-  return STATUS_OK;
-}
-
+/* The text of so many tokens of the window, from one on. */
 static struct tokenizer_text spell(const struct uttering *g, size_t from, size_t count) {
   struct spell_text text = {NULL, 0};
-  tokenizer_spell(g->u->terms->tokenizer, g->id + from, count, true, g->arena, &text, g->e);
+  tokenizer_spell(g->u->terms->tokenizer, g->u->window + from, count, true, g->arena, &text, g->e);
   return (struct tokenizer_text){text.bytes, g->e->status ? 0 : text.length};
 }
 
-/* Without characters at the end that stand for bytes which are none yet. */
+/* The length without U+FFFD at the end: each may be the bytes of an unfinished character. */
 static size_t count_whole(struct tokenizer_text text, size_t known) {
   static const char bad[] = "\xef\xbf\xbd"; /* U+FFFD */
   const size_t size = sizeof bad - 1;
@@ -64,28 +39,27 @@ static size_t count_whole(struct tokenizer_text text, size_t known) {
   return length;
 }
 
-/* The bytes of the text of the first so many tokens that whatever follows leaves as they are. */
-static size_t count_settled(const struct uttering *g, size_t count, struct tokenizer_text text) {
-  const size_t known = g->u->known;
-  const size_t open = tokenizer_open(g->u->terms->tokenizer, g->id, count);
-  if (open) text = spell(g, 0, count - open);
-  return size_max(count_whole(text, known), size_min(known, text.length));
+/* The bytes of the window's text that later tokens cannot change. */
+static size_t count_settled(const struct uttering *g, struct tokenizer_text text) {
+  const struct utterance *u = g->u;
+  const size_t open = tokenizer_open(u->terms->tokenizer, u->window, u->count);
+  if (open) text = spell(g, 0, u->count - open);
+  return size_max(count_whole(text, u->known), size_min(u->known, text.length));
 }
 
-/* The text of the tokens before is no part of it. */
-static void begin(struct uttering *g) {
-  struct utterance *u = g->u;
-  const struct tokenizer_text text = spell(g, 0, u->befores);
-  u->known = count_settled(g, u->befores, text);
-  u->begun = true;
-}
-
-/* All of it is settled: from now on the last token is enough, if it is to be seen. */
+/* The whole text is settled: the next one is spelled from the last tokens on, as few as have any
+ * text by themselves. */
 static void move_on(struct uttering *g) {
-  const struct tokenizer_text text = spell(g, g->count - 1, 1);
-  if (text.length == 0) return;
-  g->u->first += g->count - 1;
-  g->u->known = text.length;
+  enum { FEW = 4 };
+  struct utterance *u = g->u;
+  for (size_t few = 1; few <= FEW && few < u->count; few++) {
+    const struct tokenizer_text text = spell(g, u->count - few, few);
+    if (text.length == 0) continue;
+    memmove(u->window, u->window + u->count - few, few * sizeof *u->window);
+    u->count = few;
+    u->known = text.length;
+    return;
+  }
 }
 
 /* --- the text --- */
@@ -99,23 +73,23 @@ static enum status add(struct utterance *u, const char *bytes, size_t length, st
   return e->status;
 }
 
-/* Adds what is known of the text since the last token has come. Where nothing stays, that is all
- * of it, every time. */
+/* Appends the text that the window has settled. A decoder that is not steady may have changed all
+ * of it: then the text is made anew. */
 static enum status add_settled(struct uttering *g, bool over) {
   struct utterance *u = g->u;
-  const struct tokenizer_text text = spell(g, 0, g->count);
-  const size_t settled = over ? text.length : count_settled(g, g->count, text);
+  const struct tokenizer_text text = spell(g, 0, u->count);
+  const size_t settled = over ? text.length : count_settled(g, text);
   if (!u->steady) u->length = 0;
   if (g->e->status || settled < u->known) return g->e->status;
   if (add(u, text.bytes + u->known, settled - u->known, g->e) || !u->steady) return g->e->status;
   u->known = settled;
-  if (!over && settled == text.length && g->count > 0) move_on(g);
+  if (!over && settled == text.length) move_on(g);
   return g->e->status;
 }
 
 /* --- texts that end it --- */
 
-/* The first place of any of them; u->length: there is none. */
+/* The place of the first text that ends the utterance; u->length: there is none. */
 static size_t find_stop(const struct utterance *u, size_t *which) {
   const char *from = u->text + u->searched;
   size_t place = u->length;
@@ -129,7 +103,7 @@ static size_t find_stop(const struct utterance *u, size_t *which) {
   return place;
 }
 
-/* Does the end of the text, from a place on, begin one of them? */
+/* Is the rest of the text, from this place on, the beginning of a text that ends it? */
 static bool may_begin(const struct utterance *u, size_t place) {
   const size_t left = u->length - place;
   for (size_t i = 0; i < u->terms->stops; i++) {
@@ -152,16 +126,46 @@ static void look_for_stops(struct utterance *u, bool over, bool may_end) {
   if (over) u->said = u->length;
 }
 
+/* --- tokens --- */
+
+/* Takes tokens into the window. Are there any that have a text? */
+static bool take(struct utterance *u, const int32_t *token, size_t count) {
+  const size_t before = u->count;
+  for (size_t i = 0; i < count; i++)
+    if (tokenizer_has_text(u->terms->tokenizer, token[i])) u->window[u->count++] = token[i];
+  return u->count > before;
+}
+
+/* The utterance begins behind the text of the tokens before it. */
+enum status utter_init(struct utterance *u, const struct utter_terms *terms, const int32_t *before,
+                       size_t befores, size_t most, struct arena *a, struct error *e) {
+  const size_t taken = size_min(befores, UTTER_BEFORE);
+  const struct uttering g = {u, a, e};
+  size_t tokens;
+  if (!size_add(most, taken, &tokens))
+    return error_set(e, STATUS_TOO_LARGE, "the tokens are too many to count");
+  *u = (struct utterance){.terms = terms,
+                          .room = utter_room(terms->tokenizer, most),
+                          .steady = tokenizer_is_steady(terms->tokenizer)};
+  u->text = arena_alloc(a, u->room, 1, e);
+  u->window = arena_alloc(a, tokens, sizeof *u->window, e);
+  if (e->status) return e->status;
+  take(u, before + (befores - taken), taken);
+  u->known = count_settled(&g, spell(&g, 0, u->count));
+  return e->status;
+}
+
 enum status utter_on(struct utterance *u, const int32_t *token, size_t count, bool over,
                      bool may_end, struct error *e) {
   struct arena arena;
   struct uttering g = {.u = u, .arena = &arena, .e = e};
-  if (u->stopped) return e->status;
+  const bool more = !u->stopped && take(u, token + u->heard, count - u->heard);
+  u->heard = count;
+  /* A text that may still change is made where it counts. */
+  const bool counts = over || (more && (u->steady || u->terms->stops > 0));
+  if (u->stopped || !counts) return e->status;
   arena_init(&arena, u->terms->budget);
-  if (gather(&g, token, count) == STATUS_OK) {
-    if (!u->begun) begin(&g);
-    if (add_settled(&g, over) == STATUS_OK) look_for_stops(u, over, may_end);
-  }
+  if (add_settled(&g, over) == STATUS_OK) look_for_stops(u, over, may_end);
   arena_free(&arena);
   return e->status;
 }

@@ -55,7 +55,7 @@ enum stack_finish {
   STACK_FINISH_END,    /* its last token is one of the choice's `end` */
   STACK_FINISH_STOP,   /* or one of its `stop` */
   STACK_FINISH_LENGTH, /* it has as many as it may have */
-  STACK_FINISH_FAILED  /* no choice: what listens to it has failed */
+  STACK_FINISH_FAILED  /* what a listener may say (stack_listener); no sequence has it */
 };
 
 /* Is the token one of the list? */

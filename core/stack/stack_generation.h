@@ -50,13 +50,13 @@ struct stack_search {
   const struct stack_beam *beam; /* [steps, beams] the best of these first */
 };
 
-/* What is told of tokens as they come, and may find that a sequence is over. */
+/* A listener hears each token when it is chosen, and may end the sequence behind it. */
 struct stack_listener {
-  /* The sequence `item` has `count` tokens now, one more than before; or, of a search that is over,
-   * all that it will have. Called by the thread that chose it, before stack_sequence_count says so,
-   * for the tokens of a sequence one after the other. `finish`: as the choice has it. Returns
-   * `finish`, or that of a sequence that is over; STACK_FINISH_FAILED: something failed, of which
-   * `fault` tells once the run is over. Sequences may be told of at the same time. */
+  /* Token `count` - 1 of the sequence `item` was chosen; of a search, all `count` tokens, once
+   * it is over. The calls for one sequence come in order, from the thread that chose the token,
+   * before stack_sequence_count says so; calls for several sequences may come at the same time.
+   * `finish` is the choice's. Returns it, or STACK_FINISH_STOP to end the sequence, or
+   * STACK_FINISH_FAILED: then `fault` has the error once the run is over. */
   enum stack_finish (*hear)(struct stack_listener *l, size_t item, size_t count,
                             enum stack_finish finish);
   enum status (*fault)(const struct stack_listener *l, struct error *e);
@@ -91,7 +91,7 @@ struct stack_generation {
 /* Gives back what the run still holds of `prefixes`: needed behind a run that is not computed. */
 void stack_generation_end(struct stack_generation *g, size_t items);
 
-/* Tells of tokens that have come: see stack_listener. */
+/* Lets the listener hear a token; without one, `finish` stays. */
 static inline enum stack_finish stack_tell(const struct stack_generation *g, size_t item,
                                            size_t count, enum stack_finish finish) {
   return g->listener ? g->listener->hear(g->listener, item, count, finish) : finish;

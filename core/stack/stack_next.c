@@ -84,7 +84,10 @@ static void put_token(struct stack_generation *g, const struct unit *u, int32_t 
   q->score += log;
   const enum stack_finish finish =
       stack_tell(g, u->item, count, stack_choice_finish(&g->choice, token, count, q->most));
-  if (finish == STACK_FINISH_FAILED) note_fault(u, FAULT_HEARD);
+  if (finish == STACK_FINISH_FAILED) {
+    note_fault(u, FAULT_HEARD);
+    return;
+  }
   atomic_store_explicit(&q->count, count, memory_order_release);
   atomic_store_explicit(&q->finish, finish, memory_order_release);
 }

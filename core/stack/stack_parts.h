@@ -219,8 +219,7 @@ enum status stack_beams_prepare(const struct stack *s, struct stack_run *r, stru
 void stack_beams_choose(const struct stack *s, const struct stack_run *r, size_t item,
                         const float *logit, double log_sum, float *scratch);
 
-/* The search of a text is over: its sequences become what was found. False: what listens to them
- * has failed. */
+/* The search of a text is over: its sequences become what was found. False: the listener failed. */
 bool stack_settle(struct stack_run *r, size_t text);
 
 /* What the next token of a sequence depends on. */

@@ -30,14 +30,15 @@ static void put_way(const struct stack_generation *g, const struct stack_beams *
   q->score = done->score;
 }
 
-/* A sequence that was not found has no token, of which nothing is told. */
+/* The listener hears nothing of a sequence without tokens: the search found fewer. */
 static bool end_sequence(struct stack_generation *g, size_t item, size_t count,
                          enum stack_finish finish) {
   struct stack_sequence *q = &g->sequence[item];
   if (count > 0) finish = stack_tell(g, item, count, finish);
+  if (finish == STACK_FINISH_FAILED) return false;
   atomic_store_explicit(&q->count, count, memory_order_release);
   atomic_store_explicit(&q->finish, finish, memory_order_release);
-  return finish != STACK_FINISH_FAILED;
+  return true;
 }
 
 bool stack_settle(struct stack_run *r, size_t text) {

@@ -111,7 +111,7 @@ enum status contract_read(struct contract_reading *r, unsigned field, const char
   if (!value) return e->status;
   const bool absent = f->nullable && json_is_null(value);
   enum status status = absent ? STATUS_OK : f->read(value, f, (char *)r->values + f->at, e);
-  if (absent) r->seen &= ~(UINT64_C(1) << field);
+  if (absent) r->null |= UINT64_C(1) << field;
   json_decref(value);
   return status;
 }

@@ -92,6 +92,7 @@ struct contract_reading {
   size_t size[CONTRACT_SIZES_MAX]; /* of the model; size[0] is 0 */
   size_t max_items;
   uint64_t seen;                                    /* a bit per field */
+  uint64_t null;                                    /* of these, those whose value is null */
   const struct tensor *tensor[CONTRACT_ARRAYS_MAX]; /* NULL: absent */
   const struct texts *texts;                        /* of the one field of them; NULL: absent */
   void *values;        /* the contract's own struct, with its defaults where no value was read */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/pattern/unicode.h"
 #include "core/run/size.h"
 #include "server/body/json_skim.h"
 #include "server/text/blank.h"
@@ -95,25 +96,10 @@ static size_t plain(const char *text, size_t length) {
   return i;
 }
 
-/* A character that was escaped by its number. */
+/* A character that was escaped. */
 static void put_character(struct texts_json *r, uint32_t c, struct error *e) {
-  enum { SIX = 0x3f, BEHIND = 0x80 };
-  char bytes[4];
-  size_t n = 0;
-  if (c < 0x80) {
-    bytes[n++] = (char)c;
-  } else if (c < 0x800) {
-    bytes[n++] = (char)(0xc0 | c >> 6);
-  } else if (c < 0x10000) {
-    bytes[n++] = (char)(0xe0 | c >> 12);
-    bytes[n++] = (char)(BEHIND | (c >> 6 & SIX));
-  } else {
-    bytes[n++] = (char)(0xf0 | c >> 18);
-    bytes[n++] = (char)(BEHIND | (c >> 12 & SIX));
-    bytes[n++] = (char)(BEHIND | (c >> 6 & SIX));
-  }
-  if (c >= 0x80) bytes[n++] = (char)(BEHIND | (c & SIX));
-  put_bytes(r, bytes, n, e);
+  char bytes[UNICODE_BYTES_MAX];
+  put_bytes(r, bytes, unicode_write(c, bytes), e);
 }
 
 /* The last digit of an escape has come. */

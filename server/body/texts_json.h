@@ -13,7 +13,7 @@ struct texts_rule {
   const char *field; /* name, for pointers: "text" */
   size_t max_items;
   bool no_pairs;
-  bool or_tokens; /* the field may hold tokens instead, which another reader reads */
+  bool or_tokens; /* the field may hold tokens instead: errors say so */
 };
 
 /* NULL with an error. The rule's name outlives it. */

@@ -38,7 +38,7 @@ enum completions_field {
 
 enum { MAX_TOKENS = 16 /* where the request does not say */ };
 
-/* The small values as they were read: those that are called as ours are kept as ours. */
+/* The small values as they were read, most of them in the struct of our own fields. */
 struct completions_values {
   struct dialect_values common;
   struct stack_values native;
@@ -112,7 +112,7 @@ static void init(void *values, struct arena *a) {
 /* --- what is asked --- */
 
 static bool is_seen(const struct contract_reading *read, enum completions_field field) {
-  return read->seen >> field & 1;
+  return (read->seen & ~read->null) >> field & 1;
 }
 
 static enum status check_fields(const struct contract_reading *read) {
@@ -156,7 +156,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   return dialect_stack_check(s, names, out);
 }
 
-/* --- what is told --- */
+/* --- the answer --- */
 
 static struct tokenizer_text text_of(const struct texts *t, size_t item) {
   return (struct tokenizer_text){t->bytes + t->part[item].at, t->part[item].length};

@@ -13,13 +13,14 @@ extern const struct dialect completions;
 struct completions_told {
   const char *model;
   const struct stack_request *request;
-  const struct tokenizer_text *echo; /* [texts] said in front of each; or NULL */
-  int64_t created;                   /* seconds since 1970 */
+  const struct tokenizer_text
+      *echo;       /* [texts] the prompts, if each is repeated in front of its text; or NULL */
+  int64_t created; /* seconds since 1970 */
   char id[32];
   bool tells_usage; /* of a stream: in an event of its own */
 };
 
-/* "stop" or "length", as they have it. */
+/* OpenAI's word for it: "stop" or "length". */
 const char *completions_finish(enum stack_finish finish);
 
 /* {"prompt_tokens":…,"completion_tokens":…,"total_tokens":…} */

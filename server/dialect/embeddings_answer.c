@@ -1,8 +1,7 @@
 /* embeddings_answer: the answer to POST /v1/embeddings: each vector is an object in a list, its
  * numbers as text or as base64. */
-#include <stdio.h>
-
 #include "core/run/size.h"
+#include "server/dialect/dialect_answer.h"
 #include "server/dialect/embeddings.h"
 #include "server/stack/stack_answer.h"
 #include "server/text/base64.h"
@@ -10,8 +9,6 @@
 static const char OBJECT[] = "{\"object\":\"embedding\",\"index\":", VECTOR[] = ",\"embedding\":";
 
 enum { OBJECT_ROOM = sizeof OBJECT + COUNT_ROOM + sizeof VECTOR + sizeof "\"\"}," + ROW_ROOM };
-
-static const size_t zero = 0;
 
 static char *write_base64(const float *number, size_t count, char *out) {
   *out++ = '"';
@@ -45,51 +42,34 @@ static size_t *count_numbers(const struct stack_request *r, struct arena *a, str
   return width;
 }
 
-static enum status add_vectors(struct answer_section *s, const struct stack_request *r,
-                               struct arena *a, struct error *e) {
-  const size_t *width = count_numbers(r, a, e);
-  *s = (struct answer_section){.name = "data",
-                               .number = NUMBER_TOKEN, /* text in any case */
-                               .batch = true,
-                               .single = true,
-                               .items = 1,
-                               .heads = 1,
-                               .rows = {&r->main.run->geometry.items, 0},
-                               .width = {width, 0},
-                               .begin = {&zero, 0},
-                               .row_room = OBJECT_ROOM,
-                               .data = r,
-                               .write = write_vectors};
-  return e->status;
-}
-
-static enum status add_texts(struct answer_section *model_section, struct answer_section *usage,
-                             const char *model, size_t tokens, struct arena *a, struct error *e) {
-  enum { USAGE_ROOM = 96 };
-  const size_t room = strlen(model) + sizeof "\"\"";
-  char *name = arena_alloc(a, room, 1, e), *used = arena_alloc(a, USAGE_ROOM, 1, e);
-  if (e->status) return e->status;
-  snprintf(name, room, "\"%s\"", model);
-  snprintf(used, USAGE_ROOM, "{\"prompt_tokens\":%zu,\"total_tokens\":%zu}", tokens, tokens);
-  *model_section = answer_section_text("model", name);
-  *usage = answer_section_text("usage", used);
-  return STATUS_OK;
+static char *write_usage(char *out, const struct answer_usage *u) {
+  out = answer_write_text(out, "{\"prompt_tokens\":");
+  out = number_write_integer(out, (int64_t)u->tokens);
+  out = answer_write_text(out, ",\"total_tokens\":");
+  out = number_write_integer(out, (int64_t)u->tokens);
+  return answer_write_text(out, "}");
 }
 
 enum status embeddings_answer(struct answer *a, const struct contract_reading *read,
                               const char *model, const struct stack_request *r, size_t max_bytes) {
-  enum { OBJECT_IS, DATA, MODEL, USAGE, SECTIONS };
+  enum { OBJECT_IS, DATA, MODEL, SECTIONS };
   struct arena *arena = read->arena;
   struct error *e = read->e;
   struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
   struct answer_section *section = arena_alloc(arena, SECTIONS, sizeof *section, e);
+  const char *name = dialect_answer_quote(model, arena, e);
+  const size_t *width = count_numbers(r, arena, e);
   *a = (struct answer){.form = ANSWER_JSON};
   if (e->status) return e->status;
-  *content =
-      (struct answer_content){.left = r->main.run->left, .sections = SECTIONS, .section = section};
+  *content = (struct answer_content){.left = r->main.run->left,
+                                     .sections = SECTIONS,
+                                     .section = section,
+                                     .has_usage = true,
+                                     .usage = stack_answer_usage(r)};
+  content->usage.write = write_usage;
   section[OBJECT_IS] = answer_section_text("object", "\"list\"");
-  if (add_vectors(&section[DATA], r, arena, e) ||
-      add_texts(&section[MODEL], &section[USAGE], model, stack_answer_given(r), arena, e))
-    return e->status;
+  section[DATA] = dialect_answer_list("data", &r->main.run->geometry.items, width, OBJECT_ROOM,
+                                      write_vectors, r);
+  section[MODEL] = answer_section_text("model", name);
   return answer_plan(a, ANSWER_JSON, content, max_bytes, arena, e);
 }

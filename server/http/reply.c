@@ -148,7 +148,7 @@ static size_t write_sentence(const struct error *e, char text[REPLY_PROBLEM_SIZE
 
 /* --- as OpenAI does --- */
 
-/* Who has to do something about it, for its clients. */
+/* The kind of error, by which OpenAI's clients choose their class. */
 static const char *openai_type(unsigned code) {
   if (code == 429) return "rate_limit_error";
   return code >= 500 ? "server_error" : "invalid_request_error";

@@ -48,6 +48,9 @@ void request_speak(struct silent *w) {
 /* An empty comment: readers of events pass over it. */
 static const char COMMENT[] = ": \n\n";
 
+_Static_assert((int)REPLY_PROBLEM_SIZE <= (int)STACK_PROBLEM_MOST,
+               "a stream has room for a problem");
+
 /* The text of what went wrong behind the header; NULL: nothing. */
 static const char *problem_of(struct request *r) {
   const struct error *e = &r->exchange.error;

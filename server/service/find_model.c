@@ -63,8 +63,10 @@ static const struct model *find_only(enum route route, const struct registry *al
   }
   if (count == 1) return only;
   list_names(all, route, names);
-  error_at(e, "/model", "the field \"model\" is missing; there are: %s",
-           count ? names : "none that this path asks");
+  if (count == 0)
+    error_at(e, "/model", "no model here has %s", route_template(route));
+  else
+    error_at(e, "/model", "the field \"model\" is missing; there are: %s", names);
   return NULL;
 }
 

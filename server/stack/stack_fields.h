@@ -86,7 +86,7 @@ struct stack_values {
   bool traced_source;         /* of the source; else of main */
   struct stack_choice choice; /* of the next tokens */
   size_t max_tokens, returns;
-  size_t usual_tokens; /* where max_tokens, which is 0 then, is not said */
+  size_t usual_tokens; /* the most tokens where max_tokens is 0: the request does not say */
   bool stream, search;
   struct tokenizer_text *stop; /* [stops] */
   size_t stops;

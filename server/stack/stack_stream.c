@@ -24,6 +24,8 @@ enum status stack_stream_init(struct stack_stream *s, const struct stack_speech 
                              .said = arena_alloc(a, items, sizeof *s->said, e)};
   s->event = speech->room(s) + NUMBER_WRITE_MARGIN;
   if (s->utter) s->event += JSON_STRING_ROOM * TEXT_MOST;
+  s->most = size_max(s->event, STACK_PROBLEM_MOST + STACK_AROUND_PROBLEM);
+  s->held = arena_alloc(a, s->most, 1, e);
   for (size_t i = 0; i < items && !e->status; i++) s->sent[i] = s->said[i] = 0;
   return e->status;
 }
@@ -36,8 +38,8 @@ bool stack_stream_has_begun(const struct stack_stream *s) {
 
 /* --- what there is --- */
 
-/* What was not said of the text that is known with a token, or as many whole characters of it as an
- * event has. */
+/* The part of the text up to token t that no event has had yet, or as many whole characters of
+ * it as an event may have. */
 static struct tokenizer_text take_text(struct stack_stream *s, size_t i, size_t t) {
   if (!s->utter) return (struct tokenizer_text){NULL, 0};
   const size_t left = s->utter->sequence[i].said[t] - s->said[i];
@@ -48,7 +50,7 @@ static struct tokenizer_text take_text(struct stack_stream *s, size_t i, size_t 
   return (struct tokenizer_text){text, length};
 }
 
-/* Is there text of a token that its event had no room for? */
+/* Did the event of token t have no room for all of its text? */
 static bool has_rest(const struct stack_stream *s, size_t i, size_t t) {
   return s->utter && s->said[i] < s->utter->sequence[i].said[t];
 }
@@ -62,7 +64,7 @@ static char *write_next(struct stack_stream *s, size_t i, char *out) {
   const size_t count = stack_sequence_count(q), t = s->sent[i];
   if (t > count) return out;
   if (t > 0 && has_rest(s, i, t - 1)) return s->speech->more(s, i, take_text(s, i, t - 1), out);
-  if (t == count && (!finish || finish == STACK_FINISH_FAILED)) return out;
+  if (t == count && !finish) return out;
   s->sent[i]++;
   return t < count ? s->speech->token(s, i, t, take_text(s, i, t), out)
                    : s->speech->finish(s, i, out);
@@ -80,15 +82,28 @@ static char *write_events(struct stack_stream *s, char *out, const char *end) {
   return out;
 }
 
-static bool is_room_for(const char *problem, size_t room) {
-  return !problem || room >= strlen(problem) + STACK_AROUND_PROBLEM;
+static size_t write_all(struct stack_stream *s, bool done, const char *problem, char *out,
+                        size_t room) {
+  char *at = write_events(s, out, out + room);
+  if (at > out || !done || s->over) return (size_t)(at - out);
+  s->over = true;
+  at = problem ? s->speech->problem(problem, at) : s->speech->end(s, at);
+  return (size_t)(at - out);
+}
+
+static size_t give_held(struct stack_stream *s, char *out, size_t room) {
+  const size_t bytes = size_min(room, s->held_end - s->held_at);
+  memcpy(out, s->held + s->held_at, bytes);
+  s->held_at += bytes;
+  return bytes;
 }
 
 size_t stack_stream_write(struct stack_stream *s, bool done, const char *problem, char *out,
                           size_t room) {
-  char *at = write_events(s, out, out + room);
-  if (at > out || !done || s->over || !is_room_for(problem, room)) return (size_t)(at - out);
-  s->over = true;
-  at = problem ? s->speech->problem(problem, at) : s->speech->end(s, at);
-  return (size_t)(at - out);
+  must(!problem || strlen(problem) + STACK_AROUND_PROBLEM <= s->most);
+  if (s->held_at < s->held_end) return give_held(s, out, room);
+  if (room >= s->most) return write_all(s, done, problem, out, room);
+  s->held_at = 0;
+  s->held_end = write_all(s, done, problem, s->held, s->most);
+  return give_held(s, out, room);
 }

@@ -8,7 +8,10 @@
 
 struct stack_stream;
 
-enum { STACK_AROUND_PROBLEM = 64 /* bytes that words have around a problem's text, at most */ };
+enum {
+  STACK_PROBLEM_MOST = 5120, /* bytes of a problem's text */
+  STACK_AROUND_PROBLEM = 64  /* bytes that stack_speech.problem writes around it */
+};
 
 /* In whose words events are written. Each returns the end of what it has written. */
 struct stack_speech {
@@ -16,7 +19,7 @@ struct stack_speech {
   /* Token t of sequence i, with the text that is known with it, where any is wanted. */
   char *(*token)(const struct stack_stream *s, size_t i, size_t t, struct tokenizer_text text,
                  char *out);
-  /* More of that text, which had no room. */
+  /* The rest of a token's text, in an event of its own. */
   char *(*more)(const struct stack_stream *s, size_t i, struct tokenizer_text text, char *out);
   char *(*finish)(const struct stack_stream *s, size_t i, char *out);
   char *(*end)(const struct stack_stream *s, char *out); /* of all */
@@ -32,6 +35,11 @@ struct stack_stream {
   size_t *said; /* [items] bytes of its text that were written */
   size_t next;  /* the sequence to look at first */
   size_t event; /* bytes of an event, at most */
+  size_t most;  /* ... and of a problem */
+
+  /* What was written for a room that does not hold it: the bytes from held_at on are due. */
+  char *held; /* [most] */
+  size_t held_at, held_end;
   struct answer_usage usage;
   bool over; /* the last event was written */
 };
@@ -44,8 +52,8 @@ enum status stack_stream_init(struct stack_stream *s, const struct stack_speech 
 /* Is there a token? From then on there is an answer. */
 bool stack_stream_has_begun(const struct stack_stream *s);
 
-/* Writes what there is as far as there is room, which is that of an event at least; returns the
- * bytes. `done`: the run was computed, and `problem`, if not NULL, is the text of what went wrong
+/* Writes what there is as far as there is room, which is at least a byte; returns the bytes.
+ * `done`: the run was computed, and `problem`, if not NULL, is the text of what went wrong
  * with it. Then 0 means that there is nothing more. */
 size_t stack_stream_write(struct stack_stream *s, bool done, const char *problem, char *out,
                           size_t room);

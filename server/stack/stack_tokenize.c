@@ -11,7 +11,7 @@ static enum status check_fields(const struct contract_reading *r, const struct w
                                             STACK_FIELD_VALID_LENS, STACK_FIELD_TOKEN_TYPES};
   if (!w->tokenizer)
     return error_at(r->e, "/text",
-                    "this model has no tokenizer: it takes \"%s\" (a tokenizer is tokenizer.json, "
+                    "this model has no tokenizer: it takes %s (a tokenizer is tokenizer.json, "
                     "vocab.json, vocab.txt or words.txt in the model's folder)",
                     w->vocabulary ? "tokens" : "embeddings");
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)

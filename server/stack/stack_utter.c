@@ -18,7 +18,7 @@ static enum status refuse(struct stack_check *k, enum stack_field field, const c
   return error_at(k->e, stack_field_pointer(field), "%s", why);
 }
 
-/* Text goes with text, and with what stops it, unless the request says otherwise. */
+/* A request that sends text, or a stop, gets text unless return_text says otherwise. */
 static bool wants_text(const struct stack_check *k) {
   if (stack_field_is_seen(k->reading, STACK_FIELD_RETURN_TEXT)) return k->values->text;
   return k->reading->texts || k->values->stops > 0;
@@ -120,10 +120,10 @@ static enum status begin(struct stack_check *k, size_t item) {
   struct arena *a = k->reading->arena;
   const size_t most = k->out->generation.sequence[item].most;
   const struct item *text = &k->main->run->geometry.item[item];
-  const size_t room = utter_room(u->terms.tokenizer, most);
-  char *bytes = arena_alloc(a, room, 1, k->e);
   *s = (struct stack_uttered){0};
-  utter_init(&s->utterance, &u->terms, k->main->run->tokens + text->q_row, text->q, bytes, room);
+  if (utter_init(&s->utterance, &u->terms, k->main->run->tokens + text->q_row, text->q, most, a,
+                 k->e))
+    return k->e->status;
   if (k->out->stream) s->said = arena_alloc(a, most, sizeof *s->said, k->e);
   if (k->out->tells_tokens)
     s->strings = arena_alloc(a, strings_room(u->terms.tokenizer, most), 1, k->e);

@@ -27,22 +27,22 @@ struct stack_utter {
   struct error error;
 };
 
-/* Is there to be text, or is there one that stops a sequence? Refuses what the model or the choice,
- * which is settled, cannot have, and sets k->out->utter. */
+/* Sets k->out->utter if the request wants text, strings or a stop, and refuses what the model or
+ * the choice, which is settled, cannot have. */
 enum status stack_utter_check(struct stack_check *k);
 
-/* Begins the texts behind the tokens of the run, which were taken. */
+/* Begins an utterance for each sequence, behind the run's tokens. */
 enum status stack_utter_take(struct stack_check *k);
 
-/* Bytes that the text of so many tokens takes in an answer, with what stopped it, and with the
- * strings of these where they are told, at most; SIZE_MAX: too many to count. */
+/* The most bytes that stack_utter_write writes for so many tokens, with their strings or
+ * without; SIZE_MAX: too many to count. */
 size_t stack_utter_room(const struct stack_utter *u, size_t most, bool strings);
 
-/* Writes these as members of an object, each behind a comma. */
+/* Writes `text`, `stop` and `strings`, those that there are, as members of an object, each
+ * behind a comma. */
 char *stack_utter_write(const struct stack_utter *u, size_t item, char *out);
 
-/* What stopped the sequence, alone; nothing, where nothing did. And the bytes that takes at most.
- */
+/* Writes `stop` alone, if a stop ended the sequence; and the most bytes that this takes. */
 char *stack_utter_write_stop(const struct stack_utter *u, size_t item, char *out);
 size_t stack_utter_stop_room(const struct stack_utter *u);
 

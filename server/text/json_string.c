@@ -84,8 +84,7 @@ static char *write_escaped(unsigned char byte, char *out) {
   return out + 5;
 }
 
-char *json_string_write(const char *text, size_t length, char *out) {
-  *out++ = '"';
+char *json_string_write_part(const char *text, size_t length, char *out) {
   for (size_t i = 0; i < length; i++) {
     const unsigned char byte = (unsigned char)text[i];
     if (byte < 0x20 || byte == '"' || byte == '\\')
@@ -93,6 +92,12 @@ char *json_string_write(const char *text, size_t length, char *out) {
     else
       *out++ = text[i];
   }
+  return out;
+}
+
+char *json_string_write(const char *text, size_t length, char *out) {
+  *out++ = '"';
+  out = json_string_write_part(text, length, out);
   *out++ = '"';
   return out;
 }

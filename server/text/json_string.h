@@ -27,9 +27,10 @@ int json_string_byte(struct json_string *s, char byte);
 
 enum { JSON_STRING_ROOM = 6 }; /* bytes that a byte takes at most; the quotes are two more */
 
-/* Writes a string of UTF-8 with its quotes: what must be escaped is, and nothing else. Returns its
- * end. */
+/* Writes a string of UTF-8 with its quotes, or a part of one without: what must be escaped is, and
+ * nothing else. Returns its end. */
 char *json_string_write(const char *text, size_t length, char *out);
+char *json_string_write_part(const char *text, size_t length, char *out);
 
 /* Has a character begun that is not whole yet? */
 static inline bool json_string_is_within(const struct json_string *s) {

@@ -11,8 +11,8 @@
 
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
+#include "config/pattern/unicode.h"
 #include "config/tokenizer/tokenizer.h"
-#include "config/tokenizer/unicode.h"
 #include "tests/fuzz/fuzz.h"
 
 #define WORDS                                                                                     \
@@ -70,7 +70,17 @@ static const char *const documents[] = {
     "\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":false}]},\"decoder\":{\"type\":"
     "\"ByteLevel\",\"add_"
     "prefix_space\":false,\"trim_offsets\":true}"
-    "," LETTERS "}"};
+    "," LETTERS "}",
+    "{\"normalizer\":{\"type\":\"Lowercase\"},\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_"
+    "prefix_"
+    "space\":true,"
+    "\"trim_offsets\":true},\"post_processor\":{\"type\":\"RobertaProcessing\",\"sep\":[\"b\",1],"
+    "\"cls\":[\"a\",0],\"trim_offsets\":true,\"add_prefix_space\":true},\"decoder\":{\"type\":"
+    "\"ByteLevel\","
+    "\"add_prefix_space\":true,\"trim_offsets\":true}," LETTERS
+    ",\"added_tokens\":[{\"id\":10,\"content\":\"<m>\",\"special\":true,\"lstrip\":true,\"rstrip\":"
+    "true},"
+    "{\"id\":11,\"content\":\"A B\",\"normalized\":true,\"lstrip\":true}]}"};
 enum { DOCUMENTS = sizeof documents / sizeof *documents, OWN = 0xff };
 
 static struct tokenizer *make(const char *text, size_t length) {

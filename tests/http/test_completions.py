@@ -146,6 +146,9 @@ class Completions(Completing):
         nulls = dict.fromkeys(("max_tokens", "temperature", "top_p", "n", "stop", "seed", "echo", "stream", "stream_options",
                                "logprobs", "suffix", "best_of", "presence_penalty", "frequency_penalty", "logit_bias"))
         self.assertEqual(self.complete(**nulls)["choices"], right)
+        twice = b'{"model":"gpt","prompt":"hello w","stop":null,"stop":"a"}'
+        self.error(self.server.post(PATH, twice), 400, "invalid_request", "stop", "stands twice")
+        self.assertLessEqual(self.complete(model="short", max_tokens=None)["usage"]["completion_tokens"], 5)
 
 
 @unittest.skipUnless(TOOLS, "without Node")

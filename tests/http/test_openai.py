@@ -215,7 +215,7 @@ class Embeddings(Served):
         self.assertEqual(self.ok(server.post(PATH, {"input": [1]}))["model"], "one")
         none = Server({"models": {"demo": DEMO}})
         self.addCleanup(none.stop)
-        self.error(none.post(PATH, {"input": [1]}), 400, "invalid_request", "model", "none that this path asks")
+        self.error(none.post(PATH, {"input": [1]}), 400, "invalid_request", "model", "no model here has /v1/embeddings")
 
     def test_headers(self):
         good = {"model": "bert", "input": "a"}

@@ -72,6 +72,20 @@ class Text(ServerCase):
         self.assertEqual(answer["byte_offsets"][2:4], [[6, 8], [6, 8]])
         self.assertEqual(answer["offsets"][2:], [[6, 7], [6, 7], [7, 13], [13, 20]])
 
+    def test_many_tokens_of_one_place(self):
+        """Of a run that no piece has, each byte's token came from all of it: its end is not counted for each."""
+        count = 100_000
+        made = {"model": {"type": "Unigram", "unk_id": 0, "byte_fallback": True,
+                          "vocab": [["<unk>", 0], *([f"<0x{byte:02X}>", -1] for byte in "é".encode())]}}
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as file:
+                json.dump(made, file)
+            with Served({"run": dict(RANDOM, **SIZES, kind="decoder", tokenizer=folder)}) as server:
+                answer = self.ok(server.post("/v1/models/run/tokenize", {"text": ["é" * count, "é"]}))
+        self.assertEqual(answer["tokens"], [[1, 2] * count, [1, 2]])
+        self.assertEqual(answer["offsets"], [[[0, count]] * 2 * count, [[0, 1]] * 2])
+        self.assertEqual(answer["byte_offsets"], [[[0, 2 * count]] * 2 * count, [[0, 2]] * 2])
+
     def test_cut(self):
         self.assertEqual(self.ask("bert", "tokenize", text="the cat sat on", truncate=4)["tokens"], [2, 4, 5, 3])
         self.assertEqual(self.ask("bert", "tokenize", text=["the cat sat"], special_tokens=False, truncate=2)["tokens"],
@@ -143,6 +157,18 @@ class Text(ServerCase):
         self.assertEqual(self.detokenized("pair", [13, 8] + sequence["tokens"]).rstrip("�"),
                          ("hello" + sequence["text"]).rstrip("�"))
 
+    def test_a_stream_behind_a_large_header(self):
+        """What is left of a connection's memory then holds less than an event."""
+        request = {"text": "hello", "max_tokens": 9, "return_top": 20, "banned_tokens": [19], "stop": "\x01" * 1024,
+                   "stream": True}
+        path, right = "/v1/models/gpt/generate", None
+        for size in (0, 60000, 68000, 72000):
+            answer = self.server.post(path, request, {f"X-Much-{i}": "m" * 1000 for i in range(size // 1000)})
+            self.assertEqual(answer.status, 200, answer)
+            right = right or answer.body
+            self.assertEqual(answer.body, right)
+        self.assertEqual(right.count(b'"token":'), 9 * 21)
+
     def test_texts_that_stop(self):
         chosen = {"max_tokens": 20, "temperature": 2, "seed": 3, "banned_tokens": [8, 9, 19]}
         whole = self.ask("gpt", "generate", text="hello", **chosen)["sequences"][0]
@@ -192,6 +218,31 @@ class Text(ServerCase):
         self.refused("naked", "generate", "/return_text", "no tokenizer", tokens=[1], return_text=True)
         self.refused("gpt", "generate", "/return_tokens", "stream", text="hello", return_tokens=True, stream=True)
         self.refused("gpt", "score", "/stop", "belongs to", tokens=[1], targets=[2], stop="a")
+
+    def test_a_text_that_cannot_be_made(self):
+        """A decoder's expression that tries too many ways on what is generated: an error while tokens are chosen."""
+        with tempfile.TemporaryDirectory() as folder:
+            decoder = {"type": "Sequence", "decoders": [{"type": "Fuse"}, {
+                "type": "Replace", "pattern": {"Regex": "(a+)+[cd]"}, "content": "x"}]}
+            with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as file:
+                json.dump({"model": {"type": "WordLevel", "unk_token": "?", "vocab": {"?": 0, "a": 1, "a" * 400: 2}},
+                           "decoder": decoder}, file)
+            server = Server({"models": {"hard": dict(RANDOM, **SIZES, kind="decoder", tokenizer=folder, end=3)}})
+            self.addCleanup(server.stop)
+        path, request = "/v1/models/hard/generate", {"tokens": [1], "max_tokens": 9, "banned_tokens": [0, 1, *range(3, 20)]}
+        for more in ({"return_text": True}, {"stop": "b"}, {"return_text": True, "stream": True}):
+            problem = self.problem(server.post(path, dict(request, **more)), 400, "invalid-request")
+            self.assertIn("takes too long", problem["detail"])
+        self.assertEqual(self.ok(server.post(path, request))["sequences"][0]["tokens"], [2] * 9)
+        # one letter after the other it is well for a while
+        short = {"tokens": [1], "max_tokens": 200, "banned_tokens": [0, *range(2, 20)], "return_text": True, "stream": True}
+        answer = server.post(path, short)
+        if answer.status == 200:  # the first ones were sent before it failed
+            events = answer.body.decode().split("\n\n")
+            self.assertTrue(events[-2].startswith("event: error\ndata: ") and "takes too long" in events[-2], events[-2])
+            self.assertEqual([json.loads(event[len("data: "):])["text"] for event in events[:-2]], [""] * (len(events) - 2))
+        else:
+            self.problem(answer, 400, "invalid-request")
 
     # --- which files ---
 

@@ -45,7 +45,9 @@ class Corpus:
         self.categories = sorted(self.assigned)
         self.code = texts.code()
         self.english = texts.english()
-        self.prose, self.names = texts.prose(), texts.names()
+        self.names, self.prose = texts.names(), {}
+        for language in sorted({*texts.prose(), *texts.windows()}):
+            self.prose[language] = texts.prose().get(language, []) + texts.windows().get(language, [])
         # A kind of text, and how often it is drawn.
         self.kinds = {self.foreign: 16, self.named: 6, self.paragraph: 8, self.program: 8, self.asian: 3, self.emoji: 6,
                       self.normal: 8, self.breaks: 4, self.marked: 6, self.blanks: 5, self.controls: 4, self.points: 6,
@@ -189,6 +191,15 @@ def questions(count, seed=1):
     made += [{"text": text, "bare": True} for text in AWKWARD]
     corpus = Corpus(seed)
     return made[:count] + [corpus.question() for _ in range(count - len(made))]
+
+
+def characters():
+    """Every character that there is, within a word, alone, and behind another one: private ones only here and there."""
+    private = ((0xE000, 0xF8FF), (0xF0000, 0x10FFFF))
+    for first, last, _ in texts.ages():
+        step = 97 if any(begin <= first <= end for begin, end in private) else 1
+        for code in range(first, last + 1, step):
+            yield {"text": f"a{chr(code)}b {chr(code)}{chr(code)}"}
 
 
 if __name__ == "__main__":

@@ -355,6 +355,13 @@ PUBLISHED = ("llama2", "llama3", "qwen3", "gemma3")  # files as they are
 KINDS = (*SMALL, *LARGE, *PUBLISHED, *PARTS)
 
 
+def size(made):
+    """Above all ids of a tokenizer."""
+    vocabulary = made["model"]["vocab"]
+    ids = vocabulary.values() if isinstance(vocabulary, dict) else range(len(vocabulary))
+    return 1 + max([*ids, *(token["id"] for token in made["added_tokens"])])
+
+
 def path(name):
     """Where the kind is, made if it is not; Missing."""
     if name in PUBLISHED:

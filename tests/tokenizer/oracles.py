@@ -111,10 +111,7 @@ class Oracle:
 def size(kind):
     """Above all ids of a kind."""
     with open(kinds.path(kind), encoding="utf-8") as file:
-        made = json.load(file)
-    vocabulary = made["model"]["vocab"]
-    ids = vocabulary.values() if isinstance(vocabulary, dict) else range(len(vocabulary))
-    return 1 + max([*ids, *(token["id"] for token in made["added_tokens"])])
+        return kinds.size(json.load(file))
 
 
 if __name__ == "__main__":

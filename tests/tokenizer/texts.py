@@ -80,6 +80,12 @@ def prose():
 
 
 @functools.cache
+def windows():
+    """The same of programs that more languages have: Arabic, Hindi and Thai are among them."""
+    return translations("glib20", "gtk30", "Linux-PAM", "apt", "dpkg")
+
+
+@functools.cache
 def names():
     """{language: names of countries, languages and scripts}: more writing systems than prose has."""
     return translations("iso_3166-1", "iso_639-2", "iso_639-3", "iso_15924")
@@ -155,18 +161,26 @@ def assigned():
 
 
 @functools.cache
-def beyond(version):
-    """An expression that finds a character that a version of Unicode, such as "8.0", does not have."""
-    limit, had = tuple(map(int, version.split("."))), ""
+def ages():
+    """[(first, last, version)] of all code points that are something, surrogates aside."""
+    found = []
     for row in rows("DerivedAge.txt"):
         first, _, last = row[0].partition("..")
-        if tuple(map(int, row[1].split("."))) <= limit:
-            had += f"\\U{int(first, 16):08x}-\\U{int(last or first, 16):08x}"
+        if int(first, 16) != 0xD800:
+            found.append((int(first, 16), int(last or first, 16), tuple(map(int, row[1].split(".")))))
+    return found
+
+
+@functools.cache
+def beyond(version):
+    """An expression that finds a character that a version of Unicode, such as "8.0", does not have."""
+    limit = tuple(map(int, version.split(".")))
+    had = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last, age in ages() if age <= limit)
     return re.compile(f"[^{had}]")
 
 
 if __name__ == "__main__":
-    for made in (prose, names, english, code, east_asian, emoji, normalization, breaks, assigned):
+    for made in (prose, windows, names, english, code, east_asian, emoji, normalization, breaks, assigned):
         texts = made()
         if isinstance(texts, dict):
             print(f"{made.__name__}: {len(texts)} groups of {sum(map(len, texts.values()))}")

@@ -421,6 +421,79 @@ static void each_round_but_the_last_is_told(void **unused) {
   random_case_done(&c);
 }
 
+/* --- what listens --- */
+
+enum { HEARD = 64 };
+
+struct listening {
+  struct stack_listener listener;
+  const struct stack_generation *generation;
+  size_t count[HEARD]; /* tokens that were heard of each sequence */
+  size_t ends, fails;  /* behind so many; 0: never */
+};
+
+static enum stack_finish hear(struct stack_listener *l, size_t item, size_t count,
+                              enum stack_finish finish) {
+  struct listening *k = (struct listening *)l;
+  const struct stack_sequence *q = &k->generation->sequence[item];
+  assert_true(item < HEARD && stack_sequence_count(q) < count);
+  assert_int_equal(count, k->generation->choice.beams > 1 ? count : k->count[item] + 1);
+  k->count[item] = count;
+  if (count == k->fails) return STACK_FINISH_FAILED;
+  return count == k->ends ? STACK_FINISH_STOP : finish;
+}
+
+static enum status fault(const struct stack_listener *l, struct error *e) {
+  return error_set(e, STATUS_OVERLOADED, "it failed behind %zu",
+                   ((const struct listening *)l)->fails);
+}
+
+static void listen(struct listening *k, struct stack_run *r, size_t ends, size_t fails) {
+  *k = (struct listening){{hear, fault}, r->generation, {0}, ends, fails};
+  r->generation->listener = &k->listener;
+}
+
+static void a_listener_hears_each_token_and_ends_sequences(void **unused) {
+  (void)unused;
+  struct random_case c;
+  struct listening k;
+  random_case_decoder(&c, 960, some, 100);
+  struct stack_run *r = random_texts(&c.s, &c.state, 3, 5, 1, &c.a),
+                   *as = texts_again(&c.s, r, &c.a);
+  for (size_t i = 0; i < 3; i++)
+    as->generation->sequence[i].most = r->generation->sequence[i].most = 8;
+  generate(&c.s, r, 1e6, &c.a);
+  for (size_t ends = 0; ends < 10; ends++) {
+    struct stack_run *heard = texts_again(&c.s, as, &c.a);
+    const size_t count = ends == 0 || ends > 8 ? 8 : ends;
+    listen(&k, heard, ends, 0);
+    generate(&c.s, heard, random_work(&c.state), &c.a);
+    for (size_t i = 0; i < 3; i++) {
+      const struct stack_sequence *q = &heard->generation->sequence[i];
+      assert_int_equal(k.count[i], count);
+      assert_int_equal(stack_sequence_count(q), count);
+      assert_int_equal(q->finish, ends == count ? STACK_FINISH_STOP : STACK_FINISH_LENGTH);
+      assert_memory_equal(q->token, r->generation->sequence[i].token, count * sizeof *q->token);
+    }
+  }
+  random_case_done(&c);
+}
+
+/* Of a search it hears what was found, once. */
+static void a_listener_hears_what_a_search_found(void **unused) {
+  (void)unused;
+  struct random_case c;
+  struct listening k;
+  random_case_decoder(&c, 970, some, 100);
+  struct stack_run *r = random_search(&c.s, &c.state, 3, 2, 5, 6, &c.a);
+  listen(&k, r, 0, 0);
+  generate(&c.s, r, 1e6, &c.a);
+  for (size_t i = 0; i < r->geometry.items; i++)
+    assert_int_equal(k.count[i], stack_sequence_count(&r->generation->sequence[i]));
+  assert_true(k.count[0] > 0);
+  random_case_done(&c);
+}
+
 /* The settings of the choice reach it: what is banned is not chosen, and the seed decides. */
 static void the_choice_is_the_requests(void **unused) {
   (void)unused;
@@ -469,6 +542,23 @@ static void nothing_is_left_to_choose(void **unused) {
   struct stack_run *r = random_texts(&c.s, &c.state, 1, 5, 1, &c.a);
   r->generation->choice.banned = all, r->generation->choice.banned_count = 5;
   is_fault(&c.s, r, STATUS_INVALID_REQUEST, "of item 0: all are banned", &c.a);
+  random_case_done(&c);
+}
+
+static void a_listener_that_fails(void **unused) {
+  (void)unused;
+  struct random_case c;
+  struct listening k;
+  random_case_decoder(&c, 980, some, 100);
+  struct stack_run *r = random_texts(&c.s, &c.state, 2, 5, 1, &c.a);
+  for (size_t i = 0; i < 2; i++) r->generation->sequence[i].most = 8;
+  listen(&k, r, 0, 3);
+  is_fault(&c.s, r, STATUS_OVERLOADED, "it failed behind 3", &c.a);
+  struct stack_run *search = random_search(&c.s, &c.state, 3, 1, 5, 6, &c.a),
+                   *as = texts_again(&c.s, search, &c.a);
+  generate(&c.s, search, 1e6, &c.a);
+  listen(&k, as, 0, stack_sequence_count(search->generation->sequence));
+  is_fault(&c.s, as, STATUS_OVERLOADED, "it failed behind", &c.a);
   random_case_done(&c);
 }
 
@@ -596,8 +686,11 @@ int main(void) {
       cmocka_unit_test(workers_change_no_bit),
       cmocka_unit_test(sequences_end_at_every_step),
       cmocka_unit_test(each_round_but_the_last_is_told),
+      cmocka_unit_test(a_listener_hears_each_token_and_ends_sequences),
+      cmocka_unit_test(a_listener_hears_what_a_search_found),
       cmocka_unit_test(the_choice_is_the_requests),
       cmocka_unit_test(nothing_is_left_to_choose),
+      cmocka_unit_test(a_listener_that_fails),
       cmocka_unit_test(faults_say_which_row),
       cmocka_unit_test(any_allocation_may_fail),
       cmocka_unit_test(what_is_over_is_given_back),

@@ -109,7 +109,6 @@ static size_t write_stream(struct whole_body *r, size_t room, const char *proble
   size_t length = 0;
   assert_int_equal(stack_stream_init(&s, &stack_speech, NULL, &r->request, &r->arena, &r->error),
                    STATUS_OK);
-  room = size_max(room, s.event);
   for (size_t n; (n = stack_stream_write(&s, true, problem, text + length, room)) > 0; length += n)
     assert_in_range(n, 1, room);
   text[length] = 0;
@@ -133,7 +132,7 @@ static void a_stream_is_the_same_in_parts(void **state) {
   for (const char *at = whole; (at = strstr(at, "data: ")); at++) events++;
   assert_int_equal(events, stack_answer_generated(&r.request) + 4 + 1);
   assert_non_null(strstr(whole, "data: {\"usage\":{\"tokens\":5,\"cached\":0,\"generated\":"));
-  for (size_t room = 1; room < 9000; room += 700) {
+  for (size_t room = 1; room < 9000; room += room < 4 ? 1 : 700) {
     assert_int_equal(write_stream(&r, room, NULL, part), length);
     assert_memory_equal(part, whole, length);
   }

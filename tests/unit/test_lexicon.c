@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "config/tokenizer/bytes.h"
-#include "config/tokenizer/lexicon.h"
+#include "config/lexicon/bytes.h"
+#include "config/lexicon/lexicon.h"
 #include "core/run/clock.h"
 #include "tests/support/random_call.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "config/document/text.h"
-#include "config/tokenizer/spell.h"
+#include "config/spell/spell.h"
 #include "tests/support/poisoned.h"
 
 enum { PIECES = 16, WRITTEN = 500 };

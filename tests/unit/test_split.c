@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "config/tokenizer/split.h"
+#include "config/split/split.h"
 #include "tests/support/poisoned.h"
 
 enum { WRITTEN = 2000 };

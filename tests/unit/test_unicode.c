@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "config/tokenizer/unicode.h"
+#include "config/pattern/unicode.h"
 
 enum { LAST = 0x10ffff };
 

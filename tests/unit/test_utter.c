@@ -122,18 +122,18 @@ static void draw(struct case_ *c, const struct tokenizer *t) {
 /* Says the tokens one by one, or so many at a time. Returns how many there were when it was over.
  */
 static size_t say(struct case_ *c, struct utterance *u, const struct utter_terms *terms,
-                  size_t step, char *text) {
+                  size_t step, struct arena *a) {
   struct error e = {0};
-  size_t said = 0, length = utter_room(c->t, c->count);
-  assert_true(length <= ROOM);
-  utter_init(u, terms, c->id, c->before, text, length);
+  size_t said = 0;
+  arena_init(a, NULL);
+  assert_int_equal(utter_init(u, terms, c->id, c->before, c->count, a, &e), STATUS_OK);
   for (size_t n = step; !u->stopped; n += step) {
     const bool over = n >= c->count;
     const size_t count = over ? c->count : n;
     assert_int_equal(utter_on(u, c->id + c->before, count, over, true, &e), STATUS_OK);
     assert_true(u->said >= said && u->said <= u->length);
-    assert_true(u->said == 0 || memcmp(text, c->text, u->said) == 0);
-    assert_true(text_is_utf8(text, u->said));
+    assert_true(u->said == 0 || memcmp(u->text, c->text, u->said) == 0);
+    assert_true(text_is_utf8(u->text, u->said));
     said = u->said;
     if (over || u->stopped) return count;
   }
@@ -142,18 +142,19 @@ static size_t say(struct case_ *c, struct utterance *u, const struct utter_terms
 
 static void all_is_said(void **state) {
   (void)state;
-  static char text[ROOM];
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     struct tokenizer *t = make(&kinds[k]);
     const struct utter_terms terms = {.tokenizer = t};
     struct utterance u;
+    struct arena a;
     struct case_ c;
     for (size_t round = 0; round < ROUNDS; round++) {
       draw(&c, t);
-      say(&c, &u, &terms, 1 + (size_t)rand() % 3, text);
-      if (u.said != c.length || (c.length && memcmp(text, c.text, c.length)))
-        fail_msg("%s, %zu: \"%.*s\", not \"%.*s\"", kinds[k].name, round, (int)u.said, text,
+      say(&c, &u, &terms, 1 + (size_t)rand() % 3, &a);
+      if (u.said != c.length || (c.length && memcmp(u.text, c.text, c.length)))
+        fail_msg("%s, %zu: \"%.*s\", not \"%.*s\"", kinds[k].name, round, (int)u.said, u.text,
                  (int)c.length, c.text);
+      arena_free(&a);
     }
     tokenizer_free(t);
   }
@@ -175,12 +176,12 @@ static size_t character_behind(const struct case_ *c, size_t byte) {
  * behind it where characters were not whole. */
 static void what_stops_it(void **state) {
   (void)state;
-  static char text[ROOM];
   size_t stopped = 0;
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     struct tokenizer *t = make(&kinds[k]);
     for (size_t round = 0; round < ROUNDS; round++) {
       struct utterance u;
+      struct arena a;
       struct case_ c;
       draw(&c, t);
       if (c.length == 0) continue;
@@ -189,7 +190,8 @@ static void what_stops_it(void **state) {
       const struct tokenizer_text stop[] = {{"never", 5}, {c.text + from, end - from}};
       const struct utter_terms terms = {.tokenizer = t, .stop = stop, .stops = 2};
       const char *first = memmem(c.text, c.length, stop[1].bytes, stop[1].length);
-      say(&c, &u, &terms, 1, text);
+      say(&c, &u, &terms, 1, &a);
+      arena_free(&a);
       if (!kinds[k].steady && u.stopped) continue; /* its text was another one then */
       assert_int_equal(u.stopped, 2);
       assert_int_equal(u.length, first - c.text);
@@ -208,16 +210,45 @@ static void nothing_stops_it_too_early(void **state) {
   const struct utter_terms terms = {.tokenizer = t, .stop = &stop, .stops = 1};
   const int32_t id[] = {1, 1, 10, 1};
   struct utterance u;
+  struct arena a;
   struct error e = {0};
-  char text[ROOM];
-  utter_init(&u, &terms, id, 0, text, sizeof text);
+  arena_init(&a, NULL);
+  utter_init(&u, &terms, id, 0, 4, &a, &e);
   for (size_t n = 1; n <= 4; n++)
     assert_int_equal(utter_on(&u, id, n, false, n > 2, &e), STATUS_OK);
   assert_int_equal(u.stopped, 1);
   assert_int_equal(u.length, strlen("a a x "));
-  assert_memory_equal(text, "a a x ", u.length);
+  assert_memory_equal(u.text, "a a x ", u.length);
   assert_int_equal(utter_on(&u, id, 4, true, true, &e), STATUS_OK); /* it is over */
+  arena_free(&a);
   tokenizer_free(t);
+}
+
+/* Whatever the tokens are, few of them are spelled again: special ones, unknown ones, blanks that
+ * have no text alone. */
+static void few_tokens_are_spelled_again(void **state) {
+  (void)state;
+  enum { MANY = 5000, FEW = 5 };
+  static const int32_t many[] = {9, 99, 1, 2};
+  for (size_t k = 0; k < 5; k++)
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
+      struct tokenizer *t = make(&kinds[k]);
+      const struct utter_terms terms = {.tokenizer = t};
+      int32_t *id = malloc(MANY * sizeof *id);
+      struct utterance u;
+      struct arena a;
+      struct error e = {0};
+      for (size_t n = 0; n < MANY; n++) id[n] = n == 1 ? 3 : many[i];
+      arena_init(&a, NULL);
+      utter_init(&u, &terms, id, 1, MANY - 1, &a, &e);
+      for (size_t n = 1; n < MANY; n++) {
+        assert_int_equal(utter_on(&u, id + 1, n, false, true, &e), STATUS_OK);
+        assert_in_range(u.count, 0, FEW);
+      }
+      arena_free(&a);
+      free(id);
+      tokenizer_free(t);
+    }
 }
 
 /* --- what fails --- */
@@ -227,19 +258,21 @@ static void every_allocation_may_fail(void **state) {
   struct tokenizer *t = make(&kinds[3]);
   const struct utter_terms terms = {.tokenizer = t};
   const int32_t id[] = {2, 5, 6, 7, 3};
-  char text[ROOM];
   size_t failed = 0;
-  for (size_t n = 1;; n++) {
+  for (size_t n = 1, over = 0; !over; n++) {
     struct utterance u;
+    struct arena a;
     struct error e = {0};
-    utter_init(&u, &terms, id, 1, text, sizeof text);
+    arena_init(&a, NULL);
     poisoned_fail(n);
+    utter_init(&u, &terms, id, 1, 4, &a, &e);
     for (size_t count = 1; count < 5 && !e.status; count++)
       utter_on(&u, id + 1, count, count == 4, true, &e);
     poisoned_fail(0);
-    if (!e.status) break;
-    assert_int_equal(e.status, STATUS_OUT_OF_MEMORY);
-    failed++;
+    arena_free(&a);
+    over = !e.status;
+    if (!over) assert_int_equal(e.status, STATUS_OUT_OF_MEMORY);
+    failed += !over;
   }
   assert_in_range(failed, 4, 1000);
   tokenizer_free(t);
@@ -251,10 +284,15 @@ static void a_text_that_is_longer_than_its_room(void **state) {
   const struct utter_terms terms = {.tokenizer = t};
   const int32_t id[] = {3, 4};
   struct utterance u;
+  struct arena a;
   struct error e = {0};
-  char text[4];
-  utter_init(&u, &terms, id, 0, text, sizeof text);
+  arena_init(&a, NULL);
+  utter_init(&u, &terms, id, 0, 2, &a, &e);
+  u.room = 4;
   assert_int_equal(utter_on(&u, id, 2, true, true, &e), STATUS_TOO_LARGE);
+  memset(&e, 0, sizeof e);
+  assert_int_equal(utter_init(&u, &terms, id, 1, SIZE_MAX, &a, &e), STATUS_TOO_LARGE);
+  arena_free(&a);
   tokenizer_free(t);
 }
 
@@ -278,6 +316,7 @@ int main(void) {
       cmocka_unit_test(all_is_said),
       cmocka_unit_test(what_stops_it),
       cmocka_unit_test(nothing_stops_it_too_early),
+      cmocka_unit_test(few_tokens_are_spelled_again),
       cmocka_unit_test(every_allocation_may_fail),
       cmocka_unit_test(a_text_that_is_longer_than_its_room),
       cmocka_unit_test(room_that_is_not_known),

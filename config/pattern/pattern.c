@@ -1,0 +1,303 @@
+/* pattern: compiles expressions, and searches for them. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "config/pattern/pattern.h"
+
+#include <pcre2.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/pattern/pattern_syntax.h"
+#include "core/run/clock.h"
+#include "core/run/size.h"
+
+enum {
+  KIB = 1024,
+  HEAP_MOST = 64 * KIB,       /* KiB that the library's interpreter may use for one match */
+  STACK_LEAST = 64 * KIB,     /* bytes of a stack for what it compiled, */
+  STACK_MOST = 32 * KIB * KIB /* made where that of the thread is too small */
+};
+
+/* What a search may cost. The library limits how often a match is tried again from one place, but
+ * neither how many places there are nor how far it looks ahead from each of them: so it is called
+ * for a few places at a time, and between the calls a clock is looked at. */
+enum {
+  TRIES = 2000000, /* from one place, and so many for each byte of the text */
+  TRIES_A_BYTE = 16,
+  PLACES = 64,      /* bytes in which one call may find the beginning of a match */
+  UNWATCHED = 1024, /* bytes between looks at the clock where matches are found */
+  GRACE = 200 * CLOCK_MS,
+  TIME_A_BYTE = 500 /* nanoseconds */
+};
+
+struct pattern {
+  char *plain; /* a text to be found; NULL: `code` is there */
+  size_t length;
+  pcre2_code *code;
+  bool compiled; /* to instructions of the processor */
+};
+
+struct pattern_match {
+  pcre2_match_data *data;
+  pcre2_match_context *limits;
+  pcre2_jit_stack *stack; /* NULL: the thread's is enough so far */
+  size_t limit;           /* where in the text a match may begin at last */
+  size_t watched;         /* where the search was when the clock was looked at */
+  uint64_t began, may;    /* nanoseconds */
+  bool by_processor;      /* `began` is this thread's time on a processor, not the clock's */
+};
+
+/* --- making --- */
+
+static enum status no_memory(struct error *e) {
+  return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for an expression");
+}
+
+static pcre2_code *compile(const char *expression, size_t length, int *why, size_t *where) {
+  const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_NO_UTF_CHECK | PCRE2_MULTILINE |
+                           PCRE2_USE_OFFSET_LIMIT | PCRE2_NEVER_BACKSLASH_C;
+  pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+  *why = PCRE2_ERROR_NOMEMORY;
+  if (!context) return NULL;
+  pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+  pcre2_code *code = pcre2_compile((PCRE2_SPTR)expression, length, options, why, where, context);
+  pcre2_compile_context_free(context);
+  return code;
+}
+
+static bool knows(const char *expression) {
+  int why;
+  size_t where;
+  pcre2_code *code = compile(expression, strlen(expression), &why, &where);
+  pcre2_code_free(code);
+  return code;
+}
+
+static enum status refuse(int why, struct error *e) {
+  enum { NO_HEAP = 121 }; /* of compiling: the library gives it no name in all versions */
+  char reason[160];
+  if (why == PCRE2_ERROR_NOMEMORY || why == NO_HEAP) return no_memory(e);
+  if (pcre2_get_error_message(why, (PCRE2_UCHAR *)reason, sizeof reason) < 0) reason[0] = '\0';
+  return error_set(e, STATUS_CONFIG, "the expression cannot be compiled: %s", reason);
+}
+
+static enum status make(struct pattern *p, const char *expression, size_t length, struct error *e) {
+  struct pattern_text text = {0};
+  int why;
+  size_t where;
+  if (pattern_syntax_rewrite(expression, length, knows, &text, e) == STATUS_OK) {
+    p->code = compile(text.bytes ? text.bytes : "", text.length, &why, &where);
+    if (!p->code) refuse(why, e);
+  }
+  pattern_text_free(&text);
+  /* Where a system forbids memory that is written and then run, the library interprets. */
+  p->compiled = p->code && pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE) == 0;
+  return e->status;
+}
+
+static struct pattern *new_expression(const char *expression, size_t length, struct error *e) {
+  struct pattern *p = calloc(1, sizeof *p);
+  if (!p)
+    no_memory(e);
+  else if (make(p, expression, length, e) == STATUS_OK)
+    return p;
+  pattern_free(p);
+  return NULL;
+}
+
+static struct pattern *new_plain(const char *text, size_t length, struct error *e) {
+  struct pattern *p = calloc(1, sizeof *p);
+  char *plain = p ? malloc(length + 1) : NULL;
+  if (!plain) {
+    free(p);
+    no_memory(e);
+    return NULL;
+  }
+  memcpy(plain, text, length + 1);
+  p->plain = plain;
+  p->length = length;
+  return p;
+}
+
+struct pattern *pattern_of(const char *expression, struct error *e) {
+  return new_expression(expression, strlen(expression), e);
+}
+
+struct pattern *pattern_new(const json_t *json, struct error *e) {
+  const json_t *plain = json_object_get(json, "String"), *regex = json_object_get(json, "Regex");
+  const json_t *said = plain ? plain : regex;
+  if (!json_is_string(said) || json_object_size(json) != 1) {
+    error_set(e, STATUS_CONFIG, "needs {\"String\": text} or {\"Regex\": expression}");
+    return NULL;
+  }
+  const char *text = json_string_value(said);
+  const size_t length = json_string_length(said);
+  return plain ? new_plain(text, length, e) : new_expression(text, length, e);
+}
+
+void pattern_free(struct pattern *p) {
+  if (!p) return;
+  pcre2_code_free(p->code);
+  free(p->plain);
+  free(p);
+}
+
+/* --- a search --- */
+
+static void free_match(struct pattern_match *m) {
+  if (!m) return;
+  pcre2_match_data_free(m->data);
+  pcre2_match_context_free(m->limits);
+  pcre2_jit_stack_free(m->stack);
+  free(m);
+}
+
+static struct pattern_match *new_match(void) {
+  struct pattern_match *m = calloc(1, sizeof *m);
+  if (!m) return NULL;
+  m->data = pcre2_match_data_create(1, NULL);
+  m->limits = pcre2_match_context_create(NULL);
+  m->began = clock_now();
+  m->may = GRACE;
+  if (m->data && m->limits) {
+    pcre2_set_heap_limit(m->limits, HEAP_MOST);
+    return m;
+  }
+  free_match(m);
+  return NULL;
+}
+
+enum status pattern_search_begin(struct pattern_search *s, const struct pattern *p,
+                                 const char *text, size_t length, struct error *e) {
+  *s = (struct pattern_search){.pattern = p, .match = p->plain ? NULL : new_match()};
+  if (!p->plain && !s->match) return no_memory(e);
+  pattern_search_turn(s, text, length);
+  return STATUS_OK;
+}
+
+/* A match may begin here, or a few bytes further on. */
+static void move_limit(struct pattern_match *m, size_t at) {
+  m->limit = at + PLACES - 1;
+  pcre2_set_offset_limit(m->limits, m->limit);
+}
+
+void pattern_search_turn(struct pattern_search *s, const char *text, size_t length) {
+  struct pattern_match *m = s->match;
+  s->text = length ? text : "";
+  s->length = length;
+  s->at = s->begin = s->end = 0;
+  s->found = false;
+  if (!m) return;
+  const size_t most = (UINT32_MAX - TRIES) / TRIES_A_BYTE;
+  pcre2_set_match_limit(m->limits, (uint32_t)(TRIES + TRIES_A_BYTE * size_min(length, most)));
+  m->may += length * TIME_A_BYTE;
+  m->watched = 0;
+  move_limit(m, 0);
+}
+
+void pattern_search_end(struct pattern_search *s) {
+  free_match(s->match);
+  s->match = NULL;
+}
+
+/* --- its limits --- */
+
+static uint64_t processor_time(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The clock is the cheaper one to ask, but it also counts while other threads compute: once it says
+ * that it is late, the thread's own time is what counts, from then on. */
+static bool is_late(struct pattern_match *m, size_t at) {
+  m->watched = at;
+  const uint64_t now = m->by_processor ? processor_time() : clock_now();
+  if (now - m->began <= m->may) return false;
+  if (m->by_processor) return true;
+  m->by_processor = true;
+  m->began = processor_time();
+  return false;
+}
+
+static bool refuse_text(int why, struct error *e) {
+  if (why == PCRE2_ERROR_NOMEMORY) return no_memory(e) == STATUS_OK;
+  must(why == PCRE2_ERROR_MATCHLIMIT || why == PCRE2_ERROR_HEAPLIMIT ||
+       why == PCRE2_ERROR_JIT_STACKLIMIT);
+  error_set(e, STATUS_INVALID_REQUEST,
+            "the text takes too long: an expression of the model's tokenizer is tried on it in too "
+            "many ways");
+  return false;
+}
+
+/* --- matches --- */
+
+static int call(const struct pattern_search *s) {
+  const struct pattern_match *m = s->match;
+  const PCRE2_SPTR text = (PCRE2_SPTR)s->text;
+  const pcre2_code *code = s->pattern->code;
+  if (s->pattern->compiled)
+    return pcre2_jit_match(code, text, s->length, s->at, PCRE2_NO_UTF_CHECK, m->data, m->limits);
+  return pcre2_match(code, text, s->length, s->at, PCRE2_NO_UTF_CHECK, m->data, m->limits);
+}
+
+/* The same, with a larger stack where one is needed. */
+static int call_on_stack(const struct pattern_search *s) {
+  struct pattern_match *m = s->match;
+  const int found = call(s);
+  if (found != PCRE2_ERROR_JIT_STACKLIMIT || m->stack) return found;
+  m->stack = pcre2_jit_stack_create(STACK_LEAST, STACK_MOST, NULL);
+  if (!m->stack) return PCRE2_ERROR_NOMEMORY;
+  pcre2_jit_stack_assign(m->limits, NULL, m->stack);
+  return call(s);
+}
+
+static size_t behind(const struct pattern_search *s, size_t at) {
+  do at++;
+  while (at < s->length && ((unsigned char)s->text[at] & 0xc0) == 0x80);
+  return at;
+}
+
+/* From s->at on; false: there is none, or it failed. */
+static bool find_expression(struct pattern_search *s, size_t *begin, size_t *end, struct error *e) {
+  struct pattern_match *m = s->match;
+  for (;;) {
+    if (s->at > m->limit) move_limit(m, s->at);
+    const int found = call_on_stack(s);
+    if (found >= 0) break;
+    if (found != PCRE2_ERROR_NOMATCH) return refuse_text(found, e);
+    if (m->limit >= s->length) return false;
+    s->at = behind(s, m->limit);
+    if (is_late(m, s->at)) return refuse_text(PCRE2_ERROR_MATCHLIMIT, e);
+  }
+  const size_t *pair = pcre2_get_ovector_pointer(m->data);
+  *begin = pair[0];
+  *end = pair[1];
+  const bool late = *end - m->watched >= UNWATCHED && is_late(m, *end);
+  return !late || refuse_text(PCRE2_ERROR_MATCHLIMIT, e);
+}
+
+static bool find_plain(struct pattern_search *s, size_t *begin, size_t *end) {
+  const struct pattern *p = s->pattern;
+  const char *from = s->text + s->at;
+  const char *found = p->length ? memmem(from, s->length - s->at, p->plain, p->length) : from;
+  if (!found) return false;
+  *begin = (size_t)(found - s->text);
+  *end = *begin + p->length;
+  return true;
+}
+
+bool pattern_search_next(struct pattern_search *s, struct error *e) {
+  size_t begin = 0, end = 0;
+  for (;;) {
+    if (s->at > s->length) return false;
+    if (!(s->match ? find_expression(s, &begin, &end, e) : find_plain(s, &begin, &end)))
+      return false;
+    if (begin < end || !s->found || end != s->end) break;
+    s->at = behind(s, s->at);
+  }
+  s->begin = begin;
+  s->end = s->at = end;
+  s->found = true;
+  return true;
+}

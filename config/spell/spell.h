@@ -1,0 +1,49 @@
+/* spell: from the pieces of tokens to text: the "decoder" of a tokenizer.json.
+ *
+ * Immutable; any number of threads may use it at once. */
+#ifndef CONFIG_SPELL_H
+#define CONFIG_SPELL_H
+
+#include <jansson.h>
+
+#include "core/run/arena.h"
+
+struct spell;
+
+/* Of a "decoder", an object, or NULL or null: pieces with blanks between. NULL with STATUS_CONFIG
+ * that names the type or member at fault and says what is known, or STATUS_OUT_OF_MEMORY. */
+struct spell *spell_new(const json_t *json, struct error *e);
+void spell_free(struct spell *s); /* NULL is fine */
+
+/* Does it read each character of a piece as a byte ("ByteLevel"), and nothing else? */
+bool spell_reads_bytes(const struct spell *s);
+
+struct spell_piece {
+  const char *bytes; /* well-formed UTF-8, unless they are raw */
+  size_t length;
+  bool raw; /* bytes already, where spell_reads_bytes */
+};
+
+/* Do later pieces leave the text of earlier ones as it is, but for an unfinished character and
+ * for what spell_leaves_open says? Then a text may be spelled from any piece on whose own text
+ * is not empty: what follows that piece's text is the same as in the whole. */
+bool spell_is_steady(const struct spell *s);
+
+/* May the piece that follows change the text of this one, which is a byte of a character? */
+bool spell_leaves_open(const struct spell *s, const struct spell_piece *piece);
+
+/* The most bytes of text that a piece of so many bytes becomes; SIZE_MAX: there is no bound. */
+size_t spell_room(const struct spell *s, size_t piece);
+
+/* Text in an arena. */
+struct spell_text {
+  char *bytes; /* may be NULL where there are none */
+  size_t length;
+};
+
+/* The text of so many pieces, one behind the other: well-formed UTF-8, where what is not becomes
+ * U+FFFD. STATUS_OK, no memory, or a pattern that takes too long on this text. */
+enum status spell_out(const struct spell *s, const struct spell_piece *piece, size_t count,
+                      struct arena *a, struct spell_text *out, struct error *e);
+
+#endif

@@ -1,0 +1,18 @@
+/* dialect_answer: what the answers of all dialects have in common. */
+#ifndef SERVER_DIALECT_ANSWER_H
+#define SERVER_DIALECT_ANSWER_H
+
+#include "core/run/arena.h"
+#include "server/answer/answer.h"
+
+/* A list of this name with an object for each of so many rows, which `write` writes: text of at
+ * most `row_room` bytes, and beside it what `width` numbers take; NULL: none. */
+struct answer_section dialect_answer_list(const char *name, const size_t *rows, const size_t *width,
+                                          size_t row_room,
+                                          char *(*write)(const struct answer_rows *rows, char *out),
+                                          const void *data);
+
+/* A text that needs no escaping, in quotes; NULL without memory. */
+const char *dialect_answer_quote(const char *text, struct arena *a, struct error *e);
+
+#endif
