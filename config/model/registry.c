@@ -15,6 +15,7 @@ enum { THREADS_FROM = 8 * 1024 * 1024 };
 
 struct registry {
   size_t count, chosen; /* `chosen` is the default */
+  bool named;           /* by the setting */
   struct model *models[];
 };
 
@@ -46,7 +47,9 @@ static enum status measure_models(struct registry_loading *l, struct error *e) {
     struct registry_entry *entry = &l->entry[l->registry->count++];
     *entry = (struct registry_entry){.name = name, .definition = definition};
     if (model_measure(name, definition, l->config->directory, &entry->bytes, e)) return e->status;
-    if (strcmp(name, l->config->default_model) == 0) l->registry->chosen = l->registry->count - 1;
+    if (strcmp(name, l->config->default_model) != 0) continue;
+    l->registry->chosen = l->registry->count - 1;
+    l->registry->named = true;
   }
   must(l->registry->count > 0); /* config_read has checked this, and that the default is there */
   return STATUS_OK;
@@ -78,7 +81,7 @@ static size_t count_threads(const struct registry_loading *l, uint64_t all) {
  */
 static void choose_default(struct registry_loading *l) {
   struct registry *r = l->registry;
-  if (*l->config->default_model) return;
+  if (r->named) return;
   while (r->chosen + 1 < r->count && r->models[r->chosen]->kind != MODEL_ATTENTION) r->chosen++;
   if (r->models[r->chosen]->kind != MODEL_ATTENTION) r->chosen = 0;
 }
@@ -146,6 +149,10 @@ const struct model *registry_find(const struct registry *r, const char *name) {
 }
 
 const struct model *registry_default(const struct registry *r) { return r->models[r->chosen]; }
+
+const struct model *registry_chosen(const struct registry *r) {
+  return r->named ? r->models[r->chosen] : NULL;
+}
 
 size_t registry_count(const struct registry *r) { return r->count; }
 

@@ -21,6 +21,9 @@ const struct model *registry_find(const struct registry *r, const char *name); /
  * is a layer. Only if default_model or all are whole models, it is one, which has no such path. */
 const struct model *registry_default(const struct registry *r);
 
+/* default_model; NULL: the setting names none. */
+const struct model *registry_chosen(const struct registry *r);
+
 size_t registry_count(const struct registry *r);
 const struct model *registry_at(const struct registry *r, size_t index);
 size_t registry_scratch_bytes(const struct registry *r); /* the most that any model needs */

@@ -41,6 +41,7 @@ struct answer_content {
   const size_t *rows; /* a number in front of the sections, read once all is computed; or NULL */
   bool unbatched;     /* the first dimension of a batch is omitted */
   bool base64;        /* arrays of floats as base64 */
+  bool alone;         /* JSON that is the value of its only section, which has no name */
   const char *labels; /* of classes, a list of strings as JSON, for the metadata of safetensors; or
                          NULL */
   bool has_usage;     /* `usage` stands behind the sections, or in the metadata of safetensors */

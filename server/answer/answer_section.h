@@ -76,7 +76,7 @@ struct answer_section {
   /* From its maker. */
   const char
       *group; /* the object that it is a member of, with its neighbours of the same; or NULL */
-  const char *name;
+  const char *name;           /* NULL: it is all that the answer has */
   const char *instead;        /* of any lists; or NULL */
   const char *const *members; /* [items] of an object, their names; NULL: it is none */
   enum answer_number number;  /* each row of integers or lengths is one, and no list */

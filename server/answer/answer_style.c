@@ -19,7 +19,8 @@ _Static_assert((int)BASE64_WRITE_MARGIN <= (int)NUMBER_WRITE_MARGIN,
 /* --- room --- */
 
 size_t answer_style_section_room(const struct answer_section *s) {
-  size_t room = strlen(s->name) + BRACKETS_ROOM;
+  size_t room = BRACKETS_ROOM;
+  if (s->name) room += strlen(s->name);
   if (s->group) room += strlen(s->group) + BRACKETS_ROOM;
   if (s->instead) room += strlen(s->instead);
   if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND)
@@ -49,10 +50,12 @@ static char *open_v2(const struct answer_section *s, char *out) {
 
 char *answer_style_open(const struct answer_plan *p, const struct answer_section *s, char *out) {
   if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND) return open_v2(s, out);
-  *out++ = '"';
-  out = answer_write_text(out, s->name);
-  *out++ = '"';
-  *out++ = ':';
+  if (s->name) {
+    *out++ = '"';
+    out = answer_write_text(out, s->name);
+    *out++ = '"';
+    *out++ = ':';
+  }
   if (s->instead) return answer_write_text(out, s->instead);
   if (s->members) *out++ = '{';
   if (has_items(p, s)) *out++ = '[';

@@ -189,6 +189,7 @@ static char *write_opening_v2(const struct answer_plan *p, char *out) {
 
 static char *write_opening(const struct answer_plan *p, char *out) {
   if (p->form == ANSWER_V2) return write_opening_v2(p, out);
+  if (p->content->alone) return out;
   if (!p->content->model) return answer_write_text(out, "{");
   out = answer_write_text(out, MODEL_BEGIN);
   out = answer_write_text(out, p->content->model);
@@ -227,6 +228,7 @@ static char *write_close(const struct answer_plan *p, const struct answer_point 
     *out++ = '}';
   if (at->section + 1 < p->sections) return out;
   if (p->form == ANSWER_V2) return answer_write_text(out, "]}");
+  if (p->content->alone) return out;
   if (p->content->has_usage) {
     out = answer_write_text(out, USAGE_BEGIN);
     out = answer_usage_write(out, &p->content->usage);

@@ -32,7 +32,7 @@ static void begin_texts(struct body_field *v, struct error *e) {
   const struct contract_field *f = body_field_row(v);
   const struct texts_rule rule = {.field = contract_name(f),
                                   .max_items = v->into->max_items,
-                                  .no_pairs = f->no_pairs,
+                                  .form = f->texts_form,
                                   .or_tokens = contract_is_array(v->into->contract, v->index)};
   v->texts = texts_json_new(&rule, v->arena, e);
   v->form = BODY_FIELD_TEXTS;

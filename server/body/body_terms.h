@@ -27,7 +27,15 @@ static inline bool body_ask_encodes(enum body_ask ask) {
 
 /* In whose words a request is: in our own, or in those of another service. Where they are
  * another's, the model is named in the body. */
-enum body_dialect { DIALECT_NONE, DIALECT_EMBEDDINGS, DIALECT_COMPLETIONS };
+enum body_dialect {
+  DIALECT_NONE,
+  DIALECT_EMBEDDINGS,
+  DIALECT_COMPLETIONS,
+  DIALECT_RERANK,
+  DIALECT_TEI_EMBED, /* of text-embeddings-inference */
+  DIALECT_TEI_RERANK,
+  DIALECT_TEI_PREDICT
+};
 
 /* How a body is written. */
 enum body_form { BODY_JSON, BODY_SAFETENSORS, BODY_V2 };
@@ -45,7 +53,7 @@ struct body_terms {
 #define BODY_UNKNOWN UINT64_MAX
 
 struct body_limits {
-  size_t max_items, max_pairs, max_answer_bytes, max_tokens, max_sequences;
+  size_t max_items, max_pairs, max_answer_bytes, max_tokens, max_sequences, max_body_bytes;
 };
 
 #endif

@@ -34,7 +34,7 @@ struct contract_field {
   unsigned outermost;      /* which size its outermost array may have, even above max_items; or 0 */
   bool nullable;           /* a small value that may be null, as if it were absent */
   bool texts;              /* it holds texts, which only a body that is JSON has */
-  bool no_pairs;           /* ... but no pairs of them */
+  enum texts_form texts_form; /* ... in this form */
 
   /* Reads a small value to `to`, which lies `at` bytes into contract_reading.values. */
   enum status (*read)(const struct json_t *value, const struct contract_field *field, void *to,

@@ -15,10 +15,12 @@ enum texts_json_state {
   TEXTS_VALUE,        /* a text belongs here, or a list */
   TEXTS_VALUE_OR_END, /* behind '[' */
   TEXTS_STRING,
-  TEXTS_COMMA_OR_END
+  TEXTS_COMMA_OR_END,
+  TEXTS_KEY,   /* behind '{': the beginning of "text" */
+  TEXTS_COLON, /* behind that */
+  TEXTS_MEMBER,
+  TEXTS_MEMBER_END
 };
-
-enum { PAIR = 2 };
 
 struct texts_json {
   struct texts_rule rule;
@@ -28,6 +30,7 @@ struct texts_json {
   unsigned depth;  /* brackets that are open */
   unsigned listed; /* depth of the texts; 0: not known yet, or one alone */
   size_t in_pair;  /* texts of the pair that is open */
+  size_t key;      /* bytes of the key that have been read; 0: no object is open */
   struct json_string string;
   unsigned first_half; /* of a pair of \u escapes */
   size_t began;        /* where the text that is being read begins among the bytes */
@@ -60,10 +63,14 @@ static enum status refuse_value(const struct texts_json *r, char c, size_t offse
   if (!json_starts_value(c)) return json_unexpected(e, offset, c, "a text");
   if (r->rule.or_tokens)
     return refuse(r, e, "a text belongs here, a list of texts, tokens, or a list of lists of them");
-  return refuse(r, e,
-                r->rule.no_pairs
-                    ? "a text belongs here, or a list of texts"
-                    : "a text belongs here, a list of texts, or a list of pairs of texts");
+  static const char *const belongs[] = {
+      [TEXTS_OR_PAIRS] = "a text belongs here, a list of texts, or a list of pairs of texts",
+      [TEXTS_ALONE] = "a text belongs here, or a list of texts",
+      [TEXTS_OF_A_LIST] = "a list of texts belongs here",
+      [TEXTS_MIXED] = "a text belongs here, a pair of texts, or a list of lists of one or two"};
+  if (r->rule.form == TEXTS_OF_A_LIST && r->depth > 0)
+    return refuse(r, e, "a text belongs here, or an object with \"text\"");
+  return refuse(r, e, belongs[r->rule.form]);
 }
 
 /* --- memory --- */
@@ -113,7 +120,7 @@ static void end_escape(struct texts_json *r, struct error *e) {
     put_character(r, c, e);
 }
 
-static void end_text(struct texts_json *r, struct error *e) {
+static void add_part(struct texts_json *r, struct texts_part part, struct error *e) {
   struct texts *t = &r->texts;
   if (r->parts == r->part_room) {
     size_t room = 2 * r->part_room + 1;
@@ -122,9 +129,13 @@ static void end_text(struct texts_json *r, struct error *e) {
     t->part = moved;
     r->part_room = room;
   }
-  t->part[r->parts++] = (struct texts_part){r->began, t->length - r->began};
+  t->part[r->parts++] = part;
   r->in_pair++;
-  r->state = TEXTS_COMMA_OR_END;
+}
+
+static void end_text(struct texts_json *r, struct error *e) {
+  add_part(r, (struct texts_part){r->began, r->texts.length - r->began}, e);
+  r->state = r->key ? TEXTS_MEMBER_END : TEXTS_COMMA_OR_END;
 }
 
 /* Reads a byte that is not plain. */
@@ -157,22 +168,24 @@ static size_t feed_string(struct texts_json *r, const char *text, size_t length,
 /* --- lists --- */
 
 static void open_list(struct texts_json *r, struct error *e) {
-  const unsigned most = r->rule.no_pairs ? 1 : PAIR;
+  const bool pairs = r->rule.form == TEXTS_OR_PAIRS || r->rule.form == TEXTS_MIXED;
+  const unsigned most = pairs ? TEXTS_PAIR : 1;
   if (r->depth == most || (r->listed && r->depth >= r->listed))
     refuse(r, e,
-           r->rule.no_pairs
-               ? "a list where a text belongs: texts stand in a list"
-               : "a list where a text belongs: texts stand in a list, or in pairs in a list");
+           pairs ? "a list where a text belongs: texts stand in a list, or in pairs in a list"
+                 : "a list where a text belongs: texts stand in a list");
   r->depth++;
   r->in_pair = 0;
   r->state = TEXTS_VALUE_OR_END;
-  if (r->depth == PAIR) r->texts.of_item = PAIR;
+  if (r->depth == TEXTS_PAIR) r->texts.of_item = TEXTS_PAIR;
 }
 
 static void begin_text(struct texts_json *r, struct error *e) {
-  if (r->listed == PAIR && r->depth < PAIR) refuse(r, e, "a text among pairs of texts");
-  if (r->depth == PAIR && r->in_pair == PAIR) refuse(r, e, "a third text: a pair has two");
-  if (r->depth && !(r->depth == PAIR && r->in_pair) &&
+  if (r->depth == 0 && r->rule.form == TEXTS_OF_A_LIST) refuse_value(r, '"', 0, e);
+  if (r->listed == TEXTS_PAIR && r->depth < TEXTS_PAIR) refuse(r, e, "a text among pairs of texts");
+  if (r->depth == TEXTS_PAIR && r->in_pair == TEXTS_PAIR)
+    refuse(r, e, "a third text: a pair has two");
+  if (r->depth && !(r->depth == TEXTS_PAIR && r->in_pair) &&
       r->parts / r->texts.of_item == r->rule.max_items)
     error_limit(e, "max_items", "more than %zu texts", r->rule.max_items);
   r->listed = r->depth;
@@ -183,13 +196,67 @@ static void begin_text(struct texts_json *r, struct error *e) {
 }
 
 static void close_list(struct texts_json *r, struct error *e) {
-  const bool pair = r->depth-- == PAIR;
-  if (pair && r->in_pair != PAIR) refuse(r, e, "a pair has two texts");
+  const bool pair = r->depth-- == TEXTS_PAIR;
+  if (pair && r->in_pair == 1 && r->rule.form == TEXTS_MIXED)
+    add_part(r, (struct texts_part){TEXTS_NONE, 0}, e);
+  else if (pair && r->in_pair != TEXTS_PAIR)
+    refuse(r, e,
+           r->in_pair == 0 && r->rule.form == TEXTS_MIXED ? "a list of one text or two belongs here"
+                                                          : "a pair has two texts");
   r->state = TEXTS_COMMA_OR_END;
 }
 
+/* --- objects --- */
+
+static const char key[] = "\"text\"";
+
+static void refuse_object(const struct texts_json *r, struct error *e) {
+  refuse(r, e, "an object here has one member, \"text\"");
+}
+
+static void read_key(struct texts_json *r, char c, size_t offset, struct error *e) {
+  if (c == key[r->key]) {
+    if (++r->key == sizeof key - 1) r->state = TEXTS_COLON;
+  } else if (r->key > 0 && (unsigned char)c < ' ') {
+    json_bad_string(e, offset, c);
+  } else if (r->key > 0 || c == '}') {
+    refuse_object(r, e);
+  } else {
+    json_unexpected(e, offset, c, "a name");
+  }
+}
+
+static void read_member(struct texts_json *r, char c, size_t offset, struct error *e) {
+  if (r->state == TEXTS_KEY) {
+    read_key(r, c, offset, e);
+  } else if (r->state == TEXTS_COLON && c == ':') {
+    r->state = TEXTS_MEMBER;
+  } else if (r->state == TEXTS_COLON) {
+    json_unexpected(e, offset, c, "':'");
+  } else if (r->state == TEXTS_MEMBER && c == '"') {
+    begin_text(r, e);
+  } else if (r->state == TEXTS_MEMBER) {
+    json_starts_value(c) ? refuse(r, e, "the \"text\" of an object must be a text")
+                         : json_unexpected(e, offset, c, "a text");
+  } else if (c == '}') {
+    r->key = 0;
+    r->state = TEXTS_COMMA_OR_END;
+  } else if (c == ',') {
+    r->parts--;
+    refuse_object(r, e);
+  } else {
+    json_unexpected(e, offset, c, "'}'");
+  }
+}
+
+static bool takes_object(const struct texts_json *r) {
+  return r->rule.form == TEXTS_OF_A_LIST && r->depth == 1;
+}
+
 static void read_between(struct texts_json *r, char c, size_t offset, struct error *e) {
-  if (r->state == TEXTS_COMMA_OR_END) {
+  if (r->state >= TEXTS_KEY) {
+    read_member(r, c, offset, e);
+  } else if (r->state == TEXTS_COMMA_OR_END) {
     if (c == ',')
       r->state = TEXTS_VALUE;
     else if (c == ']')
@@ -200,11 +267,18 @@ static void read_between(struct texts_json *r, char c, size_t offset, struct err
     begin_text(r, e);
   } else if (c == '[') {
     open_list(r, e);
+  } else if (c == '{' && takes_object(r)) {
+    r->state = TEXTS_KEY;
   } else if (c == ']' && r->state == TEXTS_VALUE_OR_END) {
     close_list(r, e);
   } else {
     refuse_value(r, c, offset, e);
   }
+}
+
+/* There, blanks count. */
+static bool is_within_key(const struct texts_json *r) {
+  return r->state == TEXTS_KEY && r->key > 0;
 }
 
 size_t texts_json_feed(struct texts_json *r, const char *text, size_t length, size_t offset,
@@ -213,7 +287,7 @@ size_t texts_json_feed(struct texts_json *r, const char *text, size_t length, si
   while (at < length && !*complete && !e->status) {
     if (r->state == TEXTS_STRING)
       at += feed_string(r, text + at, length - at, offset + at, e);
-    else if (is_blank(text[at]))
+    else if (is_blank(text[at]) && !is_within_key(r))
       at++;
     else
       read_between(r, text[at], offset + at, e), at++;

@@ -1,4 +1,4 @@
-/* texts_json: the texts of a field in JSON, read chunk by chunk: "…", ["…", …] or [["…","…"], …].
+/* texts_json: the texts of a field in JSON, read chunk by chunk.
  *
  * What is escaped is read as what it means; the bytes of a text are stored once. */
 #ifndef SERVER_TEXTS_JSON_H
@@ -12,7 +12,7 @@ struct texts_json;
 struct texts_rule {
   const char *field; /* name, for pointers: "text" */
   size_t max_items;
-  bool no_pairs;
+  enum texts_form form;
   bool or_tokens; /* the field may hold tokens instead: errors say so */
 };
 

@@ -53,7 +53,7 @@ static const struct contract_field fields[COMPLETIONS_FIELDS] = {
     [COMPLETIONS_PROMPT] =
         {NAMED("prompt"),
          .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
-         .texts = true, .no_pairs = true},
+         .texts = true, .texts_form = TEXTS_ALONE},
     [COMPLETIONS_MODEL] = {NAMED("model"), .read = dialect_read_model,
                            .at = offsetof(struct completions_values, common)},
     [COMPLETIONS_MAX_TOKENS] = {NAMED("max_tokens"), .read = stack_read_number,

@@ -68,24 +68,17 @@ enum status completions_answer(struct answer *a, const struct completions_told *
                                size_t max_bytes, struct arena *arena, struct error *e) {
   enum { ID, OBJECT, CREATED, MODEL, CHOICES, SECTIONS };
   const struct stack_request *r = told->request;
-  struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
-  struct answer_section *section = arena_alloc(arena, SECTIONS, sizeof *section, e);
+  struct dialect_sheet sheet;
   const char *id = dialect_answer_quote(told->id, arena, e),
              *model = dialect_answer_quote(told->model, arena, e);
   const char *created = write_created(told->created, arena, e);
-  *a = (struct answer){.form = ANSWER_JSON};
-  if (e->status) return e->status;
-  *content = (struct answer_content){.left = r->main.run->left,
-                                     .sections = SECTIONS,
-                                     .section = section,
-                                     .has_usage = true,
-                                     .usage = stack_answer_usage(r)};
-  content->usage.write = completions_usage;
-  section[ID] = answer_section_text("id", id);
-  section[OBJECT] = answer_section_text("object", "\"text_completion\"");
-  section[CREATED] = answer_section_text("created", created);
-  section[MODEL] = answer_section_text("model", model);
-  section[CHOICES] = dialect_answer_list("choices", &r->main.run->geometry.items, NULL,
-                                         choice_room(told), write_choices, told);
-  return answer_plan(a, ANSWER_JSON, content, max_bytes, arena, e);
+  if (e->status || dialect_answer_begin(&sheet, SECTIONS, r, arena, e)) return e->status;
+  sheet.content->usage.write = completions_usage;
+  sheet.section[ID] = answer_section_text("id", id);
+  sheet.section[OBJECT] = answer_section_text("object", "\"text_completion\"");
+  sheet.section[CREATED] = answer_section_text("created", created);
+  sheet.section[MODEL] = answer_section_text("model", model);
+  sheet.section[CHOICES] = dialect_answer_list("choices", &r->main.run->geometry.items, NULL,
+                                               choice_room(told), write_choices, told);
+  return answer_plan(a, ANSWER_JSON, sheet.content, max_bytes, arena, e);
 }

@@ -4,7 +4,32 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/stack/stack_answer.h"
+
 static const size_t zero = 0;
+
+static char *write_usage(char *out, const struct answer_usage *u) {
+  out = answer_write_text(out, "{\"prompt_tokens\":");
+  out = number_write_integer(out, (int64_t)u->tokens);
+  out = answer_write_text(out, ",\"total_tokens\":");
+  out = number_write_integer(out, (int64_t)u->tokens);
+  return answer_write_text(out, "}");
+}
+
+enum status dialect_answer_begin(struct dialect_sheet *sheet, size_t sections,
+                                 const struct stack_request *r, struct arena *a, struct error *e) {
+  struct answer_content *content = arena_alloc(a, 1, sizeof *content, e);
+  struct answer_section *section = arena_alloc(a, sections, sizeof *section, e);
+  if (e->status) return e->status;
+  *content = (struct answer_content){.left = r->main.run->left,
+                                     .sections = sections,
+                                     .section = section,
+                                     .has_usage = true,
+                                     .usage = stack_answer_usage(r)};
+  content->usage.write = write_usage;
+  *sheet = (struct dialect_sheet){content, section};
+  return STATUS_OK;
+}
 
 struct answer_section dialect_answer_list(const char *name, const size_t *rows, const size_t *width,
                                           size_t row_room,

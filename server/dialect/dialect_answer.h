@@ -4,6 +4,18 @@
 
 #include "core/run/arena.h"
 #include "server/answer/answer.h"
+#include "server/stack/stack_request.h"
+
+/* What an answer is planned on. */
+struct dialect_sheet {
+  struct answer_content *content;
+  struct answer_section *section; /* its sections, to be filled */
+};
+
+/* A sheet with so many sections for the answer to this request. Its usage is in OpenAI's words,
+ * {"prompt_tokens":…,"total_tokens":…}. Fails without memory. */
+enum status dialect_answer_begin(struct dialect_sheet *sheet, size_t sections,
+                                 const struct stack_request *r, struct arena *a, struct error *e);
 
 /* A list of this name with an object for each of so many rows, which `write` writes: text of at
  * most `row_room` bytes, and beside it what `width` numbers take; NULL: none. */

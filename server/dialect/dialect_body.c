@@ -6,9 +6,13 @@
 #include "server/dialect/completions.h"
 #include "server/dialect/dialect_fields.h"
 #include "server/dialect/embeddings.h"
+#include "server/dialect/rerank.h"
+#include "server/dialect/tei.h"
 
 static const struct dialect *const dialects[] = {
-    [DIALECT_EMBEDDINGS] = &embeddings, [DIALECT_COMPLETIONS] = &completions};
+    [DIALECT_EMBEDDINGS] = &embeddings, [DIALECT_COMPLETIONS] = &completions,
+    [DIALECT_RERANK] = &rerank,         [DIALECT_TEI_EMBED] = &tei_embed,
+    [DIALECT_TEI_RERANK] = &tei_rerank, [DIALECT_TEI_PREDICT] = &tei_predict};
 
 struct dialect_body {
   struct body body;

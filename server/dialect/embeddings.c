@@ -36,7 +36,7 @@ static const struct contract_field fields[EMBEDDINGS_FIELDS] = {
     [EMBEDDINGS_INPUT] =
         {NAMED("input"),
          .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
-         .texts = true, .no_pairs = true},
+         .texts = true, .texts_form = TEXTS_ALONE},
     [EMBEDDINGS_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
     [EMBEDDINGS_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = contract_read_base64,
                                     VALUE_AT(base64)},

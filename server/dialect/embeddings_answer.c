@@ -42,34 +42,17 @@ static size_t *count_numbers(const struct stack_request *r, struct arena *a, str
   return width;
 }
 
-static char *write_usage(char *out, const struct answer_usage *u) {
-  out = answer_write_text(out, "{\"prompt_tokens\":");
-  out = number_write_integer(out, (int64_t)u->tokens);
-  out = answer_write_text(out, ",\"total_tokens\":");
-  out = number_write_integer(out, (int64_t)u->tokens);
-  return answer_write_text(out, "}");
-}
-
 enum status embeddings_answer(struct answer *a, const struct contract_reading *read,
                               const char *model, const struct stack_request *r, size_t max_bytes) {
   enum { OBJECT_IS, DATA, MODEL, SECTIONS };
-  struct arena *arena = read->arena;
-  struct error *e = read->e;
-  struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
-  struct answer_section *section = arena_alloc(arena, SECTIONS, sizeof *section, e);
-  const char *name = dialect_answer_quote(model, arena, e);
-  const size_t *width = count_numbers(r, arena, e);
-  *a = (struct answer){.form = ANSWER_JSON};
-  if (e->status) return e->status;
-  *content = (struct answer_content){.left = r->main.run->left,
-                                     .sections = SECTIONS,
-                                     .section = section,
-                                     .has_usage = true,
-                                     .usage = stack_answer_usage(r)};
-  content->usage.write = write_usage;
-  section[OBJECT_IS] = answer_section_text("object", "\"list\"");
-  section[DATA] = dialect_answer_list("data", &r->main.run->geometry.items, width, OBJECT_ROOM,
-                                      write_vectors, r);
-  section[MODEL] = answer_section_text("model", name);
-  return answer_plan(a, ANSWER_JSON, content, max_bytes, arena, e);
+  struct dialect_sheet sheet;
+  const char *name = dialect_answer_quote(model, read->arena, read->e);
+  const size_t *width = count_numbers(r, read->arena, read->e);
+  if (!name || !width || dialect_answer_begin(&sheet, SECTIONS, r, read->arena, read->e))
+    return read->e->status;
+  sheet.section[OBJECT_IS] = answer_section_text("object", "\"list\"");
+  sheet.section[DATA] = dialect_answer_list("data", &r->main.run->geometry.items, width,
+                                            OBJECT_ROOM, write_vectors, r);
+  sheet.section[MODEL] = answer_section_text("model", name);
+  return answer_plan(a, ANSWER_JSON, sheet.content, max_bytes, read->arena, read->e);
 }

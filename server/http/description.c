@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/model/whole.h"
+#include "server/http/description_parts.h"
 #include "server/stack/stack_fields.h"
 #include "server/text/real.h"
 #include "server/watch/version.h"
@@ -28,10 +29,9 @@ const char *description_openapi(size_t *length) {
   return openapi_begin;
 }
 
-/* Writes the value as text, its reals in as few digits as tell them, and drops it; NULL is passed
- * on as NULL. The text is measured first and then written, because json_dumps leaves a key out
- * where it has no memory for it. */
-static char *write_json(json_t *value, size_t *length) {
+/* The text is measured first and then written, because json_dumps leaves a key out where it has no
+ * memory for it. */
+char *description_write(json_t *value, size_t *length) {
   *length = value ? json_dumpb(value, NULL, 0, JSON_COMPACT) : 0;
   char *text = *length ? calloc(*length + 1, 1) : NULL;
   if (text && json_dumpb(value, text, *length, JSON_COMPACT) != *length) {
@@ -286,27 +286,27 @@ static json_t *with_openai(json_t *description, const struct model *m) {
 static json_t *describe_openai(const struct model *m) { return with_openai(json_object(), m); }
 
 char *description_model(const struct model *m, size_t *length) {
-  return write_json(with_openai(describe_model(m), m), length);
+  return description_write(with_openai(describe_model(m), m), length);
 }
 
 char *description_models(const struct registry *r, size_t *length) {
-  return write_json(json_pack("{s:o, s:s, s:o}", "models", list_models(r, describe_model), "object",
-                              "list", "data", list_models(r, describe_openai)),
-                    length);
+  return description_write(json_pack("{s:o, s:s, s:o}", "models", list_models(r, describe_model),
+                                     "object", "list", "data", list_models(r, describe_openai)),
+                           length);
 }
 
 /* --- /v2, the Open Inference Protocol --- */
 
 char *description_v2_server(size_t *length) {
-  return write_json(json_pack("{s:s, s:s, s:[s]}", "name", "attend", "version", version_number(),
-                              "extensions", "binary_tensor_data"),
-                    length);
+  return description_write(json_pack("{s:s, s:s, s:[s]}", "name", "attend", "version",
+                                     version_number(), "extensions", "binary_tensor_data"),
+                           length);
 }
 
 static json_t *describe_name(const struct model *m) { return json_string(m->name); }
 
 char *description_v2_models(const struct registry *r, size_t *length) {
-  return write_json(json_pack("{s:o}", "models", list_models(r, describe_name)), length);
+  return description_write(json_pack("{s:o}", "models", list_models(r, describe_name)), length);
 }
 
 /* One tensor of a model. A length that each request chooses is -1. The protocol has no word for an
@@ -380,11 +380,12 @@ static json_t *describe_whole_outputs(const struct whole *w) {
 char *description_v2_model(const struct model *m, size_t *length) {
   json_t *inputs = m->whole ? describe_whole_inputs(m->whole) : describe_inputs(&m->shape);
   json_t *outputs = m->whole ? describe_whole_outputs(m->whole) : describe_outputs(&m->shape);
-  return write_json(json_pack("{s:s, s:[s], s:s, s:o, s:o}", "name", m->name, "versions", "1",
-                              "platform", "attend", "inputs", inputs, "outputs", outputs),
-                    length);
+  return description_write(json_pack("{s:s, s:[s], s:s, s:o, s:o}", "name", m->name, "versions",
+                                     "1", "platform", "attend", "inputs", inputs, "outputs",
+                                     outputs),
+                           length);
 }
 
 char *description_v2_ready(const struct model *m, size_t *length) {
-  return write_json(json_pack("{s:s, s:b}", "name", m->name, "ready", 1), length);
+  return description_write(json_pack("{s:s, s:b}", "name", m->name, "ready", 1), length);
 }

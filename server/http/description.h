@@ -2,9 +2,11 @@
 #ifndef SERVER_DESCRIPTION_H
 #define SERVER_DESCRIPTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "config/model/registry.h"
+#include "config/settings/config.h"
 
 /* The service in OpenAPI 3.1, as written in openapi.json. Static text. */
 const char *description_openapi(size_t *length);
@@ -20,5 +22,9 @@ char *description_v2_server(size_t *length);
 char *description_v2_models(const struct registry *r, size_t *length);
 char *description_v2_model(const struct model *m, size_t *length);
 char *description_v2_ready(const struct model *m, size_t *length);
+
+/* GET /info of text-embeddings-inference, where there is a model that it could be about: *found. */
+char *description_tei(const struct registry *r, const struct config *c, size_t workers,
+                      size_t *length, bool *found);
 
 #endif

@@ -136,14 +136,25 @@ size_t reply_sentence(const struct error *e, char sentence[REPLY_SENTENCE_SIZE])
   return (size_t)(at - sentence);
 }
 
-static size_t write_sentence(const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
+/* With a kind, or without one where it is NULL. */
+static size_t write_sentence(const struct error *e, const char *kind,
+                             char text[REPLY_PROBLEM_SIZE]) {
   struct reply_text t = {text, text + REPLY_PROBLEM_SIZE};
   char sentence[REPLY_SENTENCE_SIZE];
   reply_sentence(e, sentence);
   append_text(&t, "{\"error\":");
   append_json_string(&t, sentence);
+  if (kind) append_string_member(&t, "error_type", kind);
   append_text(&t, "}\n");
   return (size_t)(t.at - text);
+}
+
+/* --- as text-embeddings-inference does --- */
+
+static const char *tei_kind(unsigned code) {
+  if (code == 429) return "Overloaded";
+  if (code == 503) return "Unhealthy";
+  return code >= 500 ? "Backend" : "Validation";
 }
 
 /* --- as OpenAI does --- */
@@ -213,9 +224,11 @@ size_t reply_error_text(const struct error *e, enum reply_errors form,
                         char text[REPLY_PROBLEM_SIZE]) {
   switch (form) {
   case REPLY_V2:
-    return write_sentence(e, text);
+    return write_sentence(e, NULL, text);
   case REPLY_OPENAI:
     return write_openai(e, text);
+  case REPLY_TEI:
+    return write_sentence(e, tei_kind(table[e->status].code), text);
   case REPLY_PROBLEM:
     break;
   }

@@ -22,8 +22,8 @@ enum {
 };
 
 /* How an error is written: as a problem (RFC 9457); as one sentence, as in the Open Inference
- * Protocol; or as OpenAI does. */
-enum reply_errors { REPLY_PROBLEM, REPLY_V2, REPLY_OPENAI };
+ * Protocol; as OpenAI does; or as text-embeddings-inference does, a sentence and its kind. */
+enum reply_errors { REPLY_PROBLEM, REPLY_V2, REPLY_OPENAI, REPLY_TEI };
 
 unsigned reply_code(enum status status);    /* the HTTP status */
 const char *reply_slug(enum status status); /* the last word of the problem type */

@@ -92,6 +92,7 @@ static void note_page(struct request *r) {
 /* The path decides in which form the request's errors are, whatever else is wrong with it. */
 static enum reply_errors errors_of(enum route route) {
   if (route_is_v2(route)) return REPLY_V2;
+  if (route_is_tei(route)) return REPLY_TEI;
   return route_dialect(route) ? REPLY_OPENAI : REPLY_PROBLEM;
 }
 
@@ -109,11 +110,17 @@ static bool is_body_on_its_way(const struct request *r) {
          !MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT);
 }
 
-/* Hides a route that does not exist here: on the admin door all but its own, elsewhere the page if
- * it is off. */
+/* Is the route one that a setting has turned off? */
+static bool is_off(const struct config *c, enum route route) {
+  if (route_is_tei(route)) return !c->text_embeddings_inference;
+  return route == ROUTE_PAGE && !c->page;
+}
+
+/* Hides a route that does not exist here: on the admin door all but its own, elsewhere what is off.
+ */
 static void hide_route(struct request *r) {
-  const bool admin = r->door->kind == DOOR_ADMIN, page = r->server->config->page;
-  if (admin ? route_is_admin(r->route) : page || r->route != ROUTE_PAGE) return;
+  const bool admin = r->door->kind == DOOR_ADMIN;
+  if (admin ? route_is_admin(r->route) : !is_off(r->server->config, r->route)) return;
   r->route = route_is_v2(r->route) ? ROUTE_V2_NONE : ROUTE_NONE;
 }
 

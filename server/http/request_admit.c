@@ -18,8 +18,10 @@ enum {
 };
 
 static enum body_ask find_ask(enum route route) {
-  if (route == ROUTE_MODEL_ENCODE || route == ROUTE_EMBEDDINGS) return ASK_ENCODE;
-  if (route == ROUTE_MODEL_CLASSIFY) return ASK_CLASSIFY;
+  if (route == ROUTE_MODEL_ENCODE || route == ROUTE_EMBEDDINGS || route == ROUTE_RERANK ||
+      route == ROUTE_TEI_EMBED || route == ROUTE_TEI_RERANK)
+    return ASK_ENCODE;
+  if (route == ROUTE_MODEL_CLASSIFY || route == ROUTE_TEI_PREDICT) return ASK_CLASSIFY;
   if (route == ROUTE_MODEL_SCORE) return ASK_SCORE;
   if (route == ROUTE_MODEL_GENERATE || route == ROUTE_COMPLETIONS) return ASK_GENERATE;
   if (route == ROUTE_MODEL_TOKENIZE) return ASK_TOKENIZE;
@@ -175,7 +177,7 @@ static enum status refuse_path(struct request *r) {
   if (*r->names.model && refuse_below_model(r)) return r->error.status;
   return error_set(&r->error, STATUS_NOT_FOUND,
                    "there is nothing at this path; try POST /v1/embeddings, /v1/completions, "
-                   "/v1/attention (the default model), "
+                   "/v1/rerank, /v1/attention (the default model), "
                    "/v1/models/NAME/attention, /v1/models/NAME/heads, /v1/models/NAME/encode, "
                    "/v1/models/NAME/classify, /v1/models/NAME/score, /v1/models/NAME/generate, "
                    "/v1/models/NAME/tokenize, /v1/models/NAME/detokenize and "

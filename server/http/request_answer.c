@@ -213,6 +213,17 @@ static bool answer_models(struct request *r, char *text_of(const struct registry
   return answer_text(r, "application/json", text, length);
 }
 
+static bool answer_tei(struct request *r) {
+  struct server *s = r->server;
+  size_t length = 0;
+  bool found;
+  struct models_hold hold = models_hold(s->service.models, request_shard(r));
+  char *text = description_tei(hold.registry, s->config, s->service.workers, &length, &found);
+  models_release(&hold);
+  if (!found) return answer_status(r, STATUS_UNKNOWN_MODEL, "no model here is one of texts");
+  return answer_text(r, "application/json", text, length);
+}
+
 static bool answer_v2_server(struct request *r) {
   size_t length = 0;
   char *text = description_v2_server(&length);
@@ -245,6 +256,8 @@ bool request_answer_route(struct request *r) {
     return answer_models(r, description_models);
   case ROUTE_MODEL:
     return answer_model(r, description_model);
+  case ROUTE_TEI_INFO:
+    return answer_tei(r);
   case ROUTE_HEALTH:
     return answer_words(r, "{\"status\":\"ok\"}\n");
   case ROUTE_READY:

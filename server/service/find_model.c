@@ -50,12 +50,14 @@ const struct model *find_model(enum route route, const char *name, const struct 
 
 /* --- in the body --- */
 
-/* The one model that has the route. */
+/* default_model if it has the route, else the one model that has it. */
 static const struct model *find_only(enum route route, const struct registry *all,
                                      struct error *e) {
   const struct model *only = NULL;
   char names[NAMES_SHOWN];
   size_t count = 0;
+  const struct model *usual = registry_chosen(all);
+  if (usual && route_serves(route, usual)) return usual;
   for (size_t i = 0; i < registry_count(all); i++) {
     if (!route_serves(route, registry_at(all, i))) continue;
     only = registry_at(all, i);

@@ -36,6 +36,11 @@ static const struct {
     [ROUTE_LAYER_HEADS] = {"/v1/models/{model}/layers/{layer}/heads", true, WHOLES},
     [ROUTE_EMBEDDINGS] = {"/v1/embeddings", true, WHOLES},
     [ROUTE_COMPLETIONS] = {"/v1/completions", true, DECODERS},
+    [ROUTE_RERANK] = {"/v1/rerank", true, WHOLES},
+    [ROUTE_TEI_EMBED] = {"/embed", true, WHOLES},
+    [ROUTE_TEI_RERANK] = {"/rerank", true, ENCODERS},
+    [ROUTE_TEI_PREDICT] = {"/predict", true, ENCODERS},
+    [ROUTE_TEI_INFO] = {"/info", false, WHOLES},
     [ROUTE_MODELS] = {"/v1/models", false},
     [ROUTE_MODEL] = {"/v1/models/{model}", false, ALL},
     [ROUTE_HEALTH] = {"/healthz", false},
@@ -114,6 +119,7 @@ static enum route find_v1(char segment[][SEGMENT_SIZE], size_t n) {
   if (n == 2 && !strcmp(segment[1], "attention")) return ROUTE_ATTENTION;
   if (n == 2 && !strcmp(segment[1], "embeddings")) return ROUTE_EMBEDDINGS;
   if (n == 2 && !strcmp(segment[1], "completions")) return ROUTE_COMPLETIONS;
+  if (n == 2 && !strcmp(segment[1], "rerank")) return ROUTE_RERANK;
   if (n < 2 || strcmp(segment[1], "models")) return ROUTE_NONE;
   if (n == 2) return ROUTE_MODELS;
   if (n == 3) return ROUTE_MODEL;
@@ -147,6 +153,10 @@ static enum route find_single(const char *segment) {
   if (!strcmp(segment, "healthz")) return ROUTE_HEALTH;
   if (!strcmp(segment, "readyz")) return ROUTE_READY;
   if (!strcmp(segment, "metrics")) return ROUTE_METRICS;
+  if (!strcmp(segment, "embed")) return ROUTE_TEI_EMBED;
+  if (!strcmp(segment, "rerank")) return ROUTE_TEI_RERANK;
+  if (!strcmp(segment, "predict")) return ROUTE_TEI_PREDICT;
+  if (!strcmp(segment, "info")) return ROUTE_TEI_INFO;
   return !strcmp(segment, "openapi.json") ? ROUTE_OPENAPI : ROUTE_NONE;
 }
 
@@ -174,6 +184,8 @@ enum route route_find(const char *path, struct route_names *names) {
 
 bool route_is_v2(enum route route) { return route >= ROUTE_V2 && route <= ROUTE_V2_NONE; }
 
+bool route_is_tei(enum route route) { return route >= ROUTE_TEI_EMBED && route <= ROUTE_TEI_INFO; }
+
 bool route_is_admin(enum route route) {
   return route == ROUTE_HEALTH || route == ROUTE_READY || route == ROUTE_METRICS ||
          route == ROUTE_V2_LIVE || route == ROUTE_V2_READY;
@@ -196,7 +208,9 @@ bool route_allows(enum route route, enum method method) {
 bool route_is_computed(enum route route) { return table[route].computed; }
 
 static const enum route of_dialect[] = {
-    [DIALECT_EMBEDDINGS] = ROUTE_EMBEDDINGS, [DIALECT_COMPLETIONS] = ROUTE_COMPLETIONS};
+    [DIALECT_EMBEDDINGS] = ROUTE_EMBEDDINGS, [DIALECT_COMPLETIONS] = ROUTE_COMPLETIONS,
+    [DIALECT_RERANK] = ROUTE_RERANK,         [DIALECT_TEI_EMBED] = ROUTE_TEI_EMBED,
+    [DIALECT_TEI_RERANK] = ROUTE_TEI_RERANK, [DIALECT_TEI_PREDICT] = ROUTE_TEI_PREDICT};
 
 enum body_dialect route_dialect(enum route route) {
   unsigned d = DIALECT_NONE + 1;
@@ -213,10 +227,22 @@ bool route_has_layer(enum route route) {
   return route == ROUTE_LAYER_ATTENTION || route == ROUTE_LAYER_HEADS;
 }
 
+static bool ranks(enum route route) { return route == ROUTE_RERANK || route == ROUTE_TEI_RERANK; }
+
+/* Does it need the model's classifier? */
+static bool is_of_classes(enum route route) {
+  return route == ROUTE_MODEL_CLASSIFY || route == ROUTE_TEI_PREDICT || route == ROUTE_TEI_RERANK;
+}
+
+/* Does it need vectors of its tokens? */
+static bool is_of_vectors(enum route route) {
+  return route == ROUTE_EMBEDDINGS || route == ROUTE_TEI_EMBED || route == ROUTE_RERANK;
+}
+
 /* Does it need the model's tokenizer? */
 static bool is_of_texts(enum route route) {
   return route == ROUTE_MODEL_TOKENIZE || route == ROUTE_MODEL_DETOKENIZE ||
-         route == ROUTE_COMPLETIONS;
+         route == ROUTE_COMPLETIONS || ranks(route) || route == ROUTE_TEI_PREDICT;
 }
 
 static bool generates(enum route route) {
@@ -225,18 +251,21 @@ static bool generates(enum route route) {
 
 bool route_serves(enum route route, const struct model *m) {
   if (is_of_texts(route) && !(m->whole && m->whole->tokenizer)) return false;
-  if (route == ROUTE_MODEL_CLASSIFY && !(m->whole && m->whole->classes)) return false;
+  if (is_of_classes(route) && !(m->whole && m->whole->classes)) return false;
+  if (ranks(route) && m->whole && m->whole->classes > 1) return false;
   if (route == ROUTE_MODEL_SCORE && !whole_has_output(m->whole)) return false;
   if (generates(route) && !whole_can_generate(m->whole)) return false;
-  if (route == ROUTE_EMBEDDINGS && !(m->whole && m->whole->vocabulary)) return false;
+  if (is_of_vectors(route) && !(m->whole && m->whole->vocabulary)) return false;
   return table[route].kinds >> m->kind & 1;
 }
 
 const char *route_missing(enum route route, const struct model *m) {
   const bool foretells = route == ROUTE_MODEL_SCORE || generates(route);
   if (is_of_texts(route) && m->whole && !m->whole->tokenizer) return " without a tokenizer";
-  if (route == ROUTE_EMBEDDINGS && m->whole) return " without a table of tokens";
-  if (route == ROUTE_MODEL_CLASSIFY && m->kind == MODEL_ENCODER) return " without a classifier";
+  if (ranks(route) && m->whole && m->whole->classes > 1)
+    return " with a classifier of several classes, where one is needed";
+  if (is_of_vectors(route) && m->whole) return " without a table of tokens";
+  if (is_of_classes(route) && m->kind == MODEL_ENCODER) return " without a classifier";
   if (!foretells || !(DECODERS >> m->kind & 1)) return "";
   return whole_lacks_begin(m->whole)
              ? " without \"begin\" in its definition, the token with which its decoder begins"

@@ -25,6 +25,11 @@ enum route {
   ROUTE_LAYER_HEADS,
   ROUTE_EMBEDDINGS, /* in OpenAI's words: the model stands in the body */
   ROUTE_COMPLETIONS,
+  ROUTE_RERANK,
+  ROUTE_TEI_EMBED, /* of text-embeddings-inference, which a setting turns on */
+  ROUTE_TEI_RERANK,
+  ROUTE_TEI_PREDICT,
+  ROUTE_TEI_INFO,
   ROUTE_MODELS,
   ROUTE_MODEL,
   ROUTE_HEALTH,
@@ -79,6 +84,9 @@ enum method method_find(const char *word);
 
 /* Is the path one of the Open Inference Protocol, known or not? */
 bool route_is_v2(enum route route);
+
+/* Is it one of those that text-embeddings-inference has? */
+bool route_is_tei(enum route route);
 
 /* Does the admin door have this path, too? None of those needs the models. */
 bool route_is_admin(enum route route);

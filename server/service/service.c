@@ -59,7 +59,8 @@ void service_init(struct service *s, const struct config *c, size_t submitters) 
                                    .max_pairs = c->max_pairs,
                                    .max_answer_bytes = c->max_answer_bytes,
                                    .max_tokens = c->max_tokens,
-                                   .max_sequences = c->max_sequences};
+                                   .max_sequences = c->max_sequences,
+                                   .max_body_bytes = c->max_body_bytes};
   budget_init(&s->sequences.running, c->max_sequences);
 }
 

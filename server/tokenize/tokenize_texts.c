@@ -25,12 +25,13 @@ enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
   if (!d->first) return e->status;
   for (size_t i = 0; i < texts->items; i++) {
     struct tokenizer_text text[2];
-    for (size_t j = 0; j < texts->of_item; j++) {
+    const unsigned there = texts_of(texts, i);
+    for (size_t j = 0; j < there; j++) {
       const struct texts_part *part = &texts->part[i * texts->of_item + j];
       text[j] = (struct tokenizer_text){texts->bytes + part->at, part->length};
     }
     d->first[i] = d->tokens.count;
-    if (tokenizer_cut(t, &work, text, texts->of_item, ask, &d->tokens)) return locate(e, texts, i);
+    if (tokenizer_cut(t, &work, text, there, ask, &d->tokens)) return locate(e, texts, i);
   }
   d->first[texts->items] = d->tokens.count;
   return STATUS_OK;

@@ -1,0 +1,106 @@
+/* rerank: the fields of POST /v1/rerank, and its answer. */
+#include "server/dialect/rerank.h"
+
+#include <stddef.h>
+
+#include "server/dialect/dialect_answer.h"
+#include "server/dialect/ranking.h"
+#include "server/stack/stack_choice_fields.h"
+#include "server/text/json_string.h"
+
+/* --- the contract --- */
+
+enum rerank_field {
+  RERANK_DOCUMENTS,
+  RERANK_QUERY,
+  RERANK_MODEL,
+  RERANK_TOP_N,
+  RERANK_RETURN_DOCUMENTS,
+  RERANK_TRUNCATE,
+  RERANK_USER,
+  RERANK_FIELDS
+};
+
+#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
+#define VALUE_AT(value) .at = offsetof(struct ranking_values, value)
+
+static const struct contract_field fields[RERANK_FIELDS] = {
+    [RERANK_DOCUMENTS] = {NAMED("documents"), .texts = true, .texts_form = TEXTS_OF_A_LIST},
+    [RERANK_QUERY] = {NAMED("query"), .read = ranking_read_query, .longest = RANKING_QUERY_LONGEST},
+    [RERANK_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
+    [RERANK_TOP_N] = {NAMED("top_n"), .read = stack_read_number, VALUE_AT(best), .nullable = true},
+    [RERANK_RETURN_DOCUMENTS] = {NAMED("return_documents"), .read = contract_read_flag,
+                                 VALUE_AT(shows_texts), .nullable = true},
+    [RERANK_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate, VALUE_AT(truncate),
+                         .nullable = true},
+    [RERANK_USER] = {NAMED("user"), .read = dialect_pass_text},
+};
+
+static const char documents_here[] = "it is \"documents\"";
+static const char truncation[] = "it is \"truncate\": tokens of query and document together";
+
+static const struct contract_stray strays[] = {
+    {"texts", documents_here},
+    {"inputs", documents_here},
+    {"input", "they are \"query\" and \"documents\""},
+    {"text", "they are \"query\" and \"documents\""},
+    {"top_k", "it is \"top_n\""},
+    {"return_text", "it is \"return_documents\""},
+    {"max_tokens_per_doc", truncation},
+    {"max_chunks_per_doc", "documents are not cut into chunks"},
+    {"truncate_prompt_tokens", truncation},
+    {"rank_fields", "documents are texts, or objects with \"text\""},
+};
+
+static const struct contract contract = {.field = fields,
+                                         .fields = RERANK_FIELDS,
+                                         .stray = strays,
+                                         .strays = sizeof strays / sizeof *strays,
+                                         .plan_cost = ranking_plan_cost};
+
+static void init(void *values, struct arena *a) {
+  struct ranking_values *v = values;
+  v->arena = a;
+  v->truncate = SIZE_MAX;
+  v->shows_texts = true;
+}
+
+static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
+                       struct stack_request *out) {
+  return ranking_ask(s, read, fields[RERANK_DOCUMENTS].pointer, out);
+}
+
+/* --- the answer --- */
+
+static char *write_result(const struct ranked *one, struct tokenizer_text text, char *out) {
+  out = answer_write_text(out, "{\"index\":");
+  out = number_write_integer(out, one->index);
+  out = answer_write_text(out, ",\"relevance_score\":");
+  out = number_write(out, one->score);
+  if (text.bytes) {
+    out = answer_write_text(out, ",\"document\":{\"text\":");
+    out = json_string_write(text.bytes, text.length, out);
+    *out++ = '}';
+  }
+  *out++ = '}';
+  return out;
+}
+
+static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
+                          const struct stack_request *r, size_t max_bytes) {
+  enum { OBJECT, MODEL, RESULTS, SECTIONS };
+  struct dialect_sheet sheet;
+  if (dialect_answer_begin(&sheet, SECTIONS, r, read->arena, read->e)) return read->e->status;
+  const char *name = dialect_answer_quote(model, read->arena, read->e);
+  sheet.section[OBJECT] = answer_section_text("object", "\"list\"");
+  sheet.section[MODEL] = answer_section_text("model", name);
+  if (!name || ranking_section(&sheet.section[RESULTS], "results", read, r, write_result))
+    return read->e->status;
+  return answer_plan(a, ANSWER_JSON, sheet.content, max_bytes, read->arena, read->e);
+}
+
+const struct dialect rerank = {.contract = &contract,
+                               .values_bytes = sizeof(struct ranking_values),
+                               .init = init,
+                               .ask = ask,
+                               .answer = answer};

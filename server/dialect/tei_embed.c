@@ -1,0 +1,105 @@
+/* tei_embed: POST /embed: each text becomes a vector, of length 1 if not asked otherwise. */
+#include <stddef.h>
+
+#include "server/dialect/dialect_answer.h"
+#include "server/dialect/dialect_fields.h"
+#include "server/dialect/tei.h"
+#include "server/stack/stack_choice_fields.h"
+
+/* --- the contract --- */
+
+enum embed_field {
+  EMBED_INPUTS,
+  EMBED_ARRAYS,
+  EMBED_MODEL = EMBED_ARRAYS,
+  EMBED_NORMALIZE,
+  EMBED_DIMENSIONS,
+  EMBED_TRUNCATE,
+  EMBED_TRUNCATION_DIRECTION,
+  EMBED_PROMPT_NAME,
+  EMBED_FIELDS
+};
+
+/* The small values as they were read. */
+struct embed_values {
+  struct dialect_values common;
+  bool normalize;
+  size_t dimensions; /* 0: all */
+  size_t truncate;   /* as in stack_values */
+};
+
+#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
+#define VALUE_AT(value) .at = offsetof(struct embed_values, value)
+
+static const struct contract_field fields[EMBED_FIELDS] = {
+    [EMBED_INPUTS] =
+        {NAMED("inputs"),
+         .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
+         .texts = true, .texts_form = TEXTS_ALONE},
+    [EMBED_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
+    [EMBED_NORMALIZE] = {NAMED("normalize"), .read = contract_read_flag, VALUE_AT(normalize)},
+    [EMBED_DIMENSIONS] = {NAMED("dimensions"), .read = stack_read_number, VALUE_AT(dimensions),
+                          .nullable = true},
+    [EMBED_TRUNCATE] = {NAMED("truncate"), .read = tei_read_truncate, VALUE_AT(truncate),
+                        .nullable = true},
+    [EMBED_TRUNCATION_DIRECTION] = {NAMED("truncation_direction"), .read = tei_pass_direction},
+    [EMBED_PROMPT_NAME] = {NAMED("prompt_name"), .read = dialect_pass_nothing, .nullable = true},
+};
+
+static const struct contract_stray strays[] = {
+    {"input", "it is \"inputs\""},
+    {"text", "it is \"inputs\""},
+    {"texts", "it is \"inputs\""},
+};
+
+static const struct contract contract = {.field = fields,
+                                         .arrays = EMBED_ARRAYS,
+                                         .fields = EMBED_FIELDS,
+                                         .stray = strays,
+                                         .strays = sizeof strays / sizeof *strays,
+                                         .plan_cost = dialect_plan_cost};
+
+static void init(void *values, struct arena *a) {
+  struct embed_values *v = values;
+  (void)a;
+  v->normalize = true;
+  v->truncate = SIZE_MAX;
+}
+
+/* --- what is asked --- */
+
+static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
+                       struct stack_request *out) {
+  static const struct dialect_name names[] = {{"/text", "/inputs"},
+                                              {"/tokens", "/inputs"},
+                                              {NULL, NULL}};
+  const struct embed_values *v = read->values;
+  const struct tensor *tokens = read->tensor[EMBED_INPUTS];
+  if (!read->texts && !tokens)
+    return error_at(read->e, "/inputs", "the field \"inputs\" is missing");
+  if (read->texts ? read->texts->items == 0 : tokens->elements == 0)
+    return error_at(read->e, "/inputs", "an empty list has no vectors");
+  dialect_stack_give_items(s, read, EMBED_INPUTS);
+  s->values.normalize = v->normalize;
+  s->values.dimensions = v->dimensions;
+  s->values.truncate = v->truncate;
+  if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
+  return dialect_stack_check(s, names, out);
+}
+
+/* --- the answer --- */
+
+static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
+                          const struct stack_request *r, size_t max_bytes) {
+  const struct stack_run *run = r->main.run;
+  struct answer_section list = dialect_answer_list(NULL, &run->geometry.items, &run->output_size,
+                                                   ROW_ROOM, answer_write_floats, run->outputs);
+  (void)model;
+  return tei_answer(a, &list, read, r, max_bytes);
+}
+
+const struct dialect tei_embed = {.contract = &contract,
+                                  .values_bytes = sizeof(struct embed_values),
+                                  .init = init,
+                                  .ask = ask,
+                                  .answer = answer};

@@ -1,0 +1,231 @@
+"""test_tei: the paths of text-embeddings-inference: what Hugging Face's own client gets, numbers bit for bit those of
+/encode and /classify, every mistake in its form of errors; and nothing of it where the setting is off."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from support import PATIENCE, ROOT, TOOLS, Case, Server, ServerCase
+from test_openai import NPM, RANDOM, SIZES, WORDS
+
+TEXTS = ["the cat", "a mat .", "É sat"]
+ON = ("--text-embeddings-inference", "true")
+KEY = "alice-0123456789-abcdef"
+
+
+class Tei(Case):
+    def error(self, answer, status, kind, *words):
+        self.assertEqual(answer.status, status, answer)
+        self.assertEqual(answer.headers.get("content-type"), "application/json")
+        self.assertEqual(list(answer.json), ["error", "error_type"], answer)
+        self.assertEqual(answer.json["error_type"], kind)
+        for word in words:
+            self.assertIn(word, answer.json["error"])
+
+
+def write_words(folder):
+    with open(os.path.join(folder, "vocab.txt"), "w", encoding="utf-8") as file:
+        file.write("\n".join(WORDS) + "\n")
+    encoder = dict(RANDOM, **SIZES, tokenizer=folder, kind="encoder", positions="learned", max_positions=12)
+    return {"vectors": dict(encoder, pool="cls"), "ranker": dict(encoder, classes=1),
+            "sorter": dict(encoder, labels=["no", 'a "b"', "ä"])}
+
+
+class Served(Tei, ServerCase):
+    @classmethod
+    def start(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        demo = {"random": {"seed": 1}, "query_size": 4, "heads": 2}
+        return Server({"models": {"demo": demo, **write_words(cls.folder.name)}}, *ON, "--max-items", "50",
+                      "--default-model", "vectors")
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.folder.cleanup()
+
+    def embed(self, **request):
+        return self.ok(self.server.post("/embed", request))
+
+    def encode(self, model="vectors", **request):
+        outputs = self.ok(self.server.post(f"/v1/models/{model}/encode", dict({"truncate": True}, **request)))["outputs"]
+        return outputs if isinstance(outputs[0], list) else [outputs]
+
+    def classify(self, model, **request):
+        return self.ok(self.server.post(f"/v1/models/{model}/classify", dict({"truncate": True}, **request)))["outputs"]
+
+
+class Embed(Served):
+    def test_the_vectors_of_encode(self):
+        for given in (TEXTS, TEXTS[:1], TEXTS[0], "cat " * 50):
+            for more in ({}, {"dimensions": 5}):
+                with self.subTest(given=given, more=more):
+                    right = self.encode(text=given, normalize=True, **more)
+                    self.assertEqual(self.embed(inputs=given, **more), right)
+                    raw = self.encode(text=given, **more)
+                    self.assertEqual(self.embed(inputs=given, normalize=False, **more), raw)
+                    self.assertNotEqual(raw, right)
+        right = self.encode("ranker", text=TEXTS, pool="mean", normalize=True)
+        self.assertEqual(self.embed(inputs=TEXTS, model="ranker"), right)
+        ids = [[2, 4, 5, 3], [7]]
+        right = self.ok(self.server.post("/v1/models/vectors/encode", {"tokens": ids, "normalize": True}))["outputs"]
+        self.assertEqual(self.embed(inputs=ids), right)
+        self.assertEqual(self.embed(inputs=ids[0]), right[:1])
+
+    def test_what_else_clients_send(self):
+        right = self.embed(inputs=TEXTS)
+        for more in ({"truncate": None}, {"truncate": True}, {"truncate": False}, {"prompt_name": None},
+                     {"truncation_direction": "Right"}, {"truncation_direction": "right"}, {"dimensions": None}):
+            with self.subTest(more=more):
+                self.assertEqual(self.embed(inputs=TEXTS, **more), right)
+
+    def test_wrong_requests(self):
+        for request, words in (
+                ({}, '"inputs" is missing'), ({"inputs": []}, "an empty list"), ({"inputs": [["a", "b"]]}, "at /inputs/0"),
+                ({"inputs": "a", "normalize": 1}, "at /normalize"), ({"inputs": "a", "truncate": 5}, "at /truncate"),
+                ({"inputs": "a", "truncation_direction": "left"}, "cut at their end"),
+                ({"inputs": "a", "prompt_name": "query"}, "prompt_name"), ({"input": "a"}, 'it is "inputs"'),
+                ({"inputs": ["a", "cat " * 50], "truncate": False}, "at /inputs/1"), ({"inputs": [[1, 99]]}, "at /inputs/0/1"),
+                ({"inputs": "a", "dimensions": 99}, "at /dimensions"), ({"inputs": "a", "model": "demo"}, "at /model")):
+            with self.subTest(request=request):
+                self.error(self.server.post("/embed", request), 400, "Validation", words)
+        self.error(self.server.post("/embed", b"{"), 400, "Validation", "byte")
+        self.error(self.server.post("/embed", {"inputs": ["a"] * 51}), 413, "Validation", "max_items")
+        self.error(self.server.post("/embed", {"inputs": "a", "model": "nobody"}), 404, "Validation", "no model")
+        self.error(self.server.get("/embed"), 405, "Validation", "POST")
+        self.error(self.server.post("/info", {}), 405, "Validation", "GET")
+
+
+class Rerank(Served):
+    def test_the_scores_of_pairs_in_order(self):
+        texts = TEXTS + ["", "cat " * 50, TEXTS[0]]
+        for raw in (False, True):
+            function = {"function": "none"} if raw else {}
+            scores = [one[0] for one in self.classify("ranker", text=[["cat", one] for one in texts], **function)]
+            order = sorted(range(len(texts)), key=lambda i: (-scores[i], i))
+            right = [{"index": i, "score": scores[i]} for i in order]
+            told = [{"index": i, "text": texts[i], "score": scores[i]} for i in order]
+            request = {"query": "cat", "texts": texts, "raw_scores": raw}
+            self.assertEqual(self.ok(self.server.post("/rerank", request)), right)
+            self.assertEqual(self.ok(self.server.post("/rerank", dict(request, return_text=True))), told)
+
+    def test_wrong_requests(self):
+        for request, words in (({"texts": ["a"]}, '"query" is missing'), ({"query": "a"}, '"texts" is missing'),
+                               ({"query": "a", "texts": []}, "nothing to rank"), ({"query": "a", "texts": "b"}, "at /texts"),
+                               ({"query": "a", "texts": [1]}, "at /texts/0"), ({"query": "a", "documents": []}, '"texts"'),
+                               ({"query": "a", "texts": ["cat " * 50], "truncate": False}, "at /texts/0"),
+                               ({"query": "a", "texts": ["b"], "model": "sorter"}, "several classes"),
+                               ({"query": "a", "texts": ["b"], "model": "vectors"}, "without a classifier")):
+            with self.subTest(request=request):
+                self.error(self.server.post("/rerank", request), 400, "Validation", words)
+
+
+class Predict(Served):
+    def ranked(self, scores, labels):
+        order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
+        return [{"score": scores[i], "label": labels[i]} for i in order]
+
+    def test_the_classes_in_order(self):
+        labels = ["no", 'a "b"', "ä"]
+        pairs = [["the", "cat sat"], ["a", ""]]
+        for raw in (False, True):
+            more = {"function": "none"} if raw else {}
+            def ask(inputs):
+                return self.ok(self.server.post("/predict", {"inputs": inputs, "model": "sorter", "raw_scores": raw}))
+            one = [self.ranked(scores, labels) for scores in self.classify("sorter", text=TEXTS, **more)]
+            two = [self.ranked(scores, labels) for scores in self.classify("sorter", text=pairs, **more)]
+            self.assertEqual(ask(TEXTS[0]), one[0])
+            self.assertEqual(ask(TEXTS[:1]), one[0])
+            self.assertEqual(ask(pairs[0]), two[0])
+            self.assertEqual(ask([[text] for text in TEXTS]), one)
+            self.assertEqual(ask([TEXTS[:1], pairs[0], TEXTS[2:], pairs[1]]), [one[0], two[0], one[2], two[1]])
+            self.assertEqual(ask(pairs[:1]), two[:1])
+
+    def test_wrong_requests(self):
+        for request, words in (({}, '"inputs" is missing'), ({"inputs": []}, "an empty list"),
+                               ({"inputs": ["a", "b", "c"]}, "third text"), ({"inputs": [["a", "b", "c"]]}, "third text"),
+                               ({"inputs": [[]]}, "one text or two"), ({"inputs": [["a"], "b"]}, "among pairs"),
+                               ({"inputs": 5}, "list of lists of one or two"),
+                               ({"inputs": "a", "parameters": {}}, "raw_scores"),
+                               ({"inputs": "cat " * 50, "truncate": False}, "at /inputs")):
+            with self.subTest(request=request):
+                self.error(self.server.post("/predict", dict({"model": "sorter"}, **request)), 400, "Validation", words)
+        self.error(self.server.post("/predict", {"inputs": "a"}), 400, "Validation", "there are: ranker, sorter")
+
+
+class Info(Tei):
+    def info(self, models, *settings):
+        server = Server({"models": models}, *ON, *settings)
+        self.addCleanup(server.stop)
+        return server.get("/info")
+
+    def test_the_model_in_its_words(self):
+        with tempfile.TemporaryDirectory() as folder:
+            models = write_words(folder)
+            for name, kind in (("vectors", {"embedding": {"pooling": "cls"}}),
+                               ("ranker", {"reranker": {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}}),
+                               ("sorter", {"classifier": {"id2label": {"0": "no", "1": 'a "b"', "2": "ä"},
+                                                          "label2id": {"no": 0, 'a "b"': 1, "ä": 2}}})):
+                info = self.ok(self.info(models, "--default-model", name, "--workers", "1"))
+                self.assertEqual((info["model_id"], info["served_model_name"], info["model_type"]), (name, name, kind))
+                self.assertEqual((info["max_input_length"], info["tokenization_workers"]), (12, 1))
+                self.assertIs(info["auto_truncate"], True)
+            self.assertEqual(self.ok(self.info(models))["model_id"], "vectors")
+            endless = dict(RANDOM, **SIZES, kind="decoder")
+            self.assertEqual(self.ok(self.info({"gpt": endless}))["max_input_length"], 2 ** 31 - 1)
+        self.error(self.info({"demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}), 404, "Validation", "texts")
+
+
+class Off(Case):
+    def test_without_the_setting_there_is_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            server = Server({"models": write_words(folder)})
+            self.addCleanup(server.stop)
+            for path in ("/embed", "/rerank", "/predict"):
+                self.problem(server.post(path, {"inputs": "a"}), 404, "not-found")
+            self.problem(server.get("/info"), 404, "not-found")
+
+
+@unittest.skipUnless(TOOLS, "without Node")
+class Client(Served):
+    def call(self, *calls, key=KEY, server=None):
+        calls = [dict(zip(("call", "path", "arguments"), one)) for one in calls]
+        done = subprocess.run(["node", os.path.join(ROOT, "tests", "npm", "huggingface.mjs"), NPM,
+                               f"http://127.0.0.1:{(server or self.server).port}", key],
+                              input=json.dumps(calls), capture_output=True, text=True, timeout=PATIENCE, check=True)
+        return json.loads(done.stdout)
+
+    def test_its_own_client(self):
+        results = self.call(("featureExtraction", "/embed", {"inputs": TEXTS}),
+                            ("featureExtraction", "/embed", {"inputs": TEXTS[0], "normalize": False}),
+                            ("featureExtraction", "/embed", {"inputs": []}))
+        self.assertEqual(results[0]["value"], self.embed(inputs=TEXTS))
+        self.assertEqual(results[1]["value"], self.embed(inputs=TEXTS[0], normalize=False))
+        self.assertEqual((results[2]["status"], results[2]["body"]["error_type"]), (400, "Validation"))
+        self.assertIn("an empty list has no vectors", results[2]["message"])
+
+    def test_classes(self):
+        """The client, which names no model, takes the first of a list of texts."""
+        server = Server({"models": write_words(self.folder.name)}, *ON, "--default-model", "sorter")
+        self.addCleanup(server.stop)
+        right = self.ok(server.post("/predict", {"inputs": TEXTS[0]}))
+        got = self.call(("textClassification", "/predict", {"inputs": [[TEXTS[0]]]}), server=server)
+        self.assertEqual(got, [{"value": right}])
+
+    def test_keys(self):
+        path = os.path.join(self.folder.name, "keys")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(KEY + "\n")
+        os.chmod(path, 0o600)
+        server = Server({"models": write_words(self.folder.name)}, *ON, "--api-key-file", path,
+                        "--default-model", "vectors")
+        self.addCleanup(server.stop)
+        request = ("featureExtraction", "/embed", {"inputs": "a"})
+        refused = self.call(request, key="hf_somebody_else_0123", server=server)[0]
+        self.assertEqual((refused["status"], refused["body"]["error_type"]), (401, "Validation"))
+        self.assertEqual(len(self.call(request, server=server)[0]["value"][0]), SIZES["width"])
+
+
+if __name__ == "__main__":
+    unittest.main()
