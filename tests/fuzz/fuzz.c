@@ -17,7 +17,8 @@ const struct body_limits fuzz_limits = {.max_items = 16,
                                         .max_pairs = 4096,
                                         .max_answer_bytes = 1 << 20,
                                         .max_tokens = 12,
-                                        .max_sequences = 10};
+                                        .max_sequences = 10,
+                                        .max_body_bytes = 4096};
 enum { BUDGET = 32 << 20 };
 
 static const struct model *models[FUZZ_MODELS];

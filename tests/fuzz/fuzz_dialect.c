@@ -9,7 +9,7 @@
 #include "server/dialect/dialect_body.h"
 #include "tests/fuzz/asked.h"
 
-enum { DIALECTS = 2, EVENTS = 1 << 20 };
+enum { EVENTS = 1 << 20 };
 
 static const double work = 1e3;
 
@@ -19,16 +19,35 @@ static const char words[] =
     "{\"String\":\"\"},\"behavior\":\"Isolated\",\"invert\":false},\"decoder\":{\"type\":\"Fuse\"}"
     "}";
 
-/* Decoders, which have embeddings as well. */
-static const struct model *model_of(void) {
-  static const struct model *made;
-  if (made) return made;
+#define MODEL                                                                       \
+  "\"transformer\":{\"random\":{\"seed\":1}},\"layers\":2,\"width\":4,\"heads\":2," \
+  "\"feed_forward\":8,\"vocabulary\":9,\"positions\":\"learned\",\"max_positions\":14}"
+
+/* A dialect, the model that it asks, and the list of its answers; NULL: they are lists. */
+struct dial {
+  enum body_dialect dialect;
+  enum body_ask ask;
+  const char *model, *list;
+};
+
+static const struct dial dials[] = {
+    {DIALECT_EMBEDDINGS, ASK_ENCODE, "{\"kind\":\"decoder\"," MODEL, "data"},
+    {DIALECT_COMPLETIONS, ASK_GENERATE, "{\"kind\":\"decoder\"," MODEL, "choices"},
+    {DIALECT_RERANK, ASK_ENCODE, "{\"kind\":\"encoder\",\"classes\":1," MODEL, "results"},
+    {DIALECT_RERANK, ASK_ENCODE, "{\"kind\":\"decoder\"," MODEL, "results"},
+    {DIALECT_TEI_EMBED, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, NULL},
+    {DIALECT_TEI_RERANK, ASK_ENCODE, "{\"kind\":\"encoder\",\"classes\":1," MODEL, NULL},
+    {DIALECT_TEI_PREDICT, ASK_CLASSIFY, "{\"kind\":\"encoder\",\"labels\":[\"a\",\"\\n\"]," MODEL,
+     NULL},
+};
+enum { DIALS = sizeof dials / sizeof *dials };
+
+static const struct model *model_of(const struct dial *of) {
+  static const struct model *all[DIALS];
+  const struct model **made = &all[of - dials];
+  if (*made) return *made;
   struct error e = {0};
-  const struct model *m = asked_model(
-      "{\"transformer\":{\"random\":{\"seed\":1}},\"kind\":\"decoder\",\"layers\":2,\"width\":4,"
-      "\"heads\":2,\"feed_forward\":8,\"vocabulary\":9,\"positions\":\"learned\","
-      "\"max_positions\":14}",
-      &made);
+  const struct model *m = asked_model(of->model, made);
   json_t *json = json_loads(words, 0, NULL);
   ((struct whole *)m->whole)->tokenizer = tokenizer_new(json, &e);
   must(m->whole->tokenizer);
@@ -39,40 +58,51 @@ static const struct model *model_of(void) {
 /* --- reading --- */
 
 struct dialled {
+  const struct dial *dial;
   struct asked asked;
   struct body_terms terms;
   struct dialect_body *body;
 };
 
-static void read_body(struct dialled *d, const struct body_terms *terms, struct input body,
-                      unsigned cut) {
+static void read_body(struct dialled *d, const struct dial *dial, struct input body, unsigned cut) {
   const char *model;
   memset(d, 0, sizeof *d);
-  d->terms = *terms;
+  d->dial = dial;
+  d->terms = (struct body_terms){.ask = dial->ask,
+                                 .dialect = dial->dialect,
+                                 .body_bytes = BODY_UNKNOWN,
+                                 .json_bytes = BODY_UNKNOWN};
   budget_init(&d->asked.budget, 32 << 20);
   arena_init(&d->asked.arena, &d->asked.budget);
   d->body = dialect_body_new(&d->terms, &fuzz_limits, &d->asked.arena, &d->asked.error);
   must(d->body);
   fuzz_feed(dialect_body_of(d->body), body, cut, &d->asked.error);
   if (dialect_body_finish(d->body, &model) == STATUS_OK)
-    dialect_body_ask(d->body, model_of()->whole, &d->asked.request);
+    dialect_body_ask(d->body, model_of(dial)->whole, &d->asked.request);
 }
 
 /* --- the answer --- */
 
+/* Has the list something for each item, and in any case? A text alone has one for each class. */
+static bool is_of_items(const struct dial *d) {
+  return d->ask != ASK_CLASSIFY && d->dialect != DIALECT_RERANK && d->dialect != DIALECT_TEI_RERANK;
+}
+
 static void check_answer(const struct dialled *d, struct answer *a) {
   const struct stack_request *r = &d->asked.request;
   const struct input text = answer_text(a);
-  json_t *json = answer_json(text);
-  const char *list = r->generates ? "choices" : "data";
-  must(json_array_size(json_object_get(json, list)) == r->main.run->geometry.items);
-  must(json_is_object(json_object_get(json, "usage")));
+  const size_t items = r->main.run->geometry.items;
+  json_t *json = d->dial->list ? answer_json(text) : json_loadb(text.bytes, text.size, 0, NULL);
+  const json_t *list = d->dial->list ? json_object_get(json, d->dial->list) : json;
+  must(json_is_array(list));
+  must(is_of_items(d->dial) ? json_array_size(list) == items : json_array_size(list) > 0);
+  must(!d->dial->list || json_is_object(json_object_get(json, "usage")));
   json_decref(json);
   free((char *)text.bytes);
 }
 
 static void compute_all(struct dialled *d) {
-  void *scratch = asked_scratch(model_of());
+  void *scratch = asked_scratch(model_of(d->dial));
   for (struct run *run = stack_request_run(&d->asked.request); run;)
     run = asked_compute(&d->asked, run, work, scratch);
   free(scratch);
@@ -110,15 +140,10 @@ static void compute(struct dialled *d) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct input in = {(const char *)data, size};
   const unsigned char which = input_byte(&in), cut = input_byte(&in);
-  const enum body_dialect dialect = which % DIALECTS ? DIALECT_COMPLETIONS : DIALECT_EMBEDDINGS;
-  const struct body_terms terms = {.ask =
-                                       dialect == DIALECT_COMPLETIONS ? ASK_GENERATE : ASK_ENCODE,
-                                   .dialect = dialect,
-                                   .body_bytes = BODY_UNKNOWN,
-                                   .json_bytes = BODY_UNKNOWN};
+  const struct dial *dial = &dials[which % DIALS];
   struct dialled whole, parts;
-  read_body(&whole, &terms, in, 0);
-  read_body(&parts, &terms, in, cut);
+  read_body(&whole, dial, in, 0);
+  read_body(&parts, dial, in, cut);
   error_must_agree(&whole.asked.error, &parts.asked.error);
   if (!whole.asked.error.status) compute(&whole);
   if (whole.asked.error.status) error_must_be_told(&whole.asked.error);

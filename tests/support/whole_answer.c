@@ -5,7 +5,7 @@
 #include "server/stack/stack_body.h"
 #include "tests/support/answer_join.h"
 
-const struct body_limits whole_answer_wide = {1000, 1 << 24, 1 << 26, 1000, 1000};
+const struct body_limits whole_answer_wide = {1000, 1 << 24, 1 << 26, 1000, 1000, 0};
 
 enum status whole_answer_read(struct whole_answer *a, const struct whole_made *m, enum body_ask ask,
                               const char *body, enum answer_form form) {

@@ -9,7 +9,7 @@
 
 enum body_ask whole_body_ask;
 
-const struct body_limits whole_body_wide = {1000, 1 << 20, 1 << 20, 1000, 1000};
+const struct body_limits whole_body_wide = {1000, 1 << 20, 1 << 20, 1000, 1000, 0};
 
 struct body_terms whole_body_terms(enum body_form form) {
   return body_read_terms(whole_body_ask, form);

@@ -8,14 +8,19 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "core/run/size.h"
 #include "server/dialect/dialect_body.h"
 #include "tests/support/body_read.h"
 #include "tests/support/made_model.h"
 
-static const struct body_limits limits = {
-    .max_items = 3, .max_pairs = 1 << 20, .max_answer_bytes = 1 << 20, .max_tokens = 100};
+static const struct body_limits limits = {.max_items = 3,
+                                          .max_pairs = 1 << 20,
+                                          .max_answer_bytes = 1 << 20,
+                                          .max_tokens = 100,
+                                          .max_body_bytes = 40};
+static enum body_dialect dialect; /* of what is asked */
 
 struct asking {
   struct arena arena;
@@ -32,7 +37,7 @@ static void ask(struct asking *k, const char *json, size_t cut, size_t step,
   memset(k, 0, sizeof *k);
   arena_init(&k->arena, budget);
   k->terms = body_read_terms(ASK_ENCODE, BODY_JSON);
-  k->terms.dialect = DIALECT_EMBEDDINGS;
+  k->terms.dialect = dialect;
   k->body = dialect_body_new(&k->terms, &limits, &k->arena, &k->error);
   assert_int_equal(k->body == NULL, k->error.status != STATUS_OK);
   if (!k->body) return;
@@ -161,9 +166,7 @@ static void plan(struct asking *k) {
   dialect_body_answer(k->body, "made", &k->request, &answer);
 }
 
-static void a_full_budget_at_every_step(void **state) {
-  (void)state;
-  static const char json[] = "{\"input\":[[1,2],[3]],\"model\":\"made\",\"user\":\"u\"}";
+static void check_budgets(const char *json) {
   struct budget budget;
   struct asking k;
   for (size_t limit = 0;; limit += 64) {
@@ -178,11 +181,85 @@ static void a_full_budget_at_every_step(void **state) {
   }
 }
 
+static void a_full_budget_at_every_step(void **state) {
+  (void)state;
+  check_budgets("{\"input\":[[1,2],[3]],\"model\":\"made\",\"user\":\"u\"}");
+}
+
+/* --- documents in an order --- */
+
+static int enter_ranking(void **state) {
+  static const char words[] = "{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"?\",\"vocab\":"
+                              "{\"?\":0,\"a\":1,\"b\":2,\"c\":3}},\"pre_tokenizer\":"
+                              "{\"type\":\"Whitespace\"}}";
+  struct error e = {0};
+  (void)state;
+  json_t *json = json_loads(words, 0, NULL);
+  model.whole.tokenizer = tokenizer_new(json, &e);
+  json_decref(json);
+  dialect = DIALECT_RERANK;
+  return e.status;
+}
+
+static int leave_ranking(void **state) {
+  (void)state;
+  tokenizer_free(model.whole.tokenizer);
+  model.whole.tokenizer = NULL;
+  dialect = DIALECT_EMBEDDINGS;
+  return 0;
+}
+
+static void check_texts(struct asking *k, const void *of) {
+  static const int32_t token[] = {1, 2, 2, 1, 3};
+  const struct stack_run *run = k->request.main.run;
+  if (k->error.status) fail_msg("%s: %s", (const char *)of, k->error.detail);
+  assert_int_equal(run->geometry.items, 3); /* the query is behind the documents */
+  assert_int_equal(run->geometry.q_rows, 5);
+  assert_memory_equal(run->tokens, token, sizeof token);
+  assert_int_equal(run->pool, STACK_POOL_MEAN);
+  assert_true(run->normalize);
+}
+
+static void documents_however_they_are_cut(void **state) {
+  (void)state;
+  static const char *const list[] = {
+      "{\"query\":\"a c\",\"documents\":[\"a b\",\"b\"]}",
+      "{\"documents\":[{\"text\":\"a b\"}, { \"text\" : \"b\" }],\"top_n\":1,\"query\":\"a c\"}"};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) each_cut(list[i], check_texts, list[i]);
+}
+
+static void mistakes_of_documents(void **state) {
+  (void)state;
+  static const struct refusal list[] = {
+      {"{\"query\":\"a\"}", STATUS_INVALID_REQUEST, "/documents", "is missing"},
+      {"{\"documents\":[\"a\"]}", STATUS_INVALID_REQUEST, "/query", "is missing"},
+      {"{\"query\":\"a\",\"documents\":[]}", STATUS_INVALID_REQUEST, "/documents", "nothing"},
+      {"{\"query\":\"a\",\"documents\":[\"a\",\"\"]}", STATUS_INVALID_REQUEST, "/documents/1", ""},
+      {"{\"query\":\"\",\"documents\":[\"a\"]}", STATUS_INVALID_REQUEST, "/query", ""},
+      {"{\"query\":\"aaaaaaaaaaaaaa\",\"documents\":[\"a\",\"b\",\"c\"]}", STATUS_TOO_LARGE, "",
+       "once for each document"},
+      {"{\"query\":\"a\",\"documents\":[{\"title\":\"b\"}]}", STATUS_INVALID_REQUEST,
+       "/documents/0", "one member"},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    each_cut(list[i].json, check_refused, &list[i]);
+}
+
+static void a_full_budget_at_every_step_of_a_ranking(void **state) {
+  (void)state;
+  check_budgets("{\"query\":\"a\",\"documents\":[\"b c\",{\"text\":\"a\"}],\"top_n\":1}");
+}
+
 int main(void) {
+  dialect = DIALECT_EMBEDDINGS;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ids_however_they_are_cut),
       cmocka_unit_test(mistakes_are_found_in_their_place),
       cmocka_unit_test(a_full_budget_at_every_step),
+      cmocka_unit_test_setup_teardown(documents_however_they_are_cut, enter_ranking, leave_ranking),
+      cmocka_unit_test_setup_teardown(mistakes_of_documents, enter_ranking, leave_ranking),
+      cmocka_unit_test_setup_teardown(a_full_budget_at_every_step_of_a_ranking, enter_ranking,
+                                      leave_ranking),
   };
   return cmocka_run_group_tests(tests, made_model_enter, made_model_leave);
 }

@@ -465,42 +465,42 @@ static void limits_hold_before_anything_is_made(void **state) {
     const char *body, *limit;
     bool binary;
   } list[] = {
-      {{2, 1000, 100000, 9, 9}, "{\"tokens\":[[1],[2],[3]]}", "max_items", false},
-      {{2, 1000, 100000, 9, 9}, "{\"tokens\":[[],[],[]]}", "max_items", false},
+      {{2, 1000, 100000, 9, 9, 0}, "{\"tokens\":[[1],[2],[3]]}", "max_items", false},
+      {{2, 1000, 100000, 9, 9, 0}, "{\"tokens\":[[],[],[]]}", "max_items", false},
       /* 2 heads in each of 3 layers, (4 + 1) pairs */
-      {{9, 29, 100000, 9, 9}, "{\"tokens\":[[1,2],[3]]}", "max_pairs", false},
-      {{9, 1000, 255, 9, 9}, "{\"tokens\":[[1,2]]}", "max_answer_bytes", false},
-      {{9, 1000, 511, 9, 9},
+      {{9, 29, 100000, 9, 9, 0}, "{\"tokens\":[[1,2],[3]]}", "max_pairs", false},
+      {{9, 1000, 255, 9, 9, 0}, "{\"tokens\":[[1,2]]}", "max_answer_bytes", false},
+      {{9, 1000, 511, 9, 9, 0},
        "{\"tokens\":[[1,2]],\"return_hidden\":[\"encoder.0\"]}",
        "max_answer_bytes",
        false},
-      {{9, 1000, 511, 9, 9},
+      {{9, 1000, 511, 9, 9, 0},
        "{\"tokens\":[[1,2]],\"return_hidden\":true}",
        "max_answer_bytes",
        false},
-      {{9, 1000, 511, 9, 9},
+      {{9, 1000, 511, 9, 9, 0},
        "{\"tokens\":[[1,2]],\"return_hidden\":[\"encoder.0.self.input\"]}",
        "max_answer_bytes",
        false},
-      {{9, 1000, 383, 9, 9},
+      {{9, 1000, 383, 9, 9, 0},
        "{\"tokens\":[[1,2]],\"return_attention\":[\"encoder.0.self\"]}",
        "max_answer_bytes",
        false},
-      {{9, 1000, 255 + 64, 9, 9},
+      {{9, 1000, 255 + 64, 9, 9, 0},
        "{\"tokens\":[[1,2]],\"return_attention\":{\"of\":[\"encoder.0.self\"],\"as\":\"average\"}}",
        "max_answer_bytes",
        false},
-      {{9, 1000, 1919, 9, 9},
+      {{9, 1000, 1919, 9, 9, 0},
        "{\"tokens\":[[1,1,1,1,1,1,1,1,1,1,1,1]],\"return_attention\":{\"of\":[\"encoder.0.self\"],"
        "\"as\":{\"thumbnails\":64}}}",
        "max_answer_bytes",
        false},
       /* 2 heads: 18 and 2 bytes of pictures are 24 and 4 letters, and in a rectangle 36 bytes */
-      {{9, 1000, 4 * 8 * 16 + 27, 9, 9}, RAGGED_PICTURES, "max_answer_bytes", false},
-      {{9, 1000, 6 * 8 * 4 + 35, 9, 9}, RAGGED_PICTURES, "max_answer_bytes", true},
-      {{9, 1000, 127, 9, 9}, "{\"tokens\":[[1,2]],\"pool\":\"cls\"}", "max_answer_bytes", false},
+      {{9, 1000, 4 * 8 * 16 + 27, 9, 9, 0}, RAGGED_PICTURES, "max_answer_bytes", false},
+      {{9, 1000, 6 * 8 * 4 + 35, 9, 9, 0}, RAGGED_PICTURES, "max_answer_bytes", true},
+      {{9, 1000, 127, 9, 9, 0}, "{\"tokens\":[[1,2]],\"pool\":\"cls\"}", "max_answer_bytes", false},
       /* Rectangles: 3 items of 4 rows */
-      {{9, 1000, 383, 9, 9}, "{\"tokens\":[[1,2,3,4],[],[]]}", "max_answer_bytes", true},
+      {{9, 1000, 383, 9, 9, 0}, "{\"tokens\":[[1,2,3,4],[],[]]}", "max_answer_bytes", true},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     struct body_terms terms = whole_body_terms(BODY_JSON);
@@ -521,17 +521,17 @@ static void what_just_fits_is_accepted(void **state) {
     const char *body;
     bool binary;
   } list[] = {
-      {{3, 1000, 100000, 9, 9}, "{\"tokens\":[[1],[2],[3]]}", false},
-      {{9, 30, 100000, 9, 9}, "{\"tokens\":[[1,2],[3]]}", false},
-      {{9, 1000, 256, 9, 9}, "{\"tokens\":[[1,2]]}", false},
-      {{9, 1000, 384, 9, 9}, "{\"tokens\":[[1,2,3,4],[],[]]}", true},
-      {{9, 1000, 64, 9, 9}, "{\"tokens\":[[1,2]],\"pool\":\"cls\",\"dimensions\":4}", false},
-      {{9, 1000, 1920, 9, 9},
+      {{3, 1000, 100000, 9, 9, 0}, "{\"tokens\":[[1],[2],[3]]}", false},
+      {{9, 30, 100000, 9, 9, 0}, "{\"tokens\":[[1,2],[3]]}", false},
+      {{9, 1000, 256, 9, 9, 0}, "{\"tokens\":[[1,2]]}", false},
+      {{9, 1000, 384, 9, 9, 0}, "{\"tokens\":[[1,2,3,4],[],[]]}", true},
+      {{9, 1000, 64, 9, 9, 0}, "{\"tokens\":[[1,2]],\"pool\":\"cls\",\"dimensions\":4}", false},
+      {{9, 1000, 1920, 9, 9, 0},
        "{\"tokens\":[[1,1,1,1,1,1,1,1,1,1,1,1]],\"return_attention\":{\"of\":[\"encoder.0.self\"],"
        "\"as\":{\"thumbnails\":64}}}",
        false},
-      {{9, 1000, 4 * 8 * 16 + 28, 9, 9}, RAGGED_PICTURES, false},
-      {{9, 1000, 6 * 8 * 4 + 36, 9, 9}, RAGGED_PICTURES, true},
+      {{9, 1000, 4 * 8 * 16 + 28, 9, 9, 0}, RAGGED_PICTURES, false},
+      {{9, 1000, 6 * 8 * 4 + 36, 9, 9, 0}, RAGGED_PICTURES, true},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     struct body_terms terms = whole_body_terms(BODY_JSON);
@@ -697,7 +697,7 @@ static void both_outputs_of_the_inference_protocol(void **state) {
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (size_t less = 0; less < 2; less++) {
       char body[500];
-      const struct body_limits limits = {9, 1000, list[i].bytes - less, 9, 9};
+      const struct body_limits limits = {9, 1000, list[i].bytes - less, 9, 9, 0};
       snprintf(body, sizeof body,
                "{\"inputs\":[" IDS "],\"outputs\":["
                "{\"name\":\"pooler_output\",\"parameters\":{\"binary_data\":%s}},"
@@ -717,7 +717,7 @@ static void both_outputs_of_the_inference_protocol(void **state) {
 static void an_empty_batch_needs_nothing(void **state) {
   (void)state;
   const struct body_terms terms = whole_body_terms(BODY_V2);
-  const struct body_limits limits = {9, 0, 0, 9, 9};
+  const struct body_limits limits = {9, 0, 0, 9, 9, 0};
   static const char body[] = "{\"inputs\":[{\"name\":\"input_ids\",\"datatype\":\"INT64\","
                              "\"shape\":[0,1099511627776],\"data\":[]}]}";
   struct whole_body r = {0};

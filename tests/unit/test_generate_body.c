@@ -80,14 +80,14 @@ static void limits_are_exact(void **state) {
   static const char *const named[] = {"max_items", "max_pairs", "max_tokens", "max_sequences"};
   for (size_t less = 0; less < 5; less++) {
     const struct body_limits limits = {4 - (less == 1), pairs - (less == 2), 1 << 20,
-                                       4 - (less == 3), 4 - (less == 4)};
+                                       4 - (less == 3), 4 - (less == 4),     0};
     struct whole_body r = {0};
     whole_body_read(&r, &model, &terms, &limits, text, sizeof text - 1, 0, SIZE_MAX);
     assert_int_equal(r.error.status, less ? STATUS_TOO_LARGE : STATUS_OK);
     if (less) assert_string_equal(r.error.limit, named[less - 1]);
     arena_free(&r.arena);
   }
-  const struct body_limits short_answer = {4, pairs, 600, 4, 4};
+  const struct body_limits short_answer = {4, pairs, 600, 4, 4, 0};
   struct whole_body r = {0};
   whole_body_read(&r, &model, &terms, &short_answer, text, sizeof text - 1, 0, SIZE_MAX);
   assert_string_equal(r.error.limit, "max_answer_bytes");

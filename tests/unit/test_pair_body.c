@@ -349,9 +349,9 @@ static void hold_limits(const char *body, size_t pairs, size_t bytes, size_t ite
   static const char *const named[] = {"",           "max_items",    "max_pairs", "max_answer_bytes",
                                       "max_tokens", "max_sequences"};
   for (size_t less = 0; less < 6; less++) {
-    const struct body_limits limits = {items - (less == 1), pairs - (less == 2),
-                                       bytes - (less == 3), tokens - (less == 4),
-                                       sequences - (less == 5)};
+    const struct body_limits limits = {items - (less == 1),     pairs - (less == 2),
+                                       bytes - (less == 3),     tokens - (less == 4),
+                                       sequences - (less == 5), 0};
     const bool looked_at = less < 4 || whole_body_ask == ASK_GENERATE;
     struct whole_body r = {0};
     whole_body_read(&r, &model, &terms, &limits, body, strlen(body), 0, SIZE_MAX);
@@ -399,7 +399,7 @@ static void limits_of_a_search_are_exact(void **state) {
   static const char body[] =
       "{\"tokens\":[1,2,3],\"beams\":3,\"returns\":2,\"max_tokens\":4,\"return_search\":true}";
   for (size_t bytes = 1;; bytes++) { /* the least that is enough is what the answer may take */
-    const struct body_limits limits = {3, pairs, bytes, 4, 3};
+    const struct body_limits limits = {3, pairs, bytes, 4, 3, 0};
     memset(&r, 0, sizeof r);
     whole_body_read(&r, &model, &terms, &limits, body, sizeof body - 1, 0, SIZE_MAX);
     arena_free(&r.arena);

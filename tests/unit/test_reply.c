@@ -226,6 +226,25 @@ static void pointers_are_params(void **state) {
   json_decref(p);
 }
 
+/* --- as text-embeddings-inference has them --- */
+
+static void every_status_is_a_sentence_and_its_kind(void **state) {
+  (void)state;
+  for (unsigned s = STATUS_OK + 1; s < STATUS_COUNT; s++) {
+    struct error e = {.status = (enum status)s, .detail = "why", .pointer = "/inputs/3"};
+    const unsigned code = reply_code(e.status);
+    char text[REPLY_PROBLEM_SIZE];
+    json_t *p = json_loadb(text, reply_error_text(&e, REPLY_TEI, text), 0, NULL);
+    assert_int_equal(json_object_size(p), 2);
+    assert_string_equal(string_at(p, "error"), "why (at /inputs/3)");
+    assert_string_equal(string_at(p, "error_type"), code == 429   ? "Overloaded"
+                                                    : code == 503 ? "Unhealthy"
+                                                    : code >= 500 ? "Backend"
+                                                                  : "Validation");
+    json_decref(p);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_status_has_its_row),
@@ -236,6 +255,7 @@ int main(void) {
       cmocka_unit_test(a_sentence_tells_all),
       cmocka_unit_test(every_status_has_openais_words),
       cmocka_unit_test(pointers_are_params),
+      cmocka_unit_test(every_status_is_a_sentence_and_its_kind),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

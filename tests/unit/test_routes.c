@@ -152,7 +152,7 @@ static void each_route_takes_its_methods(void **state) {
   for (unsigned r = 0; r < ROUTE_NONE; r++) {
     enum route route = (enum route)r;
     if (!route_exists(route)) continue;
-    bool post = route < ROUTE_MODELS || route == ROUTE_V2_INFER;
+    bool post = route < ROUTE_TEI_INFO || route == ROUTE_V2_INFER;
     assert_int_equal(route_allows(route, METHOD_POST), post);
     assert_int_equal(route_allows(route, METHOD_GET), !post);
     assert_int_equal(route_allows(route, METHOD_HEAD), !post);
@@ -285,6 +285,10 @@ static void other_services_words_have_routes(void **state) {
     }
   }
   assert_int_equal(route_dialect(ROUTE_MODEL_ENCODE), DIALECT_NONE);
+  for (unsigned r = 0; r < ROUTE_COUNT; r++)
+    assert_int_equal(route_is_tei((enum route)r), r == ROUTE_TEI_EMBED || r == ROUTE_TEI_RERANK ||
+                                                      r == ROUTE_TEI_PREDICT ||
+                                                      r == ROUTE_TEI_INFO);
 }
 
 static void templates_are_labels_of_their_own(void **state) {

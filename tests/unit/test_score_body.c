@@ -201,7 +201,7 @@ static void limits_are_exact(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (size_t less = 0; less < 2; less++) {
-      const struct body_limits limits = {9, 2 * 3 * (9 + 1), list[i].bytes - less, 9, 9};
+      const struct body_limits limits = {9, 2 * 3 * (9 + 1), list[i].bytes - less, 9, 9, 0};
       struct body_terms terms = whole_body_terms(BODY_JSON);
       struct whole_body r = {0};
       terms.wants_binary = list[i].binary;
@@ -211,7 +211,7 @@ static void limits_are_exact(void **state) {
       if (less) assert_string_equal(r.error.limit, "max_answer_bytes");
       arena_free(&r.arena);
     }
-  const struct body_limits few = {9, 2 * 3 * (9 + 1) - 1, 1000, 9, 9};
+  const struct body_limits few = {9, 2 * 3 * (9 + 1) - 1, 1000, 9, 9, 0};
   const struct body_terms terms = whole_body_terms(BODY_JSON);
   struct whole_body r = {0};
   whole_body_read(&r, &model, &terms, &few, UNEVEN "}", sizeof UNEVEN, 0, SIZE_MAX);

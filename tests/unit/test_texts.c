@@ -10,7 +10,11 @@
 
 #include "server/body/texts_json.h"
 
-static const struct texts_rule rule = {.field = "text", .max_items = 3};
+static const struct texts_rule texts_or_pairs = {.field = "text", .max_items = 3},
+                               documents = {.field = "text",
+                                            .max_items = 3,
+                                            .form = TEXTS_OF_A_LIST},
+                               mixed = {.field = "text", .max_items = 3, .form = TEXTS_MIXED};
 
 struct reading {
   struct arena arena;
@@ -20,12 +24,12 @@ struct reading {
 };
 
 /* In chunks: one of `cut` bytes, then the rest; 0: byte by byte. */
-static void read_cut(struct reading *r, const char *json, size_t length, size_t cut,
-                     struct budget *budget) {
+static void read_cut(struct reading *r, const struct texts_rule *rule, const char *json,
+                     size_t length, size_t cut, struct budget *budget) {
   bool complete = false;
   memset(r, 0, sizeof *r);
   arena_init(&r->arena, budget);
-  struct texts_json *t = texts_json_new(&rule, &r->arena, &r->error);
+  struct texts_json *t = texts_json_new(rule, &r->arena, &r->error);
   for (size_t n; t && r->used < length && !complete && !r->error.status;) {
     n = cut == 0 ? 1 : r->used < cut ? cut - r->used : length - r->used;
     if (n > length - r->used) n = length - r->used;
@@ -44,11 +48,11 @@ struct expected {
   const char *part[4];
 };
 
-static void check(const struct expected *x, size_t cut) {
+static void check(const struct texts_rule *rule, const struct expected *x, size_t cut) {
   struct reading r;
   char text[256];
   const int length = snprintf(text, sizeof text, "%s , ", x->json);
-  read_cut(&r, text, (size_t)length, cut, NULL);
+  read_cut(&r, rule, text, (size_t)length, cut, NULL);
   if (!r.texts) fail_msg("%s, cut at %zu: %s", x->json, cut, r.error.detail);
   assert_int_equal(r.used, strlen(x->json));
   assert_int_equal(r.texts->items, x->items);
@@ -56,6 +60,8 @@ static void check(const struct expected *x, size_t cut) {
   if (x->items) assert_int_equal(r.texts->of_item, x->of_item);
   for (size_t i = 0; i < x->items * x->of_item; i++) {
     const struct texts_part *p = &r.texts->part[i];
+    assert_int_equal(p->at == TEXTS_NONE, x->part[i] == NULL);
+    if (!x->part[i]) continue;
     assert_int_equal(p->length, strlen(x->part[i]));
     assert_memory_equal(r.texts->bytes + p->at, x->part[i], p->length);
   }
@@ -79,27 +85,62 @@ static void texts_however_they_are_cut(void **state) {
        {"\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"}},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-    for (size_t cut = 0; cut <= strlen(list[i].json) + 1; cut++) check(&list[i], cut);
+    for (size_t cut = 0; cut <= strlen(list[i].json) + 1; cut++)
+      check(&texts_or_pairs, &list[i], cut);
+}
+
+static void documents_and_mixed_lists(void **state) {
+  (void)state;
+  static const struct {
+    const struct texts_rule *rule;
+    struct expected is;
+  } list[] = {
+      {&documents, {"[]", 0, 1, false, {NULL}}},
+      {&documents,
+       {"[\"a\", { \"text\" : \"b\\n\" } ,{\"text\":\"\"}]", 3, 1, false, {"a", "b\n", ""}}},
+      {&mixed, {"\"a\"", 1, 1, true, {"a"}}},
+      {&mixed, {"[\"a\",\"b\"]", 2, 1, false, {"a", "b"}}},
+      {&mixed, {"[[\"a\"],[\"b\",\"\"]]", 2, 2, false, {"a", NULL, "b", ""}}},
+      {&mixed, {"[[\"\"]]", 1, 2, false, {"", NULL}}},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    for (size_t cut = 0; cut <= strlen(list[i].is.json) + 1; cut++)
+      check(list[i].rule, &list[i].is, cut);
 }
 
 static void a_zero_byte_is_a_character(void **state) {
   (void)state;
   struct reading r;
-  read_cut(&r, "\"a\\u0000b\"", 10, 4, NULL);
+  read_cut(&r, &texts_or_pairs, "\"a\\u0000b\"", 10, 4, NULL);
   assert_non_null(r.texts);
   assert_int_equal(r.texts->part[0].length, 3);
   assert_memory_equal(r.texts->bytes, "a\0b", 3);
   arena_free(&r.arena);
 }
 
+struct refused {
+  const char *json;
+  enum status status;
+  const char *pointer, *words;
+  size_t offset;
+};
+
+static void check_refused(const struct texts_rule *rule, const struct refused *x) {
+  for (size_t cut = 0; cut <= strlen(x->json); cut++) {
+    struct reading r;
+    read_cut(&r, rule, x->json, strlen(x->json), cut, NULL);
+    if (r.error.status != x->status || strcmp(r.error.pointer, x->pointer) != 0 ||
+        !strstr(r.error.detail, x->words) ||
+        (x->status == STATUS_INVALID_JSON && r.error.offset != x->offset))
+      fail_msg("%s, cut at %zu: %d at %s, %zu: %s", x->json, cut, (int)r.error.status,
+               r.error.pointer, r.error.offset, r.error.detail);
+    arena_free(&r.arena);
+  }
+}
+
 static void what_is_refused(void **state) {
   (void)state;
-  static const struct {
-    const char *json;
-    enum status status;
-    const char *pointer, *words;
-    size_t offset;
-  } list[] = {
+  static const struct refused list[] = {
       {"3", STATUS_INVALID_REQUEST, "/text", "a text belongs here", 0},
       {"null", STATUS_INVALID_REQUEST, "/text", "a text belongs here", 0},
       {"[true]", STATUS_INVALID_REQUEST, "/text/0", "a text belongs here", 0},
@@ -124,17 +165,43 @@ static void what_is_refused(void **state) {
       {"[,\"b\"]", STATUS_INVALID_JSON, "", "a text", 1},
       {"[\"a\",]", STATUS_INVALID_JSON, "", "a text", 5},
   };
-  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-    for (size_t cut = 0; cut <= strlen(list[i].json); cut++) {
-      struct reading r;
-      read_cut(&r, list[i].json, strlen(list[i].json), cut, NULL);
-      if (r.error.status != list[i].status || strcmp(r.error.pointer, list[i].pointer) != 0 ||
-          !strstr(r.error.detail, list[i].words) ||
-          (list[i].status == STATUS_INVALID_JSON && r.error.offset != list[i].offset))
-        fail_msg("%s, cut at %zu: %d at %s, %zu: %s", list[i].json, cut, (int)r.error.status,
-                 r.error.pointer, r.error.offset, r.error.detail);
-      arena_free(&r.arena);
-    }
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) check_refused(&texts_or_pairs, &list[i]);
+}
+
+static void what_is_refused_of_documents(void **state) {
+  (void)state;
+  static const struct refused list[] = {
+      {"\"a\"", STATUS_INVALID_REQUEST, "/text", "a list of texts belongs here", 0},
+      {"{\"text\":\"a\"}", STATUS_INVALID_REQUEST, "/text", "a list of texts belongs here", 0},
+      {"[1]", STATUS_INVALID_REQUEST, "/text/0", "or an object", 0},
+      {"[\"a\",[\"b\"]]", STATUS_INVALID_REQUEST, "/text/1", "texts stand in a list", 0},
+      {"[{}]", STATUS_INVALID_REQUEST, "/text/0", "one member", 0},
+      {"[\"a\",{\"title\":1}]", STATUS_INVALID_REQUEST, "/text/1", "one member", 0},
+      {"[{\"texts\":\"a\"}]", STATUS_INVALID_REQUEST, "/text/0", "one member", 0},
+      {"[{\"text\":\"a\",\"b\":1}]", STATUS_INVALID_REQUEST, "/text/0", "one member", 0},
+      {"[{\"text\":null}]", STATUS_INVALID_REQUEST, "/text/0", "must be a text", 0},
+      {"[{\"text\":{}}]", STATUS_INVALID_REQUEST, "/text/0", "must be a text", 0},
+      {"[\"a\",\"b\",\"c\",{\"text\":\"d\"}]", STATUS_TOO_LARGE, "", "more than 3 texts", 0},
+      {"[{5:1}]", STATUS_INVALID_JSON, "", "a name", 2},
+      {"[{\"te\nxt\":1}]", STATUS_INVALID_JSON, "", "a control character", 5},
+      {"[{\"text\" \"a\"}]", STATUS_INVALID_JSON, "", "':'", 9},
+      {"[{\"text\":}]", STATUS_INVALID_JSON, "", "a text", 9},
+      {"[{\"text\":\"a\"]", STATUS_INVALID_JSON, "", "'}'", 12},
+      {"[{\"text\":\"a\"},]", STATUS_INVALID_JSON, "", "a text", 14},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) check_refused(&documents, &list[i]);
+}
+
+static void what_is_refused_of_mixed_lists(void **state) {
+  (void)state;
+  static const struct refused list[] = {
+      {"[[]]", STATUS_INVALID_REQUEST, "/text/0", "one text or two", 0},
+      {"[[\"a\"],\"b\"]", STATUS_INVALID_REQUEST, "/text/1", "among pairs", 0},
+      {"[[\"a\"],[\"a\",\"b\",\"c\"]]", STATUS_INVALID_REQUEST, "/text/1/2", "a third text", 0},
+      {"[{\"text\":\"a\"}]", STATUS_INVALID_REQUEST, "/text/0", "a list of lists", 0},
+      {"[[\"a\"],[\"b\"],[\"c\"],[\"d\"]]", STATUS_TOO_LARGE, "", "more than 3 texts", 0},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) check_refused(&mixed, &list[i]);
 }
 
 static void a_full_budget_at_every_step(void **state) {
@@ -147,7 +214,7 @@ static void a_full_budget_at_every_step(void **state) {
   snprintf(json + n + 3000, sizeof json - n - 3000, "\",\"b\"]");
   for (size_t limit = 0;; limit += 100) {
     budget_init(&budget, limit);
-    read_cut(&r, json, strlen(json), 7, &budget);
+    read_cut(&r, &texts_or_pairs, json, strlen(json), 7, &budget);
     arena_free(&r.arena);
     assert_int_equal(budget.used, 0);
     if (!r.error.status) break;
@@ -160,7 +227,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(texts_however_they_are_cut),
       cmocka_unit_test(a_zero_byte_is_a_character),
+      cmocka_unit_test(documents_and_mixed_lists),
       cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(what_is_refused_of_documents),
+      cmocka_unit_test(what_is_refused_of_mixed_lists),
       cmocka_unit_test(a_full_budget_at_every_step),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
