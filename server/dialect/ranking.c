@@ -2,7 +2,6 @@
  * order. */
 #include "server/dialect/ranking.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +11,6 @@
 #include "server/text/json_string.h"
 
 /* --- what was read --- */
-
-enum status ranking_read_query(const json_t *value, const struct contract_field *field, void *to,
-                               struct error *e) {
-  struct ranking_values *v = to;
-  const size_t length = json_string_length(value);
-  if (!json_is_string(value))
-    return error_at(e, field->pointer, "%s must be a text", contract_name(field));
-  char *bytes = arena_alloc(v->arena, length + 1, 1, e);
-  if (!bytes) return e->status;
-  memcpy(bytes, json_string_value(value), length);
-  v->query = (struct tokenizer_text){bytes, length};
-  return STATUS_OK;
-}
 
 uint64_t ranking_plan_cost(const struct contract_reading *r) {
   const struct ranking_values *v = r->values;

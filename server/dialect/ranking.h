@@ -11,19 +11,14 @@
 /* The small values of a body that asks for it. */
 struct ranking_values {
   struct dialect_values common;
-  struct arena *arena;
-  struct tokenizer_text query; /* its bytes NULL: there is none */
-  size_t best;                 /* so many documents are told, where there are more; 0: all */
-  size_t truncate;             /* as in stack_values */
+  struct dialect_text query;
+  size_t best;     /* so many documents are told, where there are more; 0: all */
+  size_t truncate; /* as in stack_values */
   bool shows_texts, raw;
 };
 
 /* The longest query, in bytes of JSON. */
 enum { RANKING_QUERY_LONGEST = 64 * 1024 };
-
-/* A reader of small values: a query, to a struct ranking_values, whose arena is set. */
-enum status ranking_read_query(const struct json_t *value, const struct contract_field *field,
-                               void *to, struct error *e);
 
 /* A contract's plan_cost: as dialect_plan_cost, and what it takes to read the query again and
  * again. */

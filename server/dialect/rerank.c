@@ -26,7 +26,8 @@ enum rerank_field {
 
 static const struct contract_field fields[RERANK_FIELDS] = {
     [RERANK_DOCUMENTS] = {NAMED("documents"), .texts = true, .texts_form = TEXTS_OF_A_LIST},
-    [RERANK_QUERY] = {NAMED("query"), .read = ranking_read_query, .longest = RANKING_QUERY_LONGEST},
+    [RERANK_QUERY] = {NAMED("query"), .read = dialect_read_text, VALUE_AT(query),
+                      .longest = RANKING_QUERY_LONGEST},
     [RERANK_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
     [RERANK_TOP_N] = {NAMED("top_n"), .read = stack_read_number, VALUE_AT(best), .nullable = true},
     [RERANK_RETURN_DOCUMENTS] = {NAMED("return_documents"), .read = contract_read_flag,
@@ -60,7 +61,7 @@ static const struct contract contract = {.field = fields,
 
 static void init(void *values, struct arena *a) {
   struct ranking_values *v = values;
-  v->arena = a;
+  v->query.arena = a;
   v->truncate = SIZE_MAX;
   v->shows_texts = true;
 }

@@ -1,21 +1,19 @@
 /* tei: what the requests and answers of text-embeddings-inference have in common. */
 #include "server/dialect/tei.h"
 
-#include <jansson.h>
-
 #include "server/body/json_small.h"
 #include "server/dialect/dialect_answer.h"
 
-enum status tei_read_truncate(const json_t *value, const struct contract_field *field, void *to,
-                              struct error *e) {
+enum status tei_read_truncate(const struct json_t *value, const struct contract_field *field,
+                              void *to, struct error *e) {
   bool cut;
   if (contract_read_flag(value, field, &cut, e)) return e->status;
   *(size_t *)to = cut ? SIZE_MAX : 0;
   return STATUS_OK;
 }
 
-enum status tei_pass_direction(const json_t *value, const struct contract_field *field, void *to,
-                               struct error *e) {
+enum status tei_pass_direction(const struct json_t *value, const struct contract_field *field,
+                               void *to, struct error *e) {
   (void)to;
   if (json_small_is_text(value, "right") || json_small_is_text(value, "Right")) return STATUS_OK;
   return error_at(e, field->pointer,

@@ -8,7 +8,7 @@
 
 /* --- the contract --- */
 
-enum embed_field {
+enum tei_embed_field {
   EMBED_INPUTS,
   EMBED_ARRAYS,
   EMBED_MODEL = EMBED_ARRAYS,

@@ -11,7 +11,7 @@
 
 /* --- the contract --- */
 
-enum predict_field {
+enum tei_predict_field {
   PREDICT_INPUTS,
   PREDICT_MODEL,
   PREDICT_RAW_SCORES,

@@ -7,7 +7,7 @@
 
 /* --- the contract --- */
 
-enum rerank_field {
+enum tei_rerank_field {
   RERANK_TEXTS,
   RERANK_QUERY,
   RERANK_MODEL,
@@ -23,7 +23,8 @@ enum rerank_field {
 
 static const struct contract_field fields[RERANK_FIELDS] = {
     [RERANK_TEXTS] = {NAMED("texts"), .texts = true, .texts_form = TEXTS_OF_A_LIST},
-    [RERANK_QUERY] = {NAMED("query"), .read = ranking_read_query, .longest = RANKING_QUERY_LONGEST},
+    [RERANK_QUERY] = {NAMED("query"), .read = dialect_read_text, VALUE_AT(query),
+                      .longest = RANKING_QUERY_LONGEST},
     [RERANK_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
     [RERANK_RAW_SCORES] = {NAMED("raw_scores"), .read = contract_read_flag, VALUE_AT(raw)},
     [RERANK_RETURN_TEXT] = {NAMED("return_text"), .read = contract_read_flag,
@@ -48,7 +49,7 @@ static const struct contract contract = {.field = fields,
 
 static void init(void *values, struct arena *a) {
   struct ranking_values *v = values;
-  v->arena = a;
+  v->query.arena = a;
   v->truncate = SIZE_MAX;
 }
 

@@ -47,6 +47,8 @@ def request_of(template):
         return {"model": "words", "prompt": "a b"}
     if template == "/v1/embeddings":
         return {"model": "whole", "input": [1, 2]}
+    if template == "/embed":
+        return {"model": "whole", "inputs": [1, 2]}
     return (infer() if template.startswith("/v2") else TEXT if re.search("/encode$|/classify$|/detokenize$", template) else ASK)
 
 
@@ -77,11 +79,12 @@ class OpenApi(Case):
         with open(os.path.join(cls.folder.name, "tokenizer.json"), "w", encoding="utf-8") as file:
             json.dump(WORDS, file)
         cls.server = Server({"models": dict(MODELS, whole=WHOLE, decoder=dict(WHOLE, kind="decoder"),
-                                            sorts=dict(WHOLE, labels=["a", "b", "c"]),
+                                            sorts=dict(WHOLE, labels=["a", "b", "c"], tokenizer=cls.folder.name),
+                                            ranks=dict(WHOLE, classes=1, tokenizer=cls.folder.name),
                                             words=dict(WHOLE, kind="seq2seq", decoder={"layers": 1}, tokenizer=cls.folder.name),
                                             both=dict(WHOLE, kind="seq2seq", decoder={"layers": 1})),
                              "default_model": "demo"},
-                            "--max-items", "64")
+                            "--max-items", "64", "--text-embeddings-inference", "true")
         answer = cls.server.get("/openapi.json")
         cls.answer, cls.document = answer, answer.json
         cls.schemas = cls.document["components"]
@@ -310,6 +313,46 @@ class OpenApi(Case):
         self.holds("POST", path, self.server.post(path, {"tokens": [9]}), 400)
         self.holds("POST", "/v1/models/whole/tokenize", self.server.post("/v1/models/whole/tokenize", {"text": "a"}), 404)
 
+    def check_dialect(self, path, name, right, good, bad):
+        """Requests that differ from one in these fields are taken, or refused, by the schema and the server alike."""
+        schema = self.schema(self.schemas["schemas"][name])
+        for more in ({},) + good:
+            with self.subTest(path=path, more=more):
+                self.taken(name, dict(right, **more))
+                self.holds("POST", path, self.server.post(path, dict(right, **more)), 200)
+        for more in bad:
+            with self.subTest(path=path, more=more):
+                self.assertFalse(schema.is_valid(dict(right, **more)))
+                self.holds("POST", path, self.server.post(path, dict(right, **more)), 400)
+        for status, body, headers in ((400, b"{", {}), (404, dict(right, model="none"), {}),
+                                      (415, b"a", {"Content-Type": "text/plain"}), (406, right, {"Accept": SAFETENSORS})):
+            self.holds("POST", path, self.server.post(path, body, headers), status)
+
+    def test_rerank(self):
+        right = {"model": "ranks", "query": "a", "documents": ["a b", {"text": "b"}]}
+        self.check_dialect("/v1/rerank", "RerankRequest", right,
+                           ({"top_n": 1}, {"top_n": None, "return_documents": None, "truncate": None, "user": "me"},
+                            {"return_documents": False}, {"truncate": 9}, {"truncate": False}, {"model": "words"}),
+                           ({"query": 1}, {"documents": "a"}, {"documents": []}, {"documents": [1]}, {"documents": [{}]},
+                            {"documents": [{"text": "a", "b": 1}]}, {"top_n": 0}, {"return_documents": 1}, {"truncate": 0},
+                            {"user": 1}, {"model": 1}, {"texts": []}))
+
+    def test_text_embeddings_inference(self):
+        wrong = ({"truncate": 1}, {"truncation_direction": "left"}, {"model": 1}, {"extra": 1})
+        self.check_dialect("/embed", "TeiEmbedRequest", {"model": "words", "inputs": "a b"},
+                           ({"inputs": ["a", "b"]}, {"inputs": [1, 2]}, {"inputs": [[1], [2]]}, {"normalize": False},
+                            {"dimensions": 2, "truncate": None, "truncation_direction": "Right", "prompt_name": None}),
+                           ({"inputs": []}, {"inputs": 1}, {"inputs": [["a"]]}, {"normalize": 1}, {"dimensions": 0},
+                            {"prompt_name": "query"}) + wrong)
+        self.check_dialect("/rerank", "TeiRerankRequest", {"model": "ranks", "query": "a", "texts": ["a b", "b"]},
+                           ({"raw_scores": True}, {"return_text": True, "truncate": False}),
+                           ({"texts": []}, {"texts": "a"}, {"query": None}, {"raw_scores": 1}, {"return_text": 1}) + wrong)
+        self.check_dialect("/predict", "TeiPredictRequest", {"model": "sorts", "inputs": "a b"},
+                           ({"inputs": ["a"]}, {"inputs": ["a", "b"]}, {"inputs": [["a"], ["a", "b"]]},
+                            {"raw_scores": True, "truncate": None}),
+                           ({"inputs": []}, {"inputs": ["a", "b", "a"]}, {"inputs": [["a", "b", "a"]]}, {"inputs": [[]]},
+                            {"raw_scores": 1}) + wrong)
+
     def test_embeddings(self):
         path = "/v1/embeddings"
         for more in ({}, {"encoding_format": "base64", "dimensions": 2, "user": "me"}, {"input": ["a", "b c"], "truncate": 1},
@@ -466,7 +509,7 @@ class OpenApi(Case):
         with open(os.open(os.path.join(folder, "keys"), os.O_CREAT | os.O_WRONLY, 0o600), "w") as f:
             f.write(key)
         server = Server({"models": {"demo": DEMO, "whole": WHOLE}, "default_model": "demo",
-                         "api_key_file": "keys"}, folder=folder)
+                         "api_key_file": "keys", "text_embeddings_inference": True}, folder=folder)
         self.addCleanup(server.kill)
         self.assertEqual(self.document["security"], [{}, {"key": []}])
         for template, item in self.document["paths"].items():
@@ -483,7 +526,8 @@ class OpenApi(Case):
                         if challenge is None or operation.get("security") == []:
                             # no model of this server can classify, score or generate, and none has a tokenizer
                             wants_more = path.endswith(("/classify", "/score", "/generate", "tokenize", "/completions"))
-                            self.assertEqual(answer.status, 404 if wants_more else 200)
+                            asks_none = path.endswith(("/rerank", "/predict"))  # which name no model here
+                            self.assertEqual(answer.status, 404 if wants_more else 400 if asks_none else 200)
                             continue
                         self.holds(method, path, answer, 401)
                         told = self.response(operation, 401)["headers"]["WWW-Authenticate"]
