@@ -25,15 +25,13 @@ static bool reserve_pieces(struct passage *p, struct passage_pieces *to) {
   return true;
 }
 
-/* Both lists of places in the original. */
-static bool reserve_places(struct passage *p, struct passage_room *to, size_t count) {
-  size_t from_room = count, to_room = count;
-  void *from = arena_grow(p->arena, to->from, &from_room, sizeof *to->from, p->e);
-  if (from) to->from = from;
-  void *behind = from ? arena_grow(p->arena, to->to, &to_room, sizeof *to->to, p->e) : NULL;
-  if (!behind) return false;
-  to->to = behind;
-  to->traced_room = size_min(from_room, to_room);
+static bool reserve_places(struct passage *p, struct passage_room *to, size_t needed) {
+  if (!p->traced || needed <= to->places) return true;
+  size_t room = size_max(needed, 2 * to->places);
+  struct passage_place *moved = arena_grow(p->arena, to->place, &room, sizeof *moved, p->e);
+  if (!moved) return false;
+  to->place = moved;
+  to->places = room;
   return true;
 }
 
@@ -50,10 +48,7 @@ static struct passage_room *reserve(struct passage *p, size_t more) {
     to->bytes = moved;
     to->room = room;
   }
-  if (p->traced && needed > to->traced_room &&
-      !reserve_places(p, to, size_max(needed, 2 * to->traced_room)))
-    return NULL;
-  return to;
+  return reserve_places(p, to, needed) ? to : NULL;
 }
 
 void *passage_lend(struct passage *p, size_t bytes) {
@@ -98,8 +93,7 @@ enum status passage_begin_within(struct passage *p, const struct passage *of,
   p->now = (struct passage_bytes){.bytes = b->bytes + stretch->begin,
                                   .length = stretch->end - stretch->begin,
                                   .leading = b->leading - size_min(b->leading, stretch->begin),
-                                  .from = places ? b->from + stretch->begin : NULL,
-                                  .to = places ? b->to + stretch->begin : NULL};
+                                  .place = places ? b->place + stretch->begin : NULL};
   p->at = of->at + stretch->begin;
   p->whole = of->whole;
   p->traced = of->traced;
@@ -110,13 +104,13 @@ void passage_origin(const struct passage *p, size_t begin, size_t end, uint32_t 
                     uint32_t *to) {
   const struct passage_bytes *b = &p->now;
   if (!p->whole && begin < end) {
-    *from = b->from[begin];
-    *to = b->to[end - 1];
+    *from = b->place[begin].from;
+    *to = b->place[end - 1].to;
     return;
   }
   if (!p->whole) { /* a place within what came from one character is all of it */
-    const uint32_t before = begin > 0 ? b->to[begin - 1] : (uint32_t)p->at;
-    *from = begin < b->length ? b->from[begin] : before;
+    const uint32_t before = begin > 0 ? b->place[begin - 1].to : (uint32_t)p->at;
+    *from = begin < b->length ? b->place[begin].from : before;
     *to = *from > before ? *from : before;
     return;
   }
@@ -128,13 +122,13 @@ void passage_origin(const struct passage *p, size_t begin, size_t end, uint32_t 
 
 void passage_put(struct passage *p, const char *bytes, size_t length, size_t from, size_t to) {
   struct passage_room *r = length ? reserve(p, length) : NULL;
-  uint32_t begin, end;
+  struct passage_place place;
   if (!r) return;
   memcpy(r->bytes + p->length, bytes, length);
   if (p->leading == p->length && from < p->now.leading) p->leading += length;
   if (p->traced) {
-    passage_origin(p, from, to, &begin, &end);
-    for (size_t i = p->length; i < p->length + length; i++) r->from[i] = begin, r->to[i] = end;
+    passage_origin(p, from, to, &place.from, &place.to);
+    for (size_t i = p->length; i < p->length + length; i++) r->place[i] = place;
   }
   p->length += length;
 }
@@ -145,10 +139,8 @@ static void keep_places(struct passage *p, struct passage_room *r, size_t from, 
   for (size_t i = from, end; i < to; i = end) {
     for (end = i + 1; end < to && is_behind(p->now.bytes[end]); end++) {
     }
-    for (size_t j = i; j < end; j++, at++) {
-      r->from[at] = (uint32_t)(p->at + i);
-      r->to[at] = (uint32_t)(p->at + end);
-    }
+    for (size_t j = i; j < end; j++, at++)
+      r->place[at] = (struct passage_place){(uint32_t)(p->at + i), (uint32_t)(p->at + end)};
   }
 }
 
@@ -159,17 +151,15 @@ char *passage_keep(struct passage *p, size_t from, size_t to) {
   if (p->leading == p->length && from < p->now.leading)
     p->leading += size_min(to, p->now.leading) - from;
   if (p->traced && p->whole) keep_places(p, r, from, to);
-  if (p->traced && !p->whole) {
-    memcpy(r->from + p->length, p->now.from + from, (to - from) * sizeof *r->from);
-    memcpy(r->to + p->length, p->now.to + from, (to - from) * sizeof *r->to);
-  }
+  if (p->traced && !p->whole)
+    memcpy(r->place + p->length, p->now.place + from, (to - from) * sizeof *r->place);
   p->length += to - from;
   return r->bytes + p->length - (to - from);
 }
 
 enum status passage_take(struct passage *p) {
   const struct passage_room *r = &p->room[p->next];
-  p->now = (struct passage_bytes){p->length ? r->bytes : "", p->length, p->leading, r->from, r->to};
+  p->now = (struct passage_bytes){p->length ? r->bytes : "", p->length, p->leading, r->place};
   p->next ^= 1;
   p->length = p->leading = 0;
   p->whole = false;

@@ -18,20 +18,24 @@
 
 enum { PASSAGE_LONGEST = INT32_MAX }; /* bytes of an original, and of what becomes of it */
 
+/* Which bytes of the original a byte came from: whole characters. */
+struct passage_place {
+  uint32_t from, to;
+};
+
 struct passage_bytes {
   const char *bytes;
   size_t length;
   size_t leading; /* bytes that came from the first character of the text, as it was at first */
-  const uint32_t *from, *to; /* [length] of a traced text that has changed: which of the original's
-                                bytes each byte came from, whole characters; neither
-                                decreases from byte to byte */
+  const struct passage_place *place; /* [length] of a traced text that has changed; neither end
+                                        decreases from byte to byte */
 };
 
 /* Memory for bytes, and for the places of so many of them. */
 struct passage_room {
   char *bytes;
-  uint32_t *from, *to;
-  size_t room, traced_room;
+  struct passage_place *place;
+  size_t room, places;
 };
 
 struct passage_piece {

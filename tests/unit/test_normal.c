@@ -674,8 +674,50 @@ static void a_pattern_that_gives_up(void **state) {
   normal_free(n);
 }
 
+/* --- memory that others have left --- */
+
+enum { KEPT = 2 << 20, LEFT = 8 };
+
+/* A budget with blocks of all sizes that were freed before, each of which may be taken in the place
+ * of one that is up to four times as small. */
+static void leave_blocks(struct budget *b) {
+  struct error e = {0};
+  struct arena a[LEFT];
+  for (unsigned i = 0; i < LEFT; i++) {
+    arena_init(&a[i], b);
+    assert_non_null(arena_alloc(&a[i], (size_t)KEPT >> (i % 4), 1, &e));
+  }
+  for (unsigned i = 0; i < LEFT; i++) arena_free(&a[i]);
+}
+
+static void grows_into_blocks_of_any_size(void **state) {
+  enum { STEP = 3000, STEPS = 400 };
+  static const char bytes[STEP] = {0};
+  struct budget budget;
+  struct error e = {0};
+  (void)state;
+  budget_init(&budget, 1 << 30);
+  budget.keep = keep_new(64 << 20);
+  leave_blocks(&budget);
+  for (unsigned round = 0; round < 3; round++) {
+    struct arena a;
+    struct passage p;
+    arena_init(&a, &budget);
+    passage_init(&p, &a, &e);
+    assert_int_equal(passage_begin(&p, "a", 1, OFFSET, true), STATUS_OK);
+    for (unsigned i = 0; i < STEPS; i++) passage_put(&p, bytes, STEP, 0, 1);
+    assert_int_equal(passage_take(&p), STATUS_OK);
+    assert_int_equal(p.now.length, STEP * STEPS);
+    assert_int_equal(p.now.place[p.now.length - 1].to, OFFSET + 1);
+    arena_free(&a);
+  }
+  assert_int_equal(budget.used, 0);
+  keep_free(budget.keep);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(grows_into_blocks_of_any_size),
       cmocka_unit_test(nfc_composes),
       cmocka_unit_test(nfd_decomposes),
       cmocka_unit_test(nfkc_and_nfkd_by_compatibility),
