@@ -255,6 +255,13 @@ static void put_bytes(struct spell_work *w, const struct spell_piece *piece, siz
   spell_take_bytes(w);
 }
 
+/* Steps behind that of bytes may have changed it. */
+static bool ends_with_replacement(const struct spell_list *l) {
+  static const char text[] = SPELL_REPLACEMENT;
+  const size_t size = sizeof text - 1;
+  return l->length >= size && memcmp(l->bytes + l->length - size, text, size) == 0;
+}
+
 enum status spell_out(const struct spell *s, const struct spell_piece *piece, size_t count,
                       struct arena *a, struct spell_text *out, struct error *e) {
   struct spell_work w = {.arena = a, .e = e};
@@ -265,6 +272,6 @@ enum status spell_out(const struct spell *s, const struct spell_piece *piece, si
     for (size_t i = 0; i < s->count && e->status == STATUS_OK; i++)
       s->step[i].apply(&s->step[i], &w);
   }
-  *out = (struct spell_text){w.now.bytes, w.now.length};
+  *out = (struct spell_text){w.now.bytes, w.now.length, w.open && ends_with_replacement(&w.now)};
   return e->status;
 }

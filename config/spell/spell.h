@@ -39,7 +39,9 @@ size_t spell_room(const struct spell *s, size_t piece);
 struct spell_text {
   char *bytes; /* may be NULL where there are none */
   size_t length;
+  bool open; /* a U+FFFD at its end stands for bytes that more of them may make a character */
 };
+#define SPELL_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD, of bytes that are no character */
 
 /* The text of so many pieces, one behind the other: well-formed UTF-8, where what is not becomes
  * U+FFFD. STATUS_OK, no memory, or a pattern that takes too long on this text. */

@@ -3,10 +3,9 @@
 
 #include "config/document/text.h"
 #include "config/lexicon/bytes.h"
+#include "config/spell/spell.h"
 #include "config/spell/spell_parts.h"
 #include "core/run/size.h"
-
-#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 /* --- pieces --- */
 
@@ -59,8 +58,9 @@ void spell_put_letters(struct spell_work *w, const char *bytes, size_t length) {
     w->next.length += count;
 }
 
-/* Bytes of what is ill-formed there: as many as a character might have begun with, or one. */
-static size_t count_bad(const unsigned char *at, size_t left) {
+/* Bytes of what is ill-formed there: as many as a character might have begun with, or one. *open is
+ * whether more bytes behind them may make it whole. */
+static size_t count_bad(const unsigned char *at, size_t left, bool *open) {
   const unsigned char lead = at[0];
   const size_t whole = lead < 0xc2 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 1;
   const unsigned char low = lead == 0xe0   ? 0xa0
@@ -73,6 +73,7 @@ static size_t count_bad(const unsigned char *at, size_t left) {
   if (whole > 1 && left > 1 && at[1] >= low && at[1] <= high)
     for (bad = 2; bad < whole && bad < left && (at[bad] & 0xc0) == 0x80; bad++) {
     }
+  *open = bad == left && bad < whole;
   return bad;
 }
 
@@ -96,8 +97,8 @@ void spell_take_bytes(struct spell_work *w) {
     spell_put(w, l->bytes + at, good);
     at += good;
     if (at == l->length) break;
-    spell_put(w, REPLACEMENT, strlen(REPLACEMENT));
-    at += count_bad((const unsigned char *)l->bytes + at, l->length - at);
+    spell_put(w, SPELL_REPLACEMENT, sizeof SPELL_REPLACEMENT - 1);
+    at += count_bad((const unsigned char *)l->bytes + at, l->length - at, &w->open);
   }
   spell_end_piece(w);
   spell_take(w);

@@ -21,6 +21,7 @@ struct spell_list {
 
 struct spell_work {
   struct spell_list now, next;
+  bool open; /* bytes that became text ended with what may be the beginning of a character */
   struct arena *arena;
   struct error *e;
 };

@@ -23,41 +23,33 @@ struct uttering {
 };
 
 /* The text of so many tokens of the window, from one on. */
-static struct tokenizer_text spell(const struct uttering *g, size_t from, size_t count) {
-  struct spell_text text = {NULL, 0};
+static struct spell_text spell(const struct uttering *g, size_t from, size_t count) {
+  struct spell_text text = {NULL, 0, false};
   tokenizer_spell(g->u->terms->tokenizer, g->u->window + from, count, true, g->arena, &text, g->e);
-  return (struct tokenizer_text){text.bytes, g->e->status ? 0 : text.length};
+  return g->e->status ? (struct spell_text){NULL, 0, false} : text;
 }
 
-/* The length without U+FFFD at the end: each may be the bytes of an unfinished character. */
-static size_t count_whole(struct tokenizer_text text, size_t known) {
-  static const char bad[] = "\xef\xbf\xbd"; /* U+FFFD */
-  const size_t size = sizeof bad - 1;
-  size_t length = text.length;
-  while (length >= known + size && memcmp(text.bytes + length - size, bad, size) == 0)
-    length -= size;
-  return length;
+/* Its bytes without those of an unfinished character. */
+static size_t count_whole(const struct spell_text *text) {
+  return text->length - (text->open ? sizeof SPELL_REPLACEMENT - 1 : 0);
 }
 
-/* The bytes of the window's text that later tokens cannot change. */
-static size_t count_settled(const struct uttering *g, struct tokenizer_text text) {
-  const struct utterance *u = g->u;
-  const size_t open = tokenizer_open(u->terms->tokenizer, u->window, u->count);
-  if (open) text = spell(g, 0, u->count - open);
-  return size_max(count_whole(text, u->known), size_min(u->known, text.length));
+/* Tokens of the window whose text later ones leave as it is, but for an unfinished character. */
+static size_t count_closed(const struct utterance *u) {
+  return u->count - tokenizer_open(u->terms->tokenizer, u->window, u->count);
 }
 
-/* The whole text is settled: the next one is spelled from the last tokens on, as few as have any
- * text by themselves. */
-static void move_on(struct uttering *g) {
-  enum { FEW = 4 };
+/* All text is known, but for a character that is unfinished: the next one is spelled from the last
+ * tokens on, as few as have text by themselves, and end as all of them do. */
+static void move_on(struct uttering *g, bool open) {
+  enum { FEW = 8 };
   struct utterance *u = g->u;
   for (size_t few = 1; few <= FEW && few < u->count; few++) {
-    const struct tokenizer_text text = spell(g, u->count - few, few);
-    if (text.length == 0) continue;
+    const struct spell_text text = spell(g, u->count - few, few);
+    if (text.length == 0 || text.open != open) continue;
     memmove(u->window, u->window + u->count - few, few * sizeof *u->window);
-    u->count = few;
-    u->known = text.length;
+    u->count = u->closed = few;
+    u->known = count_whole(&text);
     return;
   }
 }
@@ -73,17 +65,38 @@ static enum status add(struct utterance *u, const char *bytes, size_t length, st
   return e->status;
 }
 
-/* Appends the text that the window has settled. A decoder that is not steady may have changed all
- * of it: then the text is made anew. */
+/* How far the text of the tokens before the first one goes on in this one, in whole characters. */
+static size_t count_before(const struct uttering *g, const struct spell_text *text) {
+  const struct spell_text before = spell(g, 0, g->u->before);
+  const size_t most = size_min(before.length, text->length);
+  size_t same = 0;
+  while (same < most && before.bytes[same] == text->bytes[same]) same++;
+  while (same > 0 && same < text->length && ((unsigned char)text->bytes[same] & 0xc0) == 0x80)
+    same--;
+  return same;
+}
+
+/* Of a decoder that is not steady each token may have changed all text: it is made anew. */
+static enum status make_anew(struct uttering *g, const struct spell_text *text, size_t length) {
+  const size_t known = count_before(g, text);
+  g->u->length = 0;
+  if (g->e->status || length <= known) return g->e->status;
+  return add(g->u, text->bytes + known, length - known, g->e);
+}
+
+/* Appends what the tokens of the window have as text for good. */
 static enum status add_settled(struct uttering *g, bool over) {
   struct utterance *u = g->u;
-  const struct tokenizer_text text = spell(g, 0, u->count);
-  const size_t settled = over ? text.length : count_settled(g, text);
-  if (!u->steady) u->length = 0;
-  if (g->e->status || settled < u->known) return g->e->status;
-  if (add(u, text.bytes + u->known, settled - u->known, g->e) || !u->steady) return g->e->status;
-  u->known = settled;
-  if (!over && settled == text.length) move_on(g);
+  const size_t closed = over ? u->count : count_closed(u);
+  if (closed == u->closed && !over) return g->e->status;
+  const struct spell_text text = spell(g, 0, closed);
+  const size_t length = over ? text.length : count_whole(&text);
+  u->closed = closed;
+  if (!u->steady) return make_anew(g, &text, length);
+  if (g->e->status || length < u->known) return g->e->status;
+  if (add(u, text.bytes + u->known, length - u->known, g->e)) return g->e->status;
+  u->known = length;
+  if (!over && closed == u->count) move_on(g, text.open);
   return g->e->status;
 }
 
@@ -151,7 +164,10 @@ enum status utter_init(struct utterance *u, const struct utter_terms *terms, con
   u->window = arena_alloc(a, tokens, sizeof *u->window, e);
   if (e->status) return e->status;
   take(u, before + (befores - taken), taken);
-  u->known = count_settled(&g, spell(&g, 0, u->count));
+  u->before = u->count;
+  u->closed = count_closed(u);
+  const struct spell_text text = spell(&g, 0, u->closed);
+  u->known = count_whole(&text);
   return e->status;
 }
 
@@ -164,7 +180,8 @@ enum status utter_on(struct utterance *u, const int32_t *token, size_t count, bo
   /* A text that may still change is made where it counts. */
   const bool counts = over || (more && (u->steady || u->terms->stops > 0));
   if (u->stopped || !counts) return e->status;
-  arena_init(&arena, u->terms->budget);
+  arena_init(&arena,
+             NULL); /* what is little, or was charged once with the text, is charged no more */
   if (add_settled(&g, over) == STATUS_OK) look_for_stops(u, over, may_end);
   arena_free(&arena);
   return e->status;

@@ -16,7 +16,6 @@ struct utter_terms {
   const struct tokenizer *tokenizer;
   const struct tokenizer_text *stop; /* [stops] texts that end it, and are no part of it */
   size_t stops;
-  struct budget *budget; /* charged while utter_on works */
 };
 
 struct utterance {
@@ -31,7 +30,9 @@ struct utterance {
    * stop begins before byte `searched` of the text. */
   int32_t *window; /* [count] tokens that have a text */
   size_t count, known, searched;
-  size_t heard; /* tokens in all */
+  size_t closed; /* tokens of the window whose text is known */
+  size_t before; /* tokens that it began with, of a decoder that is not steady */
+  size_t heard;  /* tokens in all */
   bool steady;
 };
 

@@ -52,7 +52,7 @@ static void add_strings(const struct stack_utter *u, struct stack_uttered *s, co
                         size_t count, struct error *e) {
   struct arena arena;
   char *out = s->strings + s->strings_length;
-  arena_init(&arena, u->terms.budget);
+  arena_init(&arena, NULL); /* a few pieces */
   for (; s->strings_count < count && !e->status; s->strings_count++) {
     const int32_t id = token[s->strings_count];
     const struct tokenizer_text piece = tokenizer_piece(u->terms.tokenizer, id, &arena, e);
@@ -94,13 +94,11 @@ enum status stack_utter_check(struct stack_check *k) {
   if (check_fields(k)) return k->e->status;
   struct stack_utter *u = arena_alloc(k->reading->arena, 1, sizeof *u, k->e);
   if (!u) return k->e->status;
-  *u = (struct stack_utter){.listener = {hear, fault},
-                            .terms = {.tokenizer = k->w->tokenizer,
-                                      .stop = v->stop,
-                                      .stops = v->stops,
-                                      .budget = k->reading->arena->budget},
-                            .generation = &k->out->generation,
-                            .shown = text};
+  *u = (struct stack_utter){
+      .listener = {hear, fault},
+      .terms = {.tokenizer = k->w->tokenizer, .stop = v->stop, .stops = v->stops},
+      .generation = &k->out->generation,
+      .shown = text};
   k->out->utter = u;
   k->out->generation.listener = &u->listener;
   return STATUS_OK;

@@ -18,22 +18,23 @@ struct tokenize_told_text {
 
 /* --- places in characters --- */
 
-/* How many characters there are before a byte, of bytes that are asked about in their order,
- * mostly: from the last answer on, or from the beginning. */
+/* How many characters there are before a byte, counted from the last one that was asked about. */
 struct tokenize_told_place {
   size_t byte, character;
 };
 
-/* The beginnings of tokens are in their order, and so are their ends: but a million tokens may have
- * the same million bytes for their place. */
+/* The beginnings of tokens are near each other, and so are their ends: but a million tokens may
+ * have the same million bytes for their place. */
 struct tokenize_told_places {
   const char *text;
   struct tokenize_told_place begin, end;
 };
 
+static bool begins_character(char byte) { return ((unsigned char)byte & 0xc0) != 0x80; }
+
 static int64_t count_to(const char *text, struct tokenize_told_place *p, size_t byte) {
-  if (byte < p->byte) *p = (struct tokenize_told_place){0, 0};
-  for (; p->byte < byte; p->byte++) p->character += ((unsigned char)text[p->byte] & 0xc0) != 0x80;
+  while (p->byte < byte) p->character += begins_character(text[p->byte++]);
+  while (p->byte > byte) p->character -= begins_character(text[--p->byte]);
   return (int64_t)p->character;
 }
 
