@@ -89,6 +89,7 @@ static int *find_range(struct header_accept *a, const struct header_element *m) 
   for (enum header_media t = 0; t < MEDIA_OTHER; t++)
     if (element_is(m, types[t])) return &a->named[t];
   if (element_is(m, "application/*")) return &a->application;
+  if (element_is(m, "text/event-stream")) return &a->events;
   return element_is(m, "*/*") ? &a->any : NULL;
 }
 
@@ -283,6 +284,8 @@ enum header_wish header_wish(const struct header *h, bool binary) {
   if (names_binary) return !names_json || other >= json ? WISH_BINARY : WISH_JSON;
   return binary && !names_json ? WISH_BINARY : WISH_JSON;
 }
+
+bool header_takes_events(const struct header *h) { return h->accept.events > 0; }
 
 /* At equal quality gzip wins, because it is smaller; an `identity` that is not named loses. */
 bool header_takes_gzip(const struct header *h) {

@@ -25,6 +25,7 @@ enum header_media {
 struct header_accept {
   bool given;
   int any, application; /* of the ranges star/star and application/star */
+  int events;           /* of text/event-stream */
   int named[MEDIA_OTHER];
 };
 
@@ -71,6 +72,9 @@ void header_finish(struct header *h);
 /* The form of the answer to a request with a binary or a JSON body. A binary type that is named
  * wins over JSON of the same quality; if no type is named, the answer has the form of the body. */
 enum header_wish header_wish(const struct header *h, bool binary);
+
+/* Does Accept name text/event-stream? */
+bool header_takes_events(const struct header *h);
 
 /* The type of a binary answer: MEDIA_OCTETS only if Accept names it, or excludes the other one. */
 enum header_media header_binary_type(const struct header *h);

@@ -29,13 +29,22 @@ static enum body_ask find_ask(enum route route) {
   return route == ROUTE_MODEL_HEADS || route == ROUTE_LAYER_HEADS ? ASK_HEADS : ASK_ATTENTION;
 }
 
+/* What follows texts comes as a stream or as JSON: only the body says which. */
+static enum header_wish find_wish(const struct request *r, bool binary) {
+  const enum header_wish wish = header_wish(&r->header, binary);
+  const bool other = wish == WISH_NEITHER || wish == WISH_BINARY_ALONE;
+  if (other && find_ask(r->route) == ASK_GENERATE && header_takes_events(&r->header))
+    return WISH_JSON;
+  return wish;
+}
+
 /* Reads from the header in which forms a native request has its body and wants its answer. */
 static void read_native_forms(struct request *r, struct body_terms *terms) {
   struct error *e = &r->error;
   const bool heads = find_ask(r->route) == ASK_HEADS;
   const enum header_media content = r->header.content;
   const bool binary = content == MEDIA_SAFETENSORS || content == MEDIA_OCTETS;
-  const enum header_wish wish = header_wish(&r->header, binary);
+  const enum header_wish wish = find_wish(r, binary);
   if (content == MEDIA_OTHER)
     error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
               "the body's Content-Type is not application/json, application/x-safetensors or "
@@ -55,7 +64,7 @@ static void read_native_forms(struct request *r, struct body_terms *terms) {
 /* Likewise of a request in another service's words, which are JSON. */
 static void read_dialect_forms(struct request *r, struct body_terms *terms) {
   struct error *e = &r->error;
-  const enum header_wish wish = header_wish(&r->header, false);
+  const enum header_wish wish = find_wish(r, false);
   if (r->header.content != MEDIA_JSON && r->header.content != MEDIA_NONE)
     error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
               "the body's Content-Type is not application/json: this path takes nothing else");

@@ -172,7 +172,9 @@ static size_t row_room(struct stack_listed *l) {
       part = size_max(part, stack_part_room(l->of, &l->part[p], i));
       l->numbers = size_max(l->numbers, stack_part_numbers(l->of, &l->part[p], i));
     }
-    room = size_max(room, part + stack_sequence_room(l->of, g->sequence[i].most, g->top_count));
+    if (!size_add(part, stack_sequence_room(l->of, g->sequence[i].most, g->top_count), &part))
+      return SIZE_MAX;
+    room = size_max(room, part);
   }
   return room;
 }

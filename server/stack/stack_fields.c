@@ -329,12 +329,26 @@ static uint64_t plan_cost_of(const struct stack_side *s, size_t items) {
          items * (ITEM_NS * (uint64_t)attentions + ARRAY_NS * arrays);
 }
 
+uint64_t stack_sequences_cost(size_t texts, size_t each, size_t layers) {
+  enum { SEQUENCE_NS = 10000, LAYER_NS = 1000, MANY = 1 << 20 /* as good as any more */ };
+  size_t sequences;
+  if (!size_mul(texts, each, &sequences)) sequences = MANY;
+  return size_min(sequences, MANY) * (uint64_t)(SEQUENCE_NS + LAYER_NS * layers);
+}
+
 static uint64_t plan_cost(const struct contract_reading *r) {
   const struct stack_values *v = r->values;
   unsigned depth;
   const struct tensor *t = find_rows(r, &depth);
-  const size_t items = !t ? 0 : stack_is_unbatched(t, depth) ? 1 : t->elements;
-  return plan_cost_of(&v->source, items) + plan_cost_of(&v->main, items);
+  const size_t items = r->texts                       ? r->texts->items
+                       : !t                           ? 0
+                       : stack_is_unbatched(t, depth) ? 1
+                                                      : t->elements;
+  uint64_t cost = plan_cost_of(&v->source, items) + plan_cost_of(&v->main, items);
+  if (!(r->contract->elsewhere >> STACK_FIELD_RETURNS & 1))
+    cost +=
+        stack_sequences_cost(items, size_max(v->returns, v->choice.beams), v->main.form->layers);
+  return cost;
 }
 
 #define BIT(field) (UINT64_C(1) << STACK_FIELD_##field)

@@ -128,6 +128,9 @@ static inline struct stack_side *stack_values_side(struct stack_values *v, unsig
   return number == 0 ? &v->source : &v->main;
 }
 
+/* How long it takes to prepare so many sequences of each text, in nanoseconds, about. */
+uint64_t stack_sequences_cost(size_t texts, size_t each, size_t layers);
+
 /* Makes the reading of a request to this model, ASK_ENCODE, ASK_CLASSIFY, ASK_SCORE or
  * ASK_GENERATE, of which nothing has been read yet. `values` get their defaults; they have both
  * sides of a model where the request may go through both. Fails without memory. */

@@ -32,7 +32,7 @@ static char *write_token(const struct stack_stream *s, size_t i, size_t t,
   const size_t top = s->run->generation->top_count;
   out = write_place(out, q);
   out = write_named(out, ",\"token\":", q->token[t]);
-  if (s->utter) out = write_text(text, out);
+  if (s->texts) out = write_text(text, out);
   out = answer_write_text(out, ",\"log_probability\":");
   out = number_write(out, q->log_probability[t]);
   if (top > 0) {

@@ -19,11 +19,12 @@ enum status stack_stream_init(struct stack_stream *s, const struct stack_speech 
                              .of_speech = of_speech,
                              .run = r,
                              .usage = stack_answer_usage(of),
-                             .utter = of->utter && of->utter->shown ? of->utter : NULL,
+                             .utter = of->utter,
+                             .texts = of->utter && of->utter->shown,
                              .sent = arena_alloc(a, items, sizeof *s->sent, e),
                              .said = arena_alloc(a, items, sizeof *s->said, e)};
   s->event = speech->room(s) + NUMBER_WRITE_MARGIN;
-  if (s->utter) s->event += JSON_STRING_ROOM * TEXT_MOST;
+  if (s->texts) s->event += JSON_STRING_ROOM * TEXT_MOST;
   s->most = size_max(s->event, STACK_PROBLEM_MOST + STACK_AROUND_PROBLEM);
   s->held = arena_alloc(a, s->most, 1, e);
   for (size_t i = 0; i < items && !e->status; i++) s->sent[i] = s->said[i] = 0;
@@ -41,7 +42,7 @@ bool stack_stream_has_begun(const struct stack_stream *s) {
 /* The part of the text up to token t that no event has had yet, or as many whole characters of
  * it as an event may have. */
 static struct tokenizer_text take_text(struct stack_stream *s, size_t i, size_t t) {
-  if (!s->utter) return (struct tokenizer_text){NULL, 0};
+  if (!s->texts) return (struct tokenizer_text){NULL, 0};
   const size_t left = s->utter->sequence[i].said[t] - s->said[i];
   const char *text = s->utter->sequence[i].utterance.text + s->said[i];
   size_t length = size_min(left, TEXT_MOST);
@@ -52,7 +53,7 @@ static struct tokenizer_text take_text(struct stack_stream *s, size_t i, size_t 
 
 /* Did the event of token t have no room for all of its text? */
 static bool has_rest(const struct stack_stream *s, size_t i, size_t t) {
-  return s->utter && s->said[i] < s->utter->sequence[i].said[t];
+  return s->texts && s->said[i] < s->utter->sequence[i].said[t];
 }
 
 /* The next event of a sequence; `out` itself: it has none yet. */

@@ -380,6 +380,14 @@ class Stream(Case):
                 together = put_together(events, TEXTS, request.get("returns", 1))
                 self.assertEqual(together, {name: answer[name] for name in ("sequences", "usage")})
 
+    def test_readers_of_events_ask_for_nothing_else(self):
+        for accept in ("text/event-stream", "text/event-stream;q=0.5, application/x-safetensors", "text/event-stream, text/html"):
+            for stream, kind in ((True, "text/event-stream"), (False, "application/json")):
+                answer = self.post(dict(ASKED, stream=stream), "small", {"Accept": accept})
+                self.assertEqual((answer.status, answer.headers["content-type"]), (200, kind), answer)
+        for accept in ("text/html", "text/event-stream;q=0"):
+            self.assertEqual(self.post(dict(ASKED, stream=True), "small", {"Accept": accept}).status, 406)
+
     def test_long_ones(self):
         request = {"tokens": [[i] for i in range(20)], "max_tokens": 300, "return_top": 8, "min_tokens": 300}
         streamed = events_of(self.post(dict(request, stream=True)).body.decode())

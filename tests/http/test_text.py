@@ -191,6 +191,9 @@ class Text(ServerCase):
         self.assertEqual(alone["sequences"][0]["text"], text[:text.find(text[3])])
         mute = self.ask("gpt", "generate", tokens=[13], **chosen, stop=text[3], return_text=False)["sequences"][0]
         self.assertEqual((mute["finish"], mute["stop"], mute.get("text")), ("stop", text[3], None))
+        events = self.events("gpt", tokens=[13], **chosen, stop=text[3], return_text=False)
+        self.assertEqual([(e["finish"], e["stop"]) for e in events if "finish" in e], [("stop", text[3])])
+        self.assertFalse([e for e in events if "text" in e])
 
     def test_a_text_stops_from_min_tokens_on(self):
         whole = self.ask("gpt", "generate", text="hello", max_tokens=20, temperature=1, seed=3)["sequences"][0]

@@ -69,6 +69,29 @@ static void the_model_says_what_a_request_does_not(void **state) {
   arena_free(&r.arena);
 }
 
+/* Many sequences are begun by a worker, not by who reads bodies. */
+static void sequences_have_their_cost(void **state) {
+  (void)state;
+  enum { MICROSECOND = 1000 };
+  static const struct {
+    const char *body;
+    uint64_t least;
+  } list[] = {{"{\"tokens\":[1]}", 1},
+              {"{\"tokens\":[1],\"returns\":100}", 1000 * MICROSECOND},
+              {"{\"tokens\":[1],\"beams\":50}", 500 * MICROSECOND},
+              {"{\"tokens\":[[1],[2]],\"returns\":9007199254740991}", 1000000 * MICROSECOND}};
+  const struct body_terms terms = whole_body_terms(BODY_JSON);
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    struct whole_body r = {0};
+    struct stack_body *b =
+        stack_body_new(&model.whole, &terms, &whole_body_wide, &r.arena, &r.error);
+    assert_non_null(b);
+    body_feed(stack_body_of(b), list[i].body, strlen(list[i].body));
+    assert_in_range(body_cost(stack_body_of(b)), list[i].least, 200 * list[i].least * MICROSECOND);
+    arena_free(&r.arena);
+  }
+}
+
 /* --- limits --- */
 
 static void limits_are_exact(void **state) {
@@ -149,6 +172,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_full_request_however_it_is_cut),
       cmocka_unit_test(the_model_says_what_a_request_does_not),
+      cmocka_unit_test(sequences_have_their_cost),
       cmocka_unit_test(limits_are_exact),
       cmocka_unit_test(a_full_budget_at_every_step),
       cmocka_unit_test(a_stream_is_the_same_in_parts),

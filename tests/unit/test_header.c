@@ -103,6 +103,20 @@ static enum header_wish wish(const char *first, const char *second, bool binary)
 #define OCTETS "application/octet-stream"
 #define JSON   "application/json"
 
+static void events_are_taken_where_they_are_named(void **state) {
+  (void)state;
+  static const char *const taken[] = {"text/event-stream", "a/b, Text/Event-Stream;q=0.1"},
+                           *const others[] = {"text/event-stream;q=0", "text/*", "*/*", JSON};
+  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+    struct header h = read_fields("Accept", taken[i], NULL, NULL, NULL);
+    assert_true(header_takes_events(&h));
+  }
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    struct header h = read_fields("Accept", others[i], NULL, NULL, NULL);
+    assert_false(header_takes_events(&h));
+  }
+}
+
 static void accept_follows_the_most_specific_range(void **state) {
   (void)state;
   static const struct {
@@ -328,6 +342,7 @@ int main(void) {
       cmocka_unit_test(values_have_no_control_characters),
       cmocka_unit_test(lengths_are_digits_within_64_bits),
       cmocka_unit_test(chunked_alone_is_the_only_transfer_coding),
+      cmocka_unit_test(events_are_taken_where_they_are_named),
       cmocka_unit_test(accept_follows_the_most_specific_range),
       cmocka_unit_test(the_type_of_a_binary_answer),
       cmocka_unit_test(gzip_where_it_is_asked_for),
