@@ -7,7 +7,10 @@
 
 struct json_t;
 
-enum { DIALECT_NAME_SIZE = 65 }; /* a model's name has at most 64 characters */
+enum {
+  DIALECT_NAME_SIZE = 65,          /* a model's name has at most 64 characters */
+  DIALECT_USER_LONGEST = 16 * 1024 /* bytes of what is ignored */
+};
 
 /* What the small values of each dialect begin with. */
 struct dialect_values {

@@ -37,13 +37,16 @@ static const struct contract_field fields[EMBEDDINGS_FIELDS] = {
         {NAMED("input"),
          .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
          .texts = true, .texts_form = TEXTS_ALONE},
-    [EMBEDDINGS_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
+    [EMBEDDINGS_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
+                          .nullable = true},
     [EMBEDDINGS_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = contract_read_base64,
-                                    VALUE_AT(base64)},
-    [EMBEDDINGS_DIMENSIONS] = {NAMED("dimensions"), .read = stack_read_number,
-                               VALUE_AT(dimensions)},
-    [EMBEDDINGS_USER] = {NAMED("user"), .read = dialect_pass_text},
-    [EMBEDDINGS_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate, VALUE_AT(truncate)},
+                                    VALUE_AT(base64), .nullable = true},
+    [EMBEDDINGS_DIMENSIONS] = {NAMED("dimensions"), .read = stack_read_number, VALUE_AT(dimensions),
+                               .nullable = true},
+    [EMBEDDINGS_USER] = {NAMED("user"), .read = dialect_pass_text, .nullable = true,
+                         .longest = DIALECT_USER_LONGEST},
+    [EMBEDDINGS_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate, VALUE_AT(truncate),
+                             .nullable = true},
 };
 
 static const char texts_here[] = "texts are \"input\"";

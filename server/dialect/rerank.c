@@ -28,13 +28,15 @@ static const struct contract_field fields[RERANK_FIELDS] = {
     [RERANK_DOCUMENTS] = {NAMED("documents"), .texts = true, .texts_form = TEXTS_OF_A_LIST},
     [RERANK_QUERY] = {NAMED("query"), .read = dialect_read_text, VALUE_AT(query),
                       .longest = RANKING_QUERY_LONGEST},
-    [RERANK_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
+    [RERANK_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
+                      .nullable = true},
     [RERANK_TOP_N] = {NAMED("top_n"), .read = stack_read_number, VALUE_AT(best), .nullable = true},
     [RERANK_RETURN_DOCUMENTS] = {NAMED("return_documents"), .read = contract_read_flag,
                                  VALUE_AT(shows_texts), .nullable = true},
     [RERANK_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate, VALUE_AT(truncate),
                          .nullable = true},
-    [RERANK_USER] = {NAMED("user"), .read = dialect_pass_text},
+    [RERANK_USER] = {NAMED("user"), .read = dialect_pass_text, .nullable = true,
+                     .longest = DIALECT_USER_LONGEST},
 };
 
 static const char documents_here[] = "it is \"documents\"";

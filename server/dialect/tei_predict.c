@@ -32,7 +32,8 @@ struct predict_values {
 
 static const struct contract_field fields[PREDICT_FIELDS] = {
     [PREDICT_INPUTS] = {NAMED("inputs"), .texts = true, .texts_form = TEXTS_MIXED},
-    [PREDICT_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
+    [PREDICT_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
+                       .nullable = true},
     [PREDICT_RAW_SCORES] = {NAMED("raw_scores"), .read = contract_read_flag, VALUE_AT(raw)},
     [PREDICT_TRUNCATE] = {NAMED("truncate"), .read = tei_read_truncate, VALUE_AT(truncate),
                           .nullable = true},

@@ -167,15 +167,21 @@ class Embeddings(Served):
         self.error(self.post({"model": "bert"}), 400, "invalid_request", "input", "is missing")
         self.error(self.post({"model": "bare", "input": "a"}), 400, "invalid_request", "input", "has no tokenizer")
 
+    def test_null_is_nothing(self):
+        names = ("encoding_format", "dimensions", "user", "truncate")
+        right = self.post({"model": "bert", "input": "a"}).body
+        self.assertEqual(self.post({"model": "bert", "input": "a", **{name: None for name in names}}).body, right)
+        self.assertEqual(self.post({"model": "bert", "input": "a", "user": "u" * 16000}).body, right)
+
     def test_what_is_wrong_with_other_fields(self):
         for name, values, words in (
-                ("model", (5, None, ["bert"]), "must be a text"),
-                ("encoding_format", ("int8", None, 1), 'must be "float" or "base64"'),
-                ("dimensions", (0, -1, 1.5, "4", None), "must be an integer of at least 1"),
+                ("model", (5, ["bert"]), "must be a text"),
+                ("encoding_format", ("int8", 1), 'must be "float" or "base64"'),
+                ("dimensions", (0, -1, 1.5, "4"), "must be an integer of at least 1"),
                 ("dimensions", (17,), "17 dimensions; the model's vectors have 16"),
-                ("user", (5, None, {}), "user must be a text"),
-                ("user", ("u" * 600,), "longer than 512 bytes"),
-                ("truncate", (0, "yes", None, -1), "must be true or false, or an integer of at least 1")):
+                ("user", (5, {}), "user must be a text"),
+                ("user", ("u" * 17000,), "longer than 16384 bytes"),
+                ("truncate", (0, "yes", -1), "must be true or false, or an integer of at least 1")):
             for value in values:
                 with self.subTest(name=name, value=value):
                     self.error(self.post(dict({"model": "bert", "input": "a"}, **{name: value})), 400,
