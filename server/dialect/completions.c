@@ -119,8 +119,6 @@ static enum status check_fields(const struct contract_reading *read) {
   const struct completions_values *v = read->values;
   if (!read->texts && !read->tensor[COMPLETIONS_PROMPT])
     return error_at(read->e, "/prompt", "the field \"prompt\" is missing");
-  if (v->echo && v->native.stream)
-    return error_at(read->e, "/echo", "a stream has no place for the prompt");
   if (v->tells_usage && !v->native.stream)
     return error_at(read->e, "/stream_options", "it goes with \"stream\": true");
   return STATUS_OK;

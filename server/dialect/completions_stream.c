@@ -82,5 +82,6 @@ static const struct stack_speech speech = {.room = room,
 
 enum status completions_stream(struct stack_stream *s, const struct completions_told *told,
                                struct arena *arena, struct error *e) {
-  return stack_stream_init(s, &speech, told, told->request, arena, e);
+  if (stack_stream_init(s, &speech, told, told->request, arena, e)) return e->status;
+  return told->echo ? stack_stream_begin_with(s, told->echo, arena, e) : STATUS_OK;
 }

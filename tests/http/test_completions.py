@@ -108,6 +108,23 @@ class Completions(Completing):
             self.assertEqual((told[-1]["choices"], told[-1]["usage"]), ([], right["usage"]))
             self.assertEqual(len(told), len(events) + 1)
 
+    def test_a_stream_with_the_prompt_in_front(self):
+        """In events of its own, cut between characters where it is long."""
+        for more in ({"n": 2, "seed": 4}, {"prompt": ["é\"\n", "w" + 1500 * "é", "ell"], "stop": "w", "temperature": 2},
+                     {"prompt": [[13, 14], [8, 9, 19]], "temperature": 0}, {"prompt": [19]}, {"model": "pair", "temperature": 0}):
+            right, bare = self.complete(echo=True, **more), self.complete(**more)
+            texts, pieces = [""] * len(right["choices"]), [[] for _ in right["choices"]]
+            for event in self.events(echo=True, **more):
+                (one,) = event["choices"]
+                pieces[one["index"]].append(one["text"])
+                texts[one["index"]] += one["text"]
+            self.assertEqual(texts, [one["text"] for one in right["choices"]])
+            for got, whole, behind in zip(pieces, right["choices"], bare["choices"]):
+                prompt = whole["text"][:len(whole["text"]) - len(behind["text"])]
+                fronts = -(-len(prompt.encode()) // 1023) if len(prompt) > 1000 else len(prompt) > 0
+                self.assertEqual("".join(got[:fronts]), prompt)
+                self.assertTrue(all(len(one.encode()) <= 1024 for one in got))
+
     def test_a_stream_that_fails(self):
         """Where the failure comes with the first token it has its status; behind it, it is an event."""
         own = {"text": "hello", "temperature": 1, "banned_tokens": list(range(20))}
@@ -122,7 +139,7 @@ class Completions(Completing):
                 ({"model": "naked"}, "model", "without a tokenizer"), ({"model": 1}, "model", "text"),
                 ({"max_tokens": 0}, "max_tokens", ""), ({"temperature": -1}, "temperature", ""), ({"top_p": 2}, "top_p", ""),
                 ({"n": 0}, "n", ""), ({"n": 2, "temperature": 0}, "n", "the same"), ({"stop": [""]}, "stop[0]", "1 to 1024"),
-                ({"seed": -1}, "seed", ""), ({"echo": 1}, "echo", ""), ({"echo": True, "stream": True}, "echo", "stream"),
+                ({"seed": -1}, "seed", ""), ({"echo": 1}, "echo", ""),
                 ({"stream": 1}, "stream", ""), ({"stream_options": 1}, "stream_options", ""), ({"user": 1}, "user", ""),
                 ({"stream_options": {"include_usage": 1}, "stream": True}, "stream_options", "include_usage"),
                 ({"stream_options": {"include_usage": True}}, "stream_options", "stream"), ({"logprobs": 2}, "logprobs", "no logprobs"),

@@ -336,7 +336,7 @@ class OpenApi(Case):
         path = "/v1/completions"
         for more in ({}, {"n": 2, "stop": "b", "echo": True, "seed": 3, "top_p": 0.5, "max_tokens": 2, "user": "me"},
                      {"prompt": ["a", "b c"], "temperature": 0, "stop": ["a", "x"], "logprobs": None, "logit_bias": {}},
-                     {"prompt": [1, 2], "stream": True, "stream_options": {"include_usage": True}}, {"prompt": [[1], [2, 0]]},
+                     {"prompt": [1, 2], "stream": True, "echo": True, "stream_options": {"include_usage": True}}, {"prompt": [[1], [2, 0]]},
                      {"prompt": [], "stop": None, "seed": None, "best_of": 0, "suffix": "", "presence_penalty": 0}):
             request = dict({"model": "words", "prompt": "a b"}, **more)
             with self.subTest(request=request):
