@@ -15,6 +15,12 @@ struct dialect_values {
   char model[DIALECT_NAME_SIZE]; /* empty for a name that no model can have */
 };
 
+/* Log probabilities that are wanted of each token, with so many of the likeliest in its place. */
+struct dialect_logprobs {
+  bool wanted;
+  size_t top;
+};
+
 /* Readers of small values: a model's name, to a struct dialect_values; a text that is accepted and
  * ignored, to nowhere. */
 enum status dialect_read_model(const struct json_t *value, const struct contract_field *field,
@@ -29,6 +35,13 @@ enum status dialect_pass_nothing(const struct json_t *value, const struct contra
 enum status dialect_read_stream_options(const struct json_t *value,
                                         const struct contract_field *field, void *to,
                                         struct error *e);
+
+/* Likewise: how many of the likeliest tokens are told with the log probabilities, to a struct
+ * dialect_logprobs; false: none of either. How many tokens are chosen at most, to a size_t. */
+enum status dialect_read_logprobs(const struct json_t *value, const struct contract_field *field,
+                                  void *to, struct error *e);
+enum status dialect_read_max_tokens(const struct json_t *value, const struct contract_field *field,
+                                    void *to, struct error *e);
 
 /* How long it takes to prepare a run of a model that is not known yet: a contract's plan_cost. The
  * items are those of the first field, texts or tokens. */
