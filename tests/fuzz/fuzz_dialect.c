@@ -60,6 +60,15 @@ static void read_body(struct dialled *d, const struct body_terms *terms, struct 
 
 /* --- the answer --- */
 
+/* Of each token there is one entry in each list, and of a likely one a name that is there once:
+ * the reader refuses a second. */
+static void check_logprobs(const json_t *logprobs) {
+  static const char *const list[] = {"tokens", "token_logprobs", "top_logprobs", "text_offset"};
+  const size_t count = json_array_size(json_object_get(logprobs, list[0]));
+  for (size_t i = 0; json_is_object(logprobs) && i < sizeof list / sizeof *list; i++)
+    must(json_array_size(json_object_get(logprobs, list[i])) == count);
+}
+
 static void check_answer(const struct dialled *d, struct answer *a) {
   const struct stack_request *r = &d->asked.request;
   const struct input text = answer_text(a);
@@ -67,6 +76,8 @@ static void check_answer(const struct dialled *d, struct answer *a) {
   const char *list = r->generates ? "choices" : "data";
   must(json_array_size(json_object_get(json, list)) == r->main.run->geometry.items);
   must(json_is_object(json_object_get(json, "usage")));
+  for (size_t i = 0; i < json_array_size(json_object_get(json, list)); i++)
+    check_logprobs(json_object_get(json_array_get(json_object_get(json, list), i), "logprobs"));
   json_decref(json);
   free((char *)text.bytes);
 }
