@@ -226,9 +226,13 @@ bool spell_reads_bytes(const struct spell *s) {
 
 bool spell_is_steady(const struct spell *s) { return spell_steps_are_steady(s->step, s->count); }
 
+int spell_byte(const struct spell *s, const struct spell_piece *piece) {
+  if (piece->raw || !spell_steps_have_bytes(s->step, s->count)) return -1;
+  return spell_byte_of(piece->bytes, piece->length);
+}
+
 bool spell_leaves_open(const struct spell *s, const struct spell_piece *piece) {
-  return !piece->raw && spell_is_byte(piece->bytes, piece->length) &&
-         spell_steps_have_bytes(s->step, s->count);
+  return spell_byte(s, piece) >= 0;
 }
 
 size_t spell_room(const struct spell *s, size_t piece) {

@@ -29,6 +29,10 @@ struct spell_piece {
  * is not empty: what follows that piece's text is the same as in the whole. */
 bool spell_is_steady(const struct spell *s);
 
+/* The byte that a piece is, which the vocabulary has no character for, where the decoder reads
+ * such; -1: it is none. */
+int spell_byte(const struct spell *s, const struct spell_piece *piece);
+
 /* May the piece that follows change the text of this one, which is a byte of a character? */
 bool spell_leaves_open(const struct spell *s, const struct spell_piece *piece);
 

@@ -38,8 +38,8 @@ void spell_put_letters(struct spell_work *w, const char *bytes, size_t length);
 /* All bytes that were put down are one piece, well-formed from now on. */
 void spell_take_bytes(struct spell_work *w);
 
-/* Is the piece a byte that the vocabulary has no character for? */
-bool spell_is_byte(const char *piece, size_t length);
+/* The byte that a piece is, which the vocabulary has no character for; -1: it is none. */
+int spell_byte_of(const char *piece, size_t length);
 
 struct spell_step {
   void (*apply)(const struct spell_step *s, struct spell_work *w);

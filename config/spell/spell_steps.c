@@ -173,15 +173,11 @@ static int hex_of(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Of <0x61>; of one digit, the other may be a sign. -1: it is no such piece. */
-static int byte_of(struct spell_view v) {
-  if (v.length != 6 || memcmp(v.bytes, "<0x", 3) != 0 || v.bytes[5] != '>') return -1;
-  const int high = v.bytes[3] == '+' ? 0 : hex_of(v.bytes[3]), low = hex_of(v.bytes[4]);
+/* Of <0x61>; of one digit, the other may be a sign. */
+int spell_byte_of(const char *piece, size_t length) {
+  if (length != 6 || memcmp(piece, "<0x", 3) != 0 || piece[5] != '>') return -1;
+  const int high = piece[3] == '+' ? 0 : hex_of(piece[3]), low = hex_of(piece[4]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
-}
-
-bool spell_is_byte(const char *piece, size_t length) {
-  return byte_of((struct spell_view){piece, length}) >= 0;
 }
 
 /* The bytes put down from `begin` on become a piece, or one for each if they are no text. */
@@ -205,7 +201,7 @@ void spell_byte_fallback(const struct spell_step *s, struct spell_work *w) {
   size_t begin = 0; /* of bytes that belong together */
   for (size_t i = 0; i < w->now.count; i++) {
     const struct spell_view v = piece_at(&w->now, i);
-    const int byte = byte_of(v);
+    const int byte = spell_byte_of(v.bytes, v.length);
     if (byte >= 0) {
       spell_put(w, &(char){(char)byte}, 1);
       continue;

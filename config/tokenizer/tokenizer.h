@@ -79,6 +79,11 @@ bool tokenizer_has_text(const struct tokenizer *t, int64_t id);
 enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t count, bool bare,
                             struct arena *a, struct spell_text *out, struct error *e);
 
+/* Is what the token adds to a text the same wherever it stands: bytes, maybe of a character that is
+ * not whole? Then these, in the arena. False, too: there is no memory, with an error. */
+bool tokenizer_bytes_of(const struct tokenizer *t, int64_t id, struct arena *a,
+                        struct tokenizer_text *out, struct error *e);
+
 /* See spell_is_steady. */
 bool tokenizer_is_steady(const struct tokenizer *t);
 

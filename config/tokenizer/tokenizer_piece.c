@@ -62,6 +62,35 @@ enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t
   return piece ? spell_out(t->spell, piece, pieces, a, out, e) : e->status;
 }
 
+/* --- what one adds --- */
+
+/* Bytes that the file writes as characters are read. What has other characters stays as it is. */
+static bool read_letters(const struct spell_piece *piece, struct arena *a,
+                         struct tokenizer_text *out, struct error *e) {
+  char *bytes = arena_alloc(a, piece->length, 1, e);
+  if (!bytes) return false;
+  const size_t count = bytes_read(piece->bytes, piece->length, bytes);
+  if (count != SIZE_MAX) *out = (struct tokenizer_text){bytes, count};
+  return true;
+}
+
+static bool read_byte(int byte, struct arena *a, struct tokenizer_text *out, struct error *e) {
+  char *bytes = byte < 0 ? NULL : arena_alloc(a, 1, 1, e);
+  if (!bytes) return false;
+  *bytes = (char)byte;
+  *out = (struct tokenizer_text){bytes, 1};
+  return true;
+}
+
+bool tokenizer_bytes_of(const struct tokenizer *t, int64_t id, struct arena *a,
+                        struct tokenizer_text *out, struct error *e) {
+  struct spell_piece piece;
+  if (!tokenizer_find_piece(t, id, true, &piece)) return false;
+  *out = (struct tokenizer_text){piece.bytes, piece.length};
+  if (!spell_reads_bytes(t->spell)) return read_byte(spell_byte(t->spell, &piece), a, out, e);
+  return piece.raw || read_letters(&piece, a, out, e);
+}
+
 /* --- before all tokens are there --- */
 
 bool tokenizer_has_text(const struct tokenizer *t, int64_t id) {

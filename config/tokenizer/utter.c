@@ -186,3 +186,60 @@ enum status utter_on(struct utterance *u, const int32_t *token, size_t count, bo
   arena_free(&arena);
   return e->status;
 }
+
+/* --- tokens that may come --- */
+
+size_t utter_ahead_room(const struct tokenizer *t) {
+  return size_max(tokenizer_piece_longest(t), tokenizer_spelt_room(t));
+}
+
+static size_t count_characters(const char *text, size_t length) {
+  size_t count = 0;
+  for (size_t i = 0; i < length; i++) count += ((unsigned char)text[i] & 0xc0) != 0x80;
+  return count;
+}
+
+/* Of the text so far: what is settled of it, and what is whole behind that in the text of the
+ * window, which has all of it where nothing settles. */
+static size_t count_all(struct utterance *u, const struct spell_text *window) {
+  const size_t whole = count_whole(window), known = size_min(u->known, whole);
+  if (u->steady && u->length > u->counted) {
+    u->characters += count_characters(u->text + u->counted, u->length - u->counted);
+    u->counted = u->length;
+  }
+  return u->characters +
+         (whole > known ? count_characters(window->bytes + known, whole - known) : 0);
+}
+
+/* What a token adds behind the window, whose text is known; or its piece. */
+static struct tokenizer_text add_behind(const struct uttering *g, const struct spell_text *window,
+                                        int32_t id) {
+  const struct tokenizer *t = g->u->terms->tokenizer;
+  const size_t length = window->length;
+  g->u->window[g->u->count] = id; /* where the next one is going to lie */
+  const struct spell_text text = spell(g, 0, g->u->count + 1);
+  const bool follows = text.length >= length && text.length - length <= utter_ahead_room(t) &&
+                       (length == 0 || memcmp(text.bytes, window->bytes, length) == 0);
+  if (!follows || g->e->status) return tokenizer_piece(t, id, g->arena, g->e);
+  return (struct tokenizer_text){text.length ? text.bytes + length : "", text.length - length};
+}
+
+static struct tokenizer_text look_ahead(const struct uttering *g, const struct spell_text *window,
+                                        int32_t id) {
+  const struct tokenizer *t = g->u->terms->tokenizer;
+  struct tokenizer_text own;
+  if (!tokenizer_has_text(t, id)) return tokenizer_piece(t, id, g->arena, g->e);
+  if (tokenizer_bytes_of(t, id, g->arena, &own, g->e)) return own;
+  if (!g->u->steady) return tokenizer_piece(t, id, g->arena, g->e);
+  return add_behind(g, window, id);
+}
+
+enum status utter_ahead(struct utterance *u, const int32_t *token, size_t count,
+                        struct tokenizer_text *out, size_t *characters, struct arena *a,
+                        struct error *e) {
+  const struct uttering g = {u, a, e};
+  const struct spell_text window = spell(&g, 0, u->count);
+  *characters = e->status ? 0 : count_all(u, &window);
+  for (size_t i = 0; i < count && !e->status; i++) out[i] = look_ahead(&g, &window, token[i]);
+  return e->status;
+}

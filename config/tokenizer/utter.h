@@ -34,6 +34,7 @@ struct utterance {
   size_t before; /* tokens that it began with, of a decoder that is not steady */
   size_t heard;  /* tokens in all */
   bool steady;
+  size_t counted, characters; /* so many bytes of the text are so many characters */
 };
 
 /* The most bytes of text that so many tokens become; SIZE_MAX: there is no bound. */
@@ -50,5 +51,15 @@ enum status utter_init(struct utterance *u, const struct utter_terms *terms, con
  * status of `e`: no memory, or a decoder's pattern takes too long. */
 enum status utter_on(struct utterance *u, const int32_t *token, size_t count, bool over,
                      bool may_end, struct error *e);
+
+/* Before a token is heard: what each of so many would add to the text in its place, in the arena,
+ * and how many characters there are before it. That are bytes, maybe of a character that is not
+ * whole. Of a token that has no text it is its piece, and so it is where later pieces change what
+ * stood before; .bytes NULL: no token has this id. At most utter_ahead_room bytes each. Returns the
+ * status of `e`, as utter_on. */
+enum status utter_ahead(struct utterance *u, const int32_t *token, size_t count,
+                        struct tokenizer_text *out, size_t *characters, struct arena *a,
+                        struct error *e);
+size_t utter_ahead_room(const struct tokenizer *t);
 
 #endif

@@ -42,6 +42,7 @@ enum { MAX_TOKENS = 16 /* where the request does not say */ };
 struct completions_values {
   struct dialect_values common;
   struct stack_values native;
+  struct dialect_logprobs logprobs;
   bool echo, tells_usage;
 };
 
@@ -56,7 +57,7 @@ static const struct contract_field fields[COMPLETIONS_FIELDS] = {
          .texts = true, .texts_form = TEXTS_ALONE},
     [COMPLETIONS_MODEL] = {NAMED("model"), .read = dialect_read_model,
                            .at = offsetof(struct completions_values, common)},
-    [COMPLETIONS_MAX_TOKENS] = {NAMED("max_tokens"), .read = stack_read_number,
+    [COMPLETIONS_MAX_TOKENS] = {NAMED("max_tokens"), .read = dialect_read_max_tokens,
                                 VALUE_AT(native.max_tokens)},
     [COMPLETIONS_TEMPERATURE] = {NAMED("temperature"), .read = stack_read_temperature,
                                  VALUE_AT(native.choice.temperature)},
@@ -69,7 +70,7 @@ static const struct contract_field fields[COMPLETIONS_FIELDS] = {
     [COMPLETIONS_STREAM_OPTIONS] = {NAMED("stream_options"), .read = dialect_read_stream_options,
                                     VALUE_AT(tells_usage)},
     [COMPLETIONS_USER] = {NAMED("user"), .read = dialect_pass_text},
-    [COMPLETIONS_LOGPROBS] = {NAMED("logprobs"), PASSED},
+    [COMPLETIONS_LOGPROBS] = {NAMED("logprobs"), .read = dialect_read_logprobs, VALUE_AT(logprobs)},
     [COMPLETIONS_SUFFIX] = {NAMED("suffix"), PASSED},
     [COMPLETIONS_BEST_OF] = {NAMED("best_of"), PASSED},
     [COMPLETIONS_PRESENCE_PENALTY] = {NAMED("presence_penalty"), PASSED},
@@ -119,8 +120,10 @@ static enum status check_fields(const struct contract_reading *read) {
   const struct completions_values *v = read->values;
   if (!read->texts && !read->tensor[COMPLETIONS_PROMPT])
     return error_at(read->e, "/prompt", "the field \"prompt\" is missing");
-  if (v->echo && v->native.stream)
-    return error_at(read->e, "/echo", "a stream has no place for the prompt");
+  if (v->echo && v->logprobs.wanted)
+    return error_at(read->e, "/echo",
+                    "with \"logprobs\" there would be those of the prompt, too: POST "
+                    "/v1/models/NAME/score has them");
   if (v->tells_usage && !v->native.stream)
     return error_at(read->e, "/stream_options", "it goes with \"stream\": true");
   return STATUS_OK;
@@ -142,6 +145,8 @@ static void set_values(struct dialect_stack *s, const struct contract_reading *r
   native->stop = v->native.stop;
   native->stops = v->native.stops;
   native->text = true;
+  native->top = v->logprobs.top;
+  native->spelled = v->logprobs.wanted;
   dialect_stack_give(s, STACK_FIELD_TEMPERATURE);
   dialect_stack_give(s, STACK_FIELD_RETURN_TEXT);
 }
@@ -191,8 +196,11 @@ static const struct completions_told *tell(const struct contract_reading *read, 
   const struct completions_values *v = read->values;
   struct completions_told *told = arena_alloc(read->arena, 1, sizeof *told, read->e);
   if (!told) return NULL;
-  *told = (struct completions_told){
-      .model = model, .request = r, .created = (int64_t)time(NULL), .tells_usage = v->tells_usage};
+  *told = (struct completions_told){.model = model,
+                                    .request = r,
+                                    .created = (int64_t)time(NULL),
+                                    .tells_usage = v->tells_usage,
+                                    .logprobs = v->logprobs.wanted};
   snprintf(told->id, sizeof told->id, "cmpl-%016llx", (unsigned long long)clock_now());
   if (v->echo) told->echo = find_prompts(read, r);
   return read->e->status ? NULL : told;

@@ -18,6 +18,7 @@ struct completions_told {
   int64_t created; /* seconds since 1970 */
   char id[32];
   bool tells_usage; /* of a stream: in an event of its own */
+  bool logprobs;    /* of each token */
 };
 
 /* OpenAI's word for it: "stop" or "length". */
@@ -25,6 +26,12 @@ const char *completions_finish(enum stack_finish finish);
 
 /* {"prompt_tokens":…,"completion_tokens":…,"total_tokens":…} */
 char *completions_usage(char *out, const struct answer_usage *u);
+
+/* ,"logprobs":… of the tokens of a sequence from one on, before another; and the most bytes of so
+ * many, SIZE_MAX: too many to count. */
+char *completions_logprobs(const struct completions_told *told, size_t item, size_t from,
+                           size_t before, char *out);
+size_t completions_logprobs_room(const struct completions_told *told, size_t tokens);
 
 /* The dialect's `answer` and `stream`. */
 enum status completions_answer(struct answer *a, const struct completions_told *told,

@@ -9,7 +9,7 @@
 #include "server/text/json_string.h"
 
 static const char TEXT[] = "{\"text\":", INDEX[] = ",\"index\":",
-                  FINISH[] = ",\"logprobs\":null,\"finish_reason\":\"";
+                  FINISH[] = ",\"finish_reason\":\"";
 
 enum { CHOICE_ROOM = sizeof TEXT + sizeof INDEX + COUNT_ROOM + sizeof FINISH + 16 + ROW_ROOM };
 
@@ -35,6 +35,7 @@ static char *write_choices(const struct answer_rows *rows, char *out) {
     out = write_text(echo, &r->utter->sequence[i].utterance, out);
     out = answer_write_text(out, INDEX);
     out = number_write_integer(out, (int64_t)i);
+    out = completions_logprobs(told, i, 0, stack_sequence_count(&r->generation.sequence[i]), out);
     out = answer_write_text(out, FINISH);
     out = answer_write_text(out, completions_finish(r->generation.sequence[i].finish));
     out = answer_write_text(out, "\"}");
@@ -47,11 +48,14 @@ static size_t choice_room(const struct completions_told *told) {
   const struct stack_request *r = told->request;
   size_t room = 0;
   for (size_t i = 0; i < r->main.run->geometry.items; i++) {
-    size_t text = stack_utter_room(r->utter, r->generation.sequence[i].most, false), echo = 0;
+    const size_t most = r->generation.sequence[i].most;
+    size_t each = stack_utter_room(r->utter, most, false), echo = 0;
     if (told->echo && !size_mul(told->echo[i / r->each].length, JSON_STRING_ROOM, &echo))
       return SIZE_MAX;
-    if (!size_add(text, echo, &text)) return SIZE_MAX;
-    room = size_max(room, text);
+    if (!size_add(each, echo, &each) ||
+        !size_add(each, completions_logprobs_room(told, most), &each))
+      return SIZE_MAX;
+    room = size_max(room, each);
   }
   return size_add(room, CHOICE_ROOM, &room) ? room : SIZE_MAX;
 }

@@ -8,8 +8,9 @@
 enum { EVENT_ROOM = 384 /* of an event, with the longest name of a model */ };
 
 static size_t room(const struct stack_stream *s) {
-  (void)s;
-  return EVENT_ROOM;
+  const struct completions_told *told = s->of_speech;
+  /* Where there are tokens, there is memory for their strings: no sum overflows. */
+  return EVENT_ROOM + (s->run->geometry.items > 0 ? completions_logprobs_room(told, 1) : 0);
 }
 
 static char *write_head(const struct stack_stream *s, char *out) {
@@ -23,14 +24,21 @@ static char *write_head(const struct stack_stream *s, char *out) {
   return answer_write_text(out, "\",\"choices\":[");
 }
 
-static char *write_choice(const struct stack_stream *s, size_t i, struct tokenizer_text text,
+/* A piece of a text, with the tokens of a sequence from one on, before another. */
+struct completions_piece {
+  size_t item, from, before;
+  struct tokenizer_text text;
+};
+
+static char *write_choice(const struct stack_stream *s, const struct completions_piece *p,
                           const char *finish, char *out) {
   out = write_head(s, out);
   out = answer_write_text(out, "{\"text\":");
-  out = json_string_write(text.bytes, text.length, out);
+  out = json_string_write(p->text.bytes, p->text.length, out);
   out = answer_write_text(out, ",\"index\":");
-  out = number_write_integer(out, (int64_t)i);
-  out = answer_write_text(out, ",\"logprobs\":null,\"finish_reason\":");
+  out = number_write_integer(out, (int64_t)p->item);
+  out = completions_logprobs(s->of_speech, p->item, p->from, p->before, out);
+  out = answer_write_text(out, ",\"finish_reason\":");
   if (finish) *out++ = '"';
   out = answer_write_text(out, finish ? finish : "null");
   if (finish) *out++ = '"';
@@ -39,19 +47,20 @@ static char *write_choice(const struct stack_stream *s, size_t i, struct tokeniz
 
 static char *write_token(const struct stack_stream *s, size_t i, size_t t,
                          struct tokenizer_text text, char *out) {
-  (void)t;
-  return write_choice(s, i, text, NULL, out);
+  const struct completions_piece piece = {i, t, t + 1, text};
+  return write_choice(s, &piece, NULL, out);
 }
 
 static char *write_more(const struct stack_stream *s, size_t i, struct tokenizer_text text,
                         char *out) {
-  return write_choice(s, i, text, NULL, out);
+  const struct completions_piece piece = {i, 0, 0, text};
+  return write_choice(s, &piece, NULL, out);
 }
 
 static char *write_finish(const struct stack_stream *s, size_t i, char *out) {
   const enum stack_finish finish = s->run->generation->sequence[i].finish;
-  const struct tokenizer_text nothing = {"", 0};
-  return write_choice(s, i, nothing, completions_finish(finish), out);
+  const struct completions_piece nothing = {i, 0, 0, {"", 0}};
+  return write_choice(s, &nothing, completions_finish(finish), out);
 }
 
 static char *write_done(char *out) { return answer_write_text(out, "data: [DONE]\n\n"); }
@@ -82,5 +91,6 @@ static const struct stack_speech speech = {.room = room,
 
 enum status completions_stream(struct stack_stream *s, const struct completions_told *told,
                                struct arena *arena, struct error *e) {
-  return stack_stream_init(s, &speech, told, told->request, arena, e);
+  if (stack_stream_init(s, &speech, told, told->request, arena, e)) return e->status;
+  return told->echo ? stack_stream_begin_with(s, told->echo, arena, e) : STATUS_OK;
 }

@@ -4,6 +4,9 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "server/stack/stack_choice_fields.h"
+#include "server/stack/stack_fields.h"
+
 enum status dialect_read_model(const json_t *value, const struct contract_field *field, void *to,
                                struct error *e) {
   struct dialect_values *v = to;
@@ -59,6 +62,30 @@ enum status dialect_read_stream_options(const json_t *value, const struct contra
                     "stream_options must be an object, with \"include_usage\" true or false");
   *(bool *)to = json_is_true(usage);
   return STATUS_OK;
+}
+
+enum status dialect_read_logprobs(const json_t *value, const struct contract_field *field, void *to,
+                                  struct error *e) {
+  struct dialect_logprobs *l = to;
+  const bool none = json_is_false(value);
+  if (!none && (!json_is_integer(value) || json_integer_value(value) < 0 ||
+                json_integer_value(value) > STACK_TOP_MAX))
+    return error_at(e, field->pointer, "%s must be an integer from 0 to %d, or false",
+                    contract_name(field), STACK_TOP_MAX);
+  l->wanted = !none;
+  l->top = (size_t)json_integer_value(value); /* of false 0 */
+  return STATUS_OK;
+}
+
+/* Others ask so for what the prompt's own tokens are worth. */
+enum status dialect_read_max_tokens(const json_t *value, const struct contract_field *field,
+                                    void *to, struct error *e) {
+  if (json_is_integer(value) && json_integer_value(value) == 0)
+    return error_at(e, field->pointer,
+                    "%s must be an integer of at least 1: how likely the tokens of a prompt are, "
+                    "POST /v1/models/NAME/score says",
+                    contract_name(field));
+  return stack_read_number(value, field, to, e);
 }
 
 /* As if the model were one of the larger ones. */

@@ -25,6 +25,12 @@ struct dialect_text {
   size_t length;
 };
 
+/* Log probabilities that are wanted of each token, with so many of the likeliest in its place. */
+struct dialect_logprobs {
+  bool wanted;
+  size_t top;
+};
+
 /* Readers of small values: a model's name, to a struct dialect_values; a text, to
  * a struct dialect_text; a text that is accepted and ignored, to nowhere. */
 enum status dialect_read_model(const struct json_t *value, const struct contract_field *field,
@@ -41,6 +47,13 @@ enum status dialect_pass_nothing(const struct json_t *value, const struct contra
 enum status dialect_read_stream_options(const struct json_t *value,
                                         const struct contract_field *field, void *to,
                                         struct error *e);
+
+/* Likewise: how many of the likeliest tokens are told with the log probabilities, to a struct
+ * dialect_logprobs; false: none of either. How many tokens are chosen at most, to a size_t. */
+enum status dialect_read_logprobs(const struct json_t *value, const struct contract_field *field,
+                                  void *to, struct error *e);
+enum status dialect_read_max_tokens(const struct json_t *value, const struct contract_field *field,
+                                    void *to, struct error *e);
 
 /* How long it takes to prepare a run of a model that is not known yet: a contract's plan_cost. The
  * items are those of the first field, texts or tokens. */

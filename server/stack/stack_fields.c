@@ -40,13 +40,11 @@ static enum status read_function(const json_t *value, const struct contract_fiel
   return error_at(e, field->pointer, "function must be \"none\", \"softmax\" or \"sigmoid\"");
 }
 
-enum { TOP_MAX = 64 };
-
 static enum status read_top(const json_t *value, const struct contract_field *field, void *to,
                             struct error *e) {
   if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-      json_integer_value(value) > TOP_MAX)
-    return error_at(e, field->pointer, "return_top must be an integer from 0 to %d", TOP_MAX);
+      json_integer_value(value) > STACK_TOP_MAX)
+    return error_at(e, field->pointer, "return_top must be an integer from 0 to %d", STACK_TOP_MAX);
   *(size_t *)to = (size_t)json_integer_value(value);
   return STATUS_OK;
 }

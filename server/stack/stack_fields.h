@@ -90,7 +90,8 @@ struct stack_values {
   bool stream, search;
   struct tokenizer_text *stop; /* [stops] */
   size_t stops;
-  bool text; /* return_text */
+  bool text;    /* return_text */
+  bool spelled; /* what each token adds to the text is told: no field of ours asks for it */
 };
 
 extern const struct contract_field stack_fields[STACK_FIELD_COUNT];
@@ -103,6 +104,8 @@ static inline const char *stack_field_pointer(enum stack_field field) {
 }
 
 const char *stack_output_name(enum stack_v2_output output);
+
+enum { STACK_TOP_MAX = 64 }; /* of the likeliest tokens */
 
 /* What a request of this form calls the field. */
 const char *stack_field_shown(enum stack_field field, enum body_form form);

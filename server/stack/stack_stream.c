@@ -31,6 +31,17 @@ enum status stack_stream_init(struct stack_stream *s, const struct stack_speech 
   return e->status;
 }
 
+enum status stack_stream_begin_with(struct stack_stream *s, const struct tokenizer_text *front,
+                                    struct arena *a, struct error *e) {
+  const size_t items = s->run->geometry.items;
+  must(s->utter != NULL); /* an event has room for text */
+  s->fronted = arena_alloc(a, items, sizeof *s->fronted, e);
+  if (!s->fronted) return e->status;
+  for (size_t i = 0; i < items; i++) s->fronted[i] = 0;
+  s->front = front;
+  return STATUS_OK;
+}
+
 bool stack_stream_has_begun(const struct stack_stream *s) {
   for (size_t i = 0; i < s->run->geometry.items; i++)
     if (stack_sequence_count(&s->run->generation->sequence[i]) > 0) return true;
@@ -39,16 +50,31 @@ bool stack_stream_has_begun(const struct stack_stream *s) {
 
 /* --- what there is --- */
 
-/* The part of the text up to token t that no event has had yet, or as many whole characters of
- * it as an event may have. */
-static struct tokenizer_text take_text(struct stack_stream *s, size_t i, size_t t) {
-  if (!s->texts) return (struct tokenizer_text){NULL, 0};
-  const size_t left = s->utter->sequence[i].said[t] - s->said[i];
-  const char *text = s->utter->sequence[i].utterance.text + s->said[i];
+/* What is left of a text, or as many whole characters of it as an event may have. */
+static struct tokenizer_text cut(const char *text, size_t left) {
   size_t length = size_min(left, TEXT_MOST);
   while (length < left && ((unsigned char)text[length] & 0xc0) == 0x80) length--;
-  s->said[i] += length;
   return (struct tokenizer_text){text, length};
+}
+
+static size_t front_left(const struct stack_stream *s, size_t i) {
+  return s->front ? s->front[s->run->generation->sequence[i].item].length - s->fronted[i] : 0;
+}
+
+static struct tokenizer_text take_front(struct stack_stream *s, size_t i) {
+  const char *text = s->front[s->run->generation->sequence[i].item].bytes + s->fronted[i];
+  const struct tokenizer_text part = cut(text, front_left(s, i));
+  s->fronted[i] += part.length;
+  return part;
+}
+
+/* The part of the text up to token t that no event has had yet. */
+static struct tokenizer_text take_text(struct stack_stream *s, size_t i, size_t t) {
+  if (!s->texts) return (struct tokenizer_text){NULL, 0};
+  const char *text = s->utter->sequence[i].utterance.text + s->said[i];
+  const struct tokenizer_text part = cut(text, s->utter->sequence[i].said[t] - s->said[i]);
+  s->said[i] += part.length;
+  return part;
 }
 
 /* Did the event of token t have no room for all of its text? */
@@ -64,6 +90,7 @@ static char *write_next(struct stack_stream *s, size_t i, char *out) {
   const enum stack_finish finish = atomic_load_explicit(&q->finish, memory_order_acquire);
   const size_t count = stack_sequence_count(q), t = s->sent[i];
   if (t > count) return out;
+  if (front_left(s, i) > 0) return s->speech->more(s, i, take_front(s, i), out);
   if (t > 0 && has_rest(s, i, t - 1)) return s->speech->more(s, i, take_text(s, i, t - 1), out);
   if (t == count && !finish) return out;
   s->sent[i]++;

@@ -19,7 +19,7 @@ struct stack_speech {
   /* Token t of sequence i, with the text that is known with it, where any is wanted. */
   char *(*token)(const struct stack_stream *s, size_t i, size_t t, struct tokenizer_text text,
                  char *out);
-  /* The rest of a token's text, in an event of its own. */
+  /* Text in an event of its own: what stands in front of the tokens; the rest of a token's. */
   char *(*more)(const struct stack_stream *s, size_t i, struct tokenizer_text text, char *out);
   char *(*finish)(const struct stack_stream *s, size_t i, char *out);
   char *(*end)(const struct stack_stream *s, char *out); /* of all */
@@ -34,6 +34,11 @@ struct stack_stream {
   bool texts;                      /* it is shown */
   size_t *sent; /* [items] tokens of each sequence that were written; one more: its end, too */
   size_t *said; /* [items] bytes of its text that were written */
+
+  /* What is said in front of the tokens: of each text, behind which its sequences are. */
+  const struct tokenizer_text *front; /* NULL: nothing */
+  size_t *fronted;                    /* [items] bytes of it that were written */
+
   size_t next;  /* the sequence to look at first */
   size_t event; /* bytes of an event, at most */
   size_t most;  /* ... and of a problem */
@@ -49,6 +54,11 @@ struct stack_stream {
 enum status stack_stream_init(struct stack_stream *s, const struct stack_speech *speech,
                               const void *of_speech, const struct stack_request *of,
                               struct arena *a, struct error *e);
+
+/* A text for each of the request's, to be said in front of its sequences' tokens. Of a stream that
+ * shows text. */
+enum status stack_stream_begin_with(struct stack_stream *s, const struct tokenizer_text *front,
+                                    struct arena *a, struct error *e);
 
 /* Is there a token? From then on there is an answer. */
 bool stack_stream_has_begun(const struct stack_stream *s);

@@ -73,6 +73,9 @@ static enum stack_finish hear(struct stack_listener *l, size_t item, size_t coun
   struct error e = {0};
   const bool ended = finish == STACK_FINISH_END || finish == STACK_FINISH_STOP;
   const bool may_end = count >= u->generation->choice.min_tokens;
+  if (s->spelled &&
+      stack_spelled_add(s->spelled, &s->utterance, u->generation, item, count - 1, &e))
+    return fail(u, &e);
   utter_on(&s->utterance, q->token, count - ended, finish != STACK_FINISH_NOT, may_end, &e);
   if (s->strings && !e.status) add_strings(u, s, q->token, count, &e);
   if (e.status) return fail(u, &e);
@@ -98,7 +101,8 @@ enum status stack_utter_check(struct stack_check *k) {
       .listener = {hear, fault},
       .terms = {.tokenizer = k->w->tokenizer, .stop = v->stop, .stops = v->stops},
       .generation = &k->out->generation,
-      .shown = text};
+      .shown = text,
+      .spelled = v->spelled};
   k->out->utter = u;
   k->out->generation.listener = &u->listener;
   return STATUS_OK;
@@ -125,6 +129,7 @@ static enum status begin(struct stack_check *k, size_t item) {
   if (k->out->stream) s->said = arena_alloc(a, most, sizeof *s->said, k->e);
   if (k->out->tells_tokens)
     s->strings = arena_alloc(a, strings_room(u->terms.tokenizer, most), 1, k->e);
+  if (u->spelled) s->spelled = stack_spelled_new(u->terms.tokenizer, most, k->out->top, a, k->e);
   return k->e->status;
 }
 

@@ -5,6 +5,7 @@
 
 #include "config/tokenizer/utter.h"
 #include "core/stack/stack_generation.h"
+#include "server/stack/stack_spelled.h"
 
 struct stack_check;
 
@@ -15,6 +16,7 @@ struct stack_uttered {
   char
       *strings; /* what each token stands for, a JSON string with a comma in front of it; or NULL */
   size_t strings_length, strings_count; /* so many bytes, of so many tokens */
+  struct stack_spelled *spelled;        /* what each adds to the text; or NULL */
 };
 
 struct stack_utter {
@@ -23,6 +25,7 @@ struct stack_utter {
   const struct stack_generation *generation;
   struct stack_uttered *sequence; /* [items] */
   bool shown;                     /* the answer has the texts */
+  bool spelled;                   /* ... and what each token adds to them */
   atomic_bool failed;             /* then there is an error: */
   struct error error;
 };

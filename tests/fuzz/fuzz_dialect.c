@@ -88,6 +88,15 @@ static bool is_of_items(const struct dial *d) {
   return d->ask != ASK_CLASSIFY && d->dialect != DIALECT_RERANK && d->dialect != DIALECT_TEI_RERANK;
 }
 
+/* Of each token there is one entry in each list, and of a likely one a name that is there once:
+ * the reader refuses a second. */
+static void check_logprobs(const json_t *logprobs) {
+  static const char *const list[] = {"tokens", "token_logprobs", "top_logprobs", "text_offset"};
+  const size_t count = json_array_size(json_object_get(logprobs, list[0]));
+  for (size_t i = 0; json_is_object(logprobs) && i < sizeof list / sizeof *list; i++)
+    must(json_array_size(json_object_get(logprobs, list[i])) == count);
+}
+
 static void check_answer(const struct dialled *d, struct answer *a) {
   const struct stack_request *r = &d->asked.request;
   const struct input text = answer_text(a);
@@ -97,6 +106,8 @@ static void check_answer(const struct dialled *d, struct answer *a) {
   must(json_is_array(list));
   must(is_of_items(d->dial) ? json_array_size(list) == items : json_array_size(list) > 0);
   must(!d->dial->list || json_is_object(json_object_get(json, "usage")));
+  for (size_t i = 0; i < json_array_size(list); i++)
+    check_logprobs(json_object_get(json_array_get(list, i), "logprobs"));
   json_decref(json);
   free((char *)text.bytes);
 }

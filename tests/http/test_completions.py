@@ -1,5 +1,6 @@
-"""test_completions: OpenAI's completions: texts that are those of /generate, streams, what its own client gets, and
-every mistake in its form of errors."""
+"""test_completions: OpenAI's completions: texts and log probabilities that are those of /generate, streams, what its own
+client gets, and every mistake in its form of errors."""
+import codecs
 import json
 import os
 import tempfile
@@ -7,22 +8,45 @@ import unittest
 
 from support import TOOLS, Server, ServerCase
 from test_openai import Called, OpenAi
-from test_text import LETTERS, RANDOM, SIZES
+from test_text import GPT2, LETTERS, RANDOM, SIZES
 
 PATH = "/v1/completions"
+LISTS = ["tokens", "token_logprobs", "top_logprobs", "text_offset"]
+# At the beginning of a text its first two tokens are written alike.
+BLANKS = {"model": {"type": "WordLevel", "unk_token": "?", "vocab": {"a": 0, "▁a": 1, "▁": 2, "b": 3, "?": 4, "<0xC3>": 5, "<0xA9>": 6}},
+          "decoder": {"type": "Sequence", "decoders": [
+              {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True},
+              {"type": "ByteFallback"}, {"type": "Fuse"}]},
+          "added_tokens": [{"id": 19, "content": "<|end|>", "special": True}]}
+
+
+def bytes_of(piece):
+    """The bytes that a piece of LETTERS stands for."""
+    return piece.replace("Ġ", " ").encode("latin-1")
+
+
+def string_of(piece):
+    """What OpenAI's service calls it."""
+    try:
+        return bytes_of(piece).decode()
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in bytes_of(piece))
 
 
 class Completing(OpenAi, ServerCase):
     @classmethod
     def start(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        with open(os.path.join(cls.folder.name, "tokenizer.json"), "w", encoding="utf-8") as file:
-            json.dump(LETTERS, file)
-        lettered = dict(RANDOM, **SIZES, tokenizer=cls.folder.name, end=19)
+        for name, tokenizer in ("letters", LETTERS), ("blanks", BLANKS):
+            os.mkdir(os.path.join(cls.folder.name, name))
+            with open(os.path.join(cls.folder.name, name, "tokenizer.json"), "w", encoding="utf-8") as file:
+                json.dump(tokenizer, file)
+        lettered = dict(RANDOM, **SIZES, tokenizer=os.path.join(cls.folder.name, "letters"), end=19)
         return Server({"models": {"gpt": dict(lettered, kind="decoder"),
                                   "pair": dict(lettered, kind="seq2seq", generate={"beams": 3}),
                                   "short": dict(lettered, kind="decoder", positions="learned", max_positions=6),
                                   "bert": dict(lettered, kind="encoder"),
+                                  "blank": dict(lettered, kind="decoder", tokenizer=os.path.join(cls.folder.name, "blanks")),
                                   "naked": dict(RANDOM, **SIZES, kind="decoder")}})
 
     @classmethod
@@ -108,6 +132,97 @@ class Completions(Completing):
             self.assertEqual((told[-1]["choices"], told[-1]["usage"]), ([], right["usage"]))
             self.assertEqual(len(told), len(events) + 1)
 
+    def test_a_stream_with_the_prompt_in_front(self):
+        """In events of its own, cut between characters where it is long."""
+        for more in ({"n": 2, "seed": 4}, {"prompt": ["é\"\n", "w" + 1500 * "é", "ell"], "stop": "w", "temperature": 2},
+                     {"prompt": [[13, 14], [8, 9, 19]], "temperature": 0}, {"prompt": [19]}, {"model": "pair", "temperature": 0}):
+            right, bare = self.complete(echo=True, **more), self.complete(**more)
+            texts, pieces = [""] * len(right["choices"]), [[] for _ in right["choices"]]
+            for event in self.events(echo=True, **more):
+                (one,) = event["choices"]
+                pieces[one["index"]].append(one["text"])
+                texts[one["index"]] += one["text"]
+            self.assertEqual(texts, [one["text"] for one in right["choices"]])
+            for got, whole, behind in zip(pieces, right["choices"], bare["choices"]):
+                prompt = whole["text"][:len(whole["text"]) - len(behind["text"])]
+                fronts = -(-len(prompt.encode()) // 1023) if len(prompt) > 1000 else len(prompt) > 0
+                self.assertEqual("".join(got[:fronts]), prompt)
+                self.assertTrue(all(len(one.encode()) <= 1024 for one in got))
+
+    def told(self, sequence, top):
+        """The four lists that a sequence of /generate should be, whose tokens are those of LETTERS."""
+        pieces = sorted(GPT2["vocab"], key=GPT2["vocab"].get)
+        lists, before = {name: [] for name in LISTS}, b""
+        for i, token in enumerate(sequence["tokens"]):
+            lists["tokens"].append(string_of(pieces[token]))
+            lists["token_logprobs"].append(sequence["log_probabilities"][i])
+            likely = {string_of(pieces[one["token"]]): one["log_probability"] for one in sequence["top"][i]} if top else {}
+            lists["top_logprobs"].append(dict(likely, **{string_of(pieces[token]): sequence["log_probabilities"][i]}))
+            lists["text_offset"].append(len(codecs.getincrementaldecoder("utf-8")("replace").decode(before)))
+            before += bytes_of(pieces[token]) if token != 19 else b""
+        return lists
+
+    def test_log_probabilities(self):
+        """The same numbers, to the last bit; tokens as the text that they add, in characters or in bytes."""
+        seen = set()
+        for more in ({"logprobs": 2}, {"logprobs": 5, "n": 40, "seed": 3, "temperature": 3}, {"logprobs": 0}, {"logprobs": 64, "max_tokens": 3},
+                     {"logprobs": 1, "prompt": ["hello", "w"], "temperature": 0}, {"logprobs": 3, "stop": ["r", "or"], "n": 6, "temperature": 2},
+                     {"logprobs": 2, "model": "pair", "n": 4, "prompt": [[13, 14], [8, 9]]}):
+            own = {"returns" if name == "n" else name: value for name, value in more.items() if name not in ("prompt", "logprobs", "model")}
+            prompt, top = more.get("prompt", ["hello w"]), more["logprobs"]
+            own["text" if isinstance(prompt[0], str) else "tokens"] = prompt
+            right = self.generate(more.get("model", "gpt"), return_top=top, return_text=True, **own)
+            sequences = [one for item in right["sequences"] for one in item]
+            choices = self.complete(**dict({"prompt": prompt}, **more))["choices"]
+            self.assertEqual([one["text"] for one in choices], [one["text"] for one in sequences])
+            for choice, sequence in zip(choices, sequences):
+                got = choice["logprobs"]
+                self.assertEqual(list(got), LISTS)
+                self.assertEqual(got, self.told(sequence, top))
+                self.assertTrue(all(min(top, 20) <= len(one) <= top + 1 for one in got["top_logprobs"]))
+                self.assertTrue(all(one[token] == log for one, token, log in
+                                    zip(got["top_logprobs"], got["tokens"], got["token_logprobs"])))
+                seen |= set(got["tokens"])
+        self.assertTrue({"bytes:\\xc3", "bytes:\\xa9", " world", "<|end|>"} <= seen, seen)
+
+    def test_log_probabilities_of_a_stream(self):
+        """An event has those of its own token, and all together are those of the whole answer."""
+        for more in ({"logprobs": 2}, {"logprobs": 5, "n": 20, "seed": 3, "temperature": 3}, {"logprobs": 0, "temperature": 0},
+                     {"logprobs": 1, "stop": ["ell", "wor", "r"], "n": 9, "temperature": 2}, {"logprobs": 3, "model": "pair"},
+                     {"logprobs": 4, "model": "blank", "prompt": [19], "n": 9, "temperature": 3}):
+            right = self.complete(**more)["choices"]
+            lists = [{name: [] for name in LISTS} for _ in right]
+            for event in self.events(**more):
+                (one,) = event["choices"]
+                self.assertEqual(list(one["logprobs"]), LISTS)
+                self.assertEqual({len(part) for part in one["logprobs"].values()}, {0 if one["finish_reason"] else 1})
+                for name, part in one["logprobs"].items():
+                    lists[one["index"]][name] += part
+            self.assertEqual(lists, [one["logprobs"] for one in right])
+
+    def test_tokens_that_are_written_alike(self):
+        """The one that was chosen has the name, or else the likeliest; what the tokenizer does not know has its number."""
+        request = {"model": "blank", "prompt": [19], "logprobs": 64, "max_tokens": 1}
+        others = {f"token_id:{i}" for i in range(7, 19)} | {"<|end|>"}
+        chosen = set()
+        for seed in range(40):
+            one = self.ok(self.post(seed=seed, temperature=4, **request))["choices"][0]
+            native = self.generate("blank", tokens=[[19]], temperature=4, seed=seed, return_top=64, max_tokens=1, return_text=True)["sequences"][0][0]
+            logs = {likely["token"]: likely["log_probability"] for likely in native["top"][0]}
+            token, (top,) = native["tokens"][0], one["logprobs"]["top_logprobs"]
+            self.assertEqual(set(top), others | {"a", "", "b", "?", "bytes:\\xc3", "bytes:\\xa9"})
+            self.assertEqual(top["a"], logs[token] if token < 2 else max(logs[0], logs[1]))
+            self.assertEqual(top[one["logprobs"]["tokens"][0]], native["log_probabilities"][0])
+            chosen.add(token)
+        self.assertTrue({0, 1} <= chosen)
+
+    def test_without_log_probabilities(self):
+        for more in ({}, {"logprobs": None}, {"logprobs": False}):
+            self.assertIsNone(self.complete(**more)["choices"][0]["logprobs"])
+            self.assertTrue(all(event["choices"][0]["logprobs"] is None for event in self.events(**more)))
+        self.assertEqual(self.complete(prompt=[], logprobs=2)["choices"], [])
+        self.assertEqual(self.events(prompt=[], logprobs=2), [])
+
     def test_a_stream_that_fails(self):
         """Where the failure comes with the first token it has its status; behind it, it is an event."""
         own = {"text": "hello", "temperature": 1, "banned_tokens": list(range(20))}
@@ -120,12 +235,18 @@ class Completions(Completing):
                 ({"prompt": ["hello", ""]}, "prompt[1]", "nothing"), ({"prompt": [["hello"]]}, "prompt[0]", ""),
                 ({"prompt": [[1], [99]]}, "prompt[1][0]", "vocabulary"), ({"model": "bert"}, "model", "encoder"),
                 ({"model": "naked"}, "model", "without a tokenizer"), ({"model": 1}, "model", "text"),
-                ({"max_tokens": 0}, "max_tokens", ""), ({"temperature": -1}, "temperature", ""), ({"top_p": 2}, "top_p", ""),
+                ({"max_tokens": 0}, "max_tokens", "/score"), ({"max_tokens": -1}, "max_tokens", "at least 1"),
+                ({"max_tokens": 0, "echo": True, "logprobs": 1}, "max_tokens", "POST /v1/models/NAME/score"),
+                ({"echo": True, "logprobs": 0}, "echo", "POST /v1/models/NAME/score"),
+                ({"echo": True, "logprobs": 2, "stream": True}, "echo", "those of the prompt"),
+                ({"temperature": -1}, "temperature", ""), ({"top_p": 2}, "top_p", ""),
                 ({"n": 0}, "n", ""), ({"n": 2, "temperature": 0}, "n", "the same"), ({"stop": [""]}, "stop[0]", "1 to 1024"),
-                ({"seed": -1}, "seed", ""), ({"echo": 1}, "echo", ""), ({"echo": True, "stream": True}, "echo", "stream"),
+                ({"seed": -1}, "seed", ""), ({"echo": 1}, "echo", ""),
                 ({"stream": 1}, "stream", ""), ({"stream_options": 1}, "stream_options", ""), ({"user": 1}, "user", ""),
                 ({"stream_options": {"include_usage": 1}, "stream": True}, "stream_options", "include_usage"),
-                ({"stream_options": {"include_usage": True}}, "stream_options", "stream"), ({"logprobs": 2}, "logprobs", "no logprobs"),
+                ({"stream_options": {"include_usage": True}}, "stream_options", "stream"),
+                ({"logprobs": 65}, "logprobs", "from 0 to 64"), ({"logprobs": -1}, "logprobs", "0 to 64"), ({"logprobs": True}, "logprobs", "0 to 64"),
+                ({"logprobs": 1.5}, "logprobs", "0 to 64"), ({"logprobs": ""}, "logprobs", "0 to 64"), ({"logprobs": {}}, "logprobs", "0 to 64"),
                 ({"logit_bias": {"1": 1}}, "logit_bias", ""), ({"best_of": 2}, "best_of", ""), ({"suffix": "a"}, "suffix", ""),
                 ({"presence_penalty": 0.5}, "presence_penalty", ""), ({"frequency_penalty": 0.5}, "frequency_penalty", ""),
                 ({"top_k": 4}, "top_k", "/generate"), ({"messages": []}, "messages", "chats"), ({"prompts": 1}, "prompts", "prompt")):
@@ -164,6 +285,17 @@ class Client(Called, Completing):
         for event in stream["value"]:
             texts[event["choices"][0]["index"]] += event["choices"][0]["text"]
         self.assertEqual(texts, [one["text"] for one in right])
+        whole, stream = (one["value"] for one in self.call(
+            ("completions.create", dict(request, logprobs=2)), ("completions.create", dict(request, logprobs=2, stream=True))))
+        right = self.ok(self.server.post(PATH, dict(request, logprobs=2)))["choices"]
+        self.assertEqual(whole["choices"], right)
+        lists = [{name: [] for name in LISTS} for _ in right]
+        for event in stream:
+            for name in LISTS:
+                lists[event["choices"][0]["index"]][name] += event["choices"][0]["logprobs"][name]
+        self.assertEqual(lists, [one["logprobs"] for one in right])
+        (echoed,) = self.call(("completions.create", dict(request, echo=True, stream=True)))
+        self.assertEqual([event["choices"][0]["text"] for event in echoed["value"]][:2], ["hello w"] * 2)
         self.assertEqual((wrong["thrown"], wrong["param"]), ("BadRequestError", "prompt[1]"))
         self.assertEqual((none["thrown"], none["code"]), ("NotFoundError", "model_not_found"))
 

@@ -379,7 +379,8 @@ class OpenApi(Case):
         path = "/v1/completions"
         for more in ({}, {"n": 2, "stop": "b", "echo": True, "seed": 3, "top_p": 0.5, "max_tokens": 2, "user": "me"},
                      {"prompt": ["a", "b c"], "temperature": 0, "stop": ["a", "x"], "logprobs": None, "logit_bias": {}},
-                     {"prompt": [1, 2], "stream": True, "stream_options": {"include_usage": True}}, {"prompt": [[1], [2, 0]]},
+                     {"logprobs": 2, "max_tokens": 3}, {"logprobs": 0}, {"logprobs": False}, {"logprobs": 64, "n": 3},
+                     {"prompt": [1, 2], "stream": True, "echo": True, "stream_options": {"include_usage": True}}, {"prompt": [[1], [2, 0]]},
                      {"prompt": [], "stop": None, "seed": None, "best_of": 0, "suffix": "", "presence_penalty": 0}):
             request = dict({"model": "words", "prompt": "a b"}, **more)
             with self.subTest(request=request):
@@ -391,7 +392,7 @@ class OpenApi(Case):
                     self.holds("POST", path, answer, 200)
         schema = self.schema(self.schemas["schemas"]["CompletionsRequest"])
         for more in ({"prompt": 1}, {"prompt": None}, {"n": 0}, {"stop": ""}, {"stop": [1]}, {"seed": -1},
-                     {"top_p": 0}, {"temperature": -1}, {"max_tokens": 0}, {"echo": 1}, {"logprobs": 1}, {"best_of": 2},
+                     {"top_p": 0}, {"temperature": -1}, {"max_tokens": 0}, {"echo": 1}, {"logprobs": 65}, {"logprobs": -1}, {"logprobs": True}, {"logprobs": ""}, {"best_of": 2},
                      {"logit_bias": {"1": 2}}, {"suffix": "x"}, {"stream_options": 1}, {"text": "a"}):
             request = dict({"model": "words", "prompt": "a b"}, **more)
             with self.subTest(request=request):

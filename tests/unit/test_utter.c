@@ -264,13 +264,132 @@ static void few_tokens_are_spelled_again(void **state) {
     }
 }
 
+/* --- tokens that may come --- */
+
+/* What each token has added, one behind the other. */
+struct joined {
+  char text[ROOM];
+  size_t length, characters;
+};
+
+static size_t count_characters(const char *text, size_t length) {
+  size_t count = 0;
+  for (size_t i = 0; i < length; i++) count += ((unsigned char)text[i] & 0xc0) != 0x80;
+  return count;
+}
+
+/* Whatever else is asked at the same time, and beside it the same once more. */
+static void look_ahead(const struct case_ *c, struct utterance *u, size_t n, struct joined *to) {
+  const int32_t token[] = {c->id[c->before + n], rand() % 11, c->id[c->before + n]};
+  const bool whole = text_is_utf8(to->text, to->length);
+  struct tokenizer_text out[3];
+  struct arena a;
+  struct error e = {0};
+  size_t characters;
+  arena_init(&a, NULL);
+  assert_int_equal(utter_ahead(u, token, 3, out, &characters, &a, &e), STATUS_OK);
+  for (size_t i = 0; i < 3; i++)
+    assert_true(out[i].bytes && out[i].length <= utter_ahead_room(c->t));
+  assert_int_equal(out[0].length, out[2].length);
+  if (out[0].length) assert_memory_equal(out[0].bytes, out[2].bytes, out[0].length);
+  if (whole) assert_int_equal(characters, count_characters(to->text, to->length));
+  if (tokenizer_has_text(c->t, token[0])) {
+    memcpy(to->text + to->length, out[0].bytes, out[0].length);
+    to->length += out[0].length;
+  }
+  arena_free(&a);
+}
+
+/* Do the tokens before them end within a character, or may they? */
+static bool begins_within(const struct case_ *c) {
+  static char before[ROOM];
+  size_t whole;
+  return tokenizer_open(c->t, c->id, c->before) ||
+         spell(c->t, c->id, c->before, before, &whole) != whole;
+}
+
+/* All that is added is the text. */
+static void what_tokens_add(void **state) {
+  (void)state;
+  static struct joined j;
+  size_t compared = 0;
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    struct tokenizer *t = make(&kinds[k]);
+    const struct utter_terms terms = {.tokenizer = t};
+    for (size_t round = 0; kinds[k].steady && round < ROUNDS; round++) {
+      struct utterance u;
+      struct arena a;
+      struct case_ c;
+      struct error e = {0};
+      draw(&c, t);
+      if (begins_within(&c)) continue;
+      arena_init(&a, NULL);
+      utter_init(&u, &terms, c.id, c.before, c.count, &a, &e);
+      j.length = 0;
+      for (size_t n = 0; n < c.count; n++) {
+        look_ahead(&c, &u, n, &j);
+        utter_on(&u, c.id + c.before, n + 1, n + 1 == c.count, true, &e);
+      }
+      arena_free(&a);
+      if (!text_is_utf8(j.text, j.length)) continue;
+      if (j.length != c.length || memcmp(j.text, c.text, c.length))
+        fail_msg("%s, %zu: \"%.*s\", not \"%.*s\"", kinds[k].name, round, (int)j.length, j.text,
+                 (int)c.length, c.text);
+      compared++;
+    }
+    tokenizer_free(t);
+  }
+  assert_in_range(compared, ROUNDS, SIZE_MAX);
+}
+
+struct added {
+  size_t kind;
+  int32_t before, token;
+  const char *text;
+};
+
+/* A character of several tokens; what has no text; a decoder that may change all of it. */
+static void what_one_token_adds(void **state) {
+  (void)state;
+  static const struct added list[] = {
+      {0, 1, 2, " ##b"}, {0, 1, 9, "<end>"},
+      {0, 1, 77, NULL},  {1, 1, 2, "b"},
+      {1, 3, 4, " not"}, {1, 3, 6, "."},
+      {2, 2, 2, " a"},   {3, 2, 2, " a"},
+      {3, 2, 5, "\xe4"}, {3, 2, 8, "A"},
+      {4, 1, 2, " b"},   {4, 1, 3, "\xe4"},
+      {4, 3, 4, "\xbd"}, {4, 1, 10, "\xbd\xa0\xe4"},
+      {5, 2, 1, " a"},   {6, 3, 3, ""},
+      {7, 2, 2, "▁a"},   {9, 2, 5, "<0xE4>"},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    struct tokenizer *t = make(&kinds[list[i].kind]);
+    const struct utter_terms terms = {.tokenizer = t};
+    struct utterance u;
+    struct tokenizer_text out;
+    struct arena a;
+    struct error e = {0};
+    size_t characters;
+    arena_init(&a, NULL);
+    utter_init(&u, &terms, &list[i].before, 1, 1, &a, &e);
+    assert_int_equal(utter_ahead(&u, &list[i].token, 1, &out, &characters, &a, &e), STATUS_OK);
+    if (!list[i].text)
+      assert_null(out.bytes);
+    else if (out.length != strlen(list[i].text) || memcmp(out.bytes, list[i].text, out.length))
+      fail_msg("%zu: \"%.*s\", not \"%s\"", i, (int)out.length, out.bytes, list[i].text);
+    assert_int_equal(characters, 0);
+    arena_free(&a);
+    tokenizer_free(t);
+  }
+}
+
 /* --- what fails --- */
 
 static void every_allocation_may_fail(void **state) {
   (void)state;
   struct tokenizer *t = make(&kinds[3]);
   const struct utter_terms terms = {.tokenizer = t};
-  const int32_t id[] = {2, 5, 6, 7, 3};
+  const int32_t id[] = {2, 5, 6, 7, 3, 9};
   size_t failed = 0;
   for (size_t n = 1, over = 0; !over; n++) {
     struct utterance u;
@@ -279,8 +398,12 @@ static void every_allocation_may_fail(void **state) {
     arena_init(&a, NULL);
     poisoned_fail(n);
     utter_init(&u, &terms, id, 1, 4, &a, &e);
-    for (size_t count = 1; count < 5 && !e.status; count++)
+    for (size_t count = 1; count < 5 && !e.status; count++) {
+      struct tokenizer_text out[2];
+      size_t characters;
+      utter_ahead(&u, id + count, 2, out, &characters, &a, &e);
       utter_on(&u, id + 1, count, count == 4, true, &e);
+    }
     poisoned_fail(0);
     arena_free(&a);
     over = !e.status;
@@ -330,6 +453,8 @@ int main(void) {
       cmocka_unit_test(what_stops_it),
       cmocka_unit_test(nothing_stops_it_too_early),
       cmocka_unit_test(few_tokens_are_spelled_again),
+      cmocka_unit_test(what_tokens_add),
+      cmocka_unit_test(what_one_token_adds),
       cmocka_unit_test(every_allocation_may_fail),
       cmocka_unit_test(a_text_that_is_longer_than_its_room),
       cmocka_unit_test(room_that_is_not_known),
