@@ -122,6 +122,7 @@ static void end_escape(struct texts_json *r, struct error *e) {
 
 static void add_part(struct texts_json *r, struct texts_part part, struct error *e) {
   struct texts *t = &r->texts;
+  if (!t->bytes && !reserve(r, 1, e)) return; /* an empty one has a place, too */
   if (r->parts == r->part_room) {
     size_t room = 2 * r->part_room + 1;
     void *moved = arena_grow(r->arena, t->part, &room, sizeof *t->part, e);
