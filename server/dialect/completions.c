@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "core/run/clock.h"
@@ -27,6 +28,7 @@ enum completions_field {
   COMPLETIONS_STREAM,
   COMPLETIONS_STREAM_OPTIONS,
   COMPLETIONS_USER,
+  COMPLETIONS_TRUNCATE,
   COMPLETIONS_LOGPROBS,
   COMPLETIONS_SUFFIX,
   COMPLETIONS_BEST_OF,
@@ -50,29 +52,40 @@ struct completions_values {
 #define VALUE_AT(value) .at = offsetof(struct completions_values, value), .nullable = true
 #define PASSED          .read = dialect_pass_nothing, .nullable = true
 
+/* Of as many texts as are asked for each is the best. */
+static enum status pass_one(const struct json_t *value, const struct contract_field *field,
+                            void *to, struct error *e) {
+  size_t count;
+  if (stack_read_number(value, field, &count, e) || count == 1) return e->status;
+  return dialect_pass_nothing(value, field, to, e);
+}
+
 static const struct contract_field fields[COMPLETIONS_FIELDS] = {
     [COMPLETIONS_PROMPT] =
         {NAMED("prompt"),
          .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
          .texts = true, .texts_form = TEXTS_ALONE},
-    [COMPLETIONS_MODEL] = {NAMED("model"), .read = dialect_read_model,
-                           .at = offsetof(struct completions_values, common)},
+    [COMPLETIONS_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
     [COMPLETIONS_MAX_TOKENS] = {NAMED("max_tokens"), .read = dialect_read_max_tokens,
                                 VALUE_AT(native.max_tokens)},
     [COMPLETIONS_TEMPERATURE] = {NAMED("temperature"), .read = stack_read_temperature,
                                  VALUE_AT(native.choice.temperature)},
     [COMPLETIONS_TOP_P] = {NAMED("top_p"), .read = stack_read_share, VALUE_AT(native.choice.top_p)},
     [COMPLETIONS_N] = {NAMED("n"), .read = stack_read_number, VALUE_AT(native.returns)},
-    [COMPLETIONS_STOP] = {NAMED("stop"), .read = stack_read_stop_texts, VALUE_AT(native)},
+    [COMPLETIONS_STOP] = {NAMED("stop"), .read = stack_read_stop_texts, VALUE_AT(native),
+                          .longest = STACK_STOPS_LONGEST},
     [COMPLETIONS_SEED] = {NAMED("seed"), .read = contract_read_seed, VALUE_AT(native.choice.seed)},
     [COMPLETIONS_ECHO] = {NAMED("echo"), .read = contract_read_flag, VALUE_AT(echo)},
     [COMPLETIONS_STREAM] = {NAMED("stream"), .read = contract_read_flag, VALUE_AT(native.stream)},
     [COMPLETIONS_STREAM_OPTIONS] = {NAMED("stream_options"), .read = dialect_read_stream_options,
                                     VALUE_AT(tells_usage)},
-    [COMPLETIONS_USER] = {NAMED("user"), .read = dialect_pass_text},
+    [COMPLETIONS_USER] = {NAMED("user"), .read = dialect_pass_text, .nullable = true,
+                          .longest = DIALECT_USER_LONGEST},
+    [COMPLETIONS_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate,
+                              VALUE_AT(native.truncate)},
     [COMPLETIONS_LOGPROBS] = {NAMED("logprobs"), .read = dialect_read_logprobs, VALUE_AT(logprobs)},
     [COMPLETIONS_SUFFIX] = {NAMED("suffix"), PASSED},
-    [COMPLETIONS_BEST_OF] = {NAMED("best_of"), PASSED},
+    [COMPLETIONS_BEST_OF] = {NAMED("best_of"), .read = pass_one, .nullable = true},
     [COMPLETIONS_PRESENCE_PENALTY] = {NAMED("presence_penalty"), PASSED},
     [COMPLETIONS_FREQUENCY_PENALTY] = {NAMED("frequency_penalty"), PASSED},
     [COMPLETIONS_LOGIT_BIAS] = {NAMED("logit_bias"), PASSED},
@@ -94,14 +107,22 @@ static const struct contract_stray strays[] = {
     {"beams", more_there},
 };
 
+/* As if each text were of one of the larger models. */
+static uint64_t plan_cost(const struct contract_reading *r) {
+  enum { LAYERS = 48 };
+  const struct completions_values *v = r->values;
+  const size_t texts = r->texts ? r->texts->items : 1;
+  return dialect_plan_cost(r) + stack_sequences_cost(texts, v->native.returns, LAYERS);
+}
+
 static const struct contract contract = {.field = fields,
                                          .arrays = COMPLETIONS_ARRAYS,
                                          .fields = COMPLETIONS_FIELDS,
                                          .stray = strays,
                                          .strays = sizeof strays / sizeof *strays,
-                                         .plan_cost = dialect_plan_cost};
+                                         .plan_cost = plan_cost};
 
-/* As OpenAI's service has it, whatever the model's own choice is. */
+/* As OpenAI's service has it, where the model's own choice may be another. */
 static void init(void *values, struct arena *a) {
   struct completions_values *v = values;
   v->native.arena = a;
@@ -124,6 +145,13 @@ static enum status check_fields(const struct contract_reading *read) {
     return error_at(read->e, "/echo",
                     "with \"logprobs\" there would be those of the prompt, too: POST "
                     "/v1/models/NAME/score has them");
+  if (v->native.returns > 1 && v->native.choice.temperature == 0)
+    return error_at(read->e, "/n",
+                    "%zu texts would be the same one: several are drawn where \"temperature\" is "
+                    "above 0",
+                    v->native.returns);
+  if (read->tensor[COMPLETIONS_PROMPT] && is_seen(read, COMPLETIONS_TRUNCATE))
+    return error_at(read->e, "/truncate", "texts are cut, and \"prompt\" holds tokens");
   if (v->tells_usage && !v->native.stream)
     return error_at(read->e, "/stream_options", "it goes with \"stream\": true");
   return STATUS_OK;
@@ -141,6 +169,7 @@ static void set_values(struct dialect_stack *s, const struct contract_reading *r
   native->choice.top_p = v->native.choice.top_p;
   native->choice.seed = v->native.choice.seed;
   native->returns = v->native.returns;
+  native->truncate = v->native.truncate;
   native->stream = v->native.stream;
   native->stop = v->native.stop;
   native->stops = v->native.stops;
@@ -174,21 +203,32 @@ static struct tokenizer_text spell(const struct contract_reading *read, const st
   return (struct tokenizer_text){text.bytes, text.length};
 }
 
+static void spell_tokens(const struct contract_reading *read, const struct tokenizer *t,
+                         struct tokenizer_text *echo, size_t count) {
+  const struct tensor *tokens = read->tensor[COMPLETIONS_PROMPT];
+  const int32_t *token = tokens->data;
+  for (size_t i = 0; i < count && !read->e->status; i++) {
+    const size_t length = tokens->depth == 1 ? tokens->count : tensor_shape_at(tokens, i).dim[0];
+    echo[i] = spell(read, t, token, length);
+    token += length;
+  }
+}
+
 /* The prompts as they were sent; of tokens their text. */
 static const struct tokenizer_text *find_prompts(const struct contract_reading *read,
                                                  const struct stack_request *r) {
-  const struct tensor *tokens = read->tensor[COMPLETIONS_PROMPT];
   struct tokenizer_text *echo = arena_alloc(read->arena, r->texts, sizeof *echo, read->e);
-  const int32_t *token = tokens ? tokens->data : NULL;
-  for (size_t i = 0; i < r->texts && !read->e->status; i++) {
-    const size_t count = !tokens              ? 0
-                         : tokens->depth == 1 ? tokens->count
-                                              : tensor_shape_at(tokens, i).dim[0];
-    echo[i] =
-        tokens ? spell(read, r->utter->terms.tokenizer, token, count) : text_of(read->texts, i);
-    if (count) token += count;
-  }
+  if (!echo) return NULL;
+  if (!read->texts) spell_tokens(read, r->utter->terms.tokenizer, echo, r->texts);
+  for (size_t i = 0; read->texts && i < r->texts; i++) echo[i] = text_of(read->texts, i);
   return echo;
+}
+
+/* No other answer's, of this or any process. */
+static void make_id(char id[COMPLETIONS_ID_SIZE]) {
+  uint64_t number;
+  if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) number = clock_now();
+  snprintf(id, COMPLETIONS_ID_SIZE, "cmpl-%016llx", (unsigned long long)number);
 }
 
 static const struct completions_told *tell(const struct contract_reading *read, const char *model,
@@ -201,7 +241,7 @@ static const struct completions_told *tell(const struct contract_reading *read, 
                                     .created = (int64_t)time(NULL),
                                     .tells_usage = v->tells_usage,
                                     .logprobs = v->logprobs.wanted};
-  snprintf(told->id, sizeof told->id, "cmpl-%016llx", (unsigned long long)clock_now());
+  make_id(told->id);
   if (v->echo) told->echo = find_prompts(read, r);
   return read->e->status ? NULL : told;
 }

@@ -9,6 +9,8 @@ extern const struct dialect completions;
 
 /* --- for the files of completions alone --- */
 
+enum { COMPLETIONS_ID_SIZE = 32 };
+
 /* What an answer says beside its texts. */
 struct completions_told {
   const char *model;
@@ -16,7 +18,7 @@ struct completions_told {
   const struct tokenizer_text
       *echo;       /* [texts] the prompts, if each is repeated in front of its text; or NULL */
   int64_t created; /* seconds since 1970 */
-  char id[32];
+  char id[COMPLETIONS_ID_SIZE];
   bool tells_usage; /* of a stream: in an event of its own */
   bool logprobs;    /* of each token */
 };

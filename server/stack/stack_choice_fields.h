@@ -32,7 +32,11 @@ enum status stack_read_share(const struct json_t *value, const struct contract_f
                              void *to, struct error *e);
 
 /* A text that stops a sequence, or a list of them. */
-enum { STACK_STOPS_MAX = 16, STACK_STOP_LONGEST = 1024 };
+enum {
+  STACK_STOPS_MAX = 16,
+  STACK_STOP_LONGEST = 1024,      /* bytes */
+  STACK_STOPS_LONGEST = 32 * 1024 /* bytes of JSON of all */
+};
 enum status stack_read_stop_texts(const struct json_t *value, const struct contract_field *field,
                                   void *values, struct error *e);
 

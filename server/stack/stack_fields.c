@@ -169,7 +169,7 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
     [STACK_FIELD_FUNCTION] = {NAMED("function"), OF_CLASSIFY, .read = read_function,
                               VALUE_AT(function)},
     [STACK_FIELD_STOP] = {NAMED("stop"), OF_GENERATE, .read = stack_read_stop_texts,
-                          .longest = NAMES_LONGEST},
+                          .longest = STACK_STOPS_LONGEST},
     [STACK_FIELD_RETURN_TEXT] = {NAMED("return_text"), OF_GENERATE, .read = contract_read_flag,
                                  VALUE_AT(text)},
 };

@@ -113,6 +113,18 @@ class Completions(Completing):
     def test_as_many_as_there_is_room_for(self):
         self.assertLessEqual(self.complete(model="short")["usage"]["completion_tokens"], 5)
         self.error(self.post(model="short", max_tokens=16), 400, "invalid_request", "max_tokens", "positions")
+        long = {"model": "short", "prompt": "hello hello hello hello hello"}
+        self.error(self.post(**long), 400, "invalid_request", "prompt", '"truncate": true cuts it')
+        self.assertEqual(self.complete(**long, truncate=True)["usage"]["prompt_tokens"], 6)
+        self.assertEqual(self.complete(**long, truncate=2)["usage"]["prompt_tokens"], 2)
+        self.error(self.post(model="short", prompt=[1], truncate=True), 400, "invalid_request", "truncate", "tokens")
+        self.error(self.post(n=2, temperature=0), 400, "invalid_request", "n", "would be the same")
+
+    def test_answers_have_names_of_their_own(self):
+        names = [self.complete(max_tokens=1)["id"] for _ in range(20)]
+        self.assertEqual(len(set(names)), 20)
+        for name in names:
+            self.assertRegex(name, "^cmpl-[0-9a-f]{16}$")
 
     def test_streams(self):
         for more in ({}, {"n": 3, "seed": 4}, {"prompt": ["hello", "w"], "temperature": 0}, {"stop": "w", "temperature": 2}):
@@ -265,8 +277,10 @@ class Completions(Completing):
     def test_fields_that_are_null(self):
         right = self.complete()["choices"]
         nulls = dict.fromkeys(("max_tokens", "temperature", "top_p", "n", "stop", "seed", "echo", "stream", "stream_options",
-                               "logprobs", "suffix", "best_of", "presence_penalty", "frequency_penalty", "logit_bias"))
+                               "logprobs", "suffix", "best_of", "presence_penalty", "frequency_penalty", "logit_bias", "user", "truncate"))
         self.assertEqual(self.complete(**nulls)["choices"], right)
+        self.assertEqual(self.complete(best_of=1, user="u" * 16000)["choices"], right)
+        self.assertEqual(self.complete(stop=["never there " * 80] * 16)["choices"], right)
         twice = b'{"model":"gpt","prompt":"hello w","stop":null,"stop":"a"}'
         self.error(self.server.post(PATH, twice), 400, "invalid_request", "stop", "stands twice")
         self.assertLessEqual(self.complete(model="short", max_tokens=None)["usage"]["completion_tokens"], 5)
