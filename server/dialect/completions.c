@@ -56,7 +56,7 @@ struct completions_values {
 static enum status pass_one(const struct json_t *value, const struct contract_field *field,
                             void *to, struct error *e) {
   size_t count;
-  if (stack_read_number(value, field, &count, e) || count == 1) return e->status;
+  if (stack_read_count(value, field, &count, e) || count <= 1) return e->status;
   return dialect_pass_nothing(value, field, to, e);
 }
 
