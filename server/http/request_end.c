@@ -14,6 +14,12 @@ enum {
 
 _Static_assert(REQUEST_CLIENT_SIZE >= INET6_ADDRSTRLEN, "room for an address");
 
+static void count_texts(const struct request *r, const struct tokenize_texts *d) {
+  if (!d) return;
+  const struct metrics_texts t = {d->texts->items, d->texts->length, d->tokens.count, d->ns};
+  metrics_texts(r->server->metrics, request_shard(r), &t);
+}
+
 void request_count_tokens(struct request *r) {
   static const enum metrics_work works[] = {[ASK_ENCODE] = WORK_ENCODE,
                                             [ASK_CLASSIFY] = WORK_ENCODE,
@@ -22,6 +28,7 @@ void request_count_tokens(struct request *r) {
   const struct exchange *x = &r->exchange;
   struct metrics *m = r->server->metrics;
   const size_t chosen = exchange_chosen(x);
+  count_texts(r, exchange_texts(x));
   if (x->tokens) metrics_tokens(m, request_shard(r), works[x->terms.ask], x->tokens);
   if (chosen) metrics_tokens(m, request_shard(r), WORK_CHOOSE, chosen);
   if (x->recalled) metrics_tokens(m, request_shard(r), WORK_RECALL, x->recalled);

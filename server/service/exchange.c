@@ -227,6 +227,12 @@ void exchange_submit(struct exchange *x, uint64_t deadline) {
   pool_submit(x->service->pool, &x->job);
 }
 
+const struct tokenize_texts *exchange_texts(const struct exchange *x) {
+  if (x->terms.ask == ASK_TOKENIZE) return &x->request.tokenize.texts;
+  const bool whole = x->terms.ask >= ASK_ENCODE && x->terms.ask <= ASK_GENERATE;
+  return whole ? x->request.stack.tokenized : NULL;
+}
+
 size_t exchange_chosen(const struct exchange *x) {
   if (x->terms.ask != ASK_GENERATE || !x->run) return 0;
   return stack_answer_generated(&x->request.stack);

@@ -84,6 +84,9 @@ void exchange_submit(struct exchange *x, uint64_t deadline);
 bool exchange_has_begun(const struct exchange *x);
 size_t exchange_stream(struct exchange *x, bool done, const char *problem, char *out, size_t room);
 
+/* What its texts have become; NULL: it has none. */
+const struct tokenize_texts *exchange_texts(const struct exchange *x);
+
 /* The tokens that were chosen so far. */
 size_t exchange_chosen(const struct exchange *x);
 

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "core/run/clock.h"
+
 /* An error about one text says which. */
 static enum status locate(struct error *e, const struct texts *t, size_t item) {
   if (e->status != STATUS_INVALID_REQUEST || *e->pointer) return e->status;
@@ -16,6 +18,7 @@ static enum status locate(struct error *e, const struct texts *t, size_t item) {
 enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
                            const struct texts *texts, const struct tokenizer_ask *ask,
                            struct arena *a, struct error *e) {
+  const uint64_t begun = clock_now();
   struct tokenizer_work work;
   *d = (struct tokenize_texts){.tokenizer = t,
                                .texts = texts,
@@ -34,5 +37,6 @@ enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
     if (tokenizer_cut(t, &work, text, there, ask, &d->tokens)) return locate(e, texts, i);
   }
   d->first[texts->items] = d->tokens.count;
+  d->ns = clock_now() - begun;
   return STATUS_OK;
 }

@@ -11,6 +11,7 @@ struct tokenize_texts {
   const struct texts *texts;
   struct tokens tokens; /* of all items, one behind the other */
   size_t *first;        /* [items + 1] */
+  uint64_t ns;          /* that this took */
 };
 
 /* Cuts all texts. Fails as tokenizer_cut does, at "/text/3" where it is about one of them. */

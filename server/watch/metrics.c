@@ -66,6 +66,14 @@ void metrics_stage(struct metrics *m, size_t shard, enum timeline_stage stage,
   add_duration(&shard_at(m, shard)->stage[stage], nanoseconds);
 }
 
+void metrics_texts(struct metrics *m, size_t shard, const struct metrics_texts *t) {
+  struct metrics_shard *s = shard_at(m, shard);
+  add_count(&s->texts, t->texts);
+  add_count(&s->text_bytes, t->bytes);
+  add_count(&s->text_tokens, t->tokens);
+  add_count(&s->text_ns, t->ns);
+}
+
 void metrics_tokens(struct metrics *m, size_t shard, enum metrics_work work, uint64_t tokens) {
   add_count(&shard_at(m, shard)->tokens[work], tokens);
 }
@@ -133,6 +141,18 @@ uint64_t metrics_sum_reject(const struct metrics *m, enum metrics_reject reason)
   uint64_t n = 0;
   for (size_t i = 0; i < m->shards; i++) n += load_count(&shard_at(m, i)->reject[reason]);
   return n;
+}
+
+struct metrics_texts metrics_sum_texts(const struct metrics *m) {
+  struct metrics_texts sum = {0};
+  for (size_t i = 0; i < m->shards; i++) {
+    const struct metrics_shard *s = shard_at(m, i);
+    sum.texts += load_count(&s->texts);
+    sum.bytes += load_count(&s->text_bytes);
+    sum.tokens += load_count(&s->text_tokens);
+    sum.ns += load_count(&s->text_ns);
+  }
+  return sum;
 }
 
 uint64_t metrics_sum_tokens(const struct metrics *m, enum metrics_work work) {

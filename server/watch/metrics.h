@@ -53,6 +53,11 @@ enum metrics_work {
  * others, from the one before. */
 enum metrics_pace { PACE_FIRST, PACE_NEXT, PACE_COUNT };
 
+/* Texts that became tokens. */
+struct metrics_texts {
+  uint64_t texts, bytes, tokens, ns; /* the last is the time that it took */
+};
+
 struct metrics;
 
 struct metrics *metrics_new(size_t shards, struct error *e);
@@ -64,6 +69,7 @@ void metrics_request(struct metrics *m, size_t shard, enum route route, enum met
 void metrics_stage(struct metrics *m, size_t shard, enum timeline_stage stage,
                    uint64_t nanoseconds);
 void metrics_tokens(struct metrics *m, size_t shard, enum metrics_work work, uint64_t tokens);
+void metrics_texts(struct metrics *m, size_t shard, const struct metrics_texts *t);
 void metrics_pace(struct metrics *m, size_t shard, enum metrics_pace pace, uint64_t nanoseconds);
 void metrics_reject(struct metrics *m, size_t shard, enum metrics_reject reason);
 void metrics_abort(struct metrics *m, size_t shard, enum metrics_abort phase);

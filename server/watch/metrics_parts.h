@@ -24,6 +24,7 @@ struct metrics_histogram {
 struct metrics_shard {
   _Alignas(64) struct metrics_histogram stage[STAGE_COUNT], pace[PACE_COUNT];
   _Atomic uint64_t reject[REJECT_COUNT], abort[ABORT_COUNT], tokens[WORK_COUNT];
+  _Atomic uint64_t texts, text_bytes, text_tokens, text_ns;
   struct metrics_histogram request[ROUTE_COUNT][METHOD_COUNT][METRICS_CODES];
 };
 
@@ -50,6 +51,7 @@ struct metrics_sum metrics_sum_request(const struct metrics *m, unsigned route, 
                                        unsigned code); /* `code`: an index into metrics_code */
 uint64_t metrics_sum_reject(const struct metrics *m, enum metrics_reject reason);
 uint64_t metrics_sum_tokens(const struct metrics *m, enum metrics_work work);
+struct metrics_texts metrics_sum_texts(const struct metrics *m);
 uint64_t metrics_sum_abort(const struct metrics *m, enum metrics_abort phase);
 
 #endif

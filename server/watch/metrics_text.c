@@ -181,6 +181,17 @@ static bool write_requests(FILE *f, const struct metrics *m) {
   return true;
 }
 
+static void write_texts(FILE *f, const struct metrics *m) {
+  const struct metrics_texts t = metrics_sum_texts(m);
+  write_counter(f, "attend_texts_total",
+                "Texts, or pairs of them, that became tokens for requests that were answered.",
+                t.texts);
+  write_counter(f, "attend_text_bytes_total", "Their bytes.", t.bytes);
+  write_counter(f, "attend_text_tokens_total", "The tokens that they became.", t.tokens);
+  write_family(f, "attend_text_seconds_total", "counter", "The time that this took.");
+  fprintf(f, "attend_text_seconds_total %.9f\n", (double)t.ns / 1e9);
+}
+
 static void write_counted(FILE *f, const struct metrics *m) {
   write_family(f, "attend_stage_duration_seconds", "histogram",
                "Time in one stage of an attention request that was answered.");
@@ -203,6 +214,7 @@ static void write_counted(FILE *f, const struct metrics *m) {
   for (unsigned i = 0; i < WORK_COUNT; i++)
     write_labelled(f, "attend_tokens_total", "work", work_names[i],
                    metrics_sum_tokens(m, (enum metrics_work)i));
+  write_texts(f, m);
   write_family(f, "attend_token_duration_seconds", "histogram",
                "What tokens took that were generated: the first of a request from the end of its "
                "body on, each round of others from the one before.");

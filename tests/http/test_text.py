@@ -375,6 +375,20 @@ class Text(ServerCase):
                                   data=b'{"tokens":[13]}\n{"tokens":[18]}\n')
         self.assertEqual([json.loads(line)["text"] for line in out.splitlines()], ["hello", " world"], err)
 
+    def test_texts_are_counted(self):
+        """Of a path of ours, of another service's words, of a tokenizer alone, and of a stream; not of what is refused."""
+        names = ("attend_texts_total", "attend_text_bytes_total", "attend_text_tokens_total", "attend_text_seconds_total")
+        before = [self.server.metric(name) for name in names]
+        self.ask("gpt", "tokenize", text=["hello", " world"])
+        self.ask("gpt", "generate", text="hello world", max_tokens=1)
+        self.events("gpt", text="hello", max_tokens=1)
+        self.ok(self.server.post("/v1/embeddings", {"model": "gpt", "input": "hello world"}))
+        self.ask("gpt", "generate", tokens=[13], max_tokens=1)
+        self.refused("gpt", "generate", "/text/0", "", text=[""])
+        after = [self.server.metric(name) for name in names]
+        self.assertEqual([b - a for a, b in zip(before, after)][:3], [5, 11 + 11 + 5 + 11, 2 + 2 + 1 + 2])
+        self.assertGreater(after[3], before[3])
+
     def test_a_long_text(self):
         """A megabyte goes to a worker, and comes back."""
         text = "hello world" * 100000
