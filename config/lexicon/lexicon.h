@@ -9,6 +9,7 @@
 
 #include "config/lexicon/tokens.h"
 #include "config/lexicon/vocabulary.h"
+#include "core/run/patience.h"
 
 struct lexicon;
 
@@ -30,14 +31,15 @@ int32_t lexicon_find(const struct lexicon *l, const char *text, size_t length);
 
 /* What words are cut into, and memory for it, which serves one word after the other. */
 struct lexicon_work {
-  struct tokens *out; /* with the failure that there may be */
-  void *scratch;      /* of the arena of `out` */
-  size_t room;        /* bytes of it */
+  struct tokens *out;        /* with the failure that there may be */
+  void *scratch;             /* of the arena of `out` */
+  size_t room;               /* bytes of it */
+  struct patience *patience; /* of who waits for a word that takes long; or NULL */
 };
 
 /* Appends the tokens of a word, which begins at byte `at` of its text. Returns the status that the
  * list's error holds: no memory, or STATUS_INVALID_REQUEST where the word has a character that the
- * pieces lack, and there is no token for unknown ones. */
+ * pieces lack, and there is no token for unknown ones, or why who waits has ceased to. */
 enum status lexicon_cut(const struct lexicon *l, const char *word, size_t length, size_t at,
                         struct lexicon_work *w);
 

@@ -92,8 +92,8 @@ static enum status merge_word(const struct lexicon *l, const char *word, size_t 
   struct lexicon_symbol *symbol = lexicon_scratch(w, symbols + lexicon_merge_scratch(length));
   if (!symbol) return w->out->e->status;
   size_t count = list_symbols(l, word, length, symbol);
-  count = lexicon_merge_all(l, symbol, count, (char *)symbol + symbols);
-  if (tokens_reserve(w->out, count)) return w->out->e->status;
+  count = lexicon_merge_all(l, symbol, count, (char *)symbol + symbols, w);
+  if (w->out->e->status || tokens_reserve(w->out, count)) return w->out->e->status;
   for (size_t i = 0; i < count; i++) {
     lexicon_put(w, symbol[i].id, at, at + symbol[i].length);
     at += symbol[i].length;
@@ -126,7 +126,7 @@ static bool becomes_itself(const struct lexicon *l, int32_t id, struct lexicon_s
   const size_t length = p->length - l->last.length;
   if (memcmp(bytes + length, l->last.bytes, l->last.length) != 0) return false;
   size_t count = list_symbols(l, bytes, length, symbol);
-  count = lexicon_merge_all(l, symbol, count, scratch);
+  count = lexicon_merge_all(l, symbol, count, scratch, NULL);
   return count == 1 && symbol[0].id == id &&
          vocabulary_find(&l->vocabulary, bytes, p->length) == id;
 }

@@ -232,13 +232,14 @@ static void merge_pair(struct lexicon_merging *g, const struct lexicon_pair *p, 
 }
 
 static size_t merge_many(const struct lexicon *l, struct lexicon_symbol *symbol, size_t count,
-                         void *scratch) {
+                         void *scratch, struct lexicon_work *w) {
   struct lexicon_merging g = {.l = l, .symbol = symbol, .pair = scratch};
   g.link = (struct lexicon_link *)(g.pair + 3 * count);
   for (size_t i = 0; i < count; i++)
     g.link[i] = (struct lexicon_link){i ? (uint32_t)i - 1 : 0, (uint32_t)i + 1};
   for (size_t i = 0; i < count; i++) offer(&g, (uint32_t)i, count);
-  while (g.pairs > 0) {
+  for (size_t step = 1; g.pairs > 0; step++) {
+    if (w && step % LEXICON_STEPS == 0 && patience_ends(w->patience, w->out->e)) break;
     const struct lexicon_pair p = pop(&g);
     if (is_there(&g, &p, count)) merge_pair(&g, &p, count);
   }
@@ -255,6 +256,6 @@ size_t lexicon_merge_scratch(size_t count) {
 }
 
 size_t lexicon_merge_all(const struct lexicon *l, struct lexicon_symbol *symbol, size_t count,
-                         void *scratch) {
-  return count <= FEW ? merge_few(l, symbol, count) : merge_many(l, symbol, count, scratch);
+                         void *scratch, struct lexicon_work *w) {
+  return count <= FEW ? merge_few(l, symbol, count) : merge_many(l, symbol, count, scratch, w);
 }

@@ -5,7 +5,10 @@
 #include "config/lexicon/lexicon.h"
 #include "config/lexicon/trie.h"
 
-enum { LEXICON_AFFIX_MAX = 32 }; /* bytes of what stands before or behind pieces of a word */
+enum {
+  LEXICON_AFFIX_MAX = 32, /* bytes of what stands before or behind pieces of a word */
+  LEXICON_STEPS = 1 << 16 /* of a long word, between questions whether it is still wanted */
+};
 
 struct lexicon_affix {
   char bytes[LEXICON_AFFIX_MAX];
@@ -117,8 +120,9 @@ struct lexicon_symbol {
 size_t lexicon_merge_scratch(size_t count);
 
 /* Merges neighbours, the pair of the lowest rank first, of equal ones the first, until none is left
- * that becomes anything. Returns how many symbols are left. */
+ * that becomes anything, or who waits for the work has ceased to. Returns how many symbols are
+ * left. `w` may be NULL. */
 size_t lexicon_merge_all(const struct lexicon *l, struct lexicon_symbol *symbol, size_t count,
-                         void *scratch);
+                         void *scratch, struct lexicon_work *w);
 
 #endif

@@ -125,8 +125,11 @@ static enum status cut(const struct lexicon *l, const char *word, size_t length,
   uint32_t *end = (uint32_t *)(way + length + 1);
   way[0] = (struct lexicon_way){.from = 0};
   for (size_t i = 1; i <= length; i++) way[i].from = NOWHERE;
-  for (size_t i = 0; i < length; i += lexicon_character(word + i))
+  for (size_t i = 0, step = 1; i < length; i += lexicon_character(word + i), step++) {
+    if (step % LEXICON_STEPS == 0 && patience_ends(w->patience, w->out->e))
+      return w->out->e->status;
     offer_pieces(l, word, length, i, way);
+  }
   const size_t count = list_ends(way, length, end);
   for (size_t i = 0; i < count && l->unknown < 0; i++)
     if (way[end[i]].id < 0)

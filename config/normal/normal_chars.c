@@ -221,7 +221,8 @@ static void apply_replace(const void *made, struct passage *p) {
   const struct normal_content *c = made;
   struct normal_edit edit = normal_edit_begin(p);
   struct pattern_search search;
-  if (pattern_search_begin(&search, c->pattern, p->now.bytes, p->now.length, p->e)) return;
+  if (pattern_search_begin(&search, c->pattern, &p->watch, p->now.bytes, p->now.length, p->e))
+    return;
   while (pattern_search_next(&search, p->e))
     normal_edit_replace(&edit, search.begin, search.end, c->bytes, c->length);
   pattern_search_end(&search);

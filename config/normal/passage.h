@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config/pattern/pattern.h"
 #include "core/run/arena.h"
 
 enum { PASSAGE_LONGEST = INT32_MAX }; /* bytes of an original, and of what becomes of it */
@@ -58,6 +59,7 @@ struct passage {
   bool traced; /* the places in the original are wanted */
   void *lent;  /* to the step that goes on */
   size_t lent_room;
+  struct pattern_watch watch; /* of all searches in the texts that it becomes */
   struct arena *arena;
   struct error *e;
 };

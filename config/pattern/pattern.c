@@ -25,7 +25,7 @@ enum {
   TRIES = 2000000, /* from one place, and so many for each byte of the text */
   TRIES_A_BYTE = 16,
   PLACES = 64,      /* bytes in which one call may find the beginning of a match */
-  UNWATCHED = 1024, /* bytes between looks at the clock where matches are found */
+  UNWATCHED = 1024, /* bytes between looks at the clock, otherwise */
   GRACE = 200 * CLOCK_MS,
   TIME_A_BYTE = 500 /* nanoseconds */
 };
@@ -42,9 +42,9 @@ struct pattern_match {
   pcre2_match_context *limits;
   pcre2_jit_stack *stack; /* NULL: the thread's is enough so far */
   size_t limit;           /* where in the text a match may begin at last */
-  size_t watched;         /* where the search was when the clock was looked at */
-  uint64_t began, may;    /* nanoseconds */
-  bool by_processor;      /* `began` is this thread's time on a processor, not the clock's */
+  size_t passed;          /* bytes of the texts before this one */
+  size_t watched;         /* where the search was when the clock was looked at, of all bytes */
+  uint64_t began;         /* by the watch's clock */
 };
 
 /* --- making --- */
@@ -157,8 +157,6 @@ static struct pattern_match *new_match(void) {
   if (!m) return NULL;
   m->data = pcre2_match_data_create(1, NULL);
   m->limits = pcre2_match_context_create(NULL);
-  m->began = clock_now();
-  m->may = GRACE;
   if (m->data && m->limits) {
     pcre2_set_heap_limit(m->limits, HEAP_MOST);
     return m;
@@ -167,10 +165,22 @@ static struct pattern_match *new_match(void) {
   return NULL;
 }
 
+static uint64_t now_by(const struct pattern_watch *w) {
+  struct timespec t;
+  if (!w->by_processor) return clock_now();
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 enum status pattern_search_begin(struct pattern_search *s, const struct pattern *p,
-                                 const char *text, size_t length, struct error *e) {
-  *s = (struct pattern_search){.pattern = p, .match = p->plain ? NULL : new_match()};
-  if (!p->plain && !s->match) return no_memory(e);
+                                 struct pattern_watch *watch, const char *text, size_t length,
+                                 struct error *e) {
+  struct pattern_match *m = p->plain ? NULL : new_match();
+  if (!p->plain && !m) return no_memory(e);
+  *s = (struct pattern_search){.pattern = p, .match = m};
+  s->watch = watch ? watch : &s->own;
+  if (m && s->watch->may == 0) s->watch->may = GRACE;
+  if (m) m->began = now_by(s->watch);
   pattern_search_turn(s, text, length);
   return STATUS_OK;
 }
@@ -183,6 +193,7 @@ static void move_limit(struct pattern_match *m, size_t at) {
 
 void pattern_search_turn(struct pattern_search *s, const char *text, size_t length) {
   struct pattern_match *m = s->match;
+  if (m) m->passed += s->length;
   s->text = length ? text : "";
   s->length = length;
   s->at = s->begin = s->end = 0;
@@ -190,40 +201,43 @@ void pattern_search_turn(struct pattern_search *s, const char *text, size_t leng
   if (!m) return;
   const size_t most = (UINT32_MAX - TRIES) / TRIES_A_BYTE;
   pcre2_set_match_limit(m->limits, (uint32_t)(TRIES + TRIES_A_BYTE * size_min(length, most)));
-  m->may += length * TIME_A_BYTE;
-  m->watched = 0;
+  s->watch->may += length * TIME_A_BYTE;
   move_limit(m, 0);
 }
 
 void pattern_search_end(struct pattern_search *s) {
+  const struct pattern_match *m = s->match;
+  if (m) s->watch->took += now_by(s->watch) - m->began;
   free_match(s->match);
   s->match = NULL;
 }
 
 /* --- its limits --- */
 
-static uint64_t processor_time(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* The clock is the cheaper one to ask, but it also counts while other threads compute: once it says
  * that it is late, the thread's own time is what counts, from then on. */
-static bool is_late(struct pattern_match *m, size_t at) {
-  m->watched = at;
-  const uint64_t now = m->by_processor ? processor_time() : clock_now();
-  if (now - m->began <= m->may) return false;
-  if (m->by_processor) return true;
-  m->by_processor = true;
-  m->began = processor_time();
+static bool is_late(const struct pattern_search *s, size_t at) {
+  struct pattern_match *m = s->match;
+  struct pattern_watch *w = s->watch;
+  m->watched = m->passed + at;
+  if (w->took + (now_by(w) - m->began) <= w->may) return false;
+  if (w->by_processor) return true;
+  w->by_processor = true;
+  w->took = 0;
+  m->began = now_by(w);
   return false;
+}
+
+/* The clock has not been looked at for long; texts that are short count together. */
+static bool is_overdue(const struct pattern_search *s, size_t at) {
+  const struct pattern_match *m = s->match;
+  return m->passed + at - m->watched >= UNWATCHED && is_late(s, at);
 }
 
 static bool refuse_text(int why, struct error *e) {
   if (why == PCRE2_ERROR_NOMEMORY) return no_memory(e) == STATUS_OK;
   must(why == PCRE2_ERROR_MATCHLIMIT || why == PCRE2_ERROR_HEAPLIMIT ||
-       why == PCRE2_ERROR_JIT_STACKLIMIT);
+       why == PCRE2_ERROR_DEPTHLIMIT || why == PCRE2_ERROR_JIT_STACKLIMIT);
   error_set(e, STATUS_INVALID_REQUEST,
             "the text takes too long: an expression of the model's tokenizer is tried on it in too "
             "many ways");
@@ -266,15 +280,15 @@ static bool find_expression(struct pattern_search *s, size_t *begin, size_t *end
     const int found = call_on_stack(s);
     if (found >= 0) break;
     if (found != PCRE2_ERROR_NOMATCH) return refuse_text(found, e);
-    if (m->limit >= s->length) return false;
+    if (m->limit >= s->length)
+      return is_overdue(s, s->length) ? refuse_text(PCRE2_ERROR_MATCHLIMIT, e) : false;
     s->at = behind(s, m->limit);
-    if (is_late(m, s->at)) return refuse_text(PCRE2_ERROR_MATCHLIMIT, e);
+    if (is_late(s, s->at)) return refuse_text(PCRE2_ERROR_MATCHLIMIT, e);
   }
   const size_t *pair = pcre2_get_ovector_pointer(m->data);
   *begin = pair[0];
   *end = pair[1];
-  const bool late = *end - m->watched >= UNWATCHED && is_late(m, *end);
-  return !late || refuse_text(PCRE2_ERROR_MATCHLIMIT, e);
+  return !is_overdue(s, *end) || refuse_text(PCRE2_ERROR_MATCHLIMIT, e);
 }
 
 static bool find_plain(struct pattern_search *s, size_t *begin, size_t *end) {

@@ -148,7 +148,7 @@ void spell_ctc(const struct spell_step *s, struct spell_work *w) {
 
 void spell_replace(const struct spell_step *s, struct spell_work *w) {
   struct pattern_search search;
-  if (pattern_search_begin(&search, s->pattern, NULL, 0, w->e)) return;
+  if (pattern_search_begin(&search, s->pattern, NULL, NULL, 0, w->e)) return;
   for (size_t i = 0; i < w->now.count && w->e->status == STATUS_OK; i++) {
     const struct spell_view v = piece_at(&w->now, i);
     size_t at = 0;

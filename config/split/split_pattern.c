@@ -40,7 +40,7 @@ void split_pattern_apply(const struct split_step *s, struct passage *p) {
   const struct split_ways w = ways_of(s);
   struct split_cutter cutter = {.p = p};
   struct pattern_search search;
-  if (pattern_search_begin(&search, s->pattern, NULL, 0, p->e)) return;
+  if (pattern_search_begin(&search, s->pattern, &p->watch, NULL, 0, p->e)) return;
   for (size_t i = 0; i < p->pieces.count && p->e->status == STATUS_OK; i++)
     cut_piece(w, &cutter, &search, p->pieces.piece[i]);
   pattern_search_end(&search);

@@ -37,7 +37,14 @@ struct tokenizer_cutting {
   struct tokens *out;
   const char *text; /* as it came */
   bool traced;
+  struct patience *patience;
 };
+
+/* Asks now and then; a step is a word, or a stretch between added tokens. */
+static bool is_unwanted(const struct tokenizer_cutting *c) {
+  enum { STEPS = 1024 };
+  return ++c->w->steps % STEPS == 0 && patience_ends(c->patience, c->out->e);
+}
 
 /* Tokens came from bytes of a passage: now they came from those of the original. */
 static void place_token(const struct passage *p, struct token *token) {
@@ -65,10 +72,12 @@ static enum status cut_words(const struct tokenizer_cutting *c, struct passage *
   const size_t first = c->out->count;
   if (c->t->split && split_apply(c->t->split, p)) return p->e->status;
   c->w->word.out = c->out;
+  c->w->word.patience = c->patience;
   for (size_t i = 0; i < p->pieces.count; i++) {
     const struct passage_piece *piece = &p->pieces.piece[i];
     if (lexicon_cut(c->t->lexicon, p->now.bytes + piece->begin, piece->end - piece->begin,
-                    piece->begin, &c->w->word))
+                    piece->begin, &c->w->word) ||
+        is_unwanted(c))
       return c->out->e->status;
   }
   for (size_t i = first; i < c->out->count && c->traced; i++) {
@@ -90,7 +99,7 @@ static enum status cut_within(const struct tokenizer_cutting *c, size_t begin, s
 static enum status cut_changed(const struct tokenizer_cutting *c, const struct tokenizer_text *text,
                                size_t begin, size_t end) {
   struct passage *p = &c->w->whole;
-  if (begin == end) return STATUS_OK;
+  if (begin == end || is_unwanted(c)) return c->out->e->status;
   if (passage_begin(p, text->bytes + begin, end - begin, begin, c->traced) ||
       (c->t->normal && normal_apply(c->t->normal, p)))
     return p->e->status;
@@ -123,7 +132,9 @@ enum status tokenizer_cut(const struct tokenizer *t, struct tokenizer_work *w,
                           const struct tokenizer_ask *ask, struct tokens *out) {
   const bool pair = texts == 2;
   for (size_t i = 0; i < texts; i++) {
-    const struct tokenizer_cutting c = {t, w, &w->text[i], text[i].bytes, ask->traced};
+    const struct tokenizer_cutting c = {t,           w,
+                                        &w->text[i], text[i].bytes,
+                                        ask->traced, ask->patience};
     if (cut_text(&c, &text[i])) return out->e->status;
   }
   if (ask->longest) {

@@ -41,6 +41,7 @@ struct tokenizer_ask {
   bool traced;    /* which bytes of a text each token came from is wanted */
   size_t longest; /* tokens that a text, or a pair, is cut to, those around it included; 0: as many
                      as there are */
+  struct patience *patience; /* of who waits; or NULL */
 };
 
 /* Memory for one text after the other: an arena's. */
@@ -48,13 +49,14 @@ struct tokenizer_work {
   struct passage whole, part; /* a text; what is between its added tokens */
   struct lexicon_work word;
   struct tokens text[2]; /* without what stands around them */
+  size_t steps;          /* so far: how long it takes, about */
 };
 
 void tokenizer_work_init(struct tokenizer_work *w, struct arena *a, struct error *e);
 
 /* Appends the tokens of a text, or of a pair of texts, to `out`. Returns the status that the work's
- * error holds: no memory, a text that is too long or takes a pattern too long, or a character that
- * the tokenizer has no token for. */
+ * error holds: no memory, a text that is too long or takes a pattern too long, a character that the
+ * tokenizer has no token for, or who waits has ceased to. */
 enum status tokenizer_cut(const struct tokenizer *t, struct tokenizer_work *w,
                           const struct tokenizer_text *text, size_t texts,
                           const struct tokenizer_ask *ask, struct tokens *out);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "core/run/clock.h"
+#include "core/run/patience.h"
 
 static const double span_least = 2e6; /* below this handing out costs more than it wins */
 static const double span_most = 2e7;  /* or one unit of the program, if that is more */
@@ -46,10 +47,7 @@ enum status job_ask(struct job *job, uint64_t now) {
 }
 
 void job_give_up(struct job *job, enum status why) {
-  const char *words = why == STATUS_DEADLINE   ? "the deadline has passed"
-                      : why == STATUS_DRAINING ? "the server is stopping"
-                                               : "the client has left";
-  error_set(&job->error, why, "%s", words);
+  patience_tell(why, &job->error);
   atomic_store(&job->run->cancelled, true);
 }
 

@@ -13,6 +13,7 @@ enum status dialect_stack_init(struct dialect_stack *s, const struct whole *w,
   if (stack_fields_init(&s->reading, &s->values, terms, w, limits->max_items, read->arena, read->e))
     return read->e->status;
   s->reading.arena = read->arena;
+  s->reading.patience = read->patience;
   s->reading.e = read->e;
   return STATUS_OK;
 }

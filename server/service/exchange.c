@@ -197,7 +197,16 @@ static void end_check(struct job *job) {
   pool_submit_next(x->service->pool, job);
 }
 
+/* Of a body that is being checked, which can take long. */
+static enum status ask_reader(struct patience *p) {
+  struct exchange *x = (struct exchange *)((char *)p - offsetof(struct exchange, patience));
+  if (p->asked >= x->deadline) return STATUS_DEADLINE;
+  return x->gone && x->gone(x) ? STATUS_GONE : STATUS_OK;
+}
+
 static void plan_check(struct exchange *x) {
+  x->patience = (struct patience){.ask = ask_reader};
+  x->body->reading.patience = &x->patience;
   x->check =
       (struct run){.program = &check_program, .work = check_work * (double)body_cost(x->body)};
   x->job.run = &x->check;

@@ -40,6 +40,7 @@ struct exchange {
   uint64_t first_ns;                /* that the first one took, from `begun` on; 0: none is there */
   bool checked;                     /* the body, before exchange_submit */
   struct run check;                 /* of a body, where it takes long: the job's first run */
+  struct patience patience;         /* of the reader, meanwhile */
   struct job job;
   struct error error;       /* the first failure of any stage; then there is no answer */
   uint64_t begun, deadline; /* on clock_now: of the pool's work */

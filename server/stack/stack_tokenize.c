@@ -87,7 +87,7 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
   const struct stack_values *v = r->values;
   struct tokenize_texts *d = arena_alloc(r->arena, 1, sizeof *d, r->e);
   if (!d || check_fields(r, w)) return r->e->status;
-  const struct tokenizer_ask ask = {v->special, v->tokens, longest(v, w)};
+  const struct tokenizer_ask ask = {v->special, v->tokens, longest(v, w), r->patience};
   if (tokenize_texts(d, w->tokenizer, r->texts, &ask, r->arena, r->e) || give_tokens(d, r) ||
       give_types(d, r, w))
     return r->e->status;

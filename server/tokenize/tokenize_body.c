@@ -145,7 +145,8 @@ static enum status spell_all(struct tokenize_body *b, struct tokenize_request *o
 
 static enum status cut_all(struct tokenize_body *b, struct tokenize_request *out) {
   const struct contract_reading *r = &b->body.reading;
-  const struct tokenizer_ask ask = {b->values.special, true, b->values.longest};
+  const struct tokenizer_ask ask = {b->values.special, true, b->values.longest,
+                                    b->body.reading.patience};
   if (!r->texts) return error_at(r->e, "/text", "the field \"text\" is missing");
   return tokenize_texts(&out->texts, b->whole->tokenizer, r->texts, &ask, r->arena, r->e);
 }

@@ -34,6 +34,7 @@ enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
       text[j] = (struct tokenizer_text){texts->bytes + part->at, part->length};
     }
     d->first[i] = d->tokens.count;
+    if (patience_ends(ask->patience, e)) return e->status;
     if (tokenizer_cut(t, &work, text, there, ask, &d->tokens)) return locate(e, texts, i);
   }
   d->first[texts->items] = d->tokens.count;

@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from support import Server, ServerCase, attend
+from support import Case, Raw, Server, ServerCase, attend, wait_until
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "##s", "on", "mat", ".", "a", "##b", "é", "un", "##able"]
 GPT2 = {"type": "BPE", "vocab": {piece: i for i, piece in enumerate(
@@ -395,6 +395,43 @@ class Text(ServerCase):
         answer = self.ask("gpt", "tokenize", text=text)
         self.assertEqual(answer["tokens"], [13, 18] * 100000)
         self.assertEqual(self.ask("gpt", "detokenize", tokens=answer["tokens"])["text"], text)
+
+
+class Patience(Case):
+    """Tokenizing ends where the deadline passes, or the client leaves: it then takes but a part of the processor's time."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        with open(os.path.join(cls.folder.name, "tokenizer.json"), "w", encoding="utf-8") as file:
+            json.dump(LETTERS, file)
+        cls.server = Server({"models": {"gpt": dict(RANDOM, **SIZES, kind="decoder", tokenizer=cls.folder.name)}})
+        cls.long = json.dumps({"text": ["hello world" * 1000] * 800}).encode()
+        cls.word = json.dumps({"text": "l" * 4000000}).encode()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        cls.folder.cleanup()
+
+    def post(self, body, **headers):
+        return self.server.post("/v1/models/gpt/tokenize", body, {"X-Timeout-Ms": str(headers.get("timeout", 60000))})
+
+    def test_the_deadline(self):
+        for body in (self.long, self.word):
+            begun = self.server.computed()
+            self.assertEqual(self.post(body).status, 200)
+            whole, begun = self.server.computed() - begun, self.server.computed()
+            self.problem(self.post(body, timeout=1), 504, "deadline-exceeded")
+            self.assertLess(self.server.computed() - begun, whole / 2)
+
+    def test_the_client(self):
+        for body in (self.long, self.word):
+            before = self.server.metric("attend_client_aborts_total")
+            with Raw(self.server) as raw:
+                raw.send(b"POST /v1/models/gpt/tokenize HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                         b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            self.assertTrue(wait_until(lambda: self.server.metric("attend_client_aborts_total") > before))
 
 
 class Served:

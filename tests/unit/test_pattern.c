@@ -46,7 +46,7 @@ static bool write_matches(const struct pattern *p, const char *text, size_t leng
   struct error e = {0};
   size_t used = 0;
   out[0] = '\0';
-  assert_int_equal(pattern_search_begin(&s, p, text, length, &e), STATUS_OK);
+  assert_int_equal(pattern_search_begin(&s, p, NULL, text, length, &e), STATUS_OK);
   while (pattern_search_next(&s, &e) && used < size)
     used +=
         (size_t)snprintf(out + used, size - used, "[%.*s]", (int)(s.end - s.begin), text + s.begin);
@@ -172,7 +172,7 @@ static void names_mean_what_the_library_means(void **state) {
       text[1] = (char)(c < 0x80 ? 0 : 0x80 | (c & 0x3f));
       struct pattern_search s;
       struct error e = {0};
-      assert_int_equal(pattern_search_begin(&s, p, text, length, &e), STATUS_OK);
+      assert_int_equal(pattern_search_begin(&s, p, NULL, text, length, &e), STATUS_OK);
       const bool found = pattern_search_next(&s, &e);
       pattern_search_end(&s);
       if (found != (pcre2_match(code, (PCRE2_SPTR)text, length, 0, 0, data, NULL) > 0))
@@ -408,6 +408,39 @@ static void hopeless_texts_are_refused(void **state) {
   assert_false(ends("(a+)+z|y", 'a', "", NULL));    /* from one place, in too many ways */
 }
 
+/* Short texts that each take a while are too long together: in one search, and in one after the
+ * other with the same watch. */
+static void texts_are_refused_together(void **state) {
+  (void)state;
+  enum { MANY = 1000000 };
+  static const char text[] = "aaaaaaaaaaaaaaaaaa";
+  struct pattern *p = make("(a+)+[bc]");
+  struct pattern_watch watch = {0};
+  struct pattern_search s;
+  struct error e = {0};
+  size_t n = 0;
+  assert_int_equal(pattern_search_begin(&s, p, NULL, "", 0, &e), STATUS_OK);
+  for (; n < MANY && !e.status; n++) {
+    pattern_search_turn(&s, text, strlen(text));
+    assert_false(pattern_search_next(&s, &e));
+  }
+  pattern_search_end(&s);
+  assert_int_equal(e.status, STATUS_INVALID_REQUEST);
+  assert_in_range(n, 2, MANY - 1);
+  memset(&e, 0, sizeof e);
+  for (n = 0; n < MANY && !e.status; n++) {
+    assert_int_equal(pattern_search_begin(&s, p, &watch, "", 0, &e), STATUS_OK);
+    for (size_t i = 0; i < 100 && !e.status; i++) {
+      pattern_search_turn(&s, text, strlen(text));
+      assert_false(pattern_search_next(&s, &e));
+    }
+    pattern_search_end(&s);
+  }
+  assert_int_equal(e.status, STATUS_INVALID_REQUEST);
+  assert_in_range(n, 1, MANY - 1);
+  pattern_free(p);
+}
+
 /* --- memory --- */
 
 static void no_memory_at_any_step(void **state) {
@@ -433,7 +466,7 @@ static void no_memory_at_any_step(void **state) {
   struct pattern_search s;
   struct error e = {0};
   poisoned_fail(1);
-  assert_int_equal(pattern_search_begin(&s, p, "a", 1, &e), STATUS_OUT_OF_MEMORY);
+  assert_int_equal(pattern_search_begin(&s, p, NULL, "a", 1, &e), STATUS_OUT_OF_MEMORY);
   poisoned_fail(0);
   pattern_free(p);
 }
@@ -477,6 +510,7 @@ int main(void) {
       cmocka_unit_test(other_documents),
       cmocka_unit_test(long_runs_are_found),
       cmocka_unit_test(hopeless_texts_are_refused),
+      cmocka_unit_test(texts_are_refused_together),
       cmocka_unit_test(no_memory_at_any_step),
       cmocka_unit_test(without_instructions_of_its_own),
   };
