@@ -51,20 +51,24 @@ static void refuse_member(const char *key, const char *members, struct error *e)
             nearest_hint(&near, hint));
 }
 
+void member_known(const json_t *json, const char *members, struct error *e) {
+  const char *key;
+  json_t *value;
+  json_object_foreach((json_t *)json, key, value) {
+    if (strcmp(key, "type") != 0 && !is_member(key, members)) refuse_member(key, members, e);
+  }
+}
+
 size_t member_type(const json_t *json, const struct member_type *type, size_t count,
                    struct error *e) {
-  const char *name = json_string_value(json_object_get(json, "type")), *key;
-  json_t *value;
+  const char *name = json_string_value(json_object_get(json, "type"));
   size_t found = 0;
   if (!json_is_object(json)) error_set(e, STATUS_CONFIG, "is no object");
   if (!name) member_refuse(json, "type", "a name", e);
   while (name && found < count && strcmp(type[found].name, name) != 0) found++;
   if (name && found == count) refuse_type(name, type, count, e);
   if (e->status) return 0;
-  json_object_foreach((json_t *)json, key, value) {
-    if (strcmp(key, "type") != 0 && !is_member(key, type[found].members))
-      refuse_member(key, type[found].members, e);
-  }
+  member_known(json, type[found].members, e);
   return found;
 }
 

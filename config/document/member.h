@@ -21,6 +21,9 @@ struct member_type {
 size_t member_type(const json_t *json, const struct member_type *type, size_t count,
                    struct error *e);
 
+/* Refuses a member that is none of these, each with a blank behind it; "type" may be there. */
+void member_known(const json_t *json, const char *members, struct error *e);
+
 void member_refuse(const json_t *json, const char *key, const char *needs, struct error *e);
 
 /* Must be there. */

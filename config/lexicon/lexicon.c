@@ -11,13 +11,6 @@
 
 /* --- what is read --- */
 
-enum status lexicon_read_flag(const json_t *json, const char *key, bool *out, struct error *e) {
-  const json_t *value = json_object_get(json, key);
-  *out = json_is_true(value);
-  if (!value || json_is_null(value) || json_is_boolean(value)) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG, "%s: needs true or false", key);
-}
-
 enum status lexicon_read_affix(const json_t *json, const char *key, struct lexicon_affix *out,
                                struct error *e) {
   const json_t *value = json_object_get(json, key);
@@ -153,8 +146,8 @@ static const struct lexicon_kind *find_kind(const json_t *json, struct error *e)
   if (!name) name = "";
   nearest_init(&near, name);
   for (size_t i = 0; i < KINDS; i++) {
-    if (strcmp(kinds[i]->name, name) == 0) return kinds[i];
-    nearest_offer(&near, kinds[i]->name);
+    if (strcmp(kinds[i]->type.name, name) == 0) return kinds[i];
+    nearest_offer(&near, kinds[i]->type.name);
   }
   error_set(e, STATUS_CONFIG,
             "type: \"%.40s\" is not served; WordPiece, BPE, Unigram and WordLevel are%s", name,
@@ -170,7 +163,8 @@ struct lexicon *lexicon_new(const json_t *json, bool raw, struct error *e) {
   l->kind = kind;
   l->raw = raw;
   l->unknown = -1;
-  if (kind->read(l, json, e) == STATUS_OK) return l;
+  member_known(json, kind->type.members, e);
+  if (e->status == STATUS_OK && kind->read(l, json, e) == STATUS_OK) return l;
   lexicon_free(l);
   return NULL;
 }
@@ -192,7 +186,7 @@ size_t lexicon_bytes(const struct lexicon *l) {
          (l->whole ? ids / 8 : 0);
 }
 
-const char *lexicon_kind(const struct lexicon *l) { return l->kind->name; }
+const char *lexicon_kind(const struct lexicon *l) { return l->kind->type.name; }
 
 /* A piece of a word that is longer is none of an added token. */
 int32_t lexicon_find(const struct lexicon *l, const char *text, size_t length) {

@@ -186,15 +186,19 @@ static enum status read_affixes(struct lexicon *l, const json_t *json, struct er
 
 static enum status read(struct lexicon *l, const json_t *json, struct error *e) {
   if (lexicon_read_object(l, json, e) || lexicon_read_unknown(l, json, true, e) ||
-      refuse_dropout(json, e) || read_affixes(l, json, e) ||
-      lexicon_read_flag(json, "fuse_unk", &l->fuses, e) ||
-      lexicon_read_flag(json, "byte_fallback", &l->fallback, e) ||
-      lexicon_read_flag(json, "ignore_merges", &l->takes_words, e) ||
-      lexicon_read_merges(l, json, e))
+      refuse_dropout(json, e) || read_affixes(l, json, e))
     return e->status;
+  l->fuses = member_flag_or(json, "fuse_unk", false, e);
+  l->fallback = member_flag_or(json, "byte_fallback", false, e);
+  l->takes_words = member_flag_or(json, "ignore_merges", false, e);
+  if (e->status || lexicon_read_merges(l, json, e)) return e->status;
   lexicon_find_bytes(l);
   find_symbols(l);
   return find_whole(l, e);
 }
 
-const struct lexicon_kind lexicon_bpe = {"BPE", read, cut};
+const struct lexicon_kind lexicon_bpe = {
+    {"BPE", "vocab merges unk_token dropout continuing_subword_prefix end_of_word_suffix fuse_unk "
+            "byte_fallback ignore_merges "},
+    read,
+    cut};

@@ -2,6 +2,7 @@
 #ifndef CONFIG_LEXICON_PARTS_H
 #define CONFIG_LEXICON_PARTS_H
 
+#include "config/document/member.h"
 #include "config/lexicon/lexicon.h"
 #include "config/lexicon/trie.h"
 
@@ -52,7 +53,7 @@ struct lexicon {
 };
 
 struct lexicon_kind {
-  const char *name;
+  struct member_type type;
   enum status (*read)(struct lexicon *l, const json_t *json, struct error *e);
   enum status (*cut)(const struct lexicon *l, const char *word, size_t length, size_t at,
                      struct lexicon_work *w);
@@ -66,9 +67,6 @@ enum status lexicon_read_object(struct lexicon *l, const json_t *json, struct er
 /* Reads "unk_token": null or absent is none, if `may_lack`. */
 enum status lexicon_read_unknown(struct lexicon *l, const json_t *json, bool may_lack,
                                  struct error *e);
-
-/* Reads a flag that may be absent or null: false. */
-enum status lexicon_read_flag(const json_t *json, const char *key, bool *out, struct error *e);
 
 /* Reads an affix that may be absent or null: none. */
 enum status lexicon_read_affix(const json_t *json, const char *key, struct lexicon_affix *out,

@@ -47,9 +47,9 @@ static enum status read_unknown(struct lexicon *l, const json_t *json, struct er
 }
 
 static enum status read(struct lexicon *l, const json_t *json, struct error *e) {
-  if (read_pieces(l, json, e) || read_unknown(l, json, e) ||
-      lexicon_read_flag(json, "byte_fallback", &l->fallback, e))
-    return e->status;
+  if (read_pieces(l, json, e) || read_unknown(l, json, e)) return e->status;
+  l->fallback = member_flag_or(json, "byte_fallback", false, e);
+  if (e->status) return e->status;
   lexicon_find_bytes(l);
   return lexicon_make_trie(l, e);
 }
@@ -139,4 +139,4 @@ static enum status cut(const struct lexicon *l, const char *word, size_t length,
   return w->out->e->status;
 }
 
-const struct lexicon_kind lexicon_unigram = {"Unigram", read, cut};
+const struct lexicon_kind lexicon_unigram = {{"Unigram", "vocab unk_id byte_fallback "}, read, cut};

@@ -15,4 +15,4 @@ static enum status cut(const struct lexicon *l, const char *word, size_t length,
   return w->out->e->status;
 }
 
-const struct lexicon_kind lexicon_wordlevel = {"WordLevel", read, cut};
+const struct lexicon_kind lexicon_wordlevel = {{"WordLevel", "vocab unk_token "}, read, cut};

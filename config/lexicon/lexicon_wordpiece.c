@@ -59,4 +59,7 @@ static enum status cut(const struct lexicon *l, const char *word, size_t length,
   return w->out->e->status;
 }
 
-const struct lexicon_kind lexicon_wordpiece = {"WordPiece", read, cut};
+const struct lexicon_kind lexicon_wordpiece = {
+    {"WordPiece", "vocab unk_token continuing_subword_prefix max_input_chars_per_word "},
+    read,
+    cut};

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/document/nearest.h"
 #include "config/document/text.h"
 #include "config/normal/normal_parts.h"
 #include "core/run/size.h"
@@ -28,30 +27,6 @@ void *normal_make(size_t size, struct error *e) {
   return made;
 }
 
-/* A member that is missing may be there under a name that is nearly its own. */
-enum status normal_refuse(const json_t *json, const char *key, const char *needs, struct error *e) {
-  struct nearest near;
-  const char *other;
-  char hint[NEAREST_HINT] = "";
-  json_t *value;
-  nearest_init(&near, key);
-  json_object_foreach((json_t *)json, other, value) nearest_offer(&near, other);
-  if (!json_object_get(json, key)) nearest_hint(&near, hint);
-  return error_set(e, STATUS_CONFIG, "%s: needs %s%s", key, needs, hint);
-}
-
-bool normal_flag(const json_t *json, const char *key, struct error *e) {
-  const json_t *value = json_object_get(json, key);
-  if (!json_is_boolean(value)) normal_refuse(json, key, "true or false", e);
-  return json_is_true(value);
-}
-
-struct normal_text normal_text(const json_t *json, const char *key, struct error *e) {
-  const json_t *value = json_object_get(json, key);
-  if (!json_is_string(value)) normal_refuse(json, key, "a text", e);
-  return (struct normal_text){json_string_value(value), json_string_length(value)};
-}
-
 /* --- types --- */
 
 /* Every kind but the one that holds others. */
@@ -63,27 +38,12 @@ static const struct normal_kind *const kinds[] = {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static const char sequence[] = "Sequence";
-
-static enum status refuse_type(const char *type, struct error *e) {
-  struct nearest near;
-  char hint[NEAREST_HINT], known[KINDS * 24] = "";
-  size_t used = 0;
-  nearest_init(&near, type);
-  for (size_t i = 0; i < KINDS; i++) {
-    nearest_offer(&near, kinds[i]->name);
-    used +=
-        (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", kinds[i]->name);
-  }
-  nearest_offer(&near, sequence);
-  return error_set(e, STATUS_CONFIG, "the type \"%.60s\" is not served%s; %s and %s are", type,
-                   nearest_hint(&near, hint), known, sequence);
-}
-
-static const struct normal_kind *find_kind(const char *type) {
-  for (size_t i = 0; i < KINDS; i++)
-    if (strcmp(kinds[i]->name, type) == 0) return kinds[i];
-  return NULL;
+/* Which of the kinds it is, with its own members alone; KINDS: a sequence of others. */
+static size_t find_kind(const json_t *json, struct error *e) {
+  struct member_type types[KINDS + 1];
+  for (size_t i = 0; i < KINDS; i++) types[i] = kinds[i]->type;
+  types[KINDS] = (struct member_type){"Sequence", "normalizers "};
+  return member_type(json, types, KINDS + 1, e);
 }
 
 /* --- steps --- */
@@ -107,22 +67,17 @@ enum { DEEPEST = 32 }; /* sequences in one another */
 
 /* Sequences leave no trace: their steps are done one behind the other anyway. */
 static enum status read_steps(struct normal *n, const json_t *json, size_t depth, struct error *e) {
-  const json_t *type = json_object_get(json, "type");
-  const char *name = json_string_value(type);
+  const size_t kind = find_kind(json, e);
   size_t i;
   json_t *one;
-  if (!json_is_object(json)) return error_set(e, STATUS_CONFIG, "is no object");
-  if (!name) return normal_refuse(json, "type", "the name of a normalizer", e);
-  if (strcmp(name, sequence) != 0) {
-    const struct normal_kind *kind = find_kind(name);
-    if (!kind) return refuse_type(name, e);
-    add_step(n, kind, json, e);
-    return e->status == STATUS_CONFIG ? text_before(e, "%s: ", name) : e->status;
+  if (e->status) return e->status;
+  if (kind < KINDS) {
+    add_step(n, kinds[kind], json, e);
+    return e->status == STATUS_CONFIG ? text_before(e, "%s: ", kinds[kind]->type.name) : e->status;
   }
-  const json_t *list = json_object_get(json, "normalizers");
+  const json_t *list = member_list(json, "normalizers", e);
   if (depth == DEEPEST)
     return error_set(e, STATUS_CONFIG, "more than %d sequences in one another", DEEPEST);
-  if (!json_is_array(list)) normal_refuse(json, "normalizers", "a list", e);
   json_array_foreach((json_t *)list, i, one) {
     if (read_steps(n, one, depth + 1, e) == STATUS_CONFIG) text_before(e, "normalizers, %zu: ", i);
     if (e->status) break;

@@ -166,15 +166,23 @@ static void *read_bert(const json_t *json, struct error *e) {
   struct normal_bert *b = normal_make(sizeof *b, e);
   if (!b) return NULL;
   const json_t *strips = json_object_get(json, "strip_accents");
-  b->cleans = normal_flag(json, "clean_text", e);
-  b->parts_chinese = normal_flag(json, "handle_chinese_chars", e);
-  b->lowers = normal_flag(json, "lowercase", e);
+  b->cleans = member_flag(json, "clean_text", e);
+  b->parts_chinese = member_flag(json, "handle_chinese_chars", e);
+  b->lowers = member_flag(json, "lowercase", e);
   b->strips = json_is_boolean(strips) ? json_is_true(strips) : b->lowers;
   if (strips && !json_is_boolean(strips) && !json_is_null(strips))
-    normal_refuse(json, "strip_accents", "true, false or null", e);
+    member_refuse(json, "strip_accents", "true, false or null", e);
   fill_tables(b);
   return b;
 }
 
-const struct normal_kind normal_kind_bert = {"BertNormalizer", read_bert, apply_bert, NULL};
-const struct normal_kind normal_kind_bert_old = {"Bert", read_bert, apply_bert, NULL};
+const struct normal_kind normal_kind_bert = {
+    {"BertNormalizer", "clean_text handle_chinese_chars strip_accents lowercase "},
+    read_bert,
+    apply_bert,
+    NULL};
+const struct normal_kind normal_kind_bert_old = {
+    {"Bert", "clean_text handle_chinese_chars strip_accents lowercase "},
+    read_bert,
+    apply_bert,
+    NULL};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/document/text.h"
+#include "config/lexicon/bytes.h"
 #include "config/normal/normal_edit.h"
 #include "config/normal/normal_parts.h"
 #include "config/pattern/pattern.h"
@@ -36,8 +37,8 @@ static void apply_lowercase(const void *made, struct passage *p) {
   normal_edit_end(&edit);
 }
 
-const struct normal_kind normal_kind_lowercase = {"Lowercase", read_lowercase, apply_lowercase,
-                                                  NULL};
+const struct normal_kind normal_kind_lowercase = {
+    {"Lowercase", ""}, read_lowercase, apply_lowercase, NULL};
 
 /* --- StripAccents --- */
 
@@ -54,8 +55,8 @@ static void apply_strip_accents(const void *made, struct passage *p) {
   normal_edit_end(&edit);
 }
 
-const struct normal_kind normal_kind_strip_accents = {"StripAccents", NULL, apply_strip_accents,
-                                                      NULL};
+const struct normal_kind normal_kind_strip_accents = {
+    {"StripAccents", ""}, NULL, apply_strip_accents, NULL};
 
 /* --- Nmt --- */
 
@@ -90,17 +91,9 @@ static void apply_nmt(const void *made, struct passage *p) {
   normal_edit_end(&edit);
 }
 
-const struct normal_kind normal_kind_nmt = {"Nmt", read_nmt, apply_nmt, NULL};
+const struct normal_kind normal_kind_nmt = {{"Nmt", ""}, read_nmt, apply_nmt, NULL};
 
 /* --- ByteLevel --- */
-
-/* The byte itself where Latin-1 shows a character that is no blank; else one of the letters from
- * U+0100 on, in order. */
-static uint32_t letter_of(unsigned byte) {
-  if (byte <= 0x20) return 0x100 + byte;
-  if (byte >= 0x7f && byte <= 0xa0) return 0x100 + 0x21 + byte - 0x7f;
-  return byte == 0xad ? 0x100 + 0x21 + 0x22 : byte;
-}
 
 static void *read_byte_level(const json_t *json, struct error *e) {
   (void)json;
@@ -108,7 +101,7 @@ static void *read_byte_level(const json_t *json, struct error *e) {
   if (!t) return NULL;
   normal_edit_table_init(t);
   for (unsigned c = 0; c < 0x80; c++)
-    if (letter_of(c) != c) t->of[c] = NORMAL_EDIT_OTHER;
+    if (bytes_character((unsigned char)c) != c) t->of[c] = NORMAL_EDIT_OTHER;
   return t;
 }
 
@@ -116,18 +109,16 @@ static void apply_byte_level(const void *made, struct passage *p) {
   struct normal_edit edit = normal_edit_begin(p);
   for (size_t at = 0, length; (at = normal_edit_ascii(&edit, made, at)) < p->now.length;
        at += length) {
-    char bytes[UNICODE_BYTES_MAX * 2];
-    size_t used = 0;
+    char bytes[UNICODE_BYTES_MAX * BYTES_WRITTEN_MAX];
     unicode_read(p->now.bytes + at, &length);
-    for (size_t i = 0; i < length; i++)
-      used += unicode_write(letter_of((unsigned char)p->now.bytes[at + i]), bytes + used);
+    const size_t used = bytes_write(p->now.bytes + at, length, bytes);
     normal_edit_replace(&edit, at, at + length, bytes, used);
   }
   normal_edit_end(&edit);
 }
 
-const struct normal_kind normal_kind_byte_level = {"ByteLevel", read_byte_level, apply_byte_level,
-                                                   NULL};
+const struct normal_kind normal_kind_byte_level = {
+    {"ByteLevel", ""}, read_byte_level, apply_byte_level, NULL};
 
 /* --- Strip --- */
 
@@ -138,8 +129,8 @@ struct normal_strip {
 static void *read_strip(const json_t *json, struct error *e) {
   struct normal_strip *s = normal_make(sizeof *s, e);
   if (!s) return NULL;
-  s->left = normal_flag(json, "strip_left", e);
-  s->right = normal_flag(json, "strip_right", e);
+  s->left = member_flag(json, "strip_left", e);
+  s->right = member_flag(json, "strip_right", e);
   return s;
 }
 
@@ -158,7 +149,8 @@ static void apply_strip(const void *made, struct passage *p) {
   normal_edit_end(&edit);
 }
 
-const struct normal_kind normal_kind_strip = {"Strip", read_strip, apply_strip, NULL};
+const struct normal_kind normal_kind_strip = {
+    {"Strip", "strip_left strip_right "}, read_strip, apply_strip, NULL};
 
 /* --- Prepend and Replace --- */
 
@@ -177,7 +169,7 @@ static void release_content(void *made) {
 
 static struct normal_content *read_content(const json_t *json, const char *key, struct error *e) {
   struct normal_content *c = normal_make(sizeof *c, e);
-  const struct normal_text text = normal_text(json, key, e);
+  const struct member_text text = member_string(json, key, e);
   if (!c || !text.bytes) return c;
   c->length = text.length;
   c->bytes = normal_make(text.length + 1, e);
@@ -203,13 +195,13 @@ static void apply_prepend(const void *made, struct passage *p) {
   normal_edit_end(&edit);
 }
 
-const struct normal_kind normal_kind_prepend = {"Prepend", read_prepend, apply_prepend,
-                                                release_content};
+const struct normal_kind normal_kind_prepend = {
+    {"Prepend", "prepend "}, read_prepend, apply_prepend, release_content};
 
 static void *read_replace(const json_t *json, struct error *e) {
   const json_t *pattern = json_object_get(json, "pattern");
   struct normal_content *c = read_content(json, "content", e);
-  if (!pattern) normal_refuse(json, "pattern", "{\"String\": text} or {\"Regex\": text}", e);
+  if (!pattern) member_refuse(json, "pattern", "{\"String\": text} or {\"Regex\": text}", e);
   if (!c || e->status) return c;
   c->pattern = pattern_new(pattern, e);
   if (e->status == STATUS_CONFIG) text_before(e, "pattern: ");
@@ -229,5 +221,5 @@ static void apply_replace(const void *made, struct passage *p) {
   normal_edit_end(&edit);
 }
 
-const struct normal_kind normal_kind_replace = {"Replace", read_replace, apply_replace,
-                                                release_content};
+const struct normal_kind normal_kind_replace = {
+    {"Replace", "pattern content "}, read_replace, apply_replace, release_content};

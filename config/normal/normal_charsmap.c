@@ -99,7 +99,7 @@ static int value_of(char c) {
 }
 
 /* Padded, and with no bits behind the last byte. */
-static bool decode_base64(const struct normal_text *from, struct normal_charsmap *m) {
+static bool decode_base64(const struct member_text *from, struct normal_charsmap *m) {
   size_t digits = from->length;
   uint32_t bits = 0;
   if (digits % 4) return false;
@@ -164,7 +164,7 @@ static void release_charsmap(void *made) {
 
 static void *read_charsmap(const json_t *json, struct error *e) {
   struct normal_charsmap *m = normal_make(sizeof *m, e);
-  const struct normal_text text = normal_text(json, "precompiled_charsmap", e);
+  const struct member_text text = member_string(json, "precompiled_charsmap", e);
   if (!m || !text.bytes) return m;
   m->bytes = normal_make(text.length / 4 * 3 + sizeof(uint32_t), e);
   if (!m->bytes) return m;
@@ -175,5 +175,5 @@ static void *read_charsmap(const json_t *json, struct error *e) {
   return m;
 }
 
-const struct normal_kind normal_kind_precompiled = {"Precompiled", read_charsmap, apply_charsmap,
-                                                    release_charsmap};
+const struct normal_kind normal_kind_precompiled = {
+    {"Precompiled", "precompiled_charsmap "}, read_charsmap, apply_charsmap, release_charsmap};

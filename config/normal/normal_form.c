@@ -129,7 +129,7 @@ static void *read_nfkd(const json_t *json, struct error *e) {
   return make_form(true, false, e);
 }
 
-const struct normal_kind normal_kind_nfc = {"NFC", read_nfc, apply_form, NULL};
-const struct normal_kind normal_kind_nfd = {"NFD", read_nfd, apply_form, NULL};
-const struct normal_kind normal_kind_nfkc = {"NFKC", read_nfkc, apply_form, NULL};
-const struct normal_kind normal_kind_nfkd = {"NFKD", read_nfkd, apply_form, NULL};
+const struct normal_kind normal_kind_nfc = {{"NFC", ""}, read_nfc, apply_form, NULL};
+const struct normal_kind normal_kind_nfd = {{"NFD", ""}, read_nfd, apply_form, NULL};
+const struct normal_kind normal_kind_nfkc = {{"NFKC", ""}, read_nfkc, apply_form, NULL};
+const struct normal_kind normal_kind_nfkd = {{"NFKD", ""}, read_nfkd, apply_form, NULL};

@@ -2,13 +2,12 @@
 #ifndef CONFIG_NORMAL_PARTS_H
 #define CONFIG_NORMAL_PARTS_H
 
-#include <jansson.h>
-
+#include "config/document/member.h"
 #include "config/normal/passage.h"
 
 /* A kind of step. What is made of its members is its own: freed by `release`, or by free. */
 struct normal_kind {
-  const char *name;                                   /* its type */
+  struct member_type type;
   void *(*read)(const json_t *json, struct error *e); /* NULL: it has no members */
   void (*apply)(const void *made, struct passage *p); /* to a text that is not empty */
   void (*release)(void *made);
@@ -21,17 +20,5 @@ extern const struct normal_kind normal_kind_bert, normal_kind_bert_old, normal_k
 
 /* Cleared memory for what is made of a step's members. */
 void *normal_make(size_t size, struct error *e);
-
-/* A member that must be there; without it or with another type, STATUS_CONFIG. */
-bool normal_flag(const json_t *json, const char *key, struct error *e);
-
-struct normal_text {
-  const char *bytes; /* the document's */
-  size_t length;
-};
-struct normal_text normal_text(const json_t *json, const char *key, struct error *e);
-
-/* Refuses a member that is not what it needs to be. */
-enum status normal_refuse(const json_t *json, const char *key, const char *needs, struct error *e);
 
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "config/document/text.h"
+#include "config/spell/spell.h"
 #include "config/spell/spell_parts.h"
 
 /* --- pieces --- */
@@ -182,7 +183,7 @@ int spell_byte_of(const char *piece, size_t length) {
 
 /* The bytes put down from `begin` on become a piece, or one for each if they are no text. */
 static void end_bytes(struct spell_work *w, size_t begin) {
-  static const char bad[] = "\xef\xbf\xbd"; /* U+FFFD */
+  static const char bad[] = SPELL_REPLACEMENT;
   const size_t count = w->next.length - begin;
   if (count == 0 || w->e->status) return;
   if (text_is_utf8(w->next.bytes + begin, count)) {

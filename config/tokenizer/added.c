@@ -4,16 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/document/member.h"
+#include "config/document/text.h"
 #include "config/lexicon/vocabulary.h"
 #include "config/pattern/unicode.h"
 #include "core/run/size.h"
 
 /* --- reading --- */
-
-static bool read_flag(const json_t *one, const char *key, bool otherwise) {
-  const json_t *value = json_object_get(one, key);
-  return json_is_boolean(value) ? json_is_true(value) : otherwise;
-}
 
 static enum status read_token(struct added *a, const json_t *one, const struct lexicon *l,
                               struct error *e) {
@@ -25,20 +22,22 @@ static enum status read_token(struct added *a, const json_t *one, const struct l
       json_integer_value(id) >= VOCABULARY_MAX)
     return error_set(e, STATUS_CONFIG, "\"%.60s\": id: needs one from 0 to %d",
                      json_string_value(content), VOCABULARY_MAX - 1);
-  const bool special = read_flag(one, "special", false);
+  member_known(one, "id content single_word lstrip rstrip normalized special ", e);
+  const bool special = member_flag_or(one, "special", false, e);
   *t = (struct added_token){.content = malloc(json_string_length(content)),
                             .length = json_string_length(content),
                             .id = (int32_t)json_integer_value(id),
-                            .single_word = read_flag(one, "single_word", false),
-                            .strips = {read_flag(one, "lstrip", false),
-                                       read_flag(one, "rstrip", false)},
-                            .normalized = read_flag(one, "normalized", !special),
+                            .single_word = member_flag_or(one, "single_word", false, e),
+                            .strips = {member_flag_or(one, "lstrip", false, e),
+                                       member_flag_or(one, "rstrip", false, e)},
+                            .normalized = member_flag_or(one, "normalized", !special, e),
                             .special = special};
   if (!t->content) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
+  a->count++;
+  if (e->status) return text_before(e, "\"%.60s\": ", json_string_value(content));
   memcpy(t->content, json_string_value(content), t->length);
   const int32_t piece = lexicon_find(l, t->content, t->length);
   if (piece >= 0) t->id = piece;
-  a->count++;
   a->ids = size_max(a->ids, (size_t)t->id + 1);
   return STATUS_OK;
 }
@@ -139,16 +138,10 @@ size_t added_bytes(const struct added *a) {
 
 /* --- searching --- */
 
-/* The character that ends before a place. */
-static uint32_t character_before(const char *text, size_t end, size_t *length) {
-  size_t begin = end - 1;
-  while (begin > 0 && ((unsigned char)text[begin] & 0xc0) == 0x80) begin--;
-  return unicode_read(text + begin, length);
-}
-
 static bool is_single(const struct added_search *s) {
   size_t length;
-  const bool before = s->begin > 0 && unicode_is_word(character_before(s->text, s->begin, &length));
+  const bool before =
+      s->begin > 0 && unicode_is_word(unicode_read_before(s->text, s->begin, &length));
   return !before &&
          (s->end == s->length || !unicode_is_word(unicode_read(s->text + s->end, &length)));
 }
@@ -157,7 +150,7 @@ static bool is_single(const struct added_search *s) {
 static void strip_blanks(struct added_search *s) {
   size_t length;
   while (s->token->strips[0] && s->begin > s->done &&
-         unicode_is_space(character_before(s->text, s->begin, &length)))
+         unicode_is_space(unicode_read_before(s->text, s->begin, &length)))
     s->begin -= length;
   while (s->token->strips[1] && s->end < s->length &&
          unicode_is_space(unicode_read(s->text + s->end, &length)))

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/document/nearest.h"
+#include "config/document/member.h"
 #include "config/document/text.h"
 #include "config/tokenizer/tokenizer_parts.h"
 
@@ -14,23 +14,11 @@ static const json_t *member(const json_t *json, const char *key) {
 
 /* Batches are not padded here, whatever the file says. */
 static enum status check_members(const json_t *json, struct error *e) {
-  static const char *const known[] = {"version",    "truncation",    "padding",
-                                      "normalizer", "pre_tokenizer", "post_processor",
-                                      "decoder",    "model",         "added_tokens"};
-  const char *key;
-  json_t *value;
   if (!json_is_object(json)) return error_set(e, STATUS_CONFIG, "is no object");
-  json_object_foreach((json_t *)json, key, value) {
-    struct nearest near;
-    char hint[NEAREST_HINT];
-    size_t i = 0;
-    nearest_init(&near, key);
-    while (i < sizeof known / sizeof *known && strcmp(known[i], key) != 0)
-      nearest_offer(&near, known[i++]);
-    if (i == sizeof known / sizeof *known)
-      return error_set(e, STATUS_CONFIG, "\"%.60s\" is not known%s", key,
-                       nearest_hint(&near, hint));
-  }
+  member_known(json,
+               "version truncation padding normalizer pre_tokenizer post_processor decoder model "
+               "added_tokens ",
+               e);
   if (!member(json, "model")) error_set(e, STATUS_CONFIG, "model: is missing");
   return e->status;
 }
@@ -54,6 +42,8 @@ static enum status read_truncation(struct tokenizer *t, const json_t *json, stru
   const json_t *most = member(json, "max_length"), *side = member(json, "direction");
   const char *name = json_string_value(side);
   if (!json) return STATUS_OK;
+  member_known(json, "max_length direction strategy stride ", e);
+  if (e->status) return e->status;
   if (!json_is_integer(most) || json_integer_value(most) < 0)
     return error_set(e, STATUS_CONFIG, "max_length: needs a number of tokens");
   if (side && (!name || (strcmp(name, "Left") != 0 && strcmp(name, "Right") != 0)))

@@ -88,7 +88,9 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
   struct tokenize_texts *d = arena_alloc(r->arena, 1, sizeof *d, r->e);
   if (!d || check_fields(r, w)) return r->e->status;
   const struct tokenizer_ask ask = {v->special, v->tokens, longest(v, w), r->patience};
-  if (tokenize_texts(d, w->tokenizer, r->texts, &ask, r->arena, r->e) || give_tokens(d, r) ||
+  const size_t said = v->truncate == SIZE_MAX ? 0 : v->truncate;
+  if (tokenize_texts_check(w->tokenizer, r->texts, &ask, said, r->e) ||
+      tokenize_texts(d, w->tokenizer, r->texts, &ask, r->arena, r->e) || give_tokens(d, r) ||
       give_types(d, r, w))
     return r->e->status;
   out->tokenized = d;

@@ -148,6 +148,8 @@ static enum status cut_all(struct tokenize_body *b, struct tokenize_request *out
   const struct tokenizer_ask ask = {b->values.special, true, b->values.longest,
                                     b->body.reading.patience};
   if (!r->texts) return error_at(r->e, "/text", "the field \"text\" is missing");
+  if (tokenize_texts_check(b->whole->tokenizer, r->texts, &ask, ask.longest, r->e))
+    return r->e->status;
   return tokenize_texts(&out->texts, b->whole->tokenizer, r->texts, &ask, r->arena, r->e);
 }
 

@@ -15,6 +15,14 @@ static enum status locate(struct error *e, const struct texts *t, size_t item) {
   return e->status;
 }
 
+enum status tokenize_texts_check(const struct tokenizer *t, const struct texts *texts,
+                                 const struct tokenizer_ask *ask, size_t said, struct error *e) {
+  const size_t around = ask->special ? tokenizer_frame(t, texts->of_item == TEXTS_PAIR) : 0;
+  if (said == 0 || said >= around) return STATUS_OK;
+  return error_at(e, "/truncate", "%zu tokens stand around each %s here: no fewer are left", around,
+                  texts->of_item == TEXTS_PAIR ? "pair" : "text");
+}
+
 enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
                            const struct texts *texts, const struct tokenizer_ask *ask,
                            struct arena *a, struct error *e) {

@@ -14,6 +14,11 @@ struct tokenize_texts {
   uint64_t ns;          /* that this took */
 };
 
+/* Is there room, in as many tokens as a request says that texts are cut to, for those that stand
+ * around one? 0: it says no number. */
+enum status tokenize_texts_check(const struct tokenizer *t, const struct texts *texts,
+                                 const struct tokenizer_ask *ask, size_t said, struct error *e);
+
 /* Cuts all texts. Fails as tokenizer_cut does, at "/text/3" where it is about one of them. */
 enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
                            const struct texts *texts, const struct tokenizer_ask *ask,

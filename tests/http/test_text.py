@@ -88,6 +88,11 @@ class Text(ServerCase):
 
     def test_cut(self):
         self.assertEqual(self.ask("bert", "tokenize", text="the cat sat on", truncate=4)["tokens"], [2, 4, 5, 3])
+        self.assertEqual(self.ask("bert", "tokenize", text="the cat sat on", truncate=2)["tokens"], [2, 3])
+        for what, text, most, words in (("tokenize", "the", 1, "2 tokens stand around each text"),
+                                        ("encode", ["the"], 1, "2 tokens"), ("tokenize", [["the", "cat"]], 2, "3 tokens stand around each pair")):
+            self.refused("bert", what, "/truncate", words, text=text, truncate=most)
+        self.assertEqual(self.ask("bert", "tokenize", text="the cat", truncate=1, special_tokens=False)["tokens"], [4])
         self.assertEqual(self.ask("bert", "tokenize", text=["the cat sat"], special_tokens=False, truncate=2)["tokens"],
                          [[4, 5]])
         self.assertEqual(self.ask("bert", "tokenize", text=[["the cat sat", "on"]], truncate=5)["tokens"],

@@ -437,6 +437,14 @@ static void what_is_refused(void **state) {
       {"{\"type\":\"BPE\",\"vocab\":{\"a\":1},\"merges\":[],\"continuing_subword_prefix\":"
        "\"123456789012345678901234567890123\"}",
        "continuing_subword_prefix: needs a text of at most 32 bytes"},
+      {"{\"type\":\"BPE\",\"vocab\":{\"a\":1},\"merges\":[],\"ignore_merge\":true}",
+       "the member \"ignore_merge\" is not known; the nearest is \"ignore_merges\""},
+      {"{\"type\":\"WordPiece\",\"vocab\":{\"a\":1},\"unk_token\":\"a\",\"unk_id\":1}",
+       "the member \"unk_id\" is not known"},
+      {"{\"type\":\"WordLevel\",\"vocab\":{\"a\":1},\"unk_token\":\"a\",\"dropout\":null}",
+       "the member \"dropout\" is not known"},
+      {"{\"type\":\"Unigram\",\"vocab\":[[\"a\",0]],\"unk_token\":\"a\"}",
+       "the member \"unk_token\" is not known"},
       {"{\"type\":\"WordPiece\",\"vocab\":{\"a\":1}}", "unk_token: needs a piece"},
       {"{\"type\":\"WordPiece\",\"vocab\":{\"a\":1},\"unk_token\":\"a\",\"max_input_chars_per_"
        "word\":-1}",

@@ -418,13 +418,13 @@ static void refuse(const char *text, const char *words) {
 static void wrong_types(void **state) {
   (void)state;
   refuse("[]", "is no object");
-  refuse("{}", "type: needs the name of a normalizer");
-  refuse("{\"typ\":\"NFC\"}", "type: needs the name of a normalizer; the nearest is \"typ\"");
-  refuse("{\"type\":3}", "type: needs the name");
+  refuse("{}", "type: needs a name, and is missing");
+  refuse("{\"typ\":\"NFC\"}", "type: needs a name, and is missing");
+  refuse("{\"type\":3}", "type: needs a name");
   refuse(TYPE("NFE"),
-         "the type \"NFE\" is not served; the nearest is \"NFC\"; BertNormalizer, Bert, "
+         "the type \"NFE\" is not served; the nearest is \"NFC\"; known are BertNormalizer, Bert, "
          "ByteLevel, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, Precompiled, Prepend, Replace, "
-         "Strip, StripAccents and Sequence are");
+         "Strip, StripAccents and Sequence");
   refuse(TYPE("Secuence"), "the nearest is \"Sequence\"");
   refuse(TYPE("a\\nb"), "the type \"a?b\" is not served");
   refuse(TYPE("Sequence"), "normalizers: needs a list");
@@ -445,16 +445,20 @@ static void wrong_members(void **state) {
   refuse(BERT_OF("true", "true", "null", "[]"), "lowercase: needs true or false");
   refuse("{\"type\":\"BertNormalizer\",\"clean_text\":true,\"handle_chinese_chars\":true,"
          "\"lower_case\":true}",
-         "lowercase: needs true or false; the nearest is \"lower_case\"");
+         "the member \"lower_case\" is not known; the nearest is \"lowercase\"");
   refuse("{\"type\":\"Strip\",\"strip_left\":true}", "Strip: strip_right: needs true or false");
   refuse(STRIP("0", "true"), "strip_left: needs true or false");
-  refuse(TYPE("Prepend"), "Prepend: prepend: needs a text");
-  refuse("{\"type\":\"Prepend\",\"prepend\":1}", "prepend: needs a text");
+  refuse(TYPE("Prepend"), "Prepend: prepend: needs a string");
+  refuse("{\"type\":\"Prepend\",\"prepend\":1}", "prepend: needs a string");
   refuse("{\"type\":\"Replace\",\"content\":\"\"}", "Replace: pattern: needs {\"String\": text}");
   refuse("{\"type\":\"Replace\",\"content\":\"\",\"pattern\":\"a\"}", "Replace: pattern: needs {");
-  refuse("{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"}}", "content: needs a text");
+  refuse("{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"}}", "content: needs a string");
   refuse(REPLACE("Regex", "(a", ""), "Replace: pattern: ");
-  refuse(SEQUENCE(LOWER "," TYPE("Prepend")), "normalizers, 1: Prepend: prepend: needs a text");
+  refuse("{\"type\":\"NFC\",\"form\":1}", "the member \"form\" is not known");
+  refuse("{\"type\":\"Strip\",\"strip_left\":true,\"strip_right\":true,\"strip_rights\":1}",
+         "the member \"strip_rights\" is not known; the nearest is \"strip_right\"");
+  refuse("{\"type\":\"Sequence\",\"normalizers\":[],\"n\":1}", "the member \"n\" is not known");
+  refuse(SEQUENCE(LOWER "," TYPE("Prepend")), "normalizers, 1: Prepend: prepend: needs a string");
 }
 
 static void refuse_map(const void *bytes, size_t size, const char *words) {
@@ -467,7 +471,7 @@ static void refuse_map(const void *bytes, size_t size, const char *words) {
 static void wrong_maps(void **state) {
   (void)state;
 #define MAP(text) "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"" text "\"}"
-  refuse(TYPE("Precompiled"), "Precompiled: precompiled_charsmap: needs a text");
+  refuse(TYPE("Precompiled"), "Precompiled: precompiled_charsmap: needs a string");
   static const char *const coded[] = {"AAA",  "A===",       "AA=A", "AB==",     "AAB=", "AAAA====",
                                       "A A=", "AAA\\u00e9", "====", "AAAA=AAA", "AA-_"};
   for (size_t i = 0; i < sizeof coded / sizeof *coded; i++) {

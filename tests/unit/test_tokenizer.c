@@ -241,10 +241,39 @@ static void one_of_two_texts_is_cut(void **state) {
   tokenizer_free(t);
 }
 
+/* --- documents that are refused --- */
+
+static void what_is_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *json, *words;
+  } list[] = {
+      {LETTERS ",\"normaliser\":null}", "the member \"normaliser\" is not known"},
+      {LETTERS ",\"truncation\":{\"max_length\":3,\"strategi\":\"OnlyFirst\"}}",
+       "truncation: the member \"strategi\" is not known; the nearest is \"strategy\""},
+      {LETTERS ",\"truncation\":{\"max_length\":-1}}", "truncation: max_length: needs"},
+      {LETTERS ADDED("{\"id\":9,\"content\":\"<a>\",\"special\":\"yes\"}") "}",
+       "added_tokens: \"<a>\": special: needs true or false"},
+      {LETTERS ADDED("{\"id\":9,\"content\":\"<a>\",\"lstrp\":true}") "}",
+       "added_tokens: \"<a>\": the member \"lstrp\" is not known"},
+      {LETTERS ADDED("{\"id\":9,\"content\":\"\"}") "}", "added_tokens: content: needs a text"},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    struct error e = {0};
+    json_t *json = json_loads(list[i].json, 0, NULL);
+    assert_non_null(json);
+    assert_null(tokenizer_new(json, &e));
+    json_decref(json);
+    if (e.status != STATUS_CONFIG || !strstr(e.detail, list[i].words))
+      fail_msg("%s: %s, not %s", list[i].json, e.detail, list[i].words);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_lone_prefix_has_no_place),
       cmocka_unit_test(blanks_of_added_tokens),
+      cmocka_unit_test(what_is_refused),
       cmocka_unit_test(blanks_of_pieces),
       cmocka_unit_test(a_run_that_bytes_spell),
       cmocka_unit_test(they_are_put_together_as_they_are_found),
