@@ -75,7 +75,7 @@ enum status whole_classifier_find(struct whole_plan *p, struct error *e) {
                                  classes = {WHOLE_CLASSES, f->stem[WHOLE_CLASSES]},
                                  behind = {WHOLE_CLASSES, f->behind_pooler};
   const enum head head = f->keys ? read_head(p->source.config) : HEAD_UNSAID;
-  if (!first.stem || head == HEAD_OTHER) return STATUS_OK;
+  if (p->kind != MODEL_ENCODER || !first.stem || head == HEAD_OTHER) return STATUS_OK;
   const bool has_first = is_there(p, &first), has_classes = is_there(p, &classes);
   if (has_first && has_classes)
     return use_layer(p, &first, e) ? e->status : use_layer(p, &classes, e);

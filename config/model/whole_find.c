@@ -7,7 +7,6 @@
 
 #include "config/document/text.h"
 #include "config/layer/layout_family.h"
-#include "config/model/whole_classifier.h"
 #include "core/run/size.h"
 
 enum { NAME_SIZE = LAYOUT_ADDRESS_SIZE + 16 };
@@ -289,7 +288,7 @@ static enum status find_table(const struct whole_finding *f) {
   return refuse_missing(f, &(struct whole_spot){WHOLE_TOKEN, 0, table[first]}, ".weight");
 }
 
-static enum status find_model(const struct whole_finding *f) {
+static enum status find_model_parts(const struct whole_finding *f) {
   const struct whole_family *family = f->stack->family;
   if (find_table(f)) return f->e->status;
   for (enum whole_role role = WHOLE_TOKEN + 1; role < WHOLE_DENSE; role++) {
@@ -385,8 +384,7 @@ static enum status find_stack(const struct whole_finding *f) {
   if (!s->layer) return error_set(f->e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");
   for (size_t i = 0; i < s->form.layers; i++)
     if (find_layer(f, i)) return f->e->status;
-  if (find_model(f) || find_head(f) || find_dense(f)) return f->e->status;
-  return f->p->kind == MODEL_ENCODER ? whole_classifier_find(f->p, f->e) : STATUS_OK;
+  return find_model_parts(f) || find_head(f) || find_dense(f) ? f->e->status : STATUS_OK;
 }
 
 enum status whole_find_parts(struct whole_plan *p, struct error *e) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/document/text.h"
+#include "config/model/whole_classifier.h"
 #include "config/model/whole_find.h"
 #include "config/model/whole_rest.h"
 #include "config/model/whole_sizes.h"
@@ -66,8 +67,8 @@ static enum status plan_random(struct whole_plan *p, struct error *e) {
 }
 
 static enum status plan_files(struct whole_plan *p, struct error *e) {
-  if (whole_find_family(p, e) || whole_find_parts(p, e) || whole_sizes_find(p, e) ||
-      whole_rest_check(p, e))
+  if (whole_find_family(p, e) || whole_find_parts(p, e) || whole_classifier_find(p, e) ||
+      whole_sizes_find(p, e) || whole_rest_check(p, e))
     return e->status;
   return STATUS_OK;
 }

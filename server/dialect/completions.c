@@ -3,12 +3,7 @@
 #include "server/dialect/completions.h"
 
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
-#include "core/run/clock.h"
 #include "server/dialect/dialect_fields.h"
 #include "server/stack/stack_choice_fields.h"
 
@@ -44,8 +39,7 @@ enum { MAX_TOKENS = 16 /* where the request does not say */ };
 struct completions_values {
   struct dialect_values common;
   struct stack_values native;
-  struct dialect_logprobs logprobs;
-  bool echo, tells_usage;
+  struct completions_wishes wishes;
 };
 
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
@@ -75,15 +69,16 @@ static const struct contract_field fields[COMPLETIONS_FIELDS] = {
     [COMPLETIONS_STOP] = {NAMED("stop"), .read = stack_read_stop_texts, VALUE_AT(native),
                           .longest = STACK_STOPS_LONGEST},
     [COMPLETIONS_SEED] = {NAMED("seed"), .read = contract_read_seed, VALUE_AT(native.choice.seed)},
-    [COMPLETIONS_ECHO] = {NAMED("echo"), .read = contract_read_flag, VALUE_AT(echo)},
+    [COMPLETIONS_ECHO] = {NAMED("echo"), .read = contract_read_flag, VALUE_AT(wishes.echo)},
     [COMPLETIONS_STREAM] = {NAMED("stream"), .read = contract_read_flag, VALUE_AT(native.stream)},
     [COMPLETIONS_STREAM_OPTIONS] = {NAMED("stream_options"), .read = dialect_read_stream_options,
-                                    VALUE_AT(tells_usage)},
+                                    VALUE_AT(wishes.usage)},
     [COMPLETIONS_USER] = {NAMED("user"), .read = dialect_pass_text, .nullable = true,
                           .longest = DIALECT_USER_LONGEST},
     [COMPLETIONS_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate,
                               VALUE_AT(native.truncate)},
-    [COMPLETIONS_LOGPROBS] = {NAMED("logprobs"), .read = dialect_read_logprobs, VALUE_AT(logprobs)},
+    [COMPLETIONS_LOGPROBS] = {NAMED("logprobs"), .read = dialect_read_logprobs,
+                              VALUE_AT(wishes.logprobs)},
     [COMPLETIONS_SUFFIX] = {NAMED("suffix"), PASSED},
     [COMPLETIONS_BEST_OF] = {NAMED("best_of"), .read = pass_one, .nullable = true},
     [COMPLETIONS_PRESENCE_PENALTY] = {NAMED("presence_penalty"), PASSED},
@@ -141,7 +136,7 @@ static enum status check_fields(const struct contract_reading *read) {
   const struct completions_values *v = read->values;
   if (!read->texts && !read->tensor[COMPLETIONS_PROMPT])
     return error_at(read->e, "/prompt", "the field \"prompt\" is missing");
-  if (v->echo && v->logprobs.wanted)
+  if (v->wishes.echo && v->wishes.logprobs.wanted)
     return error_at(read->e, "/echo",
                     "with \"logprobs\" there would be those of the prompt, too: POST "
                     "/v1/models/NAME/score has them");
@@ -152,7 +147,7 @@ static enum status check_fields(const struct contract_reading *read) {
                     v->native.returns);
   if (read->tensor[COMPLETIONS_PROMPT] && is_seen(read, COMPLETIONS_TRUNCATE))
     return error_at(read->e, "/truncate", "texts are cut, and \"prompt\" holds tokens");
-  if (v->tells_usage && !v->native.stream)
+  if (v->wishes.usage && !v->native.stream)
     return error_at(read->e, "/stream_options", "it goes with \"stream\": true");
   return STATUS_OK;
 }
@@ -174,8 +169,8 @@ static void set_values(struct dialect_stack *s, const struct contract_reading *r
   native->stop = v->native.stop;
   native->stops = v->native.stops;
   native->text = true;
-  native->top = v->logprobs.top;
-  native->spelled = v->logprobs.wanted;
+  native->top = v->wishes.logprobs.top;
+  native->spelled = v->wishes.logprobs.wanted;
   dialect_stack_give(s, STACK_FIELD_TEMPERATURE);
   dialect_stack_give(s, STACK_FIELD_RETURN_TEXT);
 }
@@ -192,73 +187,10 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
 
 /* --- the answer --- */
 
-static struct tokenizer_text text_of(const struct texts *t, size_t item) {
-  return (struct tokenizer_text){t->bytes + t->part[item].at, t->part[item].length};
-}
-
-static struct tokenizer_text spell(const struct contract_reading *read, const struct tokenizer *t,
-                                   const int32_t *token, size_t count) {
-  struct spell_text text = {NULL, 0, false};
-  tokenizer_spell(t, token, count, true, read->arena, &text, read->e);
-  return (struct tokenizer_text){text.bytes, text.length};
-}
-
-static void spell_tokens(const struct contract_reading *read, const struct tokenizer *t,
-                         struct tokenizer_text *echo, size_t count) {
-  const struct tensor *tokens = read->tensor[COMPLETIONS_PROMPT];
-  const int32_t *token = tokens->data;
-  for (size_t i = 0; i < count && !read->e->status; i++) {
-    const size_t length = tokens->depth == 1 ? tokens->count : tensor_shape_at(tokens, i).dim[0];
-    echo[i] = spell(read, t, token, length);
-    token += length;
-  }
-}
-
-/* The prompts as they were sent; of tokens their text. */
-static const struct tokenizer_text *find_prompts(const struct contract_reading *read,
-                                                 const struct stack_request *r) {
-  struct tokenizer_text *echo = arena_alloc(read->arena, r->texts, sizeof *echo, read->e);
-  if (!echo) return NULL;
-  if (!read->texts) spell_tokens(read, r->utter->terms.tokenizer, echo, r->texts);
-  for (size_t i = 0; read->texts && i < r->texts; i++) echo[i] = text_of(read->texts, i);
-  return echo;
-}
-
-/* No other answer's, of this or any process. */
-static void make_id(char id[COMPLETIONS_ID_SIZE]) {
-  uint64_t number;
-  if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) number = clock_now();
-  snprintf(id, COMPLETIONS_ID_SIZE, "cmpl-%016llx", (unsigned long long)number);
-}
-
 static const struct completions_told *tell(const struct contract_reading *read, const char *model,
                                            const struct stack_request *r) {
   const struct completions_values *v = read->values;
-  struct completions_told *told = arena_alloc(read->arena, 1, sizeof *told, read->e);
-  if (!told) return NULL;
-  *told = (struct completions_told){.model = model,
-                                    .request = r,
-                                    .created = (int64_t)time(NULL),
-                                    .tells_usage = v->tells_usage,
-                                    .logprobs = v->logprobs.wanted};
-  make_id(told->id);
-  if (v->echo) told->echo = find_prompts(read, r);
-  return read->e->status ? NULL : told;
-}
-
-const char *completions_finish(enum stack_finish finish) {
-  return finish == STACK_FINISH_LENGTH ? "length" : "stop";
-}
-
-char *completions_usage(char *out, const struct answer_usage *u) {
-  const size_t generated = u->generated(u->of);
-  out = answer_write_text(out, "{\"prompt_tokens\":");
-  out = number_write_integer(out, (int64_t)u->tokens);
-  out = answer_write_text(out, ",\"completion_tokens\":");
-  out = number_write_integer(out, (int64_t)generated);
-  out = answer_write_text(out, ",\"total_tokens\":");
-  out = number_write_integer(out, (int64_t)(u->tokens + generated));
-  return answer_write_text(out, "}");
+  return completions_tell(&v->wishes, read, read->tensor[COMPLETIONS_PROMPT], model, r);
 }
 
 static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,

@@ -3,31 +3,12 @@
 #ifndef SERVER_COMPLETIONS_H
 #define SERVER_COMPLETIONS_H
 
+#include "server/dialect/completions_told.h"
 #include "server/dialect/dialect.h"
 
 extern const struct dialect completions;
 
 /* --- for the files of completions alone --- */
-
-enum { COMPLETIONS_ID_SIZE = 32 };
-
-/* What an answer says beside its texts. */
-struct completions_told {
-  const char *model;
-  const struct stack_request *request;
-  const struct tokenizer_text
-      *echo;       /* [texts] the prompts, if each is repeated in front of its text; or NULL */
-  int64_t created; /* seconds since 1970 */
-  char id[COMPLETIONS_ID_SIZE];
-  bool tells_usage; /* of a stream: in an event of its own */
-  bool logprobs;    /* of each token */
-};
-
-/* OpenAI's word for it: "stop" or "length". */
-const char *completions_finish(enum stack_finish finish);
-
-/* {"prompt_tokens":…,"completion_tokens":…,"total_tokens":…} */
-char *completions_usage(char *out, const struct answer_usage *u);
 
 /* ,"logprobs":… of the tokens of a sequence from one on, before another; and the most bytes of so
  * many, SIZE_MAX: too many to count. */
