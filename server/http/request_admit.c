@@ -184,15 +184,17 @@ static enum status refuse_path(struct request *r) {
                      "/v2/health/live, /v2/health/ready, /v2/models, /v2/models/NAME, "
                      "/v2/models/NAME/ready");
   if (*r->names.model && refuse_below_model(r)) return r->error.status;
+  const bool tei = r->server->config->text_embeddings_inference;
   return error_set(&r->error, STATUS_NOT_FOUND,
                    "there is nothing at this path; try POST /v1/embeddings, /v1/completions, "
-                   "/v1/rerank, /v1/attention (the default model), "
+                   "/v1/rerank, %s/v1/attention (the default model), "
                    "/v1/models/NAME/attention, /v1/models/NAME/heads, /v1/models/NAME/encode, "
                    "/v1/models/NAME/classify, /v1/models/NAME/score, /v1/models/NAME/generate, "
                    "/v1/models/NAME/tokenize, /v1/models/NAME/detokenize and "
                    "/v1/models/NAME/layers/LAYER/attention, /v1/models/NAME/layers/LAYER/heads (a "
-                   "whole model), or GET /, /v1/models, /v1/models/NAME, /v2, /healthz, /readyz, "
-                   "/metrics, /openapi.json");
+                   "whole model), or GET /, %s/v1/models, /v1/models/NAME, /v2, /healthz, /readyz, "
+                   "/metrics, /openapi.json",
+                   tei ? "/embed, /rerank, /predict, " : "", tei ? "/info, " : "");
 }
 
 /* A POST to a model's own path gets an answer that names the paths below it. */

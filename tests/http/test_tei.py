@@ -177,6 +177,13 @@ class Info(Tei):
         self.error(self.info({"demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}), 404, "Validation", "texts")
 
 
+class Told(Served):
+    def test_other_paths_tell_of_them(self):
+        detail = self.problem(self.server.post("/nothing", {}), 404, "not-found")["detail"]
+        for path in ("POST /v1/embeddings", ", /embed, /rerank, /predict, ", "GET /, /info, ", "/openapi.json"):
+            self.assertIn(path, detail)
+
+
 class Off(Case):
     def test_without_the_setting_there_is_nothing(self):
         with tempfile.TemporaryDirectory() as folder:
