@@ -1,4 +1,5 @@
 """test_text: texts in the place of tokens, and tokenizers alone: every form, what is told, every mistake."""
+import contextlib
 import json
 import os
 import tempfile
@@ -437,6 +438,42 @@ class Patience(Case):
                 raw.send(b"POST /v1/models/gpt/tokenize HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
                          b"Content-Length: %d\r\n\r\n" % len(body) + body)
             self.assertTrue(wait_until(lambda: self.server.metric("attend_client_aborts_total") > before))
+
+
+class Budget(Case):
+    HEAD = "POST /v1/models/gpt/{} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n"
+
+    def hold(self, others, count, size):
+        """Bodies that have begun, and do not end."""
+        for _ in range(count):
+            others.enter_context(Raw(self.server)).send(self.HEAD.format("tokenize", 10 ** 8) + '{"text":"' + size * "a")
+
+    def goes_on(self, tokens):
+        """A text to its end, while others take all the memory that is left. False: it was too short for that."""
+        body = json.dumps({"text": "hello", "max_tokens": tokens, "min_tokens": tokens, "temperature": 1, "stream": True})
+        with Raw(self.server) as reader, contextlib.ExitStack() as others:
+            self.hold(others, 5, 4000000)
+            self.assertTrue(wait_until(lambda: self.server.metric("attend_inflight_bytes") > 20000000))
+            reader.send(self.HEAD.format("generate", len(body)) + body)
+            while b"data: " not in reader.data:
+                self.assertTrue(reader.more())
+            self.hold(others, 400, 60000)
+            self.assertTrue(wait_until(lambda: self.server.metric("attend_inflight_bytes") > 31900000))
+            full = self.server.metric("attend_sequences") == 1
+            while b'"usage"' not in reader.data and b"event: error" not in reader.data:
+                self.assertTrue(reader.more())
+            self.assertFalse(b"event: error" in reader.data, reader.data[-300:])
+        self.assertTrue(wait_until(lambda: self.server.metric("attend_inflight_bytes") == 0))
+        return full
+
+    def test_a_text_that_goes_on_needs_nothing_more(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as file:
+                json.dump(LETTERS, file)
+            self.server = Server({"models": {"gpt": dict(RANDOM, **SIZES, kind="decoder", tokenizer=folder)}},
+                                 "--memory-budget-bytes", "32000000")
+            self.addCleanup(self.server.stop)
+            self.assertTrue(any(self.goes_on(tokens) for tokens in (3000, 6000, 12000)))
 
 
 class Served:
