@@ -20,12 +20,13 @@ const struct reply_field cors_every[] = {
     {NULL, NULL},
 };
 
-/* The fields that mean something here and that a page may send. Chromium remembers a preflight for
- * two hours at most. */
+/* The fields that mean something here, and any others, which clients of other services send; of all
+ * of these a browser takes Authorization by its name alone. Chromium remembers a preflight for two
+ * hours at most. */
 const struct reply_field cors_preflight[] = {
     {"Access-Control-Allow-Headers",
      "Authorization, Content-Type, Accept, X-Request-Id, X-Timeout-Ms, traceparent, tracestate, "
-     "Inference-Header-Content-Length"},
+     "Inference-Header-Content-Length, *"},
     {"Access-Control-Max-Age", "7200"},
     {NULL, NULL},
 };

@@ -12,7 +12,7 @@ KEY = "0123456789-abcdefghij"
 EXPOSED = {"x-request-id", "server-timing", "inference-header-content-length", "retry-after",
            "www-authenticate"}
 TAKEN = {"authorization", "content-type", "accept", "x-request-id", "x-timeout-ms", "traceparent",
-         "tracestate", "inference-header-content-length"}
+         "tracestate", "inference-header-content-length", "*"}
 POSTS = ["/v1/attention", "/v1/models/demo/attention", "/v1/models/demo/heads",
          "/v2/models/demo/infer", "/v2/models/none/versions/1/infer"]
 GETS = ["/v1/models", "/v1/models/demo", "/healthz", "/readyz", "/metrics", "/openapi.json", "/v2",
