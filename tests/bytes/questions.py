@@ -15,6 +15,8 @@ import families
 import forms
 import test_attention
 import test_bits
+import test_openai
+import test_text
 import wholes
 from covering import covering
 from oracle import batched
@@ -372,6 +374,50 @@ def surface(models):
         yield Question("surface", str(n), method, path, headers, sent)
 
 
+# --- texts ----------------------------------------------------------------------------------------
+
+def text_models(folder):
+    """Writes their tokenizers into `folder`; returns the definitions."""
+    os.makedirs(os.path.join(folder, "words"))
+    with open(os.path.join(folder, "words", "vocab.txt"), "w", encoding="utf-8") as file:
+        file.write("\n".join(test_openai.WORDS) + "\n")
+    os.makedirs(os.path.join(folder, "letters"))
+    with open(os.path.join(folder, "letters", "tokenizer.json"), "w", encoding="utf-8") as file:
+        json.dump(test_text.LETTERS, file)
+    encoder = dict(test_text.RANDOM, **test_text.SIZES, kind="encoder", tokenizer="words")
+    letters = dict(test_text.RANDOM, **test_text.SIZES, tokenizer="letters")
+    return {"text-vectors": dict(encoder, pool="cls"), "text-classes": dict(encoder, labels=["no", "yes", "ä"]),
+            "text-ranks": dict(encoder, classes=1), "text-gpt": dict(letters, kind="decoder"),
+            "text-pair": dict(letters, kind="seq2seq")}
+
+
+def texts():
+    """What becomes of texts, in our words and in those of other services, but answers that have names of their own."""
+    words = ["the cat", "", "a mat . É", "the [SEP] dog\n\"", "cat " * 40]
+    letters = ["hello world", "é\ufffd\x00", "w" * 50, " wor"]
+    of = "/v1/models/text-{}/{}".format
+    asked = [(of(name, "tokenize"), {"text": text, "special_tokens": special, **more})
+             for name, some in (("vectors", words), ("gpt", letters)) for text in (some, *some)
+             for special in (True, False) for more in ({}, {"truncate": 3})]
+    asked += [(of("gpt", "detokenize"), {"tokens": [[1, 2, 19], [8, 9, 8]], "special_tokens": special}) for special in (True, False)]
+    for text in (words[:1], words[0], [words[:2], words[2:4]]):
+        shown = {"text": text, "return_tokens": True, "truncate": True}
+        asked += [(of("vectors", "encode"), dict(shown, pool=pool)) for pool in ("none", "mean")]
+        asked += [(of("classes", "classify"), dict(shown, function=name)) for name in ("softmax", "sigmoid", "none")]
+    for text in letters[:1] + letters[2:]:
+        for more in ({}, {"temperature": 2, "returns": 3}, {"stop": ["l", "o w"]}, {"beams": 3}, {"stream": True, "temperature": 3},
+                     {"return_tokens": True}, {"return_top": 2, "stream": True, "stop": "e"}):
+            asked += [(of(name, "generate"), dict({"text": text, "max_tokens": 12, "seed": 5}, **more)) for name in ("gpt", "pair")]
+        asked += [(of("gpt", "score"), {"text": text, "targets": [3, 4]})]
+    asked += [("/v1/embeddings", {"model": "text-" + name, "input": given, "encoding_format": form}) for name in ("vectors", "gpt")
+              for given in ("w", ["w", "hello"], [1, 2], [[1], [2, 3]]) for form in ("float", "base64")]
+    asked += [("/v1/rerank", {"model": "text-" + name, "query": "the w", "documents": words, **more}) for name in ("ranks", "vectors", "classes")
+              for more in ({}, {"top_n": 2}, {"return_documents": False}, {"truncate": False})]
+    asked += [("/v1/completions", request) for request in ({}, {"prompt": 1}, {"prompt": "a", "model": "nobody"})]
+    for n, (path, request) in enumerate(asked):
+        yield Question("texts", str(n), "POST", path, JSON_TYPE, json.dumps(request).encode())
+
+
 def run_of(name, *words, body=b""):
     return Question("programs", name, "RUN", " ".join(words), {}, body)
 
@@ -412,5 +458,5 @@ def make(folder, count=500):
     """Writes what the models need into `folder`; returns their definitions and the questions."""
     models = make_models(folder)
     questions = [*golden(), *table(models), *drawn(models, count), *golden_wholes(),
-                 *drawn_wholes(min(count, 60)), *found(), *surface(models), *programs(folder)]
-    return {name: definition for name, (definition, _) in models.items()}, questions
+                 *drawn_wholes(min(count, 60)), *found(), *surface(models), *texts(), *programs(folder)]
+    return {**{name: definition for name, (definition, _) in models.items()}, **text_models(folder)}, questions
