@@ -40,7 +40,7 @@ class Bytes(Case):
 
     def test_a_build_beside_itself(self):
         self.assertEqual(self.sets, ["golden", "table", "random", "wrong", "whole", "corpus", "surface",
-                                     "programs"])
+                                     "texts", "programs"])
         self.assertNotIn(None, self.before.answers[WAY])
         self.assertEqual(self.found(self.before, BIN), [])
 
