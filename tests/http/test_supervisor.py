@@ -165,23 +165,29 @@ class Told(Notified):
 
 
 class Watchdog(Notified):
+    LONG = [word for name in ("drain", "answer-timeout") for word in
+            (f"--{name}-ms", str(2000 * PATIENCE))]
+    UNREAD = json.dumps({"queries": [[[1, 0.3, 0.7, 1]] * 1600], "return_attention": True}).encode()
+
     def test_pings(self):
+        """While it drains, too: the drain lasts until its client reads an answer that is longer
+        than all that the sockets hold."""
         told = self.supervisor()
         for pid in (None, "self"):
             wrapper = ("/bin/sh", "-c", 'WATCHDOG_PID=$$ exec "$@"', "sh") if pid else ()
-            server = Server(None, "--admin-listen", "127.0.0.1:0", command=wrapper,
+            server = Server(None, *self.LONG, command=wrapper,
                             env={"NOTIFY_SOCKET": told.address, "WATCHDOG_USEC": "400000"})
             told.heard.clear()
             told.until("WATCHDOG=1", count=5)
-            # While it drains, too.
             with Raw(server) as raw:
-                raw.send(head_of("/v1/attention", 100)).send(b"{")
-                self.assertTrue(wait_until(lambda: server.ask_admin("/metrics").body.count(
-                    b'attend_connections{listener="main"} 1')))
+                raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+                raw.send(head_of("/v1/attention", len(self.UNREAD)) + self.UNREAD)
+                raw.socket.recv(1, socket.MSG_PEEK)
                 server.signal()
                 told.until("STOPPING=1")
                 before = told.count("WATCHDOG=1")
                 told.until("WATCHDOG=1", count=before + 3)
+                self.assertEqual(raw.answer().status, 200)
             self.assertEqual(server.wait(), 0)
 
     def test_the_least_time(self):
