@@ -3,6 +3,8 @@
 // Ask.send() -> a promise, done when the state has an answer or a problem. A request under way is
 //   stopped first.
 // Ask.sent(body): the body as it is sent: without gradients, which only the measures of heads use.
+// Ask.start() -> the same for a user who waits: on a narrow page the answer, or what is wrong, is
+//   scrolled to.
 // Ask.stop(). Ask.path(what, model): "v1/models/NAME/attention". Ask.accept(size): the Accept
 //   header for a request of that size. Ask.ready(): is there a request to send?
 //
@@ -75,14 +77,13 @@ const Ask = (() => {
     button.setAttribute("aria-disabled", asking);
     hint.textContent = isOld() ? "The answer is that of an earlier request." : keys;
   };
-  // On a narrow page the answer is below the request: scrolls to it.
+  // On a narrow page the answer is below the request.
   const start = async () => {
-    if (State.get("asking")) return;
     await send();
-    if (Dom.id("see").offsetParent && !State.get("problem"))
-      Dom.id("answer-side").scrollIntoView();
+    if (Dom.id("see").offsetParent) Dom.id("answer-side").scrollIntoView();
   };
-  button.addEventListener("click", start);
+  const unlessAsking = () => State.get("asking") || start();
+  button.addEventListener("click", unlessAsking);
   halt.addEventListener("click", stop);
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
@@ -91,10 +92,10 @@ const Ask = (() => {
     const at = document.activeElement;
     at.blur();
     at.focus();
-    start();
+    unlessAsking();
   });
   State.on(["asked", "asking", "body", "model"], show);
   show();
-  const self = { send, sent, stop, path, accept, ready, limit: 128 * 2 ** 20 };
+  const self = { send, start, sent, stop, path, accept, ready, limit: 128 * 2 ** 20 };
   return self;
 })();

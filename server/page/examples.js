@@ -1,7 +1,8 @@
 // examples: requests to start from, made to fit the chosen model.
 //
 // Examples.list: of { name, title, ... }. Choosing an example sends it. As long as its text is
-// unchanged, it is made anew for each model that is chosen. The page opens with the first one.
+// unchanged, it is made anew for each model that is chosen. The page opens with the first one, or
+// with what the tab had before it was loaded anew. The user's own requests can be chosen, too.
 const Examples = (() => {
   const twice = (item) => [item, item];
   const list = [
@@ -58,10 +59,10 @@ const Examples = (() => {
   const WIDEST = 20000;
   // The example, the request that it has become, and the model that this was made for.
   let chosen = "toy", made = null, madeFor = null;
-  const put = (model) => {
-    [made, madeFor] = [bodyOf(chosen, model), model.name];
+  const put = (model, send = Ask.send) => {
+    [made, madeFor] = [Own.made(bodyOf(chosen, model)), model.name];
     State.set({ body: made });
-    Ask.send();
+    return send();
   };
   // Makes the example anew for the current model; a request of the user's own stays.
   const fit = () => {
@@ -76,7 +77,7 @@ const Examples = (() => {
     const model = score && score !== now.score ? taker(find(name)) : now;
     chosen = name;
     State.set({ model: model.name });
-    put(model);
+    put(model, Ask.start);
   };
 
   const choice = Dom.id("example");
@@ -85,14 +86,36 @@ const Examples = (() => {
     return Dom.el("option", { value: example.name, disabled: why !== "" },
       example.title + (why && ` (${why})`));
   };
+  // "own0" is the newest of the user's own; "" is what the page has drawn.
+  const owned = (_, i) => Dom.el("option", { value: `own${i}` },
+    i ? `your own, ${i} before` : "your own");
   const show = () => {
-    if (State.get("body") !== made) chosen = "";
-    Dom.fill(choice, Dom.el("option", { value: "", disabled: true }, "your own"), list.map(option));
-    choice.value = chosen;
+    const body = State.get("body"), own = Own.list();
+    if (body !== made) chosen = "";
+    Dom.fill(choice, own.map(owned), list.map(option),
+      Dom.el("option", { value: "", disabled: true, hidden: true }, "random input"));
+    choice.value = chosen || (own.includes(body) ? `own${own.indexOf(body)}` : "");
     choice.disabled = !Models.current();
     Dom.id("example-note").textContent = chosen ? find(chosen).note : "";
   };
-  choice.addEventListener("change", () => choose(choice.value));
+  const chooseOwn = (body) => {
+    State.set({ body });
+    Ask.start();
+  };
+  choice.addEventListener("change", () => {
+    const own = Own.list()[choice.value.replace("own", "")];
+    if (choice.value.startsWith("own")) chooseOwn(own);
+    else choose(choice.value);
+  });
+  // What the tab had, once there are models to ask.
+  let again = Own.kept && Own.kept.body;
+  const restore = () => {
+    if (!again || !Models.current()) return;
+    const body = again;
+    again = null;
+    if (State.get("body") === null) chooseOwn(body);
+  };
+  State.on(["models", "model"], restore);
   State.on(["models", "model"], fit);
   State.on(["models", "model", "body"], show);
   return { list };

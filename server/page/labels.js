@@ -12,9 +12,14 @@ const Labels = (() => {
     return pick(cols, item, j) || (own ? null : pick(rows, item, j)) || String(j);
   };
 
+  const kept = Own.kept && Own.kept.labels;
   const words = (text) => text.split("\n").map((line) => line.split(/\s+/).filter(Boolean));
   for (const side of ["rows", "cols"]) {
     const area = Dom.id(`labels-${side}`);
+    if (kept && Array.isArray(kept[side]) && kept[side].every(Array.isArray)) {
+      area.value = kept[side].map((line) => line.join(" ")).join("\n");
+      State.set({ labels: { ...State.get("labels"), [side]: words(area.value) } });
+    }
     area.addEventListener("input", () =>
       State.set({ labels: { ...State.get("labels"), [side]: words(area.value) } }));
   }

@@ -52,6 +52,7 @@ const Look = (() => {
     const hidden = seen(State.get("view").item, one.head);
     yield;
     yield* Heatmap.small(canvas, { matrix: one.matrix, seen: hidden, high: highOf(faces, one) });
+    canvas.className = "hatched"; // a tile that is not drawn yet hides no keys
   }
   const watcher = new IntersectionObserver((entries) => {
     for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
@@ -63,7 +64,7 @@ const Look = (() => {
   }, { root: id("multiples"), rootMargin: "200px" });
 
   const tileOf = (faces, one) => {
-    const canvas = el("canvas", { class: "hatched", width: 1, height: 1 });
+    const canvas = el("canvas", { width: 1, height: 1 });
     canvas.style.aspectRatio = Math.max(0.6, Math.min(3, one.matrix.cols / one.matrix.rows));
     const button = el("button", { type: "button", onclick: () => State.view({ head: one.head }) },
       canvas, one.head === "mean" ? "mean" : one.label, " ",

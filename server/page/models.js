@@ -2,7 +2,8 @@
 //
 // Models.load() -> a promise: reads the list and chooses a model. Models.current() -> the chosen
 // one's description, or null. Models.find(name) -> that of any model. If the chosen model is not in
-// the list, the first one is chosen; if the server answers that it is gone, the list is read anew.
+// the list, the first one is chosen. A request that is refused may be about a model that the server
+// has replaced: the list is read anew.
 // Whole models, which the page cannot ask, are left out.
 const Models = (() => {
   const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
@@ -30,8 +31,11 @@ const Models = (() => {
     if (!all) return State.set({ problem: strange });
     const models = all.filter((m) => !isWhole(m));
     wholes = all.filter(isWhole).map((m) => m.name);
-    const kept = models.some((m) => m.name === State.get("model"));
-    State.set({ models, model: kept ? State.get("model") : models[0] ? models[0].name : null });
+    const before = State.get("model") || (Own.kept && Own.kept.model);
+    const kept = models.some((m) => m.name === before);
+    const model = kept ? before : models[0] ? models[0].name : null;
+    const same = JSON.stringify(models) === JSON.stringify(State.get("models"));
+    if (!same || model !== State.get("model")) State.set({ models, model });
   };
 
   const choice = Dom.id("model");
@@ -66,7 +70,7 @@ const Models = (() => {
   // is gone: a key was given, or a request succeeded.
   State.on(["problem"], () => {
     const problem = State.get("problem");
-    if (problem ? /\/unknown-model$/.test(problem.type) : !State.get("models")) load();
+    if (problem ? problem.body && problem.status < 500 : !State.get("models")) load();
   });
   show();
   return { load, find, current };

@@ -1,5 +1,6 @@
-// problem: the last error, its place and what can be done. The place is shown in the text that was
-// sent, and is marked in #source as long as that text is unchanged.
+// problem: the last error, its place and what can be done, above the answer, which is that of an
+// earlier request then. The place is shown in the text that was sent, and is marked in #source as long
+// as that text is unchanged.
 (() => {
   const CONTEXT = 40, LONGEST = 160;
   const ADVICE = {
@@ -71,6 +72,7 @@
   const show = () => {
     const problem = State.get("problem");
     forget();
+    Dom.id("answer-side").classList.toggle("before", Boolean(problem && problem.body));
     if (!problem) return Dom.fill(box);
     const { title, detail, status, limit, wait } = problem;
     Dom.fill(box, Dom.el("div", { class: "card" }, Dom.el("h3", {}, title),

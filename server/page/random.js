@@ -46,8 +46,8 @@ const Random = (() => {
       ? `That is ${Format.count(n)} numbers; the page makes at most ${Format.count(MOST)}.` : "";
     if (n > MOST) return;
     const body = make(all, shape);
-    State.set({ body: n < READABLE ? Request.asText(body) : body });
-    Ask.send();
+    State.set({ body: Own.made(n < READABLE ? Request.asText(body) : body) });
+    Ask.start();
   });
   return { draw };
 })();

@@ -109,6 +109,23 @@ const Source = (() => {
       return `No JSON yet: ${error.message}`;
     }
   };
+  // As if it were typed over what is there, so that undoing brings that back whole: not where it
+  // would take long.
+  const TYPED = 200000;
+  let writing = false;
+  const write = (text) => {
+    const at = document.activeElement;
+    if (area.value && Math.max(text.length, area.value.length) < TYPED) {
+      writing = true;
+      area.focus({ preventScroll: true });
+      area.select();
+      document.execCommand(text ? "insertText" : "delete", false, text);
+      writing = false;
+      if (at !== area) area.blur();
+      if (at !== area && at) at.focus({ preventScroll: true });
+    }
+    if (area.value !== text) area.value = text;
+  };
   const show = () => {
     const body = State.get("body"), long = isLong(body);
     const text = body && "text" in body ? body.text : "";
@@ -116,10 +133,10 @@ const Source = (() => {
     Dom.id("source-wrap").hidden = long;
     whole.hidden = !long;
     if (long) sumUp(body);
-    else if (area.value !== text) area.value = text;
+    else if (area.value !== text) write(text);
     Dom.id("source-hint").textContent = Request.fields(body) ? "" : doubt(text);
   };
-  area.addEventListener("input", () => State.set({ body: { text: area.value } }));
+  area.addEventListener("input", () => writing || State.set({ body: { text: area.value } }));
   State.on(["body"], show);
   show();
   return { take };

@@ -69,7 +69,7 @@ test("examples respect what a model forbids, and one that is changed is nobody's
   const shut = () => page.locator("#example option:disabled").allTextContents();
   const NO_ADDITIVE = "Additive pooling (no model has the score additive)";
   assert.deepEqual(await shut(),
-    ["your own", "Two levels (not with sigmoid weights)", NO_ADDITIVE]);
+    ["Two levels (not with sigmoid weights)", NO_ADDITIVE, "random input"]);
   for (const model of ["sigmoid", "narrow"]) {
     await choose(page, "model", model);
     for (const option of await page.locator("#example option:enabled").all()) {
@@ -79,12 +79,12 @@ test("examples respect what a model forbids, and one that is changed is nobody's
       assert.equal(problem && problem.pointer, name === "invalid" ? "/queries/1/2" : null, name);
     }
   }
-  assert.deepEqual(await shut(), ["your own", NO_ADDITIVE]);
+  assert.deepEqual(await shut(), [NO_ADDITIVE, "random input"]);
   await choose(page, "example", "levels");
   await choose(page, "model", "sigmoid");
   assert.equal(await page.locator("#example").inputValue(), "toy", "what does not fit gives way");
   await type(page, "{}");
-  assert.equal(await page.locator("#example").inputValue(), "");
+  assert.equal(await page.locator("#example").inputValue(), "own0");
   await choose(page, "model", "narrow");
   assert.equal(await source(page), "{}", "a request of one's own stays");
 });
@@ -98,7 +98,7 @@ test("what is written before the models are there stays", async () => {
   await page.reload();
   await page.waitForFunction(() => State.get("models"));
   await settle(page);
-  assert.deepEqual([await source(page), await page.locator("#example").inputValue()], ["{}", ""]);
+  assert.deepEqual([await source(page), await page.locator("#example").inputValue()], ["{}", "own0"]);
 });
 
 test("models that cannot be read are read again, and those that have changed", async () => {

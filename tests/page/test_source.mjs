@@ -10,7 +10,7 @@ test("a JSON file is dropped anywhere", async () => {
   const page = await open({ server });
   await drop(page, "#answer-side", "mine.json", JSON.stringify(toy));
   assert.equal(await source(page), JSON.stringify(toy));
-  assert.equal(await page.locator("#example").inputValue(), "");
+  assert.equal(await page.locator("#example").inputValue(), "own0");
   await send(page);
   const { json } = await server.post("/v1/attention", toy);
   assert.deepEqual(await weights(page), asFloat32(json.attention_weights));
