@@ -37,7 +37,8 @@ const Ask = (() => {
         : Answer.read(reply, Request.fields(asked.body) || {});
       const view = State.get("view"), last = Math.max(0, answer.items.length - 1);
       return { answer, asked, problem: null,
-        view: { ...view, item: Math.min(view.item, last), row: -1, col: -1 } };
+        view: { ...view, item: Math.min(view.item, last), row: -1, col: -1 },
+        over: { row: -1, col: -1 }, off: [] };
     } catch (error) {
       return { problem: { title: "The answer cannot be read", detail: error.message, status: 0 } };
     }
@@ -52,7 +53,8 @@ const Ask = (() => {
   const send = async () => {
     if (!ready()) return;
     stop();
-    const body = State.get("body"), model = State.get("model"), mine = new AbortController();
+    const [body, model, labels] = ["body", "model", "labels"].map(State.get);
+    const mine = new AbortController();
     under = mine;
     State.set({ asking: true });
     const bare = sent(body);
@@ -62,7 +64,7 @@ const Ask = (() => {
     under = null;
     // An offset into the body as sent does not fit the body as shown, if gradients were left out.
     if (bare !== body && reply.problem) delete reply.problem.offset;
-    State.set({ asking: false, ...take(reply, { body, model }) });
+    State.set({ asking: false, ...take(reply, { body, model, labels }) });
   };
 
   const button = Dom.id("send"), halt = Dom.id("stop");

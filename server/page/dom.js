@@ -5,7 +5,8 @@
 // Dom.fill(node, ...children) replaces what is in a node. Dom.id(name) is getElementById.
 // Dom.button(text, f). Dom.table(caption, titles, rows): rows are lists of cells, the first of
 //   which is the row's header.
-// Dom.save(blob, name) downloads a file.
+// Dom.save(blob, name) downloads a file. Dom.show(image, blob) -> a function that frees the blob, once
+// the image has been drawn.
 const Dom = (() => {
   const SVG = "http://www.w3.org/2000/svg";
 
@@ -37,5 +38,9 @@ const Dom = (() => {
     el("a", { href: url, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60000);
   };
-  return { el, svg, id, fill, button, table, save };
+  const show = (image, blob) => {
+    image.src = URL.createObjectURL(blob);
+    return () => URL.revokeObjectURL(image.src);
+  };
+  return { el, svg, id, fill, button, table, save, show };
 })();

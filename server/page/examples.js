@@ -3,20 +3,44 @@
 // Examples.list: of { name, title, ... }. Choosing an example sends it. As long as its text is
 // unchanged, it is made anew for each model that is chosen. The page opens with the first one, or
 // with what the tab had before it was loaded anew. The user's own requests can be chosen, too.
+// An example that needs another model than the chosen one brings it, and the next example the one
+// before.
 const Examples = (() => {
   const twice = (item) => [item, item];
+  // Numbers that are added to the scores: the others stay small where they are to be seen.
+  const biased = (q, k, pairs) => {
+    const rows = Array.from({ length: q }, () => Array(k).fill(0));
+    for (const [i, j, by] of pairs) rows[i][j] = by;
+    return [rows];
+  };
+  const diagonal = (n, by) => Array.from({ length: n }, (_, i) => [i, i, by]);
   const list = [
-    { name: "toy", title: "Toy with lengths", items: twice({ q: 4, k: 6 }),
+    { name: "pronoun", title: "A pronoun and its noun", items: [{ q: 11 }], calm: true,
+      words: [["The animal did not cross the street because it was tired"]],
+      fields: { bias: biased(11, 11, [[1, 0, 2], [4, 1, 3], [4, 6, 2], [6, 5, 3], [8, 1, 5],
+        [8, 6, 3.5], [10, 8, 3], [10, 1, 4]]) },
+      note: "“it” looks at “animal”, and less at “street”: the request's bias adds to their scores." },
+    { name: "previous", title: "The token before", items: [{ q: 8 }], calm: true,
+      words: [["Once upon a time there was a king"]], fields: { window: [0, 0], causal_offset: -1 },
+      note: "A window of one key, one place back: each sees the one before it, the first none." },
+    { name: "copy", title: "A copy task", items: [{ q: 6, k: 6, own: true }], calm: true,
+      words: [["<s> m o n k e"], ["m o n k e y"]], fields: { bias: biased(6, 6, diagonal(6, 6)) },
+      note: "What is written next looks at the same place of what is copied." },
+    { name: "toy", title: "Padded items", items: twice({ q: 4, k: 6 }),
+      words: [[], ["we saw rain <pad> <pad> <pad>", "hello world <pad> <pad> <pad> <pad>"]],
       fields: { valid_lens: [3, 2] },
       note: "Of six keys the first 3 count, and the first 2 of the second item." },
     { name: "cross", title: "Cross attention", items: [{ q: 5, k: 8, own: true }], fields: {},
+      words: [["Je vois le chat noir"], ["I see the black cat over there ."]],
       note: "Keys of their own, and values that differ from them." },
     { name: "causal", title: "Causal self-attention", items: [{ q: 8 }], fields: { causal: true },
+      words: [["Once upon a time there was a king"]],
       note: "Queries are the keys; each sees itself and what came before." },
     { name: "ragged", title: "Ragged batch", fields: {},
       items: [{ q: 3, k: 6 }, { q: 5, k: 2 }, { q: 2, k: 9 }],
       note: "Items of different sizes; nothing is padded." },
     { name: "levels", title: "Two levels", items: [{ q: 4, k: 9 }], sums: true,
+      words: [[], ["The old man left early without his hat today"]],
       fields: { segments: [[3, 2, 4]] }, note: "Attention to runs of keys, and within each." },
     { name: "additive", title: "Additive pooling", items: twice({ q: 1, k: 10, own: true }),
       fields: { valid_lens: [2, 6] }, score: "additive",
@@ -27,11 +51,12 @@ const Examples = (() => {
       spoil: ({ queries }) => queries[1][2].pop(),
       note: "A row is one number too short: the error shows where." },
   ];
+  const FIRST = list[0].name;
   const find = (name) => list.find((example) => example.name === name);
 
   // Numbers with few decimals, and far enough from zero that heads differ.
   const rows = (next, count, width) => Array.from({ length: count }, () =>
-    Array.from({ length: width }, () => Math.round(40 * next() - 20) / 10));
+    Array.from({ length: width }, () => Math.round(next()) / 10));
   const itemOf = (model, next, { q, k, own }) => {
     const item = { queries: rows(next, q, model.query_size) };
     if (k || model.key_size !== model.query_size) item.keys = rows(next, k || q, model.key_size);
@@ -41,7 +66,8 @@ const Examples = (() => {
   };
   // The same body each time.
   const bodyOf = (name, model) => {
-    const { items, fields, spoil } = find(name), next = Random.draw(1);
+    const { items, fields, spoil, calm } = find(name), draw = Random.draw(1);
+    const next = () => (calm ? 10 : 40) * (draw() - 0.5);
     const all = items.map((item) => itemOf(model, next, item)), whole = {};
     for (const part of Object.keys(all[0])) whole[part] = all.map((item) => item[part]);
     if (spoil) spoil(whole);
@@ -58,23 +84,26 @@ const Examples = (() => {
   // For a wider model an example is megabytes of text, and is made only when it is chosen.
   const WIDEST = 20000;
   // The example, the request that it has become, and the model that this was made for.
-  let chosen = "toy", made = null, madeFor = null;
+  let chosen = FIRST, made = null, madeFor = null, before = null;
   const put = (model, send = Ask.send) => {
     [made, madeFor] = [Own.made(bodyOf(chosen, model)), model.name];
-    State.set({ body: made });
+    State.set({ body: made, labels: Labels.of(...(find(chosen).words || [[]])) });
     return send();
   };
   // Makes the example anew for the current model; a request of the user's own stays.
   const fit = () => {
     const model = Models.current();
+    if (before && State.get("model") !== before.to) before = null;
     if (!model || model.query_size > WIDEST || State.get("body") !== made) return;
     const example = find(chosen);
-    if (barred(example, model) || (example.score && example.score !== model.score)) chosen = "toy";
+    if (barred(example, model) || (example.score && example.score !== model.score)) chosen = FIRST;
     if (!made || madeFor !== model.name || made.text !== bodyOf(chosen, model).text) put(model);
   };
   const choose = (name) => {
     const { score } = find(name), now = Models.current();
-    const model = score && score !== now.score ? taker(find(name)) : now;
+    const first = before && before.to === now.name ? Models.find(before.from) || now : now;
+    const model = !score ? first : score === now.score ? now : taker(find(name));
+    if (model !== first) before = { from: first.name, to: model.name };
     chosen = name;
     State.set({ model: model.name });
     put(model, Ask.start);
@@ -99,7 +128,7 @@ const Examples = (() => {
     Dom.id("example-note").textContent = chosen ? find(chosen).note : "";
   };
   const chooseOwn = (body) => {
-    State.set({ body });
+    State.set({ body, labels: Own.labels(body) });
     Ask.start();
   };
   choice.addEventListener("change", () => {

@@ -1,7 +1,9 @@
 // format: numbers as people read them.
 //
 // Format.float(x): the shortest decimal that reads back as the same float32, as in answers.
-// Format.short(x): three digits. Format.bytes(n), Format.ms(x), Format.count(n): with units.
+// Format.short(x): three digits. Format.even(list) -> a function of x: as many decimals for each of
+// them, the greatest with three digits. Format.percent(x): a share. Format.bytes(n), Format.ms(x),
+// Format.count(n): with units.
 const Format = (() => {
   // Below a power of two floats are closer together: there the second nearest decimal may be the
   // one that reads back.
@@ -17,6 +19,15 @@ const Format = (() => {
     return String(Number((near(x, digits) ?? x).toPrecision(digits)));
   };
   const short = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(3))) : "–");
+  const even = (list) => {
+    const most = Math.max(0, ...list.filter(Number.isFinite).map(Math.abs));
+    const decimals = most > 0 ? Math.max(0, Math.min(20, 2 - Math.floor(Math.log10(most)))) : 0;
+    return (x) => (Number.isFinite(x) ? x.toFixed(decimals) : "–");
+  };
+  const percent = (x) => {
+    const all = 100 * x;
+    return `${x >= 0.1 || !(x > 0) ? Math.round(all) : Number(all.toPrecision(2))} %`;
+  };
   const scaled = (x, units, step) => {
     let unit = 0;
     while (x >= step && unit < units.length - 1) {
@@ -28,5 +39,5 @@ const Format = (() => {
   const bytes = (n) => scaled(n, [" B", " kB", " MB", " GB"], 1000);
   const count = (n) => scaled(n, ["", " k", " M", " G"], 1000);
   const ms = (x) => `${Number(x.toPrecision(x < 1 ? 2 : 3))} ms`;
-  return { float, short, bytes, count, ms };
+  return { float, short, even, percent, bytes, count, ms };
 })();

@@ -22,6 +22,7 @@
   const words = el("div", { class: "small soft", "aria-live": "polite" });
   const table = el("div", { id: "measures", class: "wide" });
   const matrix = el("div", { class: "wide" });
+  Rove.in(table, "input");
   const content = el("div", null, Prune.tools, el("div", null, Prune.report, table), Prune.along,
     matrix);
 
@@ -31,11 +32,12 @@
     const tops = shows.map(([name, , top]) => top || Math.max(...heads.map((head) => head[name])));
     const titles = shows.map(([name, meaning]) => [name, el("small", null,
       heads[0][name] === null ? "not defined for sigmoid weights" : meaning)]);
-    const cell = (x, top) => (x === null ? "–" : Prune.number(x, x / top));
-    const row = (i) =>
-      [Prune.toggle(i), ...shows.map(([name], m) => cell(heads[i][name], tops[m]))];
+    const forms = shows.map(([name]) => Format.even(heads.map((head) => head[name])));
+    const cell = (x, m) => (x === null ? "–" : Prune.number(x, x / tops[m], forms[m](x)));
+    const row = (i) => [Prune.toggle(i), ...shows.map(([name], m) => cell(heads[i][name], m))];
     const all = order.lastChild.value === "ranking" ? ranking : [...heads.keys()];
     fill(table, Dom.table("What each head does", ["head", ...titles], all.map(row)));
+    Rove.tidy(table);
   };
   const measure = async () => {
     const mine = (asking = {});

@@ -2,26 +2,25 @@
 // but its colours.
 //
 // A sheet is the content of a drawing:
-//   { title, matrix, seen, high, rows, cols, cuts, pointers }
+//   { title, matrix, seen, high, rows, cols, cuts, pointers, numbered }
 //     seen: from Visible.of; high: from Scale.high; rows, cols: a word for each query and key;
-//     cuts: keys before which a line is drawn; pointers: a key for each query, or null
+//     cuts: keys before which a line is drawn; pointers: a key for each query, or null; numbered:
+//     the words are numbers, of which some may be left out
 // A place is its position, all in device pixels:
-//   { left, top, turned, cell, ratio, width, height, x, y, row, col }
+//   { left, top, turned, cell, ratio, width, height, x, y, row, col, over }
 //     left, top, turned: from Heatmap.box; cell: the side of a cell, a whole number; ratio:
 //     devicePixelRatio; width, height: of the canvas; x, y: how far it is scrolled; row, col: the
-//     current cell, or -1
+//     chosen query and key, or -1; over: { row, col } under the pointer, likewise
 //
 // Heatmap.box(sheet, cell, ratio) -> { left, top, turned }: where cell 0, 0 begins (cell i, j at
 //   left + j * cell - x, top + i * cell - y), and whether the words of keys are written upwards.
 // Heatmap.draw(context, sheet, place): draws the part that the canvas has room for.
 // Heatmap.small(canvas, sheet): draws without labels, with a pixel for each cell, or for the
 //   greatest of a block of cells; hidden cells stay transparent. A generator, to be run in slices.
-// Heatmap.picture(sheet) -> a canvas of its own with title, labels and legend, to be saved.
+// Heatmap.number(weight) -> as it is printed in a cell. Heatmap.brief(word) -> what of it has room
+//   as a label, and its width in CSS pixels.
 const Heatmap = (() => {
-  const SMALL = 256, LARGEST = 48, HATCH = 6, TEXT = 12, WORD = 16;
-  const pixel = ([r, g, b]) => 0xff000000 | (b << 16) | (g << 8) | r;
-  const table = Uint32Array.from({ length: 256 },
-    (_, i) => pixel(Scale.bytes.subarray(3 * i, 3 * i + 3)));
+  const SMALL = 256, LARGEST = 48, HATCH = 6, TEXT = 12, WORD = 132, AXIS = 16;
   const pen = document.createElement("canvas").getContext("2d");
 
   // The colours of the page, as #rrggbb in whatever form its style sheet gives them.
@@ -33,23 +32,40 @@ const Heatmap = (() => {
     }
     return colours;
   };
-  const solid = (word) => pixel([1, 3, 5].map((at) => parseInt(word.slice(at, at + 2), 16)));
+  const solid = (word) => {
+    const [r, g, b] = [1, 3, 5].map((at) => parseInt(word.slice(at, at + 2), 16));
+    return 0xff000000 | (b << 16) | (g << 8) | r;
+  };
   const font = (size, ratio) => `${Math.round(size * ratio)}px system-ui, sans-serif`;
 
-  // Words are cut by their number of letters, so that only the longest has to be measured.
+  // Words are measured, and cut, once.
+  const measured = new Map();
+  const cut = (word) => {
+    pen.font = font(TEXT, 1);
+    const wide = (text) => pen.measureText(text).width, letters = [...word.slice(0, WORD)];
+    if (letters.length === [...word].length && wide(word) <= WORD) return [word, wide(word)];
+    let few = 0, many = letters.length;
+    while (few < many) {
+      const half = Math.ceil((few + many) / 2);
+      if (wide(`${letters.slice(0, half).join("")}…`) <= WORD) few = half;
+      else many = half - 1;
+    }
+    const text = `${letters.slice(0, few).join("")}…`;
+    return [text, wide(text)];
+  };
   const brief = (word) => {
-    const letters = [...word.slice(0, 2 * WORD)];
-    return letters.length > WORD ? `${letters.slice(0, WORD - 1).join("")}…` : word;
+    if (measured.size > 20000) measured.clear();
+    if (!measured.has(word)) measured.set(word, cut(word));
+    return measured.get(word);
   };
-  const widest = (words, ratio) => {
-    pen.font = font(TEXT, ratio);
-    return pen.measureText(brief(words.reduce((a, b) => (b.length > a.length ? b : a), ""))).width;
-  };
-  const box = ({ rows, cols }, cell, ratio) => {
+  const widest = (words, ratio) =>
+    ratio * words.reduce((most, word) => Math.max(most, brief(word)[1]), 0);
+  const box = ({ rows, cols, numbered }, cell, ratio) => {
     const wide = widest(cols, ratio);
-    const turned = wide + 6 * ratio > cell && cols.some((word, j) => word !== String(j));
-    return { left: Math.ceil(widest(rows, ratio) + 10 * ratio), turned,
-      top: Math.ceil((turned ? wide : TEXT * ratio) + 10 * ratio) };
+    const turned = wide + 6 * ratio > cell && !numbered
+      && cols.some((word, j) => word !== String(j));
+    return { left: Math.ceil(widest(rows, ratio) + (10 + AXIS) * ratio), turned,
+      top: Math.ceil((turned ? wide : TEXT * ratio) + (10 + AXIS) * ratio) };
   };
 
   // The first visible cell of n, and the one after the last.
@@ -74,7 +90,7 @@ const Heatmap = (() => {
   const imageOf = ({ matrix, seen, high }, place, colours, [width, height]) => {
     const { cell, ratio, x: dx, y: dy } = place;
     const image = new ImageData(width, height), out = new Uint32Array(image.data.buffer);
-    const back = solid(colours.back), edge = solid(colours.edge);
+    const back = solid(colours.back), edge = solid(colours.edge), table = Scale.ramp().words;
     const stroke = Math.round(ratio), period = Math.round(HATCH * ratio);
     const gap = cell >= 12 * ratio ? stroke : 0;
     const [first, end] = inSight(dx, width, cell, matrix.cols);
@@ -107,12 +123,13 @@ const Heatmap = (() => {
       context.fillStyle = i === at ? colours.accent : colours.soft;
       context.translate(...spot((i + 0.5) * cell));
       if (context.textAlign === "left") context.rotate(-Math.PI / 2);
-      context.fillText(brief(list[i]), 0, 0);
+      context.fillText(brief(list[i])[0], 0, 0);
       context.restore();
     }
   };
   const labels = (context, sheet, place, colours) => {
-    const { left, top, turned, cell, ratio, width, height, x, y, row, col } = place;
+    const { left, top, turned, cell, ratio, width, height, x, y, over } = place;
+    const row = over.row < 0 ? place.row : over.row, col = over.col < 0 ? place.col : over.col;
     const [i, iEnd, j, jEnd] = sights(sheet, place), line = TEXT * 1.2 * ratio;
     const wide = turned ? line : widest(sheet.cols, ratio) + 6 * ratio;
     context.font = font(TEXT, ratio);
@@ -124,6 +141,18 @@ const Heatmap = (() => {
     within(context, [left - 8 * ratio, 0, width, top], () =>
       words(context, sheet.cols, [j, jEnd, wide, col], cell, colours,
         (at) => [left + at - x, top - (turned ? 5 : TEXT / 2 + 5) * ratio]));
+    axes(context, sheet.matrix, place, colours);
+  };
+  const axes = (context, { rows, cols }, { left, top, cell, ratio, width, height }, colours) => {
+    context.fillStyle = colours.soft;
+    context.textAlign = "center";
+    const middle = (room, n) => Math.max(24 * ratio, Math.min(room, n * cell) / 2);
+    context.fillText("keys", left + middle(width - left, cols), AXIS / 2 * ratio);
+    context.save();
+    context.translate(AXIS / 2 * ratio, top + middle(height - top, rows));
+    context.rotate(-Math.PI / 2);
+    context.fillText("queries", 0, 0);
+    context.restore();
   };
 
   // Inside the cells: numbers, if there is room, and rings where pointers lead.
@@ -155,17 +184,23 @@ const Heatmap = (() => {
     context.stroke();
   };
 
-  // Lines where segments end, and around the row and column of the current cell.
+  // Lines where segments end, around the chosen query and key, and thin ones under the pointer.
   const lines = (context, { matrix: { rows, cols }, cuts }, place, colours) => {
-    const { left, top, cell, ratio, x, y, row, col } = place, a = left - x, b = top - y;
+    const { left, top, cell, ratio, x, y, row, col, over } = place, a = left - x, b = top - y;
     const shapes = cuts.filter((key) => key > 0 && key < cols)
       .map((key) => [a + key * cell, b, 0, rows * cell]);
     const around = (left, top, width, height) => shapes.push(
       [left - 2 * ratio, top - 2 * ratio, width + 4 * ratio, height + 4 * ratio]);
-    if (row >= 0) around(a, b + row * cell, cols * cell, cell);
-    if (col >= 0) around(a + col * cell, b, cell, rows * cell);
-    for (const shape of shapes)
-      for (const [colour, line] of [[colours.back, 4], [colours.text, 2]]) {
+    const cross = (i, j) => {
+      if (i >= 0) around(a, b + i * cell, cols * cell, cell);
+      if (j >= 0) around(a + j * cell, b, cell, rows * cell);
+    };
+    cross(row, col);
+    const strong = shapes.length;
+    cross(over.row, over.col);
+    for (const [n, shape] of shapes.entries())
+      for (const [colour, line] of n < strong ? [[colours.back, 4], [colours.text, 2]]
+        : [[colours.back, 3], [colours.accent, 1]]) {
         context.strokeStyle = colour;
         context.lineWidth = line * ratio;
         context.strokeRect(...shape);
@@ -196,7 +231,7 @@ const Heatmap = (() => {
     const down = Math.ceil(rows / SMALL), across = Math.ceil(cols / SMALL);
     const image = new ImageData(Math.ceil(cols / across), Math.ceil(rows / down));
     const { width, height } = image, peaks = new Float32Array(width);
-    const out = new Uint32Array(image.data.buffer);
+    const out = new Uint32Array(image.data.buffer), table = Scale.ramp().words;
     for (let y = 0; y < height; y++) {
       peaks.fill(-1);
       for (let i = y * down; i < Math.min(rows, (y + 1) * down); i++)
@@ -213,32 +248,5 @@ const Heatmap = (() => {
     canvas.getContext("2d").putImageData(image, 0, 0);
   }
 
-  const legend = (context, high, x, y, ratio) => {
-    const wide = 160 * ratio;
-    for (const [weight, at, side] of [[0, x, "left"], [high, x + wide, "right"]]) {
-      context.textAlign = side;
-      context.fillText(Format.short(weight), at, y + 21 * ratio);
-    }
-    for (let i = 0; i < wide; i++) {
-      context.fillStyle = Scale.css(i / wide);
-      context.fillRect(x + i, y, 1, 12 * ratio);
-    }
-  };
-  const picture = (sheet) => {
-    const { rows, cols } = sheet.matrix, most = Math.max(rows, cols);
-    const ratio = most > 1000 ? 1 : 2, edge = 16 * ratio;
-    const cell = Math.max(1, Math.min(LARGEST * ratio, Math.floor((1000 * ratio) / most)));
-    const frame = box(sheet, cell, ratio), left = frame.left + edge, top = frame.top + 2.5 * edge;
-    const right = left + Math.max(cols * cell, 200 * ratio), bottom = top + rows * cell;
-    const width = right + edge, height = bottom + 4 * edge;
-    const canvas = Dom.el("canvas", { width, height }), context = canvas.getContext("2d");
-    draw(context, sheet,
-      { ...frame, left, top, cell, ratio, width, height, x: 0, y: 0, row: -1, col: -1 });
-    context.fillStyle = theme().text;
-    context.textAlign = "left";
-    context.fillText(sheet.title, edge, 1.5 * edge);
-    legend(context, sheet.high, left, bottom + edge, ratio);
-    return canvas;
-  };
-  return { LARGEST, box, draw, small, picture };
+  return { LARGEST, box, brief, draw, small, number };
 })();

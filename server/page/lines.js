@@ -3,9 +3,10 @@
 //
 // The lines of one query are drawn, or of all (State.view.row is -1). The query is chosen by
 // pointing at it, by arrow keys, or by its name. The picture is a canvas; a text below says what it
-// shows. Of more than MOST weights only the heaviest get a line.
+// shows. Of more than MOST weights only the heaviest get a line, and fewer still of many queries,
+// whose lines would be one surface.
 (() => {
-  const MOST = 4000, STEP = 22, TALL = 3000;
+  const MOST = 4000, MOST_OF_ALL = 400, FEW = 64, STEP = 22, TALL = 3000;
   const panel = Dom.id("lines"), text = Dom.el("p", { "aria-live": "polite", id: "lines-text" });
   const canvas = Dom.el("canvas", { role: "img", "aria-labelledby": "lines-text" });
   const scroller = Dom.el("div", { tabindex: 0, role: "group",
@@ -15,7 +16,7 @@
   const query = Dom.el("select", { onchange: () => State.view({ row: Number(query.value) }) });
   const tools = Dom.el("div", { class: "bar" }, Dom.el("label", {}, "Head", head),
     Dom.el("label", {}, "Query", query));
-  let made = null, hover = -1, height = 0;
+  let made = null, off = null, hover = -1, height = 0;
 
   // The cells that get a line, light ones first, and how many others there are.
   const picked = new WeakMap();
@@ -24,9 +25,10 @@
     const { data, cols } = sheet.matrix, cells = [];
     const end = row < 0 ? data.length : (row + 1) * cols;
     for (let at = row < 0 ? 0 : row * cols; at < end; at++) if (data[at] > 0) cells.push(at);
-    const least = Float32Array.from(cells, (at) => data[at]).sort().at(-MOST) || 0;
+    const most = row < 0 && sheet.rows.length > FEW ? MOST_OF_ALL : MOST;
+    const least = Float32Array.from(cells, (at) => data[at]).sort().at(-most) || 0;
     const heavy = cells.filter((at) => data[at] >= least).sort((a, b) => data[a] - data[b])
-      .slice(-MOST);
+      .slice(-most);
     const lines = { heavy, left: cells.length - heavy.length, top: heavy.slice(-5).reverse() };
     if (row < 0) picked.set(sheet, lines);
     return lines;
@@ -49,7 +51,7 @@
       ink.fillStyle = chosen ? ink.text : ink.soft;
       ink.globalAlpha = hidden(i) ? 0.4 : 1;
       const gap = out > x ? 6 : -6;
-      ink.fillText(names[i].slice(0, 40), x + gap, y(i, n), Math.abs(out - x - gap));
+      ink.fillText(Heatmap.brief(names[i])[0], x + gap, y(i, n), Math.abs(out - x - gap));
     }
   };
   const paint = (sheet, row, { heavy, top }) => {
@@ -59,7 +61,7 @@
     canvas.style.width = `${width}px`;
     const ink = canvas.getContext("2d"), colour = (name) => style.getPropertyValue(`--${name}`);
     const room = (names) =>
-      Math.min(0.3 * width, 16 + 8 * names.reduce((most, name) => Math.max(most, name.length), 0));
+      Math.min(0.3 * width, 16 + 1.1 * Math.max(0, ...names.map((name) => Heatmap.brief(name)[1])));
     const left = room(rows), right = width - room(cols), n = cols.length;
     const thick = Math.min(6, 0.8 * height / Math.max(rows.length, row < 0 ? n : 1));
     ink.scale(fine, fine);
@@ -87,7 +89,9 @@
   };
   const make = (sheet) => {
     const answer = State.get("answer"), view = State.get("view");
-    options(head, Answer.faces(answer, view.item).map((face) => [face.head, face.label]),
+    off = State.get("off");
+    options(head, Answer.faces(answer, view.item).map((face) =>
+      [face.head, face.label + (off.includes(face.head) ? " (off)" : "")]),
       Answer.face(answer, view).head);
     options(query, [[-1, "all"], ...sheet.rows.entries()]);
     hover = -1;
@@ -97,7 +101,7 @@
     if (panel.hidden) return;
     const sheet = Look.sheet(), { row } = State.get("view");
     tools.hidden = scroller.hidden = !sheet;
-    if (sheet && sheet !== made) make(sheet);
+    if (sheet && (sheet !== made || off !== State.get("off"))) make(sheet);
     made = sheet;
     if (!sheet) return Dom.fill(text, "There are no weights to draw.");
     query.value = row;
@@ -128,8 +132,7 @@
   });
 
   panel.append(tools, scroller, text);
-  State.on(["answer", "labels", "view"], draw);
+  State.on(["answer", "labels", "body", "dark", "off", "view"], draw);
   document.addEventListener("show", draw);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   new ResizeObserver(draw).observe(scroller);
 })();

@@ -26,16 +26,21 @@ const Look = (() => {
   const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
   const shape = ({ rows, cols }) =>
     `${count(rows, "query", "queries")} × ${count(cols, "key", "keys")}`;
+  const isStrong = (faces) => State.get("view").strong ?? Scale.strong(faces);
+  const isEven = () => {
+    const model = Models.find(State.get("asked").model);
+    return model !== null && model.weighting === "sigmoid";
+  };
   const highOf = (faces, one) => {
-    const { range, bright } = State.get("view");
-    return Scale.high(range === "shared" ? faces : [one], bright);
+    const chosen = State.get("view").range === "shared" ? faces : [one];
+    return Scale.high(chosen, isStrong(faces));
   };
   const sheetOf = (faces, { head, label, matrix }) => {
     const { item } = State.get("view");
     const { pointers, segments } = State.get("answer").items[item];
     const words = (n, word) => Array.from({ length: n }, (_, i) => String(word(item, i)));
     return { title: `${label}, ${shape(matrix)}`, label, matrix, seen: seen(item, head),
-      high: highOf(faces, { matrix }), rows: words(matrix.rows, Labels.row),
+      even: isEven(), high: highOf(faces, { matrix }), rows: words(matrix.rows, Labels.row),
       cols: words(matrix.cols, Labels.col), cuts: cuts(item),
       pointers: pointers && pointers[head], segments: segments && segments[head] };
   };
@@ -63,56 +68,77 @@ const Look = (() => {
     }
   }, { root: id("multiples"), rootMargin: "200px" });
 
+  Rove.in(id("multiples"), "button");
   const tileOf = (faces, one) => {
-    const canvas = el("canvas", { width: 1, height: 1 });
+    const canvas = el("canvas", { width: 1, height: 1 }), mark = el("i", { hidden: true });
     canvas.style.aspectRatio = Math.max(0.6, Math.min(3, one.matrix.cols / one.matrix.rows));
     const button = el("button", { type: "button", onclick: () => State.view({ head: one.head }) },
-      canvas, one.head === "mean" ? "mean" : one.label, " ",
+      el("span", { class: "sheet" }, canvas, mark), one.head === "mean" ? "mean" : one.label, " ",
       el("span", { class: "soft", title: "greatest weight" },
         Format.short(Scale.high([one]))));
-    return { button, canvas, faces, one };
+    return { button, canvas, mark, faces, one };
   };
   const multiples = (faces, fresh) => {
     if (fresh) {
       tiles = faces.length > 1 ? faces.map((one) => tileOf(faces, one)) : [];
       fill(id("multiples"), tiles.map((tile) => tile.button)).hidden = !tiles.length;
+      Rove.tidy(id("multiples"));
     }
     watcher.disconnect();
     waiting = [];
     for (const { button } of tiles) watcher.observe(button);
   };
+  // The chosen query lights up in each of them; heads that are switched off are struck out.
+  const light = (rows) => {
+    const { row } = State.get("view"), off = State.get("off");
+    for (const { button, mark, one } of tiles) {
+      mark.hidden = row < 0 || row >= rows;
+      mark.style.top = `${100 * row / rows}%`;
+      mark.style.height = `${100 / rows}%`;
+      button.classList.toggle("off", off.includes(one.head));
+    }
+  };
 
   // The tools: the item (for all tabs but the heads), the range of colours, and their legend.
-  const go = (by) => State.view({ item: State.get("view").item + by, row: -1, col: -1 });
-  const step = (by, text, name) =>
-    el("button", { type: "button", "aria-label": name, onclick: () => go(by) }, text);
+  const go = (item) => State.view({ item, row: -1, col: -1 });
+  const step = (by, text, name) => el("button", { type: "button", "aria-label": name,
+    onclick: () => go(State.get("view").item + by) }, text);
   const before = step(-1, "‹", "Previous item"), after = step(1, "›", "Next item");
+  const jump = () => {
+    const n = State.get("answer").items.length, to = Number(which.value);
+    if (which.value !== "" && Number.isInteger(to)) go(Math.max(0, Math.min(n - 1, to)));
+    which.value = State.get("view").item;
+  };
+  const which = el("input", { type: "number", min: 0, onchange: jump });
+  const choice = el("label", null, "item", which);
   const where = el("span", { id: "item", "aria-live": "polite" });
-  const shared = el("input", { type: "checkbox",
-    onchange: () => State.view({ range: shared.checked ? "shared" : "head" }) });
-  const sharing = el("label", { class: "small" }, shared, "One colour range for all heads");
-  const bright = el("input", { type: "checkbox",
-    onchange: () => State.view({ bright: bright.checked }) });
-  const brighter = el("label", { class: "small", title: "Colours end where one weight in a hundred "
-    + "is greater: of long rows most are small." }, bright, "Bright");
+  const tick = (text, title, change) => {
+    const box = el("input", { type: "checkbox", onchange: () => State.view(change(box.checked)) });
+    return [box, el("label", { class: "small", title }, box, text)];
+  };
+  const [shared, sharing] = tick("One colour range for all heads", null,
+    (on) => ({ range: on ? "shared" : "head" }));
+  const [strong, contrast] = tick("Contrast", "Colours end where one weight in a hundred is "
+    + "greater, as most weights of long rows are small.", (on) => ({ strong: on }));
   const high = el("span", {});
   const legend = el("div", { class: "row small soft", id: "legend" }, "0", Scale.bar(), high,
-    el("span", { class: "hatched swatch" }), "hidden");
-  id("items").append(before, where, after);
-  id("look-tools").append(sharing, brighter, legend);
+    el("span", { class: "hatched swatch" }), Terms.of("hiddenKey", "hidden"));
+  id("items").append(before, choice, after, where);
+  id("look-tools").append(sharing, contrast, legend);
   const tools = (answer, item, faces) => {
     const n = answer ? answer.items.length : 0;
     id("look-tools").hidden = !sheet;
-    before.hidden = after.hidden = n < 2;
+    before.hidden = after.hidden = choice.hidden = n < 2;
     before.disabled = item < 1;
     after.disabled = item >= n - 1;
-    where.textContent = (n > 1 ? `item ${item + 1} of ${n}` : "") +
-      (n > 1 && sheet ? " · " : "") + (sheet ? shape(sheet.matrix) : "");
+    Object.assign(which, { value: item, max: n - 1 });
+    where.textContent = [n > 1 && `of ${n}`, sheet && shape(sheet.matrix)].filter(Boolean)
+      .join(" · ");
     shared.checked = State.get("view").range === "shared";
     sharing.hidden = !sheet || faces.length < 2;
     legend.hidden = !sheet;
-    bright.checked = State.get("view").bright;
-    if (sheet) high.textContent = (bright.checked ? "≥ " : "") + Format.short(sheet.high);
+    strong.checked = Boolean(sheet) && isStrong(faces);
+    if (sheet) high.textContent = (strong.checked ? "≥ " : "") + Format.short(sheet.high);
   };
 
   const reason = (answer, item, face) => {
@@ -128,11 +154,12 @@ const Look = (() => {
 
   let shown = [], sheet = null;
   const change = () => {
-    const answer = State.get("answer"), { item, head, range, bright: lit } = State.get("view");
-    const now = [answer, item, head, range + lit, State.get("labels")];
+    const answer = State.get("answer"), { item, head, range, strong: lit } = State.get("view");
+    const now = [answer, item, head, `${range} ${lit} ${State.get("dark")}`, Labels.now()];
     const same = now.map((value, i) => value === shown[i]);
     shown = now;
     if (same.includes(false)) renew(answer, item, same);
+    light(sheet ? sheet.matrix.rows : 0);
     Large.point();
   };
   const renew = (answer, item, [sameAnswer, sameItem, , sameRange]) => {
@@ -148,7 +175,7 @@ const Look = (() => {
       button.setAttribute("aria-pressed", one.head === face.head);
     Large.show(sheet, !fresh);
   };
-  State.on(["answer", "view", "labels"], change);
+  State.on(["answer", "view", "over", "off", "labels", "body", "dark"], change);
   change();
   return { sheet: () => sheet, seen };
 })();

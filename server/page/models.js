@@ -39,10 +39,11 @@ const Models = (() => {
   };
 
   const choice = Dom.id("model");
-  const FACTS = ("score weighting projection hidden query_size key_size value_size output_size heads "
-    + "kv_heads bias causal parameters sha256 digest source").split(" ");
-  const said = (name, value) =>
-    /^(sha256|digest)$/.test(name) ? String(value).replace(/.*:/, "").slice(0, 8) : value === true ? "yes" : value === false ? "no" : value;
+  const FACTS = ("score weighting projection hidden query_size key_size value_size output_size "
+    + "heads kv_heads bias causal parameters sha256 digest source").split(" ");
+  const SPELT = new Map([[true, "yes"], [false, "no"]]);
+  const said = (name, value) => (/^(sha256|digest)$/.test(name)
+    ? String(value).replace(/.*:/, "").slice(0, 8) : SPELT.get(value) ?? value);
   const summary = (m) => [m.heads === 1 ? "1 head" : `${m.heads} heads`,
     `${m.query_size} → ${m.output_size}`, m.score, `${Format.count(m.parameters)} parameters`,
     m.source].join(" · ");
@@ -61,8 +62,9 @@ const Models = (() => {
     choice.value = m ? m.name : "";
     choice.disabled = !m;
     Dom.id("model-summary").textContent = m ? summary(m) : lacking();
-    Dom.fill(Dom.id("model-facts"), m && FACTS.filter((name) => name in m).map((name) => Dom.el("div", { title: m[name] },
-      Dom.el("dt", {}, name), Dom.el("dd", {}, said(name, m[name])))));
+    const facts = m ? FACTS.filter((name) => name in m) : [];
+    Dom.fill(Dom.id("model-facts"), facts.map((name) => Dom.el("div", { title: m[name] },
+      Dom.el("dt", {}, Terms.of(name)), Dom.el("dd", {}, said(name, m[name])))));
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
   State.on(["models", "model", "problem"], show);

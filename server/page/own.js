@@ -1,13 +1,14 @@
 // own: the requests that are the user's, kept while others are looked at, and over a reload.
 //
 // Own.made(body) -> body: the page has made it, it is nobody's own. Own.list() -> the last few, the
-// newest first: editing changes the newest, a file or a paste over it is another one. Own.kept: what
-// the tab had before it was loaded anew, { model, body, labels }, or null: then `body` is null where
-// it was none of the user's.
+// newest first: editing changes the newest, a file or a paste over it is another one.
+// Own.labels(body): the words that it had. Own.kept: what the tab had before it was loaded anew,
+// { model, body }, or null: then `body` is null where it was none of the user's.
 const Own = (() => {
   const MOST = 3, LONGEST = 1e6, NAME = "attend";
   const made = new WeakSet();
-  const isOwn = (body) => Boolean(body && !made.has(body) && (!("text" in body) || body.text.trim()));
+  const isOwn = (body) =>
+    Boolean(body && !made.has(body) && (!("text" in body) || body.text.trim()));
 
   const read = () => {
     try {
@@ -18,7 +19,12 @@ const Own = (() => {
     }
   };
   const kept = read();
-  let own = kept ? kept.own.map((text) => ({ text: String(text) })) : [];
+  const words = new WeakMap();
+  let own = (kept ? kept.own : []).map(({ text, labels }) => {
+    const body = { text: String(text) };
+    words.set(body, labels);
+    return body;
+  });
 
   // A request that follows another of the user's own text is an edit of it.
   let last = null;
@@ -31,10 +37,12 @@ const Own = (() => {
   };
   const save = () => {
     const body = State.get("body");
-    const texts = own.filter((one) => "text" in one && one.text.length < LONGEST).map((one) => one.text);
+    if (isOwn(body)) words.set(body, State.get("labels"));
+    const all = own.filter((one) => "text" in one && one.text.length < LONGEST);
     try {
-      sessionStorage.setItem(NAME, JSON.stringify({ own: texts, model: State.get("model"),
-        current: isOwn(body) ? texts.indexOf(body.text) : -1, labels: State.get("labels") }));
+      sessionStorage.setItem(NAME, JSON.stringify({ model: State.get("model"),
+        own: all.map((one) => ({ text: one.text, labels: words.get(one) })),
+        current: all.indexOf(body) }));
     } catch {
       // it is kept as long as the page is
     }
@@ -47,6 +55,11 @@ const Own = (() => {
       return body;
     },
     list: () => own,
-    kept: kept && { model: kept.model, body: own[kept.current] || null, labels: kept.labels },
+    labels: (body) => {
+      const { rows, cols } = words.get(body) || {}, good = (side) => Array.isArray(side)
+        && side.every((line) => Array.isArray(line) && line.every((w) => typeof w === "string"));
+      return good(rows) && good(cols) ? { rows, cols } : { rows: [], cols: [] };
+    },
+    kept: kept && { model: kept.model, body: own[kept.current] || null },
   };
 })();

@@ -3,7 +3,8 @@
 // Prune.begin(found) begins with new measures, and all heads on. Prune.toggle(head) is the switch
 // of a head. Prune.tools, report and along are nodes: the buttons; the loss; the loss as heads are
 // switched off one by one. Prune.change() measures the loss anew.
-// Prune.number(x, part) -> nodes: a number, and a bar of that part of the line's width.
+// Prune.number(x, part, text) -> nodes: a number, as `text` if that is given, and a bar of that part
+//   of the line's width. The heads that are off are in State.off, for the other views.
 // Prune.failed(problem, again) -> a node that says what went wrong, with a button to try again.
 const Prune = (() => {
   const { el, fill, button } = Dom;
@@ -11,10 +12,10 @@ const Prune = (() => {
   let found, own, boxes, last, walk;
   const off = new Set();
 
-  const number = (x, part) => {
+  const number = (x, part, text = Format.short(x)) => {
     const bar = el("div", { class: "fill" });
     bar.style.width = `${Math.min(100, 100 * part || 0)}%`;
-    return [el("span", { title: Format.float(x) }, Format.short(x)), part >= 0 ? bar : null];
+    return [el("span", { title: Format.float(x) }, text), part >= 0 ? bar : null];
   };
   const failed = ({ title, detail, pointer }, again) => el("p", { role: "alert" },
     el("b", null, title), ` ${pointer || ""} ${detail} `, button("Try again", again));
@@ -38,9 +39,10 @@ const Prune = (() => {
     // The delta of /heads leaves out queries that see no key, and is for one head alone.
     const [head, another] = off, delta = found.heads[head]?.delta || 0;
     const top = Math.max(1, lost, delta);
-    const line = (name, what) => el("div", null, el("dt", null, name), el("dd", null, what));
+    const line = (name, what) => el("div", null,
+      el("dt", null, Terms.of(name.toLowerCase(), name)), el("dd", null, what));
     fill(report, el("dl", null, line("Output loses", number(lost, lost / top)),
-      line("Foretold by delta", another >= 0 ? "–" : number(delta, delta / top)),
+      line("Predicted loss", another >= 0 ? "–" : number(delta, delta / top)),
       line("Greatest change", number(most)), line("Compute time", time)));
   };
   const masked = (heads) => own.map((x, i) => (heads.includes(i) ? 0 : x));
@@ -60,6 +62,7 @@ const Prune = (() => {
   const toggle = (head) => {
     const onchange = () => {
       if (!off.delete(head)) off.add(head);
+      mark();
       change();
     };
     boxes[head] = el("input", { type: "checkbox", disabled: !own[head],
@@ -73,6 +76,7 @@ const Prune = (() => {
   const all = () => {
     for (const head of off) boxes[head].checked = true;
     off.clear();
+    mark();
     change();
   };
 
@@ -97,14 +101,29 @@ const Prune = (() => {
       + "after the other, the least important first:"), curve(points, h, top), list);
   };
 
-  const tools = el("div", { class: "row" }, button("Prune the least important", least),
-    button("All on", all), button("Prune along the ranking", follow));
+  // The heads that are off become the request's own head_mask.
+  const take = () => {
+    const { body } = State.get("asked");
+    const next = Request.change(body, { head_mask: masked([...off]) });
+    if (!next) return;
+    State.set({ body: next });
+    Ask.start();
+  };
+  const taken = button("Take into the request", take);
+  const mark = () => {
+    State.set({ off: [...off] });
+    taken.disabled = !off.size;
+  };
+
+  const tools = el("div", { class: "row" }, button("Prune next", least),
+    button("All on", all), button("Prune along the ranking", follow), taken);
   const begin = (measures) => {
     found = measures;
     own = Measures.mask(found.heads.length);
     boxes = [];
     walk = null;
     off.clear();
+    mark();
     fill(along);
     change();
   };

@@ -46,7 +46,7 @@ const Random = (() => {
       ? `That is ${Format.count(n)} numbers; the page makes at most ${Format.count(MOST)}.` : "";
     if (n > MOST) return;
     const body = make(all, shape);
-    State.set({ body: Own.made(n < READABLE ? Request.asText(body) : body) });
+    State.set({ body: Own.made(n < READABLE ? Request.asText(body) : body), labels: Labels.NONE });
     Ask.start();
   });
   return { draw };

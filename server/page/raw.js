@@ -43,17 +43,19 @@
   const parts = (answer, item) => {
     if (!answer) return [el("p", { class: "soft" }, "There is no answer yet.")];
     if (answer.tooLarge)
-      return [about(answer), el("p", {}, "This answer is too large to draw. Keep it as a file.")];
+      return [about(answer), Time.show(answer),
+        el("p", {}, "This answer is too large to draw. Keep it as a file.")];
     const part = answer.items[item];
-    return [about(answer), part && part.outputs ? outputsOf(item, part.outputs) : null,
+    return [about(answer), Time.show(answer),
+      part && part.outputs ? outputsOf(item, part.outputs) : null,
       ...(answer.raw === null ? tensorsOf(answer.buffer) : textOf(answer.raw, CUT))];
   };
   const draw = () => {
     if (panel.hidden) return;
-    const now = [State.get("answer"), State.get("view").item, State.get("labels")];
+    const now = [State.get("answer"), State.get("view").item, Labels.now()];
     if (now.some((x, i) => x !== made[i])) Dom.fill(panel, parts(...now));
     made = now;
   };
-  State.on(["answer", "labels", "view"], draw);
+  State.on(["answer", "labels", "body", "view"], draw);
   document.addEventListener("show", draw);
 })();

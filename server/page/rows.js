@@ -15,12 +15,13 @@
     bar.firstChild.style.width = `${share}%`;
     return [nats.toFixed(3), bar, ` ${share} %`];
   };
-  const cells = ({ matrix, seen, rows, cols }, even, i) => {
+  const cells = ({ matrix, seen, rows, cols, even }, i) => {
     const from = i * matrix.cols, best = Answer.heaviest(matrix, i);
-    const heaviest = best < 0 ? "–"
+    const visible = seen.subarray(from, from + matrix.cols)
+      .reduce((sum, x) => sum + (x === 1), 0);
+    const heaviest = best < 0 || !visible ? "–"
       : [word("span", cols[best]), " ", el("span", { class: "soft" },
-        Format.short(matrix.data[from + best]))];
-    const visible = seen.subarray(from, from + matrix.cols).reduce((sum, x) => sum + x, 0);
+        Format.percent(matrix.data[from + best]))];
     return [word("button", rows[i]),
       !visible ? "sees nothing" : even ? "–" : entropy(Answer.entropy(matrix, i), visible),
       visible, heaviest];
@@ -31,16 +32,16 @@
   };
   const make = (sheet, limit) => {
     const all = sheet.rows.length, next = Math.min(all, 10 * limit);
-    const model = Models.find(State.get("asked").model);
-    const even = model !== null && model.weighting === "sigmoid";
     const table = Dom.table(`Rows of ${sheet.label}`,
-      ["Query", "Entropy, nats", "Keys seen", "Heaviest key"],
-      sheet.rows.slice(0, limit).map((_, i) => cells(sheet, even, i)));
+      ["Query", Terms.of("entropy", "Entropy, nats"), Terms.of("keys seen", "Keys seen"),
+        Terms.of("heaviest key", "Heaviest key")],
+      sheet.rows.slice(0, limit).map((_, i) => cells(sheet, i)));
     table.tBodies[0].addEventListener("click", choose);
     const more = () => {
       make(sheet, next);
-      place.querySelectorAll("button")[limit].focus();
+      place.querySelectorAll("tbody button")[limit].focus();
     };
+    Rove.in(table.tBodies[0], "button");
     Dom.fill(place, table, all > limit ? Dom.button(`Show ${next} of ${all} rows`, more) : null);
   };
 
@@ -54,6 +55,6 @@
     const row = place.querySelectorAll("tbody tr")[State.get("view").row];
     if (row) row.classList.add("on");
   };
-  State.on(["answer", "labels", "view"], draw);
+  State.on(["answer", "labels", "body", "view"], draw);
   document.addEventListener("show", draw);
 })();

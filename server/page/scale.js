@@ -1,23 +1,27 @@
 // scale: turns a weight into a colour.
 //
-// A straight line through OKLab from dark blue to light yellow: equal steps of weight are equal
-// steps to the eye, lightness always grows, and blue and yellow are told apart even by those who
-// see red and green as one.
+// A straight line through OKLab: equal steps of weight are equal steps to the eye, and lightness
+// always goes one way. On a light page from paper to blue ink, so that what weighs nothing is not
+// there; on a dark page from dark blue to light yellow, which are told apart even by those who see
+// red and green as one.
 //
-// Scale.css(t) -> "rgb(...)" for t from 0 to 1; Scale.bytes is a Uint8Array of 256 colours, three
-// bytes each; Scale.index(t) is the index of one. Scale.ink(t): the colour of text on it.
-// Scale.bar() -> a node with all colours from left to right. Scale.high(faces, bright): the weight
-// for t = 1, the greatest of all faces. `bright`: a lower one, which one weight of a hundred
-// exceeds, as most weights of long rows are small.
+// A ramp is { css(t), ink(t), bytes, words }, t from 0 to 1: css: "rgb(...)"; ink: the colour of
+// text on it; bytes: a Uint8Array of 256 colours, three bytes each; words: the same as pixels.
+// Scale.ramp() is that of the theme, Scale.paper that of pictures to be saved. The theme is
+// State.dark. Scale.css, Scale.ink are those of Scale.ramp(). Scale.index(t): the index of a
+// colour. Scale.bar() -> a node with all colours from left to right.
+// Scale.high(faces, strong): the weight for t = 1, the greatest of all faces. `strong`: a lower
+// one, which one weight of a hundred exceeds. Scale.strong(faces): is that better, as most weights
+// of long rows are small?
 const Scale = (() => {
-  const FROM = [0.27, -0.018, -0.095], TO = [0.93, -0.028, 0.165];
+  const LONG = 48, FAR = 3; // keys of a long row; how many times the common weights
 
   const channel = (x) => {
     const y = x <= 0.0031308 ? 12.92 * x : 1.055 * x ** (1 / 2.4) - 0.055;
     return Math.max(0, Math.min(255, Math.round(255 * y)));
   };
-  const rgb = (t) => {
-    const [L, a, b] = FROM.map((from, i) => from + t * (TO[i] - from));
+  const rgb = (lab) => {
+    const [L, a, b] = lab;
     const l = (L + 0.3963377774 * a + 0.2158037573 * b) ** 3;
     const m = (L - 0.1055613458 * a - 0.0638541728 * b) ** 3;
     const s = (L - 0.0894841775 * a - 1.291485548 * b) ** 3;
@@ -25,18 +29,34 @@ const Scale = (() => {
       -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
       -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s].map(channel);
   };
-  const bytes = new Uint8Array(768);
-  for (let i = 0; i < 256; i++) bytes.set(rgb(i / 255), 3 * i);
-
+  const straight = (c) => (c <= 10 ? c / 3294.6 : ((c / 255 + 0.055) / 1.055) ** 2.4);
+  const luminance = ([r, g, b]) =>
+    0.2126 * straight(r) + 0.7152 * straight(g) + 0.0722 * straight(b);
   const index = (t) => Math.max(0, Math.min(255, Math.round(255 * t) || 0));
-  const css = (t) => `rgb(${bytes.slice(3 * index(t), 3 * index(t) + 3).join(" ")})`;
-  const ink = (t) => (index(t) > 112 ? "#000" : "#fff");
-  const bar = () => {
-    const node = Dom.el("span", { class: "scale" });
-    const stops = Array.from({ length: 17 }, (_, i) => css(i / 16));
-    node.style.backgroundImage = `linear-gradient(90deg, ${stops})`;
-    return node;
+  const ramp = (from, to) => {
+    const bytes = new Uint8Array(768);
+    for (let i = 0; i < 256; i++)
+      bytes.set(rgb(from.map((x, c) => x + i / 255 * (to[c] - x))), 3 * i);
+    const words = Uint32Array.from({ length: 256 }, (_, i) =>
+      0xff000000 | (bytes[3 * i + 2] << 16) | (bytes[3 * i + 1] << 8) | bytes[3 * i]);
+    const css = (t) => `rgb(${bytes.slice(3 * index(t), 3 * index(t) + 3).join(" ")})`;
+    const isDark = (i) => luminance(bytes.subarray(3 * i)) < 0.179;
+    return { bytes, words, css, ink: (t) => (isDark(index(t)) ? "#fff" : "#000") };
   };
+  const paper = ramp([0.9853, 0.0003, 0.0029], [0.27, -0.018, -0.095]);
+  const night = ramp([0.27, -0.018, -0.095], [0.93, -0.028, 0.165]);
+
+  const wants = matchMedia("(prefers-color-scheme: dark)");
+  const theme = () => State.set({ dark: wants.matches });
+  const now = () => (State.get("dark") ? night : paper);
+  const spread = () => {
+    const stops = Array.from({ length: 17 }, (_, i) => now().css(i / 16));
+    document.documentElement.style.setProperty("--ramp", `linear-gradient(90deg, ${stops})`);
+  };
+  State.on(["dark"], spread);
+  wants.addEventListener("change", theme);
+  theme();
+  const bar = () => Dom.el("span", { class: "scale" });
 
   // From some thousands of the weights; an odd distance between them meets every column.
   const common = ({ data }) => {
@@ -45,15 +65,23 @@ const Scale = (() => {
       if (data[i] > 0) some.push(data[i]);
     return some.sort((a, b) => a - b)[Math.floor(0.99 * some.length)] || 0;
   };
-  const greatest = new WeakMap();
-  const most = ({ data }) => {
-    if (greatest.has(data)) return greatest.get(data);
+  const kept = (measure) => {
+    const known = new WeakMap();
+    return ({ matrix }) => {
+      const { data } = matrix;
+      if (!known.has(data)) known.set(data, measure(matrix));
+      return known.get(data);
+    };
+  };
+  const most = kept(({ data }) => {
     let high = 0;
     for (let i = 0; i < data.length; i++) if (data[i] > high) high = data[i];
-    greatest.set(data, high);
     return high;
-  };
-  const high = (faces, bright) =>
-    Math.max(0, ...faces.map(({ matrix }) => (bright ? common : most)(matrix))) || 1;
-  return { css, bytes, index, ink, bar, high };
+  });
+  const usual = kept(common);
+  const high = (faces, strong) => Math.max(0, ...faces.map(strong ? usual : most)) || 1;
+  const strong = (faces) => faces.some(({ matrix }) => matrix.cols >= LONG)
+    && high(faces, false) > FAR * high(faces, true);
+  return { ramp: now, paper, css: (t) => now().css(t), ink: (t) => now().ink(t), index, bar, high,
+    strong };
 })();

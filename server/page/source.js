@@ -34,7 +34,7 @@ const Source = (() => {
       if (file.size > LONGEST)
         throw new Error(`it has ${Format.bytes(file.size)}, more than ${Format.bytes(LONGEST)}`);
       const buffer = await file.arrayBuffer();
-      if (last === file) State.set({ body: bodyOf(file.name, buffer) });
+      if (last === file) State.set({ body: bodyOf(file.name, buffer), labels: Labels.NONE });
     } catch (error) {
       if (last !== file) return;
       note.textContent = `${file.name} cannot be sent: ${error.message}.`;
@@ -80,7 +80,10 @@ const Source = (() => {
     if (body) put(body);
     else note.textContent = "It has numbers that JSON cannot write.";
   };
-  const remove = () => put({ text: "" });
+  const remove = () => {
+    State.set({ labels: Labels.NONE });
+    put({ text: "" });
+  };
   const line = (...cells) => Dom.el("tr", {}, cells.map((cell) => Dom.el("td", {}, cell)));
   const tensorLines = ({ tensors, fields }) => [
     ...Object.entries(tensors).map(([name, { dtype, shape }]) =>
@@ -136,7 +139,15 @@ const Source = (() => {
     else if (area.value !== text) write(text);
     Dom.id("source-hint").textContent = Request.fields(body) ? "" : doubt(text);
   };
-  area.addEventListener("input", () => writing || State.set({ body: { text: area.value } }));
+  // What is pasted over all of the text is another request.
+  let anew = false;
+  area.addEventListener("beforeinput", ({ inputType }) => {
+    anew = inputType === "insertFromPaste" && area.selectionEnd - area.selectionStart > 0
+      && area.selectionStart === 0 && area.selectionEnd === area.value.length;
+  });
+  area.addEventListener("input", () => {
+    if (!writing) State.set({ body: { text: area.value }, ...(anew && { labels: Labels.NONE }) });
+  });
   State.on(["body"], show);
   show();
   return { take };

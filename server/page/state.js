@@ -8,19 +8,24 @@
 //   models   array of descriptions; null: not read yet
 //   model    name of the chosen one, or null
 //   body     the request that will be sent (request.js)
-//   labels   { rows, cols }: arrays of words for each item; they never leave the browser
+//   labels   { rows, cols }: arrays of words for each item of the body (labels.js)
 //   asking   true while a request is under way
-//   asked    { body, model } of the answer that is shown (labels and marks belong to it)
+//   asked    { body, model, labels } of the answer that is shown
 //   answer   the last answer, as Answer.read returns it, or null
 //   problem  the last error (net.js), or null; an answer stays visible beside it. The error of a
 //            request has its body
-//   view     { item, head, row, col, range, bright }: what is shown. head: an index, or "mean";
-//            row, col: -1 is none; range: "shared" or "head"; bright: see Scale.high
+//   view     { item, head, row, col, range, strong }: what is shown. head: an index, or "mean";
+//            row, col: the chosen query and key, -1 is none; range: "shared" or "head"; strong:
+//            see Scale.high, null: chosen by the page
+//   over     { row, col } under the pointer, -1 is none: it is looked at, and chosen by a click
+//   off      the heads that are switched off, as a list
+//   dark     is the page dark?
 const State = (() => {
   const values = {
     models: null, model: null, body: null, labels: { rows: [], cols: [] }, asking: false,
     asked: null, answer: null, problem: null,
-    view: { item: 0, head: 0, row: -1, col: -1, range: "shared", bright: false },
+    view: { item: 0, head: 0, row: -1, col: -1, range: "shared", strong: null },
+    over: { row: -1, col: -1 }, off: [], dark: false,
   };
   const listeners = [];
   const changed = new Set();

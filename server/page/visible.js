@@ -1,8 +1,9 @@
 // visible: which keys a query may see, by the fields of the request. In the answer the weight is
 // zero for a hidden key and for a tiny weight alike; this tells them apart.
 //
-// Visible.of(fields, model, item, q, k, head) -> Uint8Array of q * k, 1: may be seen. `head`
-// matters only if each head has a bias of its own. A field that cannot be read hides nothing.
+// Visible.of(fields, model, item, q, k, head) -> Uint8Array of q * k, 1: may be seen; 2: may not, but
+// weighs as much as all others, as the query sees none and empty_rows is uniform. `head` matters
+// only if each head has a bias of its own. A field that cannot be read hides nothing.
 const Visible = (() => {
   // These fields are one for each item; a mask or a bias of rank two is for all items.
   const PER_ITEM = ["valid_lens", "causal_offset"];
@@ -55,6 +56,9 @@ const Visible = (() => {
     const bias = ofItem(fields, "bias", item, 2), own = bias && bias.shape.length === 3;
     if (!own || typeof head === "number")
       cells(bias, seen, own ? head * q * k : 0, (x) => x === -Infinity);
+    if (fields.empty_rows === "uniform")
+      for (let i = 0; i < q; i++)
+        if (!seen.subarray(i * k, (i + 1) * k).includes(1)) seen.fill(2, i * k, (i + 1) * k);
     return seen;
   };
   return { of };

@@ -29,7 +29,8 @@
 // told(page)               what the guards have to complain of; it then fails the test no more
 // state(page, name)        State.get(name); typed arrays come as typed arrays
 // settle(page)             no request under way, all of State told, two frames drawn
-// ask(page, body, model)   puts a request (an object, or text) into State and sends it; settled
+// ask(page, body, model, labelled)   puts a request (an object, or text) into State and sends it;
+//   settled. Without `labelled` it has no labels, else those that are there
 // everywhere(page, f)      f(name) in each tab, with everything that folds open
 // sample(page, selector, x, y) -> [r, g, b, a] of a canvas at CSS pixels; of [[x, y], ...], a list
 // drop(page, selector, name, bytes)   drops a file on an element
@@ -280,12 +281,13 @@ export const settle = async (page) => {
   }
 };
 
-export const ask = async (page, body, model) => {
+export const ask = async (page, body, model, labelled = false) => {
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  await page.evaluate(async ([request, name]) => {
-    State.set({ body: { text: request }, ...(name ? { model: name } : {}) });
+  await page.evaluate(async ([request, name, keeps]) => {
+    State.set({ body: { text: request }, ...(keeps ? {} : { labels: Labels.NONE }),
+      ...(name ? { model: name } : {}) });
     await Ask.send();
-  }, [text, model]);
+  }, [text, model, labelled]);
   await settle(page);
 };
 

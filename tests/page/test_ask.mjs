@@ -5,14 +5,17 @@ import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
 
 const server = await serve();
 
-test("it opens with the textbook's toy, sent", async () => {
+test("it opens with a sentence, sent: a pronoun looks at its noun", async () => {
   const page = await open({ server });
   const text = await source(page);
-  assert.deepEqual(JSON.parse(text).valid_lens, [3, 2]);
   const { json } = await server.post("/v1/models/demo/attention", text);
   assert.deepEqual(await weights(page), asFloat32(json.attention_weights));
-  assert.equal(await page.locator("#example").inputValue(), "toy");
+  assert.equal(await page.locator("#example").inputValue(), "pronoun");
   assert.equal((await state(page, "answer")).raw, JSON.stringify(json));
+  const words = (await page.locator("#rows tbody th").allTextContents()), { rows } = await state(page, "labels");
+  assert.deepEqual(words, rows[0]);
+  for (const head of json.attention_weights[0])
+    assert.equal(words[head[words.indexOf("it")].indexOf(Math.max(...head[words.indexOf("it")]))], "animal");
   await page.reload();
   await settle(page);
   assert.equal(await source(page), text, "the same numbers each time");
@@ -39,6 +42,26 @@ test("each example on each model", async () => {
       assert.equal((await state(page, "asked")).model, used);
       assert.deepEqual(await weights(page), asFloat32(reply.json.attention_weights));
     }
+});
+
+test("an example brings its model and its words, and the next one brings back what was", async () => {
+  const page = await open({ server });
+  await choose(page, "model", "base");
+  await choose(page, "example", "additive");
+  assert.equal(await page.locator("#model").inputValue(), "additive");
+  await choose(page, "example", "previous");
+  assert.equal(await page.locator("#model").inputValue(), "base");
+  assert.deepEqual((await state(page, "labels")).rows, [["Once", "upon", "a", "time", "there", "was", "a", "king"]]);
+  const [[head]] = (await server.post("/v1/models/base/attention", await source(page))).json.attention_weights;
+  assert.deepEqual(head.map((row) => row.indexOf(1)), [-1, 0, 1, 2, 3, 4, 5, 6], "the token before");
+  await choose(page, "example", "copy");
+  const copied = (await server.post("/v1/models/base/attention", await source(page))).json;
+  assert.deepEqual(copied.attention_weights[0][0].map((row) => row.indexOf(Math.max(...row))), [0, 1, 2, 3, 4, 5]);
+  await choose(page, "example", "ragged");
+  assert.deepEqual(await state(page, "labels"), { rows: [], cols: [] });
+  await choose(page, "model", "additive");
+  await choose(page, "example", "hard");
+  assert.equal(await page.locator("#model").inputValue(), "additive", "it was chosen by the user");
 });
 
 test("it says when the answer belongs to an earlier request", async () => {
@@ -82,7 +105,7 @@ test("examples respect what a model forbids, and one that is changed is nobody's
   assert.deepEqual(await shut(), [NO_ADDITIVE, "random input"]);
   await choose(page, "example", "levels");
   await choose(page, "model", "sigmoid");
-  assert.equal(await page.locator("#example").inputValue(), "toy", "what does not fit gives way");
+  assert.equal(await page.locator("#example").inputValue(), "pronoun", "what does not fit gives way");
   await type(page, "{}");
   assert.equal(await page.locator("#example").inputValue(), "own0");
   await choose(page, "model", "narrow");
@@ -110,7 +133,7 @@ test("models that cannot be read are read again, and those that have changed", a
   await page.waitForFunction(() => State.get("answer"));
   await settle(page);
   assert.equal(await state(page, "problem"), null);
-  assert.equal(await page.locator("#example").inputValue(), "toy");
+  assert.equal(await page.locator("#example").inputValue(), "pronoun");
   await page.evaluate(() => {
     const models = State.get("models");
     State.set({ models: [{ ...models[0], name: "gone" }, ...models] });

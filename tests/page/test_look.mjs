@@ -9,7 +9,7 @@ const shared = await open({ server });
 const fresh = async () => {
   await shared.mouse.move(5, 5);
   await shared.evaluate(() => State.set({ labels: { rows: [], cols: [] },
-    view: { item: 0, head: 0, row: -1, col: -1, range: "shared", bright: false } }));
+    view: { item: 0, head: 0, row: -1, col: -1, range: "shared", strong: false }, over: { row: -1, col: -1 } }));
   await settle(shared);
   return shared;
 };
@@ -18,7 +18,7 @@ const fresh = async () => {
 
 const answerOf = async (body, model = "demo") =>
   (await server.post(`/v1/models/${model}/attention`, body)).json;
-const table = (page) => page.evaluate(() => [...Scale.bytes]);
+const table = (page) => page.evaluate(() => [...Scale.ramp().bytes]);
 const colour = (bytes, weight, high) => {
   const at = 3 * Math.round(255 * Math.min(1, weight / high));
   return [...bytes.slice(at, at + 3), 255];
@@ -91,8 +91,8 @@ test("the mean of the heads has a tile of its own", async () => {
   await cells(page, mean, most(heads));
   assert.equal((await state(page, "view")).head, "mean");
   await hover(page, 1, 2);
-  const [label, query, key, weight] = (await readout(page)).split(" · ");
-  assert.deepEqual([label, query, key], ["mean of heads", "query 1", "key 2"]);
+  const [, weight] = /^Query 1 gives \d+ % of its weight to key 2: (.*) \(mean of heads\)$/
+    .exec(await readout(page));
   assert.equal(Math.fround(Number(weight)), mean[1][2]);
 });
 
@@ -130,17 +130,19 @@ test("a mask hides; a weight that is zero is no hidden one", async () => {
   assert.ok(!await hatched(page, 0, zero));
   assert.ok((await colours(page, 0, zero)).has(colour(bytes, 0, 1).join()));
   assert.ok(await hatched(page, 1, 2));
-  assert.ok(!(await colours(page, 1, 2)).has(colour(bytes, 0, 1).join()));
   await hover(page, 1, 2);
-  assert.equal(await readout(page), "head 0 · query 1 · key 2 · hidden");
+  assert.equal(await readout(page), "Query 1 may not see key 2 (head 0)");
 });
 
-test("rows that see nothing may be uniform: hidden, but with a weight", async () => {
+test("rows that see nothing may be uniform: all keys weigh, and none is hatched", async () => {
   const page = await fresh();
   await ask(page, body(2, 4, { valid_lens: [[0, 4]], empty_rows: "uniform" }), "demo");
   await hover(page, 0, 1);
-  assert.equal(await readout(page), "head 0 · query 0 · key 1 · 0.25 · hidden");
-  assert.ok((await colours(page, 0, 1)).has(await named(page, "--edge")));
+  assert.equal(await readout(page),
+    "Query 0 sees no key, and weighs all of them alike: 0.25 (head 0)");
+  assert.ok(!(await colours(page, 0, 1)).has(await named(page, "--edge")));
+  const [seen] = await page.locator("#rows tbody tr").first().locator("td").allTextContents();
+  assert.equal(seen, "sees nothing");
 });
 
 test("each item of a ragged batch, in its own shape", async () => {
@@ -149,10 +151,12 @@ test("each item of a ragged batch, in its own shape", async () => {
     return_attention: true };
   await ask(page, asked, "demo");
   const weights = (await answerOf(asked)).attention_weights;
-  assert.equal(await page.locator("#item").textContent(), "item 1 of 3 · 1 query × 1 key");
+  assert.equal(await page.locator("#item").textContent(), "of 3 · 1 query × 1 key");
+  assert.equal(await page.getByLabel("item", { exact: true }).inputValue(), "0");
   await page.getByRole("button", { name: "Next item" }).click();
   await settle(page);
-  assert.equal(await page.locator("#item").textContent(), "item 2 of 3 · 3 queries × 3 keys");
+  assert.equal(await page.locator("#item").textContent(), "of 3 · 3 queries × 3 keys");
+  assert.equal(await page.getByLabel("item", { exact: true }).inputValue(), "1");
   for (const [tab, there] of [["Lines", true], ["Answer", true], ["Heads", false]]) {
     await page.getByRole("tab", { name: tab }).click();
     assert.equal(await page.locator("#item").isVisible(), there, tab);
@@ -167,6 +171,22 @@ test("each item of a ragged batch, in its own shape", async () => {
   await settle(page);
   assert.equal(await page.locator("#empty").isVisible(), false);
   await cells(page, weights[1][0], most(weights[1]));
+});
+
+test("any item of hundreds is a number away, and numbers that are none do nothing", async () => {
+  const page = await fresh();
+  await ask(page, { queries: Array.from({ length: 300 }, (_, i) => [[i / 10, 1, 0, 0]]),
+    return_attention: true }, "demo");
+  const which = page.getByLabel("item", { exact: true });
+  for (const [typed, item] of [["299", 299], ["17", 17], ["300", 299], ["-3", 0], ["12.5", 0], ["", 0]]) {
+    await which.fill(typed);
+    await which.press("Enter");
+    await which.blur();
+    await settle(page);
+    assert.equal((await state(page, "view")).item, item, typed);
+    assert.equal(await which.inputValue(), String(item), typed);
+  }
+  assert.ok(await page.getByRole("button", { name: "Previous item" }).isDisabled());
 });
 
 test("one range for all heads, or each its own", async () => {
@@ -186,19 +206,19 @@ test("one range for all heads, or each its own", async () => {
   assert.ok(Math.abs(said - most([heads[lesser]])) < 0.001);
 });
 
-test("bright colours end where one weight in a hundred is greater", async () => {
+test("with contrast, colours end where one weight in a hundred is greater", async () => {
   const page = await fresh(), asked = body(40, 40, { causal: true });
   await ask(page, asked, "demo");
   const [[weights]] = (await answerOf(asked)).attention_weights;
   await page.getByLabel("One colour range").uncheck();
-  await page.getByLabel("Bright").check();
+  await page.getByLabel("Contrast").check();
   await settle(page);
   const sorted = weights.flat().filter((x) => x > 0).sort((a, b) => a - b);
   const end = sorted[Math.floor(0.99 * sorted.length)];
   assert.ok(end < 0.9, `${end}`);
   await cells(page, weights, end, (i, j) => j <= i && i < 20);
   assert.match(await page.locator("#legend").textContent(), /0≥ /);
-  await page.getByLabel("Bright").uncheck();
+  await page.getByLabel("Contrast").uncheck();
   await settle(page);
   await cells(page, weights, 1, (i, j) => j <= i && i < 20);
 });
@@ -212,8 +232,8 @@ test("segments are divided, and their weights are shown; pointers are marked", a
   assert.equal(line.join(), await named(page, "--text"));
   assert.match(await page.locator("#segments").textContent(), /2 segments/);
   await hover(page, 1, 3);
-  const [said] = (await readout(page)).split(" · ").slice(-1);
-  assert.equal(said, `segment 1 ${answer.segment_weights[0][0][1][1]}`);
+  assert.ok((await readout(page))
+    .endsWith(`(head 0, segment 1 ${answer.segment_weights[0][0][1][1]})`));
   for (const [i, j] of answer.pointers[0][0].entries()) {
     const [at] = await sample(page, CANVAS, [[left + (j + 0.8) * cell, top + (i + 0.12) * cell]]);
     const fill = await sample(page, CANVAS, ...spot({ cell, left, top }, i, j));
@@ -225,34 +245,56 @@ test("segments are divided, and their weights are shown; pointers are marked", a
 
 test("the readout has the digits of the answer, and the words of labels", async () => {
   const page = await fresh(), asked = body(2, 3);
+  await ask(page, asked, "demo");
   await page.evaluate(() =>
     State.set({ labels: { rows: [["cat", "<b>"]], cols: [["a", "b", "c"]] } }));
-  await ask(page, asked, "demo");
+  await settle(page);
   const raw = (await server.post("/v1/models/demo/attention", asked)).text;
   const digits = /"attention_weights":(.*)/.exec(raw)[1].match(/[-+.\de]+/g);
   for (const [i, j] of [[0, 0], [1, 2], [0, 1]]) {
     await hover(page, i, j);
     const row = ["cat", "<b>"][i], col = ["a", "b", "c"][j];
-    assert.equal(await readout(page),
-      `head 0 · query ${i} “${row}” · key ${j} “${col}” · ${Number(digits[3 * i + j])}`);
-    const { row: r, col: c } = await state(page, "view");
-    assert.deepEqual([r, c], [i, j]);
+    const weight = Number(digits[3 * i + j]);
+    const share = weight >= 0.1 ? Math.round(100 * weight) : Number((100 * weight).toPrecision(2));
+    assert.equal(await readout(page), `Query ${i}, “${row}”, gives ${share} % of its weight to `
+      + `key ${j}, “${col}”: ${weight} (head 0)`);
+    assert.deepEqual(await state(page, "over"), { row: i, col: j });
   }
   await page.mouse.move(5, 5);
   await settle(page);
-  assert.equal((await state(page, "view")).row, -1);
+  assert.equal((await state(page, "over")).row, -1);
 });
 
-test("a click pins the cell, Escape lets it go", async () => {
+test("sigmoid weights are no shares of one", async () => {
+  const own = await serve([], { config: { models: {
+    s: { random: { seed: 7 }, query_size: 4, heads: 1, weighting: "sigmoid" } } } });
+  const page = await open({ server: own });
+  await ask(page, body(2, 3), "s");
+  await hover(page, 1, 2);
+  const [{ data }] = (await state(page, "answer")).items[0].weights;
+  assert.equal(await readout(page), `Query 1 weighs key 2: ${await page.evaluate((x) =>
+    Format.float(x), data[5])} (head 0)`);
+});
+
+test("the pointer looks, a click chooses: what is chosen stays until Escape", async () => {
   const page = await fresh();
   await ask(page, body(3, 4), "demo");
   const [x, y] = spot(await place(page), 1, 2);
   await page.locator(CANVAS).click({ position: { x, y } });
+  const chosen = async () => [(await state(page, "view")).row, (await state(page, "view")).col];
   await hover(page, 0, 0);
-  assert.match(await readout(page), /query 1 · key 2 · .* · pinned$/);
-  await page.keyboard.press("Escape");
+  assert.match(await readout(page), /^Query 0 gives .* key 0:/);
+  assert.deepEqual(await chosen(), [1, 2]);
+  assert.ok(await page.locator("#rows tbody tr").nth(1).evaluate((row) => row.matches(".on")));
+  assert.deepEqual(await page.locator("#multiples i").evaluateAll((list) =>
+    list.map((mark) => [mark.hidden, mark.style.top.slice(0, 4)])), Array(3).fill([false, "33.3"]));
+  await page.mouse.move(5, 5);
   await settle(page);
-  assert.equal((await state(page, "view")).col, -1);
+  assert.match(await readout(page), /^Query 1 gives .* key 2:/);
+  await page.locator("#frame").press("Escape");
+  await settle(page);
+  assert.deepEqual(await chosen(), [-1, -1]);
+  assert.match(await readout(page), /^Point at a cell/);
 });
 
 test("the keyboard moves a cursor, and the window follows", async () => {
@@ -293,7 +335,7 @@ test("zooming keeps the cell under the pointer", async () => {
   await page.keyboard.up("Control");
   await settle(page);
   assert.ok((await place(page)).cell > before.cell);
-  const { row, col } = await state(page, "view");
+  const { row, col } = await state(page, "over");
   assert.ok(Math.abs(row - 30) <= 1 && Math.abs(col - 45) <= 1, `${row}, ${col}`);
   const larger = page.getByRole("button", { name: "Zoom in" });
   while (await larger.isEnabled()) await larger.click();
@@ -313,7 +355,7 @@ test("zooming keeps the cell under the pointer", async () => {
 
 // --- sizes, themes ---
 
-test("2048 queries and keys scroll, and every corner is right", async () => {
+test("2048 queries and keys: all of them at once, and each of them", async () => {
   const page = await fresh();
   await page.evaluate(async () => {
     const data = Float32Array.from({ length: 4 * 2048 }, (_, i) => 3 * Math.sin(i * i));
@@ -323,7 +365,35 @@ test("2048 queries and keys scroll, and every corner is right", async () => {
     await Ask.send();
   });
   await settle(page);
-  const at = await place(page), bytes = await table(page);
+  // The whole is seen, a pixel for the heaviest of a block.
+  const whole = await place(page), bytes = await table(page), n = whole.block;
+  assert.deepEqual([whole.cell, n > 1], [1, true]);
+  assert.ok(await page.locator("#frame").evaluate((frame) => frame.scrollWidth <= frame.clientWidth
+    && frame.scrollHeight <= frame.clientHeight));
+  const blocks = await page.evaluate((side) => {
+    const [{ matrix: { data } }] = Answer.faces(State.get("answer"), 0), peaks = [];
+    for (const [a, b] of [[0, 0], [100, 30], [Math.floor(2047 / side), 7]]) {
+      let most = 0;
+      for (let i = a * side; i < Math.min(2048, (a + 1) * side); i++)
+        for (let j = b * side; j < (b + 1) * side; j++) most = Math.max(most, data[i * 2048 + j]);
+      peaks.push([a, b, most]);
+    }
+    return [peaks, Scale.high(Answer.faces(State.get("answer"), 0))];
+  }, n);
+  for (const [a, b, peak] of blocks[0])
+    assert.deepEqual(await sample(page, CANVAS, whole.left + b + 0.5, whole.top + a + 0.5),
+      colour(bytes, peak, blocks[1]), `block ${a}, ${b}`);
+  await page.locator(CANVAS).hover({ position: { x: whole.left + 30.5, y: whole.top + 100.5 } });
+  await settle(page);
+  const over = await state(page, "over");
+  assert.deepEqual([Math.floor(over.row / n), Math.floor(over.col / n)], [100, 30]);
+  assert.ok(await page.getByRole("button", { name: "Zoom out" }).isDisabled());
+  const larger = page.getByRole("button", { name: "Zoom in" });
+  while ((await place(page)).block > 1) {
+    await larger.click();
+    await settle(page);
+  }
+  const at = await place(page);
   assert.equal(at.cell, 1);
   for (const [x, y] of [[0, 0], [400, 0], [400, 900], [3000, 3000]]) {
     const [dx, dy] = await page.locator("#frame").evaluate((frame, [a, b]) => {
@@ -372,7 +442,7 @@ for (const scale of [1.5, 2])
     assert.ok(Math.abs(wide / of - scale) < 0.01, `${wide} pixels on ${of}`);
     for (const [i, j] of [[0, 0], [11, 36], [5, 17]]) {
       await hover(page, i, j);
-      assert.match(await readout(page), new RegExp(`query ${i} · key ${j} · `));
+      assert.match(await readout(page), new RegExp(`^Query ${i} (gives .* to|may not see) key ${j}\\b`));
     }
     await shot(page, `look_scale_${scale}`);
   });
@@ -417,22 +487,117 @@ test("where there is nothing to draw, the page says why", async () => {
   assert.ok(await page.locator("#large").isVisible());
 });
 
-test("a picture to be saved has the same cells", async () => {
-  const page = await fresh(), asked = body(3, 4, { valid_lens: [3] });
-  await ask(page, asked, "demo");
-  const [heads] = (await answerOf(asked)).attention_weights;
-  const bytes = await table(page);
-  const seen = await page.evaluate(() => {
-    const sheet = Look.sheet(), canvas = Heatmap.picture(sheet);
-    const data = new Uint32Array(
-      canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
-    const counts = {};
-    for (const one of data) counts[one] = (counts[one] || 0) + 1;
-    return { title: sheet.title, counts };
-  });
-  assert.equal(seen.title, "head 0, 3 queries × 4 keys");
-  for (const weight of heads[0].flatMap((row) => row.slice(0, 3))) {
-    const [r, g, b] = colour(bytes, weight, most(heads));
-    assert.ok(seen.counts[(0xff000000 | (b << 16) | (g << 8) | r) >>> 0] > 1000, String(weight));
+test("contrast is chosen by the page for long rows, and by whoever wants it", async () => {
+  const page = await fresh(), box = page.getByLabel("Contrast");
+  await page.evaluate(() => State.view({ strong: null }));
+  await ask(page, body(3, 4), "demo");
+  assert.equal(await box.isChecked(), false);
+  await ask(page, body(60, 100, { causal: true }), "demo");
+  assert.equal(await box.isChecked(), true);
+  assert.match(await page.locator("#legend").textContent(), /0≥ /);
+  await box.uncheck();
+  await settle(page);
+  assert.doesNotMatch(await page.locator("#legend").textContent(), /≥/);
+  await ask(page, body(60, 100, { causal: true }), "demo");
+  assert.equal(await box.isChecked(), false, "what was chosen stays");
+});
+
+test("zero is paper on a light page, and night on a dark one", async () => {
+  for (const dark of [false, true]) {
+    const page = await open({ server, dark });
+    const [zero, one] = await page.evaluate(() => [0, 1].map(Scale.css));
+    const light = (text) => text.match(/\d+/g).reduce((sum, x) => sum + Number(x), 0);
+    assert.equal(light(zero) < light(one), dark);
+    if (!dark) assert.equal(zero.match(/\d+/g).concat(255).join(), await named(page, "--back"));
   }
 });
+
+test("labels are measured, whatever their letters, and cut", async () => {
+  const page = await fresh();
+  const widths = await page.evaluate(() => ["iiiiiiiiii", "WWWWWWWWWW", "W".repeat(500), "", "漢字".repeat(200),
+    "👩‍👩‍👧".repeat(300)].map((word) => Heatmap.brief(word)));
+  assert.ok(widths[0][1] < widths[1][1] / 2, "ten letters and ten letters");
+  assert.equal(widths[1][0], "WWWWWWWWWW");
+  for (const [text, wide] of widths) assert.ok(wide <= 140 && text.length < 200, text);
+  assert.ok(widths[2][0].endsWith("…"));
+});
+
+test("labels belong to their request, and wrong counts are told", async () => {
+  const page = await fresh(), asked = body(2, 3), note = page.locator("#labels-note");
+  await ask(page, asked, "demo");
+  await page.locator("#labels-part summary").click();
+  await page.locator("#labels-rows").fill("cat dog bird");
+  await page.locator("#labels-cols").fill("a b c");
+  await settle(page);
+  assert.equal(await note.textContent(), "Item 0 has queries: 2, words: 3.");
+  await page.locator("#labels-rows").fill("cat dog");
+  await settle(page);
+  assert.equal(await note.textContent(), "");
+  const words = () => page.locator("#rows tbody th").allTextContents();
+  assert.deepEqual(await words(), ["cat", "dog"]);
+  await page.locator("#example").selectOption("ragged");
+  await settle(page);
+  assert.deepEqual(await words(), ["0", "1", "2"], "they are not the next request's");
+  assert.equal(await page.locator("#labels-rows").inputValue(), "");
+  await page.locator("#example").selectOption("own0");
+  await settle(page);
+  assert.deepEqual(await words(), ["cat", "dog"], "and come back with their own");
+  await page.locator("#labels-part summary").click();
+});
+
+test("144 heads are one stop of the tab key", async () => {
+  const own = await serve([], { config: { models: {
+    many: { random: { seed: 7 }, query_size: 144, heads: 144 } } } });
+  const page = await open({ server: own });
+  await ask(page, { queries: [[Array(144).fill(0.1), Array.from({ length: 144 }, (_, i) => i / 100)]],
+    return_attention: true }, "many");
+  const stops = () => page.locator("#multiples button").evaluateAll((list) =>
+    list.flatMap((tile, i) => (tile.tabIndex === 0 ? [i] : [])));
+  assert.deepEqual(await stops(), [0]);
+  await page.locator("#multiples button").first().focus();
+  for (const [key, at] of [["ArrowRight", 1], ["End", 144], ["ArrowLeft", 143], ["Home", 0]]) {
+    await page.keyboard.press(key);
+    assert.deepEqual(await stops(), [at], key);
+  }
+  await page.keyboard.press("ArrowDown");
+  const [below] = await stops();
+  assert.ok(below > 1 && below < 20, `${below} is below the first`);
+  await page.keyboard.press("Enter");
+  await settle(page);
+  assert.equal((await state(page, "view")).head, below);
+});
+
+test("words of the page have a tip", async () => {
+  const page = await fresh();
+  await ask(page, body(3, 4), "demo");
+  await page.getByRole("button", { name: "Entropy, nats" }).click();
+  assert.match(await page.locator("#tip").textContent(), /0 is one key alone/);
+  assert.ok(await page.locator("#tip").isVisible());
+  await page.keyboard.press("Escape");
+  assert.ok(!await page.locator("#tip").isVisible());
+});
+
+for (const [dark, scale] of [[false, 1], [true, 2]])
+  test(`pictures to be saved are on paper${dark ? ", from a dark page too" : ""}`, async () => {
+    const page = await open({ server, dark, scale }), asked = body(3, 4, { valid_lens: [3] });
+    await ask(page, asked, "demo");
+    const [heads] = (await answerOf(asked)).attention_weights;
+    const seen = await page.evaluate(async () => {
+      const picture = await createImageBitmap(await Picture.png(Look.sheet()));
+      const { width, height } = picture, pen = new OffscreenCanvas(width, height).getContext("2d");
+      pen.drawImage(picture, 0, 0);
+      const counts = {};
+      for (const one of new Uint32Array(pen.getImageData(0, 0, width, height).data.buffer))
+        counts[one] = (counts[one] || 0) + 1;
+      const drawn = Picture.svg(Look.sheet());
+      return { counts, bytes: [...Scale.paper.bytes], text: drawn.textContent,
+        size: [width, height], svg: ["width", "height"].map((name) => Number(drawn.getAttribute(name))) };
+    });
+    for (const weight of heads[0].flatMap((row) => row.slice(0, 3))) {
+      const [r, g, b] = colour(seen.bytes, weight, most(heads));
+      assert.ok(seen.counts[(0xff000000 | (b << 16) | (g << 8) | r) >>> 0] > 1000, String(weight));
+    }
+    seen.size.forEach((n, i) => assert.ok(Math.abs(n / 2 - seen.svg[i]) <= 1, "one layout"));
+    for (const word of ["queries", "keys", "hidden", "head 0, 3 queries × 4 keys"])
+      assert.ok(seen.text.includes(word), word);
+  });

@@ -79,7 +79,7 @@ test("a reload keeps the request, the model, the labels and what can be chosen",
   await choose(page, "example", "causal");
   await page.reload();
   await settle(page);
-  assert.equal(await example(page), "toy", "an example is no request of one's own");
+  assert.equal(await example(page), "pronoun", "an example is no request of one's own");
   await choose(page, "example", "own0");
   assert.equal(await source(page), request);
 });
@@ -92,7 +92,7 @@ test("what a browser keeps of somebody else's, or does not keep, does not matter
     await page.reload();
     await page.waitForFunction(() => State.get("answer"));
     await settle(page);
-    assert.equal(await example(page), "toy", text);
+    assert.equal(await example(page), "pronoun", text);
   }
 });
 
@@ -123,7 +123,7 @@ test("an error stands above the answer, whose pictures are dimmed until the next
   assert.ok(card.y >= 0 && card.y + card.height < 720, "it is seen without scrolling");
   const dim = () => page.locator("#large canvas").first().evaluate((one) => getComputedStyle(one).opacity);
   assert.ok(Number(await dim()) < 1);
-  await choose(page, "example", "toy");
+  await choose(page, "example", "pronoun");
   assert.equal(await dim(), "1");
 });
 

@@ -287,28 +287,30 @@ test("Format: units, and what is no number", async () => {
     "12.3 ms", "0 ms"]);
 });
 
-test("Scale: even steps of lightness, from dark to light", async () => {
-  const { bytes, css, index, highs } = await page.evaluate(() => {
-    const face = (...data) => ({ matrix: { data: Float32Array.from(data) } });
-    const list = [face(0.25, 0.5), face(0, 0.125), face(0, 0)];
-    return { bytes: [...Scale.bytes], css: [0, 0.5, 1].map(Scale.css),
-      index: [-1, 0, 1e-9, 0.5, 1, 2, NaN, Infinity].map(Scale.index),
-      highs: [list, ...list.map((one) => [one]), [face()], []].map(Scale.high) };
+for (const dark of [false, true])
+  test(`Scale: even steps of lightness, from ${dark ? "dark to light" : "paper to ink"}`, async () => {
+    const { bytes, css, index, highs } = await page.evaluate((isDark) => {
+      State.set({ dark: isDark });
+      const face = (...data) => ({ matrix: { data: Float32Array.from(data) } });
+      const list = [face(0.25, 0.5), face(0, 0.125), face(0, 0)];
+      return { bytes: [...Scale.ramp().bytes], css: [0, 0.5, 1].map(Scale.css),
+        index: [-1, 0, 1e-9, 0.5, 1, 2, NaN, Infinity].map(Scale.index),
+        highs: [list, ...list.map((one) => [one]), [face()], []].map((faces) => Scale.high(faces)) };
+    }, dark);
+    const light = (i) => {
+      const [r, g, b] = bytes.slice(3 * i, 3 * i + 3).map((c) =>
+        c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
+      const y = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      return y > 216 / 24389 ? 116 * Math.cbrt(y) - 16 : y * 24389 / 27;
+    };
+    const mean = (light(255) - light(0)) / 15;
+    assert.ok((dark ? mean : -mean) > 4.5, `from ${light(0)} to ${light(255)}`);
+    for (let i = 0; i < 255; i += 17) {
+      const step = light(i + 17) - light(i);
+      assert.ok(Math.abs(step / mean - 1) < 0.2, `from ${i}: ${step}, on the mean ${mean}`);
+    }
+    for (let i = 0; i < 255; i++) assert.ok((dark ? 1 : -1) * (light(i + 1) - light(i)) >= -0.05, `turns after ${i}`);
+    assert.deepEqual(index, [0, 0, 0, 128, 255, 255, 0, 255]);
+    assert.deepEqual(css, [0, 128, 255].map((i) => `rgb(${bytes.slice(3 * i, 3 * i + 3).join(" ")})`));
+    assert.deepEqual(highs, [0.5, 0.5, 0.125, 1, 1, 1]);
   });
-  const light = (i) => {
-    const [r, g, b] = bytes.slice(3 * i, 3 * i + 3).map((c) =>
-      c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
-    const y = 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    return y > 216 / 24389 ? 116 * Math.cbrt(y) - 16 : y * 24389 / 27;
-  };
-  const mean = (light(255) - light(0)) / 15;
-  assert.ok(mean > 4.5, `from ${light(0)} to ${light(255)}`);
-  for (let i = 0; i < 255; i += 17) {
-    const step = light(i + 17) - light(i);
-    assert.ok(Math.abs(step / mean - 1) < 0.2, `from ${i}: ${step}, on the mean ${mean}`);
-  }
-  for (let i = 0; i < 255; i++) assert.ok(light(i + 1) >= light(i) - 0.05, `darker after ${i}`);
-  assert.deepEqual(index, [0, 0, 0, 128, 255, 255, 0, 255]);
-  assert.deepEqual(css, [0, 128, 255].map((i) => `rgb(${bytes.slice(3 * i, 3 * i + 3).join(" ")})`));
-  assert.deepEqual(highs, [0.5, 0.5, 0.125, 1, 1, 1]);
-});
