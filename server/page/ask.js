@@ -5,7 +5,8 @@
 // Ask.sent(body): the body as it is sent: without gradients, which only the measures of heads use.
 // Ask.start() -> the same for a user who waits: on a narrow page the answer, or what is wrong, is
 //   scrolled to.
-// Ask.stop(). Ask.path(what, model): "v1/models/NAME/attention". Ask.accept(size): the Accept
+// Ask.stop(). Ask.path(what, model): "v1/models/NAME/attention". Ask.what(): which path the request is
+//   for: "attention", or what a whole model does with it. Ask.accept(size): the Accept
 //   header for a request of that size. Ask.ready(): is there a request to send?
 //
 // An answer of more than Ask.limit bytes is not read, but can be saved as a file: it has no items,
@@ -17,6 +18,11 @@ const Ask = (() => {
   const accept = (size) =>
     size > READABLE ? "application/x-safetensors, application/json;q=0.5" : "application/json";
   const path = (what, model) => `v1/models/${encodeURIComponent(model)}/${what}`;
+  const what = () => {
+    const model = Models.current();
+    return Models.isWhole(model) ? Whole.path(model, Request.fields(State.get("body")) || {})
+      : "attention";
+  };
   const ready = () => {
     const body = State.get("body");
     return Boolean(State.get("model") && body && (!("text" in body) || body.text.trim()));
@@ -27,21 +33,34 @@ const Ask = (() => {
     return (gradients && Request.change(body, { gradients: undefined })) || body;
   };
 
+  const unreadable = ({ message }) => ({ reply: { ok: false, aborted: false,
+    problem: { title: "The answer cannot be read", detail: message, status: 0 } } });
   const unread = (reply, model) => ({ ...reply, model, batched: true, average: false, items: [],
     raw: null, tooLarge: true, bytes: reply.buffer.byteLength });
-  const take = (reply, asked) => {
+  const take = ({ reply, answer: made }, asked) => {
     if (!reply.ok) return { problem: { ...reply.problem, body: asked.body } };
     try {
-      const answer = reply.buffer.byteLength > self.limit
+      const answer = made || (reply.buffer.byteLength > self.limit
         ? unread(reply, asked.model)
-        : Answer.read(reply, Request.fields(asked.body) || {});
+        : Answer.read(reply, Request.fields(asked.body) || {}));
       const view = State.get("view"), last = Math.max(0, answer.items.length - 1);
       return { answer, asked, problem: null,
-        view: { ...view, item: Math.min(view.item, last), row: -1, col: -1 },
+        view: { ...view, item: Math.min(view.item, last), part: answer.part || null, row: -1,
+          col: -1 },
         over: { row: -1, col: -1 }, off: [] };
     } catch (error) {
-      return { problem: { title: "The answer cannot be read", detail: error.message, status: 0 } };
+      return { problem: unreadable(error).reply.problem };
     }
+  };
+
+  // Of one attention. An offset into the body as sent does not fit the body as shown, if gradients
+  // were left out.
+  const ask = async (body, model, signal) => {
+    const bare = sent(body);
+    const reply = await Net.ask("POST", path("attention", model),
+      { ...Request.wire(bare), accept: accept(Request.size(body)), signal });
+    if (bare !== body && reply.problem) delete reply.problem.offset;
+    return { reply };
   };
 
   let under = null;
@@ -57,14 +76,12 @@ const Ask = (() => {
     const mine = new AbortController();
     under = mine;
     State.set({ asking: true });
-    const bare = sent(body);
-    const reply = await Net.ask("POST", path("attention", model),
-      { ...Request.wire(bare), accept: accept(Request.size(body)), signal: mine.signal });
+    const one = Models.find(model), isWhole = Models.isWhole(one);
+    const found = await (isWhole ? Whole.ask(body, one, mine.signal) : ask(body, model, mine.signal))
+      .catch(unreadable);
     if (under !== mine) return;
     under = null;
-    // An offset into the body as sent does not fit the body as shown, if gradients were left out.
-    if (bare !== body && reply.problem) delete reply.problem.offset;
-    State.set({ asking: false, ...take(reply, { body, model, labels }) });
+    State.set({ asking: false, ...take(found, { body, model, labels }) });
   };
 
   const button = Dom.id("send"), halt = Dom.id("stop");
@@ -98,6 +115,6 @@ const Ask = (() => {
   });
   State.on(["asked", "asking", "body", "model"], show);
   show();
-  const self = { send, start, sent, stop, path, accept, ready, limit: 128 * 2 ** 20 };
+  const self = { send, start, sent, stop, what, path, accept, ready, limit: 128 * 2 ** 20 };
   return self;
 })();

@@ -10,7 +10,7 @@ const Code = (() => {
   const parts = () => {
     const { text } = body(), isText = text !== undefined;
     const inline = isText && text.length <= LONG && !/[^\n\t -\uffff]/.test(text);
-    const url = new URL(Ask.path("attention", State.get("model")), location).href;
+    const url = new URL(Ask.path(Ask.what(), State.get("model")), location).href;
     return { url, text: inline ? text : null,
       file: isText ? "request.json" : "request.safetensors",
       type: isText ? "application/json" : "application/x-safetensors",

@@ -51,8 +51,31 @@ const Examples = (() => {
       spoil: ({ queries }) => queries[1][2].pop(),
       note: "A row is one number too short: the error shows where." },
   ];
-  const FIRST = list[0].name;
-  const find = (name) => list.find((example) => example.name === name);
+  // Of whole models; `fields` of a model, and of numbers that are drawn.
+  const tokens = (model, next, n) => Array.from({ length: Math.min(n, model.positions || n) }, () =>
+    Math.min(model.vocabulary - 1, 4 + Math.floor(next() * (model.vocabulary - 4))));
+  const behind = (model, next) => (model.kind === "seq2seq" ? { targets: tokens(model, next, 5) } : {});
+  const SENTENCE = "The animal did not cross the street because it was too tired.";
+  const ofWhole = [
+    { name: "sort", title: "Numbers to sort", fits: ({ source }) => source === "sort",
+      fields: () => ({ tokens: [9, 4, 17, 2, 12, 25, 7, 20] }),
+      note: "Row i of the last layer looks at the number that comes i-th." },
+    { name: "sentence", title: "A sentence", fits: ({ tokenizer }) => Boolean(tokenizer),
+      fields: (model, next) => ({ text: SENTENCE, ...behind(model, next) }),
+      note: "What does “it” look at, in which head of which layer?" },
+    { name: "texts", title: "Two texts", fits: ({ tokenizer, kind }) => tokenizer && kind !== "seq2seq",
+      fields: () => ({ text: [SENTENCE, "The cat sat on the mat."] }), note: "A batch; nothing is padded." },
+    { name: "ids", title: "Some ids", fits: ({ vocabulary }) => vocabulary > 4,
+      fields: (model, next) => ({ tokens: tokens(model, next, 10), ...behind(model, next) }),
+      note: "Drawn from the vocabulary." },
+    { name: "outside", title: "An invalid one", fits: ({ vocabulary }) => vocabulary > 4,
+      fields: (model) => ({ tokens: [1, 2, model.vocabulary] }),
+      note: "A token outside the vocabulary: the error shows where." },
+  ];
+  const offered = (model) =>
+    (Models.isWhole(model) ? ofWhole.filter(({ fits }) => fits(model)) : list);
+  const first = (model) => (offered(model)[0] || { name: "" }).name;
+  const find = (name) => [...list, ...ofWhole].find((example) => example.name === name);
 
   // Numbers with few decimals, and far enough from zero that heads differ.
   const rows = (next, count, width) => Array.from({ length: count }, () =>
@@ -66,6 +89,8 @@ const Examples = (() => {
   };
   // The same body each time.
   const bodyOf = (name, model) => {
+    if (Models.isWhole(model))
+      return { text: Request.layout(find(name).fields(model, Random.draw(1))) };
     const { items, fields, spoil, calm } = find(name), draw = Random.draw(1);
     const next = () => (calm ? 10 : 40) * (draw() - 0.5);
     const all = items.map((item) => itemOf(model, next, item)), whole = {};
@@ -84,7 +109,7 @@ const Examples = (() => {
   // For a wider model an example is megabytes of text, and is made only when it is chosen.
   const WIDEST = 20000;
   // The example, the request that it has become, and the model that this was made for.
-  let chosen = FIRST, made = null, madeFor = null, before = null;
+  let chosen = null, made = null, madeFor = null, before = null;
   const put = (model, send = Ask.send) => {
     [made, madeFor] = [Own.made(bodyOf(chosen, model)), model.name];
     State.set({ body: made, labels: Labels.of(...(find(chosen).words || [[]])) });
@@ -95,8 +120,10 @@ const Examples = (() => {
     const model = Models.current();
     if (before && State.get("model") !== before.to) before = null;
     if (!model || model.query_size > WIDEST || State.get("body") !== made) return;
-    const example = find(chosen);
-    if (barred(example, model) || (example.score && example.score !== model.score)) chosen = FIRST;
+    const example = offered(model).find(({ name }) => name === chosen);
+    if (!example || barred(example, model) || (example.score && example.score !== model.score))
+      chosen = first(model);
+    if (!chosen) return;
     if (!made || madeFor !== model.name || made.text !== bodyOf(chosen, model).text) put(model);
   };
   const choose = (name) => {
@@ -121,7 +148,7 @@ const Examples = (() => {
   const show = () => {
     const body = State.get("body"), own = Own.list();
     if (body !== made) chosen = "";
-    Dom.fill(choice, own.map(owned), list.map(option),
+    Dom.fill(choice, own.map(owned), offered(Models.current()).map(option),
       Dom.el("option", { value: "", disabled: true, hidden: true }, "random input"));
     choice.value = chosen || (own.includes(body) ? `own${own.indexOf(body)}` : "");
     choice.disabled = !Models.current();

@@ -29,6 +29,18 @@ const Fields = (() => {
       "how arrays of floats are written in the answer"],
     ["trace", '{"item": 0, "head": 0, "query": 0}', "how one query's weights come about"],
   ];
+  const OF_WHOLE = [
+    ["pool", words("not set: the model's", "none", "cls", "mean", "max", "last", "pooler"),
+      "one vector of each item instead of a row for each token"],
+    ["head_mask", '{"encoder.0.self": [1, 0]}', "multiplies each head's context; 0 prunes the head"],
+    ["return_hidden", [...flag("not set: no"), ['"all"', "all"]], "hidden states too"],
+    ["return_top", "5", "the likeliest tokens in the place of each target"],
+    ["token_types", "[[0, 0, 1]]", "which of two texts a token belongs to"],
+    ["truncate", flag("not set: no"), "a text that is too long is cut"],
+    ["special_tokens", flag("not set: yes"), "the tokens that a tokenizer puts around texts"],
+    ["encoding_format", words("not set: float", "float", "base64"),
+      "how arrays of floats are written in the answer"],
+  ];
   const LONG = 2000, HIDDEN = "… too long to show";
 
   const part = Dom.id("fields-part"), controls = new Map();
@@ -101,10 +113,18 @@ const Fields = (() => {
     const fields = Request.fields(State.get("body"));
     Dom.id("fields-note").textContent =
       fields ? "" : "The request is no JSON object: its fields cannot be set one by one.";
-    for (const entry of LIST) showOne(entry, fields);
+    for (const entry of list) showOne(entry, fields);
+  };
+  let list = null;
+  const fit = () => {
+    const wanted = Models.isWhole(Models.current()) ? OF_WHOLE : LIST;
+    if (wanted !== list) Dom.fill(Dom.id("fields"), wanted.map(rowOf));
+    list = wanted;
+    show();
   };
 
-  Dom.fill(Dom.id("fields"), LIST.map(rowOf));
+  fit();
   part.addEventListener("toggle", show);
   State.on(["body"], show);
+  State.on(["models", "model"], fit);
 })();

@@ -9,7 +9,8 @@ const Labels = (() => {
   const NONE = { rows: [], cols: [] };
   // What is typed now, if the answer is that of the request as it stands.
   const now = () => {
-    const asked = State.get("asked");
+    const asked = State.get("asked"), answer = State.get("answer");
+    if (answer && answer.whole) return answer.labels;
     return asked && asked.body !== State.get("body") ? asked.labels || NONE : State.get("labels");
   };
   const pick = (lists, item, i) => (lists[item] && lists[item][i]) || null;

@@ -6,7 +6,12 @@ const Look = (() => {
   const { el, fill, id } = Dom;
   const SLICE = 8;
   const kept = new WeakMap();
-  const fields = () => Request.fields(State.get("asked").body) || {};
+  // Of a whole model each row of a decoder sees itself and those before it.
+  const fields = () => {
+    const { whole, part } = State.get("answer");
+    return whole ? { causal: /^decoder.*self$/.test(part) }
+      : Request.fields(State.get("asked").body) || {};
+  };
 
   const seen = (item, head) => {
     const answer = State.get("answer"), { rows, cols } = Answer.faces(answer, item)[0].matrix;
@@ -35,8 +40,9 @@ const Look = (() => {
     const chosen = State.get("view").range === "shared" ? faces : [one];
     return Scale.high(chosen, isStrong(faces));
   };
-  const sheetOf = (faces, { head, label, matrix }) => {
-    const { item } = State.get("view");
+  const sheetOf = (faces, { head, label: plain, matrix }) => {
+    const { item } = State.get("view"), { part } = State.get("answer");
+    const label = part ? `${part}, ${plain}` : plain;
     const { pointers, segments } = State.get("answer").items[item];
     const words = (n, word) => Array.from({ length: n }, (_, i) => String(word(item, i)));
     return { title: `${label}, ${shape(matrix)}`, label, matrix, seen: seen(item, head),
@@ -80,7 +86,7 @@ const Look = (() => {
   };
   const multiples = (faces, fresh) => {
     if (fresh) {
-      tiles = faces.length > 1 ? faces.map((one) => tileOf(faces, one)) : [];
+      tiles = faces.length > 1 && !State.get("answer").whole ? faces.map((one) => tileOf(faces, one)) : [];
       fill(id("multiples"), tiles.map((tile) => tile.button)).hidden = !tiles.length;
       Rove.tidy(id("multiples"));
     }
@@ -146,6 +152,7 @@ const Look = (() => {
     if (answer.tooLarge)
       return "This answer is too large to draw. The Answer tab offers it as a download.";
     if (!answer.items.length) return "The batch is empty: there is nothing to draw.";
+    if (!answer.items[item].weights && answer.whole) return "Reading the weights …";
     if (!answer.items[item].weights)
       return "This answer has no weights. Switch on return_attention and send again.";
     const lacks = !face || !face.matrix.rows ? "queries" : !face.matrix.cols ? "keys" : null;

@@ -4,15 +4,16 @@
 // one's description, or null. Models.find(name) -> that of any model. If the chosen model is not in
 // the list, the first one is chosen. A request that is refused may be about a model that the server
 // has replaced: the list is read anew.
-// Whole models, which the page cannot ask, are left out.
+// Models.isWhole(model): does it take tokens through layers, or is it one attention?
 const Models = (() => {
   const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
   const current = () => find(State.get("model"));
 
   const SIZES = ["query_size", "key_size", "value_size", "output_size", "heads", "parameters"];
-  const isWhole = ({ kind = "attention" }) => kind !== "attention";
-  const isModel = (m) => typeof m.name === "string"
-    && (isWhole(m) || SIZES.every((name) => Number.isSafeInteger(m[name]) && m[name] >= 0));
+  const KINDS = ["encoder", "decoder", "seq2seq"];
+  const isWhole = (m) => Boolean(m) && KINDS.includes(m.kind);
+  const isModel = (m) => typeof m.name === "string" && (isWhole(m)
+    ? Array.isArray(m.attentions) && m.attentions.length > 0 : SIZES.every((name) => Number.isSafeInteger(m[name]) && m[name] >= 0));
   const listOf = (reply) => {
     try {
       const { models } = JSON.parse(reply.text());
@@ -23,14 +24,11 @@ const Models = (() => {
   };
   const strange = { title: "This is no answer of attend", status: 0,
     detail: "v1/models brings no list of models." };
-  let wholes = []; // their names
   const load = async () => {
     const reply = await Net.ask("GET", "v1/models");
     if (!reply.ok) return State.set({ problem: reply.problem });
-    const all = listOf(reply);
-    if (!all) return State.set({ problem: strange });
-    const models = all.filter((m) => !isWhole(m));
-    wholes = all.filter(isWhole).map((m) => m.name);
+    const models = listOf(reply);
+    if (!models) return State.set({ problem: strange });
     const before = State.get("model") || (Own.kept && Own.kept.model);
     const kept = models.some((m) => m.name === before);
     const model = kept ? before : models[0] ? models[0].name : null;
@@ -40,18 +38,18 @@ const Models = (() => {
 
   const choice = Dom.id("model");
   const FACTS = ("score weighting projection hidden query_size key_size value_size output_size "
-    + "heads kv_heads bias causal parameters sha256 digest source").split(" ");
+    + "heads kv_heads bias causal kind family layers width feed_forward vocabulary positions pool weights "
+    + "parameters sha256 digest source").split(" ");
   const SPELT = new Map([[true, "yes"], [false, "no"]]);
   const said = (name, value) => (/^(sha256|digest)$/.test(name)
     ? String(value).replace(/.*:/, "").slice(0, 8) : SPELT.get(value) ?? value);
-  const summary = (m) => [m.heads === 1 ? "1 head" : `${m.heads} heads`,
-    `${m.query_size} → ${m.output_size}`, m.score, `${Format.count(m.parameters)} parameters`,
-    m.source].join(" · ");
+  const counted = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
+  const summary = (m) => (isWhole(m)
+    ? [m.kind, counted(m.layers, "layer"), counted(m.heads, "head"), `width ${m.width}`,
+      m.tokenizer ? "text" : "ids"]
+    : [counted(m.heads, "head"), `${m.query_size} → ${m.output_size}`, m.score])
+    .concat(`${Format.count(m.parameters)} parameters`, m.source).join(" · ");
   const lacking = () => {
-    if (wholes.length) {
-      return "The server has whole models only, which this page does not show yet: ask "
-        + `POST /v1/models/${wholes[0]}/encode.`;
-    }
     if (State.get("models")) return "The server has no model.";
     return State.get("problem") ? "The models could not be read." : "Reading the models …";
   };
@@ -75,5 +73,5 @@ const Models = (() => {
     if (problem ? problem.body && problem.status < 500 : !State.get("models")) load();
   });
   show();
-  return { load, find, current };
+  return { load, find, current, isWhole };
 })();

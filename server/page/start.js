@@ -14,6 +14,13 @@
     tab.addEventListener("click", () => choose(tab));
     tab.addEventListener("focus", () => tab.ariaSelected === "true" || choose(tab));
   }
+  // Some parts are for one attention alone, or for whole models.
+  const fit = () => {
+    const kind = Models.isWhole(Models.current()) ? "whole" : "layer";
+    for (const one of document.querySelectorAll("[data-of]")) one.hidden = one.dataset.of !== kind;
+    if (tabs.some((tab) => tab.hidden && tab.ariaSelected === "true")) choose(tabs[0]);
+  };
+  State.on(["models", "model"], fit);
   choose(tabs[0]);
   State.on(["asking"], () => Dom.id("answer-side").setAttribute("aria-busy", State.get("asking")));
 

@@ -14,7 +14,8 @@
 //   answer   the last answer, as Answer.read returns it, or null
 //   problem  the last error (net.js), or null; an answer stays visible beside it. The error of a
 //            request has its body
-//   view     { item, head, row, col, range, strong }: what is shown. head: an index, or "mean";
+//   view     { item, part, head, row, col, range, strong }: what is shown. part: the attention of a
+//            whole model, or null; head: an index, or "mean";
 //            row, col: the chosen query and key, -1 is none; range: "shared" or "head"; strong:
 //            see Scale.high, null: chosen by the page
 //   over     { row, col } under the pointer, -1 is none: it is looked at, and chosen by a click
@@ -24,7 +25,7 @@ const State = (() => {
   const values = {
     models: null, model: null, body: null, labels: { rows: [], cols: [] }, asking: false,
     asked: null, answer: null, problem: null,
-    view: { item: 0, head: 0, row: -1, col: -1, range: "shared", strong: null },
+    view: { item: 0, part: null, head: 0, row: -1, col: -1, range: "shared", strong: null },
     over: { row: -1, col: -1 }, off: [], dark: false,
   };
   const listeners = [];

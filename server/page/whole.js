@@ -1,0 +1,124 @@
+// whole: asks whole models, whose answers become those of a layer: the weights of one attention.
+//
+// Whole.path(model, fields): "encode", or "score" where there are targets. Whole.ask(body, model,
+// signal) -> a promise of { reply, answer }: the request with a thumbnail of every attention's
+// weights; `answer` as of Answer.read, and in it
+//   path; part: the attention whose weights its items have, exact ones, of the item that is shown,
+//     null of the others; names: of all attentions that ran
+//   thumbs(name, item): for each head { rows, cols, data }, greatest weights from 0 to 1
+//   words(item, name) -> { rows, cols }: what stands at an attention's queries and keys
+//   labels: the words of the part that is shown, as in State.labels
+// Whole.show(part, head): the weights of another attention, read where they are not there.
+const Whole = (() => {
+  const SIDE = 64;
+  const OF_ITEMS = ["tokens", "text", "embeddings", "token_types", "targets", "valid_lens",
+    "target_lens"];
+  const path = (model, fields) => (model.kind !== "encoder" && fields.targets ? "score" : "encode");
+  // Which of the model's attentions run.
+  const ran = ({ kind, attentions }, what) => attentions.filter((name) =>
+    what === "score" || kind !== "seq2seq" || name.startsWith("encoder"));
+
+  // A request of one item loses the dimension of the batch.
+  const batched = ({ text, tokens, embeddings }) => Array.isArray(text)
+    || Array.isArray(tokens && tokens[0]) || Array.isArray(embeddings && embeddings[0][0]);
+  const single = (fields, item) => (batched(fields)
+    ? Object.fromEntries(OF_ITEMS.filter((name) => Array.isArray(fields[name]))
+      .map((name) => [name, [fields[name][item]]])) : {});
+
+  const post = (what, body, model, signal) => Net.ask("POST", Ask.path(what, model.name),
+    { ...Request.wire(body), accept: "application/json", signal });
+  // The exact weights of an attention, of one item: a matrix for each head.
+  const read = async (body, model, part, item, signal) => {
+    const fields = Request.fields(body);
+    const reply = await post(path(model, fields), Request.change(body, { ...single(fields, item),
+      return_attention: [part], encoding_format: "base64", return_hidden: undefined,
+      return_top: undefined, trace: undefined }), model, signal);
+    if (!reply.ok) return reply;
+    const { shape, data } = Tensor.of(JSON.parse(reply.text()).attention[part]);
+    const [h, rows, cols] = shape.slice(-3), size = rows * cols;
+    return { ok: true, weights: Array.from({ length: h }, (_, i) =>
+      ({ rows, cols, data: data.subarray(i * size, (i + 1) * size) })) };
+  };
+
+  const pictures = ({ shape: [h, rows, cols], base64 }) => {
+    const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)), size = rows * cols;
+    return Array.from({ length: h }, (_, i) => ({ rows, cols,
+      data: Float32Array.from(bytes.subarray(i * size, (i + 1) * size), (x) => x / 255) }));
+  };
+  const matrix = (rows) => {
+    const { shape: [n, cols], data } = Tensor.of(Array.isArray(rows[0]) ? rows : [rows]);
+    return { rows: n, cols, data: Float32Array.from(data) };
+  };
+  const START = "start";
+  // What stands at each place of the encoder's rows, and of the decoder's.
+  const places = (fields, said, kind, item, isMany) => {
+    const of = (value) => (isMany && value ? value[item] : value);
+    const source = of(said.strings) || (of(fields.tokens) || []).map(String);
+    const fed = (of(fields.targets) || []).slice(0, -1).map(String);
+    return kind === "seq2seq" ? { encoder: source, decoder: [START, ...fed] }
+      : { [kind]: [...source, ...fed] };
+  };
+  const wordsOf = (places, part) => {
+    const [side, , of] = part.split(".");
+    return { rows: places[side], cols: places[of === "cross" ? "encoder" : side] };
+  };
+
+  const answerOf = (reply, fields, model, what, names) => {
+    const said = JSON.parse(reply.text()), isMany = batched(fields);
+    const first = said.thumbnails[names[0]], n = isMany ? first.length : 1;
+    const kept = new Map();
+    const thumbs = (name, item) => {
+      const key = `${name} ${item}`, value = said.thumbnails[name];
+      if (!kept.has(key)) kept.set(key, pictures(isMany ? value[item] : value));
+      return kept.get(key);
+    };
+    const outputs = (item) => (said.outputs ? matrix(isMany ? said.outputs[item] : said.outputs) : null);
+    const all = Array.from({ length: n }, (_, item) => places(fields, said, model.kind, item, isMany));
+    const { status, type, id, timing, took, buffer } = reply;
+    return { model: model.name, batched: isMany, average: false, whole: true, path: what, names, thumbs,
+      places: all, words: (item, name) => wordsOf(all[item], name), items: all.map((_, item) => ({ outputs: outputs(item), weights: null,
+        segments: null, pointers: null })),
+      timing, took, status, type, id, bytes: buffer.byteLength, raw: reply.text(), buffer };
+  };
+  const withPart = (answer, part, item, weights) => ({ ...answer, part,
+    labels: { rows: answer.places.map((one) => wordsOf(one, part).rows),
+      cols: answer.places.map((one) => wordsOf(one, part).cols) },
+    items: answer.items.map((one, i) => ({ ...one, weights: i === item ? weights
+      : answer.part === part ? one.weights : null })) });
+
+  const ask = async (body, model, signal) => {
+    const fields = Request.fields(body);
+    if (!fields) return { reply: await post("encode", body, model, signal) };
+    const what = path(model, fields), names = ran(model, what);
+    const reply = await post(what, Request.change(body, { return_tokens: "text" in fields || undefined,
+      return_attention: { of: names, as: { thumbnails: SIDE } } }), model, signal);
+    if (reply.problem) delete reply.problem.offset; // of a text with more in it
+    if (!reply.ok) return { reply };
+    const answer = answerOf(reply, fields, model, what, names), view = State.get("view");
+    const part = names.includes(view.part) ? view.part : names.at(-1);
+    const item = Math.min(view.item, answer.items.length - 1);
+    if (item < 0) return { reply, answer: withPart(answer, part, item, null) };
+    const exact = await read(body, model, part, item, signal);
+    return exact.ok ? { reply, answer: withPart(answer, part, item, exact.weights) } : { reply: exact };
+  };
+
+  let last = null;
+  const load = async (part, item) => {
+    const mine = (last = {}), answer = State.get("answer"), { body, model } = State.get("asked");
+    const found = await read(body, Models.find(model), part, item);
+    if (mine !== last || State.get("answer") !== answer) return;
+    State.set(found.ok ? { answer: withPart(answer, part, item, found.weights), problem: null }
+      : { problem: found.problem });
+  };
+  const show = (part, head) => {
+    const answer = State.get("answer"), { item } = State.get("view");
+    State.view({ part, head });
+    if (answer.part !== part || !answer.items[item].weights) load(part, item);
+  };
+  State.on(["view"], () => {
+    const answer = State.get("answer"), { item } = State.get("view");
+    if (answer && answer.whole && answer.items[item] && !answer.items[item].weights)
+      load(answer.part, item);
+  });
+  return { path, ask, show };
+})();
