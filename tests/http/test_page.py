@@ -90,7 +90,7 @@ class Page(ServerCase):
         markup = re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.S)
         self.assertNotRegex(markup, r"(?i)<(script|style|iframe|object|embed|base)\b|stylesheet")
         self.assertNotRegex(markup, r"(?i)\s(on\w+|style|src)\s*=")
-        self.assertTrue(text.split("<script>")[1].startswith('"use strict";\n'))
+        self.assertTrue(text.split("<script>")[1].startswith('"use strict";'))
 
     def test_codings(self):
         for coding, packed in (("gzip, deflate, br", True), ("GZIP;q=0.5", True), ("*", True),
@@ -306,26 +306,19 @@ class Packing(Case):
 
     def test_all_becomes_one(self):
         parts = {"index_html": self.INDEX, "a_css": "/* a: x */\n\np {\n  top: 0; /* y */\n}\n",
-                 "b_css": "q { }", "b_js": "// b: x\n\nconst B = 1;\n  // why\n\t  B + B; // and\n",
-                 "a_js": "const A = '\\n&/*';"}
-        expected = """<!doctype html>
-<style>
-p {
-top: 0; /* y */
-}
-q { }
-</style>
+                 "b_css": "q { left: 1px }", "b_js": "// b: x\n\nconst B = f();\n  // why\n\t  B(B); // and\n",
+                 "a_js": "const A = 'a&/*';"}
+        expected = r"""<!doctype html>
+<style>p{top:0}q{left:1px}\s*</style>
 <title>t</title>
 <body>
   <p>text</p>
-<script>"use strict";
-const B = 1;
-B + B; // and
-const A = '\\n&/*';
-</script>
+<script>"use strict";const B=f\(\);B\(B\);const A="a&/\*";\s*</script>
 </body>
 """
-        self.assertEqual(self.pack(**parts), (0, expected, ""))
+        status, out, err = self.pack(**parts)
+        self.assertEqual((status, err), (0, ""))
+        self.assertRegex(out, rf"\A{expected}\Z")
 
     def test_what_cannot_be_packed(self):
         good = {"index_html": self.INDEX, "a_css": "", "b_css": "q { }", "a_js": "1;", "b_js": "2;"}
@@ -341,6 +334,12 @@ const A = '\\n&/*';
                 status, out, err = self.pack(**dict(good, **change))
                 self.assertEqual((status, out), (1, ""))
                 self.assertRegex(err, rf"\Apack: .*{why}.*\n\Z")
+
+    def test_what_is_no_program(self):
+        good = {"index_html": self.INDEX, "a_css": "", "b_css": "q { }", "a_js": "1;", "b_js": "2 +;"}
+        status, _, err = self.pack(**good)
+        self.assertEqual(status, 1)
+        self.assertIn("Unexpected", err)
 
     def test_the_program_has_what_is_packed(self):
         done = subprocess.run([PACK, os.path.join(ROOT, "server", "page", "index.html")],
