@@ -95,6 +95,14 @@ struct stack_shown {
   const float *input;          /* [rows, d] */
 };
 
+/* What a logit lens shows of one hidden state: the likeliest tokens of each row that has a target,
+ * in their order, had the state been the last one: behind the last norm, the scale and the matrix
+ * of the output. */
+struct stack_lens {
+  int32_t *token;         /* [targets, lens_count] the likeliest first, of equals the lower */
+  float *log_probability; /* [targets, lens_count] */
+};
+
 struct stack_run {
   struct run run; /* the first member */
 
@@ -113,6 +121,7 @@ struct stack_run {
   const int32_t *targets; /* [rows] of a stack with an output: the token whose log probability is
                              wanted, or -1; NULL: of no row */
   size_t top;             /* the likeliest so many tokens of each row that has a target */
+  size_t logit_lens;      /* as many of what each hidden state says in these rows; 0: not asked */
   bool want_logits;       /* of all rows of a stack with an output; then without targets */
   bool dense_left;        /* pooled items do not go through the form's dense layer */
   struct stack_generation *generation; /* tokens are chosen, of a causal stack with an output. No
@@ -134,6 +143,8 @@ struct stack_run {
   const int32_t *top_tokens;      /* [rows, top_count] the likeliest first, of equals the lower */
   const float *top_log_probabilities; /* [rows, top_count] */
   size_t top_count;                   /* `top`, or as many as there are tokens */
+  const struct stack_lens *lens;      /* [L + 1] of hidden state l; NULL: not asked for */
+  size_t lens_count;                  /* `logit_lens`, or as many as there are tokens */
   struct stack_shown *shown;          /* [attentions]; NULL where there are no wishes */
   struct spare left; /* memory that is not read any more once the run is computed */
 

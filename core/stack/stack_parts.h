@@ -3,11 +3,12 @@
  * stack.c makes stacks, stack_program.c lists their steps, stack_prepare.c places the memory of a
  * run. What the steps of attention do not compute, these files do: stack_embed.c, stack_join.c
  * (residuals and norms), stack_forward.c, stack_show.c (thumbnails), stack_pool.c, stack_output.c
- * (how likely given tokens are to come). Of a run that generates, stack_rounds.c says what each
- * round takes; before the layers stands stack_recall.c (the beginnings of texts), and behind them
- * stack_logits.c and stack_next.c (what comes next), stack_beams.c with stack_search.c and
- * stack_settle.c (searches), stack_turn.c (keys as steps read them), stack_reveal.c (what is shown)
- * and stack_release.c (what is not needed any more). */
+ * (how likely given tokens are to come) and stack_lens.c (what each layer would say of them). Of a
+ * run that generates, stack_rounds.c says what each round takes; before the layers stands
+ * stack_recall.c (the beginnings of texts), and behind them stack_logits.c and stack_next.c (what
+ * comes next), stack_beams.c with stack_search.c and stack_settle.c (searches), stack_turn.c (keys
+ * as steps read them), stack_reveal.c (what is shown) and stack_release.c (what is not needed any
+ * more). */
 #ifndef CORE_STACK_PARTS_H
 #define CORE_STACK_PARTS_H
 
@@ -105,6 +106,8 @@ struct stack_space {
   float *logs, *top_logs;  /* as in the run, where there are targets */
   float *logits;           /* as in the run */
   int32_t *top_tokens;
+  struct stack_lens *lens; /* as in the run */
+  size_t *target_at;    /* [rows] which of all targets a row has, where there is a lens; or NULL */
   uint8_t **thumbnails; /* [attentions] as in stack_shown, or NULL */
 };
 
@@ -267,9 +270,9 @@ bool stack_rounds_again(const struct program *p, struct run *run);
 enum status stack_list_steps(struct stack *s, struct error *e);
 
 extern const struct step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
-    stack_step_show, stack_step_pool, stack_step_output, stack_step_recall, stack_step_logits,
-    stack_step_next, stack_step_search, stack_step_settle, stack_step_turn, stack_step_reveal,
-    stack_step_keep, stack_step_release;
+    stack_step_show, stack_step_pool, stack_step_output, stack_step_lens, stack_step_recall,
+    stack_step_logits, stack_step_next, stack_step_search, stack_step_settle, stack_step_turn,
+    stack_step_reveal, stack_step_keep, stack_step_release;
 
 /* Scratch floats that the steps need. */
 size_t stack_embed_floats(const struct stack *s);
@@ -338,7 +341,7 @@ void stack_picture_write(const struct stack_picture *p, uint8_t *to);
 /* The work of a row that has a target. */
 double stack_output_work(const struct stack *s);
 
-/* A row as the output's matrix reads it, to `to` [d]. */
+/* A row of the outputs as the output's matrix reads it, to `to` [d]. */
 void stack_output_row(const struct stack *s, const struct stack_run *r, size_t row, float *to);
 
 /* The work of pooling a run. */

@@ -321,6 +321,40 @@ static enum status place_logs(struct preparing *p) {
   return STATUS_OK;
 }
 
+/* The targets of a run, each with its number in `target_at`; the other rows have none. */
+static size_t number_targets(const struct stack_run *r, size_t *target_at) {
+  size_t targets = 0;
+  for (size_t i = 0; i < r->geometry.q_rows; i++) {
+    target_at[i] = targets;
+    targets += r->targets[i] >= 0;
+  }
+  return targets;
+}
+
+/* Every hidden state costs what the outputs do; those of the last layer are these. */
+static enum status place_lens(struct preparing *p) {
+  struct stack_run *r = p->r;
+  struct stack_space *space = r->space;
+  const size_t layers = p->s->form.layers;
+  size_t count;
+  if (!r->targets || r->logit_lens == 0) return STATUS_OK;
+  r->lens_count = size_min(r->logit_lens, p->s->form.embedding.tokens);
+  space->target_at = take(p, r->geometry.q_rows, sizeof *space->target_at);
+  space->lens = take(p, layers + 1, sizeof *space->lens);
+  if (p->e->status) return p->e->status;
+  const size_t targets = number_targets(r, space->target_at);
+  if (!size_mul(targets, r->lens_count, &count))
+    return error_limit(p->e, "max_answer_bytes", "the likeliest tokens are too many to count");
+  for (size_t l = 0; l <= layers; l++) {
+    struct stack_lens *lens = &space->lens[l];
+    lens->token = take(p, count, sizeof *lens->token);
+    lens->log_probability = take(p, count, sizeof *lens->log_probability);
+  }
+  r->lens = space->lens;
+  r->run.work += (double)targets * (double)layers * stack_output_work(p->s);
+  return p->e->status;
+}
+
 /* What the answer does not show of the working memory. */
 static void leave_memory(struct preparing *p) {
   struct stack_run *r = p->r;
@@ -354,7 +388,7 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   if (shows) memset(r->shown, 0, shown * sizeof *r->shown);
   place_flow(&p);
   if (e->status || place_across(&p) || place_room(&p) || prepare_attentions(&p) ||
-      place_outputs(&p) || place_logs(&p) || place_logits(&p))
+      place_outputs(&p) || place_logs(&p) || place_lens(&p) || place_logits(&p))
     return e->status;
   if (!r->generation) show_rows(&p);
   leave_memory(&p);

@@ -67,7 +67,7 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
 /* --- the list --- */
 
 enum {
-  OWN_PER_LAYER = 7, /* show and join of two attentions, up, down, join */
+  OWN_PER_LAYER = 8, /* lens, show and join of two attentions, up, down, join */
   OWN_BESIDE = 14,   /* embed, enter, last, pool, output; recall, logits, next, search, turn,
                         reveal, settle, keep, release */
   ROWS_SMALL = 32,   /* of a unit of a step that touches each number a few times: */
@@ -123,24 +123,27 @@ static void add_forward(struct stack *s, size_t layer) {
   own->step.columns = f->width, own->down = true;
 }
 
+static void add_output(struct stack *s, const struct step *step, size_t layer) {
+  if (!s->output) return;
+  struct stack_step *own = add_step(s, step, layer);
+  own->rows = STACK_OUTPUT_ROWS;
+  own->row_work = stack_output_work(s);
+}
+
+/* What enters it is looked at before anything is added to it. */
 static void add_layer(struct stack *s, size_t layer) {
+  add_output(s, &stack_step_lens, layer);
   add_attention(s, layer, layer, JOIN_SELF);
   if (s->form.cross.heads) add_attention(s, s->form.layers + layer, layer, JOIN_CROSS);
   add_forward(s, layer);
   add_join(s, JOIN_FORWARD, layer);
 }
 
-static void add_output(struct stack *s) {
-  struct stack_step *own = add_step(s, &stack_step_output, s->form.layers);
-  own->rows = STACK_OUTPUT_ROWS;
-  own->row_work = stack_output_work(s);
-}
-
 /* A round goes through the layers as any run does. Nothing is shown or pooled; what stands in the
  * place of that says which token comes next. */
 static bool is_of_rounds(const struct step *step) {
   return step->compute != stack_step_show.compute && step->compute != stack_step_pool.compute &&
-         step->compute != stack_step_output.compute;
+         step->compute != stack_step_output.compute && step->compute != stack_step_lens.compute;
 }
 
 static void list_rounds(struct stack *s, const struct step **list) {
@@ -193,7 +196,7 @@ enum status stack_list_steps(struct stack *s, struct error *e) {
   for (size_t i = 0; i < layers; i++) add_layer(s, i);
   if (!pre && s->form.last.factor) add_join(s, JOIN_LAST, layers);
   add_step(s, &stack_step_pool, layers);
-  if (s->output) add_output(s);
+  add_output(s, &stack_step_output, layers);
   if (s->output && s->form.causal) list_rounds(s, s->list + most);
   s->scratch = most_scratch(s);
   return STATUS_OK;
