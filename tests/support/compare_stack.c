@@ -395,6 +395,30 @@ static bool same_logs(const struct stack_run *x, size_t i, const struct stack_ru
                                        at->q * top * sizeof *x->top_tokens, e)));
 }
 
+/* The targets of the items before one. */
+static size_t targets_before(const struct stack_run *r, size_t item) {
+  size_t targets = 0;
+  for (size_t row = 0; row < r->geometry.item[item].q_row; row++) targets += r->targets[row] >= 0;
+  return targets;
+}
+
+static bool same_lens(const struct random_stack *s, const struct stack_run *x, size_t i,
+                      const struct stack_run *y, size_t j, struct error *e) {
+  const struct item *at = &x->geometry.item[i];
+  const size_t count = x->lens_count;
+  size_t targets = 0;
+  if (!x->lens || !y->lens || count != y->lens_count) return true;
+  for (size_t row = at->q_row; row < at->q_row + at->q; row++) targets += x->targets[row] >= 0;
+  const size_t from = targets_before(x, i) * count, other = targets_before(y, j) * count;
+  const size_t bytes = targets * count * sizeof(int32_t);
+  for (size_t l = 0; l <= s->form.layers; l++)
+    if (!same("tokens of a lens", l, x->lens[l].token + from, y->lens[l].token + other, bytes, e) ||
+        !same("lens", l, x->lens[l].log_probability + from, y->lens[l].log_probability + other,
+              bytes, e))
+      return false;
+  return true;
+}
+
 static bool same_outputs(const struct random_stack *s, const struct stack_run *x, size_t i,
                          const struct stack_run *y, size_t j, struct error *e) {
   const size_t size = x->output_size;
@@ -411,6 +435,7 @@ bool same_bits_of_items(const struct random_stack *s, const struct stack_run *x,
   const struct item *at = &x->geometry.item[i], *to = &y->geometry.item[j];
   if (run_fault(&x->run, e) || run_fault(&y->run, e)) return false;
   bool alike = at->q == to->q && same_outputs(s, x, i, y, j, e) && same_logs(x, i, y, j, e) &&
+               same_lens(s, x, i, y, j, e) &&
                same_rows("logits", 0, x->logits, at, y->logits, to, s->form.embedding.tokens, e) &&
                same_rows("embedding", 0, x->embedding, at, y->embedding, to, s->form.width, e);
   for (size_t l = 0; alike && x->shown && y->shown && l < stack_form_attentions(&s->form); l++)

@@ -383,6 +383,7 @@ static void draw_targets(const struct random_stack *s, struct stack_run *r, uint
     if (random_often(&state, 25)) targets[i] = -1;
   r->targets = targets;
   r->top = random_often(&state, 40) ? 0 : 1 + random_below(&state, 64);
+  r->logit_lens = random_often(&state, 60) ? 0 : 1 + random_below(&state, 64);
 }
 
 struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size_t items,
@@ -420,6 +421,7 @@ static void copy_wishes(struct stack_run *to, const struct stack_run *r) {
   to->normalize = r->normalize;
   to->dense_left = r->dense_left;
   to->top = r->top;
+  to->logit_lens = r->logit_lens;
   to->want_logits = r->want_logits;
 }
 

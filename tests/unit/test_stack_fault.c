@@ -424,6 +424,41 @@ static void logits_may_be_at_fault(void **unused) {
   }
 }
 
+/* The last layer takes away what is too large for the output, so that only a lens sees it: of a row
+ * as it is, or behind the last norm. */
+static void a_lens_may_be_at_fault(void **unused) {
+  (void)unused;
+  static const int32_t targets[5] = {0, 1, 0, -1, 1};
+  for (int wanted = 0; wanted < 4; wanted++) {
+    struct still t;
+    struct arena a;
+    struct error e = {0};
+    const bool normed = wanted > 1, lens = wanted % 2 == 1;
+    arena_init(&a, NULL);
+    still_init(&t, 4, 3);
+    t.s.form.embedding = (struct stack_embedding){.token = t.types, .tokens = 2};
+    t.s.form.place = NORM_PRE;
+    t.s.form.output.matrix.weight = zeros(&t, 8);
+    if (normed)
+      set_norm(&t, &t.s.form.last);
+    else
+      set_first(&t.s.form.output.matrix, 3e38f);
+    set_first(&t.last->forward.up, 1);
+    set_first(&t.last->forward.down, -1);
+    random_stack_make(&t.s);
+    struct stack_run *r = run_of_rows(&t, true, &a);
+    r->types = NULL, r->targets = targets, r->logit_lens = lens;
+    prepare_run(&t.s, r, &a);
+    compute_runs(&t.s, r, 1e9);
+    assert_int_equal(run_fault(&r->run, &e), lens ? STATUS_NOT_FINITE : STATUS_OK);
+    if (lens)
+      assert_string_equal(e.detail, "encoder layer 0: before it, through the logit lens, row 2 of "
+                                    "item 1 is beyond float32");
+    arena_free(&a);
+    still_done(&t);
+  }
+}
+
 /* Any row of any item, empty ones between them. */
 static void each_row_is_told_from_the_others(void **unused) {
   (void)unused;
@@ -659,6 +694,7 @@ int main(void) {
       cmocka_unit_test(a_classifier_may_be_at_fault),
       cmocka_unit_test(tokens_may_be_at_fault),
       cmocka_unit_test(logits_may_be_at_fault),
+      cmocka_unit_test(a_lens_may_be_at_fault),
       cmocka_unit_test(each_row_is_told_from_the_others),
       cmocka_unit_test(the_first_fault_is_kept),
       cmocka_unit_test(a_cancelled_run_leaves_others_alone),
