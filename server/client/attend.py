@@ -132,10 +132,11 @@ class Client:
 
     def score(self, tokens, targets, *, model=None, form=None, request_id=None, **fields):
         """How likely a decoder holds the targets, each behind an item's tokens and the targets before it:
-        "log_probabilities", and what the fields ask for, such as return_top, return_hidden, return_attention. Where
-        the model has an encoder, too, tokens are its source. There is no default model. As base64 and safetensors
-        the answer is a rectangle, with zeros behind what "valid_lens" and "target_lens" count; as safetensors "top"
-        is a dict of two arrays, "token" and "log_probability"."""
+        "log_probabilities", and what the fields ask for, such as return_top, return_lens, return_hidden,
+        return_attention. Where the model has an encoder, too, tokens are its source. There is no default model. As
+        base64 and safetensors the answer is a rectangle, with zeros behind what "valid_lens" and "target_lens" count;
+        as safetensors "top" is a dict of two arrays, "token" and "log_probability", and "lens" one of two of each
+        hidden state, "decoder.0.token" and "decoder.0.log_probability"."""
         fields.update(tokens=tokens, targets=targets)
         return self._ask("score", model, form, request_id, fields)
 

@@ -168,9 +168,8 @@ static enum status add_lens(struct stack_listing *l, const char *name, const int
 
 /* --- which there are --- */
 
-/* Names the section that was added last. */
-static void name_part(struct stack_listing *l, const struct stack_side *side, size_t number,
-                      const char *ending, const char *behind) {
+void stack_answer_name(struct stack_listing *l, const struct stack_side *side, size_t number,
+                       const char *ending, const char *behind) {
   const size_t last = l->content->sections - 1;
   snprintf(l->part[last], STACK_PART_NAME_SIZE, "%.12s.%zu%s%s", side->form->name, number, ending,
            behind);
@@ -183,17 +182,17 @@ static void add_hidden(struct stack_listing *l, const struct stack_side *side) {
   const size_t sorts = side->form->cross.heads ? 2 : 1;
   if (side->embedded) {
     add_rows(l, side, hidden, run->embedding);
-    name_part(l, side, 0, "", "");
+    stack_answer_name(l, side, 0, "", "");
   }
   for (size_t place = 0; run->wish && place < stack_form_attentions(side->form); place++) {
     const size_t at = stack_side_in_order(side, place), layer = stack_side_layer(side, at);
     if (side->wish[at].input) {
       add_rows(l, side, hidden, run->shown[at].input);
-      name_part(l, side, layer, stack_side_ending(side, at), ".input");
+      stack_answer_name(l, side, layer, stack_side_ending(side, at), ".input");
     }
     if (place % sorts + 1 == sorts && side->wish[layer].hidden) {
       add_rows(l, side, hidden, run->shown[layer].hidden);
-      name_part(l, side, layer + 1, "", "");
+      stack_answer_name(l, side, layer + 1, "", "");
     }
   }
 }
@@ -207,7 +206,7 @@ static enum status add_attention(struct stack_listing *l, const struct stack_sid
     if (side->wish[at].weights == STACK_WEIGHTS_NONE || (picture && has_sequences(l, side)))
       continue;
     if ((picture ? add_thumbnails : add_weights)(l, side, at, a, e)) return e->status;
-    name_part(l, side, stack_side_layer(side, at), stack_side_ending(side, at), "");
+    stack_answer_name(l, side, stack_side_layer(side, at), stack_side_ending(side, at), "");
   }
   return STATUS_OK;
 }
@@ -316,12 +315,13 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, st
 
 /* More than there will be. */
 static size_t count_sections(const struct stack_request *r) {
-  enum { BESIDE = 12, AN_ATTENTION = 3 };
+  enum { BESIDE = 12, AN_ATTENTION = 3, OF_LENS = 2 };
   size_t count = BESIDE;
   for (unsigned i = 0; i < STACK_SIDES; i++) {
     const struct stack_side *s = stack_request_side(r, i);
     if (s->run && s->run->wish) count += AN_ATTENTION * stack_form_attentions(s->form);
   }
+  if (r->logit_lens > 0) count += OF_LENS * (r->main.form->layers + 1);
   return count;
 }
 

@@ -1,4 +1,5 @@
-/* stack_answer_scores: the sections of the targets: how likely each is, and the likeliest tokens.
+/* stack_answer_scores: the sections of the targets: how likely each is, the likeliest tokens, and
+ * those that a logit lens shows of each hidden state.
  *
  * The run has numbers for each row, but only the rows that have a target are shown: those of an
  * item lie together, and apart from the next item's. So none of these arrays lies as it is sent. */
@@ -40,6 +41,17 @@ static char *write_top(const struct answer_rows *r, char *out) {
   return out;
 }
 
+/* The same of one hidden state. */
+static char *write_lens(const struct answer_rows *r, char *out) {
+  const struct stack_lens *lens = r->section->data;
+  size_t at = answer_rows_index(r);
+  for (size_t row = 0; row < r->count; row++, at += r->width) {
+    if (row > 0) *out++ = ',';
+    out = stack_write_top(out, lens->token + at, lens->log_probability + at, r->width);
+  }
+  return out;
+}
+
 /* As bytes these are two arrays. */
 static void add_top(struct stack_listing *l, enum answer_form form) {
   const size_t *width = &l->r->top;
@@ -56,6 +68,34 @@ static void add_top(struct stack_listing *l, enum answer_form form) {
   s->write = write_top;
 }
 
+/* Of a lens the targets of all items lie together. */
+static struct answer_section *add_seen(struct stack_listing *l, const void *data) {
+  const struct stack_request *r = l->r;
+  struct answer_section *s = add_targets(l, "lens", NULL, &r->logit_lens, data);
+  s->begin = (struct answer_sizes){s->items ? &r->scored->first : &zero, sizeof *r->scored};
+  return s;
+}
+
+/* Under the names of the hidden states, the embedding's the first. As bytes two arrays each. */
+static void add_lens(struct stack_listing *l, enum answer_form form) {
+  const struct stack_side *main = &l->r->main;
+  for (size_t i = 0; i <= main->form->layers; i++) {
+    const struct stack_lens *lens = &main->run->lens[i];
+    if (form == ANSWER_SAFETENSORS) {
+      add_seen(l, lens->token)->number = NUMBER_TOKEN;
+      stack_answer_name(l, main, i, "", ".token");
+      add_seen(l, lens->log_probability);
+      stack_answer_name(l, main, i, "", ".log_probability");
+      continue;
+    }
+    struct answer_section *s = add_seen(l, lens);
+    s->number = NUMBER_TOKEN;
+    s->row_room += l->r->logit_lens * STACK_TOP_ROOM;
+    s->write = write_lens;
+    stack_answer_name(l, main, i, "", "");
+  }
+}
+
 /* --- all of them --- */
 
 void stack_answer_scores(struct stack_listing *l, enum answer_form form) {
@@ -65,4 +105,5 @@ void stack_answer_scores(struct stack_listing *l, enum answer_form form) {
   s->row_room = 0;
   s->write = answer_write_bare;
   if (l->r->top > 0) add_top(l, form);
+  if (l->r->logit_lens > 0) add_lens(l, form);
 }

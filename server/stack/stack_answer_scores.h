@@ -1,5 +1,6 @@
 /* stack_answer_scores: what an answer to a request to score has of its targets: how likely each is,
- * and the likeliest tokens in its place. For stack_answer and stack_limits alone. */
+ * the likeliest tokens in its place, and what
+ * each hidden state says of it. For stack_answer and stack_limits alone. */
 #ifndef SERVER_STACK_ANSWER_SCORES_H
 #define SERVER_STACK_ANSWER_SCORES_H
 
@@ -21,6 +22,11 @@ struct stack_listing {
 /* Appends a section, of one list; there is room for it. */
 struct answer_section *stack_answer_add(struct stack_listing *l, const char *group,
                                         const char *name);
+
+/* Names the section that was added last: "decoder.3.cross.input" is number 3 of main, ".cross" and
+ * ".input". */
+void stack_answer_name(struct stack_listing *l, const struct stack_side *side, size_t number,
+                       const char *ending, const char *behind);
 
 /* Appends the sections of the targets. */
 void stack_answer_scores(struct stack_listing *l, enum answer_form form);

@@ -311,7 +311,9 @@ enum status stack_check(const struct contract_reading *reading, const struct who
   out->base64 = v->base64;
   if (make_runs(&k) || find_rows(&k) || check_pool(&k) || check_items(&k) || find_trace(&k))
     return k.e->status;
-  out->main.run->top = out->top = size_min(v->top, out->main.form->embedding.tokens);
+  const size_t tokens = out->main.form->embedding.tokens;
+  out->main.run->top = out->top = size_min(v->top, tokens);
+  out->main.run->logit_lens = out->logit_lens = size_min(v->logit_lens, tokens);
   take_wishes(&out->main);
   if (out->source.run) take_wishes(&out->source);
   if (terms->ask == ASK_GENERATE && stack_texts_check(&k)) return k.e->status;

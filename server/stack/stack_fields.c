@@ -44,7 +44,8 @@ static enum status read_top(const json_t *value, const struct contract_field *fi
                             struct error *e) {
   if (!json_is_integer(value) || json_integer_value(value) < 0 ||
       json_integer_value(value) > STACK_TOP_MAX)
-    return error_at(e, field->pointer, "return_top must be an integer from 0 to %d", STACK_TOP_MAX);
+    return error_at(e, field->pointer, "%s must be an integer from 0 to %d", contract_name(field),
+                    STACK_TOP_MAX);
   *(size_t *)to = (size_t)json_integer_value(value);
   return STATUS_OK;
 }
@@ -79,6 +80,7 @@ enum { NAMES_LONGEST = 32 * 1024 };
 #define OF_CLASSIFY .elsewhere = "it belongs to POST /v1/models/NAME/classify"
 #define OF_BOTH \
   .elsewhere = "it belongs to POST /v1/models/NAME/score and POST /v1/models/NAME/generate"
+#define OF_SCORE    .elsewhere = "it belongs to POST /v1/models/NAME/score"
 #define OF_GENERATE .elsewhere = "it belongs to POST /v1/models/NAME/generate"
 #define SCORED \
   "it is \"targets\", which POST /v1/models/NAME/score takes; without the token that begins"
@@ -114,6 +116,8 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
     [STACK_FIELD_NORMALIZE] = {NAMED("normalize"), OF_ENCODE, .read = contract_read_flag,
                                VALUE_AT(normalize)},
     [STACK_FIELD_RETURN_TOP] = {NAMED("return_top"), OF_BOTH, .read = read_top, VALUE_AT(top)},
+    [STACK_FIELD_RETURN_LENS] = {NAMED("return_lens"), OF_SCORE, .read = read_top,
+                                 VALUE_AT(logit_lens)},
     [STACK_FIELD_RETURN_HIDDEN] = {NAMED("return_hidden"), .read = stack_names_hidden,
                                    .longest = NAMES_LONGEST},
     [STACK_FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), .read = stack_names_attention,
@@ -315,9 +319,11 @@ static size_t max_count(const struct contract_reading *r, unsigned field) {
   return size_max(depth == 1 ? t->count : t->count / r->size[ROW_SIZE], 1);
 }
 
+enum { ARRAY_NS = 45 }; /* of planning an item's part of an array of the answer */
+
 /* Every layer is prepared item by item, and so is each array of the answer planned. */
 static uint64_t plan_cost_of(const struct stack_side *s, size_t items) {
-  enum { LAYER_NS = 300, ITEM_NS = 15, ARRAY_NS = 45 };
+  enum { LAYER_NS = 300, ITEM_NS = 15 };
   if (!s->stack) return 0;
   const size_t attentions = stack_form_attentions(s->form);
   size_t arrays = s->embedded;
@@ -343,6 +349,7 @@ static uint64_t plan_cost(const struct contract_reading *r) {
                        : stack_is_unbatched(t, depth) ? 1
                                                       : t->elements;
   uint64_t cost = plan_cost_of(&v->source, items) + plan_cost_of(&v->main, items);
+  if (v->logit_lens > 0) cost += ARRAY_NS * items * (v->main.form->layers + 1);
   if (!(r->contract->elsewhere >> STACK_FIELD_RETURNS & 1))
     cost +=
         stack_sequences_cost(items, size_max(v->returns, v->choice.beams), v->main.form->layers);
@@ -366,9 +373,10 @@ static uint64_t plan_cost(const struct contract_reading *r) {
   .stray = strays, .strays = sizeof strays / sizeof *strays, .max_count = max_count, \
   .plan_cost = plan_cost
 
-#define FOLLOWING_BITS (TARGET_BITS | BIT(RETURN_TOP) | CHOICE_BITS)
+#define FOLLOWING_BITS (TARGET_BITS | BIT(RETURN_TOP) | BIT(RETURN_LENS) | CHOICE_BITS)
 #define ENCODE_BITS    (V2_BITS | FOLLOWING_BITS | CLASS_BITS)
 #define OTHER_BITS     (V2_BITS | POOL_BITS | CLASS_BITS) /* of those that ask what follows */
+#define SCORE_BITS     (BIT(TRACE) | BIT(RETURN_LENS))    /* they have no place in sequences */
 
 /* What a request to score or to generate takes is another thing where an encoder reads the tokens:
  * anything that can be encoded, and beside it targets. */
@@ -378,11 +386,11 @@ static const struct contract classify = {CONTRACT,
 static const struct contract score = {CONTRACT,
                                       .elsewhere = OTHER_BITS | READER_BITS | CHOICE_BITS};
 static const struct contract generate = {CONTRACT, .elsewhere = OTHER_BITS | READER_BITS |
-                                                                TARGET_BITS | BIT(TRACE)};
+                                                                TARGET_BITS | SCORE_BITS};
 static const struct contract encode_pair = {CONTRACT, .v2 = &protocol_of_pairs,
                                             .elsewhere = ENCODE_BITS};
 static const struct contract score_pair = {CONTRACT, .elsewhere = OTHER_BITS | CHOICE_BITS};
-static const struct contract generate_pair = {CONTRACT, .elsewhere = OTHER_BITS | BIT(TRACE)};
+static const struct contract generate_pair = {CONTRACT, .elsewhere = OTHER_BITS | SCORE_BITS};
 
 _Static_assert((int)STACK_FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");
 _Static_assert((int)STACK_FIELD_COUNT <= (int)CONTRACT_FIELDS_MAX, "a bit for each field");

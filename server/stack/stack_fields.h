@@ -27,6 +27,7 @@ enum stack_field {
   STACK_FIELD_DIMENSIONS,
   STACK_FIELD_NORMALIZE,
   STACK_FIELD_RETURN_TOP,
+  STACK_FIELD_RETURN_LENS,
   STACK_FIELD_RETURN_HIDDEN,
   STACK_FIELD_RETURN_ATTENTION,
   STACK_FIELD_HEAD_MASK,
@@ -80,7 +81,8 @@ struct stack_values {
                       0: it is not cut */
   bool tokens;     /* return_tokens */
   size_t top;      /* return_top */
-  bool base64;     /* encoding_format */
+  size_t logit_lens; /* return_lens */
+  bool base64;       /* encoding_format */
   struct attention_traced trace;
   size_t traced;              /* the attention whose trace that is, */
   bool traced_source;         /* of the source; else of main */

@@ -184,14 +184,17 @@ static bool add_parts(struct stack_answer_bytes *b, const struct stack_check *k,
   return true;
 }
 
-/* Of what follows a target, and of each of the likeliest tokens in its place. */
+/* Of what follows a target, and of each of the likeliest tokens in its place: those of the outputs,
+ * and of each hidden state. */
 static void add_scores(struct stack_answer_bytes *b, const struct stack_check *k) {
   const struct stack_request *out = k->out;
   const size_t each = is_binary(k) ? 2 * FLOAT : STACK_TOP_ROOM;
   size_t targets = out->targets;
   if (is_rectangle(k)) b->fits = b->fits && size_mul(out->most_targets, k->items, &targets);
   add_bytes(b, targets, 1, bytes_of_float(k));
-  add_bytes(b, is_binary(k) ? targets : out->targets, out->top, each);
+  if (!is_binary(k)) targets = out->targets;
+  add_bytes(b, targets, out->top, each);
+  add_bytes(b, targets, out->logit_lens * (k->main->form->layers + 1), each);
 }
 
 /* Of each sequence what stands around its tokens; of each token itself, its log probability, and

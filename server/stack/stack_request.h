@@ -13,6 +13,7 @@
 struct stack_scored {
   size_t count; /* at least 1 */
   size_t row;   /* of the run, which has the first one */
+  size_t first; /* the targets of the items before it */
 };
 
 struct stack_request {
@@ -28,6 +29,7 @@ struct stack_request {
   size_t most_targets;         /* of an item as it came, before target_lens */
   bool targets_alike;          /* all items have `most_targets` */
   size_t top;                  /* the likeliest so many tokens are shown of each target */
+  size_t logit_lens;           /* and so many of each hidden state in its place */
 
   /* Of a request to generate: `generates` says that it is one. Each text has `each` sequences, one
    * after the other, of which the first `returns` are shown. */

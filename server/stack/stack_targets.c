@@ -60,7 +60,7 @@ static void count_item(struct stack_check *k, size_t item, int32_t targets) {
   const size_t came = stack_items_count(k, STACK_FIELD_TARGETS, item);
   const size_t begun =
       stack_check_has_source(k) ? 1 : stack_items_count(k, STACK_FIELD_TOKENS, item);
-  out->scored[item] = (struct stack_scored){.count = (size_t)targets};
+  out->scored[item] = (struct stack_scored){.count = (size_t)targets, .first = out->targets};
   out->targets += (size_t)targets;
   out->most_targets = size_max(out->most_targets, came);
   out->main.widest = size_max(out->main.widest, begun + came - 1);

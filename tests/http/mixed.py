@@ -70,7 +70,8 @@ def decoder_requests():
     here, spoken = "/v1/models/texts", {
         "inputs": [{"name": "input_ids", "datatype": "INT64", "shape": [1, 2], "data": [1, 2]}],
         "outputs": [{"name": "logits"}]}
-    scored = {"tokens": [[1, 2], [3]], "targets": [[4], [5, 6]], "return_top": 2, "return_hidden": True}
+    scored = {"tokens": [[1, 2], [3]], "targets": [[4], [5, 6]], "return_top": 2, "return_lens": 3,
+              "return_hidden": True}
     drawn = {"tokens": [[1, 2, 3], [4]], "max_tokens": 5, "temperature": 1, "returns": 2, "return_top": 2}
     shown = {"tokens": [[1, 2, 3], [4]], "max_tokens": 3, "return_hidden": "all", "return_attention": True,
              "head_mask": {"decoder.0.self": [1, 0.5]}}

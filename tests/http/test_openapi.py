@@ -283,12 +283,12 @@ class OpenApi(Case):
     def test_requests_to_score(self):
         request = {"tokens": [[1, 2], [3]], "targets": [[4], [5, 6]]}
         for more in ({}, {"valid_lens": [1, 1], "target_lens": [1, 2]}, {"return_top": 64},
-                     {"tokens": [1], "targets": [2], "valid_lens": 1, "target_lens": None},
+                     {"return_lens": 64}, {"tokens": [1], "targets": [2], "valid_lens": 1, "target_lens": None},
                      {"return_hidden": ["decoder.0"], "return_attention": "average",
                       "head_mask": {"decoder.*.self": [1, 0.5]}, "encoding_format": "base64"}):
             self.taken("ScoreRequest", dict(request, **more))
         schema = self.schema(self.schemas["schemas"]["ScoreRequest"])
-        for wrong in ({}, {"tokens": [1]}, {"targets": [1]}, dict(request, return_top=65),
+        for wrong in ({}, {"tokens": [1]}, {"targets": [1]}, dict(request, return_top=65), dict(request, return_lens=65),
                       dict(request, pool="mean"), dict(request, targets=1)):
             self.assertFalse(schema.is_valid(wrong))
         self.holds("POST", "/v1/models/whole/score", self.server.post("/v1/models/whole/score", request), 404)

@@ -17,7 +17,7 @@ MODELS = {"small": RANDOM, "encoder": dict(RANDOM, kind="encoder"),
 TOKENS, TARGETS = [[1, 2, 3], [6], [7, 8]], [[4, 5], [9, 10, 11], [12]]
 LENS, ROWS = [len(targets) for targets in TARGETS], [4, 3, 2]
 ASKED = {"tokens": TOKENS, "targets": TARGETS}
-ALL = dict(ASKED, return_top=5, return_hidden="all", return_attention=True)
+ALL = dict(ASKED, return_top=5, return_lens=7, return_hidden="all", return_attention=True)
 
 
 class Golden(ServerCase):
@@ -68,13 +68,30 @@ class Score(ServerCase):
                 self.assertEqual(top, sorted(top, key=lambda e: (-e["log_probability"], e["token"])))
                 self.close_to(sum(map(math.exp, likely.values())), 1, 1e-5)
 
+    def test_the_last_state_says_what_the_model_says(self):
+        """To the last bit, whichever list is the longer one. Each state's list of all tokens sums to 1."""
+        for top, lens in ((5, 5), (2, 64), (64, 3), (1, 50)):
+            answer = self.answer(dict(ASKED, return_top=top, return_lens=lens))
+            self.assertEqual(list(answer["lens"]), [f"decoder.{i}" for i in range(3)])
+            for item, places in enumerate(answer["lens"]["decoder.2"]):
+                for likely, right in zip(places, answer["top"][item], strict=True):
+                    self.assertEqual([len(likely), len(right)], [min(lens, 50), min(top, 50)])
+                    self.assertEqual(likely[:top], right[:lens])
+        alone = self.answer(dict(ASKED, return_lens=50))
+        self.assertNotIn("top", alone)
+        self.assertEqual(alone["lens"], answer["lens"])
+        for item in (item for state in alone["lens"].values() for item in state):
+            for place in item:
+                self.assertEqual(sorted(entry["token"] for entry in place), list(range(50)))
+                self.close_to(sum(math.exp(entry["log_probability"]) for entry in place), 1, 1e-5)
+
     def test_one_item_alone_has_the_same_numbers(self):
         together = self.answer(ALL)
         for item in range(3):
             alone = self.answer(dict(ALL, tokens=TOKENS[item], targets=TARGETS[item]))
             for name in ("log_probabilities", "top"):
                 self.assertEqual(alone[name], together[name][item])
-            for group in ("hidden", "attention"):
+            for group in ("lens", "hidden", "attention"):
                 self.assertEqual(alone[group], {name: whole[item] for name, whole in together[group].items()})
 
     def test_a_text_cut_elsewhere_has_the_same_numbers(self):
@@ -99,21 +116,32 @@ class Score(ServerCase):
     def test_an_empty_batch(self):
         self.assertEqual(self.answer({"tokens": [], "targets": []}), {
             "model": "small", "log_probabilities": [], "usage": {"tokens": 0, "cached": 0, "generated": 0}})
+        nothing = {"tokens": [], "targets": [], "return_top": 2, "return_lens": 3}
+        self.assertEqual(self.answer(nothing)["lens"], {f"decoder.{i}": [] for i in range(3)})
+        tensors, _ = read_safetensors(self.post(nothing, headers={"Accept": SAFETENSORS}).body)
+        self.assertEqual(tensors["lens.decoder.2.token"], ("I32", [0, 0, 3], b""))
+
+    def same_lists(self, tensors, stem, lists, count):
+        """Two tensors say what lists of likely tokens say, with zeros behind each item's."""
+        for name, dtype, kind in (("token", "I32", "i"), ("log_probability", "F32", "f")):
+            rows = [[[entry[name] for entry in place] for place in item] for item in lists]
+            rows = [item + [[0] * count] * (3 - len(item)) for item in rows]
+            numbers = [number for item in rows for place in item for number in place]
+            self.assertEqual(tensors[f"{stem}.{name}"],
+                             (dtype, [3, 3, count], struct.pack(f"<{len(numbers)}{kind}", *numbers)))
 
     def test_bytes_are_the_same_numbers(self):
         text = self.answer(ALL)
         coded = self.answer(dict(ALL, encoding_format="base64"))
         self.assertEqual([coded["valid_lens"], coded["target_lens"]], [ROWS, LENS])
-        self.assertEqual(coded["top"], text["top"])
+        self.assertEqual([coded["top"], coded["lens"]], [text["top"], text["lens"]])
         tensors, metadata = read_safetensors(self.post(ALL, headers={"Accept": SAFETENSORS}).body)
         padded = [row + [0] * (3 - len(row)) for row in text["log_probabilities"]]
         self.assertEqual(read_base64(coded["log_probabilities"]), ([3, 3], bits(padded)))
         self.assertEqual(tensors["log_probabilities"], ("F32", [3, 3], bits(padded)))
-        for name, dtype, kind in (("token", "I32", "i"), ("log_probability", "F32", "f")):
-            rows = [[[entry[name] for entry in place] for place in item] for item in text["top"]]
-            rows = [item + [[0] * 5] * (3 - len(item)) for item in rows]
-            numbers = [number for item in rows for place in item for number in place]
-            self.assertEqual(tensors[f"top.{name}"], (dtype, [3, 3, 5], struct.pack(f"<45{kind}", *numbers)))
+        self.same_lists(tensors, "top", text["top"], 5)
+        for name, likely in text["lens"].items():
+            self.same_lists(tensors, f"lens.{name}", likely, 7)
         self.assertEqual(tensors["valid_lens"][2] + tensors["target_lens"][2], struct.pack("<6i", *ROWS, *LENS))
         self.assertEqual(json.loads(metadata["usage"]), text["usage"])
 
@@ -124,8 +152,16 @@ class Score(ServerCase):
                                  ({"tokens": [[1], []], "targets": [[1], [2]]}, "/tokens/1"),
                                  ({"tokens": [[1], [2]], "targets": [[1], []]}, "/targets/1"),
                                  (dict(ASKED, pool="mean"), "/pool"), (dict(ASKED, num_beams=2), "/num_beams"),
-                                 (dict(ASKED, return_top=65), "/return_top")):
+                                 (dict(ASKED, return_top=65), "/return_top"),
+                                 (dict(ASKED, return_lens=65), "/return_lens"),
+                                 (dict(ASKED, return_lens=-1), "/return_lens"),
+                                 (dict(ASKED, return_lens=True), "/return_lens"),
+                                 (dict(ASKED, return_lens="all"), "/return_lens"),
+                                 (dict(ASKED, return_lens=2.5), "/return_lens")):
             self.problem(self.post(request), 400, "invalid-request", pointer)
+        for model, path in (("small", "generate"), ("small", "encode"), ("encoder", "encode")):
+            self.problem(self.server.post(f"/v1/models/{model}/{path}", {"tokens": [1], "return_lens": 1}), 400,
+                         "invalid-request", "/return_lens")
         for model in ("encoder", "demo"):
             detail = self.problem(self.post(ASKED, model), 404, "not-found")["detail"]
             self.assertNotIn("/score", detail)

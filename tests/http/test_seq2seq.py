@@ -23,7 +23,7 @@ MODELS = {"small": RANDOM, "other": dict(RANDOM, norm="pre", positions="learned"
 SOURCES, TARGETS = [[1, 2, 3], [6], [7, 8]], [[4, 5], [9, 10, 11], [12]]
 ROWS, LENS = [len(source) for source in SOURCES], [len(targets) for targets in TARGETS]
 ASKED = {"tokens": SOURCES, "targets": TARGETS}
-ALL = dict(ASKED, return_top=5, return_hidden="all", return_attention=True)
+ALL = dict(ASKED, return_top=5, return_lens=3, return_hidden="all", return_attention=True)
 
 
 class Golden(ServerCase):
@@ -124,7 +124,7 @@ class Score(Case):
             alone = self.answer("score", dict(ALL, tokens=SOURCES[item], targets=TARGETS[item]))
             for name in ("log_probabilities", "top"):
                 self.assertEqual(alone[name], together[name][item])
-            for group in ("hidden", "attention"):
+            for group in ("lens", "hidden", "attention"):
                 self.assertEqual(alone[group], {name: whole[item] for name, whole in together[group].items()})
 
     def test_padding_counts_for_nothing(self):

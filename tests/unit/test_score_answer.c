@@ -15,6 +15,25 @@
 #include "tests/support/short_memory.h"
 #include "tests/support/whole_answer.h"
 
+/* Of the lens of state l, target t: token 1000 l + 10 t + i with -l - t - i / 4. */
+static enum status fill_lens(struct whole_answer *a) {
+  const struct stack_request *r = &a->request;
+  const size_t states = r->main.form->layers + 1, count = r->logit_lens;
+  struct stack_lens *lens = arena_alloc(&a->arena, states, sizeof *lens, &a->error);
+  for (size_t l = 0; lens && l < states; l++) {
+    float *log = lens[l].log_probability =
+        arena_alloc(&a->arena, r->targets * count, sizeof *log, &a->error);
+    int32_t *token = lens[l].token =
+        arena_alloc(&a->arena, r->targets * count, sizeof *token, &a->error);
+    for (size_t i = 0; log && token && i < r->targets * count; i++) {
+      log[i] = -(float)l - (float)(i / count) - (float)(i % count) / 4;
+      token[i] = (int32_t)(1000 * l + 10 * (i / count) + i % count);
+    }
+  }
+  r->main.run->lens = lens;
+  return a->error.status;
+}
+
 /* Numbers in its run that tell of their rows. Of row r: log probability -r - 0.5; the token 10 r +
  * i with -r - i / 4 is the one at place i. */
 static enum status fill(struct whole_answer *a) {
@@ -34,6 +53,7 @@ static enum status fill(struct whole_answer *a) {
   run->log_probabilities = log;
   run->top_log_probabilities = tops;
   run->top_tokens = token;
+  if (run->lens && fill_lens(a)) return a->error.status;
   run->left = (struct spare){0}; /* the hidden states are looked at here, too */
   return STATUS_OK;
 }
@@ -54,6 +74,8 @@ static void ask(struct whole_answer *a, const char *body, enum answer_form form)
 #define UNEVEN           "{\"tokens\":[[1,2],[3]],\"targets\":[[4],[5,6]]"
 #define LIKELY(token, p) "{\"token\":" token ",\"log_probability\":" p "}"
 
+#define SEEN(a, p, b, q, c, r) "[[[" LIKELY(a, p) "]],[[" LIKELY(b, q) "],[" LIKELY(c, r) "]]]"
+
 /* Rows 0 and 1 are the first item's, rows 2 and 3 the second's; row 0 has no target. */
 static void text_to_the_letter(void **state) {
   (void)state;
@@ -72,6 +94,22 @@ static void text_to_the_letter(void **state) {
                                    "21", "-2.25") "],"
                                                   "[" LIKELY("30", "-3") "," LIKELY(
                                                       "31", "-3.25") "]]]" USAGE("4")},
+      {UNEVEN ",\"return_lens\":1}", MADE
+       "\"log_probabilities\":[[-1.5],[-2.5,-3.5]],\"lens\":{"
+       "\"decoder.0\":" SEEN("0", "-0", "10", "-1", "20",
+                             "-2") ","
+                                   "\"decoder.1\":" SEEN(
+                                       "1000", "-1", "1010", "-2", "1020",
+                                       "-3") ","
+                                             "\"decoder.2\":" SEEN(
+                                                 "2000", "-2", "2010", "-3", "2020",
+                                                 "-4") ","
+                                                       "\"decoder.3\":" SEEN("3000", "-3", "3010",
+                                                                             "-4", "3020",
+                                                                             "-5") "}" USAGE("4")},
+      {"{\"tokens\":[],\"targets\":[],\"return_lens\":2}",
+       MADE "\"log_probabilities\":[],\"lens\":{\"decoder.0\":[],\"decoder.1\":[],\"decoder.2\":[],"
+            "\"decoder.3\":[]}" USAGE("0")},
       {"{\"tokens\":[1,2],\"targets\":[3],\"return_top\":1}",
        MADE "\"log_probabilities\":[-1.5],\"top\":[[" LIKELY("10", "-1") "]]" USAGE("2")},
       {"{\"tokens\":[[1,9],[2,3]],\"valid_lens\":[1,2],\"targets\":[[4,9],[5,6]],"
@@ -199,8 +237,8 @@ static void the_limit_is_exact_for_bytes(void **state) {
 
 static void memory_that_ends_anywhere(void **state) {
   (void)state;
-  static const char body[] =
-      "{\"tokens\":[1],\"targets\":[2],\"return_top\":2,\"encoding_format\":\"base64\"}";
+  static const char body[] = "{\"tokens\":[1],\"targets\":[2],\"return_top\":2,\"return_lens\":2,"
+                             "\"encoding_format\":\"base64\"}";
   for (size_t form = 0; form < 2; form++) {
     struct whole_answer a;
     struct short_memory m = {.arena = &a.arena, .limit = 2000};

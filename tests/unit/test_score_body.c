@@ -161,6 +161,10 @@ static void wrong_requests(void **state) {
       {TWO "\"targets\":[[1],[1]],\"return_top\":65}", "/return_top", "from 0 to 64"},
       {TWO "\"targets\":[[1],[1]],\"return_top\":-1}", "/return_top", "from 0 to 64"},
       {TWO "\"targets\":[[1],[1]],\"return_top\":true}", "/return_top", "from 0 to 64"},
+      {TWO "\"targets\":[[1],[1]],\"return_lens\":65}", "/return_lens", "return_lens must be"},
+      {TWO "\"targets\":[[1],[1]],\"return_lens\":-1}", "/return_lens", "from 0 to 64"},
+      {TWO "\"targets\":[[1],[1]],\"return_lens\":\"all\"}", "/return_lens", "from 0 to 64"},
+      {TWO "\"targets\":[[1],[1]],\"return_lens\":2.0}", "/return_lens", "from 0 to 64"},
       {TWO "\"targets\":[[1],[1]],\"return_hidden\":[\"encoder.0\"]}", "/return_hidden/0",
        "there are decoder.0 to decoder.3"},
       {"{\"tokens\":[1],\"targets\":[1],\"trace\":{\"attention\":\"decoder.0.self\",\"item\":0,"
@@ -185,7 +189,7 @@ static void wrong_requests(void **state) {
 /* What each request takes is accepted at its bytes, and refused at one less. */
 static void limits_are_exact(void **state) {
   (void)state;
-  enum { TEXT = 16, TOP = 64, FLOATS = 4 };
+  enum { TEXT = 16, TOP = 64, FLOATS = 4, STATES = 4 };
 #define UNEVEN "{\"tokens\":[[1],[2]],\"targets\":[[1,2,3],[4]]"
   static const struct {
     const char *body;
@@ -197,6 +201,8 @@ static void limits_are_exact(void **state) {
       {UNEVEN ",\"return_top\":2,\"encoding_format\":\"base64\"}", 6 * 6 + 8 * TOP, false},
       {UNEVEN "}", 6 * FLOATS, true},
       {UNEVEN ",\"return_top\":2}", 6 * FLOATS + 12 * 2 * FLOATS, true},
+      {UNEVEN ",\"return_lens\":3}", 4 * TEXT + 4 * STATES * 3 * TOP, false},
+      {UNEVEN ",\"return_lens\":3}", 6 * FLOATS + 6 * STATES * 3 * 2 * FLOATS, true},
       {UNEVEN ",\"return_hidden\":true}", 4 * TEXT + 4 * 8 * TEXT, false},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
