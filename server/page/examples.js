@@ -59,7 +59,7 @@ const Examples = (() => {
   const ofWhole = [
     { name: "sort", title: "Numbers to sort", fits: ({ source }) => source === "sort",
       fields: () => ({ tokens: [9, 4, 17, 2, 12, 25, 7, 20] }),
-      note: "Row i of the last layer looks at the number that comes i-th." },
+      note: "In the last layer, row i looks at the number that comes i-th." },
     { name: "sentence", title: "A sentence", fits: ({ tokenizer }) => Boolean(tokenizer),
       fields: (model, next) => ({ text: SENTENCE, ...behind(model, next) }),
       note: "What does “it” look at, in which head of which layer?" },

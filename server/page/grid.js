@@ -54,14 +54,14 @@
     return { rows: 1, cols: thumb.cols, data: row(thumb, i) };
   };
 
-  const sort = el("select", { onchange: () => draw() },
+  const sort = el("select", { id: "grid-order", onchange: () => draw() },
     el("option", { value: "" }, "by layer"),
     Object.entries(MEASURES).map(([name, [text]]) => el("option", { value: name }, `most ${text}`)),
     el("option", { value: "least" }, "least even"), el("option", { value: "weight" },
       "by the chosen weight"));
   const filter = el("select", { onchange: () => draw() });
   const filtering = el("label", null, "Attentions", filter);
-  const tools = el("div", { class: "bar small" }, el("label", null, "Heads", sort), filtering);
+  const tools = el("div", { class: "bar small" }, el("label", null, "Order", sort), filtering);
   const list = el("div", { class: "wide" });
   Rove.in(list, "button");
 
@@ -84,15 +84,18 @@
   const tile = (one) => {
     const canvas = el("canvas", { width: 1, height: 1 });
     const title = `${one.name}, head ${one.head}`;
-    const button = el("button", { type: "button", title, "aria-label": title, "data-head": one.head,
+    const value = one.value === undefined ? null : Format.short(Math.abs(one.value));
+    const button = el("button", { type: "button", title, "aria-label": value === null ? title
+      : `${title}: ${value}`, "data-head": one.head,
       "data-part": one.name, onclick: () => Whole.show(one.name, one.head) }, canvas,
-    one.value === undefined ? null : el("span", { class: "small" }, Format.short(Math.abs(one.value))));
+    value === null ? null : el("span", { class: "small" }, value));
     return { ...one, button, canvas };
   };
   let tiles = [], frame = 0;
   const paint = () => {
     const at = chosen();
     for (const { thumb, words, canvas } of tiles) {
+      if (!thumb.data.length) continue;
       const matrix = strip(thumb, words, at), seen = new Uint8Array(matrix.data.length).fill(1);
       for (const _ of Heatmap.small(canvas, { matrix, seen, high: Scale.high([{ matrix: thumb }]) }));
     }

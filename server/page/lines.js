@@ -1,12 +1,14 @@
 // lines: queries left, keys right, and a line for each weight, as thick and as dense as it is
-// heavy.
+// heavy: of the chosen head, and of others beside it, each in its colour.
 //
-// The lines of one query are drawn, or of all (State.view.row is -1). The query is chosen by
-// pointing at it, by arrow keys, or by its name. The picture is a canvas; a text below says what it
-// shows. Of more than MOST weights only the heaviest get a line, and fewer still of many queries,
-// whose lines would be one surface.
+// The lines of one query are drawn, of one key, or of all (State.view.row is -1). The query is
+// chosen by pointing at it, by arrow keys, or by its name; a key is looked at by pointing. Bars
+// behind the words of the other side are as long as their weights. The picture is a canvas; a text
+// below says what it shows of the chosen head. Of more than MOST weights only the heaviest get a
+// line, and fewer still of many queries, whose lines would be one surface.
 (() => {
   const MOST = 4000, MOST_OF_ALL = 400, FEW = 64, STEP = 22, TALL = 3000;
+  const NOTHING = { row: -1, col: -1 };
   const panel = Dom.id("lines"), text = Dom.el("p", { "aria-live": "polite", id: "lines-text" });
   const canvas = Dom.el("canvas", { role: "img", "aria-labelledby": "lines-text" });
   const scroller = Dom.el("div", { tabindex: 0, role: "group",
@@ -14,31 +16,38 @@
   const head = Dom.el("select", { onchange: () =>
     State.view({ head: head.value === "mean" ? "mean" : Number(head.value) }) });
   const query = Dom.el("select", { onchange: () => State.view({ row: Number(query.value) }) });
+  const also = Dom.el("div", { id: "lines-also", role: "group", "aria-label": "Other heads beside it" });
   const tools = Dom.el("div", { class: "bar" }, Dom.el("label", {}, "Head", head),
-    Dom.el("label", {}, "Query", query));
-  let made = null, off = null, hover = -1, height = 0;
+    Dom.el("label", {}, "Query", query), also);
+  const beside = new Set();
+  let made = null, off = null, hover = NOTHING, height = 0;
 
   // The cells that get a line, light ones first, and how many others there are.
   const picked = new WeakMap();
-  const pick = (sheet, row) => {
-    if (row < 0 && picked.has(sheet)) return picked.get(sheet);
-    const { data, cols } = sheet.matrix, cells = [];
+  const pick = (matrix, { row, col }) => {
+    const { data, rows, cols } = matrix, isAll = row < 0 && col < 0, cells = [];
+    if (isAll && picked.has(matrix)) return picked.get(matrix);
+    const from = row < 0 ? Math.max(0, col) : row * cols, step = col < 0 ? 1 : cols;
     const end = row < 0 ? data.length : (row + 1) * cols;
-    for (let at = row < 0 ? 0 : row * cols; at < end; at++) if (data[at] > 0) cells.push(at);
-    const most = row < 0 && sheet.rows.length > FEW ? MOST_OF_ALL : MOST;
+    for (let at = from; at < end; at += step) if (data[at] > 0) cells.push(at);
+    const most = isAll && rows > FEW ? MOST_OF_ALL : MOST;
     const least = Float32Array.from(cells, (at) => data[at]).sort().at(-most) || 0;
     const heavy = cells.filter((at) => data[at] >= least).sort((a, b) => data[a] - data[b])
       .slice(-most);
     const lines = { heavy, left: cells.length - heavy.length, top: heavy.slice(-5).reverse() };
-    if (row < 0) picked.set(sheet, lines);
+    if (isAll) picked.set(matrix, lines);
     return lines;
   };
-  const say = ({ rows, cols, matrix }, row, { heavy, left, top }) => {
+  const say = ({ rows, cols, matrix }, { row, col }, { heavy, left, top }) => {
     const drawn = `lines: ${heavy.length}${left ? `, too light for one: ${left}` : ""}`;
-    if (row < 0) return `queries: ${rows.length}, keys: ${cols.length}, ${drawn}`;
-    const name = rows[row] === String(row) ? "" : ` “${rows[row]}”`;
-    const keys = top.map((at) => `“${cols[at % cols.length]}” ${Format.short(matrix.data[at])}`);
-    return `query ${row}${name} → ${keys.join(", ") || "nothing"}; ${drawn}`;
+    if (row < 0 && col < 0) return `queries: ${rows.length}, keys: ${cols.length}, ${drawn}`;
+    const named = (words, i) => (words[i] === String(i) ? "" : ` “${words[i]}”`);
+    const ends = top.map((at) => {
+      const word = row < 0 ? rows[Math.floor(at / cols.length)] : cols[at % cols.length];
+      return `“${word}” ${Format.short(matrix.data[at])}`;
+    }).join(", ") || "nothing";
+    return row < 0 ? `key ${col}${named(cols, col)} ← ${ends}; ${drawn}`
+      : `query ${row}${named(rows, row)} → ${ends}; ${drawn}`;
   };
 
   const y = (i, n) => (i + 0.5) * height / n;
@@ -54,32 +63,48 @@
       ink.fillText(Heatmap.brief(names[i])[0], x + gap, y(i, n), Math.abs(out - x - gap));
     }
   };
-  const paint = (sheet, row, { heavy, top }) => {
-    const { rows, cols, matrix: { data }, high, seen } = sheet, style = getComputedStyle(panel);
+  // The heads beside it have hues far from each other, which fit both themes.
+  const hue = (i) => `oklch(${State.get("dark") ? 0.78 : 0.55} 0.15 ${(i * 137.5 + 40) % 360})`;
+  const layers = (sheet) => {
+    const faces = Answer.faces(State.get("answer"), State.get("view").item);
+    return [{ matrix: sheet.matrix, colour: null }, ...faces.filter((face) => beside.has(face.head)
+      && face.matrix !== sheet.matrix).map((face) => ({ matrix: face.matrix, colour: hue(face.head) }))];
+  };
+  const paint = (sheet, at, all) => {
+    const { rows, cols, high, seen } = sheet, style = getComputedStyle(panel), { row, col } = at;
     const width = Math.min(760, scroller.clientWidth), fine = Math.min(2, devicePixelRatio);
     Object.assign(canvas, { width: width * fine, height: height * fine });
     canvas.style.width = `${width}px`;
     const ink = canvas.getContext("2d"), colour = (name) => style.getPropertyValue(`--${name}`);
     const room = (names) =>
       Math.min(0.3 * width, 16 + 1.1 * Math.max(0, ...names.map((name) => Heatmap.brief(name)[1])));
-    const left = room(rows), right = width - room(cols), n = cols.length;
-    const thick = Math.min(6, 0.8 * height / Math.max(rows.length, row < 0 ? n : 1));
+    const left = room(rows), right = width - room(cols), n = cols.length, one = row >= 0 || col >= 0;
+    const thick = Math.min(6, 0.8 * height / Math.max(rows.length, one ? 1 : n));
     ink.scale(fine, fine);
     Object.assign(ink, { font: `13px ${style.fontFamily}`, textBaseline: "middle",
-      strokeStyle: colour("accent"), text: colour("text"), soft: colour("soft") });
-    for (const at of heavy) {
-      const share = Math.min(1, data[at] / high);
-      ink.globalAlpha = 0.15 + 0.85 * share;
-      ink.lineWidth = 0.5 + thick * share;
-      ink.beginPath();
-      ink.moveTo(left, y(Math.floor(at / n), rows.length));
-      ink.lineTo(right, y(at % n, n));
-      ink.stroke();
+      text: colour("text"), soft: colour("soft") });
+    for (const [k, { lines, matrix: { data }, colour: own }] of all.entries()) {
+      ink.strokeStyle = ink.fillStyle = own || colour("accent");
+      for (const cell of lines.heavy) {
+        const share = Math.min(1, data[cell] / high), from = y(Math.floor(cell / n), rows.length);
+        const to = y(cell % n, n), tall = Math.min(18, height / (row < 0 ? rows.length : n)) / all.length;
+        ink.globalAlpha = 0.15 + 0.85 * share;
+        ink.lineWidth = 0.5 + thick * share;
+        ink.beginPath();
+        ink.moveTo(left, from);
+        ink.lineTo(right, to);
+        ink.stroke();
+        if (!one) continue;
+        ink.globalAlpha = 0.3;
+        const top = (row < 0 ? from : to) + (k - all.length / 2) * tall;
+        const long = share * (row < 0 ? left : width - right);
+        ink.fillRect(row < 0 ? left - long : right, top, long, tall);
+      }
     }
-    const one = row >= 0;
-    side(ink, rows, left, 0, one ? [row] : [], () => false);
-    side(ink, cols, right, width, one ? top.map((at) => at % n) : [],
-      (j) => one && !seen[row * n + j]);
+    const top = all[0].lines.top, ends = one ? top.map((cell) =>
+      (row < 0 ? Math.floor(cell / n) : cell % n)) : [];
+    side(ink, rows, left, 0, row < 0 ? ends : [row], () => false);
+    side(ink, cols, right, width, col < 0 ? ends : [col], (j) => row >= 0 && !seen[row * n + j]);
   };
 
   const options = (select, list, value) => {
@@ -94,9 +119,25 @@
       [face.head, face.label + (off.includes(face.head) ? " (off)" : "")]),
       Answer.face(answer, view).head);
     options(query, [[-1, "all"], ...sheet.rows.entries()]);
-    hover = -1;
+    hover = NOTHING;
     height = Math.max(160, Math.min(TALL, STEP * Math.max(sheet.rows.length, sheet.cols.length)));
+    const faces = Answer.faces(answer, view.item).filter((face) => face.head !== "mean");
+    also.hidden = faces.length < 2;
+    Dom.fill(also, faces.map((face) => {
+      const box = Dom.el("button", { type: "button", title: `${face.label} beside it`,
+        "aria-pressed": String(beside.has(face.head)), onclick: () => toggle(face.head, box) },
+      String(face.head));
+      box.style.setProperty("--hue", hue(face.head));
+      return box;
+    }));
+    Rove.tidy(also);
   };
+  const toggle = (one, box) => {
+    if (!beside.delete(one)) beside.add(one);
+    box.ariaPressed = beside.has(one);
+    draw();
+  };
+  Rove.in(also, "button");
   const draw = () => {
     if (panel.hidden) return;
     const sheet = Look.sheet(), { row } = State.get("view");
@@ -105,23 +146,26 @@
     made = sheet;
     if (!sheet) return Dom.fill(text, "There are no weights to draw.");
     query.value = row;
-    const shown = hover < 0 ? row : hover, lines = pick(sheet, shown);
-    Dom.fill(text, say(sheet, shown, lines));
-    paint(sheet, shown, lines);
+    const at = hover === NOTHING ? { row, col: -1 } : hover;
+    const all = layers(sheet).map((one) => ({ ...one, lines: pick(one.matrix, at) }));
+    Dom.fill(text, say(sheet, at, all[0].lines));
+    paint(sheet, at, all);
   };
 
   const point = (to) => {
-    if (to === hover) return;
+    if (to.row === hover.row && to.col === hover.col) return;
     hover = to;
     draw();
   };
   const under = ({ offsetX, offsetY }) => {
-    const n = made.rows.length, i = Math.floor(offsetY / height * n);
-    return offsetX < canvas.clientWidth / 2 ? Math.max(0, Math.min(n - 1, i)) : -1;
+    const part = offsetX / canvas.clientWidth, place = (n) =>
+      Math.max(0, Math.min(n - 1, Math.floor(offsetY / height * n)));
+    if (part < 0.5) return { row: place(made.rows.length), col: -1 };
+    return part < 0.7 ? NOTHING : { row: -1, col: place(made.cols.length) };
   };
   canvas.addEventListener("pointermove", (event) => point(under(event)));
-  canvas.addEventListener("pointerleave", () => point(-1));
-  canvas.addEventListener("click", (event) => State.view({ row: under(event) }));
+  canvas.addEventListener("pointerleave", () => point(NOTHING));
+  canvas.addEventListener("click", (event) => State.view({ row: under(event).row }));
   scroller.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], n = made.rows.length;
     if (!step) return;

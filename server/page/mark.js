@@ -31,6 +31,7 @@ const Mark = (() => {
   // A textarea scrolls to its selection when it gets the focus.
   const go = (text, begin, end) => {
     const from = lined(text.slice(0, begin)).length;
+    Dom.id("drawer").open = true;
     area.blur();
     area.setSelectionRange(from, from + lined(text.slice(begin, end)).length);
     area.focus();

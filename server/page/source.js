@@ -122,7 +122,9 @@ const Source = (() => {
       writing = true;
       area.focus({ preventScroll: true });
       area.select();
-      document.execCommand(text ? "insertText" : "delete", false, text);
+      // Where it is folded away it has no focus, and another element would get the text.
+      if (document.activeElement === area)
+        document.execCommand(text ? "insertText" : "delete", false, text);
       writing = false;
       if (at !== area) area.blur();
       if (at !== area && at) at.focus({ preventScroll: true });

@@ -10,17 +10,22 @@
     document.dispatchEvent(new CustomEvent("show", { detail: tab.getAttribute("aria-controls") }));
   };
   Rove.in(list, "[role=tab]");
-  for (const tab of tabs) {
-    tab.addEventListener("click", () => choose(tab));
-    tab.addEventListener("focus", () => tab.ariaSelected === "true" || choose(tab));
-  }
-  // Some parts are for one attention alone, or for whole models.
+  for (const tab of tabs) tab.addEventListener("click", () => choose(tab));
+  // Rove has moved the focus by now.
+  list.addEventListener("keydown", () => {
+    const at = document.activeElement;
+    if (tabs.includes(at) && at.ariaSelected !== "true") choose(at);
+  });
+  // Some parts are for one attention alone, or for whole models: what is asked follows the model
+  // that is chosen, the views follow the answer.
   const fit = () => {
-    const kind = Models.isWhole(Models.current()) ? "whole" : "layer";
-    for (const one of document.querySelectorAll("[data-of]")) one.hidden = one.dataset.of !== kind;
+    const answer = State.get("answer"), isWhole = Models.isWhole(Models.current());
+    const of = { false: "layer", true: "whole" };
+    for (const one of document.querySelectorAll("[data-of]"))
+      one.hidden = one.dataset.of !== of[tabs.includes(one) && answer ? Boolean(answer.whole) : isWhole];
     if (tabs.some((tab) => tab.hidden && tab.ariaSelected === "true")) choose(tabs[0]);
   };
-  State.on(["models", "model"], fit);
+  State.on(["models", "model", "answer"], fit);
   choose(tabs[0]);
   State.on(["asking"], () => Dom.id("answer-side").setAttribute("aria-busy", State.get("asking")));
 

@@ -64,8 +64,8 @@ const Whole = (() => {
   };
 
   const answerOf = (reply, fields, model, what, names) => {
-    const said = JSON.parse(reply.text()), isMany = batched(fields);
-    const first = said.thumbnails[names[0]], n = isMany ? first.length : 1;
+    const said = JSON.parse(reply.text()), first = said.thumbnails[names[0]];
+    const isMany = Array.isArray(first), n = isMany ? first.length : 1;
     const kept = new Map();
     const thumbs = (name, item) => {
       const key = `${name} ${item}`, value = said.thumbnails[name];

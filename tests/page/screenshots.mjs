@@ -51,6 +51,19 @@ test("weights", async () => {
   await keep(page, "weights");
 });
 
+test("whole", async () => {
+  const page = await open({ server: await serve(), viewport: [1200, 800] });
+  await page.locator("#model").selectOption("sort");
+  await settle(page);
+  const wait = page.waitForFunction(() => State.get("answer").part === "encoder.2.self");
+  await page.locator("#grid button").nth(8).click();
+  await wait;
+  await settle(page);
+  assert.match(await page.locator("#rows").innerText(), /100 %/);
+  await page.locator("h1").click();
+  await keep(page, "whole");
+});
+
 test("heads", async () => {
   const page = await asked([1200, 1030], 64, {});
   await page.locator("#tab-heads").click();

@@ -141,7 +141,7 @@ test("models that cannot be read are read again, and those that have changed", a
   await ask(page, toy, "gone");
   assert.equal((await state(page, "problem")).title, "No such model");
   assert.deepEqual((await state(page, "models")).map(({ name }) => name),
-    ["demo", "base", "additive"]);
+    ["demo", "base", "additive", "sort"]);
   assert.equal(await state(page, "model"), "demo");
   assert.equal(await source(page), JSON.stringify(toy));
 });
@@ -248,7 +248,8 @@ test("what takes long is stopped, and gives way to what is sent next", async () 
 test("by the keyboard alone", async () => {
   const page = await open({ server });
   const focused = () => page.evaluate(() => document.activeElement.id);
-  const path = ["model", "model-summary", "example", "", "source-open", "source", "send"];
+  const path = ["model", "model-summary", "example", "", "source-title", "source-open", "source",
+    "send"];
   await page.locator("#model").focus();
   for (const name of path.slice(1)) {
     await page.keyboard.press("Tab");

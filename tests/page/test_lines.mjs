@@ -190,12 +190,14 @@ test("all queries, one by pointing, one by keys, one by name", async () => {
   assert.match(await text(), /^query 3 “on” → /);
   assert.equal((await state(page, "view")).row, -1, "pointing chooses nothing");
   await canvas.hover({ position: { x: 700, y: 20 } });
+  assert.match(await text(), /^key 0 “the” ← “a” 1, “mat” 0\.709, /);
+  await canvas.hover({ position: { x: 430, y: 20 } });
   assert.equal(await text(), all);
   await canvas.click({ position: { x: 20, y: height * 2.5 / 6 } });
   assert.equal((await state(page, "view")).row, 2);
   await page.mouse.move(0, 0);
   assert.equal(await text(), "query 2 “sat” → nothing; lines: 0");
-  await page.locator("#lines [role=group]").focus();
+  await page.locator("#lines [tabindex='0'][role=group]").focus();
   await page.keyboard.press("ArrowUp");
   assert.equal((await state(page, "view")).row, 1);
   await settle(page);
@@ -207,6 +209,39 @@ test("all queries, one by pointing, one by keys, one by name", async () => {
   assert.match(await text(), /^query 4 “a” → “the” 1; lines: 1$/);
   await page.getByRole("combobox", { name: "Head" }).selectOption("mean of heads");
   assert.equal((await state(page, "view")).head, "mean");
+});
+
+test("several heads, each in its colour, with bars as long as their weights", async () => {
+  const page = await fresh();
+  await ask(page, REQUEST, "demo");
+  await label(page, [WORDS, WORDS]);
+  await tab(page, "Lines");
+  await view(page, { row: 4 });
+  const boxes = page.locator("#lines-also button");
+  assert.deepEqual(await boxes.allTextContents(), ["0", "1"]);
+  const colours = async () => new Set((await page.locator("#lines canvas").evaluate((canvas) => {
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
+    copy.drawImage(canvas, 0, 0);
+    const { data } = copy.getImageData(0, 0, 0.7 * canvas.width, canvas.height);
+    const found = {};
+    for (let i = 0; i < data.length; i += 4)
+      if (data[i + 3] > 200) found[[data[i], data[i + 1], data[i + 2]].map((c) => c >> 4)] = 1;
+    return Object.keys(found);
+  })));
+  const one = await colours();
+  await boxes.nth(1).focus();
+  await page.keyboard.press("Enter");
+  await settle(page);
+  assert.equal(await boxes.nth(1).getAttribute("aria-pressed"), "true");
+  assert.ok((await colours()).size > one.size, "another colour is there");
+  await audit(page, "several heads");
+  await boxes.nth(1).click();
+  await settle(page);
+  assert.equal((await colours()).size, one.size);
+  // Of query 4 all weight is on key 0: its bar is as long as there is room.
+  const { width, height } = await page.locator("#lines canvas").boundingBox();
+  const bars = await sample(page, "#lines canvas", [[width - 2, height * 0.5 / 6], [width - 2, height * 3.5 / 6]]);
+  assert.deepEqual(bars.map((rgba) => rgba[3] > 50), [true, false]);
 });
 
 test("labels of keys that the query may not see are faint", async () => {
@@ -237,7 +272,7 @@ test("of many weights the heaviest have lines, and it says how many have none", 
   const all = (await answerTo(request)).attention_weights[0][0].flat().filter((x) => x > 0);
   assert.equal(await page.locator("#lines p").textContent(),
     `queries: 150, keys: 150, lines: 400, too light for one: ${all.length - 400}`);
-  const scroller = page.locator("#lines [role=group]");
+  const scroller = page.locator("#lines [tabindex='0'][role=group]");
   assert.ok(await scroller.evaluate((node) => node.scrollHeight > node.clientHeight));
   await view(page, { row: 120 });
   await scroller.focus();

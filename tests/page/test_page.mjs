@@ -10,29 +10,24 @@ test("it loads, sends its first example, and asks nobody else", async () => {
   const page = await open({ server });
   assert.equal(await page.title(), "attend");
   assert.equal(await page.evaluate(() => document.compatMode), "CSS1Compat");
-  assert.deepEqual((await state(page, "models")).map((m) => m.name), ["demo", "base", "additive"]);
+  assert.deepEqual((await state(page, "models")).map((m) => m.name), ["demo", "base", "additive", "sort"]);
   assert.equal(await state(page, "problem"), null);
   const [item] = (await state(page, "answer")).items;
   assert.ok(item.weights[0].data instanceof Float32Array && item.weights[0].data.length > 0);
 });
 
-test("whole models are not offered, and where there are no others it says how they are asked", async () => {
+test("a server without a model is no mistake", async () => {
   const page = await open({ server });
-  assert.deepEqual(await page.locator("#model option").allTextContents(), ["demo", "base", "additive"]);
-  const random = { transformer: { random: { seed: 1 } }, kind: "encoder", layers: 1, width: 8, heads: 2,
-    feed_forward: 8, vocabulary: 9 };
-  const wholes = await serve([], { config: { models: { small: random, sort: { transformer: { builtin: "sort" } } } } });
-  const other = await open({ server: wholes });
-  assert.deepEqual([await state(other, "models"), await state(other, "model"), await state(other, "problem")],
+  await page.route("**/v1/models", (route) => route.fulfill({ json: { models: [] } }));
+  await page.reload();
+  await settle(page);
+  assert.deepEqual([await state(page, "models"), await state(page, "model"), await state(page, "problem")],
     [[], null, null]);
-  assert.equal(await other.locator("#model-summary").textContent(), "The server has whole models only, "
-    + "which this page does not show yet: ask POST /v1/models/small/encode.");
-  assert.deepEqual([await other.locator("#send").isDisabled(), await other.locator("#model").isDisabled(),
-    await other.locator("#example").isDisabled()], [true, true, true]);
-  await everywhere(other, () => settle(other));
-  await other.evaluate(() => Models.load());
-  await settle(other);
-  await audit(other, "whole models only");
+  assert.equal(await page.locator("#model-summary").textContent(), "The server has no model.");
+  for (const name of ["send", "model", "example"])
+    assert.ok(await page.locator(`#${name}`).isDisabled(), name);
+  await everywhere(page, () => settle(page));
+  await audit(page, "no model");
 });
 
 test("what no page may do fails the test that it is done in", async () => {
@@ -56,15 +51,6 @@ test("what no page may do fails the test that it is done in", async () => {
     }
     assert.equal(wanted ? isThere() : found.length === 0, true, `${wanted}: ${found}`);
   }
-});
-
-test("whole models are no layers to choose from", async () => {
-  const whole = { transformer: { random: { seed: 1 } }, kind: "encoder", layers: 1, width: 4, heads: 2, feed_forward: 8,
-    vocabulary: 9 };
-  const both = await serve([], { config: { models: { whole, layer: { random: { seed: 1 }, query_size: 4, heads: 2 } } } });
-  const page = await open({ server: both });
-  assert.deepEqual((await state(page, "models")).map((m) => m.name), ["layer"]);
-  assert.equal(await page.locator("#model").inputValue(), "layer");
 });
 
 test("switched off there is no page", async () => {

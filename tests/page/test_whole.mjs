@@ -1,0 +1,280 @@
+// test_whole: whole models: what is asked as text or ids, every head of every layer, and the exact
+// weights of one, against what the server itself answers.
+import assert from "node:assert/strict";
+import { ask, audit, everywhere, open, serve, settle, shot, state, test } from "./browser.mjs";
+import { whole, wordsFolder } from "./wholes.mjs";
+
+const tokenizer = wordsFolder();
+const server = await serve([], { config: { models: {
+  words: whole("encoder", { tokenizer }), sort: { transformer: { builtin: "sort" } },
+  ids: whole("encoder"), writes: whole("decoder", { tokenizer }), both: whole("seq2seq"),
+  layer: { random: { seed: 1 }, query_size: 4, heads: 2 } } } });
+const openAt = async (model, options = {}) => {
+  const page = await open({ server, ...options });
+  await page.locator("#model").selectOption(model);
+  await settle(page);
+  return page;
+};
+const reply = async (model, what, body) => {
+  const { status, json, text } = await server.post(`/v1/models/${model}/${what}`, body);
+  assert.equal(status, 200, text);
+  return json;
+};
+const weights = async (page) => {
+  const answer = await state(page, "answer"), { item } = await state(page, "view");
+  return answer.items[item].weights.map(({ rows, cols, data }) =>
+    Array.from({ length: rows }, (_, i) => [...data.slice(i * cols, (i + 1) * cols)]));
+};
+const float32 = (value) => (Array.isArray(value) ? value.map(float32) : Math.fround(value));
+const cells = (page) => page.locator("#grid button").evaluateAll((list) =>
+  list.map((one) => `${one.dataset.part} ${one.dataset.head}`));
+const cell = (page, name, head) => page.locator(`#grid [data-part="${name}"][data-head="${head}"]`);
+const words = (page) => page.locator("#rows tbody th").allTextContents();
+const body = async (page) => JSON.parse((await state(page, "body")).text);
+
+// --- what is asked ---
+
+test("the model of the program: its ids, its heads, and the exact weights of one", async () => {
+  const page = await openAt("sort");
+  assert.equal(await page.locator("#line").inputValue(), "9 4 17 2 12 25 7 20");
+  assert.equal(await page.locator("#line-title").textContent(), "Tokens, as ids");
+  assert.ok(!await page.locator("#drawer").evaluate((drawer) => drawer.open));
+  assert.deepEqual(await cells(page), [0, 1, 2].flatMap((layer) =>
+    [0, 1, 2, 3].map((head) => `encoder.${layer}.self ${head}`)));
+  const tokens = [9, 4, 17, 2, 12, 25, 7, 20];
+  for (const [name, head] of [["encoder.2.self", 0], ["encoder.0.self", 3], ["encoder.1.self", 2]]) {
+    await cell(page, name, head).click();
+    await settle(page);
+    const { attention } = await reply("sort", "encode", { tokens, return_attention: [name] });
+    assert.deepEqual(await weights(page), float32(attention[name]));
+    assert.equal(await cell(page, name, head).getAttribute("aria-pressed"), "true");
+    assert.equal(await page.locator("#large h3").textContent(), `${name}, head ${head}`);
+  }
+  assert.deepEqual(await words(page), tokens.map(String));
+  assert.deepEqual(await page.getByRole("tab").allTextContents(), ["Weights", "Lines", "Answer"]);
+  await shot(page, "whole_sort");
+});
+
+test("text becomes tokens, whose strings are the labels, an item for each line", async () => {
+  const page = await openAt("words");
+  assert.equal(await page.locator("#line-title").textContent(), "Text");
+  assert.deepEqual(await words(page), ("[CLS] the animal did not cross the street because it was too "
+    + "tired . [SEP]").split(" "));
+  await page.locator("#line").fill("The cat sat.\nA mat");
+  await page.locator("#line").press("Enter");
+  await settle(page);
+  assert.deepEqual(await body(page), { text: ["The cat sat.", "A mat"] });
+  assert.deepEqual(await words(page), ["[CLS]", "the", "cat", "sat", ".", "[SEP]"]);
+  await page.getByRole("button", { name: "Next item" }).click();
+  await page.waitForFunction(() => State.get("answer").items[1].weights);
+  await settle(page);
+  assert.deepEqual(await words(page), ["[CLS]", "a", "mat", "[SEP]"]);
+  const { attention } = await reply("words", "encode", { text: "A mat",
+    return_attention: ["encoder.2.self"] });
+  assert.deepEqual(await weights(page), float32(attention["encoder.2.self"]));
+  await page.locator("#frame").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  await settle(page);
+  assert.match(await page.locator("#readout").textContent(),
+    /^Query 1, “a”, gives [\d.]+ % of its weight to key 1, “a”: .* \(encoder\.2\.self, head 0\)$/);
+});
+
+test("ids as they are typed, and what is none", async () => {
+  const page = await openAt("ids"), note = page.locator("#line-note");
+  await page.locator("#line").fill("5, 6 7\n8");
+  await settle(page);
+  assert.deepEqual(await body(page), { tokens: [[5, 6, 7], [8]] });
+  await page.locator("#line").fill("5 cat");
+  assert.match(await note.textContent(), /whole numbers/);
+  assert.deepEqual(await body(page), { tokens: [[5, 6, 7], [8]] });
+  await page.locator("#line").fill("5");
+  await page.keyboard.press("Enter");
+  await settle(page);
+  assert.equal(await note.textContent(), "");
+  assert.deepEqual(await weights(page), Array(4).fill([[1]]));
+  await page.evaluate(() => State.set({ body: { text: '{"embeddings": [[1]]}' } }));
+  await settle(page);
+  assert.ok(await page.locator("#line").isDisabled());
+  assert.match(await note.textContent(), /form of its own/);
+});
+
+test("a decoder's rows see what came before, and targets are scored", async () => {
+  const page = await openAt("writes");
+  await page.locator("#line").fill("the cat sat");
+  await page.locator("#line").press("Enter");
+  await settle(page);
+  assert.equal((await state(page, "answer")).path, "encode");
+  const seen = await page.evaluate(() => [...Look.seen(0, 0)]);
+  const n = Math.sqrt(seen.length);
+  assert.deepEqual(seen, seen.map((_, at) => Number(at % n <= Math.floor(at / n))));
+  await page.locator("#line-targets").fill("5 6 7");
+  await page.locator("#line-targets").press("Enter");
+  await settle(page);
+  const answer = await state(page, "answer");
+  assert.equal(answer.path, "score");
+  const scored = await reply("writes", "score", { text: "the cat sat", targets: [5, 6, 7],
+    return_attention: ["decoder.2.self"] });
+  assert.deepEqual(await weights(page), float32(scored.attention["decoder.2.self"]));
+  assert.deepEqual((await words(page)).slice(-2), ["5", "6"], "what is fed behind the text");
+  assert.deepEqual(JSON.parse(answer.raw).log_probabilities, scored.log_probabilities);
+});
+
+test("encoder and decoder: three kinds of attention, once the decoder is fed", async () => {
+  const page = await openAt("both");
+  assert.equal(await page.locator("#line-behind").textContent(), "Fed to the decoder, as ids");
+  const { tokens, targets } = await body(page);
+  const kinds = page.getByLabel("Attentions");
+  assert.deepEqual(await kinds.locator("option").allTextContents(), ["all", "encoder", "decoder", "cross"]);
+  await kinds.selectOption("cross");
+  assert.equal((await cells(page)).length, 12);
+  await cell(page, "decoder.1.cross", 3).click();
+  await settle(page);
+  const { attention } = await reply("both", "score", { tokens, targets,
+    return_attention: ["decoder.1.cross"] });
+  assert.deepEqual(await weights(page), float32(attention["decoder.1.cross"]));
+  assert.deepEqual(await words(page), ["start", ...targets.slice(0, -1).map(String)]);
+  assert.deepEqual((await state(page, "answer")).labels.cols, [tokens.map(String)]);
+  await page.locator("#line-targets").fill("");
+  await page.locator("#line-targets").press("Enter");
+  await settle(page);
+  assert.deepEqual([...new Set((await cells(page)).map((one) => one.split(".")[0]))], ["encoder"]);
+});
+
+// --- heads, sorted and found ---
+
+test("heads are sorted by what they do, as their weights say", async () => {
+  const page = await openAt("words");
+  const { attention } = await reply("words", "encode", { text: (await body(page)).text,
+    return_attention: true });
+  const tokens = await words(page), n = tokens.length;
+  const part = (pick) => (rows) => rows.reduce((sum, row, i) =>
+    sum + row.reduce((all, x, j) => (pick(i, j) ? all + x : all), 0) / n, 0);
+  const entropy = (rows) => rows.reduce((sum, row) =>
+    sum - row.reduce((all, x) => all + x * Math.log(x), 0) / n / Math.log(n), 0);
+  const measures = { entropy, least: (rows) => -entropy(rows),
+    distance: (rows) => rows.reduce((sum, row, i) =>
+      sum + row.reduce((all, x, j) => all + x * Math.abs(i - j), 0) / n, 0),
+    previous: part((i, j) => j === i - 1), first: part((i, j) => j === 0),
+    diagonal: part((i, j) => i === j), same: part((i, j) => i !== j && tokens[i] === tokens[j]) };
+  for (const [name, measure] of Object.entries(measures)) {
+    await page.locator("#grid-order").selectOption(name);
+    const shown = (await cells(page)).map((one) => {
+      const [of, head] = one.split(" ");
+      return measure(attention[of][Number(head)]);
+    });
+    assert.equal(shown.length, 12);
+    // The pictures have 255 steps.
+    for (let i = 1; i < shown.length; i++)
+      assert.ok(shown[i - 1] >= shown[i] - 0.02 * Math.abs(shown[i]) - 0.005, `${name}: ${shown}`);
+  }
+});
+
+test("a chosen query lights up in every head, and a chosen weight ranks them", async () => {
+  const page = await openAt("words");
+  const { attention } = await reply("words", "encode", { text: (await body(page)).text,
+    return_attention: true });
+  await page.evaluate(() => State.view({ row: 9, col: 2 }));
+  await settle(page);
+  const sizes = await page.locator("#grid canvas").evaluateAll((list) => list.map((one) => one.height));
+  assert.deepEqual(sizes, Array(12).fill(1), "the row of the query alone");
+  await page.locator("#grid-order").selectOption("weight");
+  await settle(page);
+  const shown = (await cells(page)).map((one) => {
+    const [of, head] = one.split(" ");
+    return attention[of][Number(head)][9][2];
+  });
+  for (let i = 1; i < shown.length; i++) assert.ok(shown[i - 1] >= shown[i] - 1 / 255, `${shown}`);
+  await page.evaluate(() => State.view({ row: -1, col: -1 }));
+  await settle(page);
+  assert.deepEqual(await page.locator("#grid canvas").evaluateAll((list) => list.map((one) => one.height)),
+    Array(12).fill(15));
+});
+
+test("more tokens than a picture has points", async () => {
+  const page = await openAt("ids");
+  const tokens = Array.from({ length: 200 }, (_, i) => i % 22);
+  await ask(page, { tokens }, "ids");
+  const { attention } = await reply("ids", "encode", { tokens, return_attention: ["encoder.2.self"] });
+  assert.deepEqual(await weights(page), float32(attention["encoder.2.self"]));
+  assert.equal(await page.locator("#grid canvas").first().evaluate((one) => one.height), 64);
+  await page.evaluate(() => State.view({ row: 199, col: 199 }));
+  await settle(page);
+  assert.equal((await state(page, "problem")), null);
+});
+
+// --- the rest of the page ---
+
+test("by the keyboard alone", async () => {
+  const page = await openAt("sort");
+  await page.locator("#line").focus();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("3 1 2");
+  await page.keyboard.press("Enter");
+  await settle(page);
+  assert.deepEqual(await words(page), ["3", "1", "2"]);
+  await page.locator("#grid button[tabindex='0']").focus();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Enter");
+  await settle(page);
+  const { part, head } = await state(page, "view");
+  assert.deepEqual([part, head], ["encoder.1.self", 1]);
+  assert.equal((await state(page, "answer")).part, "encoder.1.self");
+});
+
+test("a mistake is told at its place, which is in the request that opens then", async () => {
+  const page = await openAt("ids", { expect: [400] });
+  await page.locator("#example").selectOption("outside");
+  await settle(page);
+  assert.equal((await state(page, "problem")).pointer, "/tokens/2");
+  await page.getByRole("button", { name: "Go there" }).click();
+  assert.ok(await page.locator("#source").isVisible());
+  assert.equal(await page.locator("#source").evaluate((area) =>
+    area.value.slice(area.selectionStart, area.selectionEnd)), "22");
+  for (const wrong of ["[", '{"tokens": []}', '{"tokens": [[]]}', '{"text": 1}', '{"tokens": [[1], []]}', "{}"]) {
+    await ask(page, wrong, "ids");
+    await everywhere(page, () => settle(page));
+  }
+});
+
+test("examples, fields and code are those of the kind of the model", async () => {
+  const page = await openAt("words");
+  const options = () => page.locator("#example option:enabled").allTextContents();
+  assert.deepEqual(await options(), ["A sentence", "Two texts", "Some ids", "An invalid one"]);
+  await page.locator("#fields-part summary").click();
+  await page.locator("#field-pool").selectOption("cls");
+  await settle(page);
+  assert.equal((await body(page)).pool, "cls");
+  await page.locator("#send").click();
+  await settle(page);
+  assert.deepEqual((await state(page, "answer")).items[0].outputs.rows, 1);
+  await page.locator("#code-part summary").click();
+  await settle(page);
+  assert.match(await page.locator("#code").textContent(), /models\/words\/encode/);
+  await page.locator("#model").selectOption("layer");
+  await settle(page);
+  assert.ok(await page.locator("#drawer").evaluate((drawer) => drawer.open));
+  assert.ok(await page.locator("#grid").isVisible(), "the answer is still that of a whole model");
+  await page.locator("#example").selectOption("causal");
+  await settle(page);
+  assert.ok(!await page.locator("#grid").isVisible());
+  assert.ok(await page.locator("#field-valid_lens").count());
+  assert.deepEqual((await page.getByRole("tab").allTextContents()), ["Weights", "Lines", "Heads", "Answer"]);
+});
+
+for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark", [1280, 720], true],
+  ["narrow", [360, 740], false]])
+  test(`nothing serious for axe-core, nothing too wide: ${name}`, async () => {
+    const page = await openAt("words", { viewport, dark });
+    await everywhere(page, async (tab) => {
+      await audit(page, tab);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), tab);
+    });
+    await page.getByRole("tab", { name: "Weights" }).click();
+    await page.locator("#grid-order").selectOption("distance");
+    await audit(page, "sorted");
+    await shot(page, `whole_${name}`);
+  });
