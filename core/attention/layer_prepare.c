@@ -225,10 +225,13 @@ static enum status place_answer(const struct layer *l, struct call *c, struct ar
   return e->status;
 }
 
+void layer_renew_call(const struct call *c) {
+  memset(c->space->tops, 0, c->geometry->items * sizeof *c->space->tops);
+}
+
 static enum status place_tops(struct call *c, struct arena *a, struct error *e) {
-  const size_t items = c->geometry->items;
-  struct item_tops *tops = c->space->tops = arena_alloc(a, items, sizeof *tops, e);
-  if (tops) memset(tops, 0, items * sizeof *tops);
+  c->space->tops = arena_alloc(a, c->geometry->items, sizeof *c->space->tops, e);
+  if (c->space->tops) layer_renew_call(c);
   return e->status;
 }
 

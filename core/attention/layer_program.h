@@ -50,4 +50,8 @@ unsigned layer_list_steps(const struct layer_place *at, struct layer_step step[S
 enum status layer_prepare_call(const struct layer_step step[STEP_COUNT], struct run *run,
                                struct arena *a, struct error *e);
 
+/* Makes a call that was computed ready to be computed once more: with other inputs, but the same
+ * geometry and head_mask. */
+void layer_renew_call(const struct call *c);
+
 #endif

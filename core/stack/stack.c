@@ -227,6 +227,7 @@ void stack_free(struct stack *s) {
   free(s->layer);
   free(s->own);
   free(s->list);
+  free(s->again);
   free(s);
 }
 

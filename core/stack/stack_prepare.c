@@ -52,6 +52,7 @@ static bool reads_state(const struct stack *s, size_t layer) {
 /* Must hidden state `l` be kept? That of the last layer is not overwritten in any case. */
 static bool is_kept(const struct preparing *p, size_t l) {
   if (l == p->s->form.layers) return false;
+  if (stack_worth_begins(p->s, p->r, l)) return true;
   if (reads_state(p->s, l) && wish_of(p, l)->input) return true;
   return l == 0 ? p->r->embedded : wish_of(p, l - 1)->hidden;
 }
@@ -82,7 +83,8 @@ static void place_flow(struct preparing *p) {
     struct stack_flow *at = &flow[l];
     at->state = is_kept(p, l) ? take_rows(p) : p->work[0];
     if (l == f->layers) break;
-    at->input = reads_state(p->s, l) ? at->state : wish_of(p, l)->input ? take_rows(p) : p->work[1];
+    const bool stays = wish_of(p, l)->input || stack_worth_begins(p->s, p->r, l);
+    at->input = reads_state(p->s, l) ? at->state : stays ? take_rows(p) : p->work[1];
     if (p->s->layer[l].cross.layer) place_between(p, l);
     at->middle = p->work[post];
     at->entering = p->s->layer[l].norm_forward.factor ? p->work[1] : at->middle;
@@ -198,19 +200,27 @@ static void set_rounds(const struct preparing *p, size_t number) {
   if (across) c->queried = &p->r->geometry;
 }
 
+/* The call of an attention, before it is prepared. */
+static struct call make_call(const struct preparing *p, size_t number) {
+  struct stack_run *r = p->r;
+  const struct stack_wish *wish = wish_of(p, number);
+  const bool across = stack_is_across(p->s, number);
+  struct call c = {.geometry = across ? &r->across : &r->geometry,
+                   .queries = stack_input_rows(p->s, r, number),
+                   .head_mask = wish->head_mask,
+                   .want = weights_of(wish),
+                   .trace = wish->trace,
+                   .room = p->room};
+  c.keys = c.values = across ? r->source->rows : c.queries;
+  return c;
+}
+
 static enum status prepare_attention(struct preparing *p, size_t number, struct spare *weights) {
   struct stack_run *r = p->r;
   struct call *c = &r->call[number];
   const struct stack_wish *wish = wish_of(p, number);
-  const bool across = stack_is_across(p->s, number);
   const bool passes = wish->weights == STACK_WEIGHTS_THUMBNAILS && !r->generation;
-  *c = (struct call){.geometry = across ? &r->across : &r->geometry,
-                     .queries = stack_input_rows(p->s, r, number),
-                     .head_mask = wish->head_mask,
-                     .want = weights_of(wish),
-                     .trace = wish->trace,
-                     .room = p->room};
-  c->keys = c->values = across ? r->source->rows : c->queries;
+  *c = make_call(p, number);
   if (r->generation) set_rounds(p, number);
   if (passes) c->weights_room = *weights;
   if (layer_prepare_call(stack_attending(p->s, number)->step, &r->run, p->a, p->e))
@@ -235,6 +245,42 @@ static enum status prepare_attentions(struct preparing *p) {
     if (prepare_attention(p, l, &weights)) return p->e->status;
     if (p->r->source && prepare_attention(p, layers + l, &weights)) return p->e->status;
   }
+  return STATUS_OK;
+}
+
+/* --- heads that are left out --- */
+
+/* What a request says of an attention's heads, but that one of them is left out. NULL with an error.
+ */
+static const float *mask_without(struct preparing *p, size_t number, size_t head) {
+  const size_t heads = stack_shape(p->s, number)->heads;
+  const float *given = wish_of(p, number)->head_mask;
+  float *mask = take(p, heads, sizeof *mask);
+  for (size_t i = 0; mask && i < heads; i++) mask[i] = i == head ? 0 : given ? given[i] : 1;
+  return mask;
+}
+
+/* The call of an attention without a head, made where the one with it stays. What the queries see
+ * was reserved with that. */
+static enum status prepare_cut(struct preparing *p, struct stack_cut *cut) {
+  struct call *place = &p->r->call[cut->attention], whole = *place;
+  const double work = p->r->run.work;
+  struct layer_step step[STEP_COUNT];
+  memcpy(step, stack_attending(p->s, cut->attention)->step, sizeof step);
+  for (unsigned i = 0; i < STEP_COUNT; i++) step[i].at.first = false;
+  *place = make_call(p, cut->attention);
+  place->head_mask = mask_without(p, cut->attention, cut->head);
+  if (!p->e->status) layer_prepare_call(step, &p->r->run, p->a, p->e);
+  cut->call = *place;
+  *place = whole;
+  p->r->run.work = work;
+  return p->e->status;
+}
+
+static enum status prepare_cuts(struct preparing *p) {
+  const struct stack_worth *w = p->r->worth;
+  for (size_t i = 0; w && i < w->cuts; i++)
+    if (stack_worth_cuts(p->r, i) && prepare_cut(p, &w->cut[i])) return p->e->status;
   return STATUS_OK;
 }
 
@@ -370,7 +416,10 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   struct preparing p = {.s = s, .r = r, .a = a, .e = e};
   const size_t layers = s->form.layers;
   must(s->set == layers);
-  r->run = (struct run){.program = r->generation ? &s->rounds : &s->program};
+  must(!r->worth || !r->generation);
+  r->run = (struct run){.program = r->generation ? &s->rounds
+                                   : r->worth    ? &s->again[layers]
+                                                 : &s->program};
   if (r->generation && stack_rounds_prepare(s, r, a, e)) return e->status;
   r->run.rows = r->geometry.q_rows;
   if (!size_mul(r->geometry.q_rows, s->form.width, &p.rows_size))
@@ -388,12 +437,16 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   if (shows) memset(r->shown, 0, shown * sizeof *r->shown);
   place_flow(&p);
   if (e->status || place_across(&p) || place_room(&p) || prepare_attentions(&p) ||
-      place_outputs(&p) || place_logs(&p) || place_lens(&p) || place_logits(&p))
+      prepare_cuts(&p))
     return e->status;
+  const double rows_work = s->row_work * (double)r->geometry.q_rows,
+               layers_work = r->run.work + rows_work;
+  if (place_outputs(&p) || place_logs(&p) || place_lens(&p) || place_logits(&p)) return e->status;
   if (!r->generation) show_rows(&p);
   leave_memory(&p);
-  r->run.work += s->row_work * (double)r->geometry.q_rows + stack_pool_work(s, r);
+  r->run.work += rows_work + stack_pool_work(s, r);
   if (r->generation) stack_rounds_begin(s, r);
+  if (r->worth && stack_worth_prepare(r, layers_work, a, e)) return e->status;
   if (r->source) r->source->run.whole = r->source->run.work + fmax(r->run.whole, r->run.work);
   return STATUS_OK;
 }

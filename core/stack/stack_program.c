@@ -68,7 +68,7 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
 
 enum {
   OWN_PER_LAYER = 8, /* lens, show and join of two attentions, up, down, join */
-  OWN_BESIDE = 14,   /* embed, enter, last, pool, output; recall, logits, next, search, turn,
+  OWN_BESIDE = 15,   /* embed, enter, last, pool, output, worth; recall, logits, next, search, turn,
                         reveal, settle, keep, release */
   ROWS_SMALL = 32,   /* of a unit of a step that touches each number a few times: */
   TOUCH_WORK = 20,   /* operations for a number there, about */
@@ -172,6 +172,18 @@ static void list_rounds(struct stack *s, const struct step **list) {
   list[p->steps++] = &make_step(s, &stack_step_release, s->form.layers)->step;
 }
 
+/* The same steps, and one more. Where a head is left out, the layers before its own are, too: where
+ * each of the layers begins is known. */
+static void list_again(struct stack *s) {
+  const struct step **end = s->list + s->program.steps;
+  *end++ = &make_step(s, &stack_step_worth, s->form.layers)->step;
+  s->again[s->form.layers].step = s->list;
+  for (size_t i = 0; i <= s->form.layers; i++) {
+    s->again[i].steps = (unsigned)(end - s->again[i].step);
+    s->again[i].again = stack_worth_again;
+  }
+}
+
 static size_t most_scratch(const struct stack *s) {
   size_t floats = size_max(stack_embed_floats(s), stack_forward_floats(s));
   floats = size_max(floats, stack_output_floats(s));
@@ -189,14 +201,19 @@ enum status stack_list_steps(struct stack *s, struct error *e) {
   s->own = calloc(owns, sizeof *s->own);
   const size_t most = owns + stack_form_attentions(&s->form) * STEP_COUNT;
   s->list = calloc(2 * most, sizeof(struct step *)); /* of both programs */
-  if (!s->own || !s->list) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
+  s->again = calloc(layers + 1, sizeof *s->again);
+  if (!s->own || !s->list || !s->again) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
   s->program.step = s->list;
   add_rows(s, &stack_step_embed, layers, TOUCH_WORK * (double)s->form.width + TOUCH_ROW);
   if (pre) add_join(s, JOIN_ENTER, 0);
-  for (size_t i = 0; i < layers; i++) add_layer(s, i);
+  for (size_t i = 0; i < layers; i++) {
+    s->again[i].step = s->list + s->program.steps;
+    add_layer(s, i);
+  }
   if (!pre && s->form.last.factor) add_join(s, JOIN_LAST, layers);
   add_step(s, &stack_step_pool, layers);
   add_output(s, &stack_step_output, layers);
+  list_again(s);
   if (s->output && s->form.causal) list_rounds(s, s->list + most);
   s->scratch = most_scratch(s);
   return STATUS_OK;
