@@ -29,13 +29,21 @@ static enum body_ask find_ask(enum route route) {
   return route == ROUTE_MODEL_HEADS || route == ROUTE_LAYER_HEADS ? ASK_HEADS : ASK_ATTENTION;
 }
 
-/* What follows texts comes as a stream or as JSON: only the body says which. */
+/* What follows texts, and what heads are worth, comes as a stream or as JSON: only the body says which. */
 static enum header_wish find_wish(const struct request *r, bool binary) {
   const enum header_wish wish = header_wish(&r->header, binary);
   const bool other = wish == WISH_NEITHER || wish == WISH_BINARY_ALONE;
-  if (other && find_ask(r->route) == ASK_GENERATE && header_takes_events(&r->header))
-    return WISH_JSON;
+  const bool streams = find_ask(r->route) == ASK_GENERATE || r->route == ROUTE_MODEL_HEADS;
+  if (other && streams && header_takes_events(&r->header)) return WISH_JSON;
   return wish;
+}
+
+/* Heads of one layer come as JSON alone: only the model says that there is no stream. */
+static void refuse_events(struct request *r, const struct model *m) {
+  if (r->route != ROUTE_MODEL_HEADS || m->whole) return;
+  if (header_wish(&r->header, r->header.content != MEDIA_JSON) == WISH_NEITHER)
+    error_set(&r->error, STATUS_NOT_ACCEPTABLE,
+              "Accept excludes application/json, the only form that measures of heads have");
 }
 
 /* Reads from the header in which forms a native request has its body and wants its answer. */
@@ -107,6 +115,7 @@ const struct model *request_find_model(struct request *r, const struct registry 
 static const struct model *find_asked(struct request *r, const struct registry *all) {
   const struct model *m = request_find_model(r, all);
   if (m) memcpy(r->names.model, m->name, strlen(m->name) + 1);
+  if (m) refuse_events(r, m);
   if (!m || !route_has_layer(r->route)) return m;
   const struct whole_part *part = whole_find_part(m->whole, r->names.layer);
   if (!part) refuse_layer(r, m);
@@ -199,7 +208,7 @@ static enum status refuse_path(struct request *r) {
 
 /* A POST to a model's own path gets an answer that names the paths below it. */
 static enum status refuse_method(struct request *r) {
-  char list[300] = "";
+  char list[ROUTE_LIST_SIZE] = "";
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
   const struct model *m =
       r->route == ROUTE_MODEL ? registry_find(hold.registry, r->names.model) : NULL;

@@ -7,6 +7,14 @@
 #include "core/run/clock.h"
 #include "server/stack/stack_answer.h"
 
+/* What a whole model is asked for its heads: what they are worth to the log probabilities of
+ * targets, or to the outputs where there are no such. */
+static void settle_heads(struct body_terms *terms, const struct model *m) {
+  if (terms->ask != ASK_HEADS || !m || !m->whole) return;
+  terms->ask = whole_has_output(m->whole) ? ASK_SCORE : ASK_ENCODE;
+  terms->worth = true;
+}
+
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
                     const struct model *m, const struct body_terms *terms) {
   x->service = s;
@@ -14,6 +22,7 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
   *hold = (struct models_hold){0};
   x->model = m;
   x->terms = *terms;
+  settle_heads(&x->terms, m);
   x->body_ns = 0;
   x->body_bytes = 0;
   memset(&x->error, 0, sizeof x->error);
@@ -32,7 +41,7 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
   x->checked = false;
   x->begun = x->deadline = x->waited_ns = 0;
   arena_init(&x->arena, &s->budget);
-  x->contract = exchange_contract(terms);
+  x->contract = exchange_contract(&x->terms);
   x->contract->begin(x);
 }
 
@@ -128,10 +137,19 @@ static void note_round(struct stack_generation *g) {
   if (x->stream && x->news) x->news(x);
 }
 
+/* Likewise: a head was measured. */
+static void note_head(struct stack_worth *w) {
+  struct exchange *x =
+      (struct exchange *)((char *)w - offsetof(struct exchange, request.stack.worth));
+  x->job.deadline = next_deadline(x, clock_now());
+  if (x->stream && x->news) x->news(x);
+}
+
 static void plan_rounds(struct exchange *x) {
-  if (x->terms.ask != ASK_GENERATE) return;
+  if (x->terms.ask != ASK_GENERATE && !x->terms.worth) return;
   x->told = 0;
   x->request.stack.generation.moved = note_round;
+  x->request.stack.worth.moved = note_head;
   x->job.deadline = next_deadline(x, x->begun);
 }
 
@@ -236,10 +254,14 @@ void exchange_submit(struct exchange *x, uint64_t deadline) {
   pool_submit(x->service->pool, &x->job);
 }
 
+/* Does it go through a whole model? */
+static bool is_of_stacks(const struct exchange *x) {
+  return x->terms.ask >= ASK_ENCODE && x->terms.ask <= ASK_GENERATE;
+}
+
 const struct tokenize_texts *exchange_texts(const struct exchange *x) {
   if (x->terms.ask == ASK_TOKENIZE) return &x->request.tokenize.texts;
-  const bool whole = x->terms.ask >= ASK_ENCODE && x->terms.ask <= ASK_GENERATE;
-  return whole ? x->request.stack.tokenized : NULL;
+  return is_of_stacks(x) ? x->request.stack.tokenized : NULL;
 }
 
 size_t exchange_chosen(const struct exchange *x) {
@@ -248,15 +270,21 @@ size_t exchange_chosen(const struct exchange *x) {
 }
 
 bool exchange_has_begun(const struct exchange *x) {
-  return x->stream && stack_stream_has_begun(&x->streamed);
+  if (!x->stream) return false;
+  return x->terms.worth ? stack_worth_stream_has_begun(&x->measured)
+                        : stack_stream_has_begun(&x->streamed);
 }
 
 size_t exchange_stream(struct exchange *x, bool done, const char *problem, char *out, size_t room) {
+  if (x->terms.worth) return stack_worth_stream_write(&x->measured, done, problem, out, room);
   return stack_stream_write(&x->streamed, done, problem, out, room);
 }
 
+/* Which of both runs of a pair comes next may change just now. */
 void exchange_cancel(struct exchange *x) {
-  for (struct run *r = x->run; r; r = r->then) atomic_store(&r->cancelled, true);
+  if (!x->run) return;
+  atomic_store(&x->run->cancelled, true);
+  if (is_of_stacks(x)) atomic_store(&x->request.stack.main.run->run.cancelled, true);
 }
 
 void exchange_end(struct exchange *x) {

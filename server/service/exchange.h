@@ -11,6 +11,7 @@
 #include "server/service/service.h"
 #include "server/stack/stack_body.h"
 #include "server/stack/stack_stream.h"
+#include "server/stack/stack_worth_stream.h"
 #include "server/tokenize/tokenize_body.h"
 
 struct exchange {
@@ -34,6 +35,8 @@ struct exchange {
   struct answer answer;
   bool stream; /* the answer is made while it is computed, of `streamed` instead */
   struct stack_stream streamed;
+  struct stack_worth_stream measured; /* or of this one, of a request that measures heads; it ends
+                                         with the answer */
   struct sequences_share sequences; /* under way */
   size_t told;                      /* tokens of which it is known that they are there */
   uint64_t told_at;                 /* since when; on clock_now */
@@ -45,7 +48,8 @@ struct exchange {
   struct error error;       /* the first failure of any stage; then there is no answer */
   uint64_t begun, deadline; /* on clock_now: of the pool's work */
   uint64_t pause_ns;  /* that the first token, and each after the one before, may take, of a request
-                         that generates; set before exchange_submit; 0: any */
+                         that generates, or each head of one that measures them; set before
+                         exchange_submit; 0: any */
   uint64_t body_ns;   /* spent on the body: in exchange_feed, and on checking it */
   uint64_t waited_ns; /* for a worker that checks it */
   uint64_t body_bytes;

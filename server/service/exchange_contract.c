@@ -6,6 +6,7 @@
 #include "server/service/find_model.h"
 #include "server/stack/stack_answer.h"
 #include "server/stack/stack_speech.h"
+#include "server/stack/stack_worth_answer.h"
 #include "server/tokenize/tokenize_answer.h"
 
 /* Only a request that was read says whether its answer has the form that is asked for; `why_json`
@@ -53,6 +54,7 @@ static void begin_stack(struct exchange *x) {
 
 static const char *why_json(const struct stack_request *r) {
   return r->generates ? "Accept excludes application/json, the only form that sequences have"
+         : r->weighs  ? "Accept excludes application/json, the only form that measures of heads have"
                       : attention_traced_is_json;
 }
 
@@ -69,6 +71,17 @@ static enum status prepare_stack(struct exchange *x) {
   return STATUS_OK;
 }
 
+/* A stream of these ends with their answer. */
+static enum status finish_worth(struct exchange *x) {
+  const struct stack_request *r = &x->request.stack;
+  if (stack_worth_answer_plan(&x->answer, x->model->name, r, &x->service->limits, &x->arena,
+                              &x->error))
+    return x->error.status;
+  if (r->stream)
+    stack_worth_stream_init(&x->measured, r, &x->answer, &x->arena, &x->error);
+  return x->error.status;
+}
+
 static enum status finish_stack(struct exchange *x) {
   const struct model *m = x->model;
   struct stack_request *r = &x->request.stack;
@@ -76,6 +89,7 @@ static enum status finish_stack(struct exchange *x) {
   if (stack_body_finish(x->fields, r) ||
       choose_form(x, stack_request_has_binary(r), why_json(r), &form) || prepare_stack(x))
     return x->error.status;
+  if (r->weighs) return finish_worth(x);
   if (r->stream)
     return stack_stream_init(&x->streamed, &stack_speech, NULL, r, &x->arena, &x->error);
   return stack_answer_plan(&x->answer, form, m->name, r, &x->service->limits, &x->arena, &x->error);

@@ -24,7 +24,7 @@ static void refuse_name(const struct registry *all, enum route route, struct err
 /* --- in the path --- */
 
 enum status find_model_refuse(enum route route, const struct model *m, struct error *e) {
-  char list[300];
+  char list[ROUTE_LIST_SIZE];
   route_list(m, list, sizeof list);
   if (route == ROUTE_ATTENTION)
     return error_set(e, STATUS_NOT_FOUND,

@@ -25,7 +25,7 @@ static const struct {
 } table[ROUTE_COUNT] = {
     [ROUTE_ATTENTION] = {"/v1/attention", true, ATTENTIONS},
     [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true, ATTENTIONS},
-    [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true, ATTENTIONS},
+    [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true, ALL},
     [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, WHOLES},
     [ROUTE_MODEL_CLASSIFY] = {"/v1/models/{model}/classify", true, ENCODERS},
     [ROUTE_MODEL_SCORE] = {"/v1/models/{model}/score", true, DECODERS},

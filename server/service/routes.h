@@ -64,7 +64,10 @@ enum method {
   METHOD_COUNT
 };
 
-enum { ROUTE_NAME_SIZE = 65 }; /* a name is at most 64 characters */
+enum {
+  ROUTE_NAME_SIZE = 65, /* a name is at most 64 characters */
+  ROUTE_LIST_SIZE = 340 /* of all paths that one model has */
+};
 
 /* The names in a path, their percent-escapes resolved. Each may be the empty string: also for one
  * that nothing can have (too long, with a NUL). */

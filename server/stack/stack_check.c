@@ -10,6 +10,7 @@
 #include "server/stack/stack_items.h"
 #include "server/stack/stack_targets.h"
 #include "server/stack/stack_texts.h"
+#include "server/stack/stack_worth_check.h"
 
 /* --- items --- */
 
@@ -238,7 +239,8 @@ static enum status check_pool(struct stack_check *k) {
 }
 
 static bool wishes_nothing(const struct stack_wish *w) {
-  return w->weights == STACK_WEIGHTS_NONE && !w->head_mask && !w->hidden && !w->input && !w->trace;
+  return w->weights == STACK_WEIGHTS_NONE && !w->head_mask && !w->hidden && !w->input &&
+         !w->trace && !w->worth;
 }
 
 /* Its query is to be there; its layer then is to make the trace. */
@@ -311,6 +313,7 @@ enum status stack_check(const struct contract_reading *reading, const struct who
   out->base64 = v->base64;
   if (make_runs(&k) || find_rows(&k) || check_pool(&k) || check_items(&k) || find_trace(&k))
     return k.e->status;
+  if (terms->worth) stack_worth_take(&k);
   const size_t tokens = out->main.form->embedding.tokens;
   out->main.run->top = out->top = size_min(v->top, tokens);
   out->main.run->logit_lens = out->logit_lens = size_min(v->logit_lens, tokens);

@@ -82,6 +82,14 @@ enum { NAMES_LONGEST = 32 * 1024 };
   .elsewhere = "it belongs to POST /v1/models/NAME/score and POST /v1/models/NAME/generate"
 #define OF_SCORE    .elsewhere = "it belongs to POST /v1/models/NAME/score"
 #define OF_GENERATE .elsewhere = "it belongs to POST /v1/models/NAME/generate"
+#define OF_STREAMS                                                                            \
+  .elsewhere = "it belongs to POST /v1/models/NAME/generate and POST /v1/models/NAME/heads: " \
+               "nothing else comes one after the other"
+#define OF_HEADS                                                                                 \
+  .elsewhere = "it belongs to POST /v1/models/NAME/heads, which measures the heads of the named"
+#define OF_ANSWERS                                                                          \
+  .elsewhere = "an answer of POST /v1/models/NAME/heads has a number for each head and no " \
+               "more: it belongs to POST /v1/models/NAME/encode or POST /v1/models/NAME/score"
 #define SCORED \
   "it is \"targets\", which POST /v1/models/NAME/score takes; without the token that begins"
 #define OF_TARGETS                                                                           \
@@ -118,24 +126,25 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
     [STACK_FIELD_RETURN_TOP] = {NAMED("return_top"), OF_BOTH, .read = read_top, VALUE_AT(top)},
     [STACK_FIELD_RETURN_LENS] = {NAMED("return_lens"), OF_SCORE, .read = read_top,
                                  VALUE_AT(logit_lens)},
-    [STACK_FIELD_RETURN_HIDDEN] = {NAMED("return_hidden"), .read = stack_names_hidden,
+    [STACK_FIELD_RETURN_HIDDEN] = {NAMED("return_hidden"), OF_ANSWERS, .read = stack_names_hidden,
                                    .longest = NAMES_LONGEST},
-    [STACK_FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), .read = stack_names_attention,
+    [STACK_FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), OF_ANSWERS, .read = stack_names_attention,
                                       .longest = NAMES_LONGEST},
     [STACK_FIELD_HEAD_MASK] = {NAMED("head_mask"), .read = stack_names_head_mask,
                                .longest = NAMES_LONGEST},
-    [STACK_FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = contract_read_base64,
+    [STACK_FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), OF_ANSWERS, .read = contract_read_base64,
                                      VALUE_AT(base64)},
     [STACK_FIELD_TRACE] = {NAMED("trace"),
                            .elsewhere =
-                               "what was generated is traced by POST /v1/models/NAME/score, as its "
+                               "it belongs to POST /v1/models/NAME/encode and POST "
+                               "/v1/models/NAME/score, which traces what was generated as its "
                                "\"targets\"",
                            .read = stack_names_trace},
     [STACK_FIELD_TEXT] = {NAMED("text"), .texts = true},
     [STACK_FIELD_SPECIAL_TOKENS] = {NAMED("special_tokens"), .read = contract_read_flag,
                                     VALUE_AT(special)},
     [STACK_FIELD_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate, VALUE_AT(truncate)},
-    [STACK_FIELD_RETURN_TOKENS] = {NAMED("return_tokens"), .read = contract_read_flag,
+    [STACK_FIELD_RETURN_TOKENS] = {NAMED("return_tokens"), OF_ANSWERS, .read = contract_read_flag,
                                    VALUE_AT(tokens)},
     [STACK_FIELD_MAX_TOKENS] = {NAMED("max_tokens"), OF_GENERATE, .read = stack_read_number,
                                 VALUE_AT(max_tokens)},
@@ -168,7 +177,7 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                      .read = stack_read_count, VALUE_AT(choice.no_repeat_ngram)},
     [STACK_FIELD_BANNED_TOKENS] = {NAMED("banned_tokens"), OF_GENERATE, .read = stack_read_banned,
                                    .longest = NAMES_LONGEST},
-    [STACK_FIELD_STREAM] = {NAMED("stream"), OF_GENERATE, .read = contract_read_flag,
+    [STACK_FIELD_STREAM] = {NAMED("stream"), OF_STREAMS, .read = contract_read_flag,
                             VALUE_AT(stream)},
     [STACK_FIELD_FUNCTION] = {NAMED("function"), OF_CLASSIFY, .read = read_function,
                               VALUE_AT(function)},
@@ -176,6 +185,8 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                           .longest = STACK_STOPS_LONGEST},
     [STACK_FIELD_RETURN_TEXT] = {NAMED("return_text"), OF_GENERATE, .read = contract_read_flag,
                                  VALUE_AT(text)},
+    [STACK_FIELD_ATTENTIONS] = {NAMED("attentions"), OF_HEADS, .read = stack_names_worth,
+                                .longest = NAMES_LONGEST},
 };
 
 static const struct contract_input inputs[] = {
@@ -333,6 +344,15 @@ static uint64_t plan_cost_of(const struct stack_side *s, size_t items) {
          items * (ITEM_NS * (uint64_t)attentions + ARRAY_NS * arrays);
 }
 
+/* And a call for each head that is measured; of all, at most. */
+static uint64_t heads_cost(const struct stack_side *s, size_t items) {
+  enum { CALL_NS = 1000, ITEM_NS = 15 };
+  uint64_t heads = 0;
+  for (size_t i = 0; s->stack && i < stack_form_attentions(s->form); i++)
+    heads += stack_side_shape(s, i)->heads;
+  return heads * (CALL_NS + ITEM_NS * (uint64_t)items);
+}
+
 uint64_t stack_sequences_cost(size_t texts, size_t each, size_t layers) {
   enum { SEQUENCE_NS = 10000, LAYER_NS = 1000, MANY = 1 << 20 /* as good as any more */ };
   size_t sequences;
@@ -350,6 +370,8 @@ static uint64_t plan_cost(const struct contract_reading *r) {
                                                       : t->elements;
   uint64_t cost = plan_cost_of(&v->source, items) + plan_cost_of(&v->main, items);
   if (v->logit_lens > 0) cost += ARRAY_NS * items * (v->main.form->layers + 1);
+  if (!(r->contract->elsewhere >> STACK_FIELD_ATTENTIONS & 1))
+    cost += heads_cost(&v->source, items) + heads_cost(&v->main, items);
   if (!(r->contract->elsewhere >> STACK_FIELD_RETURNS & 1))
     cost +=
         stack_sequences_cost(items, size_max(v->returns, v->choice.beams), v->main.form->layers);
@@ -373,16 +395,25 @@ static uint64_t plan_cost(const struct contract_reading *r) {
   .stray = strays, .strays = sizeof strays / sizeof *strays, .max_count = max_count, \
   .plan_cost = plan_cost
 
+#define HEAD_BITS      BIT(ATTENTIONS)
 #define FOLLOWING_BITS (TARGET_BITS | BIT(RETURN_TOP) | BIT(RETURN_LENS) | CHOICE_BITS)
-#define ENCODE_BITS    (V2_BITS | FOLLOWING_BITS | CLASS_BITS)
-#define OTHER_BITS     (V2_BITS | POOL_BITS | CLASS_BITS) /* of those that ask what follows */
-#define SCORE_BITS     (BIT(TRACE) | BIT(RETURN_LENS))    /* they have no place in sequences */
+#define ENCODE_BITS    (V2_BITS | FOLLOWING_BITS | CLASS_BITS | HEAD_BITS)
+#define OTHER_BITS                              \
+  (V2_BITS | POOL_BITS | CLASS_BITS | HEAD_BITS) /* of those that ask what follows */
+#define SCORE_BITS (BIT(TRACE) | BIT(RETURN_LENS)) /* they have no place in sequences */
+
+/* Of those that measure heads: what would be scored or encoded is not shown. */
+#define SHOWN_BITS                                                                          \
+  (BIT(RETURN_TOP) | BIT(RETURN_LENS) | BIT(RETURN_HIDDEN) | BIT(RETURN_ATTENTION) |        \
+   BIT(ENCODING_FORMAT) | BIT(TRACE) | BIT(RETURN_TOKENS))
+#define WORTH_BITS(bits) (((bits) | SHOWN_BITS) & ~(HEAD_BITS | BIT(STREAM)))
 
 /* What a request to score or to generate takes is another thing where an encoder reads the tokens:
  * anything that can be encoded, and beside it targets. */
 static const struct contract encode = {CONTRACT, .v2 = &protocol, .elsewhere = ENCODE_BITS};
 static const struct contract classify = {CONTRACT,
-                                         .elsewhere = V2_BITS | FOLLOWING_BITS | POOL_BITS};
+                                         .elsewhere = V2_BITS | FOLLOWING_BITS | POOL_BITS |
+                                                      HEAD_BITS};
 static const struct contract score = {CONTRACT,
                                       .elsewhere = OTHER_BITS | READER_BITS | CHOICE_BITS};
 static const struct contract generate = {CONTRACT, .elsewhere = OTHER_BITS | READER_BITS |
@@ -391,6 +422,11 @@ static const struct contract encode_pair = {CONTRACT, .v2 = &protocol_of_pairs,
                                             .elsewhere = ENCODE_BITS};
 static const struct contract score_pair = {CONTRACT, .elsewhere = OTHER_BITS | CHOICE_BITS};
 static const struct contract generate_pair = {CONTRACT, .elsewhere = OTHER_BITS | SCORE_BITS};
+static const struct contract worth_encoded = {CONTRACT, .elsewhere = WORTH_BITS(ENCODE_BITS)};
+static const struct contract worth_scored = {
+    CONTRACT, .elsewhere = WORTH_BITS(OTHER_BITS | READER_BITS | CHOICE_BITS)};
+static const struct contract worth_scored_pair = {CONTRACT,
+                                                  .elsewhere = WORTH_BITS(OTHER_BITS | CHOICE_BITS)};
 
 _Static_assert((int)STACK_FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");
 _Static_assert((int)STACK_FIELD_COUNT <= (int)CONTRACT_FIELDS_MAX, "a bit for each field");
@@ -409,15 +445,21 @@ static enum status init_side(struct stack_side *s, const struct stack *stack, st
   return e->status;
 }
 
-enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
-                              const struct body_terms *terms, const struct whole *w,
-                              size_t max_items, struct arena *a, struct error *e) {
+static const struct contract *find_contract(const struct body_terms *terms, bool both) {
   static const struct contract *const contracts[] = {[ASK_ENCODE] = &encode,
                                                      [ASK_CLASSIFY] = &classify,
                                                      [ASK_SCORE] = &score,
                                                      [ASK_GENERATE] = &generate};
   static const struct contract *const of_pairs[] = {
       [ASK_ENCODE] = &encode_pair, [ASK_SCORE] = &score_pair, [ASK_GENERATE] = &generate_pair};
+  if (!terms->worth) return (both ? of_pairs : contracts)[terms->ask];
+  if (terms->ask == ASK_ENCODE) return &worth_encoded;
+  return both ? &worth_scored_pair : &worth_scored;
+}
+
+enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
+                              const struct body_terms *terms, const struct whole *w,
+                              size_t max_items, struct arena *a, struct error *e) {
   const bool encodes = terms->ask == ASK_ENCODE, classifies = terms->ask == ASK_CLASSIFY;
   const bool both = whole_is_pair(w) && (!body_ask_encodes(terms->ask) || terms->form == BODY_V2);
   *values = (struct stack_values){.arena = a,
@@ -433,7 +475,7 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
   if (init_side(&values->source, both ? w->encoder : NULL, a, e) ||
       init_side(&values->main, both ? w->decoder : whole_reader(w), a, e))
     return e->status;
-  *r = (struct contract_reading){.contract = (both ? of_pairs : contracts)[terms->ask],
+  *r = (struct contract_reading){.contract = find_contract(terms, both),
                                  .size = {[ROW_SIZE] = stack_form(whole_reader(w))->width},
                                  .max_items = max_items,
                                  .values = values};

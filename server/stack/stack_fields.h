@@ -1,5 +1,5 @@
-/* stack_fields: the contracts of whole models, to encode, to classify, to score and to generate:
- * their fields as one table, and their small values. */
+/* stack_fields: the contracts of whole models, to encode, to classify, to score, to generate and to
+ * measure heads: their fields as one table, and their small values. */
 #ifndef SERVER_STACK_FIELDS_H
 #define SERVER_STACK_FIELDS_H
 
@@ -56,6 +56,7 @@ enum stack_field {
   STACK_FIELD_FUNCTION,
   STACK_FIELD_STOP,
   STACK_FIELD_RETURN_TEXT,
+  STACK_FIELD_ATTENTIONS,
   STACK_FIELD_COUNT
 };
 
@@ -137,7 +138,7 @@ static inline struct stack_side *stack_values_side(struct stack_values *v, unsig
 uint64_t stack_sequences_cost(size_t texts, size_t each, size_t layers);
 
 /* Makes the reading of a request to this model, ASK_ENCODE, ASK_CLASSIFY, ASK_SCORE or
- * ASK_GENERATE, of which nothing has been read yet. `values` get their defaults; they have both
+ * ASK_GENERATE, the first and the third maybe with terms->worth, of which nothing has been read yet. `values` get their defaults; they have both
  * sides of a model where the request may go through both. Fails without memory. */
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
                               const struct body_terms *terms, const struct whole *w,

@@ -3,6 +3,7 @@
 #include "server/stack/stack_answer_sequences.h"
 #include "server/stack/stack_check.h"
 #include "server/stack/stack_texts.h"
+#include "server/stack/stack_worth_check.h"
 #include "server/text/number.h"
 
 /* What the items of a side have together. */
@@ -55,10 +56,18 @@ static bool add_work(const struct stack_check *k, const struct stack_side *s, si
 
 static enum status check_work(struct stack_check *k) {
   const struct stack_side *main = k->main;
-  size_t work = 0;
-  if ((!stack_check_has_source(k) || add_work(k, k->reader, &work)) && add_work(k, main, &work) &&
+  size_t source = 0, own = 0, work;
+  if ((!stack_check_has_source(k) || add_work(k, k->reader, &source)) &&
+      add_work(k, main, &own) && size_add(source, own, &work) &&
+      (!k->out->weighs || stack_worth_pairs(k, source, own, &work)) &&
       work <= k->limits->max_pairs)
     return STATUS_OK;
+  if (k->out->weighs)
+    return error_limit(k->e, "max_pairs",
+                       "more than %zu pairs of a query and a key, counted for each head of all "
+                       "layers, and once more without each of the heads that are measured: "
+                       "\"attentions\" may name fewer",
+                       k->limits->max_pairs);
   if (stack_check_has_source(k))
     return error_limit(k->e, "max_pairs",
                        "more than %zu pairs of a query and a key, counted for each head in each of "
@@ -268,7 +277,7 @@ static bool count_bytes(const struct stack_check *k, size_t *bytes) {
 
 enum status stack_check_limits(struct stack_check *k) {
   size_t bytes;
-  if (check_work(k) || k->out->stream) return k->e->status;
+  if (check_work(k) || k->out->stream || k->out->weighs) return k->e->status;
   /* Brackets and names are not counted here: the whole text is counted when it is planned. */
   if (count_bytes(k, &bytes) && bytes <= k->limits->max_answer_bytes) return STATUS_OK;
   return error_limit(k->e, "max_answer_bytes", "the answer may need more than %zu bytes",

@@ -66,6 +66,7 @@ struct stack_list {
   struct stack_values *values;
   const char *pointer;    /* of the list */
   bool hidden;            /* of hidden states; else of attentions */
+  bool worth;             /* of attentions: their heads are measured, and nothing else is wished */
   struct stack_wish wish; /* of attentions: what is wished of each */
 };
 
@@ -145,6 +146,10 @@ static void wish_weights(struct stack_side *s, struct stack_named of,
   }
 }
 
+static void wish_worth(struct stack_side *s, struct stack_named of) {
+  for (size_t i = of.first; i < of.end; i++) s->wish[i].worth = true;
+}
+
 static void wish_inputs(struct stack_side *s, struct stack_named of) {
   for (size_t i = of.first; i < of.end; i++) s->wish[i].input = true;
 }
@@ -176,6 +181,8 @@ static bool note_parts(const struct stack_list *list, struct stack_side *s, cons
   if (is_new(of, layers, stack_side_is_across(s, of.first) ? &noted->across : &noted->own)) {
     if (list->hidden)
       wish_inputs(s, of);
+    else if (list->worth)
+      wish_worth(s, of);
     else
       wish_weights(s, of, &list->wish);
   }
@@ -287,6 +294,18 @@ enum status stack_names_attention(const json_t *value, const struct contract_fie
     wish_weights(s, (struct stack_named){0, count}, averaged ? &average : &list.wish);
   }
   return STATUS_OK;
+}
+
+/* --- attentions --- */
+
+enum status stack_names_worth(const json_t *value, const struct contract_field *field, void *to,
+                              struct error *e) {
+  const struct stack_list list = {.values = to, .pointer = field->pointer, .worth = true};
+  if (!json_is_array(value) || json_array_size(value) == 0)
+    return error_at(e, field->pointer,
+                    "attentions must be a list of the names of those whose heads are measured, one "
+                    "at least; without it all heads are");
+  return read_list(&list, value, e);
 }
 
 /* --- head_mask --- */

@@ -21,6 +21,7 @@ struct stack_request {
   struct stack_side main;   /* what encodes, scores or generates */
   bool unbatched;           /* one item, which is no batch: the answer loses its first dimension */
   bool base64;              /* arrays of floats as base64 */
+  bool stream; /* of one that generates or measures heads: they come while they are computed */
 
   /* Of a request to score. */
   struct stack_scored *scored; /* [items]; NULL: it encodes */
@@ -33,12 +34,16 @@ struct stack_request {
 
   /* Of a request to generate: `generates` says that it is one. Each text has `each` sequences, one
    * after the other, of which the first `returns` are shown. */
-  bool generates, stream;
+  bool generates;
   bool search; /* the answer has the steps of the search */
   size_t each, returns, texts;
   size_t text_tokens; /* of all texts, and of their sources */
   struct stack_generation generation;
   struct stack_utter *utter; /* that makes text of them; NULL: none is asked for */
+
+  /* Of a request that measures heads: what each is worth to what would be scored or encoded. */
+  bool weighs;
+  struct stack_worth worth;
 
   const struct tokenize_texts *tokenized; /* what its texts have become; NULL: it has none */
   bool tells_tokens;                      /* the answer shows them */
@@ -54,7 +59,7 @@ static inline const struct stack_side *stack_request_side(const struct stack_req
 }
 
 /* Prepares its runs, in the arena: see stack_prepare. */
-enum status stack_request_prepare(const struct stack_request *r, struct arena *a, struct error *e);
+enum status stack_request_prepare(struct stack_request *r, struct arena *a, struct error *e);
 
 /* The run to be computed, behind which the other one comes if there are two. */
 static inline struct run *stack_request_run(const struct stack_request *r) {
@@ -69,7 +74,7 @@ static inline size_t stack_request_source_rows(const struct stack_request *r, si
 
 /* Does the answer have a form as safetensors? */
 static inline bool stack_request_has_binary(const struct stack_request *r) {
-  return !r->trace && !r->generates && !r->tells_tokens;
+  return !r->trace && !r->generates && !r->weighs && !r->tells_tokens;
 }
 
 #endif
