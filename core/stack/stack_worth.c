@@ -59,6 +59,7 @@ enum status stack_worth_init(struct stack_worth *w, const struct stack *s, struc
   list_heads(w);
   atomic_init(&w->done, 0);
   w->round = 0;
+  w->full = 0;
   r->worth = w;
   if (source) r->source->worth = w;
   return STATUS_OK;

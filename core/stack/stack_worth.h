@@ -28,7 +28,7 @@ struct stack_cut {
   bool of_source;          /* it belongs to the source of the run */
   size_t layer, attention; /* the attention by its number */
   size_t head;
-  double loss;      /* the measure; once `done` counts it */
+  double loss;      /* the measure, once `done` counts it; 0 until then */
   struct call call; /* the stack's own: that of its attention, without it */
 };
 

@@ -65,6 +65,13 @@ static char *write_ranking(const struct answer_rows *r, char *out) {
   return out;
 }
 
+/* Where the client of a stream has left, not all is computed: those heads have no rank. */
+static size_t count_ranked(const struct answer_section *s, size_t item) {
+  const struct stack_request *of = s->data;
+  (void)item;
+  return atomic_load_explicit(&of->worth.done, memory_order_acquire);
+}
+
 /* --- the list --- */
 
 struct listing {
@@ -114,6 +121,7 @@ static void add_all(struct listing *l) {
       add_attention(l, s, stack_side_in_order(s, i));
   }
   struct answer_section *ranking = add(l, "ranking", r, write_ranking);
+  ranking->there = count_ranked;
   ranking->rows = (struct answer_sizes){&r->worth.cuts, 0};
   ranking->row_room = STACK_WORTH_NAME_ROOM + COUNT_ROOM + ROW_ROOM;
 }

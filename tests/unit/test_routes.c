@@ -220,7 +220,7 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
     bool served[4]; /* by kind */
   } list[] = {
       {ROUTE_MODEL_ATTENTION, {true, false, false, false}},
-      {ROUTE_MODEL_HEADS, {true, false, false, false}},
+      {ROUTE_MODEL_HEADS, {true, true, true, true}},
       {ROUTE_MODEL_ENCODE, {false, true, true, true}},
       {ROUTE_MODEL_CLASSIFY, {false, false, false, false}},
       {ROUTE_MODEL_SCORE, {false, false, true, true}},
