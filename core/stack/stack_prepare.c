@@ -250,7 +250,8 @@ static enum status prepare_attentions(struct preparing *p) {
 
 /* --- heads that are left out --- */
 
-/* What a request says of an attention's heads, but that one of them is left out. NULL with an error.
+/* What a request says of an attention's heads, but that one of them is left out. NULL with an
+ * error.
  */
 static const float *mask_without(struct preparing *p, size_t number, size_t head) {
   const size_t heads = stack_shape(p->s, number)->heads;
@@ -436,8 +437,7 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   memset(space->flow, 0, (layers + 1) * sizeof *space->flow);
   if (shows) memset(r->shown, 0, shown * sizeof *r->shown);
   place_flow(&p);
-  if (e->status || place_across(&p) || place_room(&p) || prepare_attentions(&p) ||
-      prepare_cuts(&p))
+  if (e->status || place_across(&p) || place_room(&p) || prepare_attentions(&p) || prepare_cuts(&p))
     return e->status;
   const double rows_work = s->row_work * (double)r->geometry.q_rows,
                layers_work = r->run.work + rows_work;

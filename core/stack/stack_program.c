@@ -202,7 +202,8 @@ enum status stack_list_steps(struct stack *s, struct error *e) {
   const size_t most = owns + stack_form_attentions(&s->form) * STEP_COUNT;
   s->list = calloc(2 * most, sizeof(struct step *)); /* of both programs */
   s->again = calloc(layers + 1, sizeof *s->again);
-  if (!s->own || !s->list || !s->again) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
+  if (!s->own || !s->list || !s->again)
+    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
   s->program.step = s->list;
   add_rows(s, &stack_step_embed, layers, TOUCH_WORK * (double)s->form.width + TOUCH_ROW);
   if (pre) add_join(s, JOIN_ENTER, 0);

@@ -257,7 +257,5 @@ static enum status fault_of_worth(const struct step *step, const struct run *r, 
   return error_set(e, STATUS_NOT_FINITE, "what a head is worth is beyond float32");
 }
 
-const struct step stack_step_worth = {.unit = worth_unit,
-                                      .work = worth_work,
-                                      .compute = compute_worth,
-                                      .fault = fault_of_worth};
+const struct step stack_step_worth = {
+    .unit = worth_unit, .work = worth_work, .compute = compute_worth, .fault = fault_of_worth};

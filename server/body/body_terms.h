@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 /* What a request asks of a model: the answer of its attention, measures of its heads (of a whole
- * one that becomes body_terms.worth); of a whole one what it makes of tokens, to which classes they belong, how likely it holds them, or which
- * come next; of its tokenizer the tokens of texts, or the text of tokens. */
+ * one that becomes body_terms.worth); of a whole one what it makes of tokens, to which classes they
+ * belong, how likely it holds them, or which come next; of its tokenizer the tokens of texts, or
+ * the text of tokens. */
 enum body_ask {
   ASK_ATTENTION,
   ASK_HEADS,

@@ -140,6 +140,21 @@ class Client:
         fields.update(tokens=tokens, targets=targets)
         return self._ask("score", model, form, request_id, fields)
 
+    def worth(self, tokens, targets=None, *, model=None, request_id=None, **fields):
+        """What each head of a whole model is worth: "heads", by the names of attentions a number for each head, and
+        "ranking", the least important first. With targets, of a model that foretells tokens, a number is the log
+        probability of all of them that is lost without the head, of "log_probability"; else by how much the outputs of
+        encode change. The fields are those of score or encode, such as head_mask, and attentions, the names of those
+        whose heads are measured. There is no default model."""
+        fields.update(tokens=tokens, targets=targets)
+        return self._ask("heads", model, "json", request_id, fields)
+
+    def stream_worth(self, tokens, targets=None, *, model=None, request_id=None, **fields):
+        """The same, head by head: yields the events as dicts: {"attention", "head", "loss"}; at last the whole answer.
+        As for stream, another call has to wait for the last one."""
+        fields.update(tokens=tokens, targets=targets, stream=True)
+        return self._events("heads", model, request_id, fields)
+
     def generate(self, tokens, *, model=None, request_id=None, **fields):
         """How a decoder goes on from texts: "sequences", for each item a list of them, each with "tokens", "score",
         "finish" and "log_probabilities", and what the fields ask for. The fields are those of the request, such as
@@ -154,7 +169,11 @@ class Client:
         "top" if asked for; {"item", "sequence", "finish", "score"}; at last {"usage"}. Another call on this client has
         to wait for the last one; ending the loop early closes the connection."""
         fields.update(tokens=tokens, stream=True)
-        response = self._open("POST", *self._request("generate", model, "json", request_id, fields))
+        return self._events("generate", model, request_id, fields)
+
+    def _events(self, what, model, request_id, fields):
+        """Those of a stream."""
+        response = self._open("POST", *self._request(what, model, "json", request_id, fields))
         kind, whole = None, False
         try:
             for line in response:

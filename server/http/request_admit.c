@@ -29,7 +29,8 @@ static enum body_ask find_ask(enum route route) {
   return route == ROUTE_MODEL_HEADS || route == ROUTE_LAYER_HEADS ? ASK_HEADS : ASK_ATTENTION;
 }
 
-/* What follows texts, and what heads are worth, comes as a stream or as JSON: only the body says which. */
+/* What follows texts, and what heads are worth, comes as a stream or as JSON: only the body says
+ * which. */
 static enum header_wish find_wish(const struct request *r, bool binary) {
   const enum header_wish wish = header_wish(&r->header, binary);
   const bool other = wish == WISH_NEITHER || wish == WISH_BINARY_ALONE;

@@ -37,13 +37,13 @@ struct exchange {
   struct stack_stream streamed;
   struct stack_worth_stream measured; /* or of this one, of a request that measures heads; it ends
                                          with the answer */
-  struct sequences_share sequences; /* under way */
-  size_t told;                      /* tokens of which it is known that they are there */
-  uint64_t told_at;                 /* since when; on clock_now */
-  uint64_t first_ns;                /* that the first one took, from `begun` on; 0: none is there */
-  bool checked;                     /* the body, before exchange_submit */
-  struct run check;                 /* of a body, where it takes long: the job's first run */
-  struct patience patience;         /* of the reader, meanwhile */
+  struct sequences_share sequences;   /* under way */
+  size_t told;                        /* tokens of which it is known that they are there */
+  uint64_t told_at;                   /* since when; on clock_now */
+  uint64_t first_ns;        /* that the first one took, from `begun` on; 0: none is there */
+  bool checked;             /* the body, before exchange_submit */
+  struct run check;         /* of a body, where it takes long: the job's first run */
+  struct patience patience; /* of the reader, meanwhile */
   struct job job;
   struct error error;       /* the first failure of any stage; then there is no answer */
   uint64_t begun, deadline; /* on clock_now: of the pool's work */

@@ -54,8 +54,8 @@ static void begin_stack(struct exchange *x) {
 
 static const char *why_json(const struct stack_request *r) {
   return r->generates ? "Accept excludes application/json, the only form that sequences have"
-         : r->weighs  ? "Accept excludes application/json, the only form that measures of heads have"
-                      : attention_traced_is_json;
+         : r->weighs ? "Accept excludes application/json, the only form that measures of heads have"
+                     : attention_traced_is_json;
 }
 
 /* What was asked can be computed. */
@@ -77,8 +77,7 @@ static enum status finish_worth(struct exchange *x) {
   if (stack_worth_answer_plan(&x->answer, x->model->name, r, &x->service->limits, &x->arena,
                               &x->error))
     return x->error.status;
-  if (r->stream)
-    stack_worth_stream_init(&x->measured, r, &x->answer, &x->arena, &x->error);
+  if (r->stream) stack_worth_stream_init(&x->measured, r, &x->answer, &x->arena, &x->error);
   return x->error.status;
 }
 

@@ -85,7 +85,7 @@ enum { NAMES_LONGEST = 32 * 1024 };
 #define OF_STREAMS                                                                            \
   .elsewhere = "it belongs to POST /v1/models/NAME/generate and POST /v1/models/NAME/heads: " \
                "nothing else comes one after the other"
-#define OF_HEADS                                                                                 \
+#define OF_HEADS \
   .elsewhere = "it belongs to POST /v1/models/NAME/heads, which measures the heads of the named"
 #define OF_ANSWERS                                                                          \
   .elsewhere = "an answer of POST /v1/models/NAME/heads has a number for each head and no " \
@@ -128,12 +128,12 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                  VALUE_AT(logit_lens)},
     [STACK_FIELD_RETURN_HIDDEN] = {NAMED("return_hidden"), OF_ANSWERS, .read = stack_names_hidden,
                                    .longest = NAMES_LONGEST},
-    [STACK_FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), OF_ANSWERS, .read = stack_names_attention,
-                                      .longest = NAMES_LONGEST},
+    [STACK_FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), OF_ANSWERS,
+                                      .read = stack_names_attention, .longest = NAMES_LONGEST},
     [STACK_FIELD_HEAD_MASK] = {NAMED("head_mask"), .read = stack_names_head_mask,
                                .longest = NAMES_LONGEST},
-    [STACK_FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), OF_ANSWERS, .read = contract_read_base64,
-                                     VALUE_AT(base64)},
+    [STACK_FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), OF_ANSWERS,
+                                     .read = contract_read_base64, VALUE_AT(base64)},
     [STACK_FIELD_TRACE] = {NAMED("trace"),
                            .elsewhere =
                                "it belongs to POST /v1/models/NAME/encode and POST "
@@ -398,7 +398,7 @@ static uint64_t plan_cost(const struct contract_reading *r) {
 #define HEAD_BITS      BIT(ATTENTIONS)
 #define FOLLOWING_BITS (TARGET_BITS | BIT(RETURN_TOP) | BIT(RETURN_LENS) | CHOICE_BITS)
 #define ENCODE_BITS    (V2_BITS | FOLLOWING_BITS | CLASS_BITS | HEAD_BITS)
-#define OTHER_BITS                              \
+#define OTHER_BITS \
   (V2_BITS | POOL_BITS | CLASS_BITS | HEAD_BITS) /* of those that ask what follows */
 #define SCORE_BITS (BIT(TRACE) | BIT(RETURN_LENS)) /* they have no place in sequences */
 
@@ -411,9 +411,8 @@ static uint64_t plan_cost(const struct contract_reading *r) {
 /* What a request to score or to generate takes is another thing where an encoder reads the tokens:
  * anything that can be encoded, and beside it targets. */
 static const struct contract encode = {CONTRACT, .v2 = &protocol, .elsewhere = ENCODE_BITS};
-static const struct contract classify = {CONTRACT,
-                                         .elsewhere = V2_BITS | FOLLOWING_BITS | POOL_BITS |
-                                                      HEAD_BITS};
+static const struct contract classify = {CONTRACT, .elsewhere = V2_BITS | FOLLOWING_BITS |
+                                                                POOL_BITS | HEAD_BITS};
 static const struct contract score = {CONTRACT,
                                       .elsewhere = OTHER_BITS | READER_BITS | CHOICE_BITS};
 static const struct contract generate = {CONTRACT, .elsewhere = OTHER_BITS | READER_BITS |
@@ -423,10 +422,10 @@ static const struct contract encode_pair = {CONTRACT, .v2 = &protocol_of_pairs,
 static const struct contract score_pair = {CONTRACT, .elsewhere = OTHER_BITS | CHOICE_BITS};
 static const struct contract generate_pair = {CONTRACT, .elsewhere = OTHER_BITS | SCORE_BITS};
 static const struct contract worth_encoded = {CONTRACT, .elsewhere = WORTH_BITS(ENCODE_BITS)};
-static const struct contract worth_scored = {
-    CONTRACT, .elsewhere = WORTH_BITS(OTHER_BITS | READER_BITS | CHOICE_BITS)};
-static const struct contract worth_scored_pair = {CONTRACT,
-                                                  .elsewhere = WORTH_BITS(OTHER_BITS | CHOICE_BITS)};
+static const struct contract worth_scored = {CONTRACT, .elsewhere = WORTH_BITS(
+                                                           OTHER_BITS | READER_BITS | CHOICE_BITS)};
+static const struct contract worth_scored_pair = {CONTRACT, .elsewhere = WORTH_BITS(OTHER_BITS |
+                                                                                    CHOICE_BITS)};
 
 _Static_assert((int)STACK_FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");
 _Static_assert((int)STACK_FIELD_COUNT <= (int)CONTRACT_FIELDS_MAX, "a bit for each field");

@@ -138,8 +138,9 @@ static inline struct stack_side *stack_values_side(struct stack_values *v, unsig
 uint64_t stack_sequences_cost(size_t texts, size_t each, size_t layers);
 
 /* Makes the reading of a request to this model, ASK_ENCODE, ASK_CLASSIFY, ASK_SCORE or
- * ASK_GENERATE, the first and the third maybe with terms->worth, of which nothing has been read yet. `values` get their defaults; they have both
- * sides of a model where the request may go through both. Fails without memory. */
+ * ASK_GENERATE, the first and the third maybe with terms->worth, of which nothing has been read
+ * yet. `values` get their defaults; they have both sides of a model where the request may go
+ * through both. Fails without memory. */
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
                               const struct body_terms *terms, const struct whole *w,
                               size_t max_items, struct arena *a, struct error *e);

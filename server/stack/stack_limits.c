@@ -57,10 +57,9 @@ static bool add_work(const struct stack_check *k, const struct stack_side *s, si
 static enum status check_work(struct stack_check *k) {
   const struct stack_side *main = k->main;
   size_t source = 0, own = 0, work;
-  if ((!stack_check_has_source(k) || add_work(k, k->reader, &source)) &&
-      add_work(k, main, &own) && size_add(source, own, &work) &&
-      (!k->out->weighs || stack_worth_pairs(k, source, own, &work)) &&
-      work <= k->limits->max_pairs)
+  if ((!stack_check_has_source(k) || add_work(k, k->reader, &source)) && add_work(k, main, &own) &&
+      size_add(source, own, &work) &&
+      (!k->out->weighs || stack_worth_pairs(k, source, own, &work)) && work <= k->limits->max_pairs)
     return STATUS_OK;
   if (k->out->weighs)
     return error_limit(k->e, "max_pairs",

@@ -136,8 +136,9 @@ enum status stack_worth_answer_plan(struct answer *a, const char *model,
       attentions += stack_form_attentions(stack_request_side(r, n)->form);
   struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
   struct answer_section *section = arena_alloc(arena, attentions + BESIDE, sizeof *section, e);
-  struct listing l = {
-      .r = r, .content = content, .name = arena_alloc(arena, attentions, sizeof *l.name, e)};
+  struct listing l = {.r = r,
+                      .content = content,
+                      .name = arena_alloc(arena, attentions, sizeof *l.name, e)};
   *a = (struct answer){.form = ANSWER_JSON};
   if (e->status) return e->status;
   *content = (struct answer_content){.model = model, .section = section};

@@ -15,10 +15,10 @@ enum {
 };
 
 enum status stack_worth_stream_init(struct stack_worth_stream *s, const struct stack_request *of,
-                                    const struct answer *answer, struct arena *a,
-                                    struct error *e) {
-  *s = (struct stack_worth_stream){
-      .of = of, .answer = answer, .held = arena_alloc(a, HELD_MOST, 1, e)};
+                                    const struct answer *answer, struct arena *a, struct error *e) {
+  *s = (struct stack_worth_stream){.of = of,
+                                   .answer = answer,
+                                   .held = arena_alloc(a, HELD_MOST, 1, e)};
   return e->status;
 }
 

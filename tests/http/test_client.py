@@ -176,6 +176,25 @@ class Plain(ServerCase):
         with self.assertRaisesRegex(ValueError, "needs the name of a model"):
             self.client().heads(TOY["queries"])
 
+    def test_what_heads_are_worth(self):
+        drawn = {"transformer": {"random": {"seed": 1}}, "layers": 2, "width": 8, "heads": 2, "feed_forward": 8,
+                 "vocabulary": 9}
+        server = Server({"models": {"decoder": dict(drawn, kind="decoder"), "encoder": dict(drawn, kind="encoder")}})
+        self.addCleanup(server.stop)
+        asked = {"tokens": [[1, 2], [3]], "targets": [[4], [5, 6]], "attentions": ["decoder.-1.self"]}
+        with self.attend.Client(f"http://127.0.0.1:{server.port}", model="decoder") as client:
+            right = server.post("/v1/models/decoder/heads", asked).json
+            self.assertEqual(dict(client.worth(**asked)), right)
+            *events, last = client.stream_worth(**asked)
+            self.assertEqual(last, right)
+            self.assertEqual({(e["attention"], e["head"]): e["loss"] for e in events},
+                             {("decoder.1.self", head): loss for head, loss in enumerate(right["heads"]["decoder.1.self"])})
+            right = server.post("/v1/models/encoder/heads", {"tokens": [1, 2]}).json
+            self.assertEqual(dict(client.worth([1, 2], model="encoder")), right)
+            with self.assertRaises(self.attend.Error) as refused:
+                list(client.stream_worth([1, 2], [3], model="encoder"))
+            self.assertEqual((refused.exception.status, refused.exception.pointer), (400, "/targets"))
+
     def encoded(self, fields, form):
         """An answer of the model that sorts, beside what the server itself says."""
         got = lists(self.client(model="sort").encode(**self.arrays(fields), form=form))

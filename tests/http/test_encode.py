@@ -530,7 +530,7 @@ class Encode(ServerCase):
             server.stop()
 
     def test_paths_that_a_kind_has_not(self):
-        for model, what, has in (("small", "attention", "/encode"), ("small", "heads", "/encode"),
+        for model, what, has in (("small", "attention", "/encode"), ("small", "generate", "/heads"),
                                  ("small", "score", "/encode"), ("small", "x/y", "/encode"),
                                  ("demo", "encode", "/attention"), ("demo", "score", "/heads")):
             problem = self.problem(self.server.post(path_of(model, what), {}), 404, "not-found")
@@ -901,7 +901,7 @@ class Command(Case):
         self.assertEqual(json.loads(lines[-1])["pointer"], "/tokens/0/0")
 
     def test_misuse(self):
-        for args, words in ((("small",), "ask it to --encode"), (("small", "--heads"), "--encode"),
+        for args, words in ((("small",), "ask it to --encode"), (("small", "--score"), "cannot score"),
                             (("demo", "--encode"), "cannot encode"),
                             (("small", "--encode", "--heads"), "a second question")):
             status, out, err = self.run_model(*args, data=b"{}")

@@ -449,6 +449,27 @@ class OpenApi(Case):
             self.taken("HeadsRequest", request)
             self.holds("POST", path, self.server.post(path, request), 200)
 
+    def test_answers_of_heads_of_whole_models(self):
+        scored = {"tokens": [[1, 2], [3]], "targets": [[4], [5]]}
+        for model, request in (("decoder", scored), ("both", dict(scored, attentions=["decoder.*.cross"])),
+                               ("whole", TEXT), ("whole", dict(TEXT, pool="mean", normalize=True, dimensions=2)),
+                               ("words", {"text": "a b", "targets": [1]}),
+                               ("decoder", dict(scored, target_lens=[1, 1], head_mask={"decoder.0.self": [0, 1]}))):
+            path = f"/v1/models/{model}/heads"
+            with self.subTest(model=model, request=request):
+                self.taken("WorthRequest", request)
+                self.holds("POST", path, self.server.post(path, request), 200)
+        path, schema = "/v1/models/decoder/heads", self.schema(self.schemas["schemas"]["WorthRequest"])
+        self.holds("POST", path, self.server.post(path, scored, {"Accept": SAFETENSORS}), 406)
+        self.taken("WorthRequest", dict(scored, stream=True))
+        self.assertEqual(self.server.post(path, dict(scored, stream=True)).headers["content-type"], "text/event-stream")
+        for more in ({"attentions": []}, {"attentions": "decoder.0.self"}, {"stream": 1}, {"return_top": 1},
+                     {"return_hidden": True}, {"encoding_format": "base64"}, {"tokens": 1}):
+            request = dict(scored, **more)
+            with self.subTest(request=request):
+                self.assertFalse(schema.is_valid(request))
+                self.holds("POST", path, self.server.post(path, request), 400)
+
     def test_problems(self):
         path = "/v1/attention"
         for status, body, headers in (

@@ -488,7 +488,7 @@ class Generate(Case):
         for name, what in itertools.product(models, ("score", "generate")):
             problem = self.problem(server.post(f"/v1/models/{name}/{what}", ASKED), 404, "not-found")
             self.assertIn(f"is of the kind seq2seq without {lack[name]}, which has no such path; it has POST "
-                          "/v1/models/{model}/encode", problem["detail"])
+                          "/v1/models/{model}/heads, /v1/models/{model}/encode", problem["detail"])
         status, _, err = attend("run", "mute", "--generate", "--config",
                                 os.path.join(server.folder, "attend.json"), data=b"{}")
         self.assertEqual(status, 2)
