@@ -120,12 +120,12 @@ struct stack_run {
   enum stack_function function; /* of classes */
   size_t dimensions;            /* of a pooled item: the first so many numbers are kept; 0: all */
   bool normalize;               /* a pooled item then gets length 1, unless all its numbers are 0 */
-  const int32_t *targets;    /* [rows] of a stack with an output: the token whose log probability is
-                                wanted, or -1; NULL: of no row */
-  size_t top;                /* the likeliest so many tokens of each row that has a target */
-  size_t logit_lens;         /* as many of what each hidden state says in these rows; 0: not asked */
-  bool want_logits;          /* of all rows of a stack with an output; then without targets */
-  bool dense_left;           /* pooled items do not go through the form's dense layer */
+  const int32_t *targets; /* [rows] of a stack with an output: the token whose log probability is
+                             wanted, or -1; NULL: of no row */
+  size_t top;             /* the likeliest so many tokens of each row that has a target */
+  size_t logit_lens;      /* as many of what each hidden state says in these rows; 0: not asked */
+  bool want_logits;       /* of all rows of a stack with an output; then without targets */
+  bool dense_left;        /* pooled items do not go through the form's dense layer */
   struct stack_worth *worth; /* what heads are worth is measured, of a run that does not generate,
                                 and shows nothing else: see stack_worth_init. NULL: it is not */
   struct stack_generation *generation; /* tokens are chosen, of a causal stack with an output. No

@@ -4,8 +4,8 @@
  * run. What the steps of attention do not compute, these files do: stack_embed.c, stack_join.c
  * (residuals and norms), stack_forward.c, stack_show.c (thumbnails), stack_pool.c, stack_output.c
  * (how likely given tokens are to come), stack_lens.c (what each layer would say of them) and
- * stack_worth.c (what heads are worth). Of a run that generates, stack_rounds.c says what each round
- * takes; before the layers stands stack_recall.c (the beginnings of texts), and behind them
+ * stack_worth.c (what heads are worth). Of a run that generates, stack_rounds.c says what each
+ * round takes; before the layers stands stack_recall.c (the beginnings of texts), and behind them
  * stack_logits.c and stack_next.c (what comes next), stack_beams.c with stack_search.c and
  * stack_settle.c (searches), stack_turn.c (keys as steps read them), stack_reveal.c (what is shown)
  * and stack_release.c (what is not needed any more). */

@@ -399,12 +399,12 @@ static uint64_t plan_cost(const struct contract_reading *r) {
 #define FOLLOWING_BITS (TARGET_BITS | BIT(RETURN_TOP) | BIT(RETURN_LENS) | CHOICE_BITS)
 #define ENCODE_BITS    (V2_BITS | FOLLOWING_BITS | CLASS_BITS | HEAD_BITS)
 #define OTHER_BITS \
-  (V2_BITS | POOL_BITS | CLASS_BITS | HEAD_BITS) /* of those that ask what follows */
+  (V2_BITS | POOL_BITS | CLASS_BITS | HEAD_BITS)   /* of those that ask what follows */
 #define SCORE_BITS (BIT(TRACE) | BIT(RETURN_LENS)) /* they have no place in sequences */
 
 /* Of those that measure heads: what would be scored or encoded is not shown. */
-#define SHOWN_BITS                                                                          \
-  (BIT(RETURN_TOP) | BIT(RETURN_LENS) | BIT(RETURN_HIDDEN) | BIT(RETURN_ATTENTION) |        \
+#define SHOWN_BITS                                                                   \
+  (BIT(RETURN_TOP) | BIT(RETURN_LENS) | BIT(RETURN_HIDDEN) | BIT(RETURN_ATTENTION) | \
    BIT(ENCODING_FORMAT) | BIT(TRACE) | BIT(RETURN_TOKENS))
 #define WORTH_BITS(bits) (((bits) | SHOWN_BITS) & ~(HEAD_BITS | BIT(STREAM)))
 
