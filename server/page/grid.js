@@ -61,7 +61,7 @@
       "by the chosen weight"));
   const filter = el("select", { onchange: () => draw() });
   const filtering = el("label", null, "Attentions", filter);
-  const tools = el("div", { class: "bar small" }, el("label", null, "Order", sort), filtering);
+  const tools = el("div", { class: "bar small" }, el("label", null, "Sort", sort), filtering);
   const list = el("div", { class: "wide" });
   Rove.in(list, "button");
 
@@ -105,7 +105,9 @@
     frame = requestAnimationFrame(paint);
   };
   const mark = () => {
-    const { part, head } = State.get("view");
+    const { part, head } = State.get("view"), off = State.get("off");
+    for (const { button, name, head: own } of tiles)
+      button.classList.toggle("off", off.includes(`${name} ${own}`));
     for (const { button, name, head: own } of tiles)
       button.setAttribute("aria-pressed", name === part && own === head);
     Rove.tidy(list);
@@ -149,5 +151,5 @@
     mark();
     soon();
   };
-  State.on(["answer", "view", "over", "dark"], change);
+  State.on(["answer", "view", "over", "dark", "off"], change);
 })();

@@ -10,6 +10,8 @@
 // The reply may take long: after a 401 a dialog asks for a key (key.js), and while the server is
 // away (away.js) the request waits for it. For each of these reasons it is sent again once.
 //
+// Net.stream(path, { type, data, signal }, each) -> a promise of a reply of events: each(event) is
+// called with the JSON of every one of them; `problem` also says what went wrong behind the head.
 // Net.peek(path) is a GET that does neither. Net.hasKey(): is a key sent with each request?
 // Net.pause(ms) -> a promise, done after that time, and not while the page is hidden.
 const Net = (() => {
@@ -72,6 +74,36 @@ const Net = (() => {
       if (!await Away.back(options.signal)) return stopped;
     }
   };
+  // Blocks of lines with an empty one behind them; comments and other names are left out.
+  const events = async (answer, each) => {
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      text += part.value;
+      const blocks = text.split("\n\n");
+      text = blocks.pop();
+      for (const block of blocks) {
+        const data = /^data: ?(.*)$/m.exec(block);
+        if (!data || data[1] === "[DONE]") continue;
+        const said = JSON.parse(data[1]);
+        if (/^event: ?error$/m.test(block)) return { ...nothing.problem, ...said };
+        each(said);
+      }
+    }
+    return null;
+  };
+  const stream = async (path, { type, data, signal }, each) => {
+    const headers = { Accept: "text/event-stream", "Content-Type": type, ...Key.headers() };
+    try {
+      const answer = await fetch(path,
+        { method: "POST", headers, body: data, signal, cache: "no-store" });
+      if (!answer.ok) return await read(answer);
+      const problem = await events(answer, each);
+      return { ...nothing, status: answer.status, ok: !problem, problem };
+    } catch {
+      return signal && signal.aborted ? stopped : nothing;
+    }
+  };
   const peek = (path) =>
     once("GET", path, { accept: "*/*", signal: AbortSignal.timeout(PATIENCE) });
 
@@ -81,5 +113,5 @@ const Net = (() => {
     await new Promise((done) => setTimeout(done, ms));
     while (document.visibilityState === "hidden") await visible();
   };
-  return { ask, peek, pause, hasKey: Key.has };
+  return { ask, stream, peek, pause, hasKey: Key.has };
 })();

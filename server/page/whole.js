@@ -9,6 +9,8 @@
 //   words(item, name) -> { rows, cols }: what stands at an attention's queries and keys
 //   labels: the words of the part that is shown, as in State.labels
 // Whole.show(part, head): the weights of another attention, read where they are not there.
+// Whole.again(changes, what): the request of the answer that is shown with other fields -> a promise
+//   of a reply; `what`: its path, else the answer's.
 const Whole = (() => {
   const SIDE = 64;
   const OF_ITEMS = ["tokens", "text", "embeddings", "token_types", "targets", "valid_lens",
@@ -102,6 +104,11 @@ const Whole = (() => {
     return exact.ok ? { reply, answer: withPart(answer, part, item, exact.weights) } : { reply: exact };
   };
 
+  const again = (changes, what = State.get("answer").path) => {
+    const { body, model } = State.get("asked");
+    return post(what, Request.change(body, changes), Models.find(model));
+  };
+
   let last = null;
   const load = async (part, item) => {
     const mine = (last = {}), answer = State.get("answer"), { body, model } = State.get("asked");
@@ -120,5 +127,5 @@ const Whole = (() => {
     if (answer && answer.whole && answer.items[item] && !answer.items[item].weights)
       load(answer.part, item);
   });
-  return { path, ask, show };
+  return { path, ask, show, again };
 })();

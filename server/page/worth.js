@@ -1,0 +1,200 @@
+// worth: the tab of a whole model's heads: what is lost without each of them, measured by the server
+// one after the other, and switches that leave heads out, by hand or along the ranking.
+//
+// Log probability that the targets lose, or how far outputs move where there are no targets. Heads
+// that are off are in State.off, as "ATTENTION HEAD", for the grid.
+(() => {
+  const { el, fill, button } = Dom;
+  const STEPS = 32, WIDE = 480, TALL = 140, EDGE = 44;
+  const panel = Dom.id("worth"), words = el("p", { class: "small soft", "aria-live": "polite" });
+  const grid = el("div", { class: "wide" }), report = el("div", { "aria-live": "polite" });
+  const along = el("div", { class: "wide", "aria-live": "polite" });
+  const off = new Set();
+  let shown = null, under = null, found = null, last = null;
+
+  const key = (name, head) => `${name} ${head}`;
+  const measure = () => (State.get("answer").path === "score"
+    ? "the targets' log probability falls by" : "the outputs move by");
+
+  // --- the masks ---
+
+  // The request's own mask, without these heads too.
+  const masked = (keys) => {
+    const { body } = State.get("asked"), { thumbs, names } = State.get("answer");
+    const own = (Request.fields(body) || {}).head_mask || {}, all = { ...own };
+    for (const name of names) {
+      const none = [...thumbs(name, 0).keys()].filter((head) => keys.includes(key(name, head)));
+      const mask = own[name] || thumbs(name, 0).map(() => 1);
+      if (none.length) all[name] = mask.map((x, head) => (none.includes(head) ? 0 : x));
+    }
+    return all;
+  };
+  const bare = { return_hidden: undefined, return_top: undefined, return_lens: undefined,
+    return_attention: undefined, trace: undefined, encoding_format: undefined };
+  // What is compared: the sum of log probabilities, or all outputs.
+  const ask = async (keys) => {
+    const reply = await Whole.again({ ...bare, ...(keys.length && { head_mask: masked(keys) }) });
+    if (!reply.ok) return reply;
+    const { log_probabilities, outputs } = JSON.parse(reply.text());
+    return { ok: true, numbers: (log_probabilities || outputs).flat(Infinity) };
+  };
+  const lose = async (keys) => {
+    const [before, after] = [await ask([]), await ask(keys)];
+    const bad = [before, after].find(({ ok }) => !ok);
+    if (bad) return bad;
+    const sum = (list, f) => list.reduce((all, x, i) => all + f(x, i), 0);
+    const by = sum(before.numbers, (x, i) => (x - after.numbers[i]) ** 2);
+    return { ok: true, lost: State.get("answer").path === "score"
+      ? sum(before.numbers, (x, i) => x - after.numbers[i])
+      : Math.sqrt(by / (sum(before.numbers, (x) => x * x) || 1)) };
+  };
+
+  // --- the grid of losses ---
+
+  const cells = new Map();
+  const paint = () => {
+    const values = [...cells.values()].map(({ loss }) => loss).filter((x) => x !== null);
+    const high = Math.max(0, ...values) || 1, form = Format.even(values);
+    for (const [name, { node, loss }] of cells) {
+      node.classList.toggle("off", off.has(name));
+      node.setAttribute("aria-pressed", off.has(name));
+      if (loss === null) continue;
+      node.style.background = Scale.css(loss / high);
+      node.style.color = Scale.ink(loss / high);
+      node.textContent = form(loss);
+    }
+  };
+  const toggle = (name) => {
+    if (!off.delete(name)) off.add(name);
+    mark();
+    change();
+  };
+  const mark = () => {
+    State.set({ off: [...off] });
+    taken.disabled = allOn.disabled = !off.size;
+    paint();
+  };
+  const lay = () => {
+    const { names, thumbs } = State.get("answer");
+    cells.clear();
+    const row = (name) => thumbs(name, 0).map((_, head) => {
+      const node = el("button", { type: "button", title: `${name}, head ${head}: on or off`,
+        onclick: () => toggle(key(name, head)) }, "·");
+      cells.set(key(name, head), { node, loss: null });
+      return node;
+    });
+    const most = Math.max(...names.map((name) => thumbs(name, 0).length));
+    fill(grid, Dom.table("What is lost without each head", ["", ...Array(most).keys()],
+      names.map((name) => [name, ...row(name)])));
+    Rove.in(grid, "td button");
+    paint();
+  };
+
+  // --- measuring ---
+
+  const told = () => [...cells.values()].filter(({ loss }) => loss !== null).length;
+  const take = (event) => {
+    if (event.ranking) found = event;
+    else if (cells.has(key(event.attention, event.head)))
+      cells.get(key(event.attention, event.head)).loss = event.loss;
+    fill(words, found ? `Without a head ${measure()} so much; least important first: `
+      + found.ranking.slice(0, 5).map(([name, head]) => `${name} ${head}`).join(", ")
+      : `${told()} of ${cells.size} heads are measured.`);
+    paint();
+    followed.disabled = !found;
+  };
+  const begin = async () => {
+    const { body, model } = State.get("asked"), mine = (under = new AbortController());
+    found = null;
+    for (const cell of cells.values()) cell.loss = null;
+    lay();
+    stop.hidden = false;
+    fill(words, "Measuring …");
+    const sent = Request.change(body, { ...bare, return_tokens: undefined, stream: true });
+    const reply = await Net.stream(Ask.path("heads", model),
+      { ...Request.wire(sent), signal: mine.signal }, (event) => mine === under && take(event));
+    if (mine !== under) return;
+    stop.hidden = true;
+    if (reply.problem) fill(words, Prune.failed(reply.problem, begin));
+    else if (reply.aborted) fill(words, `Stopped: ${told()} of ${cells.size} heads are measured.`);
+  };
+
+  // --- without some heads ---
+
+  const change = async () => {
+    const mine = (last = {}), answer = State.get("answer");
+    if (!off.size) return fill(report, el("p", { class: "soft" }, "Switch heads off in the table: here "
+      + "stands what is lost without them."));
+    const { ok, lost, problem } = await lose([...off]);
+    if (mine !== last || answer !== State.get("answer")) return;
+    const count = off.size === 1 ? "this head" : `these ${off.size} heads`;
+    fill(report, ok
+      ? el("p", null, `Without ${count} ${measure()} `, el("b", null, Format.short(lost)), ".")
+      : Prune.failed(problem, change));
+  };
+  const curve = (points) => {
+    const n = points.at(-1)[0], high = Math.max(...points.map(([, y]) => y)) || 1;
+    const low = Math.min(0, ...points.map(([, y]) => y)), svg = Dom.svg;
+    const x = (i) => EDGE + i / n * (WIDE - EDGE - 8);
+    const y = (v) => TALL - 20 - (v - low) / (high - low) * (TALL - 34);
+    const text = (at, word, anchor) => svg("text", { ...at, "text-anchor": anchor, "font-size": 11,
+      fill: "currentColor" }, word);
+    return svg("svg", { class: "axes", width: WIDE, height: TALL, role: "img",
+      "aria-label": "What is lost, by how many heads are left out" },
+    svg("path", { d: `M${x(0)} ${y(high)}V${TALL - 20}H${x(n)}`, fill: "none", stroke: "currentColor" }),
+    text({ x: EDGE - 4, y: y(high) + 4 }, Format.short(high), "end"),
+    text({ x: EDGE - 4, y: y(low) + 4 }, Format.short(low), "end"),
+    text({ x: x(0), y: TALL - 6 }, "0", "middle"), text({ x: x(n), y: TALL - 6 }, `${n} heads`, "end"),
+    svg("polyline", { points: points.map(([i, v]) => `${x(i)},${y(v)}`).join(" ") }));
+  };
+  const follow = async () => {
+    const mine = (last = {}), answer = State.get("answer"), { ranking } = found, points = [[0, 0]];
+    for (let n = 0; n < ranking.length;) {
+      fill(along, `Measuring … ${n} of ${ranking.length}`);
+      n = Math.min(ranking.length, n + Math.ceil(ranking.length / STEPS));
+      const gone = ranking.slice(0, n).map(([name, head]) => key(name, head));
+      const { ok, lost, problem } = await lose(gone);
+      if (mine !== last || answer !== State.get("answer") || panel.hidden) return fill(along);
+      if (!ok) return fill(along, Prune.failed(problem, follow));
+      points.push([n, lost]);
+    }
+    fill(along, el("p", null, `As heads go, the least important first, ${measure()}:`), curve(points));
+  };
+
+  const taken = button("Take into the request", () => {
+    const next = Request.change(State.get("asked").body, { head_mask: masked([...off]) });
+    if (!next) return;
+    State.set({ body: next });
+    Ask.start();
+  });
+  const allOn = button("All on", () => {
+    off.clear();
+    mark();
+    change();
+  });
+  const stop = button("Stop", () => under && under.abort());
+  const followed = button("Prune along the ranking", follow);
+  stop.hidden = true;
+  const content = [el("div", { class: "bar" }, button("Measure every head", begin), stop, followed, allOn,
+    taken), words, report, grid, along];
+
+  const look = () => {
+    const answer = State.get("answer");
+    if (panel.hidden || !answer || !answer.whole) return;
+    if (!answer.items.length) return fill(panel, el("p", { class: "soft" }, "The batch is empty."));
+    if (answer.thumbs === shown) return;
+    if (under) under.abort();
+    [shown, under, found] = [answer.thumbs, null, null];
+    stop.hidden = followed.disabled = true;
+    off.clear();
+    fill(panel, content);
+    fill(words, "Each head is left out once, and the loss is measured exactly.");
+    fill(along);
+    lay();
+    mark();
+    change();
+  };
+  document.addEventListener("show", look);
+  State.on(["answer"], look);
+  State.on(["dark"], paint);
+})();

@@ -1,0 +1,148 @@
+// test_worth: what the heads of a whole model are worth, as the server measures it, and what is lost
+// without some of them, as two answers of the server differ.
+import assert from "node:assert/strict";
+import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { whole, wordsFolder } from "./wholes.mjs";
+
+const tokenizer = wordsFolder();
+const config = { models: { words: whole("encoder", { tokenizer }), writes: whole("decoder"),
+  both: whole("seq2seq", { layers: 1 }) } };
+const server = await serve([], { config });
+const SCORED = { tokens: [[4, 5, 6, 7, 8], [9, 10]], targets: [[9, 10, 11], [12]] };
+const TEXT = { text: "The animal was tired." };
+
+const opened = async (model, body, options = {}) => {
+  const page = await open({ server, ...options });
+  await ask(page, body, model);
+  await page.getByRole("tab", { name: "Heads" }).click();
+  await settle(page);
+  return page;
+};
+const measured = async (page) => {
+  await page.getByRole("button", { name: "Measure every head" }).click();
+  await page.getByText("least important first").waitFor();
+  await settle(page);
+};
+const shown = (page) => page.locator("#worth tbody tr").evaluateAll((rows) =>
+  Object.fromEntries(rows.map((row) => [row.cells[0].textContent,
+    [...row.querySelectorAll("button")].map((one) => Number(one.textContent))])));
+const post = async (model, what, body) => {
+  const { status, json, text } = await server.post(`/v1/models/${model}/${what}`, body);
+  assert.equal(status, 200, text);
+  return json;
+};
+const head = (page, name, i) =>
+  page.locator("#worth tr", { hasText: name }).locator("button").nth(i);
+const lost = (page) => page.locator("#worth b").textContent().then(Number);
+const near = (a, b, by = 0.01) => assert.ok(Math.abs(a - b) <= by * Math.max(1, Math.abs(b)), `${a}, not ${b}`);
+const flat = (answer) => (answer.log_probabilities || answer.outputs).flat(Infinity);
+
+for (const [model, body] of [["writes", SCORED], ["words", TEXT],
+  ["both", { tokens: [4, 5, 6], targets: [7, 8, 9] }]])
+  test(`every head's loss is the server's: ${model}`, async () => {
+    const page = await opened(model, body);
+    await measured(page);
+    const { heads, ranking, measure } = await post(model, "heads", body), table = await shown(page);
+    assert.deepEqual(Object.keys(table).sort(), Object.keys(heads).sort());
+    const most = Math.max(...Object.values(heads).flat().map(Math.abs));
+    for (const [name, list] of Object.entries(heads))
+      for (const [i, loss] of list.entries()) near(table[name][i], loss, 0.01 * most);
+    assert.ok((await page.locator("#worth").textContent())
+      .includes(ranking.slice(0, 5).map(([name, i]) => `${name} ${i}`).join(", ")));
+    assert.match(await page.locator("#worth").textContent(),
+      measure === "outputs" ? /the outputs move by/ : /log probability falls by/);
+    // Off by hand: the difference of two answers.
+    const name = Object.keys(heads)[0];
+    await head(page, name, 1).click();
+    await page.getByText("Without this head").waitFor();
+    await settle(page);
+    near(await lost(page), heads[name][1]);
+    const [a, b] = [await post(model, measure === "outputs" ? "encode" : "score", body),
+      await post(model, measure === "outputs" ? "encode" : "score",
+        { ...body, head_mask: { [name]: [0, 0, 1, 1] } })].map(flat);
+    await head(page, name, 0).click();
+    await page.getByText("Without these 2 heads").waitFor();
+    await settle(page);
+    near(await lost(page), measure === "outputs"
+      ? Math.hypot(...a.map((x, i) => x - b[i])) / Math.hypot(...a)
+      : a.reduce((sum, x, i) => sum + x - b[i], 0));
+    assert.deepEqual((await state(page, "off")).sort(), [`${name} 0`, `${name} 1`]);
+    await page.getByRole("tab", { name: "Weights" }).click();
+    assert.equal(await page.locator("#grid button.off").count(), 2, "they are marked in the grid");
+  });
+
+test("along the ranking a curve with its ends in numbers, and what is off goes into the request", async () => {
+  const page = await opened("writes", SCORED);
+  assert.ok(await page.getByRole("button", { name: "Prune along" }).isDisabled());
+  await measured(page);
+  await page.getByRole("button", { name: "Prune along" }).click();
+  await page.locator("#worth svg").waitFor();
+  assert.equal((await page.locator("#worth polyline").getAttribute("points")).split(" ").length, 13);
+  const all = flat(await post("writes", "score", SCORED)), names = [0, 1, 2].map((i) => `decoder.${i}.self`);
+  const none = flat(await post("writes", "score", { ...SCORED,
+    head_mask: Object.fromEntries(names.map((name) => [name, [0, 0, 0, 0]])) }));
+  const last = all.reduce((sum, x, i) => sum + x - none[i], 0);
+  const numbers = await page.locator("#worth svg text").allTextContents();
+  assert.equal(numbers.at(-1), "12 heads");
+  assert.ok(last <= Number(numbers[0]) * 1.01 + 0.01 && last >= Number(numbers[1]) * 1.01 - 0.01);
+  await head(page, "decoder.1.self", 3).click();
+  await page.getByText("Without this head").waitFor();
+  await page.getByRole("button", { name: "Take into the request" }).click();
+  await settle(page);
+  assert.deepEqual(JSON.parse((await state(page, "asked")).body.text).head_mask,
+    { "decoder.1.self": [1, 1, 1, 0] });
+  assert.deepEqual(await state(page, "off"), []);
+});
+
+test("what is refused is told, and can be tried again; stopping keeps what is measured", async () => {
+  const own = await serve(["--max-pairs", "1100"], { config });
+  const page = await opened("writes", { tokens: [4, 5, 6, 7, 8, 9, 10], targets: [5, 6, 7] },
+    { server: own, expect: [413] });
+  await page.getByRole("button", { name: "Measure every head" }).click();
+  await page.locator("#worth [role=alert]").waitFor();
+  assert.match(await page.locator("#worth [role=alert]").textContent(), /more than 1100 pairs/);
+  const again = page.waitForResponse((response) => response.url().endsWith("/heads"));
+  await page.getByRole("button", { name: "Try again" }).click();
+  assert.equal((await again).status(), 413);
+  // A stream that is never ended, of which three heads have come.
+  const said = [0, 1, 2].map((i) => `data: {"attention":"decoder.0.self","head":${i},"loss":${i}.5}\n\n`);
+  await page.evaluate((parts) => {
+    const real = window.fetch;
+    window.fetch = (path, options) => (!String(path).endsWith("/heads") ? real(path, options)
+      : Promise.resolve(new Response(new ReadableStream({ start: (to) => {
+        to.enqueue(new TextEncoder().encode(`: hello\n\n${parts.join("")}`));
+        options.signal.addEventListener("abort", () => to.error(new Error("aborted")));
+      } }))));
+  }, said);
+  await page.getByRole("button", { name: "Measure every head" }).click();
+  await page.getByText("3 of 12 heads are measured").waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("Stopped: 3 of 12").waitFor();
+  assert.deepEqual((await page.locator("#worth td button").allTextContents()).slice(0, 4),
+    ["0.50", "1.50", "2.50", "·"]);
+});
+
+test("a failure behind the head of a stream is told", async () => {
+  const page = await opened("writes", SCORED);
+  await page.route(/\/heads$/, (route) => route.fulfill({ contentType: "text/event-stream",
+    body: 'data: {"attention":"decoder.0.self","head":0,"loss":1}\n\nevent: error\n'
+      + 'data: {"title":"Too slow","detail":"deadline_ms has passed","status":504}\n\n' }));
+  await page.getByRole("button", { name: "Measure every head" }).click();
+  assert.match(await page.locator("#worth [role=alert]").textContent(), /Too slow.*deadline_ms/);
+});
+
+for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark, narrow", [360, 740], true]])
+  test(`by the keyboard alone, nothing serious for axe-core, nothing too wide: ${name}`, async () => {
+    const page = await opened("writes", SCORED, { viewport, dark });
+    await page.getByRole("button", { name: "Measure every head" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("least important first").waitFor();
+    await page.locator("#worth td button[tabindex='0']").focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await page.getByText("Without this head").waitFor();
+    assert.deepEqual(await state(page, "off"), ["decoder.1.self 1"]);
+    await audit(page, "worth");
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  });
