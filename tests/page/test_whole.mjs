@@ -51,7 +51,7 @@ test("the model of the program: its ids, its heads, and the exact weights of one
     assert.equal(await page.locator("#large h3").textContent(), `${name}, head ${head}`);
   }
   assert.deepEqual(await words(page), tokens.map(String));
-  assert.deepEqual(await page.getByRole("tab").allTextContents(), ["Weights", "Lines", "Answer"]);
+  assert.deepEqual(await page.getByRole("tab").allTextContents(), ["Weights", "Lines", "Steps", "Heads", "Answer"]);
   await shot(page, "whole_sort");
 });
 
@@ -262,7 +262,7 @@ test("examples, fields and code are those of the kind of the model", async () =>
   await settle(page);
   assert.ok(!await page.locator("#grid").isVisible());
   assert.ok(await page.locator("#field-valid_lens").count());
-  assert.deepEqual((await page.getByRole("tab").allTextContents()), ["Weights", "Lines", "Heads", "Answer"]);
+  assert.deepEqual((await page.getByRole("tab").allTextContents()), ["Weights", "Lines", "Steps", "Heads", "Answer"]);
 });
 
 for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark", [1280, 720], true],
