@@ -16,13 +16,14 @@
     const at = document.activeElement;
     if (tabs.includes(at) && at.ariaSelected !== "true") choose(at);
   });
-  // Some parts are for one attention alone, or for whole models: what is asked follows the model
-  // that is chosen, the views follow the answer.
+  // Some parts are for some kinds of models: what is asked follows the model that is chosen, the
+  // views follow the answer.
   const fit = () => {
-    const answer = State.get("answer"), isWhole = Models.isWhole(Models.current());
-    const of = { false: "layer", true: "whole" };
+    const kindOf = (model) => (Models.isWhole(model) ? model.kind : "layer");
+    const asked = State.get("asked"), now = Models.current();
+    const seen = State.get("answer") && asked ? Models.find(asked.model) : now;
     for (const one of document.querySelectorAll("[data-of]"))
-      one.hidden = one.dataset.of !== of[tabs.includes(one) && answer ? Boolean(answer.whole) : isWhole];
+      one.hidden = !one.dataset.of.split(" ").includes(kindOf(tabs.includes(one) ? seen : now));
     if (tabs.some((tab) => tab.hidden && tab.ariaSelected === "true")) choose(tabs[0]);
   };
   State.on(["models", "model", "answer"], fit);

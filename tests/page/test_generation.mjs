@@ -1,0 +1,126 @@
+// test_generation: how texts go on, token by token, as the server says, and what each layer says of
+// it; a likely other token is gone on from.
+import assert from "node:assert/strict";
+import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { whole, wordsFolder } from "./wholes.mjs";
+
+const tokenizer = wordsFolder(), end = 0;
+const server = await serve([], { config: { models: { writes: whole("decoder", { tokenizer, end }),
+  ids: whole("decoder", { end }), both: whole("seq2seq", { end }), words: whole("encoder", { tokenizer }) } } });
+const opened = async (model, body, options = {}) => {
+  const page = await open({ server, ...options });
+  await ask(page, body, model);
+  await page.getByRole("tab", { name: "Generation" }).click();
+  await settle(page);
+  return page;
+};
+const post = async (model, what, body) => {
+  const { status, json, text } = await server.post(`/v1/models/${model}/${what}`, body);
+  assert.equal(status, 200, text);
+  return json;
+};
+const done = async (page) => {
+  await page.getByText(/^\d+ tokens: /).waitFor();
+  await settle(page);
+};
+const goOn = async (page, most) => {
+  await page.getByLabel("tokens at most").fill(String(most));
+  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await done(page);
+};
+const columns = (page) => page.locator(".column").evaluateAll((list) => list.map((one) => ({
+  word: one.querySelector("b").textContent, share: Number(one.querySelector("[title]").title),
+  others: [...one.querySelectorAll("button")].map((other) => other.textContent) })));
+const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-6 + 1e-4 * b, `${a}, not ${b}`);
+
+for (const [model, body] of [["ids", { tokens: [[4, 5, 6], [7]] }], ["both", { tokens: [4, 5, 6] }]])
+  test(`tokens, their probabilities and the likeliest others are the server's: ${model}`, async () => {
+    const page = await opened(model, body);
+    await goOn(page, 6);
+    const asked = { tokens: [4, 5, 6], max_tokens: 6, return_top: 5 };
+    const { sequences: [one] } = await post(model, "generate", asked), shown = await columns(page);
+    assert.deepEqual(shown.map(({ word }) => word), one.tokens.map(String));
+    shown.forEach(({ share }, i) => near(share, Math.exp(one.log_probabilities[i])));
+    for (const [i, { others }] of shown.entries())
+      assert.deepEqual(others.map((text) => text.split(" ")[0]),
+        one.top[i].map(({ token }) => token).filter((token) => token !== one.tokens[i]).map(String));
+    // On from another one, in the third place.
+    const other = Number(shown[2].others[1].split(" ")[0]), kept = [...one.tokens.slice(0, 2), other];
+    await page.locator(".column").nth(2).locator("button").nth(1).click();
+    await done(page);
+    const next = (await post(model, "generate", { ...(model === "both" ? { tokens: [4, 5, 6], targets: kept }
+      : { tokens: [4, 5, 6, ...kept] }), max_tokens: 3 })).sequences[0].tokens;
+    assert.deepEqual((await columns(page)).map(({ word }) => word), [...kept, ...next].map(String));
+    // The lens.
+    await page.getByRole("button", { name: "What each layer would say" }).click();
+    await page.locator("#generation table").waitFor();
+    const { lens } = await post(model, "score",
+      { tokens: [4, 5, 6], targets: [...kept, ...next], return_lens: 1 });
+    const layers = await page.locator("#generation tbody tr").evaluateAll((rows) =>
+      rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    assert.deepEqual(layers, Object.keys(lens).reverse().map((name) =>
+      [name, ...lens[name].map(([{ token }]) => String(token))]));
+    // All other views look inside.
+    await page.getByRole("button", { name: "Look inside" }).click();
+    await settle(page);
+    assert.deepEqual(JSON.parse((await state(page, "asked")).body.text),
+      { tokens: [4, 5, 6], targets: [...kept, ...next] });
+    assert.equal((await state(page, "answer")).path, "score");
+  });
+
+test("text goes on as text; a token that the tokenizer does not know stands as its number", async () => {
+  const page = await opened("writes", { text: "the cat sat" });
+  await goOn(page, 8);
+  const { tokens } = await post("writes", "tokenize", { text: "the cat sat" });
+  const { sequences: [one] } = await post("writes", "generate", { tokens, max_tokens: 8 });
+  const { text } = await post("writes", "detokenize", { tokens: one.tokens.filter((t) => t < 21).map((t) => [t]) });
+  assert.deepEqual((await columns(page)).map(({ word }) => word).filter((word) => word !== "21"), text);
+  const all = (await columns(page)).flatMap(({ others }) => others);
+  assert.ok(!all.some((other) => other.startsWith("…")));
+});
+
+test("Stop ends it and keeps what there is; errors are told and can be tried again", async () => {
+  const page = await opened("ids", { tokens: [4, 5] }, { expect: [400] });
+  await page.evaluate(() => {
+    window.real = window.fetch;
+    window.fetch = (path, options) => (!String(path).endsWith("/generate") ? window.real(path, options)
+      : Promise.resolve(new Response(new ReadableStream({ start: (to) => {
+        to.enqueue(new TextEncoder().encode(
+          'data: {"item":0,"sequence":0,"token":7,"log_probability":-0.5,"top":[]}\n\n'));
+        options.signal.addEventListener("abort", () => to.error(new Error("aborted")));
+      } }))));
+  });
+  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.locator(".column").first().waitFor();
+  await page.locator("#generation").getByRole("button", { name: "Stop" }).click();
+  await page.getByText("1 tokens: stopped.").waitFor();
+  await page.evaluate(() => { window.fetch = window.real; });
+  await page.evaluate(() => State.set({ body: { text: '{"tokens": [99]}' } }));
+  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.locator("#generation [role=alert]").waitFor();
+  assert.match(await page.locator("#generation [role=alert]").textContent(), /vocabulary|99/);
+  await page.evaluate(() => State.set({ body: { text: '{"tokens": [5]}' } }));
+  await goOn(page, 2);
+  assert.equal((await columns(page)).length, 2);
+});
+
+test("it is there for models that generate, and for no others", async () => {
+  const page = await open({ server });
+  await ask(page, { text: "the cat" }, "words");
+  assert.equal(await page.getByRole("tab", { name: "Generation" }).count(), 0);
+});
+
+for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark, narrow", [360, 740], true]])
+  test(`by the keyboard alone, nothing serious for axe-core, nothing too wide: ${name}`, async () => {
+    const page = await opened("writes", { text: "the cat sat" }, { viewport, dark });
+    await page.getByRole("button", { name: "Go on", exact: true }).focus();
+    await page.keyboard.press("Enter");
+    await done(page);
+    await page.locator(".column").nth(1).locator("button").first().focus();
+    await page.keyboard.press("Enter");
+    await done(page);
+    await page.getByRole("button", { name: "What each layer would say" }).press("Enter");
+    await page.locator("#generation table").waitFor();
+    await audit(page, "generation");
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  });
