@@ -55,7 +55,7 @@ const Code = (() => {
   // Without a secure connection there is no clipboard: the text is selected instead, to be copied.
   const copy = async () => {
     try {
-      await navigator.clipboard.writeText(shown.textContent);
+      await Dom.copy(shown.textContent);
       told.textContent = "Copied.";
     } catch {
       getSelection().selectAllChildren(shown);

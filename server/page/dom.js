@@ -5,6 +5,7 @@
 // Dom.fill(node, ...children) replaces what is in a node. Dom.id(name) is getElementById.
 // Dom.button(text, f). Dom.table(caption, titles, rows): rows are lists of cells, the first of
 //   which is the row's header.
+// Dom.copy(text) -> a promise: it is in the clipboard; it rejects where there is none.
 // Dom.save(blob, name) downloads a file. Dom.show(image, blob) -> a function that frees the blob, once
 // the image has been drawn.
 const Dom = (() => {
@@ -38,9 +39,10 @@ const Dom = (() => {
     el("a", { href: url, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60000);
   };
+  const copy = async (text) => navigator.clipboard.writeText(text);
   const show = (image, blob) => {
     image.src = URL.createObjectURL(blob);
     return () => URL.revokeObjectURL(image.src);
   };
-  return { el, svg, id, fill, button, table, save, show };
+  return { el, svg, id, fill, button, table, copy, save, show };
 })();

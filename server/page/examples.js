@@ -164,12 +164,13 @@ const Examples = (() => {
     else choose(choice.value);
   });
   // What the tab had, once there are models to ask.
-  let again = Own.kept && Own.kept.body;
+  let again = Own.kept && Own.kept.body, linked = true;
   const restore = () => {
-    if (!again || !Models.current()) return;
-    const body = again;
-    again = null;
-    if (State.get("body") === null) chooseOwn(body);
+    if (!Models.current() || (!again && !linked)) return;
+    const body = again, isFirst = State.get("body") === null, { kept } = Link;
+    again = linked = null;
+    if (isFirst && kept) Link.restore(kept);
+    else if (isFirst && body) chooseOwn(body);
   };
   State.on(["models", "model"], restore);
   State.on(["models", "model"], fit);

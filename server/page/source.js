@@ -34,7 +34,10 @@ const Source = (() => {
       if (file.size > LONGEST)
         throw new Error(`it has ${Format.bytes(file.size)}, more than ${Format.bytes(LONGEST)}`);
       const buffer = await file.arrayBuffer();
-      if (last === file) State.set({ body: bodyOf(file.name, buffer), labels: Labels.NONE });
+      if (last !== file) return;
+      const body = bodyOf(file.name, buffer), saved = Link.of(Request.fields(body));
+      if (saved) Link.restore(saved);
+      else State.set({ body, labels: Labels.NONE });
     } catch (error) {
       if (last !== file) return;
       note.textContent = `${file.name} cannot be sent: ${error.message}.`;
