@@ -51,7 +51,8 @@ test("the model of the program: its ids, its heads, and the exact weights of one
     assert.equal(await page.locator("#large h3").textContent(), `${name}, head ${head}`);
   }
   assert.deepEqual(await words(page), tokens.map(String));
-  assert.deepEqual(await page.getByRole("tab").allTextContents(), ["Weights", "Lines", "Steps", "Heads", "Answer"]);
+  assert.deepEqual(await page.getByRole("tab").allTextContents(), ["Weights", "Lines", "Flow", "Steps", "Heads",
+    "Answer"]);
   await shot(page, "whole_sort");
 });
 
