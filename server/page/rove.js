@@ -5,7 +5,8 @@
 // changed.
 const Rove = (() => {
   const groups = new Map();
-  const members = (group) => [...group.querySelectorAll(groups.get(group))];
+  const members = (group) =>
+    [...group.querySelectorAll(groups.get(group))].filter((one) => !one.hidden);
   const stop = (list, one) => list.forEach((each) => { each.tabIndex = each === one ? 0 : -1; });
   const tidy = (group) => {
     const list = members(group);
