@@ -25,6 +25,7 @@
     for (const one of document.querySelectorAll("[data-of]"))
       one.hidden = !one.dataset.of.split(" ").includes(kindOf(tabs.includes(one) ? seen : now));
     if (tabs.some((tab) => tab.hidden && tab.ariaSelected === "true")) choose(tabs[0]);
+    Rove.tidy(list);
   };
   State.on(["models", "model", "answer"], fit);
   choose(tabs[0]);
