@@ -234,7 +234,7 @@ help:
 
 # --- what must be on the machine ---
 
-DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev libpcre2-dev libutf8proc-dev esbuild
+DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev libpcre2-dev libutf8proc-dev esbuild zopfli
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git slowhttptest
 # Where they did not come from Debian's packages, they are taken as they are.
 NODE       = $(if $(shell command -v npm),,nodejs npm)
@@ -317,7 +317,8 @@ endef
 libraries:
 	@pkg-config --exists $(PKGS) || { echo "attend is built with: $(PKGS). Install what is missing (make deps-run does, on Debian and Ubuntu):"; \
 	    pkg-config --print-errors --exists $(PKGS); exit 1; } >&2
-	@command -v esbuild >/dev/null || { echo "attend's page is made short by esbuild, which is missing: make deps-run installs it, on Debian and Ubuntu" >&2; exit 1; }
+	@for tool in esbuild zopfli; do command -v $$tool >/dev/null || { \
+	    echo "attend's page is made short by $$tool, which is missing: make deps-run installs it, on Debian and Ubuntu" >&2; exit 1; }; done
 
 $(BUILD)/attend: $(BUILD)/server/main.o $(BUILD)/libattend.a
 	$(call say,LD,$@)
@@ -349,7 +350,7 @@ $(PAGE): $(wildcard server/page/*) | $(BUILD)/flags
 	$(call say,PACK,server/page)
 	$(Q)server/page/pack server/page/index.html >$@
 $(PAGE).gz: $(PAGE)
-	$(Q)gzip -9 -n <$< >$@
+	$(Q)zopfli -c $< >$@
 $(BUILD)/server/http/page.o: $(PAGE) $(PAGE).gz
 
 .PHONY: FORCE

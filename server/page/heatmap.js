@@ -2,10 +2,11 @@
 // but its colours.
 //
 // A sheet is the content of a drawing:
-//   { title, matrix, seen, high, rows, cols, cuts, pointers, numbered }
+//   { title, matrix, seen, high, rows, cols, cuts, pointers, numbered, apart }
 //     seen: from Visible.of; high: from Scale.high; rows, cols: a word for each query and key;
 //     cuts: keys before which a line is drawn; pointers: a key for each query, or null; numbered:
-//     the words are numbers, of which some may be left out
+//     the words are numbers, of which some may be left out; apart: it holds differences, from -high
+//     to high
 // A place is its position, all in device pixels:
 //   { left, top, turned, cell, ratio, width, height, x, y, row, col, over }
 //     left, top, turned: from Heatmap.box; cell: the side of a cell, a whole number; ratio:
@@ -87,10 +88,14 @@ const Heatmap = (() => {
       pictures.set(sheet, { key, image: imageOf(sheet, place, colours, [width, height]) });
     context.putImageData(pictures.get(sheet).image, left, top);
   };
-  const imageOf = ({ matrix, seen, high }, place, colours, [width, height]) => {
-    const { cell, ratio, x: dx, y: dy } = place;
+  // The colours of a sheet, and where a weight stands among them.
+  const tintOf = ({ high, apart }) => (apart
+    ? { ...Scale.apart(), at: (weight) => (1 + weight / high) / 2 }
+    : { ...Scale.ramp(), at: (weight) => weight / high });
+  const imageOf = (sheet, place, colours, [width, height]) => {
+    const { cell, ratio, x: dx, y: dy } = place, { matrix, seen } = sheet;
     const image = new ImageData(width, height), out = new Uint32Array(image.data.buffer);
-    const back = solid(colours.back), edge = solid(colours.edge), table = Scale.ramp().words;
+    const back = solid(colours.back), edge = solid(colours.edge), tint = tintOf(sheet);
     const stroke = Math.round(ratio), period = Math.round(HATCH * ratio);
     const gap = cell >= 12 * ratio ? stroke : 0;
     const [first, end] = inSight(dx, width, cell, matrix.cols);
@@ -100,7 +105,7 @@ const Heatmap = (() => {
       for (let j = first; j < end; j++) {
         const at = i * matrix.cols + j, weight = matrix.data[at], hidden = !seen[at];
         if (below && !hidden) continue;
-        const fill = hidden && !(weight > 0) ? back : table[Scale.index(weight / high)];
+        const fill = hidden && !(weight > 0) ? back : tint.words[Scale.index(tint.at(weight))];
         const stop = Math.min(width, (j + 1) * cell - (hidden ? 0 : gap) - dx);
         for (let x = Math.max(0, j * cell - dx); x < stop; x++)
           out[y * width + x] = hidden && (x + dx + y + dy) % period < stroke ? edge : fill;
@@ -158,6 +163,7 @@ const Heatmap = (() => {
   // Inside the cells: numbers, if there is room, and rings where pointers lead.
   const marks = (context, sheet, place) => {
     const { matrix, seen, pointers } = sheet, { left, top, cell, ratio, x, y } = place;
+    const tint = tintOf(sheet);
     const printed = cell >= 44 * ratio;
     if (!printed && (!pointers || cell < 4 * ratio)) return;
     const [first, end, from, to] = sights(sheet, place);
@@ -168,7 +174,7 @@ const Heatmap = (() => {
       for (let j = from; j < to; j++) {
         const weight = matrix.data[i * matrix.cols + j];
         const spot = [left + j * cell - x, top + i * cell - y], half = cell / 2;
-        context.fillStyle = Scale.ink(weight / sheet.high);
+        context.fillStyle = tint.ink(tint.at(weight));
         context.strokeStyle = context.fillStyle;
         if (printed && seen[i * matrix.cols + j])
           context.fillText(number(weight), spot[0] + half, spot[1] + half);
@@ -176,7 +182,7 @@ const Heatmap = (() => {
       }
   };
   const number = (weight) =>
-    weight > 0 && weight < 0.001 ? weight.toExponential(0) : String(Number(weight.toFixed(3)));
+    weight !== 0 && Math.abs(weight) < 0.001 ? weight.toExponential(0) : String(Number(weight.toFixed(3)));
   const ring = (context, [x, y], cell, aside) => {
     const [across, down, radius] = aside ? [0.8, 0.2, 0.08] : [0.47, 0.47, 0.28];
     context.beginPath();

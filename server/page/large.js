@@ -9,7 +9,7 @@
 // block of cells that each stands for.
 const Large = (() => {
   const { el, id } = Dom;
-  const NOWHERE = { row: -1, col: -1 };
+  const { NOWHERE, clamp, same } = Cursor;
   const readout = el("p", { id: "readout" });
   const segments = el("div", { id: "segments" });
   const canvas = el("canvas", {});
@@ -17,7 +17,6 @@ const Large = (() => {
   const frame = el("div", { id: "frame", tabindex: 0, role: "application" }, paper);
   let sheet = null, drawn = null, place = null, zoomed = null;
 
-  const clamp = (x, low, high) => Math.max(low, Math.min(high, x));
   const once = (f) => {
     let asked = null;
     return (event) => {
@@ -99,16 +98,7 @@ const Large = (() => {
     frame.scrollTo(across * now + place.left / ratio - x, down * now + place.top / ratio - y);
   };
 
-  const cellAt = (event) => {
-    const { left, top, cell, block, ratio, x, y } = place, rect = canvas.getBoundingClientRect();
-    const across = (event.clientX - rect.left) * ratio - left;
-    const down = (event.clientY - rect.top) * ratio - top;
-    const row = Math.floor((down + y) / cell), col = Math.floor((across + x) / cell);
-    const { rows, cols } = drawn.matrix;
-    return across < 0 || down < 0 || row >= rows || col >= cols ? NOWHERE
-      : block > 1 ? Shrink.heaviest(sheet, block, row, col) : { row, col };
-  };
-  const same = (a, b) => a.row === b.row && a.col === b.col;
+  const cellAt = (event) => Cursor.at(event, canvas, drawn, place, sheet);
   const go = (cell, voice = "off") => {
     readout.setAttribute("aria-live", voice);
     State.view(cell);
@@ -124,16 +114,6 @@ const Large = (() => {
     go(same(cell, State.get("view")) ? NOWHERE : cell);
   };
 
-  // The cell that a key of the keyboard moves the cursor to.
-  const target = ({ key, ctrlKey }, { row, col }) => {
-    const { rows, cols } = sheet.matrix, { block } = place;
-    const page = Math.max(1, Math.floor(place.height / place.cell) - 1) * block;
-    const to = { ArrowUp: [row - block, col], ArrowDown: [row + block, col],
-      ArrowLeft: [row, col - block], ArrowRight: [row, col + block],
-      PageUp: [row - page, col], PageDown: [row + page, col],
-      Home: [ctrlKey ? 0 : row, 0], End: [ctrlKey ? rows : row, cols] }[key];
-    return to && { row: clamp(to[0], 0, rows - 1), col: clamp(to[1], 0, cols - 1) };
-  };
   const reveal = ({ row, col }) => {
     const { left, top, cell, block, ratio, width, height } = place;
     const into = (from, i, room) => {
@@ -146,7 +126,9 @@ const Large = (() => {
   const press = (event) => {
     if (!place || event.altKey || event.metaKey) return;
     const factor = { "+": 1.5, "=": 1.5, "-": 1 / 1.5 }[event.key];
-    const to = target(event, State.get("view"));
+    const { block, height, cell } = place;
+    const page = Math.max(1, Math.floor(height / cell) - 1) * block;
+    const to = Cursor.to(event, State.get("view"), sheet.matrix, block, page);
     if (event.key === "Escape") go(NOWHERE);
     else if (factor && !event.ctrlKey) zoom(factor);
     else if (to) {

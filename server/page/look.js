@@ -1,24 +1,23 @@
 // look: the heads as small multiples and one of them large.
 //
 // Look.sheet() -> the large one, as a sheet of heatmap.js, or null; for saving it.
-// Look.seen(item, head) -> which keys each query may see (visible.js), kept for each answer.
+// Look.seen(item, head, { answer, asked }) -> which keys each query may see (visible.js), kept for
+// each answer; by default of the one that is shown.
 const Look = (() => {
   const { el, fill, id } = Dom;
   const SLICE = 8;
   const kept = new WeakMap();
+  const now = () => ({ answer: State.get("answer"), asked: State.get("asked") });
   // Of a whole model each row of a decoder sees itself and those before it.
-  const fields = () => {
-    const { whole, part } = State.get("answer");
-    return whole ? { causal: /^decoder.*self$/.test(part) }
-      : Request.fields(State.get("asked").body) || {};
-  };
+  const fields = ({ answer: { whole, part }, asked } = now()) => (whole
+    ? { causal: /^decoder.*self$/.test(part) } : Request.fields(asked.body) || {});
 
-  const seen = (item, head) => {
-    const answer = State.get("answer"), { rows, cols } = Answer.faces(answer, item)[0].matrix;
+  const seen = (item, head, of = now()) => {
+    const { answer, asked } = of, { rows, cols } = Answer.faces(answer, item)[0].matrix;
     if (!kept.has(answer)) kept.set(answer, new Map());
-    const all = kept.get(answer), name = `${item} ${fields().bias ? head : ""}`;
-    const model = Models.find(State.get("asked").model);
-    if (!all.has(name)) all.set(name, Visible.of(fields(), model, item, rows, cols, head));
+    const all = kept.get(answer), name = `${item} ${fields(of).bias ? head : ""}`;
+    if (!all.has(name))
+      all.set(name, Visible.of(fields(of), Models.find(asked.model), item, rows, cols, head));
     return all.get(name);
   };
   const cuts = (item) => {

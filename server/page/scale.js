@@ -7,9 +7,10 @@
 //
 // A ramp is { css(t), ink(t), bytes, words }, t from 0 to 1: css: "rgb(...)"; ink: the colour of
 // text on it; bytes: a Uint8Array of 256 colours, three bytes each; words: the same as pixels.
-// Scale.ramp() is that of the theme, Scale.paper that of pictures to be saved. The theme is
-// State.dark. Scale.css, Scale.ink are those of Scale.ramp(). Scale.index(t): the index of a
-// colour. Scale.bar() -> a node with all colours from left to right.
+// Scale.ramp() is that of the theme, Scale.paper that of pictures to be saved, Scale.apart() that of
+// differences, of the theme: none at t = 0.5. The theme is State.dark. Scale.css, Scale.ink are
+// those of Scale.ramp(). Scale.index(t): the index of a colour. Scale.bar() -> a node with all
+// colours from left to right.
 // Scale.high(faces, strong): the weight for t = 1, the greatest of all faces. `strong`: a lower
 // one, which one weight of a hundred exceeds. Scale.strong(faces): is that better, as most weights
 // of long rows are small?
@@ -33,22 +34,27 @@ const Scale = (() => {
   const luminance = ([r, g, b]) =>
     0.2126 * straight(r) + 0.7152 * straight(g) + 0.0722 * straight(b);
   const index = (t) => Math.max(0, Math.min(255, Math.round(255 * t) || 0));
-  const ramp = (from, to) => {
-    const bytes = new Uint8Array(768);
-    for (let i = 0; i < 256; i++)
-      bytes.set(rgb(from.map((x, c) => x + i / 255 * (to[c] - x))), 3 * i);
+  const ramp = (...stops) => {
+    const bytes = new Uint8Array(768), parts = stops.length - 1;
+    for (let i = 0; i < 256; i++) {
+      const at = i / 255 * parts, n = Math.min(Math.floor(at), parts - 1), to = stops[n + 1];
+      bytes.set(rgb(stops[n].map((x, c) => x + (at - n) * (to[c] - x))), 3 * i);
+    }
     const words = Uint32Array.from({ length: 256 }, (_, i) =>
       0xff000000 | (bytes[3 * i + 2] << 16) | (bytes[3 * i + 1] << 8) | bytes[3 * i]);
     const css = (t) => `rgb(${bytes.slice(3 * index(t), 3 * index(t) + 3).join(" ")})`;
     const isDark = (i) => luminance(bytes.subarray(3 * i)) < 0.179;
     return { bytes, words, css, ink: (t) => (isDark(index(t)) ? "#fff" : "#000") };
   };
-  const paper = ramp([0.9853, 0.0003, 0.0029], [0.27, -0.018, -0.095]);
-  const night = ramp([0.27, -0.018, -0.095], [0.93, -0.028, 0.165]);
+  const WHITE = [0.9853, 0.0003, 0.0029], INK = [0.27, -0.018, -0.095];
+  const paper = ramp(WHITE, INK), night = ramp(INK, [0.93, -0.028, 0.165]);
+  const apartOnPaper = ramp([0.42, 0.13, 0.08], WHITE, [0.4, -0.02, -0.14]);
+  const apartAtNight = ramp([0.75, 0.12, 0.09], [0.22, 0, -0.004], [0.8, -0.06, -0.1]);
 
   const wants = matchMedia("(prefers-color-scheme: dark)");
   const theme = () => State.set({ dark: wants.matches });
   const now = () => (State.get("dark") ? night : paper);
+  const apart = () => (State.get("dark") ? apartAtNight : apartOnPaper);
   const spread = () => {
     const stops = Array.from({ length: 17 }, (_, i) => now().css(i / 16));
     document.documentElement.style.setProperty("--ramp", `linear-gradient(90deg, ${stops})`);
@@ -82,6 +88,6 @@ const Scale = (() => {
   const high = (faces, strong) => Math.max(0, ...faces.map(strong ? usual : most)) || 1;
   const strong = (faces) => faces.some(({ matrix }) => matrix.cols >= LONG)
     && high(faces, false) > FAR * high(faces, true);
-  return { ramp: now, paper, css: (t) => now().css(t), ink: (t) => now().ink(t), index, bar, high,
-    strong };
+  return { ramp: now, paper, apart, css: (t) => now().css(t), ink: (t) => now().ink(t), index, bar,
+    high, strong };
 })();

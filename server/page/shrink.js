@@ -1,9 +1,9 @@
 // shrink: a sheet (heatmap.js) that is too large to be seen whole, with a cell for each block of
 // its cells.
 //
-// Shrink.of(sheet, n) -> a sheet of blocks of n by n cells: the greatest weight of each; a block is
-// seen if one of its cells is. With n = 1 it is the sheet itself. Shrink.heaviest(sheet, n, row, col)
-// -> { row, col } of the block's heaviest cell.
+// Shrink.of(sheet, n) -> a sheet of blocks of n by n cells: the greatest weight, or difference, of
+// each; a block is seen if one of its cells is. With n = 1 it is the sheet itself.
+// Shrink.heaviest(sheet, n, row, col) -> { row, col } of the block's heaviest cell.
 const Shrink = (() => {
   const kept = new WeakMap();
 
@@ -14,7 +14,7 @@ const Shrink = (() => {
       const from = Math.floor(i / n) * across;
       for (let j = 0; j < cols; j++, at++) {
         const block = from + Math.floor(j / n);
-        if (data[at] > peaks[block]) peaks[block] = data[at];
+        if (Math.abs(data[at]) > Math.abs(peaks[block])) peaks[block] = data[at];
         any[block] |= seen[at];
       }
     }
@@ -34,7 +34,7 @@ const Shrink = (() => {
     let best = { row: row * n, col: col * n };
     for (let i = row * n; i < Math.min(rows, (row + 1) * n); i++)
       for (let j = col * n; j < Math.min(cols, (col + 1) * n); j++)
-        if (data[i * cols + j] > data[best.row * cols + best.col]) best = { row: i, col: j };
+        if (Math.abs(data[i * cols + j]) > Math.abs(data[best.row * cols + best.col])) best = { row: i, col: j };
     return best;
   };
   return { of, heaviest };

@@ -9,6 +9,8 @@
 //   words(item, name) -> { rows, cols }: what stands at an attention's queries and keys
 //   labels: the words of the part that is shown, as in State.labels
 // Whole.show(part, head): the weights of another attention, read where they are not there.
+// Whole.weights(body, model, part, item) -> a promise of { ok, weights } of one attention, or of a
+//   reply with its problem.
 // Whole.again(changes, what): the request of the answer that is shown with other fields -> a promise
 //   of a reply; `what`: its path, else the answer's.
 const Whole = (() => {
@@ -127,5 +129,5 @@ const Whole = (() => {
     if (answer && answer.whole && answer.items[item] && !answer.items[item].weights)
       load(answer.part, item);
   });
-  return { path, ask, show, again };
+  return { path, ask, show, again, weights: read };
 })();

@@ -71,7 +71,7 @@ test("by keyboard alone: to the request, to Send, to every tab", async () => {
   assert.deepEqual(JSON.parse((await state(page, "asked")).body.text), TOY);
   await tabTo(page, ({ role }) => role === "tab");
   const shown = [];
-  for (let i = 0; i < 5; i++) {
+  for (let i = 0; i < 6; i++) {
     shown.push(await page.evaluate(() => {
       const own = document.activeElement, panels = [...document.querySelectorAll("[role=tabpanel]")];
       return [own.getAttribute("aria-selected"), panels.filter((one) => !one.hidden).map((one) => one.id).join(),
@@ -81,7 +81,7 @@ test("by keyboard alone: to the request, to Send, to every tab", async () => {
     await settle(page);
   }
   assert.deepEqual(shown, ["true look look", "true lines lines", "true steps steps",
-    "true heads heads", "true raw raw"]);
+    "true heads heads", "true compare compare", "true raw raw"]);
 });
 
 test("the link at the top leads to the answer", async () => {

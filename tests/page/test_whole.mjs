@@ -52,7 +52,7 @@ test("the model of the program: its ids, its heads, and the exact weights of one
   }
   assert.deepEqual(await words(page), tokens.map(String));
   assert.deepEqual(await page.getByRole("tab").allTextContents(), ["Weights", "Lines", "Flow", "Steps", "Heads",
-    "Answer"]);
+    "Compare", "Answer"]);
   await shot(page, "whole_sort");
 });
 
@@ -263,7 +263,8 @@ test("examples, fields and code are those of the kind of the model", async () =>
   await settle(page);
   assert.ok(!await page.locator("#grid").isVisible());
   assert.ok(await page.locator("#field-valid_lens").count());
-  assert.deepEqual((await page.getByRole("tab").allTextContents()), ["Weights", "Lines", "Steps", "Heads", "Answer"]);
+  assert.deepEqual((await page.getByRole("tab").allTextContents()), ["Weights", "Lines", "Steps", "Heads",
+    "Compare", "Answer"]);
 });
 
 for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark", [1280, 720], true],
