@@ -47,7 +47,7 @@ const Ask = (() => {
       return { answer, asked, problem: null,
         view: { ...view, item: Math.min(view.item, last), part: answer.part || null, row: -1,
           col: -1 },
-        over: { row: -1, col: -1 }, off: [] };
+        over: { row: -1, col: -1 }, off: [], losses: null };
     } catch (error) {
       return { problem: unreadable(error).reply.problem };
     }

@@ -58,7 +58,7 @@
     el("option", { value: "" }, "by layer"),
     Object.entries(MEASURES).map(([name, [text]]) => el("option", { value: name }, `most ${text}`)),
     el("option", { value: "least" }, "least even"), el("option", { value: "weight" },
-      "by the chosen weight"));
+      "by the chosen weight"), el("option", { value: "loss" }, "by what is lost without it"));
   const filter = el("select", { onchange: () => draw() });
   const filtering = el("label", null, "Attentions", filter);
   const tools = el("div", { class: "bar small" }, el("label", null, "Sort", sort), filtering);
@@ -70,8 +70,9 @@
     .filter((name) => !filter.value || kindOf(name) === filter.value)
     .flatMap((name) => answer.thumbs(name, item).map((thumb, head) =>
       ({ name, head, thumb, words: wordsFor(answer, item, name) })));
-  const valueOf = ({ thumb, words }) => {
+  const valueOf = ({ name, head, thumb, words }) => {
     const at = chosen();
+    if (sort.value === "loss") return State.get("losses").get(`${name} ${head}`);
     if (sort.value === "weight") {
       if (at.row < 0 || at.col < 0) return 0;
       const [i, j] = cell(thumb, words, at);
@@ -84,7 +85,8 @@
   const tile = (one) => {
     const canvas = el("canvas", { width: 1, height: 1 });
     const title = `${one.name}, head ${one.head}`;
-    const value = one.value === undefined ? null : Format.short(Math.abs(one.value));
+    const value = one.value === undefined ? null
+      : Format.short(sort.value === "loss" ? one.value : Math.abs(one.value));
     const button = el("button", { type: "button", title, "aria-label": value === null ? title
       : `${title}: ${value}`, "data-head": one.head,
       "data-part": one.name, onclick: () => Whole.show(one.name, one.head) }, canvas,
@@ -123,6 +125,8 @@
     place.hidden = !answer || !answer.whole || !answer.items[item];
     if (place.hidden) return;
     const kinds = [...new Set(answer.names.map(kindOf))];
+    sort.lastChild.disabled = !State.get("losses");
+    if (sort.value === "loss" && sort.lastChild.disabled) sort.value = "";
     filtering.hidden = kinds.length < 2;
     const value = kinds.includes(filter.value) ? filter.value : "";
     fill(filter, ["", ...kinds].map((kind) => el("option", { value: kind }, kind || "all")));
@@ -142,7 +146,7 @@
   let made = [];
   const change = () => {
     const answer = State.get("answer"), { item } = State.get("view");
-    const now = [answer && answer.thumbs, item, State.get("dark"),
+    const now = [answer && answer.thumbs, item, State.get("dark"), State.get("losses"),
       sort.value === "weight" && `${chosen().row} ${chosen().col}`];
     const same = now.every((x, i) => x === made[i]);
     made = now;
@@ -151,5 +155,5 @@
     mark();
     soon();
   };
-  State.on(["answer", "view", "over", "dark", "off"], change);
+  State.on(["answer", "view", "over", "dark", "off", "losses"], change);
 })();

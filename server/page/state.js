@@ -20,13 +20,14 @@
 //            see Scale.high, null: chosen by the page
 //   over     { row, col } under the pointer, -1 is none: it is looked at, and chosen by a click
 //   off      the heads that are switched off, as a list
+//   losses   of a whole model, what is lost without each head, by "ATTENTION HEAD"; null: not measured
 //   dark     is the page dark?
 const State = (() => {
   const values = {
     models: null, model: null, body: null, labels: { rows: [], cols: [] }, asking: false,
     asked: null, answer: null, problem: null,
     view: { item: 0, part: null, head: 0, row: -1, col: -1, range: "shared", strong: null },
-    over: { row: -1, col: -1 }, off: [], dark: false,
+    over: { row: -1, col: -1 }, off: [], losses: null, dark: false,
   };
   const listeners = [];
   const changed = new Set();

@@ -1,11 +1,12 @@
 // worth: the tab of a whole model's heads: what is lost without each of them, measured by the server
 // one after the other, and switches that leave heads out, by hand or along the ranking.
 //
-// Log probability that the targets lose, or how far outputs move where there are no targets. Heads
-// that are off are in State.off, as "ATTENTION HEAD", for the grid.
+// Log probability that the targets lose, or how far outputs move where there are no targets; and, of
+// a model that writes, whether its text goes on otherwise. Heads that are off are in State.off, as
+// "ATTENTION HEAD", and what is lost without each in State.losses, for the grid.
 (() => {
   const { el, fill, button } = Dom;
-  const STEPS = 32, WIDE = 480, TALL = 140, EDGE = 44;
+  const STEPS = 32, TOKENS = 16, WIDE = 480, TALL = 140, EDGE = 44;
   const panel = Dom.id("worth"), words = el("p", { class: "small soft", "aria-live": "polite" });
   const grid = el("div", { class: "wide" }), report = el("div", { "aria-live": "polite" });
   const along = el("div", { class: "wide", "aria-live": "polite" });
@@ -47,6 +48,31 @@
     return { ok: true, lost: State.get("answer").path === "score"
       ? sum(before.numbers, (x, i) => x - after.numbers[i])
       : Math.sqrt(by / (sum(before.numbers, (x) => x * x) || 1)) };
+  };
+
+  // How the texts go on, likeliest token by likeliest token.
+  const READ = ["tokens", "text", "embeddings", "valid_lens", "special_tokens", "truncate"];
+  const written = async (keys) => {
+    const { body, model } = State.get("asked"), fields = Request.fields(body) || {};
+    const read = Object.entries(fields).filter(([name]) => READ.includes(name));
+    const reply = await Net.ask("POST", Ask.path("generate", model), { type: "application/json",
+      data: JSON.stringify({ ...Object.fromEntries(read), max_tokens: TOKENS, temperature: 0, beams: 1,
+        head_mask: masked(keys) }) });
+    if (!reply.ok) return reply;
+    const { sequences } = JSON.parse(reply.text());
+    return { ok: true, texts: sequences.flat().map(({ text, tokens }) => text ?? tokens.join(" ")) };
+  };
+  const writes = () => Models.find(State.get("asked").model).kind !== "encoder";
+  const quoted = (text) => (text.trim() ? `“${text.trim()}”` : "nothing");
+  const rewrite = async (keys) => {
+    const [before, after] = [await written([]), await written(keys)];
+    const bad = [before, after].find(({ ok }) => !ok);
+    if (bad) return `How the text goes on is not known: ${bad.problem.detail || bad.problem.title}`;
+    const changed = before.texts.flatMap((text, i) => (text === after.texts[i] ? [] : [i]));
+    if (!changed.length) return `The text goes on the same: ${quoted(before.texts[0] || "")}.`;
+    const [i] = changed, many = before.texts.length > 1
+      ? ` in ${changed.length} of ${before.texts.length} items, in item ${i}` : "";
+    return `The text goes on otherwise${many}: ${quoted(after.texts[i])}, not ${quoted(before.texts[i])}.`;
   };
 
   // --- the grid of losses ---
@@ -102,6 +128,7 @@
       : `${told()} of ${cells.size} heads are measured.`);
     paint();
     followed.disabled = !found;
+    if (found) State.set({ losses: new Map([...cells].map(([name, { loss }]) => [name, loss])) });
   };
   const begin = async () => {
     const { body, model } = State.get("asked"), mine = (under = new AbortController());
@@ -128,9 +155,11 @@
     const { ok, lost, problem } = await lose([...off]);
     if (mine !== last || answer !== State.get("answer")) return;
     const count = off.size === 1 ? "this head" : `these ${off.size} heads`;
-    fill(report, ok
-      ? el("p", null, `Without ${count} ${measure()} `, el("b", null, Format.short(lost)), ".")
-      : Prune.failed(problem, change));
+    if (!ok) return fill(report, Prune.failed(problem, change));
+    fill(report, el("p", null, `Without ${count} ${measure()} `, el("b", null, Format.short(lost)), "."));
+    if (!writes()) return;
+    const told = await rewrite([...off]);
+    if (mine === last && answer === State.get("answer")) report.append(el("p", null, told));
   };
   const curve = (points) => {
     const n = points.at(-1)[0], high = Math.max(...points.map(([, y]) => y)) || 1;

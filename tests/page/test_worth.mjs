@@ -9,6 +9,7 @@ const config = { models: { words: whole("encoder", { tokenizer }), writes: whole
   both: whole("seq2seq", { layers: 1 }) } };
 const server = await serve([], { config });
 const SCORED = { tokens: [[4, 5, 6, 7, 8], [9, 10]], targets: [[9, 10, 11], [12]] };
+const TEXT_OF_IDS = { tokens: [4, 5, 6] };
 const TEXT = { text: "The animal was tired." };
 
 const opened = async (model, body, options = {}) => {
@@ -92,6 +93,64 @@ test("along the ranking a curve with its ends in numbers, and what is off goes i
   assert.deepEqual(JSON.parse((await state(page, "asked")).body.text).head_mask,
     { "decoder.1.self": [1, 1, 1, 0] });
   assert.deepEqual(await state(page, "off"), []);
+});
+
+// --- what a model that writes goes on with, and the grid ---
+
+test("whether the text goes on otherwise, as the server writes it, with and without heads", async () => {
+  for (const [model, asked] of [["writes", SCORED], ["both", { tokens: [4, 5, 6], targets: [7, 8] }]]) {
+    const page = await opened(model, asked), { tokens } = asked, names = new Set();
+    const write = async (head_mask) => (await post(model, "generate", { tokens, max_tokens: 16,
+      ...(head_mask && { head_mask }) })).sequences.flat().map((one) => one.tokens.join(" "));
+    const buttons = await page.locator("#worth td button").all(), mask = {};
+    for (const button of buttons) {
+      const [, name, at] = /^(\S+), head (\d+)/.exec(await button.getAttribute("title"));
+      await button.click();
+      await page.locator("#worth p", { hasText: "The text goes on" }).waitFor();
+      await settle(page);
+      (mask[name] = mask[name] || [1, 1, 1, 1])[at] = 0;
+      const [a, b] = [await write(), await write(mask)], differ = a.filter((text, i) => text !== b[i]);
+      const said = await page.locator("#worth p", { hasText: "The text goes on" }).textContent();
+      if (!differ.length) assert.equal(said, `The text goes on the same: “${a[0]}”.`);
+      else {
+        const i = a.findIndex((text, n) => text !== b[n]);
+        assert.ok(said.endsWith(`: “${b[i]}”, not “${a[i]}”.`), said);
+        if (a.length > 1) assert.match(said, new RegExp(`in ${differ.length} of 2 items, in item ${i}:`));
+      }
+      names.add(Boolean(differ.length));
+      if (names.size === 2) break;
+    }
+    assert.ok(model === "both" || names.has(true), `${model}: no text has changed`);
+  }
+});
+
+test("a text that cannot be asked for is told beside the loss; an encoder writes none", async () => {
+  const page = await opened("writes", SCORED, { expect: [504] });
+  await page.route(/\/generate$/, (route) => route.fulfill({ status: 504,
+    contentType: "application/problem+json", body: '{"title":"Too slow","detail":"it took long"}' }));
+  await head(page, "decoder.0.self", 0).click();
+  await page.getByText("How the text goes on is not known: it took long").waitFor();
+  const other = await opened("words", TEXT);
+  await head(other, "encoder.0.self", 0).click();
+  await other.getByText("Without this head").waitFor();
+  await settle(other);
+  assert.ok(!(await other.locator("#worth").textContent()).includes("The text goes on"));
+});
+
+test("the grid of heads can be sorted by what was measured, until another answer comes", async () => {
+  const page = await opened("writes", SCORED);
+  const order = page.locator("#grid-order"), last = order.locator("option[value=loss]");
+  assert.ok(await last.evaluate((one) => one.disabled));
+  await measured(page);
+  await page.getByRole("tab", { name: "Weights" }).click();
+  await order.selectOption("loss");
+  await settle(page);
+  const { ranking } = await post("writes", "heads", SCORED);
+  assert.deepEqual(await page.locator("#grid button").evaluateAll((list) =>
+    list.map(({ dataset }) => [dataset.part, Number(dataset.head)])), ranking.toReversed());
+  await ask(page, TEXT_OF_IDS, "writes");
+  assert.equal(await order.inputValue(), "");
+  assert.ok(await last.evaluate((one) => one.disabled));
 });
 
 test("what is refused is told, and can be tried again; stopping keeps what is measured", async () => {
