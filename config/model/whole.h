@@ -13,8 +13,8 @@
 
 enum {
   WHOLE_PART_NAME_SIZE = 32, /* "encoder.9999.feed_forward" */
-  WHOLE_WIDTHS_MOST = 4,
-  WHOLE_ENDS_MAX = 16 /* tokens that end a text */
+  WHOLE_WIDTHS_MOST = 4,     /* of a piece */
+  WHOLE_ENDS_MAX = 16        /* tokens that end a text */
 };
 
 /* One attention of a whole model, as a model of its own: the paths of an attention serve it. */
