@@ -16,6 +16,7 @@ void whole_free(struct whole *w) {
   stack_free(w->encoder);
   stack_free(w->decoder);
   free(w->part);
+  free(w->block);
   free(w->banned);
   for (size_t i = 0; w->label && i < w->classes; i++) free(w->label[i]);
   free(w->label);

@@ -9,8 +9,11 @@
 #include "config/tokenizer/tokenizer.h"
 #include "core/stack/stack.h"
 
+#define WHOLE_NO_LAYER SIZE_MAX
+
 enum {
-  WHOLE_PART_NAME_SIZE = 32, /* "encoder.9999.self" */
+  WHOLE_PART_NAME_SIZE = 32, /* "encoder.9999.feed_forward" */
+  WHOLE_WIDTHS_MOST = 4,     /* of a piece */
   WHOLE_ENDS_MAX = 16        /* tokens that end a text */
 };
 
@@ -19,6 +22,32 @@ struct whole_part {
   char name[WHOLE_PART_NAME_SIZE]; /* "encoder.3.self" */
   struct model model; /* MODEL_ATTENTION; its name is that of the whole model, its layer is borrowed
                          of the stack, and its texts of the whole model */
+};
+
+enum whole_block_kind {
+  BLOCK_EMBEDDINGS,
+  BLOCK_ATTENTION,
+  BLOCK_FEED_FORWARD,
+  BLOCK_NORM,
+  BLOCK_POOLER,
+  BLOCK_CLASSIFIER,
+  BLOCK_OUTPUT
+};
+
+/* A piece of a whole model. Of multiplications only those of products are counted: of rows with
+ * matrices, and of an attention's queries with keys, and weights with values. */
+struct whole_block {
+  char name[WHOLE_PART_NAME_SIZE]; /* "encoder.3.feed_forward" */
+  enum whole_block_kind kind;
+  const char *side;                /* "encoder" or "decoder"; static text */
+  size_t layer;                    /* WHOLE_NO_LAYER: it is in none */
+  size_t width[WHOLE_WIDTHS_MOST]; /* [widths] of what enters, comes about in it, and leaves */
+  size_t widths;
+  uint64_t parameters; /* that no piece before it has */
+  uint64_t token;      /* multiplications for each row */
+  uint64_t pair;       /* of an attention, for each query and key */
+  uint64_t key;        /* of one across, for each row of the encoder's; else 0 */
+  bool tied;           /* its matrix is the table of tokens of a piece before it */
 };
 
 struct whole_tokens { /* token ids; -1: none */
@@ -61,6 +90,9 @@ struct whole {
   struct whole_part *part; /* [parts], the encoder's by their layers; then the decoder's, those
                               across behind the others */
   size_t parts;
+
+  struct whole_block *block; /* [blocks], in the order in which data flows */
+  size_t blocks;
 };
 
 void whole_free(struct whole *w); /* NULL is fine */
@@ -91,6 +123,9 @@ bool whole_can_generate(const struct whole *w);
 
 /* The names of functions by their numbers; NULL behind the last. */
 extern const char *const whole_function_names[];
+
+/* Likewise of the kinds of blocks, by their numbers. */
+extern const char *const whole_block_kinds[];
 
 /* The part of this name; NULL: the model has none. */
 const struct whole_part *whole_find_part(const struct whole *w, const char *name);

@@ -10,6 +10,7 @@
 #include "config/model/trial.h"
 #include "config/model/whole_classifier.h"
 #include "config/model/whole_numbers.h"
+#include "config/model/whole_pieces.h"
 #include "config/model/whole_tied.h"
 #include "config/model/whole_tokenizer.h"
 
@@ -224,8 +225,10 @@ enum status whole_load(struct model *m, const json_t *definition, const char *di
        whole_numbers_digest(&p, m->digest, &m->digest_name, e) || make_stacks(m->whole, &p, e) ||
        check_unchanged(&p, e)))
     whole_plan_blame(&p, e);
-  if (e->status == STATUS_OK && trial_stacks(m->whole->encoder, m->whole->decoder, e) == STATUS_OK)
-    make_parts(m, &p, e);
+  if (e->status == STATUS_OK &&
+      trial_stacks(m->whole->encoder, m->whole->decoder, e) == STATUS_OK &&
+      make_parts(m, &p, e) == STATUS_OK)
+    whole_pieces_list(m->whole, &p, e);
   whole_plan_free(&p);
   return e->status;
 }

@@ -248,6 +248,62 @@ static json_t *describe_whole(const struct model *m) {
   return NULL;
 }
 
+/* --- the pieces of whole models --- */
+
+static json_t *describe_widths(const struct whole_block *b) {
+  json_t *list = json_array();
+  for (size_t i = 0; list && i < b->widths; i++)
+    if (json_array_append_new(list, json_integer((json_int_t)b->width[i]))) {
+      json_decref(list);
+      list = NULL;
+    }
+  return list;
+}
+
+static json_t *describe_costs(const struct whole_block *b) {
+  const bool pairs = b->kind == BLOCK_ATTENTION;
+  json_t *costs = json_pack("{s:I}", "token", (json_int_t)b->token);
+  if (costs && (!pairs || add_member(costs, "pair", json_integer((json_int_t)b->pair))) &&
+      (b->key == 0 || add_member(costs, "key", json_integer((json_int_t)b->key))))
+    return costs;
+  json_decref(costs);
+  return NULL;
+}
+
+static json_t *describe_piece(const struct whole_block *b) {
+  const bool inside = b->layer != WHOLE_NO_LAYER;
+  json_t *piece = json_pack("{s:s, s:s, s:s}", "name", b->name, "kind", whole_block_kinds[b->kind],
+                            "side", b->side);
+  if (piece && (!inside || add_member(piece, "layer", json_integer((json_int_t)b->layer))) &&
+      add_member(piece, "shape", describe_widths(b)) &&
+      add_member(piece, "parameters", json_integer((json_int_t)b->parameters)) &&
+      add_member(piece, "multiply_adds", describe_costs(b)) &&
+      (!b->tied || add_member(piece, "tied", json_true())))
+    return piece;
+  json_decref(piece);
+  return NULL;
+}
+
+static json_t *describe_pieces(const struct whole *w) {
+  json_t *list = json_array();
+  for (size_t i = 0; list && i < w->blocks; i++)
+    if (json_array_append_new(list, describe_piece(&w->block[i]))) {
+      json_decref(list);
+      list = NULL;
+    }
+  return list;
+}
+
+/* Takes the description; NULL was a failed allocation, and is one. A list of models goes without:
+ * of a large one these are many. */
+static json_t *with_pieces(json_t *description, const struct model *m) {
+  if (!m->whole) return description;
+  if (description && add_member(description, "pieces", describe_pieces(m->whole)))
+    return description;
+  json_decref(description);
+  return NULL;
+}
+
 /* --- one layer --- */
 
 static json_t *describe_model(const struct model *m) {
@@ -286,7 +342,7 @@ static json_t *with_openai(json_t *description, const struct model *m) {
 static json_t *describe_openai(const struct model *m) { return with_openai(json_object(), m); }
 
 char *description_model(const struct model *m, size_t *length) {
-  return description_write(with_openai(describe_model(m), m), length);
+  return description_write(with_pieces(with_openai(describe_model(m), m), m), length);
 }
 
 char *description_models(const struct registry *r, size_t *length) {

@@ -386,6 +386,7 @@ class Models(Served):
         answer = self.ok(self.server.get("/v1/models"))
         for native, one in zip(answer["models"], answer["data"]):
             whole = self.ok(self.server.get(f"/v1/models/{one['id']}"))
+            self.assertEqual(whole.pop("pieces", None) is not None, "family" in native)
             self.assertEqual(list(whole), list(native) + list(one))
             self.assertEqual(whole, dict(native, **one))
 
