@@ -5,8 +5,7 @@
 // differences, the mean of all queries: of a whole model as exact as its thumbnails.
 (() => {
   const { el, fill, button } = Dom;
-  const { NOWHERE } = Cursor;
-  const MOST = 12, TALL = 460;
+  const MOST = 12;
   const panel = Dom.id("compare");
   const words = el("p", { "aria-live": "polite" }), readout = el("p", { id: "compare-says" });
   const list = el("div", { class: "row", role: "group", "aria-label": "Heads by what has moved" });
@@ -14,53 +13,14 @@
 
   // --- three maps ---
 
-  const map = () => {
-    const canvas = el("canvas", {}), title = el("h3", {});
-    const frame = el("div", { tabindex: 0, role: "application" }, canvas);
-    const self = { node: el("figure", null, title, frame), canvas, title, frame };
-    canvas.addEventListener("pointermove", (event) => State.set({ over: under(event, self) }));
-    canvas.addEventListener("pointerleave", () => State.set({ over: NOWHERE }));
-    canvas.addEventListener("click", (event) => State.view(under(event, self)));
-    frame.addEventListener("keydown", press);
-    return self;
-  };
-  const under = (event, { canvas, drawn, place, sheet }) =>
-    Cursor.at(event, canvas, drawn, place, sheet);
-  const press = (event) => {
-    const to = event.key === "Escape" ? NOWHERE
-      : Cursor.to(event, State.get("view"), shown[0].matrix, 1, 8);
-    if (!to || event.altKey || event.metaKey) return;
-    event.preventDefault();
-    State.set({ over: NOWHERE });
-    State.view(to);
-  };
-  const maps = [map(), map(), map()];
+  const maps = [0, 1, 2].map(() => Fitted.of({ look: (over) => State.set({ over }),
+    choose: (cell) => State.view(cell), at: () => State.get("view") }));
   const three = el("div", { class: "three" }, maps.map(({ node }) => node));
   let shown = []; // the sheets
 
-  const lay = (one, sheet) => {
-    const ratio = devicePixelRatio || 1, room = one.node.clientWidth * ratio;
-    const { rows, cols } = sheet.matrix, edge = Heatmap.box(sheet, 1, ratio);
-    const wish = Math.min((room - edge.left) / cols, (TALL * ratio - edge.top) / rows);
-    const block = Math.max(1, Math.ceil(1 / wish)), drawn = Shrink.of(sheet, block);
-    const cell = Cursor.clamp(Math.floor(wish), 1, Heatmap.LARGEST * ratio);
-    const box = Heatmap.box(drawn, cell, ratio);
-    const [width, height] = [box.left + drawn.matrix.cols * cell, box.top + drawn.matrix.rows * cell]
-      .map((n) => Math.ceil(n + 3 * ratio));
-    Object.assign(one, { sheet, drawn, place: { ...box, cell, block, ratio, width, height, x: 0, y: 0 } });
-    Object.assign(one.canvas, { width, height });
-    one.canvas.style.width = `${width / ratio}px`;
-    one.title.textContent = sheet.name;
-    one.frame.setAttribute("aria-label", `${sheet.name}. Arrow keys move from cell to cell, Escape lets go.`);
-  };
   const point = () => {
     const view = State.get("view"), over = State.get("over"), at = over.row < 0 ? view : over;
-    for (const { canvas, drawn, place, sheet } of maps.filter((one) => shown.includes(one.sheet))) {
-      const inBlocks = ({ row, col }) =>
-        ({ row: Math.floor(row / place.block), col: Math.floor(col / place.block) });
-      Heatmap.draw(canvas.getContext("2d"), drawn,
-        { ...place, ...inBlocks(view), over: inBlocks(over) });
-    }
+    for (const one of maps) one.point(over);
     if (!shown.length) return;
     const [then, now, apart] = shown, { rows, cols } = now.matrix;
     const value = ({ matrix }) => Format.float(matrix.data[at.row * matrix.cols + at.col]);
@@ -86,6 +46,7 @@
       .map((one) => ({ ...one, by: moved(one.matrix, one.was) })).sort((a, b) => b.by - a.by);
   };
   const logs = ({ path, raw }) => (path === "score" ? JSON.parse(raw).log_probabilities : []).flat(2);
+  const far = ({ data }) => Math.sqrt(data.reduce((all, x) => all + x * x, 0));
   const sum = (numbers) => numbers.reduce((all, x) => all + x, 0);
   const outcome = (now, item) => {
     const [a, b] = [now, pin.answer].map((answer) => answer.items[item].outputs);
@@ -93,7 +54,7 @@
     if (c.length && c.length === d.length)
       return `The targets' log probability was ${Format.short(sum(d))} and is ${Format.short(sum(c))}. `;
     if (!alike(a, b) || !b.data.length) return "";
-    const by = Math.hypot(...less(a, b).data) / (Math.hypot(...b.data) || 1);
+    const by = far(less(a, b)) / (far(b) || 1);
     return `The outputs have moved by ${Format.percent(by)} of their length. `;
   };
   const tell = (now, item) => {
@@ -199,10 +160,7 @@
     fill(told);
     content.hidden = false;
     tell(now, item);
-    maps.forEach((one, i) => {
-      one.node.hidden = !shown[i];
-      if (shown[i]) lay(one, shown[i]);
-    });
+    maps.forEach((one, i) => one.show(shown[i] || null));
     point();
   };
   const key = ({ item, part, head }) => `${item} ${part} ${head}`;

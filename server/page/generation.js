@@ -1,5 +1,6 @@
 // generation: how a text goes on, a column for each token with the likeliest in its place; a click on
-// one of these goes on from there.
+// one of these goes on from there. With more than one beam it is a search, whose ways are a tree; a
+// click on a node makes its way the text that is looked at, and shows where it looked (alignment.js).
 //
 // The text is that of the request's first item. What is generated may become the request's targets,
 // so that the other views look inside, and each layer's own opinion of it can be shown.
@@ -9,11 +10,17 @@
   const panel = Dom.id("generation");
   const input = (value, more) => el("input", { type: "number", value, ...more });
   const most = input(20, { min: 1 }), heat = input(0, { min: 0, step: 0.1 });
+  const isSearch = () => Number(ways.value) > 1; // nothing is drawn in it
+  const ways = input(1, { min: 1, max: 64, onchange: () => {
+    heat.disabled = isSearch();
+  } });
   const words = el("p", { class: "small soft", "aria-live": "polite" });
+  const tree = el("div", { class: "wide", role: "group", "aria-label": "The ways of the search" });
   const columns = el("div", { class: "wide columns" }), lens = el("div", { class: "wide",
     tabindex: 0, role: "region", "aria-label": "What each layer would say" });
   // The tokens of the text, what has come behind them, and who is asked.
   let prompt = [], line = [], model = null, under = null, ended = "";
+  let nodes = null, node = null, kept = []; // of a search, the chosen one, and what it went on from
   let texts = new Map(); // of tokens
 
   // --- tokens as text ---
@@ -45,23 +52,50 @@
   // --- asking ---
 
   const chosen = () => line.map(({ token }) => token);
+  // What has been chosen is fed to a decoder behind an encoder, else it stands behind the text.
+  const behind = (targets) => (model.kind === "seq2seq"
+    ? { tokens: prompt, ...(targets.length && { targets }) } : { tokens: [...prompt, ...targets] });
+  const stream = (left, signal) => Net.stream(Ask.path("generate", model.name),
+    { type: "application/json", signal, data: JSON.stringify({ ...behind(kept), max_tokens: left,
+      temperature: Number(heat.value), stream: true, return_top: TOP }) },
+    (event) => !signal.aborted && take(event));
+  const search = async (left, signal) => {
+    const beams = Number(ways.value), reply = await post("generate", { ...behind(kept), beams,
+      max_tokens: left, returns: beams, return_search: true }, signal);
+    if (!reply.ok || signal.aborted) return reply;
+    const found = JSON.parse(reply.text());
+    nodes = Beams.tree(found);
+    ended = `the best of ${found.sequences.length} that were found`;
+    follow(nodes.find(({ done }) => done === 0));
+    learn(nodes.map(({ token }) => token));
+    return reply;
+  };
   const ask = async () => {
     const mine = (under = new AbortController()), left = Number(most.value) - line.length;
-    const targets = chosen();
     ended = "";
-    fill(lens);
+    [nodes, kept] = [null, chosen()];
+    clear();
     if (left < 1) return end("as long as was asked for");
     halt.hidden = false;
-    fill(words, "Generating …");
-    const behind = model.kind === "seq2seq" ? { tokens: prompt, ...(targets.length && { targets }) }
-      : { tokens: [...prompt, ...targets] };
-    const reply = await Net.stream(Ask.path("generate", model.name), { type: "application/json",
-      data: JSON.stringify({ ...behind, max_tokens: left, temperature: Number(heat.value), stream: true,
-        return_top: TOP }), signal: mine.signal }, (event) => mine === under && take(event));
+    fill(words, isSearch() ? "Searching …" : "Generating …");
+    const reply = await (isSearch() ? search : stream)(left, mine.signal);
     if (mine !== under) return;
     halt.hidden = true;
     if (reply.problem) return fill(words, Prune.failed(reply.problem, ask));
     end(reply.aborted ? "stopped" : ended);
+  };
+  const clear = () => {
+    fill(lens);
+    fill(tree);
+    Alignment.clear();
+  };
+  // The way to a node becomes the text.
+  const follow = (to) => {
+    const way = [];
+    node = to;
+    for (let at = node; at; at = at.parent) way.unshift({ ...at, top: [] });
+    line = [...line.slice(0, kept.length), ...way];
+    draw();
   };
   const take = ({ token, log_probability, top = [], finish }) => {
     if (finish) ended = { end: "the model's own end", length: "as long as was asked for" }[finish] || finish;
@@ -103,9 +137,15 @@
       Prune.number(share(log_probability), share(log_probability),
         Format.percent(share(log_probability))), others);
   };
+  const looked = () => Alignment.show({ model, prompt, tokens: chosen(), spelt, post });
+  const open = (to) => {
+    follow(to);
+    looked();
+  };
   const draw = () => {
     fill(columns, line.map(column));
-    for (const one of [inside, opinions]) one.disabled = !line.length;
+    if (nodes) Beams.draw(tree, nodes, { spelt, choose: open, chosen: node });
+    for (const one of [inside, opinions, alignment]) one.disabled = !line.length;
   };
   // The likeliest token behind each layer, the last layer on top.
   const listen = async () => {
@@ -129,11 +169,13 @@
   };
 
   const halt = button("Stop", () => under && under.abort());
-  const inside = button("Look inside", look), opinions = button("What each layer would say", listen);
+  const inside = button("Look inside", look), alignment = button("Where it looked", looked);
+  const opinions = button("What each layer would say", listen);
   halt.hidden = true;
   fill(panel, el("div", { class: "bar" }, button("Go on", start), halt,
-    el("label", null, "tokens at most", most), el("label", null, "temperature", heat), inside, opinions),
-  words, columns, lens);
+    el("label", null, "tokens at most", most), el("label", null, "temperature", heat),
+  el("label", null, "beams", ways), inside, alignment, opinions),
+  words, tree, columns, Alignment.node, lens);
   fill(words, "The model goes on from the text, a token at a time.");
   draw();
 })();

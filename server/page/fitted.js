@@ -1,0 +1,61 @@
+// fitted: a map of a sheet (heatmap.js) as large as there is room for: it neither zooms nor scrolls.
+//
+// Fitted.of({ look, choose, at }) -> { node, sheet, show(sheet), point(over) }: look(cell) is called as
+// the pointer moves, choose(cell) for a click and for keys, which move from at(), the chosen cell;
+// point draws it anew, with that cell and the one that is looked at. The sheet's `name` is its title.
+const Fitted = (() => {
+  const { el } = Dom, { NOWHERE } = Cursor;
+  const TALL = 460, PAGE = 8;
+
+  const fit = (sheet, wide, ratio) => {
+    const { rows, cols } = sheet.matrix, edge = Heatmap.box(sheet, 1, ratio);
+    const wish = Math.min((wide * ratio - edge.left) / cols, (TALL * ratio - edge.top) / rows);
+    const block = Math.max(1, Math.ceil(1 / Math.max(wish, 0.01))), drawn = Shrink.of(sheet, block);
+    const cell = Cursor.clamp(Math.floor(wish), 1, Heatmap.LARGEST * ratio);
+    const box = Heatmap.box(drawn, cell, ratio), all = drawn.matrix;
+    const [width, height] = [box.left + all.cols * cell, box.top + all.rows * cell]
+      .map((n) => Math.ceil(n + 3 * ratio));
+    return { drawn, place: { ...box, cell, block, ratio, width, height, x: 0, y: 0 } };
+  };
+  const of = ({ look, choose, at }) => {
+    const canvas = el("canvas", {}), title = el("h3", {});
+    const frame = el("div", { tabindex: 0, role: "application" }, canvas);
+    const self = { node: el("figure", null, title, frame), sheet: null };
+    let now = null;
+    const under = (event) => Cursor.at(event, canvas, now.drawn, now.place, self.sheet);
+    const press = (event) => {
+      const to = event.key === "Escape" ? NOWHERE
+        : Cursor.to(event, at(), self.sheet.matrix, now.place.block, PAGE);
+      if (!to || event.altKey || event.metaKey) return;
+      event.preventDefault();
+      look(NOWHERE);
+      choose(to);
+    };
+    canvas.addEventListener("pointermove", (event) => look(under(event)));
+    canvas.addEventListener("pointerleave", () => look(NOWHERE));
+    canvas.addEventListener("click", (event) => choose(under(event)));
+    frame.addEventListener("keydown", press);
+
+    self.show = (sheet) => {
+      self.sheet = sheet;
+      self.node.hidden = !sheet;
+      if (!sheet) return;
+      now = fit(sheet, self.node.clientWidth, devicePixelRatio || 1);
+      const { width, height, ratio } = now.place;
+      Object.assign(canvas, { width, height });
+      canvas.style.width = `${width / ratio}px`;
+      title.textContent = sheet.name;
+      frame.setAttribute("aria-label",
+        `${sheet.name}. Arrow keys move from cell to cell, Escape lets go.`);
+    };
+    self.point = (over) => {
+      if (!self.sheet) return;
+      const { block } = now.place, inBlocks = ({ row, col }) =>
+        ({ row: Math.floor(row / block), col: Math.floor(col / block) });
+      Heatmap.draw(canvas.getContext("2d"), now.drawn,
+        { ...now.place, ...inBlocks(at()), over: inBlocks(over) });
+    };
+    return self;
+  };
+  return { of };
+})();
