@@ -19,14 +19,15 @@
 // exception nobody has caught, a violation of the Content-Security-Policy or of Trusted Types, a
 // request to anywhere but the page's own server, a dialog, another window, a crash. `expect` says
 // what may happen all the same: statuses (400: Chromium writes a line for each failed request; 0:
-// no answer at all) and expressions (/Trusted/) for lines of any kind. Firefox, which is driven over
-// WebDriver BiDi, tells of no request that failed and of no crash.
+// no answer at all) and expressions (/Trusted/) for lines of any kind. Firefox, driven over WebDriver
+// BiDi, tells of no crash, and has no line for a request that failed.
 //
 // test(name, options, f)   node:test's, in order; f gets node:test's context
 // serve(args, { env, config, ends }) -> { origin, port, pid, get(path), post(path, body, headers), stop() }
-// open({ server, viewport, scale, dark, expect, path }) -> playwright's page on GET /, settled. With
-//   `server` left out, the file's own. `scale`: device pixels to a CSS pixel, 1. Downloads are
-//   allowed, and of the clipboard all; in Firefox, with `firefox`, what it allows to any page.
+// open({ server, viewport, scale, dark, expect, path, firefox }) -> playwright's page on GET /,
+//   settled. With `server` left out, the file's own. `scale`: device pixels to a CSS pixel, 1.
+//   Clipboard and downloads are allowed. `firefox`: true opens it in Firefox, where the clipboard
+//   can be used as by any page alone.
 // NO_FIREFOX   why there is no Firefox to test in, or "": it need not be there on Ubuntu alone
 // expect(page, ...what)    adds to what may happen from here on
 // told(page)               what the guards have to complain of; it then fails the test no more

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import http from "node:http";
 import { asFloat32, choose, send, source, type, unfold, weights } from "./asking.mjs";
-import { NO_FIREFOX, ask, audit, download, everywhere, open, serve, settle, state, test as plainTest,
-  told } from "./browser.mjs";
-import { cell, cells, columns, done, exact, flow, goOn, losses, measured, readout, roll, sideways, steps,
-  tab, words } from "./looking.mjs";
+import { NO_FIREFOX, ask, audit, download, everywhere, open, serve, settle, state,
+  test as plainTest, told } from "./browser.mjs";
+import { cell, cells, columns, done, exact, flow, goOn, losses, measured, readout, roll, sideways,
+  steps, tab, words } from "./looking.mjs";
 import { random } from "./oracle.mjs";
 import { pixelsOf } from "./png.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
@@ -26,8 +26,10 @@ const post = async (model, what, body) => {
   return json;
 };
 const WORDS = ["the", "cat", "sät"];
-const BODY = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0], [1, 2, 0, 0]]], causal: true, return_attention: true };
-const near = (a, b, by = 1e-6) => assert.ok(Math.abs(a - b) <= by + 1e-4 * Math.abs(b), `${a}, not ${b}`);
+const BODY = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0], [1, 2, 0, 0]]], causal: true,
+  return_attention: true };
+const near = (a, b, by = 1e-6) =>
+  assert.ok(Math.abs(a - b) <= by + 1e-4 * Math.abs(b), `${a}, not ${b}`);
 // How many colours a canvas has, each of those that are seen.
 const colours = (page, selector) => page.locator(selector).evaluateAll((list) =>
   list.filter((one) => one.checkVisibility()).map((canvas) => {
@@ -41,7 +43,8 @@ const drawn = async (page, selector) => {
   assert.ok(all.length && all.every((n) => n > 1), `${selector} has ${all} colours`);
 };
 const hoverCell = async (page, i, j) => {
-  const canvas = page.locator("#frame canvas"), at = await canvas.evaluate((one) => ({ ...one.dataset }));
+  const canvas = page.locator("#frame canvas");
+  const at = await canvas.evaluate((one) => ({ ...one.dataset }));
   const [side, left, top] = [at.cell, at.left, at.top].map(Number);
   await canvas.hover({ position: { x: left + (j + 0.5) * side, y: top + (i + 0.5) * side } });
   await settle(page);
@@ -61,14 +64,18 @@ test("it loads in Firefox, sends its first example, and complains of nothing", a
 
 test("what no page may do fails the test that it is done in, in Firefox too", async () => {
   const page = await opened();
-  const acts = { "console error: oh": () => console.error("oh"), "console warning: oh": () => console.warn("oh"),
+  const acts = { "console error: oh": () => console.error("oh"),
+    "console warning: oh": () => console.warn("oh"),
     "exception: Error: ouch": () => { setTimeout(() => { throw new Error("ouch"); }); },
     "exception: Error: no": () => { Promise.reject(new Error("no")); },
-    "console error: Policy violated: connect-src http://127.0.0.2": () => fetch("http://127.0.0.2/").catch(() => 0),
+    "console error: Policy violated: connect-src http://127.0.0.2": () =>
+      fetch("http://127.0.0.2/").catch(() => 0),
     "console error: Policy violated: require-trusted-types-for": () => {
       setTimeout(() => { document.body.innerHTML = "<p>"; }); },
     "dialog: hello": () => { setTimeout(() => alert("hello")); },
-    "another window": () => { window.open("about:blank"); } };
+    "another window": () => { window.open("about:blank"); },
+    "request elsewhere: http://127.0.0.2": () => {
+      setTimeout(() => { location.href = "http://127.0.0.2/"; }); } };
   for (const [wanted, act] of Object.entries(acts)) {
     await page.evaluate(act);
     const found = told(page);
@@ -90,15 +97,16 @@ test("every tab is reached by the arrow keys, and shows something", async () => 
     for (const name of wanted.split(" ")) {
       await settle(page);
       const [on, shown] = await page.evaluate(() => {
-        const panels = [...document.querySelectorAll("[role=tabpanel]")].filter((one) => !one.hidden);
-        return [document.activeElement.textContent, panels.map((one) => one.innerText.trim()).join("|")];
+        const panels = document.querySelectorAll("[role=tabpanel]:not([hidden])");
+        return [document.activeElement.textContent,
+          [...panels].map((one) => one.innerText.trim()).join("|")];
       });
       seen.push(on);
       assert.ok(shown.length > 20, `${name} of ${model}: ${shown}`);
       await page.keyboard.press("ArrowRight");
     }
     assert.equal(seen.join(" "), wanted);
-    assert.equal(await page.evaluate(() => document.activeElement.id), "tab-look", "round and round");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "tab-look", "around");
   }
 });
 
@@ -124,8 +132,8 @@ test("every example is asked and drawn, with the numbers of the server", async (
 
 test("the readout has the digits of the answer, by the pointer and by the keyboard", async () => {
   const page = await opened(), chance = random(5);
-  const body = { queries: [Array.from({ length: 4 }, () => [0, 1, 2, 3].map(() => 6 * chance() - 3))],
-    return_attention: true };
+  const row = () => [0, 1, 2, 3].map(() => 6 * chance() - 3);
+  const body = { queries: [[row(), row(), row(), row()]], return_attention: true };
   await ask(page, body, "demo");
   const [[, head]] = (await post("demo", "attention", body)).attention_weights;
   await page.evaluate(() => State.view({ head: 1 }));
@@ -171,8 +179,8 @@ test("typed, labelled and sent by the keyboard", async () => {
   await page.keyboard.insertText(WORDS.join(" "));
   await page.locator("#source").focus();
   await page.keyboard.press("Control+Enter");
-  await page.waitForFunction((text) => State.get("asked").body.text === text && !State.get("asking"),
-    JSON.stringify(BODY));
+  await page.waitForFunction((text) => State.get("asked").body.text === text
+    && !State.get("asking"), JSON.stringify(BODY));
   await settle(page);
   assert.deepEqual(await words(page), WORDS);
   await hoverCell(page, 2, 1);
@@ -188,7 +196,8 @@ test("lines, steps and heads of a layer", async () => {
   assert.match(await page.locator("#lines-text").textContent(), /^query 2 → .*lines: 3$/);
   await tab(page, "Steps");
   const { return_attention, ...rest } = BODY;
-  const { trace } = await post("demo", "attention", { ...rest, trace: { item: 0, head: 1, query: 2 } });
+  const { trace } = await post("demo", "attention",
+    { ...rest, trace: { item: 0, head: 1, query: 2 } });
   const rows = await steps(page);
   assert.deepEqual(rows.map(({ score }) => Number(score)), trace.scores);
   rows.forEach(({ weight }, j) => assert.equal(Math.fround(weight), Math.fround(trace.weights[j])));
@@ -215,7 +224,7 @@ test("a refused request shows its problem, and goes to the place", async () => {
 
 // --- whole models ---
 
-test("a whole model: text in, a grid of heads, the exact weights of one after a click", async () => {
+test("a whole model: text in, a grid of heads, exact weights after a click", async () => {
   const page = await opened();
   await page.locator("#model").selectOption("words");
   await settle(page);
@@ -229,7 +238,8 @@ test("a whole model: text in, a grid of heads, the exact weights of one after a 
     await cell(page, name, head).click();
     await page.waitForFunction((part) => State.get("answer").part === part, name);
     await settle(page);
-    const { attention } = await post("words", "encode", { text: "The cat sat.", return_attention: [name] });
+    const { attention } = await post("words", "encode",
+      { text: "The cat sat.", return_attention: [name] });
     assert.deepEqual(await exact(page), asFloat32(attention[name]));
     assert.equal(await page.locator("#large h3").textContent(), `${name}, head ${head}`);
   }
@@ -258,7 +268,8 @@ test("lines, flow and steps of a whole model", async () => {
   const view = await state(page, "view"), answer = await state(page, "answer");
   const { trace } = await post("writes", "encode",
     { tokens, trace: { attention: answer.part, item: 0, head: view.head, query: 2 } });
-  assert.deepEqual((await steps(page)).map(({ score }) => (score === "" ? null : Number(score))), trace.scores);
+  const scores = (await steps(page)).map(({ score }) => (score === "" ? null : Number(score)));
+  assert.deepEqual(scores, trace.scores);
 });
 
 test("what the heads of a whole model are worth comes as a stream", async () => {
@@ -280,7 +291,8 @@ test("generation is a stream, and a click goes on from another token", async () 
   await tab(page, "Generation");
   await goOn(page, 6);
   const { tokens } = await post("writes", "tokenize", { text: "the cat sat" });
-  const { sequences: [one] } = await post("writes", "generate", { tokens, max_tokens: 6, return_top: 5 });
+  const { sequences: [one] } = await post("writes", "generate",
+    { tokens, max_tokens: 6, return_top: 5 });
   const shown = await columns(page);
   assert.equal(shown.length, one.tokens.length);
   shown.forEach(({ share }, i) => near(share, Math.exp(one.log_probabilities[i])));
@@ -296,7 +308,8 @@ test("generation is a stream, and a click goes on from another token", async () 
 // What asks for a stream gets one token, and then nothing until it goes.
 const held = async (t) => {
   let went = null;
-  const gone = new Promise((resolve) => { went = resolve; }), { hostname, port } = new URL(server.origin);
+  const gone = new Promise((resolve) => { went = resolve; });
+  const { hostname, port } = new URL(server.origin);
   const proxy = http.createServer((asked, said) => {
     if (asked.url.endsWith("/generate")) {
       said.writeHead(200, { "Content-Type": "text/event-stream" });
@@ -373,7 +386,8 @@ test("a link in the fragment brings all of it back, and so does a file", async (
     page.getByRole("button", { name: "Save view" }).click());
   assert.equal(name, "attend-demo-view.json");
   const other = await opened();
-  await other.locator("#source-file").setInputFiles({ name, mimeType: "application/json", buffer: bytes });
+  await other.locator("#source-file")
+    .setInputFiles({ name, mimeType: "application/json", buffer: bytes });
   await same(other);
   // It is there after the tab is loaded anew.
   await type(other, JSON.stringify({ ...BODY, causal: false }));
@@ -385,7 +399,8 @@ test("a link in the fragment brings all of it back, and so does a file", async (
 test("pictures and tables are saved", async () => {
   const page = await opened();
   await ask(page, BODY, "demo");
-  const save = (name) => download(page, () => page.getByRole("button", { name, exact: true }).click());
+  const save = (name) =>
+    download(page, () => page.getByRole("button", { name, exact: true }).click());
   const png = await save("PNG"), { width, height, pixels } = pixelsOf(png.bytes);
   assert.equal(png.name, "attend-demo-item0-head0.png");
   assert.ok(width > 100 && height > 100, `${width} x ${height}`);
@@ -415,7 +430,8 @@ for (const width of [360, 1280, 2560])
   test(`nothing scrolls sideways, and axe-core is silent, at ${width} px`, async () => {
     const page = await opened({ viewport: [width, 800], expect: [400] });
     assert.equal(await page.evaluate(() => innerWidth), width);
-    for (const [model, body] of [["demo", BODY], ["writes", { text: "the animal did not cross the street" }]]) {
+    for (const [model, body] of [["demo", BODY],
+      ["writes", { text: "the animal did not cross the street" }]]) {
       await ask(page, body, model);
       await everywhere(page, async (name) => {
         assert.equal(await sideways(page), "", `${name} of ${model}`);
