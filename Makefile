@@ -125,7 +125,7 @@ conformance: build
 image-test: deps-image
 	ATTEND_TEST_TOOLS=off tests/run lint release
 
-## page-test: the tests of the page alone, in Chromium
+## page-test: the tests of the page alone, in Chromium and Firefox
 .PHONY: page-test
 page-test: deps-test
 	tests/run page
@@ -242,7 +242,9 @@ NODE       = $(if $(shell command -v npm),,nodejs npm)
 UBUNTU     = $(shell . /etc/os-release 2>/dev/null && echo "$$ID" | grep -x ubuntu)
 BROWSER    = $(CHROMIUM)$(shell command -v chromium || command -v google-chrome-stable || command -v google-chrome)
 BROWSING   = $(if $(BROWSER),,$(if $(UBUNTU),libnss3 libnspr4 libexpat1,chromium))
-DEPS_TEST  = $(DEPS_IMAGE) $(NODE) $(BROWSING) fonts-dejavu-core buildah openssl python3-yaml strace systemd lintian mandoc
+# Firefox is a snap there, too, and nobody else's: without one its tests are skipped.
+FOX        = $(if $(FIREFOX)$(shell command -v firefox-esr)$(UBUNTU),,firefox-esr)
+DEPS_TEST  = $(DEPS_IMAGE) $(NODE) $(BROWSING) $(FOX) fonts-dejavu-core buildah openssl python3-yaml strace systemd lintian mandoc
 # Installed, these would start services or bring much along: they are unpacked, and tests/run finds
 # them. Of docker-compose it is the schema of its files.
 DEPS_UNPACKED := docker-compose haproxy nginx prometheus

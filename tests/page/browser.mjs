@@ -1,4 +1,4 @@
-// browser: what the tests of the page share: a real Chromium, servers of their own, guards.
+// browser: what the tests of the page share: a real Chromium or Firefox, servers of their own, guards.
 //
 //   import { test, serve, open, ask, state } from "./browser.mjs";
 //   test("what is checked", async () => {
@@ -9,22 +9,26 @@
 //   });
 //
 // A test file is a program: `node --test-reporter=tap tests/page/test_x.mjs` prints TAP. The program
-// is $ATTEND_BIN, else build/release/attend; the browser $CHROMIUM, else what PATH has. One browser
-// is started for a file; every page has a context of its own. A server that is started within a
-// test ends with it, one that is started at the top of a file after its last test: by its own pid,
-// and with status 0, else that is a failure.
+// is $ATTEND_BIN, else build/release/attend; the browser $CHROMIUM or $FIREFOX, else what PATH has.
+// One browser is started for a file (of Firefox one for light and one for dark pages), when a page
+// needs it; every page has a context of its own. A server that is started within a test ends with
+// it, one that is started at the top of a file after its last test: by its own pid, and with status
+// 0, else that is a failure.
 //
 // What fails a test by itself, wherever it comes from: an error or a warning on the console, an
 // exception nobody has caught, a violation of the Content-Security-Policy or of Trusted Types, a
 // request to anywhere but the page's own server, a dialog, another window, a crash. `expect` says
 // what may happen all the same: statuses (400: Chromium writes a line for each failed request; 0:
-// no answer at all) and expressions (/Trusted/) for lines of any kind.
+// no answer at all) and expressions (/Trusted/) for lines of any kind. Firefox, driven over WebDriver
+// BiDi, tells of no crash, and has no line for a request that failed.
 //
 // test(name, options, f)   node:test's, in order; f gets node:test's context
 // serve(args, { env, config, ends }) -> { origin, port, pid, get(path), post(path, body, headers), stop() }
-// open({ server, viewport, scale, dark, expect, path }) -> playwright's page on GET /, settled. With
-//   `server` left out, the file's own. `scale`: device pixels to a CSS pixel, 1. Clipboard and
-//   downloads are allowed.
+// open({ server, viewport, scale, dark, expect, path, firefox }) -> playwright's page on GET /,
+//   settled. With `server` left out, the file's own. `scale`: device pixels to a CSS pixel, 1.
+//   Clipboard and downloads are allowed. `firefox`: true opens it in Firefox, where the clipboard
+//   can be used as by any page alone.
+// NO_FIREFOX   why there is no Firefox to test in, or "": it need not be there on Ubuntu alone
 // expect(page, ...what)    adds to what may happen from here on
 // told(page)               what the guards have to complain of; it then fails the test no more
 // state(page, name)        State.get(name); typed arrays come as typed arrays
@@ -33,7 +37,8 @@
 //   settled. Without `labelled` it has no labels, else those that are there
 // everywhere(page, f)      f(name) in each tab, with everything that folds open
 // sample(page, selector, x, y) -> [r, g, b, a] of a canvas at CSS pixels; of [[x, y], ...], a list
-// drop(page, selector, name, bytes)   drops a file on an element
+// drop(page, selector, name, bytes)   drops a file on an element; not in Firefox
+// download(page, act) -> { name, bytes } of the file that act() saves
 // tree(page, selector)     what a screen reader is told, as text (playwright's aria snapshot)
 // audit(page, where)       axe-core finds nothing serious or critical
 // shot(page, name)         build/page/NAME.png, to look at
@@ -73,6 +78,17 @@ const browserProgram = () => {
     throw new Error(`${found} is not there: the page is tested in Chromium, which make deps-test `
       + "installs; else CHROMIUM=/path/to/chrome says where there is one");
   return found;
+};
+const foxProgram = () => process.env.FIREFOX || inPath("firefox-esr");
+const isUbuntu = () => fs.existsSync("/etc/os-release")
+  && /^ID="?ubuntu"?$/m.test(fs.readFileSync("/etc/os-release", "utf8"));
+export const NO_FIREFOX = foxProgram() || !isUbuntu() ? ""
+  : "Ubuntu has Firefox as a snap alone; FIREFOX=/path/to/firefox says where there is another one";
+const neededFox = () => {
+  const found = foxProgram();
+  if (found && fs.existsSync(found)) return found;
+  throw new Error(`${found || "firefox-esr"} is not there: the page is tested in Firefox, too, which `
+    + "make deps-test installs; else FIREFOX=/path/to/firefox says where there is one");
 };
 
 // --- tests, and what ends with them ---
@@ -181,15 +197,29 @@ let common = null;
 
 // --- the browser ---
 
-let running = null;
-const launch = async () => {
-  const { chromium } = needed("playwright-core");
-  const browser = await chromium.launch({ executablePath: browserProgram(), timeout: PATIENCE, args: [
-    "--no-sandbox", "--disable-gpu", "--disable-lcd-text", "--font-render-hinting=none",
-    "--force-color-profile=srgb", "--disable-background-networking"] });
+const running = new Map(); // "chromium", "firefox light", "firefox dark" -> a promise of a browser
+const saved = path.join(os.tmpdir(), `attend-test-saved-${process.pid}`); // what Firefox downloads
+const start = {
+  chromium: () => needed("playwright-core").chromium.launch({ executablePath: browserProgram(),
+    timeout: PATIENCE, args: ["--no-sandbox", "--disable-gpu", "--disable-lcd-text",
+      "--font-render-hinting=none", "--force-color-profile=srgb", "--disable-background-networking"] }),
+  // What a context of Chromium is told, a whole Firefox is: playwright-core has no other way.
+  firefox: (scheme) => needed("playwright-core").firefox.launch({ executablePath: neededFox(),
+    channel: "moz-firefox", timeout: PATIENCE, downloadsPath: saved, firefoxUserPrefs: {
+      "layout.css.prefers-color-scheme.content-override": scheme === "dark" ? 0 : 1,
+      "ui.prefersReducedMotion": 1 } }),
+};
+const launch = async (kind) => {
+  const [name, scheme] = kind.split(" ");
+  const browser = await start[name](scheme);
   ours.endings.push(() => browser.close());
   return browser;
 };
+const browserOf = (kind) => {
+  if (!running.has(kind)) running.set(kind, launch(kind));
+  return running.get(kind);
+};
+process.on("exit", () => fs.rmSync(saved, { recursive: true, force: true }));
 
 const pages = new WeakMap(); // of each: what it expects, the requests under way, complaints
 const guard = (context, origin, own, expected) => {
@@ -234,8 +264,8 @@ const counted = (context) => {
 };
 
 export const open = async (options = {}) => {
-  const { viewport = [1280, 800], scale = 1, dark = false, expect: expected = [],
-    path: where = "/" } = options;
+  const { viewport = [1280, 800], scale = 1, dark = false, firefox = false,
+    expect: expected = [], path: where = "/" } = options;
   const own = scope;
   if (!options.server && !common) {
     scope = ours; // it serves the whole file
@@ -243,18 +273,19 @@ export const open = async (options = {}) => {
     scope = own;
   }
   const server = options.server || await common;
-  running = running || launch();
-  const context = await (await running).newContext({
+  const scheme = dark ? "dark" : "light";
+  const browser = await browserOf(firefox ? `firefox ${scheme}` : "chromium");
+  const context = await browser.newContext({
     viewport: { width: viewport[0], height: viewport[1] }, deviceScaleFactor: scale, locale: "en-US",
-    timezoneId: "UTC", colorScheme: dark ? "dark" : "light", reducedMotion: "reduce",
-    serviceWorkers: "block", permissions: ["clipboard-read", "clipboard-write"] });
+    timezoneId: "UTC", ...(!firefox && { colorScheme: scheme, reducedMotion: "reduce",
+      serviceWorkers: "block", permissions: ["clipboard-read", "clipboard-write"] }) });
   own.endings.push(() => context.close());
   context.setDefaultTimeout(PATIENCE);
   const list = [...expected];
   guard(context, server.origin, own, list);
   await context.addInitScript(tellViolations);
   const page = await context.newPage();
-  pages.set(page, { list, under: counted(context), complaints: own.complaints });
+  pages.set(page, { list, firefox, under: counted(context), complaints: own.complaints });
   await page.goto(server.origin + where);
   await settle(page);
   return page;
@@ -326,6 +357,26 @@ export const drop = async (page, selector, name, bytes) => {
   for (const type of ["dragenter", "dragover", "drop"])
     await page.dispatchEvent(selector, type, { dataTransfer: data });
   await settle(page);
+};
+
+// Firefox tells playwright-core nothing of files that a page has made: they are found where they lie,
+// first empty, or with a part beside them, then whole.
+const savedFile = async () => {
+  for (const until = Date.now() + PATIENCE; Date.now() < until;) {
+    const names = fs.existsSync(saved) ? fs.readdirSync(saved) : [];
+    const bytes = names.length === 1 ? fs.readFileSync(path.join(saved, names[0])) : "";
+    if (bytes.length && !names[0].endsWith(".part")) {
+      fs.rmSync(path.join(saved, names[0]));
+      return { name: names[0], bytes };
+    }
+    await new Promise((go) => setTimeout(go, 20));
+  }
+  throw new Error("no file was saved");
+};
+export const download = async (page, act) => {
+  if (pages.get(page).firefox) return act().then(savedFile);
+  const [file] = await Promise.all([page.waitForEvent("download"), act()]);
+  return { name: file.suggestedFilename(), bytes: fs.readFileSync(await file.path()) };
 };
 
 export const tree = (page, selector = "body") => page.locator(selector).ariaSnapshot();

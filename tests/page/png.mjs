@@ -1,5 +1,5 @@
 // png: pictures made smaller: Chromium's PNG with at most 256 colours, the most frequent in it that
-// can be told apart.
+// can be told apart; and read.
 import zlib from "node:zlib";
 
 const HEAD = Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), MOST = 256, APART = 30;
@@ -44,8 +44,8 @@ const unfilter = (data, pixel, width) => {
   return lines;
 };
 
-// Each pixel as 0xrrggbb.
-const pixelsOf = (file) => {
+// Of a PNG with 24 or 32 bits: { width, height, pixels }, each of them as 0xrrggbb.
+export const pixelsOf = (file) => {
   const parts = [...chunks(file)], [, head] = parts[0];
   const width = head.readUInt32BE(0), pixel = head[9] === 6 ? 4 : 3;
   const data = zlib.inflateSync(Buffer.concat(parts.filter(([name]) => name === "IDAT").map(([, d]) => d)));

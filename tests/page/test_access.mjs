@@ -1,6 +1,7 @@
 // test_access: the page is usable by everybody: with a screen reader, by keyboard alone, on a phone.
 import assert from "node:assert/strict";
 import { ask, audit, everywhere, open, serve, settle, state, test } from "./browser.mjs";
+import { sideways } from "./looking.mjs";
 
 const TOY = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0]]], valid_lens: [1], return_attention: true };
 const SPOILT = { queries: [[[1, 0, 0, 1], [0, 1, 1]]], return_attention: true };
@@ -18,14 +19,6 @@ for (const dark of [false, true])
 
 test("nothing scrolls sideways at 360 px", async () => {
   const page = await open({ server, viewport: [360, 740], expect: [400] });
-  const wide = () => page.evaluate(() => {
-    for (const node of [document.documentElement, document.body])
-      if (getComputedStyle(node).overflowX !== "visible") return `${node.tagName} hides what sticks out`;
-    if (document.documentElement.scrollWidth <= innerWidth) return "";
-    const out = [...document.querySelectorAll("body *")].filter((node) =>
-      node.getBoundingClientRect().right > innerWidth + 0.5);
-    return out.map((node) => node.outerHTML.slice(0, 120)).join("\n") || "something sticks out";
-  });
   const words = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen";
   const rows = (count) => Array.from({ length: count }, (_, i) =>
     Array.from({ length: 512 }, (_, j) => Math.sin(i * 31 + j * 7)));
@@ -34,7 +27,7 @@ test("nothing scrolls sideways at 360 px", async () => {
     [{ queries: [], [words.repeat(3)]: words.repeat(9) }, "demo"]]) {
     await ask(page, body, model);
     await page.evaluate((word) => State.set({ labels: { rows: [[word, "b"]], cols: [[word, word]] } }), words);
-    await everywhere(page, async (name) => assert.equal(await wide(), "", `${name} of ${Object.keys(body)}`));
+    await everywhere(page, async (name) => assert.equal(await sideways(page), "", `${name} of ${Object.keys(body)}`));
   }
 });
 

@@ -1,6 +1,7 @@
 // test_flow: rollout of attention, against the same products made of the server's weights.
 import assert from "node:assert/strict";
 import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { flow as shown, roll } from "./looking.mjs";
 import { whole } from "./wholes.mjs";
 
 const server = await serve([], { config: { models: { ids: whole("encoder"), writes: whole("decoder") } } });
@@ -11,20 +12,12 @@ const opened = async (model, body, options = {}) => {
   await settle(page);
   return page;
 };
-const multiply = (a, b) => a.map((row) => b[0].map((_, j) => row.reduce((sum, x, k) => sum + x * b[k][j], 0)));
 const rolled = async (model, tokens, layers, residual) => {
   const names = layers.map((l) => `${model === "ids" ? "encoder" : "decoder"}.${l}.self`);
   const { json } = await server.post(`/v1/models/${model}/encode`,
     { tokens, return_attention: { of: names, as: "average" } });
-  let all = tokens.map((_, i) => tokens.map((__, j) => Number(i === j)));
-  return names.map((name) => {
-    const a = json.attention[name].map((row, i) => row.map((x, j) => (residual ? (x + (i === j)) / 2 : x)));
-    all = multiply(a, all);
-    return all;
-  });
+  return roll(names.map((name) => json.attention[name]), residual);
 };
-const shown = (page) => page.locator("#flow tbody tr").evaluateAll((rows) =>
-  rows.map((row) => [...row.querySelectorAll("[title]")].map((one) => Number(one.title))).reverse());
 const near = (a, b) => a.flat().forEach((x, i) =>
   assert.ok(Math.abs(x - b.flat()[i]) < 1e-5, `${x}, not ${b.flat()[i]}`));
 

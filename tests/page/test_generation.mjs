@@ -2,6 +2,7 @@
 // it; a likely other token is gone on from.
 import assert from "node:assert/strict";
 import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { columns, done, goOn } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
 const tokenizer = wordsFolder(), end = 0;
@@ -19,18 +20,6 @@ const post = async (model, what, body) => {
   assert.equal(status, 200, text);
   return json;
 };
-const done = async (page) => {
-  await page.getByText(/^\d+ tokens: /).waitFor();
-  await settle(page);
-};
-const goOn = async (page, most) => {
-  await page.getByLabel("tokens at most").fill(String(most));
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
-  await done(page);
-};
-const columns = (page) => page.locator(".column").evaluateAll((list) => list.map((one) => ({
-  word: one.querySelector("b").textContent, share: Number(one.querySelector("[title]").title),
-  others: [...one.querySelectorAll("button")].map((other) => other.textContent) })));
 const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-6 + 1e-4 * b, `${a}, not ${b}`);
 
 for (const [model, body] of [["ids", { tokens: [[4, 5, 6], [7]] }], ["both", { tokens: [4, 5, 6] }]])

@@ -1,7 +1,6 @@
 // test_link: a link, and a file, bring the request, its labels, the view and the tab back.
 import assert from "node:assert/strict";
-import fs from "node:fs";
-import { ask, audit, drop, open, serve, settle, state, test, told } from "./browser.mjs";
+import { ask, audit, download, drop, open, serve, settle, state, test, told } from "./browser.mjs";
 
 const server = await serve();
 const BODY = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0], [1, 2, 0, 0]], [[1, 0, 2, 1]]], return_attention: true };
@@ -61,11 +60,10 @@ test("of a whole model: its layer and head", async () => {
 test("a file does the same", async () => {
   const page = await open({ server });
   await looked(page);
-  const [file] = await Promise.all([page.waitForEvent("download"),
-    page.getByRole("button", { name: "Save view" }).click()]);
-  assert.equal(file.suggestedFilename(), "attend-demo-view.json");
+  const { name, bytes } = await download(page, () => page.getByRole("button", { name: "Save view" }).click());
+  assert.equal(name, "attend-demo-view.json");
   const other = await open({ server });
-  await drop(other, "#source", "view.json", fs.readFileSync(await file.path()));
+  await drop(other, "#source", "view.json", bytes);
   await same(other);
 });
 

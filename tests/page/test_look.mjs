@@ -1,6 +1,7 @@
 // test_look: what the heatmaps draw and say, against the answer of the server itself.
 import assert from "node:assert/strict";
 import { ask, open, sample, serve, settle, shot, state, test } from "./browser.mjs";
+import { readout } from "./looking.mjs";
 
 const CANVAS = "#frame canvas";
 const server = await serve();
@@ -57,7 +58,6 @@ const hover = async (page, i, j) => {
   await page.locator(CANVAS).hover({ position: { x, y } });
   await settle(page);
 };
-const readout = (page) => page.locator("#readout").textContent();
 const tile = (page, name) => page.locator("#multiples button", { hasText: name });
 const body = (q, k, more) => ({
   queries: [Array.from({ length: q }, (_, i) => [0, 1, 2, 3].map((c) => Math.sin(7 * i + c)))],

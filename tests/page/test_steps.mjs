@@ -2,6 +2,7 @@
 // the page works out of them is what the server does.
 import assert from "node:assert/strict";
 import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { steps as rows } from "./looking.mjs";
 import { whole } from "./wholes.mjs";
 
 const server = await serve([], { config: { models: { demo: { random: { seed: 3 }, query_size: 4, heads: 2 },
@@ -25,10 +26,6 @@ const traced = async (body, model, trace, what = "attention") => {
   return json.trace;
 };
 const short = (x) => String(Number(x.toPrecision(3)));
-const rows = (page) => page.locator("#steps tbody tr").evaluateAll((list) => list.map((row) => ({
-  product: row.cells[1].textContent, score: row.querySelector("[type=number]").value,
-  seen: row.querySelector("[type=checkbox]").checked,
-  weight: Number(row.cells[3].querySelector("[title]").title) })));
 const said = (page) => page.locator("#steps-text").textContent();
 const step = (page, name) => page.getByRole("button", { name }).click().then(() => settle(page));
 

@@ -1,7 +1,9 @@
 // test_whole: whole models: what is asked as text or ids, every head of every layer, and the exact
 // weights of one, against what the server itself answers.
 import assert from "node:assert/strict";
+import { asFloat32 as float32 } from "./asking.mjs";
 import { ask, audit, everywhere, open, serve, settle, shot, state, test } from "./browser.mjs";
+import { cell, cells, exact as weights, words } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
 const tokenizer = wordsFolder();
@@ -20,16 +22,6 @@ const reply = async (model, what, body) => {
   assert.equal(status, 200, text);
   return json;
 };
-const weights = async (page) => {
-  const answer = await state(page, "answer"), { item } = await state(page, "view");
-  return answer.items[item].weights.map(({ rows, cols, data }) =>
-    Array.from({ length: rows }, (_, i) => [...data.slice(i * cols, (i + 1) * cols)]));
-};
-const float32 = (value) => (Array.isArray(value) ? value.map(float32) : Math.fround(value));
-const cells = (page) => page.locator("#grid button").evaluateAll((list) =>
-  list.map((one) => `${one.dataset.part} ${one.dataset.head}`));
-const cell = (page, name, head) => page.locator(`#grid [data-part="${name}"][data-head="${head}"]`);
-const words = (page) => page.locator("#rows tbody th").allTextContents();
 const body = async (page) => JSON.parse((await state(page, "body")).text);
 
 // --- what is asked ---

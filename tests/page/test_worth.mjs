@@ -2,6 +2,7 @@
 // without some of them, as two answers of the server differ.
 import assert from "node:assert/strict";
 import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { losses, measured } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
 const tokenizer = wordsFolder();
@@ -19,14 +20,6 @@ const opened = async (model, body, options = {}) => {
   await settle(page);
   return page;
 };
-const measured = async (page) => {
-  await page.getByRole("button", { name: "Measure every head" }).click();
-  await page.getByText("least important first").waitFor();
-  await settle(page);
-};
-const shown = (page) => page.locator("#worth tbody tr").evaluateAll((rows) =>
-  Object.fromEntries(rows.map((row) => [row.cells[0].textContent,
-    [...row.querySelectorAll("button")].map((one) => Number(one.textContent))])));
 const post = async (model, what, body) => {
   const { status, json, text } = await server.post(`/v1/models/${model}/${what}`, body);
   assert.equal(status, 200, text);
@@ -43,7 +36,7 @@ for (const [model, body] of [["writes", SCORED], ["words", TEXT],
   test(`every head's loss is the server's: ${model}`, async () => {
     const page = await opened(model, body);
     await measured(page);
-    const { heads, ranking, measure } = await post(model, "heads", body), table = await shown(page);
+    const { heads, ranking, measure } = await post(model, "heads", body), table = await losses(page);
     assert.deepEqual(Object.keys(table).sort(), Object.keys(heads).sort());
     const most = Math.max(...Object.values(heads).flat().map(Math.abs));
     for (const [name, list] of Object.entries(heads))

@@ -1,0 +1,72 @@
+// looking: what the tests of the page share of its views: what they show, as numbers and words.
+import { settle, state } from "./browser.mjs";
+
+export const readout = (page) => page.locator("#readout").textContent();
+export const tab = (page, name) => page.getByRole("tab", { name }).click().then(() => settle(page));
+// What sticks out to the right, or hides that it does; "" is nothing.
+export const sideways = (page) => page.evaluate(() => {
+  for (const node of [document.documentElement, document.body])
+    if (getComputedStyle(node).overflowX !== "visible") return `${node.tagName} hides what sticks out`;
+  if (document.documentElement.scrollWidth <= innerWidth) return "";
+  const out = [...document.querySelectorAll("body *")].filter((node) =>
+    node.getBoundingClientRect().right > innerWidth + 0.5);
+  return out.map((node) => node.outerHTML.slice(0, 120)).join("\n") || "something sticks out";
+});
+
+// --- a whole model ---
+
+// The exact weights of the item that is shown, for each head, as the JSON answer has them.
+export const exact = async (page) => {
+  const answer = await state(page, "answer"), { item } = await state(page, "view");
+  return answer.items[item].weights.map(({ rows, cols, data }) =>
+    Array.from({ length: rows }, (_, i) => [...data.slice(i * cols, (i + 1) * cols)]));
+};
+// The grid of heads, and the words of the rows.
+export const cells = (page) => page.locator("#grid button").evaluateAll((list) =>
+  list.map((one) => `${one.dataset.part} ${one.dataset.head}`));
+export const cell = (page, name, head) =>
+  page.locator(`#grid [data-part="${name}"][data-head="${head}"]`);
+export const words = (page) => page.locator("#rows tbody th").allTextContents();
+
+// --- the tabs ---
+
+// Rollout, behind each layer, the first one first.
+export const flow = (page) => page.locator("#flow tbody tr").evaluateAll((rows) =>
+  rows.map((row) => [...row.querySelectorAll("[title]")].map((one) => Number(one.title))).reverse());
+export const multiply = (a, b) =>
+  a.map((row) => b[0].map((_, j) => row.reduce((sum, x, k) => sum + x * b[k][j], 0)));
+// Rollout of averaged weights, layer by layer.
+export const roll = (layers, residual) => {
+  let all = layers[0].map((row, i) => row.map((_, j) => Number(i === j)));
+  return layers.map((weights) => {
+    const a = weights.map((row, i) => row.map((x, j) => (residual ? (x + (i === j)) / 2 : x)));
+    all = multiply(a, all);
+    return all;
+  });
+};
+export const steps = (page) => page.locator("#steps tbody tr").evaluateAll((list) =>
+  list.map((row) => ({ product: row.cells[1].textContent,
+    score: row.querySelector("[type=number]").value, seen: row.querySelector("[type=checkbox]").checked,
+    weight: Number(row.cells[3].querySelector("[title]").title) })));
+// What is lost without each head of a whole model.
+export const measured = async (page) => {
+  await page.getByRole("button", { name: "Measure every head" }).click();
+  await page.getByText("least important first").waitFor();
+  await settle(page);
+};
+export const losses = (page) => page.locator("#worth tbody tr").evaluateAll((rows) =>
+  Object.fromEntries(rows.map((row) => [row.cells[0].textContent,
+    [...row.querySelectorAll("button")].map((one) => Number(one.textContent))])));
+// Generation.
+export const done = async (page) => {
+  await page.getByText(/^\d+ tokens: /).waitFor();
+  await settle(page);
+};
+export const goOn = async (page, most) => {
+  await page.getByLabel("tokens at most").fill(String(most));
+  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await done(page);
+};
+export const columns = (page) => page.locator(".column").evaluateAll((list) => list.map((one) => ({
+  word: one.querySelector("b").textContent, share: Number(one.querySelector("[title]").title),
+  others: [...one.querySelectorAll("button")].map((other) => other.textContent) })));
