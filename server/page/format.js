@@ -26,6 +26,7 @@ const Format = (() => {
   };
   const percent = (x) => {
     const all = 100 * x;
+    if (all > 0 && all < 0.01) return "< 0.01 %";
     return `${x >= 0.1 || !(x > 0) ? Math.round(all) : Number(all.toPrecision(2))} %`;
   };
   const scaled = (x, units, step) => {

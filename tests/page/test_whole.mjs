@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { asFloat32 as float32 } from "./asking.mjs";
 import { ask, audit, everywhere, open, serve, settle, shot, state, test } from "./browser.mjs";
-import { cell, cells, exact as weights, words } from "./looking.mjs";
+import { cell, cells, exact as weights, sideways, words } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
 const tokenizer = wordsFolder();
@@ -44,7 +44,7 @@ test("the model of the program: its ids, its heads, and the exact weights of one
   }
   assert.deepEqual(await words(page), tokens.map(String));
   assert.deepEqual(await page.getByRole("tab").allTextContents(), ["Weights", "Lines", "Flow", "Steps", "Heads",
-    "Compare", "Answer"]);
+    "Model", "Compare", "Answer"]);
   await shot(page, "whole_sort");
 });
 
@@ -272,3 +272,18 @@ for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark", [1
     await audit(page, "sorted");
     await shot(page, `whole_${name}`);
   });
+
+test("where there is room the heads stand beside the one that is large, also of a layer", async () => {
+  const page = await openAt("words", { viewport: [2560, 1300] });
+  const beside = async (left) => {
+    const [a, b] = await Promise.all([left, "#large"].map((one) => page.locator(one).boundingBox()));
+    assert.ok(a.x + a.width <= b.x && a.y < b.y + b.height && b.y < a.y + a.height, `${left} is not beside`);
+    assert.equal(await sideways(page), "");
+  };
+  await beside("#grid");
+  await shot(page, "whole_wide");
+  await page.locator("#model").selectOption("layer");
+  await page.locator("#example").selectOption("causal");
+  await settle(page);
+  await beside("#multiples");
+});

@@ -1,0 +1,91 @@
+// graph: a whole model, piece by piece, as the data flows: the shape of what goes through each, its
+// parameters, and its part of the answer's computing time. An attention leads to its weights.
+//
+// The pieces are the server's; the time is shared out by their multiplications for this answer's
+// tokens, as nobody measures the pieces one by one.
+(() => {
+  const { el, fill } = Dom;
+  const panel = Dom.id("graph"), kept = new Map(); // the pieces of models, by name and digest
+  const words = el("p", { class: "small soft" }), sides = el("div", { class: "sides" });
+
+  // --- how much each piece has to do for the answer ---
+
+  const ONCE = ["pooler", "classifier"]; // one row an item, or none
+  const sum = (list, f) => list.reduce((all, one) => all + f(one), 0);
+  const runs = ({ kind, side }, { path, names }) => (kind === "output" ? path === "score"
+    : !ONCE.includes(kind) && names.some((name) => name.startsWith(side)));
+  const work = (piece, answer) => {
+    const { name, kind, side, multiply_adds: { token, pair = 0, key = 0 } } = piece;
+    if (!runs(piece, answer)) return 0;
+    const { targets = [] } = Request.fields(State.get("asked").body);
+    if (kind === "output") return token * targets.flat().length;
+    return sum(answer.places, (place) => {
+      const rows = place[side].length, source = (place.encoder || []).length;
+      const pairs = name.endsWith("cross") ? rows * source
+        : side === "decoder" ? rows * (rows + 1) / 2 : rows * rows;
+      return token * rows + pair * pairs + key * source;
+    });
+  };
+
+  // --- what is shown ---
+
+  const open = (name) => {
+    Whole.show(name, State.get("view").head);
+    Dom.id("tab-look").click();
+  };
+  // The heads of an attention stand side by side.
+  const spelt = (kind, shape) => (kind === "attention"
+    ? `${shape[0]} → ${shape[1]} × ${shape[2]} → ${shape[3]}` : shape.join(" → "));
+  const box = (piece, answer, all, ms) => {
+    const { name, kind, side, layer, shape, parameters, tied } = piece, part = work(piece, answer) / all;
+    const isOpen = kind === "attention" && answer.names.includes(name);
+    const title = el("b", null, name.replace(`${side}.`, "").replace(`${layer}.`, "").replace("_", " "));
+    const count = tied ? `${parameters ? `${Format.count(parameters)} and ` : ""}another's numbers`
+      : `${Format.count(parameters)} parameters`;
+    return el(isOpen ? "button" : "div", { class: "card", "data-piece": name, title: isOpen
+      ? "See its weights" : null, onclick: isOpen && (() => open(name)) }, title,
+    el("span", { class: "mono" }, spelt(kind, shape)), el("span", { title: parameters }, count),
+    runs(piece, answer) ? Prune.number(part * ms, part, Number.isFinite(ms) ? `${Format.ms(part * ms)}, `
+      + Format.percent(part) : Format.percent(part)) : el("span", { class: "soft" }, "did not run"));
+  };
+  const column = (side, pieces, draw) => {
+    const rows = new Map(); // the pieces of a layer stand side by side
+    for (const piece of pieces) {
+      const key = piece.layer ?? piece.name;
+      rows.set(key, [...(rows.get(key) || []), piece]);
+    }
+    return el("section", { "aria-label": side }, el("h3", null, side), [...rows].map(([key, list]) =>
+      el("div", { class: "stage" }, Number.isInteger(key) ? el("span", { class: "small soft" },
+        `layer ${key}`) : null, list.map(draw))));
+  };
+  const show = (pieces) => {
+    const answer = State.get("answer"), all = sum(pieces, (piece) => work(piece, answer)) || 1;
+    const { ms } = answer.timing.find(({ name }) => name === "compute") || {};
+    fill(words, `${Format.count(sum(pieces, ({ parameters }) => parameters))} parameters. `,
+      "The time of computing is shared out by multiplications; an attention leads to its weights.");
+    fill(sides, [...new Set(pieces.map(({ side }) => side))].map((side) => column(side,
+      pieces.filter((piece) => piece.side === side), (piece) => box(piece, answer, all, ms))));
+    fill(panel, words, sides);
+  };
+  const learn = async ({ name, digest }) => {
+    const key = `${name} ${digest}`;
+    if (!kept.has(key)) {
+      const reply = await Net.ask("GET", `v1/models/${encodeURIComponent(name)}`);
+      if (!reply.ok) return reply;
+      kept.set(key, JSON.parse(reply.text()).pieces);
+    }
+    return { ok: true, pieces: kept.get(key) };
+  };
+  let shown = null;
+  const look = async () => {
+    const answer = State.get("answer");
+    if (panel.hidden || !answer || !answer.whole || shown === answer.thumbs) return;
+    const mine = (shown = answer.thumbs), found = await learn(Models.find(State.get("asked").model));
+    if (mine !== shown) return;
+    if (found.ok) return show(found.pieces);
+    shown = null;
+    fill(panel, Prune.failed(found.problem, look));
+  };
+  document.addEventListener("show", look);
+  State.on(["answer"], look);
+})();
