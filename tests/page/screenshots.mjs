@@ -1,7 +1,7 @@
 // screenshots: draws README's pictures of the page, tests/page/screenshots/*.png: `make screenshots`.
 //
 // What is shown is the layer of tests/example, trained to look at the token before, behind and
-// flagged; each picture has to show what it is there for, or making it fails.
+// flagged, and its translator; each picture has to show what it is there for, or making it fails.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -75,6 +75,22 @@ test("heads", async () => {
   assert.equal(await page.locator("#heads input[type=checkbox]:not(:checked)").count(), 3);
   await page.mouse.move(0, 0);
   await keep(page, "heads");
+});
+
+test("search", async () => {
+  const page = await open({ server, viewport: [1200, 1100] });
+  await ask(page, { tokens: [57, 189, 220, 111, 123, 189, 143, 5, 2] }, "translate-example");
+  await page.locator("#tab-generation").click();
+  await page.getByLabel("beams").fill("4");
+  await page.getByLabel("beams").press("Enter");
+  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByText("the best of 4 that were found").waitFor();
+  await page.locator(".tree .done.best").click();
+  await page.locator("#generation figure").waitFor();
+  await page.locator("#generation [role=group]").evaluate((tree) => { tree.scrollLeft = 0; });
+  await page.locator("h1").click();
+  await settle(page);
+  await keep(page, "search");
 });
 
 test("error", async () => {
