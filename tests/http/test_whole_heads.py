@@ -18,7 +18,7 @@ from test_generate import events_of
 
 RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "decoder", "layers": 3, "width": 32,
           "heads": 4, "feed_forward": 64, "vocabulary": 50}
-LARGE = dict(RANDOM, layers=8, width=256, heads=8, feed_forward=1024, vocabulary=500)
+LARGE = dict(RANDOM, layers=12, width=128, heads=32, feed_forward=512, vocabulary=500)
 MODELS = {"small": RANDOM, "large": LARGE, "encoder": dict(RANDOM, kind="encoder"),
           "vectors": dict(RANDOM, kind="encoder", norm="pre", pool="mean", normalize=True),
           "pair": dict(RANDOM, kind="seq2seq", decoder={"layers": 2, "heads": 2}),
@@ -26,7 +26,7 @@ MODELS = {"small": RANDOM, "large": LARGE, "encoder": dict(RANDOM, kind="encoder
           "demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}
 TOKENS, TARGETS = [[1, 2, 3], [6], [7, 8]], [[4, 5], [9, 10, 11], [12]]
 ASKED = {"tokens": TOKENS, "targets": TARGETS}
-LONG = {"tokens": [[i % 50 for i in range(400)]] * 4, "targets": [[7] * 20] * 4}  # of "large": seconds, and more
+LONG = {"tokens": [[i % 50 for i in range(60)]] * 4, "targets": [[7] * 20] * 4}  # of "large": seconds, a head little
 
 
 
@@ -410,8 +410,8 @@ class Limits(Case):
                 return True
             self.problem(streamed, 504, late)
             return False
-        self.assertTrue(any(ends_behind_its_header(1000 * 4 ** i) for i in range(5)))
-        server = self.serve({"large": LARGE}, generate_deadline_ms=1000)
+        self.assertTrue(any(ends_behind_its_header(100 * 4 ** i) for i in range(6)))
+        server = self.serve({"large": LARGE}, generate_deadline_ms=200)
         self.problem(self.post(LONG, "large", server=server), 504, late)
         self.problem(self.post(LONG, "large", {"X-Timeout-Ms": "50"}, server), 504, late)
 

@@ -1,8 +1,15 @@
 // looking: what the tests of the page share of its views: what they show, as numbers and words.
+import assert from "node:assert/strict";
 import { settle, state } from "./browser.mjs";
 
 export const readout = (page) => page.locator("#readout").textContent();
 export const tab = (page, name) => page.getByRole("tab", { name }).click().then(() => settle(page));
+// post(model, what, body): the server's own answer.
+export const posting = (server) => async (model, what, body) => {
+  const { status, json, text } = await server.post(`/v1/models/${model}/${what}`, body);
+  assert.equal(status, 200, text);
+  return json;
+};
 // What sticks out to the right, or hides that it does; "" is nothing.
 export const sideways = (page) => page.evaluate(() => {
   for (const node of [document.documentElement, document.body])

@@ -2,6 +2,7 @@
 // looked, against the server's own weights.
 import assert from "node:assert/strict";
 import { ask, audit, open, serve, settle, shot, state, test } from "./browser.mjs";
+import { posting } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
 const example = JSON.stringify({ models: { translate: { transformer: new URL("../example/translate",
@@ -19,11 +20,7 @@ const opened = async (model, tokens, options = {}) => {
   await settle(page);
   return page;
 };
-const post = async (model, what, body) => {
-  const { status, json, text } = await server.post(`/v1/models/${model}/${what}`, body);
-  assert.equal(status, 200, text);
-  return json;
-};
+const post = posting(server);
 const search = async (page, beams, most) => {
   await page.getByLabel("beams").fill(String(beams));
   await page.getByLabel("beams").blur();

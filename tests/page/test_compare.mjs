@@ -2,6 +2,7 @@
 // the heads that have moved, against the server's answers.
 import assert from "node:assert/strict";
 import { ask, audit, expect, open, serve, settle, shot, state, test } from "./browser.mjs";
+import { posting } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
 const tokenizer = wordsFolder();
@@ -21,11 +22,7 @@ const opened = async (model, first, second, options = {}) => {
   await settle(page);
   return page;
 };
-const post = async (model, what, body) => {
-  const { status, json, text } = await server.post(`/v1/models/${model}/${what}`, body);
-  assert.equal(status, 200, text);
-  return json;
-};
+const post = posting(server);
 const titles = (page) => page.locator("#compare figure:visible h3").allTextContents();
 const said = (page) => page.locator("#compare-says").textContent();
 const heads = (page) => page.locator("#compare [role=group] button").allTextContents();

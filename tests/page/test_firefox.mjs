@@ -5,8 +5,8 @@ import http from "node:http";
 import { asFloat32, choose, send, source, type, unfold, weights } from "./asking.mjs";
 import { NO_FIREFOX, ask, audit, download, everywhere, open, serve, settle, state,
   test as plainTest, told } from "./browser.mjs";
-import { cell, cells, columns, done, exact, flow, goOn, losses, measured, readout, roll, sideways,
-  steps, tab, words } from "./looking.mjs";
+import { cell, cells, columns, done, exact, flow, goOn, losses, measured, posting, readout, roll,
+  sideways, steps, tab, words } from "./looking.mjs";
 import { random } from "./oracle.mjs";
 import { pixelsOf } from "./png.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
@@ -20,11 +20,7 @@ const models = { demo, additive, words: whole("encoder", { tokenizer }),
   writes: whole("decoder", { tokenizer, end: 0 }), both: whole("seq2seq", { end: 0 }) };
 const server = NO_FIREFOX ? null : await serve([], { config: { models } });
 const opened = (options = {}) => open({ server, firefox: true, ...options });
-const post = async (model, what, body) => {
-  const { status, json, text } = await server.post(`/v1/models/${model}/${what}`, body);
-  assert.equal(status, 200, text);
-  return json;
-};
+const post = posting(server);
 const WORDS = ["the", "cat", "sät"];
 const BODY = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0], [1, 2, 0, 0]]], causal: true,
   return_attention: true };
@@ -89,8 +85,8 @@ test("what no page may do fails the test that it is done in, in Firefox too", as
 
 test("every tab is reached by the arrow keys, and shows something", async () => {
   const page = await opened();
-  for (const [model, body, wanted] of [["demo", BODY, "Weights Lines Steps Heads Answer"],
-    ["writes", { text: "the cat sat" }, "Weights Lines Flow Steps Heads Generation Answer"]]) {
+  for (const [model, body, wanted] of [["demo", BODY, "Weights Lines Steps Heads Compare Answer"],
+    ["writes", { text: "the cat sat" }, "Weights Lines Flow Steps Heads Generation Model Compare Answer"]]) {
     await ask(page, body, model);
     await page.locator("#tab-look").focus();
     const seen = [];
@@ -303,6 +299,40 @@ test("generation is a stream, and a click goes on from another token", async () 
   await page.getByRole("button", { name: "What each layer would say" }).click();
   await page.locator("#generation table").waitFor();
   await audit(page, "generation");
+});
+
+test("a search is a tree, and a node shows where its way looked", async () => {
+  const page = await opened();
+  await ask(page, { tokens: [4, 5, 6] }, "both");
+  await tab(page, "Generation");
+  await page.getByLabel("beams").fill("3");
+  await page.getByLabel("tokens at most").fill("4");
+  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByText(/the best of \d that were found/).waitFor();
+  const { search, sequences } = await post("both", "generate",
+    { tokens: [4, 5, 6], max_tokens: 4, beams: 3, returns: 3, return_search: true });
+  assert.equal(await page.locator(".tree button").count(), search.flat().length + sequences.length);
+  assert.deepEqual((await columns(page)).map(({ word }) => Number(word)), sequences[0].tokens);
+  await page.locator(".tree .done").first().click();
+  await page.locator("#generation figure").waitFor();
+  await drawn(page, "#generation canvas");
+  await audit(page, "beams");
+});
+
+test("an answer is pinned and compared; a model stands in pieces", async () => {
+  const page = await opened();
+  await ask(page, { tokens: [4, 5, 6] }, "words");
+  await tab(page, "Compare");
+  await page.getByRole("button", { name: "Pin this answer" }).click();
+  await ask(page, { tokens: [4, 9, 6] }, "words");
+  await page.locator("#compare figure:visible").nth(2).waitFor();
+  await drawn(page, "#compare canvas");
+  await audit(page, "compare");
+  await tab(page, "Model");
+  const { pieces } = (await server.get("/v1/models/words")).json;
+  assert.deepEqual(await page.locator("#graph .card").evaluateAll((list) =>
+    list.map((one) => one.dataset.piece)), pieces.map(({ name }) => name));
+  await audit(page, "graph");
 });
 
 // What asks for a stream gets one token, and then nothing until it goes.

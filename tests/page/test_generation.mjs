@@ -2,7 +2,7 @@
 // it; a likely other token is gone on from.
 import assert from "node:assert/strict";
 import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
-import { columns, done, goOn } from "./looking.mjs";
+import { columns, done, goOn, posting } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
 const tokenizer = wordsFolder(), end = 0;
@@ -15,11 +15,7 @@ const opened = async (model, body, options = {}) => {
   await settle(page);
   return page;
 };
-const post = async (model, what, body) => {
-  const { status, json, text } = await server.post(`/v1/models/${model}/${what}`, body);
-  assert.equal(status, 200, text);
-  return json;
-};
+const post = posting(server);
 const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-6 + 1e-4 * b, `${a}, not ${b}`);
 
 for (const [model, body] of [["ids", { tokens: [[4, 5, 6], [7]] }], ["both", { tokens: [4, 5, 6] }]])

@@ -2,7 +2,7 @@
 // without some of them, as two answers of the server differ.
 import assert from "node:assert/strict";
 import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
-import { losses, measured } from "./looking.mjs";
+import { losses, measured, posting } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
 const tokenizer = wordsFolder();
@@ -20,11 +20,7 @@ const opened = async (model, body, options = {}) => {
   await settle(page);
   return page;
 };
-const post = async (model, what, body) => {
-  const { status, json, text } = await server.post(`/v1/models/${model}/${what}`, body);
-  assert.equal(status, 200, text);
-  return json;
-};
+const post = posting(server);
 const head = (page, name, i) =>
   page.locator("#worth tr", { hasText: name }).locator("button").nth(i);
 const lost = (page) => page.locator("#worth b").textContent().then(Number);
