@@ -9,7 +9,8 @@ const Alignment = (() => {
   const layer = el("select", { onchange: () => draw() });
   const content = el("div", null, el("label", { class: "small" }, "Where it looked, behind", layer), words);
   const node = el("div", { hidden: true });
-  let asked = null, parts = null, cell = Cursor.NOWHERE, over = Cursor.NOWHERE;
+  let last = null; // what was asked last
+  let drawn = null, cell = Cursor.NOWHERE, over = Cursor.NOWHERE; // { parts, and what they are of }
 
   const say = () => {
     const { sheet } = map, at = over.row < 0 ? cell : over;
@@ -32,37 +33,38 @@ const Alignment = (() => {
   const mean = (list) => ({ ...list[0], data: list[0].data.map((_, i) =>
     list.reduce((sum, { data }) => sum + data[i], 0) / list.length) });
   const draw = () => {
-    if (!parts) return;
-    const { tokens, spelt, prompt, isPair } = asked, list = [...parts.values()];
+    if (!drawn || !node.offsetParent) return;
+    const { parts, tokens, spelt, prompt, sees } = drawn, list = [...parts.values()];
     const matrix = layer.value === ALL ? mean(list) : parts.get(layer.value), { rows, cols } = matrix;
-    const seen = Uint8Array.from(matrix.data, (_, i) =>
-      isPair || i % cols <= prompt.length - 1 + Math.floor(i / cols));
+    const seen = Visible.of(sees, null, 0, rows, cols, 0);
     const text = (token) => spelt(token).trim() || spelt(token), label = layer.value;
-    map.show({ name: `${isPair ? "The source" : "What stood there"}, for each token as it was chosen`,
+    map.show({ name: `${sees.causal ? "What stood there" : "The source"}, for each token as it was chosen`,
       title: label, label, matrix, seen, high: Scale.high([{ matrix }]), cuts: [], pointers: null,
       rows: tokens.map(text), cols: [...prompt, ...tokens].slice(0, cols).map(text), even: false });
     cell = { row: Math.min(cell.row, rows - 1), col: Math.min(cell.col, cols - 1) };
     say();
   };
   const clear = () => {
-    asked = parts = null;
+    last = drawn = null;
     node.hidden = true;
   };
   const show = async (wanted) => {
-    const { model, prompt, tokens, post } = wanted, isPair = model.kind === "seq2seq";
-    const names = model.attentions.map((one) => one.name || one)
-      .filter((name) => name.endsWith(isPair ? "cross" : "self") && name.startsWith("decoder"));
-    const mine = (asked = { ...wanted, isPair });
+    const { model, prompt, tokens, post } = wanted, isPair = model.kind === "seq2seq", mine = (last = {});
+    const names = model.attentions.filter((name) =>
+      name.startsWith("decoder") && name.endsWith(isPair ? "cross" : "self"));
     node.hidden = false;
-    if (!parts) fill(node, el("p", null, "Asking …"));
+    if (!drawn) fill(node, el("p", null, "Asking …"));
     const reply = await post("score", { tokens: prompt, targets: tokens, encoding_format: "base64",
       return_attention: { of: names, as: "average" } });
-    if (mine !== asked) return;
-    parts = null;
+    if (mine !== last) return;
+    drawn = null;
     if (!reply.ok) return fill(node, Prune.failed(reply.problem, () => show(wanted)));
-    const { attention } = JSON.parse(reply.text());
-    parts = new Map(names.map((name) => [name, cut(Tensor.of(attention[name]), tokens.length)]));
-    const before = layer.value;
+    const { attention } = JSON.parse(reply.text()), before = layer.value;
+    const parts = new Map(names.map((name) => [name, cut(Tensor.of(attention[name]), tokens.length)]));
+    // Of a decoder alone the rows are the last ones of those that it has read.
+    const sees = isPair ? {} : { causal: true, causal_offset: "end", ...(model.window
+      && { window: [model.window - 1, -1] }) };
+    drawn = { ...wanted, parts, sees };
     fill(layer, [ALL, ...names].map((name) => el("option", null, name)));
     layer.value = parts.has(before) ? before : ALL;
     cell = { row: tokens.length - 1, col: -1 };
@@ -71,5 +73,6 @@ const Alignment = (() => {
   };
   State.on(["dark"], draw);
   addEventListener("resize", draw);
+  document.addEventListener("show", draw);
   return { node, show, clear };
 })();

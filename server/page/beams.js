@@ -2,12 +2,13 @@
 // go on stand those that are done, with their scores.
 //
 // Beams.tree(found) -> its nodes, of an answer of /generate with return_search: { step, row, token,
-//   log_probability, sum, parent, path, done, score, best }; path: the tokens up to it; done: which of
-//   the sequences ends there, or null; best: does the best sequence pass here?
+//   log_probability, sum, parent, path, done, score, best }; path: the tokens up to it; sum: of a way
+//   that goes on; done: which of the sequences ends there, or null, with its score; best: does the best
+//   sequence pass here?
 // Beams.draw(place, nodes, { spelt, choose, chosen }): choose(node) is called for a click; chosen: the
 //   node whose way is looked at.
 const Beams = (() => {
-  const { el, fill, svg } = Dom;
+  const { el, svg } = Dom;
   const WIDE = 128, TALL = 38, NODE = 108;
 
   const tree = ({ search, sequences }) => {
@@ -26,7 +27,7 @@ const Beams = (() => {
     const ways = new Map(nodes.map((node) => [node.path.join(), node]));
     for (const [done, { tokens: path, score, log_probabilities: logs }] of sequences.entries())
       add({ step: path.length - 1, parent: ways.get(path.slice(0, -1).join()) || null, path, done, score,
-        token: path.at(-1), log_probability: logs.at(-1), sum: logs.reduce((all, x) => all + x, 0) });
+        token: path.at(-1), log_probability: logs.at(-1) });
     for (let node = nodes.find(({ done }) => done === 0); node; node = node.parent) node.best = true;
     return nodes;
   };
@@ -46,8 +47,8 @@ const Beams = (() => {
       const { token, log_probability: log, sum, done, score, step } = node;
       const text = done === null ? Format.percent(Math.exp(log)) : Format.short(score);
       const title = `Step ${step + 1}: “${spelt(token)}”, ${Format.percent(Math.exp(log))}; `
-        + `log probability of the way ${Format.short(sum)}`
-        + (done === null ? "" : `; done, number ${done + 1}, score ${Format.short(score)}`);
+        + (done === null ? `log probability of the way ${Format.short(sum)}`
+          : `done, number ${done + 1}, score ${Format.short(score)}`);
       const one = el("button", { type: "button", title, onclick: () => choose(node),
         "aria-pressed": String(node === chosen),
         class: `${done === null ? "" : "done"} ${node.best ? "best" : ""}` },
@@ -56,13 +57,9 @@ const Beams = (() => {
       box.append(one);
     }
     box.style.height = `${tall}px`;
-    const at = place.contains(document.activeElement)
-      ? [...place.querySelectorAll("button")].indexOf(document.activeElement) : -1;
     const from = place.scrollLeft;
-    fill(place, box);
+    Rove.fill(place, box);
     place.scrollLeft = from;
-    Rove.in(box, "button");
-    if (at >= 0) box.querySelectorAll("button")[at]?.focus();
   };
   return { tree, draw };
 })();

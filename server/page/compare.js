@@ -1,73 +1,106 @@
 // compare: an answer that was pinned, the one that came behind it, and how they differ.
 //
 // Of the chosen head: the weights that are pinned, those of now, and the difference, with one cursor
-// for the three; and the heads in which most has moved. What has moved is half the sum of a query's
-// differences, the mean of all queries: of a whole model as exact as its thumbnails.
+// for the three; and the heads in which most has moved: the share of a query's weight that has gone
+// to other keys, the mean of all queries. Of a whole model it is told by the thumbnails.
 (() => {
   const { el, fill, button } = Dom;
-  const MOST = 12;
+  const MOST = 12, EXACT = 64; // heads that are listed; the side up to which a thumbnail has all
   const panel = Dom.id("compare");
   const words = el("p", { "aria-live": "polite" }), readout = el("p", { id: "compare-says" });
   const list = el("div", { class: "row", role: "group", "aria-label": "Heads by what has moved" });
-  let pin = null; // { answer, asked, words(item, part), parts: answers with another part's weights }
+  // What is pinned: { answer, asked, model, words(item, part), part, found }, the last two of the
+  // part whose weights were asked for last.
+  let pin = null;
 
   // --- three maps ---
 
-  const maps = [0, 1, 2].map(() => Fitted.of({ look: (over) => State.set({ over }),
-    choose: (cell) => State.view(cell), at: () => State.get("view") }));
+  let shown = [], under = null; // their sheets; the map that the pointer is on
+  const maps = [0, 1, 2].map(() => Fitted.of({ at: () => State.get("view"), look: (over, map) => {
+    under = map;
+    State.set({ over });
+  }, choose: (cell) => {
+    if (cell.row < 0 || Cursor.within(cell, shown[1].matrix)) State.view(cell);
+  } }));
   const three = el("div", { class: "three" }, maps.map(({ node }) => node));
-  let shown = []; // the sheets
-
+  const fit = () => {
+    maps.forEach(({ node }, i) => { node.hidden = !shown[i]; });
+    maps.forEach((map, i) => map.show(shown[i] || null));
+    point();
+  };
+  const value = ({ matrix }, { row, col }) => Format.float(matrix.data[row * matrix.cols + col]);
+  const say = (at) => {
+    const [then, now, apart] = shown, sheet = apart || !under ? now : under.sheet || now;
+    if (!Cursor.within(at, sheet.matrix))
+      return "Point at a cell to read its weights; a click chooses it.";
+    return (sheet === then ? "Pinned: " : "") + Sentence.of(sheet, at.row, at.col)
+      + (apart ? `; pinned ${value(then, at)}, by ${value(apart, at)} more now` : "");
+  };
   const point = () => {
-    const view = State.get("view"), over = State.get("over"), at = over.row < 0 ? view : over;
-    for (const one of maps) one.point(over);
-    if (!shown.length) return;
-    const [then, now, apart] = shown, { rows, cols } = now.matrix;
-    const value = ({ matrix }) => Format.float(matrix.data[at.row * matrix.cols + at.col]);
-    readout.textContent = at.row < 0 || at.col < 0 || at.row >= rows || at.col >= cols
-      ? "Point at a cell to read its weights; a click chooses it."
-      : Sentence.of(now, at.row, at.col)
-        + (apart ? `; pinned ${value(then)}, by ${value(apart)} more now` : "");
+    if (panel.hidden || !shown.length) return;
+    const view = State.get("view"), over = State.get("over");
+    for (const map of maps) map.point(over);
+    readout.textContent = say(over.row < 0 ? view : over);
   };
 
   // --- what differs ---
 
+  const sum = (numbers) => numbers.reduce((all, x) => all + x, 0);
+  const far = ({ data }) => Math.sqrt(data.reduce((all, x) => all + x * x, 0));
   const alike = (a, b) => Boolean(a && b) && a.rows === b.rows && a.cols === b.cols;
   const less = (a, b) => ({ rows: a.rows, cols: a.cols, data: a.data.map((x, i) => x - b.data[i]) });
-  const moved = (a, b) => a.data.reduce((sum, x, i) => sum + Math.abs(x - b.data[i]), 0) / 2 / a.rows;
-  const headsOf = (answer, item) => (answer.whole
-    ? answer.names.flatMap((name) => answer.thumbs(name, item).map((matrix, head) =>
-      ({ name, head, matrix })))
-    : Answer.faces(answer, item).filter(({ head }) => head !== "mean"));
-  const rank = (now, item) => {
-    const then = new Map(headsOf(pin.answer, item).map((one) => [`${one.name} ${one.head}`, one.matrix]));
-    return headsOf(now, item).map((one) => ({ ...one, was: then.get(`${one.name} ${one.head}`) }))
-      .filter(({ matrix, was }) => matrix.rows && alike(matrix, was))
-      .map((one) => ({ ...one, by: moved(one.matrix, one.was) })).sort((a, b) => b.by - a.by);
+  const moved = (a, b) => {
+    let all = 0;
+    for (let i = 0; i < a.rows; i++) {
+      const [x, y] = [a, b].map((one) => Answer.row(one, i)), [p, q] = [x, y].map((row) => sum(row) || 1);
+      all += x.reduce((by, w, j) => by + Math.abs(w / p - y[j] / q), 0) / 2;
+    }
+    return all / a.rows;
   };
-  const logs = ({ path, raw }) => (path === "score" ? JSON.parse(raw).log_probabilities : []).flat(2);
-  const far = ({ data }) => Math.sqrt(data.reduce((all, x) => all + x * x, 0));
-  const sum = (numbers) => numbers.reduce((all, x) => all + x, 0);
+  // Each with the numbers of its queries and keys, which a thumbnail may have fewer of.
+  const headsOf = (answer, item) => (answer.whole
+    ? answer.heads(item).map(({ name, head, thumb, words: { rows, cols } }) =>
+      ({ name, head, matrix: thumb, rows: rows.length, cols: cols.length }))
+    : Answer.faces(answer, item).filter(({ head }) => head !== "mean")
+      .map(({ head, matrix }) => ({ head, matrix, rows: matrix.rows, cols: matrix.cols })));
+  const ranked = (now, item) => {
+    const then = new Map(headsOf(pin.answer, item).map((one) => [`${one.name} ${one.head}`, one]));
+    return headsOf(now, item).map((one) => ({ ...one, was: then.get(`${one.name} ${one.head}`) }))
+      .filter((one) => one.rows && alike(one, one.was))
+      .map((one) => ({ ...one, by: moved(one.matrix, one.was.matrix) })).sort((a, b) => b.by - a.by);
+  };
+  const logs = ({ path, raw, batched }, item) => {
+    const all = path === "score" ? JSON.parse(raw).log_probabilities : [];
+    return batched ? all[item] || [] : all;
+  };
   const outcome = (now, item) => {
     const [a, b] = [now, pin.answer].map((answer) => answer.items[item].outputs);
-    const [c, d] = [now, pin.answer].map(logs);
+    const [c, d] = [now, pin.answer].map((answer) => logs(answer, item));
     if (c.length && c.length === d.length)
       return `The targets' log probability was ${Format.short(sum(d))} and is ${Format.short(sum(c))}. `;
     if (!alike(a, b) || !b.data.length) return "";
-    const by = far(less(a, b)) / (far(b) || 1);
-    return `The outputs have moved by ${Format.percent(by)} of their length. `;
+    return `The outputs have moved by ${Format.percent(far(less(a, b)) / (far(b) || 1))} of their length. `;
+  };
+  // Once for each answer and item, as both may be large.
+  let told = {};
+  const compared = (now, item) => {
+    const key = now.thumbs || now;
+    if (told.key !== key || told.pin !== pin || told.item !== item)
+      told = { key, pin, item, heads: ranked(now, item), outcome: outcome(now, item) };
+    return told;
   };
   const tell = (now, item) => {
-    const ranked = rank(now, item), { part, head } = State.get("view");
-    fill(words, outcome(now, item), ranked.length ? "Most of their weight has moved in these heads:"
+    const { heads, outcome: first } = compared(now, item), { part, head } = State.get("view");
+    const about = heads.some(({ name, rows, cols }) => name && Math.max(rows, cols) > EXACT)
+      ? ", as far as thumbnails tell" : "";
+    fill(words, first, heads.length ? `Most weight has moved in these heads${about}:`
       : "No head is there with the same numbers of queries and keys: they stand side by side.");
-    fill(list, ranked.slice(0, MOST).map((one) => {
+    Rove.fill(list, heads.slice(0, MOST).map((one) => {
       const node = button(`${one.name || "head"} ${one.head}: ${Format.percent(one.by)}`, () =>
         (one.name ? Whole.show(one.name, one.head) : State.view({ head: one.head })));
       node.setAttribute("aria-pressed", one.head === head && (one.name || null) === part);
       return node;
     }));
-    Rove.tidy(list);
   };
 
   // --- the pinned one ---
@@ -81,47 +114,46 @@
     return (item) => all[item];
   };
   const take = () => {
-    const answer = State.get("answer"), asked = State.get("asked");
-    pin = { answer, asked, words: wordsOf(answer), parts: new Map() };
+    const [answer, asked] = ["answer", "asked"].map(State.get);
+    pin = { answer, asked, model: Models.find(asked.model), words: wordsOf(answer) };
     look();
   };
   const drop = () => {
     pin = null;
     look();
   };
-  // The pinned answer with the weights of the part and item that are looked at, asked for once.
+  const gone = { problem: { title: "The pinned model is gone", detail: "Its other weights cannot be read." } };
   const read = async (part, item) => {
-    const { answer, asked } = pin;
-    const found = await Whole.weights(asked.body, Models.find(asked.model), part, item);
+    const { answer, asked, model } = pin, same = model && Models.find(model.name);
+    if (!same || same.digest !== model.digest) return gone;
+    const found = await Whole.weights(asked.body, model, part, item);
     return found.ok ? { answer: { ...answer, part, items: answer.items.map((one, i) =>
       ({ ...one, weights: i === item ? found.weights : null })) } } : found;
   };
+  // The pinned answer with the weights of the part and item that are looked at.
   const withPart = (part, item) => {
-    const { answer, parts } = pin, key = `${part} ${item}`;
+    const { answer } = pin, key = `${part} ${item}`;
     if (!answer.whole || (answer.part === part && answer.items[item].weights)) return { answer };
-    if (!parts.has(key)) parts.set(key, read(part, item));
-    return parts.get(key);
+    if (pin.part !== key) Object.assign(pin, { part: key, found: read(part, item) });
+    return pin.found;
   };
   const again = () => {
-    pin.parts.clear();
+    pin.part = null;
     look();
   };
-  const sheets = (now, then, view) => {
-    const face = Answer.faces(then, view.item).find(({ head }) => head === view.head)
-      || Answer.face(then, view);
+  const sheets = (now, then, view, head) => {
+    const face = Answer.faces(then, view.item).find((one) => one.head === head);
     if (!face || !face.matrix.data.length) return [];
     const { rows, cols } = pin.words(view.item, view.part), { matrix } = face;
     const high = Scale.high([{ matrix }, now]), bare = { cuts: [], pointers: null, segments: null, high };
     const seen = Look.seen(view.item, face.head, { answer: then, asked: pin.asked });
-    const list = [{ ...now, ...bare, matrix, seen, rows, cols, name: "Pinned" },
+    const both = [{ ...now, ...bare, matrix, seen, rows, cols, name: "Pinned" },
       { ...now, ...bare, name: "Now" }];
-    if (alike(matrix, now.matrix)) {
-      const apart = less(now.matrix, matrix), wide = Scale.high([{ matrix: { ...apart,
-        data: apart.data.map(Math.abs) } }]);
-      list.push({ ...list[1], matrix: apart, high: wide, apart: true, seen: seen.map((x, i) =>
-        x || now.seen[i]), name: `Now − pinned, −${Format.short(wide)} to ${Format.short(wide)}` });
-    }
-    return list;
+    if (!alike(matrix, now.matrix)) return both;
+    const apart = less(now.matrix, matrix), most = apart.data.reduce((all, x) => Math.max(all, Math.abs(x)), 0);
+    return [...both, { ...both[1], matrix: apart, high: most || 1, apart: true,
+      seen: seen.map((x, i) => x || now.seen[i]), name: `Now − pinned${most
+        ? `, −${Format.short(most)} to ${Format.short(most)}` : ": nothing differs"}` }];
   };
 
   // --- what is shown ---
@@ -129,13 +161,13 @@
   const pinned = button("Pin this answer", take), free = button("Let it go", drop);
   const bar = el("div", { class: "bar" }, pinned, free);
   const content = el("div", null, words, list, readout, three);
-  const say = (...text) => {
+  const note = el("div", { class: "soft", "aria-live": "polite" });
+  const only = (...text) => {
     shown = [];
     content.hidden = true;
-    fill(told, ...text);
+    fill(note, ...text);
   };
-  const told = el("div", { class: "soft", "aria-live": "polite" });
-  fill(panel, bar, told, content);
+  fill(panel, bar, note, content);
   Rove.in(list, "button");
 
   let last = null;
@@ -144,24 +176,24 @@
     pinned.disabled = !now || now.tooLarge;
     free.hidden = !pin;
     if (panel.hidden) return;
-    if (!pin) return say("Pin an answer and ask for another one: here they stand side by side, and "
+    if (!pin) return only("Pin an answer and ask for another one: here they stand side by side, and "
       + "what differs.");
-    if (!now || State.get("asked") === pin.asked)
-      return say("This answer is pinned. Change the request, or the model, and send it.");
-    if (!pin.answer.items[item] || Boolean(now.whole) !== Boolean(pin.answer.whole)
+    if (State.get("asked") === pin.asked)
+      return only("This answer is pinned. Change the request, or the model, and send it.");
+    if (!now.items[item] || !pin.answer.items[item] || Boolean(now.whole) !== Boolean(pin.answer.whole)
       || (now.whole && !pin.answer.names.includes(view.part)))
-      return say("The pinned answer has nothing that stands beside this.");
+      return only("The pinned answer has nothing that stands beside this.");
     const found = await withPart(view.part, item);
     if (mine !== last) return;
-    if (found.problem) return say(Prune.failed(found.problem, again));
-    const sheet = Look.sheet();
-    shown = sheet ? sheets(sheet, found.answer, view) : [];
-    if (!shown.length) return say("There are no weights on both sides.");
-    fill(told);
+    if (found.problem) return only(Prune.failed(found.problem, again));
+    const sheet = Look.sheet(), face = Answer.face(now, view);
+    shown = sheet ? sheets(sheet, found.answer, view, face.head) : [];
+    if (!shown.length) return only(sheet ? "The pinned answer has no such head, or no weights of it."
+      : "This answer has no weights to compare.");
+    fill(note);
     content.hidden = false;
     tell(now, item);
-    maps.forEach((one, i) => one.show(shown[i] || null));
-    point();
+    fit();
   };
   const key = ({ item, part, head }) => `${item} ${part} ${head}`;
   let before = "";
@@ -170,7 +202,7 @@
     if (key(State.get("view")) !== before) look();
     before = key(State.get("view"));
   });
-  State.on(["view", "over"], () => panel.hidden || point());
+  State.on(["view", "over"], point);
   document.addEventListener("show", look);
-  addEventListener("resize", look);
+  addEventListener("resize", () => panel.hidden || !shown.length || fit());
 })();

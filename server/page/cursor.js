@@ -3,7 +3,8 @@
 // Cursor.NOWHERE: no cell. Cursor.at(event, canvas, drawn, place, sheet) -> the cell of `sheet` under
 // the pointer; of a smaller sheet, `drawn` in its place, the block's heaviest. Cursor.to(event, cell,
 // matrix, block, page) -> the cell that a key moves to, by blocks, or `page` rows; undefined: the key
-// moves nowhere. Cursor.same(a, b). Cursor.clamp(x, low, high).
+// moves nowhere. Cursor.blocks(cell, place): where it is in what is drawn. Cursor.same(a, b).
+// Cursor.within(cell, matrix). Cursor.clamp(x, low, high).
 const Cursor = (() => {
   const NOWHERE = { row: -1, col: -1 };
   const clamp = (x, low, high) => Math.max(low, Math.min(high, x));
@@ -23,6 +24,9 @@ const Cursor = (() => {
       Home: [ctrlKey ? 0 : row, 0], End: [ctrlKey ? rows : row, cols] }[key];
     return next && { row: clamp(next[0], 0, rows - 1), col: clamp(next[1], 0, cols - 1) };
   };
+  const blocks = ({ row, col }, { block }) =>
+    ({ row: Math.floor(row / block), col: Math.floor(col / block) });
+  const within = ({ row, col }, { rows, cols }) => row >= 0 && col >= 0 && row < rows && col < cols;
   const same = (a, b) => a.row === b.row && a.col === b.col;
-  return { NOWHERE, at, to, same, clamp };
+  return { NOWHERE, at, to, blocks, within, same, clamp };
 })();

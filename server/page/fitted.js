@@ -1,8 +1,9 @@
 // fitted: a map of a sheet (heatmap.js) as large as there is room for: it neither zooms nor scrolls.
 //
-// Fitted.of({ look, choose, at }) -> { node, sheet, show(sheet), point(over) }: look(cell) is called as
-// the pointer moves, choose(cell) for a click and for keys, which move from at(), the chosen cell;
-// point draws it anew, with that cell and the one that is looked at. The sheet's `name` is its title.
+// Fitted.of({ look, choose, at }) -> { node, sheet, show(sheet), point(over) }: look(cell, self) is
+// called as the pointer moves, choose(cell) for a click and for keys, which move from at(), the chosen
+// cell; show fits it to its node's room, point draws it, with that cell and the one that is looked at.
+// The sheet's `name` is its title.
 const Fitted = (() => {
   const { el } = Dom, { NOWHERE } = Cursor;
   const TALL = 460, PAGE = 8;
@@ -11,7 +12,7 @@ const Fitted = (() => {
     const { rows, cols } = sheet.matrix, edge = Heatmap.box(sheet, 1, ratio);
     const wish = Math.min((wide * ratio - edge.left) / cols, (TALL * ratio - edge.top) / rows);
     const block = Math.max(1, Math.ceil(1 / Math.max(wish, 0.01))), drawn = Shrink.of(sheet, block);
-    const cell = Cursor.clamp(Math.floor(wish), 1, Heatmap.LARGEST * ratio);
+    const cell = Cursor.clamp(Math.floor(wish), 1, Math.floor(Heatmap.LARGEST * ratio));
     const box = Heatmap.box(drawn, cell, ratio), all = drawn.matrix;
     const [width, height] = [box.left + all.cols * cell, box.top + all.rows * cell]
       .map((n) => Math.ceil(n + 3 * ratio));
@@ -25,20 +26,19 @@ const Fitted = (() => {
     const under = (event) => Cursor.at(event, canvas, now.drawn, now.place, self.sheet);
     const press = (event) => {
       const to = event.key === "Escape" ? NOWHERE
-        : Cursor.to(event, at(), self.sheet.matrix, now.place.block, PAGE);
+        : Cursor.to(event, at(), self.sheet.matrix, now.place.block, PAGE * now.place.block);
       if (!to || event.altKey || event.metaKey) return;
       event.preventDefault();
-      look(NOWHERE);
+      look(NOWHERE, self);
       choose(to);
     };
-    canvas.addEventListener("pointermove", (event) => look(under(event)));
-    canvas.addEventListener("pointerleave", () => look(NOWHERE));
+    canvas.addEventListener("pointermove", (event) => look(under(event), self));
+    canvas.addEventListener("pointerleave", () => look(NOWHERE, self));
     canvas.addEventListener("click", (event) => choose(under(event)));
     frame.addEventListener("keydown", press);
 
     self.show = (sheet) => {
       self.sheet = sheet;
-      self.node.hidden = !sheet;
       if (!sheet) return;
       now = fit(sheet, self.node.clientWidth, devicePixelRatio || 1);
       const { width, height, ratio } = now.place;
@@ -50,10 +50,8 @@ const Fitted = (() => {
     };
     self.point = (over) => {
       if (!self.sheet) return;
-      const { block } = now.place, inBlocks = ({ row, col }) =>
-        ({ row: Math.floor(row / block), col: Math.floor(col / block) });
-      Heatmap.draw(canvas.getContext("2d"), now.drawn,
-        { ...now.place, ...inBlocks(at()), over: inBlocks(over) });
+      Heatmap.draw(canvas.getContext("2d"), now.drawn, { ...now.place,
+        ...Cursor.blocks(at(), now.place), over: Cursor.blocks(over, now.place) });
     };
     return self;
   };

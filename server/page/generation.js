@@ -110,9 +110,10 @@
     draw();
   };
   const start = async () => {
-    [model, line] = [Models.current(), []];
-    texts = new Map();
     if (under) under.abort();
+    [model, line, nodes, kept] = [Models.current(), [], null, []];
+    texts = new Map();
+    clear();
     const found = await begin();
     if (!found.ok) return fill(words, Prune.failed(found.problem, start));
     prompt = found.tokens;
@@ -176,6 +177,7 @@
     el("label", null, "tokens at most", most), el("label", null, "temperature", heat),
   el("label", null, "beams", ways), inside, alignment, opinions),
   words, tree, columns, Alignment.node, lens);
+  Rove.in(tree, "button");
   fill(words, "The model goes on from the text, a token at a time.");
   draw();
 })();

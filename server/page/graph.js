@@ -2,7 +2,7 @@
 // parameters, and its part of the answer's computing time. An attention leads to its weights.
 //
 // The pieces are the server's; the time is shared out by their multiplications for this answer's
-// tokens, as nobody measures the pieces one by one.
+// rows, as nobody measures the pieces one by one.
 (() => {
   const { el, fill } = Dom;
   const panel = Dom.id("graph"), kept = new Map(); // the pieces of models, by name and digest
@@ -14,16 +14,18 @@
   const sum = (list, f) => list.reduce((all, one) => all + f(one), 0);
   const runs = ({ kind, side }, { path, names }) => (kind === "output" ? path === "score"
     : !ONCE.includes(kind) && names.some((name) => name.startsWith(side)));
+  // Pairs of a row and what it sees: all, or those up to itself, of which a window leaves the last.
+  const seen = ({ causal, window: [left] = [Infinity] }, rows, keys) => (causal
+    ? sum([...Array(rows).keys()], (i) => Math.min(i, left) + 1) : rows * keys);
   const work = (piece, answer) => {
     const { name, kind, side, multiply_adds: { token, pair = 0, key = 0 } } = piece;
     if (!runs(piece, answer)) return 0;
-    const { targets = [] } = Request.fields(State.get("asked").body);
-    if (kind === "output") return token * targets.flat().length;
+    // A row of each target.
+    if (kind === "output") return token * JSON.parse(answer.raw).log_probabilities.flat().length;
     return sum(answer.places, (place) => {
       const rows = place[side].length, source = (place.encoder || []).length;
-      const pairs = name.endsWith("cross") ? rows * source
-        : side === "decoder" ? rows * (rows + 1) / 2 : rows * rows;
-      return token * rows + pair * pairs + key * source;
+      const keys = name.endsWith("cross") ? source : rows;
+      return token * rows + key * source + (pair && pair * seen(answer.sees[name], rows, keys));
     });
   };
 
@@ -38,7 +40,7 @@
     ? `${shape[0]} → ${shape[1]} × ${shape[2]} → ${shape[3]}` : shape.join(" → "));
   const box = (piece, answer, all, ms) => {
     const { name, kind, side, layer, shape, parameters, tied } = piece, part = work(piece, answer) / all;
-    const isOpen = kind === "attention" && answer.names.includes(name);
+    const isOpen = kind === "attention" && runs(piece, answer);
     const title = el("b", null, name.replace(`${side}.`, "").replace(`${layer}.`, "").replace("_", " "));
     const count = tied ? `${parameters ? `${Format.count(parameters)} and ` : ""}another's numbers`
       : `${Format.count(parameters)} parameters`;
@@ -58,8 +60,8 @@
       el("div", { class: "stage" }, Number.isInteger(key) ? el("span", { class: "small soft" },
         `layer ${key}`) : null, list.map(draw))));
   };
-  const show = (pieces) => {
-    const answer = State.get("answer"), all = sum(pieces, (piece) => work(piece, answer)) || 1;
+  const show = (pieces, answer) => {
+    const all = sum(pieces, (piece) => work(piece, answer)) || 1;
     const { ms } = answer.timing.find(({ name }) => name === "compute") || {};
     fill(words, `${Format.count(sum(pieces, ({ parameters }) => parameters))} parameters. `,
       "The time of computing is shared out by multiplications; an attention leads to its weights.");
@@ -67,22 +69,28 @@
       pieces.filter((piece) => piece.side === side), (piece) => box(piece, answer, all, ms))));
     fill(panel, words, sides);
   };
-  const learn = async ({ name, digest }) => {
-    const key = `${name} ${digest}`;
+  const bad = (title) => ({ problem: { title, detail: "" } });
+  const learn = async (model) => {
+    if (!model) return bad("The model is gone");
+    const key = `${model.name} ${model.digest}`;
     if (!kept.has(key)) {
-      const reply = await Net.ask("GET", `v1/models/${encodeURIComponent(name)}`);
+      const reply = await Net.ask("GET", `v1/models/${encodeURIComponent(model.name)}`);
       if (!reply.ok) return reply;
-      kept.set(key, JSON.parse(reply.text()).pieces);
+      const { pieces } = JSON.parse(reply.text());
+      if (!Array.isArray(pieces)) return bad("The server tells no pieces of it");
+      kept.set(key, pieces);
     }
-    return { ok: true, pieces: kept.get(key) };
+    return { pieces: kept.get(key) };
   };
   let shown = null;
   const look = async () => {
     const answer = State.get("answer");
     if (panel.hidden || !answer || !answer.whole || shown === answer.thumbs) return;
-    const mine = (shown = answer.thumbs), found = await learn(Models.find(State.get("asked").model));
-    if (mine !== shown) return;
-    if (found.ok) return show(found.pieces);
+    shown = answer.thumbs;
+    if (!answer.items.length) return fill(panel, el("p", { class: "soft" }, "The batch is empty."));
+    const found = await learn(Models.find(State.get("asked").model));
+    if (State.get("answer")?.thumbs !== answer.thumbs) return;
+    if (found.pieces) return show(found.pieces, answer);
     shown = null;
     fill(panel, Prune.failed(found.problem, look));
   };

@@ -65,11 +65,8 @@
   const list = el("div", { class: "wide" });
   Rove.in(list, "button");
 
-  const wordsFor = (answer, item, name) => answer.words(item, name);
-  const headsOf = (answer, item) => answer.names
-    .filter((name) => !filter.value || kindOf(name) === filter.value)
-    .flatMap((name) => answer.thumbs(name, item).map((thumb, head) =>
-      ({ name, head, thumb, words: wordsFor(answer, item, name) })));
+  const headsOf = (answer, item) => answer.heads(item)
+    .filter(({ name }) => !filter.value || kindOf(name) === filter.value);
   const valueOf = ({ name, head, thumb, words }) => {
     const at = chosen();
     if (sort.value === "loss") return State.get("losses").get(`${name} ${head}`);

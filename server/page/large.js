@@ -77,10 +77,9 @@ const Large = (() => {
     draw();
   };
   const draw = () => {
-    const { ratio, block } = place;
-    const inBlocks = ({ row, col }) =>
-      ({ row: Math.floor(row / block), col: Math.floor(col / block) });
-    Object.assign(place, inBlocks(State.get("view")), { over: inBlocks(State.get("over")),
+    const { ratio } = place;
+    Object.assign(place, Cursor.blocks(State.get("view"), place),
+      { over: Cursor.blocks(State.get("over"), place),
       x: Math.round(frame.scrollLeft * ratio), y: Math.round(frame.scrollTop * ratio) });
     Heatmap.draw(canvas.getContext("2d"), drawn, place);
   };

@@ -8,9 +8,8 @@ const Look = (() => {
   const SLICE = 8;
   const kept = new WeakMap();
   const now = () => ({ answer: State.get("answer"), asked: State.get("asked") });
-  // Of a whole model each row of a decoder sees itself and those before it.
-  const fields = ({ answer: { whole, part }, asked } = now()) => (whole
-    ? { causal: /^decoder.*self$/.test(part) } : Request.fields(asked.body) || {});
+  const fields = ({ answer: { whole, part, sees }, asked } = now()) => (whole
+    ? sees[part] : Request.fields(asked.body) || {});
 
   const seen = (item, head, of = now()) => {
     const { answer, asked } = of, { rows, cols } = Answer.faces(answer, item)[0].matrix;

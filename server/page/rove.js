@@ -2,9 +2,9 @@
 //
 // Rove.in(group, selector): the controls that match, now and later. The one that was focused last,
 // or is chosen (aria-pressed, aria-selected), is the stop. Rove.tidy(group): after its controls have
-// changed.
+// changed. Rove.fill(group, ...children): changes them all, and the focus stays at its place.
 const Rove = (() => {
-  const groups = new Map();
+  const groups = new WeakMap();
   const members = (group) =>
     [...group.querySelectorAll(groups.get(group))].filter((one) => !one.hidden);
   const stop = (list, one) => list.forEach((each) => { each.tabIndex = each === one ? 0 : -1; });
@@ -41,5 +41,12 @@ const Rove = (() => {
     });
     tidy(group);
   };
-  return { in: within, tidy };
+  const fill = (group, ...children) => {
+    const i = members(group).indexOf(document.activeElement);
+    Dom.fill(group, ...children);
+    tidy(group);
+    const same = members(group)[i];
+    if (same) same.focus({ preventScroll: true });
+  };
+  return { in: within, tidy, fill };
 })();

@@ -34,7 +34,8 @@ const Shrink = (() => {
     let best = { row: row * n, col: col * n };
     for (let i = row * n; i < Math.min(rows, (row + 1) * n); i++)
       for (let j = col * n; j < Math.min(cols, (col + 1) * n); j++)
-        if (Math.abs(data[i * cols + j]) > Math.abs(data[best.row * cols + best.col])) best = { row: i, col: j };
+        if (Math.abs(data[i * cols + j]) > Math.abs(data[best.row * cols + best.col]))
+          best = { row: i, col: j };
     return best;
   };
   return { of, heaviest };

@@ -7,6 +7,9 @@
 //     null of the others; names: of all attentions that ran
 //   thumbs(name, item): for each head { rows, cols, data }, greatest weights from 0 to 1
 //   words(item, name) -> { rows, cols }: what stands at an attention's queries and keys
+//   places: for each item the words of the "encoder" and of the "decoder", of rows that count
+//   sees: what a row of each attention may see, { causal, window }, as in a request
+//   heads(item): all of them, { name, head, thumb, words }
 //   labels: the words of the part that is shown, as in State.labels
 // Whole.show(part, head): the weights of another attention, read where they are not there.
 // Whole.weights(body, model, part, item) -> a promise of { ok, weights } of one attention, or of a
@@ -54,11 +57,16 @@ const Whole = (() => {
     return { rows: n, cols, data: Float32Array.from(data) };
   };
   const START = "start";
-  // What stands at each place of the encoder's rows, and of the decoder's.
+  // What stands at each place of the encoder's rows, and of the decoder's: padding does not count.
   const places = (fields, said, kind, item, isMany) => {
-    const of = (value) => (isMany && value ? value[item] : value);
-    const source = of(said.strings) || (of(fields.tokens) || []).map(String);
-    const fed = (of(fields.targets) || []).slice(0, -1).map(String);
+    const of = (value) => (value && isMany ? Tensor.part(value, item) : value);
+    const listed = (value) => (Array.isArray(value) ? value : (value && Tensor.of(value).data) || []);
+    const rows = of(fields.embeddings), count = Array.isArray(rows) ? rows.length
+      : rows ? Tensor.of(rows).shape[0] : 0;
+    const kept = (name) => listed(fields[name])[item] ?? Infinity;
+    const read = fields.embeddings ? Array.from({ length: count }, (_, i) => i) : listed(of(fields.tokens));
+    const source = (of(said.strings) || Array.from(read, String)).slice(0, kept("valid_lens"));
+    const fed = Array.from(listed(of(fields.targets)), String).slice(0, kept("target_lens")).slice(0, -1);
     return kind === "seq2seq" ? { encoder: source, decoder: [START, ...fed] }
       : { [kind]: [...source, ...fed] };
   };
@@ -78,10 +86,16 @@ const Whole = (() => {
     };
     const outputs = (item) => (said.outputs ? matrix(isMany ? said.outputs[item] : said.outputs) : null);
     const all = Array.from({ length: n }, (_, item) => places(fields, said, model.kind, item, isMany));
+    const heads = (item) => names.flatMap((name) => thumbs(name, item).map((thumb, head) =>
+      ({ name, head, thumb, words: wordsOf(all[item], name) })));
+    const { window } = model.decoder || model, isSelf = (name) => /^decoder.*self$/.test(name);
+    const sees = Object.fromEntries(names.map((name) => [name, { causal: isSelf(name),
+      ...(window && isSelf(name) && { window: [window - 1, -1] }) }]));
     const { status, type, id, timing, took, buffer } = reply;
     return { model: model.name, batched: isMany, average: false, whole: true, path: what, names, thumbs,
-      places: all, words: (item, name) => wordsOf(all[item], name), items: all.map((_, item) => ({ outputs: outputs(item), weights: null,
-        segments: null, pointers: null })),
+      places: all, words: (item, name) => wordsOf(all[item], name), heads, sees,
+      items: all.map((_, item) => ({ outputs: outputs(item), weights: null, segments: null,
+        pointers: null })),
       timing, took, status, type, id, bytes: buffer.byteLength, raw: reply.text(), buffer };
   };
   const withPart = (answer, part, item, weights) => ({ ...answer, part,

@@ -39,9 +39,13 @@
     const { log_probabilities, outputs } = JSON.parse(reply.text());
     return { ok: true, numbers: (log_probabilities || outputs).flat(Infinity) };
   };
+  // With all heads, and without these; or what went wrong.
+  const both = async (f, keys) => {
+    const [before, after] = [await f([]), await f(keys)];
+    return { before, after, bad: [before, after].find(({ ok }) => !ok) };
+  };
   const lose = async (keys) => {
-    const [before, after] = [await ask([]), await ask(keys)];
-    const bad = [before, after].find(({ ok }) => !ok);
+    const { before, after, bad } = await both(ask, keys);
     if (bad) return bad;
     const sum = (list, f) => list.reduce((all, x, i) => all + f(x, i), 0);
     const by = sum(before.numbers, (x, i) => (x - after.numbers[i]) ** 2);
@@ -62,11 +66,10 @@
     const { sequences } = JSON.parse(reply.text());
     return { ok: true, texts: sequences.flat().map(({ text, tokens }) => text ?? tokens.join(" ")) };
   };
-  const writes = () => Models.find(State.get("asked").model).kind !== "encoder";
+  const writes = () => /decoder|seq2seq/.test(Models.find(State.get("asked").model)?.kind);
   const quoted = (text) => (text.trim() ? `“${text.trim()}”` : "nothing");
   const rewrite = async (keys) => {
-    const [before, after] = [await written([]), await written(keys)];
-    const bad = [before, after].find(({ ok }) => !ok);
+    const { before, after, bad } = await both(written, keys);
     if (bad) return `How the text goes on is not known: ${bad.problem.detail || bad.problem.title}`;
     const changed = before.texts.flatMap((text, i) => (text === after.texts[i] ? [] : [i]));
     if (!changed.length) return `The text goes on the same: ${quoted(before.texts[0] || "")}.`;
@@ -112,8 +115,8 @@
     const most = Math.max(...names.map((name) => thumbs(name, 0).length));
     fill(grid, Dom.table("What is lost without each head", ["", ...Array(most).keys()],
       names.map((name) => [name, ...row(name)])));
-    Rove.in(grid, "td button");
     paint();
+    Rove.tidy(grid);
   };
 
   // --- measuring ---
@@ -204,15 +207,20 @@
   const stop = button("Stop", () => under && under.abort());
   const followed = button("Prune along the ranking", follow);
   stop.hidden = true;
+  Rove.in(grid, "td button");
   const content = [el("div", { class: "bar" }, button("Measure every head", begin), stop, followed, allOn,
     taken), words, report, grid, along];
 
   const look = () => {
     const answer = State.get("answer");
+    // What is measured of another answer is of no use.
+    if (under && (!answer || answer.thumbs !== shown)) {
+      under.abort();
+      under = null;
+    }
     if (panel.hidden || !answer || !answer.whole) return;
     if (!answer.items.length) return fill(panel, el("p", { class: "soft" }, "The batch is empty."));
     if (answer.thumbs === shown) return;
-    if (under) under.abort();
     [shown, under, found] = [answer.thumbs, null, null];
     stop.hidden = followed.disabled = true;
     off.clear();

@@ -153,7 +153,7 @@ test("weights that cannot be read are told, and asked for again", async () => {
 
 test("without weights there is nothing to compare", async () => {
   const page = await opened("layer", { ...X, return_attention: false }, { ...Y, return_attention: false });
-  assert.match(await page.locator("#compare").textContent(), /no weights on both sides/);
+  assert.match(await page.locator("#compare").textContent(), /no weights to compare/);
 });
 
 for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark", [1920, 1000], true],
