@@ -234,7 +234,7 @@ help:
 
 # --- what must be on the machine ---
 
-DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev libpcre2-dev libutf8proc-dev esbuild zopfli
+DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev libpcre2-dev libutf8proc-dev minify zopfli
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git slowhttptest
 # Where they did not come from Debian's packages, they are taken as they are.
 NODE       = $(if $(shell command -v npm),,nodejs npm)
@@ -319,7 +319,7 @@ endef
 libraries:
 	@pkg-config --exists $(PKGS) || { echo "attend is built with: $(PKGS). Install what is missing (make deps-run does, on Debian and Ubuntu):"; \
 	    pkg-config --print-errors --exists $(PKGS); exit 1; } >&2
-	@for tool in esbuild zopfli; do command -v $$tool >/dev/null || { \
+	@for tool in minify zopfli; do command -v $$tool >/dev/null || { \
 	    echo "attend's page is made short by $$tool, which is missing: make deps-run installs it, on Debian and Ubuntu" >&2; exit 1; }; done
 
 $(BUILD)/attend: $(BUILD)/server/main.o $(BUILD)/libattend.a

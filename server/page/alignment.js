@@ -1,13 +1,14 @@
 // alignment: where each token that was generated looked as it was chosen: at the source, of a decoder
 // behind an encoder, else at what stands before it. The mean of a layer's heads, or of all layers.
 //
-// Alignment.show({ model, prompt, tokens, spelt, post }): asks for it and draws it into
-// Alignment.node; post(what, body) -> a promise of a reply. Alignment.clear().
+// Alignment.show({ model, body, tokens, spelt, post }): asks for it and draws it into Alignment.node;
+// body: the request of /score, whose last targets are the tokens; post(what, body) -> a promise of a
+// reply. Alignment.clear().
 const Alignment = (() => {
   const { el, fill } = Dom, ALL = "all layers";
   const words = el("p", { "aria-live": "polite" });
   const layer = el("select", { onchange: () => draw() });
-  const content = el("div", null, el("label", { class: "small" }, "Where it looked, behind", layer), words);
+  const content = el("div", null, el("label", { class: "small" }, "Where it looked:", layer), words);
   const node = el("div", { hidden: true });
   let last = null; // what was asked last
   let drawn = null, cell = Cursor.NOWHERE, over = Cursor.NOWHERE; // { parts, and what they are of }
@@ -34,13 +35,13 @@ const Alignment = (() => {
     list.reduce((sum, { data }) => sum + data[i], 0) / list.length) });
   const draw = () => {
     if (!drawn || !node.offsetParent) return;
-    const { parts, tokens, spelt, prompt, sees } = drawn, list = [...parts.values()];
+    const { parts, tokens, spelt, body, sees } = drawn, list = [...parts.values()];
     const matrix = layer.value === ALL ? mean(list) : parts.get(layer.value), { rows, cols } = matrix;
     const seen = Visible.of(sees, null, 0, rows, cols, 0);
     const text = (token) => spelt(token).trim() || spelt(token), label = layer.value;
     map.show({ name: `${sees.causal ? "What stood there" : "The source"}, for each token as it was chosen`,
       title: label, label, matrix, seen, high: Scale.high([{ matrix }]), cuts: [], pointers: null,
-      rows: tokens.map(text), cols: [...prompt, ...tokens].slice(0, cols).map(text), even: false });
+      rows: tokens.map(text), cols: [...body.tokens, ...body.targets].slice(0, cols).map(text), even: false });
     cell = { row: Math.min(cell.row, rows - 1), col: Math.min(cell.col, cols - 1) };
     say();
   };
@@ -49,12 +50,12 @@ const Alignment = (() => {
     node.hidden = true;
   };
   const show = async (wanted) => {
-    const { model, prompt, tokens, post } = wanted, isPair = model.kind === "seq2seq", mine = (last = {});
+    const { model, body, tokens, post } = wanted, isPair = model.kind === "seq2seq", mine = (last = {});
     const names = model.attentions.filter((name) =>
       name.startsWith("decoder") && name.endsWith(isPair ? "cross" : "self"));
     node.hidden = false;
     if (!drawn) fill(node, el("p", null, "Asking …"));
-    const reply = await post("score", { tokens: prompt, targets: tokens, encoding_format: "base64",
+    const reply = await post("score", { ...body, encoding_format: "base64",
       return_attention: { of: names, as: "average" } });
     if (mine !== last) return;
     drawn = null;

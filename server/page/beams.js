@@ -5,11 +5,11 @@
 //   log_probability, sum, parent, path, done, score, best }; path: the tokens up to it; sum: of a way
 //   that goes on; done: which of the sequences ends there, or null, with its score; best: does the best
 //   sequence pass here?
-// Beams.draw(place, nodes, { spelt, choose, chosen }): choose(node) is called for a click; chosen: the
-//   node whose way is looked at.
+// Beams.draw(place, nodes, { spelt, choose }): choose(node) is called for a click. Beams.choose(place,
+//   i): marks the node that is looked at, and scrolls to it.
 const Beams = (() => {
   const { el, svg } = Dom;
-  const WIDE = 128, TALL = 38, NODE = 108;
+  const WIDE = 112, TALL = 36, NODE = 94;
 
   const tree = ({ search, sequences }) => {
     const nodes = [], rows = [];
@@ -39,27 +39,37 @@ const Beams = (() => {
     return svg("path", { d: `M${a} ${from}C${middle} ${from} ${middle} ${to} ${b} ${to}`,
       class: node.best ? "best" : null });
   };
-  const draw = (place, nodes, { spelt, choose, chosen }) => {
-    const wide = Math.max(...nodes.map(left)) + WIDE, tall = Math.max(...nodes.map(top)) + TALL;
-    const box = el("div", { class: "tree" }, svg("svg", { width: wide, height: tall, "aria-hidden": true },
-      nodes.filter(({ parent }) => parent).map(edge)));
-    for (const node of nodes) {
-      const { token, log_probability: log, sum, done, score, step } = node;
-      const text = done === null ? Format.percent(Math.exp(log)) : Format.short(score);
-      const title = `Step ${step + 1}: “${spelt(token)}”, ${Format.percent(Math.exp(log))}; `
-        + (done === null ? `log probability of the way ${Format.short(sum)}`
-          : `done, number ${done + 1}, score ${Format.short(score)}`);
-      const one = el("button", { type: "button", title, onclick: () => choose(node),
-        "aria-pressed": String(node === chosen),
-        class: `${done === null ? "" : "done"} ${node.best ? "best" : ""}` },
-      el("span", null, spelt(token)), el("small", null, text));
-      Object.assign(one.style, { left: `${left(node)}px`, top: `${top(node)}px`, width: `${NODE}px` });
-      box.append(one);
-    }
-    box.style.height = `${tall}px`;
-    const from = place.scrollLeft;
+  const button = (node, { spelt, choose }) => {
+    const { token, log_probability: log, sum, done, score, step } = node;
+    const likely = Format.percent(Math.exp(log)), text = done === null ? likely : Format.short(score);
+    const title = `Step ${step + 1}: “${spelt(token)}”, ${likely}; `
+      + (done === null ? `log probability of the way ${Format.short(sum)}`
+        : `done, number ${done + 1}, score ${Format.short(score)}`);
+    const one = el("button", { type: "button", title, onclick: () => choose(node),
+      class: `way ${done === null ? "" : "done"} ${node.best ? "best" : ""}` },
+    el("span", null, spelt(token)), " ", el("small", null, text));
+    Object.assign(one.style, { left: `${left(node)}px`, top: `${top(node)}px`, width: `${NODE}px` });
+    return one;
+  };
+  const draw = (place, nodes, how) => {
+    const most = (of) => nodes.reduce((all, node) => Math.max(all, of(node)), 0);
+    const width = most(left) + WIDE, height = most(top) + TALL, from = place.scrollLeft;
+    const box = el("div", { class: "tree" }, svg("svg", { width, height, "aria-hidden": true },
+      nodes.filter(({ parent }) => parent).map(edge)), nodes.map((node) => button(node, how)));
+    box.style.height = `${height}px`;
     Rove.fill(place, box);
     place.scrollLeft = from;
   };
-  return { tree, draw };
+  const choose = (place, i) => {
+    const before = place.querySelector("[aria-pressed=true]"), now = place.querySelectorAll("button")[i];
+    if (before === now) return;
+    if (before) before.removeAttribute("aria-pressed");
+    if (!now) return;
+    now.setAttribute("aria-pressed", true);
+    Rove.tidy(place);
+    const far = now.offsetLeft + WIDE - place.clientWidth;
+    if (now.offsetLeft < place.scrollLeft || far > place.scrollLeft)
+      place.scrollLeft = now.offsetLeft < place.scrollLeft ? now.offsetLeft : far;
+  };
+  return { tree, draw, choose };
 })();

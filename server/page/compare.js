@@ -5,7 +5,8 @@
 // to other keys, the mean of all queries. Of a whole model it is told by the thumbnails.
 (() => {
   const { el, fill, button } = Dom;
-  const MOST = 12, EXACT = 64; // heads that are listed; the side up to which a thumbnail has all
+  const MOST = 12, LEAST = 0.0005; // heads that are listed, and what of them has moved at least
+  const EXACT = 64; // the side up to which a thumbnail has all
   const panel = Dom.id("compare");
   const words = el("p", { "aria-live": "polite" }), readout = el("p", { id: "compare-says" });
   const list = el("div", { class: "row", role: "group", "aria-label": "Heads by what has moved" });
@@ -29,12 +30,16 @@
     point();
   };
   const value = ({ matrix }, { row, col }) => Format.float(matrix.data[row * matrix.cols + col]);
+  const change = ({ matrix }, { row, col }) => {
+    const by = matrix.data[row * matrix.cols + col];
+    return by ? `${Format.short(Math.abs(by))} ${by > 0 ? "more" : "less"}` : "the same";
+  };
   const say = (at) => {
     const [then, now, apart] = shown, sheet = apart || !under ? now : under.sheet || now;
     if (!Cursor.within(at, sheet.matrix))
       return "Point at a cell to read its weights; a click chooses it.";
     return (sheet === then ? "Pinned: " : "") + Sentence.of(sheet, at.row, at.col)
-      + (apart ? `; pinned ${value(then, at)}, by ${value(apart, at)} more now` : "");
+      + (apart ? `; pinned ${value(then, at)}, ${change(apart, at)} now` : "");
   };
   const point = () => {
     if (panel.hidden || !shown.length) return;
@@ -61,7 +66,7 @@
   const headsOf = (answer, item) => (answer.whole
     ? answer.heads(item).map(({ name, head, thumb, words: { rows, cols } }) =>
       ({ name, head, matrix: thumb, rows: rows.length, cols: cols.length }))
-    : Answer.faces(answer, item).filter(({ head }) => head !== "mean")
+    : Answer.faces(answer, item).filter(({ head }) => answer.average || head !== "mean")
       .map(({ head, matrix }) => ({ head, matrix, rows: matrix.rows, cols: matrix.cols })));
   const ranked = (now, item) => {
     const then = new Map(headsOf(pin.answer, item).map((one) => [`${one.name} ${one.head}`, one]));
@@ -93,9 +98,11 @@
     const { heads, outcome: first } = compared(now, item), { part, head } = State.get("view");
     const about = heads.some(({ name, rows, cols }) => name && Math.max(rows, cols) > EXACT)
       ? ", as far as thumbnails tell" : "";
-    fill(words, first, heads.length ? `Most weight has moved in these heads${about}:`
-      : "No head is there with the same numbers of queries and keys: they stand side by side.");
-    Rove.fill(list, heads.slice(0, MOST).map((one) => {
+    const most = heads.filter(({ by }) => by > LEAST).slice(0, MOST);
+    fill(words, first, most.length ? `Most weight has moved in these heads${about}:`
+      : heads.length ? "No weights have moved."
+        : "No head is there with the same numbers of queries and keys: they stand side by side.");
+    Rove.fill(list, most.map((one) => {
       const node = button(`${one.name || "head"} ${one.head}: ${Format.percent(one.by)}`, () =>
         (one.name ? Whole.show(one.name, one.head) : State.view({ head: one.head })));
       node.setAttribute("aria-pressed", one.head === head && (one.name || null) === part);
@@ -126,7 +133,7 @@
   const read = async (part, item) => {
     const { answer, asked, model } = pin, same = model && Models.find(model.name);
     if (!same || same.digest !== model.digest) return gone;
-    const found = await Whole.weights(asked.body, model, part, item);
+    const found = await Whole.weights(asked.body, model, part, item, answer.words(item, part));
     return found.ok ? { answer: { ...answer, part, items: answer.items.map((one, i) =>
       ({ ...one, weights: i === item ? found.weights : null })) } } : found;
   };
@@ -147,13 +154,13 @@
     const { rows, cols } = pin.words(view.item, view.part), { matrix } = face;
     const high = Scale.high([{ matrix }, now]), bare = { cuts: [], pointers: null, segments: null, high };
     const seen = Look.seen(view.item, face.head, { answer: then, asked: pin.asked });
-    const both = [{ ...now, ...bare, matrix, seen, rows, cols, name: "Pinned" },
+    const both = [{ ...now, ...bare, matrix, seen, rows, cols, name: `Pinned${pin.asked.model === State.get("asked").model ? "" : `: ${pin.asked.model}`}` },
       { ...now, ...bare, name: "Now" }];
     if (!alike(matrix, now.matrix)) return both;
     const apart = less(now.matrix, matrix), most = apart.data.reduce((all, x) => Math.max(all, Math.abs(x)), 0);
+    const how = most ? `red is less, blue is more, to ${Format.short(most)}` : "nothing differs";
     return [...both, { ...both[1], matrix: apart, high: most || 1, apart: true,
-      seen: seen.map((x, i) => x || now.seen[i]), name: `Now − pinned${most
-        ? `, −${Format.short(most)} to ${Format.short(most)}` : ": nothing differs"}` }];
+      seen: seen.map((x, i) => x || now.seen[i]), name: `Now − pinned: ${how}` }];
   };
 
   // --- what is shown ---

@@ -6,16 +6,16 @@
 // The sheet's `name` is its title.
 const Fitted = (() => {
   const { el } = Dom, { NOWHERE } = Cursor;
-  const TALL = 460, PAGE = 8;
+  const TALL = 460, RIM = 3, PAGE = 8;
 
   const fit = (sheet, wide, ratio) => {
     const { rows, cols } = sheet.matrix, edge = Heatmap.box(sheet, 1, ratio);
-    const wish = Math.min((wide * ratio - edge.left) / cols, (TALL * ratio - edge.top) / rows);
+    const wish = Math.min(((wide - RIM) * ratio - edge.left) / cols, (TALL * ratio - edge.top) / rows);
     const block = Math.max(1, Math.ceil(1 / Math.max(wish, 0.01))), drawn = Shrink.of(sheet, block);
     const cell = Cursor.clamp(Math.floor(wish), 1, Math.floor(Heatmap.LARGEST * ratio));
     const box = Heatmap.box(drawn, cell, ratio), all = drawn.matrix;
     const [width, height] = [box.left + all.cols * cell, box.top + all.rows * cell]
-      .map((n) => Math.ceil(n + 3 * ratio));
+      .map((n) => Math.ceil(n + RIM * ratio));
     return { drawn, place: { ...box, cell, block, ratio, width, height, x: 0, y: 0 } };
   };
   const of = ({ look, choose, at }) => {

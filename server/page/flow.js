@@ -39,11 +39,7 @@ const Flow = (() => {
     fill(place, tokens.map((word, i) => el("option", { value: i }, `${i} ${word}`)));
     place.value = at;
     const rolled = roll(layers, residual.checked).map((all) => all[at]);
-    const cell = (x) => {
-      const node = el("span", { class: "said", title: Format.float(x) }, Format.percent(x));
-      Object.assign(node.style, { background: Scale.css(x), color: Scale.ink(x) });
-      return node;
-    };
+    const cell = (x) => Scale.cell(x, Format.percent(x), Format.float(x));
     fill(table, Dom.table(`What stands at ${at}, “${tokens[at]}”, behind each layer`, ["", ...tokens],
       rolled.map((one, l) => [names[l], ...one.map(cell)]).reverse()));
     const last = rolled.at(-1), most = [...last.keys()].sort((a, b) => last[b] - last[a]).slice(0, 3);

@@ -3,7 +3,7 @@
 // Format.float(x): the shortest decimal that reads back as the same float32, as in answers.
 // Format.short(x): three digits. Format.even(list) -> a function of x: as many decimals for each of
 // them, the greatest with three digits. Format.percent(x): a share. Format.bytes(n), Format.ms(x),
-// Format.count(n): with units.
+// Format.count(n): with units. Format.CR: a carriage return.
 const Format = (() => {
   // Below a power of two floats are closer together: there the second nearest decimal may be the
   // one that reads back.
@@ -22,7 +22,7 @@ const Format = (() => {
   const even = (list) => {
     const most = Math.max(0, ...list.filter(Number.isFinite).map(Math.abs));
     const decimals = most > 0 ? Math.max(0, Math.min(20, 2 - Math.floor(Math.log10(most)))) : 0;
-    return (x) => (Number.isFinite(x) ? x.toFixed(decimals) : "–");
+    return (x) => (Number.isFinite(x) ? x.toFixed(decimals).replace(/^-(?=[0.]+$)/, "") : "–");
   };
   const percent = (x) => {
     const all = 100 * x;
@@ -40,5 +40,6 @@ const Format = (() => {
   const bytes = (n) => scaled(n, [" B", " kB", " MB", " GB"], 1000);
   const count = (n) => scaled(n, ["", " k", " M", " G"], 1000);
   const ms = (x) => `${Number(x.toPrecision(x < 1 ? 2 : 3))} ms`;
-  return { float, short, even, percent, bytes, count, ms };
+  const CR = String.fromCharCode(13); // minify would write it as it is, which HTML takes for another
+  return { CR, float, short, even, percent, bytes, count, ms };
 })();

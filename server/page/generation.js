@@ -2,8 +2,9 @@
 // one of these goes on from there. With more than one beam it is a search, whose ways are a tree; a
 // click on a node makes its way the text that is looked at, and shows where it looked (alignment.js).
 //
-// The text is that of the request's first item. What is generated may become the request's targets,
-// so that the other views look inside, and each layer's own opinion of it can be shown.
+// The text is that of the request's first item, with its targets behind it and its head_mask. What is
+// generated may become the request's targets, so that the other views look inside, and each layer's
+// own opinion of it can be shown.
 (() => {
   const { el, fill, button } = Dom;
   const TOP = 5;
@@ -15,66 +16,97 @@
     heat.disabled = isSearch();
   } });
   const words = el("p", { class: "small soft", "aria-live": "polite" });
+  const old = el("p", { class: "small bad", hidden: true }, "This is of an earlier request.");
+  const key = el("p", { class: "small soft" }, "A column is a step: its ways, and how likely the last "
+    + "token of each is. With a dashed edge stand those that are done, with their scores.");
   const tree = el("div", { class: "wide", role: "group", "aria-label": "The ways of the search" });
   const columns = el("div", { class: "wide columns" }), lens = el("div", { class: "wide",
     tabindex: 0, role: "region", "aria-label": "What each layer would say" });
-  // The tokens of the text, what has come behind them, and who is asked.
-  let prompt = [], line = [], model = null, under = null, ended = "";
-  let nodes = null, node = null, kept = []; // of a search, the chosen one, and what it went on from
-  let texts = new Map(); // of tokens
+  // Who is asked for what: the request, its text or tokens, these as ids, its targets, its mask.
+  let model = null, begun = null, source = {}, prompt = [], fed = [], mask = {};
+  // What has come behind them; of a search its tree, the chosen node, and what it went on from.
+  let line = [], nodes = null, node = null, kept = [], opinion = null;
+  let under = null, ended = "";
 
   // --- tokens as text ---
 
+  const HIDDEN = "…";
+  let texts = new Map(), unknown = new Set(), learning = null;
   const spelt = (token) => texts.get(token) ?? String(token);
   const post = (what, body, signal) => Net.ask("POST", Ask.path(what, model.name),
     { type: "application/json", data: JSON.stringify(body), signal });
+  // One request at a time, for all that were met meanwhile. A vocabulary may be larger than its
+  // tokenizer.
   const learn = async (tokens) => {
-    // A vocabulary may be larger than its tokenizer.
-    const mine = model, { tokens: known = 0 } = model.tokenizer || {};
-    const unknown = [...new Set(tokens)].filter((token) => token < known && !texts.has(token));
-    if (!unknown.length) return;
-    for (const token of unknown) texts.set(token, "…");
-    const reply = await post("detokenize",
-      { tokens: unknown.map((token) => [token]), special_tokens: true });
-    if (!reply.ok || mine !== model) return;
-    JSON.parse(reply.text()).text.forEach((text, i) => texts.set(unknown[i], text || `#${unknown[i]}`));
-    draw();
-  };
-  const begin = async () => {
-    const fields = Request.fields(State.get("body")) || {}, first = (value) =>
-      (Array.isArray(value) && Array.isArray(value[0]) ? value[0] : value);
-    if ("tokens" in fields) return { ok: true, tokens: first(fields.tokens) };
-    const text = Array.isArray(fields.text) ? fields.text[0] : fields.text;
-    const reply = await post("tokenize", { text });
-    return reply.ok ? { ok: true, tokens: JSON.parse(reply.text()).tokens } : reply;
+    const mine = texts, { tokens: known = 0 } = model.tokenizer || {};
+    for (const token of tokens) {
+      if (token >= known || texts.has(token)) continue;
+      unknown.add(token);
+      texts.set(token, HIDDEN);
+    }
+    if (learning === mine) return;
+    learning = mine;
+    while (unknown.size && mine === texts) {
+      const list = [...unknown];
+      unknown.clear();
+      const reply = await post("detokenize",
+        { tokens: list.map((token) => [token]), special_tokens: true });
+      if (mine !== texts) return;
+      const said = reply.ok ? JSON.parse(reply.text()).text : [];
+      list.forEach((token, i) => texts.set(token, said[i] || `#${token}`));
+      fresh = true;
+      draw();
+    }
+    learning = null;
   };
 
   // --- asking ---
 
+  const first = (value) => {
+    const tensor = Tensor.of(value);
+    return tensor ? [...tensor.data.slice(0, tensor.shape.at(-1))] : (value && value[0]) || [];
+  };
+  const begin = async () => {
+    const fields = Request.fields(begun) || {}, { text, head_mask } = fields;
+    fed = first(fields.targets);
+    mask = head_mask ? { head_mask } : {};
+    source = "tokens" in fields ? { tokens: first(fields.tokens) }
+      : { text: Array.isArray(text) ? text[0] : text };
+    if (source.tokens) return source;
+    const reply = await post("tokenize", source);
+    return reply.ok ? JSON.parse(reply.text()) : reply;
+  };
   const chosen = () => line.map(({ token }) => token);
   // What has been chosen is fed to a decoder behind an encoder, else it stands behind the text.
-  const behind = (targets) => (model.kind === "seq2seq"
-    ? { tokens: prompt, ...(targets.length && { targets }) } : { tokens: [...prompt, ...targets] });
-  const stream = (left, signal) => Net.stream(Ask.path("generate", model.name),
-    { type: "application/json", signal, data: JSON.stringify({ ...behind(kept), max_tokens: left,
-      temperature: Number(heat.value), stream: true, return_top: TOP }) },
-    (event) => !signal.aborted && take(event));
+  const asked = () => {
+    const targets = [...fed, ...kept];
+    return model.kind === "seq2seq" ? { ...mask, tokens: prompt, ...(targets.length && { targets }) }
+      : { ...mask, tokens: [...prompt, ...targets] };
+  };
+  const scored = () => ({ ...mask, tokens: prompt, targets: [...fed, ...chosen()] });
+  const early = { problem: { title: "The answer ended early", detail: "" } };
+  const stream = async (left, signal) => {
+    const reply = await Net.stream(Ask.path("generate", model.name), { type: "application/json", signal,
+      data: JSON.stringify({ ...asked(), max_tokens: left, temperature: Number(heat.value),
+        stream: true, return_top: TOP }) }, (event) => !signal.aborted && take(event));
+    return reply.ok && !ended ? early : reply;
+  };
   const search = async (left, signal) => {
-    const beams = Number(ways.value), reply = await post("generate", { ...behind(kept), beams,
+    const beams = Number(ways.value), reply = await post("generate", { ...asked(), beams,
       max_tokens: left, returns: beams, return_search: true }, signal);
     if (!reply.ok || signal.aborted) return reply;
     const found = JSON.parse(reply.text());
-    nodes = Beams.tree(found);
+    [nodes, fresh] = [Beams.tree(found), true];
     ended = `the best of ${found.sequences.length} that were found`;
     follow(nodes.find(({ done }) => done === 0));
     learn(nodes.map(({ token }) => token));
     return reply;
   };
   const ask = async () => {
+    if (under) under.abort();
     const mine = (under = new AbortController()), left = Number(most.value) - line.length;
-    ended = "";
-    [nodes, kept] = [null, chosen()];
     clear();
+    kept = chosen();
     if (left < 1) return end("as long as was asked for");
     halt.hidden = false;
     fill(words, isSearch() ? "Searching …" : "Generating …");
@@ -85,16 +117,8 @@
     end(reply.aborted ? "stopped" : ended);
   };
   const clear = () => {
-    fill(lens);
-    fill(tree);
+    [nodes, node, opinion, ended] = [null, null, null, ""];
     Alignment.clear();
-  };
-  // The way to a node becomes the text.
-  const follow = (to) => {
-    const way = [];
-    node = to;
-    for (let at = node; at; at = at.parent) way.unshift({ ...at, top: [] });
-    line = [...line.slice(0, kept.length), ...way];
     draw();
   };
   const take = ({ token, log_probability, top = [], finish }) => {
@@ -111,63 +135,104 @@
   };
   const start = async () => {
     if (under) under.abort();
-    [model, line, nodes, kept] = [Models.current(), [], null, []];
-    texts = new Map();
+    const mine = (under = new AbortController());
+    [model, begun, line, texts] = [Models.current(), State.get("body"), [], new Map()];
+    unknown.clear();
     clear();
+    age();
     const found = await begin();
-    if (!found.ok) return fill(words, Prune.failed(found.problem, start));
+    if (mine !== under) return;
+    if (found.problem) return fill(words, Prune.failed(found.problem, start));
     prompt = found.tokens;
-    draw();
+    if (!prompt.length) return fill(words, "There are no tokens to go on from.");
     ask();
   };
-  const from = (at, one) => {
-    if (under) under.abort();
-    line = [...line.slice(0, at), { ...one, top: line[at].top }];
-    draw();
+  const from = (entry, one) => {
+    const at = line.indexOf(entry);
+    line = [...line.slice(0, at), { ...one, top: entry.top }];
+    focus = at;
     ask();
+  };
+  // The way to a node becomes the text.
+  const follow = (to) => {
+    const way = [];
+    node = to;
+    opinion = null;
+    for (let at = node; at; at = at.parent) way.unshift({ ...at, top: [] });
+    line = [...line.slice(0, kept.length), ...way];
+    draw();
+  };
+  const open = (to) => {
+    follow(to);
+    end(to.done === null ? "a way of the search" : `number ${to.done + 1} of those that were found`);
+    looked();
+  };
+  const looked = () => {
+    learn(prompt);
+    Alignment.show({ model, body: scored(), tokens: chosen(), spelt, post });
+  };
+  // The likeliest token behind each layer.
+  const listen = async () => {
+    const mine = line, reply = await post("score", { ...scored(), return_lens: 1 });
+    if (mine !== line) return;
+    if (!reply.ok) return fill(lens, Prune.failed(reply.problem, listen));
+    const layers = Object.entries(JSON.parse(reply.text()).lens);
+    opinion = layers.map(([, list]) => list.slice(-line.length).map(([one]) => one));
+    learn(opinion.flat().map(({ token }) => token));
+    draw();
+  };
+  const look = () => {
+    begun = { text: Request.layout({ ...source, targets: [...fed, ...chosen()], ...mask }) };
+    State.set({ model: model.name, body: begun, labels: Labels.NONE });
+    Ask.start();
   };
 
   // --- what is shown ---
 
-  const share = (log) => Math.exp(log);
-  const column = ({ token, log_probability, top }, at) => {
-    const others = top.filter((one) => one.token !== token).map((one) => el("button", { type: "button",
-      title: "Go on from here", onclick: () => from(at, one) },
-    `${spelt(one.token)} ${Format.percent(share(one.log_probability))}`));
-    return el("div", { class: "column" }, el("b", null, spelt(token)),
-      Prune.number(share(log_probability), share(log_probability),
-        Format.percent(share(log_probability))), others);
+  const share = ({ log_probability: log }) => Math.exp(log);
+  const made = new WeakMap(); // columns of which all texts are known
+  const column = (entry) => {
+    const { token, top } = entry, others = top.filter((one) => one.token !== token);
+    if (made.has(entry)) return made.get(entry);
+    const column = el("div", { class: "column" }, el("b", null, spelt(token)),
+      Prune.number(share(entry), share(entry), Format.percent(share(entry))),
+      others.map((one) => el("button", { type: "button", class: "way", title: "Go on from here",
+        onclick: () => from(entry, one) }, el("span", null, spelt(one.token)), " ",
+      el("small", null, Format.percent(share(one))))));
+    if (![entry, ...others].some((one) => texts.get(one.token) === HIDDEN)) made.set(entry, column);
+    return column;
   };
-  const looked = () => Alignment.show({ model, prompt, tokens: chosen(), spelt, post });
-  const open = (to) => {
-    follow(to);
-    looked();
+  const heard = () => {
+    const cell = (one) => Scale.cell(share(one), spelt(one.token), Format.percent(share(one)));
+    const name = (at) => (at ? `layer ${at - 1}` : "embeddings");
+    fill(lens, opinion && Dom.table("What each layer would say", ["behind", ...chosen().map(spelt)],
+      opinion.map((list, at) => [name(at), ...list.map(cell)]).reverse()));
   };
-  const draw = () => {
-    fill(columns, line.map(column));
-    if (nodes) Beams.draw(tree, nodes, { spelt, choose: open, chosen: node });
+  let fresh = false, focus = -1, frame = 0; // is the tree to be made anew?
+  const paint = () => {
+    line.map(column).forEach((one, i) => {
+      const there = columns.children[i];
+      if (there !== one) columns.replaceChild(one, there || columns.appendChild(el("i")));
+    });
+    while (columns.children.length > line.length) columns.lastChild.remove();
+    if (focus >= 0 && columns.children[focus]) columns.children[focus].querySelector("button")?.focus();
+    focus = -1;
+    key.hidden = !nodes;
+    if (!nodes) fill(tree);
+    else if (fresh) Beams.draw(tree, nodes, { spelt, choose: open });
+    fresh = false;
+    if (nodes) Beams.choose(tree, nodes.indexOf(node));
+    heard();
     for (const one of [inside, opinions, alignment]) one.disabled = !line.length;
   };
-  // The likeliest token behind each layer, the last layer on top.
-  const listen = async () => {
-    const reply = await post("score", { tokens: prompt, targets: chosen(), return_lens: 1 });
-    if (!reply.ok) return fill(lens, Prune.failed(reply.problem, listen));
-    const layers = Object.entries(JSON.parse(reply.text()).lens).reverse();
-    await learn(layers.flatMap(([, list]) => list.map(([one]) => one.token)));
-    const cell = ([{ token, log_probability }]) => {
-      const t = share(log_probability), node = el("span", { class: "said",
-        title: Format.percent(t) }, spelt(token));
-      Object.assign(node.style, { background: Scale.css(t), color: Scale.ink(t) });
-      return node;
-    };
-    fill(lens, Dom.table("What each layer would say", ["behind", ...line.map(({ token }) => spelt(token))],
-      layers.map(([name, list]) => [name, ...list.map(cell)])));
+  const draw = () => {
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(paint);
   };
-  const look = () => {
-    const tokens = chosen(), next = { text: Request.layout({ tokens: prompt, targets: tokens }) };
-    State.set({ model: model.name, body: next, labels: Labels.NONE });
-    Ask.start();
+  const age = () => {
+    old.hidden = !line.length || (State.get("body") === begun && State.get("model") === model.name);
   };
+  State.on(["body", "model"], age);
 
   const halt = button("Stop", () => under && under.abort());
   const inside = button("Look inside", look), alignment = button("Where it looked", looked);
@@ -175,8 +240,8 @@
   halt.hidden = true;
   fill(panel, el("div", { class: "bar" }, button("Go on", start), halt,
     el("label", null, "tokens at most", most), el("label", null, "temperature", heat),
-  el("label", null, "beams", ways), inside, alignment, opinions),
-  words, tree, columns, Alignment.node, lens);
+    el("label", null, "beams", ways), inside, alignment, opinions),
+  old, words, key, tree, columns, Alignment.node, lens);
   Rove.in(tree, "button");
   fill(words, "The model goes on from the text, a token at a time.");
   draw();

@@ -10,18 +10,20 @@
 
   // --- how much each piece has to do for the answer ---
 
-  const ONCE = ["pooler", "classifier"]; // one row an item, or none
   const sum = (list, f) => list.reduce((all, one) => all + f(one), 0);
+  const fields = () => Request.fields(State.get("asked").body);
+  const pools = () => (fields().pool ?? (Models.find(State.get("asked").model) || {}).pool) === "pooler";
   const runs = ({ kind, side }, { path, names }) => (kind === "output" ? path === "score"
-    : !ONCE.includes(kind) && names.some((name) => name.startsWith(side)));
+    : kind === "pooler" ? pools() : kind !== "classifier" && names.some((name) => name.startsWith(side)));
   // Pairs of a row and what it sees: all, or those up to itself, of which a window leaves the last.
-  const seen = ({ causal, window: [left] = [Infinity] }, rows, keys) => (causal
-    ? sum([...Array(rows).keys()], (i) => Math.min(i, left) + 1) : rows * keys);
+  const seen = ({ causal, window }, rows, keys) => (causal
+    ? sum([...Array(rows).keys()], (i) => Math.min(i, window ? window[0] : i) + 1) : rows * keys);
   const work = (piece, answer) => {
     const { name, kind, side, multiply_adds: { token, pair = 0, key = 0 } } = piece;
     if (!runs(piece, answer)) return 0;
     // A row of each target.
     if (kind === "output") return token * JSON.parse(answer.raw).log_probabilities.flat().length;
+    if (kind === "pooler") return token * answer.items.length;
     return sum(answer.places, (place) => {
       const rows = place[side].length, source = (place.encoder || []).length;
       const keys = name.endsWith("cross") ? source : rows;
@@ -41,8 +43,9 @@
   const box = (piece, answer, all, ms) => {
     const { name, kind, side, layer, shape, parameters, tied } = piece, part = work(piece, answer) / all;
     const isOpen = kind === "attention" && runs(piece, answer);
-    const title = el("b", null, name.replace(`${side}.`, "").replace(`${layer}.`, "").replace("_", " "));
-    const count = tied ? `${parameters ? `${Format.count(parameters)} and ` : ""}another's numbers`
+    const title = el("b", null, name.replace(`${side}.`, "").replace(`${layer}.`, "").replace("_", " "),
+    name.endsWith("cross") ? " ← encoder" : null);
+    const count = tied ? `${parameters ? `${Format.count(parameters)} and ` : ""}shared parameters`
       : `${Format.count(parameters)} parameters`;
     return el(isOpen ? "button" : "div", { class: "card", "data-piece": name, title: isOpen
       ? "See its weights" : null, onclick: isOpen && (() => open(name)) }, title,
@@ -64,7 +67,8 @@
     const all = sum(pieces, (piece) => work(piece, answer)) || 1;
     const { ms } = answer.timing.find(({ name }) => name === "compute") || {};
     fill(words, `${Format.count(sum(pieces, ({ parameters }) => parameters))} parameters. `,
-      "The time of computing is shared out by multiplications; an attention leads to its weights.");
+      "The time of computing is shared out by multiplications. An attention has heads × their width, and "
+      + "leads to its weights.");
     fill(sides, [...new Set(pieces.map(({ side }) => side))].map((side) => column(side,
       pieces.filter((piece) => piece.side === side), (piece) => box(piece, answer, all, ms))));
     fill(panel, words, sides);

@@ -61,12 +61,15 @@
       "by the chosen weight"), el("option", { value: "loss" }, "by what is lost without it"));
   const filter = el("select", { onchange: () => draw() });
   const filtering = el("label", null, "Attentions", filter);
-  const tools = el("div", { class: "bar small" }, el("label", null, "Sort", sort), filtering);
+  const hint = el("span", { class: "soft" }, "Choose a query and a key first.");
+  const tools = el("div", { class: "bar small" }, el("label", null, "Sort", sort), filtering, hint);
   const list = el("div", { class: "wide" });
   Rove.in(list, "button");
 
+  // A place is the same one only in attentions of one kind.
+  const kindNow = () => (sort.value === "weight" ? kindOf(State.get("view").part) : filter.value);
   const headsOf = (answer, item) => answer.heads(item)
-    .filter(({ name }) => !filter.value || kindOf(name) === filter.value);
+    .filter(({ name }) => !kindNow() || kindOf(name) === kindNow());
   const valueOf = ({ name, head, thumb, words }) => {
     const at = chosen();
     if (sort.value === "loss") return State.get("losses").get(`${name} ${head}`);
@@ -79,15 +82,18 @@
       : MEASURES[sort.value][1](thumb, words);
   };
 
+  const brief = (name) => name.replace(/^(.).*\.(\d+)\.(.).*/, (_, side, layer, kind) =>
+    `${side}${layer}${kind === "c" ? "×" : ""}·`);
   const tile = (one) => {
     const canvas = el("canvas", { width: 1, height: 1 });
-    const title = `${one.name}, head ${one.head}`;
+    const title = `${one.name}, head ${one.head}`, short = brief(one.name) + one.head;
     const value = one.value === undefined ? null
       : Format.short(sort.value === "loss" ? one.value : Math.abs(one.value));
     const button = el("button", { type: "button", title, "aria-label": value === null ? title
-      : `${title}: ${value}`, "data-head": one.head,
+      : `${value} ${short}, ${title}`, "data-head": one.head,
       "data-part": one.name, onclick: () => Whole.show(one.name, one.head) }, canvas,
-    value === null ? null : el("span", { class: "small" }, value));
+    value === null ? null : [el("span", { class: "small" }, value),
+      el("small", { class: "soft" }, ` ${short}`)]);
     return { ...one, button, canvas };
   };
   let tiles = [], frame = 0;
@@ -128,6 +134,7 @@
     const value = kinds.includes(filter.value) ? filter.value : "";
     fill(filter, ["", ...kinds].map((kind) => el("option", { value: kind }, kind || "all")));
     filter.value = value;
+    hint.hidden = sort.value !== "weight" || (chosen().row >= 0 && chosen().col >= 0);
     const heads = headsOf(answer, item);
     if (sort.value) for (const one of heads) one.value = valueOf(one);
     if (sort.value) heads.sort((a, b) => b.value - a.value);

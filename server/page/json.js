@@ -7,7 +7,7 @@
 //   beyond the end both are the text's length.
 // Json.keys(pointer): its parts. Json.place(text, i) -> { line, column }, from 1.
 const Json = (() => {
-  const BLANK = " \t\n\r\ufeff", ENDS = BLANK + ",:]}[{\"", OVER = ["]", "}", undefined];
+  const BLANK = ` \t\n\ufeff${String.fromCharCode(13)}`, ENDS = BLANK + ",:]}[{\"", OVER = ["]", "}", undefined];
 
   const blank = (text, at) => {
     while (at < text.length && BLANK.includes(text[at])) at++;

@@ -86,7 +86,8 @@ const Large = (() => {
   const soon = once(draw);
 
   // Zooms about a point of the canvas, in CSS pixels. null: fits the sheet to the window.
-  const zoom = (factor, [x, y] = [canvas.clientWidth / 2, canvas.clientHeight / 2]) => {
+  const zoom = (factor, at) => {
+    const [x, y] = at || [canvas.clientWidth / 2, canvas.clientHeight / 2];
     if (!place) return;
     const { left, top, cell, block, ratio } = place, side = cell / block;
     const across = (frame.scrollLeft + x - left / ratio) / side;

@@ -6,7 +6,9 @@
   const part = Dom.id("line-part"), line = Dom.id("line"), behind = Dom.id("line-targets");
   const note = Dom.id("line-note"), title = Dom.id("line-title"), other = Dom.id("line-behind");
   const WORDS = /[\s,]+/;
-  const ids = (text) => text.split(WORDS).filter(Boolean).map(Number);
+  // What is no number stays as it is, for the server to refuse.
+  const ids = (text) => text.split(WORDS).filter(Boolean)
+    .map((word) => (/^-?\d+$/.test(word) ? Number(word) : word));
 
   // The items of a field as lines, or null where they have another form.
   const spelt = (value, isText) => {
@@ -18,19 +20,20 @@
     }
     if (!Array.isArray(value)) return null;
     const lists = Array.isArray(value[0]) ? value : [value];
-    return lists.every((list) => Array.isArray(list) && list.every(Number.isInteger))
+    return lists.every((list) => Array.isArray(list) && list.every((id) => Number.isInteger(id)
+      || (typeof id === "string" && id && !WORDS.test(id))))
       ? lists.map((list) => list.join(" ")).join("\n") : null;
   };
   const isText = (fields, model) => ("text" in fields || !("tokens" in fields))
     && Boolean(model.tokenizer);
 
+  let wrong = "";
   const commit = () => {
     const model = Models.current(), body = State.get("body"), text = isText(Request.fields(body) || {}, model);
     const lines = line.value.split("\n"), lists = text ? lines : lines.map(ids);
     const targets = behind.value.trim() ? behind.value.split("\n").map(ids) : undefined;
     const bad = [...(text ? [] : lists), ...(targets || [])].flat().some((id) => !Number.isInteger(id));
-    note.textContent = bad ? "Ids are whole numbers, with blanks between them." : "";
-    if (bad) return;
+    wrong = bad ? "Ids are whole numbers, with blanks between them." : "";
     const one = lines.length === 1, of = (list) => (one ? list[0] : list);
     const next = Request.change(body || { text: "{}" }, { [text ? "text" : "tokens"]: of(lists),
       targets: targets && of(targets) });
@@ -51,7 +54,7 @@
     other.textContent = model.kind === "seq2seq" ? "Fed to the decoder, as ids" : "Targets, as ids";
     const isOther = lines.includes(null) || "embeddings" in fields;
     line.disabled = behind.disabled = isOther;
-    note.textContent = isOther ? "The request has a form of its own: see below." : "";
+    note.textContent = isOther ? "The request has a form of its own: see below." : wrong;
     fill(line, lines[0] || "");
     fill(behind, lines[1] || "");
   };

@@ -68,7 +68,10 @@ const Link = (() => {
       view: { ...State.get("view"), part: view.part, item: view.item } });
     await Ask.send();
     const answer = State.get("answer"), item = Math.min(view.item, answer ? answer.items.length - 1 : 0);
-    State.view({ ...view, item: Math.max(0, item), part: answer ? answer.part || null : null });
+    const { matrix, head } = Answer.face(answer, { ...view, item }) || { matrix: {}, head: 0 };
+    const known = (at, n) => (at < n ? at : -1);
+    State.view({ ...view, head, item: Math.max(0, item), part: answer ? answer.part || null : null,
+      row: known(view.row, matrix.rows), col: known(view.col, matrix.cols) });
     const chosen = Dom.id(tab);
     if (chosen && chosen.matches("[role=tab]") && !chosen.hidden) chosen.click();
     if (!Models.find(model)) Dom.fill(told, `There is no model ${model.slice(0, 60)} here.`);

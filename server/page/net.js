@@ -64,16 +64,19 @@ const Net = (() => {
       return signal && signal.aborted && signal.reason.name !== "TimeoutError" ? stopped : nothing;
     }
   };
-  const ask = async (method, path, options = {}) => {
+  // Again after a key was given, and once after the server was away; not what has begun to come.
+  const patiently = async (signal, send) => {
     for (let waited = false; ;) {
-      const count = Key.count();
-      const reply = await once(method, path, options);
+      const count = Key.count(), reply = await send();
+      if (reply.begun) return reply;
       if (reply.status === 401 && await Key.refused(count)) continue;
       if (reply.aborted || !Away.heard(reply) || waited) return reply;
       waited = true;
-      if (!await Away.back(options.signal)) return stopped;
+      if (!await Away.back(signal)) return stopped;
     }
   };
+  const ask = (method, path, options = {}) =>
+    patiently(options.signal, () => once(method, path, options));
   // Blocks of lines with an empty one behind them; comments and other names are left out.
   const events = async (answer, each) => {
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -92,18 +95,22 @@ const Net = (() => {
     }
     return null;
   };
-  const stream = async (path, { type, data, signal }, each) => {
+  const flow = async (path, { type, data, signal }, each) => {
     const headers = { Accept: "text/event-stream", "Content-Type": type, ...Key.headers() };
+    let begun = false;
     try {
       const answer = await fetch(path,
         { method: "POST", headers, body: data, signal, cache: "no-store" });
       if (!answer.ok) return await read(answer);
+      begun = true;
       const problem = await events(answer, each);
-      return { ...nothing, status: answer.status, ok: !problem, problem };
+      return { ...nothing, begun, status: answer.status, ok: !problem, problem };
     } catch {
-      return signal && signal.aborted ? stopped : nothing;
+      return { ...(signal && signal.aborted ? stopped : nothing), begun };
     }
   };
+  const stream = (path, options, each) =>
+    patiently(options.signal, () => flow(path, options, each));
   const peek = (path) =>
     once("GET", path, { accept: "*/*", signal: AbortSignal.timeout(PATIENCE) });
 

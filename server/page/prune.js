@@ -8,8 +8,7 @@
 // Prune.failed(problem, again) -> a node that says what went wrong, with a button to try again.
 const Prune = (() => {
   const { el, fill, button } = Dom;
-  const STEPS = 32;
-  let found, own, boxes, last, walk;
+  let found, own, boxes, last;
   const off = new Set();
 
   const number = (x, part, text = Format.short(x)) => {
@@ -34,7 +33,7 @@ const Prune = (() => {
 
   // The same height with and without heads off: else a switch would move away under the pointer.
   const report = el("div", { id: "loss", "aria-live": "polite" });
-  const along = el("div", { id: "along", "aria-live": "polite" });
+  const along = el("div", { id: "along", class: "along", "aria-live": "polite" });
   const tell = ({ lost, most }, time) => {
     // The delta of /heads leaves out queries that see no key, and is for one head alone.
     const [head, another] = off, delta = found.heads[head]?.delta || 0;
@@ -80,25 +79,11 @@ const Prune = (() => {
     change();
   };
 
-  const curve = (points, h, top) => Dom.svg("svg", { class: "curve", viewBox: `0 0 ${h} 1`,
-    preserveAspectRatio: "none", "aria-hidden": "true" },
-  Dom.svg("polyline", { points: points.map(([n, lost]) => `${n},${1 - lost / top}`).join(" ") }));
-  const follow = async () => {
-    const mine = (walk = {}), { ranking } = found, h = own.length;
-    const points = [[0, 0]], list = el("ol");
-    fill(along, "Measuring …");
-    for (let n = 0; n < h;) {
-      n = Math.min(h, n + Math.ceil(h / STEPS));
-      const { lost, problem } = await Measures.lose(masked(ranking.slice(0, n)));
-      if (mine !== walk) return;
-      if (Dom.id("heads").hidden) return fill(along);
-      if (problem) return fill(along, failed(problem, follow));
-      points.push([n, lost]);
-      list.append(el("li", { value: n }, `head ${ranking[n - 1]}: `, number(lost)[0]));
-    }
-    const top = Math.max(...points.map(([, lost]) => lost)) || 1;
-    fill(along, el("p", null, `What the output loses, up to ${Format.short(top)}, as heads go one `
-      + "after the other, the least important first:"), curve(points, h, top), list);
+  const follow = () => {
+    const { ranking } = found, answer = State.get("answer");
+    Curve.follow(along, "the output loses", ranking.map((i) => `head ${i}`),
+      (n) => Measures.lose(masked(ranking.slice(0, n))),
+      () => answer === State.get("answer") && !Dom.id("heads").hidden);
   };
 
   // The heads that are off become the request's own head_mask.
@@ -121,7 +106,6 @@ const Prune = (() => {
     found = measures;
     own = Measures.mask(found.heads.length);
     boxes = [];
-    walk = null;
     off.clear();
     mark();
     fill(along);

@@ -4,7 +4,7 @@
 // would take for a formula gets a ' in front. They are written in slices, and not at all if they
 // would have more than Save.most cells.
 const Save = (() => {
-  const SLICE = 30, PART = 1e6, self = { most: 64e6 };
+  const END = `${Format.CR}\n`, SLICE = 30, PART = 1e6, self = { most: 64e6 };
   const place = Dom.id("save"), note = Dom.el("span", { class: "soft small", role: "status" });
   const say = (text) => Dom.fill(note, text);
 
@@ -42,7 +42,7 @@ const Save = (() => {
           const front = `${item},${head},${quoted(Labels.row(item, i))}`;
           const line = (weight, j) =>
             `${front},${words[j]},${Format.float(weight)},${seen[i * matrix.cols + j] & 1}`;
-          if (matrix.cols) yield [Array.from(Answer.row(matrix, i), line).join("\r\n"), matrix.cols];
+          if (matrix.cols) yield [Array.from(Answer.row(matrix, i), line).join(END), matrix.cols];
         }
       }
   }
@@ -51,7 +51,7 @@ const Save = (() => {
     const parts = [], answer = State.get("answer");
     let end = performance.now() + SLICE, text = "", done = 0;
     for (const [line, count] of lines) {
-      text += `${line}\r\n`;
+      text += line + END;
       done += count;
       if (text.length > PART) { // text would fill the memory, which a Blob need not
         parts.push(new Blob([text]));

@@ -10,7 +10,7 @@
 // Scale.ramp() is that of the theme, Scale.paper that of pictures to be saved, Scale.apart() that of
 // differences, of the theme: none at t = 0.5. The theme is State.dark. Scale.css, Scale.ink are
 // those of Scale.ramp(). Scale.index(t): the index of a colour. Scale.bar() -> a node with all
-// colours from left to right.
+// colours from left to right. Scale.cell(t, text, title) -> a node of that colour.
 // Scale.high(faces, strong): the weight for t = 1, the greatest of all faces. `strong`: a lower
 // one, which one weight of a hundred exceeds. Scale.strong(faces): is that better, as most weights
 // of long rows are small?
@@ -63,6 +63,11 @@ const Scale = (() => {
   wants.addEventListener("change", theme);
   theme();
   const bar = () => Dom.el("span", { class: "scale" });
+  const cell = (t, text, title) => {
+    const node = Dom.el("span", { class: "said", title }, text);
+    Object.assign(node.style, { background: now().css(t), color: now().ink(t) });
+    return node;
+  };
 
   // From some thousands of the weights; an odd distance between them meets every column.
   const common = ({ data }) => {
@@ -89,5 +94,5 @@ const Scale = (() => {
   const strong = (faces) => faces.some(({ matrix }) => matrix.cols >= LONG)
     && high(faces, false) > FAR * high(faces, true);
   return { ramp: now, paper, apart, css: (t) => now().css(t), ink: (t) => now().ink(t), index, bar,
-    high, strong };
+    cell, high, strong };
 })();

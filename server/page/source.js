@@ -24,7 +24,7 @@ const Source = (() => {
     }
     if (text === null || text.trimStart()[0] !== "{")
       throw new Error("it is neither a JSON object nor a safetensors file");
-    return { name, text: text.replaceAll("\r\n", "\n") };
+    return { name, text: text.replace(/\r\n/g, "\n") };
   };
   // Of several files the last one is used, even if another one takes longer to read.
   let last = null;

@@ -20,10 +20,10 @@
   // views follow the answer.
   const fit = () => {
     const kindOf = (model) => (Models.isWhole(model) ? model.kind : "layer");
-    const asked = State.get("asked"), now = Models.current();
-    const seen = State.get("answer") && asked ? Models.find(asked.model) : now;
+    const answer = State.get("answer"), now = kindOf(Models.current());
+    const seen = answer ? answer.kind || "layer" : now;
     for (const one of document.querySelectorAll("[data-of]"))
-      one.hidden = !one.dataset.of.split(" ").includes(kindOf(tabs.includes(one) ? seen : now));
+      one.hidden = !one.dataset.of.split(" ").includes(tabs.includes(one) ? seen : now);
     if (tabs.some((tab) => tab.hidden && tab.ariaSelected === "true")) choose(tabs[0]);
     Rove.tidy(list);
   };

@@ -14,6 +14,7 @@
     const http = (what) => named(`attend_http_request${what}`).filter(computes);
     return { at: performance.now(), total: Metrics.sum(http("s_total")),
       buckets: Metrics.buckets(http("_duration_seconds_bucket")),
+      loaded: only("attend_models_loaded_timestamp_seconds", String),
       queue: only("attend_queue_depth", String),
       limit: only("attend_queue_limit", (limit) => `of ${limit}`),
       memory: only("process_resident_memory_bytes", Format.bytes) };
@@ -52,6 +53,7 @@
     const now = reply.ok ? read(reply.text()) : null;
     Dom.fill(body, now ? Dom.el("dl", {}, figures(now).map(cell))
       : needsKey ? "Figures need a key" : "Figures are not shown here");
+    if (last && now && last.loaded !== now.loaded) Models.load();
     last = now;
     return now || needsKey ? PAUSE : LONG_PAUSE;
   };

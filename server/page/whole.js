@@ -3,7 +3,7 @@
 // Whole.path(model, fields): "encode", or "score" where there are targets. Whole.ask(body, model,
 // signal) -> a promise of { reply, answer }: the request with a thumbnail of every attention's
 // weights; `answer` as of Answer.read, and in it
-//   path; part: the attention whose weights its items have, exact ones, of the item that is shown,
+//   path; kind: of the model; part: the attention whose weights its items have, exact ones, of the item that is shown,
 //     null of the others; names: of all attentions that ran
 //   thumbs(name, item): for each head { rows, cols, data }, greatest weights from 0 to 1
 //   words(item, name) -> { rows, cols }: what stands at an attention's queries and keys
@@ -12,8 +12,8 @@
 //   heads(item): all of them, { name, head, thumb, words }
 //   labels: the words of the part that is shown, as in State.labels
 // Whole.show(part, head): the weights of another attention, read where they are not there.
-// Whole.weights(body, model, part, item) -> a promise of { ok, weights } of one attention, or of a
-//   reply with its problem.
+// Whole.weights(body, model, part, item, words) -> a promise of { ok, weights } of one attention, or of
+//   a reply with its problem; words: of the item there.
 // Whole.again(changes, what): the request of the answer that is shown with other fields -> a promise
 //   of a reply; `what`: its path, else the answer's.
 const Whole = (() => {
@@ -34,17 +34,23 @@ const Whole = (() => {
 
   const post = (what, body, model, signal) => Net.ask("POST", Ask.path(what, model.name),
     { ...Request.wire(body), accept: "application/json", signal });
-  // The exact weights of an attention, of one item: a matrix for each head.
-  const read = async (body, model, part, item, signal) => {
-    const fields = Request.fields(body);
-    const reply = await post(path(model, fields), Request.change(body, { ...single(fields, item),
+  // The exact weights of an attention, of one item: a matrix for each head, without padding.
+  const read = async (body, model, part, item, words, signal) => {
+    const fields = Request.fields(body), one = single(fields, item);
+    const reply = await post(path(model, fields), Request.change(body, { ...one,
       return_attention: [part], encoding_format: "base64", return_hidden: undefined,
       return_top: undefined, trace: undefined }), model, signal);
     if (!reply.ok) return reply;
-    const { shape, data } = Tensor.of(JSON.parse(reply.text()).attention[part]);
-    const [h, rows, cols] = shape.slice(-3), size = rows * cols;
-    return { ok: true, weights: Array.from({ length: h }, (_, i) =>
-      ({ rows, cols, data: data.subarray(i * size, (i + 1) * size) })) };
+    const all = JSON.parse(reply.text()).attention[part], at = Object.keys(one).length ? 0 : item;
+    const many = Array.isArray(all) || all.shape.length > 3;
+    const tensor = Tensor.of(many ? Tensor.part(all, at) : all), [h, n, m] = tensor.shape;
+    const [rows, cols] = [words.rows.length, words.cols.length];
+    return { ok: true, weights: Array.from({ length: h }, (_, i) => {
+      const data = tensor.data.subarray(i * n * m, (i + 1) * n * m);
+      return { rows, cols, data: n === rows && m === cols ? data
+        : Float32Array.from({ length: rows * cols }, (__, k) =>
+          data[Math.floor(k / cols) * m + k % cols]) };
+    }) };
   };
 
   const pictures = ({ shape: [h, rows, cols], base64 }) => {
@@ -92,7 +98,8 @@ const Whole = (() => {
     const sees = Object.fromEntries(names.map((name) => [name, { causal: isSelf(name),
       ...(window && isSelf(name) && { window: [window - 1, -1] }) }]));
     const { status, type, id, timing, took, buffer } = reply;
-    return { model: model.name, batched: isMany, average: false, whole: true, path: what, names, thumbs,
+    return { model: model.name, batched: isMany, average: false, whole: true, path: what, kind: model.kind,
+      names, thumbs,
       places: all, words: (item, name) => wordsOf(all[item], name), heads, sees,
       items: all.map((_, item) => ({ outputs: outputs(item), weights: null, segments: null,
         pointers: null })),
@@ -116,7 +123,7 @@ const Whole = (() => {
     const part = names.includes(view.part) ? view.part : names.at(-1);
     const item = Math.min(view.item, answer.items.length - 1);
     if (item < 0) return { reply, answer: withPart(answer, part, item, null) };
-    const exact = await read(body, model, part, item, signal);
+    const exact = await read(body, model, part, item, answer.words(item, part), signal);
     return exact.ok ? { reply, answer: withPart(answer, part, item, exact.weights) } : { reply: exact };
   };
 
@@ -125,23 +132,28 @@ const Whole = (() => {
     return post(what, Request.change(body, changes), Models.find(model));
   };
 
-  let last = null;
-  const load = async (part, item) => {
-    const mine = (last = {}), answer = State.get("answer"), { body, model } = State.get("asked");
-    const found = await read(body, Models.find(model), part, item);
-    if (mine !== last || State.get("answer") !== answer) return;
-    State.set(found.ok ? { answer: withPart(answer, part, item, found.weights), problem: null }
-      : { problem: found.problem });
+  // What is looked at is read where it is not there; once, if that fails.
+  let wanted = null;
+  const gone = { title: "The model is gone", detail: "It is not served any more.", status: 0 };
+  const load = async () => {
+    const { item, part } = State.get("view"), now = State.get("answer");
+    if (!now || !now.whole || !now.items[item] || !now.names.includes(part)) return;
+    if (now.part === part && now.items[item].weights) return;
+    const { body, model } = State.get("asked"), one = Models.find(model);
+    const mine = { thumbs: now.thumbs, item, part };
+    if (wanted && Object.keys(mine).every((name) => mine[name] === wanted[name])) return;
+    wanted = mine;
+    const found = one ? await read(body, one, part, item, now.words(item, part)) : { problem: gone };
+    const answer = State.get("answer");
+    if (mine !== wanted || answer.thumbs !== mine.thumbs) return;
+    if (!found.ok) return State.set({ problem: found.problem, view: { ...State.get("view"), part: answer.part } });
+    wanted = null;
+    State.set({ answer: withPart(answer, part, item, found.weights), problem: null });
   };
   const show = (part, head) => {
-    const answer = State.get("answer"), { item } = State.get("view");
+    wanted = null;
     State.view({ part, head });
-    if (answer.part !== part || !answer.items[item].weights) load(part, item);
   };
-  State.on(["view"], () => {
-    const answer = State.get("answer"), { item } = State.get("view");
-    if (answer && answer.whole && answer.items[item] && !answer.items[item].weights)
-      load(answer.part, item);
-  });
+  State.on(["view"], load);
   return { path, ask, show, again, weights: read };
 })();

@@ -6,42 +6,51 @@
 // "ATTENTION HEAD", and what is lost without each in State.losses, for the grid.
 (() => {
   const { el, fill, button } = Dom;
-  const STEPS = 32, TOKENS = 16, WIDE = 480, TALL = 140, EDGE = 44;
+  const TOKENS = 16;
   const panel = Dom.id("worth"), words = el("p", { class: "small soft", "aria-live": "polite" });
   const grid = el("div", { class: "wide" }), report = el("div", { "aria-live": "polite" });
-  const along = el("div", { class: "wide", "aria-live": "polite" });
+  const along = el("div", { class: "wide along", "aria-live": "polite" });
   const off = new Set();
   let shown = null, under = null, found = null, last = null;
 
   const key = (name, head) => `${name} ${head}`;
-  const measure = () => (State.get("answer").path === "score"
-    ? "the targets' log probability falls by" : "the outputs move by");
+  const measure = (lost = 1) => (State.get("answer").path !== "score" ? "the outputs move by"
+    : `the targets' log probability ${lost < 0 ? "rises" : "falls"} by`);
 
   // --- the masks ---
 
-  // The request's own mask, without these heads too.
+  // Does a name in a mask, with a * or a layer from the end, mean this attention?
+  const means = (said, name, names) => {
+    const [side, layer, kind] = said.split("."), [own, at, what] = name.split(".");
+    const n = names.filter((one) => one.startsWith(own) && one.endsWith(what)).length;
+    return side === own && (kind || what) === what
+      && ["*", at, String(Number(at) - n)].includes(layer);
+  };
+  // The request's own mask, without these heads too, a line for each attention.
   const masked = (keys) => {
     const { body } = State.get("asked"), { thumbs, names } = State.get("answer");
-    const own = (Request.fields(body) || {}).head_mask || {}, all = { ...own };
+    const own = Object.entries((Request.fields(body) || {}).head_mask || {}), all = {};
     for (const name of names) {
-      const none = [...thumbs(name, 0).keys()].filter((head) => keys.includes(key(name, head)));
-      const mask = own[name] || thumbs(name, 0).map(() => 1);
-      if (none.length) all[name] = mask.map((x, head) => (none.includes(head) ? 0 : x));
+      const mask = own.find(([said]) => means(said, name, names));
+      const now = thumbs(name, 0).map((_, head) => (keys.includes(key(name, head)) ? 0
+        : mask ? mask[1][head] : 1));
+      if (mask || now.includes(0)) all[name] = now;
     }
     return all;
   };
   const bare = { return_hidden: undefined, return_top: undefined, return_lens: undefined,
     return_attention: undefined, trace: undefined, encoding_format: undefined };
   // What is compared: the sum of log probabilities, or all outputs.
-  const ask = async (keys) => {
-    const reply = await Whole.again({ ...bare, ...(keys.length && { head_mask: masked(keys) }) });
+  const ask = async (head_mask) => {
+    const reply = await Whole.again({ ...bare, head_mask });
     if (!reply.ok) return reply;
     const { log_probabilities, outputs } = JSON.parse(reply.text());
     return { ok: true, numbers: (log_probabilities || outputs).flat(Infinity) };
   };
   // With all heads, and without these; or what went wrong.
   const both = async (f, keys) => {
-    const [before, after] = [await f([]), await f(keys)];
+    const [all, some] = [masked([]), masked(keys)];
+    const [before, after] = [await f(all), await f(some)];
     return { before, after, bad: [before, after].find(({ ok }) => !ok) };
   };
   const lose = async (keys) => {
@@ -56,12 +65,12 @@
 
   // How the texts go on, likeliest token by likeliest token.
   const READ = ["tokens", "text", "embeddings", "valid_lens", "special_tokens", "truncate"];
-  const written = async (keys) => {
+  const written = async (head_mask) => {
     const { body, model } = State.get("asked"), fields = Request.fields(body) || {};
     const read = Object.entries(fields).filter(([name]) => READ.includes(name));
     const reply = await Net.ask("POST", Ask.path("generate", model), { type: "application/json",
       data: JSON.stringify({ ...Object.fromEntries(read), max_tokens: TOKENS, temperature: 0, beams: 1,
-        head_mask: masked(keys) }) });
+        head_mask }) });
     if (!reply.ok) return reply;
     const { sequences } = JSON.parse(reply.text());
     return { ok: true, texts: sequences.flat().map(({ text, tokens }) => text ?? tokens.join(" ")) };
@@ -72,10 +81,11 @@
     const { before, after, bad } = await both(written, keys);
     if (bad) return `How the text goes on is not known: ${bad.problem.detail || bad.problem.title}`;
     const changed = before.texts.flatMap((text, i) => (text === after.texts[i] ? [] : [i]));
-    if (!changed.length) return `The text goes on the same: ${quoted(before.texts[0] || "")}.`;
+    if (!changed.length)
+      return `Greedily, behind the tokens, the text goes on the same: ${quoted(before.texts[0] || "")}.`;
     const [i] = changed, many = before.texts.length > 1
       ? ` in ${changed.length} of ${before.texts.length} items, in item ${i}` : "";
-    return `The text goes on otherwise${many}: ${quoted(after.texts[i])}, not ${quoted(before.texts[i])}.`;
+    return `Greedily, behind the tokens, the text goes on otherwise${many}: ${quoted(after.texts[i])}, not ${quoted(before.texts[i])}.`;
   };
 
   // --- the grid of losses ---
@@ -83,13 +93,14 @@
   const cells = new Map();
   const paint = () => {
     const values = [...cells.values()].map(({ loss }) => loss).filter((x) => x !== null);
-    const high = Math.max(0, ...values) || 1, form = Format.even(values);
+    const high = Math.max(0, ...values.map(Math.abs)) || 1, form = Format.even(values);
+    const isApart = values.some((x) => x < 0), ramp = isApart ? Scale.apart() : Scale.ramp();
     for (const [name, { node, loss }] of cells) {
       node.classList.toggle("off", off.has(name));
       node.setAttribute("aria-pressed", off.has(name));
       if (loss === null) continue;
-      node.style.background = Scale.css(loss / high);
-      node.style.color = Scale.ink(loss / high);
+      const t = isApart ? (1 + loss / high) / 2 : loss / high;
+      Object.assign(node.style, { background: ramp.css(t), color: ramp.ink(t) });
       node.textContent = form(loss);
     }
   };
@@ -134,6 +145,7 @@
     if (found) State.set({ losses: new Map([...cells].map(([name, { loss }]) => [name, loss])) });
   };
   const begin = async () => {
+    if (under) under.abort();
     const { body, model } = State.get("asked"), mine = (under = new AbortController());
     found = null;
     for (const cell of cells.values()) cell.loss = null;
@@ -145,6 +157,7 @@
       { ...Request.wire(sent), signal: mine.signal }, (event) => mine === under && take(event));
     if (mine !== under) return;
     stop.hidden = true;
+    if (reply.ok && !found) reply.problem = { title: "The answer ended early", detail: "" };
     if (reply.problem) fill(words, Prune.failed(reply.problem, begin));
     else if (reply.aborted) fill(words, `Stopped: ${told()} of ${cells.size} heads are measured.`);
   };
@@ -155,42 +168,22 @@
     const mine = (last = {}), answer = State.get("answer");
     if (!off.size) return fill(report, el("p", { class: "soft" }, "Switch heads off in the table: here "
       + "stands what is lost without them."));
+    fill(report, el("p", { class: "soft" }, "Measuring …"));
     const { ok, lost, problem } = await lose([...off]);
-    if (mine !== last || answer !== State.get("answer")) return;
+    if (mine !== last || answer.thumbs !== State.get("answer").thumbs) return;
     const count = off.size === 1 ? "this head" : `these ${off.size} heads`;
     if (!ok) return fill(report, Prune.failed(problem, change));
-    fill(report, el("p", null, `Without ${count} ${measure()} `, el("b", null, Format.short(lost)), "."));
+    fill(report, el("p", null, `Without ${count} ${measure(lost)} `,
+      el("b", null, Format.short(Math.abs(lost))), "."));
     if (!writes()) return;
     const told = await rewrite([...off]);
-    if (mine === last && answer === State.get("answer")) report.append(el("p", null, told));
+    if (mine === last && answer.thumbs === State.get("answer").thumbs) report.append(el("p", null, told));
   };
-  const curve = (points) => {
-    const n = points.at(-1)[0], high = Math.max(...points.map(([, y]) => y)) || 1;
-    const low = Math.min(0, ...points.map(([, y]) => y)), svg = Dom.svg;
-    const x = (i) => EDGE + i / n * (WIDE - EDGE - 8);
-    const y = (v) => TALL - 20 - (v - low) / (high - low) * (TALL - 34);
-    const text = (at, word, anchor) => svg("text", { ...at, "text-anchor": anchor, "font-size": 11,
-      fill: "currentColor" }, word);
-    return svg("svg", { class: "axes", width: WIDE, height: TALL, role: "img",
-      "aria-label": "What is lost, by how many heads are left out" },
-    svg("path", { d: `M${x(0)} ${y(high)}V${TALL - 20}H${x(n)}`, fill: "none", stroke: "currentColor" }),
-    text({ x: EDGE - 4, y: y(high) + 4 }, Format.short(high), "end"),
-    text({ x: EDGE - 4, y: y(low) + 4 }, Format.short(low), "end"),
-    text({ x: x(0), y: TALL - 6 }, "0", "middle"), text({ x: x(n), y: TALL - 6 }, `${n} heads`, "end"),
-    svg("polyline", { points: points.map(([i, v]) => `${x(i)},${y(v)}`).join(" ") }));
-  };
-  const follow = async () => {
-    const mine = (last = {}), answer = State.get("answer"), { ranking } = found, points = [[0, 0]];
-    for (let n = 0; n < ranking.length;) {
-      fill(along, `Measuring … ${n} of ${ranking.length}`);
-      n = Math.min(ranking.length, n + Math.ceil(ranking.length / STEPS));
-      const gone = ranking.slice(0, n).map(([name, head]) => key(name, head));
-      const { ok, lost, problem } = await lose(gone);
-      if (mine !== last || answer !== State.get("answer") || panel.hidden) return fill(along);
-      if (!ok) return fill(along, Prune.failed(problem, follow));
-      points.push([n, lost]);
-    }
-    fill(along, el("p", null, `As heads go, the least important first, ${measure()}:`), curve(points));
+  const follow = () => {
+    const { thumbs, path } = State.get("answer"), names = found.ranking.map((one) => key(...one));
+    Curve.follow(along, path === "score" ? "log probability the targets lose" : "the outputs move by",
+      names, (n) => lose(names.slice(0, n)),
+      () => thumbs === State.get("answer").thumbs && !panel.hidden);
   };
 
   const taken = button("Take into the request", () => {
@@ -208,7 +201,8 @@
   const followed = button("Prune along the ranking", follow);
   stop.hidden = true;
   Rove.in(grid, "td button");
-  const content = [el("div", { class: "bar" }, button("Measure every head", begin), stop, followed, allOn,
+  const every = button("Measure every head", begin);
+  const content = [el("div", { class: "bar" }, every, stop, followed, allOn,
     taken), words, report, grid, along];
 
   const look = () => {
@@ -225,7 +219,10 @@
     stop.hidden = followed.disabled = true;
     off.clear();
     fill(panel, content);
-    fill(words, "Each head is left out once, and the loss is measured exactly.");
+    const lacks = answer.kind !== "encoder" && answer.path !== "score";
+    every.disabled = lacks;
+    fill(words, lacks ? "Give targets, too: what is lost is their log probability."
+      : "Each head is left out once, and the loss is measured exactly.");
     fill(along);
     lay();
     mark();

@@ -51,7 +51,7 @@ for (const [model, tokens, beams, most] of [["translate", SOURCE, 4, 12], ["ids"
         const { title, step: said, done } = shown[at++];
         assert.equal(said, step + 1);
         assert.ok(!done && title.includes(`“${way.token}”`), title);
-        assert.ok(title.endsWith(`the way ${short(way.sum)}`), `${title}, not ${way.sum}`);
+        assert.ok(title.endsWith(`log probability of the way ${short(way.sum)}`), `${title}, not ${way.sum}`);
       }
     for (const [i, { tokens: own, score }] of sequences.entries()) {
       const { title, step, done } = shown[at++];
@@ -98,12 +98,11 @@ test("a node opens where its way looked at the source, behind all layers and beh
   await page.locator("#generation figure").waitFor();
   await settle(page);
   assert.deepEqual(await line(page), second.tokens.map(String));
-  const { attentions } = (await server.get("/v1/models/translate")).json;
-  const names = attentions.map((one) => one.name || one).filter((name) => name.endsWith("cross"));
+  const names = [0, 1].map((i) => `decoder.${i}.cross`);
   const parts = await alignment("translate", SOURCE, second.tokens, names);
   await cells(page, parts[0].map((row, i) => row.map((_, j) =>
     parts.reduce((sum, one) => sum + one[i][j], 0) / parts.length)));
-  await page.getByLabel("Where it looked, behind").selectOption(names[0]);
+  await page.getByLabel("Where it looked:").selectOption(names[0]);
   await cells(page, parts[0]);
   // A node in the midst: its way alone.
   const { title } = (await nodes(page))[5];
@@ -123,7 +122,7 @@ test("of a decoder alone: what stood before each token", async () => {
   await page.getByRole("button", { name: "Where it looked" }).click();
   await page.locator("#generation figure").waitFor();
   const targets = (await line(page)).map(Number), names = [0, 1, 2].map((i) => `decoder.${i}.self`);
-  await page.getByLabel("Where it looked, behind").selectOption(names[1]);
+  await page.getByLabel("Where it looked:").selectOption(names[1]);
   await cells(page, (await alignment("ids", IDS, targets, names))[1]);
 });
 

@@ -7,7 +7,7 @@ import { whole, wordsFolder } from "./wholes.mjs";
 
 const tokenizer = wordsFolder();
 const server = await serve([], { config: { models: { words: whole("encoder", { tokenizer }),
-  writes: whole("decoder"), layer: { random: { seed: 3 }, heads: 3, query_size: 4, hidden: 6 } } } });
+  writes: whole("decoder"), two: { random: { seed: 5 }, heads: 2, query_size: 4, hidden: 6 }, layer: { random: { seed: 3 }, heads: 3, query_size: 4, hidden: 6 } } } });
 const rows = (n, seed) => Array.from({ length: n }, (_, i) =>
   Array.from({ length: 4 }, (__, j) => Math.round(100 * Math.sin(seed + 3 * i + 7 * j)) / 100));
 const X = { queries: rows(4, 1), return_attention: true }, Y = { ...X, queries: rows(4, 2) };
@@ -33,7 +33,7 @@ test("three maps of a layer's head, a cell in numbers, and the heads by what has
   const page = await opened("layer", X, Y);
   const [a, b] = [await post("layer", "attention", X), await post("layer", "attention", Y)]
     .map((one) => one.attention_weights);
-  assert.deepEqual((await titles(page)).map((text) => text.replace(/,.*/, "")),
+  assert.deepEqual((await titles(page)).map((text) => text.replace(/:.*/, "")),
     ["Pinned", "Now", "Now − pinned"]);
   const order = a.map((one, head) => ({ head, by: moved(one, b[head]) })).sort((p, q) => q.by - p.by);
   assert.deepEqual((await heads(page)).map((text) => Number(/head (\d+)/.exec(text)[1])),
@@ -51,9 +51,11 @@ test("three maps of a layer's head, a cell in numbers, and the heads by what has
   await settle(page);
   const { row, col } = await state(page, "view");
   assert.deepEqual([row, col], [1, 1]);
-  const [, now, then, by] = /: ([\d.e-]+) \(.*pinned ([\d.e-]+), by ([\d.e-]+) more now/.exec(await said(page));
-  for (const [got, wanted] of [[now, b[head][1][1]], [then, a[head][1][1]], [by, b[head][1][1] - a[head][1][1]]])
+  const [, now, then, by, way] = /: ([\d.e-]+) \(.*pinned ([\d.e-]+), ([\d.e-]+) (more|less) now/.exec(await said(page));
+  for (const [got, wanted] of [[now, b[head][1][1]], [then, a[head][1][1]]])
     assert.ok(Math.abs(Number(got) - wanted) < 1e-6, `${got}, not ${wanted}`);
+  const less = b[head][1][1] - a[head][1][1];
+  assert.equal(`${by} ${way}`, `${Number(Math.abs(less).toPrecision(3))} ${less > 0 ? "more" : "less"}`);
   const box = await page.locator("#compare canvas").nth(0).boundingBox();
   await page.mouse.move(box.x + box.width - 8, box.y + box.height - 8);
   await settle(page);
@@ -135,6 +137,85 @@ test("other shapes stand side by side; another model; what is pinned can be let 
   await page.getByRole("button", { name: "Let it go" }).click();
   await page.getByText("Pin an answer and ask").waitFor();
   assert.ok(await page.getByRole("button", { name: "Let it go" }).isHidden());
+});
+
+test("the same once more: nothing has moved, and nothing is drawn apart", async () => {
+  const page = await opened("words", { text: "the animal" }, { text: "the animal", causal: undefined });
+  assert.match(await page.locator("#compare").textContent(), /No weights have moved\./);
+  assert.equal((await titles(page))[2], "Now − pinned: nothing differs");
+  assert.deepEqual(await heads(page), []);
+});
+
+test("a head that only one of them has is compared with no other", async () => {
+  const page = await opened("layer", X, { ...Y });
+  await page.evaluate(() => State.view({ head: 2 }));
+  await settle(page);
+  assert.equal((await titles(page)).length, 3);
+  await ask(page, X, "two");
+  await page.getByRole("button", { name: "Let it go" }).click();
+  await page.getByRole("button", { name: "Pin this answer" }).click();
+  await ask(page, Y, "layer");
+  await page.evaluate(() => State.view({ head: 2 }));
+  await settle(page);
+  assert.match(await page.locator("#compare").textContent(), /pinned answer has no such head/);
+  await page.evaluate(() => State.view({ head: 1 }));
+  await settle(page);
+  assert.equal((await titles(page))[0], "Pinned: two");
+});
+
+test("of many tokens the thumbnails tell: shares, and that they do", async () => {
+  const many = (step) => Array.from({ length: 150 }, (_, i) => 4 + (step * i) % 17);
+  const page = await opened("words", { tokens: many(1) }, { tokens: many(3) });
+  assert.match(await page.locator("#compare").textContent(), /as far as thumbnails tell/);
+  const shown = (await heads(page)).map((text) => Number(/: ([\d.]+) %/.exec(text)[1]));
+  assert.ok(shown.length && shown.every((x) => x > 0 && x <= 100), shown.join());
+  await ask(page, { tokens: many(3).slice(0, 100) }, "words");
+  assert.match(await page.locator("#compare").textContent(), /stand side by side/);
+});
+
+test("rows without words, small maps at an odd zoom, and cells that Now does not have", async () => {
+  const rows = (n, seed) => Array.from({ length: n }, (_, i) =>
+    Array.from({ length: 32 }, (__, j) => Math.sin(seed + i * j)));
+  const page = await opened("words", { embeddings: rows(3, 1) }, { embeddings: rows(3, 2) }, { scale: 1.1 });
+  assert.equal((await titles(page)).length, 3);
+  const painted = await page.locator("#compare canvas").first().evaluate((canvas) => {
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d",
+      { willReadFrequently: true }), seen = new Set();
+    copy.drawImage(canvas, 0, 0);
+    const { left, top } = Heatmap.box(Look.sheet(), 52, devicePixelRatio);
+    for (let i = 0; i < 3; i++)
+      for (let j = 0; j < 3; j++)
+        seen.add(copy.getImageData(left + 52 * j + 4, top + 52 * i + 4, 1, 1).data.join());
+    return seen.size;
+  });
+  assert.ok(painted > 3, `${painted} colours of nine cells`);
+  await ask(page, { embeddings: rows(2, 2) }, "words");
+  assert.equal((await titles(page)).length, 2);
+  const box = await page.locator("#compare canvas").first().boundingBox();
+  await page.mouse.move(box.x + box.width - 8, box.y + box.height - 8);
+  await settle(page);
+  assert.match(await said(page), /^Pinned: Query 2 gives/);
+  await page.mouse.click(box.x + box.width - 8, box.y + box.height - 8);
+  assert.equal((await state(page, "view")).row, -1);
+});
+
+test("maps fit their frames, whatever stood there before", async () => {
+  for (const width of [1500, 1600, 1700]) {
+    const page = await opened("layer", { ...X, queries: rows(9, 1) }, { ...X, queries: rows(10, 2) },
+      { viewport: [width, 900] });
+    await ask(page, { ...X, queries: rows(9, 3) }, "layer");
+    for (const frame of await page.locator("#compare figure:visible > div").all())
+      assert.ok(await frame.evaluate((one) => one.scrollWidth <= one.clientWidth), `${width}`);
+  }
+});
+
+test("a pinned model that was replaced is told", async () => {
+  const page = await opened("words", { tokens: [4, 5, 6] }, { tokens: [4, 7, 6] });
+  await page.evaluate(() => State.set({ models: State.get("models").map((one) =>
+    (one.name === "words" ? { ...one, digest: "another" } : one)) }));
+  await page.evaluate(() => Whole.show("encoder.0.self", 1));
+  await page.locator("#compare [role=alert]").waitFor();
+  assert.match(await page.locator("#compare [role=alert]").textContent(), /The pinned model is gone/);
 });
 
 test("weights that cannot be read are told, and asked for again", async () => {

@@ -44,7 +44,7 @@ for (const [model, body] of [["ids", { tokens: [[4, 5, 6], [7]] }], ["both", { t
     const layers = await page.locator("#generation tbody tr").evaluateAll((rows) =>
       rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
     assert.deepEqual(layers, Object.keys(lens).reverse().map((name) =>
-      [name, ...lens[name].map(([{ token }]) => String(token))]));
+      [name.endsWith(".0") ? "embeddings" : `layer ${name.split(".")[1] - 1}`, ...lens[name].map(([{ token }]) => String(token))]));
     // All other views look inside.
     await page.getByRole("button", { name: "Look inside" }).click();
     await settle(page);
@@ -87,6 +87,60 @@ test("Stop ends it and keeps what there is; errors are told and can be tried aga
   await page.evaluate(() => State.set({ body: { text: '{"tokens": [5]}' } }));
   await goOn(page, 2);
   assert.equal((await columns(page)).length, 2);
+});
+
+test("it goes on behind the request's targets, with its mask, and shows them to the others", async () => {
+  const none = { "decoder.0.cross": [0, 0, 0, 0] };
+  for (const [model, head_mask] of [["both", none], ["ids", { "decoder.1.self": [0, 1, 1, 1] }]]) {
+    const body = { tokens: [4, 5, 6], targets: [9, 8], head_mask }, page = await opened(model, body);
+    await goOn(page, 5);
+    const asked = model === "both" ? body : { tokens: [4, 5, 6, 9, 8], head_mask };
+    const { sequences: [one] } = await post(model, "generate", { ...asked, max_tokens: 5 });
+    assert.deepEqual((await columns(page)).map(({ word }) => word), one.tokens.map(String));
+    await page.getByRole("button", { name: "What each layer would say" }).click();
+    await page.locator("#generation table").waitFor();
+    const { lens } = await post(model, "score", { ...body, targets: [9, 8, ...one.tokens], return_lens: 1 });
+    assert.deepEqual(await page.locator("#generation tbody tr").last().locator("td").allTextContents(),
+      lens["decoder.0"].slice(2).map(([{ token }]) => String(token)));
+    await page.getByRole("button", { name: "Look inside" }).click();
+    await settle(page);
+    assert.deepEqual(JSON.parse((await state(page, "asked")).body.text),
+      { tokens: [4, 5, 6], targets: [9, 8, ...one.tokens], head_mask });
+    assert.ok(await page.getByText("of an earlier request").isHidden());
+    await ask(page, { tokens: [7] }, model);
+    await page.getByText("of an earlier request").waitFor();
+  }
+});
+
+test("a text stays a text inside; words stand at its own tokens, too", async () => {
+  const page = await opened("writes", { text: "the cat sat" });
+  await goOn(page, 3);
+  await page.getByRole("button", { name: "Where it looked" }).click();
+  await page.locator("#generation figure").waitFor();
+  await page.locator("#generation [role=application]").focus();
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.press("ArrowRight");
+  await page.getByText(/gives .* to key 1, “the”/).waitFor();
+  await page.getByRole("button", { name: "Look inside" }).click();
+  await settle(page);
+  assert.equal(await page.locator("#line").inputValue(), "the cat sat");
+});
+
+test("two clicks are one text; what ends early, and nothing to go on from, are told", async () => {
+  const page = await opened("writes", { text: "the cat sat" });
+  await page.getByLabel("tokens at most").fill("5");
+  await page.getByRole("button", { name: "Go on", exact: true })
+    .evaluate((one) => [one.click(), one.click()] && null);
+  await done(page);
+  assert.equal((await columns(page)).length, 5);
+  await page.route(/\/generate$/, (route) => route.fulfill({ contentType: "text/event-stream",
+    body: 'data: {"item":0,"sequence":0,"token":7,"log_probability":-0.5,"top":[]}\n\n' }), { times: 1 });
+  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.locator("#generation [role=alert]").waitFor();
+  assert.match(await page.locator("#generation [role=alert]").textContent(), /ended early/);
+  await page.evaluate(() => State.set({ body: { text: '{"tokens": []}' } }));
+  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByText("There are no tokens to go on from.").waitFor();
 });
 
 test("it is there for models that generate, and for no others", async () => {

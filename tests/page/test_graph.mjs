@@ -1,5 +1,8 @@
 // test_graph: a whole model in pieces, as the server tells them, and how the computing time is shared.
 import assert from "node:assert/strict";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
 import { ask, audit, open, serve, settle, shot, state, test } from "./browser.mjs";
 import { sideways, tab } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
@@ -55,7 +58,7 @@ for (const [model, body, items, idle] of [
         assert.ok(Math.abs(Number(told[1]) - ms * part) <= 0.01 * ms, `${text}, not ${ms * part}`);
       }
       assert.equal(opens, one.kind === "attention" && !isIdle(one), name);
-      assert.equal(text.includes("another's numbers"), Boolean(one.tied), text);
+      assert.equal(text.includes("shared parameters"), Boolean(one.tied), text);
     }
     const { parameters } = (await server.get(`/v1/models/${model}`)).json;
     const said = /([\d.]+) ?k? parameters/.exec(await page.locator("#graph p").first().textContent());
@@ -76,6 +79,67 @@ test("an attention leads to its weights; another model is another graph; layers 
   assert.equal(await page.getByRole("tab", { name: "Model" }).count(), 0);
 });
 
+test("padding does not count, rows of their own do; an empty batch has no pieces to open", async () => {
+  const all = await pieces("words"), part = (page) => boxes(page).then((list) => list.map((one) => one.part));
+  const share = (items) => {
+    const total = all.reduce((sum, one) => sum + work(one, items), 0);
+    return all.map((one) => work(one, items) / total);
+  };
+  const near = (a, b) => a.forEach((x, i) => assert.ok(Math.abs(x - b[i]) < 1e-4, `${a}, not ${b}`));
+  const page = await opened("words", { tokens: [[4, 5, 6, 7, 8, 9], [8, 9, 4, 5, 6, 7]], valid_lens: [2, 6] });
+  near(await part(page), share([{ n: 2 }, { n: 6 }]));
+  await ask(page, { embeddings: Array.from({ length: 4 }, (_, i) => Array(32).fill(i)) }, "words");
+  near(await part(page), share([{ n: 4 }]));
+  await ask(page, { text: [] }, "words");
+  assert.match(await page.locator("#graph").textContent(), /The batch is empty/);
+});
+
+test("a window bounds what is counted, and hides what lies behind it", async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "attend-test-"));
+  try {
+    const from = new URL("../golden/models/qwen2-a/", import.meta.url);
+    fs.cpSync(from, folder, { recursive: true });
+    const file = path.join(folder, "config.json"), config = JSON.parse(fs.readFileSync(file, "utf8"));
+    fs.writeFileSync(file, JSON.stringify({ ...config, use_sliding_window: true, sliding_window: 2,
+      max_window_layers: 0 }));
+    const own = await serve([], { config: { models: { near: { transformer: folder } } } });
+    const page = await open({ server: own });
+    await ask(page, { tokens: [1, 2, 3, 4, 5] }, "near");
+    const { window, pieces: all } = (await own.get("/v1/models/near")).json;
+    assert.equal(window, 2);
+    assert.deepEqual([...await page.evaluate(() => Look.sheet().seen)], Array.from({ length: 25 }, (_, at) =>
+      Number(at % 5 <= Math.floor(at / 5) && Math.floor(at / 5) - at % 5 < 2)));
+    await tab(page, "Model");
+    const cost = ({ kind, multiply_adds: { token, pair = 0 } }) => (kind === "output" ? 0 : 5 * token + 9 * pair);
+    const total = all.reduce((sum, one) => sum + cost(one), 0);
+    for (const [i, { part, name }] of (await boxes(page)).entries())
+      if (part !== null) assert.ok(Math.abs(part - cost(all[i]) / total) < 1e-4, `${name}: ${part}`);
+  } finally {
+    fs.rmSync(folder, { recursive: true });
+  }
+});
+
+test("an answer that comes late is not shown over another", async () => {
+  const page = await opened("words", { tokens: [4, 5] });
+  await tab(page, "Weights");
+  let go;
+  const held = new Promise((resolve) => { go = resolve; });
+  await page.route(/models\/deep$/, (route) => held.then(() => route.continue()));
+  await page.evaluate((text) => {
+    State.set({ model: "deep", body: { text } });
+    return Ask.send();
+  }, '{"tokens": [4, 5, 6]}');
+  await page.getByRole("tab", { name: "Model" }).click();
+  await page.evaluate((text) => {
+    State.set({ model: "both", body: { text } });
+    return Ask.send();
+  }, '{"tokens": [4, 5]}');
+  await page.locator("#graph [data-piece='decoder.0.cross']").waitFor();
+  go();
+  await settle(page);
+  assert.equal(await page.locator("#graph [data-piece='encoder.20.self']").count(), 0);
+});
+
 test("what cannot be read is told, and asked for again; it is asked for once", async () => {
   const page = await open({ server, expect: [500] });
   let asked = 0;
@@ -88,6 +152,9 @@ test("what cannot be read is told, and asked for again; it is asked for once", a
   await page.locator("#graph .card").first().waitFor();
   await ask(page, { tokens: [4, 5, 6] }, "words");
   assert.equal(asked, 2);
+  await page.route(/models\/both$/, (route) => route.fulfill({ contentType: "application/json", body: "{}" }));
+  await ask(page, { tokens: [4, 5, 6] }, "both");
+  assert.match(await page.locator("#graph [role=alert]").textContent(), /tells no pieces/);
 });
 
 for (const [name, viewport, dark, model] of [["light", [1440, 900], false, "both"],

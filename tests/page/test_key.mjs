@@ -94,3 +94,20 @@ test("figures that need a key open no dialog by themselves", async () => {
   await page.locator("#status").getByRole("button", { name: "Give a key" }).click();
   await dialog(page).waitFor();
 });
+
+test("what streams asks for the key, too, and goes on with it", async () => {
+  const model = { transformer: { random: { seed: 1 } }, kind: "decoder", layers: 1, width: 8, heads: 2,
+    feed_forward: 16, vocabulary: 22 };
+  const page = await open({ server: await serve(["--api-key-file", path.join(folder, "keys")],
+    { config: { models: { writes: model } } }), expect: [401] });
+  await dialog(page).waitFor();
+  await give(page, KEY);
+  await page.waitForFunction(() => State.get("models"));
+  await ask(page, { tokens: [4, 5] }, "writes");
+  await page.getByRole("tab", { name: "Generation" }).click();
+  await page.evaluate(() => Key.forget());
+  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await dialog(page).waitFor();
+  await give(page, KEY);
+  await page.getByText(/^20 tokens: /).waitFor();
+});

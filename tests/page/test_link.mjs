@@ -86,3 +86,13 @@ test("links that are broken, strange, too long or of models that are not there",
   await page.getByRole("button", { name: "Copy link" }).click();
   await page.getByText("too long for a link").waitFor();
 });
+
+test("a cell and a head that the answer does not have are not chosen", async () => {
+  const page = await open({ server });
+  await looked(page);
+  const kept = JSON.parse(await page.evaluate(() => JSON.stringify({ attend: 1, model: "demo",
+    text: State.get("body").text, view: { row: 999, col: 2, head: 99 }, tab: "tab-lines" })));
+  await page.evaluate((one) => { location.hash = btoa(JSON.stringify(one)); }, kept);
+  await page.waitForFunction(() => State.get("view").col === 2 && State.get("view").row === -1);
+  assert.equal((await state(page, "view")).head, 0);
+});

@@ -167,6 +167,25 @@ test("figures that a proxy hides are not asked for again and again", async () =>
   await audit(page);
 });
 
+test("where the models were loaded anew, the list is read anew", async () => {
+  const page = await clocked();
+  let loaded = 1, lists = 0;
+  await page.route("**/metrics", (route) => route.fulfill({ contentType: "text/plain",
+    body: `attend_models_loaded_timestamp_seconds ${loaded}\n` }));
+  await page.route("**/v1/models", (route) => {
+    lists++;
+    route.continue();
+  });
+  for (let i = 0; i < 2; i++) await forward(page, 2000);
+  lists = 0;
+  for (let i = 0; i < 3; i++) await forward(page, 2000);
+  assert.equal(lists, 0);
+  loaded = 2;
+  const read = page.waitForResponse("**/v1/models");
+  for (let i = 0; i < 2; i++) await forward(page, 2000);
+  await read;
+});
+
 test("on a phone the figures are behind a button", async () => {
   const page = await open({ viewport: [360, 800] });
   await reads(page, "requests", /^\d/);

@@ -81,7 +81,7 @@ test("ids as they are typed, and what is none", async () => {
   assert.deepEqual(await body(page), { tokens: [[5, 6, 7], [8]] });
   await page.locator("#line").fill("5 cat");
   assert.match(await note.textContent(), /whole numbers/);
-  assert.deepEqual(await body(page), { tokens: [[5, 6, 7], [8]] });
+  assert.deepEqual(await body(page), { tokens: [5, "cat"] });
   await page.locator("#line").fill("5");
   await page.keyboard.press("Enter");
   await settle(page);
@@ -286,4 +286,76 @@ test("where there is room the heads stand beside the one that is large, also of 
   await page.locator("#example").selectOption("causal");
   await settle(page);
   await beside("#multiples");
+});
+
+test("padding is no row; a binary request shows the item that is chosen", async () => {
+  const page = await openAt("ids"), body = { tokens: [[4, 5, 6, 7], [8, 9, 10, 11]], valid_lens: [4, 2] };
+  await ask(page, body, "ids");
+  await page.evaluate(() => State.view({ item: 1 }));
+  await page.waitForFunction(() => State.get("answer").items[1].weights);
+  await settle(page);
+  assert.deepEqual(await words(page), ["8", "9"]);
+  const { json } = await server.post("/v1/models/ids/encode", { tokens: [8, 9], return_attention: ["encoder.2.self"] });
+  assert.deepEqual(await weights(page), float32(json.attention["encoder.2.self"]));
+  await page.evaluate(() => {
+    const bytes = new Uint8Array(Int32Array.of(4, 5, 6, 7, 8, 9).buffer);
+    State.set({ body: { name: "two.safetensors", fields: {},
+      tensors: { tokens: { dtype: "I32", shape: [2, 3], bytes } } } });
+    return Ask.send();
+  });
+  await page.evaluate(() => State.view({ item: 1 }));
+  await page.waitForFunction(() => State.get("answer").items[1].weights);
+  const other = await server.post("/v1/models/ids/encode", { tokens: [7, 8, 9], return_attention: ["encoder.2.self"] });
+  assert.deepEqual(await weights(page), float32(other.json.attention["encoder.2.self"]));
+});
+
+test("a head and an item chosen at once; weights that cannot be read leave the view as it was", async () => {
+  const page = await openAt("ids", { expect: [504] });
+  await ask(page, { tokens: [[4, 5, 6], [7, 8, 9]] }, "ids");
+  await page.evaluate(() => {
+    Whole.show("encoder.0.self", 2);
+    State.view({ item: 1 });
+  });
+  await page.waitForFunction(() => State.get("answer").part === "encoder.0.self");
+  await settle(page);
+  const { json } = await server.post("/v1/models/ids/encode", { tokens: [7, 8, 9], return_attention: ["encoder.0.self"] });
+  assert.deepEqual(await weights(page), float32(json.attention["encoder.0.self"]));
+  await page.route(/\/encode$/, (route) => route.fulfill({ status: 504,
+    contentType: "application/problem+json", body: '{"title":"Too slow","detail":"x"}' }), { times: 1 });
+  await cell(page, "encoder.1.self", 0).click();
+  await page.locator("#problem").getByText("Too slow").waitFor();
+  assert.equal((await state(page, "view")).part, "encoder.0.self");
+  await cell(page, "encoder.1.self", 0).click();
+  await page.waitForFunction(() => State.get("answer").part === "encoder.1.self");
+  assert.equal(await state(page, "problem"), null);
+});
+
+test("a model that is gone is told, and its answer stays what it was", async () => {
+  const page = await openAt("ids");
+  await page.evaluate(() => State.set({ models: State.get("models").filter(({ name }) => name !== "ids") }));
+  await cell(page, "encoder.0.self", 0).click();
+  await page.locator("#problem").getByText("The model is gone").waitFor();
+  assert.ok(await page.getByRole("tab", { name: "Flow" }).isVisible());
+});
+
+test("sorted heads say which they are; a weight is chosen first", async () => {
+  const page = await openAt("both");
+  await page.locator("#grid-order").selectOption("weight");
+  await page.getByText("Choose a query and a key first.").waitFor();
+  await page.evaluate(() => State.view({ row: 1, col: 1 }));
+  await page.getByText("Choose a query and a key first.").waitFor({ state: "hidden" });
+  const { part } = await state(page, "view"), shown = await cells(page);
+  assert.ok(shown.every((one) => one.split(".")[2].split(" ")[0] === part.split(".")[2]), shown.join());
+  assert.match(await page.locator("#grid button").first().innerText(), /[ed]\d×?·\d/);
+});
+
+test("what is no id stays in the line, and is refused at its place", async () => {
+  const page = await openAt("ids", { expect: [400] });
+  await page.locator("#line").fill("4 5 x 0x10");
+  await page.locator("#line").press("Enter");
+  await page.waitForFunction(() => State.get("problem"));
+  assert.equal((await state(page, "problem")).pointer, "/tokens/2");
+  await page.locator("#line").blur();
+  assert.equal(await page.locator("#line").inputValue(), "4 5 x 0x10");
+  assert.match(await page.locator("#line-note").textContent(), /whole numbers/);
 });

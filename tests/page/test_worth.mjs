@@ -23,7 +23,8 @@ const opened = async (model, body, options = {}) => {
 const post = posting(server);
 const head = (page, name, i) =>
   page.locator("#worth tr", { hasText: name }).locator("button").nth(i);
-const lost = (page) => page.locator("#worth b").textContent().then(Number);
+const lost = async (page) => Number(await page.locator("#worth b").textContent())
+  * (/rises by/.test(await page.locator("#worth p", { hasText: "Without th" }).textContent()) ? -1 : 1);
 const near = (a, b, by = 0.01) => assert.ok(Math.abs(a - b) <= by * Math.max(1, Math.abs(b)), `${a}, not ${b}`);
 const flat = (answer) => (answer.log_probabilities || answer.outputs).flat(Infinity);
 
@@ -95,12 +96,12 @@ test("whether the text goes on otherwise, as the server writes it, with and with
     for (const button of buttons) {
       const [, name, at] = /^(\S+), head (\d+)/.exec(await button.getAttribute("title"));
       await button.click();
-      await page.locator("#worth p", { hasText: "The text goes on" }).waitFor();
+      await page.locator("#worth p", { hasText: "the text goes on" }).waitFor();
       await settle(page);
       (mask[name] = mask[name] || [1, 1, 1, 1])[at] = 0;
       const [a, b] = [await write(), await write(mask)], differ = a.filter((text, i) => text !== b[i]);
-      const said = await page.locator("#worth p", { hasText: "The text goes on" }).textContent();
-      if (!differ.length) assert.equal(said, `The text goes on the same: “${a[0]}”.`);
+      const said = await page.locator("#worth p", { hasText: "the text goes on" }).textContent();
+      if (!differ.length) assert.equal(said, `Greedily, behind the tokens, the text goes on the same: “${a[0]}”.`);
       else {
         const i = a.findIndex((text, n) => text !== b[n]);
         assert.ok(said.endsWith(`: “${b[i]}”, not “${a[i]}”.`), said);
@@ -113,6 +114,43 @@ test("whether the text goes on otherwise, as the server writes it, with and with
   }
 });
 
+test("what is measured of an answer is not taken for the next one's", async () => {
+  const page = await opened("words", TEXT);
+  let go;
+  const held = new Promise((resolve) => { go = resolve; });
+  await page.route(/\/heads$/, (route) => held.then(() => route.continue()));
+  await page.getByRole("button", { name: "Measure every head" }).click();
+  await page.getByRole("tab", { name: "Weights" }).click();
+  await page.evaluate((text) => {
+    State.set({ model: "writes", body: { text } });
+    return Ask.send();
+  }, JSON.stringify(SCORED));
+  go();
+  await settle(page);
+  assert.equal(await state(page, "losses"), null);
+});
+
+test("a mask of the request's own, by another name; targets are asked for; a head that does harm", async () => {
+  const page = await opened("writes", { ...SCORED, head_mask: { "decoder.*.self": [1, 1, 1, 0] } });
+  await head(page, "decoder.0.self", 0).click();
+  await page.getByText("Without this head").waitFor();
+  await page.getByRole("button", { name: "Take into the request" }).click();
+  await settle(page);
+  assert.equal(await state(page, "problem"), null);
+  assert.deepEqual(JSON.parse((await state(page, "asked")).body.text).head_mask, { "decoder.0.self":
+    [0, 1, 1, 0], "decoder.1.self": [1, 1, 1, 0], "decoder.2.self": [1, 1, 1, 0] });
+  const bare = await opened("writes", { tokens: [4, 5, 6] });
+  assert.ok(await bare.getByRole("button", { name: "Measure every head" }).isDisabled());
+  assert.match(await bare.locator("#worth").textContent(), /Give targets, too/);
+  const other = await opened("writes", SCORED);
+  await measured(other);
+  const { heads } = await post("writes", "heads", SCORED);
+  const name = Object.keys(heads).find((one) => heads[one].some((x) => x < -0.01));
+  assert.ok(name, "a head that does harm");
+  await head(other, name, heads[name].findIndex((x) => x < -0.01)).click();
+  await other.getByText(/log probability rises by [\d.]+\./).waitFor();
+});
+
 test("a text that cannot be asked for is told beside the loss; an encoder writes none", async () => {
   const page = await opened("writes", SCORED, { expect: [504] });
   await page.route(/\/generate$/, (route) => route.fulfill({ status: 504,
@@ -123,7 +161,7 @@ test("a text that cannot be asked for is told beside the loss; an encoder writes
   await head(other, "encoder.0.self", 0).click();
   await other.getByText("Without this head").waitFor();
   await settle(other);
-  assert.ok(!(await other.locator("#worth").textContent()).includes("The text goes on"));
+  assert.ok(!(await other.locator("#worth").textContent()).includes("the text goes on"));
 });
 
 test("the grid of heads can be sorted by what was measured, until another answer comes", async () => {

@@ -1,0 +1,44 @@
+// curve: what is lost as heads go one after the other, in some steps: a curve with axes, and a list.
+//
+// Curve.follow(place, what, names, lose, goesOn) -> a promise: lose(n) -> a promise of { lost } without
+// the first n of the names, or of { problem }. `what` is lost. Another one in the same place, or goesOn()
+// that is false, ends it.
+const Curve = (() => {
+  const { el, fill, svg } = Dom;
+  const STEPS = 32, WIDE = 480, TALL = 140, EDGE = 44, FOOT = TALL - 20;
+
+  const draw = (points) => {
+    const n = points.at(-1)[0], lost = points.map(([, y]) => y);
+    const high = Math.max(...lost) || 1, low = Math.min(...lost);
+    const x = (i) => EDGE + i / n * (WIDE - EDGE - 8);
+    const y = (v) => FOOT - (v - low) / (high - low) * (TALL - 34);
+    const text = (x, y, word, anchor) => svg("text", { x, y, "text-anchor": anchor, "font-size": 11,
+      fill: "currentColor" }, word);
+    return svg("svg", { class: "axes", width: WIDE, height: TALL, role: "img",
+      "aria-label": "What is lost, by how many heads are left out" },
+    svg("path", { d: `M${x(0)} ${y(high)}V${FOOT}H${x(n)}`, fill: "none", stroke: "currentColor" }),
+    text(EDGE - 4, y(high) + 4, Format.short(high), "end"),
+    text(EDGE - 4, y(low) + 4, Format.short(low), "end"),
+    text(x(0), TALL - 6, "0", "middle"), text(x(n), TALL - 6, `${n} heads`, "end"),
+    svg("polyline", { points: points.map(([i, v]) => `${x(i)},${y(v)}`).join(" ") }));
+  };
+  const running = new WeakMap();
+  const follow = async (place, what, names, lose, goesOn) => {
+    const points = [[0, 0]], list = el("ol");
+    running.set(place, list);
+    fill(place, "Measuring …");
+    for (let n = 0; n < names.length;) {
+      n = Math.min(names.length, n + Math.ceil(names.length / STEPS));
+      const { lost, problem } = await lose(n);
+      if (running.get(place) !== list) return;
+      if (!goesOn()) return fill(place);
+      if (problem) return fill(place, Prune.failed(problem, () =>
+        follow(place, what, names, lose, goesOn)));
+      points.push([n, lost]);
+      list.append(el("li", { value: n }, `${names[n - 1]}: `, Prune.number(lost)[0]));
+    }
+    fill(place, el("p", null, `What ${what}, as heads go one after the other, the least important first:`),
+      draw(points), list);
+  };
+  return { follow };
+})();
