@@ -87,7 +87,6 @@ test("search", async () => {
   await page.getByText("the best of 4 that were found").waitFor();
   await page.locator(".tree .done.best").click();
   await page.locator("#generation figure").waitFor();
-  await page.locator("#generation [role=group]").evaluate((tree) => { tree.scrollLeft = 0; });
   await page.locator("h1").click();
   await settle(page);
   await keep(page, "search");
