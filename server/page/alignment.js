@@ -3,7 +3,7 @@
 //
 // Alignment.show({ model, body, tokens, spelt, post }): asks for it and draws it into Alignment.node;
 // body: the request of /score, whose last targets are the tokens; post(what, body) -> a promise of a
-// reply. Alignment.clear().
+// reply. Alignment.clear(). Alignment.draw(): anew, as tokens have got their texts.
 const Alignment = (() => {
   const { el, fill } = Dom, ALL = "all layers";
   const words = el("p", { "aria-live": "polite" });
@@ -75,5 +75,5 @@ const Alignment = (() => {
   State.on(["dark"], draw);
   addEventListener("resize", draw);
   document.addEventListener("show", draw);
-  return { node, show, clear };
+  return { node, show, draw, clear };
 })();

@@ -56,6 +56,7 @@
       list.forEach((token, i) => texts.set(token, said[i] || `#${token}`));
       fresh = true;
       draw();
+      Alignment.draw();
     }
     learning = null;
   };

@@ -1,4 +1,4 @@
-// page: how the page holds up with 32 heads of 512 queries and keys. `node page.mjs` prints, beside
+// page: how the page holds up with 32 heads of 512 queries and keys, and with a whole model of 144. `node page.mjs` prints, beside
 // TAP, lines "figure NAME VALUE": what page.py makes a table of.
 //
 // A frame's length is what passes between two requestAnimationFrame, while a real pointer moves and
@@ -6,7 +6,9 @@
 import { test, open, serve, settle } from "../page/browser.mjs";
 
 const QUERIES = 512, WIDTH = 512, HEADS = 32;
-const MODELS = { models: { wide: { random: { seed: 1 }, query_size: WIDTH, heads: HEADS } } };
+const MODELS = { models: { wide: { random: { seed: 1 }, query_size: WIDTH, heads: HEADS },
+  whole: { transformer: { random: { seed: 1 } }, kind: "encoder", layers: 12, width: 144, heads: 12,
+    feed_forward: 288, vocabulary: 100 } } };
 const say = (name, value) => console.log(`figure ${name} ${value}`);
 
 // Sends random queries; ms from the last byte of the answer to the second frame that shows it.
@@ -95,4 +97,17 @@ test("figures", { timeout: 120000 }, async () => {
     await page.locator("#multiples button").nth(Math.floor(Math.random() * HEADS)).evaluate((one) => one.click());
     await page.waitForTimeout(80);
   }));
+
+  // A chosen query is drawn in all 144 pictures as the pointer moves over one of them, large.
+  await page.evaluate(async (tokens) => {
+    State.set({ model: "whole", body: { text: JSON.stringify({ tokens }) } });
+    await Ask.send();
+  }, Array.from({ length: QUERIES }, (_, i) => i % 100));
+  await settle(page);
+  const pictures = await page.locator("#grid button").count();
+  if (pictures !== 144) throw new Error(`${pictures} pictures`);
+  await page.evaluate(() => scrollTo(0, document.getElementById("grid").offsetTop - 60));
+  const c = await large.boundingBox();
+  await timed(page, session, "whole", () => steps(200, (t) =>
+    page.mouse.move(c.x + 60 + t * (c.width - 90), Math.min(880, c.y + 60 + Math.abs(Math.sin(t * 9)) * 200))));
 });

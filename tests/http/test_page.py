@@ -312,8 +312,8 @@ class Packing(Case):
 <style>p{top:0}q{left:1px}\s*</style>
 <title>t</title>
 <body>
-  <p>text</p>
-<script>"use strict";const B=f\(\);B\(B\);const A="a&/\*";\s*</script>
+<p>text</p>
+<script>"use strict";const B=f\(\);B\(B\);\s*const A="a&/\*";\s*</script>
 </body>
 """
         status, out, err = self.pack(**parts)
@@ -339,7 +339,12 @@ class Packing(Case):
         good = {"index_html": self.INDEX, "a_css": "", "b_css": "q { }", "a_js": "1;", "b_js": "2 +;"}
         status, _, err = self.pack(**good)
         self.assertEqual(status, 1)
-        self.assertIn("Unexpected", err)
+        self.assertRegex(err, r"unexpected .*\n(.*\n)*pack: .*b.js cannot be made short\n")
+
+    def test_a_carriage_return(self):
+        good = {"index_html": self.INDEX, "a_css": "", "b_css": "q { }", "a_js": "1;", "b_js": "f('\\r');"}
+        status, _, err = self.pack(**good)
+        self.assertEqual((status, err), (1, "pack: a carriage return stands in a script\n"))
 
     def test_the_program_has_what_is_packed(self):
         done = subprocess.run([PACK, os.path.join(ROOT, "server", "page", "index.html")],

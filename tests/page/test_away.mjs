@@ -22,7 +22,7 @@ test("a server that drains is noticed, though nothing is asked", async () => {
 
 test("a server that comes back gets what was sent meanwhile, and the text stays", async () => {
   const server = await serve();
-  const page = await open({ server, expect: [0] });
+  const page = await open({ server, expect: [503, 0] });
   await server.stop();
   await begin(page, JSON.stringify(REQUEST));
   await notice(page).filter({ hasText: "sent again" }).waitFor();

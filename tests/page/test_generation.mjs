@@ -115,8 +115,12 @@ test("it goes on behind the request's targets, with its mask, and shows them to 
 test("a text stays a text inside; words stand at its own tokens, too", async () => {
   const page = await opened("writes", { text: "the cat sat" });
   await goOn(page, 3);
+  let go; // the words come behind the picture
+  const held = new Promise((resolve) => { go = resolve; });
+  await page.route(/\/detokenize$/, (route) => held.then(() => route.continue()));
   await page.getByRole("button", { name: "Where it looked" }).click();
   await page.locator("#generation figure").waitFor();
+  go();
   await page.locator("#generation [role=application]").focus();
   await page.keyboard.press("Control+Home");
   await page.keyboard.press("ArrowRight");
