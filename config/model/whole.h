@@ -41,7 +41,7 @@ struct whole_block {
   enum whole_block_kind kind;
   const char *side;                /* "encoder" or "decoder"; static text */
   size_t layer;                    /* WHOLE_NO_LAYER: it is in none */
-  size_t width[WHOLE_WIDTHS_MOST]; /* [widths] of what enters, comes about in it, and leaves */
+  size_t width[WHOLE_WIDTHS_MOST]; /* [widths] input, inner and output widths */
   size_t widths;
   uint64_t parameters; /* that no piece before it has */
   uint64_t token;      /* multiplications for each row */

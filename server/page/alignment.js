@@ -1,16 +1,18 @@
-// alignment: where each token that was generated looked as it was chosen: at the source, of a decoder
-// behind an encoder, else at what stands before it. The mean of a layer's heads, or of all layers.
+// alignment: a map of the attention weights with which each generated token was chosen: cross attention
+// to the source in a seq2seq model, self attention to the earlier tokens in a decoder. Averaged over the
+// heads of one layer, or of all layers.
 //
-// Alignment.show({ model, body, tokens, spelt, post }): asks for it and draws it into Alignment.node;
-// body: the request of /score, whose last targets are the tokens; post(what, body) -> a promise of a
-// reply. Alignment.clear(). Alignment.draw(): anew, as tokens have got their texts.
+// Alignment.show({ model, body, tokens, spelt, post }) asks /score for the weights and draws the map
+// into Alignment.node; body: the request, whose last targets are the tokens; post(what, body) -> a
+// promise of a reply. Alignment.clear() hides the map. Alignment.draw() draws it again, for example when
+// more token texts are known.
 const Alignment = (() => {
   const { el, fill } = Dom, ALL = "all layers";
   const words = el("p", { "aria-live": "polite" });
   const layer = el("select", { onchange: () => draw() });
   const content = el("div", null, el("label", { class: "small" }, "Where it looked:", layer), words);
   const node = el("div", { hidden: true });
-  let last = null; // what was asked last
+  let last = null; // identifies the newest request
   let drawn = null, cell = Cursor.NOWHERE, over = Cursor.NOWHERE; // { parts, and what they are of }
 
   const say = () => {
@@ -28,7 +30,7 @@ const Alignment = (() => {
   } });
   content.append(map.node);
 
-  // Rows of the tokens that were chosen, of all that the decoder has read.
+  // The last n rows: the earlier ones belong to the prompt.
   const cut = ({ shape: [rows, cols], data }, n) =>
     ({ rows: n, cols, data: Float32Array.from(data.subarray((rows - n) * cols)) });
   const mean = (list) => ({ ...list[0], data: list[0].data.map((_, i) =>
@@ -62,7 +64,7 @@ const Alignment = (() => {
     if (!reply.ok) return fill(node, Prune.failed(reply.problem, () => show(wanted)));
     const { attention } = JSON.parse(reply.text()), before = layer.value;
     const parts = new Map(names.map((name) => [name, cut(Tensor.of(attention[name]), tokens.length)]));
-    // Of a decoder alone the rows are the last ones of those that it has read.
+    // In a decoder, query row i is position cols - rows + i: causal_offset "end".
     const sees = isPair ? {} : { causal: true, causal_offset: "end", ...(model.window
       && { window: [model.window - 1, -1] }) };
     drawn = { ...wanted, parts, sees };

@@ -1,12 +1,12 @@
-// beams: the ways of a search as a tree: a column for each step, the best way on top; below those that
-// go on stand those that are done, with their scores.
+// beams: draws a beam search as a tree. Each column is a step: first the beams that continue, the best
+// one on top, then the sequences that end at this step, with their scores.
 //
 // Beams.tree(found) -> its nodes, of an answer of /generate with return_search: { step, row, token,
 //   log_probability, sum, parent, path, done, score, best }; path: the tokens up to it; sum: of a way
 //   that goes on; done: which of the sequences ends there, or null, with its score; best: does the best
 //   sequence pass here?
-// Beams.draw(place, nodes, { spelt, choose }): choose(node) is called for a click. Beams.choose(place,
-//   i): marks the node that is looked at, and scrolls to it.
+// Beams.draw(place, nodes, { spelt, choose }): a click calls choose(node). Beams.choose(place, i) marks
+//   node i and scrolls to it.
 const Beams = (() => {
   const { el, svg } = Dom;
   const WIDE = 112, TALL = 36, NODE = 94;

@@ -1,17 +1,17 @@
-// compare: an answer that was pinned, the one that came behind it, and how they differ.
+// compare: the tab that shows a pinned answer beside the current one, and their difference.
 //
-// Of the chosen head: the weights that are pinned, those of now, and the difference, with one cursor
-// for the three; and the heads in which most has moved: the share of a query's weight that has gone
-// to other keys, the mean of all queries. Of a whole model it is told by the thumbnails.
+// Three maps of the chosen head share one cursor: pinned weights, current weights, difference. A list
+// ranks the heads by the share of weight that moved to other keys, averaged over queries. For whole
+// models the ranking uses thumbnails.
 (() => {
   const { el, fill, button } = Dom;
-  const MOST = 12, LEAST = 0.0005; // heads that are listed, and what of them has moved at least
-  const EXACT = 64; // the side up to which a thumbnail has all
+  const MOST = 12, LEAST = 0.0005; // the longest list of heads; a smaller share counts as unmoved
+  const EXACT = 64; // up to this many tokens a thumbnail has one pixel for each weight
   const panel = Dom.id("compare");
   const words = el("p", { "aria-live": "polite" }), readout = el("p", { id: "compare-says" });
   const list = el("div", { class: "row", role: "group", "aria-label": "Heads by what has moved" });
-  // What is pinned: { answer, asked, model, words(item, part), part, found }, the last two of the
-  // part whose weights were asked for last.
+  // { answer, asked, model, words(item, part), part, found }: `found` is the promise of the pinned
+  // weights of `part`, the newest part that was requested.
   let pin = null;
 
   // --- three maps ---
@@ -62,7 +62,7 @@
     }
     return all / a.rows;
   };
-  // Each with the numbers of its queries and keys, which a thumbnail may have fewer of.
+  // rows and cols count the queries and keys; the thumbnail of a long text is smaller.
   const headsOf = (answer, item) => (answer.whole
     ? answer.heads(item).map(({ name, head, thumb, words: { rows, cols } }) =>
       ({ name, head, matrix: thumb, rows: rows.length, cols: cols.length }))
@@ -86,7 +86,7 @@
     if (!alike(a, b) || !b.data.length) return "";
     return `The outputs have moved by ${Format.percent(far(less(a, b)) / (far(b) || 1))} of their length. `;
   };
-  // Once for each answer and item, as both may be large.
+  // Cached per answer and item: both answers may be large.
   let told = {};
   const compared = (now, item) => {
     const key = now.thumbs || now;
@@ -137,7 +137,7 @@
     return found.ok ? { answer: { ...answer, part, items: answer.items.map((one, i) =>
       ({ ...one, weights: i === item ? found.weights : null })) } } : found;
   };
-  // The pinned answer with the weights of the part and item that are looked at.
+  // The pinned answer with the exact weights of one part and item.
   const withPart = (part, item) => {
     const { answer } = pin, key = `${part} ${item}`;
     if (!answer.whole || (answer.part === part && answer.items[item].weights)) return { answer };

@@ -1,8 +1,9 @@
-// curve: what is lost as heads go one after the other, in some steps: a curve with axes, and a list.
+// curve: measures the loss while heads are removed one after another, and draws it as a curve and a
+// list.
 //
-// Curve.follow(place, what, names, lose, goesOn) -> a promise: lose(n) -> a promise of { lost } without
-// the first n of the names, or of { problem }. `what` is lost. Another one in the same place, or goesOn()
-// that is false, ends it.
+// Curve.follow(place, what, names, lose, goesOn) -> a promise. lose(n) -> a promise of the loss without
+// the first n names, { lost }, or of { problem }; `what` names the loss. Measuring stops when goesOn()
+// is false or a newer call uses the same place.
 const Curve = (() => {
   const { el, fill, svg } = Dom;
   const STEPS = 32, WIDE = 480, TALL = 140, EDGE = 44, FOOT = TALL - 20;

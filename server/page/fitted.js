@@ -1,9 +1,9 @@
 // fitted: a map of a sheet (heatmap.js) as large as there is room for: it neither zooms nor scrolls.
 //
-// Fitted.of({ look, choose, at }) -> { node, sheet, show(sheet), point(over) }: look(cell, self) is
-// called as the pointer moves, choose(cell) for a click and for keys, which move from at(), the chosen
-// cell; show fits it to its node's room, point draws it, with that cell and the one that is looked at.
-// The sheet's `name` is its title.
+// Fitted.of({ look, choose, at }) -> { node, sheet, show(sheet), point(over) }. The pointer calls
+// look(cell, self); a click or a key calls choose(cell); at() returns the chosen cell. show(sheet) fits
+// the map to the width of its node, point(over) draws it with the chosen cell and the cell under the
+// pointer. sheet.name is the title.
 const Fitted = (() => {
   const { el } = Dom, { NOWHERE } = Cursor;
   const TALL = 460, RIM = 3, PAGE = 8;

@@ -40,6 +40,6 @@ const Format = (() => {
   const bytes = (n) => scaled(n, [" B", " kB", " MB", " GB"], 1000);
   const count = (n) => scaled(n, ["", " k", " M", " G"], 1000);
   const ms = (x) => `${Number(x.toPrecision(x < 1 ? 2 : 3))} ms`;
-  const CR = String.fromCharCode(13); // minify would write it as it is, which HTML takes for another
+  const CR = String.fromCharCode(13); // minify would write "\r" as a raw byte, which HTML changes
   return { CR, float, short, even, percent, bytes, count, ms };
 })();

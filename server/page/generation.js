@@ -22,9 +22,9 @@
   const tree = el("div", { class: "wide", role: "group", "aria-label": "The ways of the search" });
   const columns = el("div", { class: "wide columns" }), lens = el("div", { class: "wide",
     tabindex: 0, role: "region", "aria-label": "What each layer would say" });
-  // Who is asked for what: the request, its text or tokens, these as ids, its targets, its mask.
+  // The model and request of the newest run: text or tokens, token ids, targets, head mask.
   let model = null, begun = null, source = {}, prompt = [], fed = [], mask = {};
-  // What has come behind them; of a search its tree, the chosen node, and what it went on from.
+  // The generated tokens; for a search also the tree, its chosen node, and the tokens before the tree.
   let line = [], nodes = null, node = null, kept = [], opinion = null;
   let under = null, ended = "";
 
@@ -35,8 +35,7 @@
   const spelt = (token) => texts.get(token) ?? String(token);
   const post = (what, body, signal) => Net.ask("POST", Ask.path(what, model.name),
     { type: "application/json", data: JSON.stringify(body), signal });
-  // One request at a time, for all that were met meanwhile. A vocabulary may be larger than its
-  // tokenizer.
+  // Requests the texts of unknown tokens, one batch at a time. Token ids beyond the tokenizer have none.
   const learn = async (tokens) => {
     const mine = texts, { tokens: known = 0 } = model.tokenizer || {};
     for (const token of tokens) {
@@ -78,7 +77,7 @@
     return reply.ok ? JSON.parse(reply.text()) : reply;
   };
   const chosen = () => line.map(({ token }) => token);
-  // What has been chosen is fed to a decoder behind an encoder, else it stands behind the text.
+  // A seq2seq model takes the chosen tokens as targets, a decoder as part of its prompt.
   const asked = () => {
     const targets = [...fed, ...kept];
     return model.kind === "seq2seq" ? { ...mask, tokens: prompt, ...(targets.length && { targets }) }

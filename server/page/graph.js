@@ -1,8 +1,8 @@
-// graph: a whole model, piece by piece, as the data flows: the shape of what goes through each, its
-// parameters, and its part of the answer's computing time. An attention leads to its weights.
+// graph: the tab that shows the pieces of a whole model in the order of the data: shape, parameters and
+// share of the computing time. A click on an attention opens its weights.
 //
-// The pieces are the server's; the time is shared out by their multiplications for this answer's
-// rows, as nobody measures the pieces one by one.
+// The server lists the pieces. It measures the computing time as a whole; the page divides it in
+// proportion to the multiplications of each piece.
 (() => {
   const { el, fill } = Dom;
   const panel = Dom.id("graph"), kept = new Map(); // the pieces of models, by name and digest
@@ -15,7 +15,7 @@
   const pools = () => (fields().pool ?? (Models.find(State.get("asked").model) || {}).pool) === "pooler";
   const runs = ({ kind, side }, { path, names }) => (kind === "output" ? path === "score"
     : kind === "pooler" ? pools() : kind !== "classifier" && names.some((name) => name.startsWith(side)));
-  // Pairs of a row and what it sees: all, or those up to itself, of which a window leaves the last.
+  // How many query-key pairs an attention computes under its causal mask and window.
   const seen = ({ causal, window }, rows, keys) => (causal
     ? sum([...Array(rows).keys()], (i) => Math.min(i, window ? window[0] : i) + 1) : rows * keys);
   const work = (piece, answer) => {

@@ -6,7 +6,7 @@
   const part = Dom.id("line-part"), line = Dom.id("line"), behind = Dom.id("line-targets");
   const note = Dom.id("line-note"), title = Dom.id("line-title"), other = Dom.id("line-behind");
   const WORDS = /[\s,]+/;
-  // What is no number stays as it is, for the server to refuse.
+  // A word that is no number is sent as a string: the server's error names its place.
   const ids = (text) => text.split(WORDS).filter(Boolean)
     .map((word) => (/^-?\d+$/.test(word) ? Number(word) : word));
 

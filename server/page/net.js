@@ -64,7 +64,7 @@ const Net = (() => {
       return signal && signal.aborted && signal.reason.name !== "TimeoutError" ? stopped : nothing;
     }
   };
-  // Again after a key was given, and once after the server was away; not what has begun to come.
+  // Repeats a request after a new key, and once after the server was away; never a stream that began.
   const patiently = async (signal, send) => {
     for (let waited = false; ;) {
       const count = Key.count(), reply = await send();

@@ -3,7 +3,8 @@
 // Whole.path(model, fields): "encode", or "score" where there are targets. Whole.ask(body, model,
 // signal) -> a promise of { reply, answer }: the request with a thumbnail of every attention's
 // weights; `answer` as of Answer.read, and in it
-//   path; kind: of the model; part: the attention whose weights its items have, exact ones, of the item that is shown,
+//   path; kind: of the model
+//   part: the attention whose weights its items have, exact ones, of the item that is shown,
 //     null of the others; names: of all attentions that ran
 //   thumbs(name, item): for each head { rows, cols, data }, greatest weights from 0 to 1
 //   words(item, name) -> { rows, cols }: what stands at an attention's queries and keys
@@ -63,7 +64,7 @@ const Whole = (() => {
     return { rows: n, cols, data: Float32Array.from(data) };
   };
   const START = "start";
-  // What stands at each place of the encoder's rows, and of the decoder's: padding does not count.
+  // The words of the encoder's rows and of the decoder's, without padding.
   const places = (fields, said, kind, item, isMany) => {
     const of = (value) => (value && isMany ? Tensor.part(value, item) : value);
     const listed = (value) => (Array.isArray(value) ? value : (value && Tensor.of(value).data) || []);
@@ -132,7 +133,7 @@ const Whole = (() => {
     return post(what, Request.change(body, changes), Models.find(model));
   };
 
-  // What is looked at is read where it is not there; once, if that fails.
+  // Reads the weights of the current view if the answer lacks them. A failed read is not repeated.
   let wanted = null;
   const gone = { title: "The model is gone", detail: "It is not served any more.", status: 0 };
   const load = async () => {

@@ -19,7 +19,7 @@
 
   // --- the masks ---
 
-  // Does a name in a mask, with a * or a layer from the end, mean this attention?
+  // Does a mask name, which may have * or a negative layer, match this attention?
   const means = (said, name, names) => {
     const [side, layer, kind] = said.split("."), [own, at, what] = name.split(".");
     const n = names.filter((one) => one.startsWith(own) && one.endsWith(what)).length;
@@ -207,7 +207,7 @@
 
   const look = () => {
     const answer = State.get("answer");
-    // What is measured of another answer is of no use.
+    // A measurement belongs to one answer: a new answer ends it.
     if (under && (!answer || answer.thumbs !== shown)) {
       under.abort();
       under = null;
