@@ -66,8 +66,11 @@ test("along the ranking a curve with its ends in numbers, and what is off goes i
   const page = await opened("writes", SCORED);
   assert.ok(await page.getByRole("button", { name: "Prune along" }).isDisabled());
   await measured(page);
+  let asked = 0;
+  page.on("request", (request) => (asked += request.url().endsWith("/score")));
   await page.getByRole("button", { name: "Prune along" }).click();
   await page.locator("#worth svg").waitFor();
+  assert.equal(asked, 13, "one with all heads, and one for each step");
   assert.equal((await page.locator("#worth polyline").getAttribute("points")).split(" ").length, 13);
   const all = flat(await post("writes", "score", SCORED)), names = [0, 1, 2].map((i) => `decoder.${i}.self`);
   const none = flat(await post("writes", "score", { ...SCORED,
