@@ -98,19 +98,34 @@ run: deps-run
 	@$(MAKE) --no-print-directory build
 	exec tests/serve $(BUILD)/attend $(ARGS)
 
-## test: set up and run every test, sanitizer passes included
+## test: set up and run what a change must pass: lint, release, the address and thread sanitizers
 .PHONY: test
 test: deps-test
-	@$(MAKE) --no-print-directory test-all
+	tests/run test
 
-.PHONY: test-all
-test-all:
-	tests/run lint release asan tsan
+## test-all: everything: test, every sanitizer whole, the page, clients from npm, images and packages
+.PHONY: test-all test-rest
+test-all: test
+	@$(MAKE) --no-print-directory test-rest
+# What test-all runs beyond test. A tier whose packages cannot be had says what it lacks.
+test-rest:
+	-@for tier in page clients deploy; do $(MAKE) --no-print-directory deps-$$tier; done
+	tests/run rest
 
 ## quick: the tests of one build without sanitizers
 .PHONY: quick
 quick: deps-test
 	tests/run lint release
+
+## test-page, test-clients, test-deploy: the page in browsers; clients from npm; image, package, proxies, Kubernetes, systemd
+.PHONY: test-page test-clients test-deploy
+test-page test-clients test-deploy: test-%: deps-%
+	tests/run $*
+
+## test-mutants: break the program in twenty ways: does a test fail each time?
+.PHONY: test-mutants
+test-mutants: deps-test
+	tests/mutants/run $(ARGS)
 
 ## conformance: how a corpus of HTTP/1.1 requests is answered; CORPUS=FOLDER (tests/conformance/README.md)
 .PHONY: conformance
@@ -119,16 +134,6 @@ conformance: build
 	@test ! -x build/asan/attend || $(MAKE) --no-print-directory build MODE=asan
 	@for mode in release asan; do test ! -x build/$$mode/attend || \
 	    ATTEND_MODE=$$mode ATTEND_BIN=build/$$mode/attend tests/conformance/run '$(CORPUS)' || exit 1; done
-
-## image-test: the same without what needs other programs (Node, proxies), where an image is built
-.PHONY: image-test
-image-test: deps-image
-	ATTEND_TEST_TOOLS=off tests/run lint release
-
-## page-test: the tests of the page alone, in Chromium and Firefox
-.PHONY: page-test
-page-test: deps-test
-	tests/run page
 
 ## builtin: train the model that is in the program anew (two minutes on two cores): are its bytes still the same?
 .PHONY: builtin
@@ -140,7 +145,7 @@ builtin:
 
 ## screenshots: draw README's pictures of the page anew
 .PHONY: screenshots
-screenshots: deps-test build
+screenshots: deps-page build
 	node --test-reporter=spec tests/page/screenshots.mjs
 
 ## asan, ubsan, tsan: build with that sanitizer and run the tests under it
@@ -235,7 +240,7 @@ help:
 # --- what must be on the machine ---
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev libpcre2-dev libutf8proc-dev minify zopfli
-DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git slowhttptest
+DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git slowhttptest
 # Where they did not come from Debian's packages, they are taken as they are.
 NODE       = $(if $(shell command -v npm),,nodejs npm)
 # Ubuntu has Chromium as a snap alone: there npm's is unpacked, which needs some libraries.
@@ -244,13 +249,15 @@ BROWSER    = $(CHROMIUM)$(shell command -v chromium || command -v google-chrome-
 BROWSING   = $(if $(BROWSER),,$(if $(UBUNTU),libnss3 libnspr4 libexpat1,chromium))
 # Firefox is a snap there, too, and nobody else's: without one its tests are skipped.
 FOX        = $(if $(FIREFOX)$(shell command -v firefox-esr)$(UBUNTU),,firefox-esr)
-DEPS_TEST  = $(DEPS_IMAGE) $(NODE) $(BROWSING) $(FOX) fonts-dejavu-core buildah openssl python3-yaml strace systemd lintian mandoc
+DEPS_CLIENTS = $(DEPS_TEST) $(NODE)
+DEPS_PAGE  = $(DEPS_CLIENTS) $(BROWSING) $(FOX) fonts-dejavu-core
+DEPS_DEPLOY = $(DEPS_CLIENTS) buildah openssl python3-yaml strace systemd lintian mandoc
 # Installed, these would start services or bring much along: they are unpacked, and tests/run finds
 # them. Of docker-compose it is the schema of its files.
 DEPS_UNPACKED := docker-compose haproxy nginx prometheus
 TOOLS     := build/tools
 DEPS_FUZZ := $(DEPS_RUN) clang libclang-rt-dev llvm python3
-DEPS_BENCH = $(DEPS_TEST) libsimdjson-dev
+DEPS_BENCH = $(DEPS_PAGE) libsimdjson-dev
 DEPS_PEERS = $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
 DEPS_TOKENIZER = $(DEPS_TEST) python3-sentencepiece
 TOKENIZER_TEXTS := fortunes libpython3.11-testsuite unicode-data libglib2.0-data libgtk-3-common
@@ -259,16 +266,22 @@ PEERS      := build/peers
 NPM        := build/npm
 npm_install = npm install --prefix $(1) --ignore-scripts --no-package-lock --no-audit --no-fund --silent
 
-.PHONY: deps-run deps-image deps-test deps-fuzz deps-bench deps-peers deps-tokenizer
-## deps-run, deps-image, deps-test, deps-fuzz, deps-bench, deps-peers, deps-tokenizer: install what running, testing, searching or measuring needs, as they do
+.PHONY: deps-run deps-test deps-page deps-clients deps-deploy deps-fuzz deps-bench deps-peers deps-tokenizer
+## deps-run, deps-test, deps-page, deps-clients, deps-deploy, deps-fuzz, deps-bench, deps-peers, deps-tokenizer: install what running, testing, searching or measuring needs, as they do
 deps-run:
 	@tests/deps $(DEPS_RUN)
-deps-image:
-	@tests/deps $(DEPS_IMAGE)
 deps-test:
 	@tests/deps $(DEPS_TEST)
-	@tests/deps --unpack $(TOOLS) $(DEPS_UNPACKED)
+deps-clients:
+	@tests/deps $(DEPS_CLIENTS)
+	@$(MAKE) --no-print-directory $(NPM)/package.json
+deps-page:
+	@tests/deps $(DEPS_PAGE)
 	@$(MAKE) --no-print-directory $(NPM)/package.json $(if $(BROWSER),,$(if $(UBUNTU),$(TOOLS)/usr/bin/chromium))
+deps-deploy:
+	@tests/deps $(DEPS_DEPLOY)
+	@tests/deps --unpack $(TOOLS) $(DEPS_UNPACKED)
+	@$(MAKE) --no-print-directory $(NPM)/package.json
 # Its own way to unpack itself needs a newer Node than Ubuntu has.
 $(TOOLS)/usr/bin/chromium:
 	@echo 'installing Chromium with npm into $(@D)'
@@ -282,9 +295,8 @@ $(NPM)/package.json: tests/npm/package.json
 	@$(call npm_install,$(NPM)) || { rm -f $@; exit 1; }
 deps-fuzz:
 	@tests/deps $(DEPS_FUZZ)
-deps-bench:
+deps-bench: deps-deploy deps-page
 	@tests/deps $(DEPS_BENCH)
-	@tests/deps --unpack $(TOOLS) $(DEPS_UNPACKED)
 # The scripts of the npm package would fetch more; what it brings along is enough.
 deps-peers:
 	@tests/deps $(DEPS_PEERS)

@@ -64,7 +64,7 @@ const needed = (name) => {
   try {
     return require(name);
   } catch {
-    throw new Error(`${name} is not in build/npm: make deps-test installs it`);
+    throw new Error(`${name} is not in build/npm: make deps-page installs it`);
   }
 };
 const inPath = (name) =>
@@ -72,10 +72,10 @@ const inPath = (name) =>
     .find((file) => fs.existsSync(file));
 const browserProgram = () => {
   const names = ["chromium", "google-chrome-stable", "google-chrome"];
-  const unpacked = path.join(ROOT, "build/tools/usr/bin/chromium"); // by make deps-test, on Ubuntu
+  const unpacked = path.join(ROOT, "build/tools/usr/bin/chromium"); // by make deps-page, on Ubuntu
   const found = process.env.CHROMIUM || names.map(inPath).find(Boolean) || unpacked;
   if (!fs.existsSync(found))
-    throw new Error(`${found} is not there: the page is tested in Chromium, which make deps-test `
+    throw new Error(`${found} is not there: the page is tested in Chromium, which make deps-page `
       + "installs; else CHROMIUM=/path/to/chrome says where there is one");
   return found;
 };
@@ -88,7 +88,7 @@ const neededFox = () => {
   const found = foxProgram();
   if (found && fs.existsSync(found)) return found;
   throw new Error(`${found || "firefox-esr"} is not there: the page is tested in Firefox, too, which `
-    + "make deps-test installs; else FIREFOX=/path/to/firefox says where there is one");
+    + "make deps-page installs; else FIREFOX=/path/to/firefox says where there is one");
 };
 
 // --- tests, and what ends with them ---
