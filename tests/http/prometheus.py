@@ -4,22 +4,12 @@ Text 0.0.4: https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 import math
 import re
-import subprocess
-
-from support import PATIENCE
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"'
 SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)\}})? ([^ ]+)")
 NUMBER = re.compile(r"[+-]?(\d+(\.\d+)?([eE][+-]?\d+)?|Inf)|NaN")
 SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("",), "gauge": ("",)}
-
-
-def promtool(*words, data=None):
-    """What promtool, Prometheus' own checker, says: (exit status, text)."""
-    done = subprocess.run(["promtool", *words], input=data, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=PATIENCE, check=False)
-    return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
 class Broken(AssertionError):

@@ -35,8 +35,6 @@ SLOW = {"release": 1, "ubsan": 2, "asan": 4, "tsan": 10}.get(MODE, 4)  # as it m
 PATIENCE = 300
 # Milliseconds: deadlines of the server that no test meets by being slow, but where it says so.
 FAR = {"deadline_ms": 900000, "drain_ms": 200000}
-# Off where an image is built: no Node there, no proxies, nothing but what the program needs.
-TOOLS = os.environ.get("ATTEND_TEST_TOOLS") != "off"
 JSON_TYPE = {"Content-Type": "application/json"}
 
 

@@ -1,10 +1,18 @@
-"""tap: runs one test module of this folder and prints TAP; the exit status tells whether all is well."""
+"""tap: runs a test module and prints TAP; the exit status tells whether all is well.
+
+    tests/http/tap.py test_cors                        of this folder, or a class or test of it: test_cors.Cors
+    tests/http/tap.py tests/deploy/test_image.py       of any folder; it imports what lies here, too
+"""
+import importlib
 import os
 import sys
 import time
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+from needs import MODULES, reason  # noqa
 
 
 class TapResult(unittest.TestResult):
@@ -64,14 +72,32 @@ class TapResult(unittest.TestResult):
             self.note(subtest, err)
 
 
+def skipped(name, said):
+    """A test in place of a module that cannot be imported."""
+    return type(name, (unittest.TestCase,), {"all": unittest.skip(said)(lambda self: None)})("all")
+
+
+def load(name):
+    """The tests of a name, or of a file's path."""
+    if name.endswith(".py"):
+        folder, name = os.path.split(os.path.abspath(name))
+        name = name[:-len(".py")]
+        sys.path[:0] = [folder] if folder != HERE else []
+    try:
+        importlib.import_module(name.split(".")[0])
+    except ModuleNotFoundError as error:
+        if error.name not in MODULES:
+            raise
+        return skipped(name, reason(MODULES[error.name], error.name))
+    return unittest.defaultTestLoader.loadTestsFromName(name)
+
+
 def main(names):
-    suite = unittest.TestSuite()
-    for name in names:
-        suite.addTests(unittest.defaultTestLoader.loadTestsFromName(name))
+    suite = unittest.TestSuite(load(name) for name in names)
     print(f"1..{suite.countTestCases()}", flush=True)
     result = TapResult()
     suite.run(result)
-    return 0 if result.wasSuccessful() and result.testsRun else 1
+    return 0 if result.wasSuccessful() and result.number else 1
 
 
 if __name__ == "__main__":

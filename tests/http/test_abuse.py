@@ -9,6 +9,7 @@ import threading
 import unittest
 
 from attackers import CROWD, CROWDED, crowd, crowd_body
+from needs import needs
 from support import MODE, TOY, Case, Raw, Server, head_of, wait_until
 
 PATH = "/v1/attention"
@@ -130,6 +131,7 @@ class Overload(Case):
         self.addCleanup(server.stop)
         return server
 
+    @needs("test", "wrk")
     def test_a_crowd_gets_answers_or_refusals(self):
         server = self.start(memory_budget_bytes=self.BUDGET)
         clients, most, over = (CROWD if MODE == "release" else 300), [0], threading.Event()

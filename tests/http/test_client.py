@@ -13,6 +13,7 @@ import threading
 import unittest
 from unittest import mock
 
+from needs import needs
 from support import PATIENCE, ROOT, TOY, Case, Server, ServerCase, f32, flat, randoms
 
 try:
@@ -412,7 +413,7 @@ class Plain(ServerCase):
             self.assertEqual(client.attention([])["model"], "m")
 
 
-@unittest.skipUnless(numpy, "no numpy here")
+@needs("test", "numpy")
 class WithNumpy(Plain):
     """Arrays in, and arrays out where the answer is not text."""
 

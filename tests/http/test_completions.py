@@ -1,13 +1,13 @@
-"""test_completions: OpenAI's completions: texts and log probabilities that are those of /generate, streams, what its own
-client gets, and every mistake in its form of errors."""
+"""test_completions: OpenAI's completions: texts and log probabilities that are those of /generate, streams, and every
+mistake in its form of errors. Its own client is in tests/clients."""
 import codecs
 import json
 import os
 import tempfile
 import unittest
 
-from support import TOOLS, Server, ServerCase
-from test_openai import Called, OpenAi
+from support import Server, ServerCase
+from test_openai import OpenAi
 from test_text import GPT2, LETTERS, RANDOM, SIZES
 
 PATH = "/v1/completions"
@@ -284,34 +284,6 @@ class Completions(Completing):
         twice = b'{"model":"gpt","prompt":"hello w","stop":null,"stop":"a"}'
         self.error(self.server.post(PATH, twice), 400, "invalid_request", "stop", "stands twice")
         self.assertLessEqual(self.complete(model="short", max_tokens=None)["usage"]["completion_tokens"], 5)
-
-
-@unittest.skipUnless(TOOLS, "without Node")
-class Client(Called, Completing):
-    def test_completions(self):
-        request = {"model": "gpt", "prompt": ["hello w", "e"], "n": 2, "seed": 7, "stop": ["ld"]}
-        whole, stream, wrong, none = self.call(
-            ("completions.create", request), ("completions.create", dict(request, stream=True)),
-            ("completions.create", dict(request, prompt=["e", ""])), ("completions.create", dict(request, model="nobody")))
-        right = self.ok(self.server.post(PATH, request))["choices"]
-        self.assertEqual(whole["value"]["choices"], right)
-        texts = [""] * 4
-        for event in stream["value"]:
-            texts[event["choices"][0]["index"]] += event["choices"][0]["text"]
-        self.assertEqual(texts, [one["text"] for one in right])
-        whole, stream = (one["value"] for one in self.call(
-            ("completions.create", dict(request, logprobs=2)), ("completions.create", dict(request, logprobs=2, stream=True))))
-        right = self.ok(self.server.post(PATH, dict(request, logprobs=2)))["choices"]
-        self.assertEqual(whole["choices"], right)
-        lists = [{name: [] for name in LISTS} for _ in right]
-        for event in stream:
-            for name in LISTS:
-                lists[event["choices"][0]["index"]][name] += event["choices"][0]["logprobs"][name]
-        self.assertEqual(lists, [one["logprobs"] for one in right])
-        (echoed,) = self.call(("completions.create", dict(request, echo=True, stream=True)))
-        self.assertEqual([event["choices"][0]["text"] for event in echoed["value"]][:2], ["hello w"] * 2)
-        self.assertEqual((wrong["thrown"], wrong["param"]), ("BadRequestError", "prompt[1]"))
-        self.assertEqual((none["thrown"], none["code"]), ("NotFoundError", "model_not_found"))
 
 
 if __name__ == "__main__":

@@ -1,19 +1,16 @@
-"""test_openai: OpenAI's forms: what its own client gets, vectors bit for bit those of /encode, every mistake and every
-status in its form of errors."""
+"""test_openai: OpenAI's forms: vectors bit for bit those of /encode, every mistake and every status in its form of errors.
+Its own client is in tests/clients."""
 import base64
 import json
 import os
-import signal
 import struct
-import subprocess
 import tempfile
 import time
 import unittest
 
-from support import PATIENCE, ROOT, TOOLS, Case, Raw, Server, ServerCase, chunked, head_of, wait_until
+from support import PATIENCE, ROOT, Case, Raw, Server, ServerCase, chunked, head_of, wait_until
 from test_encode_faults import spiked, write_bert
 
-NPM = os.path.join(ROOT, "build", "npm", "node_modules")
 PATH = "/v1/embeddings"
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "on", "mat", ".", "a", "é"]
 TEXTS = ["the cat", "a mat .", "É sat"]
@@ -392,75 +389,6 @@ class Models(Served):
 
     def test_v2_has_names_alone(self):
         self.assertEqual(list(self.ok(self.server.get("/v2/models"))), ["models"])
-
-
-class Called:
-    """Calls of OpenAI's own client, unchanged."""
-
-    def call(self, *calls, key="none", server=None):
-        address = f"http://127.0.0.1:{(server or self.server).port}/v1"
-        done = subprocess.run(["node", os.path.join(ROOT, "tests", "npm", "openai.mjs"), NPM, address, key],
-                              input=json.dumps([{"call": call, "arguments": given} for call, *given in calls]).encode(),
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
-        return json.loads(done.stdout)
-
-
-@unittest.skipUnless(TOOLS, "without Node")
-class Client(Called, Served):
-    def embed(self, **request):
-        return "embeddings.create", dict({"model": "bert"}, **request)
-
-    def test_vectors(self):
-        """Asked for none, the client asks for base64, and decodes it."""
-        requests = [{"input": TEXTS}, {"input": TEXTS[0]}, {"input": IDS}, {"input": IDS[0]}, {"input": TEXTS, "dimensions": 3},
-                    {"input": TEXTS, "user": "me", "model": "unit"}]
-        calls = [self.embed(**request, **form) for request in requests for form in ({}, {"encoding_format": "float"})]
-        results = self.call(*calls)
-        for i, request in enumerate(requests):
-            right = self.ok(self.post(dict({"model": "bert"}, **request)))
-            for result in results[2 * i:2 * i + 2]:
-                with self.subTest(request=request):
-                    got = result["value"]
-                    self.assertEqual([f32_bits(one["embedding"]) for one in got["data"]],
-                                     [f32_bits(one["embedding"]) for one in right["data"]])
-                    self.assertEqual((got["usage"], got["model"]), (right["usage"], right["model"]))
-        packed = self.call(self.embed(input=TEXTS, encoding_format="base64"))[0]["value"]
-        self.assertIsInstance(packed["data"][0]["embedding"], str)
-
-    def test_models(self):
-        listed, one, none = self.call(("models.list",), ("models.retrieve", "bert"), ("models.retrieve", "nobody"))
-        answer = self.ok(self.server.get("/v1/models"))
-        self.assertEqual(listed["value"], answer["data"])
-        self.assertEqual(one["value"], self.ok(self.server.get("/v1/models/bert")))
-        self.assertEqual((none["thrown"], none["status"]), ("NotFoundError", 404))
-
-    def test_errors(self):
-        results = self.call(self.embed(model="nobody", input="a"), self.embed(input=["a", ""]), self.embed(input=[[1, 99]]),
-                            self.embed(input="a", dimensions=99), self.embed(input="a", model="demo"),
-                            ("embeddings.create", {"input": "a"}), self.embed(input="a", extra=1),
-                            self.embed(input=["a"] * 51))
-        self.assertEqual([(one["thrown"], one["status"], one.get("param"), one.get("code")) for one in results], [
-            ("NotFoundError", 404, "model", "model_not_found"), ("BadRequestError", 400, "input[1]", "invalid_request"),
-            ("BadRequestError", 400, "input[0][1]", "invalid_request"), ("BadRequestError", 400, "dimensions", "invalid_request"),
-            ("BadRequestError", 400, "model", "invalid_request"), ("BadRequestError", 400, "model", "invalid_request"),
-            ("BadRequestError", 400, "extra", "invalid_request"), ("APIError", 413, None, "too_large")])
-        for one in results:
-            self.assertEqual(one["type"], "invalid_request_error")
-            self.assertRegex(one["requestID"], r"^[0-9a-f]+$")
-        self.assertEqual(results[1]["message"], "400 an empty text has no vector")
-
-    def test_keys(self):
-        path = os.path.join(self.folder.name, "keys")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(KEY + "\n")
-        os.chmod(path, 0o600)
-        server = Server({"models": {"bert": BARE}}, "--api-key-file", path)
-        self.addCleanup(server.stop)
-        calls = (self.embed(input=[1]), ("models.list",), ("models.retrieve", "bert"))
-        for one in self.call(*calls, key="sk-somebody-else-0123", server=server):
-            self.assertEqual((one["thrown"], one["status"]), ("AuthenticationError", 401))
-        self.assertEqual([list(one) for one in self.call(*calls, key=KEY, server=server)], [["value"]] * 3)
 
 
 if __name__ == "__main__":

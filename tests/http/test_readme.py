@@ -5,8 +5,8 @@ it may write others, with a server as described in README.md: without a configur
 `# checked with FILE`. A following block ```json or ```text is what it must print: JSON is compared as JSON, numbers
 within 1e-6; a text line `...` stands for any lines, and a number of `ms` for any number. `http://127.0.0.1:8080`, or
 8081, means the server of the test, and `build/release/attend` the program under test. Where there is no PyTorch,
-tests/http/stand_in takes its place. Links lead to files that exist, and to headings in them; files that are named exist;
-the table of settings has those of `attend --help`, with their defaults."""
+tests/http/stand_in takes its place. tests/clients runs the commands of Node. Links lead to files that exist, and to
+headings in them; files that are named exist; the table of settings has those of `attend --help`, with their defaults."""
 import fnmatch
 import glob
 import json
@@ -16,7 +16,8 @@ import subprocess
 import tempfile
 import unittest
 
-from support import BIN, PATIENCE, TOOLS, ROOT, Case, Server, clean_environment
+from needs import needs
+from support import BIN, PATIENCE, ROOT, Case, Server, clean_environment
 
 DOCUMENTS = sorted(os.path.relpath(path, ROOT) for pattern in ("*.md", "*/*.md", "tests/*/*.md")
                    for path in glob.glob(os.path.join(ROOT, pattern)) if not path.startswith(f"{ROOT}/build/"))
@@ -124,8 +125,12 @@ class Documentation(Case):
             "\n## Settings\n")[2].partition("\n## ")[0], re.M)
         self.assertEqual(table, [pair for pair in known if pair[0] != "config"])
 
-    def test_checked_commands(self):
-        blocks = [(name, block) for name in DOCUMENTS for block in checked_blocks(read(name))]
+
+class Commands(Case):
+    """Runs those that are checked and that a class has chosen."""
+
+    def run_all(self, chosen):
+        blocks = [(name, block) for name in DOCUMENTS for block in checked_blocks(read(name)) if chosen(block[1])]
         self.assertTrue(blocks, "no command of the documentation is checked")
         with tempfile.TemporaryDirectory() as folder:
             for entry in os.listdir(ROOT):
@@ -136,7 +141,7 @@ class Documentation(Case):
                                         if configuration else []))
                 try:
                     for name, (wanted, command, kind, expected) in blocks:
-                        if wanted == configuration and (TOOLS or "node " not in command):
+                        if wanted == configuration:
                             with self.subTest(document=name, command=command):
                                 self.check(server, folder, command, kind, expected)
                 finally:
@@ -168,6 +173,12 @@ class Documentation(Case):
                 self.same(a, b)
         else:
             self.assertEqual(actual, expected)
+
+
+@needs("test", "curl", "numpy")
+class Checked(Commands):
+    def test_checked_commands(self):
+        self.run_all(lambda command: "node " not in command)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,11 @@ import tempfile
 import unittest
 
 from attackers import EACH, SETTINGS, Slowly
+from needs import needs
 from support import SLOW, Case, Server, wait_until
 
 
+@needs("test", "slowhttptest")
 class Slow(Case):
     def test_three_slow_attacks_at_once(self):
         server = Server(dict(SETTINGS, max_connections=4 * EACH))

@@ -1,18 +1,16 @@
 """test_v2: the Open Inference Protocol, with clients that are not ours, and with broken messages."""
 import asyncio
 import json
-import os
 import random
 import signal
 import struct
-import subprocess
 import unittest
 
 import aiohttp
 
 from compare import OracleCase
 from forms import bits, pack, read_v2, shape_of, v2
-from support import (HERE, PATIENCE, TOOLS, Case, Layer, Raw, Server, ServerCase, chunked, randoms,
+from support import (PATIENCE, Case, Layer, Raw, Server, ServerCase, chunked, randoms,
                      wait_until)
 
 INFER = "/v2/models/demo/infer"
@@ -207,19 +205,6 @@ class Clients(V2Case, OracleCase):
             status, headers, body = self.send("HEAD", path)
             self.assertEqual((status, body), (200, b""))
             self.assertGreater(int(headers["content-length"]), 0)
-
-
-@unittest.skipUnless(TOOLS, "without Node")
-class Node(V2Case, ServerCase):
-    """Node's fetch."""
-
-    def test_fetch(self):
-        done = subprocess.run(["node", os.path.join(HERE, "fetch.mjs"),
-                               f"http://127.0.0.1:{self.server.port}{INFER}"], timeout=PATIENCE,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
-        right = self.ok(self.server.attend({"queries": ONE}, "demo"))["outputs"]
-        self.assertEqual(bytes.fromhex(done.stdout.decode().strip()), bits(right))
 
 
 class Broken(V2Case, ServerCase):

@@ -107,13 +107,13 @@ def kubernetes_verdicts(pairs):
 
 
 def compose_schema():
-    """That of the Compose specification, unpacked or installed with Debian's docker-compose."""
+    """That of the Compose specification, unpacked or installed with Debian's docker-compose; None: neither."""
     for root in (os.path.join(ROOT, "build", "tools"), "/"):
         path = os.path.join(root, "usr/lib/python3/dist-packages/compose/config/compose_spec.json")
         if os.path.exists(path):
             with open(path) as file:
                 return json.load(file)
-    raise AssertionError("no compose_spec.json: run make deps-test")
+    return None
 
 
 def haproxy_check(folder):

@@ -12,13 +12,14 @@ import threading
 import unittest
 
 from fleet import BODY, CONFIGURATION, PATH, Clients, Fleet, Wrk
-from support import JSON_TYPE, PATIENCE, TOOLS, TOY, Case, wait_until
+from needs import needs
+from support import JSON_TYPE, PATIENCE, TOY, Case, wait_until
 
 # What HAProxy cannot keep to ask again: more than tune.bufsize.
 LARGE = json.dumps({"queries": [TOY["queries"][0]] * 3000}).encode()
 
 
-@unittest.skipUnless(TOOLS, "no HAProxy here")
+@needs("deploy", "haproxy", "openssl")
 class Behind(Case):
     @classmethod
     def setUpClass(cls):

@@ -1,4 +1,4 @@
-"""The container image: the same every time, small, all that is in it is listed, and it serves."""
+"""test_image: the container image: the same every time, small, all that is in it is listed, and it serves."""
 import hashlib
 import http.client
 import json
@@ -11,7 +11,8 @@ import tempfile
 import time
 import unittest
 
-from support import BIN, PATIENCE, TOOLS, ROOT, Case, clean_environment
+from needs import needs
+from support import BIN, PATIENCE, ROOT, Case, clean_environment
 
 DOCKER = os.path.join(ROOT, "docker")
 VERSION, COMMIT, SECONDS = "1.2.3", "0123456789ab", "1700000000"
@@ -52,7 +53,7 @@ def instructions(name):
     return found
 
 
-@unittest.skipUnless(TOOLS, "where an image is built there is no buildah")
+@needs("deploy", "buildah")
 class Image(Case):
     @classmethod
     def setUpClass(cls):
