@@ -58,6 +58,7 @@ class Kubernetes(Files):
     def settings(self, *more):
         return effective(self.arguments(), environment(self.container.get("env", []), *more))
 
+    @needs("deploy", "node", "npm:kubernetes-models")
     def test_schema(self):
         asked = [(kind_of(d), d) for d in self.files.values() if kind_of(d) in manifests.SCHEMAS]
         others = [kind_of(d) for n, d in self.files.items()
@@ -224,6 +225,7 @@ class Kserve(Files):
         self.spec, self.predictor = self.runtime["spec"], self.service["spec"]["predictor"]
         (self.container,) = self.spec["containers"]
 
+    @needs("deploy", "node", "npm:kubernetes-models")
     def test_schema(self):
         self.assertEqual(kind_of(self.runtime), "serving.kserve.io/v1alpha1 ServingRuntime")
         self.assertEqual(kind_of(self.service), "serving.kserve.io/v1beta1 InferenceService")
