@@ -100,7 +100,8 @@ run: deps-run
 
 ## test: set up and run what a change must pass: lint, release, the address and thread sanitizers
 .PHONY: test
-test: deps-test
+test:
+	-@$(MAKE) --no-print-directory deps-test
 	tests/run test
 
 ## test-all: everything: test, every sanitizer whole, the page, clients from npm, images and packages
