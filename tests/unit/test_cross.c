@@ -12,6 +12,7 @@
 #include "core/run/size.h"
 #include "tests/support/compare_stack.h"
 #include "tests/support/random_case.h"
+#include "tests/support/rounds.h"
 #include "tests/support/same_sequence.h"
 
 static const struct random_stack_kind some = {
@@ -76,7 +77,7 @@ static void same_shown(const struct random_stack *s, const struct stack_run *x, 
 static void sequences_share_their_source(void **unused) {
   (void)unused;
   enum { TEXTS = 3, EACH = 3 };
-  for (uint64_t round = 0; round < 60; round++) {
+  for (uint64_t round = 0; round < rounds(60); round++) {
     struct random_case c;
     random_case_pair(&c, 300 + round, some, 0);
     struct stack_run *one = random_texts(&c.s, &c.state, TEXTS, round % 2 ? 1 : 30, 20, &c.a);
@@ -103,7 +104,7 @@ static void sequences_share_their_source(void **unused) {
 /* It gives the bits that a table of one's own does; tied or not, in 16 bits or not. */
 static void a_lent_table_is_ones_own(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 40; round++) {
+  for (uint64_t round = 0; round < rounds(40); round++) {
     struct random_case c;
     struct random_stack lender;
     struct error e = {0};

@@ -17,6 +17,7 @@
 #include "tests/support/poisoned_run.h"
 #include "tests/support/pooled.h"
 #include "tests/support/random_case.h"
+#include "tests/support/rounds.h"
 #include "tests/support/same_sequence.h"
 #include "tests/support/short_memory.h"
 
@@ -94,20 +95,20 @@ static void as_scored(uint64_t seed, struct random_stack_kind kind, size_t token
 
 static void sequences_have_the_bits_of_the_whole(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 40; round++)
+  for (uint64_t round = 0; round < rounds(40); round++)
     as_scored(100 + round, some, 1 + round % 50, 6, 40, 30);
 }
 
 static void wide_models_share_out_columns(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 4; round++)
+  for (uint64_t round = 0; round < rounds(4); round++)
     as_scored(200 + round, wide, round % 2 ? 1500 : 6000, 3, 20, 6);
 }
 
 /* Texts of several pieces, beside short ones. */
 static void long_texts_come_in_pieces(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 4; round++) as_scored(300 + round, far, 30, 4, 800, 20);
+  for (uint64_t round = 0; round < rounds(4); round++) as_scored(300 + round, far, 30, 4, 800, 20);
 }
 
 /* A short text's tokens do not wait for the end of a long one. */
@@ -130,7 +131,7 @@ static void a_long_text_does_not_hold_up_others(void **unused) {
 
 static void company_changes_no_bit(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 20; round++) {
+  for (uint64_t round = 0; round < rounds(20); round++) {
     struct random_case c;
     random_case_decoder(&c, 500 + round, some, 0);
     struct stack_run *r = random_texts(&c.s, &c.state, 6, 20, 20, &c.a);
@@ -150,7 +151,7 @@ static void company_changes_no_bit(void **unused) {
 static void what_is_known_changes_no_bit(void **unused) {
   (void)unused;
   size_t recalled = 0;
-  for (uint64_t seed = 0; seed < 12; seed++) {
+  for (uint64_t seed = 0; seed < rounds(12); seed++) {
     struct random_case c;
     struct budget budget;
     struct error e = {0};
@@ -185,14 +186,14 @@ static void what_is_known_changes_no_bit(void **unused) {
     assert_true(budget.used == 0);
     random_case_done(&c);
   }
-  assert_true(recalled > 1000);
+  assert_true(recalled > 80 * rounds(12));
 }
 
 /* Sequences of one text, side by side: it goes through the layers once, and each has the bits that
  * it has alone. */
 static void a_text_of_several_sequences_is_computed_once(void **unused) {
   (void)unused;
-  for (uint64_t seed = 0; seed < 8; seed++) {
+  for (uint64_t seed = 0; seed < rounds(8); seed++) {
     struct random_case c;
     struct budget budget;
     struct error e = {0};
@@ -308,7 +309,7 @@ static void a_text_that_goes_on_is_known(void **unused) {
 
 static void merging_changes_no_bit(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 16; round++) {
+  for (uint64_t round = 0; round < rounds(16); round++) {
     struct random_case c;
     random_case_decoder(&c, 600 + round, round ? some : wide, round ? 0 : 600);
     struct stack_run *merged[RUNS], *alone[RUNS];
@@ -374,7 +375,7 @@ static int32_t first_seen(const struct stack_sequence *q, size_t t) {
 static void sequences_end_at_every_step(void **unused) {
   (void)unused;
   size_t ended = 0;
-  for (uint64_t round = 0; round < 10; round++) {
+  for (uint64_t round = 0; round < rounds(10); round++) {
     struct random_case c;
     random_case_decoder(&c, 800 + round, some, 200);
     struct stack_run *r = random_texts(&c.s, &c.state, 4, 10, 12, &c.a),
@@ -400,7 +401,7 @@ static void sequences_end_at_every_step(void **unused) {
     }
     random_case_done(&c);
   }
-  assert_true(ended > 10);
+  assert_true(ended > rounds(10));
 }
 
 /* --- what is asked beside --- */

@@ -9,6 +9,7 @@
 
 #include "core/attention/layer_parts.h"
 #include "tests/support/compare.h"
+#include "tests/support/rounds.h"
 
 enum { ROUNDS = 40, ITEMS = 3 };
 
@@ -127,7 +128,7 @@ static void compare(const struct sequences *s, const struct layer_run *whole,
 
 static void any_cut_of_a_sequence_has_the_same_bits(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < ROUNDS; round++) {
+  for (uint64_t round = 0; round < rounds(ROUNDS); round++) {
     static const size_t none[ITEMS];
     struct sequences s;
     struct error e = {0};

@@ -11,6 +11,7 @@
 #include "core/kernel/narrow.h"
 #include "tests/support/levels.h"
 #include "tests/support/random_call.h"
+#include "tests/support/rounds.h"
 
 static double ulp_of(double x) {
   int exponent;
@@ -115,7 +116,7 @@ static void check_tanh(const struct kernel *k) {
   float x[N], y[N];
   double worst = 0;
   uint64_t state = 5;
-  for (int part = 0; part < 200; part++) {
+  for (size_t part = 0; part < rounds(200); part++) {
     for (int i = 0; i < N; i++) {
       const double near = part % 2 ? 1.3 * random_float(&state) : 0;
       x[i] = (float)(near + exp2(3.5 - 30 * fabs((double)random_float(&state))));
@@ -511,7 +512,7 @@ static void same_found(const char *level, const struct kernel_tile *t, const str
 static void check_company(const struct kernel *k) {
   static struct found whole, cut;
   const char *level = cpu_level_name(k->level);
-  for (uint64_t round = 0; round < 300; round++) {
+  for (uint64_t round = 0; round < rounds(300); round++) {
     uint64_t state = 600 + round;
     struct kernel_tile t = draw_tile(&state);
     draw_given(&t, &state);
@@ -554,7 +555,7 @@ static void make_heads(const struct kernel_tile *t, struct kernel_tile head[HEAD
 static void check_heads(const struct kernel *k) {
   static struct found alone[HEADS], together[HEADS];
   struct kernel_tile head[HEADS];
-  for (uint64_t round = 0; round < 200; round++) {
+  for (uint64_t round = 0; round < rounds(200); round++) {
     uint64_t state = 1600 + round;
     struct kernel_tile t = draw_tile(&state);
     draw_given(&t, &state);
@@ -716,7 +717,7 @@ static struct measured measure_head(const struct kernel *k, const struct kernel_
 /* Keys that are turned lie in blocks, but stretches begin anywhere. */
 static void check_measures(const struct kernel *k) {
   static struct found found;
-  for (uint64_t round = 0; round < 60; round++) {
+  for (uint64_t round = 0; round < rounds(60); round++) {
     uint64_t state = 7000 + round;
     struct kernel_tile t = draw_tile(&state);
     const size_t most = k->measure_queries(t.head_size, 1), stretch = 1 + random_below(&state, 90);
@@ -752,7 +753,7 @@ static void check_angles(const struct kernel *k) {
   float angle[2 * MOST + 1];
   uint64_t state = 40;
   for (size_t i = 0; i < MOST; i++) by[i] = i == 0 ? 1 : pow(10, -6.0 * (double)i / MOST);
-  for (int n = 0; n < 3000; n++) {
+  for (int n = 0; n < 500 + (int)rounds(2500); n++) {
     const size_t half = (size_t)n % (MOST + 1);
     const double p = n < 500 ? n - 250 : (double)random_float(&state) * 0x1p31;
     angle[2 * half] = 42;

@@ -11,6 +11,7 @@
 
 #include "core/reference/attention_ref.h"
 #include "tests/support/compare.h"
+#include "tests/support/rounds.h"
 
 static void compare(const struct random_layer *l, const struct layer_run *c) {
   struct error e = {0};
@@ -23,8 +24,9 @@ static void no_bit_differs(const struct random_layer *l, const struct layer_run 
   if (!same_bits(l, x, y, &e)) fail_msg("%s", e.detail);
 }
 
-static void agrees_with_its_twin(enum gemm_engine engine, uint64_t seed, int rounds, size_t most) {
-  for (int round = 0; round < rounds; round++) {
+static void agrees_with_its_twin(enum gemm_engine engine, uint64_t seed, size_t times,
+                                 size_t most) {
+  for (size_t round = 0; round < times; round++) {
     uint64_t state = seed + (uint64_t)round;
     struct random_layer l;
     struct arena a;
@@ -40,17 +42,17 @@ static void agrees_with_its_twin(enum gemm_engine engine, uint64_t seed, int rou
 
 static void small_calls_agree_with_the_twin(void **unused) {
   (void)unused;
-  agrees_with_its_twin(GEMM_PACKED, 1000, 400, 12);
+  agrees_with_its_twin(GEMM_PACKED, 1000, rounds(400), 12);
 }
 
 static void larger_calls_agree_with_the_twin(void **unused) {
   (void)unused;
-  agrees_with_its_twin(GEMM_PACKED, 2000, 12, 300);
+  agrees_with_its_twin(GEMM_PACKED, 2000, rounds(12), 300);
 }
 
 static void openblas_agrees_with_the_twin(void **unused) {
   (void)unused;
-  agrees_with_its_twin(GEMM_OPENBLAS, 3000, 100, 20);
+  agrees_with_its_twin(GEMM_OPENBLAS, 3000, rounds(100), 20);
 }
 
 /* Leaves each item one query, or some more; its rows move up. */
@@ -76,7 +78,7 @@ static struct layer_run *with_few_queries(const struct random_layer *l, const st
 
 static void few_queries_agree_with_the_twin(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 60; round++) {
+  for (uint64_t round = 0; round < rounds(60); round++) {
     uint64_t state = 8000 + round;
     struct random_layer l;
     struct arena a;
@@ -93,7 +95,7 @@ static void few_queries_agree_with_the_twin(void **unused) {
 
 static void no_neighbour_changes_a_bit(enum gemm_engine engine, uint64_t seed) {
   enum { CALLS = 6 };
-  for (int round = 0; round < 40; round++) {
+  for (size_t round = 0; round < rounds(40); round++) {
     uint64_t state = seed + (uint64_t)round;
     struct random_layer l;
     struct arena a;
@@ -170,7 +172,7 @@ static void parts_are_of_the_whole(const struct random_layer *l, const struct la
 static void company_changes_no_bit(void **unused) {
   (void)unused;
   size_t whole_calls = 0;
-  for (uint64_t round = 0; round < 150; round++) {
+  for (uint64_t round = 0; round < rounds(150); round++) {
     uint64_t state = 30000 + round;
     struct random_layer l;
     struct arena a;
@@ -191,7 +193,7 @@ static void company_changes_no_bit(void **unused) {
     arena_free(&a);
     random_layer_done(&l);
   }
-  assert_in_range(whole_calls, 100, 150);
+  assert_in_range(whole_calls, rounds(150) * 2 / 3, rounds(150));
 }
 
 /* A call whose queries are its keys and values, with some of everything that leaves rows or heads
@@ -216,7 +218,7 @@ static struct layer_run *self_call(const struct random_layer *l, uint64_t *state
 
 static void self_attention_is_attention(enum gemm_engine engine) {
   enum { CALLS = 5 };
-  for (uint64_t round = 0; round < 20; round++) {
+  for (uint64_t round = 0; round < rounds(20); round++) {
     uint64_t state = 9000 + round;
     struct random_layer l;
     struct arena a;
@@ -509,7 +511,7 @@ static void a_mean_key_beyond_float_is_an_error(void **unused) {
 static void what_is_beyond_float_is_never_answered(void **unused) {
   (void)unused;
   size_t beyond = 0;
-  for (uint64_t round = 0; round < 300; round++) {
+  for (uint64_t round = 0; round < rounds(300); round++) {
     uint64_t state = 20000 + round;
     struct random_layer l;
     struct arena a;
@@ -537,7 +539,7 @@ static void what_is_beyond_float_is_never_answered(void **unused) {
     arena_free(&a);
     random_layer_done(&l);
   }
-  assert_in_range(beyond, 20, 280);
+  assert_in_range(beyond, rounds(300) / 15, rounds(300) - rounds(300) / 15);
 }
 
 /* A pair that the query may not see does not count, though its score is beyond float32. */
@@ -691,7 +693,7 @@ static void spans_of_heads_change_no_bit(void **unused) {
   uint64_t state = 21;
   l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
   assert_non_null(l.layer);
-  for (int round = 0; round < 12; round++) {
+  for (size_t round = 0; round < rounds(12); round++) {
     struct arena a;
     arena_init(&a, NULL);
     struct layer_run *first =

@@ -14,6 +14,7 @@
 #include "core/attention/trace.h"
 #include "core/run/size.h"
 #include "tests/support/compare.h"
+#include "tests/support/rounds.h"
 
 enum { ROUNDS = 80, LAYERS = 3, RUNS = 3 };
 
@@ -307,7 +308,7 @@ static void no_bit_differs(const struct tower *s, const struct tower_run *r,
  * any more, once the first layer has. */
 static void a_stack_has_the_bits_of_its_layers(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < ROUNDS; round++) {
+  for (uint64_t round = 0; round < rounds(ROUNDS); round++) {
     uint64_t state = 4200 + round;
     const bool measures = round % 4 == 0;
     static struct tower s;

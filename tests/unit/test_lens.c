@@ -12,6 +12,7 @@
 #include "tests/support/compare_stack.h"
 #include "tests/support/poisoned.h"
 #include "tests/support/random_case.h"
+#include "tests/support/rounds.h"
 
 /* A model with an output, and a run that has targets and shows everything. False: there are no
  * rows.
@@ -85,7 +86,7 @@ static void check_state(const struct random_case *c, const struct stack_run *r, 
 
 static void every_state_agrees_with_the_formulas(void **unused) {
   (void)unused;
-  for (uint64_t seed = 0; seed < 200; seed++) {
+  for (uint64_t seed = 0; seed < rounds(200); seed++) {
     struct random_case c;
     struct stack_run *r;
     if (make_case(&c, 7000 + seed, &r)) {
@@ -113,7 +114,7 @@ static void check_top(const struct stack_run *r, const struct stack_lens *lens) 
 
 static void the_last_state_has_the_likeliest_tokens_themselves(void **unused) {
   (void)unused;
-  for (uint64_t seed = 0; seed < 100; seed++) {
+  for (uint64_t seed = 0; seed < rounds(100); seed++) {
     struct random_case c;
     struct stack_run *r;
     if (make_case(&c, 8000 + seed, &r)) {
@@ -130,7 +131,7 @@ static void the_last_state_has_the_likeliest_tokens_themselves(void **unused) {
 static void a_model_that_ends_early_says_the_same(void **unused) {
   (void)unused;
   size_t compared = 0;
-  for (uint64_t seed = 0; compared < 40; seed++) {
+  for (uint64_t seed = 0; compared < rounds(40); seed++) {
     struct random_case c;
     struct stack_run *r;
     const bool rows = make_case(&c, 9000 + seed, &r);

@@ -11,6 +11,7 @@
 #include "core/attention/sight.h"
 #include "core/reference/measures_ref.h"
 #include "tests/support/compare.h"
+#include "tests/support/rounds.h"
 
 static void *take(struct arena *a, size_t count, size_t size) {
   void *p = random_room(a, count, size);
@@ -117,8 +118,9 @@ static void check_form(const struct random_layer *l, const struct layer_run *c) 
   }
 }
 
-static void agree_with_their_twin(enum gemm_engine engine, uint64_t seed, int rounds, size_t most) {
-  for (int round = 0; round < rounds; round++) {
+static void agree_with_their_twin(enum gemm_engine engine, uint64_t seed, size_t times,
+                                  size_t most) {
+  for (size_t round = 0; round < times; round++) {
     uint64_t state = seed + (uint64_t)round;
     struct random_layer l;
     struct arena a;
@@ -135,17 +137,17 @@ static void agree_with_their_twin(enum gemm_engine engine, uint64_t seed, int ro
 
 static void small_calls_agree_with_the_twin(void **unused) {
   (void)unused;
-  agree_with_their_twin(GEMM_PACKED, 1000, 300, 12);
+  agree_with_their_twin(GEMM_PACKED, 1000, rounds(300), 12);
 }
 
 static void larger_calls_agree_with_the_twin(void **unused) {
   (void)unused;
-  agree_with_their_twin(GEMM_PACKED, 2000, 10, 250);
+  agree_with_their_twin(GEMM_PACKED, 2000, rounds(10), 250);
 }
 
 static void openblas_agrees_with_the_twin(void **unused) {
   (void)unused;
-  agree_with_their_twin(GEMM_OPENBLAS, 3000, 80, 20);
+  agree_with_their_twin(GEMM_OPENBLAS, 3000, rounds(80), 20);
 }
 
 static void long_rows_agree_with_the_twin(void **unused) {
@@ -276,7 +278,7 @@ static void idle_lanes_do_not_show(void **unused) {
 
 static void weights_that_sum_to_anything_have_no_entropy(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 40; round++) {
+  for (uint64_t round = 0; round < rounds(40); round++) {
     uint64_t state = 7000 + round;
     struct random_layer l;
     struct arena a;
@@ -318,7 +320,7 @@ static double outputs_square(const struct random_layer *l, const struct layer_ru
 
 static void delta_is_what_pruning_the_head_changes(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 60; round++) {
+  for (uint64_t round = 0; round < rounds(60); round++) {
     uint64_t state = 8000 + round;
     struct random_layer l;
     struct arena a;
@@ -466,7 +468,7 @@ static void same_measures(const struct random_layer *l, const struct layer_run *
 
 static void no_neighbour_changes_a_bit(enum gemm_engine engine, uint64_t seed) {
   enum { CALLS = 4 };
-  for (uint64_t round = 0; round < 30; round++) {
+  for (uint64_t round = 0; round < rounds(30); round++) {
     uint64_t state = seed + round;
     struct random_layer l;
     struct arena a;

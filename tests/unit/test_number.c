@@ -13,6 +13,7 @@
 #include "server/text/number_powers.h"
 #include "server/text/number_scan.h"
 #include "tests/support/number_draw.h"
+#include "tests/support/rounds.h"
 
 #ifdef __SSE__
 #include <xmmintrin.h>
@@ -20,12 +21,7 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
-/* Sanitizers are slow: fewer samples show the same. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SAMPLES = 20 * 1000 };
-#else
 enum { SAMPLES = 400 * 1000 };
-#endif
 
 enum { TEXT_ROOM = 8192 };
 
@@ -313,7 +309,7 @@ static void test_reads_ties_and_their_neighbours(void **state) {
   (void)state;
   static char text[TEXT_ROOM];
   uint64_t seed = 2;
-  for (size_t i = 0; i < SAMPLES / 8; i++) {
+  for (size_t i = 0; i < rounds(SAMPLES / 8); i++) {
     float value = i % 2 ? draw_float(&seed) : draw_common(&seed);
     float next = float_of(bits_of(value) + 1);
     if (i % 4 == 3) { /* among denormals */
@@ -378,7 +374,7 @@ static void check_around_tie(double middle, size_t place) {
 static void test_decides_ties_at_any_digit(void **state) {
   (void)state;
   uint64_t seed = 7;
-  for (size_t i = 0; i < SAMPLES / 40; i++) {
+  for (size_t i = 0; i < rounds(SAMPLES / 40); i++) {
     uint32_t bits = bits_of(i % 2 ? draw_float(&seed) : draw_common(&seed)) & 0x7fffffff;
     if (i % 8 == 3) bits &= 0x00ffffff;                                        /* among denormals */
     if (i % 8 == 5) bits = (bits & 0x7fffff) | (uint32_t)(0x60 + i % 9) << 23; /* 40 digits */
@@ -393,7 +389,7 @@ static void test_reads_integers_around_the_last_exact_ones(void **state) {
   (void)state;
   char text[32 + NUMBER_READ_MARGIN] = {0};
   uint64_t seed = 3;
-  for (size_t i = 0; i < SAMPLES / 4; i++) {
+  for (size_t i = 0; i < rounds(SAMPLES / 4); i++) {
     uint64_t x = draw(&seed);
     uint64_t base = x % 3 == 0 ? (uint64_t)1 << 24 : x % 3 == 1 ? (uint64_t)1 << 25 : x >> (x % 64);
     sprintf(text, "%llu", (unsigned long long)(base + (x >> 40)));
@@ -423,7 +419,7 @@ static void test_reads_random_decimals(void **state) {
   char text[256];
   uint64_t seed = 4;
   memset(text, 0, sizeof text);
-  for (size_t i = 0; i < SAMPLES; i++) {
+  for (size_t i = 0; i < rounds(SAMPLES); i++) {
     draw_decimal(text, &seed);
     check_read(text);
   }
@@ -433,7 +429,7 @@ static void test_reads_doubles_as_languages_write_them(void **state) {
   (void)state;
   char text[64 + NUMBER_READ_MARGIN] = {0};
   uint64_t seed = 5;
-  for (size_t i = 0; i < SAMPLES / 2; i++) {
+  for (size_t i = 0; i < rounds(SAMPLES / 2); i++) {
     double noise = 1 + (double)(draw(&seed) >> 40) * 0x1p-50;
     sprintf(text, "%.*g", i % 2 ? 17 : 16, (double)draw_common(&seed) * noise);
     check_read(text);

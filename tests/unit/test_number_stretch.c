@@ -17,15 +17,11 @@
 #include "server/text/number_stretch.h"
 #include "tests/support/fenced.h"
 #include "tests/support/number_draw.h"
+#include "tests/support/rounds.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
-/* Sanitizers are slow: fewer samples show the same. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { DOCUMENTS = 10 * 1000, RUNS = 20, CUT_DOCUMENTS = 100 };
-#else
 enum { DOCUMENTS = 200 * 1000, RUNS = 200, CUT_DOCUMENTS = 1500 };
-#endif
 
 enum { RUN = 700 /* numbers */, CANARY = 16 };
 
@@ -182,7 +178,7 @@ static void test_reads_every_kind_of_number(void **state) {
   (void)state;
   static char text[RUN * 128];
   uint64_t seed = 1;
-  for (size_t round = 0; round < RUNS; round++) {
+  for (size_t round = 0; round < rounds(RUNS); round++) {
     char *out = text;
     enum kind kind = (enum kind)(round % KINDS);
     /* Of what is often read alone fewer: the truth is found anew each time. */
@@ -293,7 +289,7 @@ static void test_takes_nothing_but_numbers_from_damaged_texts(void **state) {
   (void)state;
   static char text[8192];
   uint64_t seed = 2;
-  for (size_t i = 0; i < DOCUMENTS; i++) {
+  for (size_t i = 0; i < rounds(DOCUMENTS); i++) {
     size_t length = write_damaged(text, &seed);
     check_levels(text, length, draw(&seed) % 2 ? SIZE_MAX / 8 : draw(&seed) % 48);
   }
@@ -460,7 +456,7 @@ static void test_chunks_of_any_size_are_read_alike(void **state) {
   static const char byte[] = "0123456789.,-+eE[] \n]]";
   static const size_t large[] = {127, 128, 129, 191, 192, 193, 500, 1000, 4096, 16384, 100000};
   uint64_t seed = 5;
-  for (size_t i = 0; i < CUT_DOCUMENTS; i++) {
+  for (size_t i = 0; i < rounds(CUT_DOCUMENTS); i++) {
     size_t length = write_document(text, &seed);
     if (i % 4)
       for (size_t k = 0; k < i % 3; k++)

@@ -16,6 +16,7 @@
 #include "server/text/number.h"
 #include "server/text/number_rows.h"
 #include "tests/support/number_draw.h"
+#include "tests/support/rounds.h"
 #include "tests/support/text_yardstick.h"
 
 #ifdef __SSE__
@@ -24,12 +25,7 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
-/* Sanitizers are slow: fewer samples show the same. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SAMPLES = 20 * 1000 };
-#else
 enum { SAMPLES = 400 * 1000 };
-#endif
 
 enum { GUARD = 64 };
 
@@ -161,7 +157,7 @@ static void test_writes_random_bits_and_reads_them_back(void **state) {
   (void)state;
   struct numbers n = {0};
   uint64_t seed = 6;
-  for (size_t i = 0; i < 2 * SAMPLES; i++) {
+  for (size_t i = 0; i < rounds(2 * SAMPLES); i++) {
     float value = i % 2 ? draw_float(&seed) : draw_common(&seed), back = 0;
     add(&n, value);
     char text[NUMBER_TEXT_MAX + NUMBER_READ_MARGIN + NUMBER_WRITE_MARGIN] = {0};
@@ -182,11 +178,11 @@ static void test_writes_every_magnitude(void **state) {
   struct numbers n = {0};
   uint64_t seed = 7;
   for (uint32_t field = 0; field < 255; field++) {
-    for (size_t i = 0; i < SAMPLES / 1000; i++)
+    for (size_t i = 0; i < rounds(SAMPLES / 1000); i++)
       add_bits(&n, ((uint32_t)draw(&seed) & 0x807fffff) | field << 23);
     check_numbers(&n);
   }
-  for (size_t i = 0; i < SAMPLES; i++) { /* as attention weights are */
+  for (size_t i = 0; i < rounds(SAMPLES); i++) { /* as attention weights are */
     const uint64_t x = draw(&seed);
     add_bits(&n, ((uint32_t)x & 0x7fffff) | (uint32_t)(80 + (x >> 32) % 47) << 23);
   }
@@ -220,7 +216,7 @@ static void test_writes_zeros_denormals_and_the_extremes(void **state) {
   for (size_t i = 0; i < 100; i++) add(&n, i % 2 ? -0.0f : 0.0f);
   check_numbers(&n);
   for (uint32_t bits = 0; bits < 3000; bits++) add_bits(&n, bits);
-  for (size_t i = 0; i < SAMPLES / 8; i++) add_bits(&n, (uint32_t)draw(&seed) & 0x807fffff);
+  for (size_t i = 0; i < rounds(SAMPLES / 8); i++) add_bits(&n, (uint32_t)draw(&seed) & 0x807fffff);
   for (uint32_t bits = 0x7f7ff000; bits < 0x7f800000; bits++) add_bits(&n, bits);
   check_numbers(&n);
 }
@@ -236,7 +232,8 @@ static void test_writes_integers(void **state) {
   for (double unit = 1e3; unit <= 1e12; unit *= 10)
     for (int i = 1; i < 1200; i++) add(&n, (float)(i * unit));
   uint64_t seed = 8;
-  for (size_t i = 0; i < SAMPLES / 2; i++) add(&n, (float)(draw(&seed) >> (draw(&seed) % 64)));
+  for (size_t i = 0; i < rounds(SAMPLES / 2); i++)
+    add(&n, (float)(draw(&seed) >> (draw(&seed) % 64)));
   check_numbers(&n);
 }
 
@@ -245,7 +242,7 @@ static void test_writes_short_decimals(void **state) {
   struct numbers n = {0};
   uint64_t seed = 9;
   static const double unit[] = {1, 10, 100, 1000, 1e4, 1e5, 1e6, 1e7, 16, 1024};
-  for (size_t i = 0; i < SAMPLES; i++) {
+  for (size_t i = 0; i < rounds(SAMPLES); i++) {
     uint64_t x = draw(&seed);
     double whole = (double)(x >> (32 + x % 31));
     add(&n, (float)((x >> 8 & 1 ? -whole : whole) / unit[(x >> 16) % LENGTH(unit)]));
@@ -253,7 +250,7 @@ static void test_writes_short_decimals(void **state) {
   /* One to nine digits, any exponent. */
   for (int k = -45; k <= 29; k++) {
     for (uint64_t limit = 10; limit <= 1000 * 1000 * 1000; limit *= 10) {
-      for (size_t i = 0; i < SAMPLES / 20000; i++) {
+      for (size_t i = 0; i < rounds(SAMPLES / 20000); i++) {
         char text[32];
         sprintf(text, "%llue%d", (unsigned long long)(1 + draw(&seed) % (limit - 1)), k);
         add(&n, strtof(text, NULL));
@@ -271,7 +268,7 @@ static void test_writes_ties(void **state) {
   for (uint32_t i = 0; i < 20 * 1000; i++) add(&n, -(8388608.0f / 2 - 0.25f - 0.25f * (float)i));
   uint64_t seed = 10;
   for (uint32_t field = 110; field < 160; field++) /* few bits: many are exact in few digits */
-    for (size_t i = 0; i < SAMPLES / 400; i++)
+    for (size_t i = 0; i < rounds(SAMPLES / 400); i++)
       add_bits(&n, field << 23 | ((uint32_t)draw(&seed) << draw(&seed) % 24 & 0x7fffff));
   check_numbers(&n);
 }
@@ -362,7 +359,7 @@ static void test_writes_the_longest_rows(void **state) {
 static void test_writes_no_further_than_the_margin(void **state) {
   (void)state;
   uint64_t seed = 9;
-  for (size_t i = 0; i < SAMPLES / 8; i++) {
+  for (size_t i = 0; i < rounds(SAMPLES / 8); i++) {
     char text[NUMBER_TEXT_MAX + 2 * NUMBER_WRITE_MARGIN];
     memset(text, '#', sizeof text);
     char *end = number_write(text, i % 2 ? draw_float(&seed) : draw_common(&seed));

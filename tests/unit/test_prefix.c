@@ -12,6 +12,7 @@
 
 #include "core/stack/stack_prefix.h"
 #include "tests/support/number_draw.h"
+#include "tests/support/rounds.h"
 
 enum { NUMBERS = 20000, ROWS = STACK_PREFIX_ROWS };
 
@@ -181,7 +182,7 @@ static void *come_and_go(void *of) {
   struct set *s = of;
   static atomic_uint_fast64_t threads;
   uint64_t state = atomic_fetch_add(&threads, 1);
-  for (int turn = 0; turn < 3000; turn++) {
+  for (size_t turn = 0; turn < rounds(3000); turn++) {
     const uint64_t number[3] = {draw(&state) % 4, draw(&state) % 4, draw(&state) % 4};
     if (draw(&state) % 2) {
       find(s, ROOT, number, 3);

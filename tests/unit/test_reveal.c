@@ -13,6 +13,7 @@
 #include "core/stack/stack_prefix.h"
 #include "tests/support/compare_stack.h"
 #include "tests/support/random_case.h"
+#include "tests/support/rounds.h"
 #include "tests/support/short_memory.h"
 
 enum { ROUNDS = 30 };
@@ -155,7 +156,7 @@ static struct stack_run *draw_texts(const struct random_stack *s, uint64_t *stat
 
 static void what_is_shown_has_the_bits_of_the_whole(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < ROUNDS; round++) {
+  for (uint64_t round = 0; round < rounds(ROUNDS); round++) {
     struct random_case c;
     random_case_decoder(&c, 100 + round, some, 1 + round);
     struct stack_run *r = draw_texts(&c.s, &c.state, 1 + random_below(&c.state, 5), 40, 30, &c.a);
@@ -169,7 +170,7 @@ static void what_is_shown_has_the_bits_of_the_whole(void **unused) {
 /* Texts of several pieces, of which the last row alone is shown, and several sequences of one. */
 static void texts_in_pieces_are_shown_by_their_last_row(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 4; round++) {
+  for (uint64_t round = 0; round < rounds(4); round++) {
     struct random_case c;
     random_case_decoder(&c, 200 + round, far, 30);
     struct stack_run *r = draw_texts(&c.s, &c.state, 3, 600, 12, &c.a);
@@ -197,7 +198,7 @@ static void texts_in_pieces_are_shown_by_their_last_row(void **unused) {
 static void behind_the_end_are_zeros(void **unused) {
   (void)unused;
   size_t early = 0;
-  for (uint64_t round = 0; round < 8; round++) {
+  for (uint64_t round = 0; round < rounds(8); round++) {
     struct random_case c;
     random_case_decoder(&c, 300 + round, some, 4);
     struct stack_run *r = draw_texts(&c.s, &c.state, 4, 20, 30, &c.a);
@@ -211,7 +212,7 @@ static void behind_the_end_are_zeros(void **unused) {
       early += stack_sequence_count(&r->generation->sequence[i]) < r->generation->sequence[i].most;
     random_case_done(&c);
   }
-  assert_true(early > 4);
+  assert_true(early > rounds(8) / 2);
 }
 
 /* Runs that show, and runs that do not, are computed together; what is known of texts is used. */
@@ -252,7 +253,7 @@ static void company_and_what_is_known_change_nothing(void **unused) {
 /* Of a search each sequence shows the passes of the ways that led to it. */
 static void what_was_found_is_shown(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < ROUNDS; round++) {
+  for (uint64_t round = 0; round < rounds(ROUNDS); round++) {
     struct random_case c;
     random_case_decoder(&c, 600 + round, round % 8 ? some : far, 0);
     struct stack_run *as = random_search(&c.s, &c.state, 0, 2, 20, round % 8 ? 12 : 90, &c.a);

@@ -13,6 +13,7 @@
 #include "tests/support/compare_stack.h"
 #include "tests/support/pooled.h"
 #include "tests/support/random_case.h"
+#include "tests/support/rounds.h"
 #include "tests/support/same_sequence.h"
 #include "tests/support/short_memory.h"
 
@@ -184,10 +185,10 @@ static size_t is_searched(const struct random_stack *s, const struct stack_run *
 
 /* --- searches --- */
 
-static void searches_are_plain(uint64_t seed, size_t rounds, struct random_stack_kind kind,
+static void searches_are_plain(uint64_t seed, size_t times, struct random_stack_kind kind,
                                size_t longest, size_t most) {
   size_t steps = 0;
-  for (uint64_t round = 0; round < rounds; round++) {
+  for (uint64_t round = 0; round < times; round++) {
     uint64_t state = seed + round;
     struct random_case c;
     const size_t tokens = 2 + random_below(&state, TOKENS_MOST - 1);
@@ -203,25 +204,25 @@ static void searches_are_plain(uint64_t seed, size_t rounds, struct random_stack
       for (size_t i = 0; i < texts; i++) steps += is_searched(&c.s, r, as, i);
     random_case_done(&c);
   }
-  assert_true(steps > 3 * rounds);
+  assert_true(steps > 3 * times);
 }
 
 static void searches_are_those_written_plainly(void **unused) {
   (void)unused;
-  searches_are_plain(100, 200, some, 30, 12);
+  searches_are_plain(100, rounds(200), some, 30, 12);
 }
 
 /* Across many blocks of keys. */
 static void long_searches_share_blocks(void **unused) {
   (void)unused;
-  searches_are_plain(5000, 12, far, 200, 150);
+  searches_are_plain(5000, rounds(12), far, 200, 150);
 }
 
 /* More beams than there are ways at first: those that begin to be followed behind a block's last
  * row have that block, too. */
 static void ways_may_begin_behind_a_block(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 40; round++) {
+  for (uint64_t round = 0; round < rounds(40); round++) {
     struct random_case c;
     random_case_decoder(&c, 7000 + round, far, 2 + round % 2);
     struct stack_run *as = random_search(&c.s, &c.state, 33 + round % 32, 1, 63, 7, &c.a);
@@ -245,7 +246,7 @@ static void same_ways(const struct stack_run *x, size_t text, const struct stack
 /* Texts together, alone, and merged with other searches. */
 static void company_changes_no_bit(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 30; round++) {
+  for (uint64_t round = 0; round < rounds(30); round++) {
     uint64_t state = 9000 + round;
     struct random_case c;
     const size_t tokens = 2 + random_below(&state, 30);

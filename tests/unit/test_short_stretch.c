@@ -18,15 +18,11 @@
 #include "server/text/number_scan.h"
 #include "tests/support/fenced.h"
 #include "tests/support/number_draw.h"
+#include "tests/support/rounds.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
-/* Sanitizers are slow: fewer samples show the same. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { DOCUMENTS = 10 * 1000 };
-#else
 enum { DOCUMENTS = 200 * 1000 };
-#endif
 
 enum { MOST = FENCED_ROOM / 2, CANARY = 16 };
 
@@ -170,9 +166,9 @@ static void test_reads_all_of_what_is_plain(void **state) {
   (void)state;
   static char text[4096 * 24];
   uint64_t seed = 1;
-  for (size_t round = 0; round < 400; round++) {
+  for (size_t round = 0; round < rounds(400); round++) {
     const struct kind *k = KINDS[round % 2];
-    const size_t count = 1 + draw(&seed) % (round < 200 ? 40 : 4000), style = round / 2 % 6;
+    const size_t count = 1 + draw(&seed) % (round < rounds(200) ? 40 : 4000), style = round / 2 % 6;
     char *out = text;
     for (size_t i = 0; i < count; i++) {
       if (i) out += sprintf(out, "%s", between(style, &seed));
@@ -203,7 +199,7 @@ static void test_takes_nothing_else_from_damaged_texts(void **state) {
   (void)state;
   static char text[8192];
   uint64_t seed = 2;
-  for (size_t i = 0; i < DOCUMENTS; i++) {
+  for (size_t i = 0; i < rounds(DOCUMENTS); i++) {
     const struct kind *k = KINDS[i % 2];
     const size_t length = write_damaged(k, text, &seed);
     check_readers(k, text, length, draw(&seed) % 2 ? MOST : draw(&seed) % 48);

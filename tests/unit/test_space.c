@@ -9,6 +9,7 @@
 #include "core/attention/measures.h"
 #include "core/run/spare.h"
 #include "tests/support/compare.h"
+#include "tests/support/rounds.h"
 
 /* --- the list --- */
 
@@ -156,7 +157,7 @@ static void compare_chains(const struct random_layer *l, uint64_t *state, size_t
 
 static void overwriting_inputs_changes_no_bit(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 80; round++) {
+  for (uint64_t round = 0; round < rounds(80); round++) {
     uint64_t state = 100 + round;
     struct random_layer l;
     struct arena a;
@@ -170,7 +171,7 @@ static void overwriting_inputs_changes_no_bit(void **unused) {
 
 static void shared_inputs_are_overwritten_once(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 40; round++) {
+  for (uint64_t round = 0; round < rounds(40); round++) {
     uint64_t state = 200 + round;
     struct random_layer l;
     struct arena a;

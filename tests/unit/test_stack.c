@@ -11,15 +11,16 @@
 #include "tests/support/compare_stack.h"
 #include "tests/support/poisoned.h"
 #include "tests/support/random_case.h"
+#include "tests/support/rounds.h"
 
 static void compare(const struct random_stack *s, const struct stack_run *r, uint64_t seed) {
   struct error e = {0};
   if (!run_agrees_with_twin(s, r, &e)) fail_msg("seed %zu: %s", (size_t)seed, e.detail);
 }
 
-static void agrees_with_its_twin(uint64_t seed, size_t rounds, struct random_stack_kind kind,
+static void agrees_with_its_twin(uint64_t seed, size_t times, struct random_stack_kind kind,
                                  size_t items) {
-  for (uint64_t round = 0; round < rounds; round++) {
+  for (uint64_t round = 0; round < times; round++) {
     struct random_case c;
     random_case_stack(&c, seed + round, kind);
     struct stack_run *r = random_run(&c.s, &c.state, items, kind.longest, &c.a);
@@ -32,30 +33,33 @@ static void agrees_with_its_twin(uint64_t seed, size_t rounds, struct random_sta
 
 static void small_runs_agree_with_the_twin(void **unused) {
   (void)unused;
-  agrees_with_its_twin(1000, 400, (struct random_stack_kind){.layers_most = 4, .longest = 12}, 5);
+  agrees_with_its_twin(1000, rounds(400),
+                       (struct random_stack_kind){.layers_most = 4, .longest = 12}, 5);
 }
 
 static void longer_runs_agree_with_the_twin(void **unused) {
   (void)unused;
-  agrees_with_its_twin(2000, 20, (struct random_stack_kind){.layers_most = 3, .longest = 200}, 4);
+  agrees_with_its_twin(2000, rounds(20),
+                       (struct random_stack_kind){.layers_most = 3, .longest = 200}, 4);
 }
 
 static void many_items_agree_with_the_twin(void **unused) {
   (void)unused;
-  agrees_with_its_twin(2500, 25, (struct random_stack_kind){.layers_most = 2, .longest = 3}, 90);
+  agrees_with_its_twin(2500, rounds(25), (struct random_stack_kind){.layers_most = 2, .longest = 3},
+                       90);
 }
 
 static void deep_models_agree_with_the_twin(void **unused) {
   (void)unused;
   const struct random_stack_kind kind = {.layers_least = 12, .layers_most = 12, .longest = 20};
-  agrees_with_its_twin(3000, 30, kind, 3);
+  agrees_with_its_twin(3000, rounds(30), kind, 3);
 }
 
 static void wide_models_agree_with_the_twin(void **unused) {
   (void)unused;
   const struct random_stack_kind kind = {
       .layers_least = 1, .layers_most = 2, .longest = 6, .wide = true};
-  agrees_with_its_twin(4000, 6, kind, 2);
+  agrees_with_its_twin(4000, rounds(6), kind, 2);
 }
 
 /* More tokens than one block has, and as many as fill some exactly. */
@@ -123,7 +127,7 @@ static void likeliest_tokens_are_in_order(void **unused) {
 static void far_positions_agree_with_the_twin(void **unused) {
   (void)unused;
   size_t far = 0;
-  for (uint64_t seed = 4500; far < 12; seed++) {
+  for (uint64_t seed = 4500; far < rounds(12); seed++) {
     struct random_case c;
     random_case_stack(&c, seed, (struct random_stack_kind){.layers_most = 1, .longest = 1});
     if (c.s.form.embedding.positions >= POSITIONS_INTERLEAVED) {
@@ -324,7 +328,7 @@ static void thumbnails_are_of_the_weights(void **unused) {
 /* What is prepared is all that computing needs. */
 static void computing_allocates_nothing(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 40; round++) {
+  for (uint64_t round = 0; round < rounds(40); round++) {
     uint64_t state = 5000 + round;
     struct random_stack s;
     struct budget budget;

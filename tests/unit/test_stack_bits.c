@@ -15,6 +15,7 @@
 #include "tests/support/compare_stack.h"
 #include "tests/support/pooled.h"
 #include "tests/support/random_case.h"
+#include "tests/support/rounds.h"
 
 enum { RUNS = 4, SPANS_MOST = 8192 };
 
@@ -59,7 +60,7 @@ static void items_are_alone(const struct random_stack *s, const struct stack_run
 
 static void company_changes_no_bit(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 150; round++) {
+  for (uint64_t round = 0; round < rounds(150); round++) {
     struct random_case c;
     random_case_stack(&c, 10000 + round, some);
     struct stack_run *r = round % 5 == 0 ? random_run(&c.s, &c.state, 40, 3, &c.a)
@@ -73,7 +74,7 @@ static void company_changes_no_bit(void **unused) {
 
 static void merging_changes_no_bit(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 60; round++) {
+  for (uint64_t round = 0; round < rounds(60); round++) {
     struct random_case c;
     random_case_stack(&c, 11000 + round, some);
     struct stack_run *merged[RUNS], *alone[RUNS];
@@ -151,7 +152,7 @@ static struct shared compute_cut(const struct random_stack *s, struct stack_run 
 
 static void cuts_change_no_bit(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 60; round++) {
+  for (uint64_t round = 0; round < rounds(60); round++) {
     struct random_case c;
     random_case_stack(&c, 12000 + round, some);
     struct stack_run *whole = random_run(&c.s, &c.state, 5, 60, &c.a);
@@ -183,7 +184,7 @@ static struct stack_run *long_run(const struct random_stack *s, struct arena *a)
 static void shared_columns_change_no_bit(void **unused) {
   (void)unused;
   size_t up = 0, other = 0;
-  for (uint64_t round = 0; round < 12; round++) {
+  for (uint64_t round = 0; round < rounds(12); round++) {
     struct random_case c;
     random_case_stack(&c, 13000 + round, wide);
     struct stack_run *few[2], *one[2];
@@ -207,7 +208,7 @@ static void shared_columns_change_no_bit(void **unused) {
     }
     random_case_done(&c);
   }
-  assert_true(up > 10 && other > 10);
+  assert_true(up > rounds(12) - 2 && other > rounds(12) - 2);
 }
 
 /* --- threads --- */
@@ -260,7 +261,7 @@ static struct stack_run *asking(const struct random_stack *s, const struct stack
  * weights. */
 static void wishes_change_no_bit(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 60; round++) {
+  for (uint64_t round = 0; round < rounds(60); round++) {
     struct random_case c;
     struct error e = {0};
     random_case_stack(&c, 15000 + round, some);
@@ -289,7 +290,7 @@ static void wishes_change_no_bit(void **unused) {
 /* Rows, and the same rows pooled: the first, the last, and the greatest of them are their bits. */
 static void vectors_are_made_of_the_rows(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 60; round++) {
+  for (uint64_t round = 0; round < rounds(60); round++) {
     struct random_case c;
     random_case_stack(&c, 16000 + round, some);
     struct stack_run *r = random_run(&c.s, &c.state, 4, 20, &c.a);
@@ -394,7 +395,7 @@ static void the_form_of_weights_changes_no_bit(void **unused) {
 
 static void layers_alone_have_their_bits(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 60; round++) {
+  for (uint64_t round = 0; round < rounds(60); round++) {
     struct random_case c;
     random_case_stack(&c, 17000 + round, some);
     struct stack_run *r = random_run(&c.s, &c.state, 4, round % 4 ? 20 : 60, &c.a);
@@ -413,7 +414,7 @@ static void layers_alone_have_their_bits(void **unused) {
 /* A trace in every layer is that of the attention alone, and changes nothing else. */
 static void traces_are_those_of_layers_alone(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 40; round++) {
+  for (uint64_t round = 0; round < rounds(40); round++) {
     struct random_case c;
     struct error e = {0};
     random_case_stack(&c, 17500 + round, some);
@@ -451,7 +452,7 @@ static void rows_of_the_table_are_tokens(void **unused) {
   (void)unused;
   struct random_stack_kind kind = some;
   kind.tokens = true;
-  for (uint64_t round = 0; round < 60; round++) {
+  for (uint64_t round = 0; round < rounds(60); round++) {
     struct random_case c;
     struct error e = {0};
     random_case_stack(&c, 18000 + round, kind);
@@ -479,7 +480,7 @@ static void rows_of_the_table_are_tokens(void **unused) {
 static void no_types_are_zeros(void **unused) {
   (void)unused;
   size_t typed = 0;
-  for (uint64_t round = 0; round < 40; round++) {
+  for (uint64_t round = 0; round < rounds(40); round++) {
     struct random_case c;
     struct error e = {0};
     random_case_stack(&c, 19000 + round, some);
@@ -496,7 +497,7 @@ static void no_types_are_zeros(void **unused) {
     no_bit_differs(&c.s, r, other);
     random_case_done(&c);
   }
-  assert_true(typed > 5);
+  assert_true(typed > rounds(40) / 8);
 }
 
 int main(void) {

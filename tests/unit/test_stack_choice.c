@@ -14,6 +14,7 @@
 #include "core/reference/choice_ref.h"
 #include "core/run/size.h"
 #include "tests/support/random_call.h"
+#include "tests/support/rounds.h"
 
 enum { TOKENS_MOST = 60, PAST_MOST = 40 };
 
@@ -89,7 +90,7 @@ static void draws(struct choice_case *k, uint64_t *state) {
 static void the_greatest_is_the_twins(void **unused) {
   (void)unused;
   size_t none = 0;
-  for (uint64_t round = 0; round < 20000; round++) {
+  for (uint64_t round = 0; round < rounds(20000); round++) {
     uint64_t state = 100 + round;
     struct choice_case k;
     double p[TOKENS_MOST];
@@ -101,14 +102,14 @@ static void the_greatest_is_the_twins(void **unused) {
     none += any == 0;
     if (any == 0 ? token != -1 : token < 0 || p[token] != 1) fail_msg("round %lu", round);
   }
-  assert_true(none > 100);
+  assert_true(none > rounds(20000) / 200);
 }
 
 /* Of a search: those that would be chosen one after the other, if each found were banned. */
 static void some_are_those_chosen_in_turn(void **unused) {
   (void)unused;
   size_t listed = 0;
-  for (uint64_t round = 0; round < 5000; round++) {
+  for (uint64_t round = 0; round < rounds(5000); round++) {
     uint64_t state = 700000 + round;
     struct choice_case k;
     int32_t token[TOKENS_MOST], gone[TOKENS_MOST + 4];
@@ -138,14 +139,14 @@ static void some_are_those_chosen_in_turn(void **unused) {
     }
     if (found < most) assert_int_equal(choose(&c, &k.past, own, k.tokens), -1);
   }
-  assert_true(listed > 20000);
+  assert_true(listed > 4 * rounds(5000));
 }
 
 /* Of many tokens a heap finds what a list in order does. */
 static void many_are_found_as_some_are(void **unused) {
   (void)unused;
   enum { MANY = 1500, LISTED = 256 };
-  for (uint64_t round = 0; round < 50; round++) {
+  for (uint64_t round = 0; round < rounds(50); round++) {
     uint64_t state = 800000 + round;
     static float logit[MANY], few[LISTED], many[MANY];
     static int32_t some[LISTED], all[MANY];
@@ -170,7 +171,7 @@ static void a_draw_is_the_twins(void **unused) {
   (void)unused;
   enum { TURNS = 20000 };
   size_t near = 0;
-  for (uint64_t round = 0; round < TURNS; round++) {
+  for (uint64_t round = 0; round < rounds(TURNS); round++) {
     uint64_t state = 200000 + round;
     struct choice_case k;
     double p[TOKENS_MOST], sum = 0;
@@ -192,7 +193,7 @@ static void a_draw_is_the_twins(void **unused) {
     if (!close && token != right)
       fail_msg("round %lu: %d, should be %d of %zu", round, token, right, k.tokens);
   }
-  assert_true(near < TURNS / 1000);
+  assert_true(near < rounds(TURNS) / 1000);
 }
 
 /* --- frequencies --- */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "server/body/tensor_json.h"
+#include "tests/support/rounds.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
@@ -595,7 +596,7 @@ static void sample_draw(struct sample *s, size_t width, uint64_t *seed) {
 static void test_reads_large_texts_in_pieces_of_any_size(void **state) {
   (void)state;
   uint64_t seed = 11;
-  for (size_t round = 0; round < 60; round++) {
+  for (size_t round = 0; round < rounds(60); round++) {
     struct sample s;
     size_t width = 1 + draw(&seed) % 200;
     sample_draw(&s, width, &seed);
@@ -624,7 +625,7 @@ static void test_judges_damaged_texts_alike_however_they_are_cut(void **state) {
   (void)state;
   static const char byte[] = "0123456789.,-+eE[] \n{}\"tfn";
   uint64_t seed = 12;
-  for (size_t round = 0; round < 300; round++) {
+  for (size_t round = 0; round < rounds(300); round++) {
     struct sample s;
     sample_draw(&s, 1 + draw(&seed) % 12, &seed);
     for (size_t k = 0; k < 10; k++) {
@@ -659,7 +660,7 @@ static void test_reads_masks_of_any_notation_in_pieces(void **state) {
   static const char *const flag[] = {"0", "1", "false", "true"};
   uint64_t seed = 13;
   enum { ROWS = 40, WIDTH = 60 };
-  for (size_t round = 0; round < 20; round++) {
+  for (size_t round = 0; round < rounds(20); round++) {
     char *text = malloc(ROWS * WIDTH * 12), *out = text;
     uint8_t expected[ROWS * WIDTH];
     assert_non_null(text);
@@ -713,7 +714,7 @@ static void test_judges_damaged_integers_and_flags_alike_however_they_are_cut(vo
   static const char byte[] = "0123456789.,-+eE[] \n{}\"tfn";
   static char text[5 * 60 * 16];
   uint64_t seed = 16;
-  for (size_t round = 0; round < 3000; round++) {
+  for (size_t round = 0; round < rounds(3000); round++) {
     const struct tensor_rule *rule = round % 2 ? &MASK : &TOKENS;
     const size_t length = draw_short_values(text, rule, &seed);
     for (size_t damages = round % 3; damages > 0; damages--)

@@ -12,6 +12,7 @@
 #include "core/attention/trace.h"
 #include "core/reference/attention_ref.h"
 #include "tests/support/compare.h"
+#include "tests/support/rounds.h"
 
 enum { ROUNDS = 400 };
 
@@ -151,7 +152,7 @@ static void compare_without(struct bench *b, const struct layer_run *c) {
 
 static void a_trace_agrees_with_the_twin_and_the_answer(void **unused) {
   (void)unused;
-  for (uint64_t seed = 0; seed < ROUNDS; seed++) {
+  for (uint64_t seed = 0; seed < rounds(ROUNDS); seed++) {
     struct bench b;
     size_t item, head, row;
     bench_init(&b, 1000 + seed);
@@ -171,7 +172,7 @@ static void a_trace_agrees_with_the_twin_and_the_answer(void **unused) {
 /* Other calls beside it, and another cut; and the query alone, in an item of its own. */
 static void a_trace_has_the_same_bits_in_any_company(void **unused) {
   (void)unused;
-  for (uint64_t seed = 0; seed < ROUNDS / 4; seed++) {
+  for (uint64_t seed = 0; seed < rounds(ROUNDS / 4); seed++) {
     struct bench b;
     size_t item, head, row;
     bench_init(&b, 5000 + seed);
@@ -199,7 +200,7 @@ static void a_trace_has_the_same_bits_in_any_company(void **unused) {
  * nothing. */
 static void a_head_that_is_left_out_has_a_trace(void **unused) {
   (void)unused;
-  for (uint64_t seed = 0; seed < ROUNDS / 4; seed++) {
+  for (uint64_t seed = 0; seed < rounds(ROUNDS / 4); seed++) {
     struct bench b;
     size_t item, head, row;
     bench_init(&b, 7000 + seed);

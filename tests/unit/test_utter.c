@@ -13,6 +13,7 @@
 #include "config/document/text.h"
 #include "config/tokenizer/utter.h"
 #include "tests/support/poisoned.h"
+#include "tests/support/rounds.h"
 
 enum { TOKENS = 24, ROUNDS = 400, ROOM = 8192 };
 
@@ -161,7 +162,7 @@ static void all_is_said(void **state) {
     struct utterance u;
     struct arena a;
     struct case_ c;
-    for (size_t round = 0; round < ROUNDS; round++) {
+    for (size_t round = 0; round < rounds(ROUNDS); round++) {
       draw(&c, t);
       say(&c, &u, &terms, 1 + (size_t)rand() % 3, &a);
       if (u.said != c.length || (c.length && memcmp(u.text, c.text, c.length)))
@@ -192,7 +193,7 @@ static void what_stops_it(void **state) {
   size_t stopped = 0;
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     struct tokenizer *t = make(&kinds[k]);
-    for (size_t round = 0; round < ROUNDS; round++) {
+    for (size_t round = 0; round < rounds(ROUNDS); round++) {
       struct utterance u;
       struct arena a;
       struct case_ c;
@@ -213,7 +214,7 @@ static void what_stops_it(void **state) {
     }
     tokenizer_free(t);
   }
-  assert_in_range(stopped, ROUNDS, SIZE_MAX);
+  assert_in_range(stopped, rounds(ROUNDS), SIZE_MAX);
 }
 
 static void nothing_stops_it_too_early(void **state) {
@@ -316,7 +317,7 @@ static void what_tokens_add(void **state) {
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     struct tokenizer *t = make(&kinds[k]);
     const struct utter_terms terms = {.tokenizer = t};
-    for (size_t round = 0; kinds[k].steady && round < ROUNDS; round++) {
+    for (size_t round = 0; kinds[k].steady && round < rounds(ROUNDS); round++) {
       struct utterance u;
       struct arena a;
       struct case_ c;
@@ -339,7 +340,7 @@ static void what_tokens_add(void **state) {
     }
     tokenizer_free(t);
   }
-  assert_in_range(compared, ROUNDS, SIZE_MAX);
+  assert_in_range(compared, rounds(ROUNDS), SIZE_MAX);
 }
 
 struct added {
