@@ -10,7 +10,6 @@
 #include "core/attention/layer_parts.h"
 #include "core/run/size.h"
 #include "tests/support/compare.h"
-#include "tests/support/rounds.h"
 
 enum { ROUNDS = 12, CALLS = 3, SPANS_MOST = 4096 };
 
@@ -61,7 +60,7 @@ static void no_bit_differs(const struct random_layer *l, const struct layer_run 
 static void sharing_columns_changes_no_bit(void **unused) {
   (void)unused;
   size_t query = 0, output = 0;
-  for (uint64_t round = 0; round < rounds(ROUNDS); round++) {
+  for (uint64_t round = 0; round < ROUNDS; round++) {
     uint64_t state = 700 + round;
     struct random_layer l;
     struct arena a;
@@ -87,7 +86,7 @@ static void sharing_columns_changes_no_bit(void **unused) {
     arena_free(&a);
     random_layer_done(&l);
   }
-  assert_true(query > rounds(ROUNDS) / 4 && output > rounds(ROUNDS) / 4);
+  assert_true(query > ROUNDS / 4 && output > ROUNDS / 4);
 }
 
 /* A layer of turned heads of some size, about 2400 columns wide in each of its three matrices. */
