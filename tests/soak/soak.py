@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""soak: a server under everything at once for a while, and whether it is then as it was before.
+"""soak: a server under everything at once for a while, and whether it is then as it was before (computes).
 
     tests/soak/soak.py [SECONDS]       as `make soak` does; ATTEND_BIN is the program
 
