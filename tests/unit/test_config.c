@@ -339,6 +339,8 @@ static void documents_are_read_strictly(void **state) {
   read_ill(WORDS("--config", (char *)p->folder), nothing, "is a directory");
   read_ill(WORDS("--config", "/nowhere/attend.json"), nothing,
            "/nowhere/attend.json: No such file");
+  read_ill(WORDS("--config", "/proc/self/mem"), nothing,
+           "Input/output error"); /* after it was opened */
   read_ill(WORDS("--config"), nothing, "--config: needs a path");
   read_ill(WORDS("--config="), nothing, "--config: needs a path");
 }
