@@ -14,25 +14,28 @@ CC      ?= cc
 CXX     ?= c++
 PKGS    := libmicrohttpd jansson openblas nettle libzip libpcre2-8 libutf8proc
 WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
-CFLAGS  ?= -O2 -g
+# Built for one run of the tests, it is compiled fast. What a print may write is judged in release: at
+# -O1 gcc does not know how large a number may be. With -fexpensive-optimizations a function clears the
+# upper halves of the vectors that it leaves; where they stay, all that others compute is ten times as slow.
+SHORT   := $(filter asan ubsan tsan,$(MODE))
+CFLAGS  ?= $(if $(SHORT),-O1 -g1 -fexpensive-optimizations -Wno-format-truncation -Wno-format-overflow,-O2 -g)
+KERNEL  := $(if $(SHORT),$(CFLAGS),-O3)
 # No contraction: a product and a sum are fused only where the code says so, or bits would depend on the compiler.
 SETUP   := -std=c17 -D_GNU_SOURCE -I. '-ffile-prefix-map=$(CURDIR)=.' -ffp-contract=off -fno-math-errno -fstack-protector-strong -fstack-clash-protection -pthread
 
 SAN_release :=
-SAN_asan    := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+# The checks of ubsan that take longest to compile are ubsan's alone.
+SAN_asan    := -fsanitize=address,undefined -fno-sanitize=null,alignment,pointer-overflow,object-size -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_ubsan   := -fsanitize=undefined -fno-sanitize-recover=all
 SAN_tsan    := -fsanitize=thread
 # clang's; what measures coverage is in the objects, the search itself only in the fuzz targets.
 SAN_fuzz    := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_coverage := -fprofile-instr-generate -fcoverage-mapping
-SAN         := $(SAN_$(MODE))
-# Built for one run of the tests: kernels and tests, which take long to compile, are optimised little.
-# What a print may write is judged in release: at -O1 gcc does not know how large a number may be.
-SHORT       := $(filter asan ubsan tsan,$(MODE))
-TEST_O      := $(if $(SHORT),-O1 -g1 -Wno-format-truncation -Wno-format-overflow)
-KERNEL      := $(if $(SHORT),-O1 -g1,-O3)
+# The readable twins are yardsticks, never part of the program: they are made fast, and nothing else.
+TWIN         = $(if $(filter core/reference/%,$*),-O2)
+SAN          = $(if $(TWIN),,$(SAN_$(MODE)))
 
-ALL_CFLAGS   = $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(CFLAGS_PKGS) $(if $(filter tests/%,$*),$(TEST_O)) $(CFLAGS_$(subst /,_,$*))
+ALL_CFLAGS   = $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(CFLAGS_PKGS) $(TWIN) $(CFLAGS_$(subst /,_,$*)) $(NAMED)
 ALL_LDFLAGS  = $(LDFLAGS) $(SAN) -pthread -Wl,--as-needed
 CFLAGS_PKGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LIBS        := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
@@ -68,8 +71,7 @@ LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/%.o)
 # compile beside them.
 SLOWEST   := kernel_avx512 kernel_avx2 kernel_portable number_stretch_avx2 number_stretch_avx512 number_rows_avx2 number_rows_avx512
 SLOW_OBJ  := $(foreach name,$(SLOWEST),$(filter %/$(name).o,$(LIB_OBJ)))
-UNIT_SRC  := $(wildcard tests/unit/test_*.c)
-UNIT      := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
+UNITS     := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 BENCH_SRC := $(wildcard tests/bench/bench_*.c)
 BENCH     := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
 FUZZ      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -315,7 +317,7 @@ deps-tokenizer:
 
 .PHONY: programs programs-test
 programs: programs-test $(BENCH) $(EXHAUSTIVE)
-programs-test: $(BUILD)/attend $(UNIT) $(FUZZ)
+programs-test: $(BUILD)/attend $(BUILD)/unit-tests $(FUZZ)
 .PHONY: fuzzers
 fuzzers: $(FUZZ)
 
@@ -351,7 +353,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 # wait for the flags: when these are known, make begins again where the slowest files stand.
 stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' >$@
 $(BUILD)/flags: FORCE
-	$(call stamp,$(CC) $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(CFLAGS_PKGS))
+	$(call stamp,$(CC) $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(KERNEL) $(CFLAGS_PKGS))
 $(BUILD)/commit: FORCE | $(BUILD)/flags
 	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/watch/version.o: $(BUILD)/commit
@@ -383,23 +385,18 @@ CXXFLAGS_bench_text_rivals := -O3
 $(BUILD)/libhelpers.a: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c)) $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/support/*.cc))
 	$(call archive,$@,$^)
 
-$(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libhelpers.a $(BUILD)/libattend.a
-	@mkdir -p $(@D)
+# The unit tests are linked once, into one program; UNITS="test_layer test_kernel": only some of them.
+# So the main() of each gets a name of its own, which it declares first.
+$(BUILD)/unit-tests: $(BUILD)/tests/unit/main.o $(UNITS:%=$(BUILD)/tests/unit/%.o) $(BUILD)/libhelpers.a $(BUILD)/libattend.a
 	$(call say,LD,$@)
-	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS) $(LIBS_$(@F))
+	$(Q)$(CXX) $(ALL_LDFLAGS) $(POISONED) -o $@ $^ $(LIBS) $(TEST_LIBS)
+$(BUILD)/tests/unit/test_%.o: NAMED = '-Dmain(none)=$(*F)_main(none); int $(*F)_main(none)'
+$(BUILD)/tests/unit/main.o: $(BUILD)/units
+CFLAGS_tests_unit_main = '-DUNITS=$(patsubst %,UNIT(%),$(UNITS))'
+$(BUILD)/units: FORCE | $(BUILD)/flags
+	$(call stamp,$(UNITS))
 # Their memory holds NaN until it is written, and may run out (tests/support/poisoned.h).
 POISONED := $(foreach name,malloc calloc realloc aligned_alloc posix_memalign,-Wl,--wrap=$(name))
-LIBS_test_stack = $(POISONED)
-LIBS_test_stack_bits = $(POISONED)
-LIBS_test_generate = $(POISONED)
-LIBS_test_stack_fault = $(POISONED)
-LIBS_test_pattern = $(POISONED)
-LIBS_test_normal = $(POISONED)
-LIBS_test_split = $(POISONED)
-LIBS_test_frame = $(POISONED)
-LIBS_test_spell = $(POISONED)
-LIBS_test_tokenizer = $(POISONED)
-LIBS_test_utter = $(POISONED)
 
 $(BUILD)/tokenizer/%: $(BUILD)/tests/tokenizer/%.o $(BUILD)/libattend.a
 	@mkdir -p $(@D)
