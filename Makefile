@@ -125,7 +125,7 @@ quick: deps-test
 test-page test-clients test-deploy: test-%: deps-%
 	tests/run $*
 
-## test-mutants: break the program in 22 ways: does a test fail each time?
+## test-mutants: break the program in 27 ways: does a test fail each time?
 .PHONY: test-mutants
 test-mutants: deps-test
 	tests/mutants/run $(ARGS)
