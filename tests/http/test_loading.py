@@ -61,7 +61,7 @@ class LargeModels(Case):
                                       (1040, "digest", tree_digest)):
             shown = digest(self.write(width, 3)).split(":")[-1][:12]
             expected = f" {member}={shown}"
-            for workers in (1, 3):
+            for workers in (1, 3) if MODE == "release" else (3,):
                 with self.subTest(width, workers=workers):
                     status, _, err = self.check(workers)
                     self.assertEqual(status, 0, err)
@@ -85,7 +85,7 @@ class LargeModels(Case):
         """Whichever thread has it, and whichever of them is found first."""
         for width in (512, 1040):
             self.write(width, 8, last=struct.pack("<f", float("nan")))
-            for workers in (1, 4):
+            for workers in (1, 4) if MODE == "release" else (4,):
                 status, _, err = self.check(workers)
                 self.assertEqual((status, err.splitlines()[-1]), (
                     2, f"attend: model m0: {width}.safetensors: tensor \"output.bias\" holds a "

@@ -16,7 +16,7 @@ import unittest
 from support import (MODE, PATIENCE, TOY, Case, Layer, Raw, Server, attend, head_of, preloaded,
                      randoms, wait_until)
 
-RELOADS = 100 if MODE == "release" else 30
+RELOADS = 60 if MODE == "release" else 10
 RANDOM = {"random": {"seed": 1}, "query_size": 4, "heads": 2}
 
 
