@@ -34,8 +34,10 @@ SAN_coverage := -fprofile-instr-generate -fcoverage-mapping
 # The readable twins are yardsticks, never part of the program: they are made fast, and nothing else.
 TWIN         = $(if $(filter core/reference/%,$*),-O2)
 SAN          = $(if $(TWIN),,$(SAN_$(MODE)))
+# Which part of the rounds of sampled cases tests make (tests/support/rounds.h).
+ROUNDS      := $(patsubst %,-DROUNDS_PART=%,$(if $(filter asan ubsan,$(MODE)),4)$(if $(filter tsan,$(MODE)),10))
 
-ALL_CFLAGS   = $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(CFLAGS_PKGS) $(TWIN) $(CFLAGS_$(subst /,_,$*)) $(NAMED)
+ALL_CFLAGS   = $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(CFLAGS_PKGS) $(TWIN) $(if $(filter tests/%,$*),$(ROUNDS)) $(CFLAGS_$(subst /,_,$*)) $(NAMED)
 ALL_LDFLAGS  = $(LDFLAGS) $(SAN) -pthread -Wl,--as-needed
 CFLAGS_PKGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LIBS        := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
@@ -353,7 +355,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 # wait for the flags: when these are known, make begins again where the slowest files stand.
 stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' >$@
 $(BUILD)/flags: FORCE
-	$(call stamp,$(CC) $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(KERNEL) $(CFLAGS_PKGS))
+	$(call stamp,$(CC) $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(ROUNDS) $(KERNEL) $(CFLAGS_PKGS))
 $(BUILD)/commit: FORCE | $(BUILD)/flags
 	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/watch/version.o: $(BUILD)/commit

@@ -532,7 +532,7 @@ class Slow(Reload):
     def loading(self, *args):
         server = self.start({"a": RANDOM}, *args, env={"OPENBLAS_NUM_THREADS": None})
         self.before = server.attend(TOY).body
-        slow = dict(RANDOM, query_size=4096 if MODE == "release" else 2048)
+        slow = dict(RANDOM, query_size={"release": 4096, "tsan": 1024}.get(MODE, 2048))
         self.configure({f"slow{i}": slow for i in range(4)})
         size = server.resident()
         server.signal(signal.SIGHUP)

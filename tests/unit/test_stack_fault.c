@@ -16,6 +16,7 @@
 #include "tests/support/compare_stack.h"
 #include "tests/support/poisoned_run.h"
 #include "tests/support/random_case.h"
+#include "tests/support/rounds.h"
 #include "tests/support/short_memory.h"
 
 /* --- a model whose rows stay as they are, but for what a test spoils --- */
@@ -608,7 +609,7 @@ static bool make_failing(const struct random_stack *s, size_t n) {
 
 static void any_allocation_of_a_stack_may_fail(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 12; round++) {
+  for (uint64_t round = 0; round < rounds(12); round++) {
     struct random_case c;
     random_case_stack(&c, 21000 + round,
                       (struct random_stack_kind){.layers_most = 2, .longest = 8});
@@ -631,7 +632,7 @@ static struct stack_run *large_run(const struct random_stack *s, uint64_t *state
 
 static void any_allocation_of_a_run_may_fail(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 12; round++) {
+  for (uint64_t round = 0; round < rounds(12); round++) {
     struct random_case c;
     random_case_stack(&c, 22000 + round,
                       (struct random_stack_kind){.layers_most = 4, .longest = 40});
@@ -650,7 +651,7 @@ static void any_allocation_of_a_run_may_fail(void **unused) {
 
 static void any_budget_may_be_too_small(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < 12; round++) {
+  for (uint64_t round = 0; round < rounds(12); round++) {
     struct random_case c;
     random_case_stack(&c, 23000 + round,
                       (struct random_stack_kind){.layers_most = 3, .longest = 40});
