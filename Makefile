@@ -14,12 +14,13 @@ CC      ?= cc
 CXX     ?= c++
 PKGS    := libmicrohttpd jansson openblas nettle libzip libpcre2-8 libutf8proc
 WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
-# Built for one run of the tests, it is compiled fast. What a print may write is judged in release: at
-# -O1 gcc does not know how large a number may be. With -fexpensive-optimizations a function clears the
-# upper halves of the vectors that it leaves; where they stay, all that others compute is ten times as slow.
+# A build with a sanitizer is for one run of the tests: it has to compile fast. -fexpensive-optimizations makes
+# gcc write vzeroupper at the end of a function that used AVX; without it, what runs next is ten times as slow.
+# What a print may write is judged in release: at -O1 gcc does not know how large a number may be.
 SHORT   := $(filter asan ubsan tsan,$(MODE))
-CFLAGS  ?= $(if $(SHORT),-O1 -g1 -fexpensive-optimizations -Wno-format-truncation -Wno-format-overflow,-O2 -g)
-KERNEL  := $(if $(SHORT),$(CFLAGS),-O3)
+FAST    := $(if $(SHORT),-fexpensive-optimizations -Wno-format-truncation -Wno-format-overflow)
+CFLAGS  ?= $(if $(SHORT),-O1 -g1,-O2 -g)
+KERNEL  := $(if $(SHORT),,-O3)
 # No contraction: a product and a sum are fused only where the code says so, or bits would depend on the compiler.
 SETUP   := -std=c17 -D_GNU_SOURCE -I. '-ffile-prefix-map=$(CURDIR)=.' -ffp-contract=off -fno-math-errno -fstack-protector-strong -fstack-clash-protection -pthread
 
@@ -31,13 +32,17 @@ SAN_tsan    := -fsanitize=thread
 # clang's; what measures coverage is in the objects, the search itself only in the fuzz targets.
 SAN_fuzz    := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_coverage := -fprofile-instr-generate -fcoverage-mapping
-# The readable twins are yardsticks, never part of the program: they are made fast, and nothing else.
-TWIN         = $(if $(filter core/reference/%,$*),-O2)
+# The readable twins are yardsticks, never part of the program: where the rest is compiled with a sanitizer,
+# they are optimised, and without it.
+TWIN         = $(if $(SHORT),$(if $(filter core/reference/%,$*),-O2))
 SAN          = $(if $(TWIN),,$(SAN_$(MODE)))
 # Which part of the rounds of sampled cases tests make (tests/support/rounds.h).
-ROUNDS      := $(patsubst %,-DROUNDS_PART=%,$(if $(filter asan ubsan,$(MODE)),4)$(if $(filter tsan,$(MODE)),10))
+PART_asan   := 4
+PART_ubsan  := 4
+PART_tsan   := 10
+ROUNDS      := $(patsubst %,-DROUNDS_PART=%,$(PART_$(MODE)))
 
-ALL_CFLAGS   = $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(CFLAGS_PKGS) $(TWIN) $(if $(filter tests/%,$*),$(ROUNDS)) $(CFLAGS_$(subst /,_,$*)) $(NAMED)
+ALL_CFLAGS   = $(SETUP) $(WARN) $(CFLAGS) $(FAST) $(SAN) $(CFLAGS_PKGS) $(TWIN) $(if $(filter tests/%,$*),$(ROUNDS)) $(CFLAGS_$(subst /,_,$*)) $(NAMED)
 ALL_LDFLAGS  = $(LDFLAGS) $(SAN) -pthread -Wl,--as-needed
 CFLAGS_PKGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LIBS        := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
@@ -108,7 +113,7 @@ test:
 	-@$(MAKE) --no-print-directory deps-test
 	tests/run test
 
-## test-all: everything: test, every sanitizer whole, the page, clients from npm, images and packages
+## test-all: everything: test, all that runs under sanitizers, the page, clients from npm, images and packages
 .PHONY: test-all test-rest
 test-all: test
 	@$(MAKE) --no-print-directory test-rest
@@ -355,7 +360,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 # wait for the flags: when these are known, make begins again where the slowest files stand.
 stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' >$@
 $(BUILD)/flags: FORCE
-	$(call stamp,$(CC) $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(ROUNDS) $(KERNEL) $(CFLAGS_PKGS))
+	$(call stamp,$(CC) $(SETUP) $(WARN) $(CFLAGS) $(FAST) $(SAN) $(ROUNDS) $(KERNEL) $(CFLAGS_PKGS))
 $(BUILD)/commit: FORCE | $(BUILD)/flags
 	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/watch/version.o: $(BUILD)/commit
@@ -387,9 +392,11 @@ CXXFLAGS_bench_text_rivals := -O3
 $(BUILD)/libhelpers.a: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c)) $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/support/*.cc))
 	$(call archive,$@,$^)
 
+# The memory of unit tests holds NaN until it is written, and may run out (tests/support/poisoned.h).
+POISONED := $(foreach name,malloc calloc realloc aligned_alloc posix_memalign,-Wl,--wrap=$(name))
 # The unit tests are linked once, into one program; UNITS="test_layer test_kernel": only some of them.
-# So the main() of each gets a name of its own, which it declares first.
-$(BUILD)/unit-tests: $(BUILD)/tests/unit/main.o $(UNITS:%=$(BUILD)/tests/unit/%.o) $(BUILD)/libhelpers.a $(BUILD)/libattend.a
+# In test_layer.c, main() is renamed to test_layer_main(), and declared, as -Wmissing-prototypes wants it.
+$(BUILD)/unit-tests: $(BUILD)/tests/unit/main.o $(BUILD)/tests/support/poisoned.o $(UNITS:%=$(BUILD)/tests/unit/%.o) $(BUILD)/libhelpers.a $(BUILD)/libattend.a
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(ALL_LDFLAGS) $(POISONED) -o $@ $^ $(LIBS) $(TEST_LIBS)
 $(BUILD)/tests/unit/test_%.o: NAMED = '-Dmain(none)=$(*F)_main(none); int $(*F)_main(none)'
@@ -397,8 +404,6 @@ $(BUILD)/tests/unit/main.o: $(BUILD)/units
 CFLAGS_tests_unit_main = '-DUNITS=$(patsubst %,UNIT(%),$(UNITS))'
 $(BUILD)/units: FORCE | $(BUILD)/flags
 	$(call stamp,$(UNITS))
-# Their memory holds NaN until it is written, and may run out (tests/support/poisoned.h).
-POISONED := $(foreach name,malloc calloc realloc aligned_alloc posix_memalign,-Wl,--wrap=$(name))
 
 $(BUILD)/tokenizer/%: $(BUILD)/tests/tokenizer/%.o $(BUILD)/libattend.a
 	@mkdir -p $(@D)

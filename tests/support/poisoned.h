@@ -1,5 +1,5 @@
-/* poisoned: the allocator of programs that are linked with $(POISONED) (Makefile): what is not
- * cleared holds NaN, and one allocation of so many may fail. */
+/* poisoned: the allocator of the unit tests (POISONED in the Makefile): what is not cleared holds NaN,
+ * and one allocation of so many may fail. */
 #ifndef TESTS_POISONED_H
 #define TESTS_POISONED_H
 

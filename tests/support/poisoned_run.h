@@ -1,5 +1,5 @@
-/* poisoned_run: runs that are prepared while one allocation fails, in programs that are linked with
- * $(POISONED) (Makefile). For test programs alone: it needs cmocka. */
+/* poisoned_run: runs that are prepared while one allocation fails. For unit tests alone: it needs
+ * cmocka, and the allocator of poisoned.h. */
 #ifndef TESTS_POISONED_RUN_H
 #define TESTS_POISONED_RUN_H
 
