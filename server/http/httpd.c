@@ -52,6 +52,7 @@ struct httpd {
   pthread_t thread;
   struct pulse pulse;        /* of the accepting thread */
   atomic_size_t connections; /* accepted and not closed */
+  atomic_size_t arriving;    /* of these, those that have not reached their I/O threads */
   char address[LISTENER_TEXT_SIZE];
 };
 
@@ -113,6 +114,7 @@ static void on_connection(void *of, struct MHD_Connection *c, void **context,
     struct io *io = io_of(h, fd);
     io->opened = true;
     *context = request_open(h->door, io, c, fd);
+    atomic_fetch_sub(&h->arriving, 1); /* now that the door's connections include it */
     if (!*context) disconnect(fd);
     return;
   }
@@ -173,6 +175,7 @@ static bool has_room(struct httpd *h) {
 /* There was no memory for a connection, which libmicrohttpd or the caller closes. */
 static void on_connection_lost(void *of) {
   struct httpd *h = of;
+  atomic_fetch_sub(&h->arriving, 1);
   atomic_fetch_sub(&h->connections, 1);
   log_complain(h->log, COMPLAINT_LOST, "a connection could not be taken: %s", strerror(errno));
 }
@@ -183,6 +186,7 @@ static void give_to_thread(struct httpd *h, int fd, const struct sockaddr *from,
     return;
   }
   atomic_fetch_add(&h->connections, 1);
+  atomic_fetch_add(&h->arriving, 1);
   if (io_add(io_of(h, fd), fd, from, size)) return;
   on_connection_lost(h);
   close(fd);
@@ -322,11 +326,7 @@ void httpd_stop_accepting(struct httpd *h) {
   h->listener.fd = -1;
 }
 
-/* In this order: a connection that reaches its thread in between is counted in both. */
-bool httpd_hands_on(struct httpd *h) {
-  const size_t accepted = atomic_load(&h->connections);
-  return accepted > connections_count(h->door->connections);
-}
+size_t httpd_arriving(const struct httpd *h) { return atomic_load(&h->arriving); }
 
 void httpd_ask(struct httpd *h) {
   if (!h) return;

@@ -21,9 +21,9 @@ enum status httpd_start(struct httpd *h, struct error *e);
  * socket is left to the process that the supervisor starts next. */
 void httpd_stop_accepting(struct httpd *h);
 
-/* Are there accepted connections that have not reached their I/O threads yet? Until then
- * connections_count does not include them. */
-bool httpd_hands_on(struct httpd *h);
+/* How many accepted connections have not reached their I/O threads yet. Until then the door's
+ * connections do not include them: who asks for both asks for this number first. */
+size_t httpd_arriving(const struct httpd *h);
 
 /* Does every thread of the door still pass through its loop: the I/O threads, the accepting one,
  * the reaper? httpd_ask asks all; they answer within microseconds, or when they have finished what

@@ -30,7 +30,7 @@ uint64_t stop_longest_ms(const struct config *c) {
 /* Waits until no connection is busy at two looks in a row: one may just be between two phases. */
 static bool wait_until_quiet(struct stop *s, struct httpd *h, struct door *door, uint64_t until) {
   for (int quiet = 0; clock_now() < until && !s->second;) {
-    const bool busy = httpd_hands_on(h) || connections_busy(door->connections) != 0;
+    const bool busy = httpd_arriving(h) || connections_busy(door->connections);
     quiet = busy ? 0 : quiet + 1;
     if (quiet == 2) return true;
     stop_wait(s);
@@ -48,12 +48,13 @@ static int cut_off(struct stop *s, struct httpd *h, struct door *door) {
     return EXIT_CUT;
   }
   const size_t refused = connections_refuse_incomplete(door->connections);
-  const size_t cut = connections_busy(door->connections);
+  size_t cut = httpd_arriving(h);
+  cut += connections_busy(door->connections);
   log_line(log, LOG_WARNING,
            "drain_ms has passed: %zu requests are cut off, and %zu that have not arrived whole are "
            "refused",
            cut, refused);
-  return cut || httpd_hands_on(h) ? EXIT_CUT : 0;
+  return cut ? EXIT_CUT : 0;
 }
 
 /* Waits until no connection is suspended: with one, libmicrohttpd must not be stopped. */
