@@ -19,7 +19,7 @@ WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-
 # What a print may write is judged in release: at -O1 gcc does not know how large a number may be.
 SHORT   := $(filter asan ubsan tsan,$(MODE))
 FAST    := $(if $(SHORT),-fexpensive-optimizations -Wno-format-truncation -Wno-format-overflow)
-CFLAGS  ?= $(if $(SHORT),-O1 -g1,-O2 -g)
+CFLAGS  ?= $(if $(SHORT),-O1,-O2) -g1
 KERNEL  := $(if $(SHORT),,-O3)
 # No contraction: a product and a sum are fused only where the code says so, or bits would depend on the compiler.
 SETUP   := -std=c17 -D_GNU_SOURCE -I. '-ffile-prefix-map=$(CURDIR)=.' -ffp-contract=off -fno-math-errno -fstack-protector-strong -fstack-clash-protection -pthread
@@ -36,13 +36,15 @@ SAN_coverage := -fprofile-instr-generate -fcoverage-mapping
 # they are optimised, and without it.
 TWIN         = $(if $(SHORT),$(if $(filter core/reference/%,$*),-O2))
 SAN          = $(if $(TWIN),,$(SAN_$(MODE)))
+# Unit tests are compiled for one run, too.
+UNIT         = $(if $(filter tests/unit/%,$*),-O1 -Wno-format-truncation -Wno-format-overflow)
 # Which part of the rounds of sampled cases tests make (tests/support/rounds.h).
 PART_asan   := 4
 PART_ubsan  := 4
 PART_tsan   := 10
 ROUNDS      := $(patsubst %,-DROUNDS_PART=%,$(PART_$(MODE)))
 
-ALL_CFLAGS   = $(SETUP) $(WARN) $(CFLAGS) $(FAST) $(SAN) $(CFLAGS_PKGS) $(TWIN) $(if $(filter tests/%,$*),$(ROUNDS)) $(CFLAGS_$(subst /,_,$*)) $(NAMED)
+ALL_CFLAGS   = $(SETUP) $(WARN) $(CFLAGS) $(FAST) $(SAN) $(CFLAGS_PKGS) $(TWIN) $(UNIT) $(if $(filter tests/%,$*),$(ROUNDS)) $(CFLAGS_$(subst /,_,$*)) $(NAMED)
 ALL_LDFLAGS  = $(LDFLAGS) $(SAN) -pthread -Wl,--as-needed
 CFLAGS_PKGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LIBS        := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm

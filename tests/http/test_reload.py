@@ -333,7 +333,7 @@ class Changes(Reload):
             thread.start()
         try:
             models = {"a": RANDOM}
-            for size in (16, 64, 256, 768):
+            for size in (16, 64, 256, 768) if MODE == "release" else (16, 64, 256):
                 models[f"m{size}"] = dict(RANDOM, query_size=size, heads=2)
                 path = self.configure(models)
                 self.reload(server)

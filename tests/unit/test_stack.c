@@ -377,7 +377,7 @@ static size_t bytes_of_run(uint64_t seed, size_t layers, bool thumbnails) {
 /* What one layer needs serves them all, the weights that become thumbnails among it. */
 static void depth_needs_little_memory(void **unused) {
   (void)unused;
-  for (uint64_t seed = 0; seed < 3; seed++)
+  for (uint64_t seed = 0; seed < rounds(3); seed++)
     for (int thumbnails = 0; thumbnails < 2; thumbnails++) {
       const size_t one = bytes_of_run(seed, 1, thumbnails),
                    deep = bytes_of_run(seed, 8, thumbnails);
@@ -408,7 +408,7 @@ static void a_stack_tells_its_form(void **unused) {
 /* Matrices, tables and vectors; packing adds columns, and kept positions rows. */
 static void a_stack_tells_its_bytes(void **unused) {
   (void)unused;
-  for (uint64_t seed = 0; seed < 8; seed++) {
+  for (uint64_t seed = 0; seed < rounds(8); seed++) {
     uint64_t state = 90 + seed;
     struct random_stack s;
     random_stack_init(&s, &state, (struct random_stack_kind){1, 3, 1, true, true, false});
