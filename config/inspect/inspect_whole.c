@@ -45,8 +45,11 @@ static void print_sizes(const struct whole_plan *p, FILE *out) {
     fputs("  the table of tokens makes the logits, too\n", out);
   if (!f->embedding.tokens) fputs("  without a table of tokens it takes embeddings only\n", out);
   if (p->pool != STACK_POOL_NONE)
-    fprintf(out, "  pool %s%s%s\n", whole_settings_pool_name(p->pool),
-            f->pooling.dense_size ? ", then a dense layer" : "", p->normalize ? ", normalize" : "");
+    fprintf(out, "  pool %s%s%s\n", stack_pool_names[p->pool],
+            !f->pooling.dense[0].size  ? ""
+            : f->pooling.dense[1].size ? ", then two dense layers"
+                                       : ", then a dense layer",
+            p->normalize ? ", normalize" : "");
 }
 
 /* The first of the classes. */
@@ -104,7 +107,8 @@ static double stored_bytes(const struct checkpoint *file, const bool *used) {
 static void print_memory(const struct whole_plan *p, FILE *out) {
   const struct stack_form *f = &p->stack[WHOLE_DECODER].form;
   double stored = stored_bytes(p->source.file, p->used);
-  if (p->source.dense) stored += stored_bytes(p->source.dense, NULL);
+  for (size_t i = 0; i < STACK_DENSE_MOST && p->source.dense[i].file; i++)
+    stored += stored_bytes(p->source.dense[i].file, NULL);
   fprintf(out, "  %ju numbers: %.2f MB as stored, %.2f MB as float32", (uintmax_t)p->count,
           stored * 1e-6, (double)p->count * 4e-6);
   if (f->layers)

@@ -36,7 +36,9 @@ enum whole_role {
   WHOLE_NORM_LAST,
   WHOLE_POOLER,
   WHOLE_RELATIVE,
-  WHOLE_DENSE,       /* of sentence-transformers: in a file of its own */
+  WHOLE_DENSE,      /* of sentence-transformers: in a file of its own; */
+  WHOLE_DENSE_SKIP, /* and through which what comes in is added; then the same of the next */
+  WHOLE_DENSE_END = WHOLE_DENSE + 2 * STACK_DENSE_MOST - 1,
   WHOLE_HEAD,        /* makes the logits of tokens */
   WHOLE_LOGITS_BIAS, /* is added to them: a vector, which may be a matrix of one row */
   WHOLE_CLASS_FIRST, /* of a classifier, unless its first layer is the pooler */

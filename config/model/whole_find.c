@@ -325,19 +325,35 @@ static enum status find_head(const struct whole_finding *f) {
   return bias ? use_part(f, &added->weight, bias, bias->rank == 2 ? 2 : 1) : STATUS_OK;
 }
 
-/* The dense layer of sentence-transformers. */
+/* A matrix of a dense layer of sentence-transformers, with or without a bias. */
+static enum status find_dense_matrix(const struct whole_dense *d, const char *name, bool biased,
+                                     struct layout_matrix *m, struct error *e) {
+  char full[2][NAME_SIZE];
+  snprintf(full[0], NAME_SIZE, "%s.weight", name);
+  snprintf(full[1], NAME_SIZE, "%s.bias", name);
+  const struct checkpoint_entry *weight = checkpoint_find(d->file, full[0]);
+  const struct checkpoint_entry *bias = checkpoint_find(d->file, full[1]);
+  if (!weight || (biased && !bias))
+    return error_set(e, STATUS_CONFIG, "there is no tensor \"%s\" of the dense layer",
+                     full[weight != NULL]);
+  *m = (struct layout_matrix){.found = true, .has_bias = biased};
+  if (set_part(&m->weight, weight, 2, e)) return e->status;
+  return biased ? set_part(&m->bias, bias, 1, e) : STATUS_OK;
+}
+
 static enum status find_dense(const struct whole_finding *f) {
-  const struct whole_source *source = &f->p->source;
-  struct layout_matrix *m = &f->stack->part[WHOLE_DENSE];
-  if (!source->dense || f->stack != whole_plan_reader(f->p)) return STATUS_OK;
-  const struct checkpoint_entry *weight = checkpoint_find(source->dense, "linear.weight");
-  const struct checkpoint_entry *bias = checkpoint_find(source->dense, "linear.bias");
-  if (!weight || (source->dense_bias && !bias))
-    return error_set(f->e, STATUS_CONFIG, "there is no tensor \"linear.%s\" of the dense layer",
-                     weight ? "bias" : "weight");
-  *m = (struct layout_matrix){.found = true, .has_bias = source->dense_bias};
-  if (set_part(&m->weight, weight, 2, f->e)) return f->e->status;
-  return m->has_bias ? set_part(&m->bias, bias, 1, f->e) : STATUS_OK;
+  if (f->stack != whole_plan_reader(f->p)) return STATUS_OK;
+  for (unsigned i = 0; i < STACK_DENSE_MOST; i++) {
+    const struct whole_dense *d = &f->p->source.dense[i];
+    struct layout_matrix *part = f->stack->part;
+    if (!d->file) break;
+    if (find_dense_matrix(d, "linear", d->bias, &part[WHOLE_DENSE + 2 * i], f->e))
+      return f->e->status;
+    if (d->residual && d->in != d->out &&
+        find_dense_matrix(d, "residual", false, &part[WHOLE_DENSE_SKIP + 2 * i], f->e))
+      return f->e->status;
+  }
+  return STATUS_OK;
 }
 
 /* --- the stacks --- */

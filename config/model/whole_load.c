@@ -212,8 +212,10 @@ static enum status describe(struct model *m, struct whole_plan *p, const json_t 
 }
 
 static enum status check_unchanged(const struct whole_plan *p, struct error *e) {
-  if (p->source.file && checkpoint_check_unchanged(p->source.file, e)) return e->status;
-  return p->source.dense ? checkpoint_check_unchanged(p->source.dense, e) : STATUS_OK;
+  if (p->source.file) checkpoint_check_unchanged(p->source.file, e);
+  for (size_t i = 0; i < STACK_DENSE_MOST && p->source.dense[i].file && !e->status; i++)
+    checkpoint_check_unchanged(p->source.dense[i].file, e);
+  return e->status;
 }
 
 enum status whole_load(struct model *m, const json_t *definition, const char *directory,

@@ -62,7 +62,10 @@ static enum stack_pool mode_of(const char *key, const json_t *value) {
   } modes[] = {{"pooling_mode_cls_token", "cls", STACK_POOL_CLS},
                {"pooling_mode_mean_tokens", "mean", STACK_POOL_MEAN},
                {"pooling_mode_max_tokens", "max", STACK_POOL_MAX},
-               {"pooling_mode_lasttoken", "lasttoken", STACK_POOL_LAST}};
+               {"pooling_mode_lasttoken", "lasttoken", STACK_POOL_LAST},
+               {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens",
+                STACK_POOL_MEAN_SQRT_LEN},
+               {"pooling_mode_weightedmean_tokens", "weightedmean", STACK_POOL_WEIGHTED_MEAN}};
   const char *word = json_string_value(value);
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
     const bool is = word ? strcmp(key, "pooling_mode") == 0 && strcmp(word, modes[i].word) == 0
@@ -91,21 +94,39 @@ static enum status read_pooling(struct whole_source *s, const json_t *config, st
 
 /* --- a dense layer --- */
 
+static bool flag_of(const json_t *config, const char *key, bool missing, struct error *e) {
+  const json_t *value = json_object_get(config, key);
+  if (value && !json_is_boolean(value)) error_set(e, STATUS_CONFIG, "%s: needs true or false", key);
+  return value ? json_is_true(value) : missing;
+}
+
+/* It may be said to take and to make something else than the one vector of an item. */
+static void check_name(const json_t *config, const char *key, struct error *e) {
+  static const char only[] = "sentence_embedding";
+  const json_t *value = json_object_get(config, key);
+  const char *name = json_string_value(value);
+  if (value && !json_is_null(value) && !(name && strcmp(name, only) == 0))
+    error_set(e, STATUS_CONFIG, "%s: \"%.80s\" is not served; %s is", key, name ? name : "", only);
+}
+
 static enum status read_dense(struct whole_source *s, const struct whole_module *m,
                               const json_t *config, struct error *e) {
+  struct whole_dense *d = s->dense;
+  while (d->file) d++;
   const char *act = json_string_value(json_object_get(config, "activation_function"));
-  const json_t *bias = json_object_get(config, "bias");
   if (!act) act = "";
-  s->dense_in = size_of(config, "in_features", e);
-  s->dense_out = size_of(config, "out_features", e);
-  s->dense_bias = !bias || json_is_true(bias);
-  if (bias && !json_is_boolean(bias)) error_set(e, STATUS_CONFIG, "bias: needs true or false");
-  s->dense_tanh = strcmp(act, "torch.nn.modules.activation.Tanh") == 0;
-  if (!s->dense_tanh && strcmp(act, "torch.nn.modules.linear.Identity") != 0)
+  d->in = size_of(config, "in_features", e);
+  d->out = size_of(config, "out_features", e);
+  d->bias = flag_of(config, "bias", true, e);
+  d->residual = flag_of(config, "use_residual", false, e);
+  check_name(config, "module_input_name", e);
+  check_name(config, "module_output_name", e);
+  d->tanh = strcmp(act, "torch.nn.modules.activation.Tanh") == 0;
+  if (!d->tanh && strcmp(act, "torch.nn.modules.linear.Identity") != 0)
     error_set(e, STATUS_CONFIG,
               "activation_function: \"%.80s\" is not served; Tanh and Identity are", act);
   char *path = e->status ? NULL : path_of(m, "", e);
-  if (path) s->dense = checkpoint_open(path, e);
+  if (path) d->file = checkpoint_open(path, e);
   free(path);
   return e->status;
 }
@@ -146,11 +167,15 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     const enum module is = module_of(type);
     if (is == MODULE_NONE)
       return error_set(e, STATUS_CONFIG, "modules.json: the module \"%.100s\" is not served", type);
-    if ((int)is <= last || (i == 0) != (is == MODULE_TRANSFORMER))
+    const bool more = is == MODULE_DENSE && last == MODULE_DENSE && !s->dense[1].file;
+    if (((int)is <= last && !more) || (i == 0) != (is == MODULE_TRANSFORMER))
       return error_set(e, STATUS_CONFIG,
-                       "modules.json: served are Transformer, Pooling, Dense and Normalize, each "
-                       "once and in this order, not %.60s here",
+                       "modules.json: served are Transformer, Pooling, at most two Dense and "
+                       "Normalize, in this order, not %.60s here",
                        type);
+    if (is > MODULE_POOLING && last < MODULE_POOLING)
+      return error_set(e, STATUS_CONFIG,
+                       "modules.json: %.60s without a Pooling before it is not served", type);
     last = (int)is;
     const struct whole_module m = {folder, path};
     if (is == MODULE_TRANSFORMER)
@@ -158,9 +183,7 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     else if (read_module(s, is, &m, e))
       return e->status;
   }
-  if (last < MODULE_POOLING)
-    return error_set(e, STATUS_CONFIG, "modules.json: names no Pooling, which would tell the pool");
-  return STATUS_OK;
+  return last < 0 ? error_set(e, STATUS_CONFIG, "modules.json: names no module") : STATUS_OK;
 }
 
 enum status whole_modules_read(struct whole_source *s, const char *folder,

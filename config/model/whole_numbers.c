@@ -71,7 +71,10 @@ enum status whole_numbers_stack(const struct whole_plan *p, const struct whole_s
   m->norm = read_norm(&r, WHOLE_NORM_EMBEDDED, 0);
   form->last = read_norm(&r, WHOLE_NORM_LAST, 0);
   form->pooling.pooler = read_matrix(&r, WHOLE_POOLER, 0);
-  form->pooling.dense = read_matrix(&r, WHOLE_DENSE, 0);
+  for (unsigned i = 0; i < STACK_DENSE_MOST; i++) {
+    form->pooling.dense[i].matrix = read_matrix(&r, WHOLE_DENSE + 2 * i, 0);
+    form->pooling.dense[i].skip = read_matrix(&r, WHOLE_DENSE_SKIP + 2 * i, 0);
+  }
   form->classifier.first = read_matrix(&r, WHOLE_CLASS_FIRST, 0);
   form->classifier.classes = read_matrix(&r, WHOLE_CLASSES, 0);
   form->output.matrix.weight = read_part(&r, WHOLE_HEAD, 0, false);

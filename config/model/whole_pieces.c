@@ -27,7 +27,7 @@ enum {
   OF_FORWARD = 1U << WHOLE_UP | 1U << WHOLE_GATE | 1U << WHOLE_DOWN | 1U << WHOLE_NORM_FORWARD,
   OF_NORM = 1U << WHOLE_NORM_LAST,
   OF_POOLER = 1U << WHOLE_POOLER,
-  OF_DENSE = 1U << WHOLE_DENSE,
+  OF_DENSE = (2U << WHOLE_DENSE_END) - (1U << WHOLE_DENSE),
   OF_CLASSIFIER = 1U << WHOLE_CLASS_FIRST | 1U << WHOLE_CLASSES,
   OF_OUTPUT = 1U << WHOLE_HEAD | 1U << WHOLE_LOGITS_BIAS,
   BESIDE_LAYERS = 6 /* blocks of a stack that are in no layer, at most */
@@ -148,8 +148,13 @@ static void add_pooling(const struct whole_listing *l) {
   const struct stack_form *f = &l->stack->form;
   if (has_role(l, WHOLE_POOLER))
     add_matrix(add_block(l, BLOCK_POOLER, "pooler", OF_POOLER), f->width, f->width);
-  if (has_role(l, WHOLE_DENSE))
-    add_matrix(add_block(l, BLOCK_POOLER, "dense", OF_DENSE), f->width, f->pooling.dense_size);
+  if (!has_role(l, WHOLE_DENSE)) return;
+  struct whole_block *b = add_block(l, BLOCK_POOLER, "dense", OF_DENSE);
+  for (enum whole_role role = WHOLE_DENSE; role <= WHOLE_DENSE_END; role++) {
+    size_t out, in;
+    whole_plan_size(l->stack, role, &out, &in);
+    if (has_role(l, role)) add_matrix(b, in, out);
+  }
 }
 
 /* The first of its matrices may be the pooler, which is a piece of its own. */

@@ -88,7 +88,8 @@ void whole_plan_size(const struct whole_stack *s, enum whole_role role, size_t *
 
 /* The file in which the role lies. */
 static inline struct checkpoint *whole_plan_file(const struct whole_plan *p, enum whole_role role) {
-  return role == WHOLE_DENSE ? p->source.dense : p->source.file;
+  const bool dense = role >= WHOLE_DENSE && role <= WHOLE_DENSE_END;
+  return dense ? p->source.dense[(role - WHOLE_DENSE) / 2].file : p->source.file;
 }
 
 #endif

@@ -119,15 +119,8 @@ static void read_positions(struct whole_settings *s, const json_t *json, struct 
   definition_value_count(json, "max_positions", 1, TOKENS_MOST, &s->max_positions, e);
 }
 
-static const char *const pools[] = {"none", "cls", "mean", "max", "last", "pooler", NULL};
-
-const char *whole_settings_pool_name(enum stack_pool pool) { return pools[pool]; }
-
 static void read_pool(struct whole_settings *s, const json_t *json, struct error *e) {
-  _Static_assert(STACK_POOL_NONE == 0 && STACK_POOL_CLS == 1 && STACK_POOL_MEAN == 2 &&
-                     STACK_POOL_MAX == 3 && STACK_POOL_LAST == 4 && STACK_POOL_POOLER == 5,
-                 "the words stand in this order");
-  const int pool = read_word(json, "pool", pools, e);
+  const int pool = read_word(json, "pool", stack_pool_names, e);
   s->has_pool = pool >= 0;
   if (pool >= 0) s->pool = (enum stack_pool)pool;
   definition_value_toggle(json, "normalize", &s->normalize, e);

@@ -65,7 +65,4 @@ bool whole_settings_is_size(const char *word);
  * static text; NULL: it is not known. */
 const char *whole_settings_activation(const char *name, enum activation *out);
 
-/* The name of a pooling: "mean". */
-const char *whole_settings_pool_name(enum stack_pool pool);
-
 #endif

@@ -338,23 +338,27 @@ static enum status settle_pooling(const struct whole_sizing *z, struct error *e)
   p->pool = p->said.has_pool ? p->said.pool : s->pool;
   p->normalize = p->said.normalize == TOGGLE_UNSAID ? s->normalize : p->said.normalize == TOGGLE_ON;
   if (s->modules && p->pool != s->pool)
-    notes_add(&p->notes, "modules.json says pool %s, but here it is %s",
-              whole_settings_pool_name(s->pool), whole_settings_pool_name(p->pool));
+    notes_add(&p->notes, "modules.json says pool %s, but here it is %s", stack_pool_names[s->pool],
+              stack_pool_names[p->pool]);
   if (s->modules && p->normalize != s->normalize)
     notes_add(&p->notes, "modules.json says normalize %s, but here it is %s",
               s->normalize ? "true" : "false", p->normalize ? "true" : "false");
-  f->pooling.dense_size = s->dense ? s->dense_out : 0;
-  f->pooling.dense_tanh = s->dense_tanh;
   if (p->pool == STACK_POOL_POOLER && !z->stack->part[WHOLE_POOLER].found)
     return error_set(e, STATUS_CONFIG, "pool: the model has no pooler");
   if (s->pool_width && s->pool_width != f->width)
     return error_set(e, STATUS_CONFIG,
                      "word_embedding_dimension: %zu is said of the pooling, but the width is %zu",
                      s->pool_width, f->width);
-  if (s->dense && s->dense_in != f->width)
-    return error_set(e, STATUS_CONFIG,
-                     "in_features: %zu is said of the dense layer, but the width is %zu",
-                     s->dense_in, f->width);
+  for (size_t i = 0; i < STACK_DENSE_MOST && s->dense[i].file; i++) {
+    const struct whole_dense *d = &s->dense[i];
+    const size_t in = stack_form_pooled(f);
+    if (d->in != in)
+      return error_set(e, STATUS_CONFIG,
+                       "in_features: %zu is said of the dense layer, but the width is %zu", d->in,
+                       in);
+    f->pooling.dense[i] =
+        (struct stack_dense){.size = d->out, .tanh = d->tanh, .residual = d->residual};
+  }
   return STATUS_OK;
 }
 
@@ -367,6 +371,7 @@ void whole_plan_size(const struct whole_stack *stack, enum whole_role role, size
   const size_t d = f->width, queries = s->heads * s->head_size, keys = s->kv_heads * s->head_size;
   const size_t asking = c->heads * c->head_size, asked = c->kv_heads * c->head_size;
   const struct stack_embedding *m = &f->embedding;
+  const struct stack_dense *dense = f->pooling.dense;
   const size_t sizes[WHOLE_ROLES][2] = {[WHOLE_QUERY] = {queries, d},
                                         [WHOLE_KEY] = {keys, d},
                                         [WHOLE_VALUE] = {keys, d},
@@ -390,7 +395,10 @@ void whole_plan_size(const struct whole_stack *stack, enum whole_role role, size
                                         [WHOLE_NORM_LAST] = {1, d},
                                         [WHOLE_POOLER] = {d, d},
                                         [WHOLE_RELATIVE] = {s->relative_buckets, s->heads},
-                                        [WHOLE_DENSE] = {f->pooling.dense_size, d},
+                                        [WHOLE_DENSE] = {dense[0].size, d},
+                                        [WHOLE_DENSE_SKIP] = {dense[0].size, d},
+                                        [WHOLE_DENSE + 2] = {dense[1].size, dense[0].size},
+                                        [WHOLE_DENSE_SKIP + 2] = {dense[1].size, dense[0].size},
                                         [WHOLE_HEAD] = {m->tokens, d},
                                         [WHOLE_LOGITS_BIAS] = {1, m->tokens},
                                         [WHOLE_CLASS_FIRST] = {d, d},

@@ -11,6 +11,13 @@
 #include "config/checkpoint/checkpoint.h"
 #include "config/model/whole.h"
 
+/* A module Dense of modules.json. */
+struct whole_dense {
+  struct checkpoint *file; /* NULL: there is none */
+  size_t in, out;
+  bool bias, tanh, residual;
+};
+
 struct whole_source {
   /* As the definition says it: one of these. */
   const char *path;
@@ -22,13 +29,11 @@ struct whole_source {
   json_t *config, *generation; /* config.json, generation_config.json; NULL: there is none */
 
   /* Of modules.json. */
-  bool modules;             /* there is one */
-  enum stack_pool pool;     /* of 1_Pooling */
-  size_t pool_width;        /* its word_embedding_dimension; 0: not said */
-  bool normalize;           /* 3_Normalize */
-  struct checkpoint *dense; /* 2_Dense's tensors, or NULL */
-  size_t dense_in, dense_out;
-  bool dense_bias, dense_tanh;
+  bool modules;                               /* there is one */
+  enum stack_pool pool;                       /* of 1_Pooling */
+  size_t pool_width;                          /* its word_embedding_dimension; 0: not said */
+  bool normalize;                             /* 3_Normalize */
+  struct whole_dense dense[STACK_DENSE_MOST]; /* 2_Dense, and maybe 3_Dense */
 };
 
 /* Opens what the definition's `transformer` names; relative paths start at `directory`. The

@@ -285,14 +285,20 @@ static bool is_only(const json_t *value, const char *only) {
   return *only >= '0' && *only <= '9' && json_number_value(value) == strtod(only, NULL);
 }
 
+static bool is_guarded(const struct whole_translation *t, const struct whole_type_guard *g) {
+  const struct whole_family *f = t->family;
+  if (g->family && strcmp(g->family, f->name) != 0) return false;
+  if (g->but && strcmp(g->but, f->name) == 0) return false;
+  if (g->of && (g->of == WHOLE_GUARD_DECODERS) != f->decodes) return false;
+  if (g->rotary && f->rotary) return false;
+  return !(g->moot && json_is_false(json_object_get(t->config, g->moot)));
+}
+
 /* Some values stand beside what is about the encoder. */
 static void check_guards(struct whole_translation *t) {
   for (size_t i = 0; i < whole_type_guard_count(); i++) {
     const struct whole_type_guard *g = whole_type_guard_at(i);
-    if (g->family && strcmp(g->family, t->family->name) != 0) continue;
-    if (g->but && strcmp(g->but, t->family->name) == 0) continue;
-    if (g->rotary && t->family->rotary) continue;
-    if (g->moot && json_is_false(json_object_get(t->config, g->moot))) continue;
+    if (!is_guarded(t, g)) continue;
     if (!is_only(json_object_get(t->config, g->key), g->only) ||
         !is_only(json_object_get(t->of->config, g->key), g->only))
       error_set(t->e, STATUS_CONFIG,

@@ -36,9 +36,13 @@ const struct whole_type *whole_type_find(const char *name);
 /* Writes the names of all that are served: "bert, roberta". */
 void whole_type_list(char *out, size_t size);
 
+/* Which families a guard is about, where it names none. */
+enum whole_guard_of { WHOLE_GUARD_ALL, WHOLE_GUARD_ENCODERS, WHOLE_GUARD_DECODERS };
+
 /* A value of config.json that would change what is computed; only one is served. */
 struct whole_type_guard {
   const char *family; /* NULL: any */
+  enum whole_guard_of of;
   const char *key;
   const char *only; /* as JSON; null and [], {} always are */
   const char *but;  /* a family that serves others, too; NULL: none */

@@ -12,10 +12,15 @@ static void pool_rows(enum stack_pool pool, size_t n, size_t d, const double *ro
   memcpy(x, rows + (pool == STACK_POOL_LAST ? n - 1 : 0) * d, d * sizeof *x);
   for (size_t i = 1; i < n; i++)
     for (size_t t = 0; t < d; t++) {
-      if (pool == STACK_POOL_MEAN) x[t] += rows[i * d + t];
+      if (pool == STACK_POOL_MEAN || pool == STACK_POOL_MEAN_SQRT_LEN) x[t] += rows[i * d + t];
+      if (pool == STACK_POOL_WEIGHTED_MEAN) x[t] += (double)(i + 1) * rows[i * d + t];
       if (pool == STACK_POOL_MAX) x[t] = fmax(x[t], rows[i * d + t]);
     }
-  for (size_t t = 0; pool == STACK_POOL_MEAN && t < d; t++) x[t] /= (double)n;
+  for (size_t t = 0; t < d; t++) {
+    if (pool == STACK_POOL_MEAN) x[t] /= (double)n;
+    if (pool == STACK_POOL_MEAN_SQRT_LEN) x[t] /= sqrt((double)n);
+    if (pool == STACK_POOL_WEIGHTED_MEAN) x[t] /= (double)n * (double)(n + 1) / 2;
+  }
 }
 
 /* What becomes of a number behind a dense layer. */
@@ -30,6 +35,20 @@ static void pass_dense(const struct layer_matrix *w, size_t out, size_t in, doub
     if (!ref_is_float(y[t])) error_set(e, STATUS_NOT_FINITE, "the vector is beyond float32");
     x[t] = bend(y[t]);
   }
+}
+
+/* x becomes what the dense layers make of it; returns its size. `was` and `y` have room for it. */
+static size_t pass_dense_layers(const struct stack_dense *l, size_t size, double *x, double *was,
+                                double *y, struct error *e) {
+  for (size_t i = 0; i < STACK_DENSE_MOST && l[i].size; i++) {
+    memcpy(was, x, size * sizeof *x);
+    pass_dense(&l[i].matrix, l[i].size, size, l[i].tanh ? tanh : as_it_is, x, y, e);
+    if (l[i].skip.weight) ref_product(l[i].skip.weight, l[i].skip.bias, l[i].size, size, was, y);
+    for (size_t t = 0; l[i].residual && t < l[i].size; t++)
+      x[t] += l[i].skip.weight ? y[t] : was[t];
+    size = l[i].size;
+  }
+  return size;
 }
 
 /* To length 1. */
@@ -58,17 +77,18 @@ static void classify(const struct stack_form *s, enum stack_function function, d
 enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling *how, size_t n,
                            const double *outputs, double *vector, struct error *e) {
   const struct stack_pooling *p = &s->pooling;
-  const size_t d = s->width, classes = how->pool == STACK_POOL_CLASSES ? s->classifier.count : 0,
-               dense = p->dense.weight && !how->dense_left && !classes ? p->dense_size : 0,
-               behind = classes ? classes : dense, most = d > behind ? d : behind;
-  size_t size = behind ? behind : d;
+  const size_t d = s->width, classes = how->pool == STACK_POOL_CLASSES ? s->classifier.count : 0;
+  size_t size = classes ? classes : d, most = d > classes ? d : classes;
+  for (size_t i = 0; i < STACK_DENSE_MOST; i++)
+    if (p->dense[i].size > most) most = p->dense[i].size;
   struct arena a;
   arena_init(&a, NULL);
-  double *x = arena_alloc(&a, most, sizeof *x, e), *y = arena_alloc(&a, most, sizeof *y, e);
+  double *x = arena_alloc(&a, most, sizeof *x, e), *y = arena_alloc(&a, most, sizeof *y, e),
+         *was = arena_alloc(&a, most, sizeof *was, e);
   if (!e->status) {
     pool_rows(how->pool, n, d, outputs, x);
     if (how->pool == STACK_POOL_POOLER) pass_dense(&p->pooler, d, d, tanh, x, y, e);
-    if (dense) pass_dense(&p->dense, dense, d, p->dense_tanh ? tanh : as_it_is, x, y, e);
+    if (!classes && !how->dense_left) size = pass_dense_layers(p->dense, d, x, was, y, e);
     if (classes) classify(s, how->function, x, y, e);
     if (how->dimensions) size = how->dimensions;
     if (how->normalize) normalize(x, size);

@@ -138,6 +138,17 @@ static void make_output(struct stack *s, const struct stack_form *form, struct e
   s->form.output.matrix = (struct layer_matrix){0};
 }
 
+/* Each takes what the one before it makes. */
+static void pack_dense(struct stack *s, const struct stack_dense *from, struct error *e) {
+  size_t in = s->form.width;
+  for (size_t i = 0; i < STACK_DENSE_MOST && from[i].size; i++) {
+    s->dense[i] = pack(s, &from[i].matrix, from[i].size, in, e);
+    s->skip[i] = pack(s, &from[i].skip, from[i].size, in, e);
+    s->form.pooling.dense[i].matrix = s->form.pooling.dense[i].skip = (struct layer_matrix){0};
+    in = from[i].size;
+  }
+}
+
 struct stack *stack_new(const struct stack_form *form, struct error *e) {
   struct stack *s = calloc(1, sizeof *s);
   if (!s) {
@@ -152,7 +163,7 @@ struct stack *stack_new(const struct stack_form *form, struct error *e) {
   s->form.layer = NULL;
   s->form.embedding.token = s->form.embedding.type = NULL;
   s->form.embedding.norm = s->form.last = (struct stack_norm){0};
-  s->form.pooling.pooler = s->form.pooling.dense = (struct layer_matrix){0};
+  s->form.pooling.pooler = (struct layer_matrix){0};
   s->form.classifier.first = s->form.classifier.classes = (struct layer_matrix){0};
   s->kernel = kernel_best();
   s->tile = size_max(16, size_min(STACK_TILE_ROWS, TILE_INNER / size_max(form->forward_size, 1)));
@@ -162,7 +173,7 @@ struct stack *stack_new(const struct stack_form *form, struct error *e) {
   copy_embedding(s, form, e);
   s->form.last = copy_norm(s, &form->last, e);
   s->pooler = pack(s, &pooling->pooler, form->width, form->width, e);
-  s->dense = pack(s, &pooling->dense, pooling->dense_size, form->width, e);
+  pack_dense(s, pooling->dense, e);
   s->first = pack(s, &classifier->first, form->width, form->width, e);
   s->classes = pack(s, &classifier->classes, classifier->count, form->width, e);
   make_output(s, form, e);
@@ -218,7 +229,7 @@ void stack_free(struct stack *s) {
   free_norm(&s->form.embedding.norm);
   free_norm(&s->form.last);
   gemm_free(s->pooler);
-  gemm_free(s->dense);
+  for (size_t i = 0; i < STACK_DENSE_MOST; i++) gemm_free(s->dense[i]), gemm_free(s->skip[i]);
   gemm_free(s->first);
   gemm_free(s->classes);
   gemm_free(s->output);

@@ -52,10 +52,15 @@ enum stack_pool {
   STACK_POOL_CLS,  /* row 0 */
   STACK_POOL_MEAN,
   STACK_POOL_MAX,
-  STACK_POOL_LAST,   /* the last row */
-  STACK_POOL_POOLER, /* only where the form has one */
+  STACK_POOL_LAST,          /* the last row */
+  STACK_POOL_MEAN_SQRT_LEN, /* the sum, over the root of the number of rows */
+  STACK_POOL_WEIGHTED_MEAN, /* row 0 counts once, row 1 twice, and so on */
+  STACK_POOL_POOLER,        /* only where the form has one */
   STACK_POOL_CLASSES /* the numbers of its classes, where it has such: not cut or normalized */
 };
+
+/* The words for them, but for the classes; then NULL. */
+extern const char *const stack_pool_names[];
 
 /* What the scores of an item's classes become. */
 enum stack_function {

@@ -61,13 +61,23 @@ struct stack_embedding {
   struct stack_norm norm; /* of the sum of all three */
 };
 
-/* What makes one vector of an item. Without a weight there is none of the two. */
+/* A dense layer behind the vector x of an item: y = W x + b, or the tanh of that. If it is
+ * residual, x is added to y: as it is, or, where y is of another size, through a matrix of its own.
+ */
+struct stack_dense {
+  size_t size;                /* of y; 0: there is no such layer, and none behind it */
+  struct layer_matrix matrix; /* [size, that of x] */
+  struct layer_matrix skip;   /* likewise, or none */
+  bool tanh, residual;
+};
+
+enum { STACK_DENSE_MOST = 2 };
+
+/* What makes one vector of an item. */
 struct stack_pooling {
   struct layer_matrix
-      pooler;                /* [d, d]: the tanh of its product with the first row of the outputs */
-  struct layer_matrix dense; /* [dense_size, d]: behind whatever makes one vector of an item */
-  size_t dense_size;
-  bool dense_tanh; /* the tanh of that; else as it is */
+      pooler; /* [d, d], or none: the tanh of its product with the first row of the outputs */
+  struct stack_dense dense[STACK_DENSE_MOST]; /* behind whatever makes the vector */
 };
 
 /* What makes the scores of classes of an item: its first row goes through a dense layer, whose
@@ -109,6 +119,14 @@ struct stack_form {
   struct stack_classifier classifier;
   struct stack_output output;
 };
+
+/* The size of an item's vector behind the dense layers. */
+static inline size_t stack_form_pooled(const struct stack_form *f) {
+  size_t size = f->width;
+  for (size_t i = 0; i < STACK_DENSE_MOST && f->pooling.dense[i].size; i++)
+    size = f->pooling.dense[i].size;
+  return size;
+}
 
 /* Attentions of a stack: those of its layers to themselves, then those across. */
 static inline size_t stack_form_attentions(const struct stack_form *f) {

@@ -69,7 +69,8 @@ struct stack {
   double *turns;   /* [d] by how much a position turns each number of computed positions, or NULL */
   float *position; /* [position_rows, d] the first positions, computed or learned; or NULL */
   size_t position_rows;
-  struct gemm *pooler, *dense;  /* or NULL */
+  struct gemm *pooler; /* or NULL, as these */
+  struct gemm *dense[STACK_DENSE_MOST], *skip[STACK_DENSE_MOST];
   struct gemm *first, *classes; /* of the classifier; NULL: it is the pooler, there is none */
   struct gemm *output;          /* or NULL; where it is tied the table of tokens, too */
   struct stack_block *layer;    /* [L], the first `set` of them made */

@@ -6,11 +6,23 @@
 #include "core/run/size.h"
 #include "core/stack/stack_parts.h"
 
+const char *const stack_pool_names[] = {[STACK_POOL_NONE] = "none",
+                                        [STACK_POOL_CLS] = "cls",
+                                        [STACK_POOL_MEAN] = "mean",
+                                        [STACK_POOL_MAX] = "max",
+                                        [STACK_POOL_LAST] = "last",
+                                        [STACK_POOL_MEAN_SQRT_LEN] = "mean_sqrt_len",
+                                        [STACK_POOL_WEIGHTED_MEAN] = "weighted_mean",
+                                        [STACK_POOL_POOLER] = "pooler",
+                                        NULL};
+
 /* --- the layout of the scratch: vectors of a unit's items, before and behind a matrix --- */
 
 static size_t widest(const struct stack *s) {
-  const size_t behind = size_max(s->form.pooling.dense_size, s->form.classifier.count);
-  return size_round_up(size_max(s->form.width, behind), 16);
+  size_t most = size_max(s->form.width, s->form.classifier.count);
+  for (size_t i = 0; i < STACK_DENSE_MOST; i++)
+    most = size_max(most, s->form.pooling.dense[i].size);
+  return size_round_up(most, 16);
 }
 
 size_t stack_pool_floats(const struct stack *s) {
@@ -20,12 +32,19 @@ size_t stack_pool_floats(const struct stack *s) {
 
 /* --- rows to a vector --- */
 
-/* Each number in double, row after row. */
-static void take_mean(const float *row, size_t rows, size_t d, float *to, double *sum) {
+/* A mean, weighted or not. Each number in double, row after row. */
+static void take_mean(enum stack_pool pool, const float *row, size_t rows, size_t d, float *to,
+                      double *sum) {
+  const bool weighted = pool == STACK_POOL_WEIGHTED_MEAN;
+  const double n = (double)rows, by = weighted                           ? n * (n + 1) / 2
+                                      : pool == STACK_POOL_MEAN_SQRT_LEN ? sqrt(n)
+                                                                         : n;
   memset(sum, 0, d * sizeof *sum);
-  for (size_t i = 0; i < rows; i++)
-    for (size_t x = 0; x < d; x++) sum[x] += row[i * d + x];
-  for (size_t x = 0; x < d; x++) to[x] = (float)(sum[x] / (double)rows);
+  for (size_t i = 0; i < rows; i++) {
+    const double weight = weighted ? (double)(i + 1) : 1;
+    for (size_t x = 0; x < d; x++) sum[x] += weight * row[i * d + x];
+  }
+  for (size_t x = 0; x < d; x++) to[x] = (float)(sum[x] / by);
 }
 
 static void take_max(const float *row, size_t rows, size_t d, float *to) {
@@ -38,12 +57,18 @@ static void take_item(const struct stack *s, const struct stack_run *r, size_t i
                       double *sum) {
   const size_t d = s->form.width, rows = r->geometry.item[item].q;
   const float *row = r->space->flow[s->form.layers].input + r->geometry.item[item].q_row * d;
-  if (r->pool == STACK_POOL_MEAN)
-    take_mean(row, rows, d, to, sum);
-  else if (r->pool == STACK_POOL_MAX)
+  switch (r->pool) {
+  case STACK_POOL_MEAN:
+  case STACK_POOL_MEAN_SQRT_LEN:
+  case STACK_POOL_WEIGHTED_MEAN:
+    take_mean(r->pool, row, rows, d, to, sum);
+    return;
+  case STACK_POOL_MAX:
     take_max(row, rows, d, to);
-  else
+    return;
+  default:
     memcpy(to, r->pool == STACK_POOL_LAST ? row + (rows - 1) * d : row, d * sizeof *to);
+  }
 }
 
 /* --- vectors through a matrix --- */
@@ -70,6 +95,26 @@ static void multiply(struct pooled *p, const struct gemm *g, size_t out, float b
   }
   float *done = p->other;
   p->other = p->vector, p->vector = done, p->size = out;
+}
+
+/* Adds what came in, which is still there, to what came out: as it is, or through a matrix. */
+static void add_residual(struct pooled *p, const struct gemm *skip) {
+  for (size_t first = 0, columns; first < p->size; first += columns) {
+    columns = skip ? gemm_columns(skip, first) : p->size;
+    if (skip) gemm_run(skip, first, p->items, p->other, p->row, p->product);
+    const float *from = skip ? p->product : p->other;
+    const size_t row = skip ? KERNEL_PANEL_MAX : p->row;
+    for (size_t i = 0; i < p->items; i++)
+      for (size_t x = 0; x < columns; x++) p->vector[i * p->row + first + x] += from[i * row + x];
+  }
+}
+
+static void pass_dense(const struct stack *s, struct pooled *p) {
+  const struct stack_dense *dense = s->form.pooling.dense;
+  for (size_t i = 0; i < STACK_DENSE_MOST && dense[i].size; i++) {
+    multiply(p, s->dense[i], dense[i].size, dense[i].tanh ? bend_tanh : bend_not);
+    if (dense[i].residual) add_residual(p, s->skip[i]);
+  }
 }
 
 /* --- classes --- */
@@ -133,9 +178,8 @@ static void pool_items(const struct stack *s, const struct unit *u, float *scrat
   if (r->pool == STACK_POOL_POOLER) multiply(&p, s->pooler, s->form.width, bend_tanh);
   if (r->pool == STACK_POOL_CLASSES)
     classify(s, &p);
-  else if (s->dense && !r->dense_left)
-    multiply(&p, s->dense, s->form.pooling.dense_size,
-             s->form.pooling.dense_tanh ? bend_tanh : bend_not);
+  else if (!r->dense_left)
+    pass_dense(s, &p);
   put_items(s, r, u, &p);
 }
 
@@ -153,8 +197,14 @@ static bool pool_unit(const struct step *step, struct cursor *at, struct unit *u
 static double items_work(const struct stack *s, size_t items, size_t rows) {
   const struct stack_form *f = &s->form;
   const double d = (double)f->width;
-  const double out = (double)size_max(f->pooling.dense_size, f->classifier.count);
-  return 4 * d * (double)rows + 2 * d * (d + out) * (double)items;
+  double dense = 0, in = d;
+  for (size_t i = 0; i < STACK_DENSE_MOST && f->pooling.dense[i].size; i++) {
+    const double out = (double)f->pooling.dense[i].size;
+    dense += in * out * (s->skip[i] ? 2 : 1);
+    in = out;
+  }
+  return 4 * d * (double)rows +
+         2 * (d * d + fmax(dense, d * (double)f->classifier.count)) * (double)items;
 }
 
 static double pool_work(const struct step *step, const struct unit *u) {

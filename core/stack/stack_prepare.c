@@ -320,7 +320,7 @@ static enum status place_outputs(struct preparing *p) {
   r->output_size = f->width;
   r->outputs = r->rows = rows;
   if (r->pool == STACK_POOL_NONE) return STATUS_OK;
-  if (f->pooling.dense_size && !r->dense_left) r->output_size = f->pooling.dense_size;
+  if (!r->dense_left) r->output_size = stack_form_pooled(f);
   must(r->pool != STACK_POOL_CLASSES || f->classifier.count > 0);
   if (r->pool == STACK_POOL_CLASSES) r->output_size = f->classifier.count;
   if (r->dimensions) r->output_size = size_min(r->output_size, r->dimensions);

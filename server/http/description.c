@@ -148,12 +148,13 @@ static json_t *describe_stack(const struct stack *s) {
 /* What reads the tokens; and each stack by itself, where there are two. */
 static bool add_stacks(json_t *description, const struct whole *w) {
   const struct stack *reader = whole_reader(w);
+  const bool dense = stack_form(reader)->pooling.dense[0].size > 0;
   return add_sizes(description, stack_form(reader)) &&
          (!whole_is_pair(w) || (add_member(description, "encoder", describe_stack(w->encoder)) &&
                                 add_member(description, "decoder", describe_stack(w->decoder)))) &&
-         add_size(description, "dimensions", stack_form(reader)->pooling.dense_size) &&
+         add_size(description, "dimensions", dense ? stack_form_pooled(stack_form(reader)) : 0) &&
          add_member(description, "pooler", json_boolean(stack_has_pooler(reader))) &&
-         add_member(description, "pool", json_string(stack_pool_name(w->pool))) &&
+         add_member(description, "pool", json_string(stack_pool_names[w->pool])) &&
          add_member(description, "normalize", json_boolean(w->normalize));
 }
 

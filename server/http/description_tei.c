@@ -23,12 +23,10 @@ static json_t *describe_labels(const struct whole *w, bool by_name) {
   return NULL;
 }
 
-/* Its words for our pools; what has none of its own is pooled by the mean. */
+/* It has a word of its own for one of our pools; what has no pool is pooled by the mean. */
 static const char *pooling(enum stack_pool pool) {
-  static const char *const names[] = {
-      [STACK_POOL_NONE] = "mean", [STACK_POOL_CLS] = "cls",        [STACK_POOL_MEAN] = "mean",
-      [STACK_POOL_MAX] = "max",   [STACK_POOL_LAST] = "lasttoken", [STACK_POOL_POOLER] = "pooler"};
-  return names[pool];
+  if (pool == STACK_POOL_LAST) return "lasttoken";
+  return stack_pool_names[pool == STACK_POOL_NONE ? STACK_POOL_MEAN : pool];
 }
 
 static json_t *describe_type(const struct whole *w) {

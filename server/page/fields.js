@@ -30,7 +30,8 @@ const Fields = (() => {
     ["trace", '{"item": 0, "head": 0, "query": 0}', "how one query's weights come about"],
   ];
   const OF_WHOLE = [
-    ["pool", words("not set: the model's", "none", "cls", "mean", "max", "last", "pooler"),
+    ["pool", words("not set: the model's", "none", "cls", "mean", "max", "last", "mean_sqrt_len", "weighted_mean",
+      "pooler"),
       "one vector of each item instead of a row for each token"],
     ["head_mask", '{"encoder.0.self": [1, 0]}', "multiplies each head's context; 0 prunes the head"],
     ["return_hidden", [...flag("not set: no"), ['"all"', "all"]], "hidden states too"],

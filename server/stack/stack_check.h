@@ -51,7 +51,7 @@ static inline const char *stack_check_shown(const struct stack_check *k, enum st
 /* The numbers of a pooled item, before `dimensions` leave some of them; or those of its classes. */
 static inline size_t stack_check_pooled(const struct stack_form *f, enum stack_pool pool) {
   if (pool == STACK_POOL_CLASSES) return f->classifier.count;
-  return f->pooling.dense_size ? f->pooling.dense_size : f->width;
+  return stack_form_pooled(f);
 }
 
 /* Makes the items of a side of so many rows each, end to end. */

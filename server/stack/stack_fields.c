@@ -13,21 +13,16 @@
 
 /* --- small values --- */
 
-static const char *const pool_names[] = {
-    [STACK_POOL_NONE] = "none", [STACK_POOL_CLS] = "cls",   [STACK_POOL_MEAN] = "mean",
-    [STACK_POOL_MAX] = "max",   [STACK_POOL_LAST] = "last", [STACK_POOL_POOLER] = "pooler"};
-
-const char *stack_pool_name(enum stack_pool pool) { return pool_names[pool]; }
-
 static enum status read_pool(const json_t *value, const struct contract_field *field, void *to,
                              struct error *e) {
-  for (unsigned i = 0; i < sizeof pool_names / sizeof *pool_names; i++) {
-    if (!json_small_is_text(value, pool_names[i])) continue;
+  for (unsigned i = 0; stack_pool_names[i]; i++) {
+    if (!json_small_is_text(value, stack_pool_names[i])) continue;
     *(enum stack_pool *)to = (enum stack_pool)i;
     return STATUS_OK;
   }
   return error_at(e, field->pointer,
-                  "pool must be \"none\", \"cls\", \"mean\", \"max\", \"last\" or \"pooler\"");
+                  "pool must be \"none\", \"cls\", \"mean\", \"max\", \"last\", "
+                  "\"mean_sqrt_len\", \"weighted_mean\" or \"pooler\"");
 }
 
 static enum status read_function(const json_t *value, const struct contract_field *field, void *to,

@@ -117,8 +117,6 @@ static inline bool stack_field_is_seen(const struct contract_reading *r, enum st
   return r->seen >> field & 1;
 }
 
-const char *stack_pool_name(enum stack_pool pool); /* "none", "cls", ... */
-
 /* A reader of small values: what stack_values.truncate is, to a size_t. */
 enum status stack_fields_truncate(const struct json_t *value, const struct contract_field *field,
                                   void *to, struct error *e);

@@ -123,7 +123,7 @@ static enum status ask_twin(const struct random_stack *s, const struct stack_run
                             struct twin *t, struct error *e) {
   const struct stack_form *f = &s->form;
   const size_t n = r->geometry.item[item].q, d = f->width,
-               wide = size_max(d, size_max(f->pooling.dense_size, f->classifier.count));
+               wide = size_max(size_max(d, stack_form_pooled(f)), f->classifier.count);
   struct arena *a = &t->arena;
   arena_init(a, NULL);
   const struct ref_text text = text_of(s, r, item, a);
@@ -222,8 +222,10 @@ static bool vector_agrees(const struct random_stack *s, const struct stack_run *
   const struct stack_pooling *p = &s->form.pooling;
   const size_t n = r->geometry.item[item].q, d = s->form.width, size = r->output_size;
   const bool classes = r->pool == STACK_POOL_CLASSES;
-  const bool passes = p->dense.weight && !r->dense_left;
-  const size_t whole = classes ? s->form.classifier.count : passes ? p->dense_size : d;
+  const bool passes = p->dense[0].size && !r->dense_left;
+  const size_t whole = classes  ? s->form.classifier.count
+                       : passes ? stack_form_pooled(&s->form)
+                                : d;
   const bool dense = passes || classes || r->pool == STACK_POOL_POOLER;
   const float *got = r->outputs + item * size;
   double length = 0;

@@ -126,9 +126,15 @@ static void draw_pooling(struct random_stack *s, uint64_t *state) {
   const size_t d = s->form.width;
   if (random_often(state, 50)) p->pooler = draw_matrix(s, d, d, random_often(state, 80), state);
   if (random_often(state, 65)) return;
-  p->dense_size = 1 + random_below(state, 2 * d);
-  p->dense = draw_matrix(s, p->dense_size, d, random_often(state, 60), state);
-  p->dense_tanh = random_often(state, 50);
+  const size_t count = random_often(state, 60) ? 1 : STACK_DENSE_MOST;
+  for (size_t i = 0, in = d; i < count; in = p->dense[i++].size) {
+    struct stack_dense *l = &p->dense[i];
+    l->residual = random_often(state, 40);
+    l->size = l->residual && random_often(state, 50) ? in : 1 + random_below(state, 2 * d);
+    l->matrix = draw_matrix(s, l->size, in, random_often(state, 60), state);
+    l->tanh = random_often(state, 50);
+    if (l->residual && l->size != in) l->skip = draw_matrix(s, l->size, in, false, state);
+  }
 }
 
 /* Behind the pooler, or a layer of its own. */
@@ -355,8 +361,8 @@ static struct stack_run *source_again(const struct random_stack *s, const struct
 static void draw_pool(const struct random_stack *s, struct stack_run *r, uint64_t *state) {
   const struct stack_pooling *p = &s->form.pooling;
   r->dense_left = random_often(state, 25);
-  const size_t size = p->dense.weight && !r->dense_left ? p->dense_size : s->form.width;
-  r->pool = (enum stack_pool)(1 + random_below(state, p->pooler.weight ? 5 : 4));
+  const size_t size = r->dense_left ? s->form.width : stack_form_pooled(&s->form);
+  r->pool = (enum stack_pool)(1 + random_below(state, p->pooler.weight ? 7 : 6));
   if (random_often(state, 40)) r->dimensions = 1 + random_below(state, size);
   r->normalize = random_often(state, 50);
 }

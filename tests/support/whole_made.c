@@ -72,8 +72,8 @@ static struct stack_form make_form(const struct whole_made_how *how, struct draw
   }
   if (how->last_aside) f.last = draw_norm(d);
   if (how->pooler) f.pooling.pooler = draw_matrix(d, D, D);
-  if (how->dense_size) f.pooling.dense = draw_matrix(d, how->dense_size, D);
-  f.pooling.dense_size = how->dense_size;
+  if (how->dense_size) f.pooling.dense[0].matrix = draw_matrix(d, how->dense_size, D);
+  f.pooling.dense[0].size = how->dense_size;
   if (how->classes) {
     f.classifier = (struct stack_classifier){.first = draw_matrix(d, D, D),
                                              .classes = draw_matrix(d, how->classes, D),

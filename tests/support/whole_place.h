@@ -39,6 +39,8 @@ static inline int whole_place_leave(void **state) {
                                       "1_Pooling/config.json",
                                       "2_Dense/model.safetensors",
                                       "2_Dense/config.json",
+                                      "3_Dense/model.safetensors",
+                                      "3_Dense/config.json",
                                       "0_Transformer/model.safetensors",
                                       "0_Transformer/config.json"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -420,7 +420,8 @@ static void a_stack_tells_its_bytes(void **unused) {
     size_t count = (f->embedding.tokens + f->embedding.types) * d;
     count += f->layers * d * (queries + keys + matrices * f->forward_size);
     if (f->pooling.pooler.weight) count += d * d;
-    if (f->pooling.dense.weight) count += d * f->pooling.dense_size;
+    for (size_t i = 0, in = d; i < STACK_DENSE_MOST; in = f->pooling.dense[i++].size)
+      count += in * f->pooling.dense[i].size * (f->pooling.dense[i].skip.weight ? 2 : 1);
     if (f->classifier.first.weight) count += d * d;
     count += d * f->classifier.count;
     const size_t positions = f->embedding.positions ? (1024 + f->embedding.position_rows) * d : 0;

@@ -295,7 +295,7 @@ static void vectors_are_made_of_the_rows(void **unused) {
     random_case_stack(&c, 16000 + round, some);
     struct stack_run *r = random_run(&c.s, &c.state, 4, 20, &c.a);
     const size_t d = c.s.form.width;
-    if (r->pool == STACK_POOL_NONE || c.s.form.pooling.dense.weight) goto next;
+    if (r->pool == STACK_POOL_NONE || c.s.form.pooling.dense[0].size) goto next;
     r->normalize = false, r->dimensions = 0;
     struct stack_run *rows = random_run_again(&c.s, r, &c.a);
     rows->pool = STACK_POOL_NONE;

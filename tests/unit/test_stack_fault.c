@@ -238,14 +238,25 @@ static void spoil_embedding_norm(struct still *t) { set_norm(t, &t->s.form.embed
 
 static void make_dense(struct still *t, bool with_tanh) {
   t->pool = STACK_POOL_LAST;
-  t->s.form.pooling.dense.weight = zeros(t, 3 * t->s.form.width);
-  t->s.form.pooling.dense_size = 3;
-  t->s.form.pooling.dense_tanh = with_tanh;
-  set_first(&t->s.form.pooling.dense, 3e38f);
+  struct stack_dense *dense = t->s.form.pooling.dense;
+  *dense = (struct stack_dense){.size = 3,
+                                .matrix.weight = zeros(t, 3 * t->s.form.width),
+                                .tanh = with_tanh};
+  set_first(&dense->matrix, 3e38f);
 }
 
 static void spoil_dense(struct still *t) { make_dense(t, false); }
 static void spoil_dense_tanh(struct still *t) { make_dense(t, true); }
+
+/* Each of the two is a float32, and their sum is not. */
+static void spoil_residual(struct still *t) {
+  make_dense(t, false);
+  struct stack_dense *dense = t->s.form.pooling.dense;
+  dense->residual = true;
+  dense->skip.weight = zeros(t, 3 * t->s.form.width);
+  set_first(&dense->matrix, 1.8e38f);
+  set_first(&dense->skip, 1.8e38f);
+}
 
 /* The first layer of a classifier, which relu would bend to 0, or the scores of its classes. */
 static void make_classifier(struct still *t, bool relu, bool of_first) {
@@ -303,6 +314,7 @@ static const struct spoilt all[] = {
     {spoil_embedding_norm, "encoder: the embedding of row 2 of item 1 is beyond float32"},
     {spoil_dense, "the vector of item 1 is beyond float32"},
     {spoil_dense_tanh, "the vector of item 1 is beyond float32"},
+    {spoil_residual, "the vector of item 1 is beyond float32"},
 };
 
 enum { ALL = sizeof all / sizeof *all };

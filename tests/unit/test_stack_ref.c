@@ -313,6 +313,10 @@ static void the_twin_pools(void **unused) {
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST}, (double[]){-4, 8}, 2);
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MAX}, (double[]){3, 8}, 2);
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MEAN}, (double[]){0, 2}, 2);
+  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MEAN_SQRT_LEN}, (double[]){0, 6 / sqrt(3)},
+            2);
+  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_WEIGHTED_MEAN},
+            (double[]){-5.0 / 6, 22.0 / 6}, 2);
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .dimensions = 1}, (double[]){-4}, 1);
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .dimensions = 1, .normalize = true},
             (double[]){-1}, 1);
@@ -320,10 +324,17 @@ static void the_twin_pools(void **unused) {
             (double[]){-1 / sqrt(5), 2 / sqrt(5)}, 2);
   s.pooling.pooler = (struct layer_matrix){weight + 2, NULL}; /* of both numbers: [0 1], [1 1] */
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_POOLER}, (double[]){tanh(-2), tanh(-1)}, 2);
-  s.pooling.dense = (struct layer_matrix){weight, bias}, s.pooling.dense_size = 3;
+  s.pooling.dense[0] = (struct stack_dense){.size = 3, .matrix = {weight, bias}};
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MAX}, (double[]){3, 8, 12}, 3);
-  s.pooling.dense_tanh = true;
+  s.pooling.dense[0].tanh = true;
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MEAN}, (double[]){0, tanh(2), tanh(3)}, 3);
+  s.pooling.dense[0].residual = true;
+  s.pooling.dense[0].skip.weight = weight;
+  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MEAN},
+            (double[]){0, tanh(2) + 2, tanh(3) + 2}, 3);
+  s.pooling.dense[0] = (struct stack_dense){.size = 2, .matrix = {weight + 2, NULL}};
+  s.pooling.dense[1] = (struct stack_dense){.size = 2, .matrix = {weight, NULL}, .residual = true};
+  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MAX}, (double[]){16, 22}, 2);
 }
 
 /* Of a first row (1, -2): layers of its own, or the pooler. */
@@ -333,7 +344,7 @@ static void the_twin_classifies(void **unused) {
   struct ref_pooling how = {.pool = STACK_POOL_CLASSES};
   struct stack_form s = {
       .width = 2,
-      .pooling = {.dense = {weight, NULL}, .dense_size = 1},
+      .pooling = {.dense = {{.size = 1, .matrix = {weight, NULL}}}},
       .classifier = {.first = {weight, NULL}, .relu = true, .classes = {weight, bias}, .count = 3}};
   const double sum = exp(1) + 1 + exp(2), low = tanh(-2), first = tanh(-1);
   vector_is(&s, how, (double[]){1, 0, 2}, 3);

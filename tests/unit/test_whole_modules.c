@@ -46,6 +46,9 @@ static void pooling_tells_the_pool(void **state) {
         STACK_POOL_MEAN);
   pools(p, "\"pooling_mode_max_tokens\":true", STACK_POOL_MAX);
   pools(p, "\"pooling_mode_lasttoken\":true", STACK_POOL_LAST);
+  pools(p, "\"pooling_mode_mean_sqrt_len_tokens\":true", STACK_POOL_MEAN_SQRT_LEN);
+  pools(p, "\"pooling_mode_weightedmean_tokens\":true", STACK_POOL_WEIGHTED_MEAN);
+  pools(p, "\"pooling_mode\":\"weightedmean\"", STACK_POOL_WEIGHTED_MEAN);
   pools(p, "\"pooling_mode\":\"mean\"", STACK_POOL_MEAN);
   struct model *m = whole_place_load(p, ",\"pool\":\"none\",\"normalize\":true");
   assert_int_equal(m->whole->pool, STACK_POOL_NONE);
@@ -55,13 +58,19 @@ static void pooling_tells_the_pool(void **state) {
   model_free(m);
 }
 
-static void add_dense(const struct place *p, size_t out, size_t in, bool bias) {
+static void add_dense_named(const struct place *p, const char *folder, size_t out, size_t in,
+                            bool bias, bool residual) {
   struct made m = {0};
   struct place dense = *p;
   made_add(&m, "linear.weight", out, in);
   if (bias) made_add(&m, "linear.bias", out, 0);
-  snprintf(dense.file, sizeof dense.file, "%.60s/2_Dense/model.safetensors", p->folder);
+  if (residual) made_add(&m, "residual.weight", out, in);
+  snprintf(dense.file, sizeof dense.file, "%.60s/%s/model.safetensors", p->folder, folder);
   write_made(&dense, &m);
+}
+
+static void add_dense(const struct place *p, size_t out, size_t in, bool bias) {
+  add_dense_named(p, "2_Dense", out, in, bias, false);
 }
 
 #define DENSE(act, more)                                                                   \
@@ -79,13 +88,13 @@ static void what_follows_the_pooling(void **state) {
   add_dense(p, 3, 32, true);
   struct model *m = whole_place_load(p, "");
   const struct stack_form *f = stack_form(whole_reader(m->whole));
-  assert_int_equal(f->pooling.dense_size, 3);
-  assert_true(f->pooling.dense_tanh && m->whole->normalize);
+  assert_int_equal(f->pooling.dense[0].size, 3);
+  assert_true(f->pooling.dense[0].tanh && m->whole->normalize);
   const uint64_t all = m->parameters;
   model_free(m);
   whole_place_write(p, "2_Dense/config.json", DENSE("linear.Identity", ",\"bias\":false"));
   m = whole_place_load(p, ",\"normalize\":false");
-  assert_false(stack_form(whole_reader(m->whole))->pooling.dense_tanh || m->whole->normalize);
+  assert_false(stack_form(whole_reader(m->whole))->pooling.dense[0].tanh || m->whole->normalize);
   assert_int_equal(m->parameters, all - 3);
   model_free(m);
   whole_place_write(p, "2_Dense/config.json", DENSE("activation.ReLU", ""));
@@ -106,6 +115,65 @@ static void what_follows_the_pooling(void **state) {
   whole_place_refused(p, "", "in_features: 31 is said of the dense layer, but the width is 32");
 }
 
+/* As a cross-encoder is saved. */
+static void a_transformer_may_stand_alone(void **state) {
+  const struct place *p = *state;
+  prepare(p);
+  whole_place_write(p, "modules.json",
+                    "[{\"path\":\"\",\"type\":\"sentence_transformers.base.modules.transformer."
+                    "Transformer\"}]");
+  struct model *m = whole_place_load(p, "");
+  assert_int_equal(m->whole->pool, STACK_POOL_NONE);
+  assert_false(m->whole->normalize);
+  model_free(m);
+}
+
+/* Two dense layers, of which either may add what comes in to what it makes. */
+static void dense_layers_may_be_two(void **state) {
+  const struct place *p = *state;
+  static const char same[] =
+      "{\"in_features\":32,\"out_features\":32,\"activation_function\":"
+      "\"torch.nn.modules.activation.Tanh\",\"use_residual\":true,"
+      "\"module_input_name\":\"sentence_embedding\",\"module_output_name\":null}";
+  static const char other[] =
+      "{\"in_features\":32,\"out_features\":5,\"bias\":false,\"use_residual\":true,"
+      "\"activation_function\":\"torch.nn.modules.linear.Identity\"%s}";
+  char with[400];
+  prepare(p);
+  write_modules(p,
+                "[" MODEL "," POOL
+                "," MODULE("2_Dense", "Dense") "," MODULE("3_Dense", "Dense") "]",
+                "{\"pooling_mode_mean_tokens\":true}");
+  whole_place_write(p, "2_Dense/config.json", same);
+  snprintf(with, sizeof with, other, "");
+  whole_place_write(p, "3_Dense/config.json", with);
+  add_dense_named(p, "2_Dense", 32, 32, true, false);
+  add_dense_named(p, "3_Dense", 5, 32, false, true);
+  struct model *m = whole_place_load(p, "");
+  const struct stack_form *f = stack_form(whole_reader(m->whole));
+  assert_true(f->pooling.dense[0].tanh && f->pooling.dense[0].residual);
+  assert_true(f->pooling.dense[1].residual && !f->pooling.dense[1].tanh);
+  assert_int_equal(stack_form_pooled(f), 5);
+  const uint64_t all = m->parameters;
+  model_free(m);
+  whole_place_write(p, "modules.json", "[" MODEL "," POOL "]");
+  m = whole_place_load(p, "");
+  assert_int_equal(all - m->parameters, 32 * 32 + 32 + 2 * 5 * 32);
+  model_free(m);
+  write_modules(p,
+                "[" MODEL "," POOL
+                "," MODULE("2_Dense", "Dense") "," MODULE("3_Dense", "Dense") "]",
+                "{\"pooling_mode_mean_tokens\":true}");
+  add_dense_named(p, "3_Dense", 5, 32, false, false);
+  whole_place_refused(p, "", "there is no tensor \"residual.weight\" of the dense layer");
+  snprintf(with, sizeof with, other, ",\"module_input_name\":\"token_embeddings\"");
+  whole_place_write(p, "3_Dense/config.json", with);
+  whole_place_refused(p, "",
+                      "module 3_Dense: module_input_name: \"token_embeddings\" is not served");
+  whole_place_write(p, "3_Dense/config.json", "{\"use_residual\":1}");
+  whole_place_refused(p, "", "module 3_Dense: ");
+}
+
 static void modules_are_refused(void **state) {
   const struct place *p = *state;
   static const char good[] = "{\"pooling_mode_mean_tokens\":true}";
@@ -114,12 +182,18 @@ static void modules_are_refused(void **state) {
   char detail[200];
   snprintf(detail, sizeof detail, "model m: %s: modules.json: is no list", p->folder);
   whole_place_refused(p, "", detail);
-  write_modules(p, "[" MODEL "]", good);
-  whole_place_refused(p, "", "modules.json: names no Pooling");
+  write_modules(p, "[]", good);
+  whole_place_refused(p, "", "modules.json: names no module");
+  write_modules(p, "[" MODEL "," MODULE("3_Normalize", "Normalize") "]", good);
+  whole_place_refused(p, "",
+                      "modules.json: sentence_transformers.models.Normalize without a "
+                      "Pooling before it is not served");
+  write_modules(p, "[" MODEL "," MODULE("2_Dense", "Dense") "]", good);
+  whole_place_refused(p, "", "Dense without a Pooling before it is not served");
   write_modules(p, "[" POOL "]", good);
-  whole_place_refused(p, "", "each once and in this order");
+  whole_place_refused(p, "", "in this order, not sentence_transformers.models.Pooling here");
   write_modules(p, "[" MODEL "," POOL "," POOL "]", good);
-  whole_place_refused(p, "", "each once and in this order");
+  whole_place_refused(p, "", "in this order, not sentence_transformers.models.Pooling here");
   write_modules(p, "[" MODEL "," POOL "," MODULE("2_LSTM", "LSTM") "]", good);
   whole_place_refused(p, "", "the module \"sentence_transformers.models.LSTM\" is not served");
   write_modules(p, "[{\"path\":\"\",\"type\":\"own.Transformer\"}]", good);
@@ -128,12 +202,12 @@ static void modules_are_refused(void **state) {
   whole_place_refused(p, "", "modules.json: needs a type and a path for each module");
   write_modules(p, "[" MODEL "," MODULE("../x", "Pooling") "]", good);
   whole_place_refused(p, "", "modules.json: the path \"../x\" does not lie within the folder");
-  write_modules(p, "[" MODEL "," POOL "]", "{\"pooling_mode_weightedmean_tokens\":true}");
-  whole_place_refused(p, "", "module 1_Pooling: pooling_mode_weightedmean_tokens is not served");
+  write_modules(p, "[" MODEL "," POOL "]", "{\"pooling_mode_median_tokens\":true}");
+  whole_place_refused(p, "", "module 1_Pooling: pooling_mode_median_tokens is not served");
   write_modules(p, "[" MODEL "," POOL "]",
                 "{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}");
   whole_place_refused(p, "", "several modes together are not served");
-  write_modules(p, "[" MODEL "," POOL "]", "{\"pooling_mode\":\"weightedmean\"}");
+  write_modules(p, "[" MODEL "," POOL "]", "{\"pooling_mode\":\"median\"}");
   whole_place_refused(p, "", "module 1_Pooling: pooling_mode is not served");
   write_modules(p, "[" MODEL "," POOL "]", "{}");
   whole_place_refused(p, "", "module 1_Pooling: says no mode");
@@ -282,6 +356,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       IN_PLACE(pooling_tells_the_pool),
       IN_PLACE(what_follows_the_pooling),
+      IN_PLACE(a_transformer_may_stand_alone),
+      IN_PLACE(dense_layers_may_be_two),
       IN_PLACE(modules_are_refused),
       IN_PLACE(links_to_nothing_are_refused),
       IN_PLACE(the_model_may_lie_in_a_folder_of_its_own),

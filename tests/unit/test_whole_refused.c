@@ -282,6 +282,13 @@ static void what_a_decoder_says(void **state) {
                     "config.json: hidden_activation: needs a string");
   config_is_refused(p, "llama-b", "{\"model_type\":\"gemma\",\"use_bidirectional_attention\":true}",
                     "use_bidirectional_attention: has a value");
+  config_is_refused(p, "llama-b", "{\"use_bidirectional_attention\":true}",
+                    "use_bidirectional_attention: has a value");
+  config_is_refused(p, "llama-b", "{\"is_causal\":false}",
+                    "config.json: is_causal: has a value that is not served, which would change "
+                    "the answers; served is true");
+  config_is_refused(p, "qwen2-a", "{\"is_causal\":false}", "served is true");
+  config_is_refused(p, "gpt2-a", "{\"is_causal\":false}", "served is true");
   config_is_refused(p, "llama-b", "{\"partial_rotary_factor\":0.5}", "partial_rotary_factor: has");
   config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"yarn\",\"factor\":2}}",
                     "config.json: rope_scaling: has a kind that is not served");
