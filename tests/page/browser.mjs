@@ -71,7 +71,7 @@ const inPath = (name) =>
   (process.env.PATH || "").split(":").map((folder) => path.join(folder, name))
     .find((file) => fs.existsSync(file));
 const browserProgram = () => {
-  const names = ["chromium", "google-chrome-stable", "google-chrome"];
+  const names = ["chromium-headless-shell", "chromium", "google-chrome-stable", "google-chrome"];
   const unpacked = path.join(ROOT, "build/tools/usr/bin/chromium"); // by make deps-page, on Ubuntu
   const found = process.env.CHROMIUM || names.map(inPath).find(Boolean) || unpacked;
   if (!fs.existsSync(found))
