@@ -145,7 +145,10 @@ static size_t line_at(const struct file_bytes *f, size_t offset) {
   return line;
 }
 
-static json_t *read_document(const char *path, bool pipe, size_t most, struct error *e) {
+typedef json_t *loader(const char *text, size_t size, json_error_t *why, bool *no_memory);
+
+static json_t *read_document(const char *path, bool pipe, size_t most, loader *load,
+                             struct error *e) {
   struct file_bytes f;
   json_t *document = NULL;
   json_error_t fault;
@@ -160,7 +163,7 @@ static json_t *read_document(const char *path, bool pipe, size_t most, struct er
   } else if (f.size >= 3 && memcmp(f.bytes, "\xef\xbb\xbf", 3) == 0) {
     error_set(e, STATUS_CONFIG, "%s: begins with a byte order mark; write it without", shown);
   } else {
-    document = json_reserve_load(f.bytes, f.size, &fault, &no_memory);
+    document = load(f.bytes, f.size, &fault, &no_memory);
     if (no_memory)
       error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for what is in it", shown);
     else if (!document)
@@ -173,15 +176,19 @@ static json_t *read_document(const char *path, bool pipe, size_t most, struct er
 }
 
 json_t *file_json(const char *path, struct error *e) {
-  return read_document(path, false, DOCUMENT_MAX, e);
+  return read_document(path, false, DOCUMENT_MAX, json_reserve_load, e);
 }
 
 json_t *file_json_long(const char *path, struct error *e) {
-  return read_document(path, false, LONG_DOCUMENT_MAX, e);
+  return read_document(path, false, LONG_DOCUMENT_MAX, json_reserve_load, e);
+}
+
+json_t *file_json_reals(const char *path, struct error *e) {
+  return read_document(path, false, DOCUMENT_MAX, json_reserve_load_reals, e);
 }
 
 json_t *file_json_or_pipe(const char *path, struct error *e) {
-  return read_document(path, true, DOCUMENT_MAX, e);
+  return read_document(path, true, DOCUMENT_MAX, json_reserve_load, e);
 }
 
 char *file_text(const char *path, size_t *length, struct error *e) {

@@ -31,7 +31,8 @@ enum status file_read_at(int fd, uint64_t at, void *out, size_t size, struct err
  * reads a pipe, and waits for its writer. NULL with STATUS_CONFIG naming the path, and the line and
  * column at fault. The caller drops the reference. */
 json_t *file_json(const char *path, struct error *e);
-json_t *file_json_long(const char *path, struct error *e); /* at most 256 MiB */
+json_t *file_json_long(const char *path, struct error *e);  /* at most 256 MiB */
+json_t *file_json_reals(const char *path, struct error *e); /* integers of any size become reals */
 json_t *file_json_or_pipe(const char *path, struct error *e);
 
 /* Reads a file of text, UTF-8, of at most 256 MiB. NULL with STATUS_CONFIG naming the path. The

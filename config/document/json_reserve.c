@@ -61,20 +61,21 @@ static size_t next_piece(void *out, size_t room, void *of) {
   return n;
 }
 
-static json_t *load_strictly(const char *text, size_t size, json_error_t *why) {
+static json_t *load_strictly(const char *text, size_t size, size_t flags, json_error_t *why) {
   struct json_reserve_text t = {.at = text, .left = size};
-  return json_load_callback(next_piece, &t, JSON_REJECT_DUPLICATES, why);
+  return json_load_callback(next_piece, &t, JSON_REJECT_DUPLICATES | flags, why);
 }
 
-json_t *json_reserve_load(const char *text, size_t size, json_error_t *why, bool *no_memory) {
+static json_t *load(const char *text, size_t size, size_t flags, json_error_t *why,
+                    bool *no_memory) {
   struct json_reserve mine = {0};
   *no_memory = false;
-  if (reserve) return load_strictly(text, size, why);
+  if (reserve) return load_strictly(text, size, flags, why);
   *no_memory = !size_mul(size, RESERVE_TIMES, &mine.size) ||
                !size_add(mine.size, RESERVE_LEAST, &mine.size) || !(mine.room = malloc(mine.size));
   if (*no_memory) return NULL;
   json_reserve_begin(&mine);
-  json_t *value = load_strictly(text, size, why);
+  json_t *value = load_strictly(text, size, flags, why);
   *no_memory = mine.used > 0;
   if (*no_memory) {
     json_decref(value);
@@ -83,4 +84,12 @@ json_t *json_reserve_load(const char *text, size_t size, json_error_t *why, bool
   json_reserve_end();
   free(mine.room);
   return value;
+}
+
+json_t *json_reserve_load(const char *text, size_t size, json_error_t *why, bool *no_memory) {
+  return load(text, size, 0, why, no_memory);
+}
+
+json_t *json_reserve_load_reals(const char *text, size_t size, json_error_t *why, bool *no_memory) {
+  return load(text, size, JSON_DECODE_INT_AS_REAL, why, no_memory);
 }

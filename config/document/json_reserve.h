@@ -31,4 +31,7 @@ void json_reserve_end(void);
  * *no_memory stays false then, and `used` tells the caller. */
 json_t *json_reserve_load(const char *text, size_t size, json_error_t *why, bool *no_memory);
 
+/* Likewise; integers, of any size, become reals. */
+json_t *json_reserve_load_reals(const char *text, size_t size, json_error_t *why, bool *no_memory);
+
 #endif

@@ -39,8 +39,9 @@ void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, s
                   s->relative_distance, n);
   if (causal != TOGGLE_UNSAID && c->said->causal == TOGGLE_UNSAID &&
       (causal == TOGGLE_ON) != c->causal)
-    notes_add(n, "config.json says that queries see %s, but here they do not: causal decides",
-              causal == TOGGLE_ON ? "no key behind them" : "the keys behind them");
+    notes_add(n, "config.json says that queries %s, but here they %s: causal decides",
+              causal == TOGGLE_ON ? "see no key behind them" : "see the keys behind them",
+              causal == TOGGLE_ON ? "do" : "do not");
   compare_rope(h, c, n);
 }
 

@@ -60,11 +60,11 @@ struct lexicon_spelling {
 static bool spell(const struct lexicon *l, const struct lexicon_side side[2],
                   struct lexicon_spelling *s) {
   const size_t needed = side[0].length + side[1].length;
-  if (needed > s->room) {
-    char *moved = realloc(s->bytes, 2 * needed);
+  if (needed >= s->room) { /* of two empty sides, too */
+    char *moved = realloc(s->bytes, 2 * needed + 1);
     if (!moved) return false;
     s->bytes = moved;
-    s->room = 2 * needed;
+    s->room = 2 * needed + 1;
   }
   s->left = side[0].length;
   s->right = side[1].length;

@@ -86,6 +86,9 @@ struct whole {
 
   struct tokenizer *tokenizer; /* NULL: it takes tokens alone */
   const char *tokenizer_file;  /* its name; static text */
+  size_t longest;              /* the tokens that "truncate": true leaves of a text; 0: all */
+  bool truncates;  /* where a request does not say what a text is cut to, the definition does: */
+  size_t truncate; /* to so many tokens; 0: it is not cut; SIZE_MAX: to `longest` */
 
   struct whole_part *part; /* [parts], the encoder's by their layers; then the decoder's, those
                               across behind the others */

@@ -145,7 +145,30 @@ static enum status settle_labels(struct whole_plan *p, size_t count, struct erro
 
 /* --- the function --- */
 
-/* As the library's pipeline chooses it. */
+/* What sentence-transformers say of a cross-encoder: the name of a module of torch. False: nothing.
+ */
+static bool read_activation(struct whole_plan *p, struct error *e) {
+  const json_t *config = p->family->keys ? p->source.config : NULL;
+  const json_t *own = json_object_get(config, "sentence_transformers");
+  const json_t *value = json_object_get(own, "activation_fn");
+  if (!value) value = json_object_get(config, "sbert_ce_default_activation_function");
+  const char *name = json_string_value(value);
+  if (!value || json_is_null(value)) return false;
+  const char *dot = name ? strrchr(name, '.') : NULL;
+  const char *last = dot ? dot + 1 : "";
+  if (strcmp(last, "Identity") == 0)
+    p->function = STACK_FUNCTION_NONE;
+  else if (strcmp(last, "Sigmoid") == 0)
+    p->function = STACK_FUNCTION_SIGMOID;
+  else
+    error_set(e, STATUS_CONFIG,
+              "config.json: activation_fn: \"%.80s\" is not served; Sigmoid and Identity of torch "
+              "are (\"function\" of the definition goes before it)",
+              name ? name : "");
+  return true;
+}
+
+/* As sentence-transformers say, else as the library's pipeline chooses it. */
 static enum status settle_function(struct whole_plan *p, size_t count, struct error *e) {
   static const struct {
     const char *problem;
@@ -158,7 +181,8 @@ static enum status settle_function(struct whole_plan *p, size_t count, struct er
   p->function = p->said.has_function ? p->said.function
                 : count == 1         ? STACK_FUNCTION_SIGMOID
                                      : STACK_FUNCTION_SOFTMAX;
-  if (p->said.has_function || !value || json_is_null(value)) return STATUS_OK;
+  if (p->said.has_function || read_activation(p, e)) return e->status;
+  if (!value || json_is_null(value)) return STATUS_OK;
   for (size_t i = 0; problem && i < sizeof usual / sizeof *usual; i++) {
     if (strcmp(problem, usual[i].problem) != 0) continue;
     /* One class among which to choose is none. */

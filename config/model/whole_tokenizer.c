@@ -1,6 +1,7 @@
 /* whole_tokenizer: finds the tokenizer of a whole model. */
 #include "config/model/whole_tokenizer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 #include "config/document/file.h"
 #include "config/document/text.h"
 #include "config/tokenizer/tokenizer_folder.h"
+
+#define LENGTH_MOST 1e15 /* a length from there on is none */
 
 /* A new string: where it would lie; NULL: nowhere, or no memory. */
 static char *find_folder(const struct whole_plan *p, const json_t *said, const char *directory,
@@ -40,8 +43,62 @@ static void tell_the_way_out(struct error *e) {
            " (\"tokenizer\": false serves the model without it)");
 }
 
-enum status whole_tokenizer_find(struct whole *w, const struct whole_plan *p,
-                                 const json_t *definition, const char *directory, struct error *e) {
+/* --- how long a text may be --- */
+
+static enum status read_length(const json_t *json, const char *file, const char *key, size_t *out,
+                               struct error *e) {
+  const json_t *value = json_object_get(json, key);
+  const double said = json_number_value(value);
+  if (!value || json_is_null(value)) return STATUS_OK;
+  if (!json_is_number(value) || said < 1 || said != floor(said))
+    return error_set(e, STATUS_CONFIG, "%s: %s: needs an integer from 1", file, key);
+  if (said < LENGTH_MOST) *out = (size_t)said;
+  return STATUS_OK;
+}
+
+/* What sentence-transformers say of texts: how long they may be, and whether they are put in lower
+ * case. */
+static enum status read_sentences(struct whole *w, const struct whole_plan *p, bool *lower,
+                                  struct error *e) {
+  static const char file[] = "sentence_bert_config.json";
+  char *folder = file_beside(checkpoint_path(p->source.file), ".");
+  if (!folder) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  json_t *json = tokenizer_folder_json(folder, file, e);
+  if (!e->status) read_length(json, file, "max_seq_length", &w->longest, e);
+  *lower = json_is_true(json_object_get(json, "do_lower_case"));
+  json_decref(json);
+  free(folder);
+  return e->status;
+}
+
+/* Where they do not say it the tokenizer may. A text is never cut to more than there are positions.
+ */
+static enum status settle_longest(struct whole *w, const char *folder, struct error *e) {
+  static const char file[] = "tokenizer_config.json";
+  json_t *json = w->longest ? NULL : tokenizer_folder_json(folder, file, e);
+  if (!e->status) read_length(json, file, "model_max_length", &w->longest, e);
+  json_decref(json);
+  if (w->positions && (!w->longest || w->longest > w->positions)) w->longest = w->positions;
+  return e->status;
+}
+
+/* What is cut where a request does not say. */
+static enum status read_truncate(struct whole *w, const json_t *said, struct error *e) {
+  const json_int_t count = json_integer_value(said);
+  if (!said) return STATUS_OK;
+  if (!json_is_boolean(said) && count < 1)
+    return error_set(e, STATUS_CONFIG, "truncate: needs true, false or an integer from 1");
+  if (!w->tokenizer) return error_set(e, STATUS_CONFIG, "truncate: the model has no tokenizer");
+  w->truncates = true;
+  w->truncate = json_is_integer(said) ? (size_t)count : json_is_true(said) ? SIZE_MAX : 0;
+  return STATUS_OK;
+}
+
+/* --- the whole --- */
+
+static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
+                                  const json_t *definition, const char *directory,
+                                  struct error *e) {
   const json_t *said = json_object_get(definition, "tokenizer");
   if (json_is_false(said)) return STATUS_OK;
   if (said && !json_is_string(said))
@@ -50,14 +107,22 @@ enum status whole_tokenizer_find(struct whole *w, const struct whole_plan *p,
     return error_set(e, STATUS_CONFIG, "tokenizer: the model has no table of tokens");
   char *folder = w->vocabulary ? find_folder(p, said, directory, e) : NULL;
   if (!folder) return e->status;
-  w->tokenizer = tokenizer_folder(folder, &w->tokenizer_file, e);
+  bool lower = false;
+  if (!p->source.file || p->source.builtin || read_sentences(w, p, &lower, e) == STATUS_OK)
+    w->tokenizer = tokenizer_folder(folder, lower, &w->tokenizer_file, e);
   if (said && !w->tokenizer && !e->status)
     error_set(e, STATUS_CONFIG,
               "tokenizer: %.100s: has no tokenizer.json, vocab.json with merges.txt, vocab.txt or "
               "words.txt",
               text_tail(folder));
-  if (w->tokenizer) check_size(w, e);
+  if (w->tokenizer && check_size(w, e) == STATUS_OK) settle_longest(w, folder, e);
   if (e->status == STATUS_CONFIG && !said) tell_the_way_out(e);
   free(folder);
   return e->status;
+}
+
+enum status whole_tokenizer_find(struct whole *w, const struct whole_plan *p,
+                                 const json_t *definition, const char *directory, struct error *e) {
+  if (find_tokenizer(w, p, definition, directory, e)) return e->status;
+  return read_truncate(w, json_object_get(definition, "truncate"), e);
 }

@@ -258,7 +258,15 @@ static void read_rope(struct whole_translation *t) {
   const json_t *scaling = has_all ? parameters : json_object_get(t->config, some);
   const json_t *kind = json_object_get(scaling, "rope_type");
   if (!kind) kind = json_object_get(scaling, "type");
-  const char *where = has_all ? all : some;
+  const char *where = has_all ? all : some, *member;
+  json_t *value;
+  json_object_foreach((json_t *)(has_all ? parameters : NULL), member, value) {
+    if (json_is_object(value))
+      error_set(t->e, STATUS_CONFIG,
+                "config.json: rope_parameters: %.60s: parameters for each kind of layer are not "
+                "served",
+                member);
+  }
   if (json_object_size(scaling) > 0 && (kind || !has_all) &&
       (!json_is_string(kind) || !read_stretch(t, where, scaling, json_string_value(kind))))
     error_set(t->e, STATUS_CONFIG,

@@ -37,6 +37,13 @@ static json_t *read_json(const char *folder, const char *name, struct error *e) 
   return json;
 }
 
+json_t *tokenizer_folder_json(const char *folder, const char *name, struct error *e) {
+  char *path = find(folder, name, e);
+  json_t *json = path ? file_json_reals(path, e) : NULL;
+  free(path);
+  return json;
+}
+
 /* The lines of a file, as a list of texts, without what is blank at their ends. A last line that is
  * empty is none; others count, since the number of a line is an id. */
 static json_t *read_lines(const char *folder, const char *name, struct error *e) {
@@ -103,15 +110,31 @@ static json_t *frame_between(const char *type, const json_t *vocabulary, const c
                    second, behind, "trim_offsets", 1, "add_prefix_space", 0);
 }
 
+/* The tokenizer of a document; with `lower` its texts are put in lower case before all else. */
+static struct tokenizer *take(json_t *json, bool lower, struct error *e) {
+  static const char list[] = "normalizers", name[] = "normalizer";
+  json_t *normal =
+      lower ? json_pack("{s:s, s:[{s:s}]}", "type", "Sequence", list, "type", "Lowercase") : NULL;
+  json_t *own = json_object_get(json, name);
+  const bool failed =
+      lower &&
+      (!normal ||
+       (own && !json_is_null(own) && json_array_append(json_object_get(normal, list), own)) ||
+       json_object_set(json, name, normal));
+  json_decref(normal);
+  if (failed) no_memory(e);
+  return failed ? NULL : tokenizer_new(json, e);
+}
+
 /* A document of these parts, which it takes; NULL: one of them is, or no memory. */
 static struct tokenizer *make(json_t *normal, json_t *split, json_t *model, json_t *frame,
-                              json_t *spell, json_t *added, struct error *e) {
+                              json_t *spell, json_t *added, bool lower, struct error *e) {
   struct tokenizer *t = NULL;
   json_t *json =
       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "normalizer", normal, "pre_tokenizer", split,
                 "model", model, "post_processor", frame, "decoder", spell, "added_tokens", added);
   if (!json) no_memory(e);
-  if (!e->status) t = tokenizer_new(json, e);
+  if (!e->status) t = take(json, lower, e);
   json_decref(json);
   return t;
 }
@@ -123,7 +146,7 @@ static json_t *byte_level(void) {
                    1);
 }
 
-static struct tokenizer *of_merges(const char *folder, struct error *e) {
+static struct tokenizer *of_merges(const char *folder, bool lower, struct error *e) {
   static const char *const names[] = {"<|endoftext|>", "<s>",    "<pad>", "</s>",
                                       "<unk>",         "<mask>", NULL};
   json_t *vocabulary = read_json(folder, "vocab.json", e);
@@ -140,7 +163,7 @@ static struct tokenizer *of_merges(const char *folder, struct error *e) {
     t = make(json_null(), byte_level(),
              json_pack("{s:s, s:O, s:O}", "type", "BPE", "vocab", vocabulary, "merges", lines),
              frame_between("RobertaProcessing", vocabulary, "<s>", "</s>"), byte_level(),
-             add_special(vocabulary, names, e), e);
+             add_special(vocabulary, names, e), lower, e);
   json_decref(vocabulary);
   json_decref(lines);
   return t;
@@ -151,10 +174,10 @@ static bool says(const json_t *config, const char *key, bool otherwise) {
   return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
-static struct tokenizer *of_words(const char *folder, struct error *e) {
+static struct tokenizer *of_words(const char *folder, bool lower, struct error *e) {
   static const char *const names[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL};
   json_t *lines = read_lines(folder, "vocab.txt", e);
-  json_t *config = e->status ? NULL : read_json(folder, "tokenizer_config.json", e);
+  json_t *config = e->status ? NULL : tokenizer_folder_json(folder, "tokenizer_config.json", e);
   json_t *vocabulary = e->status ? NULL : number_lines(lines, e);
   struct tokenizer *t = NULL;
   if (!e->status) {
@@ -169,7 +192,7 @@ static struct tokenizer *of_words(const char *folder, struct error *e) {
                        "unk_token", "[UNK]", "continuing_subword_prefix", "##"),
              frame_between("BertProcessing", vocabulary, "[CLS]", "[SEP]"),
              json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", "##", "cleanup", 1),
-             add_special(vocabulary, names, e), e);
+             add_special(vocabulary, names, e), lower, e);
   }
   json_decref(lines);
   json_decref(config);
@@ -177,7 +200,7 @@ static struct tokenizer *of_words(const char *folder, struct error *e) {
   return t;
 }
 
-static struct tokenizer *of_list(const char *folder, struct error *e) {
+static struct tokenizer *of_list(const char *folder, bool lower, struct error *e) {
   static const char *const names[] = {"<unk>", "<pad>", "<bos>", "<eos>", NULL};
   json_t *lines = read_lines(folder, "words.txt", e);
   json_t *vocabulary = e->status ? NULL : number_lines(lines, e);
@@ -187,24 +210,25 @@ static struct tokenizer *of_list(const char *folder, struct error *e) {
     t = make(json_pack("{s:s}", "type", "Lowercase"), json_pack("{s:s}", "type", "Whitespace"),
              json_pack("{s:s, s:O, s:o}", "type", "WordLevel", "vocab", vocabulary, "unk_token",
                        unknown ? json_string("<unk>") : json_null()),
-             json_null(), json_null(), add_special(vocabulary, names, e), e);
+             json_null(), json_null(), add_special(vocabulary, names, e), lower, e);
   }
   json_decref(lines);
   json_decref(vocabulary);
   return t;
 }
 
-static struct tokenizer *of_document(const char *folder, struct error *e) {
+static struct tokenizer *of_document(const char *folder, bool lower, struct error *e) {
   json_t *json = read_json(folder, "tokenizer.json", e);
-  struct tokenizer *t = json ? tokenizer_new(json, e) : NULL;
+  struct tokenizer *t = json ? take(json, lower, e) : NULL;
   json_decref(json);
   return t;
 }
 
-struct tokenizer *tokenizer_folder(const char *folder, const char **file, struct error *e) {
+struct tokenizer *tokenizer_folder(const char *folder, bool lower, const char **file,
+                                   struct error *e) {
   static const struct {
     const char *file, *beside; /* a file that belongs to it */
-    struct tokenizer *(*read)(const char *folder, struct error *e);
+    struct tokenizer *(*read)(const char *folder, bool lower, struct error *e);
   } kinds[] = {{"tokenizer.json", NULL, of_document},
                {"vocab.json", "merges.txt", of_merges}, /* alone it may be one of sentencepiece's */
                {"vocab.txt", NULL, of_words},
@@ -214,7 +238,7 @@ struct tokenizer *tokenizer_folder(const char *folder, const char **file, struct
     if (!is_there(folder, kinds[i].file, e)) continue;
     if (kinds[i].beside && !is_there(folder, kinds[i].beside, e)) continue;
     *file = kinds[i].file;
-    struct tokenizer *t = kinds[i].read(folder, e);
+    struct tokenizer *t = kinds[i].read(folder, lower, e);
     if (!t && e->status == STATUS_CONFIG && !strstr(e->detail, *file))
       text_before(e, "%s: ", *file);
     return t;

@@ -13,9 +13,16 @@
  *                               strip_accents and tokenize_chinese_chars
  *   words.txt                   a word a line, in lower case, blanks and punctuation between them
  *
- * *file becomes the name of what was found, static text; NULL, as is the tokenizer: none is there,
- * which is no failure. STATUS_CONFIG with the reason, which names the file; STATUS_OUT_OF_MEMORY.
+ * With `lower` texts are put in lower case first. *file becomes the name of what was found, static
+ * text; NULL, as is the tokenizer: none is there, which is no failure. STATUS_CONFIG with the
+ * reason, which names the file; STATUS_OUT_OF_MEMORY.
  */
-struct tokenizer *tokenizer_folder(const char *folder, const char **file, struct error *e);
+struct tokenizer *tokenizer_folder(const char *folder, bool lower, const char **file,
+                                   struct error *e);
+
+/* A small document beside them, such as tokenizer_config.json. Its integers are reals: a length
+ * without a limit is written as one of 31 digits. NULL: it is not there, or STATUS_CONFIG, or
+ * STATUS_OUT_OF_MEMORY. */
+json_t *tokenizer_folder_json(const char *folder, const char *name, struct error *e);
 
 #endif

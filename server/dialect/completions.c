@@ -123,6 +123,7 @@ static void init(void *values, struct arena *a) {
   v->native.arena = a;
   v->native.max_tokens = MAX_TOKENS;
   v->native.returns = 1;
+  v->native.truncate = STACK_TRUNCATE_UNSAID;
   v->native.choice.temperature = v->native.choice.top_p = 1;
 }
 
@@ -164,7 +165,7 @@ static void set_values(struct dialect_stack *s, const struct contract_reading *r
   native->choice.top_p = v->native.choice.top_p;
   native->choice.seed = v->native.choice.seed;
   native->returns = v->native.returns;
-  native->truncate = v->native.truncate;
+  dialect_stack_truncate(s, v->native.truncate, 0);
   native->stream = v->native.stream;
   native->stop = v->native.stop;
   native->stops = v->native.stops;

@@ -1,11 +1,7 @@
 /* completions_told: an answer's name and its prompts, and words of OpenAI's. */
 #include "server/dialect/completions_told.h"
 
-#include <stdio.h>
-#include <sys/random.h>
 #include <time.h>
-
-#include "core/run/clock.h"
 
 /* --- prompts --- */
 
@@ -43,13 +39,6 @@ static const struct tokenizer_text *find_prompts(const struct contract_reading *
 
 /* --- all --- */
 
-/* No other answer's, of this or any process. */
-static void make_id(char id[COMPLETIONS_ID_SIZE]) {
-  uint64_t number;
-  if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) number = clock_now();
-  snprintf(id, COMPLETIONS_ID_SIZE, "cmpl-%016llx", (unsigned long long)number);
-}
-
 const struct completions_told *completions_tell(const struct completions_wishes *wishes,
                                                 const struct contract_reading *read,
                                                 const struct tensor *tokens, const char *model,
@@ -61,7 +50,7 @@ const struct completions_told *completions_tell(const struct completions_wishes 
                                     .created = (int64_t)time(NULL),
                                     .tells_usage = wishes->usage,
                                     .logprobs = wishes->logprobs.wanted};
-  make_id(told->id);
+  dialect_answer_id("cmpl", told->id);
   if (wishes->echo) told->echo = find_prompts(read, tokens, r);
   return read->e->status ? NULL : told;
 }

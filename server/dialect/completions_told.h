@@ -4,6 +4,7 @@
 #define SERVER_COMPLETIONS_TOLD_H
 
 #include "server/answer/answer.h"
+#include "server/dialect/dialect_answer.h"
 #include "server/dialect/dialect_fields.h"
 #include "server/stack/stack_request.h"
 
@@ -14,14 +15,12 @@ struct completions_wishes {
   bool usage; /* of a stream: in an event of its own */
 };
 
-enum { COMPLETIONS_ID_SIZE = 32 };
-
 struct completions_told {
   const char *model;
   const struct stack_request *request;
   const struct tokenizer_text *echo; /* [texts] the prompts; or NULL */
   int64_t created;                   /* seconds since 1970 */
-  char id[COMPLETIONS_ID_SIZE];
+  char id[DIALECT_ID_SIZE];
   bool tells_usage, logprobs;
 };
 

@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "core/run/clock.h"
 #include "server/stack/stack_answer.h"
 
 static const size_t zero = 0;
@@ -54,4 +56,10 @@ const char *dialect_answer_quote(const char *text, struct arena *a, struct error
   char *quoted = arena_alloc(a, room, 1, e);
   if (quoted) snprintf(quoted, room, "\"%s\"", text);
   return quoted;
+}
+
+void dialect_answer_id(const char *kind, char id[DIALECT_ID_SIZE]) {
+  uint64_t number;
+  if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) number = clock_now();
+  snprintf(id, DIALECT_ID_SIZE, "%s-%016llx", kind, (unsigned long long)number);
 }

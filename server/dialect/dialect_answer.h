@@ -24,6 +24,11 @@ struct answer_section dialect_answer_list(const char *name, const size_t *rows, 
                                           char *(*write)(const struct answer_rows *rows, char *out),
                                           const void *data);
 
+enum { DIALECT_ID_SIZE = 32 };
+
+/* A name that no other answer has, of this or any process: "cmpl-0123456789abcdef". */
+void dialect_answer_id(const char *kind, char id[DIALECT_ID_SIZE]);
+
 /* A text that needs no escaping, in quotes; NULL without memory. */
 const char *dialect_answer_quote(const char *text, struct arena *a, struct error *e);
 

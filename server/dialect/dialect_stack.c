@@ -18,6 +18,13 @@ enum status dialect_stack_init(struct dialect_stack *s, const struct whole *w,
   return STATUS_OK;
 }
 
+void dialect_stack_truncate(struct dialect_stack *s, size_t said, size_t otherwise) {
+  if (said != STACK_TRUNCATE_UNSAID)
+    s->values.truncate = said;
+  else if (!s->whole->truncates)
+    s->values.truncate = otherwise;
+}
+
 void dialect_stack_give(struct dialect_stack *s, enum stack_field field) {
   s->reading.seen |= UINT64_C(1) << field;
 }

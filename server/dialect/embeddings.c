@@ -69,6 +69,12 @@ static const struct contract contract = {.field = fields,
                                          .strays = sizeof strays / sizeof *strays,
                                          .plan_cost = dialect_plan_cost};
 
+static void init(void *values, struct arena *a) {
+  struct embeddings_values *v = values;
+  (void)a;
+  v->truncate = STACK_TRUNCATE_UNSAID;
+}
+
 /* --- what is asked --- */
 
 static enum status refuse_empty_text(struct error *e, const struct texts *t, size_t item) {
@@ -104,12 +110,13 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   dialect_stack_give_items(s, read, EMBEDDINGS_INPUT);
   s->values.base64 = v->base64;
   s->values.dimensions = v->dimensions;
-  s->values.truncate = v->truncate;
+  dialect_stack_truncate(s, v->truncate, 0);
   if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
   return dialect_stack_check(s, names, out);
 }
 
 const struct dialect embeddings = {.contract = &contract,
                                    .values_bytes = sizeof(struct embeddings_values),
+                                   .init = init,
                                    .ask = ask,
                                    .answer = embeddings_answer};

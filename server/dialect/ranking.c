@@ -94,7 +94,7 @@ enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *
   s->reading.texts = pairs ? make_pairs(read) : make_list(read);
   if (!s->reading.texts) return read->e->status;
   dialect_stack_give(s, STACK_FIELD_TEXT);
-  s->values.truncate = v->truncate;
+  dialect_stack_truncate(s, v->truncate, SIZE_MAX);
   if (pairs) {
     s->values.pool = STACK_POOL_CLASSES;
     if (v->raw) s->values.function = STACK_FUNCTION_NONE;

@@ -18,11 +18,25 @@ enum rerank_field {
   RERANK_RETURN_DOCUMENTS,
   RERANK_TRUNCATE,
   RERANK_USER,
+  RERANK_MAX_CHUNKS_PER_DOC,
+  RERANK_MAX_TOKENS_PER_DOC,
+  RERANK_RANK_FIELDS,
   RERANK_FIELDS
 };
 
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
 #define VALUE_AT(value) .at = offsetof(struct ranking_values, value)
+
+/* Some clients send these as null, which is nothing. */
+static enum status refuse(const struct json_t *value, const struct contract_field *field, void *to,
+                          struct error *e) {
+  (void)value, (void)to;
+  return error_at(e, field->pointer,
+                  "%s is not served: \"truncate\" cuts query and document "
+                  "together, and documents are texts, or objects with \"text\"",
+                  contract_name(field));
+}
+#define NULL_ALONE .read = refuse, .nullable = true
 
 static const struct contract_field fields[RERANK_FIELDS] = {
     [RERANK_DOCUMENTS] = {NAMED("documents"), .texts = true, .texts_form = TEXTS_OF_A_LIST},
@@ -37,6 +51,9 @@ static const struct contract_field fields[RERANK_FIELDS] = {
                          .nullable = true},
     [RERANK_USER] = {NAMED("user"), .read = dialect_pass_text, .nullable = true,
                      .longest = DIALECT_USER_LONGEST},
+    [RERANK_MAX_CHUNKS_PER_DOC] = {NAMED("max_chunks_per_doc"), NULL_ALONE},
+    [RERANK_MAX_TOKENS_PER_DOC] = {NAMED("max_tokens_per_doc"), NULL_ALONE},
+    [RERANK_RANK_FIELDS] = {NAMED("rank_fields"), NULL_ALONE},
 };
 
 static const char documents_here[] = "it is \"documents\"";
@@ -49,10 +66,7 @@ static const struct contract_stray strays[] = {
     {"text", "they are \"query\" and \"documents\""},
     {"top_k", "it is \"top_n\""},
     {"return_text", "it is \"return_documents\""},
-    {"max_tokens_per_doc", truncation},
-    {"max_chunks_per_doc", "documents are not cut into chunks"},
     {"truncate_prompt_tokens", truncation},
-    {"rank_fields", "documents are texts, or objects with \"text\""},
 };
 
 static const struct contract contract = {.field = fields,
@@ -64,7 +78,7 @@ static const struct contract contract = {.field = fields,
 static void init(void *values, struct arena *a) {
   struct ranking_values *v = values;
   v->query.arena = a;
-  v->truncate = SIZE_MAX;
+  v->truncate = STACK_TRUNCATE_UNSAID;
   v->shows_texts = true;
 }
 
@@ -91,13 +105,18 @@ static char *write_result(const struct ranked *one, struct tokenizer_text text, 
 
 static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
                           const struct stack_request *r, size_t max_bytes) {
-  enum { OBJECT, MODEL, RESULTS, SECTIONS };
+  enum { ID, OBJECT, MODEL, RESULTS, META, SECTIONS };
   struct dialect_sheet sheet;
+  char unique[DIALECT_ID_SIZE];
+  dialect_answer_id("rerank", unique);
   if (dialect_answer_begin(&sheet, SECTIONS, r, read->arena, read->e)) return read->e->status;
-  const char *name = dialect_answer_quote(model, read->arena, read->e);
+  const char *id = dialect_answer_quote(unique, read->arena, read->e),
+             *name = dialect_answer_quote(model, read->arena, read->e);
+  sheet.section[ID] = answer_section_text("id", id);
   sheet.section[OBJECT] = answer_section_text("object", "\"list\"");
   sheet.section[MODEL] = answer_section_text("model", name);
-  if (!name || ranking_section(&sheet.section[RESULTS], "results", read, r, write_result))
+  sheet.section[META] = answer_section_text("meta", "{}"); /* Cohere's clients want one */
+  if (!id || !name || ranking_section(&sheet.section[RESULTS], "results", read, r, write_result))
     return read->e->status;
   return answer_plan(a, ANSWER_JSON, sheet.content, max_bytes, read->arena, read->e);
 }

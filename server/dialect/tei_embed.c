@@ -64,7 +64,7 @@ static void init(void *values, struct arena *a) {
   struct embed_values *v = values;
   (void)a;
   v->normalize = true;
-  v->truncate = SIZE_MAX;
+  v->truncate = STACK_TRUNCATE_UNSAID;
 }
 
 /* --- what is asked --- */
@@ -83,7 +83,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   dialect_stack_give_items(s, read, EMBED_INPUTS);
   s->values.normalize = v->normalize;
   s->values.dimensions = v->dimensions;
-  s->values.truncate = v->truncate;
+  dialect_stack_truncate(s, v->truncate, SIZE_MAX);
   if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
   return dialect_stack_check(s, names, out);
 }

@@ -56,7 +56,7 @@ static const struct contract contract = {.field = fields,
 static void init(void *values, struct arena *a) {
   struct predict_values *v = values;
   (void)a;
-  v->truncate = SIZE_MAX;
+  v->truncate = STACK_TRUNCATE_UNSAID;
 }
 
 /* --- what is asked --- */
@@ -89,7 +89,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   s->reading.texts = is_alone(t) ? make_alone(t, read->arena, read->e) : t;
   if (!s->reading.texts) return read->e->status;
   dialect_stack_give(s, STACK_FIELD_TEXT);
-  s->values.truncate = v->truncate;
+  dialect_stack_truncate(s, v->truncate, SIZE_MAX);
   if (v->raw) s->values.function = STACK_FUNCTION_NONE;
   return dialect_stack_check(s, names, out);
 }

@@ -51,7 +51,7 @@ static const struct contract contract = {.field = fields,
 static void init(void *values, struct arena *a) {
   struct ranking_values *v = values;
   v->query.arena = a;
-  v->truncate = SIZE_MAX;
+  v->truncate = STACK_TRUNCATE_UNSAID;
 }
 
 static enum status ask(struct dialect_stack *s, const struct contract_reading *read,

@@ -37,9 +37,8 @@ static json_t *describe_type(const struct whole *w) {
 
 /* A number that is never exceeded where there is no limit, and that each client can read. */
 static size_t longest(const struct whole *w) {
-  const size_t said = w->tokenizer ? tokenizer_longest(w->tokenizer) : 0;
-  const size_t most = w->positions ? w->positions : (size_t)INT32_MAX;
-  return said ? size_min(said, most) : most;
+  const size_t most = w->longest ? w->longest : w->positions;
+  return most ? most : (size_t)INT32_MAX;
 }
 
 static json_t *describe(const struct model *m, const struct config *c, size_t workers) {

@@ -463,6 +463,7 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
                                   .normalize = encodes && w->normalize,
                                   .function = w->function,
                                   .special = true,
+                                  .truncate = w->truncate,
                                   .choice = w->choice,
                                   .usual_tokens = w->max_tokens,
                                   .returns = 1};

@@ -69,6 +69,8 @@ enum stack_v2_output {
   STACK_V2_OUTPUTS
 };
 
+#define STACK_TRUNCATE_UNSAID (SIZE_MAX - 1)
+
 /* The small values as they were read. */
 struct stack_values {
   struct stack_side source, main; /* as in stack_request */
@@ -79,7 +81,7 @@ struct stack_values {
   enum stack_function function; /* of classes */
   bool special;                 /* special_tokens */
   size_t truncate; /* the tokens that a text is cut to; SIZE_MAX: as many as the model has room for;
-                      0: it is not cut */
+                      0: it is not cut; STACK_TRUNCATE_UNSAID: of a dialect's own */
   bool tokens;     /* return_tokens */
   size_t top;      /* return_top */
   size_t logit_lens; /* return_lens */

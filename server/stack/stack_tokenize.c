@@ -36,10 +36,7 @@ static enum status check_without(const struct contract_reading *r) {
 
 /* The tokens that a text may have at most; 0: any. */
 static size_t longest(const struct stack_values *v, const struct whole *w) {
-  const size_t said = tokenizer_longest(w->tokenizer);
-  if (v->truncate != SIZE_MAX) return v->truncate;
-  if (!said || !w->positions) return size_max(said, w->positions);
-  return size_min(said, w->positions);
+  return v->truncate == SIZE_MAX ? w->longest : v->truncate;
 }
 
 /* --- as arrays --- */

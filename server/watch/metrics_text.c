@@ -118,8 +118,8 @@ struct metrics_series {
 /* Is the series written even before the first such request? */
 static bool is_expected(unsigned route, unsigned method, unsigned code) {
   const unsigned c = metrics_code[code];
-  return (route == ROUTE_ATTENTION || route == ROUTE_MODEL_ATTENTION || route == ROUTE_V2_INFER) &&
-         method == METHOD_POST &&
+  const enum route asked = (enum route)route;
+  return route_is_computed(asked) && !route_is_tei(asked) && method == METHOD_POST &&
          (c == 200 || c == 400 || c == 429 || c == 500 || c == 503 || c == 504);
 }
 

@@ -27,6 +27,7 @@ SETTINGS = ["--workers", "1", "--io-threads", "1", "--memory-budget-bytes", "100
 HEADERS = {"date": r".+", "server-timing": r"(?<=dur=)[\d.]+"}
 PRINTED = rb"(?m)^time=\S+|(?<=attend \d\.\d\.\d \()[^)]*"  # the time of a log, the commit
 LOADED = rb'(?<="created":)\d+'  # when a model was
+UNIQUE = rb'(?<="id":"rerank-)[0-9a-f]{16}'  # of each answer another one
 COMMIT, SAMPLE = rb'(?<=commit=")[^"]*', rb"(?m)(^[^#].*) \S+$"  # of /metrics
 
 
@@ -130,7 +131,7 @@ def answer_of(server, connection, question):
     if question.path.startswith("/v1/models"):
         return Answer(answer.status, told, re.sub(LOADED, b"0", answer.body))
     if question.path != "/metrics" or answer.status != 200:
-        return Answer(answer.status, told, answer.body)
+        return Answer(answer.status, told, re.sub(UNIQUE, b"", answer.body))
     del told["content-length"]
     return Answer(answer.status, told,
                   re.sub(SAMPLE, rb"\1", re.sub(COMMIT, b"", answer.body)))

@@ -39,8 +39,9 @@ class Rerank(OpenAi, ServerCase):
 
     def results(self, **request):
         answer = self.ok(self.post(request))
-        self.assertEqual(list(answer), ["object", "model", "results", "usage"])
-        self.assertEqual((answer["object"], answer["model"]), ("list", request["model"]))
+        self.assertEqual(list(answer), ["id", "object", "model", "results", "meta", "usage"])
+        self.assertRegex(answer["id"], "^rerank-[0-9a-f]{16}$")
+        self.assertEqual((answer["object"], answer["model"], answer["meta"]), ("list", request["model"], {}))
         self.assertEqual(answer["usage"]["prompt_tokens"], answer["usage"]["total_tokens"])
         return answer["results"]
 
@@ -73,7 +74,8 @@ class Rerank(OpenAi, ServerCase):
         for more, expected in (({"top_n": 2}, right[:2]), ({"top_n": 6}, right), ({"top_n": 100}, right),
                                ({"top_n": None}, right), ({"return_documents": False}, bare),
                                ({"return_documents": False, "top_n": 1}, bare[:1]),
-                               ({"return_documents": None}, right), ({"user": "u"}, right)):
+                               ({"return_documents": None}, right), ({"user": "u"}, right),
+                               ({"max_chunks_per_doc": None, "max_tokens_per_doc": None, "rank_fields": None}, right)):
             with self.subTest(more=more):
                 self.assertEqual(self.results(model="ranker", query=QUERY, documents=DOCUMENTS, **more), expected)
 
@@ -138,6 +140,7 @@ class Rerank(OpenAi, ServerCase):
                 ({"return_documents": 1}, "return_documents", "true or false"),
                 ({"truncate": 0}, "truncate", "truncate must be"), ({"texts": []}, "texts", '"documents"'),
                 ({"top_k": 1}, "top_k", '"top_n"'), ({"max_tokens_per_doc": 1}, "max_tokens_per_doc", '"truncate"'),
+                ({"max_chunks_per_doc": 2}, "max_chunks_per_doc", "is not served"),
                 ({"rank_fields": ["text"]}, "rank_fields", "objects with"), ({"model": "sorter"}, "model", "several classes"),
                 ({"model": "bare"}, "model", "without a tokenizer")):
             with self.subTest(change=change):

@@ -2,10 +2,11 @@
 import contextlib
 import json
 import os
+import shutil
 import tempfile
 import unittest
 
-from support import Case, Raw, Server, ServerCase, attend, wait_until
+from support import GOLDEN, Case, Raw, Server, ServerCase, attend, wait_until
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "##s", "on", "mat", ".", "a", "##b", "é", "un", "##able"]
 GPT2 = {"type": "BPE", "vocab": {piece: i for i, piece in enumerate(
@@ -98,6 +99,77 @@ class Text(ServerCase):
                          [[4, 5]])
         self.assertEqual(self.ask("bert", "tokenize", text=[["the cat sat", "on"]], truncate=5)["tokens"],
                          [[2, 4, 3, 8, 3]])
+
+    def test_a_models_own_length(self):
+        """What `true` cuts to, and what is cut where a request says nothing: the files beside the tensors tell, and the
+        definition."""
+        text = "the cat sat on the mat THE CAT SAT ON THE MAT"
+        endless = 10 ** 30  # as the library writes that there is no limit
+        rows = ((9, {"max_seq_length": 9}, {"model_max_length": 7}), (7, {}, {"model_max_length": 7}),
+                (14, None, {"model_max_length": endless}), (14, {"max_seq_length": None}, None),
+                (5, {"max_seq_length": 5, "do_lower_case": True}, {"do_lower_case": False}))
+        with tempfile.TemporaryDirectory() as root:
+            models = {}
+            for i, (_, sentences, tokens) in enumerate(rows):
+                folder = os.path.join(root, str(i))
+                shutil.copytree(os.path.join(GOLDEN, "models", "bert-b"), folder)
+                with open(os.path.join(folder, "vocab.txt"), "w", encoding="utf-8") as file:
+                    file.write("\n".join(WORDS) + "\n")
+                for name, what in (("sentence_bert", sentences), ("tokenizer", tokens)):
+                    if what is not None:
+                        with open(os.path.join(folder, name + "_config.json"), "w", encoding="utf-8") as file:
+                            json.dump(what, file)
+                for name, truncate in (("", None), ("-all", True), ("-some", 4), ("-none", False)):
+                    models[f"m{i}{name}"] = {"transformer": folder}
+                    if truncate is not None:
+                        models[f"m{i}{name}"]["truncate"] = truncate
+            with Served(models) as server:
+                def tokens(path, model, **more):
+                    more = {"truncate": more["truncate"]} if more else {}
+                    if path == "encode":
+                        answer = server.post(f"/v1/models/{model}/encode", dict(more, text=[text], return_tokens=True))
+                        return len(self.ok(answer)["tokens"][0])
+                    if path == "rerank":
+                        answer = server.post("/v1/rerank", dict(more, model=model, query="a", documents=[text]))
+                        return self.ok(answer)["usage"]["total_tokens"] - 3
+                    return self.ok(server.post("/v1/embeddings", dict(more, model=model, input=text)))["usage"]["total_tokens"]
+                for i, (length, _, _) in enumerate(rows):
+                    with self.subTest(i):
+                        for path in ("encode", "embeddings", "rerank"):
+                            self.assertEqual(tokens(path, f"m{i}", truncate=True), length, path)
+                            self.assertEqual(tokens(path, f"m{i}-all"), length, path)
+                            self.assertEqual(tokens(path, f"m{i}-some"), 4, path)
+                            self.assertEqual(tokens(path, f"m{i}-none"), 14, path)
+                            self.assertEqual(tokens(path, f"m{i}-none", truncate=3), 3, path)
+                        self.assertEqual(tokens("embeddings", f"m{i}"), 14)
+                        self.assertEqual(tokens("rerank", f"m{i}"), length)
+                ids = {i: self.ok(server.post(f"/v1/models/m{i}/tokenize", {"text": "CAT"}))["tokens"] for i in (0, 4)}
+                self.assertEqual(ids, {0: [2, 5, 3], 4: [2, 5, 3]})
+            for name, what, words in (("sentence_bert_config.json", '{"max_seq_length": 0}', "max_seq_length: needs an integer from 1"),
+                                      ("sentence_bert_config.json", '{"max_seq_length": "x"}', "max_seq_length: needs an"),
+                                      ("sentence_bert_config.json", "{", "sentence_bert_config.json, line 1"),
+                                      ("tokenizer_config.json", '{"model_max_length": 1.5}', "model_max_length: needs an")):
+                folder = tempfile.mkdtemp(dir=root)
+                shutil.copytree(os.path.join(root, "1"), folder, dirs_exist_ok=True)
+                os.remove(os.path.join(folder, "sentence_bert_config.json"))
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write(what)
+                status, _, err = self.checked(root, folder)
+                self.assertEqual(status, 2, err)
+                self.assertIn(words, err)
+            for truncate in (0, "x", 1.5, [1]):
+                status, _, err = self.checked(root, os.path.join(root, "1"), truncate=truncate)
+                self.assertEqual(status, 2)
+                self.assertIn("truncate: needs true, false or an integer from 1", err)
+            status, _, err = self.checked(root, os.path.join(root, "1"), truncate=True, tokenizer=False)
+            self.assertEqual(status, 2)
+            self.assertIn("truncate: the model has no tokenizer", err)
+
+    def checked(self, root, folder, **more):
+        path = os.path.join(root, "checked.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"models": {"m": dict(more, transformer=folder)}}, file)
+        return attend("check", "--config", path)
 
     def test_text_of_tokens(self):
         self.assertEqual(self.ask("gpt", "detokenize", tokens=[13, 4, 8, 9, 18, 19]),

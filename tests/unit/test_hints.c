@@ -81,7 +81,8 @@ static void who_sees_what_is_told(void **state) {
   told(p, ",\"causal\":false", "{\"model_type\":\"siglip_text_model\"}", NULL);
   write_layer(p, "bert.encoder.layer.0.attention.", bert);
   told(p, "", "{\"is_decoder\":false}", NULL);
-  told(p, "", "{\"is_decoder\":true}", "says that queries see no key behind them");
+  told(p, "", "{\"is_decoder\":true}",
+       "says that queries see no key behind them, but here they do: causal decides");
   told(p, ",\"causal\":true", "{\"is_decoder\":true}", NULL);
   write_layer(p, "model.layers.0.self_attn.", llama);
   told(p, "", "{\"use_bidirectional_attention\":true}", "see the keys behind them");

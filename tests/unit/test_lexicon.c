@@ -412,6 +412,7 @@ static void what_is_refused(void **state) {
       {"{\"type\":\"BPE\",\"vocab\":{\"a\":-1},\"merges\":[]}", "vocab: \"a\": the id -1"},
       {"{\"type\":\"BPE\",\"vocab\":{\"a\":16777216},\"merges\":[]}", "the id 16777216"},
       {"{\"type\":\"BPE\",\"vocab\":{\"a\":1,\"b\":1},\"merges\":[]}", "the id 1 belongs to two"},
+      {"{\"type\":\"BPE\",\"vocab\":{\"a\":1},\"merges\":[[\"\",\"\"]]}", "merges: "},
       {"{\"type\":\"BPE\",\"vocab\":{\"a\":1},\"merges\":[\"a\"]}", "merges: 0: needs two pieces"},
       {"{\"type\":\"BPE\",\"vocab\":{\"a\":1},\"merges\":[\"a b c\"]}",
        "merges: 0: needs two pieces"},

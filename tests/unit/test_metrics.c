@@ -169,6 +169,9 @@ static void the_text_has_counts_and_values_of_the_moment(void **unused) {
   static const char *const lines[] = {
       "attend_http_requests_total{route=\"/v1/attention\",method=\"POST\",code=\"200\"} 1",
       "attend_http_requests_total{route=\"/v1/attention\",method=\"POST\",code=\"503\"} 0",
+      "attend_http_requests_total{route=\"/v1/embeddings\",method=\"POST\",code=\"500\"} 0",
+      "attend_http_requests_total{route=\"/v1/models/{model}/"
+      "generate\",method=\"POST\",code=\"200\"} 0",
       "attend_http_requests_total{route=\"none\",method=\"other\",code=\"other\"} 1",
       "attend_http_request_duration_seconds_bucket{route=\"/v1/attention\",method=\"POST\","
       "code=\"200\",le=\"0.0005\"} 1",

@@ -265,6 +265,43 @@ static void function_is(const struct place *p, size_t classes, const char *probl
   model_free(m);
 }
 
+/* What sentence-transformers say goes before the problem, and after the definition. */
+static void activations_tell_the_function(void **state) {
+  const struct place *p = *state;
+  static const struct {
+    const char *said;
+    enum stack_function is;
+  } rows[] = {
+      {"\"sentence_transformers\":{\"activation_fn\":\"torch.nn.modules.linear.Identity\"}",
+       STACK_FUNCTION_NONE},
+      {"\"sentence_transformers\":{\"activation_fn\":\"torch.nn.modules.activation.Sigmoid\"}",
+       STACK_FUNCTION_SIGMOID},
+      {"\"sbert_ce_default_activation_function\":\"torch.nn.modules.linear.Identity\"",
+       STACK_FUNCTION_NONE},
+      {"\"sentence_transformers\":{\"version\":\"5.4.0\"}", STACK_FUNCTION_SOFTMAX},
+      {"\"sentence_transformers\":{\"activation_fn\":null}", STACK_FUNCTION_SOFTMAX}};
+  const struct whole_edit edit = {
+      .more = {{"classifier.weight", 2, 32}, {"classifier.bias", 2, 0}}};
+  char change[300];
+  whole_place_tensors(p, "bert-a", &edit);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    snprintf(change, sizeof change, "{" OF_ITEMS ",\"problem_type\":null,%s}", rows[i].said);
+    whole_place_config(p, "bert-a", change);
+    struct model *m = whole_place_load(p, "");
+    assert_int_equal(m->whole->function, rows[i].is);
+    model_free(m);
+    m = whole_place_load(p, ",\"function\":\"softmax\"");
+    assert_int_equal(m->whole->function, STACK_FUNCTION_SOFTMAX);
+    model_free(m);
+  }
+  whole_place_config(p, "bert-a",
+                     "{" OF_ITEMS
+                     ",\"sentence_transformers\":{\"activation_fn\":\"torch.nn.ReLU\"}}");
+  whole_place_refused(p, "", "config.json: activation_fn: \"torch.nn.ReLU\" is not served");
+  whole_place_config(p, "bert-a", "{" OF_ITEMS ",\"sentence_transformers\":{\"activation_fn\":1}}");
+  whole_place_refused(p, "", "config.json: activation_fn: \"\" is not served");
+}
+
 static void problems_tell_the_function(void **state) {
   const struct place *p = *state;
   function_is(p, 2, "null", STACK_FUNCTION_SOFTMAX);
@@ -330,6 +367,7 @@ int main(void) {
       cmocka_unit_test(sizes_must_agree),
       cmocka_unit_test(what_is_said_of_classes_must_fit),
       cmocka_unit_test(problems_tell_the_function),
+      cmocka_unit_test(activations_tell_the_function),
       cmocka_unit_test(a_classifier_may_be_drawn),
       cmocka_unit_test(definitions_are_refused),
   };

@@ -297,6 +297,10 @@ static void what_a_decoder_says(void **state) {
   config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"linear\"}}",
                     "factor: needs a number");
   config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"factor\":2}}", "rope_scaling: has a kind");
+  config_is_refused(p, "llama-b",
+                    "{\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"default\"}}}",
+                    "config.json: rope_parameters: full_attention: parameters for each kind of "
+                    "layer are not served");
   config_is_refused(p, "llama-b", "{\"rope_parameters\":{\"rope_type\":\"longrope\"}}",
                     "config.json: rope_parameters: has a kind that is not served");
   config_is_refused(
