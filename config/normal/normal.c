@@ -103,7 +103,9 @@ void normal_free(struct normal *n) {
 }
 
 enum status normal_apply(const struct normal *n, struct passage *p) {
-  for (size_t i = 0; i < n->count && p->now.length > 0 && p->e->status == STATUS_OK; i++)
+  for (size_t i = 0; i < n->count && p->now.length > 0 && p->e->status == STATUS_OK; i++) {
+    p->ask_at = 0;
     n->step[i].kind->apply(n->step[i].made, p);
+  }
   return p->e->status;
 }

@@ -106,8 +106,9 @@ static size_t write_quickly(const struct normal_bert *b, uint32_t c, char *to) {
 
 /* The letters of the character at `at`, and of those behind it as long as the last letter is a mark
  * that is to be sorted among others; returns where they end. */
-static size_t gather(const struct normal_bert *b, const struct passage_bytes *now, size_t at,
+static size_t gather(const struct normal_bert *b, struct passage *p, size_t at,
                      struct normal_letters *l) {
+  const struct passage_bytes *now = &p->now;
   size_t length;
   do {
     struct bert_parts parts;
@@ -118,8 +119,8 @@ static size_t gather(const struct normal_bert *b, const struct passage_bytes *no
       normal_letters_add(l, &parts.part[i]);
     }
     at += length;
-  } while (l->count > 0 && l->letter[l->count - 1].order && at < now->length &&
-           b->ascii.of[(unsigned char)now->bytes[at]] >= 0x80);
+  } while (!passage_ends(p, at) && l->count > 0 && l->letter[l->count - 1].order &&
+           at < now->length && b->ascii.of[(unsigned char)now->bytes[at]] >= 0x80);
   return at;
 }
 
@@ -128,7 +129,8 @@ static void apply_bert(const void *made, struct passage *p) {
   struct normal_edit edit = normal_edit_begin(p);
   struct normal_letters letters;
   normal_letters_init(&letters, &edit);
-  for (size_t at = 0, length; (at = normal_edit_ascii(&edit, &b->ascii, at)) < p->now.length;
+  for (size_t at = 0, length;
+       (at = normal_edit_ascii(&edit, &b->ascii, at)) < p->now.length && !passage_ends(p, at);
        at += length) {
     char bytes[3 * UNICODE_BYTES_MAX];
     const size_t written = write_quickly(b, unicode_read(p->now.bytes + at, &length), bytes);
@@ -136,7 +138,7 @@ static void apply_bert(const void *made, struct passage *p) {
       normal_edit_replace(&edit, at, at + length, bytes, written);
       continue;
     }
-    length = gather(b, &p->now, at, &letters) - at;
+    length = gather(b, p, at, &letters) - at;
     normal_letters_sort(&letters);
     normal_letters_put(&letters, at, at + length);
   }

@@ -25,7 +25,8 @@ static void *read_lowercase(const json_t *json, struct error *e) {
 
 static void apply_lowercase(const void *made, struct passage *p) {
   struct normal_edit edit = normal_edit_begin(p);
-  for (size_t at = 0, length; (at = normal_edit_ascii(&edit, made, at)) < p->now.length;
+  for (size_t at = 0, length;
+       (at = normal_edit_ascii(&edit, made, at)) < p->now.length && !passage_ends(p, at);
        at += length) {
     uint32_t lower[UNICODE_LOWER_MAX];
     char bytes[UNICODE_LOWER_MAX * UNICODE_BYTES_MAX];
@@ -47,7 +48,7 @@ const struct normal_kind normal_kind_lowercase = {
 static void apply_strip_accents(const void *made, struct passage *p) {
   (void)made;
   struct normal_edit edit = normal_edit_begin(p);
-  for (size_t at = 0, length; at < p->now.length; at += length) {
+  for (size_t at = 0, length; at < p->now.length && !passage_ends(p, at); at += length) {
     length = unicode_ascii(p->now.bytes + at, p->now.length - at);
     if (length == 0 && unicode_is_mark(unicode_read(p->now.bytes + at, &length)))
       normal_edit_replace(&edit, at, at + length, NULL, 0);
@@ -80,7 +81,8 @@ static bool is_blank_to_nmt(uint32_t c) {
 
 static void apply_nmt(const void *made, struct passage *p) {
   struct normal_edit edit = normal_edit_begin(p);
-  for (size_t at = 0, length; (at = normal_edit_ascii(&edit, made, at)) < p->now.length;
+  for (size_t at = 0, length;
+       (at = normal_edit_ascii(&edit, made, at)) < p->now.length && !passage_ends(p, at);
        at += length) {
     const uint32_t c = unicode_read(p->now.bytes + at, &length);
     if (c == 0x8f || c == 0x9f)
@@ -107,7 +109,8 @@ static void *read_byte_level(const json_t *json, struct error *e) {
 
 static void apply_byte_level(const void *made, struct passage *p) {
   struct normal_edit edit = normal_edit_begin(p);
-  for (size_t at = 0, length; (at = normal_edit_ascii(&edit, made, at)) < p->now.length;
+  for (size_t at = 0, length;
+       (at = normal_edit_ascii(&edit, made, at)) < p->now.length && !passage_ends(p, at);
        at += length) {
     char bytes[UNICODE_BYTES_MAX * BYTES_WRITTEN_MAX];
     unicode_read(p->now.bytes + at, &length);
@@ -215,7 +218,7 @@ static void apply_replace(const void *made, struct passage *p) {
   struct pattern_search search;
   if (pattern_search_begin(&search, c->pattern, &p->watch, p->now.bytes, p->now.length, p->e))
     return;
-  while (pattern_search_next(&search, p->e))
+  while (pattern_search_next(&search, p->e) && !passage_ends(p, search.end))
     normal_edit_replace(&edit, search.begin, search.end, c->bytes, c->length);
   pattern_search_end(&search);
   normal_edit_end(&edit);

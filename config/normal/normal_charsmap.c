@@ -67,7 +67,7 @@ static void replace_cluster(const struct normal_charsmap *m, struct normal_edit 
     normal_edit_replace(edit, at, at + size, found.bytes, found.length);
     return;
   }
-  for (size_t length, end = at + size; at < end; at += length) {
+  for (size_t length, end = at + size; at < end && !passage_ends(edit->p, at); at += length) {
     unicode_read(text + at, &length);
     found = find(m, text + at, length);
     if (found.bytes) normal_edit_replace(edit, at, at + length, found.bytes, found.length);
@@ -81,7 +81,7 @@ static void apply_charsmap(const void *made, struct passage *p) {
   struct normal_edit edit = normal_edit_begin(p);
   for (size_t begin = 0, at, size;; begin = at + size) {
     at = normal_edit_ascii(&edit, &m->ascii, begin);
-    if (at == now->length) break;
+    if (at == now->length || passage_ends(p, at)) break;
     if (at > begin && (unsigned char)now->bytes[at] >= 0x80) at--;
     size = unicode_cluster(now->bytes + at, now->length - at);
     replace_cluster(m, &edit, at, size);

@@ -58,11 +58,12 @@ static size_t pass_still(const struct normal_form *f, const struct passage_bytes
 
 /* The letters of the characters from `at` on to before one that parts; where nothing is composed,
  * to the first that leaves no marks to be sorted. Returns where they end. */
-static size_t gather(const struct normal_form *f, const struct passage_bytes *now, size_t at,
+static size_t gather(const struct normal_form *f, struct passage *p, size_t at,
                      struct normal_letters *l) {
+  const struct passage_bytes *now = &p->now;
   bool open = true;
   size_t length;
-  for (const size_t begin = at; open && at < now->length; at += length) {
+  for (const size_t begin = at; open && at < now->length && !passage_ends(p, at); at += length) {
     uint32_t of[UNICODE_DECOMPOSED_MAX];
     const uint32_t c = unicode_read(now->bytes + at, &length);
     const size_t count = unicode_decompose(c, f->compatibly, of);
@@ -87,9 +88,9 @@ static void apply_form(const void *made, struct passage *p) {
   for (size_t at = 0;;) {
     size_t begin = at;
     at = pass_still(f, now, at, &begin);
-    if (at == now->length) break;
+    if (at == now->length || passage_ends(p, at)) break;
     if (!f->composes) begin = at;
-    at = gather(f, now, begin, &letters);
+    at = gather(f, p, begin, &letters);
     normal_letters_sort(&letters);
     if (f->composes) normal_letters_compose(&letters);
     normal_letters_put(&letters, begin, at);

@@ -13,6 +13,13 @@ static enum status refuse_length(struct passage *p) {
   return error_limit(p->e, "max_body_bytes", "a text of more than %d bytes", PASSAGE_LONGEST);
 }
 
+bool passage_ask(struct passage *p, size_t at) {
+  enum { EVERY = 1 << 14 }; /* bytes */
+  const bool ends = p->e->status || patience_ends(p->patience, p->e);
+  p->ask_at = ends ? 0 : at + EVERY;
+  return ends;
+}
+
 /* --- memory --- */
 
 static bool reserve_pieces(struct passage *p, struct passage_pieces *to) {

@@ -16,6 +16,7 @@
 
 #include "config/pattern/pattern.h"
 #include "core/run/arena.h"
+#include "core/run/patience.h"
 
 enum { PASSAGE_LONGEST = INT32_MAX }; /* bytes of an original, and of what becomes of it */
 
@@ -60,6 +61,8 @@ struct passage {
   void *lent;  /* to the step that goes on */
   size_t lent_room;
   struct pattern_watch watch; /* of all searches in the texts that it becomes */
+  struct patience *patience;  /* of who waits for it; or NULL */
+  size_t ask_at;              /* the place in the text at which is asked next; 0 before a step */
   struct arena *arena;
   struct error *e;
 };
@@ -74,6 +77,13 @@ enum status passage_begin(struct passage *p, const char *text, size_t length, si
 /* Becomes a stretch of another passage, of which `stretch` is a part that stays as it is. */
 enum status passage_begin_within(struct passage *p, const struct passage *of,
                                  const struct passage_piece *stretch);
+
+/* Each loop over a text asks this at the places that it comes to: is there no memory, or does
+ * nobody wait any more, as `e` says then? The loop ends. */
+bool passage_ask(struct passage *p, size_t at);
+static inline bool passage_ends(struct passage *p, size_t at) {
+  return at >= p->ask_at && passage_ask(p, at);
+}
 
 /* --- another text --- */
 

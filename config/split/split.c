@@ -246,7 +246,9 @@ void split_leave_bytes(struct split *s) {
 }
 
 enum status split_apply(const struct split *s, struct passage *p) {
-  for (size_t i = 0; i < s->count && p->e->status == STATUS_OK; i++)
+  for (size_t i = 0; i < s->count && p->e->status == STATUS_OK; i++) {
+    p->ask_at = 0;
     s->step[i].apply(&s->step[i], p);
+  }
   return p->e->status;
 }

@@ -49,7 +49,8 @@ void split_chars_init(struct split_step *s, enum split_chars chars, enum split_b
 static void cut_piece(const struct split_step *s, struct split_cutter *cutter,
                       struct passage_piece piece) {
   const char *text = cutter->p->now.bytes;
-  for (size_t at = piece.begin, length; at < piece.end; at += length) {
+  for (size_t at = piece.begin, length; at < piece.end && !passage_ends(cutter->p, at);
+       at += length) {
     const unsigned char byte = (unsigned char)text[at];
     enum split_class is;
     length = 1;
@@ -76,7 +77,7 @@ static size_t skip(const char *text, struct passage_piece piece, size_t characte
 void split_length_apply(const struct split_step *s, struct passage *p) {
   for (size_t i = 0; i < p->pieces.count; i++) {
     struct passage_piece left = p->pieces.piece[i];
-    while (left.begin < left.end) {
+    while (left.begin < left.end && !passage_ends(p, left.begin)) {
       const size_t end = skip(p->now.bytes, left, s->length);
       passage_cut(p, left.begin, end);
       left.begin = (uint32_t)end;

@@ -26,7 +26,7 @@ static void cut_piece(struct split_ways w, struct split_cutter *cutter,
   const size_t length = piece.end - piece.begin;
   size_t at = 0;
   pattern_search_turn(search, p->now.bytes + piece.begin, length);
-  while (pattern_search_next(search, p->e)) {
+  while (pattern_search_next(search, p->e) && !passage_ends(p, piece.begin + search->end)) {
     if (at < search->begin)
       split_feed(cutter, piece.begin + at, piece.begin + search->begin, w.rest);
     split_feed(cutter, piece.begin + search->begin, piece.begin + search->end, w.match);

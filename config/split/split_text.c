@@ -29,7 +29,7 @@ static bool must_prepend(const struct blanks *b, const struct passage *p,
 
 static void replace_blanks(const struct blanks *b, struct passage *p, struct passage_piece piece) {
   const char *text = p->now.bytes;
-  for (size_t at = piece.begin, end; at < piece.end; at = end) {
+  for (size_t at = piece.begin, end; at < piece.end && !passage_ends(p, at); at = end) {
     const char *blank = memchr(text + at, ' ', piece.end - at);
     end = blank ? (size_t)(blank - text) : piece.end;
     passage_keep(p, at, end);
@@ -55,6 +55,7 @@ void split_prefix_apply(const struct split_step *s, struct passage *p) {
   for (size_t i = 0; i < p->pieces.count; i++) {
     const struct passage_piece piece = p->pieces.piece[i];
     const size_t begin = p->length;
+    if (passage_ends(p, piece.begin)) break;
     if (p->now.bytes[piece.begin] != ' ') put_before(p, piece, " ", 1);
     passage_keep(p, piece.begin, piece.end);
     passage_cut(p, begin, p->length);
@@ -81,7 +82,7 @@ void split_bytes_apply(const struct split_step *s, struct passage *p) {
   for (size_t i = 0; i < p->pieces.count; i++) {
     const struct passage_piece piece = p->pieces.piece[i];
     const size_t begin = p->length;
-    for (size_t at = piece.begin, end; at < piece.end; at = end) {
+    for (size_t at = piece.begin, end; at < piece.end && !passage_ends(p, at); at = end) {
       for (end = at; end < piece.end && stays(p->now.bytes[end]); end++) {
       }
       passage_keep(p, at, end);

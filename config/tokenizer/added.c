@@ -157,11 +157,18 @@ static void strip_blanks(struct added_search *s) {
     s->end += length;
 }
 
+/* A walk through the trie may be as long as the longest token. */
+static bool is_unwanted(struct added_search *s) {
+  enum { WALKS = 16 };
+  return ++s->walks % WALKS == 0 && patience_ends(s->patience, s->e);
+}
+
 bool added_next(struct added_search *s) {
   const struct trie *trie = &s->added->trie[s->changed];
   const bool *begins = s->added->begins[s->changed];
   for (size_t length; s->at < s->length; s->at++) {
     if (!begins[(unsigned char)s->text[s->at]]) continue;
+    if (is_unwanted(s)) return false;
     const int32_t place =
         trie_longest(trie, TRIE_ROOT, s->text + s->at, s->length - s->at, &length);
     if (place < 0) continue;

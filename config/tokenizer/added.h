@@ -8,6 +8,7 @@
 #include "config/lexicon/lexicon.h"
 #include "config/lexicon/trie.h"
 #include "config/normal/normal.h"
+#include "core/run/patience.h"
 
 struct added_token {
   char *content;
@@ -56,9 +57,13 @@ struct added_search {
   size_t done;       /* what is before belongs to tokens, or was told */
   size_t begin, end; /* of the token that was found last */
   const struct added_token *token;
+  struct patience *patience; /* of who waits; or NULL */
+  struct error *e;           /* says where nobody waits any more */
+  unsigned walks;            /* so far: how long it takes, about */
 };
 
-/* The next token, from the left, of several in one place the longest; false: there is none. */
+/* The next token, from the left, of several in one place the longest; false: there is none, or `e`
+ * says that nobody waits any more. */
 bool added_next(struct added_search *s);
 
 #endif

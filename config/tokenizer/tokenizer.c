@@ -80,7 +80,7 @@ static enum status cut_words(const struct tokenizer_cutting *c, struct passage *
         is_unwanted(c))
       return c->out->e->status;
   }
-  for (size_t i = first; i < c->out->count && c->traced; i++) {
+  for (size_t i = first; i < c->out->count && c->traced && !is_unwanted(c); i++) {
     place_token(p, &c->out->token[i]);
     if (frame_trims(c->t->frame)) tokenizer_trim(c->t, c->text, i, &c->out->token[i]);
   }
@@ -103,20 +103,30 @@ static enum status cut_changed(const struct tokenizer_cutting *c, const struct t
   if (passage_begin(p, text->bytes + begin, end - begin, begin, c->traced) ||
       (c->t->normal && normal_apply(c->t->normal, p)))
     return p->e->status;
-  struct added_search s = {
-      .added = &c->t->added, .changed = true, .text = p->now.bytes, .length = p->now.length};
+  struct added_search s = {.added = &c->t->added,
+                           .changed = true,
+                           .text = p->now.bytes,
+                           .length = p->now.length,
+                           .patience = c->patience,
+                           .e = p->e};
   size_t done = 0;
   while (added_next(&s)) {
     if (cut_within(c, done, s.begin) || put_added(c, p, &s)) return c->out->e->status;
     done = s.end;
   }
+  if (p->e->status) return p->e->status;
   return done == 0 ? cut_words(c, p) : cut_within(c, done, p->now.length);
 }
 
 static enum status cut_text(const struct tokenizer_cutting *c, const struct tokenizer_text *text) {
-  struct added_search s = {.added = &c->t->added, .text = text->bytes, .length = text->length};
+  struct added_search s = {.added = &c->t->added,
+                           .text = text->bytes,
+                           .length = text->length,
+                           .patience = c->patience,
+                           .e = c->out->e};
   size_t done = 0;
   c->out->count = 0;
+  c->w->whole.patience = c->w->part.patience = c->patience;
   while (added_next(&s)) {
     if (cut_changed(c, text, done, s.begin)) return c->out->e->status;
     if (passage_begin(&c->w->whole, text->bytes, text->length, 0, c->traced) ||
@@ -124,7 +134,7 @@ static enum status cut_text(const struct tokenizer_cutting *c, const struct toke
       return c->out->e->status;
     done = s.end;
   }
-  return cut_changed(c, text, done, text->length);
+  return s.e->status ? s.e->status : cut_changed(c, text, done, text->length);
 }
 
 enum status tokenizer_cut(const struct tokenizer *t, struct tokenizer_work *w,

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/run/clock.h"
 #include "core/run/size.h"
 #include "server/command/command.h"
 #include "server/command/line_reader.h"
@@ -115,7 +116,9 @@ static bool prepare(struct command_lines_run *l, struct exchange *x,
   struct models_hold hold = models_hold(l->service->models, 0);
   exchange_begin(x, l->service, &hold, l->model, l->terms);
   exchange_feed(x, line->text, line->length);
-  if (exchange_finish(x) && x->stream) error_at(&x->error, "/stream", "a line is a whole answer");
+  const uint64_t deadline = clock_now() + l->service->config->deadline_ms * CLOCK_MS;
+  if (exchange_finish(x, deadline) && x->stream)
+    error_at(&x->error, "/stream", "a line is a whole answer");
   return !x->error.status;
 }
 

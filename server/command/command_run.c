@@ -9,6 +9,7 @@
 
 #include "config/model/registry.h"
 #include "config/model/whole.h"
+#include "core/run/clock.h"
 #include "server/command/command.h"
 #include "server/command/command_lines.h"
 #include "server/http/reply.h"
@@ -114,7 +115,7 @@ static int answer_request(struct service *s, struct models_hold *hold, const str
   struct exchange *x = &run.exchange;
   exchange_begin(x, s, hold, m, terms);
   read_body(x, in);
-  if (exchange_finish(x)) {
+  if (exchange_finish(x, clock_now() + s->config->deadline_ms * CLOCK_MS)) {
     must(sem_init(&run.turn, 0, 0) == 0);
     exchange_submit(x, 0);
     if (x->stream)

@@ -270,7 +270,9 @@ static uint64_t allowed_ms(const struct request *r) {
 /* Gives the complete request to the pool. Suspends the connection unless the answer is there. */
 static bool submit(struct request *r) {
   struct exchange *x = &r->exchange;
-  if (!exchange_finish(x)) return request_answer_error(r, &x->error);
+  const uint64_t deadline = clock_now() + allowed_ms(r) * CLOCK_MS;
+  x->gone = NULL;
+  if (!exchange_finish(x, deadline)) return request_answer_error(r, &x->error);
   x->done = hand_back;
   x->gone = is_client_gone;
   x->news = request_note_news;

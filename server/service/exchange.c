@@ -222,9 +222,12 @@ static enum status ask_reader(struct patience *p) {
   return x->gone && x->gone(x) ? STATUS_GONE : STATUS_OK;
 }
 
-static void plan_check(struct exchange *x) {
+static void give_patience(struct exchange *x) {
   x->patience = (struct patience){.ask = ask_reader};
   x->body->reading.patience = &x->patience;
+}
+
+static void plan_check(struct exchange *x) {
   x->check =
       (struct run){.program = &check_program, .work = check_work * (double)body_cost(x->body)};
   x->job.run = &x->check;
@@ -236,9 +239,11 @@ static void plan_check(struct exchange *x) {
 
 /* --- the way of a body that has ended --- */
 
-bool exchange_finish(struct exchange *x) {
+bool exchange_finish(struct exchange *x, uint64_t deadline) {
   if (x->error.status) return false;
+  x->deadline = deadline ? deadline : UINT64_MAX;
   x->checked = x->alone || body_cost(x->body) <= AT_ONCE_NS;
+  give_patience(x);
   if (x->checked) check_body(x);
   return !x->error.status;
 }

@@ -75,8 +75,9 @@ void exchange_feed(struct exchange *x, const char *text, size_t length);
 
 /* The body has ended. Returns false if there is nothing to compute because x->error is set. A body
  * whose check takes longer than a thread with other connections has is not checked yet, unless the
- * thread is `alone`. */
-bool exchange_finish(struct exchange *x);
+ * thread is `alone`. A check that takes longer than it seemed ends at `deadline` on clock_now; 0:
+ * there is none. */
+bool exchange_finish(struct exchange *x, uint64_t deadline);
 
 /* Gives the work to the pool: first the check, where it takes long. `deadline` on clock_now; 0:
  * none; the body may bring it forward. x->done is called exactly once, maybe before this returns;

@@ -165,6 +165,22 @@ class Text(ServerCase):
             self.assertEqual(status, 2)
             self.assertIn("truncate: the model has no tokenizer", err)
 
+    def test_a_normalizer_has_a_deadline(self):
+        """Each of its steps doubles the text: neither a server nor a command goes on beyond the deadline."""
+        double = {"type": "Replace", "pattern": {"String": "h"}, "content": "hh"}
+        with tempfile.TemporaryDirectory() as root:
+            with open(os.path.join(root, "tokenizer.json"), "w", encoding="utf-8") as file:
+                json.dump(dict(LETTERS, normalizer={"type": "Sequence", "normalizers": [double] * 40}), file)
+            model = dict(RANDOM, **SIZES, kind="decoder", tokenizer=root)
+            with Served({"m": model}) as server:
+                answer = server.post("/v1/models/m/tokenize", {"text": "h"}, headers={"X-Timeout-Ms": "50"})
+                self.problem(answer, 504, "deadline-exceeded")
+            config = os.path.join(root, "attend.json")
+            with open(config, "w", encoding="utf-8") as file:
+                json.dump({"models": {"m": model}, "deadline_ms": 50}, file)
+            status, _, err = attend("run", "m", "--tokenize", "--config", config, data=b'{"text":"h"}')
+            self.assertEqual((status, err), (1, "attend: the deadline has passed\n"))
+
     def checked(self, root, folder, **more):
         path = os.path.join(root, "checked.json")
         with open(path, "w", encoding="utf-8") as file:

@@ -429,7 +429,7 @@ class Limits(Case):
             self.assertTrue(wait_until(lambda: server.metric("attend_running") == 1))
         self.assertTrue(wait_until(lambda: server.metric("attend_running") == 0))
         self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
-        self.assertNotIn('route="/v1/models/{model}/heads",method="POST",code="200"', server.get("/metrics").body.decode())
+        self.assertIn('route="/v1/models/{model}/heads",method="POST",code="200"} 0\n', server.get("/metrics").body.decode())
 
     def test_rows_are_counted(self):
         def count(work):

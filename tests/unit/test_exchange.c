@@ -91,7 +91,7 @@ static bool visit_terms(struct visit *v, struct service *s, const char *model,
   size_t length = strlen(body);
   for (size_t at = 0; at < length; at += chunk)
     exchange_feed(&v->exchange, body + at, length - at < chunk ? length - at : chunk);
-  return exchange_finish(&v->exchange);
+  return exchange_finish(&v->exchange, 0);
 }
 
 static bool visit_ask(struct visit *v, struct service *s, const char *model, enum body_ask ask,

@@ -678,6 +678,45 @@ static void a_pattern_that_gives_up(void **state) {
   normal_free(n);
 }
 
+/* --- when nobody waits any more --- */
+
+static enum status has_left(struct patience *p) {
+  (void)p;
+  return STATUS_GONE;
+}
+
+/* Every step that goes through a text ends soon: little of what it makes is there. */
+static void a_step_ends_when_nobody_waits(void **state) {
+  (void)state;
+  static const char one[] =
+      "\tOo \xef\xb7\xba" ACUTE DOT ACUTE E; /* the fourth becomes 18 letters */
+  enum { ONE = sizeof one - 1, TIMES = 100000, LITTLE = 1 << 17 };
+  char *text = malloc(TIMES * ONE), *map = rules_json();
+  assert_non_null(text);
+  for (size_t i = 0; i < TIMES; i++) memcpy(text + i * ONE, one, ONE);
+  const char *const list[] = {BERT, NFC,   NFD,     NFKC,  NFKD,
+                              NMT,  LOWER, ACCENTS, BYTES, REPLACE("Regex", "o", "xx"),
+                              map};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    struct normal *n = make(list[i]);
+    struct arena arena;
+    struct error e = {0};
+    struct passage p;
+    struct patience patience = {.ask = has_left};
+    arena_init(&arena, NULL);
+    passage_init(&p, &arena, &e);
+    p.patience = &patience;
+    passage_begin(&p, text, TIMES * ONE, 0, true);
+    assert_int_equal(normal_apply(n, &p), STATUS_GONE);
+    assert_string_equal(e.detail, "the client has left");
+    if (arena.bytes > LITTLE) fail_msg("%s: %zu bytes", list[i], arena.bytes);
+    arena_free(&arena);
+    normal_free(n);
+  }
+  free(text);
+  free(map);
+}
+
 /* --- memory that others have left --- */
 
 enum { KEPT = 2 << 20, LEFT = 8 };
@@ -746,6 +785,7 @@ int main(void) {
       cmocka_unit_test(a_full_budget_at_every_step),
       cmocka_unit_test(no_memory_at_every_step_of_reading),
       cmocka_unit_test(a_pattern_that_gives_up),
+      cmocka_unit_test(a_step_ends_when_nobody_waits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -441,6 +441,44 @@ static void a_full_budget_at_every_step(void **state) {
   }
 }
 
+static enum status has_left(struct patience *p) {
+  (void)p;
+  return STATUS_GONE;
+}
+
+static void a_step_ends_when_nobody_waits(void **state) {
+  (void)state;
+  enum { TIMES = 200000, LITTLE = 1 << 17 };
+  static const char *const list[] = {"{\"type\":\"BertPreTokenizer\"}",
+                                     BYTES("true", "true"),
+                                     BYTES("false", "false"),
+                                     "{\"type\":\"Digits\",\"individual_digits\":true}",
+                                     "{\"type\":\"FixedLength\",\"length\":2}",
+                                     "{\"type\":\"Metaspace\",\"replacement\":\"_\"}",
+                                     "{\"type\":\"Whitespace\"}",
+                                     "{\"type\":\"WhitespaceSplit\"}",
+                                     SPLIT("Regex", " ", "Isolated")};
+  char *text = malloc(TIMES * 9);
+  assert_non_null(text);
+  for (size_t i = 0; i < TIMES; i++) memcpy(text + 9 * i, "it's 12\xc2\xa0", 9);
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    struct split *s = make(list[i]);
+    struct arena a;
+    struct error e = {0};
+    struct passage p;
+    struct patience patience = {.ask = has_left};
+    arena_init(&a, NULL);
+    passage_init(&p, &a, &e);
+    p.patience = &patience;
+    passage_begin(&p, text, TIMES * 9, 0, true);
+    if (split_apply(s, &p) != STATUS_GONE || a.bytes > LITTLE)
+      fail_msg("%s: status %d, %zu bytes", list[i], (int)e.status, a.bytes);
+    arena_free(&a);
+    split_free(s);
+  }
+  free(text);
+}
+
 static void a_text_that_takes_too_long(void **state) {
   (void)state;
   enum { LONG = 100000 };
@@ -513,6 +551,7 @@ int main(void) {
       cmocka_unit_test(no_memory_at_any_step),
       cmocka_unit_test(a_full_budget_at_every_step),
       cmocka_unit_test(a_text_that_takes_too_long),
+      cmocka_unit_test(a_step_ends_when_nobody_waits),
       cmocka_unit_test(long_texts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
