@@ -11,12 +11,13 @@ import time
 import unittest
 
 import golden
-from support import BIN, JSON_TYPE, PATIENCE, Server, ServerCase, attend, clean_environment, wait_until
+from support import BIN, JSON_TYPE, MODE, PATIENCE, Server, ServerCase, attend, clean_environment, wait_until
 
 SAFETENSORS = "application/x-safetensors"
 RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "decoder", "layers": 2, "width": 32,
           "heads": 4, "feed_forward": 64, "vocabulary": 50}
-LARGE = dict(RANDOM, layers=4, width=256, feed_forward=1024, vocabulary=20000)
+# Drawing it is most of what these tests take under the thread sanitizer.
+LARGE = dict(RANDOM, layers=4, width=256, feed_forward=1024, vocabulary=4000 if MODE == "tsan" else 20000)
 MODELS = {"small": RANDOM, "large": LARGE, "encoder": dict(RANDOM, kind="encoder"),
           "demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}
 TEXTS = [[1, 2, 3], [6], [7, 8, 9, 10, 11]]

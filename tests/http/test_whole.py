@@ -5,11 +5,12 @@ import os
 import re
 import shutil
 import struct
+import tempfile
 import unittest
 
 import numpy
 
-from support import MODE, ROOT, Case, attend, preloaded, safetensors_bytes
+from support import MODE, ROOT, Case, Server, attend, preloaded, safetensors_bytes
 
 GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
 TRANSLATOR = os.path.join(ROOT, "tests", "example", "translate")
@@ -222,6 +223,47 @@ class Whole(Case):
         self.assertGreater(len(seen), 10)
         for err in seen:
             self.assertRegex(err, "no memory|Cannot allocate memory")
+
+
+class Dense(Case):
+    """What stands behind the pooling, computed anew from the rows."""
+
+    def test_two_layers_with_residuals(self):
+        root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, root)
+        width, out, chance = 24, 5, numpy.random.default_rng(3)
+        sentence_folder(root)
+        layers = [(width, width, True, "activation.Tanh"), (out, width, False, "linear.Identity")]
+        kinds = ["Transformer", "Pooling", "Dense", "Dense", "Normalize"]
+        write_json(root, "modules.json", [{"path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
+                                          for i, kind in enumerate(kinds)])
+        weights = []
+        for i, (rows, columns, bias, act) in enumerate(layers, 2):
+            tensors = {"linear.weight": chance.normal(size=(rows, columns)).astype("<f4")}
+            if bias:
+                tensors["linear.bias"] = chance.normal(size=rows).astype("<f4")
+            if rows != columns:
+                tensors["residual.weight"] = chance.normal(size=(rows, columns)).astype("<f4")
+            weights.append(tensors)
+            write_json(root, f"{i}_Dense/config.json", {
+                "in_features": columns, "out_features": rows, "bias": bias, "use_residual": True,
+                "activation_function": "torch.nn.modules." + act})
+            with open(os.path.join(root, f"{i}_Dense", "model.safetensors"), "wb") as file:
+                file.write(safetensors_bytes({n: (list(x.shape), x.ravel().tolist()) for n, x in tensors.items()}))
+        server = Server({"models": {"m": {"transformer": root}}})
+        self.addCleanup(server.stop)
+        self.assertEqual(self.ok(server.get("/v1/models/m"))["dimensions"], out)
+        request = {"tokens": [[1, 2, 3], [4]]}
+        rows = self.ok(server.post("/v1/models/m/encode", dict(request, pool="none", normalize=False)))["outputs"]
+        first, second = weights
+        for pool, weigh in (("mean", lambda n: numpy.ones(n) / n), ("mean_sqrt_len", lambda n: numpy.ones(n) / n ** 0.5),
+                            ("weighted_mean", lambda n: numpy.arange(1, n + 1) / (n * (n + 1) / 2))):
+            got = self.ok(server.post("/v1/models/m/encode", dict(request, pool=pool)))["outputs"]
+            for item, vector in zip(rows, got):
+                x = weigh(len(item)) @ numpy.array(item)
+                x = numpy.tanh(first["linear.weight"] @ x + first["linear.bias"]) + x
+                x = second["linear.weight"] @ x + second["residual.weight"] @ x
+                numpy.testing.assert_allclose(vector, x / numpy.linalg.norm(x), atol=2e-6)
 
 
 if __name__ == "__main__":
