@@ -150,8 +150,12 @@ static enum status settle_labels(struct whole_plan *p, size_t count, struct erro
 static bool read_activation(struct whole_plan *p, struct error *e) {
   const json_t *config = p->family->keys ? p->source.config : NULL;
   const json_t *own = json_object_get(config, "sentence_transformers");
-  const json_t *value = json_object_get(own, "activation_fn");
-  if (!value) value = json_object_get(config, "sbert_ce_default_activation_function");
+  const char *key = "activation_fn";
+  const json_t *value = json_object_get(own, key);
+  if (!value || json_is_null(value)) {
+    key = "sbert_ce_default_activation_function";
+    value = json_object_get(config, key);
+  }
   const char *name = json_string_value(value);
   if (!value || json_is_null(value)) return false;
   const char *dot = name ? strrchr(name, '.') : NULL;
@@ -162,9 +166,9 @@ static bool read_activation(struct whole_plan *p, struct error *e) {
     p->function = STACK_FUNCTION_SIGMOID;
   else
     error_set(e, STATUS_CONFIG,
-              "config.json: activation_fn: \"%.80s\" is not served; Sigmoid and Identity of torch "
+              "config.json: %s: \"%.80s\" is not served; Sigmoid and Identity of torch "
               "are (\"function\" of the definition goes before it)",
-              name ? name : "");
+              key, name ? name : "");
   return true;
 }
 

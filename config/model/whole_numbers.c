@@ -133,7 +133,9 @@ struct whole_pieces {
 static int compare_pieces(const void *left, const void *right) {
   const struct whole_piece *a = left, *b = right;
   const int order = strcmp(a->name, b->name);
-  return order != 0 ? order : (a->at > b->at) - (a->at < b->at);
+  if (order != 0) return order;
+  if (a->at != b->at) return a->at > b->at ? 1 : -1;
+  return (int)a->place.role - (int)b->place.role; /* of two dense layers, in files of their own */
 }
 
 /* What is drawn has the names of nn.Transformer, whose queries, keys and values are one tensor. */

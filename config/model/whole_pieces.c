@@ -150,10 +150,11 @@ static void add_pooling(const struct whole_listing *l) {
     add_matrix(add_block(l, BLOCK_POOLER, "pooler", OF_POOLER), f->width, f->width);
   if (!has_role(l, WHOLE_DENSE)) return;
   struct whole_block *b = add_block(l, BLOCK_POOLER, "dense", OF_DENSE);
-  for (enum whole_role role = WHOLE_DENSE; role <= WHOLE_DENSE_END; role++) {
+  for (unsigned i = 0; i < STACK_DENSE_MOST && has_role(l, WHOLE_DENSE + 2 * i); i++) {
     size_t out, in;
-    whole_plan_size(l->stack, role, &out, &in);
-    if (has_role(l, role)) add_matrix(b, in, out);
+    whole_plan_size(l->stack, WHOLE_DENSE + 2 * i, &out, &in);
+    add_matrix(b, in, out);
+    if (has_role(l, WHOLE_DENSE_SKIP + 2 * i)) b->token += (uint64_t)in * out;
   }
 }
 

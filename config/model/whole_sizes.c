@@ -337,10 +337,11 @@ static enum status settle_pooling(const struct whole_sizing *z, struct error *e)
   if (!is_reader(z)) return STATUS_OK;
   p->pool = p->said.has_pool ? p->said.pool : s->pool;
   p->normalize = p->said.normalize == TOGGLE_UNSAID ? s->normalize : p->said.normalize == TOGGLE_ON;
-  if (s->modules && p->pool != s->pool)
+  const bool says = s->modules && s->pool != STACK_POOL_NONE; /* a model alone says nothing */
+  if (says && p->pool != s->pool)
     notes_add(&p->notes, "modules.json says pool %s, but here it is %s", stack_pool_names[s->pool],
               stack_pool_names[p->pool]);
-  if (s->modules && p->normalize != s->normalize)
+  if (says && p->normalize != s->normalize)
     notes_add(&p->notes, "modules.json says normalize %s, but here it is %s",
               s->normalize ? "true" : "false", p->normalize ? "true" : "false");
   if (p->pool == STACK_POOL_POOLER && !z->stack->part[WHOLE_POOLER].found)

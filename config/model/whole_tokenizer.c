@@ -89,6 +89,10 @@ static enum status read_truncate(struct whole *w, const json_t *said, struct err
   if (!json_is_boolean(said) && count < 1)
     return error_set(e, STATUS_CONFIG, "truncate: needs true, false or an integer from 1");
   if (!w->tokenizer) return error_set(e, STATUS_CONFIG, "truncate: the model has no tokenizer");
+  const size_t around = tokenizer_frame(w->tokenizer, w->classes > 0);
+  if (json_is_integer(said) && (uint64_t)count < around)
+    return error_set(e, STATUS_CONFIG, "truncate: %zu tokens stand around each %s: it leaves none",
+                     around, w->classes > 0 ? "pair" : "text");
   w->truncates = true;
   w->truncate = json_is_integer(said) ? (size_t)count : json_is_true(said) ? SIZE_MAX : 0;
   return STATUS_OK;
@@ -115,7 +119,10 @@ static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
               "tokenizer: %.100s: has no tokenizer.json, vocab.json with merges.txt, vocab.txt or "
               "words.txt",
               text_tail(folder));
-  if (w->tokenizer && check_size(w, e) == STATUS_OK) settle_longest(w, folder, e);
+  if (!w->tokenizer)
+    w->longest = 0;
+  else if (check_size(w, e) == STATUS_OK)
+    settle_longest(w, folder, e);
   if (e->status == STATUS_CONFIG && !said) tell_the_way_out(e);
   free(folder);
   return e->status;

@@ -113,6 +113,7 @@ static json_t *frame_between(const char *type, const json_t *vocabulary, const c
 /* The tokenizer of a document; with `lower` its texts are put in lower case before all else. */
 static struct tokenizer *take(json_t *json, bool lower, struct error *e) {
   static const char list[] = "normalizers", name[] = "normalizer";
+  lower = lower && json_is_object(json); /* else the reader says what it is */
   json_t *normal =
       lower ? json_pack("{s:s, s:[{s:s}]}", "type", "Sequence", list, "type", "Lowercase") : NULL;
   json_t *own = json_object_get(json, name);

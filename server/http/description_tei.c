@@ -37,7 +37,9 @@ static json_t *describe_type(const struct whole *w) {
 
 /* A number that is never exceeded where there is no limit, and that each client can read. */
 static size_t longest(const struct whole *w) {
-  const size_t most = w->longest ? w->longest : w->positions;
+  const bool said = w->truncates && w->truncate != 0 && w->truncate != SIZE_MAX;
+  size_t most = w->longest ? w->longest : w->positions;
+  if (said && (!most || w->truncate < most)) most = w->truncate;
   return most ? most : (size_t)INT32_MAX;
 }
 
@@ -51,9 +53,9 @@ static json_t *describe(const struct model *m, const struct config *c, size_t wo
                    "served_model_name", m->name, "model_type", describe_type(w),
                    "max_concurrent_requests", (json_int_t)c->max_queue, "max_input_length",
                    (json_int_t)length, "max_batch_tokens", (json_int_t)tokens, "max_batch_requests",
-                   "max_client_batch_size", (json_int_t)c->max_items, "auto_truncate", 1,
-                   "tokenization_workers", (json_int_t)workers, "version", version_number(), "sha",
-                   "docker_label");
+                   "max_client_batch_size", (json_int_t)c->max_items, "auto_truncate",
+                   !w->truncates || w->truncate != 0, "tokenization_workers", (json_int_t)workers,
+                   "version", version_number(), "sha", "docker_label");
 }
 
 /* default_model if it is one of texts, else the first that is. */

@@ -37,7 +37,7 @@ const Fields = (() => {
     ["return_hidden", [...flag("not set: no"), ['"all"', "all"]], "hidden states too"],
     ["return_top", "5", "the likeliest tokens in the place of each target"],
     ["token_types", "[[0, 0, 1]]", "which of two texts a token belongs to"],
-    ["truncate", flag("not set: no"), "a text that is too long is cut"],
+    ["truncate", flag("not set: the model's"), "a text that is too long is cut"],
     ["special_tokens", flag("not set: yes"), "the tokens that a tokenizer puts around texts"],
     ["encoding_format", words("not set: float", "float", "base64"),
       "how arrays of floats are written in the answer"],

@@ -80,10 +80,10 @@ struct stack_values {
   bool normalize;
   enum stack_function function; /* of classes */
   bool special;                 /* special_tokens */
-  size_t truncate; /* the tokens that a text is cut to; SIZE_MAX: as many as the model has room for;
-                      0: it is not cut; STACK_TRUNCATE_UNSAID: of a dialect's own */
-  bool tokens;     /* return_tokens */
-  size_t top;      /* return_top */
+  size_t truncate;   /* the tokens that a text is cut to; SIZE_MAX: to the model's own length;
+                        0: it is not cut; STACK_TRUNCATE_UNSAID: of a dialect's own */
+  bool tokens;       /* return_tokens */
+  size_t top;        /* return_top */
   size_t logit_lens; /* return_lens */
   bool base64;       /* encoding_format */
   struct attention_traced trace;

@@ -278,6 +278,9 @@ static void activations_tell_the_function(void **state) {
        STACK_FUNCTION_SIGMOID},
       {"\"sbert_ce_default_activation_function\":\"torch.nn.modules.linear.Identity\"",
        STACK_FUNCTION_NONE},
+      {"\"sentence_transformers\":{\"activation_fn\":null},"
+       "\"sbert_ce_default_activation_function\":\"torch.nn.modules.linear.Identity\"",
+       STACK_FUNCTION_NONE},
       {"\"sentence_transformers\":{\"version\":\"5.4.0\"}", STACK_FUNCTION_SOFTMAX},
       {"\"sentence_transformers\":{\"activation_fn\":null}", STACK_FUNCTION_SOFTMAX}};
   const struct whole_edit edit = {

@@ -126,6 +126,9 @@ static void a_transformer_may_stand_alone(void **state) {
   assert_int_equal(m->whole->pool, STACK_POOL_NONE);
   assert_false(m->whole->normalize);
   model_free(m);
+  m = whole_place_load(p, ",\"pool\":\"mean\",\"normalize\":true");
+  assert_int_equal(m->notes.count, 0);
+  model_free(m);
 }
 
 /* Two dense layers, of which either may add what comes in to what it makes. */
@@ -156,6 +159,23 @@ static void dense_layers_may_be_two(void **state) {
   assert_int_equal(stack_form_pooled(f), 5);
   const uint64_t all = m->parameters;
   model_free(m);
+  /* Both of another size than what comes in. */
+  whole_place_write(p, "2_Dense/config.json",
+                    "{\"in_features\":32,\"out_features\":24,\"use_residual\":true,\"bias\":false,"
+                    "\"activation_function\":\"torch.nn.modules.linear.Identity\"}");
+  whole_place_write(p, "3_Dense/config.json",
+                    "{\"in_features\":24,\"out_features\":5,\"use_residual\":true,\"bias\":false,"
+                    "\"activation_function\":\"torch.nn.modules.linear.Identity\"}");
+  add_dense_named(p, "2_Dense", 24, 32, false, true);
+  add_dense_named(p, "3_Dense", 5, 24, false, true);
+  m = whole_place_load(p, "");
+  const struct whole_block *last = &m->whole->block[m->whole->blocks - 1];
+  assert_string_equal(last->name, "encoder.dense");
+  assert_int_equal(last->widths, 3);
+  assert_true(last->width[0] == 32 && last->width[1] == 24 && last->width[2] == 5);
+  assert_int_equal(last->token, 2 * (32 * 24 + 24 * 5));
+  assert_int_equal(last->parameters, 2 * (32 * 24 + 24 * 5));
+  model_free(m);
   whole_place_write(p, "modules.json", "[" MODEL "," POOL "]");
   m = whole_place_load(p, "");
   assert_int_equal(all - m->parameters, 32 * 32 + 32 + 2 * 5 * 32);
@@ -164,6 +184,9 @@ static void dense_layers_may_be_two(void **state) {
                 "[" MODEL "," POOL
                 "," MODULE("2_Dense", "Dense") "," MODULE("3_Dense", "Dense") "]",
                 "{\"pooling_mode_mean_tokens\":true}");
+  whole_place_write(p, "2_Dense/config.json", same);
+  whole_place_write(p, "3_Dense/config.json", with);
+  add_dense_named(p, "2_Dense", 32, 32, true, false);
   add_dense_named(p, "3_Dense", 5, 32, false, false);
   whole_place_refused(p, "", "there is no tensor \"residual.weight\" of the dense layer");
   snprintf(with, sizeof with, other, ",\"module_input_name\":\"token_embeddings\"");
