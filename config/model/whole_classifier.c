@@ -145,7 +145,7 @@ static enum status settle_labels(struct whole_plan *p, size_t count, struct erro
 
 /* --- the function --- */
 
-/* What sentence-transformers say of a cross-encoder: the name of a module of torch. False: nothing.
+/* Reads the activation that sentence-transformers name, a module of torch. False: there is none.
  */
 static bool read_activation(struct whole_plan *p, struct error *e) {
   const json_t *config = p->family->keys ? p->source.config : NULL;

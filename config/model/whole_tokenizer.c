@@ -56,8 +56,7 @@ static enum status read_length(const json_t *json, const char *file, const char 
   return STATUS_OK;
 }
 
-/* What sentence-transformers say of texts: how long they may be, and whether they are put in lower
- * case. */
+/* Reads how long sentence-transformers let a text be, and whether they put it in lower case. */
 static enum status read_sentences(struct whole *w, const struct whole_plan *p, bool *lower,
                                   struct error *e) {
   static const char file[] = "sentence_bert_config.json";
@@ -71,8 +70,8 @@ static enum status read_sentences(struct whole *w, const struct whole_plan *p, b
   return e->status;
 }
 
-/* Where they do not say it the tokenizer may. A text is never cut to more than there are positions.
- */
+/* Sets w->longest, where it is not said yet, to what the tokenizer says, and to no more than there
+ * are positions. */
 static enum status settle_longest(struct whole *w, const char *folder, struct error *e) {
   static const char file[] = "tokenizer_config.json";
   json_t *json = w->longest ? NULL : tokenizer_folder_json(folder, file, e);
@@ -82,7 +81,7 @@ static enum status settle_longest(struct whole *w, const char *folder, struct er
   return e->status;
 }
 
-/* What is cut where a request does not say. */
+/* Reads `truncate` of the definition: the default of requests that do not say it. */
 static enum status read_truncate(struct whole *w, const json_t *said, struct error *e) {
   const json_int_t count = json_integer_value(said);
   if (!said) return STATUS_OK;

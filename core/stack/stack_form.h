@@ -73,7 +73,7 @@ struct stack_dense {
 
 enum { STACK_DENSE_MOST = 2 };
 
-/* What makes one vector of an item. */
+/* A pooling makes one vector of an item. */
 struct stack_pooling {
   struct layer_matrix
       pooler; /* [d, d], or none: the tanh of its product with the first row of the outputs */

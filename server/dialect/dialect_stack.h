@@ -35,7 +35,8 @@ void dialect_stack_give_items(struct dialect_stack *s, const struct contract_rea
                               unsigned field);
 void dialect_stack_give(struct dialect_stack *s, enum stack_field field);
 
-/* What texts are cut to: what the request says, else the model's definition, else `otherwise`. */
+/* Sets what texts are cut to, as the request says, else the model's definition, else `otherwise`.
+ */
 void dialect_stack_truncate(struct dialect_stack *s, size_t said, size_t otherwise);
 
 /* Makes texts tokens, and checks all fields: stack_body_make. Where that fails, the error's pointer

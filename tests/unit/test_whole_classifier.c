@@ -265,7 +265,7 @@ static void function_is(const struct place *p, size_t classes, const char *probl
   model_free(m);
 }
 
-/* What sentence-transformers say goes before the problem, and after the definition. */
+/* An activation of sentence-transformers goes before the problem, and after the definition. */
 static void activations_tell_the_function(void **state) {
   const struct place *p = *state;
   static const struct {
