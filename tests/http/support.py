@@ -33,8 +33,9 @@ SLOW = {"release": 1, "ubsan": 2, "asan": 4, "tsan": 10}.get(MODE, 4)  # as it m
 # Seconds, for whatever is waited for: what ends a test that hangs, and nothing else, so it is many
 # times what a busy machine takes. Tests wait for events; a time is only ever waited through.
 PATIENCE = 300
-# Milliseconds: deadlines of the server that no test meets by being slow, but where it says so.
-FAR = {"deadline_ms": 900000, "drain_ms": 200000}
+# Milliseconds, where a test says nothing: deadlines that it does not meet by being slow, and a stop
+# without a pause.
+TIMES = {"deadline_ms": 900000, "drain_ms": 200000, "drain_delay_ms": 0}
 JSON_TYPE = {"Content-Type": "application/json"}
 
 
@@ -252,7 +253,7 @@ class Server:
             words += ["--config", path]
         if listen and not any(w.startswith("--listen") for w in args):
             words += ["--listen", "127.0.0.1:0"]
-        for name, most in FAR.items():
+        for name, most in TIMES.items():
             flag = "--" + name.replace("_", "-")
             if flag not in args and name not in (config or {}):
                 words += [flag, str(most)]

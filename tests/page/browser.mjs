@@ -132,7 +132,7 @@ export const test = (name, ...rest) => {
 
 const environment = (extra) => {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("ATTEND_"));
-  return { ...Object.fromEntries(kept), OPENBLAS_NUM_THREADS: "1", ...extra };
+  return { ...Object.fromEntries(kept), OPENBLAS_NUM_THREADS: "1", ATTEND_DRAIN_DELAY_MS: "0", ...extra };
 };
 
 // What the server says on standard output, until it says where it listens.
