@@ -21,6 +21,8 @@ void whole_free(struct whole *w) {
   for (size_t i = 0; w->label && i < w->classes; i++) free(w->label[i]);
   free(w->label);
   tokenizer_free(w->tokenizer);
+  json_decref(w->prompts);
+  json_decref(w->prompt);
   free(w);
 }
 

@@ -5,6 +5,8 @@
 #ifndef CONFIG_WHOLE_H
 #define CONFIG_WHOLE_H
 
+#include <jansson.h>
+
 #include "config/model/model.h"
 #include "config/tokenizer/tokenizer.h"
 #include "core/stack/stack.h"
@@ -89,6 +91,11 @@ struct whole {
   size_t longest;              /* the tokens that "truncate": true leaves of a text; 0: all */
   bool truncates;  /* where a request does not say what a text is cut to, the definition does: */
   size_t truncate; /* to so many tokens; 0: it is not cut; SIZE_MAX: to `longest` */
+
+  /* What the model was trained to see in front of a text that is encoded. */
+  json_t *prompts;      /* {"query": "query: ", ...}; NULL: it names none */
+  json_t *prompt;       /* the text where a request does not choose; NULL: none */
+  bool prompt_left_out; /* a mean, or the greatest, is of the rows behind it */
 
   struct whole_part *part; /* [parts], the encoder's by their layers; then the decoder's, those
                               across behind the others */

@@ -52,6 +52,12 @@ static size_t size_of(const json_t *config, const char *key, struct error *e) {
   return (size_t)size;
 }
 
+static bool flag_of(const json_t *config, const char *key, bool missing, struct error *e) {
+  const json_t *value = json_object_get(config, key);
+  if (value && !json_is_boolean(value)) error_set(e, STATUS_CONFIG, "%s: needs true or false", key);
+  return value ? json_is_true(value) : missing;
+}
+
 /* --- pooling --- */
 
 /* Newer files say one word, older ones have a flag for each mode. STACK_POOL_NONE: not served. */
@@ -89,16 +95,11 @@ static enum status read_pooling(struct whole_source *s, const json_t *config, st
     s->pool = mode;
   }
   if (s->pool == STACK_POOL_NONE) error_set(e, STATUS_CONFIG, "says no mode");
+  s->prompt_left_out = !flag_of(config, "include_prompt", true, e);
   return e->status;
 }
 
 /* --- a dense layer --- */
-
-static bool flag_of(const json_t *config, const char *key, bool missing, struct error *e) {
-  const json_t *value = json_object_get(config, key);
-  if (value && !json_is_boolean(value)) error_set(e, STATUS_CONFIG, "%s: needs true or false", key);
-  return value ? json_is_true(value) : missing;
-}
 
 /* It may be said to take and to make something else than the one vector of an item. */
 static void check_name(const json_t *config, const char *key, struct error *e) {

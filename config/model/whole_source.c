@@ -13,15 +13,14 @@
 #include "config/model/builtin.h"
 #include "config/model/whole_modules.h"
 
-/* *out becomes what a document beside the tensors holds, or NULL where there is none. */
-static enum status read_beside(json_t **out, const char *path, const char *name, struct error *e) {
-  char *beside = file_beside(path, name);
-  if (!beside) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
-  if (file_is_there(beside)) *out = file_json(beside, e);
-  free(beside);
-  if (*out && !json_is_object(*out))
-    error_set(e, STATUS_CONFIG, "%.100s: %s: is no object", text_tail(path), name);
-  return e->status;
+/* Reads a document, whose path it frees; NULL: there is none. */
+static json_t *read_document(char *path, struct error *e) {
+  if (!path) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  json_t *json = path && file_is_there(path) ? file_json(path, e) : NULL;
+  if (json && !json_is_object(json))
+    error_set(e, STATUS_CONFIG, "%.100s: is no object", text_tail(path));
+  free(path);
+  return json;
 }
 
 enum status whole_source_name_folder(const char *path, struct error *e) {
@@ -37,9 +36,13 @@ static enum status open_files(struct whole_source *s, const char *path, struct e
   if (!place) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
   s->file = checkpoint_open(place, e);
   free(place);
-  if (!s->file || read_beside(&s->config, checkpoint_path(s->file), "config.json", e))
-    return e->status;
-  return read_beside(&s->generation, checkpoint_path(s->file), "generation_config.json", e);
+  if (!s->file) return e->status;
+  const char *tensors = checkpoint_path(s->file);
+  s->config = read_document(file_beside(tensors, "config.json"), e);
+  if (!e->status) s->generation = read_document(file_beside(tensors, "generation_config.json"), e);
+  if (!e->status)
+    s->sentences = read_document(file_path(path, "config_sentence_transformers.json"), e);
+  return whole_source_name_folder(path, e);
 }
 
 static enum status open_builtin(struct whole_source *s, struct error *e) {
@@ -100,5 +103,6 @@ void whole_source_close(struct whole_source *s) {
   for (size_t i = 0; i < STACK_DENSE_MOST; i++) checkpoint_free(s->dense[i].file);
   json_decref(s->config);
   json_decref(s->generation);
+  json_decref(s->sentences);
   *s = (struct whole_source){0};
 }

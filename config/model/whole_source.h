@@ -27,11 +27,13 @@ struct whole_source {
 
   struct checkpoint *file;
   json_t *config, *generation; /* config.json, generation_config.json; NULL: there is none */
+  json_t *sentences;           /* likewise config_sentence_transformers.json, of a folder */
 
   /* Of modules.json. */
   bool modules;                               /* there is one */
   enum stack_pool pool;                       /* of 1_Pooling */
   size_t pool_width;                          /* its word_embedding_dimension; 0: not said */
+  bool prompt_left_out;                       /* its include_prompt is false */
   bool normalize;                             /* 3_Normalize */
   struct whole_dense dense[STACK_DENSE_MOST]; /* 2_Dense, and maybe 3_Dense */
 };

@@ -97,6 +97,54 @@ static enum status read_truncate(struct whole *w, const json_t *said, struct err
   return STATUS_OK;
 }
 
+/* --- what stands in front of a text --- */
+
+static enum status refuse_prompt(const char *key, const json_t *said, struct error *e) {
+  return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is none of the prompts that it names", key,
+                   json_string_value(said));
+}
+
+/* Takes the prompts that config_sentence_transformers.json names, and which is the usual one. */
+static enum status read_prompts(struct whole *w, const struct whole_plan *p, struct error *e) {
+  static const char usual[] = "default_prompt_name";
+  json_t *all = json_object_get(p->source.sentences, "prompts"), *text;
+  const json_t *said = json_object_get(p->source.sentences, usual);
+  const char *name;
+  if (all && !json_is_null(all) && !json_is_object(all))
+    return error_set(e, STATUS_CONFIG, "prompts: needs an object of texts");
+  json_object_foreach(all, name, text) {
+    if (!json_is_string(text))
+      return error_set(e, STATUS_CONFIG, "prompts: %.60s: needs a text", name);
+  }
+  if (said && !json_is_null(said)) {
+    if (!json_is_string(said)) return error_set(e, STATUS_CONFIG, "%s: needs a name", usual);
+    w->prompt = json_incref(json_object_get(all, json_string_value(said)));
+    if (!w->prompt) return refuse_prompt(usual, said, e);
+  }
+  if (json_object_size(all) > 0) w->prompts = json_incref(all);
+  return STATUS_OK;
+}
+
+/* Reads `prompt` of the definition: a name, or the text itself, that is the usual one. */
+static enum status choose_prompt(struct whole *w, json_t *said, struct error *e) {
+  if (!said) return STATUS_OK;
+  if (!json_is_string(said))
+    return error_set(e, STATUS_CONFIG, "prompt: needs a text, or the name of one");
+  if (!w->tokenizer) return error_set(e, STATUS_CONFIG, "prompt: the model has no tokenizer");
+  json_t *named = json_object_get(w->prompts, json_string_value(said));
+  json_decref(w->prompt);
+  w->prompt = json_incref(named ? named : said);
+  return STATUS_OK;
+}
+
+static enum status find_prompts(struct whole *w, const struct whole_plan *p, json_t *said,
+                                struct error *e) {
+  w->prompt_left_out = p->source.prompt_left_out;
+  if (w->tokenizer && read_prompts(w, p, e))
+    return text_before(e, "config_sentence_transformers.json: ");
+  return choose_prompt(w, said, e);
+}
+
 /* --- the whole --- */
 
 static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
@@ -129,6 +177,8 @@ static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
 
 enum status whole_tokenizer_find(struct whole *w, const struct whole_plan *p,
                                  const json_t *definition, const char *directory, struct error *e) {
-  if (find_tokenizer(w, p, definition, directory, e)) return e->status;
+  if (find_tokenizer(w, p, definition, directory, e) ||
+      find_prompts(w, p, json_object_get(definition, "prompt"), e))
+    return e->status;
   return read_truncate(w, json_object_get(definition, "truncate"), e);
 }

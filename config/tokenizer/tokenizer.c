@@ -141,25 +141,26 @@ enum status tokenizer_cut(const struct tokenizer *t, struct tokenizer_work *w,
                           const struct tokenizer_text *text, size_t texts,
                           const struct tokenizer_ask *ask, struct tokens *out) {
   const bool pair = texts == 2;
-  for (size_t i = 0; i < texts; i++) {
+  for (size_t i = ask->first_again ? 1 : 0; i < texts; i++) {
     const struct tokenizer_cutting c = {t,           w,
                                         &w->text[i], text[i].bytes,
                                         ask->traced, ask->patience};
     if (cut_text(&c, &text[i])) return out->e->status;
   }
+  struct tokens first = w->text[0], second = w->text[1];
   if (ask->longest) {
     const size_t around = ask->special ? frame_count(t->frame, pair) : 0;
-    tokenizer_shorten(t, &w->text[0], pair ? &w->text[1] : NULL,
+    tokenizer_shorten(t, &first, pair ? &second : NULL,
                       ask->longest - size_min(ask->longest, around));
   }
-  return frame_apply(t->frame, &w->text[0], pair ? &w->text[1] : NULL, ask->special, out);
+  return frame_apply(t->frame, &first, pair ? &second : NULL, ask->special, out);
 }
 
 /* --- fewer tokens --- */
 
 static void keep(const struct tokenizer *t, struct tokens *of, size_t count) {
   if (count >= of->count) return;
-  if (t->left) memmove(of->token, of->token + of->count - count, count * sizeof *of->token);
+  if (t->left) of->token += of->count - count;
   of->count = count;
 }
 

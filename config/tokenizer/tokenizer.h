@@ -37,8 +37,10 @@ struct tokenizer_text {
 };
 
 struct tokenizer_ask {
-  bool special;   /* the tokens that stand around texts are put there */
-  bool traced;    /* which bytes of a text each token came from is wanted */
+  bool special;     /* the tokens that stand around texts are put there */
+  bool traced;      /* which bytes of a text each token came from is wanted */
+  bool first_again; /* the first text of a pair is that of the call before, with the same work: it
+                       is not cut again */
   size_t longest; /* tokens that a text, or a pair, is cut to, those around it included; 0: as many
                      as there are */
   struct patience *patience; /* of who waits; or NULL */

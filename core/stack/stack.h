@@ -62,6 +62,12 @@ enum stack_pool {
 /* The words for them, but for the classes; then NULL. */
 extern const char *const stack_pool_names[];
 
+/* Is it of all rows of an item, and not of one of them? */
+static inline bool stack_pool_is_of_all(enum stack_pool pool) {
+  return pool == STACK_POOL_MEAN || pool == STACK_POOL_MAX || pool == STACK_POOL_MEAN_SQRT_LEN ||
+         pool == STACK_POOL_WEIGHTED_MEAN;
+}
+
 /* What the scores of an item's classes become. */
 enum stack_function {
   STACK_FUNCTION_NONE,
@@ -122,6 +128,8 @@ struct stack_run {
   bool embedded;                 /* show hidden state 0, which enters the first layer */
   const struct stack_wish *wish; /* [attentions]; NULL: nothing is asked of any of them */
   enum stack_pool pool;
+  const size_t *left_out;       /* [items] the first so many rows of an item are not in its mean or
+                                   greatest; others there are. NULL: all are in it */
   enum stack_function function; /* of classes */
   size_t dimensions;            /* of a pooled item: the first so many numbers are kept; 0: all */
   bool normalize;               /* a pooled item then gets length 1, unless all its numbers are 0 */

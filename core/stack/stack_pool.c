@@ -32,39 +32,42 @@ size_t stack_pool_floats(const struct stack *s) {
 
 /* --- rows to a vector --- */
 
-/* A mean, weighted or not. Each number in double, row after row. */
-static void take_mean(enum stack_pool pool, const float *row, size_t rows, size_t d, float *to,
-                      double *sum) {
+/* A mean of the rows from `from` on, weighted by their numbers or not. Each number in double, row
+ * after row. */
+static void take_mean(enum stack_pool pool, const float *row, size_t from, size_t rows, size_t d,
+                      float *to, double *sum) {
   const bool weighted = pool == STACK_POOL_WEIGHTED_MEAN;
-  const double n = (double)rows, by = weighted                           ? n * (n + 1) / 2
-                                      : pool == STACK_POOL_MEAN_SQRT_LEN ? sqrt(n)
-                                                                         : n;
+  const double n = (double)rows, less = (double)from;
+  const double by = weighted                           ? (n * (n + 1) - less * (less + 1)) / 2
+                    : pool == STACK_POOL_MEAN_SQRT_LEN ? sqrt(n - less)
+                                                       : n - less;
   memset(sum, 0, d * sizeof *sum);
-  for (size_t i = 0; i < rows; i++) {
+  for (size_t i = from; i < rows; i++) {
     const double weight = weighted ? (double)(i + 1) : 1;
     for (size_t x = 0; x < d; x++) sum[x] += weight * row[i * d + x];
   }
   for (size_t x = 0; x < d; x++) to[x] = (float)(sum[x] / by);
 }
 
-static void take_max(const float *row, size_t rows, size_t d, float *to) {
-  memcpy(to, row, d * sizeof *to);
-  for (size_t i = 1; i < rows; i++)
+static void take_max(const float *row, size_t from, size_t rows, size_t d, float *to) {
+  memcpy(to, row + from * d, d * sizeof *to);
+  for (size_t i = from + 1; i < rows; i++)
     for (size_t x = 0; x < d; x++) to[x] = row[i * d + x] > to[x] ? row[i * d + x] : to[x];
 }
 
 static void take_item(const struct stack *s, const struct stack_run *r, size_t item, float *to,
                       double *sum) {
   const size_t d = s->form.width, rows = r->geometry.item[item].q;
+  const size_t from = r->left_out ? r->left_out[item] : 0;
   const float *row = r->space->flow[s->form.layers].input + r->geometry.item[item].q_row * d;
   switch (r->pool) {
   case STACK_POOL_MEAN:
   case STACK_POOL_MEAN_SQRT_LEN:
   case STACK_POOL_WEIGHTED_MEAN:
-    take_mean(r->pool, row, rows, d, to, sum);
+    take_mean(r->pool, row, from, rows, d, to, sum);
     return;
   case STACK_POOL_MAX:
-    take_max(row, rows, d, to);
+    take_max(row, from, rows, d, to);
     return;
   default:
     memcpy(to, r->pool == STACK_POOL_LAST ? row + (rows - 1) * d : row, d * sizeof *to);

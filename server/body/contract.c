@@ -144,6 +144,20 @@ enum status contract_read_base64(const json_t *value, const struct contract_fiel
   return STATUS_OK;
 }
 
+enum status contract_read_text(const json_t *value, const struct contract_field *field, void *to,
+                               struct error *e) {
+  struct contract_text *text = to;
+  const size_t length = json_string_length(value);
+  if (!json_is_string(value))
+    return error_at(e, field->pointer, "%s must be a text", contract_name(field));
+  char *bytes = arena_alloc(text->arena, length + 1, 1, e);
+  if (!bytes) return e->status;
+  memcpy(bytes, json_string_value(value), length + 1);
+  text->bytes = bytes;
+  text->length = length;
+  return STATUS_OK;
+}
+
 /* --- arrays --- */
 
 struct tensor_rule contract_rule(const struct contract_reading *r, unsigned field) {

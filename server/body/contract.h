@@ -167,4 +167,15 @@ enum status contract_read_seed(const struct json_t *value, const struct contract
 enum status contract_read_base64(const struct json_t *value, const struct contract_field *field,
                                  void *to, struct error *e);
 
+/* Another: a text, to a struct contract_text. */
+enum status contract_read_text(const struct json_t *value, const struct contract_field *field,
+                               void *to, struct error *e);
+
+/* A text that a field holds, with a zero behind it; its bytes are NULL where there is none. */
+struct contract_text {
+  struct arena *arena; /* set before it is read */
+  const char *bytes;
+  size_t length;
+};
+
 #endif

@@ -28,6 +28,7 @@ struct texts {
   char *bytes;             /* UTF-8 of all, one behind the other */
   struct texts_part *part; /* [items × of_item] */
   size_t items;
+  size_t queries;   /* so many of the last items are queries to the others */
   unsigned of_item; /* 1, or 2 of pairs */
   bool alone;       /* one text, which is no list */
   size_t length;    /* of all bytes */

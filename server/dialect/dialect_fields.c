@@ -20,20 +20,6 @@ enum status dialect_read_model(const json_t *value, const struct contract_field 
   return STATUS_OK;
 }
 
-enum status dialect_read_text(const json_t *value, const struct contract_field *field, void *to,
-                              struct error *e) {
-  struct dialect_text *text = to;
-  const size_t length = json_string_length(value);
-  if (!json_is_string(value))
-    return error_at(e, field->pointer, "%s must be a text", contract_name(field));
-  char *bytes = arena_alloc(text->arena, length + 1, 1, e);
-  if (!bytes) return e->status;
-  memcpy(bytes, json_string_value(value), length);
-  text->bytes = bytes;
-  text->length = length;
-  return STATUS_OK;
-}
-
 enum status dialect_pass_text(const json_t *value, const struct contract_field *field, void *to,
                               struct error *e) {
   (void)to;

@@ -18,25 +18,16 @@ struct dialect_values {
   char model[DIALECT_NAME_SIZE]; /* empty for a name that no model can have */
 };
 
-/* A text that a field holds; its bytes are NULL where there is none. */
-struct dialect_text {
-  struct arena *arena; /* set before it is read */
-  const char *bytes;
-  size_t length;
-};
-
 /* Log probabilities that are wanted of each token, with so many of the likeliest in its place. */
 struct dialect_logprobs {
   bool wanted;
   size_t top;
 };
 
-/* Readers of small values: a model's name, to a struct dialect_values; a text, to
- * a struct dialect_text; a text that is accepted and ignored, to nowhere. */
+/* Readers of small values: a model's name, to a struct dialect_values; a text that is accepted and
+ * ignored, to nowhere. */
 enum status dialect_read_model(const struct json_t *value, const struct contract_field *field,
                                void *to, struct error *e);
-enum status dialect_read_text(const struct json_t *value, const struct contract_field *field,
-                              void *to, struct error *e);
 enum status dialect_pass_text(const struct json_t *value, const struct contract_field *field,
                               void *to, struct error *e);
 

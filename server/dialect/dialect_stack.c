@@ -25,6 +25,18 @@ void dialect_stack_truncate(struct dialect_stack *s, size_t said, size_t otherwi
     s->values.truncate = otherwise;
 }
 
+void dialect_stack_prompt(struct dialect_stack *s, const struct contract_text *prompt,
+                          const struct contract_text *name) {
+  if (prompt->bytes) {
+    s->values.prompt = *prompt;
+    dialect_stack_give(s, STACK_FIELD_PROMPT);
+  }
+  if (name->length > 0) {
+    s->values.prompt_name = *name;
+    dialect_stack_give(s, STACK_FIELD_PROMPT_NAME);
+  }
+}
+
 void dialect_stack_give(struct dialect_stack *s, enum stack_field field) {
   s->reading.seen |= UINT64_C(1) << field;
 }

@@ -39,6 +39,11 @@ void dialect_stack_give(struct dialect_stack *s, enum stack_field field);
  */
 void dialect_stack_truncate(struct dialect_stack *s, size_t said, size_t otherwise);
 
+/* Sets what stands in front of texts, or what it is called, where the request says it. An empty
+ * name says nothing. */
+void dialect_stack_prompt(struct dialect_stack *s, const struct contract_text *prompt,
+                          const struct contract_text *name);
+
 /* Makes texts tokens, and checks all fields: stack_body_make. Where that fails, the error's pointer
  * is one into the body, by `names`, which end with an empty one. */
 enum status dialect_stack_check(struct dialect_stack *s, const struct dialect_name *names,

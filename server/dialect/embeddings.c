@@ -18,6 +18,8 @@ enum embeddings_field {
   EMBEDDINGS_DIMENSIONS,
   EMBEDDINGS_USER,
   EMBEDDINGS_TRUNCATE,
+  EMBEDDINGS_PROMPT,
+  EMBEDDINGS_PROMPT_NAME,
   EMBEDDINGS_FIELDS
 };
 
@@ -27,6 +29,7 @@ struct embeddings_values {
   bool base64;
   size_t dimensions; /* 0: all */
   size_t truncate;   /* as in stack_values */
+  struct contract_text prompt, prompt_name;
 };
 
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
@@ -47,6 +50,10 @@ static const struct contract_field fields[EMBEDDINGS_FIELDS] = {
                          .longest = DIALECT_USER_LONGEST},
     [EMBEDDINGS_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate, VALUE_AT(truncate),
                              .nullable = true},
+    [EMBEDDINGS_PROMPT] = {NAMED("prompt"), .read = contract_read_text, VALUE_AT(prompt),
+                           .nullable = true, .longest = STACK_PROMPT_LONGEST},
+    [EMBEDDINGS_PROMPT_NAME] = {NAMED("prompt_name"), .read = contract_read_text,
+                                VALUE_AT(prompt_name), .nullable = true},
 };
 
 static const char texts_here[] = "texts are \"input\"";
@@ -55,11 +62,15 @@ static const char models_own[] =
     "the model's own is taken: POST /v1/models/NAME/encode takes another";
 
 static const struct contract_stray strays[] = {
-    {"text", texts_here},      {"texts", texts_here},
-    {"inputs", texts_here},    {"prompt", texts_here},
-    {"tokens", tokens_here},   {"input_ids", tokens_here},
-    {"pool", models_own},      {"pooling", models_own},
-    {"normalize", models_own}, {"truncate_prompt_tokens", "it is \"truncate\""},
+    {"text", texts_here},
+    {"texts", texts_here},
+    {"inputs", texts_here},
+    {"tokens", tokens_here},
+    {"input_ids", tokens_here},
+    {"pool", models_own},
+    {"pooling", models_own},
+    {"normalize", models_own},
+    {"truncate_prompt_tokens", "it is \"truncate\""},
 };
 
 static const struct contract contract = {.field = fields,
@@ -71,7 +82,7 @@ static const struct contract contract = {.field = fields,
 
 static void init(void *values, struct arena *a) {
   struct embeddings_values *v = values;
-  (void)a;
+  v->prompt.arena = v->prompt_name.arena = a;
   v->truncate = STACK_TRUNCATE_UNSAID;
 }
 
@@ -110,6 +121,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   dialect_stack_give_items(s, read, EMBEDDINGS_INPUT);
   s->values.base64 = v->base64;
   s->values.dimensions = v->dimensions;
+  dialect_stack_prompt(s, &v->prompt, &v->prompt_name);
   dialect_stack_truncate(s, v->truncate, 0);
   if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
   return dialect_stack_check(s, names, out);

@@ -15,23 +15,17 @@
 uint64_t ranking_plan_cost(const struct contract_reading *r) {
   const struct ranking_values *v = r->values;
   const uint64_t items = r->texts ? r->texts->items : 0;
-  return dialect_plan_cost(r) + CONTRACT_TEXT_NS * (uint64_t)v->query.length * items;
+  return dialect_plan_cost(r) + (CONTRACT_TEXT_NS + items) * v->query.length;
 }
 
-static enum status check_read(const struct dialect_stack *s, const struct contract_reading *read,
-                              const char *documents) {
+static enum status check_read(const struct contract_reading *read, const char *documents) {
   const struct ranking_values *v = read->values;
-  size_t bytes;
   if (!v->query.bytes) return error_at(read->e, "/query", "the field \"query\" is missing");
   if (!read->texts)
     return error_at(read->e, documents, "the field \"%s\" is missing", documents + 1);
   if (read->texts->items == 0)
     return error_at(read->e, documents, "an empty list has nothing to rank");
-  if (size_mul(v->query.length, read->texts->items, &bytes) && bytes <= s->limits->max_body_bytes)
-    return STATUS_OK;
-  return error_limit(read->e, "max_body_bytes",
-                     "the query, which is read once for each document, makes more than %zu bytes",
-                     s->limits->max_body_bytes);
+  return STATUS_OK;
 }
 
 /* --- what is asked --- */
@@ -71,6 +65,7 @@ static const struct texts *make_list(const struct contract_reading *read) {
   struct texts *t = copy_texts(read, d->items + 1);
   if (!t) return NULL;
   t->items = d->items + 1;
+  t->queries = 1;
   t->of_item = 1;
   memcpy(t->part, d->part, d->items * sizeof *d->part);
   t->part[d->items] = (struct texts_part){d->length, v->query.length};
@@ -85,12 +80,28 @@ static void locate_query(const struct contract_reading *read, const char *docume
     snprintf(read->e->pointer, sizeof read->e->pointer, "/query");
 }
 
+/* The first of these prompts that the model has; else its usual one. */
+static void choose_prompt(struct contract_text *prompt, const struct whole *w,
+                          const char *const *names) {
+  const json_t *text = NULL;
+  while (*names && !(text = json_object_get(w->prompts, *names))) names++;
+  stack_fields_prompt(prompt, text ? text : w->prompt);
+}
+
+/* Of a pair the usual one stands in front of the query, as of any pair that is classified. */
+static void choose_prompts(struct dialect_stack *s) {
+  static const char *const of_documents[] = {"document", "passage", "corpus", NULL},
+                           *const of_queries[] = {"query", NULL};
+  choose_prompt(&s->values.prompt, s->whole, of_documents);
+  choose_prompt(&s->values.query_prompt, s->whole, of_queries);
+}
+
 enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *read,
                         const char *documents, struct stack_request *out) {
   const struct dialect_name names[] = {{"/text", documents}, {"/tokens", documents}, {NULL, NULL}};
   const struct ranking_values *v = read->values;
   const bool pairs = s->whole->classes > 0;
-  if (check_read(s, read, documents)) return read->e->status;
+  if (check_read(read, documents)) return read->e->status;
   s->reading.texts = pairs ? make_pairs(read) : make_list(read);
   if (!s->reading.texts) return read->e->status;
   dialect_stack_give(s, STACK_FIELD_TEXT);
@@ -98,8 +109,9 @@ enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *
   if (pairs) {
     s->values.pool = STACK_POOL_CLASSES;
     if (v->raw) s->values.function = STACK_FUNCTION_NONE;
-  } else if (s->values.pool == STACK_POOL_NONE) {
-    s->values.pool = STACK_POOL_MEAN;
+  } else {
+    choose_prompts(s);
+    if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
   }
   s->values.normalize = !pairs;
   if (dialect_stack_check(s, names, out) && !pairs) locate_query(read, documents);

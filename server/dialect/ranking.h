@@ -11,7 +11,7 @@
 /* The small values of a body that asks for it. */
 struct ranking_values {
   struct dialect_values common;
-  struct dialect_text query;
+  struct contract_text query;
   size_t best;     /* so many documents are told, where there are more; 0: all */
   size_t truncate; /* as in stack_values */
   bool shows_texts, raw;
@@ -20,13 +20,12 @@ struct ranking_values {
 /* The longest query, in bytes of JSON. */
 enum { RANKING_QUERY_LONGEST = 64 * 1024 };
 
-/* A contract's plan_cost: as dialect_plan_cost, and what it takes to read the query again and
- * again. */
+/* A contract's plan_cost: as dialect_plan_cost, and what it takes to make tokens of the query, and
+ * to put them before those of each document. */
 uint64_t ranking_plan_cost(const struct contract_reading *r);
 
 /* Asks the model about what was read. `documents` is the pointer of the field of texts. Fails with
- * invalid-request where there is no query or no document, and with too-large (max_body_bytes) where
- * the query, once for each document, is longer than a body may be. */
+ * invalid-request where there is no query or no document. */
 enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *read,
                         const char *documents, struct stack_request *out);
 

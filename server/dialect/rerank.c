@@ -40,7 +40,7 @@ static enum status refuse(const struct json_t *value, const struct contract_fiel
 
 static const struct contract_field fields[RERANK_FIELDS] = {
     [RERANK_DOCUMENTS] = {NAMED("documents"), .texts = true, .texts_form = TEXTS_OF_A_LIST},
-    [RERANK_QUERY] = {NAMED("query"), .read = dialect_read_text, VALUE_AT(query),
+    [RERANK_QUERY] = {NAMED("query"), .read = contract_read_text, VALUE_AT(query),
                       .longest = RANKING_QUERY_LONGEST},
     [RERANK_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
                       .nullable = true},

@@ -26,6 +26,7 @@ struct embed_values {
   bool normalize;
   size_t dimensions; /* 0: all */
   size_t truncate;   /* as in stack_values */
+  struct contract_text prompt_name;
 };
 
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
@@ -44,7 +45,8 @@ static const struct contract_field fields[EMBED_FIELDS] = {
     [EMBED_TRUNCATE] = {NAMED("truncate"), .read = tei_read_truncate, VALUE_AT(truncate),
                         .nullable = true},
     [EMBED_TRUNCATION_DIRECTION] = {NAMED("truncation_direction"), .read = tei_pass_direction},
-    [EMBED_PROMPT_NAME] = {NAMED("prompt_name"), .read = dialect_pass_nothing, .nullable = true},
+    [EMBED_PROMPT_NAME] = {NAMED("prompt_name"), .read = contract_read_text, VALUE_AT(prompt_name),
+                           .nullable = true},
 };
 
 static const struct contract_stray strays[] = {
@@ -62,7 +64,7 @@ static const struct contract contract = {.field = fields,
 
 static void init(void *values, struct arena *a) {
   struct embed_values *v = values;
-  (void)a;
+  v->prompt_name.arena = a;
   v->normalize = true;
   v->truncate = STACK_TRUNCATE_UNSAID;
 }
@@ -83,6 +85,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   dialect_stack_give_items(s, read, EMBED_INPUTS);
   s->values.normalize = v->normalize;
   s->values.dimensions = v->dimensions;
+  dialect_stack_prompt(s, &(struct contract_text){0}, &v->prompt_name);
   dialect_stack_truncate(s, v->truncate, SIZE_MAX);
   if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
   return dialect_stack_check(s, names, out);

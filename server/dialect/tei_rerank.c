@@ -23,7 +23,7 @@ enum tei_rerank_field {
 
 static const struct contract_field fields[RERANK_FIELDS] = {
     [RERANK_TEXTS] = {NAMED("texts"), .texts = true, .texts_form = TEXTS_OF_A_LIST},
-    [RERANK_QUERY] = {NAMED("query"), .read = dialect_read_text, VALUE_AT(query),
+    [RERANK_QUERY] = {NAMED("query"), .read = contract_read_text, VALUE_AT(query),
                       .longest = RANKING_QUERY_LONGEST},
     [RERANK_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
                       .nullable = true},

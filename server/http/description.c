@@ -83,6 +83,12 @@ static bool add_optional_members(json_t *description, const struct model *m) {
 
 /* --- whole models --- */
 
+/* Adds the prompts by their names, and the text of the usual one. */
+static bool add_prompts(json_t *description, const struct whole *w) {
+  return (!w->prompts || add_member(description, "prompts", json_deep_copy(w->prompts))) &&
+         (!w->prompt || add_member(description, "prompt", json_copy(w->prompt)));
+}
+
 /* Adds a number that only some models have: 0 is none. */
 static bool add_size(json_t *description, const char *key, size_t size) {
   return size == 0 || add_member(description, key, json_integer((json_int_t)size));
@@ -240,6 +246,7 @@ static json_t *describe_whole(const struct model *m) {
   if (description && add_stacks(description, w) && add_tables(description, w) &&
       add_classes(description, w) &&
       (!w->tokenizer || add_member(description, "tokenizer", describe_tokenizer(w))) &&
+      add_prompts(description, w) &&
       (!whole_can_generate(w) || add_member(description, "generate", describe_choice(w))) &&
       add_size(description, "tensors_aside", w->aside) &&
       add_size(description, "bytes", bytes_of(w)) &&

@@ -42,7 +42,7 @@ static void read_outputs(struct stack_body *b, const struct body_v2_asked *v2) {
 enum status stack_body_make(struct contract_reading *r, const struct whole *w,
                             const struct body_terms *terms, const struct body_limits *limits,
                             struct stack_request *out) {
-  if (stack_tokenize(r, w, out)) return r->e->status;
+  if (stack_tokenize(r, w, terms, limits, out)) return r->e->status;
   return stack_check(r, w, terms, limits, out);
 }
 

@@ -11,6 +11,7 @@
 #include "server/stack/stack_targets.h"
 #include "server/stack/stack_texts.h"
 #include "server/stack/stack_worth_check.h"
+#include "server/tokenize/tokenize_texts.h"
 
 /* --- items --- */
 
@@ -238,6 +239,24 @@ static enum status check_pool(struct stack_check *k) {
   return check_logits(k);
 }
 
+/* The rows of prompts are left out where they were counted. */
+static enum status leave_out(struct stack_check *k) {
+  const struct tokenize_texts *d = k->out->tokenized;
+  if (!d || (!d->prompt_tokens[TOKENIZE_OF_TEXT] && !d->prompt_tokens[TOKENIZE_OF_QUERY]))
+    return STATUS_OK;
+  size_t *rows = arena_alloc(k->reading->arena, k->items, sizeof *rows, k->e);
+  for (size_t i = 0; rows && i < k->items; i++) {
+    rows[i] = d->prompt_tokens[tokenize_prompt_of(d->texts, i)];
+    if (rows[i] >= (size_t)k->lens[i] && rows[i] > 0)
+      return stack_items_refuse(k, k->field, i,
+                                "%d tokens, and the prompt in front, which this model leaves out "
+                                "of its vectors, has %zu: nothing is left",
+                                (int)k->lens[i], rows[i]);
+  }
+  k->main->run->left_out = rows;
+  return k->e->status;
+}
+
 static bool wishes_nothing(const struct stack_wish *w) {
   return w->weights == STACK_WEIGHTS_NONE && !w->head_mask && !w->hidden && !w->input &&
          !w->trace && !w->worth;
@@ -311,7 +330,8 @@ enum status stack_check(const struct contract_reading *reading, const struct who
                           .out = out,
                           .e = reading->e};
   out->base64 = v->base64;
-  if (make_runs(&k) || find_rows(&k) || check_pool(&k) || check_items(&k) || find_trace(&k))
+  if (make_runs(&k) || find_rows(&k) || check_pool(&k) || check_items(&k) || leave_out(&k) ||
+      find_trace(&k))
     return k.e->status;
   if (terms->worth) stack_worth_take(&k);
   const size_t tokens = out->main.form->embedding.tokens;

@@ -71,7 +71,11 @@ enum { NAMES_LONGEST = 32 * 1024 };
 #define LENGTHS \
   .rule = {.type = TENSOR_INTEGER, .nullable = true, .depth_max = 1, .ragged_depth = 2}
 
-#define OF_ENCODE   .elsewhere = "it belongs to POST /v1/models/NAME/encode"
+#define OF_ENCODE .elsewhere = "it belongs to POST /v1/models/NAME/encode"
+#define OF_ENCODED                                                                                 \
+  .elsewhere = "it stands in front of texts of POST /v1/models/NAME/encode and POST "              \
+               "/v1/models/NAME/classify; what is to be gone on from or scored is \"text\", as a " \
+               "whole"
 #define OF_CLASSIFY .elsewhere = "it belongs to POST /v1/models/NAME/classify"
 #define OF_BOTH \
   .elsewhere = "it belongs to POST /v1/models/NAME/score and POST /v1/models/NAME/generate"
@@ -182,6 +186,10 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                  VALUE_AT(text)},
     [STACK_FIELD_ATTENTIONS] = {NAMED("attentions"), OF_HEADS, .read = stack_names_worth,
                                 .longest = NAMES_LONGEST},
+    [STACK_FIELD_PROMPT] = {NAMED("prompt"), OF_ENCODED, .read = contract_read_text,
+                            VALUE_AT(prompt), .longest = STACK_PROMPT_LONGEST},
+    [STACK_FIELD_PROMPT_NAME] = {NAMED("prompt_name"), OF_ENCODED, .read = contract_read_text,
+                                 VALUE_AT(prompt_name)},
 };
 
 static const struct contract_input inputs[] = {
@@ -248,7 +256,6 @@ static const struct contract_stray strays[] = {
     {"sentences", tokens_instead},
     {"add_special_tokens", "it is \"special_tokens\""},
     {"truncation", "it is \"truncate\""},
-    {"prompt", tokens_instead},
     {"inputs_embeds", "it is \"embeddings\""},
     {"token_type_ids", "it is \"token_types\""},
     {"mask", "send \"valid_lens\", how many of each item's tokens count"},
@@ -391,11 +398,13 @@ static uint64_t plan_cost(const struct contract_reading *r) {
   .plan_cost = plan_cost
 
 #define HEAD_BITS      BIT(ATTENTIONS)
+#define PROMPT_BITS    (BIT(PROMPT) | BIT(PROMPT_NAME))
 #define FOLLOWING_BITS (TARGET_BITS | BIT(RETURN_TOP) | BIT(RETURN_LENS) | CHOICE_BITS)
 #define ENCODE_BITS    (V2_BITS | FOLLOWING_BITS | CLASS_BITS | HEAD_BITS)
-#define OTHER_BITS \
-  (V2_BITS | POOL_BITS | CLASS_BITS | HEAD_BITS)   /* of those that ask what follows */
-#define SCORE_BITS (BIT(TRACE) | BIT(RETURN_LENS)) /* they have no place in sequences */
+#define OTHER_BITS                                                                               \
+  (V2_BITS | POOL_BITS | CLASS_BITS | HEAD_BITS | PROMPT_BITS) /* of those that ask what follows \
+                                                                */
+#define SCORE_BITS (BIT(TRACE) | BIT(RETURN_LENS))             /* they have no place in sequences */
 
 /* Of those that measure heads: what would be scored or encoded is not shown. */
 #define SHOWN_BITS                                                                   \
@@ -439,6 +448,11 @@ static enum status init_side(struct stack_side *s, const struct stack *stack, st
   return e->status;
 }
 
+void stack_fields_prompt(struct contract_text *to, const json_t *text) {
+  to->bytes = json_string_value(text);
+  to->length = json_string_length(text);
+}
+
 static const struct contract *find_contract(const struct body_terms *terms, bool both) {
   static const struct contract *const contracts[] = {[ASK_ENCODE] = &encode,
                                                      [ASK_CLASSIFY] = &classify,
@@ -464,9 +478,12 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
                                   .function = w->function,
                                   .special = true,
                                   .truncate = w->truncate,
+                                  .prompt = {.arena = a},
+                                  .prompt_name = {.arena = a},
                                   .choice = w->choice,
                                   .usual_tokens = w->max_tokens,
                                   .returns = 1};
+  if (encodes || classifies) stack_fields_prompt(&values->prompt, w->prompt);
   if (init_side(&values->source, both ? w->encoder : NULL, a, e) ||
       init_side(&values->main, both ? w->decoder : whole_reader(w), a, e))
     return e->status;

@@ -57,6 +57,8 @@ enum stack_field {
   STACK_FIELD_STOP,
   STACK_FIELD_RETURN_TEXT,
   STACK_FIELD_ATTENTIONS,
+  STACK_FIELD_PROMPT,
+  STACK_FIELD_PROMPT_NAME,
   STACK_FIELD_COUNT
 };
 
@@ -80,12 +82,15 @@ struct stack_values {
   bool normalize;
   enum stack_function function; /* of classes */
   bool special;                 /* special_tokens */
-  size_t truncate;   /* the tokens that a text is cut to; SIZE_MAX: to the model's own length;
-                        0: it is not cut; STACK_TRUNCATE_UNSAID: of a dialect's own */
-  bool tokens;       /* return_tokens */
-  size_t top;        /* return_top */
-  size_t logit_lens; /* return_lens */
-  bool base64;       /* encoding_format */
+  size_t truncate; /* the tokens that a text is cut to; SIZE_MAX: to the model's own length;
+                      0: it is not cut; STACK_TRUNCATE_UNSAID: of a dialect's own */
+  struct contract_text prompt,
+      prompt_name;                   /* what stands in front of texts, or what it is called */
+  struct contract_text query_prompt; /* in front of those that are queries to the others */
+  bool tokens;                       /* return_tokens */
+  size_t top;                        /* return_top */
+  size_t logit_lens;                 /* return_lens */
+  bool base64;                       /* encoding_format */
   struct attention_traced trace;
   size_t traced;              /* the attention whose trace that is, */
   bool traced_source;         /* of the source; else of main */
@@ -110,7 +115,10 @@ static inline const char *stack_field_pointer(enum stack_field field) {
 
 const char *stack_output_name(enum stack_v2_output output);
 
-enum { STACK_TOP_MAX = 64 }; /* of the likeliest tokens */
+enum {
+  STACK_TOP_MAX = 64,              /* of the likeliest tokens */
+  STACK_PROMPT_LONGEST = 16 * 1024 /* bytes of JSON */
+};
 
 /* What a request of this form calls the field. */
 const char *stack_field_shown(enum stack_field field, enum body_form form);
@@ -122,6 +130,9 @@ static inline bool stack_field_is_seen(const struct contract_reading *r, enum st
 /* A reader of small values: what stack_values.truncate is, to a size_t. */
 enum status stack_fields_truncate(const struct json_t *value, const struct contract_field *field,
                                   void *to, struct error *e);
+
+/* Sets a prompt to one of the model's; NULL: to none. */
+void stack_fields_prompt(struct contract_text *to, const struct json_t *text);
 
 /* Is this array, of a depth that an item of it has, one item and no batch of them? Without numbers
  * only a shape that was given says so. */

@@ -54,6 +54,25 @@ static bool add_work(const struct stack_check *k, const struct stack_side *s, si
          size_add(*work, own, work);
 }
 
+enum status stack_check_refuse_pairs(const struct stack_form *source, const struct stack_form *main,
+                                     bool weighs, size_t most, struct error *e) {
+  if (weighs)
+    return error_limit(e, "max_pairs",
+                       "more than %zu pairs of a query and a key, counted for each head of all "
+                       "layers, and once more without each of the heads that are measured: "
+                       "\"attentions\" may name fewer",
+                       most);
+  if (source)
+    return error_limit(e, "max_pairs",
+                       "more than %zu pairs of a query and a key, counted for each head in each of "
+                       "%zu layers of the encoder and %zu of the decoder",
+                       most, source->layers, main->layers);
+  return error_limit(e, "max_pairs",
+                     "more than %zu pairs of a query and a key, counted for each of %zu heads in "
+                     "each of %zu layers",
+                     most, main->self.heads, main->layers);
+}
+
 static enum status check_work(struct stack_check *k) {
   const struct stack_side *main = k->main;
   size_t source = 0, own = 0, work;
@@ -61,21 +80,8 @@ static enum status check_work(struct stack_check *k) {
       size_add(source, own, &work) &&
       (!k->out->weighs || stack_worth_pairs(k, source, own, &work)) && work <= k->limits->max_pairs)
     return STATUS_OK;
-  if (k->out->weighs)
-    return error_limit(k->e, "max_pairs",
-                       "more than %zu pairs of a query and a key, counted for each head of all "
-                       "layers, and once more without each of the heads that are measured: "
-                       "\"attentions\" may name fewer",
-                       k->limits->max_pairs);
-  if (stack_check_has_source(k))
-    return error_limit(k->e, "max_pairs",
-                       "more than %zu pairs of a query and a key, counted for each head in each of "
-                       "%zu layers of the encoder and %zu of the decoder",
-                       k->limits->max_pairs, k->reader->form->layers, main->form->layers);
-  return error_limit(k->e, "max_pairs",
-                     "more than %zu pairs of a query and a key, counted for each of %zu heads in "
-                     "each of %zu layers",
-                     k->limits->max_pairs, main->form->self.heads, main->form->layers);
+  return stack_check_refuse_pairs(stack_check_has_source(k) ? k->reader->form : NULL, main->form,
+                                  k->out->weighs, k->limits->max_pairs, k->e);
 }
 
 /* --- the answer --- */

@@ -1,7 +1,11 @@
 /* stack_tokenize: texts become tokens before anything else is checked. */
 #include "server/stack/stack_tokenize.h"
 
+#include <string.h>
+
+#include "config/document/nearest.h"
 #include "core/run/size.h"
+#include "server/stack/stack_check.h"
 #include "server/stack/stack_fields.h"
 
 /* --- what goes with texts --- */
@@ -24,7 +28,8 @@ static enum status check_fields(const struct contract_reading *r, const struct w
 /* What goes with texts alone. */
 static enum status check_without(const struct contract_reading *r) {
   static const enum stack_field alone[] = {STACK_FIELD_SPECIAL_TOKENS, STACK_FIELD_TRUNCATE,
-                                           STACK_FIELD_RETURN_TOKENS};
+                                           STACK_FIELD_RETURN_TOKENS, STACK_FIELD_PROMPT,
+                                           STACK_FIELD_PROMPT_NAME};
   for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
     if (stack_field_is_seen(r, alone[i]))
       return error_at(r->e, stack_field_pointer(alone[i]), "%s goes with \"text\"",
@@ -78,18 +83,74 @@ static enum status give_types(const struct tokenize_texts *d, struct contract_re
   return STATUS_OK;
 }
 
+/* --- what stands in front of them --- */
+
+static enum status refuse_name(const struct contract_text *name, const struct whole *w,
+                               struct error *e) {
+  char hint[NEAREST_HINT];
+  struct nearest known;
+  const char *one;
+  json_t *text;
+  if (!w->prompts) return error_at(e, "/prompt_name", "this model has no prompts");
+  nearest_init(&known, name->bytes);
+  known.any = true;
+  json_object_foreach(w->prompts, one, text) nearest_offer(&known, one);
+  return error_at(e, "/prompt_name", "this model has no prompt \"%.60s\"%s", name->bytes,
+                  nearest_hint(&known, hint));
+}
+
+/* The prompt is the model's usual one, where the request neither says nor names another. */
+static enum status find_prompt(const struct contract_reading *r, const struct whole *w,
+                               struct contract_text *prompt) {
+  const struct stack_values *v = r->values;
+  const struct contract_text *name = &v->prompt_name;
+  *prompt = v->prompt;
+  if (!name->bytes) return STATUS_OK;
+  if (stack_field_is_seen(r, STACK_FIELD_PROMPT))
+    return error_at(r->e, "/prompt_name", "there is a prompt, too: only one of both can be");
+  const json_t *text =
+      strlen(name->bytes) == name->length ? json_object_get(w->prompts, name->bytes) : NULL;
+  stack_fields_prompt(prompt, text);
+  return text ? STATUS_OK : refuse_name(name, w, r->e);
+}
+
+/* --- the whole --- */
+
+/* So many pairs of tokens there may be at most, whatever else is asked for. */
+static size_t most_pairs(const struct stack_values *v, const struct body_limits *limits) {
+  const struct stack_form *f = v->source.stack ? v->source.form : v->main.form;
+  return limits->max_pairs / size_max(1, f->layers * f->self.heads);
+}
+
+static bool leaves_out(const struct stack_values *v, const struct whole *w) {
+  return w->prompt_left_out && stack_pool_is_of_all(v->pool);
+}
+
 enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
+                           const struct body_terms *terms, const struct body_limits *limits,
                            struct stack_request *out) {
   if (!r->texts) return check_without(r);
   const struct stack_values *v = r->values;
+  const struct contract_text *query = &v->query_prompt;
+  struct contract_text prompt;
   struct tokenize_texts *d = arena_alloc(r->arena, 1, sizeof *d, r->e);
-  if (!d || check_fields(r, w)) return r->e->status;
-  const struct tokenizer_ask ask = {v->special, v->tokens, longest(v, w), r->patience};
+  if (!d || check_fields(r, w) || find_prompt(r, w, &prompt)) return r->e->status;
+  const struct tokenize_ask ask = {.of_each = {.special = v->special,
+                                               .traced = v->tokens,
+                                               .longest = longest(v, w),
+                                               .patience = r->patience},
+                                   .prompt = {[TOKENIZE_OF_TEXT] = {prompt.bytes, prompt.length},
+                                              [TOKENIZE_OF_QUERY] = {query->bytes, query->length}},
+                                   .counts_prompts = leaves_out(v, w),
+                                   .most_pairs = most_pairs(v, limits)};
   const size_t said = v->truncate == SIZE_MAX ? 0 : v->truncate;
-  if (tokenize_texts_check(w->tokenizer, r->texts, &ask, said, r->e) ||
-      tokenize_texts(d, w->tokenizer, r->texts, &ask, r->arena, r->e) || give_tokens(d, r) ||
-      give_types(d, r, w))
+  if (tokenize_texts_check(w->tokenizer, r->texts, &ask.of_each, said, r->e) ||
+      tokenize_texts(d, w->tokenizer, r->texts, &ask, r->arena, r->e))
     return r->e->status;
+  if (d->has_more)
+    return stack_check_refuse_pairs(v->source.stack ? v->source.form : NULL, v->main.form,
+                                    terms->worth, limits->max_pairs, r->e);
+  if (give_tokens(d, r) || give_types(d, r, w)) return r->e->status;
   out->tokenized = d;
   out->tells_tokens = v->tokens;
   return STATUS_OK;

@@ -10,9 +10,11 @@
 
 /* Gives the reading the tensors of tokens, and of token types where the model has them, if it has
  * texts; else does nothing. Sets `tokenized` and `tells_tokens` of `out`. Fails with
- * invalid-request where the model has no tokenizer, or the request has tokens or embeddings, too;
- * and as tokenizer_cut does. */
+ * invalid-request where the model has no tokenizer, or the request has tokens or embeddings, too,
+ * or names a prompt that there is not; as tokenizer_cut does; and as stack_check does where there
+ * are too many pairs, as soon as that is known. */
 enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
+                           const struct body_terms *terms, const struct body_limits *limits,
                            struct stack_request *out);
 
 #endif

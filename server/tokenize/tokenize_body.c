@@ -145,10 +145,13 @@ static enum status spell_all(struct tokenize_body *b, struct tokenize_request *o
 
 static enum status cut_all(struct tokenize_body *b, struct tokenize_request *out) {
   const struct contract_reading *r = &b->body.reading;
-  const struct tokenizer_ask ask = {b->values.special, true, b->values.longest,
-                                    b->body.reading.patience};
+  const struct tokenize_ask ask = {.of_each = {.special = b->values.special,
+                                               .traced = true,
+                                               .longest = b->values.longest,
+                                               .patience = r->patience},
+                                   .most_pairs = SIZE_MAX};
   if (!r->texts) return error_at(r->e, "/text", "the field \"text\" is missing");
-  if (tokenize_texts_check(b->whole->tokenizer, r->texts, &ask, ask.longest, r->e))
+  if (tokenize_texts_check(b->whole->tokenizer, r->texts, &ask.of_each, b->values.longest, r->e))
     return r->e->status;
   return tokenize_texts(&out->texts, b->whole->tokenizer, r->texts, &ask, r->arena, r->e);
 }

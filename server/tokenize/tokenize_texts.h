@@ -5,14 +5,32 @@
 #include "config/tokenizer/tokenizer.h"
 #include "server/body/texts.h"
 
+/* Which prompt stands in front of an item: that of texts, or of those that are queries to them. */
+enum { TOKENIZE_OF_TEXT, TOKENIZE_OF_QUERY, TOKENIZE_PROMPTS };
+
+/* What is asked of the texts of a request, beside what is asked of each. */
+struct tokenize_ask {
+  struct tokenizer_ask of_each;                   /* its `first_again` is set here */
+  struct tokenizer_text prompt[TOKENIZE_PROMPTS]; /* in front of the first text of an item */
+  bool counts_prompts;                            /* how many tokens they take is wanted */
+  size_t most_pairs; /* of a token with one of the same item: of more there is no need */
+};
+
 /* What texts have become: all in the request's arena. */
 struct tokenize_texts {
   const struct tokenizer *tokenizer;
   const struct texts *texts;
-  struct tokens tokens; /* of all items, one behind the other */
+  struct tokens tokens; /* of all items, one behind the other. Their places are in the texts as they
+                           came: those of a prompt are empty */
   size_t *first;        /* [items + 1] */
-  uint64_t ns;          /* that this took */
+  size_t prompt_tokens[TOKENIZE_PROMPTS]; /* with those that stand before; 0: not asked */
+  bool has_more;                          /* than `most_pairs`: the last ones were not cut */
+  uint64_t ns;                            /* that this took */
 };
+
+static inline unsigned tokenize_prompt_of(const struct texts *t, size_t item) {
+  return item + t->queries < t->items ? TOKENIZE_OF_TEXT : TOKENIZE_OF_QUERY;
+}
 
 /* Is there room, in as many tokens as a request says that texts are cut to, for those that stand
  * around one? 0: it says no number. */
@@ -21,7 +39,7 @@ enum status tokenize_texts_check(const struct tokenizer *t, const struct texts *
 
 /* Cuts all texts. Fails as tokenizer_cut does, at "/text/3" where it is about one of them. */
 enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
-                           const struct texts *texts, const struct tokenizer_ask *ask,
+                           const struct texts *texts, const struct tokenize_ask *ask,
                            struct arena *a, struct error *e);
 
 #endif

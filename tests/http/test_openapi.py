@@ -335,7 +335,7 @@ class OpenApi(Case):
                            ({"inputs": ["a", "b"]}, {"inputs": [1, 2]}, {"inputs": [[1], [2]]}, {"normalize": False},
                             {"dimensions": 2, "truncate": None, "truncation_direction": "Right", "prompt_name": None}),
                            ({"inputs": []}, {"inputs": 1}, {"inputs": [["a"]]}, {"normalize": 1}, {"dimensions": 0},
-                            {"prompt_name": "query"}) + wrong)
+                            {"prompt_name": 1}) + wrong)
         self.check_dialect("/rerank", "TeiRerankRequest", {"model": "ranks", "query": "a", "texts": ["a b", "b"]},
                            ({"raw_scores": True}, {"return_text": True, "truncate": False}),
                            ({"texts": []}, {"texts": "a"}, {"query": None}, {"raw_scores": 1}, {"return_text": 1}) + wrong)

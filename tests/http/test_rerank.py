@@ -5,7 +5,7 @@ import struct
 import tempfile
 import unittest
 
-from support import Server
+from support import Server, resident
 from test_openai import RANDOM, SIZES, WORDS, OpenAi, ServerCase, f32_bits
 
 PATH = "/v1/rerank"
@@ -25,6 +25,7 @@ class Rerank(OpenAi, ServerCase):
             "ranker": dict(encoder, classes=1),
             "raw": dict(encoder, classes=1, function="none"),
             "sorter": dict(encoder, labels=["a", "b"]),
+            "long": dict(text, kind="encoder", classes=1),
             "vectors": dict(encoder, pool="mean"),
             "gpt": dict(text, kind="decoder"),
             "bare": dict(RANDOM, **SIZES, kind="encoder")}}, "--max-body-bytes", "1000000", "--max-items", "3000")
@@ -159,10 +160,15 @@ class Rerank(OpenAi, ServerCase):
                 if at is not None:
                     self.assertIn(f"at byte {at}", error["message"])
 
-    def test_a_query_that_is_read_too_often(self):
-        request = {"model": "ranker", "query": "c" * 1000, "documents": ["a"] * 1001}
-        self.refused(request, None, "max_body_bytes", code="too_large", status=413)
-        self.assertEqual(len(self.results(**dict(request, documents=["a"] * 1000))), 1000)
+    def test_a_query_that_would_be_computed_too_often(self):
+        """It becomes tokens once, and no more documents are read than there may be pairs."""
+        query = "cat " * 15000
+        request = {"model": "long", "query": query, "documents": ["a"] * 3000, "truncate": False}
+        self.refused(request, None, "max_pairs", "2 heads in each of 2 layers", code="too_large", status=413)
+        self.assertEqual(len(self.results(**dict(request, truncate=12))), 3000)
+        memory = resident(self.server.pid)
+        self.refused(request, None, "max_pairs", code="too_large", status=413)
+        self.assertLess(resident(self.server.pid), memory + 100e6)
 
     def test_errors_about_the_query_of_vectors(self):
         request = {"model": "vectors", "query": "cat " * 50, "documents": ["a", "b"], "truncate": False}

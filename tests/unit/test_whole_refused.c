@@ -196,7 +196,7 @@ static void what_config_says(void **state) {
   whole_place_write(p, "generation_config.json", "{\"eos_token_id\":\"x\"}");
   config_is_refused(p, "t5-b", "{}", "generation_config.json: eos_token_id: needs a token");
   char detail[200];
-  snprintf(detail, sizeof detail, "%s/model.safetensors: generation_config.json: is no object",
+  snprintf(detail, sizeof detail, "%s/generation_config.json: is no object",
            p->folder);
   whole_place_write(p, "generation_config.json", "[]");
   config_is_refused(p, "t5-b", "{}", detail);
