@@ -6,11 +6,11 @@
 #include "core/run/size.h"
 
 void passage_init(struct passage *p, struct arena *a, struct error *e) {
-  *p = (struct passage){.arena = a, .e = e};
+  *p = (struct passage){.most = PASSAGE_LONGEST, .arena = a, .e = e};
 }
 
 static enum status refuse_length(struct passage *p) {
-  return error_limit(p->e, "max_body_bytes", "a text of more than %d bytes", PASSAGE_LONGEST);
+  return error_limit(p->e, "max_body_bytes", "a text of more than %zu bytes", p->most);
 }
 
 bool passage_ask(struct passage *p, size_t at) {
@@ -46,7 +46,7 @@ static bool reserve_places(struct passage *p, struct passage_room *to, size_t ne
 static struct passage_room *reserve(struct passage *p, size_t more) {
   struct passage_room *to = &p->room[p->next];
   const size_t needed = p->length + more;
-  if (needed > PASSAGE_LONGEST) refuse_length(p);
+  if (needed > p->most) refuse_length(p);
   if (p->e->status) return NULL;
   if (needed > to->room) {
     size_t room = size_max(needed, 2 * to->room);

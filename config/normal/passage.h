@@ -57,6 +57,7 @@ struct passage {
   struct passage_pieces pieces, next_pieces; /* of `now`; of what is being put down */
   size_t at;                                 /* of the original, where this text begins */
   bool whole;  /* nothing has changed: the bytes are the original's, at their own places */
+  size_t most; /* bytes that it may become: PASSAGE_LONGEST, if whoever made it does not say less */
   bool traced; /* the places in the original are wanted */
   void *lent;  /* to the step that goes on */
   size_t lent_room;

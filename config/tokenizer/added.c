@@ -73,15 +73,24 @@ static enum status keep_changed(struct added_token *t, const struct passage_byte
   return STATUS_OK;
 }
 
+/* No normalizer that anybody needs makes so much of a token, and one that doubles and doubles would
+ * take minutes to load. */
+static size_t most_of(const struct added_token *t) { return 32 * t->length + 1024; }
+
 static enum status change(struct added_token *t, const struct normal *n, struct error *e) {
   struct arena arena;
   struct passage p;
   arena_init(&arena, NULL);
   passage_init(&p, &arena, e);
+  p.most = most_of(t);
   if (passage_begin(&p, t->content, t->length, 0, false) == STATUS_OK &&
       normal_apply(n, &p) == STATUS_OK)
     keep_changed(t, &p.now, e);
   arena_free(&arena);
+  if (e->status != STATUS_TOO_LARGE) return e->status;
+  *e = (struct error){0};
+  error_set(e, STATUS_CONFIG, "\"%.*s\": the normalizer makes more than %zu bytes of it",
+            (int)size_min(t->length, 60), t->content, p.most);
   return e->status;
 }
 

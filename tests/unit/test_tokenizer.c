@@ -243,6 +243,9 @@ static void one_of_two_texts_is_cut(void **state) {
 
 /* --- documents that are refused --- */
 
+#define REPLACE(by) "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"" by "\"},"
+#define DOUBLE      REPLACE("aa") REPLACE("aa") REPLACE("aa")
+
 static void what_is_refused(void **state) {
   (void)state;
   static const struct {
@@ -257,6 +260,10 @@ static void what_is_refused(void **state) {
       {LETTERS ADDED("{\"id\":9,\"content\":\"<a>\",\"lstrp\":true}") "}",
        "added_tokens: \"<a>\": the member \"lstrp\" is not known"},
       {LETTERS ADDED("{\"id\":9,\"content\":\"\"}") "}", "added_tokens: content: needs a text"},
+      {LETTERS
+       ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" DOUBLE DOUBLE DOUBLE DOUBLE
+       "{\"type\":\"NFC\"}]}" ADDED("{\"id\":9,\"content\":\"a\",\"normalized\":true}") "}",
+       "added_tokens: \"a\": the normalizer makes more than 1056 bytes of it"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     struct error e = {0};
