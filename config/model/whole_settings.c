@@ -8,43 +8,14 @@
 
 enum { SIZE_MOST = 1 << 20, LAYERS_MOST = DEFINITION_LAYER_MAX + 1, TOKENS_MOST = 1 << 24 };
 
-static const char *const members[] = {"transformer",
-                                      "kind",
-                                      "layers",
-                                      "width",
-                                      "heads",
-                                      "kv_heads",
-                                      "head_size",
-                                      "feed_forward",
-                                      "vocabulary",
-                                      "encoder",
-                                      "decoder",
-                                      "norm",
-                                      "norm_kind",
-                                      "norm_eps",
-                                      "activation",
-                                      "gated",
-                                      "positions",
-                                      "first_position",
-                                      "pad",
-                                      "max_positions",
-                                      "begin",
-                                      "scale_embedding",
-                                      "tie_output",
-                                      "end",
-                                      "forced_begin",
-                                      "forced_end",
-                                      "weights",
-                                      "pool",
-                                      "normalize",
-                                      "classes",
-                                      "labels",
-                                      "function",
-                                      "generate",
-                                      "tokenizer", /* which whole_tokenizer reads, as this: */
-                                      "truncate",
-                                      "prompt",
-                                      NULL};
+static const char *const members[] = {
+    "transformer", "kind",          "layers",     "width",           "heads",     "kv_heads",
+    "head_size",   "feed_forward",  "vocabulary", "encoder",         "decoder",   "norm",
+    "norm_kind",   "norm_eps",      "activation", "gated",           "positions", "first_position",
+    "pad",         "max_positions", "begin",      "scale_embedding", "prompt",    "tie_output",
+    "end",         "forced_begin",  "forced_end", "weights",         "pool",      "normalize",
+    "classes",     "labels",        "function",   "generate",        "tokenizer", "truncate",
+    NULL};
 
 static const struct {
   const char *name;

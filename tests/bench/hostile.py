@@ -52,9 +52,10 @@ def safetensors(*tensors):
     return parts, 8 + len(text) + at
 
 
-def floats(dtype):
+def floats(dtype, items=None):
     rows = ROOM // SIZES[dtype] // WIDTH
-    return safetensors(("queries", dtype, [rows, WIDTH], b"\x00\x3c" * 4))
+    shape = [items, rows // items, WIDTH] if items else [rows, WIDTH]
+    return safetensors(("queries", dtype, shape, b"\x00\x3c" * 4))
 
 
 def rows_and(name, dtype, piece, *last):
@@ -111,6 +112,7 @@ def bodies():
     hidden = struct.pack("<f", float("-inf"))
     return {
         "F16": (*floats("F16"), BINARY_TYPE),
+        "F16, 65 536 items": (*floats("F16", 65536), BINARY_TYPE),
         "BF16": (*floats("BF16"), BINARY_TYPE),
         "F64": (*floats("F64"), BINARY_TYPE),
         "F32": (*floats("F32"), BINARY_TYPE),

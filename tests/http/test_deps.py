@@ -1,5 +1,6 @@
 """test_deps: tests/deps, which installs packages, with stand-ins for Debian's tools, under each awk there is; and what
 docker/package makes by awk."""
+import gzip
 import os
 import shutil
 import subprocess
@@ -148,6 +149,30 @@ class Made(Awk):
                 made.add(said)
             self.assertEqual(len(made), 1)
             self.assertGreater(len(made.pop().splitlines()), 20)
+
+
+class Bare(Folder):
+    def test_the_page_without_minify_and_zopfli(self):
+        """The page of a build that has neither is as it was written, and compressed all the same."""
+        bare = os.path.join(self.folder, "bin")
+        os.mkdir(bare)
+        for place in reversed(os.environ["PATH"].split(os.pathsep)):
+            for name in os.listdir(place) if os.path.isdir(place) else ():
+                path = os.path.join(bare, name)
+                if name not in ("minify", "zopfli"):
+                    if os.path.lexists(path):
+                        os.unlink(path)
+                    os.symlink(os.path.join(place, name), path)
+        page = os.path.join(self.folder, "server", "page", "page.html")
+        done = subprocess.run(["make", "-s", f"BUILD={self.folder}", page + ".gz"], cwd=ROOT, env=dict(os.environ, PATH=bare),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn(b"minify is not installed", done.stdout)
+        with open(page, "rb") as plain, gzip.open(page + ".gz") as packed:
+            text = plain.read()
+            self.assertEqual(packed.read(), text)
+        with open(os.path.join(ROOT, "server", "page", "state.js"), "rb") as script:
+            self.assertIn(script.read().strip(), text)
 
 
 if __name__ == "__main__":
