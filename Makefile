@@ -131,7 +131,8 @@ quick: deps-test
 
 ## test-page, test-clients, test-deploy: the page in browsers; clients from npm; image, package, proxies, Kubernetes, systemd
 .PHONY: test-page test-clients test-deploy
-test-page test-clients test-deploy: test-%: deps-%
+test-page test-clients test-deploy: test-%:
+	-@$(MAKE) --no-print-directory deps-$*
 	tests/run $*
 
 ## test-mutants: break the program in 27 ways: does a test fail each time?
