@@ -288,14 +288,14 @@ deps-test:
 	@tests/deps $(DEPS_TEST)
 deps-clients:
 	@tests/deps $(DEPS_CLIENTS)
-	@$(MAKE) --no-print-directory $(NPM)/package.json
+	@$(MAKE) --no-print-directory $(NPM)/clients/package.json
 deps-page:
 	@tests/deps $(DEPS_PAGE)
-	@$(MAKE) --no-print-directory $(NPM)/package.json $(if $(BROWSER),,$(if $(UBUNTU),$(TOOLS)/usr/bin/chromium))
+	@$(MAKE) --no-print-directory $(NPM)/page/package.json $(if $(BROWSER),,$(if $(UBUNTU),$(TOOLS)/usr/bin/chromium))
 deps-deploy:
 	@tests/deps $(DEPS_DEPLOY)
 	@tests/deps --unpack $(TOOLS) $(DEPS_UNPACKED)
-	@$(MAKE) --no-print-directory $(NPM)/package.json
+	@$(MAKE) --no-print-directory $(NPM)/deploy/package.json
 # Its own way to unpack itself needs a newer Node than Ubuntu has.
 $(TOOLS)/usr/bin/chromium:
 	@echo 'installing Chromium with npm into $(@D)'
@@ -303,10 +303,10 @@ $(TOOLS)/usr/bin/chromium:
 	@$(call npm_install,build/browser) @sparticuz/chromium@147.0.0
 	@node -e 'const fs = require("fs"), brotli = fs.readFileSync(process.argv[1]); fs.writeFileSync(process.argv[2], require("zlib").brotliDecompressSync(brotli), { mode: 0o755 })' \
 	    build/browser/node_modules/@sparticuz/chromium/bin/chromium.br $@
-$(NPM)/package.json: tests/npm/package.json
-	@echo 'installing with npm into $(NPM)'
-	@mkdir -p $(NPM) && cp $< $@
-	@$(call npm_install,$(NPM)) || { rm -f $@; exit 1; }
+$(NPM)/%/package.json: tests/%/package.json
+	@echo 'installing with npm into $(@D)'
+	@mkdir -p $(@D) && cp $< $@
+	@$(call npm_install,$(@D)) || { rm -f $@; exit 1; }
 deps-fuzz:
 	@tests/deps $(DEPS_FUZZ)
 deps-bench: deps-deploy deps-page

@@ -4,7 +4,7 @@ import os
 import subprocess
 import unittest
 
-from needs import NPM, needs
+from needs import needs, npm
 from support import PATIENCE, ROOT, Server
 from test_openai import SIZES
 from test_tei import KEY, ON, TEXTS, Served, write_words
@@ -14,7 +14,7 @@ from test_tei import KEY, ON, TEXTS, Served, write_words
 class Client(Served):
     def call(self, *calls, key=KEY, server=None):
         calls = [dict(zip(("call", "path", "arguments"), one)) for one in calls]
-        done = subprocess.run(["node", os.path.join(ROOT, "tests", "npm", "huggingface.mjs"), NPM,
+        done = subprocess.run(["node", os.path.join(ROOT, "tests", "clients", "huggingface.mjs"), npm("clients"),
                                f"http://127.0.0.1:{(server or self.server).port}", key],
                               input=json.dumps(calls), capture_output=True, text=True, timeout=PATIENCE, check=True)
         return json.loads(done.stdout)

@@ -4,7 +4,7 @@ import os
 import subprocess
 import unittest
 
-from needs import NPM, needs
+from needs import needs, npm
 from support import PATIENCE, ROOT, Server
 from test_completions import LISTS, PATH, Completing
 from test_openai import BARE, IDS, KEY, TEXTS, Served, f32_bits
@@ -15,7 +15,7 @@ class Called:
 
     def call(self, *calls, key="none", server=None):
         address = f"http://127.0.0.1:{(server or self.server).port}/v1"
-        done = subprocess.run(["node", os.path.join(ROOT, "tests", "npm", "openai.mjs"), NPM, address, key],
+        done = subprocess.run(["node", os.path.join(ROOT, "tests", "clients", "openai.mjs"), npm("clients"), address, key],
                               input=json.dumps([{"call": call, "arguments": given} for call, *given in calls]).encode(),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr.decode())

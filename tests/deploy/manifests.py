@@ -8,6 +8,7 @@ import subprocess
 import yaml
 
 from fleet import certificate
+from needs import npm
 from support import PATIENCE, ROOT, attend
 
 DOCKER = os.path.join(ROOT, "docker")
@@ -99,8 +100,7 @@ def longest_stop_ms(settings):
 def kubernetes_verdicts(pairs):
     """Errors and unknown fields of each (schema's name, object)."""
     asked = [{"schema": SCHEMAS[name], "data": data} for name, data in pairs]
-    out = subprocess.run(["node", os.path.join(ROOT, "tests", "npm", "kubernetes.mjs"),
-                          os.path.join(ROOT, "build", "npm", "node_modules")],
+    out = subprocess.run(["node", os.path.join(ROOT, "tests", "deploy", "kubernetes.mjs"), npm("deploy")],
                          input=json.dumps(asked).encode(), stdout=subprocess.PIPE, check=True,
                          timeout=PATIENCE).stdout
     return json.loads(out)

@@ -1,27 +1,31 @@
 """needs: skips tests whose tools this machine lacks, and tells which target of make installs them.
 
 A tier of tests has tools of its own: those of `make deps-TIER`. A tool is a program, a module of Python's, or, written
-npm:NAME, a package of npm's in build/npm."""
+npm:NAME, a package of npm's in build/npm/TIER."""
 import importlib.util
 import os
 import shutil
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-NPM = os.path.join(ROOT, "build", "npm", "node_modules")
 # Modules of Python's that tests import, and the tier that they belong to.
 MODULES = {"numpy": "test", "aiohttp": "test", "jsonschema": "test", "yaml": "deploy"}
 
 
-def is_here(tool):
+def npm(tier):
+    """The folder of the tier's packages from npm."""
+    return os.path.join(ROOT, "build", "npm", tier, "node_modules")
+
+
+def is_here(tier, tool):
     if tool.startswith("npm:"):
-        return os.path.isdir(os.path.join(NPM, tool[len("npm:"):]))
+        return os.path.isdir(os.path.join(npm(tier), tool[len("npm:"):]))
     return bool(importlib.util.find_spec(tool) if tool in MODULES else shutil.which(tool))
 
 
 def reason(tier, *tools):
     """What a skipped test says; empty where nothing is missing."""
-    missing = [tool for tool in tools if not is_here(tool)]
+    missing = [tool for tool in tools if not is_here(tier, tool)]
     return f"needs {', '.join(missing)} (make deps-{tier})" if missing else ""
 
 

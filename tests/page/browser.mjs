@@ -53,7 +53,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const BIN = process.env.ATTEND_BIN || path.join(ROOT, "build/release/attend");
-const require = createRequire(path.join(ROOT, "build/npm/package.json"));
+const require = createRequire(path.join(ROOT, "build/npm/page/package.json"));
 // Milliseconds for whatever is waited for: what ends a test that hangs, and nothing else, so many
 // times what a busy machine takes.
 const PATIENCE = 300000;
@@ -64,7 +64,7 @@ const needed = (name) => {
   try {
     return require(name);
   } catch {
-    throw new Error(`${name} is not in build/npm: make deps-page installs it`);
+    throw new Error(`${name} is not in build/npm/page: make deps-page installs it`);
   }
 };
 const inPath = (name) =>
