@@ -92,10 +92,10 @@ struct whole {
   bool truncates;  /* where a request does not say what a text is cut to, the definition does: */
   size_t truncate; /* to so many tokens; 0: it is not cut; SIZE_MAX: to `longest` */
 
-  /* What the model was trained to see in front of a text that is encoded. */
+  /* Texts that the model was trained to see before those that are encoded. */
   json_t *prompts;      /* {"query": "query: ", ...}; NULL: it names none */
-  json_t *prompt;       /* the text where a request does not choose; NULL: none */
-  bool prompt_left_out; /* a mean, or the greatest, is of the rows behind it */
+  json_t *prompt;       /* the default one, a text; NULL: none */
+  bool prompt_left_out; /* the rows of a prompt are not pooled, but where one row is */
 
   struct whole_part *part; /* [parts], the encoder's by their layers; then the decoder's, those
                               across behind the others */
@@ -106,6 +106,9 @@ struct whole {
 };
 
 void whole_free(struct whole *w); /* NULL is fine */
+
+/* The bytes of the longest prompt that is put before a text without a request that says it. */
+size_t whole_longest_prompt(const struct whole *w);
 
 /* The stack that reads `tokens`. */
 static inline struct stack *whole_reader(const struct whole *w) {

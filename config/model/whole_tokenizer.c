@@ -97,35 +97,38 @@ static enum status read_truncate(struct whole *w, const json_t *said, struct err
   return STATUS_OK;
 }
 
-/* --- what stands in front of a text --- */
+/* --- prompts --- */
 
-static enum status refuse_prompt(const char *key, const json_t *said, struct error *e) {
-  return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is none of the prompts that it names", key,
-                   json_string_value(said));
+/* sentence-transformers write these two names without a text, too. */
+static bool is_usual_name(const char *name) {
+  return strcmp(name, "query") == 0 || strcmp(name, "document") == 0;
 }
 
-/* Takes the prompts that config_sentence_transformers.json names, and which is the usual one. */
-static enum status read_prompts(struct whole *w, const struct whole_plan *p, struct error *e) {
-  static const char usual[] = "default_prompt_name";
-  json_t *all = json_object_get(p->source.sentences, "prompts"), *text;
-  const json_t *said = json_object_get(p->source.sentences, usual);
-  const char *name;
+/* Takes the prompts of config_sentence_transformers.json, and their default. */
+static enum status read_prompts(struct whole *w, const json_t *file, struct error *e) {
+  json_t *all = json_object_get(file, "prompts"), *text;
+  const json_t *said = json_object_get(file, "default_prompt_name");
+  const char *name, *chosen = json_string_value(said);
   if (all && !json_is_null(all) && !json_is_object(all))
     return error_set(e, STATUS_CONFIG, "prompts: needs an object of texts");
   json_object_foreach(all, name, text) {
-    if (!json_is_string(text))
+    if (json_is_null(text) && json_object_set_new(all, name, json_string("")))
+      return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for prompts");
+    if (!json_is_null(text) && !json_is_string(text))
       return error_set(e, STATUS_CONFIG, "prompts: %.60s: needs a text", name);
   }
-  if (said && !json_is_null(said)) {
-    if (!json_is_string(said)) return error_set(e, STATUS_CONFIG, "%s: needs a name", usual);
-    w->prompt = json_incref(json_object_get(all, json_string_value(said)));
-    if (!w->prompt) return refuse_prompt(usual, said, e);
-  }
+  if (said && !json_is_null(said) && !chosen)
+    return error_set(e, STATUS_CONFIG, "default_prompt_name: needs a name");
+  json_t *prompt = chosen ? json_object_get(all, chosen) : NULL;
+  if (chosen && !prompt && !is_usual_name(chosen))
+    return error_set(e, STATUS_CONFIG, "default_prompt_name: \"%.60s\" is not among the prompts",
+                     chosen);
+  w->prompt = json_incref(prompt);
   if (json_object_size(all) > 0) w->prompts = json_incref(all);
   return STATUS_OK;
 }
 
-/* Reads `prompt` of the definition: a name, or the text itself, that is the usual one. */
+/* Reads `prompt` of the definition: the name of the default, or its text. */
 static enum status choose_prompt(struct whole *w, json_t *said, struct error *e) {
   if (!said) return STATUS_OK;
   if (!json_is_string(said))
@@ -140,7 +143,7 @@ static enum status choose_prompt(struct whole *w, json_t *said, struct error *e)
 static enum status find_prompts(struct whole *w, const struct whole_plan *p, json_t *said,
                                 struct error *e) {
   w->prompt_left_out = p->source.prompt_left_out;
-  if (w->tokenizer && read_prompts(w, p, e))
+  if (w->tokenizer && read_prompts(w, p->source.sentences, e))
     return text_before(e, "config_sentence_transformers.json: ");
   return choose_prompt(w, said, e);
 }

@@ -75,7 +75,9 @@ static enum status keep_changed(struct added_token *t, const struct passage_byte
 
 /* No normalizer that anybody needs makes so much of a token, and one that doubles and doubles would
  * take minutes to load. */
-static size_t most_of(const struct added_token *t) { return 32 * t->length + 1024; }
+static size_t most_of(const struct added_token *t) {
+  return size_min(32 * t->length + 1024, PASSAGE_LONGEST);
+}
 
 static enum status change(struct added_token *t, const struct normal *n, struct error *e) {
   struct arena arena;

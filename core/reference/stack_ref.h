@@ -38,6 +38,7 @@ enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
 struct ref_pooling {
   enum stack_pool pool;
   size_t dimensions; /* the first so many numbers are kept; 0: all */
+  size_t left_out;   /* rows that are not in a mean, or the greatest */
   bool normalize;
   bool dense_left;              /* the dense layer is left out */
   enum stack_function function; /* of classes */

@@ -8,18 +8,20 @@
 
 /* --- one vector of an item --- */
 
-static void pool_rows(enum stack_pool pool, size_t n, size_t d, const double *rows, double *x) {
-  memcpy(x, rows + (pool == STACK_POOL_LAST ? n - 1 : 0) * d, d * sizeof *x);
-  for (size_t i = 1; i < n; i++)
-    for (size_t t = 0; t < d; t++) {
-      if (pool == STACK_POOL_MEAN || pool == STACK_POOL_MEAN_SQRT_LEN) x[t] += rows[i * d + t];
-      if (pool == STACK_POOL_WEIGHTED_MEAN) x[t] += (double)(i + 1) * rows[i * d + t];
-      if (pool == STACK_POOL_MAX) x[t] = fmax(x[t], rows[i * d + t]);
-    }
+static void pool_rows(const struct ref_pooling *how, size_t n, size_t d, const double *rows,
+                      double *x) {
+  const bool last = how->pool == STACK_POOL_LAST, first = !last && !stack_pool_is_of_all(how->pool);
+  const size_t from = last ? n - 1 : first ? 0 : how->left_out, end = first ? 1 : n;
   for (size_t t = 0; t < d; t++) {
-    if (pool == STACK_POOL_MEAN) x[t] /= (double)n;
-    if (pool == STACK_POOL_MEAN_SQRT_LEN) x[t] /= sqrt((double)n);
-    if (pool == STACK_POOL_WEIGHTED_MEAN) x[t] /= (double)n * (double)(n + 1) / 2;
+    double sum = 0, weights = 0, top = -INFINITY;
+    for (size_t i = from; i < end; i++) {
+      const double weight = how->pool == STACK_POOL_WEIGHTED_MEAN ? (double)(i + 1) : 1;
+      sum += weight * rows[i * d + t];
+      weights += weight;
+      top = fmax(top, rows[i * d + t]);
+    }
+    if (how->pool == STACK_POOL_MEAN_SQRT_LEN) weights = sqrt(weights);
+    x[t] = how->pool == STACK_POOL_MAX ? top : sum / weights;
   }
 }
 
@@ -86,7 +88,7 @@ enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling 
   double *x = arena_alloc(&a, most, sizeof *x, e), *y = arena_alloc(&a, most, sizeof *y, e),
          *was = arena_alloc(&a, most, sizeof *was, e);
   if (!e->status) {
-    pool_rows(how->pool, n, d, outputs, x);
+    pool_rows(how, n, d, outputs, x);
     if (how->pool == STACK_POOL_POOLER) pass_dense(&p->pooler, d, d, tanh, x, y, e);
     if (!classes && !how->dense_left) size = pass_dense_layers(p->dense, d, x, was, y, e);
     if (classes) classify(s, how->function, x, y, e);

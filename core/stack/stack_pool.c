@@ -60,18 +60,12 @@ static void take_item(const struct stack *s, const struct stack_run *r, size_t i
   const size_t d = s->form.width, rows = r->geometry.item[item].q;
   const size_t from = r->left_out ? r->left_out[item] : 0;
   const float *row = r->space->flow[s->form.layers].input + r->geometry.item[item].q_row * d;
-  switch (r->pool) {
-  case STACK_POOL_MEAN:
-  case STACK_POOL_MEAN_SQRT_LEN:
-  case STACK_POOL_WEIGHTED_MEAN:
-    take_mean(r->pool, row, from, rows, d, to, sum);
-    return;
-  case STACK_POOL_MAX:
+  if (r->pool == STACK_POOL_MAX)
     take_max(row, from, rows, d, to);
-    return;
-  default:
+  else if (stack_pool_is_of_all(r->pool))
+    take_mean(r->pool, row, from, rows, d, to, sum);
+  else
     memcpy(to, r->pool == STACK_POOL_LAST ? row + (rows - 1) * d : row, d * sizeof *to);
-  }
 }
 
 /* --- vectors through a matrix --- */

@@ -95,7 +95,8 @@ struct contract_reading {
   uint64_t null;                                    /* of these, those whose value is null */
   const struct tensor *tensor[CONTRACT_ARRAYS_MAX]; /* NULL: absent */
   const struct texts *texts;                        /* of the one field of them; NULL: absent */
-  void *values; /* the contract's own struct, with its defaults where no value was read */
+  size_t prompt; /* bytes of the model's prompt before each text, at most */
+  void *values;  /* the contract's own struct, with its defaults where no value was read */
   struct patience *patience; /* of who waits, where a worker prepares the request; or NULL */
   struct arena *arena;       /* the request's, and its first failure: from body_init */
   struct error *e;

@@ -31,7 +31,7 @@ void dialect_stack_prompt(struct dialect_stack *s, const struct contract_text *p
     s->values.prompt = *prompt;
     dialect_stack_give(s, STACK_FIELD_PROMPT);
   }
-  if (name->length > 0) {
+  if (name->bytes) {
     s->values.prompt_name = *name;
     dialect_stack_give(s, STACK_FIELD_PROMPT_NAME);
   }

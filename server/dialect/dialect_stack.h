@@ -39,8 +39,7 @@ void dialect_stack_give(struct dialect_stack *s, enum stack_field field);
  */
 void dialect_stack_truncate(struct dialect_stack *s, size_t said, size_t otherwise);
 
-/* Sets what stands in front of texts, or what it is called, where the request says it. An empty
- * name says nothing. */
+/* Sets the prompt, or its name, where the request says it. */
 void dialect_stack_prompt(struct dialect_stack *s, const struct contract_text *prompt,
                           const struct contract_text *name);
 

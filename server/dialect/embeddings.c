@@ -73,12 +73,18 @@ static const struct contract_stray strays[] = {
     {"truncate_prompt_tokens", "it is \"truncate\""},
 };
 
+static uint64_t plan_cost(const struct contract_reading *r) {
+  const struct embeddings_values *v = r->values;
+  const uint64_t items = r->texts ? r->texts->items : 0;
+  return dialect_plan_cost(r) + CONTRACT_TEXT_NS * v->prompt.length * items;
+}
+
 static const struct contract contract = {.field = fields,
                                          .arrays = EMBEDDINGS_ARRAYS,
                                          .fields = EMBEDDINGS_FIELDS,
                                          .stray = strays,
                                          .strays = sizeof strays / sizeof *strays,
-                                         .plan_cost = dialect_plan_cost};
+                                         .plan_cost = plan_cost};
 
 static void init(void *values, struct arena *a) {
   struct embeddings_values *v = values;

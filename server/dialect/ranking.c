@@ -15,7 +15,8 @@
 uint64_t ranking_plan_cost(const struct contract_reading *r) {
   const struct ranking_values *v = r->values;
   const uint64_t items = r->texts ? r->texts->items : 0;
-  return dialect_plan_cost(r) + (CONTRACT_TEXT_NS + items) * v->query.length;
+  enum { COPY_NS = 1 }; /* of a byte's token, to each document */
+  return dialect_plan_cost(r) + (CONTRACT_TEXT_NS + COPY_NS * items) * v->query.length;
 }
 
 static enum status check_read(const struct contract_reading *read, const char *documents) {
@@ -80,7 +81,7 @@ static void locate_query(const struct contract_reading *read, const char *docume
     snprintf(read->e->pointer, sizeof read->e->pointer, "/query");
 }
 
-/* The first of these prompts that the model has; else its usual one. */
+/* The first of these prompts that the model has; else its default. */
 static void choose_prompt(struct contract_text *prompt, const struct whole *w,
                           const char *const *names) {
   const json_t *text = NULL;
@@ -88,7 +89,6 @@ static void choose_prompt(struct contract_text *prompt, const struct whole *w,
   stack_fields_prompt(prompt, text ? text : w->prompt);
 }
 
-/* Of a pair the usual one stands in front of the query, as of any pair that is classified. */
 static void choose_prompts(struct dialect_stack *s) {
   static const char *const of_documents[] = {"document", "passage", "corpus", NULL},
                            *const of_queries[] = {"query", NULL};
@@ -100,7 +100,7 @@ enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *
                         const char *documents, struct stack_request *out) {
   const struct dialect_name names[] = {{"/text", documents}, {"/tokens", documents}, {NULL, NULL}};
   const struct ranking_values *v = read->values;
-  const bool pairs = s->whole->classes > 0;
+  const bool pairs = s->whole->classes > 0; /* they get the default prompt, as /classify has it */
   if (check_read(read, documents)) return read->e->status;
   s->reading.texts = pairs ? make_pairs(read) : make_list(read);
   if (!s->reading.texts) return read->e->status;

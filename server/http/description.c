@@ -83,7 +83,7 @@ static bool add_optional_members(json_t *description, const struct model *m) {
 
 /* --- whole models --- */
 
-/* Adds the prompts by their names, and the text of the usual one. */
+/* Adds the prompts by their names, and the text of the default one. */
 static bool add_prompts(json_t *description, const struct whole *w) {
   return (!w->prompts || add_member(description, "prompts", json_deep_copy(w->prompts))) &&
          (!w->prompt || add_member(description, "prompt", json_copy(w->prompt)));

@@ -104,7 +104,7 @@ static void log_success(struct log *log, size_t models, const struct reload_chan
   used += write_names(&c->gone, "gone", text + used, sizeof text - used);
   used += write_names(&c->chosen, "default", text + used, sizeof text - used);
   log_line(log, LOG_INFO, "reloaded in %.1f ms: %zu models%s", (double)ns / CLOCK_MS, models,
-           used ? text : "; all as they were");
+           used ? text : "; the same numbers and definitions");
 }
 
 static void log_changed_setting(void *of, const char *name, const char *value) {

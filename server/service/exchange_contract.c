@@ -1,4 +1,5 @@
 /* exchange_contract: the ways in which a request asks a model, and what its fields become. */
+#include "core/run/size.h"
 #include "server/attention/attention_answer.h"
 #include "server/attention/attention_traced.h"
 #include "server/dialect/dialect_body.h"
@@ -117,10 +118,21 @@ static enum status finish_tokenize(struct exchange *x) {
 
 /* --- in another service's words: the body names the model --- */
 
+/* Of any model, since the body has not named its own yet. */
+static size_t longest_prompt(const struct registry *all) {
+  size_t longest = 0;
+  for (size_t i = 0; i < registry_count(all); i++) {
+    const struct whole *w = registry_at(all, i)->whole;
+    if (w) longest = size_max(longest, whole_longest_prompt(w));
+  }
+  return longest;
+}
+
 static void begin_dialect(struct exchange *x) {
   struct dialect_body *b = dialect_body_new(&x->terms, &x->service->limits, &x->arena, &x->error);
   x->fields = b;
   x->body = b ? dialect_body_of(b) : NULL;
+  if (b) x->body->reading.prompt = longest_prompt(x->hold.registry);
 }
 
 static enum status finish_dialect(struct exchange *x) {

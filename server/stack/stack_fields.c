@@ -72,10 +72,9 @@ enum { NAMES_LONGEST = 32 * 1024 };
   .rule = {.type = TENSOR_INTEGER, .nullable = true, .depth_max = 1, .ragged_depth = 2}
 
 #define OF_ENCODE .elsewhere = "it belongs to POST /v1/models/NAME/encode"
-#define OF_ENCODED                                                                                 \
-  .elsewhere = "it stands in front of texts of POST /v1/models/NAME/encode and POST "              \
-               "/v1/models/NAME/classify; what is to be gone on from or scored is \"text\", as a " \
-               "whole"
+#define OF_ENCODED                                                                             \
+  .elsewhere = "it belongs to POST /v1/models/NAME/encode and POST /v1/models/NAME/classify: " \
+               "texts are \"text\""
 #define OF_CLASSIFY .elsewhere = "it belongs to POST /v1/models/NAME/classify"
 #define OF_BOTH \
   .elsewhere = "it belongs to POST /v1/models/NAME/score and POST /v1/models/NAME/generate"
@@ -371,6 +370,7 @@ static uint64_t plan_cost(const struct contract_reading *r) {
                        : stack_is_unbatched(t, depth) ? 1
                                                       : t->elements;
   uint64_t cost = plan_cost_of(&v->source, items) + plan_cost_of(&v->main, items);
+  if (r->texts) cost += CONTRACT_TEXT_NS * (uint64_t)v->prompt.length * items;
   if (v->logit_lens > 0) cost += ARRAY_NS * items * (v->main.form->layers + 1);
   if (!(r->contract->elsewhere >> STACK_FIELD_ATTENTIONS & 1))
     cost += heads_cost(&v->source, items) + heads_cost(&v->main, items);
@@ -401,10 +401,10 @@ static uint64_t plan_cost(const struct contract_reading *r) {
 #define PROMPT_BITS    (BIT(PROMPT) | BIT(PROMPT_NAME))
 #define FOLLOWING_BITS (TARGET_BITS | BIT(RETURN_TOP) | BIT(RETURN_LENS) | CHOICE_BITS)
 #define ENCODE_BITS    (V2_BITS | FOLLOWING_BITS | CLASS_BITS | HEAD_BITS)
-#define OTHER_BITS                                                                               \
-  (V2_BITS | POOL_BITS | CLASS_BITS | HEAD_BITS | PROMPT_BITS) /* of those that ask what follows \
-                                                                */
-#define SCORE_BITS (BIT(TRACE) | BIT(RETURN_LENS))             /* they have no place in sequences */
+/* Of those that ask what follows. */
+#define OTHER_BITS (V2_BITS | POOL_BITS | CLASS_BITS | HEAD_BITS | PROMPT_BITS)
+/* They have no place in sequences. */
+#define SCORE_BITS (BIT(TRACE) | BIT(RETURN_LENS))
 
 /* Of those that measure heads: what would be scored or encoded is not shown. */
 #define SHOWN_BITS                                                                   \
@@ -490,6 +490,7 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
   *r = (struct contract_reading){.contract = find_contract(terms, both),
                                  .size = {[ROW_SIZE] = stack_form(whole_reader(w))->width},
                                  .max_items = max_items,
+                                 .prompt = whole_longest_prompt(w),
                                  .values = values};
   return STATUS_OK;
 }

@@ -32,7 +32,7 @@ static enum status check_without(const struct contract_reading *r) {
                                            STACK_FIELD_PROMPT_NAME};
   for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
     if (stack_field_is_seen(r, alone[i]))
-      return error_at(r->e, stack_field_pointer(alone[i]), "%s goes with \"text\"",
+      return error_at(r->e, stack_field_pointer(alone[i]), "%s goes with texts, not with tokens",
                       stack_field_name(alone[i]));
   return STATUS_OK;
 }
@@ -99,13 +99,13 @@ static enum status refuse_name(const struct contract_text *name, const struct wh
                   nearest_hint(&known, hint));
 }
 
-/* The prompt is the model's usual one, where the request neither says nor names another. */
+/* The prompt is the model's default, where the request has none and names none. */
 static enum status find_prompt(const struct contract_reading *r, const struct whole *w,
                                struct contract_text *prompt) {
   const struct stack_values *v = r->values;
   const struct contract_text *name = &v->prompt_name;
   *prompt = v->prompt;
-  if (!name->bytes) return STATUS_OK;
+  if (!name->length) return STATUS_OK;
   if (stack_field_is_seen(r, STACK_FIELD_PROMPT))
     return error_at(r->e, "/prompt_name", "there is a prompt, too: only one of both can be");
   const json_t *text =
@@ -120,10 +120,6 @@ static enum status find_prompt(const struct contract_reading *r, const struct wh
 static size_t most_pairs(const struct stack_values *v, const struct body_limits *limits) {
   const struct stack_form *f = v->source.stack ? v->source.form : v->main.form;
   return limits->max_pairs / size_max(1, f->layers * f->self.heads);
-}
-
-static bool leaves_out(const struct stack_values *v, const struct whole *w) {
-  return w->prompt_left_out && stack_pool_is_of_all(v->pool);
 }
 
 enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
@@ -141,13 +137,15 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
                                                .patience = r->patience},
                                    .prompt = {[TOKENIZE_OF_TEXT] = {prompt.bytes, prompt.length},
                                               [TOKENIZE_OF_QUERY] = {query->bytes, query->length}},
-                                   .counts_prompts = leaves_out(v, w),
+                                   .counts_prompts =
+                                       w->prompt_left_out && stack_pool_is_of_all(v->pool),
+                                   .most_tokens = w->positions,
                                    .most_pairs = most_pairs(v, limits)};
   const size_t said = v->truncate == SIZE_MAX ? 0 : v->truncate;
   if (tokenize_texts_check(w->tokenizer, r->texts, &ask.of_each, said, r->e) ||
       tokenize_texts(d, w->tokenizer, r->texts, &ask, r->arena, r->e))
     return r->e->status;
-  if (d->has_more)
+  if (d->too_many_pairs)
     return stack_check_refuse_pairs(v->source.stack ? v->source.form : NULL, v->main.form,
                                     terms->worth, limits->max_pairs, r->e);
   if (give_tokens(d, r) || give_types(d, r, w)) return r->e->status;

@@ -27,8 +27,9 @@ enum status tokenize_texts_check(const struct tokenizer *t, const struct texts *
 
 /* --- prompts --- */
 
-/* Counts the tokens that a prompt alone becomes, but for one that stands behind it: as many a text
- * begins with that has it in front. */
+/* Counts the tokens that a prompt alone becomes, without a special one at its end: so
+ * sentence-transformers count the rows that are left out. (Within a text its last token may be
+ * another one: byte-level BPE puts a blank at the end of a prompt to the word that follows.) */
 static enum status count_prompt(size_t *count, const struct tokenizer *t,
                                 const struct tokenizer_text *prompt,
                                 const struct tokenizer_ask *ask, struct tokenizer_work *work) {
@@ -39,7 +40,8 @@ static enum status count_prompt(size_t *count, const struct tokenizer *t,
   tokens_init(&tokens, work->text[0].arena, work->text[0].e);
   if (!prompt->length || tokenizer_cut(t, work, prompt, 1, &alone, &tokens))
     return tokens.e->status;
-  *count = tokens.count - tokens.token[tokens.count - 1].special;
+  *count = tokens.count;
+  if (tokens.count > 0 && tokens.token[tokens.count - 1].special) --*count;
   return STATUS_OK;
 }
 
@@ -89,18 +91,14 @@ static enum status cut_item(struct tokenize_texts *d, size_t item, struct tokeni
   return STATUS_OK;
 }
 
-/* Room for the longest first text behind a prompt. */
+/* Room for the longest first text behind a prompt; NULL: there is no prompt, or no memory. */
 static char *make_room(const struct texts *t, const struct tokenize_ask *ask, struct arena *a,
                        struct error *e) {
+  const size_t prompt =
+      size_max(ask->prompt[TOKENIZE_OF_TEXT].length, ask->prompt[TOKENIZE_OF_QUERY].length);
   size_t longest = 0;
   for (size_t i = 0; i < t->items; i++) longest = size_max(longest, t->part[i * t->of_item].length);
-  return arena_alloc(
-      a, longest + size_max(ask->prompt[TOKENIZE_OF_TEXT].length, ask->prompt[TOKENIZE_OF_QUERY].length),
-      1, e);
-}
-
-static bool has_prompts(const struct tokenize_ask *ask) {
-  return ask->prompt[TOKENIZE_OF_TEXT].length || ask->prompt[TOKENIZE_OF_QUERY].length;
+  return prompt ? arena_alloc(a, prompt + longest, 1, e) : NULL;
 }
 
 enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
@@ -114,18 +112,22 @@ enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
                                .first = arena_alloc(a, texts->items + 1, sizeof *d->first, e)};
   tokens_init(&d->tokens, a, e);
   tokenizer_work_init(&work, a, e);
-  char *room = has_prompts(ask) ? make_room(texts, ask, a, e) : NULL;
+  char *room = make_room(texts, ask, a, e);
   for (unsigned i = 0; ask->counts_prompts && i < TOKENIZE_PROMPTS; i++)
     if (count_prompt(&d->prompt_tokens[i], t, &ask->prompt[i], &ask->of_each, &work)) break;
-  for (size_t i = 0; !e->status && i < texts->items && !d->has_more; i++) {
+  size_t i = 0;
+  for (bool fits = true; !e->status && i < texts->items && fits; i++) {
     d->first[i] = d->tokens.count;
     if (patience_ends(ask->of_each.patience, e) || cut_item(d, i, &work, ask, room))
       return e->status;
     const size_t count = d->tokens.count - d->first[i];
-    d->has_more = !size_add(pairs, count * count, &pairs) || pairs > ask->most_pairs;
+    fits = !ask->most_tokens || count <= ask->most_tokens;
+    d->too_many_pairs =
+        fits && (!size_add(pairs, count * count, &pairs) || pairs > ask->most_pairs);
+    fits = fits && !d->too_many_pairs;
   }
   if (e->status) return e->status;
-  d->first[texts->items] = d->tokens.count;
+  for (; i <= texts->items; i++) d->first[i] = d->tokens.count;
   d->ns = clock_now() - begun;
   return STATUS_OK;
 }

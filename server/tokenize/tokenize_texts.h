@@ -13,7 +13,8 @@ struct tokenize_ask {
   struct tokenizer_ask of_each;                   /* its `first_again` is set here */
   struct tokenizer_text prompt[TOKENIZE_PROMPTS]; /* in front of the first text of an item */
   bool counts_prompts;                            /* how many tokens they take is wanted */
-  size_t most_pairs; /* of a token with one of the same item: of more there is no need */
+  size_t most_tokens;                             /* of an item; 0: any number */
+  size_t most_pairs; /* of tokens of one item, counted over all items */
 };
 
 /* What texts have become: all in the request's arena. */
@@ -24,7 +25,7 @@ struct tokenize_texts {
                            came: those of a prompt are empty */
   size_t *first;        /* [items + 1] */
   size_t prompt_tokens[TOKENIZE_PROMPTS]; /* with those that stand before; 0: not asked */
-  bool has_more;                          /* than `most_pairs`: the last ones were not cut */
+  bool too_many_pairs;                    /* more than `most_pairs` */
   uint64_t ns;                            /* that this took */
 };
 
@@ -37,7 +38,9 @@ static inline unsigned tokenize_prompt_of(const struct texts *t, size_t item) {
 enum status tokenize_texts_check(const struct tokenizer *t, const struct texts *texts,
                                  const struct tokenizer_ask *ask, size_t said, struct error *e);
 
-/* Cuts all texts. Fails as tokenizer_cut does, at "/text/3" where it is about one of them. */
+/* Cuts all texts; those behind the first item with too many tokens or pairs get none, since the
+ * request is refused for it. Fails as tokenizer_cut does, at "/text/3" where it is about one of
+ * them. */
 enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
                            const struct texts *texts, const struct tokenize_ask *ask,
                            struct arena *a, struct error *e);

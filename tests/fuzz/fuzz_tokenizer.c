@@ -156,7 +156,7 @@ static void check_text(struct cutting *c, const struct tokens *tokens) {
 }
 
 static void check(struct cutting *c, unsigned how) {
-  struct tokenizer_ask ask = {how & 1, how & 2, how >> 3, NULL};
+  struct tokenizer_ask ask = {.special = how & 1, .traced = how & 2, .longest = how >> 3};
   struct tokens tokens, again;
   cut(c, &ask, &tokens);
   if (c->error.status) {

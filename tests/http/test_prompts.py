@@ -16,7 +16,7 @@ TEXTS = ["sat on a mat .", "é", "cat"]
 ON = ("--text-embeddings-inference", "true", "--default-model", "m")
 
 
-def prompted_folder(folder, usual=None, **pooling):
+def prompted_folder(folder, usual=None, prompts=PROMPTS, **pooling):
     """A golden model with prompts, as sentence-transformers save it."""
     shutil.copytree(os.path.join(GOLDEN, "bert-b"), folder, dirs_exist_ok=True)
     with open(os.path.join(folder, "vocab.txt"), "w", encoding="utf-8") as file:
@@ -24,7 +24,7 @@ def prompted_folder(folder, usual=None, **pooling):
     write_json(folder, "modules.json", [{"path": f"{i}_{name}" if i else "", "type": f"sentence_transformers.models.{name}"}
                                         for i, name in enumerate(("Transformer", "Pooling"))])
     write_json(folder, "1_Pooling/config.json", {"word_embedding_dimension": 24, "pooling_mode": "mean", **pooling})
-    write_json(folder, "config_sentence_transformers.json", {"prompts": PROMPTS, "default_prompt_name": usual})
+    write_json(folder, "config_sentence_transformers.json", {"prompts": prompts, "default_prompt_name": usual})
     return folder
 
 
@@ -68,6 +68,7 @@ class Prompts(Case):
             self.assertEqual([one["embedding"] for one in got["data"]], right)
             self.assertEqual(self.post("/embed", inputs=TEXTS, normalize=False, prompt_name=name), right)
         self.assertEqual(self.post("/embed", inputs=TEXTS, normalize=False, prompt_name=""), plain)
+        self.assertEqual(self.vectors(TEXTS, prompt_name=""), plain)
         rows = self.vectors(TEXTS[0], prompt_name="query", pool="none")
         self.assertEqual(rows, self.vectors(PROMPTS["query"] + TEXTS[0], pool="none"))
 
@@ -76,7 +77,7 @@ class Prompts(Case):
         text = "É sat"
         bare = self.encode(text=text, return_tokens=True)
         got = self.encode(text=text, return_tokens=True, prompt_name="query")
-        self.assertEqual(got["strings"], ["[CLS]", "the", "cat", "e" if "e" in WORDS else "[UNK]", "sat", "[SEP]"])
+        self.assertEqual(got["strings"], ["[CLS]", "the", "cat", "[UNK]", "sat", "[SEP]"])
         for places in ("offsets", "byte_offsets"):
             self.assertEqual(got[places], [[0, 0]] * 3 + bare[places][1:])
 
@@ -92,6 +93,14 @@ class Prompts(Case):
         self.assertEqual(self.encode(tokens=ids)["outputs"], self.vectors(TEXTS[0], prompt=""))
         told = self.post("/v1/models/m/tokenize", text=TEXTS[0])
         self.assertEqual(told["tokens"], ids)
+
+    def test_names_without_a_text(self):
+        """What sentence-transformers write of a model that has no prompts."""
+        for prompts, usual in (({"query": None, "document": ""}, "query"), ({}, "document")):
+            with self.subTest(prompts=prompts):
+                server = self.start(usual=usual, prompts=prompts)
+                self.assertEqual(self.vectors(TEXTS), self.with_prompt(""))
+                server.stop()
 
     def test_the_definition_chooses(self):
         for said, prompt in (("passage", PROMPTS["passage"]), ("on ", "on "), ("", "")):
@@ -116,16 +125,31 @@ class Prompts(Case):
         self.assertEqual(self.vectors(TEXTS), alone)
         answer = server.post("/v1/models/m/encode", {"text": TEXTS, "truncate": 3})
         self.refused(answer, "/text/0", "nothing is left")
+        bare = self.vectors(TEXTS, prompt=" ", special_tokens=False, pool="mean")
+        self.assertEqual(bare, self.vectors(TEXTS, prompt="", special_tokens=False))
 
     def test_ranking(self):
-        self.start(usual="none", include_prompt=False)
+        """Each with its prompt, or the default one."""
         query, documents = "cat", ["a", "the cat sat", "é"]
-        of_query, *of_documents = [numpy.array(v) for v in
-                                   self.vectors([query], prompt_name="query", normalize=True) +
-                                   self.vectors(documents, prompt_name="passage", normalize=True)]
-        scores = {r["index"]: r["relevance_score"] for r in
-                  self.post("/v1/rerank", model="m", query=query, documents=documents)["results"]}
-        numpy.testing.assert_allclose([scores[i] for i in range(3)], of_documents @ of_query, atol=1e-6)
+        for prompts, of_query, of_document in (
+                ({"query": "the ", "document": "a ", "passage": "on "}, "the ", "a "),
+                ({"query": "the ", "passage": "on ", "corpus": "a "}, "the ", "on "),
+                ({"query": "the ", "corpus": "a "}, "the ", "a "), ({"sat": "sat "}, "sat ", "sat "),
+                ({"query": None, "document": None, "sat": "sat "}, "", "")):
+            with self.subTest(prompts=prompts):
+                usual = "sat" if "sat" in prompts else None
+                server = self.start(usual=usual, prompts=prompts, include_prompt=False)
+                first, *others = self.vectors([query], prompt=of_query, normalize=True) + \
+                    self.vectors(documents, prompt=of_document, normalize=True)
+                scores = {r["index"]: r["relevance_score"] for r in
+                          self.post("/v1/rerank", model="m", query=query, documents=documents)["results"]}
+                numpy.testing.assert_allclose([scores[i] for i in range(3)], numpy.array(others) @ first, atol=1e-6)
+                server.stop()
+
+    def test_a_query_that_is_cut_within_its_prompt(self):
+        server = self.start(prompts={"query": "the cat on a mat"}, include_prompt=False)
+        answer = server.post("/v1/rerank", {"model": "m", "query": "sat", "documents": ["cat", "a"], "truncate": 5})
+        self.assertEqual((answer.status, answer.json["error"]["param"]), (400, "query"), answer)
 
     def test_pairs_have_it_in_front_of_the_first(self):
         definition = dict(RANDOM, **SIZES, kind="encoder", classes=1, tokenizer=prompted_folder(self.folder()))
@@ -151,8 +175,8 @@ class Prompts(Case):
                 ({"text": "a", "prompt_name": "query\0"}, "/prompt_name", "no prompt"),
                 ({"text": "a", "prompt_name": "query", "prompt": "x"}, "/prompt_name", "only one of both"),
                 ({"text": "a", "prompt": 1}, "/prompt", "prompt must be a text"),
-                ({"tokens": [1], "prompt": "a"}, "/prompt", 'prompt goes with "text"'),
-                ({"tokens": [1], "prompt_name": "query"}, "/prompt_name", 'prompt_name goes with "text"')):
+                ({"tokens": [1], "prompt": "a"}, "/prompt", 'prompt goes with texts'),
+                ({"tokens": [1], "prompt_name": "query"}, "/prompt_name", 'prompt_name goes with texts')):
             with self.subTest(request=request):
                 self.refused(server.post("/v1/models/m/encode", request), pointer, words)
         answer = server.post("/v1/embeddings", {"input": "a", "model": "m", "prompt_name": "x"})
@@ -177,7 +201,7 @@ class Prompts(Case):
         refused({}, {"prompts": []}, name, "prompts: needs an object")
         refused({}, {"prompts": {"a": 1}}, name, "prompts: a: needs a text")
         refused({}, {"prompts": {"a": ""}, "default_prompt_name": 1}, name, "default_prompt_name: needs a name")
-        refused({}, {"prompts": {"a": ""}, "default_prompt_name": "b"}, name, '"b" is none of the prompts')
+        refused({}, {"prompts": {"a": ""}, "default_prompt_name": "b"}, name, '"b" is not among the prompts')
         refused({"prompt": 1}, None, "prompt: needs a text")
         refused({"prompt": "a", "tokenizer": False}, None, "prompt: the model has no tokenizer")
 

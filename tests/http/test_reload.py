@@ -393,7 +393,7 @@ class Changes(Reload):
         layer = Layer(35, 8, 2)
         server = self.start({"a": RANDOM, "b": RANDOM, "f": layer.definition(self.folder, "f")})
         self.reload(server)
-        server.told(r"reloaded in [0-9.]+ ms: 3 models; all as they were")
+        server.told(r"reloaded in [0-9.]+ ms: 3 models; the same numbers and definitions")
         self.write("f.safetensors", Layer(36, 8, 2).checkpoint())
         self.configure({"b": dict(RANDOM, causal=True), "c": RANDOM,
                         "f": dict(layer.model, checkpoint="f.safetensors")})
@@ -405,7 +405,7 @@ class Changes(Reload):
         server.told(r"9 models; new: a-long-name-of-a-model-0, .*, \.\.\.; gone: b, c, f; default: "
                     "a-long-name-of-a-model-0")
         self.reload(server)  # compared with the last, not with the first
-        server.told("9 models; all as they were")
+        server.told("9 models; the same numbers and definitions")
         server.stop()
 
     def test_without_a_configuration(self):
@@ -413,7 +413,7 @@ class Changes(Reload):
         self.addCleanup(server.kill)
         right = server.attend(TOY).body
         self.reload(server)
-        server.told("4 models; all as they were")
+        server.told("4 models; the same numbers and definitions")
         self.assertEqual(server.attend(TOY).body, right)
         self.assertEqual(self.names(server), ["demo", "base", "additive", "sort"])
         server.stop()

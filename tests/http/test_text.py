@@ -437,9 +437,9 @@ class Text(ServerCase):
                 ("/tokens", "there is text, too", {"text": "a", "tokens": [1]}),
                 ("/embeddings", "there is text, too", {"text": "a", "embeddings": [[[0] * 16]]}),
                 ("/valid_lens", "there is text, too", {"text": "a", "valid_lens": [1]}),
-                ("/special_tokens", 'goes with "text"', {"tokens": [1], "special_tokens": False}),
-                ("/truncate", 'goes with "text"', {"tokens": [1], "truncate": True}),
-                ("/return_tokens", 'goes with "text"', {"tokens": [1], "return_tokens": True}),
+                ("/special_tokens", 'goes with texts, not with tokens', {"tokens": [1], "special_tokens": False}),
+                ("/truncate", 'goes with texts, not with tokens', {"tokens": [1], "truncate": True}),
+                ("/return_tokens", 'goes with texts, not with tokens', {"tokens": [1], "return_tokens": True}),
                 ("/truncate", "must be true or false, or an integer", {"text": "a", "truncate": 0}),
                 ("/text", "a text belongs here", {"text": 3}), ("/text/0", "a text belongs here", {"text": [3]}),
                 ("/inputs", '"text"', {"inputs": "a"})):

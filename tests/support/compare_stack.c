@@ -136,6 +136,7 @@ static enum status ask_twin(const struct random_stack *s, const struct stack_run
   if (stack_ref(f, &text, &t->hidden, e) || r->pool == STACK_POOL_NONE) return e->status;
   struct ref_pooling how = {.pool = r->pool,
                             .dimensions = r->dimensions,
+                            .left_out = r->left_out ? r->left_out[item] : 0,
                             .dense_left = r->dense_left};
   stack_ref_pool(f, &how, n, t->hidden.outputs, t->bare, e);
   how.normalize = r->normalize;

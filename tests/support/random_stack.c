@@ -367,6 +367,15 @@ static void draw_pool(const struct random_stack *s, struct stack_run *r, uint64_
   r->normalize = random_often(state, 50);
 }
 
+/* Rows of each item that are not pooled: some of them, of most runs none. */
+static void draw_left_out(struct stack_run *r, uint64_t state, struct arena *a) {
+  if (r->pool == STACK_POOL_NONE || random_often(&state, 60)) return;
+  size_t *rows = random_room(a, r->geometry.items, sizeof *rows);
+  for (size_t i = 0; i < r->geometry.items; i++)
+    rows[i] = random_below(&state, r->geometry.item[i].q);
+  r->left_out = rows;
+}
+
 /* The classes in the place of a vector. */
 static void draw_classes(const struct random_stack *s, struct stack_run *r, uint64_t state) {
   if (!s->form.classifier.count || r->pool == STACK_POOL_NONE || random_often(&state, 50)) return;
@@ -406,6 +415,7 @@ struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size
     g->item[i].q = g->item[i].k = least + random_below(state, below - least);
   }
   place_items(g);
+  draw_left_out(r, *state, a);
   if (m->token && random_often(state, 70))
     r->tokens = draw_integers(state, g->q_rows, m->tokens, a);
   else
@@ -441,6 +451,7 @@ struct stack_run *random_run_again(const struct random_stack *s, const struct st
   copy->embeddings = r->embeddings;
   copy->types = r->types;
   copy->targets = r->targets;
+  copy->left_out = r->left_out;
   copy->source = source_again(s, r, a);
   copy_wishes(copy, r);
   return copy;
@@ -463,7 +474,12 @@ struct stack_run *random_run_of(const struct random_stack *s, const struct stack
                                 const size_t *item, size_t items, struct arena *a) {
   struct stack_run *some = empty_run(s, items, a);
   struct geometry *g = &some->geometry;
-  for (size_t i = 0; i < items; i++) g->item[i].q = g->item[i].k = r->geometry.item[item[i]].q;
+  size_t *left_out = r->left_out ? random_room(a, items, sizeof *left_out) : NULL;
+  for (size_t i = 0; i < items; i++) {
+    g->item[i].q = g->item[i].k = r->geometry.item[item[i]].q;
+    if (left_out) left_out[i] = r->left_out[item[i]];
+  }
+  some->left_out = left_out;
   place_items(g);
   some->tokens = gather(r, r->tokens, sizeof *r->tokens, item, items, g->q_rows, a);
   some->targets = gather(r, r->targets, sizeof *r->targets, item, items, g->q_rows, a);

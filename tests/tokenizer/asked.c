@@ -63,8 +63,9 @@ static json_t *offsets(const struct question *q) {
 static json_t *cut(struct question *q, const json_t *asked) {
   const json_t *pair = json_object_get(asked, "pair"), *text = json_object_get(asked, "text");
   const bool two = json_is_string(pair);
-  const struct tokenizer_ask ask = {!json_is_true(json_object_get(asked, "bare")), true,
-                                    tokenizer_longest(q->t), NULL};
+  const struct tokenizer_ask ask = {.special = !json_is_true(json_object_get(asked, "bare")),
+                                    .traced = true,
+                                    .longest = tokenizer_longest(q->t)};
   struct tokenizer_work work;
   tokenizer_work_init(&work, &q->arena, &q->error);
   tokens_init(&q->tokens, &q->arena, &q->error);

@@ -296,7 +296,7 @@ static void vectors_are_made_of_the_rows(void **unused) {
     struct stack_run *r = random_run(&c.s, &c.state, 4, 20, &c.a);
     const size_t d = c.s.form.width;
     if (r->pool == STACK_POOL_NONE || c.s.form.pooling.dense[0].size) goto next;
-    r->normalize = false, r->dimensions = 0;
+    r->normalize = false, r->dimensions = 0, r->left_out = NULL;
     struct stack_run *rows = random_run_again(&c.s, r, &c.a);
     rows->pool = STACK_POOL_NONE;
     prepare_run(&c.s, rows, &c.a);

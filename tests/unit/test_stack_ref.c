@@ -317,6 +317,9 @@ static void the_twin_pools(void **unused) {
             2);
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_WEIGHTED_MEAN},
             (double[]){-5.0 / 6, 22.0 / 6}, 2);
+  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_WEIGHTED_MEAN, .left_out = 1},
+            (double[]){-6.0 / 5, 24.0 / 5}, 2);
+  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MAX, .left_out = 2}, (double[]){-4, 8}, 2);
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .dimensions = 1}, (double[]){-4}, 1);
   vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .dimensions = 1, .normalize = true},
             (double[]){-1}, 1);
