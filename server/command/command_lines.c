@@ -70,9 +70,9 @@ static void write_pieces(struct command_lines_run *l, const struct iovec *piece,
 
 /* The problem is that of HTTP, and has the line's number at its end. */
 static void write_problem(struct command_lines_run *l, const struct error *e, size_t number) {
-  char text[REPLY_PROBLEM_SIZE + 32];
+  char text[REPLY_ERROR_SIZE + 32];
   const char end[] = "}\n";
-  const size_t length = reply_error_text(e, REPLY_PROBLEM, text) - strlen(end);
+  const size_t length = reply_error_text(e, ERROR_V1, text) - strlen(end);
   const int more = snprintf(text + length, sizeof text - length, ",\"line\":%zu%s", number, end);
   write_pieces(l, &(struct iovec){text, length + (size_t)more}, 1);
 }

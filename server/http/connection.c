@@ -92,7 +92,7 @@ enum connection_phase connection_phase(struct connection *c) {
 
 void connection_refuse(struct connection *c, const struct error *e, const char *request_id) {
   char text[REPLY_RAW_SIZE];
-  const enum reply_errors form = request_id ? c->errors : REPLY_PROBLEM;
+  const enum error_form form = request_id ? c->errors : ERROR_PROBLEM;
   size_t size = reply_raw(e, form, request_id, request_id ? c->origin : NULL, text);
   /* The text fits in an empty socket buffer. If the buffer is full, the client does not read. */
   (void)!send(c->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -45,7 +45,7 @@ struct connection {
   /* Of the request whose body arrives: */
   const char *request_id;
   const char *origin;       /* of the page that may read the answer (cors_allow), or NULL */
-  enum reply_errors errors; /* as its path has them */
+  enum error_form errors; /* as its path has them */
 
   bool half_closed; /* the client sends no more */
   unsigned shown;   /* how often libmicrohttpd was shown that end */

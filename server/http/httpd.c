@@ -153,7 +153,7 @@ static void refuse_connection(struct httpd *h, int fd) {
               most);
   else
     error_set(&e, STATUS_NOT_READY, "all %llu connections of the admin address are busy", most);
-  size_t size = reply_raw(&e, REPLY_PROBLEM, NULL, NULL, text);
+  size_t size = reply_raw(&e, ERROR_PROBLEM, NULL, NULL, text);
   (void)!send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   shutdown(fd, SHUT_WR);
   log_complain(h->log, COMPLAINT_FULL, "a connection was refused: %s", e.detail);

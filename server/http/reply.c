@@ -100,21 +100,6 @@ static void append_number_member(struct reply_text *t, const char *name, size_t 
   append_text(t, number);
 }
 
-static size_t write_problem(const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
-  struct reply_text t = {text, text + REPLY_PROBLEM_SIZE};
-  append_text(&t, "{\"type\":\"/problems/");
-  append_text(&t, table[e->status].slug);
-  append_text(&t, "\"");
-  append_string_member(&t, "title", table[e->status].title);
-  append_number_member(&t, "status", table[e->status].code);
-  if (e->pointer[0]) append_string_member(&t, "pointer", e->pointer);
-  if (e->detail[0]) append_string_member(&t, "detail", e->detail);
-  if (e->has_offset) append_number_member(&t, "offset", e->offset);
-  if (e->limit) append_string_member(&t, "limit", e->limit);
-  append_text(&t, "}\n");
-  return (size_t)(t.at - text);
-}
-
 size_t reply_sentence(const struct error *e, char sentence[REPLY_SENTENCE_SIZE]) {
   char *at = sentence, *const end = sentence + REPLY_SENTENCE_SIZE;
   const char *before = " (";
@@ -137,9 +122,8 @@ size_t reply_sentence(const struct error *e, char sentence[REPLY_SENTENCE_SIZE])
 }
 
 /* With a kind, or without one where it is NULL. */
-static size_t write_sentence(const struct error *e, const char *kind,
-                             char text[REPLY_PROBLEM_SIZE]) {
-  struct reply_text t = {text, text + REPLY_PROBLEM_SIZE};
+static size_t write_sentence(const struct error *e, const char *kind, char text[REPLY_ERROR_SIZE]) {
+  struct reply_text t = {text, text + REPLY_ERROR_SIZE};
   char sentence[REPLY_SENTENCE_SIZE];
   reply_sentence(e, sentence);
   append_text(&t, "{\"error\":");
@@ -196,47 +180,83 @@ static void write_param(const char *pointer, char param[REPLY_PARAM_SIZE]) {
   *out = '\0';
 }
 
-/* The place stands in `param` alone. */
-static size_t write_openai(const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
-  struct reply_text t = {text, text + REPLY_PROBLEM_SIZE};
+/* Appends the object. The place stands in its `param` alone. */
+static void append_openai(struct reply_text *t, const struct error *e) {
   struct error placeless = *e;
   char sentence[REPLY_SENTENCE_SIZE], param[REPLY_PARAM_SIZE];
   placeless.pointer[0] = '\0';
   reply_sentence(&placeless, sentence);
   write_param(e->pointer, param);
-  append_text(&t, "{\"error\":{\"message\":");
-  append_json_string(&t, sentence);
-  append_string_member(&t, "type", openai_type(table[e->status].code));
-  append_text(&t, ",\"param\":");
+  append_text(t, "{\"message\":");
+  append_json_string(t, sentence);
+  append_string_member(t, "type", openai_type(table[e->status].code));
+  append_text(t, ",\"param\":");
   if (*param)
-    append_json_string(&t, param);
+    append_json_string(t, param);
   else
-    append_text(&t, "null");
-  append_text(&t, ",\"code\":");
-  append_openai_code(&t, e->status);
-  append_text(&t, "}}\n");
+    append_text(t, "null");
+  append_text(t, ",\"code\":");
+  append_openai_code(t, e->status);
+  append_text(t, "}");
+}
+
+/* With a message beside it, or alone. */
+static size_t write_openai(const struct error *e, bool message, char text[REPLY_ERROR_SIZE]) {
+  struct reply_text t = {text, text + REPLY_ERROR_SIZE};
+  char sentence[REPLY_SENTENCE_SIZE];
+  append_text(&t, "{\"error\":");
+  append_openai(&t, e);
+  if (message) {
+    reply_sentence(e, sentence);
+    append_string_member(&t, "message", sentence);
+  }
+  append_text(&t, "}\n");
+  return (size_t)(t.at - text);
+}
+
+/* --- as a problem --- */
+
+/* With OpenAI's object in it, or without. */
+static size_t write_problem(const struct error *e, bool openai, char text[REPLY_ERROR_SIZE]) {
+  struct reply_text t = {text, text + REPLY_ERROR_SIZE};
+  append_text(&t, "{\"type\":\"/problems/");
+  append_text(&t, table[e->status].slug);
+  append_text(&t, "\"");
+  append_string_member(&t, "title", table[e->status].title);
+  append_number_member(&t, "status", table[e->status].code);
+  if (e->pointer[0]) append_string_member(&t, "pointer", e->pointer);
+  if (e->detail[0]) append_string_member(&t, "detail", e->detail);
+  if (e->has_offset) append_number_member(&t, "offset", e->offset);
+  if (e->limit) append_string_member(&t, "limit", e->limit);
+  if (openai) {
+    append_text(&t, ",\"error\":");
+    append_openai(&t, e);
+  }
+  append_text(&t, "}\n");
   return (size_t)(t.at - text);
 }
 
 /* --- in each form --- */
 
-size_t reply_error_text(const struct error *e, enum reply_errors form,
-                        char text[REPLY_PROBLEM_SIZE]) {
+size_t reply_error_text(const struct error *e, enum error_form form, char text[REPLY_ERROR_SIZE]) {
   switch (form) {
-  case REPLY_V2:
+  case ERROR_PROBLEM:
+  case ERROR_V1:
+    return write_problem(e, form == ERROR_V1, text);
+  case ERROR_OPENAI:
+  case ERROR_COHERE:
+    return write_openai(e, form == ERROR_COHERE, text);
+  case ERROR_V2:
     return write_sentence(e, NULL, text);
-  case REPLY_OPENAI:
-    return write_openai(e, text);
-  case REPLY_TEI:
-    return write_sentence(e, tei_kind(table[e->status].code), text);
-  case REPLY_PROBLEM:
+  case ERROR_TEI:
     break;
   }
-  return write_problem(e, text);
+  return write_sentence(e, tei_kind(table[e->status].code), text);
 }
 
-static const char *error_type(enum reply_errors form) {
-  return form == REPLY_PROBLEM ? "application/problem+json" : "application/json";
+static const char *error_type(enum error_form form) {
+  const bool problem = form == ERROR_PROBLEM || form == ERROR_V1;
+  return problem ? "application/problem+json" : "application/json";
 }
 
 /* Appends the header lines for a page of an allowed origin. */
@@ -262,9 +282,9 @@ static void append_date_line(struct reply_text *t) {
     append_text(t, line);
 }
 
-size_t reply_raw(const struct error *e, enum reply_errors form, const char *request_id,
+size_t reply_raw(const struct error *e, enum error_form form, const char *request_id,
                  const char *origin, char text[REPLY_RAW_SIZE]) {
-  char body[REPLY_PROBLEM_SIZE], line[128], fresh[REQUEST_ID_SIZE];
+  char body[REPLY_ERROR_SIZE], line[128], fresh[REQUEST_ID_SIZE];
   struct reply_text t = {text, text + REPLY_RAW_SIZE - 1};
   const size_t size = reply_error_text(e, form, body);
   const unsigned code = table[e->status].code;
@@ -381,7 +401,7 @@ bool reply_stream(const struct reply *r,
                                                              read, of, NULL));
 }
 
-bool reply_error(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE],
+bool reply_error(struct reply *r, const struct error *e, char text[REPLY_ERROR_SIZE],
                  size_t *length) {
   r->code = table[e->status].code;
   reply_add(r, "Content-Type", error_type(r->errors));

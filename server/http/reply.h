@@ -12,18 +12,17 @@
 #include <sys/uio.h>
 
 #include "core/run/status.h"
+#include "server/service/elsewhere.h"
 
 struct MHD_Connection;
 
-/* Room for a problem of which every character has to be escaped. */
+/* Room for a problem of which every character has to be escaped; for one that says it twice, in the
+ * member `error`, too; and for that with a header. */
 enum {
   REPLY_PROBLEM_SIZE = 6 * (ERROR_DETAIL_SIZE + ERROR_POINTER_SIZE) + 512,
-  REPLY_RAW_SIZE = REPLY_PROBLEM_SIZE + 1024
+  REPLY_ERROR_SIZE = 2 * REPLY_PROBLEM_SIZE,
+  REPLY_RAW_SIZE = REPLY_ERROR_SIZE + 1024
 };
-
-/* How an error is written: as a problem (RFC 9457); as one sentence, as in the Open Inference
- * Protocol; as OpenAI does; or as text-embeddings-inference does, a sentence and its kind. */
-enum reply_errors { REPLY_PROBLEM, REPLY_V2, REPLY_OPENAI, REPLY_TEI };
 
 unsigned reply_code(enum status status);    /* the HTTP status */
 const char *reply_slug(enum status status); /* the last word of the problem type */
@@ -33,13 +32,12 @@ enum { REPLY_SENTENCE_SIZE = ERROR_DETAIL_SIZE + ERROR_POINTER_SIZE + 128 };
 size_t reply_sentence(const struct error *e, char sentence[REPLY_SENTENCE_SIZE]);
 
 /* Writes the body of an error. Returns the length. */
-size_t reply_error_text(const struct error *e, enum reply_errors form,
-                        char text[REPLY_PROBLEM_SIZE]);
+size_t reply_error_text(const struct error *e, enum error_form form, char text[REPLY_ERROR_SIZE]);
 
 /* Writes a whole HTTP message with Connection: close, for a connection that libmicrohttpd does not
  * answer. `request_id` may be NULL: it gets a new one. So may `origin`: no page may read the
  * answer. Returns the length. */
-size_t reply_raw(const struct error *e, enum reply_errors form, const char *request_id,
+size_t reply_raw(const struct error *e, enum error_form form, const char *request_id,
                  const char *origin, char text[REPLY_RAW_SIZE]);
 
 /* One header field of an answer. A list of them ends with an empty one. */
@@ -52,7 +50,7 @@ enum { REPLY_FIELDS = 24 };
 struct reply {
   struct MHD_Connection *to;
   unsigned code;
-  enum reply_errors errors;
+  enum error_form errors;
   size_t fields;
   struct reply_field field[REPLY_FIELDS];
 };
@@ -73,7 +71,7 @@ bool reply_stream(const struct reply *r,
 
 /* Likewise, with the code and the fields of an error. Its body is written to `text`, its length to
  * `*length`. */
-bool reply_error(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE],
+bool reply_error(struct reply *r, const struct error *e, char text[REPLY_ERROR_SIZE],
                  size_t *length);
 
 #endif

@@ -89,13 +89,6 @@ static void note_page(struct request *r) {
                  route_exists(r->route) && !header_has_body(h);
 }
 
-/* The path decides in which form the request's errors are, whatever else is wrong with it. */
-static enum reply_errors errors_of(enum route route) {
-  if (route_is_v2(route)) return REPLY_V2;
-  if (route_is_tei(route)) return REPLY_TEI;
-  return route_dialect(route) ? REPLY_OPENAI : REPLY_PROBLEM;
-}
-
 /* Sets the identifier: the client's own if it is valid, else a new one. */
 static void set_id(struct request *r) {
   if (r->header.request_id)
@@ -171,7 +164,7 @@ bool request_header(struct request *r, const char *url, const char *method, cons
   check_head(r, version);
   set_id(r);
   r->connection.request_id = r->id;
-  r->connection.errors = errors_of(r->route);
+  r->connection.errors = r->names.errors;
   note_page(r);
   if (connection_is_ended(connection_enter(&r->connection, CONNECTION_BODY))) return false;
   request_admit(r, version);

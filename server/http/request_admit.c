@@ -186,6 +186,8 @@ static enum status refuse_path(struct request *r) {
     return error_set(&r->error, STATUS_NOT_FOUND,
                      "there is nothing at this path of the admin address; it has /healthz, "
                      "/readyz, /metrics, /v2/health/live and /v2/health/ready");
+  if (r->names.elsewhere)
+    return error_set(&r->error, STATUS_NOT_FOUND, "%s", r->names.elsewhere->instead);
   if (r->route == ROUTE_V2_VERSION)
     return error_set(&r->error, STATUS_NOT_FOUND, "a model has one version, which is 1");
   if (r->route == ROUTE_V2_NONE)
@@ -195,6 +197,10 @@ static enum status refuse_path(struct request *r) {
                      "/v2/models/NAME/ready");
   if (*r->names.model && refuse_below_model(r)) return r->error.status;
   const bool tei = r->server->config->text_embeddings_inference;
+  if (r->names.errors == ERROR_TEI)
+    return error_set(&r->error, STATUS_NOT_FOUND,
+                     "the paths of text-embeddings-inference are off: the setting "
+                     "text_embeddings_inference turns them on");
   return error_set(&r->error, STATUS_NOT_FOUND,
                    "there is nothing at this path; try POST /v1/embeddings, /v1/completions, "
                    "/v1/rerank, %s/v1/attention (the default model), "

@@ -59,7 +59,7 @@ struct request {
   char id[REQUEST_ID_SIZE];
   char client[REQUEST_CLIENT_SIZE]; /* the client's address; empty until it is needed */
   char timing[REQUEST_TIMING_SIZE];
-  char problem[REPLY_PROBLEM_SIZE];
+  char problem[REPLY_ERROR_SIZE];
 };
 
 /* The shard of the request's I/O thread, in metrics and models. Shard 0 is for all threads that are

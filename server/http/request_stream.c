@@ -56,7 +56,9 @@ static const char *problem_of(struct request *r) {
   const struct error *e = &r->exchange.error;
   if (!e->status) return NULL;
   r->verdict = e->status;
-  const size_t length = reply_error_text(e, r->connection.errors, r->problem);
+  /* An event is read by clients of ours, which look for no `error` in a problem. */
+  const enum error_form form = r->names.errors == ERROR_V1 ? ERROR_PROBLEM : r->names.errors;
+  const size_t length = reply_error_text(e, form, r->problem);
   if (r->problem[length - 1] == '\n') r->problem[length - 1] = 0; /* a line ends an event's data */
   return r->problem;
 }

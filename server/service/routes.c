@@ -22,41 +22,43 @@ static const struct {
   const char *template;
   bool computed; /* takes POST; every other route takes GET and HEAD */
   unsigned kinds;
+  enum error_form errors;
 } table[ROUTE_COUNT] = {
-    [ROUTE_ATTENTION] = {"/v1/attention", true, ATTENTIONS},
-    [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true, ATTENTIONS},
-    [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true, ALL},
-    [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, WHOLES},
-    [ROUTE_MODEL_CLASSIFY] = {"/v1/models/{model}/classify", true, ENCODERS},
-    [ROUTE_MODEL_SCORE] = {"/v1/models/{model}/score", true, DECODERS},
-    [ROUTE_MODEL_GENERATE] = {"/v1/models/{model}/generate", true, DECODERS},
-    [ROUTE_MODEL_TOKENIZE] = {"/v1/models/{model}/tokenize", true, WHOLES},
-    [ROUTE_MODEL_DETOKENIZE] = {"/v1/models/{model}/detokenize", true, WHOLES},
-    [ROUTE_LAYER_ATTENTION] = {"/v1/models/{model}/layers/{layer}/attention", true, WHOLES},
-    [ROUTE_LAYER_HEADS] = {"/v1/models/{model}/layers/{layer}/heads", true, WHOLES},
-    [ROUTE_EMBEDDINGS] = {"/v1/embeddings", true, WHOLES},
-    [ROUTE_COMPLETIONS] = {"/v1/completions", true, DECODERS},
-    [ROUTE_RERANK] = {"/v1/rerank", true, WHOLES},
-    [ROUTE_TEI_EMBED] = {"/embed", true, WHOLES},
-    [ROUTE_TEI_RERANK] = {"/rerank", true, ENCODERS},
-    [ROUTE_TEI_PREDICT] = {"/predict", true, ENCODERS},
-    [ROUTE_TEI_INFO] = {"/info", false, WHOLES},
-    [ROUTE_MODELS] = {"/v1/models", false},
-    [ROUTE_MODEL] = {"/v1/models/{model}", false, ALL},
+    [ROUTE_ATTENTION] = {"/v1/attention", true, ATTENTIONS, ERROR_V1},
+    [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true, ATTENTIONS, ERROR_V1},
+    [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true, ALL, ERROR_V1},
+    [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, WHOLES, ERROR_V1},
+    [ROUTE_MODEL_CLASSIFY] = {"/v1/models/{model}/classify", true, ENCODERS, ERROR_V1},
+    [ROUTE_MODEL_SCORE] = {"/v1/models/{model}/score", true, DECODERS, ERROR_V1},
+    [ROUTE_MODEL_GENERATE] = {"/v1/models/{model}/generate", true, DECODERS, ERROR_V1},
+    [ROUTE_MODEL_TOKENIZE] = {"/v1/models/{model}/tokenize", true, WHOLES, ERROR_V1},
+    [ROUTE_MODEL_DETOKENIZE] = {"/v1/models/{model}/detokenize", true, WHOLES, ERROR_V1},
+    [ROUTE_LAYER_ATTENTION] = {"/v1/models/{model}/layers/{layer}/attention", true, WHOLES,
+                               ERROR_V1},
+    [ROUTE_LAYER_HEADS] = {"/v1/models/{model}/layers/{layer}/heads", true, WHOLES, ERROR_V1},
+    [ROUTE_EMBEDDINGS] = {"/v1/embeddings", true, WHOLES, ERROR_OPENAI},
+    [ROUTE_COMPLETIONS] = {"/v1/completions", true, DECODERS, ERROR_OPENAI},
+    [ROUTE_RERANK] = {"/v1/rerank", true, WHOLES, ERROR_COHERE},
+    [ROUTE_TEI_EMBED] = {"/embed", true, WHOLES, ERROR_TEI},
+    [ROUTE_TEI_RERANK] = {"/rerank", true, ENCODERS, ERROR_TEI},
+    [ROUTE_TEI_PREDICT] = {"/predict", true, ENCODERS, ERROR_TEI},
+    [ROUTE_TEI_INFO] = {"/info", false, WHOLES, ERROR_TEI},
+    [ROUTE_MODELS] = {"/v1/models", false, 0, ERROR_V1},
+    [ROUTE_MODEL] = {"/v1/models/{model}", false, ALL, ERROR_V1},
     [ROUTE_HEALTH] = {"/healthz", false},
     [ROUTE_READY] = {"/readyz", false},
     [ROUTE_METRICS] = {"/metrics", false},
     [ROUTE_OPENAPI] = {"/openapi.json", false},
     [ROUTE_PAGE] = {"/", false},
-    [ROUTE_V2] = {"/v2", false},
-    [ROUTE_V2_LIVE] = {"/v2/health/live", false},
-    [ROUTE_V2_READY] = {"/v2/health/ready", false},
-    [ROUTE_V2_MODELS] = {"/v2/models", false},
-    [ROUTE_V2_MODEL] = {"/v2/models/{model}", false, ALL},
-    [ROUTE_V2_MODEL_READY] = {"/v2/models/{model}/ready", false, ALL},
-    [ROUTE_V2_INFER] = {"/v2/models/{model}/infer", true, ALL},
-    [ROUTE_V2_VERSION] = {"/v2/models/{model}/versions/{version}", false},
-    [ROUTE_V2_NONE] = {"/v2 none", false},
+    [ROUTE_V2] = {"/v2", false, 0, ERROR_V2},
+    [ROUTE_V2_LIVE] = {"/v2/health/live", false, 0, ERROR_V2},
+    [ROUTE_V2_READY] = {"/v2/health/ready", false, 0, ERROR_V2},
+    [ROUTE_V2_MODELS] = {"/v2/models", false, 0, ERROR_V2},
+    [ROUTE_V2_MODEL] = {"/v2/models/{model}", false, ALL, ERROR_V2},
+    [ROUTE_V2_MODEL_READY] = {"/v2/models/{model}/ready", false, ALL, ERROR_V2},
+    [ROUTE_V2_INFER] = {"/v2/models/{model}/infer", true, ALL, ERROR_V2},
+    [ROUTE_V2_VERSION] = {"/v2/models/{model}/versions/{version}", false, 0, ERROR_V2},
+    [ROUTE_V2_NONE] = {"/v2 none", false, 0, ERROR_V2},
     [ROUTE_NONE] = {"none", false},
 };
 
@@ -91,12 +93,14 @@ const char *route_path(const char *path) {
   return authority + strcspn(authority, "/?");
 }
 
+static bool is_end(const char *at) { return !*at || *at == '?'; }
+
 /* Is the path "/", or an authority with nothing after it? */
 static bool is_root(const char *path) {
   const char *at = route_path(path);
   if (*at != '/' && at == path) return false;
   if (*at == '/') at++;
-  return !*at || *at == '?';
+  return is_end(at);
 }
 
 static enum route find_below_v1_model(const char *segment) {
@@ -164,12 +168,14 @@ enum route route_find(const char *path, struct route_names *names) {
   char segment[SEGMENTS_MAX][SEGMENT_SIZE];
   size_t n = 0;
   enum route route = ROUTE_NONE;
-  names->model[0] = names->layer[0] = 0;
+  *names = (struct route_names){.errors = ERROR_PROBLEM};
   if (is_root(path)) return ROUTE_PAGE;
   path = route_path(path);
-  while (*path == '/' && n < SEGMENTS_MAX) path = read_segment(path + 1, segment[n++]);
+  const char *const begin = path;
+  while (*path == '/' && !is_end(path + 1) && n < SEGMENTS_MAX)
+    path = read_segment(path + 1, segment[n++]);
   const bool v1 = n > 0 && !strcmp(segment[0], "v1"), v2 = n > 0 && !strcmp(segment[0], "v2");
-  const bool fits = *path != '/';
+  const bool fits = *path != '/' || is_end(path + 1);
   if (v1 && fits)
     route = find_v1(segment, n);
   else if (v2)
@@ -179,6 +185,10 @@ enum route route_find(const char *path, struct route_names *names) {
   if (n > 2 && (route_exists(route) || v1) && !strcmp(segment[1], "models"))
     memcpy(names->model, segment[2], SEGMENT_SIZE);
   if (route_has_layer(route)) memcpy(names->layer, segment[4], SEGMENT_SIZE);
+  if (!route_exists(route)) names->elsewhere = elsewhere_find(begin);
+  names->errors = names->elsewhere            ? names->elsewhere->errors
+                  : route == ROUTE_NONE && v1 ? ERROR_V1
+                                              : table[route].errors;
   return route;
 }
 

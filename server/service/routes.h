@@ -10,6 +10,7 @@
 
 #include "config/model/whole.h"
 #include "server/body/body_terms.h"
+#include "server/service/elsewhere.h"
 
 enum route {
   ROUTE_ATTENTION,
@@ -74,10 +75,12 @@ enum {
 struct route_names {
   char model[ROUTE_NAME_SIZE];
   char layer[ROUTE_NAME_SIZE];
+  enum error_form errors;            /* how those of the path are written, whatever its route */
+  const struct elsewhere *elsewhere; /* what another service has there; NULL: not known */
 };
 
 /* The route of a path, and the names in it; that of the model also where ROUTE_NONE lies below
- * it. */
+ * it. A slash at its end changes nothing. */
 enum route route_find(const char *path, struct route_names *names);
 
 /* The path without the authority of the absolute form, which may contain a password. */

@@ -224,7 +224,7 @@ class BadJson(ServerCase):
         paths = [path.replace("{model}", "NAME").replace("{layer}", "LAYER")
                  for path in self.server.get("/openapi.json").json["paths"]]
         off = {"/embed", "/rerank", "/predict", "/info"}  # which no setting has turned on
-        for path in ("/v1/attention/", "/attention", "/v1/heads", "/v2/attention"):
+        for path in ("/v1/attention/x", "/attention", "/v1/heads", "/v2/attention"):
             answer = self.server.post(path, GOOD)
             v2 = path.startswith("/v2")
             detail = answer.json["error"] if v2 else self.problem(answer, 404, "not-found")["detail"]

@@ -246,8 +246,8 @@ class Framing(ServerCase):
                     self.problem(answer, 405, "method-not-allowed")
 
     def test_unknown_paths(self):
-        for path in ("/nowhere", "/v1", "/v1/", "/v1/attention/", "/v1/attentionx", "/V1/attention",
-                     "/v1/models/demo/", "/v1/models/demo/attention/x",
+        for path in ("/nowhere", "/v1", "/v1/", "/v1/attentionx", "/V1/attention",
+                     "/v1/models/demo/attention/x",
                      "//v1/attention", "/v1/models/demo/run", "/%2e%2e/etc/passwd", "/v1/../healthz"):
             with self.subTest(path):
                 self.problem(self.server.get(path), 404, "not-found")

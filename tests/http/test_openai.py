@@ -40,7 +40,7 @@ class OpenAi(Case):
         self.assertIsNotNone(answer, f"no answer where {status} {code} was due")
         self.assertEqual(answer.status, status, answer)
         self.assertEqual(answer.headers.get("content-type"), "application/json", answer)
-        self.assertEqual(list(answer.json), ["error"], answer)
+        self.assertLessEqual({"error"}, set(answer.json), answer)
         error = answer.json["error"]
         self.assertEqual(list(error), ["message", "type", "param", "code"], answer)
         self.assertEqual((error["type"], error["param"], error["code"]), (kind, param, code), answer)
@@ -241,7 +241,7 @@ class Embeddings(Served):
                    "unsupported_transfer_encoding", kind="server_error")
         self.assertEqual(self.server.request("POST", PATH + "?api-version=1", body).status, 200)
         self.problem(self.server.post("/v1/embedding", good), 404, "not-found")
-        self.problem(self.server.post(PATH + "/", good), 404, "not-found")
+        self.assertEqual(self.server.post(PATH + "/", good).status, 200)
 
     def test_limits(self):
         error = self.error(self.post({"model": "bert", "input": ["a"] * 51}), 413, "too_large", None, "max_items")

@@ -53,7 +53,10 @@ class Rerank(OpenAi, ServerCase):
         return answer["results"]
 
     def refused(self, request, param, *words, code="invalid_request", status=400):
-        self.error(self.post(request), status, code, param, *words)
+        answer = self.post(request)
+        self.error(answer, status, code, param, *words)
+        for word in words:
+            self.assertIn(word, answer.json["message"])
 
     # --- by a classifier ---
 

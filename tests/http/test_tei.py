@@ -182,14 +182,14 @@ class Told(Served):
             self.assertIn(path, detail)
 
 
-class Off(Case):
+class Off(Tei):
     def test_without_the_setting_there_is_nothing(self):
         with tempfile.TemporaryDirectory() as folder:
             server = Server({"models": write_words(folder)})
             self.addCleanup(server.stop)
             for path in ("/embed", "/rerank", "/predict"):
-                self.problem(server.post(path, {"inputs": "a"}), 404, "not-found")
-            self.problem(server.get("/info"), 404, "not-found")
+                self.error(server.post(path, {"inputs": "a"}), 404, "Validation", "the setting text_embeddings_inference")
+            self.error(server.get("/info"), 404, "Validation", "the setting text_embeddings_inference")
 
 
 if __name__ == "__main__":

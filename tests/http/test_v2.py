@@ -426,7 +426,7 @@ class Broken(V2Case, ServerCase):
 
     def test_paths(self):
         body = v2({"queries": ONE})[0]
-        for path, word in (("/v2/", ""), ("/v2/health", ""), ("/v2/repository/index", ""),
+        for path, word in (("/v2/health", ""), ("/v2/repository/index", ""),
                            ("/v2/models/demo/versions/0", "version"), ("/v2/models/demo/stats", ""),
                            ("/v2/models/none", "demo"), ("/v2/models/none/ready", "demo")):
             with self.subTest(path):

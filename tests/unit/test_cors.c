@@ -130,13 +130,13 @@ static void a_raw_answer_names_the_origin(void **state) {
   struct error e = {.status = STATUS_DRAINING};
   memset(e.detail, 1, sizeof e.detail - 1);
   memset(e.pointer, 1, sizeof e.pointer - 1);
-  reply_raw(&e, REPLY_PROBLEM, id, origin, text);
+  reply_raw(&e, ERROR_PROBLEM, id, origin, text);
   const char *at = strstr(text, "\r\nAccess-Control-Allow-Origin: ");
   assert_non_null(at);
   assert_int_equal(strncmp(strchr(at, ':') + 2, origin, 255), 0);
   assert_non_null(strstr(text, "\r\nVary: Origin\r\n"));
   assert_non_null(strstr(text, "\r\nAccess-Control-Expose-Headers: X-Request-Id, "));
-  reply_raw(&e, REPLY_PROBLEM, id, NULL, text);
+  reply_raw(&e, ERROR_PROBLEM, id, NULL, text);
   assert_null(strstr(text, "Access-Control"));
   assert_null(strstr(text, "Vary"));
 }

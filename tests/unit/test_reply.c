@@ -14,9 +14,9 @@
 #include "server/http/reply.h"
 
 static json_t *problem(const struct error *e) {
-  char text[REPLY_PROBLEM_SIZE];
+  char text[REPLY_ERROR_SIZE];
   json_error_t why;
-  size_t size = reply_error_text(e, REPLY_PROBLEM, text);
+  size_t size = reply_error_text(e, ERROR_PROBLEM, text);
   assert_in_range(size, 1, sizeof text);
   json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
   if (!value) fail_msg("%s: %.*s", why.text, (int)size, text);
@@ -29,8 +29,8 @@ static const char *string_at(const json_t *p, const char *key) {
 
 /* The error in OpenAI's form. */
 static json_t *openai(const struct error *e) {
-  char text[REPLY_PROBLEM_SIZE];
-  size_t size = reply_error_text(e, REPLY_OPENAI, text);
+  char text[REPLY_ERROR_SIZE];
+  size_t size = reply_error_text(e, ERROR_OPENAI, text);
   json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
   json_t *error = json_incref(json_object_get(value, "error"));
   assert_int_equal(json_object_size(value), 1);
@@ -116,7 +116,7 @@ static void a_raw_answer_is_a_whole_message(void **state) {
   id[128] = 0;
   struct error e = {.status = STATUS_DRAINING};
   memset(e.detail, 1, sizeof e.detail - 1);
-  size_t size = reply_raw(&e, REPLY_PROBLEM, id, NULL, text), length = 0;
+  size_t size = reply_raw(&e, ERROR_PROBLEM, id, NULL, text), length = 0;
   text[size] = 0;
   assert_int_equal(strncmp(text, "HTTP/1.1 503 ", 13), 0);
   assert_non_null(strstr(text, "\r\nConnection: close\r\n"));
@@ -133,8 +133,8 @@ static void a_raw_answer_is_a_whole_message(void **state) {
 
 /* Checks the sentence of an error. */
 static void sentence_is(const struct error *e, const char *expected) {
-  char text[REPLY_PROBLEM_SIZE];
-  size_t size = reply_error_text(e, REPLY_V2, text);
+  char text[REPLY_ERROR_SIZE];
+  size_t size = reply_error_text(e, ERROR_V2, text);
   json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
   assert_int_equal(json_object_size(value), 1);
   assert_string_equal(string_at(value, "error"), expected);
@@ -164,7 +164,7 @@ static void a_sentence_tells_all(void **state) {
   e = (struct error){0};
   error_limit(&e, "max_items", "too many");
   char text[REPLY_RAW_SIZE + 1];
-  text[reply_raw(&e, REPLY_V2, NULL, NULL, text)] = 0;
+  text[reply_raw(&e, ERROR_V2, NULL, NULL, text)] = 0;
   assert_int_equal(strncmp(text, "HTTP/1.1 413 ", 13), 0);
   assert_non_null(strstr(text, "\r\nContent-Type: application/json\r\n"));
   assert_non_null(strstr(text, "\r\n\r\n{\"error\":\"too many (setting max_items)\"}\n"));
@@ -174,7 +174,7 @@ static void a_sentence_tells_all(void **state) {
     e.has_offset = true;
     e.offset = SIZE_MAX;
     e.limit = "memory_budget_bytes";
-    size_t size = reply_error_text(&e, REPLY_V2, text);
+    size_t size = reply_error_text(&e, ERROR_V2, text);
     json_t *value = json_loadb(text, size, 0, NULL);
     assert_non_null(value);
     json_decref(value);
@@ -226,6 +226,31 @@ static void pointers_are_params(void **state) {
   json_decref(p);
 }
 
+/* --- in two forms at once --- */
+
+static void forms_stand_beside_each_other(void **state) {
+  (void)state;
+  struct error e = {0};
+  char text[REPLY_ERROR_SIZE];
+  error_at(&e, "/tokens/3", "no");
+  json_t *p = json_loadb(text, reply_error_text(&e, ERROR_V1, text), 0, NULL);
+  assert_string_equal(string_at(p, "detail"), "no");
+  assert_string_equal(string_at(p, "pointer"), "/tokens/3");
+  assert_string_equal(string_at(json_object_get(p, "error"), "param"), "tokens[3]");
+  json_decref(p);
+  p = json_loadb(text, reply_error_text(&e, ERROR_COHERE, text), 0, NULL);
+  assert_string_equal(string_at(p, "message"), "no (at /tokens/3)");
+  assert_string_equal(string_at(json_object_get(p, "error"), "message"), "no");
+  json_decref(p);
+  memset(e.detail, 1, sizeof e.detail - 1);
+  memset(e.pointer, 1, sizeof e.pointer - 1);
+  for (enum error_form form = ERROR_PROBLEM; form <= ERROR_TEI; form++) {
+    p = json_loadb(text, reply_error_text(&e, form, text), 0, NULL);
+    assert_non_null(p);
+    json_decref(p);
+  }
+}
+
 /* --- as text-embeddings-inference has them --- */
 
 static void every_status_is_a_sentence_and_its_kind(void **state) {
@@ -233,8 +258,8 @@ static void every_status_is_a_sentence_and_its_kind(void **state) {
   for (unsigned s = STATUS_OK + 1; s < STATUS_COUNT; s++) {
     struct error e = {.status = (enum status)s, .detail = "why", .pointer = "/inputs/3"};
     const unsigned code = reply_code(e.status);
-    char text[REPLY_PROBLEM_SIZE];
-    json_t *p = json_loadb(text, reply_error_text(&e, REPLY_TEI, text), 0, NULL);
+    char text[REPLY_ERROR_SIZE];
+    json_t *p = json_loadb(text, reply_error_text(&e, ERROR_TEI, text), 0, NULL);
     assert_int_equal(json_object_size(p), 2);
     assert_string_equal(string_at(p, "error"), "why (at /inputs/3)");
     assert_string_equal(string_at(p, "error_type"), code == 429   ? "Overloaded"
@@ -255,6 +280,7 @@ int main(void) {
       cmocka_unit_test(a_sentence_tells_all),
       cmocka_unit_test(every_status_has_openais_words),
       cmocka_unit_test(pointers_are_params),
+      cmocka_unit_test(forms_stand_beside_each_other),
       cmocka_unit_test(every_status_is_a_sentence_and_its_kind),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
