@@ -35,6 +35,7 @@ struct lexicon_work {
   void *scratch;             /* of the arena of `out` */
   size_t room;               /* bytes of it */
   struct patience *patience; /* of who waits for a word that takes long; or NULL */
+  size_t steps;              /* since that was asked */
 };
 
 /* Appends the tokens of a word, which begins at byte `at` of its text. Returns the status that the

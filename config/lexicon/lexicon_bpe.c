@@ -68,9 +68,9 @@ static void add_unknown(const struct lexicon *l, struct lexicon_parts *p, const 
 
 /* Symbols of a word: at most one for each of its bytes. */
 static size_t list_symbols(const struct lexicon *l, const char *word, size_t length,
-                           struct lexicon_symbol *symbol) {
+                           struct lexicon_symbol *symbol, struct lexicon_work *w) {
   struct lexicon_parts p = {.symbol = symbol};
-  for (size_t i = 0, size; i < length; i += size) {
+  for (size_t i = 0, size; i < length && !lexicon_ends(w, 1); i += size) {
     const unsigned char byte = (unsigned char)word[i];
     size = l->raw ? 1 : lexicon_character(word + i);
     const unsigned place = (i == 0 ? FIRST : 0) | (i + size == length ? LAST : 0);
@@ -91,7 +91,8 @@ static enum status merge_word(const struct lexicon *l, const char *word, size_t 
   const size_t symbols = (length + 1) / 2 * 2 * sizeof(struct lexicon_symbol);
   struct lexicon_symbol *symbol = lexicon_scratch(w, symbols + lexicon_merge_scratch(length));
   if (!symbol) return w->out->e->status;
-  size_t count = list_symbols(l, word, length, symbol);
+  size_t count = list_symbols(l, word, length, symbol, w);
+  if (w->out->e->status) return w->out->e->status;
   count = lexicon_merge_all(l, symbol, count, (char *)symbol + symbols, w);
   if (w->out->e->status || tokens_reserve(w->out, count)) return w->out->e->status;
   for (size_t i = 0; i < count; i++) {
@@ -125,7 +126,7 @@ static bool becomes_itself(const struct lexicon *l, int32_t id, struct lexicon_s
   if (p->length <= l->last.length || p->apart) return false;
   const size_t length = p->length - l->last.length;
   if (memcmp(bytes + length, l->last.bytes, l->last.length) != 0) return false;
-  size_t count = list_symbols(l, bytes, length, symbol);
+  size_t count = list_symbols(l, bytes, length, symbol, NULL);
   count = lexicon_merge_all(l, symbol, count, scratch, NULL);
   return count == 1 && symbol[0].id == id &&
          vocabulary_find(&l->vocabulary, bytes, p->length) == id;

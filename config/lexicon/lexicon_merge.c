@@ -237,9 +237,8 @@ static size_t merge_many(const struct lexicon *l, struct lexicon_symbol *symbol,
   g.link = (struct lexicon_link *)(g.pair + 3 * count);
   for (size_t i = 0; i < count; i++)
     g.link[i] = (struct lexicon_link){i ? (uint32_t)i - 1 : 0, (uint32_t)i + 1};
-  for (size_t i = 0; i < count; i++) offer(&g, (uint32_t)i, count);
-  for (size_t step = 1; g.pairs > 0; step++) {
-    if (w && step % LEXICON_STEPS == 0 && patience_ends(w->patience, w->out->e)) break;
+  for (size_t i = 0; i < count && !lexicon_ends(w, 1); i++) offer(&g, (uint32_t)i, count);
+  while (g.pairs > 0 && !(w && w->out->e->status) && !lexicon_ends(w, 1)) {
     const struct lexicon_pair p = pop(&g);
     if (is_there(&g, &p, count)) merge_pair(&g, &p, count);
   }

@@ -8,7 +8,7 @@
 
 enum {
   LEXICON_AFFIX_MAX = 32, /* bytes of what stands before or behind pieces of a word */
-  LEXICON_STEPS = 1 << 16 /* of a long word, between questions whether it is still wanted */
+  LEXICON_STEPS = 1 << 14 /* of long words, between questions whether they are still wanted */
 };
 
 struct lexicon_affix {
@@ -88,6 +88,16 @@ void *lexicon_scratch(struct lexicon_work *w, size_t bytes);
 
 static inline void lexicon_put(struct lexicon_work *w, int32_t id, size_t begin, size_t end) {
   tokens_add(w->out, (struct token){.id = id, .begin = (uint32_t)begin, .end = (uint32_t)end});
+}
+
+/* So many steps have been done. Are the words not wanted any more, as the list's error says then?
+ * Of NULL they are. */
+static inline bool lexicon_ends(struct lexicon_work *w, size_t steps) {
+  if (!w) return false;
+  w->steps += steps;
+  if (w->steps < LEXICON_STEPS) return false;
+  w->steps = 0;
+  return patience_ends(w->patience, w->out->e);
 }
 
 /* Bytes of the character that begins here. */

@@ -69,14 +69,16 @@ static void offer(struct lexicon_way *to, double sum, size_t from, int32_t id) {
   *to = (struct lexicon_way){sum, (uint32_t)from, id};
 }
 
-/* Every piece that begins here, the shorter first; and a character that is none is unknown. */
-static void offer_pieces(const struct lexicon *l, const char *word, size_t length, size_t begin,
-                         struct lexicon_way *way) {
+/* Every piece that begins here, the shorter first; and a character that is none is unknown. Returns
+ * how many steps that took. */
+static size_t offer_pieces(const struct lexicon *l, const char *word, size_t length, size_t begin,
+                           struct lexicon_way *way) {
   const size_t character = lexicon_character(word + begin);
   const double sum = way[begin].sum;
   bool alone = false;
   int32_t node = TRIE_ROOT;
-  for (size_t i = begin; i < length;) {
+  size_t i = begin;
+  while (i < length) {
     node = trie_step(&l->trie, node, (unsigned char)word[i++]);
     if (node < 0) break;
     const int32_t id = l->trie.value[node];
@@ -85,6 +87,7 @@ static void offer_pieces(const struct lexicon *l, const char *word, size_t lengt
     alone = alone || i - begin == character;
   }
   if (!alone) offer(&way[begin + character], sum + l->unknown_score, begin, l->unknown);
+  return i - begin;
 }
 
 /* The tokens of what no piece has: one for all that is in one place. */
@@ -125,11 +128,8 @@ static enum status cut(const struct lexicon *l, const char *word, size_t length,
   uint32_t *end = (uint32_t *)(way + length + 1);
   way[0] = (struct lexicon_way){.from = 0};
   for (size_t i = 1; i <= length; i++) way[i].from = NOWHERE;
-  for (size_t i = 0, step = 1; i < length; i += lexicon_character(word + i), step++) {
-    if (step % LEXICON_STEPS == 0 && patience_ends(w->patience, w->out->e))
-      return w->out->e->status;
-    offer_pieces(l, word, length, i, way);
-  }
+  for (size_t i = 0; i < length; i += lexicon_character(word + i))
+    if (lexicon_ends(w, offer_pieces(l, word, length, i, way))) return w->out->e->status;
   const size_t count = list_ends(way, length, end);
   for (size_t i = 0; i < count && l->unknown < 0; i++)
     if (way[end[i]].id < 0)

@@ -43,11 +43,12 @@ static bool is_too_long(const struct lexicon *l, const char *word, size_t length
 static enum status cut(const struct lexicon *l, const char *word, size_t length, size_t at,
                        struct lexicon_work *w) {
   const size_t before = w->out->count;
-  size_t begin = is_too_long(l, word, length) ? SIZE_MAX : 0, found;
+  size_t begin = is_too_long(l, word, length) ? SIZE_MAX : 0, found, steps = 0;
   while (begin < length) {
     const int32_t node = begin ? l->inside_node : TRIE_ROOT;
     const int32_t id =
-        node < 0 ? -1 : trie_longest(&l->trie, node, word + begin, length - begin, &found);
+        node < 0 ? -1 : trie_longest(&l->trie, node, word + begin, length - begin, &found, &steps);
+    if (lexicon_ends(w, steps)) return w->out->e->status;
     if (id < 0) begin = SIZE_MAX;
     if (id < 0) break;
     lexicon_put(w, id, at + begin, at + begin + found);

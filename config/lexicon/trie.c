@@ -179,14 +179,16 @@ void trie_done(struct trie *t) {
 size_t trie_bytes(const struct trie *t) { return t->count * (sizeof *t->node + sizeof *t->value); }
 
 int32_t trie_longest(const struct trie *t, int32_t node, const char *text, size_t length,
-                     size_t *found) {
+                     size_t *found, size_t *steps) {
   int32_t value = -1;
-  for (size_t i = 0; i < length; i++) {
+  size_t i = 0;
+  for (; i < length; i++) {
     node = trie_step(t, node, (unsigned char)text[i]);
     if (node < 0) break;
     if (t->value[node] < 0) continue;
     value = t->value[node];
     *found = i + 1;
   }
+  *steps = i + 1;
   return value;
 }

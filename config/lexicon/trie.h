@@ -43,8 +43,8 @@ static inline int32_t trie_step(const struct trie *t, int32_t node, unsigned cha
 }
 
 /* The number of the longest string with which a text begins, behind what led to `node`; -1: none.
- * *found is its length, without that. */
+ * *found is its length, without that; *steps how many bytes were looked at. */
 int32_t trie_longest(const struct trie *t, int32_t node, const char *text, size_t length,
-                     size_t *found);
+                     size_t *found, size_t *steps);
 
 #endif

@@ -12,6 +12,8 @@
 
 #define LENGTH_MOST 1e15 /* a length from there on is none */
 
+enum { PROMPTS_MOST = 256, PROMPT_LONGEST = 16 * 1024 /* bytes */ };
+
 /* A new string: where it would lie; NULL: nowhere, or no memory. */
 static char *find_folder(const struct whole_plan *p, const json_t *said, const char *directory,
                          struct error *e) {
@@ -63,8 +65,12 @@ static enum status read_sentences(struct whole *w, const struct whole_plan *p, b
   char *folder = file_beside(checkpoint_path(p->source.file), ".");
   if (!folder) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
   json_t *json = tokenizer_folder_json(folder, file, e);
+  const json_t *said = json_object_get(json, "do_lower_case");
+  if (json && !json_is_object(json)) error_set(e, STATUS_CONFIG, "%s: is no object", file);
+  if (said && !json_is_null(said) && !json_is_boolean(said))
+    error_set(e, STATUS_CONFIG, "%s: do_lower_case: needs true or false", file);
   if (!e->status) read_length(json, file, "max_seq_length", &w->longest, e);
-  *lower = json_is_true(json_object_get(json, "do_lower_case"));
+  *lower = json_is_true(said);
   json_decref(json);
   free(folder);
   return e->status;
@@ -111,11 +117,16 @@ static enum status read_prompts(struct whole *w, const json_t *file, struct erro
   const char *name, *chosen = json_string_value(said);
   if (all && !json_is_null(all) && !json_is_object(all))
     return error_set(e, STATUS_CONFIG, "prompts: needs an object of texts");
+  if (json_object_size(all) > PROMPTS_MOST)
+    return error_set(e, STATUS_CONFIG, "prompts: more than %d", PROMPTS_MOST);
   json_object_foreach(all, name, text) {
     if (json_is_null(text) && json_object_set_new(all, name, json_string("")))
       return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for prompts");
     if (!json_is_null(text) && !json_is_string(text))
       return error_set(e, STATUS_CONFIG, "prompts: %.60s: needs a text", name);
+    if (json_string_length(text) > PROMPT_LONGEST)
+      return error_set(e, STATUS_CONFIG, "prompts: %.60s: longer than %d bytes", name,
+                       PROMPT_LONGEST);
   }
   if (said && !json_is_null(said) && !chosen)
     return error_set(e, STATUS_CONFIG, "default_prompt_name: needs a name");
@@ -134,6 +145,8 @@ static enum status choose_prompt(struct whole *w, json_t *said, struct error *e)
   if (!json_is_string(said))
     return error_set(e, STATUS_CONFIG, "prompt: needs a text, or the name of one");
   if (!w->tokenizer) return error_set(e, STATUS_CONFIG, "prompt: the model has no tokenizer");
+  if (json_string_length(said) > PROMPT_LONGEST)
+    return error_set(e, STATUS_CONFIG, "prompt: longer than %d bytes", PROMPT_LONGEST);
   json_t *named = json_object_get(w->prompts, json_string_value(said));
   json_decref(w->prompt);
   w->prompt = json_incref(named ? named : said);

@@ -24,8 +24,9 @@ enum {
 enum {
   TRIES = 2000000, /* from one place, and so many for each byte of the text */
   TRIES_A_BYTE = 16,
-  PLACES = 64,      /* bytes in which one call may find the beginning of a match */
-  UNWATCHED = 1024, /* bytes between looks at the clock, otherwise */
+  PLACES = 64,           /* bytes in which one call may find the beginning of a match */
+  PLACES_LONG = 1 << 25, /* times the bytes of a text; then fewer places */
+  UNWATCHED = 1024,      /* bytes between looks at the clock, otherwise */
   GRACE = 200 * CLOCK_MS,
   TIME_A_BYTE = 500 /* nanoseconds */
 };
@@ -185,9 +186,10 @@ enum status pattern_search_begin(struct pattern_search *s, const struct pattern 
   return STATUS_OK;
 }
 
-/* A match may begin here, or a few bytes further on. */
-static void move_limit(struct pattern_match *m, size_t at) {
-  m->limit = at + PLACES - 1;
+/* A match may begin here, or a few bytes further on: fewer in a long text, whose end may be looked
+ * at from each of them. */
+static void move_limit(struct pattern_match *m, size_t at, size_t length) {
+  m->limit = at + size_max(1, size_min(PLACES, PLACES_LONG / (length + 1))) - 1;
   pcre2_set_offset_limit(m->limits, m->limit);
 }
 
@@ -202,7 +204,7 @@ void pattern_search_turn(struct pattern_search *s, const char *text, size_t leng
   const size_t most = (UINT32_MAX - TRIES) / TRIES_A_BYTE;
   pcre2_set_match_limit(m->limits, (uint32_t)(TRIES + TRIES_A_BYTE * size_min(length, most)));
   s->watch->may += length * TIME_A_BYTE;
-  move_limit(m, 0);
+  move_limit(m, 0, length);
 }
 
 void pattern_search_end(struct pattern_search *s) {
@@ -276,13 +278,14 @@ static size_t behind(const struct pattern_search *s, size_t at) {
 static bool find_expression(struct pattern_search *s, size_t *begin, size_t *end, struct error *e) {
   struct pattern_match *m = s->match;
   for (;;) {
-    if (s->at > m->limit) move_limit(m, s->at);
+    if (s->at > m->limit) move_limit(m, s->at, s->length);
     const int found = call_on_stack(s);
     if (found >= 0) break;
     if (found != PCRE2_ERROR_NOMATCH) return refuse_text(found, e);
     if (m->limit >= s->length)
       return is_overdue(s, s->length) ? refuse_text(PCRE2_ERROR_MATCHLIMIT, e) : false;
     s->at = behind(s, m->limit);
+    if (patience_ends(s->watch->patience, e)) return false;
     if (is_late(s, s->at)) return refuse_text(PCRE2_ERROR_MATCHLIMIT, e);
   }
   const size_t *pair = pcre2_get_ovector_pointer(m->data);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/run/patience.h"
 #include "core/run/status.h"
 
 struct pattern;
@@ -26,8 +27,9 @@ void pattern_free(struct pattern *p); /* NULL is fine */
 
 /* What searches of several texts have taken, and may take: all zero at first. */
 struct pattern_watch {
-  uint64_t took, may; /* nanoseconds */
-  bool by_processor;  /* of the thread on a processor, not by the clock */
+  uint64_t took, may;        /* nanoseconds */
+  bool by_processor;         /* of the thread on a processor, not by the clock */
+  struct patience *patience; /* of who waits; or NULL */
 };
 
 struct pattern_search {

@@ -8,6 +8,7 @@
 #include "config/document/text.h"
 #include "config/lexicon/vocabulary.h"
 #include "config/pattern/unicode.h"
+#include "core/run/clock.h"
 #include "core/run/size.h"
 
 /* --- reading --- */
@@ -79,26 +80,47 @@ static size_t most_of(const struct added_token *t) {
   return size_min(32 * t->length + 1024, PASSAGE_LONGEST);
 }
 
-static enum status change(struct added_token *t, const struct normal *n, struct error *e) {
+/* All tokens of a file together may take so long; any that is meant to be used takes milliseconds.
+ */
+enum { CHANGE_MS = 5000 };
+
+struct added_patience {
+  struct patience patience;
+  uint64_t ends;
+};
+
+static enum status ask_clock(struct patience *p) {
+  return p->asked >= ((struct added_patience *)p)->ends ? STATUS_DEADLINE : STATUS_OK;
+}
+
+static enum status change(struct added_token *t, const struct normal *n, struct patience *patience,
+                          struct error *e) {
   struct arena arena;
   struct passage p;
   arena_init(&arena, NULL);
   passage_init(&p, &arena, e);
   p.most = most_of(t);
+  p.patience = p.watch.patience = patience;
   if (passage_begin(&p, t->content, t->length, 0, false) == STATUS_OK &&
       normal_apply(n, &p) == STATUS_OK)
     keep_changed(t, &p.now, e);
   arena_free(&arena);
-  if (e->status != STATUS_TOO_LARGE) return e->status;
+  const bool large = e->status == STATUS_TOO_LARGE, late = e->status == STATUS_DEADLINE;
+  if (!large && !late && e->status != STATUS_INVALID_REQUEST) return e->status;
   *e = (struct error){0};
-  error_set(e, STATUS_CONFIG, "\"%.*s\": the normalizer makes more than %zu bytes of it",
-            (int)size_min(t->length, 60), t->content, p.most);
-  return e->status;
+  const int shown = (int)size_min(t->length, 60);
+  if (large)
+    return error_set(e, STATUS_CONFIG, "\"%.*s\": the normalizer makes more than %zu bytes of it",
+                     shown, t->content, p.most);
+  return error_set(e, STATUS_CONFIG, "\"%.*s\": the normalizer takes too long%s", shown, t->content,
+                   late ? " with the tokens up to this one" : " with it");
 }
 
 static enum status change_all(struct added *a, const struct normal *n, struct error *e) {
+  struct added_patience p = {.patience = {.ask = ask_clock},
+                             .ends = clock_now() + CHANGE_MS * (uint64_t)CLOCK_MS};
   for (size_t i = 0; i < a->count && n && e->status == STATUS_OK; i++)
-    if (a->token[i].normalized) change(&a->token[i], n, e);
+    if (a->token[i].normalized) change(&a->token[i], n, &p.patience, e);
   return e->status;
 }
 
@@ -168,20 +190,24 @@ static void strip_blanks(struct added_search *s) {
     s->end += length;
 }
 
-/* A walk through the trie may be as long as the longest token. */
-static bool is_unwanted(struct added_search *s) {
-  enum { WALKS = 16 };
-  return ++s->walks % WALKS == 0 && patience_ends(s->patience, s->e);
+/* So many bytes more were looked at: from each place there may be as many as the longest token has.
+ */
+static bool is_unwanted(struct added_search *s, size_t steps) {
+  enum { STEPS = 1 << 14 };
+  s->steps += steps;
+  if (s->steps < STEPS) return false;
+  s->steps = 0;
+  return patience_ends(s->patience, s->e);
 }
 
 bool added_next(struct added_search *s) {
   const struct trie *trie = &s->added->trie[s->changed];
   const bool *begins = s->added->begins[s->changed];
-  for (size_t length; s->at < s->length; s->at++) {
+  for (size_t length, steps; s->at < s->length; s->at++) {
     if (!begins[(unsigned char)s->text[s->at]]) continue;
-    if (is_unwanted(s)) return false;
     const int32_t place =
-        trie_longest(trie, TRIE_ROOT, s->text + s->at, s->length - s->at, &length);
+        trie_longest(trie, TRIE_ROOT, s->text + s->at, s->length - s->at, &length, &steps);
+    if (is_unwanted(s, steps)) return false;
     if (place < 0) continue;
     s->token = &s->added->token[place];
     s->begin = s->at;

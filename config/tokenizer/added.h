@@ -59,7 +59,7 @@ struct added_search {
   const struct added_token *token;
   struct patience *patience; /* of who waits; or NULL */
   struct error *e;           /* says where nobody waits any more */
-  unsigned walks;            /* so far: how long it takes, about */
+  size_t steps;              /* since it was asked whether anybody waits */
 };
 
 /* The next token, from the left, of several in one place the longest; false: there is none, or `e`

@@ -127,6 +127,7 @@ static enum status cut_text(const struct tokenizer_cutting *c, const struct toke
   size_t done = 0;
   c->out->count = 0;
   c->w->whole.patience = c->w->part.patience = c->patience;
+  c->w->whole.watch.patience = c->w->part.watch.patience = c->patience;
   while (added_next(&s)) {
     if (cut_changed(c, text, done, s.begin)) return c->out->e->status;
     if (passage_begin(&c->w->whole, text->bytes, text->length, 0, c->traced) ||

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "config/document/nearest.h"
 #include "core/run/size.h"
 #include "server/stack/stack_check.h"
 #include "server/stack/stack_fields.h"
@@ -85,18 +84,10 @@ static enum status give_types(const struct tokenize_texts *d, struct contract_re
 
 /* --- what stands in front of them --- */
 
-static enum status refuse_name(const struct contract_text *name, const struct whole *w,
-                               struct error *e) {
-  char hint[NEAREST_HINT];
-  struct nearest known;
-  const char *one;
-  json_t *text;
+static enum status refuse_name(const struct whole *w, struct error *e) {
   if (!w->prompts) return error_at(e, "/prompt_name", "this model has no prompts");
-  nearest_init(&known, name->bytes);
-  known.any = true;
-  json_object_foreach(w->prompts, one, text) nearest_offer(&known, one);
-  return error_at(e, "/prompt_name", "this model has no prompt \"%.60s\"%s", name->bytes,
-                  nearest_hint(&known, hint));
+  return error_at(e, "/prompt_name",
+                  "this model has no such prompt; GET /v1/models/NAME tells its \"prompts\"");
 }
 
 /* The prompt is the model's default, where the request has none and names none. */
@@ -111,7 +102,7 @@ static enum status find_prompt(const struct contract_reading *r, const struct wh
   const json_t *text =
       strlen(name->bytes) == name->length ? json_object_get(w->prompts, name->bytes) : NULL;
   stack_fields_prompt(prompt, text);
-  return text ? STATUS_OK : refuse_name(name, w, r->e);
+  return text ? STATUS_OK : refuse_name(w, r->e);
 }
 
 /* --- the whole --- */

@@ -171,8 +171,8 @@ class Prompts(Case):
     def test_errors(self):
         server = self.start()
         for request, pointer, words in (
-                ({"text": "a", "prompt_name": "querry"}, "/prompt_name", '"querry"; the nearest is "query"'),
-                ({"text": "a", "prompt_name": "query\0"}, "/prompt_name", "no prompt"),
+                ({"text": "a", "prompt_name": "querry"}, "/prompt_name", 'no such prompt'),
+                ({"text": "a", "prompt_name": "query\0"}, "/prompt_name", "no such prompt"),
                 ({"text": "a", "prompt_name": "query", "prompt": "x"}, "/prompt_name", "only one of both"),
                 ({"text": "a", "prompt": 1}, "/prompt", "prompt must be a text"),
                 ({"tokens": [1], "prompt": "a"}, "/prompt", 'prompt goes with texts'),
@@ -200,6 +200,9 @@ class Prompts(Case):
         refused({}, [], name, "is no object")
         refused({}, {"prompts": []}, name, "prompts: needs an object")
         refused({}, {"prompts": {"a": 1}}, name, "prompts: a: needs a text")
+        refused({}, {"prompts": {"a": "b" * 20000}}, name, "prompts: a: longer than 16384 bytes")
+        refused({}, {"prompts": {str(i): "" for i in range(257)}}, name, "prompts: more than 256")
+        refused({"prompt": "b" * 20000}, None, "prompt: longer than 16384 bytes")
         refused({}, {"prompts": {"a": ""}, "default_prompt_name": 1}, name, "default_prompt_name: needs a name")
         refused({}, {"prompts": {"a": ""}, "default_prompt_name": "b"}, name, '"b" is not among the prompts')
         refused({"prompt": 1}, None, "prompt: needs a text")

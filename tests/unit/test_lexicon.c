@@ -494,9 +494,46 @@ static void every_byte_has_its_character(void **state) {
   assert_int_equal(bytes_read("a b", 3, back), SIZE_MAX);
 }
 
+static enum status has_left(struct patience *p) {
+  (void)p;
+  return STATUS_GONE;
+}
+
+/* A word of so many letters `a`, of which a piece of many and one `b` nearly begins at each place.
+ */
+static void a_long_word_ends_when_nobody_waits(void **state) {
+  (void)state;
+  enum { NEAR = 20000, LONG = 100000 };
+  char *text = malloc(LONG), *near = malloc(NEAR + 4);
+  assert_true(text && near);
+  memset(text, 'a', LONG);
+  memset(near, 'a', NEAR), memcpy(near + NEAR, "b", 2);
+  for (int kind = 0; kind < 3; kind++) {
+    struct cutting c;
+    struct patience patience = {.ask = has_left};
+    begin(&c,
+          kind == 0
+              ? json_pack("{s:s, s:{s:i, s:i, s:i}, s:s, s:s, s:I}", "type", "WordPiece", "vocab",
+                          "?", 0, "a", 1, near, 2, "unk_token", "?", "continuing_subword_prefix",
+                          "", "max_input_chars_per_word", (json_int_t)1 << 40)
+          : kind == 1 ? json_pack("{s:s, s:[[s, f], [s, f], [s, f]], s:i}", "type", "Unigram",
+                                  "vocab", "?", 0.0, "a", -1.0, near, -2.0, "unk_id", 0)
+                      : json_pack("{s:s, s:{s:i, s:i}, s:[[s, s]]}", "type", "BPE", "vocab", "a", 0,
+                                  "aa", 1, "merges", "a", "a"),
+          false);
+    c.work.patience = &patience;
+    assert_int_equal(lexicon_cut(c.l, text, LONG, 0, &c.work), STATUS_GONE);
+    assert_true(c.tokens.count < LONG / 2);
+    end(&c);
+  }
+  free(text);
+  free(near);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(merges_in_their_order),
+      cmocka_unit_test(a_long_word_ends_when_nobody_waits),
       cmocka_unit_test(what_begins_and_ends_a_word),
       cmocka_unit_test(unknown_characters_as_bytes),
       cmocka_unit_test(words_that_are_pieces),

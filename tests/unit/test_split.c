@@ -457,7 +457,8 @@ static void a_step_ends_when_nobody_waits(void **state) {
                                      "{\"type\":\"Metaspace\",\"replacement\":\"_\"}",
                                      "{\"type\":\"Whitespace\"}",
                                      "{\"type\":\"WhitespaceSplit\"}",
-                                     SPLIT("Regex", " ", "Isolated")};
+                                     SPLIT("Regex", " ", "Isolated"),
+                                     SPLIT("Regex", "[^x]*x", "Isolated")};
   char *text = malloc(TIMES * 9);
   assert_non_null(text);
   for (size_t i = 0; i < TIMES; i++) memcpy(text + 9 * i, "it's 12\xc2\xa0", 9);
@@ -469,7 +470,7 @@ static void a_step_ends_when_nobody_waits(void **state) {
     struct patience patience = {.ask = has_left};
     arena_init(&a, NULL);
     passage_init(&p, &a, &e);
-    p.patience = &patience;
+    p.patience = p.watch.patience = &patience;
     passage_begin(&p, text, TIMES * 9, 0, true);
     if (split_apply(s, &p) != STATUS_GONE || a.bytes > LITTLE)
       fail_msg("%s: status %d, %zu bytes", list[i], (int)e.status, a.bytes);
