@@ -63,9 +63,28 @@ const char *text_file_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
+bool text_is_path_word(const char *word) {
+  static const char *const words[] = {"attention", "heads",    "encode",     "classify", "score",
+                                      "generate",  "tokenize", "detokenize", "layers",   "ready",
+                                      "infer",     "versions", NULL};
+  size_t i = 0;
+  while (words[i] && strcmp(words[i], word) != 0) i++;
+  return words[i];
+}
+
+/* Returns the length of a part of a model's name; 0: it is none. */
+static size_t part_length(const char *at) {
+  const size_t length =
+      strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+  return length <= MODEL_NAME_PART ? length : 0;
+}
+
 bool text_is_model_name(const char *name) {
-  size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
-  return length >= 1 && length <= 64 && name[length] == '\0';
+  const size_t first = part_length(name);
+  if (first == 0 || name[first] != '/') return first > 0 && name[first] == '\0';
+  const char *second = name + first + 1;
+  const size_t length = part_length(second);
+  return length > 0 && second[length] == '\0' && !text_is_path_word(second);
 }
 
 const char *text_tail(const char *path) {

@@ -20,8 +20,13 @@ bool text_ends_with(const char *text, const char *end);
 /* What is behind the last slash. */
 const char *text_file_name(const char *path);
 
-/* 1-64 of letters, digits, '.', '_', '-': what a model may be called. */
+/* What a model may be called: a part, or two with a slash between. A part is 1 to MODEL_NAME_PART
+ * of letters, digits, '.', '_', '-'; the second one is no word of a path. */
+enum { MODEL_NAME_PART = 96, MODEL_NAME_SIZE = 2 * MODEL_NAME_PART + 2 };
 bool text_is_model_name(const char *name);
+
+/* Can the word stand behind a model's name in a path ("encode")? */
+bool text_is_path_word(const char *word);
 
 /* The last 120 bytes of a path: a long path must not push the reason out of a message. */
 const char *text_tail(const char *path);

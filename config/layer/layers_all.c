@@ -9,7 +9,7 @@
 #include "config/document/text.h"
 #include "config/layer/layout_place.h"
 
-enum { NUMBERS = DEFINITION_LAYER_MAX + 1, NAME_SIZE = 80 };
+enum { NUMBERS = DEFINITION_LAYER_MAX + 1, NAME_SIZE = MODEL_NAME_SIZE + 16 };
 
 /* Which numbers a layer has: a flag for each. */
 struct layers_all {
@@ -43,7 +43,7 @@ static enum status find_numbers(struct layers_all *all, struct definition *d,
 static enum status add_layer(json_t *out, const json_t *models, const char *name,
                              const json_t *definition, size_t layer, struct error *e) {
   char full[NAME_SIZE];
-  snprintf(full, sizeof full, "%.64s.%zu", name, layer);
+  snprintf(full, sizeof full, "%.193s.%zu", name, layer);
   if (!text_is_model_name(full))
     return error_set(e, STATUS_CONFIG, "layers: \"%s\" is too long for a model's name", full);
   if (json_object_get(models, full))
@@ -88,7 +88,7 @@ static enum status expand_one(json_t *out, const json_t *models, const char *nam
       error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the definitions");
   } else if (read_checkpoint(&all, definition, directory, e) ||
              add_layers(out, models, name, definition, &all, e)) {
-    text_before(e, "model %.64s: ", name);
+    text_before(e, "model %.193s: ", name);
   }
   return text_plain(e);
 }

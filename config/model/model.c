@@ -130,7 +130,7 @@ static enum status loading_end(struct model_loading *l, const char *name, struct
   hints_free(&l->hints);
   checkpoint_free(l->checkpoint);
   if (e->status == STATUS_OK) return STATUS_OK;
-  text_before(e, "model %.64s: ", name);
+  text_before(e, "model %.193s: ", name);
   text_plain(e);
   return e->status;
 }
@@ -146,6 +146,16 @@ static enum status load_layer(struct model *m, struct model_loading *l, const ch
   add_notes(m, l);
   m->layer = trial_make(&l->parameters, engine, e);
   return e->status;
+}
+
+struct model *model_share(const struct model *root, const char *name, struct error *e) {
+  struct model *m = malloc(sizeof *m);
+  if (m) *m = *root;
+  if (m) m->root = root;
+  if (m && (m->name = strdup(name))) return m;
+  free(m);
+  error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
+  return NULL;
 }
 
 struct model *model_load(const char *name, const json_t *definition, const char *directory,
@@ -196,10 +206,12 @@ bool model_uses_nothing(const struct model *m) {
 
 void model_free(struct model *m) {
   if (!m) return;
-  whole_free(m->whole);
-  layer_free(m->layer);
+  if (!m->root) {
+    whole_free(m->whole);
+    layer_free(m->layer);
+    free(m->source);
+    free(m->place);
+  }
   free(m->name);
-  free(m->source);
-  free(m->place);
   free(m);
 }

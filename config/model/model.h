@@ -52,7 +52,12 @@ struct model {
   char digest[MODEL_DIGEST_SIZE]; /* over the tensors used */
   struct notes notes;             /* why it may not be what was meant */
   int64_t loaded;                 /* when: seconds since 1970, in UTC */
+  const struct model *root;       /* whose numbers these are, under another name; NULL: its own */
+  bool alias;                     /* its name is among the `aliases` of that one's definition */
 };
+
+/* Another name for a model, which outlives it. NULL with STATUS_OUT_OF_MEMORY. */
+struct model *model_share(const struct model *root, const char *name, struct error *e);
 
 /* Makes the model `name` from its definition and tries it: a layer whose answer to zeros is not
  * finite, because of its biases, is refused, and a whole model whose answer to a few tokens is not.

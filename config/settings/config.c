@@ -103,9 +103,10 @@ static enum status set_models(struct config *c, json_t *models, const char *path
   json_object_foreach(models, name, definition) {
     if (!text_is_model_name(name))
       return error_set(e, STATUS_CONFIG,
-                       "%s: models: \"%.80s\" is no model name: 1 to 64 of letters, digits, "
-                       "'.', '_', '-'",
-                       path, name);
+                       "%s: models: \"%.80s\" is no model name: 1 to %d of letters, digits, '.', "
+                       "'_', '-'; or two such words with '/' between, of which the second is none "
+                       "of our paths",
+                       path, name, MODEL_NAME_PART);
     if (!json_is_object(definition))
       return error_set(e, STATUS_CONFIG, "%s: model %s: needs an object, not %s", path, name,
                        option_json_kind(definition));
@@ -327,10 +328,24 @@ static bool is_of_each_layer(const json_t *definition) {
   return json_object_get(definition, "layers") && !json_object_get(definition, "transformer");
 }
 
+/* The definition that has this alias. */
+static const json_t *definition_of_alias(const struct config *c, const char *alias) {
+  const char *name;
+  size_t i;
+  json_t *definition, *one;
+  json_object_foreach(c->models, name, definition) {
+    json_array_foreach(json_object_get(definition, "aliases"), i, one) {
+      if (json_is_string(one) && strcmp(json_string_value(one), alias) == 0) return definition;
+    }
+  }
+  return NULL;
+}
+
 const json_t *config_definition(const struct config *c, const char *name) {
   const json_t *own = json_object_get(c->models, name);
+  if (!own) own = definition_of_alias(c, name);
   const char *dot = strrchr(name, '.');
-  char stem[64];
+  char stem[MODEL_NAME_SIZE];
   if (own || !text_is_model_name(name) || !dot || !dot[1] || dot[1 + strspn(dot + 1, "0123456789")])
     return own;
   snprintf(stem, sizeof stem, "%.*s", (int)(dot - name), name);
@@ -345,7 +360,7 @@ enum status config_refuse_default(const struct config *c, const json_t *models, 
   json_t *definition;
   nearest_init(&near, c->default_model);
   json_object_foreach((json_t *)models, name, definition) nearest_offer(&near, name);
-  return error_set(e, STATUS_CONFIG, "%s: there is no model \"%.64s\"%s",
+  return error_set(e, STATUS_CONFIG, "%s: there is no model \"%.193s\"%s",
                    c->store ? c->store->default_from : "default_model", c->default_model,
                    nearest_hint(&near, hint));
 }
@@ -356,7 +371,7 @@ static enum status check_default_model(const struct config *c, struct error *e) 
   if (is_of_each_layer(json_object_get(c->models, c->default_model)))
     return error_set(
         e, STATUS_CONFIG,
-        "%s: \"%.64s\" is a model of each layer: name one of them, such as \"%.64s.0\"",
+        "%s: \"%.193s\" is a model of each layer: name one of them, such as \"%.193s.0\"",
         c->store->default_from, c->default_model, c->default_model);
   return config_definition(c, c->default_model) ? STATUS_OK
                                                 : config_refuse_default(c, c->models, e);

@@ -72,7 +72,7 @@ static void write_pieces(struct command_lines_run *l, const struct iovec *piece,
 static void write_problem(struct command_lines_run *l, const struct error *e, size_t number) {
   char text[REPLY_ERROR_SIZE + 32];
   const char end[] = "}\n";
-  const size_t length = reply_error_text(e, ERROR_V1, text) - strlen(end);
+  const size_t length = reply_error_text(e, ERROR_PROBLEM, text) - strlen(end);
   const int more = snprintf(text + length, sizeof text - length, ",\"line\":%zu%s", number, end);
   write_pieces(l, &(struct iovec){text, length + (size_t)more}, 1);
 }

@@ -3,19 +3,19 @@
 #ifndef SERVER_DIALECT_FIELDS_H
 #define SERVER_DIALECT_FIELDS_H
 
+#include "config/document/text.h"
 #include "server/body/contract.h"
 
 struct json_t;
 
 enum {
-  DIALECT_NAME_SIZE = 65,          /* a model's name has at most 64 characters */
   DIALECT_USER_LONGEST = 16 * 1024 /* bytes of what is ignored */
 };
 
 /* What the small values of each dialect begin with. */
 struct dialect_values {
   bool names_model;
-  char model[DIALECT_NAME_SIZE]; /* empty for a name that no model can have */
+  char model[MODEL_NAME_SIZE]; /* empty for a name that no model can have */
 };
 
 /* Log probabilities that are wanted of each token, with so many of the likeliest in its place. */

@@ -337,7 +337,8 @@ static bool add_openai(json_t *description, const struct model *m) {
   return add_member(description, "id", json_string(m->name)) &&
          add_member(description, "object", json_string("model")) &&
          add_member(description, "created", json_integer((json_int_t)m->loaded)) &&
-         add_member(description, "owned_by", json_string("attend"));
+         add_member(description, "owned_by", json_string("attend")) &&
+         (!m->alias || add_member(description, "root", json_string(m->root->name)));
 }
 
 /* Takes the description; NULL was a failed allocation, and is one. */

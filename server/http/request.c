@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "config/model/registry.h"
 #include "core/run/clock.h"
 #include "core/run/size.h"
 #include "server/http/request_id.h"
@@ -109,6 +110,14 @@ static bool is_off(const struct config *c, enum route route) {
   return route == ROUTE_PAGE && !c->page;
 }
 
+/* A second segment that belongs to no model's name is a path below the model of the first one. */
+static void settle_name(struct request *r) {
+  if (!r->names.joined || r->door->kind == DOOR_ADMIN) return;
+  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+  if (!registry_find(hold.registry, r->names.model)) r->route = route_separate(r->route, &r->names);
+  models_release(&hold);
+}
+
 /* Hides a route that does not exist here: on the admin door all but its own, elsewhere what is off.
  */
 static void hide_route(struct request *r) {
@@ -155,6 +164,7 @@ bool request_header(struct request *r, const char *url, const char *method, cons
   r->answered = 0;
   r->timeline = (struct timeline){0};
   r->route = route_find(url, &r->names);
+  settle_name(r);
   hide_route(r);
   r->method = method_find(method);
   header_init(&r->header);

@@ -120,7 +120,10 @@ static const struct model *find_asked(struct request *r, const struct registry *
   if (!m || !route_has_layer(r->route)) return m;
   const struct whole_part *part = whole_find_part(m->whole, r->names.layer);
   if (!part) refuse_layer(r, m);
-  return part ? &part->model : NULL;
+  if (!part) return NULL;
+  r->part = part->model;
+  r->part.name = r->names.model; /* as it was asked for, which may be an alias */
+  return &r->part;
 }
 
 bool request_has_place(struct request *r) {

@@ -33,6 +33,7 @@ struct request {
   enum request_state state;
   struct lobby_waiter waiter; /* in the lobby of `io` */
   struct silent silent;       /* among the silent streams of `io` */
+  struct model part;          /* where the path names an attention of a whole model: that one */
   enum route route;
   enum method method;
   const char *url, *method_word; /* path and method as sent, in libmicrohttpd's memory */

@@ -59,8 +59,9 @@ static const struct model *find_only(enum route route, const struct registry *al
   const struct model *usual = registry_chosen(all);
   if (usual && route_serves(route, usual)) return usual;
   for (size_t i = 0; i < registry_count(all); i++) {
-    if (!route_serves(route, registry_at(all, i))) continue;
-    only = registry_at(all, i);
+    const struct model *m = registry_at(all, i);
+    if (m->alias || !route_serves(route, m)) continue;
+    only = m;
     count++;
   }
   if (count == 1) return only;

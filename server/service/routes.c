@@ -7,7 +7,7 @@
 
 #include "server/text/hex.h"
 
-enum { SEGMENTS_MAX = 6, SEGMENT_SIZE = ROUTE_NAME_SIZE };
+enum { SEGMENTS_MAX = 7, SEGMENT_SIZE = MODEL_NAME_SIZE };
 
 /* The kinds of models that have a path. */
 enum {
@@ -164,6 +164,26 @@ static enum route find_single(const char *segment) {
   return !strcmp(segment, "openapi.json") ? ROUTE_OPENAPI : ROUTE_NONE;
 }
 
+/* A model's name may have two parts: then the third and fourth segments become one. */
+static bool join_name(char segment[][SEGMENT_SIZE], size_t *n) {
+  const size_t first = *n > 3 ? strlen(segment[2]) : 0, second = *n > 3 ? strlen(segment[3]) : 0;
+  if (strcmp(segment[1], "models") || first == 0 || second == 0 || text_is_path_word(segment[3]) ||
+      strchr(segment[2], '/') || first + 1 + second >= SEGMENT_SIZE)
+    return false;
+  segment[2][first] = '/';
+  memcpy(segment[2] + first + 1, segment[3], second + 1);
+  memmove(segment[3], segment[4], (*n - 4) * SEGMENT_SIZE);
+  --*n;
+  return true;
+}
+
+enum route route_separate(enum route route, struct route_names *names) {
+  const bool v2 = route_is_v2(route);
+  names->joined = false;
+  names->model[v2 ? 0 : strcspn(names->model, "/")] = '\0';
+  return v2 ? ROUTE_V2_NONE : ROUTE_NONE;
+}
+
 enum route route_find(const char *path, struct route_names *names) {
   char segment[SEGMENTS_MAX][SEGMENT_SIZE];
   size_t n = 0;
@@ -175,7 +195,8 @@ enum route route_find(const char *path, struct route_names *names) {
   while (*path == '/' && !is_end(path + 1) && n < SEGMENTS_MAX)
     path = read_segment(path + 1, segment[n++]);
   const bool v1 = n > 0 && !strcmp(segment[0], "v1"), v2 = n > 0 && !strcmp(segment[0], "v2");
-  const bool fits = *path != '/' || is_end(path + 1);
+  names->joined = n > 3 && (v1 || v2) && join_name(segment, &n);
+  const bool fits = n < SEGMENTS_MAX && (*path != '/' || is_end(path + 1));
   if (v1 && fits)
     route = find_v1(segment, n);
   else if (v2)

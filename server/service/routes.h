@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "config/document/text.h"
 #include "config/model/whole.h"
 #include "server/body/body_terms.h"
 #include "server/service/elsewhere.h"
@@ -66,22 +67,26 @@ enum method {
 };
 
 enum {
-  ROUTE_NAME_SIZE = 65, /* a name is at most 64 characters */
   ROUTE_LIST_SIZE = 340 /* of all paths that one model has */
 };
 
 /* The names in a path, their percent-escapes resolved. Each may be the empty string: also for one
  * that nothing can have (too long, with a NUL). */
 struct route_names {
-  char model[ROUTE_NAME_SIZE];
-  char layer[ROUTE_NAME_SIZE];
+  char model[MODEL_NAME_SIZE];
+  char layer[MODEL_NAME_SIZE];
   enum error_form errors;            /* how those of the path are written, whatever its route */
   const struct elsewhere *elsewhere; /* what another service has there; NULL: not known */
+  bool joined; /* the model's name is two segments, of which the second may not belong to it */
 };
 
 /* The route of a path, and the names in it; that of the model also where ROUTE_NONE lies below
  * it. A slash at its end changes nothing. */
 enum route route_find(const char *path, struct route_names *names);
+
+/* Of a path whose model is called by two segments, and there is none of this name: there is nothing
+ * at the path, which is below the model of the first one. */
+enum route route_separate(enum route route, struct route_names *names);
 
 /* The path without the authority of the absolute form, which may contain a password. */
 const char *route_path(const char *path);

@@ -21,6 +21,12 @@ def tree_digest(data):
     return "sha256-tree-64KiB:" + hashlib.sha256(b"".join(leaves)).hexdigest()
 
 
+def usual(number):
+    """What a definition is without them, said in other ways: models with equal definitions would be loaded once."""
+    said = [("kv_heads", 8), ("causal", False), ("score", "scaled_dot"), ("weighting", "softmax"), ("projection", "linear")]
+    return {key: value for bit, (key, value) in enumerate(said) if number >> bit & 1}
+
+
 class LargeModels(Case):
     """Their digest is a tree, and their numbers are read and packed by all threads."""
 
@@ -47,7 +53,7 @@ class LargeModels(Case):
         with open(os.path.join(self.folder, f"{width}.safetensors"), "wb") as file:
             file.write(struct.pack("<Q", len(text)) + text + numbers)
         with open(os.path.join(self.folder, "attend.json"), "w") as file:
-            json.dump({"models": {f"m{i}": {"checkpoint": f"{width}.safetensors", "heads": 8}
+            json.dump({"models": {f"m{i}": dict({"checkpoint": f"{width}.safetensors", "heads": 8}, **usual(i))
                                   for i in range(models)}}, file)
         return bytes(numbers)
 

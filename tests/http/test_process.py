@@ -107,9 +107,9 @@ class Settings(Folder):
             self.in_file({"models": {"m": dict(good, **change)}}, "m", *words)
         self.in_file({"models": {"m": {k: v for k, v in good.items() if k != "heads"}}}, "heads")
         self.in_file({"models": {"m": {"random": {"seed": 1}, "heads": 2}}}, "query_size")
-        self.in_file({"models": {"a/b": good}}, "a/b")
+        self.in_file({"models": {"a/b/c": good}}, "a/b/c")
         self.in_file({"models": {"": good}}, "name")
-        self.in_file({"models": {"x" * 65: good}}, "name")
+        self.in_file({"models": {"x" * 97: good}}, "name")
         self.in_file({"models": {"m": 5}}, "m")
         self.in_file({"models": {"m": good}, "default_model": "n"}, "default_model", "n")
 

@@ -369,7 +369,13 @@ static void models_are_named_and_the_default_is_one_of_them(void **state) {
   file_ill(p, "{\"models\": []}", "models: needs an object, not an array");
   file_ill(p, "{\"models\": {\"a\": 1}}", "model a: needs an object, not an integer");
   file_ill(p, "{\"models\": {\"\": {}}}", "is no model name");
-  file_ill(p, "{\"models\": {\"a/b\": {}}}", "\"a/b\" is no model name");
+  static const char *const no_names[] = {"a/b/c",    "/a",       "a/", "a//b",
+                                         "a/encode", "a/layers", "a b"};
+  for (size_t i = 0; i < sizeof no_names / sizeof *no_names; i++) {
+    char text[64];
+    snprintf(text, sizeof text, "{\"models\": {\"%s\": {}}}", no_names[i]);
+    file_ill(p, text, "is no model name");
+  }
   file_ill(p, "{\"default_model\": \"bose\"}", "default_model in /tmp/");
   file_ill(p, "{\"default_model\": \"bose\"}", "no model \"bose\"; the nearest is \"base\"");
 }

@@ -83,11 +83,11 @@ static void each_layer_gets_a_definition(void **state) {
 
 static void what_has_no_layers_is_refused(void **state) {
   const struct place *p = *state;
-  char models[300], name[65];
+  char models[300], name[97];
   write_bert(p);
   refused(p, "{\"b\":{" ALL "},\"b.4\":{}}", "model b: layers: there is another model b.4");
-  memset(name, 'x', 62);
-  name[62] = '\0';
+  memset(name, 'x', 95);
+  name[95] = '\0';
   snprintf(models, sizeof models, "{\"%s\":{" ALL "}}", name);
   refused(p, models, "is too long for a model's name");
   refused(p, "{\"b\":{\"checkpoint\":\"none.npz\",\"layers\":\"all\"}}", "none.npz: No such file");

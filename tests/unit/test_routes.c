@@ -10,14 +10,20 @@
 #include "server/service/routes.h"
 #include "tests/support/whole_made.h"
 
+/* Where no model's name has two parts. */
+static enum route find_names(const char *path, struct route_names *names) {
+  const enum route route = route_find(path, names);
+  return names->joined ? route_separate(route, names) : route;
+}
+
 static enum route find_route(const char *path) {
   struct route_names names;
-  return route_find(path, &names);
+  return find_names(path, &names);
 }
 
 static const char *model_of(const char *path) {
   static struct route_names names;
-  route_find(path, &names);
+  find_names(path, &names);
   return names.model;
 }
 
@@ -79,6 +85,60 @@ static void other_paths_find_none(void **state) {
   }
 }
 
+/* Every word that stands behind a model's name is one that no name has behind its slash. */
+static void words_of_paths_are_known(void **state) {
+  (void)state;
+  size_t words = 0;
+  for (unsigned r = 0; r < ROUTE_COUNT; r++) {
+    const char *behind = strstr(route_template((enum route)r), "{model}/");
+    char word[32];
+    if (!behind) continue;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(behind + 8, "/"), behind + 8);
+    if (!text_is_path_word(word)) fail_msg("%s", word);
+    words++;
+  }
+  assert_true(words > 12);
+}
+
+static void names_of_two_parts(void **state) {
+  (void)state;
+  static const struct {
+    const char *path;
+    enum route route;
+    const char *model;
+    enum route separate; /* where no model has this name */
+  } list[] = {
+      {"/v1/models/BAAI/bge-m3", ROUTE_MODEL, "BAAI/bge-m3", ROUTE_NONE},
+      {"/v1/models/BAAI/bge-m3/", ROUTE_MODEL, "BAAI/bge-m3", ROUTE_NONE},
+      {"/v1/models/BAAI/bge-m3/encode?a", ROUTE_MODEL_ENCODE, "BAAI/bge-m3", ROUTE_NONE},
+      {"/v1/models/a/b/layers/encoder.0.self/heads", ROUTE_LAYER_HEADS, "a/b", ROUTE_NONE},
+      {"/v1/models/a/b/c", ROUTE_NONE, "a/b", ROUTE_NONE},
+      {"/v2/models/a/b/infer", ROUTE_V2_INFER, "a/b", ROUTE_V2_NONE},
+      {"/v2/models/a/b/versions/1/ready", ROUTE_V2_MODEL_READY, "a/b", ROUTE_V2_NONE},
+      {"/v1/models/a%2Fb", ROUTE_MODEL, "a/b", ROUTE_COUNT},
+      {"/v1/models/a%2fb/score", ROUTE_MODEL_SCORE, "a/b", ROUTE_COUNT},
+      {"/v1/models/a/encode", ROUTE_MODEL_ENCODE, "a", ROUTE_COUNT},
+      {"/v1/models/encode/score", ROUTE_MODEL_SCORE, "encode", ROUTE_COUNT},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    struct route_names names;
+    if (route_find(list[i].path, &names) != list[i].route) fail_msg("%s", list[i].path);
+    assert_string_equal(names.model, list[i].model);
+    assert_int_equal(names.joined, list[i].separate != ROUTE_COUNT);
+    if (!names.joined) continue;
+    assert_int_equal(route_separate(list[i].route, &names), list[i].separate);
+    assert_null(strchr(names.model, '/'));
+  }
+  char longest[2 * MODEL_NAME_SIZE] = "/v1/models/";
+  struct route_names names;
+  memset(longest + 11, 'a', MODEL_NAME_PART), longest[11 + MODEL_NAME_PART] = '/';
+  memset(longest + 12 + MODEL_NAME_PART, 'b', MODEL_NAME_PART);
+  assert_int_equal(route_find(longest, &names), ROUTE_MODEL);
+  assert_int_equal(strlen(names.model), MODEL_NAME_SIZE - 1);
+  longest[12 + 2 * MODEL_NAME_PART] = 'b';
+  assert_int_equal(route_find(longest, &names), ROUTE_NONE);
+}
+
 static void a_slash_at_the_end_does_not_matter(void **state) {
   (void)state;
   static const char *const paths[] = {"/healthz",
@@ -131,10 +191,10 @@ static void names_are_decoded_within_their_segment(void **state) {
 
 static void impossible_names_are_empty(void **state) {
   (void)state;
-  char path[128] = "/v1/models/";
-  memset(path + 11, 'x', 64);
-  assert_int_equal(strlen(model_of(path)), 64);
-  memset(path + 11, 'x', 65);
+  char path[MODEL_NAME_SIZE + 64] = "/v1/models/";
+  memset(path + 11, 'x', MODEL_NAME_SIZE - 1);
+  assert_int_equal(strlen(model_of(path)), MODEL_NAME_SIZE - 1);
+  memset(path + 11, 'x', MODEL_NAME_SIZE);
   assert_int_equal(find_route(path), ROUTE_MODEL);
   assert_string_equal(model_of(path), "");
   assert_string_equal(model_of("/v1/models/a%00b"), "");
@@ -311,6 +371,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_template_finds_its_route),
       cmocka_unit_test(other_paths_find_none),
+      cmocka_unit_test(words_of_paths_are_known),
+      cmocka_unit_test(names_of_two_parts),
       cmocka_unit_test(a_slash_at_the_end_does_not_matter),
       cmocka_unit_test(query_and_authority_do_not_matter),
       cmocka_unit_test(names_are_decoded_within_their_segment),
