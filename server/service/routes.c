@@ -144,6 +144,7 @@ static enum route find_v2(char segment[][SEGMENT_SIZE], size_t n) {
     if (!strcmp(segment[2], "live")) return ROUTE_V2_LIVE;
     return !strcmp(segment[2], "ready") ? ROUTE_V2_READY : ROUTE_V2_NONE;
   }
+  if (n == 2 && !strcmp(segment[1], "rerank")) return ROUTE_RERANK; /* Cohere's newer path */
   if (strcmp(segment[1], "models")) return ROUTE_V2_NONE;
   if (n == 2) return ROUTE_V2_MODELS;
   if (n == 3) return ROUTE_V2_MODEL;
@@ -156,6 +157,9 @@ static enum route find_v2(char segment[][SEGMENT_SIZE], size_t n) {
 static enum route find_single(const char *segment) {
   if (!strcmp(segment, "healthz")) return ROUTE_HEALTH;
   if (!strcmp(segment, "readyz")) return ROUTE_READY;
+  if (!strcmp(segment, "health") || !strcmp(segment, "ping"))
+    return ROUTE_READY;                                        /* as TEI has it */
+  if (!strcmp(segment, "embeddings")) return ROUTE_EMBEDDINGS; /* likewise */
   if (!strcmp(segment, "metrics")) return ROUTE_METRICS;
   if (!strcmp(segment, "embed")) return ROUTE_TEI_EMBED;
   if (!strcmp(segment, "rerank")) return ROUTE_TEI_RERANK;

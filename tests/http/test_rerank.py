@@ -73,6 +73,13 @@ class Rerank(OpenAi, ServerCase):
             self.assertEqual(got, [{"index": i, "relevance_score": scores[i], "document": {"text": DOCUMENTS[i]}}
                                    for i in order])
 
+    def test_coheres_newer_path(self):
+        request = {"model": "ranker", "query": QUERY, "documents": DOCUMENTS, "top_n": 2}
+        first, second = (self.ok(self.server.post(path, request)) for path in (PATH, "/v2/rerank"))
+        self.assertEqual(first["results"], second["results"])
+        self.error(self.server.post("/v2/rerank", {"model": "ranker", "query": QUERY}), 400, "invalid_request", "documents")
+        self.assertEqual(self.server.get("/v2/rerank").status, 405)
+
     def test_of_equal_ones_the_first(self):
         got = self.results(model="ranker", query=QUERY, documents=["a mat", "the", "a mat", "the", "a mat"])
         groups = [[one["index"] for one in got if one["document"]["text"] == text] for text in ("a mat", "the")]

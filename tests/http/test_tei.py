@@ -54,6 +54,16 @@ class Served(Tei, ServerCase):
         return self.ok(self.server.post(f"/v1/models/{model}/classify", dict({"truncate": True}, **request)))["outputs"]
 
 
+class Paths(Served):
+    def test_other_names_of_paths(self):
+        """What its probes ask, and its path for OpenAI's form: there without the setting, too."""
+        for path in ("/health", "/ping"):
+            self.assertEqual(self.server.get(path).body, self.server.get("/readyz").body)
+        request = {"model": "vectors", "input": TEXTS}
+        first, second = (self.ok(self.server.post(path, request)) for path in ("/v1/embeddings", "/embeddings"))
+        self.assertEqual(first["data"], second["data"])
+
+
 class Embed(Served):
     def test_the_vectors_of_encode(self):
         for given in (TEXTS, TEXTS[:1], TEXTS[0], "cat " * 50):
