@@ -6,6 +6,7 @@
 #include "core/run/size.h"
 #include "server/http/description.h"
 #include "server/http/description_parts.h"
+#include "server/service/find_model.h"
 #include "server/watch/version.h"
 
 /* {"0": "negative", …} or {"negative": 0, …} */
@@ -58,18 +59,9 @@ static json_t *describe(const struct model *m, const struct config *c, size_t wo
                    "version", version_number(), "sha", "docker_label");
 }
 
-/* default_model if it is one of texts, else the first that is. */
-static const struct model *find_described(const struct registry *r) {
-  const struct model *said = registry_chosen(r);
-  if (said && said->whole) return said;
-  for (size_t i = 0; i < registry_count(r); i++)
-    if (registry_at(r, i)->whole) return registry_at(r, i);
-  return NULL;
-}
-
 char *description_tei(const struct registry *r, const struct config *c, size_t workers,
                       size_t *length, bool *found) {
-  const struct model *m = find_described(r);
+  const struct model *m = find_model_of_texts(r);
   *found = m;
   return m ? description_write(describe(m, c, workers), length) : NULL;
 }

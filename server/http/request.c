@@ -14,6 +14,7 @@
 #include "core/run/size.h"
 #include "server/http/request_id.h"
 #include "server/http/request_parts.h"
+#include "server/service/find_model.h"
 
 enum {
   /* Only after this time in the queue is the socket asked whether the client is still there. That
@@ -118,6 +119,18 @@ static void settle_name(struct request *r) {
   models_release(&hold);
 }
 
+/* Clients of text-embeddings-inference may post to its root, which does what its model is for. */
+static void settle_root(struct request *r) {
+  if (r->route != ROUTE_PAGE || r->method != METHOD_POST || r->door->kind == DOOR_ADMIN ||
+      !r->server->config->text_embeddings_inference)
+    return;
+  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+  const struct model *m = find_model_of_texts(hold.registry);
+  r->route = m && m->whole->classes > 0 ? ROUTE_TEI_PREDICT : ROUTE_TEI_EMBED;
+  r->names.errors = ERROR_TEI;
+  models_release(&hold);
+}
+
 /* Hides a route that does not exist here: on the admin door all but its own, elsewhere what is off.
  */
 static void hide_route(struct request *r) {
@@ -165,8 +178,9 @@ bool request_header(struct request *r, const char *url, const char *method, cons
   r->timeline = (struct timeline){0};
   r->route = route_find(url, &r->names);
   settle_name(r);
-  hide_route(r);
   r->method = method_find(method);
+  settle_root(r);
+  hide_route(r);
   header_init(&r->header);
   r->header.tags = r->server->page.tags;
   MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, read_field, &r->header);

@@ -48,6 +48,14 @@ const struct model *find_model(enum route route, const char *name, const struct 
   return e->status ? NULL : m;
 }
 
+const struct model *find_model_of_texts(const struct registry *all) {
+  const struct model *said = registry_chosen(all);
+  if (said && said->whole) return said;
+  for (size_t i = 0; i < registry_count(all); i++)
+    if (registry_at(all, i)->whole) return registry_at(all, i);
+  return NULL;
+}
+
 /* --- in the body --- */
 
 /* default_model if it has the route, else the one model that has it. */

@@ -15,6 +15,10 @@ const struct model *find_model(enum route route, const char *name, const struct 
 const struct model *find_model_of_body(enum route route, const char *name,
                                        const struct registry *all, struct error *e);
 
+/* The one that there is where a service has but one, as text-embeddings-inference: default_model if
+ * it is a whole one, else the first that is; NULL: none is. */
+const struct model *find_model_of_texts(const struct registry *all);
+
 /* The model is there, but has no such path. */
 enum status find_model_refuse(enum route route, const struct model *m, struct error *e);
 

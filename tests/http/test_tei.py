@@ -64,6 +64,20 @@ class Paths(Served):
         self.assertEqual(first["data"], second["data"])
 
 
+    def test_the_root(self):
+        """What the default model is for: vectors, or classes."""
+        self.assertEqual(self.ok(self.server.post("/", {"inputs": TEXTS})), self.embed(inputs=TEXTS))
+        self.error(self.server.post("/", {"inputs": []}), 400, "Validation", "at /inputs")
+        self.assertEqual(self.server.get("/").headers["content-type"].split(";")[0], "text/html")
+        self.assertEqual(self.server.request("PUT", "/", b"{}").status, 405)
+        with tempfile.TemporaryDirectory() as folder:
+            server = Server({"models": write_words(folder)}, *ON, "--default-model", "sorter", "--page", "false")
+            self.addCleanup(server.stop)
+            request = {"inputs": [["a mat"], ["the", "cat"]]}
+            self.assertEqual(self.ok(server.post("/", request)), self.ok(server.post("/predict", request)))
+            self.assertEqual(server.get("/").status, 404)
+
+
 class Embed(Served):
     def test_the_vectors_of_encode(self):
         for given in (TEXTS, TEXTS[:1], TEXTS[0], "cat " * 50):
@@ -200,6 +214,7 @@ class Off(Tei):
             for path in ("/embed", "/rerank", "/predict"):
                 self.error(server.post(path, {"inputs": "a"}), 404, "Validation", "the setting text_embeddings_inference")
             self.error(server.get("/info"), 404, "Validation", "the setting text_embeddings_inference")
+            self.assertEqual(server.post("/", {"inputs": "a"}).status, 405)
 
 
 if __name__ == "__main__":
