@@ -30,6 +30,9 @@ enum completions_field {
   COMPLETIONS_PRESENCE_PENALTY,
   COMPLETIONS_FREQUENCY_PENALTY,
   COMPLETIONS_LOGIT_BIAS,
+  COMPLETIONS_TOP_K,
+  COMPLETIONS_MIN_TOKENS,
+  COMPLETIONS_REPETITION_PENALTY,
   COMPLETIONS_FIELDS
 };
 
@@ -84,6 +87,11 @@ static const struct contract_field fields[COMPLETIONS_FIELDS] = {
     [COMPLETIONS_PRESENCE_PENALTY] = {NAMED("presence_penalty"), PASSED},
     [COMPLETIONS_FREQUENCY_PENALTY] = {NAMED("frequency_penalty"), PASSED},
     [COMPLETIONS_LOGIT_BIAS] = {NAMED("logit_bias"), PASSED},
+    [COMPLETIONS_TOP_K] = {NAMED("top_k"), .read = stack_read_count, VALUE_AT(native.choice.top_k)},
+    [COMPLETIONS_MIN_TOKENS] = {NAMED("min_tokens"), .read = stack_read_count,
+                                VALUE_AT(native.choice.min_tokens)},
+    [COMPLETIONS_REPETITION_PENALTY] = {NAMED("repetition_penalty"), .read = stack_read_penalty,
+                                        VALUE_AT(native.choice.repetition_penalty)},
 };
 
 static const char prompts_here[] = "it is \"prompt\"";
@@ -96,9 +104,8 @@ static const struct contract_stray strays[] = {
     {"messages", "there are no chats: a prompt that is one whole text is \"prompt\""},
     {"max_completion_tokens", "it is \"max_tokens\""},
     {"max_new_tokens", "it is \"max_tokens\""},
-    {"top_k", more_there},
-    {"min_tokens", more_there},
-    {"repetition_penalty", more_there},
+    {"no_repeat_ngram", more_there},
+    {"banned_tokens", more_there},
     {"beams", more_there},
 };
 
@@ -153,6 +160,17 @@ static enum status check_fields(const struct contract_reading *read) {
   return STATUS_OK;
 }
 
+/* What is not OpenAI's, and is the model's own where the request does not say it. */
+static void set_extras(struct dialect_stack *s, const struct contract_reading *read) {
+  const struct stack_choice *said =
+      &((const struct completions_values *)read->values)->native.choice;
+  struct stack_choice *own = &s->values.choice;
+  if (is_seen(read, COMPLETIONS_TOP_K)) own->top_k = said->top_k;
+  if (is_seen(read, COMPLETIONS_MIN_TOKENS)) own->min_tokens = said->min_tokens;
+  if (is_seen(read, COMPLETIONS_REPETITION_PENALTY))
+    own->repetition_penalty = said->repetition_penalty;
+}
+
 /* A number that the model's positions do not have room for is refused; the default is cut. */
 static void set_values(struct dialect_stack *s, const struct contract_reading *read) {
   const struct completions_values *v = read->values;
@@ -164,6 +182,7 @@ static void set_values(struct dialect_stack *s, const struct contract_reading *r
   native->choice.temperature = v->native.choice.temperature;
   native->choice.top_p = v->native.choice.top_p;
   native->choice.seed = v->native.choice.seed;
+  set_extras(s, read);
   native->returns = v->native.returns;
   dialect_stack_truncate(s, v->native.truncate, 0);
   native->stream = v->native.stream;

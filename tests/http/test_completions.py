@@ -75,7 +75,8 @@ class Completing(OpenAi, ServerCase):
 class Completions(Completing):
     def test_the_same_as_generate(self):
         for prompts, more in ((["hello w"], {}), (["hello w", "e"], {"n": 3, "seed": 5, "top_p": 0.9}), (["ell"], {"temperature": 0}),
-                              (["hello", "w"], {"max_tokens": 4, "temperature": 2, "stop": ["e", "wor"]})):
+                              (["hello", "w"], {"max_tokens": 4, "temperature": 2, "stop": ["e", "wor"]}),
+                              (["hello w", "e"], {"n": 2, "seed": 5, "top_k": 2, "repetition_penalty": 1.7, "min_tokens": 9})):
             own = {"returns" if name == "n" else name: value for name, value in more.items()}
             right = self.generate(text=prompts, **own)
             answer = self.complete(prompt=prompts, **more)
@@ -88,6 +89,14 @@ class Completions(Completing):
             self.assertEqual(answer["usage"], {"prompt_tokens": tokens, "completion_tokens": generated,
                                                "total_tokens": tokens + generated})
             self.assertEqual((answer["object"], answer["model"]), ("text_completion", "gpt"))
+
+    def test_each_option_counts(self):
+        """In the same drawing."""
+        request = {"n": 3, "seed": 5, "temperature": 2}
+        texts = [[one["text"] for one in self.complete(**request, **more)["choices"]]
+                 for more in ({}, {"top_k": 1}, {"repetition_penalty": 5}, {"min_tokens": 16})]
+        self.assertEqual(len(set(map(tuple, texts[:3]))), 3, texts)
+        self.assertEqual(len(set(texts[1])), 1)
 
     def test_prompts_of_tokens(self):
         right = self.complete(n=2)["choices"]
@@ -261,7 +270,7 @@ class Completions(Completing):
                 ({"logprobs": 1.5}, "logprobs", "0 to 64"), ({"logprobs": ""}, "logprobs", "0 to 64"), ({"logprobs": {}}, "logprobs", "0 to 64"),
                 ({"logit_bias": {"1": 1}}, "logit_bias", ""), ({"best_of": 2}, "best_of", ""), ({"suffix": "a"}, "suffix", ""),
                 ({"presence_penalty": 0.5}, "presence_penalty", ""), ({"frequency_penalty": 0.5}, "frequency_penalty", ""),
-                ({"top_k": 4}, "top_k", "/generate"), ({"messages": []}, "messages", "chats"), ({"prompts": 1}, "prompts", "prompt")):
+                ({"no_repeat_ngram": 4}, "no_repeat_ngram", "/generate"), ({"top_k": -1}, "top_k", "integer"), ({"messages": []}, "messages", "chats"), ({"prompts": 1}, "prompts", "prompt")):
             with self.subTest(request=request):
                 answer = self.post(**request)
                 if param is None:
@@ -277,7 +286,8 @@ class Completions(Completing):
     def test_fields_that_are_null(self):
         right = self.complete()["choices"]
         nulls = dict.fromkeys(("max_tokens", "temperature", "top_p", "n", "stop", "seed", "echo", "stream", "stream_options",
-                               "logprobs", "suffix", "best_of", "presence_penalty", "frequency_penalty", "logit_bias", "user", "truncate"))
+                               "logprobs", "suffix", "best_of", "presence_penalty", "frequency_penalty", "logit_bias", "user", "truncate",
+                               "top_k", "min_tokens", "repetition_penalty"))
         self.assertEqual(self.complete(**nulls)["choices"], right)
         self.assertEqual(self.complete(best_of=1, user="u" * 16000)["choices"], right)
         self.assertEqual(self.complete(stop=["never there " * 80] * 16)["choices"], right)
