@@ -207,6 +207,8 @@ enum route route_find(const char *path, struct route_names *names) {
     route = fits ? find_v2(segment, n) : ROUTE_V2_NONE;
   else if (n == 1 && fits)
     route = find_single(segment[0]);
+  /* A proxy that hides /metrics from outside does not know of /metrics/. */
+  if (n == 1 && *path == '/' && !table[route].computed) route = v1 || v2 ? route : ROUTE_NONE;
   if (n > 2 && (route_exists(route) || v1) && !strcmp(segment[1], "models"))
     memcpy(names->model, segment[2], SEGMENT_SIZE);
   if (route_has_layer(route)) memcpy(names->layer, segment[4], SEGMENT_SIZE);

@@ -81,7 +81,8 @@ struct route_names {
 };
 
 /* The route of a path, and the names in it; that of the model also where ROUTE_NONE lies below
- * it. A slash at its end changes nothing. */
+ * it. A slash at its end changes nothing, but that
+ * there is none behind /metrics and its kin. */
 enum route route_find(const char *path, struct route_names *names);
 
 /* Of a path whose model is called by two segments, and there is none of this name: there is nothing

@@ -111,7 +111,7 @@ class Behind(Case):
         return response, body
 
     def test_what_is_not_shown_outside(self):
-        for path in ("/metrics", "/healthz", "/readyz", "/%6detrics", "/metrics?x", "/metric%73?",
+        for path in ("/metrics", "/healthz", "/readyz", "/health", "/ping", "/%6detrics", "/metrics?x", "/metric%73?",
                      "https://localhost/metrics", "/%72eadyz"):
             with self.subTest(path):
                 response, body = self.get(path)

@@ -361,7 +361,7 @@ class Refused(Proxy):
             raw.send(b"GET /v1/models HTTP/1.1\r\nHost: other.example\r\n\r\n")
             self.assertEqual(raw.answer().status, 421)
         self.assertEqual(proxy.curl("/v1/models")[0], 200)
-        for path in ("/metrics", "/metrics?x", "/%6detrics", "//metrics", "/healthz", "/readyz"):
+        for path in ("/metrics", "/metrics?x", "/%6detrics", "//metrics", "/healthz", "/readyz", "/health", "/ping"):
             status, _, head, body = proxy.curl(path)
             self.assertEqual((status, json.loads(body)["status"]), (404, 404), path)
             self.assertIn("content-type: application/problem+json", head)

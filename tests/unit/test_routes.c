@@ -54,6 +54,10 @@ static void other_paths_find_none(void **state) {
       "/index.html",
       "*",
       "healthz",
+      "/healthz/",
+      "/metrics/",
+      "/readyz/?a",
+      "/openapi.json/",
       "/healthz/x",
       "/Healthz",
       "/v1",
@@ -141,7 +145,7 @@ static void names_of_two_parts(void **state) {
 
 static void a_slash_at_the_end_does_not_matter(void **state) {
   (void)state;
-  static const char *const paths[] = {"/healthz",
+  static const char *const paths[] = {"/embed",
                                       "/v1/models",
                                       "/v1/models/a",
                                       "/v1/models/a/heads",
