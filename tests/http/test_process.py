@@ -576,12 +576,10 @@ class Load(Case):
 
     def test_clients_gone_while_queued_are_not_computed(self):
         server = self.start("--workers", "1", "--merge=false")
-        raws = [Raw(server) for _ in range(20)]
         before = server.computed()
         self.assertEqual(server.post(BIG_PATH, BIG).status, 200)
         one = server.computed() - before
-        for raw in raws:
-            raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
+        raws = [Raw(server).send(head_of(BIG_PATH, len(BIG)) + BIG) for _ in range(20)]
         received = 15 * BIG_ROWS * 512 * 4  # bytes: most of the queries are there
         self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") >= received))
         for raw in raws:
