@@ -25,7 +25,8 @@ SETTINGS = ["--workers", "1", "--io-threads", "1", "--memory-budget-bytes", "100
             "--cors-origins", "https://a.example"]
 # What is another in every run or build, and is cut out; request ids are given, and come back.
 HEADERS = {"date": r".+", "server-timing": r"(?<=dur=)[\d.]+"}
-PRINTED = rb"(?m)^time=\S+|(?<=attend \d\.\d\.\d \()[^)]*"  # the time of a log, the commit
+# The time of a log, the commit, and how far a load of more than two seconds is.
+PRINTED = rb"(?m)^time=\S+|(?<=attend \d\.\d\.\d \()[^)]*|^loaded \d+ of \d+ models?,.*\n"
 LOADED = rb'(?<="created":)\d+'  # when a model was
 UNIQUE = rb'(?<="id":"rerank-)[0-9a-f]{16}'  # of each answer another one
 COMMIT, SAMPLE = rb'(?<=commit=")[^"]*', rb"(?m)(^[^#].*) \S+$"  # of /metrics
