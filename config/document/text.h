@@ -20,8 +20,8 @@ bool text_ends_with(const char *text, const char *end);
 /* What is behind the last slash. */
 const char *text_file_name(const char *path);
 
-/* What a model may be called: a part, or two with a slash between. A part is 1 to MODEL_NAME_PART
- * of letters, digits, '.', '_', '-'; the second one is no word of a path. */
+/* Can a model have this name? It is a part, or two with a slash between. A part is 1 to
+ * MODEL_NAME_PART of letters, digits, '.', '_', '-'; the second one is no word of a path. */
 enum { MODEL_NAME_PART = 96, MODEL_NAME_SIZE = 2 * MODEL_NAME_PART + 2 };
 bool text_is_model_name(const char *name);
 

@@ -31,14 +31,6 @@ size_t whole_scratch_bytes(const struct whole *w) {
   return size_max(encoder, w->decoder ? stack_scratch_bytes(w->decoder) : 0);
 }
 
-size_t whole_longest_prompt(const struct whole *w) {
-  size_t longest = json_string_length(w->prompt);
-  const char *name;
-  json_t *text;
-  json_object_foreach(w->prompts, name, text) longest = size_max(longest, json_string_length(text));
-  return longest;
-}
-
 bool whole_lacks_begin(const struct whole *w) { return whole_is_pair(w) && w->token.begin < 0; }
 
 bool whole_has_logits(const struct whole *w) { return w->decoder && stack_has_output(w->decoder); }

@@ -93,9 +93,10 @@ struct whole {
   size_t truncate; /* to so many tokens; 0: it is not cut; SIZE_MAX: to `longest` */
 
   /* Texts that the model was trained to see before those that are encoded. */
-  json_t *prompts;      /* {"query": "query: ", ...}; NULL: it names none */
-  json_t *prompt;       /* the default one, a text; NULL: none */
-  bool prompt_left_out; /* the rows of a prompt are not pooled, but where one row is */
+  json_t *prompts;       /* {"query": "query: ", ...}; NULL: it names none */
+  json_t *prompt;        /* the default one, a text; NULL: none */
+  size_t longest_prompt; /* bytes of the longest of these */
+  bool prompt_left_out;  /* the rows of a prompt are not pooled, but where one row is */
 
   struct whole_part *part; /* [parts], the encoder's by their layers; then the decoder's, those
                               across behind the others */
@@ -106,9 +107,6 @@ struct whole {
 };
 
 void whole_free(struct whole *w); /* NULL is fine */
-
-/* The bytes of the longest prompt that is put before a text without a request that says it. */
-size_t whole_longest_prompt(const struct whole *w);
 
 /* The stack that reads `tokens`. */
 static inline struct stack *whole_reader(const struct whole *w) {

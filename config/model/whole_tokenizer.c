@@ -9,6 +9,7 @@
 #include "config/document/file.h"
 #include "config/document/text.h"
 #include "config/tokenizer/tokenizer_folder.h"
+#include "core/run/size.h"
 
 #define LENGTH_MOST 1e15 /* a length from there on is none */
 
@@ -153,12 +154,21 @@ static enum status choose_prompt(struct whole *w, json_t *said, struct error *e)
   return STATUS_OK;
 }
 
+static void measure_prompts(struct whole *w) {
+  const char *name;
+  json_t *text;
+  w->longest_prompt = json_string_length(w->prompt);
+  json_object_foreach(w->prompts, name, text) w->longest_prompt =
+      size_max(w->longest_prompt, json_string_length(text));
+}
+
 static enum status find_prompts(struct whole *w, const struct whole_plan *p, json_t *said,
                                 struct error *e) {
   w->prompt_left_out = p->source.prompt_left_out;
   if (w->tokenizer && read_prompts(w, p->source.sentences, e))
     return text_before(e, "config_sentence_transformers.json: ");
-  return choose_prompt(w, said, e);
+  if (choose_prompt(w, said, e) == STATUS_OK) measure_prompts(w);
+  return e->status;
 }
 
 /* --- the whole --- */

@@ -160,7 +160,7 @@ static enum status check_fields(const struct contract_reading *read) {
   return STATUS_OK;
 }
 
-/* What is not OpenAI's, and is the model's own where the request does not say it. */
+/* Sets the options that OpenAI does not have: the model's own hold where the request has none. */
 static void set_extras(struct dialect_stack *s, const struct contract_reading *read) {
   const struct stack_choice *said =
       &((const struct completions_values *)read->values)->native.choice;

@@ -44,7 +44,7 @@ struct connection {
   _Atomic uint64_t state; /* phase and since when */
   /* Of the request whose body arrives: */
   const char *request_id;
-  const char *origin;       /* of the page that may read the answer (cors_allow), or NULL */
+  const char *origin;     /* of the page that may read the answer (cors_allow), or NULL */
   enum error_form errors; /* as its path has them */
 
   bool half_closed; /* the client sends no more */

@@ -12,7 +12,7 @@
   "/v1/rerank, and GET /v1/models"
 #define TEXT_ALONE "there are no pictures and no speech here: models read texts and numbers"
 
-/* Of two paths of which one is below the other, the lower one stands first. */
+/* The rows. A path stands before those that it is below. */
 static const struct elsewhere table[] = {
     {"/v1/chat/completions", ERROR_OPENAI, NO_CHATS},
     {"/v1/responses", ERROR_OPENAI, NO_CHATS},

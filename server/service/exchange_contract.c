@@ -118,12 +118,12 @@ static enum status finish_tokenize(struct exchange *x) {
 
 /* --- in another service's words: the body names the model --- */
 
-/* Of any model, since the body has not named its own yet. */
+/* Finds the longest prompt of all models, since the body has not named its own yet. */
 static size_t longest_prompt(const struct registry *all) {
   size_t longest = 0;
   for (size_t i = 0; i < registry_count(all); i++) {
     const struct whole *w = registry_at(all, i)->whole;
-    if (w) longest = size_max(longest, whole_longest_prompt(w));
+    if (w) longest = size_max(longest, w->longest_prompt);
   }
   return longest;
 }

@@ -85,8 +85,8 @@ struct route_names {
  * there is none behind /metrics and its kin. */
 enum route route_find(const char *path, struct route_names *names);
 
-/* Of a path whose model is called by two segments, and there is none of this name: there is nothing
- * at the path, which is below the model of the first one. */
+/* Separates the two segments of a model's name that no model has: the first one is the model then,
+ * and there is nothing at the path below it. */
 enum route route_separate(enum route route, struct route_names *names);
 
 /* The path without the authority of the absolute form, which may contain a password. */

@@ -401,7 +401,7 @@ static uint64_t plan_cost(const struct contract_reading *r) {
 #define PROMPT_BITS    (BIT(PROMPT) | BIT(PROMPT_NAME))
 #define FOLLOWING_BITS (TARGET_BITS | BIT(RETURN_TOP) | BIT(RETURN_LENS) | CHOICE_BITS)
 #define ENCODE_BITS    (V2_BITS | FOLLOWING_BITS | CLASS_BITS | HEAD_BITS)
-/* Of those that ask what follows. */
+/* Fields that requests for what follows do not have. */
 #define OTHER_BITS (V2_BITS | POOL_BITS | CLASS_BITS | HEAD_BITS | PROMPT_BITS)
 /* They have no place in sequences. */
 #define SCORE_BITS (BIT(TRACE) | BIT(RETURN_LENS))
@@ -490,7 +490,7 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
   *r = (struct contract_reading){.contract = find_contract(terms, both),
                                  .size = {[ROW_SIZE] = stack_form(whole_reader(w))->width},
                                  .max_items = max_items,
-                                 .prompt = whole_longest_prompt(w),
+                                 .prompt = w->longest_prompt,
                                  .values = values};
   return STATUS_OK;
 }

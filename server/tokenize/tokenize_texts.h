@@ -8,7 +8,7 @@
 /* Which prompt stands in front of an item: that of texts, or of those that are queries to them. */
 enum { TOKENIZE_OF_TEXT, TOKENIZE_OF_QUERY, TOKENIZE_PROMPTS };
 
-/* What is asked of the texts of a request, beside what is asked of each. */
+/* A request's texts are asked this together, beside what each is asked. */
 struct tokenize_ask {
   struct tokenizer_ask of_each;                   /* its `first_again` is set here */
   struct tokenizer_text prompt[TOKENIZE_PROMPTS]; /* in front of the first text of an item */

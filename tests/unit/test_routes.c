@@ -10,7 +10,7 @@
 #include "server/service/routes.h"
 #include "tests/support/whole_made.h"
 
-/* Where no model's name has two parts. */
+/* Finds a route where no model's name has two parts. */
 static enum route find_names(const char *path, struct route_names *names) {
   const enum route route = route_find(path, names);
   return names->joined ? route_separate(route, names) : route;
