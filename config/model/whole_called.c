@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/model/whole_choice.h"
 #include "config/model/whole_family.h"
 
 struct called {
@@ -26,26 +27,22 @@ static const struct called tokens[] = {{"decoder_start_token_id", "begin"},
                                        {"dtype", "weights"}};
 
 /* Words that are the same in both stand here for a definition that says them in the wrong place. */
+#define SAME(id, word, ...) {#word, #word},
 static const struct called generating[] = {{"max_new_tokens", "max_tokens"},
                                            {"max_length", "max_tokens"},
                                            {"max_tokens", "max_tokens"},
                                            {"min_new_tokens", "min_tokens"},
                                            {"min_length", "min_tokens"},
-                                           {"min_tokens", "min_tokens"},
                                            {"num_beams", "beams"},
                                            {"beams", "beams"},
                                            {"length_penalty", "length_penalty"},
                                            {"early_stopping", "early_stopping"},
                                            {"do_sample", "temperature"},
-                                           {"temperature", "temperature"},
-                                           {"top_k", "top_k"},
-                                           {"top_p", "top_p"},
-                                           {"repetition_penalty", "repetition_penalty"},
                                            {"no_repeat_ngram_size", "no_repeat_ngram"},
-                                           {"no_repeat_ngram", "no_repeat_ngram"},
                                            {"suppress_tokens", "banned_tokens"},
                                            {"bad_words_ids", "banned_tokens"},
-                                           {"banned_tokens", "banned_tokens"}};
+                                           {"banned_tokens", "banned_tokens"},
+                                           WHOLE_OPTIONS(SAME)};
 
 /* NULL: the key is none of these. */
 static const char *find(const struct called *all, size_t count, const char *key) {

@@ -1,7 +1,7 @@
 /* whole_choice: the words of `generate`, and the library's for them. */
 #include "config/model/whole_choice.h"
 
-#include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "config/layer/definition_value.h"
@@ -19,21 +19,41 @@ void whole_choice_init(struct whole_choice *c) {
                                     .length_penalty = 1};
 }
 
+/* --- options --- */
+
+#define ROW(id, word, type, least, most) \
+  {#word, type, least, most, offsetof(struct stack_choice, word)},
+const struct whole_option whole_options[WHOLE_OPTION_COUNT] = {WHOLE_OPTIONS(ROW)};
+
+bool whole_option_has(const struct whole_option *o, double number) {
+  return (o->type == WHOLE_ABOVE ? number > o->least : number >= o->least) && number <= o->most;
+}
+
 /* --- a definition's words --- */
 
-/* A number that is above `low`, or may be that, up to `high`. */
-static void read_number(const json_t *json, const char *key, double low, bool open, double high,
-                        double *out, struct error *e) {
-  const json_t *value = json_object_get(json, key);
+static void read_number(const json_t *json, const struct whole_option *o, double *out,
+                        struct error *e) {
+  const json_t *value = json_object_get(json, o->word);
   const double x = json_number_value(value);
+  char most[32] = "";
   if (!value) return;
+  if (o->most < INFINITY) snprintf(most, sizeof most, " and at most %g", o->most);
   if (!json_is_number(value))
-    definition_value_refuse(key, "a number", value, e);
-  else if (x < low || (open && x == low) || x > high)
-    error_set(e, STATUS_CONFIG, "%s: %g is not %s %g%s", key, x, open ? "above" : "at least", low,
-              high < INFINITY ? " and at most 1" : "");
+    definition_value_refuse(o->word, "a number", value, e);
+  else if (!whole_option_has(o, x))
+    error_set(e, STATUS_CONFIG, "%s: %g is not %s %g%s", o->word, x,
+              o->type == WHOLE_ABOVE ? "above" : "at least", o->least, most);
   else
     *out = x;
+}
+
+static void read_option(const json_t *json, const struct whole_option *o, struct stack_choice *c,
+                        struct error *e) {
+  void *out = (char *)c + o->at;
+  if (o->type == WHOLE_COUNT)
+    definition_value_count(json, o->word, 0, COUNT_MOST, out, e);
+  else
+    read_number(json, o, out, e);
 }
 
 static void read_banned(struct whole_choice *c, const json_t *json, struct error *e) {
@@ -68,20 +88,15 @@ static void read_early(struct stack_choice *s, const json_t *json, struct error 
 }
 
 enum status whole_choice_read(struct whole_choice *c, const json_t *json, struct error *e) {
-  static const char *const known[] = {"max_tokens",      "min_tokens",     "temperature",
-                                      "top_k",           "top_p",          "repetition_penalty",
-                                      "no_repeat_ngram", "banned_tokens",  "beams",
-                                      "length_penalty",  "early_stopping", NULL};
+#define WORD(id, word, ...) #word,
+  static const char *const known[] = {"max_tokens",     "banned_tokens",  "beams",
+                                      "length_penalty", "early_stopping", WHOLE_OPTIONS(WORD) NULL};
+  static const struct whole_option power = {"length_penalty", WHOLE_NUMBER, -INFINITY, INFINITY, 0};
   struct stack_choice *s = &c->choice;
   definition_value_names_called(json, known, whole_called_generating, e);
   definition_value_count(json, "max_tokens", 1, COUNT_MOST, &c->max_tokens, e);
-  definition_value_count(json, "min_tokens", 0, COUNT_MOST, &s->min_tokens, e);
-  definition_value_count(json, "top_k", 0, COUNT_MOST, &s->top_k, e);
-  definition_value_count(json, "no_repeat_ngram", 0, COUNT_MOST, &s->no_repeat_ngram, e);
-  read_number(json, "temperature", 0, false, INFINITY, &s->temperature, e);
-  read_number(json, "top_p", 0, true, 1, &s->top_p, e);
-  read_number(json, "repetition_penalty", 0, true, INFINITY, &s->repetition_penalty, e);
-  read_number(json, "length_penalty", -INFINITY, false, INFINITY, &s->length_penalty, e);
+  for (size_t i = 0; i < WHOLE_OPTION_COUNT; i++) read_option(json, &whole_options[i], s, e);
+  read_number(json, &power, &s->length_penalty, e);
   definition_value_count(json, "beams", 1, STACK_BEAMS_MAX, &s->beams, e);
   read_early(s, json, e);
   read_banned(c, json, e);
@@ -166,6 +181,7 @@ static void put_drawing(const struct whole_choosing *c) {
   put_said(c, "temperature", "temperature");
   put_said(c, "top_k", "top_k");
   put_said(c, "top_p", "top_p");
+  put_said(c, "min_p", "min_p");
   if (json_integer_value(beams) > 1)
     notes_add(c->notes, "%s: num_beams is left aside, as do_sample is true", c->from->document);
 }
@@ -217,7 +233,6 @@ static const struct {
                 {"renormalize_logits", 0, false},
                 {"stop_strings", 0, false},
                 {"typical_p", 1, true},
-                {"min_p", 0, true},
                 {"epsilon_cutoff", 0, true},
                 {"eta_cutoff", 0, true}};
 

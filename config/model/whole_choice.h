@@ -4,10 +4,45 @@
 #define CONFIG_WHOLE_CHOICE_H
 
 #include <jansson.h>
+#include <math.h>
 
 #include "config/layer/notes.h"
 #include "core/run/status.h"
 #include "core/stack/stack_choice.h"
+
+/* The options of a choice that are one number, of definitions, requests and descriptions alike: the
+ * identifier, the word, which is a member of struct stack_choice, its type, and its range. */
+#define WHOLE_OPTIONS(OPTION)                                              \
+  OPTION(MIN_TOKENS, min_tokens, WHOLE_COUNT, 0, INFINITY)                 \
+  OPTION(TEMPERATURE, temperature, WHOLE_NUMBER, 0, INFINITY)              \
+  OPTION(TOP_K, top_k, WHOLE_COUNT, -1, INFINITY) /* -1: of all */         \
+  OPTION(TOP_P, top_p, WHOLE_ABOVE, 0, 1)                                  \
+  OPTION(MIN_P, min_p, WHOLE_NUMBER, 0, 1)                                 \
+  OPTION(REPETITION_PENALTY, repetition_penalty, WHOLE_ABOVE, 0, INFINITY) \
+  OPTION(PRESENCE_PENALTY, presence_penalty, WHOLE_NUMBER, -2, 2)          \
+  OPTION(FREQUENCY_PENALTY, frequency_penalty, WHOLE_NUMBER, -2, 2)        \
+  OPTION(NO_REPEAT_NGRAM, no_repeat_ngram, WHOLE_COUNT, 0, INFINITY)
+
+enum whole_option_type {
+  WHOLE_COUNT,  /* an integer; one below 0 is read as 0 */
+  WHOLE_NUMBER, /* from its least on */
+  WHOLE_ABOVE   /* above it */
+};
+
+struct whole_option {
+  const char *word;
+  enum whole_option_type type;
+  double least, most;
+  size_t at; /* in struct stack_choice: a size_t where it is a count, else a double */
+};
+
+#define WHOLE_OPTION_ID(id, ...) WHOLE_OPTION_##id,
+enum { WHOLE_OPTIONS(WHOLE_OPTION_ID) WHOLE_OPTION_COUNT };
+
+extern const struct whole_option whole_options[WHOLE_OPTION_COUNT];
+
+/* Is the number in the option's range? */
+bool whole_option_has(const struct whole_option *o, double number);
 
 enum { WHOLE_BANNED_MAX = 256 }; /* tokens that are never chosen */
 

@@ -21,12 +21,20 @@ static bool repeats(const struct stack_past *past, size_t n, int32_t token) {
   return false;
 }
 
+/* The nearest float, which is no infinity. */
+static double in_float(double x) { return (float)fmin(fmax(x, -FLT_MAX), FLT_MAX); }
+
 static double changed(const struct stack_choice *c, const struct stack_past *past, int32_t token,
                       double x) {
   const bool early = past->chosen < c->min_tokens;
+  size_t times = 0;
+  for (size_t i = past->count - past->chosen; i < past->count; i++)
+    times += past->token[i] == token;
+  for (size_t i = 0; i < c->biases; i++)
+    if (c->bias[i].token == token) x = in_float(x + c->bias[i].added);
   if (is_in(past->token, past->count, token))
-    x = (float)fmin(fmax(x < 0 ? x * c->repetition_penalty : x / c->repetition_penalty, -FLT_MAX),
-                    FLT_MAX);
+    x = in_float(x < 0 ? x * c->repetition_penalty : x / c->repetition_penalty);
+  if (times > 0) x = in_float(x - (c->presence_penalty + c->frequency_penalty * (double)times));
   if (repeats(past, c->no_repeat_ngram, token)) return -INFINITY;
   if (is_in(c->banned, c->banned_count, token)) return -INFINITY;
   if (early && (is_in(c->end, c->ends, token) || is_in(c->stop, c->stops, token))) return -INFINITY;
@@ -89,5 +97,8 @@ void choice_ref(const struct stack_choice *c, const struct stack_past *past, con
   if (c->top_k > 0 && c->top_k < tokens) keep_top_k(p, tokens, c->top_k);
   scale_to_one(p, tokens);
   if (c->top_p < 1) keep_top_p(p, tokens, c->top_p);
+  const double least = c->min_p * p[first];
+  for (size_t i = 0; i < tokens; i++)
+    if (p[i] < least) p[i] = 0;
   scale_to_one(p, tokens);
 }

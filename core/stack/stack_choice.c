@@ -34,13 +34,26 @@ size_t stack_choice_scratch(size_t tokens) {
 /* --- what changes logits --- */
 
 static bool changes_logits(const struct stack_choice *c, const struct stack_past *past) {
-  return c->repetition_penalty != 1 || c->no_repeat_ngram > 0 || c->banned_count > 0 ||
+  return c->repetition_penalty != 1 || c->presence_penalty != 0 || c->frequency_penalty != 0 ||
+         c->no_repeat_ngram > 0 || c->biases > 0 || c->banned_count > 0 ||
          past->chosen < c->min_tokens;
 }
 
-/* Once for each token of the past: its first place there counts. `heap` marks what was met. A logit
- * stays finite: one that is not is banned. */
-static void penalise(struct choosing *k) {
+/* Sets a logit, which stays finite: one that is not is banned. */
+static void set_logit(struct choosing *k, size_t token, double x) {
+  k->logit[token] = (float)fmin(fmax(x, -FLT_MAX), FLT_MAX);
+}
+
+static void add_biases(struct choosing *k) {
+  for (size_t i = 0; i < k->c->biases; i++) {
+    const struct stack_bias *b = &k->c->bias[i];
+    set_logit(k, (size_t)b->token, k->logit[b->token] + b->added);
+  }
+}
+
+/* Penalises each token of the past once: its first place there counts. `heap` marks what was met.
+ */
+static void penalise_past(struct choosing *k) {
   const double r = k->c->repetition_penalty;
   if (r == 1) return;
   memset(k->heap, 0, k->tokens * sizeof *k->heap);
@@ -48,7 +61,21 @@ static void penalise(struct choosing *k) {
     const size_t token = (size_t)k->past->token[i];
     const double x = k->logit[token];
     if (k->heap[token]++ > 0) continue;
-    k->logit[token] = (float)fmin(fmax(x < 0 ? x * r : x / r, -FLT_MAX), FLT_MAX);
+    set_logit(k, token, x < 0 ? x * r : x / r);
+  }
+}
+
+/* Penalises what was chosen, but not what it goes on from. `heap` counts. */
+static void penalise_chosen(struct choosing *k) {
+  const double once = k->c->presence_penalty, each = k->c->frequency_penalty;
+  const int32_t *chosen = k->past->token + (k->past->count - k->past->chosen);
+  if (once == 0 && each == 0) return;
+  memset(k->heap, 0, k->tokens * sizeof *k->heap);
+  for (size_t i = 0; i < k->past->chosen; i++) k->heap[chosen[i]]++;
+  for (size_t i = 0; i < k->past->chosen; i++) {
+    const size_t token = (size_t)chosen[i];
+    if (k->heap[token] > 0) set_logit(k, token, k->logit[token] - (once + each * k->heap[token]));
+    k->heap[token] = 0;
   }
 }
 
@@ -68,7 +95,9 @@ static void ban_repetitions(struct choosing *k) {
 
 static void change_logits(struct choosing *k) {
   const struct stack_choice *c = k->c;
-  penalise(k);
+  add_biases(k);
+  penalise_past(k);
+  penalise_chosen(k);
   ban_repetitions(k);
   ban(k, c->banned, c->banned_count);
   if (k->past->chosen >= c->min_tokens) return;
@@ -156,6 +185,16 @@ static double keep_top_p(struct choosing *k, double sum) {
   return sum;
 }
 
+/* Likewise of those that weigh at least `min_p`: the greatest weighs 1. */
+static double keep_min_p(struct choosing *k) {
+  double sum = 0;
+  for (size_t i = 0; i < k->tokens; i++) {
+    if (k->logit[i] < k->c->min_p) k->logit[i] = 0;
+    sum += k->logit[i];
+  }
+  return sum;
+}
+
 /* A number in [0, 1) that depends on the seed, the sequence and the step alone. */
 static double chance_of(const struct stack_choice *c, const struct stack_past *past) {
   const uint32_t key[2] = {(uint32_t)c->seed, (uint32_t)(c->seed >> 32)};
@@ -186,6 +225,7 @@ static int32_t draw(struct choosing *k) {
     sum = keep_top_k(k);
   }
   if (k->c->top_p < 1) sum = keep_top_p(k, sum);
+  if (k->c->min_p > 0) sum = keep_min_p(k);
   return find_share(k, chance_of(k->c, k->past) * sum);
 }
 

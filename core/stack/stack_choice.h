@@ -1,9 +1,9 @@
 /* stack_choice: how the next token of a text is chosen from the logits of all tokens.
  *
- * Choosing works on a copy of the logits. In this order: tokens that were there are made less
- * likely, what would repeat a stretch is banned, and so are tokens that are not wanted, and those
- * that end a text that is too short. Of what is left the greatest is taken; or one is drawn, the
- * likelier the more often. */
+ * Choosing works on a copy of the logits. In this order: a bias is added to tokens that have one,
+ * tokens that were there are made less likely, what would repeat a stretch is banned, and so are
+ * tokens that are not wanted, and those that end a text that is too short. Of what is left the
+ * greatest is taken; or one is drawn, the likelier the more often. */
 #ifndef CORE_STACK_CHOICE_H
 #define CORE_STACK_CHOICE_H
 
@@ -20,14 +20,24 @@ enum stack_early {
 
 enum { STACK_BEAMS_MAX = 64 };
 
+struct stack_bias {
+  int32_t token;
+  double added; /* to its logit */
+};
+
 struct stack_choice {
   double temperature;        /* 0: the greatest is taken, of equals the lowest token */
   size_t top_k;              /* drawn is one of the likeliest so many; 0: of all */
   double top_p;              /* of the likeliest that have this probability together; 1: of all */
+  double min_p;              /* drawn has at least so much of the greatest probability; 0: any */
   uint64_t seed;             /* of what is drawn */
   double repetition_penalty; /* above 0; 1: none */
+  double presence_penalty;   /* off the logit of each token that was chosen */
+  double frequency_penalty;  /* likewise, once for each time */
   size_t no_repeat_ngram;    /* no so many tokens in a row come twice; 0: they may */
-  const int32_t *banned;     /* [banned_count] never chosen */
+  const struct stack_bias *bias; /* [biases] each token once */
+  size_t biases;
+  const int32_t *banned; /* [banned_count] never chosen */
   size_t banned_count;
   const int32_t *end, *stop; /* [ends], [stops] tokens behind which a text is over */
   size_t ends, stops;

@@ -9,13 +9,12 @@
 
 /* --- the contract --- */
 
+#define FIELD_OF_OPTION(id, ...) COMPLETIONS_##id,
 enum completions_field {
   COMPLETIONS_PROMPT,
   COMPLETIONS_ARRAYS,
   COMPLETIONS_MODEL = COMPLETIONS_ARRAYS,
   COMPLETIONS_MAX_TOKENS,
-  COMPLETIONS_TEMPERATURE,
-  COMPLETIONS_TOP_P,
   COMPLETIONS_N,
   COMPLETIONS_STOP,
   COMPLETIONS_SEED,
@@ -27,13 +26,9 @@ enum completions_field {
   COMPLETIONS_LOGPROBS,
   COMPLETIONS_SUFFIX,
   COMPLETIONS_BEST_OF,
-  COMPLETIONS_PRESENCE_PENALTY,
-  COMPLETIONS_FREQUENCY_PENALTY,
   COMPLETIONS_LOGIT_BIAS,
-  COMPLETIONS_TOP_K,
-  COMPLETIONS_MIN_TOKENS,
-  COMPLETIONS_REPETITION_PENALTY,
-  COMPLETIONS_FIELDS
+  COMPLETIONS_IGNORE_EOS,
+  WHOLE_OPTIONS(FIELD_OF_OPTION) COMPLETIONS_FIELDS
 };
 
 enum { MAX_TOKENS = 16 /* where the request does not say */ };
@@ -47,7 +42,8 @@ struct completions_values {
 
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
 #define VALUE_AT(value) .at = offsetof(struct completions_values, value), .nullable = true
-#define PASSED          .read = dialect_pass_nothing, .nullable = true
+#define OPTION(id, word, ...) \
+  [COMPLETIONS_##id] = {NAMED(#word), .read = stack_read_option, VALUE_AT(native.choice.word)},
 
 /* Of as many texts as are asked for each is the best. */
 static enum status pass_one(const struct json_t *value, const struct contract_field *field,
@@ -65,9 +61,6 @@ static const struct contract_field fields[COMPLETIONS_FIELDS] = {
     [COMPLETIONS_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
     [COMPLETIONS_MAX_TOKENS] = {NAMED("max_tokens"), .read = dialect_read_max_tokens,
                                 VALUE_AT(native.max_tokens)},
-    [COMPLETIONS_TEMPERATURE] = {NAMED("temperature"), .read = stack_read_temperature,
-                                 VALUE_AT(native.choice.temperature)},
-    [COMPLETIONS_TOP_P] = {NAMED("top_p"), .read = stack_read_share, VALUE_AT(native.choice.top_p)},
     [COMPLETIONS_N] = {NAMED("n"), .read = stack_read_number, VALUE_AT(native.returns)},
     [COMPLETIONS_STOP] = {NAMED("stop"), .read = stack_read_stop_texts, VALUE_AT(native),
                           .longest = STACK_STOPS_LONGEST},
@@ -82,17 +75,13 @@ static const struct contract_field fields[COMPLETIONS_FIELDS] = {
                               VALUE_AT(native.truncate)},
     [COMPLETIONS_LOGPROBS] = {NAMED("logprobs"), .read = dialect_read_logprobs,
                               VALUE_AT(wishes.logprobs)},
-    [COMPLETIONS_SUFFIX] = {NAMED("suffix"), PASSED},
+    [COMPLETIONS_SUFFIX] = {NAMED("suffix"), .read = dialect_pass_nothing, .nullable = true},
     [COMPLETIONS_BEST_OF] = {NAMED("best_of"), .read = pass_one, .nullable = true},
-    [COMPLETIONS_PRESENCE_PENALTY] = {NAMED("presence_penalty"), PASSED},
-    [COMPLETIONS_FREQUENCY_PENALTY] = {NAMED("frequency_penalty"), PASSED},
-    [COMPLETIONS_LOGIT_BIAS] = {NAMED("logit_bias"), PASSED},
-    [COMPLETIONS_TOP_K] = {NAMED("top_k"), .read = stack_read_count, VALUE_AT(native.choice.top_k)},
-    [COMPLETIONS_MIN_TOKENS] = {NAMED("min_tokens"), .read = stack_read_count,
-                                VALUE_AT(native.choice.min_tokens)},
-    [COMPLETIONS_REPETITION_PENALTY] = {NAMED("repetition_penalty"), .read = stack_read_penalty,
-                                        VALUE_AT(native.choice.repetition_penalty)},
-};
+    [COMPLETIONS_LOGIT_BIAS] = {NAMED("logit_bias"), .read = stack_read_bias, VALUE_AT(native),
+                                .longest = STACK_BIAS_LONGEST},
+    [COMPLETIONS_IGNORE_EOS] = {NAMED("ignore_eos"), .read = contract_read_flag,
+                                VALUE_AT(native.ignores_end)},
+    WHOLE_OPTIONS(OPTION)};
 
 static const char prompts_here[] = "it is \"prompt\"";
 static const char more_there[] = "POST /v1/models/NAME/generate has it";
@@ -104,7 +93,6 @@ static const struct contract_stray strays[] = {
     {"messages", "there are no chats: a prompt that is one whole text is \"prompt\""},
     {"max_completion_tokens", "it is \"max_tokens\""},
     {"max_new_tokens", "it is \"max_tokens\""},
-    {"no_repeat_ngram", more_there},
     {"banned_tokens", more_there},
     {"beams", more_there},
 };
@@ -131,7 +119,7 @@ static void init(void *values, struct arena *a) {
   v->native.max_tokens = MAX_TOKENS;
   v->native.returns = 1;
   v->native.truncate = STACK_TRUNCATE_UNSAID;
-  v->native.choice.temperature = v->native.choice.top_p = 1;
+  v->native.choice.temperature = 1;
 }
 
 /* --- what is asked --- */
@@ -160,15 +148,18 @@ static enum status check_fields(const struct contract_reading *read) {
   return STATUS_OK;
 }
 
-/* Sets the options that OpenAI does not have: the model's own hold where the request has none. */
-static void set_extras(struct dialect_stack *s, const struct contract_reading *read) {
+/* Sets how tokens are chosen: temperature and top_p as OpenAI's service has them; the model's other
+ * options hold where the request has none. */
+static void set_choice(struct stack_choice *own, const struct contract_reading *read) {
   const struct stack_choice *said =
       &((const struct completions_values *)read->values)->native.choice;
-  struct stack_choice *own = &s->values.choice;
-  if (is_seen(read, COMPLETIONS_TOP_K)) own->top_k = said->top_k;
-  if (is_seen(read, COMPLETIONS_MIN_TOKENS)) own->min_tokens = said->min_tokens;
-  if (is_seen(read, COMPLETIONS_REPETITION_PENALTY))
-    own->repetition_penalty = said->repetition_penalty;
+#define SET(id, word, ...) \
+  if (is_seen(read, COMPLETIONS_##id)) own->word = said->word;
+  own->temperature = own->top_p = 1;
+  WHOLE_OPTIONS(SET)
+  own->seed = said->seed;
+  own->bias = said->bias;
+  own->biases = said->biases;
 }
 
 /* A number that the model's positions do not have room for is refused; the default is cut. */
@@ -179,10 +170,8 @@ static void set_values(struct dialect_stack *s, const struct contract_reading *r
     native->max_tokens = v->native.max_tokens;
   else
     native->usual_tokens = v->native.max_tokens;
-  native->choice.temperature = v->native.choice.temperature;
-  native->choice.top_p = v->native.choice.top_p;
-  native->choice.seed = v->native.choice.seed;
-  set_extras(s, read);
+  set_choice(&native->choice, read);
+  native->ignores_end = v->native.ignores_end;
   native->returns = v->native.returns;
   dialect_stack_truncate(s, v->native.truncate, 0);
   native->stream = v->native.stream;

@@ -198,17 +198,22 @@ static json_t *describe_banned(const struct stack_choice *c) {
   return list;
 }
 
+static json_t *describe_option(const struct whole_option *o, const struct stack_choice *c) {
+  const void *value = (const char *)c + o->at;
+  return o->type == WHOLE_COUNT ? json_integer((json_int_t) * (const size_t *)value)
+                                : json_real(*(const double *)value);
+}
+
 /* How it goes on from a text where a request does not say otherwise. */
 static json_t *describe_choice(const struct whole *w) {
   const struct stack_choice *c = &w->choice;
-  json_t *choice =
-      json_pack("{s:I, s:I, s:I, s:f, s:o, s:f, s:I, s:f, s:f, s:I}", "max_tokens",
-                (json_int_t)w->max_tokens, "min_tokens", (json_int_t)c->min_tokens, "beams",
-                (json_int_t)(c->beams ? c->beams : 1), "length_penalty", c->length_penalty,
-                "early_stopping", describe_early(c->early), "temperature", c->temperature, "top_k",
-                (json_int_t)c->top_k, "top_p", c->top_p, "repetition_penalty",
-                c->repetition_penalty, "no_repeat_ngram", (json_int_t)c->no_repeat_ngram);
-  if (choice && add_member(choice, "banned_tokens", describe_banned(c))) return choice;
+  json_t *choice = json_pack("{s:I, s:I, s:f, s:o}", "max_tokens", (json_int_t)w->max_tokens,
+                             "beams", (json_int_t)(c->beams ? c->beams : 1), "length_penalty",
+                             c->length_penalty, "early_stopping", describe_early(c->early));
+  bool good = choice != NULL;
+  for (size_t i = 0; good && i < WHOLE_OPTION_COUNT; i++)
+    good = add_member(choice, whole_options[i].word, describe_option(&whole_options[i], c));
+  if (good && add_member(choice, "banned_tokens", describe_banned(c))) return choice;
   json_decref(choice);
   return NULL;
 }

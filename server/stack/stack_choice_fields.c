@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/body/json_small.h"
@@ -16,7 +17,7 @@ static enum status read_integer(const json_t *value, const struct contract_field
   if (!json_is_integer(value) || json_integer_value(value) < least)
     return error_at(e, field->pointer, "%s must be an integer of at least %lld",
                     contract_name(field), (long long)least);
-  *to = (size_t)json_integer_value(value);
+  *to = json_integer_value(value) < 0 ? 0 : (size_t)json_integer_value(value);
   return STATUS_OK;
 }
 
@@ -68,28 +69,73 @@ enum status stack_read_power(const json_t *value, const struct contract_field *f
   return STATUS_OK;
 }
 
-enum status stack_read_temperature(const json_t *value, const struct contract_field *field,
-                                   void *to, struct error *e) {
+/* --- options --- */
+
+static const struct whole_option *find_option(const struct contract_field *field) {
+  size_t i = 0;
+  while (i < WHOLE_OPTION_COUNT && strcmp(whole_options[i].word, contract_name(field)) != 0) i++;
+  must(i < WHOLE_OPTION_COUNT);
+  return &whole_options[i];
+}
+
+static enum status refuse_option(const struct whole_option *o, const struct contract_field *field,
+                                 struct error *e) {
+  const bool above = o->type == WHOLE_ABOVE;
+  if (o->most == INFINITY)
+    return error_at(e, field->pointer, "%s must be %s %g", o->word,
+                    above ? "above" : "a number of at least", o->least);
+  return error_at(e, field->pointer, "%s must be %s %g %s %g", o->word,
+                  above ? "above" : "a number from", o->least, above ? "and at most" : "to",
+                  o->most);
+}
+
+enum status stack_read_option(const json_t *value, const struct contract_field *field, void *to,
+                              struct error *e) {
+  const struct whole_option *o = find_option(field);
   const double x = number_of(value);
-  if (!(x >= 0)) return error_at(e, field->pointer, "temperature must be a number of at least 0");
+  if (o->type == WHOLE_COUNT) return read_integer(value, field, (json_int_t)o->least, to, e);
+  if (!whole_option_has(o, x)) return refuse_option(o, field, e);
   *(double *)to = x;
   return STATUS_OK;
 }
 
-enum status stack_read_penalty(const json_t *value, const struct contract_field *field, void *to,
+/* --- biases --- */
+
+enum { BIAS_MOST = 100 };
+
+/* The token that the key names; -1: none. */
+static int32_t token_of(const char *key) {
+  const size_t digits = strspn(key, "0123456789");
+  const bool good = digits > 0 && digits < 10 && !key[digits] && (key[0] != '0' || digits == 1);
+  return good ? (int32_t)strtol(key, NULL, 10) : -1;
+}
+
+static enum status refuse_bias(const struct contract_field *field, const char *key,
                                struct error *e) {
-  const double x = number_of(value);
-  if (!(x > 0)) return error_at(e, field->pointer, "%s must be above 0", contract_name(field));
-  *(double *)to = x;
-  return STATUS_OK;
+  char pointer[ERROR_POINTER_SIZE];
+  snprintf(pointer, sizeof pointer, "%s/%.20s", field->pointer, key);
+  if (token_of(key) < 0)
+    return error_at(e, field->pointer,
+                    "logit_bias has a key that is no token: an integer in quotes");
+  return error_at(e, pointer, "must be a number from -%d to %d", BIAS_MOST, BIAS_MOST);
 }
 
-enum status stack_read_share(const json_t *value, const struct contract_field *field, void *to,
-                             struct error *e) {
-  const double x = number_of(value);
-  if (!(x > 0 && x <= 1))
-    return error_at(e, field->pointer, "%s must be above 0 and at most 1", contract_name(field));
-  *(double *)to = x;
+enum status stack_read_bias(const json_t *value, const struct contract_field *field, void *values,
+                            struct error *e) {
+  struct stack_values *v = values;
+  const char *key;
+  const json_t *one;
+  if (!json_is_object(value))
+    return error_at(e, field->pointer,
+                    "logit_bias must be an object: {\"TOKEN\": what is added to its logit, ...}");
+  struct stack_bias *to = arena_alloc(v->arena, json_object_size(value), sizeof *to, e);
+  if (!to) return e->status;
+  v->choice.bias = to;
+  json_object_foreach((json_t *)value, key, one) {
+    const double x = number_of(one);
+    if (token_of(key) < 0 || !(fabs(x) <= BIAS_MOST)) return refuse_bias(field, key, e);
+    to[v->choice.biases++] = (struct stack_bias){token_of(key), x};
+  }
   return STATUS_OK;
 }
 

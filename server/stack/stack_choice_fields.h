@@ -21,15 +21,13 @@ enum status stack_read_beams(const struct json_t *value, const struct contract_f
 enum status stack_read_early(const struct json_t *value, const struct contract_field *field,
                              void *to, struct error *e);
 
-/* To a double: any; from 0 on; above 0; above 0, up to 1. */
+/* Any number, to a double. */
 enum status stack_read_power(const struct json_t *value, const struct contract_field *field,
                              void *to, struct error *e);
-enum status stack_read_temperature(const struct json_t *value, const struct contract_field *field,
-                                   void *to, struct error *e);
-enum status stack_read_penalty(const struct json_t *value, const struct contract_field *field,
-                               void *to, struct error *e);
-enum status stack_read_share(const struct json_t *value, const struct contract_field *field,
-                             void *to, struct error *e);
+
+/* An option of the choice, whose word the field has (config/model/whole_choice.h). */
+enum status stack_read_option(const struct json_t *value, const struct contract_field *field,
+                              void *to, struct error *e);
 
 /* A text that stops a sequence, or a list of them. */
 enum {
@@ -39,6 +37,12 @@ enum {
 };
 enum status stack_read_stop_texts(const struct json_t *value, const struct contract_field *field,
                                   void *values, struct error *e);
+
+/* What is added to the logits of tokens, by their ids. Whether the model has these is checked
+ * later: it may not be known yet. */
+enum { STACK_BIAS_LONGEST = 32 * 1024 /* bytes of JSON */ };
+enum status stack_read_bias(const struct json_t *value, const struct contract_field *field,
+                            void *values, struct error *e);
 
 /* Lists of tokens of the model. Those that are banned join the ones that the model bans. */
 enum status stack_read_stops(const struct json_t *value, const struct contract_field *field,

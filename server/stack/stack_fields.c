@@ -94,6 +94,10 @@ enum { NAMES_LONGEST = 32 * 1024 };
   .elsewhere = "it belongs to POST /v1/models/NAME/score, and where a model has an encoder " \
                "beside its decoder also to POST /v1/models/NAME/generate"
 
+#define CHOSEN(word) \
+  { NAMED(#word), OF_GENERATE, .read = stack_read_option, VALUE_AT(choice.word) }
+#define OPTION(id, word, ...) [STACK_FIELD_##id] = CHOSEN(word),
+
 const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
     [STACK_FIELD_TOKENS] = {NAMED("tokens"), INTEGERS},
     [STACK_FIELD_EMBEDDINGS] = {NAMED("embeddings"),
@@ -146,8 +150,6 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                    VALUE_AT(tokens)},
     [STACK_FIELD_MAX_TOKENS] = {NAMED("max_tokens"), OF_GENERATE, .read = stack_read_number,
                                 VALUE_AT(max_tokens)},
-    [STACK_FIELD_MIN_TOKENS] = {NAMED("min_tokens"), OF_GENERATE, .read = stack_read_count,
-                                VALUE_AT(choice.min_tokens)},
     [STACK_FIELD_STOP_TOKENS] = {NAMED("stop_tokens"), OF_GENERATE, .read = stack_read_stops,
                                  .longest = NAMES_LONGEST},
     [STACK_FIELD_BEAMS] = {NAMED("beams"), OF_GENERATE, .read = stack_read_beams,
@@ -160,19 +162,12 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                     VALUE_AT(choice.early)},
     [STACK_FIELD_RETURN_SEARCH] = {NAMED("return_search"), OF_GENERATE, .read = contract_read_flag,
                                    VALUE_AT(search)},
-    [STACK_FIELD_TEMPERATURE] = {NAMED("temperature"), OF_GENERATE, .read = stack_read_temperature,
-                                 VALUE_AT(choice.temperature)},
-    [STACK_FIELD_TOP_K] = {NAMED("top_k"), OF_GENERATE, .read = stack_read_count,
-                           VALUE_AT(choice.top_k)},
-    [STACK_FIELD_TOP_P] = {NAMED("top_p"), OF_GENERATE, .read = stack_read_share,
-                           VALUE_AT(choice.top_p)},
     [STACK_FIELD_SEED] = {NAMED("seed"), OF_GENERATE, .read = contract_read_seed,
                           VALUE_AT(choice.seed)},
-    [STACK_FIELD_REPETITION_PENALTY] = {NAMED("repetition_penalty"), OF_GENERATE,
-                                        .read = stack_read_penalty,
-                                        VALUE_AT(choice.repetition_penalty)},
-    [STACK_FIELD_NO_REPEAT_NGRAM] = {NAMED("no_repeat_ngram"), OF_GENERATE,
-                                     .read = stack_read_count, VALUE_AT(choice.no_repeat_ngram)},
+    [STACK_FIELD_LOGIT_BIAS] = {NAMED("logit_bias"), OF_GENERATE, .read = stack_read_bias,
+                                .longest = STACK_BIAS_LONGEST},
+    [STACK_FIELD_IGNORE_EOS] = {NAMED("ignore_eos"), OF_GENERATE, .read = contract_read_flag,
+                                VALUE_AT(ignores_end)},
     [STACK_FIELD_BANNED_TOKENS] = {NAMED("banned_tokens"), OF_GENERATE, .read = stack_read_banned,
                                    .longest = NAMES_LONGEST},
     [STACK_FIELD_STREAM] = {NAMED("stream"), OF_STREAMS, .read = contract_read_flag,
@@ -189,7 +184,7 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                             VALUE_AT(prompt), .longest = STACK_PROMPT_LONGEST},
     [STACK_FIELD_PROMPT_NAME] = {NAMED("prompt_name"), OF_ENCODED, .read = contract_read_text,
                                  VALUE_AT(prompt_name)},
-};
+    WHOLE_OPTIONS(OPTION)};
 
 static const struct contract_input inputs[] = {
     {"input_ids", STACK_FIELD_TOKENS, DTYPE_I64, DTYPE_I32, .depth_min = 2},
@@ -380,12 +375,12 @@ static uint64_t plan_cost(const struct contract_reading *r) {
   return cost;
 }
 
-#define BIT(field) (UINT64_C(1) << STACK_FIELD_##field)
-#define CHOICE_BITS                                                                       \
-  (BIT(MAX_TOKENS) | BIT(MIN_TOKENS) | BIT(STOP_TOKENS) | BIT(BEAMS) | BIT(RETURNS) |     \
-   BIT(LENGTH_PENALTY) | BIT(EARLY_STOPPING) | BIT(RETURN_SEARCH) | BIT(TEMPERATURE) |    \
-   BIT(TOP_K) | BIT(TOP_P) | BIT(SEED) | BIT(REPETITION_PENALTY) | BIT(NO_REPEAT_NGRAM) | \
-   BIT(BANNED_TOKENS) | BIT(STREAM) | BIT(STOP) | BIT(RETURN_TEXT))
+#define BIT(field)      (UINT64_C(1) << STACK_FIELD_##field)
+#define OR_BIT(id, ...) | BIT(id)
+#define CHOICE_BITS                                                                           \
+  (BIT(MAX_TOKENS) | BIT(STOP_TOKENS) | BIT(BEAMS) | BIT(RETURNS) | BIT(LENGTH_PENALTY) |     \
+   BIT(EARLY_STOPPING) | BIT(RETURN_SEARCH) | BIT(SEED) | BIT(LOGIT_BIAS) | BIT(IGNORE_EOS) | \
+   BIT(BANNED_TOKENS) | BIT(STREAM) | BIT(STOP) | BIT(RETURN_TEXT) WHOLE_OPTIONS(OR_BIT))
 #define POOL_BITS   (BIT(POOL) | BIT(DIMENSIONS) | BIT(NORMALIZE))
 #define CLASS_BITS  BIT(FUNCTION)
 #define READER_BITS (BIT(EMBEDDINGS) | BIT(TOKEN_TYPES))

@@ -4,11 +4,13 @@
 #define SERVER_STACK_FIELDS_H
 
 #include "config/model/whole.h"
+#include "config/model/whole_choice.h"
 #include "server/attention/attention_traced.h"
 #include "server/body/body_terms.h"
 #include "server/body/contract.h"
 #include "server/stack/stack_side.h"
 
+#define STACK_FIELD_OF_OPTION(id, ...) STACK_FIELD_##id,
 enum stack_field {
   /* Arrays, which are read from the text straight into memory. */
   STACK_FIELD_TOKENS,
@@ -38,19 +40,15 @@ enum stack_field {
   STACK_FIELD_TRUNCATE,
   STACK_FIELD_RETURN_TOKENS,
   STACK_FIELD_MAX_TOKENS,
-  STACK_FIELD_MIN_TOKENS,
   STACK_FIELD_STOP_TOKENS,
   STACK_FIELD_BEAMS,
   STACK_FIELD_RETURNS,
   STACK_FIELD_LENGTH_PENALTY,
   STACK_FIELD_EARLY_STOPPING,
   STACK_FIELD_RETURN_SEARCH,
-  STACK_FIELD_TEMPERATURE,
-  STACK_FIELD_TOP_K,
-  STACK_FIELD_TOP_P,
   STACK_FIELD_SEED,
-  STACK_FIELD_REPETITION_PENALTY,
-  STACK_FIELD_NO_REPEAT_NGRAM,
+  STACK_FIELD_LOGIT_BIAS,
+  STACK_FIELD_IGNORE_EOS,
   STACK_FIELD_BANNED_TOKENS,
   STACK_FIELD_STREAM,
   STACK_FIELD_FUNCTION,
@@ -59,7 +57,7 @@ enum stack_field {
   STACK_FIELD_ATTENTIONS,
   STACK_FIELD_PROMPT,
   STACK_FIELD_PROMPT_NAME,
-  STACK_FIELD_COUNT
+  WHOLE_OPTIONS(STACK_FIELD_OF_OPTION) STACK_FIELD_COUNT
 };
 
 /* The outputs of the Open Inference Protocol, as body_v2_asked counts them. */
@@ -95,6 +93,7 @@ struct stack_values {
   size_t traced;              /* the attention whose trace that is, */
   bool traced_source;         /* of the source; else of main */
   struct stack_choice choice; /* of the next tokens */
+  bool ignores_end;           /* ignore_eos */
   size_t max_tokens, returns;
   size_t usual_tokens; /* the most tokens where max_tokens is 0: the request does not say */
   bool stream, search;

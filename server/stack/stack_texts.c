@@ -43,7 +43,14 @@ static size_t tokens_behind(struct stack_check *k, size_t text, size_t tokens) {
 static enum status settle_choice(struct stack_check *k, struct stack_choice *c) {
   const bool drawn = stack_field_is_seen(k->reading, STACK_FIELD_TEMPERATURE),
              searched = stack_field_is_seen(k->reading, STACK_FIELD_BEAMS);
+  const size_t tokens = k->main->form->embedding.tokens;
   *c = k->values->choice;
+  for (size_t i = 0; i < c->biases; i++)
+    if ((size_t)c->bias[i].token >= tokens)
+      return error_at(k->e, stack_field_pointer(STACK_FIELD_LOGIT_BIAS),
+                      "%d is no token of the model, which has those from 0 to %zu",
+                      c->bias[i].token, tokens - 1);
+  if (k->values->ignores_end) c->ends = 0;
   if (drawn && !searched) c->beams = 1;
   c->beams = size_max(c->beams, 1);
   if (!drawn && (searched || c->beams > 1)) c->temperature = 0;

@@ -76,7 +76,9 @@ class Completions(Completing):
     def test_the_same_as_generate(self):
         for prompts, more in ((["hello w"], {}), (["hello w", "e"], {"n": 3, "seed": 5, "top_p": 0.9}), (["ell"], {"temperature": 0}),
                               (["hello", "w"], {"max_tokens": 4, "temperature": 2, "stop": ["e", "wor"]}),
-                              (["hello w", "e"], {"n": 2, "seed": 5, "top_k": 2, "repetition_penalty": 1.7, "min_tokens": 9})):
+                              (["hello w", "e"], {"n": 2, "seed": 5, "top_k": 2, "repetition_penalty": 1.7, "min_tokens": 9}),
+                              (["hello w", "e"], {"n": 2, "min_p": 0.2, "presence_penalty": 1, "frequency_penalty": -0.5, "no_repeat_ngram": 3,
+                                                  "logit_bias": {"13": 2, "2": -100}, "ignore_eos": True, "top_k": -1})):
             own = {"returns" if name == "n" else name: value for name, value in more.items()}
             right = self.generate(text=prompts, **own)
             answer = self.complete(prompt=prompts, **more)
@@ -94,9 +96,20 @@ class Completions(Completing):
         """In the same drawing."""
         request = {"n": 3, "seed": 5, "temperature": 2}
         texts = [[one["text"] for one in self.complete(**request, **more)["choices"]]
-                 for more in ({}, {"top_k": 1}, {"repetition_penalty": 5}, {"min_tokens": 16})]
-        self.assertEqual(len(set(map(tuple, texts[:3]))), 3, texts)
+                 for more in ({}, {"top_k": 1}, {"repetition_penalty": 5}, {"presence_penalty": -2}, {"frequency_penalty": 2},
+                              {"logit_bias": {"13": 3}}, {"no_repeat_ngram": 1}, {"min_p": 1}, {"top_k": -1}, {"logit_bias": {}})]
+        self.assertEqual(len(set(map(tuple, texts[:7]))), 7, texts)
         self.assertEqual(len(set(texts[1])), 1)
+        self.assertEqual(texts[7:], [texts[1], texts[0], texts[0]])
+
+    def test_the_end_of_the_model(self):
+        """It ends a text where it is likely, unless a request ignores it, or it may not come yet."""
+        end = self.server.get("/v1/models/gpt").json["tokens"]["end"]
+        likely = {"temperature": 0, "max_tokens": 5, "logit_bias": {str(end[0] if isinstance(end, list) else end): 100}}
+        for more, tokens, reason in (({}, 1, "stop"), ({"ignore_eos": True}, 5, "length"), ({"ignore_eos": False}, 1, "stop"),
+                                     ({"min_tokens": 3}, 4, "stop")):
+            answer = self.complete(**likely, **more)
+            self.assertEqual((answer["usage"]["completion_tokens"], answer["choices"][0]["finish_reason"]), (tokens, reason), more)
 
     def test_prompts_of_tokens(self):
         right = self.complete(n=2)["choices"]
@@ -268,9 +281,13 @@ class Completions(Completing):
                 ({"stream_options": {"include_usage": True}}, "stream_options", "stream"),
                 ({"logprobs": 65}, "logprobs", "from 0 to 64"), ({"logprobs": -1}, "logprobs", "0 to 64"), ({"logprobs": True}, "logprobs", "0 to 64"),
                 ({"logprobs": 1.5}, "logprobs", "0 to 64"), ({"logprobs": ""}, "logprobs", "0 to 64"), ({"logprobs": {}}, "logprobs", "0 to 64"),
-                ({"logit_bias": {"1": 1}}, "logit_bias", ""), ({"best_of": 2}, "best_of", ""), ({"suffix": "a"}, "suffix", ""),
-                ({"presence_penalty": 0.5}, "presence_penalty", ""), ({"frequency_penalty": 0.5}, "frequency_penalty", ""),
-                ({"no_repeat_ngram": 4}, "no_repeat_ngram", "/generate"), ({"top_k": -1}, "top_k", "integer"), ({"messages": []}, "messages", "chats"), ({"prompts": 1}, "prompts", "prompt")):
+                ({"logit_bias": {"1": 100.5}}, "logit_bias[1]", "-100 to 100"), ({"logit_bias": {"1": None}}, "logit_bias[1]", "a number"),
+                ({"logit_bias": {"99": 1}}, "logit_bias", "99 is no token"), ({"logit_bias": {"01": 1}}, "logit_bias", "no token"),
+                ({"logit_bias": {"hello": 1}}, "logit_bias", "no token"), ({"logit_bias": {"-1": 1}}, "logit_bias", "no token"),
+                ({"logit_bias": {"99999999999999999999": 1}}, "logit_bias", "no token"), ({"logit_bias": [[1, 1]]}, "logit_bias", "an object"),
+                ({"best_of": 2}, "best_of", ""), ({"suffix": "a"}, "suffix", ""), ({"ignore_eos": 1}, "ignore_eos", "true or false"),
+                ({"presence_penalty": 2.5}, "presence_penalty", "a number from -2 to 2"), ({"frequency_penalty": "1"}, "frequency_penalty", "a number"),
+                ({"min_p": 1.5}, "min_p", "from 0 to 1"), ({"beams": 4}, "beams", "/generate"), ({"top_k": -2}, "top_k", "integer"), ({"messages": []}, "messages", "chats"), ({"prompts": 1}, "prompts", "prompt")):
             with self.subTest(request=request):
                 answer = self.post(**request)
                 if param is None:
@@ -287,7 +304,7 @@ class Completions(Completing):
         right = self.complete()["choices"]
         nulls = dict.fromkeys(("max_tokens", "temperature", "top_p", "n", "stop", "seed", "echo", "stream", "stream_options",
                                "logprobs", "suffix", "best_of", "presence_penalty", "frequency_penalty", "logit_bias", "user", "truncate",
-                               "top_k", "min_tokens", "repetition_penalty"))
+                               "top_k", "min_tokens", "repetition_penalty", "min_p", "no_repeat_ngram", "ignore_eos"))
         self.assertEqual(self.complete(**nulls)["choices"], right)
         self.assertEqual(self.complete(best_of=1, user="u" * 16000)["choices"], right)
         self.assertEqual(self.complete(stop=["never there " * 80] * 16)["choices"], right)

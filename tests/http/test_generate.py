@@ -162,6 +162,22 @@ class Generate(Case):
         self.assertIn("all are banned", self.problem(self.post(dict(ASKED, banned_tokens=list(range(50)))), 400,
                                                      "invalid-request")["detail"])
 
+    def test_a_bias_in_a_search(self):
+        """It is added to log probabilities there; those that are told stay the model's own."""
+        [[best, *_]] = self.answer({"tokens": [[1, 2]], "max_tokens": 3, "beams": 2, "logit_bias": {"7": 100}, "min_tokens": 3})["sequences"]
+        self.assertEqual(best["tokens"], [7, 7, 7])
+        self.assertTrue(all(number < 0 for number in best["log_probabilities"]))
+        self.assertGreater(best["score"], 90)
+        [[one]] = self.answer({"tokens": [[1, 2]], "max_tokens": 3, "logit_bias": {"7": 100}})["sequences"]
+        self.assertEqual(one["tokens"], [7, 7, 7])
+
+    def test_a_text_that_does_not_end(self):
+        likely = {"tokens": [[1, 2]], "max_tokens": 9, "logit_bias": {"2": 100}}
+        for more in ({}, {"beams": 3}, {"temperature": 1}):
+            for ignores, tokens, finish in ((False, [2], "end"), (True, [2] * 9, "length")):
+                [[first, *_]] = self.answer(dict(likely, **more, ignore_eos=ignores))["sequences"]
+                self.assertEqual((first["tokens"], first["finish"]), (tokens, finish), more)
+
     def test_the_end(self):
         asked = {"tokens": [1, 2], "max_tokens": 9, "no_repeat_ngram": 1}
         [whole] = self.answer(asked, "large")["sequences"]
@@ -199,9 +215,12 @@ class Generate(Case):
                                  (dict(ASKED, temperature=-0.1), "/temperature"),
                                  (dict(ASKED, temperature="1"), "/temperature"),
                                  (dict(ASKED, top_p=0), "/top_p"), (dict(ASKED, top_p=1.01), "/top_p"),
-                                 (dict(ASKED, top_k=-1), "/top_k"), (dict(ASKED, seed=-1), "/seed"),
+                                 (dict(ASKED, top_k=-2), "/top_k"), (dict(ASKED, seed=-1), "/seed"),
                                  (dict(ASKED, repetition_penalty=0), "/repetition_penalty"),
                                  (dict(ASKED, no_repeat_ngram=-1), "/no_repeat_ngram"),
+                                 (dict(ASKED, min_p=-0.1), "/min_p"), (dict(ASKED, frequency_penalty=3), "/frequency_penalty"),
+                                 (dict(ASKED, logit_bias={"50": 1}), "/logit_bias"), (dict(ASKED, logit_bias={"1": "a"}), "/logit_bias/1"),
+                                 (dict(ASKED, logit_bias={"1": 1e3}), "/logit_bias/1"), (dict(ASKED, ignore_eos=0), "/ignore_eos"),
                                  (dict(ASKED, stop_tokens=[1, 50]), "/stop_tokens/1"),
                                  (dict(ASKED, stop_tokens=3), "/stop_tokens"),
                                  (dict(ASKED, banned_tokens=[-1]), "/banned_tokens/0"),

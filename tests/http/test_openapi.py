@@ -259,7 +259,8 @@ class OpenApi(Case):
         path = "/v1/models/decoder/generate"
         for more in ({}, {"tokens": [1]}, {"tokens": []}, {"return_top": 2},
                      {"temperature": 1, "returns": 2, "top_k": 3, "top_p": 0.5, "seed": 4, "stop_tokens": [5],
-                      "banned_tokens": [6], "repetition_penalty": 1.5, "no_repeat_ngram": 3, "min_tokens": 1}):
+                      "banned_tokens": [6], "repetition_penalty": 1.5, "no_repeat_ngram": 3, "min_tokens": 1,
+                      "min_p": 0.1, "presence_penalty": -2, "frequency_penalty": 2, "logit_bias": {"3": 1.5}, "ignore_eos": True}):
             request = dict(TEXT, max_tokens=3, **more) if "tokens" not in more else dict(more, max_tokens=3)
             self.taken("GenerateRequest", request)
             self.holds("POST", path, self.server.post(path, request), 200)
@@ -371,6 +372,8 @@ class OpenApi(Case):
         path = "/v1/completions"
         for more in ({}, {"n": 2, "stop": "b", "echo": True, "seed": 3, "top_p": 0.5, "max_tokens": 2, "user": "me"},
                      {"prompt": ["a", "b c"], "temperature": 0, "stop": ["a", "x"], "logprobs": None, "logit_bias": {}},
+                     {"min_p": 0.1, "presence_penalty": -2, "frequency_penalty": 2, "logit_bias": {"3": 1.5}, "ignore_eos": True,
+                      "top_k": -1, "no_repeat_ngram": 2},
                      {"logprobs": 2, "max_tokens": 3}, {"logprobs": 0}, {"logprobs": False}, {"logprobs": 64, "n": 3},
                      {"prompt": [1, 2], "stream": True, "echo": True, "stream_options": {"include_usage": True}}, {"prompt": [[1], [2, 0]]},
                      {"prompt": [], "stop": None, "seed": None, "best_of": 0, "suffix": "", "presence_penalty": 0}):
@@ -385,7 +388,7 @@ class OpenApi(Case):
         schema = self.schema(self.schemas["schemas"]["CompletionsRequest"])
         for more in ({"prompt": 1}, {"prompt": None}, {"n": 0}, {"stop": ""}, {"stop": [1]}, {"seed": -1},
                      {"top_p": 0}, {"temperature": -1}, {"max_tokens": 0}, {"echo": 1}, {"logprobs": 65}, {"logprobs": -1}, {"logprobs": True}, {"logprobs": ""}, {"best_of": 2},
-                     {"logit_bias": {"1": 2}}, {"suffix": "x"}, {"stream_options": 1}, {"text": "a"}):
+                     {"logit_bias": {"1": 200}}, {"logit_bias": {"x": 1}}, {"min_p": 2}, {"ignore_eos": 1}, {"frequency_penalty": 3}, {"suffix": "x"}, {"stream_options": 1}, {"text": "a"}):
             request = dict({"model": "words", "prompt": "a b"}, **more)
             with self.subTest(request=request):
                 self.assertFalse(schema.is_valid(request))

@@ -22,7 +22,9 @@ static const char full[] =
     "{\"tokens\":[[1,2,-1],[3,49,7]],\"valid_lens\":[2,3],\"max_tokens\":5,\"min_tokens\":2,"
     "\"stop_tokens\":[7,9],\"returns\":2,\"temperature\":0.5,\"top_k\":4,\"top_p\":0.75,"
     "\"seed\":9007199254740991,\"repetition_penalty\":1.5,\"no_repeat_ngram\":3,"
-    "\"banned_tokens\":[11],\"return_top\":60,\"stream\":true}";
+    "\"banned_tokens\":[11],\"return_top\":60,\"stream\":true,\"min_p\":0.125,"
+    "\"presence_penalty\":-2,\"frequency_penalty\":2,\"logit_bias\":{\"49\":-100,\"0\":1.5},"
+    "\"ignore_eos\":true}";
 
 static void is_full(const struct stack_request *r) {
   static const size_t rows[] = {2, 2, 3, 3};
@@ -44,7 +46,10 @@ static void is_full(const struct stack_request *r) {
   assert_true(c->temperature == 0.5 && c->top_p == 0.75 && c->repetition_penalty == 1.5);
   assert_true(c->top_k == 4 && c->min_tokens == 2 && c->no_repeat_ngram == 3);
   assert_true(c->seed == 9007199254740991 && c->stops == 2 && c->stop[1] == 9);
-  assert_true(c->banned_count == 1 && c->banned[0] == 11);
+  assert_true(c->banned_count == 1 && c->banned[0] == 11 && c->ends == 0);
+  assert_true(c->min_p == 0.125 && c->presence_penalty == -2 && c->frequency_penalty == 2);
+  assert_true(c->biases == 2 && c->bias[0].token == 49 && c->bias[0].added == -100);
+  assert_true(c->bias[1].token == 0 && c->bias[1].added == 1.5);
   assert_int_equal(r->generation.top, 50); /* as many as there are */
 }
 

@@ -37,6 +37,7 @@ struct choice_case {
   size_t tokens;
   float logit[TOKENS_MOST];
   int32_t text[PAST_MOST], banned[4], end[2], stop[2];
+  struct stack_bias bias[3];
   struct stack_choice c;
   struct stack_past past;
 };
@@ -66,10 +67,16 @@ static void draw_case(struct choice_case *k, uint64_t *state) {
                           .item = (uint32_t)random_below(state, 5),
                           .sample = (uint32_t)random_below(state, 5)};
   k->c = plain;
+  for (int32_t i = 0; i < 3; i++) /* each token once */
+    k->bias[i] = (struct stack_bias){i, 3 * random_float(state)};
+  k->c.bias = k->bias;
   k->c.banned = k->banned, k->c.end = k->end, k->c.stop = k->stop;
   k->c.seed = random_bits(state);
   static const double penalty[] = {1.3, 0.7, 1.3, 0.7, 1e-300, 1e300};
   if (random_often(state, 30)) k->c.repetition_penalty = penalty[random_below(state, 6)];
+  if (random_often(state, 20)) k->c.presence_penalty = 2.0 * random_float(state);
+  if (random_often(state, 20)) k->c.frequency_penalty = 2.0 * random_float(state);
+  if (random_often(state, 20)) k->c.biases = random_below(state, size_min(n, 3) + 1);
   if (random_often(state, 30)) k->c.no_repeat_ngram = 1 + random_below(state, 4);
   if (random_often(state, 30)) k->c.banned_count = random_below(state, 5);
   if (random_often(state, 50)) k->c.ends = random_below(state, 3);
@@ -85,6 +92,8 @@ static void draws(struct choice_case *k, uint64_t *state) {
   if (random_often(state, 50)) k->c.top_k = 1 + random_below(state, k->tokens + 3);
   if (random_often(state, 50))
     k->c.top_p = 0.05131 + 0.09717 * (double)random_below(state, 10); /* no sum of equals */
+  if (random_often(state, 30))
+    k->c.min_p = random_often(state, 20) ? 1 : 0.00713 + 0.1 * (double)random_below(state, 9);
 }
 
 static void the_greatest_is_the_twins(void **unused) {
@@ -243,7 +252,34 @@ static void draws_have_their_frequencies(void **unused) {
     frequencies(c, 30 + seed);
     c.top_k = 0;
     frequencies(c, 40 + seed);
+    c.min_p = 0.3;
+    frequencies(c, 50 + seed);
+    c.top_p = 1;
+    frequencies(c, 60 + seed);
   }
+}
+
+/* The penalties of what was chosen do not know what it goes on from, and count. */
+static void penalties_count_what_was_chosen(void **unused) {
+  (void)unused;
+  const float logit[] = {9, 8.5f, 8, 7};
+  const int32_t text[] = {0, 0, 0, 1, 1, 2};
+  const struct stack_bias bias[] = {{3, 1.75}};
+  struct stack_choice c = plain;
+  struct stack_past past = {.token = text, .count = 6, .chosen = 3, .most = 9};
+  assert_int_equal(choose(&c, &past, logit, 4), 0);
+  c.presence_penalty = 1.5;
+  assert_int_equal(choose(&c, &past, logit, 4), 0); /* 9, 7, 6.5, 7 */
+  c.presence_penalty = -0.75;
+  assert_int_equal(choose(&c, &past, logit, 4), 1); /* 9, 9.25, 8.75, 7 */
+  c.frequency_penalty = 0.25;
+  assert_int_equal(choose(&c, &past, logit, 4), 0); /* 9, 8.75, 8.5, 7 */
+  past.chosen = 6;
+  assert_int_equal(choose(&c, &past, logit, 4), 0); /* 9, 8.75, 8.5, 7 */
+  c.frequency_penalty = 0.5;
+  assert_int_equal(choose(&c, &past, logit, 4), 0); /* 8.25, 8.25, 8.25, 7 */
+  c.bias = bias, c.biases = 1;
+  assert_int_equal(choose(&c, &past, logit, 4), 3);
 }
 
 /* Items, samples and steps draw apart from each other; the same ones draw the same. */
@@ -275,6 +311,7 @@ int main(void) {
       cmocka_unit_test(many_are_found_as_some_are),
       cmocka_unit_test(a_draw_is_the_twins),
       cmocka_unit_test(draws_have_their_frequencies),
+      cmocka_unit_test(penalties_count_what_was_chosen),
       cmocka_unit_test(draws_differ_by_where_they_are),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

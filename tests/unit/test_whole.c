@@ -494,9 +494,10 @@ static void a_file_says_how_to_go_on(void **state) {
   assert_int_equal(c->forced_end, 2);
   model_free(m);
   whole_place_write(p, "generation_config.json",
-                    "{\"do_sample\":true,\"top_k\":50,\"max_new_tokens\":7}");
-  m = whole_place_load(p, ",\"generate\":{\"top_k\":3}");
-  assert_true(m->whole->choice.temperature == 1);
+                    "{\"do_sample\":true,\"top_k\":50,\"max_new_tokens\":7,\"min_p\":0.25}");
+  m = whole_place_load(p, ",\"generate\":{\"top_k\":3,\"presence_penalty\":0.5}");
+  assert_true(m->whole->choice.temperature == 1 && m->whole->choice.min_p == 0.25);
+  assert_true(m->whole->choice.presence_penalty == 0.5);
   assert_int_equal(m->whole->choice.top_k, 3);
   assert_int_equal(m->whole->max_tokens, 7);
   model_free(m);

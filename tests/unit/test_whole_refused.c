@@ -55,6 +55,8 @@ static void definitions(void **unused) {
   ill("{\"transformer\":\"x\",\"generate\":{\"top_p\":\"1\"}}", "generate: top_p: needs a number");
   ill("{\"transformer\":\"x\",\"generate\":{\"repetition_penalty\":0}}",
       "generate: repetition_penalty: 0 is not above 0");
+  ill("{\"transformer\":\"x\",\"generate\":{\"frequency_penalty\":2.5}}",
+      "generate: frequency_penalty: 2.5 is not at least -2 and at most 2");
   ill("{\"transformer\":\"x\",\"generate\":{\"banned_tokens\":1}}",
       "generate: banned_tokens: needs a list of tokens");
   ill("{\"transformer\":\"x\",\"generate\":{\"banned_tokens\":[-1]}}",
