@@ -26,6 +26,11 @@ static inline bool body_ask_encodes(enum body_ask ask) {
   return ask == ASK_ENCODE || ask == ASK_CLASSIFY;
 }
 
+/* Is it asked of the tokenizer alone? */
+static inline bool body_ask_is_of_tokenizer(enum body_ask ask) {
+  return ask == ASK_TOKENIZE || ask == ASK_DETOKENIZE;
+}
+
 /* In whose words a request is: in our own, or in those of another service. Where they are
  * another's, the model is named in the body. */
 enum body_dialect {
@@ -35,7 +40,11 @@ enum body_dialect {
   DIALECT_RERANK,
   DIALECT_TEI_EMBED, /* of text-embeddings-inference */
   DIALECT_TEI_RERANK,
-  DIALECT_TEI_PREDICT
+  DIALECT_TEI_PREDICT,
+  DIALECT_TEI_EMBED_ALL,
+  DIALECT_TEI_SIMILARITY,
+  DIALECT_TEI_TOKENIZE,
+  DIALECT_TEI_DECODE
 };
 
 /* How a body is written. */

@@ -1,12 +1,13 @@
 /* dialect: what makes up a request in the words of another service: the fields that it may have,
  * what they ask for in ours, and how its answer is written. Each dialect is one constant of its own
- * file, and has a row in dialect_body.c. */
+ * file, and has a row in server/service/dialects.c. */
 #ifndef SERVER_DIALECT_H
 #define SERVER_DIALECT_H
 
 #include "server/answer/answer.h"
 #include "server/dialect/dialect_stack.h"
 #include "server/stack/stack_stream.h"
+#include "server/tokenize/tokenize_body.h"
 
 struct dialect {
   const struct contract *contract; /* its values begin with struct dialect_values */
@@ -28,6 +29,13 @@ struct dialect {
   /* The same of a request that is answered by a stream; NULL: none is. */
   enum status (*stream)(struct stack_stream *s, const struct contract_reading *read,
                         const char *model, const struct stack_request *r);
+
+  /* In the place of these three, of a dialect that asks the tokenizer alone: makes tokens of texts,
+   * or texts of tokens, and plans the answer. Else NULL. */
+  enum status (*tokenize)(const struct contract_reading *read, const struct whole *w,
+                          struct tokenize_request *out);
+  enum status (*tell)(struct answer *a, const struct contract_reading *read,
+                      const struct tokenize_request *r, size_t max_bytes);
 };
 
 #endif

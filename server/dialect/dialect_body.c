@@ -1,18 +1,10 @@
-/* dialect_body: the dialects that there are, and the body of a request in one of them. */
+/* dialect_body: the body of a request in another service's words. */
 #include "server/dialect/dialect_body.h"
 
 #include <string.h>
 
-#include "server/dialect/completions.h"
+#include "server/dialect/dialect.h"
 #include "server/dialect/dialect_fields.h"
-#include "server/dialect/embeddings.h"
-#include "server/dialect/rerank.h"
-#include "server/dialect/tei.h"
-
-static const struct dialect *const dialects[] = {
-    [DIALECT_EMBEDDINGS] = &embeddings, [DIALECT_COMPLETIONS] = &completions,
-    [DIALECT_RERANK] = &rerank,         [DIALECT_TEI_EMBED] = &tei_embed,
-    [DIALECT_TEI_RERANK] = &tei_rerank, [DIALECT_TEI_PREDICT] = &tei_predict};
 
 struct dialect_body {
   struct body body;
@@ -22,10 +14,9 @@ struct dialect_body {
   struct dialect_stack stack;
 };
 
-struct dialect_body *dialect_body_new(const struct body_terms *terms,
+struct dialect_body *dialect_body_new(const struct dialect *d, const struct body_terms *terms,
                                       const struct body_limits *limits, struct arena *a,
                                       struct error *e) {
-  const struct dialect *d = dialects[terms->dialect];
   struct dialect_body *b = arena_alloc(a, 1, sizeof *b, e);
   void *values = arena_alloc(a, 1, d->values_bytes, e);
   if (!b || !values) return NULL;
@@ -64,4 +55,11 @@ enum status dialect_body_answer(struct dialect_body *b, const char *model,
 enum status dialect_body_stream(struct dialect_body *b, const char *model,
                                 const struct stack_request *r, struct stack_stream *stream) {
   return b->dialect->stream(stream, &b->body.reading, model, r);
+}
+
+enum status dialect_body_tokenize(struct dialect_body *b, const struct whole *w,
+                                  struct tokenize_request *out, struct answer *answer) {
+  const struct contract_reading *read = &b->body.reading;
+  if (b->dialect->tokenize(read, w, out)) return read->e->status;
+  return b->dialect->tell(answer, read, out, b->limits->max_answer_bytes);
 }

@@ -7,12 +7,14 @@
 #include "server/answer/answer.h"
 #include "server/body/body.h"
 #include "server/stack/stack_stream.h"
+#include "server/tokenize/tokenize_body.h"
 
+struct dialect;
 struct dialect_body;
 
 /* It lives, like all that it makes, in the arena. `terms` and `limits` outlive it; `e` holds no
  * failure, and outlives it, too: the first one goes there. NULL with a failure. */
-struct dialect_body *dialect_body_new(const struct body_terms *terms,
+struct dialect_body *dialect_body_new(const struct dialect *d, const struct body_terms *terms,
                                       const struct body_limits *limits, struct arena *a,
                                       struct error *e);
 
@@ -34,5 +36,9 @@ enum status dialect_body_answer(struct dialect_body *b, const char *model,
 /* The same of one that is answered by a stream. */
 enum status dialect_body_stream(struct dialect_body *b, const char *model,
                                 const struct stack_request *r, struct stack_stream *stream);
+
+/* Makes tokens, or texts of tokens, where the terms ask a tokenizer alone, and plans the answer. */
+enum status dialect_body_tokenize(struct dialect_body *b, const struct whole *w,
+                                  struct tokenize_request *out, struct answer *answer);
 
 #endif

@@ -49,7 +49,7 @@ void dialect_stack_give_items(struct dialect_stack *s, const struct contract_rea
 }
 
 /* "/text/3" as "/input/3". A field that is called as ours is needs no name. */
-static void locate(const struct dialect_name *names, struct error *e) {
+void dialect_stack_locate(const struct dialect_name *names, struct error *e) {
   char native[ERROR_POINTER_SIZE];
   const size_t length = *e->pointer ? 1 + strcspn(e->pointer + 1, "/") : 0;
   memcpy(native, e->pointer, sizeof native);
@@ -62,6 +62,6 @@ enum status dialect_stack_check(struct dialect_stack *s, const struct dialect_na
                                 struct stack_request *out) {
   memset(out, 0, sizeof *out);
   stack_body_make(&s->reading, s->whole, s->terms, s->limits, out);
-  if (s->reading.e->status) locate(names, s->reading.e);
+  if (s->reading.e->status) dialect_stack_locate(names, s->reading.e);
   return s->reading.e->status;
 }

@@ -43,8 +43,12 @@ void dialect_stack_truncate(struct dialect_stack *s, size_t said, size_t otherwi
 void dialect_stack_prompt(struct dialect_stack *s, const struct contract_text *prompt,
                           const struct contract_text *name);
 
+/* Makes an error's pointer to one of our fields one into the body, by `names`, which end with an
+ * empty one. */
+void dialect_stack_locate(const struct dialect_name *names, struct error *e);
+
 /* Makes texts tokens, and checks all fields: stack_body_make. Where that fails, the error's pointer
- * is one into the body, by `names`, which end with an empty one. */
+ * is one into the body. */
 enum status dialect_stack_check(struct dialect_stack *s, const struct dialect_name *names,
                                 struct stack_request *out);
 

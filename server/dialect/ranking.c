@@ -128,7 +128,7 @@ static int compare(const void *a, const void *b) {
 
 void ranked_sort(struct ranked *all, size_t count) { qsort(all, count, sizeof *all, compare); }
 
-static float dot(const float *a, const float *b, size_t size) {
+float ranking_dot(const float *a, const float *b, size_t size) {
   double sum = 0;
   for (size_t i = 0; i < size; i++) sum += (double)a[i] * (double)b[i];
   return (float)sum;
@@ -140,7 +140,7 @@ static void score_documents(const struct ranking *k) {
   const float *query = k->request->classes_of ? NULL : run->outputs + count * size;
   for (size_t i = 0; i < count; i++) {
     const float *of_one = run->outputs + i * size;
-    k->place[i] = (struct ranked){query ? dot(of_one, query, size) : *of_one, (unsigned)i};
+    k->place[i] = (struct ranked){query ? ranking_dot(of_one, query, size) : *of_one, (unsigned)i};
   }
 }
 

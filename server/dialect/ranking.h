@@ -37,6 +37,9 @@ struct ranked {
   unsigned index;
 };
 
+/* The dot product of two rows: of vectors of length 1 their cosine. */
+float ranking_dot(const float *a, const float *b, size_t size);
+
 /* The greatest score first, and of equal ones what stands first. */
 void ranked_sort(struct ranked *all, size_t count);
 

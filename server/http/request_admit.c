@@ -19,13 +19,14 @@ enum {
 
 static enum body_ask find_ask(enum route route) {
   if (route == ROUTE_MODEL_ENCODE || route == ROUTE_EMBEDDINGS || route == ROUTE_RERANK ||
-      route == ROUTE_TEI_EMBED || route == ROUTE_TEI_RERANK)
+      route == ROUTE_TEI_EMBED || route == ROUTE_TEI_RERANK || route == ROUTE_TEI_EMBED_ALL ||
+      route == ROUTE_TEI_SIMILARITY)
     return ASK_ENCODE;
   if (route == ROUTE_MODEL_CLASSIFY || route == ROUTE_TEI_PREDICT) return ASK_CLASSIFY;
   if (route == ROUTE_MODEL_SCORE) return ASK_SCORE;
   if (route == ROUTE_MODEL_GENERATE || route == ROUTE_COMPLETIONS) return ASK_GENERATE;
-  if (route == ROUTE_MODEL_TOKENIZE) return ASK_TOKENIZE;
-  if (route == ROUTE_MODEL_DETOKENIZE) return ASK_DETOKENIZE;
+  if (route == ROUTE_MODEL_TOKENIZE || route == ROUTE_TEI_TOKENIZE) return ASK_TOKENIZE;
+  if (route == ROUTE_MODEL_DETOKENIZE || route == ROUTE_TEI_DECODE) return ASK_DETOKENIZE;
   return route == ROUTE_MODEL_HEADS || route == ROUTE_LAYER_HEADS ? ASK_HEADS : ASK_ATTENTION;
 }
 
@@ -213,7 +214,9 @@ static enum status refuse_path(struct request *r) {
                    "/v1/models/NAME/layers/LAYER/attention, /v1/models/NAME/layers/LAYER/heads (a "
                    "whole model), or GET /, %s/v1/models, /v1/models/NAME, /v2, /healthz, /readyz, "
                    "/metrics, /openapi.json",
-                   tei ? "/embed, /rerank, /predict, " : "", tei ? "/info, " : "");
+                   tei ? "/embed, /embed_all, /similarity, /rerank, /predict, /tokenize, /decode, "
+                       : "",
+                   tei ? "/info, " : "");
 }
 
 /* A POST to a model's own path gets an answer that names the paths below it. */

@@ -50,6 +50,7 @@ static const struct elsewhere table[] = {
      "there is no such path: POST /v1/models/NAME/detokenize makes texts of tokens"},
     {"/embed_sparse", ERROR_TEI, "there are no sparse vectors here: POST /embed makes dense ones"},
     {"/invocations", ERROR_TEI, "there is no such path: POST /embed, /rerank or /predict"},
+    {"/vertex", ERROR_TEI, "there is no such path: POST /embed, /rerank or /predict"},
     {"/api", ERROR_TEI,
      "this is no Ollama: POST /v1/completions goes on from a text, POST /v1/embeddings makes "
      "vectors, "

@@ -3,6 +3,7 @@
 #include "server/attention/attention_answer.h"
 #include "server/attention/attention_traced.h"
 #include "server/dialect/dialect_body.h"
+#include "server/service/dialects.h"
 #include "server/service/exchange.h"
 #include "server/service/find_model.h"
 #include "server/stack/stack_answer.h"
@@ -129,7 +130,8 @@ static size_t longest_prompt(const struct registry *all) {
 }
 
 static void begin_dialect(struct exchange *x) {
-  struct dialect_body *b = dialect_body_new(&x->terms, &x->service->limits, &x->arena, &x->error);
+  struct dialect_body *b = dialect_body_new(dialects_find(x->terms.dialect), &x->terms,
+                                            &x->service->limits, &x->arena, &x->error);
   x->fields = b;
   x->body = b ? dialect_body_of(b) : NULL;
   if (b) x->body->reading.prompt = longest_prompt(x->hold.registry);
@@ -141,6 +143,10 @@ static enum status finish_dialect(struct exchange *x) {
   if (dialect_body_finish(x->fields, &name)) return x->error.status;
   x->model =
       find_model_of_body(route_of_dialect(x->terms.dialect), name, x->hold.registry, &x->error);
+  if (x->model && body_ask_is_of_tokenizer(x->terms.ask)) {
+    x->run = &x->request.tokenize.run;
+    return dialect_body_tokenize(x->fields, x->model->whole, &x->request.tokenize, &x->answer);
+  }
   if (!x->model || dialect_body_ask(x->fields, x->model->whole, r) || prepare_stack(x))
     return x->error.status;
   return r->stream ? dialect_body_stream(x->fields, x->model->name, r, &x->streamed)

@@ -42,6 +42,10 @@ static const struct {
     [ROUTE_TEI_EMBED] = {"/embed", true, WHOLES, ERROR_TEI},
     [ROUTE_TEI_RERANK] = {"/rerank", true, ENCODERS, ERROR_TEI},
     [ROUTE_TEI_PREDICT] = {"/predict", true, ENCODERS, ERROR_TEI},
+    [ROUTE_TEI_EMBED_ALL] = {"/embed_all", true, WHOLES, ERROR_TEI},
+    [ROUTE_TEI_SIMILARITY] = {"/similarity", true, WHOLES, ERROR_TEI},
+    [ROUTE_TEI_TOKENIZE] = {"/tokenize", true, WHOLES, ERROR_TEI},
+    [ROUTE_TEI_DECODE] = {"/decode", true, WHOLES, ERROR_TEI},
     [ROUTE_TEI_INFO] = {"/info", false, WHOLES, ERROR_TEI},
     [ROUTE_MODELS] = {"/v1/models", false, 0, ERROR_V1},
     [ROUTE_MODEL] = {"/v1/models/{model}", false, ALL, ERROR_V1},
@@ -155,17 +159,27 @@ static enum route find_v2(char segment[][SEGMENT_SIZE], size_t n) {
 }
 
 static enum route find_single(const char *segment) {
-  if (!strcmp(segment, "healthz")) return ROUTE_HEALTH;
-  if (!strcmp(segment, "readyz")) return ROUTE_READY;
-  if (!strcmp(segment, "health") || !strcmp(segment, "ping"))
-    return ROUTE_READY;                                        /* as TEI has it */
-  if (!strcmp(segment, "embeddings")) return ROUTE_EMBEDDINGS; /* likewise */
-  if (!strcmp(segment, "metrics")) return ROUTE_METRICS;
-  if (!strcmp(segment, "embed")) return ROUTE_TEI_EMBED;
-  if (!strcmp(segment, "rerank")) return ROUTE_TEI_RERANK;
-  if (!strcmp(segment, "predict")) return ROUTE_TEI_PREDICT;
-  if (!strcmp(segment, "info")) return ROUTE_TEI_INFO;
-  return !strcmp(segment, "openapi.json") ? ROUTE_OPENAPI : ROUTE_NONE;
+  static const struct {
+    const char *segment;
+    enum route route;
+  } singles[] = {{"healthz", ROUTE_HEALTH},
+                 {"readyz", ROUTE_READY},
+                 {"health", ROUTE_READY}, /* as text-embeddings-inference has it, */
+                 {"ping", ROUTE_READY},   /* and these two */
+                 {"embeddings", ROUTE_EMBEDDINGS},
+                 {"metrics", ROUTE_METRICS},
+                 {"openapi.json", ROUTE_OPENAPI},
+                 {"embed", ROUTE_TEI_EMBED},
+                 {"embed_all", ROUTE_TEI_EMBED_ALL},
+                 {"similarity", ROUTE_TEI_SIMILARITY},
+                 {"rerank", ROUTE_TEI_RERANK},
+                 {"predict", ROUTE_TEI_PREDICT},
+                 {"tokenize", ROUTE_TEI_TOKENIZE},
+                 {"decode", ROUTE_TEI_DECODE},
+                 {"info", ROUTE_TEI_INFO}};
+  for (size_t i = 0; i < sizeof singles / sizeof *singles; i++)
+    if (!strcmp(segment, singles[i].segment)) return singles[i].route;
+  return ROUTE_NONE;
 }
 
 /* A model's name may have two parts: then the third and fourth segments become one. */
@@ -244,10 +258,16 @@ bool route_allows(enum route route, enum method method) {
 
 bool route_is_computed(enum route route) { return table[route].computed; }
 
-static const enum route of_dialect[] = {
-    [DIALECT_EMBEDDINGS] = ROUTE_EMBEDDINGS, [DIALECT_COMPLETIONS] = ROUTE_COMPLETIONS,
-    [DIALECT_RERANK] = ROUTE_RERANK,         [DIALECT_TEI_EMBED] = ROUTE_TEI_EMBED,
-    [DIALECT_TEI_RERANK] = ROUTE_TEI_RERANK, [DIALECT_TEI_PREDICT] = ROUTE_TEI_PREDICT};
+static const enum route of_dialect[] = {[DIALECT_EMBEDDINGS] = ROUTE_EMBEDDINGS,
+                                        [DIALECT_COMPLETIONS] = ROUTE_COMPLETIONS,
+                                        [DIALECT_RERANK] = ROUTE_RERANK,
+                                        [DIALECT_TEI_EMBED] = ROUTE_TEI_EMBED,
+                                        [DIALECT_TEI_RERANK] = ROUTE_TEI_RERANK,
+                                        [DIALECT_TEI_PREDICT] = ROUTE_TEI_PREDICT,
+                                        [DIALECT_TEI_EMBED_ALL] = ROUTE_TEI_EMBED_ALL,
+                                        [DIALECT_TEI_SIMILARITY] = ROUTE_TEI_SIMILARITY,
+                                        [DIALECT_TEI_TOKENIZE] = ROUTE_TEI_TOKENIZE,
+                                        [DIALECT_TEI_DECODE] = ROUTE_TEI_DECODE};
 
 enum body_dialect route_dialect(enum route route) {
   unsigned d = DIALECT_NONE + 1;
@@ -273,13 +293,15 @@ static bool is_of_classes(enum route route) {
 
 /* Does it need vectors of its tokens? */
 static bool is_of_vectors(enum route route) {
-  return route == ROUTE_EMBEDDINGS || route == ROUTE_TEI_EMBED || route == ROUTE_RERANK;
+  return route == ROUTE_EMBEDDINGS || route == ROUTE_TEI_EMBED || route == ROUTE_RERANK ||
+         route == ROUTE_TEI_EMBED_ALL || route == ROUTE_TEI_SIMILARITY;
 }
 
 /* Does it need the model's tokenizer? */
 static bool is_of_texts(enum route route) {
   return route == ROUTE_MODEL_TOKENIZE || route == ROUTE_MODEL_DETOKENIZE ||
-         route == ROUTE_COMPLETIONS || ranks(route) || route == ROUTE_TEI_PREDICT;
+         route == ROUTE_COMPLETIONS || ranks(route) || route == ROUTE_TEI_PREDICT ||
+         route == ROUTE_TEI_SIMILARITY || route == ROUTE_TEI_TOKENIZE || route == ROUTE_TEI_DECODE;
 }
 
 static bool generates(enum route route) {

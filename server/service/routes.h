@@ -31,6 +31,10 @@ enum route {
   ROUTE_TEI_EMBED, /* of text-embeddings-inference, which a setting turns on */
   ROUTE_TEI_RERANK,
   ROUTE_TEI_PREDICT,
+  ROUTE_TEI_EMBED_ALL,
+  ROUTE_TEI_SIMILARITY,
+  ROUTE_TEI_TOKENIZE,
+  ROUTE_TEI_DECODE,
   ROUTE_TEI_INFO,
   ROUTE_MODELS,
   ROUTE_MODEL,

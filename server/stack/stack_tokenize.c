@@ -90,19 +90,24 @@ static enum status refuse_name(const struct whole *w, struct error *e) {
                   "this model has no such prompt; GET /v1/models/NAME tells its \"prompts\"");
 }
 
-/* The prompt is the model's default, where the request has none and names none. */
+enum status stack_tokenize_prompt(const struct whole *w, const struct contract_text *name,
+                                  struct contract_text *prompt, struct error *e) {
+  const json_t *text = w->prompt;
+  if (name->length)
+    text = strlen(name->bytes) == name->length ? json_object_get(w->prompts, name->bytes) : NULL;
+  stack_fields_prompt(prompt, text);
+  return text || !name->length ? STATUS_OK : refuse_name(w, e);
+}
+
+/* Finds the prompt of a request, which is the model's default where it has none and names none. */
 static enum status find_prompt(const struct contract_reading *r, const struct whole *w,
                                struct contract_text *prompt) {
   const struct stack_values *v = r->values;
-  const struct contract_text *name = &v->prompt_name;
   *prompt = v->prompt;
-  if (!name->length) return STATUS_OK;
+  if (!v->prompt_name.length) return STATUS_OK;
   if (stack_field_is_seen(r, STACK_FIELD_PROMPT))
     return error_at(r->e, "/prompt_name", "there is a prompt, too: only one of both can be");
-  const json_t *text =
-      strlen(name->bytes) == name->length ? json_object_get(w->prompts, name->bytes) : NULL;
-  stack_fields_prompt(prompt, text);
-  return text ? STATUS_OK : refuse_name(w, r->e);
+  return stack_tokenize_prompt(w, &v->prompt_name, prompt, r->e);
 }
 
 /* --- the whole --- */

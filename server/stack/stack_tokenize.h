@@ -8,6 +8,11 @@
 #include "server/stack/stack_request.h"
 #include "server/tokenize/tokenize_texts.h"
 
+/* Finds the prompt of this name; without a name, the model's default one, or none. Fails with
+ * invalid-request at "/prompt_name". */
+enum status stack_tokenize_prompt(const struct whole *w, const struct contract_text *name,
+                                  struct contract_text *prompt, struct error *e);
+
 /* Gives the reading the tensors of tokens, and of token types where the model has them, if it has
  * texts; else does nothing. Sets `tokenized` and `tells_tokens` of `out`. Fails with
  * invalid-request where the model has no tokenizer, or the request has tokens or embeddings, too,

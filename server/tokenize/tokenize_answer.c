@@ -5,8 +5,8 @@
 #include "server/text/json_string.h"
 #include "server/tokenize/tokenize_told.h"
 
-/* The texts as a value; NULL without memory, or where they are too many to count. */
-static const char *write_texts(const struct tokenize_request *r, struct arena *a, struct error *e) {
+const char *tokenize_answer_texts(const struct tokenize_request *r, struct arena *a,
+                                  struct error *e) {
   enum { QUOTES = 3, BRACKETS = 3 };
   size_t room = BRACKETS, each;
   for (size_t i = 0; i < r->items; i++)
@@ -33,7 +33,7 @@ static enum status add_sections(struct answer_content *c, const struct tokenize_
     c->sections = TOKENIZE_TOLD_SECTIONS;
     return tokenize_told(&r->texts, c->section, arena, e);
   }
-  const char *value = write_texts(r, arena, e);
+  const char *value = tokenize_answer_texts(r, arena, e);
   c->sections = 1;
   c->section[0] = answer_section_text("text", value);
   return e->status;

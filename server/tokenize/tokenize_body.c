@@ -62,7 +62,7 @@ static const struct contract_stray strays[] = {
     {"model", "a model stands in the path: POST /v1/models/NAME/tokenize"},
 };
 
-static uint64_t cost_of_pieces(const struct contract_reading *r) {
+uint64_t tokenize_spell_cost(const struct contract_reading *r) {
   enum { PIECE_NS = 40 };
   return r->tensor[TOKENIZE_TOKENS] ? PIECE_NS * (uint64_t)r->tensor[TOKENIZE_TOKENS]->count : 0;
 }
@@ -74,7 +74,7 @@ static uint64_t cost_of_pieces(const struct contract_reading *r) {
 
 static const struct contract to_tokens = {CONTRACT, .elsewhere = BIT(TOKENS)};
 static const struct contract to_text = {CONTRACT, .elsewhere = BIT(TEXT) | BIT(TRUNCATE),
-                                        .plan_cost = cost_of_pieces};
+                                        .plan_cost = tokenize_spell_cost};
 
 /* --- the body --- */
 
@@ -102,6 +102,17 @@ struct body *tokenize_body_of(struct tokenize_body *b) {
   return &b->body;
 }
 
+/* --- nothing to compute --- */
+
+static bool no_unit(const struct step *s, struct cursor *at, struct unit *u) {
+  (void)s, (void)at, (void)u;
+  return false;
+}
+
+static const struct step nothing = {.unit = no_unit};
+static const struct step *const nothings[] = {&nothing};
+static const struct program no_program = {.step = nothings, .steps = 1, .aside = true};
+
 /* --- texts of tokens --- */
 
 /* An id that the tokenizer knows nothing of. */
@@ -116,26 +127,27 @@ static enum status refuse_id(struct error *e, const struct tensor *t, size_t ite
                   size - 1);
 }
 
-static enum status spell_item(const struct tokenize_body *b, const struct tensor *t, size_t item,
-                              const int32_t *id, size_t count, struct spell_text *out) {
-  const struct contract_reading *r = &b->body.reading;
-  const size_t size = tokenizer_size(b->whole->tokenizer);
+static enum status spell_item(const struct contract_reading *r, const struct tokenizer *t,
+                              size_t item, const int32_t *id, size_t count, bool special,
+                              struct spell_text *out) {
+  const size_t size = tokenizer_size(t);
   for (size_t i = 0; i < count; i++)
-    if (id[i] < 0 || (size_t)id[i] >= size) return refuse_id(r->e, t, item, i, id[i], size);
-  return tokenizer_spell(b->whole->tokenizer, id, count, !b->values.special, r->arena, out, r->e);
+    if (id[i] < 0 || (size_t)id[i] >= size)
+      return refuse_id(r->e, r->tensor[TOKENIZE_TOKENS], item, i, id[i], size);
+  return tokenizer_spell(t, id, count, !special, r->arena, out, r->e);
 }
 
-static enum status spell_all(struct tokenize_body *b, struct tokenize_request *out) {
-  const struct contract_reading *r = &b->body.reading;
+enum status tokenize_spell_all(const struct contract_reading *r, const struct whole *w,
+                               bool special, struct tokenize_request *out) {
   const struct tensor *t = r->tensor[TOKENIZE_TOKENS];
-  if (!t) return error_at(r->e, "/tokens", "the field \"tokens\" is missing");
+  *out = (struct tokenize_request){.run.program = &no_program, .back = true};
   out->alone = t->depth == 1 && t->count > 0;
   out->items = out->alone ? 1 : t->elements;
   out->text = arena_alloc(r->arena, out->items, sizeof *out->text, r->e);
   const int32_t *id = t->data;
   for (size_t i = 0; out->text && i < out->items; i++) {
     const size_t count = out->alone ? t->count : tensor_shape_at(t, i).dim[0];
-    if (spell_item(b, t, i, id, count, &out->text[i])) return r->e->status;
+    if (spell_item(r, w->tokenizer, i, id, count, special, &out->text[i])) return r->e->status;
     if (count) id += count;
   }
   return r->e->status;
@@ -143,35 +155,28 @@ static enum status spell_all(struct tokenize_body *b, struct tokenize_request *o
 
 /* --- tokens of texts --- */
 
-static enum status cut_all(struct tokenize_body *b, struct tokenize_request *out) {
-  const struct contract_reading *r = &b->body.reading;
-  const struct tokenize_ask ask = {.of_each = {.special = b->values.special,
-                                               .traced = true,
-                                               .longest = b->values.longest,
-                                               .patience = r->patience},
-                                   .most_pairs = SIZE_MAX};
-  if (!r->texts) return error_at(r->e, "/text", "the field \"text\" is missing");
-  if (tokenize_texts_check(b->whole->tokenizer, r->texts, &ask.of_each, b->values.longest, r->e))
+enum status tokenize_cut_all(const struct contract_reading *r, const struct whole *w, bool special,
+                             size_t longest, struct tokenize_request *out) {
+  const struct tokenize_ask ask = {
+      .of_each = {.special = special, .traced = true, .longest = longest, .patience = r->patience},
+      .most_pairs = SIZE_MAX};
+  *out = (struct tokenize_request){.run.program = &no_program};
+  if (tokenize_texts_check(w->tokenizer, r->texts, &ask.of_each, longest, r->e))
     return r->e->status;
-  return tokenize_texts(&out->texts, b->whole->tokenizer, r->texts, &ask, r->arena, r->e);
+  return tokenize_texts(&out->texts, w->tokenizer, r->texts, &ask, r->arena, r->e);
 }
 
-/* --- nothing to compute --- */
-
-static bool no_unit(const struct step *s, struct cursor *at, struct unit *u) {
-  (void)s, (void)at, (void)u;
-  return false;
-}
-
-static const struct step nothing = {.unit = no_unit};
-static const struct step *const nothings[] = {&nothing};
-static const struct program no_program = {.step = nothings, .steps = 1, .aside = true};
+/* --- the end of the body --- */
 
 enum status tokenize_body_finish(struct tokenize_body *b, struct tokenize_request *out) {
+  const struct contract_reading *r = &b->body.reading;
   struct body_v2_asked none;
   memset(out, 0, sizeof *out);
-  out->run.program = &no_program;
-  out->back = b->back;
   if (body_finish(&b->body, &none)) return b->body.e->status;
-  return b->back ? spell_all(b, out) : cut_all(b, out);
+  if (b->back ? !r->tensor[TOKENIZE_TOKENS] : !r->texts)
+    return error_at(r->e, fields[b->back ? TOKENIZE_TOKENS : TOKENIZE_TEXT].pointer,
+                    "the field \"%s\" is missing",
+                    contract_name(&fields[b->back ? TOKENIZE_TOKENS : TOKENIZE_TEXT]));
+  return b->back ? tokenize_spell_all(r, b->whole, b->values.special, out)
+                 : tokenize_cut_all(r, b->whole, b->values.special, b->values.longest, out);
 }

@@ -20,6 +20,16 @@ struct tokenize_request {
   struct tokenize_texts texts;
 };
 
+/* The same of texts, or of the tokens that are a reading's first array, of whichever body. An error
+ * about one of them is at "/text" or "/tokens". */
+enum status tokenize_cut_all(const struct contract_reading *r, const struct whole *w, bool special,
+                             size_t longest, struct tokenize_request *out);
+enum status tokenize_spell_all(const struct contract_reading *r, const struct whole *w,
+                               bool special, struct tokenize_request *out);
+
+/* A contract's plan_cost, of tokens that become texts. */
+uint64_t tokenize_spell_cost(const struct contract_reading *r);
+
 /* It lives, like all that it makes, in the arena. `e` holds no failure, and outlives the body: the
  * first one goes there. NULL with a failure. The model has a tokenizer. */
 struct tokenize_body *tokenize_body_new(const struct whole *w, const struct body_terms *terms,

@@ -7,6 +7,7 @@
 
 #include "config/model/whole.h"
 #include "server/dialect/dialect_body.h"
+#include "server/service/dialects.h"
 #include "tests/fuzz/asked.h"
 
 enum { EVENTS = 1 << 20 };
@@ -39,6 +40,10 @@ static const struct dial dials[] = {
     {DIALECT_TEI_RERANK, ASK_ENCODE, "{\"kind\":\"encoder\",\"classes\":1," MODEL, NULL},
     {DIALECT_TEI_PREDICT, ASK_CLASSIFY, "{\"kind\":\"encoder\",\"labels\":[\"a\",\"\\n\"]," MODEL,
      NULL},
+    {DIALECT_TEI_EMBED_ALL, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, NULL},
+    {DIALECT_TEI_SIMILARITY, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, NULL},
+    {DIALECT_TEI_TOKENIZE, ASK_TOKENIZE, "{\"kind\":\"encoder\"," MODEL, NULL},
+    {DIALECT_TEI_DECODE, ASK_DETOKENIZE, "{\"kind\":\"encoder\"," MODEL, NULL},
 };
 enum { DIALS = sizeof dials / sizeof *dials };
 
@@ -74,10 +79,11 @@ static void read_body(struct dialled *d, const struct dial *dial, struct input b
                                  .json_bytes = BODY_UNKNOWN};
   budget_init(&d->asked.budget, 32 << 20);
   arena_init(&d->asked.arena, &d->asked.budget);
-  d->body = dialect_body_new(&d->terms, &fuzz_limits, &d->asked.arena, &d->asked.error);
+  d->body = dialect_body_new(dialects_find(dial->dialect), &d->terms, &fuzz_limits, &d->asked.arena,
+                             &d->asked.error);
   must(d->body);
   fuzz_feed(dialect_body_of(d->body), body, cut, &d->asked.error);
-  if (dialect_body_finish(d->body, &model) == STATUS_OK)
+  if (dialect_body_finish(d->body, &model) == STATUS_OK && !body_ask_is_of_tokenizer(dial->ask))
     dialect_body_ask(d->body, model_of(dial)->whole, &d->asked.request);
 }
 
@@ -85,7 +91,8 @@ static void read_body(struct dialled *d, const struct dial *dial, struct input b
 
 /* Has the list something for each item, and in any case? A text alone has one for each class. */
 static bool is_of_items(const struct dial *d) {
-  return d->ask != ASK_CLASSIFY && d->dialect != DIALECT_RERANK && d->dialect != DIALECT_TEI_RERANK;
+  return d->ask != ASK_CLASSIFY && d->dialect != DIALECT_RERANK &&
+         d->dialect != DIALECT_TEI_RERANK && d->dialect != DIALECT_TEI_SIMILARITY;
 }
 
 /* Of each token there is one entry in each list, and of a likely one a name that is there once:
@@ -139,8 +146,25 @@ static void stream(struct dialled *d) {
   must(size >= sizeof end - 1 && !memcmp(text + size - (sizeof end - 1), end, sizeof end - 1));
 }
 
+/* Nothing is computed: a list for each text, or a text for each list, is there at once. */
+static void tokenize(struct dialled *d) {
+  struct tokenize_request r;
+  struct answer a;
+  if (dialect_body_tokenize(d->body, model_of(d->dial)->whole, &r, &a)) return;
+  for (size_t i = 0; i < a.pieces; i++) answer_write_piece(&a, i);
+  const struct input text = answer_text(&a);
+  json_t *json = json_loadb(text.bytes, text.size, 0, NULL);
+  must(json_array_size(json) == (r.back ? r.items : r.texts.texts->items));
+  json_decref(json);
+  free((char *)text.bytes);
+}
+
 static void compute(struct dialled *d) {
   struct stack_request *r = &d->asked.request;
+  if (body_ask_is_of_tokenizer(d->dial->ask)) {
+    tokenize(d);
+    return;
+  }
   if (stack_request_prepare(r, &d->asked.arena, &d->asked.error)) return;
   if (r->stream)
     stream(d);

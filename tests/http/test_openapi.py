@@ -45,7 +45,7 @@ def request_of(template):
         return {"model": "words", "prompt": "a b"}
     if template == "/v1/embeddings":
         return {"model": "whole", "input": [1, 2]}
-    if template == "/embed":
+    if template in ("/embed", "/embed_all"):
         return {"model": "whole", "inputs": [1, 2]}
     return (infer() if template.startswith("/v2") else TEXT if re.search("/encode$|/classify$|/detokenize$", template) else ASK)
 
@@ -346,6 +346,20 @@ class OpenApi(Case):
                            ({"inputs": []}, {"inputs": ["a", "b", "a"]}, {"inputs": [["a", "b", "a"]]}, {"inputs": [[]]},
                             {"raw_scores": 1}) + wrong)
 
+    def test_the_rest_of_text_embeddings_inference(self):
+        for path, name, right, good, bad in (
+                ("/embed_all", "TeiEmbedAllRequest", {"inputs": "a b"}, ({"inputs": ["a", "b a"]}, {"inputs": [1, 2]}, {"truncate": True}),
+                 ({"inputs": []}, {"normalize": True}, {"dimensions": 2})),
+                ("/similarity", "TeiSimilarityRequest", {"inputs": {"source_sentence": "a", "sentences": ["b"]}},
+                 ({"parameters": None}, {"parameters": {"truncate": True, "truncation_direction": "Right", "prompt_name": None}}),
+                 ({"inputs": "a"}, {"inputs": {"source_sentence": "a", "sentences": []}}, {"inputs": {"sentences": ["a"]}},
+                  {"inputs": {"source_sentence": "a", "sentences": ["b"], "c": 1}}, {"parameters": {"normalize": True}}, {"truncate": True})),
+                ("/tokenize", "TeiTokenizeRequest", {"inputs": "a b"}, ({"inputs": ["a", ""]}, {"add_special_tokens": False, "prompt_name": None}),
+                 ({"inputs": []}, {"inputs": [["a"]]}, {"add_special_tokens": 1}, {"ids": [1]})),
+                ("/decode", "TeiDecodeRequest", {"ids": [1, 2]}, ({"ids": [[1], [2, 1], []]}, {"skip_special_tokens": False}),
+                 ({"ids": []}, {"ids": "a"}, {"ids": [-1]}, {"inputs": "a"}))):
+            self.check_dialect(path, name, dict(right, model="words"), good, bad + ({"model": 1}, {"extra": 1}))
+
     def test_embeddings(self):
         path = "/v1/embeddings"
         for more in ({}, {"encoding_format": "base64", "dimensions": 2, "user": "me"}, {"input": ["a", "b c"], "truncate": 1},
@@ -542,8 +556,8 @@ class OpenApi(Case):
                     with self.subTest(path=path, token=token):
                         if challenge is None or operation.get("security") == []:
                             # no model of this server can classify, score or generate, and none has a tokenizer
-                            wants_more = path.endswith(("/classify", "/score", "/generate", "tokenize", "/completions"))
-                            asks_none = path.endswith(("/rerank", "/predict"))  # which name no model here
+                            wants_more = path.endswith(("/classify", "/score", "/generate", "tokenize", "/completions")) and path != "/tokenize"
+                            asks_none = path.endswith(("/rerank", "/predict", "/similarity", "/decode")) or path == "/tokenize"  # which name no model here
                             self.assertEqual(answer.status, 404 if wants_more else 400 if asks_none else 200)
                             continue
                         self.holds(method, path, answer, 401)

@@ -6,6 +6,8 @@ import unittest
 
 from support import Case, Server, ServerCase
 from test_openai import RANDOM, SIZES, WORDS
+from test_prompts import prompted_folder
+from test_whole import write_json
 
 TEXTS = ["the cat", "a mat .", "É sat"]
 ON = ("--text-embeddings-inference", "true")
@@ -119,6 +121,134 @@ class Embed(Served):
         self.error(self.server.post("/info", {}), 405, "Validation", "GET")
 
 
+class EmbedAll(Served):
+    def ask(self, **request):
+        return self.ok(self.server.post("/embed_all", request))
+
+    def test_the_rows_of_encode(self):
+        for given in (TEXTS, TEXTS[:1], "cat " * 50, ""):
+            with self.subTest(given=given):
+                right = self.encode(text=[given] if isinstance(given, str) else given, pool="none")
+                self.assertEqual(self.ask(inputs=given), right)
+        ids = [[2, 4, 5, 3], [7]]
+        right = self.ok(self.server.post("/v1/models/vectors/encode", {"tokens": ids, "pool": "none"}))["outputs"]
+        self.assertEqual(self.ask(inputs=ids), right)
+        self.assertEqual(self.ask(inputs=ids[0]), right[:1])
+
+    def test_wrong_requests(self):
+        for request, words in (({}, '"inputs" is missing'), ({"inputs": []}, "an empty list"), ({"inputs": "a", "normalize": True}, "POST /embed"),
+                               ({"inputs": "a", "dimensions": 4}, "POST /embed"), ({"inputs": "a", "prompt_name": "query"}, "no prompts")):
+            with self.subTest(request=request):
+                self.error(self.server.post("/embed_all", request), 400, "Validation", words)
+
+
+class Similarity(Served):
+    def ask(self, source, sentences, **more):
+        return self.server.post("/similarity", {"inputs": {"source_sentence": source, "sentences": sentences}, **more})
+
+    def test_the_cosines_of_embed(self):
+        for sentences in (TEXTS, TEXTS[:1], ["cat " * 50, "", "É"]):
+            vectors = self.embed(inputs=sentences + ["the cat"])
+            right = [sum(a * b for a, b in zip(one, vectors[-1])) for one in vectors[:-1]]
+            for more in ({}, {"parameters": None}, {"parameters": {}}, {"parameters": {"truncate": True, "truncation_direction": "right"}}):
+                got = self.ok(self.ask("the cat", sentences, **more))
+                self.assertEqual(len(got), len(right))
+                for one, other in zip(got, right):
+                    self.assertAlmostEqual(one, other, 5)
+        self.assertAlmostEqual(self.ok(self.ask("a mat", ["a mat"]))[0], 1, 6)
+
+    def test_the_order_of_rerank(self):
+        """Which has the same cosines, to the last bit."""
+        got = self.ok(self.ask("the cat", TEXTS))
+        ranked = self.ok(self.server.post("/v1/rerank", {"model": "vectors", "query": "the cat", "documents": TEXTS}))["results"]
+        self.assertEqual(got, [one["relevance_score"] for one in sorted(ranked, key=lambda one: one["index"])])
+
+    def test_wrong_requests(self):
+        for request, words in (
+                ({}, '"inputs" is missing'), ({"inputs": ["a"]}, "must be an object"), ({"inputs": {"sentences": ["a"]}}, "at /inputs/source_sentence"),
+                ({"inputs": {"source_sentence": "a"}}, "at /inputs/sentences"), ({"inputs": {"source_sentence": "a", "sentences": []}}, "at least one"),
+                ({"inputs": {"source_sentence": "a", "sentences": ["b", 1]}}, "at /inputs/sentences/1"), ({"source_sentence": "a"}, '"inputs" is an object'),
+                ({"inputs": {"source_sentence": "a", "sentences": ["b"], "c": 1}}, 'unknown member "c"'),
+                ({"inputs": {"source_sentence": "a", "sentences": ["b"]}, "parameters": {"truncate": 1}}, "at /parameters/truncate"),
+                ({"inputs": {"source_sentence": "a", "sentences": ["b"]}, "parameters": {"truncation_direction": "left"}}, "cut at their end"),
+                ({"inputs": {"source_sentence": "a", "sentences": ["b"]}, "parameters": {"prompt_name": "query"}}, "at /parameters/prompt_name"),
+                ({"inputs": {"source_sentence": "a", "sentences": ["b"]}, "parameters": {"prompt_name": 1}}, "at /parameters/prompt_name"),
+                ({"inputs": {"source_sentence": "a", "sentences": ["b", "cat " * 50]}, "parameters": {"truncate": False}}, "at /inputs/sentences/1"),
+                ({"inputs": {"source_sentence": "cat " * 50, "sentences": ["b"]}, "parameters": {"truncate": False}}, "at /inputs/source_sentence"),
+                ({"inputs": {"source_sentence": "a", "sentences": ["b"]}, "truncate": True}, '"parameters"')):
+            with self.subTest(request=request):
+                self.error(self.server.post("/similarity", request), 400, "Validation", words)
+        self.error(self.ask("a", ["b"] * 50), 413, "Validation", "max_items")
+        self.error(self.ask("a", ["b" * (256 * 1024)]), 400, "Validation", "at /inputs")
+
+
+class Tokens(Served):
+    def tokenize(self, **request):
+        return self.ok(self.server.post("/tokenize", dict({"model": "vectors"}, **request)))
+
+    def test_the_tokens_of_tokenize(self):
+        for texts in (TEXTS, ["", "ÉÉ catmat"]):
+            for special in (True, False):
+                right = self.ok(self.server.post("/v1/models/vectors/tokenize", {"text": texts, "special_tokens": special}))
+                got = self.tokenize(inputs=texts, add_special_tokens=special)
+                self.assertEqual([[one["id"] for one in text] for text in got], right["tokens"])
+                for text, tokens, strings, places in zip(texts, got, right["strings"], right["byte_offsets"]):
+                    for token, string, (begin, end) in zip(tokens, strings, places):
+                        self.assertEqual(list(token), ["id", "text", "special", "start", "stop"])
+                        stands = not token["special"]
+                        self.assertEqual(token["text"], text.encode()[begin:end].decode() if stands else string)
+                        self.assertEqual((token["start"], token["stop"]), (begin, end) if stands else (None, None))
+        self.assertEqual(self.tokenize(inputs=TEXTS[0]), self.tokenize(inputs=TEXTS[:1]))
+
+    def test_parts_of_characters(self):
+        """Of a tokenizer of bytes."""
+        letters = {chr(c): i for i, c in enumerate([*range(33, 127), *range(161, 173), *range(174, 512)])}
+        model = {"tokenizer": self.folder.name + "/bytes", **RANDOM, **SIZES, "vocabulary": 500, "kind": "encoder"}
+        os.mkdir(model["tokenizer"])
+        letters_of = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+        write_json(model["tokenizer"], "tokenizer.json", {
+            "model": {"type": "BPE", "vocab": letters, "merges": []}, "decoder": letters_of, "pre_tokenizer": letters_of})
+        server = Server({"models": {"bytes": model}}, *ON)
+        self.addCleanup(server.stop)
+        [got] = self.ok(server.post("/tokenize", {"inputs": "aé😀"}))
+        self.assertEqual(got[0], {"id": letters["a"], "text": "a", "special": False, "start": 0, "stop": 1})
+        for one in got:
+            self.assertEqual(one["text"], "aé😀".encode()[one["start"]:one["stop"]].decode("utf-8", "replace"))
+        self.assertEqual(self.ok(server.post("/decode", {"ids": [one["id"] for one in got]})), ["aé😀"])
+
+    def test_a_prompt(self):
+        """Places are those behind it."""
+        server = Server({"models": {"m": {"transformer": prompted_folder(self.folder.name + "/prompted", usual="passage")}}}, *ON)
+        self.addCleanup(server.stop)
+
+        def ask(**request):
+            return server.post("/tokenize", dict({"inputs": ["cat", "É"]}, **request))
+        for name, prompt in (({}, "a mat"), ({"prompt_name": "query"}, "the cat "), ({"prompt_name": "none"}, "")):
+            right = self.ok(ask(inputs=[prompt + "cat", prompt + "É"], prompt_name="none"))
+            self.assertEqual(self.ok(ask(**name)), right)
+        self.error(ask(prompt_name="no"), 400, "Validation", "at /prompt_name")
+
+    def test_texts_of_tokens(self):
+        for ids in ([[2, 4, 5, 3], [5], []], [2, 4, 5, 3]):
+            for skips in (True, False):
+                right = self.ok(self.server.post("/v1/models/vectors/detokenize", {"tokens": ids, "special_tokens": not skips}))["text"]
+                got = self.ok(self.server.post("/decode", {"model": "vectors", "ids": ids, "skip_special_tokens": skips}))
+                self.assertEqual(got, [right] if isinstance(right, str) else right)
+        self.assertEqual(self.ok(self.server.post("/decode", {"ids": [4, 5]})), ["the cat"])
+
+    def test_wrong_requests(self):
+        for path, request, words in (
+                ("/tokenize", {}, '"inputs" is missing'), ("/tokenize", {"inputs": []}, "an empty list"), ("/tokenize", {"inputs": [1]}, "at /inputs/0"),
+                ("/tokenize", {"inputs": "a", "ids": [1]}, "POST /decode"), ("/tokenize", {"inputs": "a", "prompt_name": "x"}, "no prompts"),
+                ("/decode", {}, '"ids" is missing'), ("/decode", {"ids": []}, "an empty list"), ("/decode", {"ids": [99]}, "at /ids/0"),
+                ("/decode", {"ids": [[1], [2, -1]]}, "at /ids/1/1"), ("/decode", {"inputs": "a"}, "POST /tokenize"),
+                ("/decode", {"tokens": [1]}, '"ids"'), ("/tokenize", {"inputs": "a", "model": "demo"}, "at /model")):
+            with self.subTest(path=path, request=request):
+                self.error(self.server.post(path, request), 400, "Validation", words)
+        self.error(self.server.post("/tokenize", {"inputs": ["a"] * 51}), 413, "Validation", "max_items")
+        self.assertEqual(self.server.post("/tokenize", {"inputs": "a"}, {"Accept": "application/x-safetensors"}).status, 406)
+
+
 class Rerank(Served):
     def test_the_scores_of_pairs_in_order(self):
         texts = TEXTS + ["", "cat " * 50, TEXTS[0]]
@@ -202,7 +332,7 @@ class Info(Tei):
 class Told(Served):
     def test_other_paths_tell_of_them(self):
         detail = self.problem(self.server.post("/nothing", {}), 404, "not-found")["detail"]
-        for path in ("POST /v1/embeddings", ", /embed, /rerank, /predict, ", "GET /, /info, ", "/openapi.json"):
+        for path in ("POST /v1/embeddings", ", /embed, /embed_all, /similarity, /rerank, /predict, /tokenize, /decode, ", "GET /, /info, ", "/openapi.json"):
             self.assertIn(path, detail)
 
 
@@ -211,7 +341,7 @@ class Off(Tei):
         with tempfile.TemporaryDirectory() as folder:
             server = Server({"models": write_words(folder)})
             self.addCleanup(server.stop)
-            for path in ("/embed", "/rerank", "/predict"):
+            for path in ("/embed", "/embed_all", "/similarity", "/rerank", "/predict", "/tokenize", "/decode"):
                 self.error(server.post(path, {"inputs": "a"}), 404, "Validation", "the setting text_embeddings_inference")
             self.error(server.get("/info"), 404, "Validation", "the setting text_embeddings_inference")
             self.assertEqual(server.post("/", {"inputs": "a"}).status, 405)

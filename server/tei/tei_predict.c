@@ -6,7 +6,7 @@
 #include "core/run/size.h"
 #include "server/dialect/dialect_answer.h"
 #include "server/dialect/ranking.h"
-#include "server/dialect/tei.h"
+#include "server/tei/tei.h"
 #include "server/text/json_string.h"
 
 /* --- the contract --- */

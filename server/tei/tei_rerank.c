@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "server/dialect/ranking.h"
-#include "server/dialect/tei.h"
+#include "server/tei/tei.h"
 #include "server/text/json_string.h"
 
 /* --- the contract --- */

@@ -1,10 +1,11 @@
-/* tei_embed: POST /embed: each text becomes a vector, of length 1 if not asked otherwise. */
+/* tei_embed: POST /embed: each text becomes a vector, of length 1 if not asked otherwise; and POST
+ * /embed_all: each of its tokens becomes one. */
 #include <stddef.h>
 
 #include "server/dialect/dialect_answer.h"
 #include "server/dialect/dialect_fields.h"
-#include "server/dialect/tei.h"
 #include "server/stack/stack_choice_fields.h"
+#include "server/tei/tei.h"
 
 /* --- the contract --- */
 
@@ -31,6 +32,7 @@ struct embed_values {
 
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
 #define VALUE_AT(value) .at = offsetof(struct embed_values, value)
+#define OF_EMBED        .elsewhere = "it belongs to POST /embed"
 
 static const struct contract_field fields[EMBED_FIELDS] = {
     [EMBED_INPUTS] =
@@ -39,9 +41,10 @@ static const struct contract_field fields[EMBED_FIELDS] = {
          .texts = true, .texts_form = TEXTS_ALONE},
     [EMBED_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
                      .nullable = true},
-    [EMBED_NORMALIZE] = {NAMED("normalize"), .read = contract_read_flag, VALUE_AT(normalize)},
+    [EMBED_NORMALIZE] = {NAMED("normalize"), .read = contract_read_flag, VALUE_AT(normalize),
+                         OF_EMBED},
     [EMBED_DIMENSIONS] = {NAMED("dimensions"), .read = stack_read_number, VALUE_AT(dimensions),
-                          .nullable = true},
+                          .nullable = true, OF_EMBED},
     [EMBED_TRUNCATE] = {NAMED("truncate"), .read = tei_read_truncate, VALUE_AT(truncate),
                         .nullable = true},
     [EMBED_TRUNCATION_DIRECTION] = {NAMED("truncation_direction"), .read = tei_pass_direction},
@@ -55,12 +58,14 @@ static const struct contract_stray strays[] = {
     {"texts", "it is \"inputs\""},
 };
 
-static const struct contract contract = {.field = fields,
-                                         .arrays = EMBED_ARRAYS,
-                                         .fields = EMBED_FIELDS,
-                                         .stray = strays,
-                                         .strays = sizeof strays / sizeof *strays,
-                                         .plan_cost = dialect_plan_cost};
+#define CONTRACT                                                                    \
+  .field = fields, .arrays = EMBED_ARRAYS, .fields = EMBED_FIELDS, .stray = strays, \
+  .strays = sizeof strays / sizeof *strays, .plan_cost = dialect_plan_cost
+#define BIT(field) (UINT64_C(1) << EMBED_##field)
+
+static const struct contract contract = {CONTRACT};
+static const struct contract contract_of_all = {CONTRACT,
+                                                .elsewhere = BIT(NORMALIZE) | BIT(DIMENSIONS)};
 
 static void init(void *values, struct arena *a) {
   struct embed_values *v = values;
@@ -71,8 +76,8 @@ static void init(void *values, struct arena *a) {
 
 /* --- what is asked --- */
 
-static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
-                       struct stack_request *out) {
+static enum status ask_pooled(struct dialect_stack *s, const struct contract_reading *read,
+                              enum stack_pool pool, struct stack_request *out) {
   static const struct dialect_name names[] = {{"/text", "/inputs"},
                                               {"/tokens", "/inputs"},
                                               {NULL, NULL}};
@@ -83,12 +88,23 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   if (read->texts ? read->texts->items == 0 : tokens->elements == 0)
     return error_at(read->e, "/inputs", "an empty list has no vectors");
   dialect_stack_give_items(s, read, EMBED_INPUTS);
-  s->values.normalize = v->normalize;
+  s->values.pool = pool;
+  s->values.normalize = pool != STACK_POOL_NONE && v->normalize;
   s->values.dimensions = v->dimensions;
   dialect_stack_prompt(s, &(struct contract_text){0}, &v->prompt_name);
   dialect_stack_truncate(s, v->truncate, SIZE_MAX);
-  if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
   return dialect_stack_check(s, names, out);
+}
+
+static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
+                       struct stack_request *out) {
+  const enum stack_pool own = s->values.pool;
+  return ask_pooled(s, read, own == STACK_POOL_NONE ? STACK_POOL_MEAN : own, out);
+}
+
+static enum status ask_all(struct dialect_stack *s, const struct contract_reading *read,
+                           struct stack_request *out) {
+  return ask_pooled(s, read, STACK_POOL_NONE, out);
 }
 
 /* --- the answer --- */
@@ -102,8 +118,33 @@ static enum status answer(struct answer *a, const struct contract_reading *read,
   return tei_answer(a, &list, read, r, max_bytes);
 }
 
+/* A list of rows for each item. */
+static enum status answer_all(struct answer *a, const struct contract_reading *read,
+                              const char *model, const struct stack_request *r, size_t max_bytes) {
+  static const size_t zero = 0;
+  const struct geometry *g = &r->main.run->geometry;
+  const struct answer_section list = {.batch = true,
+                                      .items = g->items,
+                                      .heads = 1,
+                                      .rows = ANSWER_OF_ITEMS(g, q, &zero),
+                                      .width = {&r->main.form->width, 0},
+                                      .begin = ANSWER_OF_ITEMS(g, q_row, &zero),
+                                      .times = r->main.form->width,
+                                      .row_room = ROW_ROOM,
+                                      .data = r->main.run->outputs,
+                                      .write = answer_write_floats};
+  (void)model;
+  return tei_answer(a, &list, read, r, max_bytes);
+}
+
 const struct dialect tei_embed = {.contract = &contract,
                                   .values_bytes = sizeof(struct embed_values),
                                   .init = init,
                                   .ask = ask,
                                   .answer = answer};
+
+const struct dialect tei_embed_all = {.contract = &contract_of_all,
+                                      .values_bytes = sizeof(struct embed_values),
+                                      .init = init,
+                                      .ask = ask_all,
+                                      .answer = answer_all};

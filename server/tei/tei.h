@@ -5,7 +5,8 @@
 
 #include "server/dialect/dialect.h"
 
-extern const struct dialect tei_embed, tei_rerank, tei_predict;
+extern const struct dialect tei_embed, tei_embed_all, tei_similarity, tei_rerank, tei_predict,
+    tei_tokenize, tei_decode;
 
 /* --- for the files of tei alone --- */
 

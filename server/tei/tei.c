@@ -1,5 +1,5 @@
 /* tei: what the requests and answers of text-embeddings-inference have in common. */
-#include "server/dialect/tei.h"
+#include "server/tei/tei.h"
 
 #include "server/body/json_small.h"
 #include "server/dialect/dialect_answer.h"

@@ -1,0 +1,23 @@
+/* dialects: the table. */
+#include "server/service/dialects.h"
+
+#include "server/dialect/completions.h"
+#include "server/dialect/embeddings.h"
+#include "server/dialect/rerank.h"
+#include "server/tei/tei.h"
+
+const struct dialect *dialects_find(enum body_dialect dialect) {
+  static const struct dialect *const dialects[] = {
+      [DIALECT_EMBEDDINGS] = &embeddings,
+      [DIALECT_COMPLETIONS] = &completions,
+      [DIALECT_RERANK] = &rerank,
+      [DIALECT_TEI_EMBED] = &tei_embed,
+      [DIALECT_TEI_RERANK] = &tei_rerank,
+      [DIALECT_TEI_PREDICT] = &tei_predict,
+      [DIALECT_TEI_EMBED_ALL] = &tei_embed_all,
+      [DIALECT_TEI_SIMILARITY] = &tei_similarity,
+      [DIALECT_TEI_TOKENIZE] = &tei_tokenize,
+      [DIALECT_TEI_DECODE] = &tei_decode,
+  };
+  return dialects[dialect];
+}
