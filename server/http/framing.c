@@ -3,10 +3,36 @@
 #include "server/http/framing.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <microhttpd.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
+
+#define HTTP_2_PREFACE "PRI * HTTP/2.0\r\n"
+#define HTTP_2_WHY     "this server speaks HTTP/1.1: a proxy in front of it speaks HTTP/2"
+
+enum framing_first framing_look(int fd) {
+  char first[sizeof HTTP_2_PREFACE - 1];
+  const ssize_t got = recv(fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return FRAMING_NOTHING;
+  return got == sizeof first && memcmp(first, HTTP_2_PREFACE, sizeof first) == 0 ? FRAMING_HTTP_2
+                                                                                 : FRAMING_OTHER;
+}
+
+/* Empty SETTINGS, as the first frame has to be, and GOAWAY: no stream was looked at, the code is
+ * HTTP_1_1_REQUIRED, and a sentence, which most clients show (RFC 9113, 6.8). */
+void framing_refuse_http2(int fd) {
+  enum { GOAWAY_BYTES = 8 + sizeof HTTP_2_WHY - 1 };
+  static const char frames[] = {0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, GOAWAY_BYTES, 7, 0, 0,
+                                0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 13};
+  char text[sizeof frames + sizeof HTTP_2_WHY - 1];
+  memcpy(text, frames, sizeof frames);
+  memcpy(text + sizeof frames, HTTP_2_WHY, sizeof HTTP_2_WHY - 1);
+  (void)!send(fd, text, sizeof text, MSG_DONTWAIT | MSG_NOSIGNAL);
+  shutdown(fd, SHUT_WR);
+}
 
 /* A walk through a header: `at` is after the text of a line and before the line's end. */
 struct framing_walk {

@@ -180,6 +180,23 @@ static void on_connection_lost(void *of) {
   log_complain(h->log, COMPLAINT_LOST, "a connection could not be taken: %s", strerror(errno));
 }
 
+/* Looks at the first bytes of a connection. A client that begins in HTTP/2 is refused:
+ * libmicrohttpd would close the connection behind an answer that such a client cannot read. (It
+ * still does where these bytes come later than they are awaited.) */
+static enum io_met on_connection_met(void *of, int fd) {
+  struct httpd *h = of;
+  const enum framing_first first = framing_look(fd);
+  if (first != FRAMING_HTTP_2) return first == FRAMING_NOTHING ? IO_MET_NOTHING : IO_MET_WELCOME;
+  framing_refuse_http2(fd);
+  atomic_fetch_sub(&h->arriving, 1);
+  atomic_fetch_sub(&h->connections, 1);
+  log_complain(h->log, COMPLAINT_HTTP_2,
+               "a client spoke HTTP/2, where only HTTP/1.1 is spoken: a proxy in front, such as "
+               "nginx, takes both");
+  connections_linger(h->door->connections, fd);
+  return IO_MET_ENDED;
+}
+
 static void give_to_thread(struct httpd *h, int fd, const struct sockaddr *from, socklen_t size) {
   if (!has_room(h)) {
     refuse_connection(h, fd);
@@ -297,6 +314,7 @@ enum status httpd_start(struct httpd *h, struct error *e) {
     struct io *io = &h->io[i];
     io->owner = h;
     io->longest_turn = &s->longest_turn;
+    io->connection_met = on_connection_met;
     io->connection_lost = on_connection_lost;
     io->client_ended = on_client_ended;
     io->wait_ended = request_end_wait;

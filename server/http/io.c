@@ -19,7 +19,9 @@ enum {
   /* At most so many per turn of the loop, so that connections that are open already get theirs. */
   ARRIVALS_MAX = 64,
   ENDS_MAX = 64,
-  SOURCES = 4,       /* descriptors that the thread polls */
+  SOURCES = 4,       /* descriptors that the thread polls, beside */
+  MET_MAX = 8,       /* connections whose first bytes it awaits, */
+  MET_MS = 5,        /* for so long: what these are is known before libmicrohttpd has them */
   LOBBY_LOOK_MS = 2, /* how often the lobby is asked while requests wait in it */
   /* libmicrohttpd wants to be called again at once for as long as a connection's buffer is full of
    * what it can make nothing of: a line of a chunk that is longer. After so many such turns in a
@@ -33,6 +35,7 @@ struct io_arrival {
   int fd;
   socklen_t size;
   struct sockaddr_storage from;
+  uint64_t until; /* its first bytes are awaited */
 };
 
 static void add_connection(struct io *io, const struct io_arrival *a) {
@@ -43,14 +46,39 @@ static void add_connection(struct io *io, const struct io_arrival *a) {
   if (!io->opened) io->connection_lost(io->owner);
 }
 
+static void meet(struct io *io, struct io_arrival *a, uint64_t now) {
+  const enum io_met met = io->connection_met(io->owner, a->fd);
+  if (met == IO_MET_NOTHING && io->met_count < MET_MAX) {
+    a->until = now + MET_MS * CLOCK_MS;
+    io->met[io->met_count++] = *a;
+  } else if (met != IO_MET_ENDED) {
+    add_connection(io, a);
+  }
+}
+
+/* Looks again at the connections that had sent nothing, and adds those that have, and those that
+ * are waited for no longer; `now` of UINT64_MAX: all. */
+static void meet_again(struct io *io, uint64_t now) {
+  size_t left = 0;
+  for (size_t i = 0; i < io->met_count; i++) {
+    struct io_arrival *a = &io->met[i];
+    const enum io_met met = io->connection_met(io->owner, a->fd);
+    if (met == IO_MET_NOTHING && now < a->until)
+      io->met[left++] = *a;
+    else if (met != IO_MET_ENDED)
+      add_connection(io, a);
+  }
+  io->met_count = left;
+}
+
 /* False: the pipe has ended. */
-static bool add_arrivals(struct io *io) {
+static bool add_arrivals(struct io *io, uint64_t now) {
   struct io_arrival a;
   for (int n = 0; n < ARRIVALS_MAX; n++) {
     ssize_t got = read(io->arrivals[0], &a, sizeof a);
     if (got == 0) return false;
     if (got != sizeof a) return true; /* the pipe is empty */
-    add_connection(io, &a);
+    meet(io, &a, now);
   }
   return true;
 }
@@ -83,6 +111,7 @@ static int sleep_ms(struct io *io) {
   io->quiet_turns = ms == 0 && !io->answers ? io->quiet_turns + 1 : 0;
   if (io->quiet_turns > BLOCKED_TURNS) ms = BLOCKED_MS;
   if (io->lobby.first && ms > LOBBY_LOOK_MS) return LOBBY_LOOK_MS;
+  if (io->met_count > 0 && ms > MET_MS) ms = MET_MS;
   if (io->silence.first) {
     const int left = silence_left_ms(&io->silence, clock_now());
     if (ms > (MHD_UNSIGNED_LONG_LONG)left) return left;
@@ -92,13 +121,15 @@ static int sleep_ms(struct io *io) {
 
 /* Sleeps until there is something to do. A resume after `asleep` is set writes to `wake`; an
  * earlier one is caught by the check of `resumed`. */
-static void wait_for_events(struct io *io, struct pollfd p[SOURCES]) {
+static void wait_for_events(struct io *io, struct pollfd p[SOURCES + MET_MAX]) {
   int wait = sleep_ms(io);
   if (wait) {
     atomic_store(&io->asleep, true);
     if (atomic_load(&io->resumed)) wait = 0;
   }
-  const int ready = poll(p, SOURCES, wait);
+  for (size_t i = 0; i < io->met_count; i++)
+    p[SOURCES + i] = (struct pollfd){.fd = io->met[i].fd, .events = POLLIN};
+  const int ready = poll(p, SOURCES + io->met_count, wait);
   if (ready < 0) p[1].revents = p[2].revents = p[3].revents = 0;
   if (ready != 0) io->quiet_turns = 0;
   atomic_store(&io->asleep, false);
@@ -116,16 +147,19 @@ static void note_turn(struct io *io, uint64_t took) {
 
 static void *io_main(void *of) {
   struct io *io = of;
-  struct pollfd p[SOURCES] = {{.fd = io->events, .events = POLLIN},
-                              {.fd = io->arrivals[0], .events = POLLIN},
-                              {.fd = io->wake, .events = POLLIN},
-                              {.fd = io->ends, .events = POLLIN}};
+  struct io_arrival met[MET_MAX];
+  struct pollfd p[SOURCES + MET_MAX] = {{.fd = io->events, .events = POLLIN},
+                                        {.fd = io->arrivals[0], .events = POLLIN},
+                                        {.fd = io->wake, .events = POLLIN},
+                                        {.fd = io->ends, .events = POLLIN}};
   thread_name("attend-io");
+  io->met = met;
   for (;;) {
     wait_for_events(io, p);
     pulse_pass(&io->pulse);
     const uint64_t begun = clock_now();
-    if (p[1].revents && !add_arrivals(io)) break;
+    if (io->met_count > 0) meet_again(io, begun);
+    if (p[1].revents && !add_arrivals(io, begun)) break;
     MHD_run(io->daemon);
     if (p[3].revents) report_ends(io);
     arena_free_some(&io->leaving);
@@ -134,6 +168,7 @@ static void *io_main(void *of) {
     break_silence(io, ended);
     note_turn(io, ended - begun);
   }
+  meet_again(io, UINT64_MAX);
   close_lobby(io);
   return NULL;
 }

@@ -23,6 +23,13 @@
 struct MHD_Connection;
 struct MHD_Daemon;
 
+/* What becomes of a connection that its thread meets. */
+enum io_met {
+  IO_MET_NOTHING, /* nothing has come: its first bytes are awaited for a moment */
+  IO_MET_WELCOME, /* it is added */
+  IO_MET_ENDED    /* the owner has ended it */
+};
+
 struct io {
   struct MHD_Daemon *daemon; /* run by the thread, stopped after the thread has ended */
   int arrivals[2];           /* pipe of accepted descriptors; its end ends the thread */
@@ -40,15 +47,18 @@ struct io {
   struct lobby lobby;     /* of its requests */
   struct silence silence; /* of its streams */
   size_t answers;         /* of its requests, that are being sent; counted by the owner */
+  struct io_arrival *met; /* [met_count] that have sent nothing yet, and are not added */
+  size_t met_count;
   unsigned quiet_turns; /* in a row, in which there was no event, no body, and no answer to send */
   bool opened;          /* was the connection being added reported as open? */
 
   /* Set by the owner before io_start; called on the thread. */
   void *owner;
-  void (*connection_lost)(void *owner);              /* not added, and never reported as open */
-  void (*client_ended)(void *watched);               /* the client sends no more */
-  void (*wait_ended)(struct lobby_waiter *released); /* out of the lobby: to be resumed */
-  void (*silence_over)(struct silent *stream);       /* it is to say something */
+  enum io_met (*connection_met)(void *owner, int fd); /* that is not added yet */
+  void (*connection_lost)(void *owner);               /* not added, and never reported as open */
+  void (*client_ended)(void *watched);                /* the client sends no more */
+  void (*wait_ended)(struct lobby_waiter *released);  /* out of the lobby: to be resumed */
+  void (*silence_over)(struct silent *stream);        /* it is to say something */
 };
 
 /* The most descriptors that one io needs: five of its own (the pipe has two, the eventfd, and two

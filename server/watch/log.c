@@ -37,6 +37,7 @@ static const struct {
     [COMPLAINT_ACCEPT] = {LOG_WARNING, "cannot accept"},
     [COMPLAINT_LOST] = {LOG_WARNING, "a connection could not be taken"},
     [COMPLAINT_FULL] = {LOG_WARNING, "a connection was refused"},
+    [COMPLAINT_HTTP_2] = {LOG_WARNING, "a client spoke HTTP/2"},
     [COMPLAINT_HTTP] = {LOG_DEBUG, "libmicrohttpd"},
 };
 

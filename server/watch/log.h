@@ -14,6 +14,7 @@ enum log_complaint {
   COMPLAINT_ACCEPT, /* no descriptor or memory for a connection */
   COMPLAINT_LOST,   /* an accepted connection could not be handed to its thread */
   COMPLAINT_FULL,   /* the limit of connections is reached */
+  COMPLAINT_HTTP_2, /* a client speaks HTTP/2 */
   COMPLAINT_HTTP,   /* libmicrohttpd complains of a client */
   COMPLAINT_COUNT
 };

@@ -1,6 +1,7 @@
 """test_framing: HTTP itself: lengths, codings, methods, types, pipelines, clients that dawdle."""
 import json
 import re
+import signal
 import socket
 import struct
 import time
@@ -817,6 +818,44 @@ class Slow(Case):
             for raw in idle:
                 raw.socket.close()
         self.assertTrue(wait_until(lambda: server.attend(TOY).status == 200))
+
+
+class Http2(Case):
+    """HTTP/2 without TLS, by prior knowledge."""
+    PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+
+    def receive(self, client):
+        with client:
+            client.settimeout(PATIENCE)
+            return b"".join(iter(lambda: client.recv(4096), b""))
+
+    def test_one_sentence(self):
+        server = Server()
+        self.addCleanup(server.stop)
+        server.process.send_signal(signal.SIGSTOP)  # so that the bytes are there when the connection is
+        client = socket.create_connection(("127.0.0.1", server.port))
+        client.sendall(self.PREFACE)
+        server.process.send_signal(signal.SIGCONT)
+        got = self.receive(client)
+        self.assertEqual(got[:9], bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+        size, kind, stream, last, code = *struct.unpack(">HB", got[10:13]), *struct.unpack(">III", got[14:26])
+        self.assertEqual((size, kind, stream, last, code), (len(got) - 18, 7, 0, 0, 13), got)
+        self.assertEqual(got[26:], b"this server speaks HTTP/1.1: a proxy in front of it speaks HTTP/2")
+        server.told("a client spoke HTTP/2, where only HTTP/1.1 is spoken")
+        self.ok(server.get("/healthz"))
+
+    def test_bytes_that_come_late(self):
+        server = Server()
+        self.addCleanup(server.stop)
+
+        def connections():
+            return int(re.search(r"^attend_connections(?:{[^}]*})? (\d+)$", server.get("/metrics").body.decode(), re.M)[1])
+        before = connections()
+        with socket.create_connection(("127.0.0.1", server.port)) as first:
+            wait_until(lambda: connections() > before)  # now it is libmicrohttpd's
+            first.sendall(self.PREFACE)
+            first.settimeout(PATIENCE)
+            self.assertEqual(first.recv(4096).split(b"\r\n")[0], b"HTTP/1.1 505 HTTP Version Not Supported")
 
 
 if __name__ == "__main__":
