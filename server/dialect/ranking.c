@@ -81,19 +81,19 @@ static void locate_query(const struct contract_reading *read, const char *docume
     snprintf(read->e->pointer, sizeof read->e->pointer, "/query");
 }
 
-/* The first of these prompts that the model has; else its default. */
-static void choose_prompt(struct contract_text *prompt, const struct whole *w,
-                          const char *const *names) {
+void ranking_prompt(struct contract_text *prompt, const struct whole *w, const char *const *names,
+                    size_t count) {
   const json_t *text = NULL;
-  while (*names && !(text = json_object_get(w->prompts, *names))) names++;
+  for (size_t i = 0; !text && i < count && names[i]; i++)
+    text = json_object_get(w->prompts, names[i]);
   stack_fields_prompt(prompt, text ? text : w->prompt);
 }
 
 static void choose_prompts(struct dialect_stack *s) {
-  static const char *const of_documents[] = {"document", "passage", "corpus", NULL},
-                           *const of_queries[] = {"query", NULL};
-  choose_prompt(&s->values.prompt, s->whole, of_documents);
-  choose_prompt(&s->values.query_prompt, s->whole, of_queries);
+  static const char *const of_documents[] = {"document", "passage", "corpus"}, *const of_queries[] =
+                                                                                   {"query"};
+  ranking_prompt(&s->values.prompt, s->whole, of_documents, 3);
+  ranking_prompt(&s->values.query_prompt, s->whole, of_queries, 1);
 }
 
 enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *read,

@@ -36,6 +36,15 @@ static enum status refuse(const struct json_t *value, const struct contract_fiel
                   "together, and documents are texts, or objects with \"text\"",
                   contract_name(field));
 }
+
+/* A document is one chunk, however many it may be cut into. */
+static enum status pass_chunks(const struct json_t *value, const struct contract_field *field,
+                               void *to, struct error *e) {
+  size_t chunks;
+  (void)to;
+  return stack_read_number(value, field, &chunks, e);
+}
+
 #define NULL_ALONE .read = refuse, .nullable = true
 
 static const struct contract_field fields[RERANK_FIELDS] = {
@@ -51,7 +60,8 @@ static const struct contract_field fields[RERANK_FIELDS] = {
                          .nullable = true},
     [RERANK_USER] = {NAMED("user"), .read = dialect_pass_text, .nullable = true,
                      .longest = DIALECT_USER_LONGEST},
-    [RERANK_MAX_CHUNKS_PER_DOC] = {NAMED("max_chunks_per_doc"), NULL_ALONE},
+    [RERANK_MAX_CHUNKS_PER_DOC] = {NAMED("max_chunks_per_doc"), .read = pass_chunks,
+                                   .nullable = true},
     [RERANK_MAX_TOKENS_PER_DOC] = {NAMED("max_tokens_per_doc"), NULL_ALONE},
     [RERANK_RANK_FIELDS] = {NAMED("rank_fields"), NULL_ALONE},
 };

@@ -17,25 +17,12 @@ enum {
   LOBBY_MS = 500, /* how long a request waits for a place in the queue, its body unread */
 };
 
-static enum body_ask find_ask(enum route route) {
-  if (route == ROUTE_MODEL_ENCODE || route == ROUTE_EMBEDDINGS || route == ROUTE_RERANK ||
-      route == ROUTE_TEI_EMBED || route == ROUTE_TEI_RERANK || route == ROUTE_TEI_EMBED_ALL ||
-      route == ROUTE_TEI_SIMILARITY)
-    return ASK_ENCODE;
-  if (route == ROUTE_MODEL_CLASSIFY || route == ROUTE_TEI_PREDICT) return ASK_CLASSIFY;
-  if (route == ROUTE_MODEL_SCORE) return ASK_SCORE;
-  if (route == ROUTE_MODEL_GENERATE || route == ROUTE_COMPLETIONS) return ASK_GENERATE;
-  if (route == ROUTE_MODEL_TOKENIZE || route == ROUTE_TEI_TOKENIZE) return ASK_TOKENIZE;
-  if (route == ROUTE_MODEL_DETOKENIZE || route == ROUTE_TEI_DECODE) return ASK_DETOKENIZE;
-  return route == ROUTE_MODEL_HEADS || route == ROUTE_LAYER_HEADS ? ASK_HEADS : ASK_ATTENTION;
-}
-
 /* What follows texts, and what heads are worth, comes as a stream or as JSON: only the body says
  * which. */
 static enum header_wish find_wish(const struct request *r, bool binary) {
   const enum header_wish wish = header_wish(&r->header, binary);
   const bool other = wish == WISH_NEITHER || wish == WISH_BINARY_ALONE;
-  const bool streams = find_ask(r->route) == ASK_GENERATE || r->route == ROUTE_MODEL_HEADS;
+  const bool streams = route_ask(r->route) == ASK_GENERATE || r->route == ROUTE_MODEL_HEADS;
   if (other && streams && header_takes_events(&r->header)) return WISH_JSON;
   return wish;
 }
@@ -51,7 +38,7 @@ static void refuse_events(struct request *r, const struct model *m) {
 /* Reads from the header in which forms a native request has its body and wants its answer. */
 static void read_native_forms(struct request *r, struct body_terms *terms) {
   struct error *e = &r->error;
-  const bool heads = find_ask(r->route) == ASK_HEADS;
+  const bool heads = route_ask(r->route) == ASK_HEADS;
   const enum header_media content = r->header.content;
   const bool binary = content == MEDIA_SAFETENSORS || content == MEDIA_OCTETS;
   const enum header_wish wish = find_wish(r, binary);
@@ -65,7 +52,7 @@ static void read_native_forms(struct request *r, struct body_terms *terms) {
   else if (wish == WISH_BINARY_ALONE && heads)
     error_set(e, STATUS_NOT_ACCEPTABLE,
               "Accept excludes application/json, the only form that measures of heads have");
-  terms->ask = find_ask(r->route);
+  terms->ask = route_ask(r->route);
   terms->form = binary ? BODY_SAFETENSORS : BODY_JSON;
   terms->wants_binary = !heads && wish != WISH_JSON;
   terms->refuses_json = wish == WISH_BINARY_ALONE;
@@ -81,7 +68,7 @@ static void read_dialect_forms(struct request *r, struct body_terms *terms) {
   else if (wish == WISH_NEITHER || wish == WISH_BINARY_ALONE)
     error_set(e, STATUS_NOT_ACCEPTABLE,
               "Accept excludes application/json, the only form that this answer has");
-  terms->ask = find_ask(r->route);
+  terms->ask = route_ask(r->route);
   terms->dialect = route_dialect(r->route);
   terms->form = BODY_JSON;
 }
@@ -207,7 +194,7 @@ static enum status refuse_path(struct request *r) {
                      "text_embeddings_inference turns them on");
   return error_set(&r->error, STATUS_NOT_FOUND,
                    "there is nothing at this path; try POST /v1/embeddings, /v1/completions, "
-                   "/v1/rerank, %s/v1/attention (the default model), "
+                   "/v1/rerank, /v1/embed, %s/v1/attention (the default model), "
                    "/v1/models/NAME/attention, /v1/models/NAME/heads, /v1/models/NAME/encode, "
                    "/v1/models/NAME/classify, /v1/models/NAME/score, /v1/models/NAME/generate, "
                    "/v1/models/NAME/tokenize, /v1/models/NAME/detokenize and "

@@ -1,6 +1,7 @@
 /* dialects: the table. */
 #include "server/service/dialects.h"
 
+#include "server/dialect/cohere_embed.h"
 #include "server/dialect/completions.h"
 #include "server/dialect/embeddings.h"
 #include "server/dialect/rerank.h"
@@ -11,6 +12,8 @@ const struct dialect *dialects_find(enum body_dialect dialect) {
       [DIALECT_EMBEDDINGS] = &embeddings,
       [DIALECT_COMPLETIONS] = &completions,
       [DIALECT_RERANK] = &rerank,
+      [DIALECT_COHERE_EMBED] = &cohere_embed,
+      [DIALECT_COHERE_EMBED_V2] = &cohere_embed_v2,
       [DIALECT_TEI_EMBED] = &tei_embed,
       [DIALECT_TEI_RERANK] = &tei_rerank,
       [DIALECT_TEI_PREDICT] = &tei_predict,

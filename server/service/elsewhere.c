@@ -37,10 +37,6 @@ static const struct elsewhere table[] = {
     {"/v2/chat", ERROR_COHERE, NO_CHATS},
     {"/v1/generate", ERROR_COHERE,
      "there is no such path: POST /v1/completions goes on from a text"},
-    {"/v1/embed", ERROR_COHERE,
-     "there is no such path: POST /v1/embeddings makes vectors of texts"},
-    {"/v2/embed", ERROR_COHERE,
-     "there is no such path: POST /v1/embeddings makes vectors of texts"},
     {"/v1/classify", ERROR_COHERE,
      "there is no such path: POST /v1/models/NAME/classify sorts texts into the classes of a "
      "model"},

@@ -18,34 +18,67 @@ enum {
   ALL = ATTENTIONS | WHOLES
 };
 
+/* What a path needs of its model, beside the kind. */
+enum {
+  A_TOKENIZER = 1,
+  VECTORS = 2,   /* of its tokens */
+  CLASSES = 4,   /* a classifier */
+  ONE_CLASS = 8, /* no classifier of several classes */
+  LIKELIHOOD = 16,
+  GENERATION = 32
+};
+
 static const struct {
   const char *template;
   bool computed; /* takes POST; every other route takes GET and HEAD */
   unsigned kinds;
   enum error_form errors;
+  enum body_ask ask;
+  unsigned needs;
+  enum body_dialect dialect;
 } table[ROUTE_COUNT] = {
-    [ROUTE_ATTENTION] = {"/v1/attention", true, ATTENTIONS, ERROR_V1},
-    [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true, ATTENTIONS, ERROR_V1},
-    [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true, ALL, ERROR_V1},
-    [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, WHOLES, ERROR_V1},
-    [ROUTE_MODEL_CLASSIFY] = {"/v1/models/{model}/classify", true, ENCODERS, ERROR_V1},
-    [ROUTE_MODEL_SCORE] = {"/v1/models/{model}/score", true, DECODERS, ERROR_V1},
-    [ROUTE_MODEL_GENERATE] = {"/v1/models/{model}/generate", true, DECODERS, ERROR_V1},
-    [ROUTE_MODEL_TOKENIZE] = {"/v1/models/{model}/tokenize", true, WHOLES, ERROR_V1},
-    [ROUTE_MODEL_DETOKENIZE] = {"/v1/models/{model}/detokenize", true, WHOLES, ERROR_V1},
+    [ROUTE_ATTENTION] = {"/v1/attention", true, ATTENTIONS, ERROR_V1, ASK_ATTENTION},
+    [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true, ATTENTIONS, ERROR_V1,
+                               ASK_ATTENTION},
+    [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true, ALL, ERROR_V1, ASK_HEADS},
+    [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, WHOLES, ERROR_V1, ASK_ENCODE},
+    [ROUTE_MODEL_CLASSIFY] = {"/v1/models/{model}/classify", true, ENCODERS, ERROR_V1, ASK_CLASSIFY,
+                              CLASSES},
+    [ROUTE_MODEL_SCORE] = {"/v1/models/{model}/score", true, DECODERS, ERROR_V1, ASK_SCORE,
+                           LIKELIHOOD},
+    [ROUTE_MODEL_GENERATE] = {"/v1/models/{model}/generate", true, DECODERS, ERROR_V1, ASK_GENERATE,
+                              GENERATION},
+    [ROUTE_MODEL_TOKENIZE] = {"/v1/models/{model}/tokenize", true, WHOLES, ERROR_V1, ASK_TOKENIZE,
+                              A_TOKENIZER},
+    [ROUTE_MODEL_DETOKENIZE] = {"/v1/models/{model}/detokenize", true, WHOLES, ERROR_V1,
+                                ASK_DETOKENIZE, A_TOKENIZER},
     [ROUTE_LAYER_ATTENTION] = {"/v1/models/{model}/layers/{layer}/attention", true, WHOLES,
-                               ERROR_V1},
-    [ROUTE_LAYER_HEADS] = {"/v1/models/{model}/layers/{layer}/heads", true, WHOLES, ERROR_V1},
-    [ROUTE_EMBEDDINGS] = {"/v1/embeddings", true, WHOLES, ERROR_OPENAI},
-    [ROUTE_COMPLETIONS] = {"/v1/completions", true, DECODERS, ERROR_OPENAI},
-    [ROUTE_RERANK] = {"/v1/rerank", true, WHOLES, ERROR_COHERE},
-    [ROUTE_TEI_EMBED] = {"/embed", true, WHOLES, ERROR_TEI},
-    [ROUTE_TEI_RERANK] = {"/rerank", true, ENCODERS, ERROR_TEI},
-    [ROUTE_TEI_PREDICT] = {"/predict", true, ENCODERS, ERROR_TEI},
-    [ROUTE_TEI_EMBED_ALL] = {"/embed_all", true, WHOLES, ERROR_TEI},
-    [ROUTE_TEI_SIMILARITY] = {"/similarity", true, WHOLES, ERROR_TEI},
-    [ROUTE_TEI_TOKENIZE] = {"/tokenize", true, WHOLES, ERROR_TEI},
-    [ROUTE_TEI_DECODE] = {"/decode", true, WHOLES, ERROR_TEI},
+                               ERROR_V1, ASK_ATTENTION},
+    [ROUTE_LAYER_HEADS] = {"/v1/models/{model}/layers/{layer}/heads", true, WHOLES, ERROR_V1,
+                           ASK_HEADS},
+    [ROUTE_EMBEDDINGS] = {"/v1/embeddings", true, WHOLES, ERROR_OPENAI, ASK_ENCODE, VECTORS,
+                          DIALECT_EMBEDDINGS},
+    [ROUTE_COMPLETIONS] = {"/v1/completions", true, DECODERS, ERROR_OPENAI, ASK_GENERATE,
+                           A_TOKENIZER | GENERATION, DIALECT_COMPLETIONS},
+    [ROUTE_RERANK] = {"/v1/rerank", true, WHOLES, ERROR_COHERE, ASK_ENCODE,
+                      A_TOKENIZER | VECTORS | ONE_CLASS, DIALECT_RERANK},
+    [ROUTE_COHERE_EMBED] = {"/v1/embed", true, WHOLES, ERROR_COHERE, ASK_ENCODE,
+                            A_TOKENIZER | VECTORS, DIALECT_COHERE_EMBED},
+    [ROUTE_COHERE_EMBED_V2] = {"/v2/embed", true, WHOLES, ERROR_COHERE, ASK_ENCODE,
+                               A_TOKENIZER | VECTORS, DIALECT_COHERE_EMBED_V2},
+    [ROUTE_TEI_EMBED] = {"/embed", true, WHOLES, ERROR_TEI, ASK_ENCODE, VECTORS, DIALECT_TEI_EMBED},
+    [ROUTE_TEI_RERANK] = {"/rerank", true, ENCODERS, ERROR_TEI, ASK_ENCODE,
+                          A_TOKENIZER | CLASSES | ONE_CLASS, DIALECT_TEI_RERANK},
+    [ROUTE_TEI_PREDICT] = {"/predict", true, ENCODERS, ERROR_TEI, ASK_CLASSIFY,
+                           A_TOKENIZER | CLASSES, DIALECT_TEI_PREDICT},
+    [ROUTE_TEI_EMBED_ALL] = {"/embed_all", true, WHOLES, ERROR_TEI, ASK_ENCODE, VECTORS,
+                             DIALECT_TEI_EMBED_ALL},
+    [ROUTE_TEI_SIMILARITY] = {"/similarity", true, WHOLES, ERROR_TEI, ASK_ENCODE,
+                              A_TOKENIZER | VECTORS, DIALECT_TEI_SIMILARITY},
+    [ROUTE_TEI_TOKENIZE] = {"/tokenize", true, WHOLES, ERROR_TEI, ASK_TOKENIZE, A_TOKENIZER,
+                            DIALECT_TEI_TOKENIZE},
+    [ROUTE_TEI_DECODE] = {"/decode", true, WHOLES, ERROR_TEI, ASK_DETOKENIZE, A_TOKENIZER,
+                          DIALECT_TEI_DECODE},
     [ROUTE_TEI_INFO] = {"/info", false, WHOLES, ERROR_TEI},
     [ROUTE_MODELS] = {"/v1/models", false, 0, ERROR_V1},
     [ROUTE_MODEL] = {"/v1/models/{model}", false, ALL, ERROR_V1},
@@ -60,7 +93,7 @@ static const struct {
     [ROUTE_V2_MODELS] = {"/v2/models", false, 0, ERROR_V2},
     [ROUTE_V2_MODEL] = {"/v2/models/{model}", false, ALL, ERROR_V2},
     [ROUTE_V2_MODEL_READY] = {"/v2/models/{model}/ready", false, ALL, ERROR_V2},
-    [ROUTE_V2_INFER] = {"/v2/models/{model}/infer", true, ALL, ERROR_V2},
+    [ROUTE_V2_INFER] = {"/v2/models/{model}/infer", true, ALL, ERROR_V2, ASK_ATTENTION},
     [ROUTE_V2_VERSION] = {"/v2/models/{model}/versions/{version}", false, 0, ERROR_V2},
     [ROUTE_V2_NONE] = {"/v2 none", false, 0, ERROR_V2},
     [ROUTE_NONE] = {"none", false},
@@ -128,6 +161,7 @@ static enum route find_v1(char segment[][SEGMENT_SIZE], size_t n) {
   if (n == 2 && !strcmp(segment[1], "embeddings")) return ROUTE_EMBEDDINGS;
   if (n == 2 && !strcmp(segment[1], "completions")) return ROUTE_COMPLETIONS;
   if (n == 2 && !strcmp(segment[1], "rerank")) return ROUTE_RERANK;
+  if (n == 2 && !strcmp(segment[1], "embed")) return ROUTE_COHERE_EMBED;
   if (n < 2 || strcmp(segment[1], "models")) return ROUTE_NONE;
   if (n == 2) return ROUTE_MODELS;
   if (n == 3) return ROUTE_MODEL;
@@ -148,7 +182,8 @@ static enum route find_v2(char segment[][SEGMENT_SIZE], size_t n) {
     if (!strcmp(segment[2], "live")) return ROUTE_V2_LIVE;
     return !strcmp(segment[2], "ready") ? ROUTE_V2_READY : ROUTE_V2_NONE;
   }
-  if (n == 2 && !strcmp(segment[1], "rerank")) return ROUTE_RERANK; /* Cohere's newer path */
+  if (n == 2 && !strcmp(segment[1], "rerank")) return ROUTE_RERANK; /* Cohere's newer paths */
+  if (n == 2 && !strcmp(segment[1], "embed")) return ROUTE_COHERE_EMBED_V2;
   if (strcmp(segment[1], "models")) return ROUTE_V2_NONE;
   if (n == 2) return ROUTE_V2_MODELS;
   if (n == 3) return ROUTE_V2_MODEL;
@@ -258,75 +293,43 @@ bool route_allows(enum route route, enum method method) {
 
 bool route_is_computed(enum route route) { return table[route].computed; }
 
-static const enum route of_dialect[] = {[DIALECT_EMBEDDINGS] = ROUTE_EMBEDDINGS,
-                                        [DIALECT_COMPLETIONS] = ROUTE_COMPLETIONS,
-                                        [DIALECT_RERANK] = ROUTE_RERANK,
-                                        [DIALECT_TEI_EMBED] = ROUTE_TEI_EMBED,
-                                        [DIALECT_TEI_RERANK] = ROUTE_TEI_RERANK,
-                                        [DIALECT_TEI_PREDICT] = ROUTE_TEI_PREDICT,
-                                        [DIALECT_TEI_EMBED_ALL] = ROUTE_TEI_EMBED_ALL,
-                                        [DIALECT_TEI_SIMILARITY] = ROUTE_TEI_SIMILARITY,
-                                        [DIALECT_TEI_TOKENIZE] = ROUTE_TEI_TOKENIZE,
-                                        [DIALECT_TEI_DECODE] = ROUTE_TEI_DECODE};
+enum body_ask route_ask(enum route route) { return table[route].ask; }
 
-enum body_dialect route_dialect(enum route route) {
-  unsigned d = DIALECT_NONE + 1;
-  while (d < sizeof of_dialect / sizeof *of_dialect && of_dialect[d] != route) d++;
-  return d < sizeof of_dialect / sizeof *of_dialect ? (enum body_dialect)d : DIALECT_NONE;
-}
+enum body_dialect route_dialect(enum route route) { return table[route].dialect; }
 
 enum route route_of_dialect(enum body_dialect dialect) {
-  must(dialect != DIALECT_NONE);
-  return of_dialect[dialect];
+  unsigned r = 0;
+  while (table[r].dialect != dialect && r + 1 < ROUTE_COUNT) r++;
+  must(dialect != DIALECT_NONE && table[r].dialect == dialect);
+  return (enum route)r;
 }
 
 bool route_has_layer(enum route route) {
   return route == ROUTE_LAYER_ATTENTION || route == ROUTE_LAYER_HEADS;
 }
 
-static bool ranks(enum route route) { return route == ROUTE_RERANK || route == ROUTE_TEI_RERANK; }
-
-/* Does it need the model's classifier? */
-static bool is_of_classes(enum route route) {
-  return route == ROUTE_MODEL_CLASSIFY || route == ROUTE_TEI_PREDICT || route == ROUTE_TEI_RERANK;
-}
-
-/* Does it need vectors of its tokens? */
-static bool is_of_vectors(enum route route) {
-  return route == ROUTE_EMBEDDINGS || route == ROUTE_TEI_EMBED || route == ROUTE_RERANK ||
-         route == ROUTE_TEI_EMBED_ALL || route == ROUTE_TEI_SIMILARITY;
-}
-
-/* Does it need the model's tokenizer? */
-static bool is_of_texts(enum route route) {
-  return route == ROUTE_MODEL_TOKENIZE || route == ROUTE_MODEL_DETOKENIZE ||
-         route == ROUTE_COMPLETIONS || ranks(route) || route == ROUTE_TEI_PREDICT ||
-         route == ROUTE_TEI_SIMILARITY || route == ROUTE_TEI_TOKENIZE || route == ROUTE_TEI_DECODE;
-}
-
-static bool generates(enum route route) {
-  return route == ROUTE_MODEL_GENERATE || route == ROUTE_COMPLETIONS;
-}
+static bool needs(enum route route, unsigned what) { return table[route].needs & what; }
 
 bool route_serves(enum route route, const struct model *m) {
-  if (is_of_texts(route) && !(m->whole && m->whole->tokenizer)) return false;
-  if (is_of_classes(route) && !(m->whole && m->whole->classes)) return false;
-  if (ranks(route) && m->whole && m->whole->classes > 1) return false;
-  if (route == ROUTE_MODEL_SCORE && !whole_has_output(m->whole)) return false;
-  if (generates(route) && !whole_can_generate(m->whole)) return false;
-  if (is_of_vectors(route) && !(m->whole && m->whole->vocabulary)) return false;
+  const struct whole *w = m->whole;
+  if (needs(route, A_TOKENIZER) && !(w && w->tokenizer)) return false;
+  if (needs(route, CLASSES) && !(w && w->classes)) return false;
+  if (needs(route, ONE_CLASS) && w && w->classes > 1) return false;
+  if (needs(route, LIKELIHOOD) && !whole_has_output(w)) return false;
+  if (needs(route, GENERATION) && !whole_can_generate(w)) return false;
+  if (needs(route, VECTORS) && !(w && w->vocabulary)) return false;
   return table[route].kinds >> m->kind & 1;
 }
 
 const char *route_missing(enum route route, const struct model *m) {
-  const bool foretells = route == ROUTE_MODEL_SCORE || generates(route);
-  if (is_of_texts(route) && m->whole && !m->whole->tokenizer) return " without a tokenizer";
-  if (ranks(route) && m->whole && m->whole->classes > 1)
+  const struct whole *w = m->whole;
+  if (needs(route, A_TOKENIZER) && w && !w->tokenizer) return " without a tokenizer";
+  if (needs(route, ONE_CLASS) && w && w->classes > 1)
     return " with a classifier of several classes, where one is needed";
-  if (is_of_vectors(route) && m->whole) return " without a table of tokens";
-  if (is_of_classes(route) && m->kind == MODEL_ENCODER) return " without a classifier";
-  if (!foretells || !(DECODERS >> m->kind & 1)) return "";
-  return whole_lacks_begin(m->whole)
+  if (needs(route, VECTORS) && w) return " without a table of tokens";
+  if (needs(route, CLASSES) && m->kind == MODEL_ENCODER) return " without a classifier";
+  if (!needs(route, LIKELIHOOD | GENERATION) || !(DECODERS >> m->kind & 1)) return "";
+  return whole_lacks_begin(w)
              ? " without \"begin\" in its definition, the token with which its decoder begins"
              : " without an output";
 }

@@ -28,6 +28,8 @@ enum route {
   ROUTE_EMBEDDINGS, /* in OpenAI's words: the model stands in the body */
   ROUTE_COMPLETIONS,
   ROUTE_RERANK,
+  ROUTE_COHERE_EMBED, /* in Cohere's words */
+  ROUTE_COHERE_EMBED_V2,
   ROUTE_TEI_EMBED, /* of text-embeddings-inference, which a setting turns on */
   ROUTE_TEI_RERANK,
   ROUTE_TEI_PREDICT,
@@ -116,6 +118,9 @@ bool route_is_computed(enum route route);
 /* In whose words requests to the route are; DIALECT_NONE: in our own. And the route of a dialect.
  */
 enum body_dialect route_dialect(enum route route);
+
+/* What is asked of a model there. */
+enum body_ask route_ask(enum route route);
 enum route route_of_dialect(enum body_dialect dialect);
 
 /* Does the route name a layer? */

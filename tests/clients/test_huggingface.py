@@ -28,19 +28,6 @@ class Client(Served):
         self.assertEqual((results[2]["status"], results[2]["body"]["error_type"]), (400, "Validation"))
         self.assertIn("an empty list has no vectors", results[2]["message"])
 
-    def test_an_address_alone(self):
-        """As a service of text-embeddings-inference is given to it: it posts to the root."""
-        (got,) = self.call(("featureExtraction", "", {"inputs": TEXTS}))
-        self.assertEqual(got["value"], self.embed(inputs=TEXTS))
-
-    def test_classes(self):
-        """The client, which names no model, takes the first of a list of texts."""
-        server = Server({"models": write_words(self.folder.name)}, *ON, "--default-model", "sorter")
-        self.addCleanup(server.stop)
-        right = self.ok(server.post("/predict", {"inputs": TEXTS[0]}))
-        got = self.call(("textClassification", "/predict", {"inputs": [[TEXTS[0]]]}), server=server)
-        self.assertEqual(got, [{"value": right}])
-
     def test_keys(self):
         path = os.path.join(self.folder.name, "keys")
         with open(path, "w", encoding="utf-8") as file:

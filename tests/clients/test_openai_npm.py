@@ -52,17 +52,6 @@ class Embeddings(Called, Served):
         self.assertEqual((none["thrown"], none["status"], none["code"]), ("NotFoundError", 404, "model_not_found"))
         self.assertIn("there are: ", none["message"])
 
-    def test_what_is_not_here(self):
-        """The client shows a sentence of what there is instead, not "404 status code (no body)"."""
-        chat = {"model": "bert", "messages": [{"role": "user", "content": "a"}]}
-        results = self.call(("chat.completions.create", chat), ("chat.completions.create", dict(chat, stream=True)),
-                            ("responses.create", {"model": "bert", "input": "a"}), ("moderations.create", {"input": "a"}),
-                            ("files.list",), ("batches.list",), ("audio.speech.create", {"model": "a", "input": "a", "voice": "b"}),
-                            ("images.generate", {"prompt": "a"}))
-        for one in results:
-            self.assertEqual((one["thrown"], one["status"], one["code"]), ("NotFoundError", 404, "not_found"))
-            self.assertRegex(one["message"], "^404 (there are no|nothing is)")
-
     def test_errors(self):
         results = self.call(self.embed(model="nobody", input="a"), self.embed(input=["a", ""]), self.embed(input=[[1, 99]]),
                             self.embed(input="a", dimensions=99), self.embed(input="a", model="demo"),

@@ -346,6 +346,14 @@ class OpenApi(Case):
                            ({"inputs": []}, {"inputs": ["a", "b", "a"]}, {"inputs": [["a", "b", "a"]]}, {"inputs": [[]]},
                             {"raw_scores": 1}) + wrong)
 
+    def test_cohere(self):
+        for path in ("/v1/embed", "/v2/embed"):
+            self.check_dialect(path, "CohereEmbedRequest", {"model": "words", "texts": ["a b", "a"]},
+                               ({"texts": "a"}, {"input_type": "clustering", "truncate": "NONE", "max_tokens": None, "images": None},
+                                {"embedding_types": ["float"], "output_dimension": 2}, {"input_type": None, "max_tokens": 9}),
+                               ({"texts": []}, {"texts": [1]}, {"input_type": "image"}, {"embedding_types": ["int8"]}, {"embedding_types": []},
+                                {"output_dimension": 0}, {"truncate": "START"}, {"max_tokens": 0}, {"images": []}, {"input": "a"}, {"model": 1}))
+
     def test_the_rest_of_text_embeddings_inference(self):
         for path, name, right, good, bad in (
                 ("/embed_all", "TeiEmbedAllRequest", {"inputs": "a b"}, ({"inputs": ["a", "b a"]}, {"inputs": [1, 2]}, {"truncate": True}),
@@ -557,7 +565,7 @@ class OpenApi(Case):
                         if challenge is None or operation.get("security") == []:
                             # no model of this server can classify, score or generate, and none has a tokenizer
                             wants_more = path.endswith(("/classify", "/score", "/generate", "tokenize", "/completions")) and path != "/tokenize"
-                            asks_none = path.endswith(("/rerank", "/predict", "/similarity", "/decode")) or path == "/tokenize"  # which name no model here
+                            asks_none = path.endswith(("/rerank", "/predict", "/similarity", "/decode", "/embed")) and path != "/embed" or path == "/tokenize"  # which name no model here
                             self.assertEqual(answer.status, 404 if wants_more else 400 if asks_none else 200)
                             continue
                         self.holds(method, path, answer, 401)

@@ -92,7 +92,7 @@ class Rerank(OpenAi, ServerCase):
                                ({"top_n": None}, right), ({"return_documents": False}, bare),
                                ({"return_documents": False, "top_n": 1}, bare[:1]),
                                ({"return_documents": None}, right), ({"user": "u"}, right),
-                               ({"max_chunks_per_doc": None, "max_tokens_per_doc": None, "rank_fields": None}, right)):
+                               ({"max_chunks_per_doc": None, "max_tokens_per_doc": None, "rank_fields": None}, right), ({"max_chunks_per_doc": 10}, right)):
             with self.subTest(more=more):
                 self.assertEqual(self.results(model="ranker", query=QUERY, documents=DOCUMENTS, **more), expected)
 
@@ -157,7 +157,7 @@ class Rerank(OpenAi, ServerCase):
                 ({"return_documents": 1}, "return_documents", "true or false"),
                 ({"truncate": 0}, "truncate", "truncate must be"), ({"texts": []}, "texts", '"documents"'),
                 ({"top_k": 1}, "top_k", '"top_n"'), ({"max_tokens_per_doc": 1}, "max_tokens_per_doc", '"truncate"'),
-                ({"max_chunks_per_doc": 2}, "max_chunks_per_doc", "is not served"),
+                ({"max_chunks_per_doc": 0}, "max_chunks_per_doc", "at least 1"), ({"max_tokens_per_doc": 2}, "max_tokens_per_doc", "is not served"),
                 ({"rank_fields": ["text"]}, "rank_fields", "objects with"), ({"model": "sorter"}, "model", "several classes"),
                 ({"model": "bare"}, "model", "without a tokenizer")):
             with self.subTest(change=change):
