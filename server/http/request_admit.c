@@ -183,7 +183,8 @@ static enum status refuse_path(struct request *r) {
     return error_set(&r->error, STATUS_NOT_FOUND, "a model has one version, which is 1");
   if (r->route == ROUTE_V2_NONE)
     return error_set(&r->error, STATUS_NOT_FOUND,
-                     "there is nothing at this path; try POST /v2/models/NAME/infer, or GET /v2, "
+                     "there is nothing at this path; try POST /v2/models/NAME/infer, /v2/embed "
+                     "and /v2/rerank (Cohere's), or GET /v2, "
                      "/v2/health/live, /v2/health/ready, /v2/models, /v2/models/NAME, "
                      "/v2/models/NAME/ready");
   if (*r->names.model && refuse_below_model(r)) return r->error.status;

@@ -75,7 +75,7 @@ class Intruders(Case):
         before = len(server.stderr())
         hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)) * 2
         for data, statuses in (
-                (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9), (400, 505)), (hello, (None, 400)),
+                (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9), (None, 505)), (hello, (None, 400)),
                 (hello[:11], (None, 408)), (b"\x16\x03\x01\x00\x0a\n\n\n", (None, 400)),
                 (b"SSH-2.0-OpenSSH_9.2\r\n", (None, 400)), (b"\0" * 100, (400, 408)),
                 (b"A" * 100000, (400, 408, 414, 431)), (b"GET /healthz\r\n\r\n", (None, 400)),

@@ -223,7 +223,7 @@ class BadJson(ServerCase):
     def test_other_paths_are_told_all(self):
         paths = [path.replace("{model}", "NAME").replace("{layer}", "LAYER")
                  for path in self.server.get("/openapi.json").json["paths"]]
-        off = {"/embed", "/rerank", "/predict", "/info"}  # which no setting has turned on
+        off = {"/embed", "/embed_all", "/similarity", "/rerank", "/predict", "/tokenize", "/decode", "/info"}  # which no setting has turned on
         for path in ("/v1/attention/x", "/attention", "/v1/heads", "/v2/attention"):
             answer = self.server.post(path, GOOD)
             v2 = path.startswith("/v2")
