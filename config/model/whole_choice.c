@@ -50,7 +50,11 @@ static void read_number(const json_t *json, const struct whole_option *o, double
 static void read_option(const json_t *json, const struct whole_option *o, struct stack_choice *c,
                         struct error *e) {
   void *out = (char *)c + o->at;
-  if (o->type == WHOLE_COUNT)
+  const json_t *value = json_object_get(json, o->word);
+  if (o->type == WHOLE_COUNT && json_is_integer(value) && json_integer_value(value) < 0 &&
+      whole_option_has(o, (double)json_integer_value(value)))
+    *(size_t *)out = 0;
+  else if (o->type == WHOLE_COUNT)
     definition_value_count(json, o->word, 0, COUNT_MOST, out, e);
   else
     read_number(json, o, out, e);

@@ -236,6 +236,8 @@ bool pool_drain(struct pool *p, uint64_t deadline) {
   return idle;
 }
 
+bool pool_is_closed(const struct pool *p) { return atomic_load(&p->closed); }
+
 void pool_abandon(struct pool *p) {
   struct ending ending = {0};
   pthread_mutex_lock(&p->lock);

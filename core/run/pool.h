@@ -95,6 +95,9 @@ bool pool_drain(struct pool *p, uint64_t deadline);
  */
 void pool_abandon(struct pool *p);
 
+/* Has it been abandoned? It takes no lock. */
+bool pool_is_closed(const struct pool *p);
+
 void pool_free(struct pool *p); /* no job waits, runs or is submitted; NULL is fine */
 
 #endif

@@ -185,7 +185,7 @@ static double keep_top_p(struct choosing *k, double sum) {
   return sum;
 }
 
-/* Likewise of those that weigh at least `min_p`: the greatest weighs 1. */
+/* Keeps the tokens that weigh at least `min_p`, where the greatest weighs 1; returns their sum. */
 static double keep_min_p(struct choosing *k) {
   double sum = 0;
   for (size_t i = 0; i < k->tokens; i++) {

@@ -1,9 +1,10 @@
 /* stack_choice: how the next token of a text is chosen from the logits of all tokens.
  *
  * Choosing works on a copy of the logits. In this order: a bias is added to tokens that have one,
- * tokens that were there are made less likely, what would repeat a stretch is banned, and so are
- * tokens that are not wanted, and those that end a text that is too short. Of what is left the
- * greatest is taken; or one is drawn, the likelier the more often. */
+ * tokens of the text are made less likely, those that were chosen pay their penalties, what would
+ * repeat a stretch is banned, and so are tokens that are not wanted, and those that end a text that
+ * is too short. Of what is left the greatest is taken; or one is drawn, the likelier the more
+ * often. */
 #ifndef CORE_STACK_CHOICE_H
 #define CORE_STACK_CHOICE_H
 
@@ -33,7 +34,7 @@ struct stack_choice {
   uint64_t seed;             /* of what is drawn */
   double repetition_penalty; /* above 0; 1: none */
   double presence_penalty;   /* off the logit of each token that was chosen */
-  double frequency_penalty;  /* likewise, once for each time */
+  double frequency_penalty;  /* off the same logit, once for each time that it was chosen */
   size_t no_repeat_ngram;    /* no so many tokens in a row come twice; 0: they may */
   const struct stack_bias *bias; /* [biases] each token once */
   size_t biases;

@@ -184,7 +184,6 @@ uint64_t contract_reading_cost(const struct contract_reading *r) {
   uint64_t cost = r->contract->plan_cost ? r->contract->plan_cost(r) : 0;
   for (unsigned i = 0; i < r->contract->arrays; i++)
     if (r->tensor[i]) cost += cost_of(r->tensor[i], r->contract->field[i].rule.type);
-  if (r->texts)
-    cost += CONTRACT_TEXT_NS * (r->texts->length + r->texts->items * (uint64_t)(1 + r->prompt));
+  if (r->texts) cost += contract_texts_cost(r->texts, r->prompt);
   return cost;
 }

@@ -109,6 +109,11 @@ static inline const char *contract_name(const struct contract_field *field) {
 /* How long it takes to make tokens of texts, nanoseconds a byte, about; at most. */
 enum { CONTRACT_TEXT_NS = 100 };
 
+/* The same of all texts of a request, each behind a prompt of so many bytes. */
+static inline uint64_t contract_texts_cost(const struct texts *t, size_t prompt) {
+  return CONTRACT_TEXT_NS * (t->length + t->items * (uint64_t)(1 + prompt));
+}
+
 /* May the field be a small value? */
 static inline bool contract_is_small(const struct contract_field *field) {
   return field->read != NULL;

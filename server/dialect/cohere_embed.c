@@ -30,10 +30,10 @@ enum cohere_embed_field {
   EMBED_FIELDS
 };
 
-/* What texts are for: the prompts that a model may have for it. */
+/* Purposes of texts, and the names of the prompts that a model may have for each. */
 static const struct {
   const char *type;
-  const char *prompt[4];
+  const char *prompt[5];
 } purposes[] = {{"search_query", {"query", "search_query"}},
                 {"search_document", {"document", "search_document", "passage", "corpus"}},
                 {"classification", {"classification"}},
@@ -45,7 +45,7 @@ struct cohere_embed_values {
   struct dialect_values common;
   unsigned purpose;
   bool by_type;      /* the vectors are told in an object, by their types */
-  bool refuses_long; /* truncate: NONE */
+  size_t truncate;   /* as in stack_values */
   size_t dimensions; /* 0: all */
   size_t most;       /* tokens that a text is cut to; 0: as many as the model has */
 };
@@ -75,17 +75,18 @@ static enum status read_types(const json_t *value, const struct contract_field *
 
 static enum status read_truncate(const json_t *value, const struct contract_field *field, void *to,
                                  struct error *e) {
-  *(bool *)to = json_small_is_text(value, "NONE");
-  if (*(bool *)to || json_small_is_text(value, "END")) return STATUS_OK;
+  *(size_t *)to = json_small_is_text(value, "NONE") ? 0 : SIZE_MAX;
+  if (*(size_t *)to == 0 || json_small_is_text(value, "END")) return STATUS_OK;
   return error_at(e, field->pointer,
                   "truncate must be \"END\" or \"NONE\": texts are cut at their end");
 }
 
-/* There are no pictures here; null is nothing. */
+/* Refuses pictures, and texts that may stand among them. */
 static enum status refuse(const json_t *value, const struct contract_field *field, void *to,
                           struct error *e) {
   (void)value, (void)to;
-  return error_at(e, field->pointer, "there are no pictures here: texts are \"texts\"");
+  return error_at(e, field->pointer, "%s is not supported, nor are pictures: texts are \"texts\"",
+                  contract_name(field));
 }
 
 static const struct contract_field fields[EMBED_FIELDS] = {
@@ -95,7 +96,7 @@ static const struct contract_field fields[EMBED_FIELDS] = {
     [EMBED_EMBEDDING_TYPES] = {NAMED("embedding_types"), .read = read_types, VALUE_AT(by_type)},
     [EMBED_OUTPUT_DIMENSION] = {NAMED("output_dimension"), .read = stack_read_number,
                                 VALUE_AT(dimensions)},
-    [EMBED_TRUNCATE] = {NAMED("truncate"), .read = read_truncate, VALUE_AT(refuses_long)},
+    [EMBED_TRUNCATE] = {NAMED("truncate"), .read = read_truncate, VALUE_AT(truncate)},
     [EMBED_MAX_TOKENS] = {NAMED("max_tokens"), .read = stack_read_number, VALUE_AT(most)},
     [EMBED_IMAGES] = {NAMED("images"), .read = refuse, .nullable = true},
     [EMBED_INPUTS] = {NAMED("inputs"), .read = refuse, .nullable = true},
@@ -114,6 +115,7 @@ static void init(void *values, struct arena *a) {
   struct cohere_embed_values *v = values;
   (void)a;
   v->purpose = PURPOSE_NONE;
+  v->truncate = STACK_TRUNCATE_UNSAID;
 }
 
 static void init_v2(void *values, struct arena *a) {
@@ -132,13 +134,16 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
                                               {NULL, NULL}};
   const struct cohere_embed_values *v = read->values;
   if (!read->texts) return error_at(read->e, "/texts", "the field \"texts\" is missing");
+  if (v->most && v->truncate == 0)
+    return error_at(read->e, "/max_tokens",
+                    "what texts are cut to does not go with \"truncate\": \"NONE\"");
   if (read->texts->items == 0) return error_at(read->e, "/texts", "an empty list has no vectors");
   s->reading.texts = read->texts;
   dialect_stack_give(s, STACK_FIELD_TEXT);
   if (v->purpose != PURPOSE_NONE)
-    ranking_prompt(&s->values.prompt, s->whole, purposes[v->purpose].prompt, 4);
+    ranking_prompt(&s->values.prompt, s->whole, purposes[v->purpose].prompt);
   s->values.dimensions = v->dimensions;
-  s->values.truncate = v->refuses_long ? 0 : v->most ? v->most : SIZE_MAX;
+  dialect_stack_truncate(s, v->most ? v->most : v->truncate, SIZE_MAX);
   if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
   return dialect_stack_check(s, names, out);
 }

@@ -33,7 +33,7 @@ struct dialect {
   /* In the place of these three, of a dialect that asks the tokenizer alone: makes tokens of texts,
    * or texts of tokens, and plans the answer. Else NULL. */
   enum status (*tokenize)(const struct contract_reading *read, const struct whole *w,
-                          struct tokenize_request *out);
+                          const struct body_limits *limits, struct tokenize_request *out);
   enum status (*tell)(struct answer *a, const struct contract_reading *read,
                       const struct tokenize_request *r, size_t max_bytes);
 };

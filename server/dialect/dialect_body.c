@@ -60,6 +60,6 @@ enum status dialect_body_stream(struct dialect_body *b, const char *model,
 enum status dialect_body_tokenize(struct dialect_body *b, const struct whole *w,
                                   struct tokenize_request *out, struct answer *answer) {
   const struct contract_reading *read = &b->body.reading;
-  if (b->dialect->tokenize(read, w, out)) return read->e->status;
+  if (b->dialect->tokenize(read, w, b->limits, out)) return read->e->status;
   return b->dialect->tell(answer, read, out, b->limits->max_answer_bytes);
 }

@@ -81,19 +81,17 @@ static void locate_query(const struct contract_reading *read, const char *docume
     snprintf(read->e->pointer, sizeof read->e->pointer, "/query");
 }
 
-void ranking_prompt(struct contract_text *prompt, const struct whole *w, const char *const *names,
-                    size_t count) {
+void ranking_prompt(struct contract_text *prompt, const struct whole *w, const char *const *names) {
   const json_t *text = NULL;
-  for (size_t i = 0; !text && i < count && names[i]; i++)
-    text = json_object_get(w->prompts, names[i]);
+  while (*names && !text) text = json_object_get(w->prompts, *names++);
   stack_fields_prompt(prompt, text ? text : w->prompt);
 }
 
 static void choose_prompts(struct dialect_stack *s) {
-  static const char *const of_documents[] = {"document", "passage", "corpus"}, *const of_queries[] =
-                                                                                   {"query"};
-  ranking_prompt(&s->values.prompt, s->whole, of_documents, 3);
-  ranking_prompt(&s->values.query_prompt, s->whole, of_queries, 1);
+  static const char *const of_documents[] = {"document", "passage", "corpus", NULL},
+                           *const of_queries[] = {"query", NULL};
+  ranking_prompt(&s->values.prompt, s->whole, of_documents);
+  ranking_prompt(&s->values.query_prompt, s->whole, of_queries);
 }
 
 enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *read,

@@ -29,9 +29,10 @@ uint64_t ranking_plan_cost(const struct contract_reading *r);
 enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *read,
                         const char *documents, struct stack_request *out);
 
-/* Sets the first of so many prompts that the model has, up to the first NULL; else its default. */
-void ranking_prompt(struct contract_text *prompt, const struct whole *w, const char *const *names,
-                    size_t count);
+/* Sets the first of these prompts that the model has, else its default one. The names end with
+ * NULL.
+ */
+void ranking_prompt(struct contract_text *prompt, const struct whole *w, const char *const *names);
 
 /* --- the answer --- */
 

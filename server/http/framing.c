@@ -11,14 +11,14 @@
 #include <sys/socket.h>
 
 #define HTTP_2_PREFACE "PRI * HTTP/2.0\r\n"
-#define HTTP_2_WHY     "this server speaks HTTP/1.1: a proxy in front of it speaks HTTP/2"
+#define HTTP_2_WHY     "this server supports only HTTP/1.1: use a proxy for HTTP/2"
 
 enum framing_first framing_look(int fd) {
   char first[sizeof HTTP_2_PREFACE - 1];
   const ssize_t got = recv(fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return FRAMING_NOTHING;
-  return got == sizeof first && memcmp(first, HTTP_2_PREFACE, sizeof first) == 0 ? FRAMING_HTTP_2
-                                                                                 : FRAMING_OTHER;
+  if (got <= 0 || memcmp(first, HTTP_2_PREFACE, (size_t)got) != 0) return FRAMING_OTHER;
+  return got == sizeof first ? FRAMING_HTTP_2 : FRAMING_PART;
 }
 
 /* Empty SETTINGS, as the first frame has to be, and GOAWAY: no stream was looked at, the code is

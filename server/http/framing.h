@@ -30,15 +30,17 @@ static inline bool framing_is_control(char c) { return (unsigned char)c < ' ' ||
  * has put two hosts together. */
 const char *framing_skip_host(const char *at);
 
-/* What the first bytes of a connection say, which stay there to be read. */
+/* Protocols that the first bytes of a connection may begin. The bytes stay there to be read. */
 enum framing_first {
   FRAMING_NOTHING, /* none have arrived */
+  FRAMING_PART,    /* too few, which HTTP/2 may begin with */
   FRAMING_HTTP_2,
   FRAMING_OTHER /* or the end of the connection */
 };
 enum framing_first framing_look(int fd);
 
-/* Tells such a client, in its own frames, that HTTP/1.1 is spoken here. */
+/* Tells a client of HTTP/2, in its frames, that HTTP/1.1 is spoken here, and ends the sending half.
+ */
 void framing_refuse_http2(int fd);
 
 /* The target of a request as it came. */

@@ -52,7 +52,7 @@ struct httpd {
   pthread_t thread;
   struct pulse pulse;        /* of the accepting thread */
   atomic_size_t connections; /* accepted and not closed */
-  atomic_size_t arriving;    /* of these, those that have not reached their I/O threads */
+  atomic_size_t arriving;    /* of these, those that libmicrohttpd does not have yet */
   char address[LISTENER_TEXT_SIZE];
 };
 
@@ -180,19 +180,23 @@ static void on_connection_lost(void *of) {
   log_complain(h->log, COMPLAINT_LOST, "a connection could not be taken: %s", strerror(errno));
 }
 
-/* Looks at the first bytes of a connection. A client that begins in HTTP/2 is refused:
- * libmicrohttpd would close the connection behind an answer that such a client cannot read. (It
- * still does where these bytes come later than they are awaited.) */
+/* Looks at the first bytes of a connection. A client that begins in HTTP/2 is refused here:
+ * libmicrohttpd would close the connection after an answer that such a client cannot read. Where
+ * the bytes come later than they are awaited, libmicrohttpd still does. */
 static enum io_met on_connection_met(void *of, int fd) {
+  static const enum io_met met[] = {[FRAMING_NOTHING] = IO_MET_NOTHING,
+                                    [FRAMING_PART] = IO_MET_PART,
+                                    [FRAMING_HTTP_2] = IO_MET_ENDED,
+                                    [FRAMING_OTHER] = IO_MET_WELCOME};
   struct httpd *h = of;
   const enum framing_first first = framing_look(fd);
-  if (first != FRAMING_HTTP_2) return first == FRAMING_NOTHING ? IO_MET_NOTHING : IO_MET_WELCOME;
+  if (first != FRAMING_HTTP_2) return met[first];
   framing_refuse_http2(fd);
+  metrics_reject(h->door->server->metrics, 0, REJECT_HTTP_2);
   atomic_fetch_sub(&h->arriving, 1);
   atomic_fetch_sub(&h->connections, 1);
   log_complain(h->log, COMPLAINT_HTTP_2,
-               "a client spoke HTTP/2, where only HTTP/1.1 is spoken: a proxy in front, such as "
-               "nginx, takes both");
+               "a client spoke HTTP/2: this server supports only HTTP/1.1: use a proxy for HTTP/2");
   connections_linger(h->door->connections, fd);
   return IO_MET_ENDED;
 }

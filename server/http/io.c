@@ -20,22 +20,15 @@ enum {
   ARRIVALS_MAX = 64,
   ENDS_MAX = 64,
   SOURCES = 4,       /* descriptors that the thread polls, beside */
-  MET_MAX = 8,       /* connections whose first bytes it awaits, */
-  MET_MS = 5,        /* for so long: what these are is known before libmicrohttpd has them */
+  MET_MS = 5,        /* the first bytes of a connection are awaited: what these are is known before
+                        libmicrohttpd has them; */
+  MET_LOOK_MS = 1,   /* and how often it looks at those that have sent too few */
   LOBBY_LOOK_MS = 2, /* how often the lobby is asked while requests wait in it */
   /* libmicrohttpd wants to be called again at once for as long as a connection's buffer is full of
    * what it can make nothing of: a line of a chunk that is longer. After so many such turns in a
    * row, in which nothing happened and no answer was under way, the thread sleeps between them. */
   BLOCKED_TURNS = 64,
   BLOCKED_MS = 10,
-};
-
-/* An accepted connection on its way through the pipe; small enough to be written whole. */
-struct io_arrival {
-  int fd;
-  socklen_t size;
-  struct sockaddr_storage from;
-  uint64_t until; /* its first bytes are awaited */
 };
 
 static void add_connection(struct io *io, const struct io_arrival *a) {
@@ -48,8 +41,9 @@ static void add_connection(struct io *io, const struct io_arrival *a) {
 
 static void meet(struct io *io, struct io_arrival *a, uint64_t now) {
   const enum io_met met = io->connection_met(io->owner, a->fd);
-  if (met == IO_MET_NOTHING && io->met_count < MET_MAX) {
+  if (met <= IO_MET_PART && io->met_count < IO_MET_MAX) {
     a->until = now + MET_MS * CLOCK_MS;
+    a->begun = met == IO_MET_PART;
     io->met[io->met_count++] = *a;
   } else if (met != IO_MET_ENDED) {
     add_connection(io, a);
@@ -63,7 +57,8 @@ static void meet_again(struct io *io, uint64_t now) {
   for (size_t i = 0; i < io->met_count; i++) {
     struct io_arrival *a = &io->met[i];
     const enum io_met met = io->connection_met(io->owner, a->fd);
-    if (met == IO_MET_NOTHING && now < a->until)
+    a->begun = met == IO_MET_PART;
+    if (met <= IO_MET_PART && now < a->until)
       io->met[left++] = *a;
     else if (met != IO_MET_ENDED)
       add_connection(io, a);
@@ -111,7 +106,7 @@ static int sleep_ms(struct io *io) {
   io->quiet_turns = ms == 0 && !io->answers ? io->quiet_turns + 1 : 0;
   if (io->quiet_turns > BLOCKED_TURNS) ms = BLOCKED_MS;
   if (io->lobby.first && ms > LOBBY_LOOK_MS) return LOBBY_LOOK_MS;
-  if (io->met_count > 0 && ms > MET_MS) ms = MET_MS;
+  if (io->met_count > 0 && ms > MET_LOOK_MS) ms = MET_LOOK_MS;
   if (io->silence.first) {
     const int left = silence_left_ms(&io->silence, clock_now());
     if (ms > (MHD_UNSIGNED_LONG_LONG)left) return left;
@@ -121,14 +116,14 @@ static int sleep_ms(struct io *io) {
 
 /* Sleeps until there is something to do. A resume after `asleep` is set writes to `wake`; an
  * earlier one is caught by the check of `resumed`. */
-static void wait_for_events(struct io *io, struct pollfd p[SOURCES + MET_MAX]) {
+static void wait_for_events(struct io *io, struct pollfd p[SOURCES + IO_MET_MAX]) {
   int wait = sleep_ms(io);
   if (wait) {
     atomic_store(&io->asleep, true);
     if (atomic_load(&io->resumed)) wait = 0;
   }
   for (size_t i = 0; i < io->met_count; i++)
-    p[SOURCES + i] = (struct pollfd){.fd = io->met[i].fd, .events = POLLIN};
+    p[SOURCES + i] = (struct pollfd){.fd = io->met[i].begun ? -1 : io->met[i].fd, .events = POLLIN};
   const int ready = poll(p, SOURCES + io->met_count, wait);
   if (ready < 0) p[1].revents = p[2].revents = p[3].revents = 0;
   if (ready != 0) io->quiet_turns = 0;
@@ -147,13 +142,11 @@ static void note_turn(struct io *io, uint64_t took) {
 
 static void *io_main(void *of) {
   struct io *io = of;
-  struct io_arrival met[MET_MAX];
-  struct pollfd p[SOURCES + MET_MAX] = {{.fd = io->events, .events = POLLIN},
-                                        {.fd = io->arrivals[0], .events = POLLIN},
-                                        {.fd = io->wake, .events = POLLIN},
-                                        {.fd = io->ends, .events = POLLIN}};
+  struct pollfd p[SOURCES + IO_MET_MAX] = {{.fd = io->events, .events = POLLIN},
+                                           {.fd = io->arrivals[0], .events = POLLIN},
+                                           {.fd = io->wake, .events = POLLIN},
+                                           {.fd = io->ends, .events = POLLIN}};
   thread_name("attend-io");
-  io->met = met;
   for (;;) {
     wait_for_events(io, p);
     pulse_pass(&io->pulse);

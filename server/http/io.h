@@ -23,12 +23,24 @@
 struct MHD_Connection;
 struct MHD_Daemon;
 
-/* What becomes of a connection that its thread meets. */
+/* An accepted connection on its way through the pipe; small enough to be written whole. */
+struct io_arrival {
+  int fd;
+  socklen_t size;
+  struct sockaddr_storage from;
+  uint64_t until; /* its first bytes are awaited; */
+  bool begun;     /* some of them have come */
+};
+
+/* Results of meeting a connection. */
 enum io_met {
   IO_MET_NOTHING, /* nothing has come: its first bytes are awaited for a moment */
+  IO_MET_PART,    /* too few of them have come: likewise */
   IO_MET_WELCOME, /* it is added */
   IO_MET_ENDED    /* the owner has ended it */
 };
+
+enum { IO_MET_MAX = 8 }; /* connections whose first bytes a thread awaits */
 
 struct io {
   struct MHD_Daemon *daemon; /* run by the thread, stopped after the thread has ended */
@@ -47,7 +59,7 @@ struct io {
   struct lobby lobby;     /* of its requests */
   struct silence silence; /* of its streams */
   size_t answers;         /* of its requests, that are being sent; counted by the owner */
-  struct io_arrival *met; /* [met_count] that have sent nothing yet, and are not added */
+  struct io_arrival met[IO_MET_MAX]; /* [met_count] whose first bytes are awaited: not added yet */
   size_t met_count;
   unsigned quiet_turns; /* in a row, in which there was no event, no body, and no answer to send */
   bool opened;          /* was the connection being added reported as open? */

@@ -219,6 +219,7 @@ static void end_check(struct job *job) {
 static enum status ask_reader(struct patience *p) {
   struct exchange *x = (struct exchange *)((char *)p - offsetof(struct exchange, patience));
   if (p->asked >= x->deadline) return STATUS_DEADLINE;
+  if (pool_is_closed(x->service->pool)) return STATUS_DRAINING;
   return x->gone && x->gone(x) ? STATUS_GONE : STATUS_OK;
 }
 

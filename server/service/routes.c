@@ -18,7 +18,7 @@ enum {
   ALL = ATTENTIONS | WHOLES
 };
 
-/* What a path needs of its model, beside the kind. */
+/* Needs of a path, beside the kind of its model. */
 enum {
   A_TOKENIZER = 1,
   VECTORS = 2,   /* of its tokens */
@@ -193,27 +193,13 @@ static enum route find_v2(char segment[][SEGMENT_SIZE], size_t n) {
   return route == ROUTE_V2_NONE || !strcmp(segment[4], "1") ? route : ROUTE_V2_VERSION;
 }
 
+/* The route whose whole path is this segment, or that text-embeddings-inference calls so. */
 static enum route find_single(const char *segment) {
-  static const struct {
-    const char *segment;
-    enum route route;
-  } singles[] = {{"healthz", ROUTE_HEALTH},
-                 {"readyz", ROUTE_READY},
-                 {"health", ROUTE_READY}, /* as text-embeddings-inference has it, */
-                 {"ping", ROUTE_READY},   /* and these two */
-                 {"embeddings", ROUTE_EMBEDDINGS},
-                 {"metrics", ROUTE_METRICS},
-                 {"openapi.json", ROUTE_OPENAPI},
-                 {"embed", ROUTE_TEI_EMBED},
-                 {"embed_all", ROUTE_TEI_EMBED_ALL},
-                 {"similarity", ROUTE_TEI_SIMILARITY},
-                 {"rerank", ROUTE_TEI_RERANK},
-                 {"predict", ROUTE_TEI_PREDICT},
-                 {"tokenize", ROUTE_TEI_TOKENIZE},
-                 {"decode", ROUTE_TEI_DECODE},
-                 {"info", ROUTE_TEI_INFO}};
-  for (size_t i = 0; i < sizeof singles / sizeof *singles; i++)
-    if (!strcmp(segment, singles[i].segment)) return singles[i].route;
+  if (!strcmp(segment, "health") || !strcmp(segment, "ping")) return ROUTE_READY;
+  if (!strcmp(segment, "embeddings")) return ROUTE_EMBEDDINGS;
+  const bool whole = *segment && !strchr(segment, '/'); /* which may have been escaped */
+  for (unsigned r = 0; whole && r < ROUTE_V2; r++)
+    if (!strcmp(table[r].template + 1, segment)) return (enum route)r;
   return ROUTE_NONE;
 }
 
@@ -270,7 +256,7 @@ enum route route_find(const char *path, struct route_names *names) {
 
 bool route_is_v2(enum route route) { return route >= ROUTE_V2 && route <= ROUTE_V2_NONE; }
 
-bool route_is_tei(enum route route) { return route >= ROUTE_TEI_EMBED && route <= ROUTE_TEI_INFO; }
+bool route_is_tei(enum route route) { return table[route].errors == ERROR_TEI; }
 
 bool route_is_admin(enum route route) {
   return route == ROUTE_HEALTH || route == ROUTE_READY || route == ROUTE_METRICS ||

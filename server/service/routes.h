@@ -119,7 +119,7 @@ bool route_is_computed(enum route route);
  */
 enum body_dialect route_dialect(enum route route);
 
-/* What is asked of a model there. */
+/* The ask of its requests: what a model does with them. */
 enum body_ask route_ask(enum route route);
 enum route route_of_dialect(enum body_dialect dialect);
 

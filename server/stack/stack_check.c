@@ -46,7 +46,7 @@ static enum status check_rows(struct stack_check *k, size_t item, size_t rows) {
   if (k->w->positions && rows > k->w->positions)
     return stack_items_refuse(k, k->field, item, "%zu %s; the model has %zu positions: %s", rows,
                               k->reading->texts ? "tokens" : "rows", k->w->positions,
-                              k->reading->texts ? "\"truncate\": true cuts it" : "cut the text");
+                              k->reading->texts ? "\"truncate\" cuts it" : "cut the text");
   if (rows == 0 && k->values->pool != STACK_POOL_NONE)
     return stack_items_refuse(k, k->field, item, "an item without rows has no %s",
                               k->values->pool == STACK_POOL_CLASSES ? "class"

@@ -112,11 +112,11 @@ static int32_t token_of(const char *key) {
 
 static enum status refuse_bias(const struct contract_field *field, const char *key,
                                struct error *e) {
-  char pointer[ERROR_POINTER_SIZE];
-  snprintf(pointer, sizeof pointer, "%s/%.20s", field->pointer, key);
+  char shown[CONTRACT_NAME_SHOWN + 1], name[ERROR_POINTER_SIZE], pointer[ERROR_POINTER_SIZE];
+  contract_show_name(key, strlen(key), shown, name, sizeof name - field->name_length - 1);
+  snprintf(pointer, sizeof pointer, "%s%s", field->pointer, name);
   if (token_of(key) < 0)
-    return error_at(e, field->pointer,
-                    "logit_bias has a key that is no token: an integer in quotes");
+    return error_at(e, pointer, "\"%s\" is no token of the model: keys are ids", shown);
   return error_at(e, pointer, "must be a number from -%d to %d", BIAS_MOST, BIAS_MOST);
 }
 

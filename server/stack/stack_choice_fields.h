@@ -38,8 +38,8 @@ enum {
 enum status stack_read_stop_texts(const struct json_t *value, const struct contract_field *field,
                                   void *values, struct error *e);
 
-/* What is added to the logits of tokens, by their ids. Whether the model has these is checked
- * later: it may not be known yet. */
+/* Numbers that are added to the logits of tokens, by their ids. Whether the model has these is
+ * checked later: it may not be known yet. */
 enum { STACK_BIAS_LONGEST = 32 * 1024 /* bytes of JSON */ };
 enum status stack_read_bias(const struct json_t *value, const struct contract_field *field,
                             void *values, struct error *e);

@@ -1,6 +1,7 @@
 /* stack_texts: the texts that a request is to go on from, and the sequences that become of them. */
 #include "server/stack/stack_texts.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/run/size.h"
@@ -38,18 +39,27 @@ static size_t tokens_behind(struct stack_check *k, size_t text, size_t tokens) {
 
 /* --- the choice --- */
 
+/* Are the tokens with a bias some of the model's? */
+static enum status check_biases(struct stack_check *k) {
+  const struct stack_choice *c = &k->values->choice;
+  const size_t tokens = k->main->form->embedding.tokens;
+  size_t i = 0;
+  while (i < c->biases && (size_t)c->bias[i].token < tokens) i++;
+  if (i == c->biases) return STATUS_OK;
+  char pointer[ERROR_POINTER_SIZE];
+  snprintf(pointer, sizeof pointer, "%s/%d", stack_field_pointer(STACK_FIELD_LOGIT_BIAS),
+           (int)c->bias[i].token);
+  return error_at(k->e, pointer, "is no token of the model, which has those from 0 to %zu",
+                  tokens - 1);
+}
+
 /* There is no search where tokens are drawn: naming one of the two switches the model's default of
  * the other off. */
 static enum status settle_choice(struct stack_check *k, struct stack_choice *c) {
   const bool drawn = stack_field_is_seen(k->reading, STACK_FIELD_TEMPERATURE),
              searched = stack_field_is_seen(k->reading, STACK_FIELD_BEAMS);
-  const size_t tokens = k->main->form->embedding.tokens;
   *c = k->values->choice;
-  for (size_t i = 0; i < c->biases; i++)
-    if ((size_t)c->bias[i].token >= tokens)
-      return error_at(k->e, stack_field_pointer(STACK_FIELD_LOGIT_BIAS),
-                      "%d is no token of the model, which has those from 0 to %zu",
-                      c->bias[i].token, tokens - 1);
+  if (check_biases(k)) return k->e->status;
   if (k->values->ignores_end) c->ends = 0;
   if (drawn && !searched) c->beams = 1;
   c->beams = size_max(c->beams, 1);

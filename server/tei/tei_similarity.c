@@ -54,6 +54,14 @@ static enum status add_texts(struct texts *t, const json_t *sentences, const jso
   return add_text(t, source, "/inputs/source_sentence", e);
 }
 
+static enum status refuse_member(const struct contract_field *field, const char *key,
+                                 struct error *e) {
+  char shown[CONTRACT_NAME_SHOWN + 1], name[ERROR_POINTER_SIZE], pointer[ERROR_POINTER_SIZE];
+  contract_show_name(key, strlen(key), shown, name, sizeof name - field->name_length - 1);
+  snprintf(pointer, sizeof pointer, "%s%s", field->pointer, name);
+  return error_at(e, pointer, "unknown member \"%s\" of %s", shown, contract_name(field));
+}
+
 /* Refuses all that the object has but these members. */
 static enum status check_members(const json_t *object, const char *const *known,
                                  const struct contract_field *field, struct error *e) {
@@ -64,9 +72,7 @@ static enum status check_members(const json_t *object, const char *const *known,
   json_object_foreach((json_t *)object, key, value) {
     size_t i = 0;
     while (known[i] && strcmp(known[i], key) != 0) i++;
-    if (!known[i])
-      return error_at(e, field->pointer, "%s has the unknown member \"%.40s\"",
-                      contract_name(field), key);
+    if (!known[i]) return refuse_member(field, key, e);
   }
   return STATUS_OK;
 }
@@ -82,6 +88,8 @@ static enum status read_inputs(const json_t *value, const struct contract_field 
   if (check_members(value, known, field, e)) return e->status;
   if (count == 0)
     return error_at(e, "/inputs/sentences", "sentences must be a list of at least one text");
+  if (!source)
+    return error_at(e, "/inputs/source_sentence", "the member \"source_sentence\" is missing");
   for (size_t i = 0; i < count; i++) bytes += json_string_length(json_array_get(sentences, i));
   v->texts = arena_alloc(v->arena, 1, sizeof *v->texts, e);
   struct texts_part *part = arena_alloc(v->arena, count + 1, sizeof *part, e);
@@ -127,8 +135,7 @@ static uint64_t plan_cost(const struct contract_reading *r) {
   if (!v->texts) return dialect_plan_cost(r);
   struct contract_reading of_texts = *r;
   of_texts.texts = v->texts;
-  return dialect_plan_cost(&of_texts) +
-         CONTRACT_TEXT_NS * (v->texts->length + (uint64_t)r->prompt * v->texts->items);
+  return dialect_plan_cost(&of_texts) + contract_texts_cost(v->texts, r->prompt);
 }
 
 static const struct contract contract = {.field = fields,

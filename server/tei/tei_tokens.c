@@ -77,12 +77,18 @@ static void init(void *values, struct arena *a) {
 
 /* --- texts with a prompt --- */
 
-/* Puts the prompt in front of each text. NULL with an error. */
+/* Puts the prompt in front of each text: together these may have as many bytes as a body. NULL with
+ * an error. */
 static const struct texts *put_before(const struct contract_text *prompt, const struct texts *t,
-                                      struct arena *a, struct error *e) {
+                                      size_t most, struct arena *a, struct error *e) {
   size_t bytes;
-  if (!size_mul(prompt->length, t->items, &bytes) || !size_add(bytes, t->length, &bytes))
-    bytes = SIZE_MAX;
+  if (!size_mul(prompt->length, t->items, &bytes) || !size_add(bytes, t->length, &bytes) ||
+      bytes > most) {
+    error_limit(e, "max_body_bytes",
+                "%zu texts have more than %zu bytes, each behind a prompt of %zu", t->items, most,
+                prompt->length);
+    return NULL;
+  }
   struct texts *made = arena_alloc(a, 1, sizeof *made, e);
   struct texts_part *part = arena_alloc(a, t->items, sizeof *part, e);
   char *to = arena_alloc(a, bytes, 1, e);
@@ -108,22 +114,23 @@ static const struct dialect_name names[] = {{"/text", "/inputs"},
                                             {NULL, NULL}};
 
 static enum status tokenize(const struct contract_reading *read, const struct whole *w,
-                            struct tokenize_request *out) {
+                            const struct body_limits *limits, struct tokenize_request *out) {
   const struct tokens_values *v = read->values;
   struct contract_reading r = *read;
   struct contract_text prompt;
   if (!r.texts) return error_at(r.e, "/inputs", "the field \"inputs\" is missing");
   if (r.texts->items == 0) return error_at(r.e, "/inputs", "an empty list has no tokens");
   if (stack_tokenize_prompt(w, &v->prompt_name, &prompt, r.e)) return r.e->status;
-  if (prompt.length) r.texts = put_before(&prompt, r.texts, r.arena, r.e);
+  if (prompt.length) r.texts = put_before(&prompt, r.texts, limits->max_body_bytes, r.arena, r.e);
   if (r.texts && tokenize_cut_all(&r, w, v->adds_special, 0, out)) dialect_stack_locate(names, r.e);
   return r.e->status;
 }
 
 static enum status decode(const struct contract_reading *read, const struct whole *w,
-                          struct tokenize_request *out) {
+                          const struct body_limits *limits, struct tokenize_request *out) {
   const struct tokens_values *v = read->values;
   const struct tensor *ids = read->tensor[TOKENS_IDS];
+  (void)limits;
   if (!ids) return error_at(read->e, "/ids", "the field \"ids\" is missing");
   if (ids->elements == 0) return error_at(read->e, "/ids", "an empty list has no texts");
   if (tokenize_spell_all(read, w, !v->skips_special, out)) dialect_stack_locate(names, read->e);
@@ -158,12 +165,13 @@ static size_t character_bytes(char first) {
   return byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
 }
 
-/* Writes what a token came from: of a character of which it is a part, U+FFFD. */
+/* Writes what a token came from. Of a character that it is a part of, each byte becomes U+FFFD, but
+ * those at its beginning one. */
 static char *write_part(const char *text, const struct token *t, char *out) {
   size_t begin = t->begin, end = t->end;
   *out++ = '"';
-  if (begin < end && is_within(text[begin])) out = answer_write_text(out, SPELL_REPLACEMENT);
-  while (begin < end && is_within(text[begin])) begin++;
+  for (; begin < end && is_within(text[begin]); begin++)
+    out = answer_write_text(out, SPELL_REPLACEMENT);
   size_t last = end; /* character's first byte, and behind it */
   while (last > begin && is_within(text[last - 1])) last--;
   const bool cut = last > begin && last - 1 + character_bytes(text[last - 1]) > end;
@@ -224,7 +232,8 @@ static enum status tell_tokens(struct answer *a, const struct contract_reading *
   const size_t room = count_room(d);
   if (room > max_bytes)
     return error_limit(read->e, "max_answer_bytes",
-                       "the tokens and their texts may take more than %zu bytes", max_bytes);
+                       "the tokens and their texts may take %zu bytes; %zu are allowed", room,
+                       max_bytes);
   char *value = arena_alloc(read->arena, room, 1, read->e), *out = value;
   if (!value) return read->e->status;
   *out++ = '[';

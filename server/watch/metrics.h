@@ -20,6 +20,7 @@ enum metrics_reject {
   REJECT_QUEUE,       /* max_queue requests are waiting */
   REJECT_BUDGET,      /* the memory budget is used up */
   REJECT_CONNECTIONS, /* more connections than allowed */
+  REJECT_HTTP_2,      /* connections that speak it */
   REJECT_DRAINING,
   REJECT_DEADLINE,
   REJECT_MEMORY,       /* the system has none */

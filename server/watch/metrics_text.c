@@ -22,6 +22,7 @@ enum { LABELS_SIZE = 128, REQUEST_BOUNDS = 13, ROW_BOUNDS = TALLY_CLASSES - 1 };
 static const char *const reject_names[REJECT_COUNT] = {[REJECT_QUEUE] = "queue",
                                                        [REJECT_BUDGET] = "budget",
                                                        [REJECT_CONNECTIONS] = "connections",
+                                                       [REJECT_HTTP_2] = "http_2",
                                                        [REJECT_DRAINING] = "draining",
                                                        [REJECT_DEADLINE] = "deadline",
                                                        [REJECT_MEMORY] = "memory",

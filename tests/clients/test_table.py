@@ -171,10 +171,11 @@ class Table(ServerCase):
         self.assertEqual(got["textClassification, /predict"], self.post("/predict", {"inputs": TEXTS[0]}))
         cosines = self.post("/similarity", {"inputs": {"source_sentence": QUERY, "sentences": DOCUMENTS}})
         self.assertEqual(got["sentenceSimilarity, /similarity"], cosines)
-        self.assertIn("generated_text", got["textGeneration, /v1"])
+        self.assertEqual(list(got["textGeneration, /v1"]), ["generated_text"])  # another one each time: it sends no seed
         self.shows(got["chatCompletion"], "Failed to perform inference: an HTTP error occurred")  # the sentence is in its httpResponse
 
     def test_ollama(self):
+        self.assertEqual(set(self.of("ollama")), {"list", "embed", "generate", "chat"})
         for call, message in self.of("ollama").items():
             with self.subTest(call=call):
                 self.shows(message, NO_OLLAMA)

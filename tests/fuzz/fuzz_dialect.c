@@ -45,6 +45,7 @@ static const struct dial dials[] = {
     {DIALECT_TEI_TOKENIZE, ASK_TOKENIZE, "{\"kind\":\"encoder\"," MODEL, NULL},
     {DIALECT_TEI_DECODE, ASK_DETOKENIZE, "{\"kind\":\"encoder\"," MODEL, NULL},
     {DIALECT_COHERE_EMBED, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, "embeddings"},
+    {DIALECT_COHERE_EMBED_V2, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, "embeddings"},
 };
 enum { DIALS = sizeof dials / sizeof *dials };
 
@@ -115,6 +116,7 @@ static void check_answer(const struct dialled *d, struct answer *a) {
   must(json_is_array(list));
   must(is_of_items(d->dial) ? json_array_size(list) == items : json_array_size(list) > 0);
   must(!d->dial->list || d->dial->dialect == DIALECT_COHERE_EMBED ||
+       d->dial->dialect == DIALECT_COHERE_EMBED_V2 ||
        json_is_object(json_object_get(json, "usage")));
   for (size_t i = 0; i < json_array_size(list); i++)
     check_logprobs(json_object_get(json_array_get(list, i), "logprobs"));

@@ -63,6 +63,14 @@ class Embed(OpenAi, ServerCase):
         self.assertEqual(self.ok(self.post(texts=long, max_tokens=5))["embeddings"], self.vectors(input=long, truncate=5)[0])
         self.error(self.post(texts=long, truncate="NONE"), 400, "invalid_request", "texts[0]", "positions")
 
+    def test_what_the_definition_cuts(self):
+        for said, more, right in ((4, {}, 4), (4, {"truncate": "END"}, True), (4, {"max_tokens": 6}, 6), (False, {"truncate": "END"}, True)):
+            server = Server({"models": {"m": {"transformer": self.folder, "truncate": said}}})
+            self.addCleanup(server.stop)
+            answer = self.ok(server.post("/v1/embed", dict({"texts": ["cat " * 600]}, **more)))
+            self.assertEqual(answer["embeddings"], self.vectors(input=["cat " * 600], truncate=right)[0])
+        self.error(server.post("/v2/embed", {"texts": ["cat " * 600]}), 400, "invalid_request", "texts[0]", "positions")
+
     def test_wrong_requests(self):
         for request, param, words in (
                 ({"texts": []}, "texts", "no vectors"), ({"texts": [1]}, "texts[0]", ""), ({"texts": None}, "texts", ""),
@@ -72,8 +80,8 @@ class Embed(OpenAi, ServerCase):
                 ({"embedding_types": ["float", "int8"]}, "embedding_types", ""), ({"output_dimension": 0}, "output_dimension", "at least 1"),
                 ({"output_dimension": 99}, "output_dimension", ""), ({"truncate": "START"}, "truncate", "cut at their end"),
                 ({"truncate": True}, "truncate", ""), ({"max_tokens": 0}, "max_tokens", ""), ({"max_tokens": 1}, "max_tokens", "around each text"),
-                ({"images": ["a"]}, "images", "no pictures"),
-                ({"inputs": []}, "inputs", "no pictures"), ({"input": "a"}, "input", '"texts"')):
+                ({"max_tokens": 5, "truncate": "NONE"}, "max_tokens", "does not go with"), ({"images": ["a"]}, "images", "images is not supported"),
+                ({"inputs": []}, "inputs", "inputs is not supported"), ({"input": "a"}, "input", '"texts"')):
             for version in (1, 2):
                 with self.subTest(version=version, request=request):
                     answer = self.post(version, **request)

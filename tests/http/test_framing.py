@@ -840,19 +840,20 @@ class Http2(Case):
         self.assertEqual(got[:9], bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
         size, kind, stream, last, code = *struct.unpack(">HB", got[10:13]), *struct.unpack(">III", got[14:26])
         self.assertEqual((size, kind, stream, last, code), (len(got) - 18, 7, 0, 0, 13), got)
-        self.assertEqual(got[26:], b"this server speaks HTTP/1.1: a proxy in front of it speaks HTTP/2")
-        server.told("a client spoke HTTP/2, where only HTTP/1.1 is spoken")
+        self.assertEqual(got[26:], b"this server supports only HTTP/1.1: use a proxy for HTTP/2")
+        server.told("a client spoke HTTP/2: this server supports only HTTP/1.1: use a proxy for HTTP/2")
+        self.assertIn('attend_rejected_total{reason="http_2"} 1', server.get("/metrics").body.decode())
         self.ok(server.get("/healthz"))
 
     def test_bytes_that_come_late(self):
         server = Server()
         self.addCleanup(server.stop)
 
-        def connections():
-            return int(re.search(r"^attend_connections(?:{[^}]*})? (\d+)$", server.get("/metrics").body.decode(), re.M)[1])
-        before = connections()
-        with socket.create_connection(("127.0.0.1", server.port)) as first:
-            wait_until(lambda: connections() > before)  # now it is libmicrohttpd's
+        def accepted():
+            return int(re.search(r"^attend_connections_total(?:{[^}]*})? (\d+)$", client.send(asked).answer().body.decode(), re.M)[1])
+        asked = head_of("/metrics", method="GET")
+        with Raw(server) as client, socket.create_connection(("127.0.0.1", server.port)) as first:
+            self.assertTrue(wait_until(lambda: accepted() == 2))  # now it is libmicrohttpd's
             first.sendall(self.PREFACE)
             first.settimeout(PATIENCE)
             self.assertEqual(first.recv(4096).split(b"\r\n")[0], b"HTTP/1.1 505 HTTP Version Not Supported")

@@ -219,7 +219,7 @@ class Generate(Case):
                                  (dict(ASKED, repetition_penalty=0), "/repetition_penalty"),
                                  (dict(ASKED, no_repeat_ngram=-1), "/no_repeat_ngram"),
                                  (dict(ASKED, min_p=-0.1), "/min_p"), (dict(ASKED, frequency_penalty=3), "/frequency_penalty"),
-                                 (dict(ASKED, logit_bias={"50": 1}), "/logit_bias"), (dict(ASKED, logit_bias={"1": "a"}), "/logit_bias/1"),
+                                 (dict(ASKED, logit_bias={"50": 1}), "/logit_bias/50"), (dict(ASKED, logit_bias={"1": "a"}), "/logit_bias/1"),
                                  (dict(ASKED, logit_bias={"1": 1e3}), "/logit_bias/1"), (dict(ASKED, ignore_eos=0), "/ignore_eos"),
                                  (dict(ASKED, stop_tokens=[1, 50]), "/stop_tokens/1"),
                                  (dict(ASKED, stop_tokens=3), "/stop_tokens"),

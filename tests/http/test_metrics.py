@@ -19,7 +19,7 @@ from support import MODE, PATIENCE, TOY, Case, Layer, Raw, Server, head_of, wait
 PATH = "/v1/attention"
 BODY = json.dumps(TOY).encode()
 BASE = "/v1/models/base/attention"
-REASONS = {"queue", "budget", "connections", "draining", "deadline", "memory", "unauthorized",
+REASONS = {"queue", "budget", "connections", "http_2", "draining", "deadline", "memory", "unauthorized",
            "too_large", "slow_head", "slow_body", "slow_reader"}
 
 

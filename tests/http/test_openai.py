@@ -140,7 +140,7 @@ class Embeddings(Served):
                          self.encoded("bert", text=[text, "a"], pool="mean", truncate=3)[0])
         self.error(self.post({"model": "nobody", "input": text}), 404, "model_not_found", "model")
         self.error(self.post({"model": "bert", "input": ["a", text]}), 400, "invalid_request", "input[1]",
-                   "35002 tokens; the model has 8 positions", '"truncate": true cuts it')
+                   "35002 tokens; the model has 8 positions", '"truncate" cuts it')
 
     def test_what_is_wrong_with_input(self):
         for given, param, words in (

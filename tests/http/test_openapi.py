@@ -564,8 +564,11 @@ class OpenApi(Case):
                     with self.subTest(path=path, token=token):
                         if challenge is None or operation.get("security") == []:
                             # no model of this server can classify, score or generate, and none has a tokenizer
-                            wants_more = path.endswith(("/classify", "/score", "/generate", "tokenize", "/completions")) and path != "/tokenize"
-                            asks_none = path.endswith(("/rerank", "/predict", "/similarity", "/decode", "/embed")) and path != "/embed" or path == "/tokenize"  # which name no model here
+                            wants_more = path.startswith("/v1/models/") and path.endswith((
+                                "/classify", "/score", "/generate", "tokenize")) or path == "/v1/completions"
+                            # these name no model here
+                            asks_none = path in ("/v1/rerank", "/v1/embed", "/v2/embed", "/rerank", "/predict", "/similarity",
+                                                 "/tokenize", "/decode")
                             self.assertEqual(answer.status, 404 if wants_more else 400 if asks_none else 200)
                             continue
                         self.holds(method, path, answer, 401)

@@ -1,13 +1,15 @@
 """test_prompts: what stands in front of texts. A prompt and a text are the bits of the two as one text; rows that a
 model leaves out of its vectors are left out of a mean that is computed anew."""
+import json
 import os
+import re
 import shutil
 import tempfile
 import unittest
 
 import numpy
 
-from support import Case, Server, attend
+from support import Case, Raw, Server, attend, head_of, wait_until
 from test_openai import RANDOM, SIZES, WORDS
 from test_whole import GOLDEN, write_json
 
@@ -26,6 +28,24 @@ def prompted_folder(folder, usual=None, prompts=PROMPTS, **pooling):
     write_json(folder, "1_Pooling/config.json", {"word_embedding_dimension": 24, "pooling_mode": "mean", **pooling})
     write_json(folder, "config_sentence_transformers.json", {"prompts": prompts, "default_prompt_name": usual})
     return folder
+
+
+class Stopping(Case):
+    def test_texts_that_are_being_cut_are_cut_off(self):
+        """A stopping server asks no longer than drain_ms for tokens, either."""
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        path = prompted_folder(folder, prompts={"long": "the cat " * 1900})
+        server = Server({"models": {"m": {"transformer": path}}}, *ON, "--drain-ms", "50", "--drain-delay-ms", "0",
+                        "--max-pairs", str(10 ** 15), "--max-items", "1000000")
+        self.addCleanup(server.kill)
+        body = json.dumps({"text": [""] * 60000, "prompt_name": "long", "truncate": 5})
+        with Raw(server) as raw:
+            raw.send(head_of("/v1/models/m/encode", len(body)) + body.encode())
+            wait_until(lambda: re.search(r"^attend_running 1$", server.get("/metrics").body.decode(), re.M))
+            server.signal()
+            self.assertEqual(raw.answer().status, 503)
+        self.assertEqual(server.wait(), 3, server.stderr())
 
 
 class Prompts(Case):

@@ -165,10 +165,10 @@ class Similarity(Served):
 
     def test_wrong_requests(self):
         for request, words in (
-                ({}, '"inputs" is missing'), ({"inputs": ["a"]}, "must be an object"), ({"inputs": {"sentences": ["a"]}}, "at /inputs/source_sentence"),
+                ({}, '"inputs" is missing'), ({"inputs": ["a"]}, "must be an object"), ({"inputs": {"sentences": ["a"]}}, '"source_sentence" is missing (at /inputs/source_sentence)'),
                 ({"inputs": {"source_sentence": "a"}}, "at /inputs/sentences"), ({"inputs": {"source_sentence": "a", "sentences": []}}, "at least one"),
                 ({"inputs": {"source_sentence": "a", "sentences": ["b", 1]}}, "at /inputs/sentences/1"), ({"source_sentence": "a"}, '"inputs" is an object'),
-                ({"inputs": {"source_sentence": "a", "sentences": ["b"], "c": 1}}, 'unknown member "c"'),
+                ({"inputs": {"source_sentence": "a", "sentences": ["b"], "c": 1}}, 'unknown member "c" of inputs (at /inputs/c)'),
                 ({"inputs": {"source_sentence": "a", "sentences": ["b"]}, "parameters": {"truncate": 1}}, "at /parameters/truncate"),
                 ({"inputs": {"source_sentence": "a", "sentences": ["b"]}, "parameters": {"truncation_direction": "left"}}, "cut at their end"),
                 ({"inputs": {"source_sentence": "a", "sentences": ["b"]}, "parameters": {"prompt_name": "query"}}, "at /parameters/prompt_name"),
@@ -227,6 +227,12 @@ class Tokens(Served):
             right = self.ok(ask(inputs=[prompt + "cat", prompt + "É"], prompt_name="none"))
             self.assertEqual(self.ok(ask(**name)), right)
         self.error(ask(prompt_name="no"), 400, "Validation", "at /prompt_name")
+        small = Server({"models": {"m": {"transformer": self.folder.name + "/prompted"}}}, *ON, "--max-body-bytes", "400")
+        self.addCleanup(small.stop)
+        request = {"inputs": [""] * 40, "prompt_name": "query"}
+        self.assertEqual(len(self.ok(small.post("/tokenize", dict(request, prompt_name="none")))), 40)
+        self.error(small.post("/tokenize", dict(request, inputs=[""] * 51)), 413, "Validation", "max_body_bytes")
+        self.assertEqual(len(self.ok(small.post("/tokenize", dict(request, inputs=[""] * 50)))), 50)
 
     def test_texts_of_tokens(self):
         for ids in ([[2, 4, 5, 3], [5], []], [2, 4, 5, 3]):

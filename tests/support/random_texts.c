@@ -144,6 +144,13 @@ static void draw_choice(const struct random_stack *s, struct stack_choice *c, ui
   if (random_often(state, 20)) c->min_tokens = random_below(state, 6);
   if (random_often(state, 20)) c->repetition_penalty = 1.4;
   if (random_often(state, 20)) c->no_repeat_ngram = 2;
+  if (random_often(state, 20)) c->presence_penalty = 0.7;
+  if (random_often(state, 20)) c->frequency_penalty = -0.4;
+  if (random_often(state, 20)) {
+    struct stack_bias *bias = random_room(a, 1, sizeof *bias);
+    *bias = (struct stack_bias){draw_tokens(s, state, 1, a)[0], 1.5};
+    c->bias = bias, c->biases = 1;
+  }
   if (random_often(state, 15)) c->forced_begin = draw_tokens(s, state, 1, a)[0];
   if (random_often(state, 15)) c->forced_end = draw_tokens(s, state, 1, a)[0];
 }

@@ -22,6 +22,7 @@ static const struct body_limits limits = {.max_items = 3,
                                           .max_tokens = 100,
                                           .max_body_bytes = 40};
 static enum body_dialect dialect; /* of what is asked */
+static enum body_ask asks = ASK_ENCODE;
 
 struct asking {
   struct arena arena;
@@ -37,13 +38,13 @@ static void ask(struct asking *k, const char *json, size_t cut, size_t step,
                 struct budget *budget) {
   memset(k, 0, sizeof *k);
   arena_init(&k->arena, budget);
-  k->terms = body_read_terms(ASK_ENCODE, BODY_JSON);
+  k->terms = body_read_terms(asks, BODY_JSON);
   k->terms.dialect = dialect;
   k->body = dialect_body_new(dialects_find(dialect), &k->terms, &limits, &k->arena, &k->error);
   assert_int_equal(k->body == NULL, k->error.status != STATUS_OK);
   if (!k->body) return;
   body_read_chunks(dialect_body_of(k->body), &k->error, json, strlen(json), cut, step);
-  if (dialect_body_finish(k->body, &k->model) == STATUS_OK)
+  if (dialect_body_finish(k->body, &k->model) == STATUS_OK && !body_ask_is_of_tokenizer(asks))
     dialect_body_ask(k->body, &model.whole, &k->request);
 }
 
@@ -163,6 +164,11 @@ static void mistakes_are_found_in_their_place(void **state) {
 
 static void plan(struct asking *k) {
   struct answer answer;
+  struct tokenize_request tokens;
+  if (body_ask_is_of_tokenizer(asks)) {
+    if (!k->error.status) dialect_body_tokenize(k->body, &model.whole, &tokens, &answer);
+    return;
+  }
   if (k->error.status || stack_request_prepare(&k->request, &k->arena, &k->error)) return;
   dialect_body_answer(k->body, "made", &k->request, &answer);
 }
@@ -249,6 +255,33 @@ static void a_full_budget_at_every_step_of_a_ranking(void **state) {
   check_budgets("{\"query\":\"a\",\"documents\":[\"b c\",{\"text\":\"a\"}],\"top_n\":1}");
 }
 
+static void a_full_budget_at_every_step_of_others(void **state) {
+  (void)state;
+  static const struct {
+    enum body_dialect dialect;
+    enum body_ask ask;
+    const char *json;
+  } list[] = {
+      {DIALECT_COHERE_EMBED, ASK_ENCODE, "{\"texts\":[\"a b\",\"c\"],\"truncate\":\"END\"}"},
+      {DIALECT_COHERE_EMBED_V2, ASK_ENCODE, "{\"texts\":[\"a b\"],\"input_type\":\"clustering\"}"},
+      {DIALECT_TEI_EMBED_ALL, ASK_ENCODE, "{\"inputs\":[\"a b\",\"c\"]}"},
+      {DIALECT_TEI_SIMILARITY, ASK_ENCODE,
+       "{\"inputs\":{\"source_sentence\":\"a\",\"sentences\":[\"b c\",\"c\"]},"
+       "\"parameters\":{\"truncate\":true}}"},
+      {DIALECT_TEI_TOKENIZE, ASK_TOKENIZE, "{\"inputs\":[\"a b\",\"c\"]}"},
+      {DIALECT_TEI_TOKENIZE, ASK_TOKENIZE, "{\"inputs\":[\"a b\",\"c\"],\"prompt_name\":\"say\"}"},
+      {DIALECT_TEI_DECODE, ASK_DETOKENIZE, "{\"ids\":[[1,2],[3]]}"},
+  };
+  model.whole.prompts = json_pack("{s:s}", "say", "b ");
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    dialect = list[i].dialect, asks = list[i].ask;
+    check_budgets(list[i].json);
+  }
+  json_decref(model.whole.prompts);
+  model.whole.prompts = NULL;
+  asks = ASK_ENCODE;
+}
+
 int main(void) {
   dialect = DIALECT_EMBEDDINGS;
   const struct CMUnitTest tests[] = {
@@ -258,6 +291,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(documents_however_they_are_cut, enter_ranking, leave_ranking),
       cmocka_unit_test_setup_teardown(mistakes_of_documents, enter_ranking, leave_ranking),
       cmocka_unit_test_setup_teardown(a_full_budget_at_every_step_of_a_ranking, enter_ranking,
+                                      leave_ranking),
+      cmocka_unit_test_setup_teardown(a_full_budget_at_every_step_of_others, enter_ranking,
                                       leave_ranking),
   };
   return cmocka_run_group_tests(tests, made_model_enter, made_model_leave);
