@@ -22,7 +22,7 @@ enum framing_first framing_look(int fd) {
 }
 
 /* Empty SETTINGS, as the first frame has to be, and GOAWAY: no stream was looked at, the code is
- * HTTP_1_1_REQUIRED, and a sentence, which most clients show (RFC 9113, 6.8). */
+ * HTTP_1_1_REQUIRED, and a sentence is its data, which some clients show (RFC 9113, 6.8). */
 void framing_refuse_http2(int fd) {
   enum { GOAWAY_BYTES = 8 + sizeof HTTP_2_WHY - 1 };
   static const char frames[] = {0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, GOAWAY_BYTES, 7, 0, 0,

@@ -13,7 +13,8 @@
 
 static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/* What a server sees of a client that has sent so many bytes, and closed the connection or not. */
+/* Sends so many bytes to the end of a server, closes the connection or not, and looks at it there.
+ */
 static enum framing_first look(const char *bytes, size_t count, bool closed) {
   int ends[2];
   assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
