@@ -5,7 +5,7 @@ import unittest
 
 from attackers import EACH, SETTINGS, Slowly
 from needs import needs
-from support import SLOW, Case, Server, wait_until
+from support import Case, Server, wait_until
 
 
 @needs("test", "slowhttptest")
@@ -22,7 +22,6 @@ class Slow(Case):
         self.assertIsNotNone(ended, "connections are left: " + server.get("/metrics").body.decode())
         self.assertEqual(attack.failures, [])
         self.assertGreater(attack.most, EACH / 5, "the attack held too few connections to tell")
-        self.assertGreater(len(attack.waits), 50 / SLOW)
         self.assertTrue(wait_until(lambda: server.metric("attend_connections") == 1))
         self.assertEqual(server.metric("attend_inflight_bytes"), 0)
 

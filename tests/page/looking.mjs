@@ -51,10 +51,16 @@ export const roll = (layers, residual) => {
     return all;
   });
 };
-export const steps = (page) => page.locator("#steps tbody tr").evaluateAll((list) =>
-  list.map((row) => ({ product: row.cells[1].textContent,
-    score: row.querySelector("[type=number]").value, seen: row.querySelector("[type=checkbox]").checked,
-    weight: Number(row.cells[3].querySelector("[title]").title) })));
+// Waits for the first row: the trace is asked for when the tab is opened, and Firefox may say that the
+// request has ended before the page has its answer.
+export const steps = async (page) => {
+  const rows = page.locator("#steps tbody tr");
+  await rows.first().waitFor();
+  return rows.evaluateAll((list) =>
+    list.map((row) => ({ product: row.cells[1].textContent,
+      score: row.querySelector("[type=number]").value, seen: row.querySelector("[type=checkbox]").checked,
+      weight: Number(row.cells[3].querySelector("[title]").title) })));
+};
 // What is lost without each head of a whole model.
 export const measured = async (page) => {
   await page.getByRole("button", { name: "Measure every head" }).click();
