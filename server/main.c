@@ -8,7 +8,7 @@
 
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
-#include "core/run/keep.h"
+#include "core/base/keep.h"
 #include "server/command/command.h"
 #include "server/command/command_check.h"
 #include "server/command/command_health.h"

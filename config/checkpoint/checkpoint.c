@@ -10,7 +10,7 @@
 #include "config/checkpoint/floats.h"
 #include "config/document/file.h"
 #include "config/document/text.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum { CHUNK = 32 * 1024 }; /* bytes converted at a time: a stack may be small */
 

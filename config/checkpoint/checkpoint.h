@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "config/checkpoint/safetensors.h"
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct checkpoint_entry {
   const char *name;  /* owned by the checkpoint */

@@ -2,7 +2,7 @@
 #ifndef CONFIG_CHECKPOINT_FOLDER_H
 #define CONFIG_CHECKPOINT_FOLDER_H
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 /* A new string: the path of the file that `path` means. That is `path` itself unless it is a
  * folder; of a folder model.safetensors.index.json, else model.safetensors, else the only file that

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct checkpoint_index;
 

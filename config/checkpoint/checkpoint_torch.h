@@ -2,7 +2,7 @@
 #ifndef CONFIG_CHECKPOINT_TORCH_H
 #define CONFIG_CHECKPOINT_TORCH_H
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 /* Refuses the file with STATUS_CONFIG: the detail ends with the command line that makes an .npz
  * archive of it, with the file's own name, quoted for a shell. A path that would not leave room for

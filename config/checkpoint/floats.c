@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum { BLOCK = 1024 };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 struct npy_reader {
   const char *start, *at, *end;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "config/checkpoint/safetensors.h"
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 enum {
   NPY_PREFIX_LEAST = 10,    /* bytes before the literal: version 1.0 */

@@ -13,7 +13,7 @@
 
 #include "config/document/file.h"
 #include "config/document/text.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum {
   OPEN_MOST = 4,          /* members open at once: a weight and its bias are read alternately */

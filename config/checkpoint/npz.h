@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "config/checkpoint/npy.h"
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct npz_array {
   const char *name; /* the member's without .npy; owned by the archive */

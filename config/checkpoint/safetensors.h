@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 enum {
   SAFETENSORS_PREFIX = 8,             /* bytes before the header: its length */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "config/document/sha256.h"
-#include "core/run/size.h"
-#include "core/run/team.h"
+#include "core/base/size.h"
+#include "core/base/team.h"
 
 enum { PIECE = 32 }; /* leaves that one thread hashes at a time, a multiple of all lanes */
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "config/document/digest.h"
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 #define DIGEST_TREE_PREFIX "sha256-tree-64KiB:"
 
@@ -19,7 +19,7 @@ enum {
 };
 
 /* Writes DIGEST_TREE_PREFIX and the digest of the parts in lower-case hexadecimal. A job of a team
- * splits it into pieces (core/run/team.h). STATUS_OUT_OF_MEMORY. */
+ * splits it into pieces (core/base/team.h). STATUS_OUT_OF_MEMORY. */
 enum status digest_tree_text(const struct digest_part *part, size_t parts,
                              char out[DIGEST_TREE_TEXT_SIZE], struct error *e);
 

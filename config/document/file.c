@@ -13,7 +13,7 @@
 
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* A document in memory. */
 struct file_bytes {

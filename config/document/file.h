@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 /* Opens a regular file and says how large it is. -1 with STATUS_CONFIG and the reason, before which
  * the caller puts the file's name. */

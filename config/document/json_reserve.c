@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/size.h"
-#include "core/run/status.h"
+#include "core/base/size.h"
+#include "core/base/status.h"
 
 /* The size of the reserve: what a document still needs after the first allocation that fails. No
  * more text is given to Jansson then, so it reads the rest of one piece, at most 1024 bytes, which

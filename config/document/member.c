@@ -6,7 +6,7 @@
 
 #include "config/document/nearest.h"
 #include "config/document/text.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum { LIST_MOST = 400 }; /* bytes of all names */
 

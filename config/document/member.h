@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct member_type {
   const char *name;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum { LONGEST = 64 }; /* characters that are compared: enough for a hint in a message */
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "config/document/digest.h"
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 
 enum { SHA256_LANES_MOST = 16 };
 

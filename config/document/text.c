@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* The second byte's bounds depend on the first: this keeps out overlong forms, surrogates and code
  * points beyond U+10FFFF. */

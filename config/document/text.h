@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 /* Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF. */
 size_t text_character(const void *bytes, size_t left); /* bytes of the first one; 0: ill-formed */

@@ -7,7 +7,7 @@
 #include "config/document/text.h"
 #include "config/inspect/inspect_layers.h"
 #include "config/inspect/inspect_whole.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* --- tensors --- */
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct inspect_ask {
   const char *path;

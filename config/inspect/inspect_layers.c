@@ -13,7 +13,7 @@
 #include "config/layer/layout.h"
 #include "config/layer/parameters.h"
 #include "config/model/trial.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum { HEAD_USUAL = 64 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/document/text.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* A part of a path. */
 struct name_part {

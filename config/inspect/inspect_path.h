@@ -2,7 +2,7 @@
 #ifndef CONFIG_INSPECT_PATH_H
 #define CONFIG_INSPECT_PATH_H
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 /* A new string: the path of the checkpoint, given from the current folder, for the configuration
  * file `written`: one that is in the configuration's folder or below starts there, and any other

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 enum toggle { TOGGLE_UNSAID, TOGGLE_OFF, TOGGLE_ON };
 

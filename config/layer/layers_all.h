@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 /* A new object of definitions by name, as `models` is, but that each definition with "layers" is
  * replaced by one for each numbered layer of its checkpoint, in their order: NAME.0, NAME.1, ...

@@ -1,8 +1,8 @@
 /* layout_matrix: reads parts of tensors, transposed where they lie the other way. */
 #include "config/layer/layout_matrix.h"
 
-#include "core/run/size.h"
-#include "core/run/team.h"
+#include "core/base/size.h"
+#include "core/base/team.h"
 
 /* Numbers: of a piece that one thread reads, and those of it that are held at a time where they do
  * not lie as they are wanted. */

@@ -29,7 +29,7 @@ static inline size_t layout_matrix_in(const struct layout_matrix *m) {
 }
 
 /* Reads the part as [rows, columns] row-major, or transposed as [columns, rows], whichever way it
- * lies in the file. A team reads it together (core/run/team.h). Errors are those of
+ * lies in the file. A team reads it together (core/base/team.h). Errors are those of
  * checkpoint_read_floats. */
 enum status layout_matrix_read(struct checkpoint *file, const struct layout_part *part,
                                bool transposed, float *out, struct error *e);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum { LAYER_DIGITS = 4, FAMILIES_MOST = 32 };
 

@@ -11,7 +11,7 @@
 #include "config/layer/layout_doubt.h"
 #include "config/layer/random.h"
 #include "config/layer/sizes.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 static float *numbers_new(size_t out, size_t in, struct error *e) {
   size_t count, bytes;

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
+#include "core/base/size.h"
+#include "core/base/team.h"
 #include "core/kernel/philox.h"
-#include "core/run/size.h"
-#include "core/run/team.h"
 
 /* A stream of numbers that is being drawn. */
 struct random_stream {
@@ -34,7 +34,7 @@ static enum status draw_piece(void *of, size_t index, struct error *e) {
   return e->status;
 }
 
-/* A team draws its pieces together (core/run/team.h). */
+/* A team draws its pieces together (core/base/team.h). */
 static void fill_uniform(uint64_t seed, uint32_t role, uint32_t kind, double bound, size_t count,
                          float *out) {
   struct random_stream s = {seed, role, kind, bound, count, out};

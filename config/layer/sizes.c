@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* Checks a size that the definition says, if it does, against what it is. */
 static enum status check_said_size(const char *key, size_t said, size_t is, struct error *e) {

@@ -7,7 +7,7 @@
 
 #include "config/document/nearest.h"
 #include "config/lexicon/bytes.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* --- what is read --- */
 

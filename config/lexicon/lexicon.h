@@ -9,7 +9,7 @@
 
 #include "config/lexicon/tokens.h"
 #include "config/lexicon/vocabulary.h"
-#include "core/run/patience.h"
+#include "core/base/patience.h"
 
 struct lexicon;
 

@@ -8,7 +8,7 @@
 
 #include "config/lexicon/bytes.h"
 #include "config/lexicon/lexicon_parts.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum { FIRST = 1, LAST = 2, PLACES = 4, BYTES = 256, ASCII = 128, WORD = 64 };
 

@@ -1,7 +1,7 @@
 /* tokens: memory for lists of tokens. */
 #include "config/lexicon/tokens.h"
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum status tokens_reserve(struct tokens *t, size_t more) {
   size_t room;

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 
 struct token {
   int32_t id;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct trie_node {
   int32_t base;  /* where its children begin */

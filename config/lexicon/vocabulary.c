@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 static enum status no_memory(struct error *e) {
   return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a vocabulary");

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct vocabulary_piece {
   uint32_t at;          /* in the bytes of all pieces */

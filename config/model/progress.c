@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/document/text.h"
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 
 /* Bytes of numbers: what takes less is loaded before anyone could read that it will be. */
 enum { WORTH_TELLING = 64 * 1024 * 1024 };

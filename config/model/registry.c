@@ -7,9 +7,9 @@
 #include "config/document/text.h"
 #include "config/layer/layers_all.h"
 #include "config/model/whole.h"
-#include "core/run/cpu.h"
-#include "core/run/size.h"
-#include "core/run/team.h"
+#include "core/base/cpu.h"
+#include "core/base/size.h"
+#include "core/base/team.h"
 
 /* Bytes of numbers that one thread loads about as fast as others could begin to help. */
 enum { THREADS_FROM = 8 * 1024 * 1024 };

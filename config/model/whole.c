@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 const char *const whole_function_names[] = {[STACK_FUNCTION_NONE] = "none",
                                             [STACK_FUNCTION_SOFTMAX] = "softmax",

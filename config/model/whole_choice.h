@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "config/layer/notes.h"
-#include "core/run/status.h"
+#include "core/base/status.h"
 #include "core/stack/stack_choice.h"
 
 /* The options of a choice that are one number, of definitions, requests and descriptions alike: the

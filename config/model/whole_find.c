@@ -7,7 +7,7 @@
 
 #include "config/document/text.h"
 #include "config/layer/layout_family.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum { NAME_SIZE = LAYOUT_ADDRESS_SIZE + 16 };
 

@@ -3,11 +3,11 @@
 #define CONFIG_WHOLE_NUMBERS_H
 
 #include "config/model/whole_plan.h"
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 
 /* Reads what is in no layer of a stack: *form becomes its form with these parameters; a table of
  * tokens that the other stack lends is left out. They lie in the arena. A team reads them together
- * (core/run/team.h). Errors are those of checkpoint_read_floats, and STATUS_OUT_OF_MEMORY. */
+ * (core/base/team.h). Errors are those of checkpoint_read_floats, and STATUS_OUT_OF_MEMORY. */
 enum status whole_numbers_stack(const struct whole_plan *p, const struct whole_stack *s,
                                 struct arena *a, struct stack_form *form, struct error *e);
 

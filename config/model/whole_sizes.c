@@ -10,7 +10,7 @@
 #include "config/layer/sizes.h"
 #include "config/model/whole_classifier.h"
 #include "config/model/whole_random.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* --- sizes that a tensor tells --- */
 

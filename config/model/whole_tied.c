@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "config/model/whole_find.h"
-#include "core/run/size.h"
-#include "core/run/team.h"
+#include "core/base/size.h"
+#include "core/base/team.h"
 
 enum { PIECE = 4 * 1024 }; /* numbers that are compared at a time */
 

@@ -9,7 +9,7 @@
 #include "config/document/file.h"
 #include "config/document/text.h"
 #include "config/tokenizer/tokenizer_folder.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 #define LENGTH_MOST 1e15 /* a length from there on is none */
 

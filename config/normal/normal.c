@@ -7,7 +7,7 @@
 
 #include "config/document/text.h"
 #include "config/normal/normal_parts.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 struct normal_step {
   const struct normal_kind *kind;

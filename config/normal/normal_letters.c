@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/pattern/unicode.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 void normal_letters_init(struct normal_letters *l, struct normal_edit *edit) {
   l->edit = edit;

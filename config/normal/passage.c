@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 void passage_init(struct passage *p, struct arena *a, struct error *e) {
   *p = (struct passage){.most = PASSAGE_LONGEST, .arena = a, .e = e};

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "config/pattern/pattern.h"
-#include "core/run/arena.h"
-#include "core/run/patience.h"
+#include "core/base/arena.h"
+#include "core/base/patience.h"
 
 enum { PASSAGE_LONGEST = INT32_MAX }; /* bytes of an original, and of what becomes of it */
 

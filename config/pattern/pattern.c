@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "config/pattern/pattern_syntax.h"
-#include "core/run/clock.h"
-#include "core/run/size.h"
+#include "core/base/clock.h"
+#include "core/base/size.h"
 
 enum {
   KIB = 1024,

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/run/patience.h"
-#include "core/run/status.h"
+#include "core/base/patience.h"
+#include "core/base/status.h"
 
 struct pattern;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/pattern/unicode.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum { BACKSPACE = 8, BELL = 7, ESCAPE = 27, LAST = 0x10ffff };
 

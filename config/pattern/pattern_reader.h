@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "config/pattern/pattern_set.h"
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct pattern_reader {
   const char *begin, *at, *end; /* well-formed UTF-8 */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 void pattern_text_free(struct pattern_text *t) {
   free(t->bytes);

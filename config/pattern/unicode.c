@@ -5,7 +5,7 @@
 
 #include <utf8proc.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 /* --- bytes --- */
 

@@ -11,8 +11,8 @@
 #include "config/document/text.h"
 #include "config/settings/address.h"
 #include "config/settings/option.h"
-#include "core/run/cpu.h"
-#include "core/run/size.h"
+#include "core/base/cpu.h"
+#include "core/base/size.h"
 
 enum { WHERE_SIZE = 160 };
 
@@ -169,7 +169,7 @@ static enum status refuse_unknown_variable(const char *name, size_t length, stru
                    *spelled ? "; the nearest is " : "", spelled);
 }
 
-/* ATTEND_CPU is read by core/run/cpu.c, which ignores a word that it does not know: it is refused
+/* ATTEND_CPU is read by core/base/cpu.c, which ignores a word that it does not know: it is refused
  * here. */
 static enum status check_cpu_level(const char *value, struct error *e) {
   for (int level = 0; level < CPU_LEVEL_COUNT; level++)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct config {
 #define OPTION_TEXT(name, fallback, sentence)                   const char *name;

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 /* Accepts origins separated by commas, with blanks around them; or `*` alone, which means every
  * origin; or nothing. `where` names the setting in the error (STATUS_CONFIG). */

@@ -7,7 +7,7 @@
 #include "config/document/member.h"
 #include "config/document/text.h"
 #include "config/spell/spell_ahead.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 struct spell {
   struct spell_step *step;

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 
 struct spell;
 

@@ -1,7 +1,7 @@
 /* spell_ahead: what is known of the text of pieces before all of them are there. */
 #include "config/spell/spell_ahead.h"
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* --- does the text of the first pieces stay? --- */
 

@@ -5,7 +5,7 @@
 #include "config/lexicon/bytes.h"
 #include "config/spell/spell.h"
 #include "config/spell/spell_parts.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* --- pieces --- */
 

@@ -10,7 +10,7 @@
 
 #include "config/pattern/pattern.h"
 #include "config/split/blanks.h"
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 
 struct spell_list {
   char *bytes; /* of all pieces */

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "config/pattern/unicode.h"
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 #define BLANKS_MEMBERS "replacement add_prefix_space prepend_scheme split str_rep "
 

@@ -8,8 +8,8 @@
 #include "config/document/text.h"
 #include "config/lexicon/vocabulary.h"
 #include "config/pattern/unicode.h"
-#include "core/run/clock.h"
-#include "core/run/size.h"
+#include "core/base/clock.h"
+#include "core/base/size.h"
 
 /* --- reading --- */
 

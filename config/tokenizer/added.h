@@ -8,7 +8,7 @@
 #include "config/lexicon/lexicon.h"
 #include "config/lexicon/trie.h"
 #include "config/normal/normal.h"
-#include "core/run/patience.h"
+#include "core/base/patience.h"
 
 struct added_token {
   char *content;

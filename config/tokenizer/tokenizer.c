@@ -5,7 +5,7 @@
 
 #include "config/lexicon/bytes.h"
 #include "config/tokenizer/tokenizer_parts.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 const char *tokenizer_kind(const struct tokenizer *t) { return lexicon_kind(t->lexicon); }
 

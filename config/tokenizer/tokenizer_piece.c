@@ -1,7 +1,7 @@
 /* tokenizer_piece: what tokens stand for, one by one and as a text. */
 #include "config/lexicon/bytes.h"
 #include "config/tokenizer/tokenizer_parts.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 bool tokenizer_is_special(const struct tokenizer *t, int64_t id) {
   const struct added_token *added = added_of(&t->added, id);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 size_t utter_room(const struct tokenizer *t, size_t tokens) {
   const size_t each = tokenizer_spelt_room(t);

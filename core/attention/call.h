@@ -13,8 +13,8 @@
 
 #include "core/attention/geometry.h"
 #include "core/attention/kept.h"
+#include "core/base/spare.h"
 #include "core/kernel/kernel_select.h"
-#include "core/run/spare.h"
 
 enum weights { WEIGHTS_NONE, WEIGHTS_PER_HEAD, WEIGHTS_AVERAGE };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/attention/layer_rows.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum {
   TILE_FLOATS = 65536, /* of input rows in one tile: a quarter of a MiB */

@@ -7,10 +7,10 @@
 #define CORE_LAYER_H
 
 #include "core/attention/call.h"
+#include "core/base/arena.h"
+#include "core/base/status.h"
 #include "core/kernel/gemm.h"
-#include "core/run/arena.h"
 #include "core/run/run.h"
-#include "core/run/status.h"
 
 /* The matrices of a layer. The first four make the heads and the output; the others are the
  * parameters of its score and of the norm before it, shared by the heads. */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/attention/layer_parts.h"
+#include "core/base/size.h"
 #include "core/kernel/philox.h"
-#include "core/run/size.h"
 
 enum {
   UNIT_WORK = 100000000, /* operations: about a millisecond */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/attention/layer_parts.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 static size_t key_floats(const struct layer *l) { return KERNEL_KEYS * l->compare_size; }
 

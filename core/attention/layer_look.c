@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/attention/layer_parts.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* --- once for all layers over a geometry --- */
 

@@ -8,7 +8,7 @@
 
 #include "core/attention/layer_measure.h"
 #include "core/attention/measures.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* --- one piece --- */
 

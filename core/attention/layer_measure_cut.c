@@ -5,7 +5,7 @@
 
 #include "core/attention/layer_measure.h"
 #include "core/attention/measures.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum {
   TURN_WORK = 300000000, /* operations: a few milliseconds */

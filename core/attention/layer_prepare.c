@@ -4,7 +4,7 @@
 
 #include "core/attention/layer_parts.h"
 #include "core/attention/trace.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* --- the work --- */
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "core/attention/layer_parts.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 struct relative {
   size_t buckets;  /* of the table */

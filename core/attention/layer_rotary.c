@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/attention/layer_parts.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 static double stretched(const struct layer_stretch *s, double by) {
   const double turns = s->positions * by / (2 * M_PI);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "core/base/size.h"
 #include "core/kernel/gemm.h"
-#include "core/run/size.h"
 
 /* --- the layout of the scratch --- */
 

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "core/attention/layer_rows.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum {
   SHARED_ROWS = 128,     /* of a batch: with more, sharing out rows occupies all threads */

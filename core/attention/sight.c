@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 static const uint8_t *mask_row(const struct geometry *g, const struct item *item, size_t head,
                                size_t i) {

@@ -10,7 +10,7 @@
 #define CORE_SIGHT_H
 
 #include "core/attention/geometry.h"
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 
 /* Reserves the memory; nothing is seen yet, and no head is needed. */
 enum status sight_reserve(struct geometry *g, struct arena *a, struct error *e);

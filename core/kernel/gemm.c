@@ -7,10 +7,10 @@
 #include <strings.h>
 #include <sys/mman.h>
 
+#include "core/base/size.h"
+#include "core/base/team.h"
 #include "core/kernel/kernel.h"
 #include "core/kernel/narrow.h"
-#include "core/run/size.h"
-#include "core/run/team.h"
 
 enum {
   HUGE_PAGE = 2 << 20,

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/base/status.h"
 #include "core/kernel/kernel_form.h"
-#include "core/run/status.h"
 
 enum gemm_engine {
   GEMM_AUTO,
@@ -24,7 +24,7 @@ struct gemm; /* one prepared matrix; immutable */
 
 /* `weight` is [out, in / groups] row-major, `bias` [out] or NULL; both are copied. With more than
  * one group the matrix is made of blocks: the i-th part of the columns is made of the i-th part of
- * the inputs alone. `groups` divides both. A team packs it together (core/run/team.h). */
+ * the inputs alone. `groups` divides both. A team packs it together (core/base/team.h). */
 struct gemm *gemm_new(size_t out, size_t in, size_t groups, const float *weight, const float *bias,
                       enum gemm_engine engine, struct error *e);
 void gemm_free(struct gemm *g);

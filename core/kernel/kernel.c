@@ -1,7 +1,7 @@
 /* kernel: the table of the inner loops, and the processor's mode while they run. */
 #include "core/kernel/kernel.h"
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 extern const struct kernel kernel_portable;
 

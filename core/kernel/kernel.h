@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/cpu.h"
 #include "core/kernel/kernel_activation.h"
 #include "core/kernel/kernel_form.h"
 #include "core/kernel/kernel_select.h"
-#include "core/run/cpu.h"
 
 enum {
   KERNEL_KEYS = 64,      /* keys of a block of scores */

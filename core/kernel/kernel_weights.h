@@ -9,7 +9,7 @@
  * multiply-adds still. Numbers of 16 bits are widened where they are loaded; the first pass over a
  * chunk may leave them as float32 for those that follow. */
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 static const struct kernel_plan plans[] = {
     {.rows = 6, .size = 1 << 20, .pass = 6, .ahead = 8 << 10},

@@ -3,8 +3,8 @@
 
 #include <stdatomic.h>
 
-#include "core/run/size.h"
-#include "core/run/team.h"
+#include "core/base/size.h"
+#include "core/base/team.h"
 
 enum { PIECE = 1 << 16 };
 

@@ -10,11 +10,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/base/status.h"
 #include "core/kernel/kernel_form.h"
-#include "core/run/status.h"
 
 /* The form in which all of them are what they are: of several the first of KERNEL_BFLOAT16,
- * KERNEL_FLOAT16, KERNEL_FLOAT32. A team looks at them together (core/run/team.h). */
+ * KERNEL_FLOAT16, KERNEL_FLOAT32. A team looks at them together (core/base/team.h). */
 enum kernel_form narrow_form(const float *x, size_t count);
 
 const char *narrow_name(enum kernel_form form); /* "bfloat16" */

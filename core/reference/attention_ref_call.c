@@ -1,7 +1,7 @@
 /* attention_ref_call: a call taken apart for the twin: its items, one after the other. */
 #include "core/attention/sight.h"
+#include "core/base/arena.h"
 #include "core/reference/attention_ref.h"
-#include "core/run/arena.h"
 
 /* Rows from row `from` on, in float64. */
 static const double *widen_rows(const float *rows, size_t from, size_t count, size_t size,

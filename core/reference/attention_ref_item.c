@@ -1,8 +1,8 @@
 /* attention_ref_item: the twin's work on one item: its memory, and the answer that is asked for. */
 #include <string.h>
 
+#include "core/base/arena.h"
 #include "core/reference/attention_ref_parts.h"
-#include "core/run/arena.h"
 
 /* --- memory --- */
 

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/arena.h"
 #include "core/reference/attention_ref.h"
 #include "core/reference/ref_math.h"
-#include "core/run/arena.h"
 
 /* --- the embedding --- */
 

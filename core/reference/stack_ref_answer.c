@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/arena.h"
 #include "core/reference/ref_math.h"
 #include "core/reference/stack_ref.h"
-#include "core/run/arena.h"
 
 /* --- one vector of an item --- */
 

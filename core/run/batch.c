@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "core/run/clock.h"
-#include "core/run/patience.h"
+#include "core/base/clock.h"
+#include "core/base/patience.h"
 
 static const double span_least = 2e6; /* below this handing out costs more than it wins */
 static const double span_most = 2e7;  /* or one unit of the program, if that is more */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/clock.h"
-#include "core/run/size.h"
+#include "core/base/clock.h"
+#include "core/base/size.h"
 
 enum {
   /* About as long as it takes to put a thread to sleep and to wake it: to watch in vain costs at

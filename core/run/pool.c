@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/size.h"
 #include "core/run/pool_parts.h"
-#include "core/run/size.h"
 
 /* A tiny job has fewer operations, some 20 us where there are vector instructions. Waking a worker
  * and then the waiting thread costs about as much, and merging so little work wins nothing. */

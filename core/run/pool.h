@@ -28,8 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/status.h"
 #include "core/run/run.h"
-#include "core/run/status.h"
 #include "core/run/tally.h"
 
 struct pool_options {

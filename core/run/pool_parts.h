@@ -7,11 +7,11 @@
 
 #include <pthread.h>
 
+#include "core/base/clock.h"
+#include "core/base/scratch.h"
 #include "core/run/batch.h"
-#include "core/run/clock.h"
 #include "core/run/crew.h"
 #include "core/run/queue.h"
-#include "core/run/scratch.h"
 
 enum { POOL_OLDEST_EVERY = 4 }; /* every fourth time the oldest goes first, so it does not starve */
 

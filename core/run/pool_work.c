@@ -2,8 +2,8 @@
  *
  * A span that is neither the last of its step nor followed by another ends without the lock, and a
  * worker that watches is dealt its next. */
+#include "core/base/thread.h"
 #include "core/run/pool_parts.h"
-#include "core/run/thread.h"
 
 /* A task of the batch that has had the least work so far; every fourth time of the one that has
  * waited longest: batches that begin anew all the time, each with nothing served, leave that much

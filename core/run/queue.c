@@ -1,7 +1,7 @@
 /* queue: the jobs that wait, by program and size. */
 #include "core/run/queue.h"
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 
 static const double small_work = 2e6; /* of the smallest kind of newcomers */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 struct tally *tally_new(size_t count) {
   size_t bytes;

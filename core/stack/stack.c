@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/size.h"
 #include "core/kernel/gemm.h"
 #include "core/kernel/narrow.h"
-#include "core/run/size.h"
 
 enum {
   POSITION_ROWS = 1024,    /* that are kept of computed positions */

@@ -7,7 +7,7 @@
  * them. Behind a block's last row stack_turn.c makes blocks of these rows. */
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "core/stack/stack_parts.h"
 
 /* What may go wrong with a text. */

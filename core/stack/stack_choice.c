@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/size.h"
 #include "core/kernel/kernel.h"
 #include "core/kernel/philox.h"
-#include "core/run/size.h"
 
 enum { OF_CHOICE = 1 }; /* the last word of a draw's counter: attention's draws have 0 there */
 

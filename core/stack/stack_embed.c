@@ -1,8 +1,8 @@
 /* stack_embed: tokens, types and positions become rows. */
 #include <string.h>
 
+#include "core/base/size.h"
 #include "core/kernel/gemm.h"
-#include "core/run/size.h"
 #include "core/stack/stack_parts.h"
 
 size_t stack_embed_floats(const struct stack *s) { return s->form.width; }

@@ -7,8 +7,8 @@
  * same on both ways: each is one chain of multiply-adds over the whole depth (gemm.h). */
 #include <string.h>
 
+#include "core/base/size.h"
 #include "core/kernel/gemm.h"
-#include "core/run/size.h"
 #include "core/stack/stack_parts.h"
 
 enum {

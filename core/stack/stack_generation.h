@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 #include "core/stack/stack_choice.h"
 
 struct stack_sequence {

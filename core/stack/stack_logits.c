@@ -5,8 +5,8 @@
  * computed with it. */
 #include <string.h>
 
+#include "core/base/size.h"
 #include "core/kernel/gemm.h"
-#include "core/run/size.h"
 #include "core/stack/stack_parts.h"
 
 /* --- units --- */

@@ -6,7 +6,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "core/stack/stack_outcome.h"
 #include "core/stack/stack_parts.h"
 

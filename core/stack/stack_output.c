@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "core/base/size.h"
 #include "core/kernel/gemm.h"
-#include "core/run/size.h"
 
 enum { TOUCH_LOGIT = 200 }; /* operations for each logit behind its product, about */
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/size.h"
 #include "core/kernel/gemm.h"
-#include "core/run/size.h"
 #include "core/stack/stack_parts.h"
 
 const char *const stack_pool_names[] = {[STACK_POOL_NONE] = "none",

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum { PLACES = 1 << 14 }; /* of the table */
 

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#include "core/run/arena.h"
-#include "core/run/status.h"
+#include "core/base/arena.h"
+#include "core/base/status.h"
 
 enum { STACK_PREFIX_ROWS = 64 };
 

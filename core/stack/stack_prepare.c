@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "core/stack/stack_parts.h"
 
 struct stack_run *stack_run_new(const struct stack *s, struct arena *a, struct error *e) {

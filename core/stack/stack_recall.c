@@ -7,7 +7,7 @@
  * round alone, and not on what other requests have kept meanwhile. */
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "core/stack/stack_parts.h"
 #include "core/stack/stack_prefix.h"
 

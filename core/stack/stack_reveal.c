@@ -5,7 +5,7 @@
  * behind what earlier rounds have left. */
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "core/stack/stack_parts.h"
 
 /* --- preparing --- */

@@ -7,7 +7,7 @@
  * is that of the item before waits until its rows are there, and takes a copy. */
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "core/stack/stack_parts.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "core/stack/stack_choice.h"
 
 /* --- making --- */

@@ -7,7 +7,7 @@
 #ifndef CORE_STACK_SEARCH_H
 #define CORE_STACK_SEARCH_H
 
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 #include "core/stack/stack_generation.h"
 
 struct stack_candidate {

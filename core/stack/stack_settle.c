@@ -4,7 +4,7 @@
  * was found: then rows go where their tokens went. */
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "core/stack/stack_parts.h"
 
 /* Token t of a way, and what was likely in its place: the pass of its parent chose it. */

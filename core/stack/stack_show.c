@@ -1,7 +1,7 @@
 /* stack_show: attention weights as thumbnails: the greatest weight of each block, a byte each. */
 #include <math.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "core/stack/stack_parts.h"
 
 /* A block's rows and columns begin at these shares of the head's. */

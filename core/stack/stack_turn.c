@@ -2,7 +2,7 @@
  * scores of its keys with one query are made side by side without turning it each time. */
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "core/stack/stack_parts.h"
 
 size_t stack_turn_floats(const struct stack *s) {

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "core/stack/stack_parts.h"
 
 enum { MAIN, SOURCE }; /* the parts */

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 #include "core/attention/call.h"
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 
 struct stack;
 struct stack_run;

@@ -4,7 +4,7 @@
  * (answer_raw). Pieces of text are stretches of one walk (answer_text). */
 #include "server/answer/answer.h"
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/answer/answer_raw.h"
 #include "server/answer/answer_text.h"
 

@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <sys/uio.h>
 
-#include "core/run/arena.h"
-#include "core/run/spare.h"
+#include "core/base/arena.h"
+#include "core/base/spare.h"
 #include "server/answer/answer_section.h"
 
 /* libmicrohttpd keeps the list of them in a connection's memory, which is small, and aborts where

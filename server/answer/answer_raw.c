@@ -5,7 +5,7 @@
  * 64, arrays that are padded, and arrays that are too many for a piece each. */
 #include "server/answer/answer_raw.h"
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum {
   LENGTH = 8, /* bytes of the header's length, and what the data are aligned to */

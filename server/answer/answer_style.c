@@ -1,7 +1,7 @@
 /* answer_style: how a section's text is laid out: as lists, as base64, as v2 has it. */
 #include "server/answer/answer_style.h"
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/text/base64.h"
 
 /* An object of base64, and one of v2. */

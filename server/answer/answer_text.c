@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "core/attention/measures.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/answer/answer_style.h"
 
 /* A piece has about so many numbers: some 45 KiB of text, 10 us of work. It has more where there

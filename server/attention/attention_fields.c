@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/body/json_small.h"
 
 /* Beyond any sum of a row number and an offset, and far from where adding would overflow. */

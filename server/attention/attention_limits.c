@@ -1,6 +1,6 @@
 /* attention_limits: what a request would cost, counted before anything is allocated for it. */
 #include "core/attention/measures.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/attention/attention_check.h"
 #include "server/text/number.h"
 

@@ -3,7 +3,7 @@
 #define SERVER_ATTENTION_TRACE_H
 
 #include "core/attention/trace.h"
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 #include "server/answer/answer_section.h"
 
 /* The section "trace" of a call that is prepared. What it needs besides lives in the arena; without

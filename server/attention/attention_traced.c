@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum { NAME_SHOWN = 40 }; /* bytes of an unknown member's name, in its error */
 

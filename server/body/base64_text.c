@@ -1,7 +1,7 @@
 /* base64_text: a JSON string of base64, chunk by chunk. */
 #include "server/body/base64_text.h"
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/body/json_skim.h"
 
 enum { PIECE = 4096 }; /* characters whose bytes are converted at a time */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/body/body_v2_parts.h"
 #include "server/text/blank.h"
 

@@ -1,7 +1,7 @@
 /* body_v2_input: one input of a v2 request: what it says of itself, and its numbers. */
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/body/body_v2_parts.h"
 #include "server/text/blank.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/document/nearest.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/body/json_small.h"
 
 /* The pointer holds a name even if all of it is escaped. */

@@ -3,7 +3,7 @@
 #ifndef SERVER_JSON_SKIM_H
 #define SERVER_JSON_SKIM_H
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 #include "server/text/json_string.h"
 #include "server/text/number_scan.h"
 

@@ -6,7 +6,7 @@
 #define SERVER_JSON_SMALL_H
 
 #include "config/document/json_reserve.h"
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 
 enum { JSON_SMALL_MAX = 512 }; /* bytes of text */
 

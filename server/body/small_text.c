@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 void small_text_begin(struct small_text *t, size_t offset) {
   small_text_begin_long(t, offset, JSON_SMALL_MAX, NULL);

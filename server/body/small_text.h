@@ -2,7 +2,7 @@
 #ifndef SERVER_SMALL_TEXT_H
 #define SERVER_SMALL_TEXT_H
 
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 #include "server/body/json_skim.h"
 #include "server/body/json_small.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 
 enum { TENSOR_DEPTH_MAX = 4 };
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/body/base64_text.h"
 #include "server/body/json_skim.h"
 #include "server/body/shape_text.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/checkpoint/floats.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum {
   MADE = 4,                 /* bytes of a number that others are converted to */

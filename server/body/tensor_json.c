@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/body/json_skim.h"
 #include "server/body/tensor_nest.h"
 #include "server/text/blank.h"

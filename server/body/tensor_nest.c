@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 void tensor_nest_init(struct tensor_nest *n, const struct tensor_rule *rule, struct arena *a) {
   *n = (struct tensor_nest){.rule = *rule, .arena = a, .leaf = TENSOR_DEPTH_UNKNOWN};

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 
 /* How a field may hold texts. */
 enum texts_form {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/pattern/unicode.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/body/json_skim.h"
 #include "server/text/blank.h"
 #include "server/text/json_string.h"

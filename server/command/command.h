@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/uio.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 /* Exit statuses. `attend serve` has more (serve.h). */
 enum {

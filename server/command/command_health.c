@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "config/settings/address.h"
-#include "core/run/clock.h"
-#include "core/run/status.h"
+#include "core/base/clock.h"
+#include "core/base/status.h"
 #include "server/command/command.h"
 
 enum { TOTAL_MS = 3000, PATH_SIZE = 512 };

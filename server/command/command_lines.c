@@ -10,8 +10,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/run/clock.h"
-#include "core/run/size.h"
+#include "core/base/clock.h"
+#include "core/base/size.h"
 #include "server/command/command.h"
 #include "server/command/line_reader.h"
 #include "server/http/reply.h"

@@ -9,7 +9,7 @@
 
 #include "config/model/registry.h"
 #include "config/model/whole.h"
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "server/command/command.h"
 #include "server/command/command_lines.h"
 #include "server/http/reply.h"

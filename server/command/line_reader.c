@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum { CAPACITY_FIRST = 256 * 1024 };
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct line_reader {
   int in;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/body/json_small.h"
 #include "server/dialect/dialect_answer.h"
 #include "server/dialect/dialect_fields.h"

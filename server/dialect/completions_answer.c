@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/dialect/completions.h"
 #include "server/dialect/dialect_answer.h"
 #include "server/stack/stack_answer.h"

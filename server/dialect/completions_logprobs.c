@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "config/document/text.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/answer/answer_section.h"
 #include "server/dialect/completions.h"
 #include "server/text/json_string.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "server/stack/stack_answer.h"
 
 static const size_t zero = 0;

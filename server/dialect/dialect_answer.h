@@ -2,7 +2,7 @@
 #ifndef SERVER_DIALECT_ANSWER_H
 #define SERVER_DIALECT_ANSWER_H
 
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 #include "server/answer/answer.h"
 #include "server/stack/stack_request.h"
 

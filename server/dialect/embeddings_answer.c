@@ -1,6 +1,6 @@
 /* embeddings_answer: the answer to POST /v1/embeddings: each vector is an object in a list, its
  * numbers as text or as base64. */
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/dialect/dialect_answer.h"
 #include "server/dialect/embeddings.h"
 #include "server/stack/stack_answer.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/dialect/dialect_answer.h"
 #include "server/text/json_string.h"
 

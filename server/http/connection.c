@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/http/reply.h"
 
 /* An end of stream is shown to libmicrohttpd at most so many times: it may ignore it. */

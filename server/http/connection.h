@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "config/settings/config.h"
-#include "core/run/keep.h"
-#include "core/run/status.h"
+#include "core/base/keep.h"
+#include "core/base/status.h"
 #include "server/http/reply.h"
 #include "server/watch/metrics.h"
 #include "server/watch/pulse.h"

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "server/http/connection.h"
 
 enum {

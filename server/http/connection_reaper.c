@@ -6,9 +6,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "core/run/keep.h"
-#include "core/run/size.h"
-#include "core/run/thread.h"
+#include "core/base/keep.h"
+#include "core/base/size.h"
+#include "core/base/thread.h"
 #include "server/http/connection_parts.h"
 
 enum {

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 #include "server/http/reply.h"
 
 struct cors;

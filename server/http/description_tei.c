@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "config/model/whole.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/http/description.h"
 #include "server/http/description_parts.h"
 #include "server/service/find_model.h"

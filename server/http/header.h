@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 /* Types that a body or an answer may have. */
 enum header_media {

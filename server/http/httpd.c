@@ -17,9 +17,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/run/clock.h"
-#include "core/run/size.h"
-#include "core/run/thread.h"
+#include "core/base/clock.h"
+#include "core/base/size.h"
+#include "core/base/thread.h"
 #include "server/http/framing.h"
 #include "server/http/io.h"
 #include "server/http/listener.h"

@@ -12,8 +12,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/run/clock.h"
-#include "core/run/thread.h"
+#include "core/base/clock.h"
+#include "core/base/thread.h"
 
 enum {
   /* At most so many per turn of the loop, so that connections that are open already get theirs. */

@@ -14,8 +14,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "core/run/arena.h"
-#include "core/run/status.h"
+#include "core/base/arena.h"
+#include "core/base/status.h"
 #include "server/http/lobby.h"
 #include "server/http/silence.h"
 #include "server/watch/pulse.h"

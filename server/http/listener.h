@@ -3,7 +3,7 @@
 #define SERVER_LISTENER_H
 
 #include "config/settings/address.h"
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 enum { LISTENER_TEXT_SIZE = 64 };
 

@@ -1,7 +1,7 @@
 /* lobby: the line of requests that wait for a place in a full queue. */
 #include "server/http/lobby.h"
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 
 enum { TURN_MS = 50 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "config/document/digest.h"
-#include "core/run/status.h"
+#include "core/base/status.h"
 #include "server/text/base64.h"
 
 __asm__(".pushsection .rodata\n"

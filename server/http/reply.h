@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 #include "server/service/elsewhere.h"
 
 struct MHD_Connection;

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 
 #include "config/model/registry.h"
-#include "core/run/clock.h"
-#include "core/run/size.h"
+#include "core/base/clock.h"
+#include "core/base/size.h"
 #include "server/http/request_id.h"
 #include "server/http/request_parts.h"
 #include "server/service/find_model.h"

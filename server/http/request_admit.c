@@ -5,7 +5,7 @@
 
 #include "config/model/registry.h"
 #include "config/model/whole.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/http/bearer.h"
 #include "server/http/request_parts.h"
 #include "server/service/find_model.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/model/registry.h"
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "server/http/bearer.h"
 #include "server/http/description.h"
 #include "server/http/request_parts.h"

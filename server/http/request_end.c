@@ -3,7 +3,7 @@
 #include <microhttpd.h>
 #include <stdio.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "server/http/request_parts.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 
 bool request_id_is_valid(const char *id) {
   const size_t size = strnlen(id, REQUEST_ID_SIZE);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "server/http/request_parts.h"
 
 /* --- waiting --- */

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 
 void silence_begin(struct silence *s, struct silent *w, uint64_t now) {
   *w = (struct silent){.previous = s->last, .waits = true, .since = now};

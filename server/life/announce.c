@@ -9,7 +9,7 @@
 #include "config/document/text.h"
 #include "config/model/whole.h"
 #include "config/settings/address.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum { WORDS_SIZE = 1024, DIGEST_SHOWN = 12, LOG_WIDTH = 70 };
 

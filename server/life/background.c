@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/run/thread.h"
+#include "core/base/thread.h"
 #include "server/life/signals.h"
 
 enum { NICE = 10 }; /* a tenth of the processor time that a thread of the server gets beside it */

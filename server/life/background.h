@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct background {
   void (*work)(void *of);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/run/clock.h"
-#include "core/run/size.h"
+#include "core/base/clock.h"
+#include "core/base/size.h"
 #include "server/life/announce.h"
 
 enum { NAMES_SIZE = 100 }; /* of a list of models in the log */

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "config/model/registry.h"
-#include "core/run/clock.h"
-#include "core/run/cpu.h"
-#include "core/run/size.h"
+#include "core/base/clock.h"
+#include "core/base/cpu.h"
+#include "core/base/size.h"
 #include "server/http/httpd.h"
 #include "server/http/request_id.h"
 #include "server/life/announce.h"

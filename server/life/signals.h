@@ -8,7 +8,7 @@
 
 #include <time.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 /* Sets the handlers, for good, and blocks the three signals for the calling thread and those that
  * it starts from now on: they arrive while signals_next waits, and interrupt no other call. Only

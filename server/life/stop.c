@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "server/life/signals.h"
 
 enum {

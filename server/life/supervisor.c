@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "config/document/text.h"
-#include "core/run/clock.h"
-#include "core/run/size.h"
+#include "core/base/clock.h"
+#include "core/base/size.h"
 
 enum {
   FIRST_SOCKET = 3, /* a descriptor; the others follow it */

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "server/stack/stack_answer.h"
 
 /* What a whole model is asked for its heads: what they are worth to the log probabilities of

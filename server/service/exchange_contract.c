@@ -1,5 +1,5 @@
 /* exchange_contract: the ways in which a request asks a model, and what its fields become. */
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/attention/attention_answer.h"
 #include "server/attention/attention_traced.h"
 #include "server/dialect/dialect_body.h"

@@ -2,7 +2,7 @@
 #ifndef SERVER_SEQUENCES_H
 #define SERVER_SEQUENCES_H
 
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 
 struct sequences {
   struct budget running; /* how many; its limit is max_sequences */

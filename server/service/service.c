@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "config/model/registry.h"
+#include "core/base/cpu.h"
+#include "core/base/size.h"
 #include "core/kernel/gemm.h"
-#include "core/run/cpu.h"
-#include "core/run/size.h"
 
 /* A model that computes with a BLAS built for one thread, or NULL. */
 static const struct model *find_single_threaded(const struct registry *r) {

@@ -3,7 +3,7 @@
 #define SERVER_SERVICE_H
 
 #include "config/settings/config.h"
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 #include "core/run/pool.h"
 #include "core/stack/stack_prefix.h"
 #include "server/attention/attention_body.h"

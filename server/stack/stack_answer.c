@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/attention/attention_trace.h"
 #include "server/stack/stack_answer_sequences.h"
 #include "server/stack/stack_fields.h"

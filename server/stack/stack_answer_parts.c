@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/text/base64.h"
 
 static const char hidden[] = "hidden", attention_group[] = "attention", thumbnails[] = "thumbnails";

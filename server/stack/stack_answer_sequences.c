@@ -4,7 +4,7 @@
  * one; the first one is behind its tokens and what belongs to each. */
 #include "server/stack/stack_answer_sequences.h"
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/stack/stack_answer.h"
 #include "server/stack/stack_answer_parts.h"
 #include "server/stack/stack_words.h"

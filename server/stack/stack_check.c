@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/stack/stack_items.h"
 #include "server/stack/stack_targets.h"
 #include "server/stack/stack_texts.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/body/json_small.h"
 #include "server/stack/stack_choice_fields.h"
 #include "server/stack/stack_names.h"

@@ -1,5 +1,5 @@
 /* stack_limits: what a request would cost, counted before anything is allocated for it. */
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/stack/stack_answer_sequences.h"
 #include "server/stack/stack_check.h"
 #include "server/stack/stack_texts.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 static const char LONGEST_ID[] = "token_id:-2147483648";
 

@@ -1,7 +1,7 @@
 /* stack_worth_check: which heads of a whole model are measured, and how much work that is. */
 #include "server/stack/stack_worth_check.h"
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 static void take_all(struct stack_side *s) {
   for (size_t i = 0; s->stack && i < stack_form_attentions(s->form); i++) s->wish[i].worth = true;

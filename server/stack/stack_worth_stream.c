@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/stack/stack_speech.h"
 #include "server/stack/stack_stream.h"
 #include "server/stack/stack_worth_answer.h"

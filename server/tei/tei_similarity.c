@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/dialect/dialect_answer.h"
 #include "server/dialect/ranking.h"
 #include "server/tei/tei.h"

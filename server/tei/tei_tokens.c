@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/dialect/dialect_fields.h"
 #include "server/stack/stack_tokenize.h"
 #include "server/tei/tei.h"

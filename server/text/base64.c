@@ -4,7 +4,7 @@
  * characters that they do not know, and go byte by byte. */
 #include "server/text/base64.h"
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "server/text/base64_level.h"
 
 size_t base64_read(const char *text, size_t length, unsigned char *out) {

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "server/text/blank.h"
 #include "server/text/number_fast.h"
 

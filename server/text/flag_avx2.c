@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/text/number_block_avx2.h"
 
 enum {

@@ -2,7 +2,7 @@
  * instructions. */
 #include "server/text/number_integers.h"
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "server/text/blank.h"
 #include "server/text/number.h"
 

@@ -6,7 +6,7 @@
 
 #if defined(__x86_64__)
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/text/number.h"
 #include "server/text/number_block_avx2.h"
 

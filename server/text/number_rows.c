@@ -1,7 +1,7 @@
 /* number_rows: chooses who writes rows of numbers. */
 #include "server/text/number_rows.h"
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "server/text/number.h"
 
 static char *write_empty_rows(char *out, size_t rows) {

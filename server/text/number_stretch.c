@@ -1,7 +1,7 @@
 /* number_stretch: chooses who reads stretches of numbers. */
 #include "server/text/number_stretch.h"
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "server/text/number.h"
 
 enum {

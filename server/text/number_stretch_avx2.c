@@ -9,7 +9,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/text/number.h"
 #include "server/text/number_block_avx2.h"
 

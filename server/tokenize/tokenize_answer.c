@@ -1,7 +1,7 @@
 /* tokenize_answer: tokens and what they stand for, or texts. */
 #include "server/tokenize/tokenize_answer.h"
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/text/json_string.h"
 #include "server/tokenize/tokenize_told.h"
 

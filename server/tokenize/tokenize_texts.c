@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/clock.h"
-#include "core/run/size.h"
+#include "core/base/clock.h"
+#include "core/base/size.h"
 
 /* An error about one text says which. */
 static enum status locate(struct error *e, const struct texts *t, size_t item) {

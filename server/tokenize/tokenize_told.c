@@ -2,7 +2,7 @@
  * how long a string is only its token knows. */
 #include "server/tokenize/tokenize_told.h"
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/text/json_string.h"
 #include "server/text/number.h"
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 
 enum { ERR_LINES = 512, OUT_LINES = 2048 }; /* of the rings */
 

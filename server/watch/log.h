@@ -5,7 +5,7 @@
 #ifndef SERVER_LOG_H
 #define SERVER_LOG_H
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 #include "server/watch/log_text.h"
 
 /* Complaints that may come thousands of times: the first is logged, later ones are counted, and a

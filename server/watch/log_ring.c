@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/run/clock.h"
-#include "core/run/thread.h"
+#include "core/base/clock.h"
+#include "core/base/thread.h"
 
 enum {
   FLUSH_MS = 500, /* at the end, for a slow reader */

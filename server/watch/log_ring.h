@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 enum { LOG_LINE_SIZE = 2048 };
 

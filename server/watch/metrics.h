@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 #include "server/service/routes.h"
 #include "server/watch/timeline.h"
 

@@ -12,7 +12,7 @@
 
 #include "config/document/text.h"
 #include "config/model/registry.h"
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "server/watch/metrics_parts.h"
 #include "server/watch/metrics_process.h"
 #include "server/watch/version.h"

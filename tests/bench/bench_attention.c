@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/clock.h"
-#include "core/run/cpu.h"
+#include "core/base/clock.h"
+#include "core/base/cpu.h"
 #include "tests/support/random_call.h"
 
 enum { TURNS = 7, TURN_MS = 150 };

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/run/clock.h"
-#include "core/run/cpu.h"
+#include "core/base/clock.h"
+#include "core/base/cpu.h"
 #include "tests/bench/drawn_model.h"
 #include "tests/bench/sgemm.h"
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/cpu.h"
 #include "core/kernel/kernel.h"
-#include "core/run/cpu.h"
 #include "tests/bench/sgemm.h"
 #include "tests/support/random_call.h"
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "core/run/clock.h"
-#include "core/run/cpu.h"
+#include "core/base/clock.h"
+#include "core/base/cpu.h"
 #include "core/run/pool.h"
 #include "tests/support/counting.h"
 #include "tests/support/random_call.h"

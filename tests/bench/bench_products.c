@@ -22,9 +22,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "core/base/size.h"
 #include "core/kernel/gemm.h"
 #include "core/kernel/kernel.h"
-#include "core/run/size.h"
 
 enum {
   LAYERS = 14,

@@ -11,7 +11,7 @@
 
 #include "config/document/json_reserve.h"
 #include "config/model/model.h"
-#include "core/run/keep.h"
+#include "core/base/keep.h"
 #include "server/attention/attention_answer.h"
 #include "server/attention/attention_body.h"
 #include "server/text/number.h"

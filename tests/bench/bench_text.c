@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/arena.h"
-#include "core/run/clock.h"
-#include "core/run/cpu.h"
+#include "core/base/arena.h"
+#include "core/base/clock.h"
+#include "core/base/cpu.h"
 #include "server/body/tensor_json.h"
 #include "server/text/base64.h"
 #include "server/text/number.h"

@@ -7,7 +7,7 @@
 
 #include "config/document/file.h"
 #include "config/tokenizer/tokenizer.h"
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 
 enum { TURNS = 5 };
 

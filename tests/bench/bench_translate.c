@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "tests/bench/drawn_model.h"
 
 enum { SOURCE = 32, MOST = 32, BEAMS = 4, TURNS = 3, BEGIN = 1 };

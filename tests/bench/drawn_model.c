@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "core/base/clock.h"
 #include "core/kernel/narrow.h"
-#include "core/run/clock.h"
 
 uint64_t drawn_state = 88172645463325252u;
 enum kernel_form drawn_form = KERNEL_FLOAT32;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "server/text/number.h"
 #include "tests/support/level_asked.h"
 #include "tests/support/number_draw.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "server/text/number.h"
 #include "tests/support/level_asked.h"
 #include "tests/support/text_yardstick.h"

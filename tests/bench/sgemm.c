@@ -7,8 +7,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/base/cpu.h"
 #include "core/kernel/gemm.h"
-#include "core/run/cpu.h"
 #include "tests/support/random_call.h"
 
 enum { SIZE = 2048, COUNT = SIZE * SIZE };

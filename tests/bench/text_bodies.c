@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 #include "tests/bench/text_rivals.h"
 #include "tests/support/text_yardstick.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/model/whole.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/stack/stack_body.h"
 #include "tests/fuzz/rfc8259.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "server/text/base64.h"
 #include "server/text/base64_level.h"
 #include "tests/fuzz/fuzz.h"

@@ -74,7 +74,7 @@ MUTANTS = [
      "core/run/batch.c", "if (job->deadline && now >= job->deadline) return STATUS_DEADLINE;", "",
      "release unit/test_pool"),
     ("budget", "an arena gives back one byte too few of the memory budget",
-     "core/run/arena.c", "budget_return(a->budget, bytes);", "budget_return(a->budget, bytes - 1);",
+     "core/base/arena.c", "budget_return(a->budget, bytes);", "budget_return(a->budget, bytes - 1);",
      "release unit/test_arena"),
     ("leak", "a document that cannot be read whole is not freed",
      "config/document/file.c", "  close(fd);\n  if (e->status) file_free(f);\n", "  close(fd);\n",

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 enum { NODES = 64, BLOCK = 256, UNITS = NODES * BLOCK, TEXTS = 1000 };
 

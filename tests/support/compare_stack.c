@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/size.h"
 #include "core/reference/stack_ref.h"
-#include "core/run/size.h"
 
 static const double state_bound = 2e-5, first_bound = 4e-6, later_bound = 2e-5, dense_bound = 8e-5;
 

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 #include "server/text/number.h"
 
 enum { FENCED_ROOM = 256 * 1024 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 
 /* Is text read and written by the level that ATTEND_CPU names, if it names any? If not, says so. */
 static inline bool level_asked_is_here(void) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "config/checkpoint/safetensors.h"
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 json_t *metadata_json(const char *path, const char *key) {
   unsigned char prefix[SAFETENSORS_PREFIX];

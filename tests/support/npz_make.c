@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zip.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct npy_made npy_make(unsigned major, const char *literal, const void *data, size_t size) {
   const size_t length = strlen(literal), prefix = major == 1 ? 10 : 12;

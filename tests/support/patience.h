@@ -3,7 +3,7 @@
 #ifndef TESTS_SUPPORT_PATIENCE_H
 #define TESTS_SUPPORT_PATIENCE_H
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 
 #define PATIENCE_NS (300000ull * CLOCK_MS)
 

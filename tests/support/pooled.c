@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "tests/support/patience.h"
 
 struct pooled {

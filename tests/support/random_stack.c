@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/size.h"
 #include "core/kernel/narrow.h"
-#include "core/run/size.h"
 
 /* A scale of 1 is for queries that are so much less, as T5's are. */
 static void draw_queries(struct random_stack *s, const struct layer_shape *h,

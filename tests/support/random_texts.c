@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "tests/support/compare_stack.h"
 
 void random_decoder(struct random_stack *s, uint64_t *state, struct random_stack_kind kind,

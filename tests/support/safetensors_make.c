@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 void made_add_bytes(struct made *m, const char *name, const char *dtype, const char *shape,
                     const void *bytes, size_t size) {

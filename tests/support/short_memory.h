@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 
 /* A budget that grows. It begins as zeros, but for the arena that is charged, which each turn makes
  * anew, and what the first turn has. */

@@ -1,7 +1,7 @@
 /* whole_answer: answers of whole models, from the body of a request to their bytes. */
 #include "tests/support/whole_answer.h"
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/stack/stack_body.h"
 #include "tests/support/answer_join.h"
 

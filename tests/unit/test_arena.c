@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 
 enum {
   LARGE = 1 << 20,

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "server/text/base64.h"
 #include "server/text/base64_level.h"
 #include "tests/support/number_draw.h"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/attention/layer_parts.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "tests/support/random_call.h"
 
 enum { HEADS = 2, SIZE = 64, ROWS = 300 };

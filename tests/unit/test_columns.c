@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/attention/layer_parts.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "tests/support/compare.h"
 #include "tests/support/rounds.h"
 

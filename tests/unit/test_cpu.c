@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 
 static int enter(void **state) {
   char *root = strdup("/tmp/attend-test-cpu-XXXXXX");

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "core/run/crew.h"
 #include "tests/support/patience.h"
 

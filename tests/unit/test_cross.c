@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "tests/support/compare_stack.h"
 #include "tests/support/random_case.h"
 #include "tests/support/rounds.h"

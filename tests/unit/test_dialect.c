@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/dialect/dialect_body.h"
 #include "server/service/dialects.h"
 #include "tests/support/body_read.h"

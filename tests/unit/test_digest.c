@@ -11,7 +11,7 @@
 
 #include "config/document/digest_tree.h"
 #include "config/document/sha256.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* The digests of FIPS 180-2 and of the empty message. */
 static const char of_nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";

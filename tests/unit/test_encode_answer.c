@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "tests/support/short_memory.h"
 #include "tests/support/whole_answer.h"
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "config/model/registry.h"
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "server/command/command_run.h"
 #include "server/service/exchange.h"
 #include "tests/support/answer_join.h"

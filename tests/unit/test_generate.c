@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "core/stack/stack_parts.h"
 #include "core/stack/stack_prefix.h"
 #include "tests/support/compare_stack.h"

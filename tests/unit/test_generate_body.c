@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "server/stack/stack_answer.h"
 #include "server/stack/stack_speech.h"
 #include "tests/support/made_model.h"

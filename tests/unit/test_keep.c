@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "core/run/arena.h"
-#include "core/run/clock.h"
-#include "core/run/keep.h"
+#include "core/base/arena.h"
+#include "core/base/clock.h"
+#include "core/base/keep.h"
 
 enum { LARGE = 1 << 20, LIMIT = 64 << 20 };
 

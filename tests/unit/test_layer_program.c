@@ -12,7 +12,7 @@
 #include "core/attention/layer_program.h"
 #include "core/attention/measures.h"
 #include "core/attention/trace.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "tests/support/compare.h"
 #include "tests/support/rounds.h"
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "core/base/size.h"
 #include "core/reference/stack_ref.h"
-#include "core/run/size.h"
 #include "tests/support/compare_stack.h"
 #include "tests/support/poisoned.h"
 #include "tests/support/random_case.h"

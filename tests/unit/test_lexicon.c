@@ -12,7 +12,7 @@
 
 #include "config/lexicon/bytes.h"
 #include "config/lexicon/lexicon.h"
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "tests/support/random_call.h"
 
 static uint64_t drawn = 1;

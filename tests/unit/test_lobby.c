@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "server/http/lobby.h"
 
 static const uint64_t MS = CLOCK_MS;

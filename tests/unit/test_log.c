@@ -18,7 +18,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "server/watch/log.h"
 #include "tests/support/patience.h"
 

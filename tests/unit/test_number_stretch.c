@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "server/body/tensor_json.h"
 #include "server/text/number.h"
 #include "server/text/number_stretch.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "server/text/number.h"
 #include "server/text/number_rows.h"
 #include "tests/support/number_draw.h"

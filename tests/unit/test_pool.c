@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "core/run/pool.h"
 #include "tests/support/patience.h"
 #include "tests/support/random_call.h"

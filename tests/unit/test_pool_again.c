@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "tests/support/counting.h"
 #include "tests/support/number_draw.h"
 #include "tests/support/patience.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/scratch.h"
+#include "core/base/scratch.h"
 
 static void each_use_has_what_was_asked_for(void **unused) {
   (void)unused;

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
+#include "core/base/size.h"
 #include "core/kernel/kernel.h"
-#include "core/run/size.h"
 #include "tests/support/compare_stack.h"
 #include "tests/support/pooled.h"
 #include "tests/support/random_case.h"

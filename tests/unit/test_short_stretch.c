@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 #include "server/text/blank.h"
 #include "server/text/flag.h"
 #include "server/text/number.h"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 #include "server/http/silence.h"
 
 static void the_oldest_is_over_first(void **unused) {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "core/attention/measures.h"
-#include "core/run/spare.h"
+#include "core/base/spare.h"
 #include "tests/support/compare.h"
 #include "tests/support/rounds.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/attention/trace.h"
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "tests/support/compare.h"
 #include "tests/support/compare_stack.h"
 #include "tests/support/pooled.h"

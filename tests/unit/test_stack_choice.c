@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
+#include "core/base/size.h"
 #include "core/kernel/kernel.h"
 #include "core/kernel/philox.h"
 #include "core/reference/choice_ref.h"
-#include "core/run/size.h"
 #include "tests/support/random_call.h"
 #include "tests/support/rounds.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 #include "tests/support/compare_stack.h"
 #include "tests/support/poisoned_run.h"
 #include "tests/support/random_case.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/team.h"
+#include "core/base/team.h"
 #include "tests/support/patience.h"
 
 enum { JOBS = 40, PIECES = 50, THREADS = 4 };

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/run/keep.h"
-#include "core/run/status.h"
+#include "core/base/keep.h"
+#include "core/base/status.h"
 
 struct budget {
   atomic_size_t used; /* bytes */

@@ -1,12 +1,12 @@
 /* keep: large blocks that were freed, kept for a while for the next request. */
-#include "core/run/keep.h"
+#include "core/base/keep.h"
 
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 
 enum { NOTED = 16 * 1024 }; /* bytes; smaller blocks are no reason to return pages */
 

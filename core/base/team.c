@@ -1,11 +1,11 @@
 /* team: threads that share out work that comes once. */
-#include "core/run/team.h"
+#include "core/base/team.h"
 
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/run/thread.h"
+#include "core/base/thread.h"
 
 /* Jobs or pieces that are dealt out. Indices rise, so that all below one that fails have begun. */
 struct team_loop {

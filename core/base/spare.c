@@ -1,9 +1,9 @@
 /* spare: memory that has served its purpose and may serve another. */
-#include "core/run/spare.h"
+#include "core/base/spare.h"
 
 #include <stdint.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 void spare_add(struct spare *s, void *memory, size_t bytes) {
   if (bytes < SPARE_ALIGNMENT || s->count == SPARE_STRETCHES) return;

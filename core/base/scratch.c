@@ -1,9 +1,9 @@
 /* scratch: working memory of the threads that compute, a piece for each, which can grow. */
-#include "core/run/scratch.h"
+#include "core/base/scratch.h"
 
 #include <stdlib.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 /* With a line more, no two pieces share one. */
 static void *allocate_piece(size_t bytes) {

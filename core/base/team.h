@@ -10,7 +10,7 @@
 #ifndef CORE_TEAM_H
 #define CORE_TEAM_H
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct team;
 

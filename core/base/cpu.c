@@ -1,5 +1,5 @@
 /* cpu: which instructions this processor has, and how much of the machine this process may use. */
-#include "core/run/cpu.h"
+#include "core/base/cpu.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -1,12 +1,12 @@
 /* arena: the memory of one request, charged to a budget and freed whole. */
-#include "core/run/arena.h"
+#include "core/base/arena.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/run/size.h"
+#include "core/base/size.h"
 
 enum {
   ALIGNMENT = 64,

@@ -1,5 +1,5 @@
 /* status: the one error value of the whole program. */
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/run/status.h"
+#include "core/base/status.h"
 
 struct patience {
   /* Why it is not: STATUS_DEADLINE, STATUS_GONE; else STATUS_OK. By the thread that works. */

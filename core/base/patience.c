@@ -1,7 +1,7 @@
 /* patience: when it is asked, and the words. */
-#include "core/run/patience.h"
+#include "core/base/patience.h"
 
-#include "core/run/clock.h"
+#include "core/base/clock.h"
 
 enum { EVERY_MS = 5 };
 
