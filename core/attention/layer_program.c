@@ -40,6 +40,6 @@ void program_make(struct layer *l) {
                                     .measures = true,
                                     .where = ""};
   const unsigned steps = layer_list_steps(&alone, l->step, l->list);
-  l->plain = (struct program){.step = l->list, .steps = STEP_MEASURE};
-  l->measured = (struct program){.step = l->list, .steps = steps};
+  l->plain = (struct program){.step = l->list, .steps = STEP_MEASURE, .bytes = layer_bytes(l)};
+  l->measured = (struct program){.step = l->list, .steps = steps, .bytes = layer_bytes(l)};
 }

@@ -60,8 +60,9 @@ static void note_step(struct batch *b) {
   b->given = 0;
 }
 
-void batch_reserve(struct batch *b, const struct program *program, bool large) {
-  *b = (struct batch){.cursor = {.program = program}, .large = large, .tasks = 1};
+void batch_reserve(struct batch *b, const struct line *line, enum half half) {
+  *b = (struct batch){
+      .cursor = {.program = line->program}, .large = line->large, .half = half, .tasks = 1};
 }
 
 /* How many spans a batch has for each worker. Where there are several, a step of the usual length
@@ -70,19 +71,34 @@ static double spans_per_worker(const struct program *p, size_t workers) {
   return workers == 1 ? SPANS_PER_WORKER : fmax(SPANS_PER_WORKER, p->steps);
 }
 
-void batch_init(struct batch *b, struct job *jobs, double work, size_t workers, uint64_t now) {
+void batch_init(struct batch *b, struct job *jobs, double reading, size_t workers, uint64_t now) {
   const struct program *program = jobs->run->program;
-  const double share = work / ((double)workers * spans_per_worker(program, workers));
   *b = (struct batch){.first = jobs,
-                      .span_work = share < span_least  ? span_least
-                                   : share > span_most ? span_most
-                                                       : share,
+                      .ends = INFINITY,
+                      .later = INFINITY,
+                      .work = reading,
                       .checked = now,
                       .large = b->large,
+                      .half = b->half,
                       .next = b->next};
+  for (struct job *job = jobs; job; job = job->next) {
+    const double cost = job->run->work + reading;
+    b->work += job->run->work;
+    b->cost += cost;
+    b->ends = fmin(b->ends, job->ends);
+    b->later = fmin(b->later, fmax(0, job->rank[HALF_SHORTEST].key - cost));
+    job->paid += cost;
+  }
+  const double work = b->work - reading;
+  const double share = work / ((double)workers * spans_per_worker(program, workers));
+  b->span_work = fmin(fmax(share, span_least), span_most);
   run_begin(&b->cursor, jobs->run);
   b->spans = (size_t)(work / program->steps / b->span_work);
   note_step(b);
+}
+
+double batch_rank(const struct batch *b, enum half half) {
+  return half == HALF_ROUND ? b->ends : fmax(0, b->work - b->served) + b->later;
 }
 
 bool batch_is_computed(const struct batch *b) { return run_is_done(&b->cursor); }
@@ -110,7 +126,7 @@ void batch_cut(struct batch *b, uint64_t now, struct task *t) {
   if (!batch_is_computed(b)) {
     must(run_cut(&b->cursor, b->span_work, &t->span));
     if (run_has_units(&b->cursor)) atomic_fetch_add(&b->tasks, 1);
-    b->served += b->span_work;
+    b->served += t->span.work;
     t->check = check_is_due(b, now);
     return;
   }

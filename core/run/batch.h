@@ -36,8 +36,11 @@ struct batch {
   atomic_size_t tasks; /* spans handed out and not finished; and one for those not handed out */
   size_t spans, given; /* of a step: about so many, and so many handed out */
   double span_work;
-  double served;      /* operations handed out so far */
-  uint64_t turn;      /* of the last of these, on a counter of the pool's */
+  double work, served; /* operations: of this round; handed out so far */
+  double later;        /* what is then left of the job that has the least left */
+  double ends;         /* when the first of its jobs ends in the ideal round */
+  double cost, told;  /* of its jobs in that round, for this one; of this the round has been told */
+  enum half half;     /* in which it was formed */
   bool large;         /* of one large job: counted by the pool */
   uint64_t checked;   /* when its jobs were last asked whether they are still wanted */
   bool checking;      /* a worker is asking */
@@ -52,13 +55,15 @@ struct task {
   bool unwanted;   /* some are not */
   struct job *job; /* NULL: the span */
   size_t piece;
+  enum half half;  /* of the time that it takes, ... */
+  double expected; /* ... of which so many nanoseconds are counted already */
 };
 
 /* A batch that is being formed: it has no jobs and no tasks, and is not over. */
-void batch_reserve(struct batch *b, const struct program *program, bool large);
+void batch_reserve(struct batch *b, const struct line *line, enum half half);
 
-/* From a chain of at least one job, with `work` operations in all. */
-void batch_init(struct batch *b, struct job *jobs, double work, size_t workers, uint64_t now);
+/* From a chain of at least one job. `reading` the matrices costs so many operations. */
+void batch_init(struct batch *b, struct job *jobs, double reading, size_t workers, uint64_t now);
 
 /* Moves on if the step has come to an end; jobs that have nothing left to do go to `ending`, those
  * that go again to `again`. Call it after batch_init, after the last span of a step, and after
@@ -67,6 +72,9 @@ void batch_advance(struct batch *b, struct ending *ending);
 
 bool batch_is_computed(const struct batch *b); /* what is left are pieces of answers */
 bool batch_is_over(const struct batch *b);     /* nothing is left to hand out or to finish */
+
+/* The number by which it competes for a half of the workers' time. */
+double batch_rank(const struct batch *b, enum half half);
 
 bool batch_has_task(const struct batch *b);
 size_t batch_tasks(const struct batch *b); /* about how many it has to hand out now */

@@ -14,8 +14,10 @@
 static const double tiny_work = 2e6;
 
 enum {
-  BATCHES_MIN = 64, /* that may be under way at once */
-  SEATS_MAX = 64,   /* bits of the word `taken` */
+  BATCHES_MIN = 64, /* that may be under way at once, and as many more as jobs may wait: each may
+                       have been passed by the next one */
+  BATCHES_MORE = 1024,
+  SEATS_MAX = 64, /* bits of the word `taken` */
 };
 
 struct pool *pool_new(const struct pool_options *options, struct error *e) {
@@ -33,14 +35,17 @@ struct pool *pool_new(const struct pool_options *options, struct error *e) {
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_cond_init(&p->idle, &monotonic);
   pthread_condattr_destroy(&monotonic);
-  const size_t batches = size_max(BATCHES_MIN, 4 * options->workers);
+  const size_t batches =
+      BATCHES_MIN + 4 * options->workers + size_min(options->max_queue, BATCHES_MORE);
   p->batches = calloc(batches, sizeof *p->batches);
   p->thread = calloc(options->workers, sizeof *p->thread);
   const bool crew = crew_init(&p->crew, options->workers);
   const size_t pieces = p->options.seats + options->workers;
   p->tally = tally_new(pieces);
+  p->queue.byte_work = options->byte_work;
+  const bool clients = clients_init(&p->clients);
   if (!scratch_init(&p->scratch, pieces, options->scratch_bytes) || !p->batches || !p->thread ||
-      !p->tally || !crew)
+      !p->tally || !crew || !clients)
     goto no_memory;
   for (size_t i = 0; i < batches; i++) {
     p->batches[i].next = p->free;
@@ -75,6 +80,7 @@ void pool_free(struct pool *p) {
   pthread_mutex_destroy(&p->lock);
   scratch_free(&p->scratch);
   tally_free(p->tally);
+  clients_done(&p->clients);
   free(p->thread);
   free(p->batches);
   free(p);
@@ -84,12 +90,17 @@ void pool_free(struct pool *p) {
 
 void pool_end_jobs(struct pool *p, struct ending *ending) {
   if (!ending->first) return;
+  for (const struct job *job = ending->first; job; job = job->next)
+    clients_correct(&p->clients, job->client, job->paid - job->cost);
   pool_share_work(p);
   pool_unlock(p);
   ending_run(ending);
   pool_lock(p);
   p->running -= ending->count;
-  if (p->running == 0 && p->waiting == 0) pthread_cond_broadcast(&p->idle);
+  if (p->running == 0 && p->waiting == 0) {
+    clients_forget(&p->clients);
+    pthread_cond_broadcast(&p->idle);
+  }
   *ending = (struct ending){0};
 }
 
@@ -171,12 +182,15 @@ static void begin_job(struct job *job) {
   job->verdict = STATUS_OK;
   job->asked = 0;
   job->run->had = 0;
+  job->paid = 0;
 }
 
 static void join_queue(struct pool *p, struct job *job, size_t max_queue) {
   pool_lock(p);
   const bool closed = p->closed, room = !closed && p->waiting < max_queue;
   if (room) {
+    job->cost = queue_left(&p->queue, job);
+    job->ends = clients_add(&p->clients, job->client, job->cost);
     queue_add(&p->queue, job);
     p->waiting++;
     pool_share_work(p);

@@ -6,18 +6,22 @@
  * allocates. There are no timers. A submit never fails: a job that finds no place ends at once with
  * its error, on the same path as success.
  *
- * A worker takes all jobs that wait for one program, up to a budget of work, as a batch. A batch is
- * cut into spans, so that one large job uses every worker; after each span a worker goes on with
- * the batch that has had the least work so far, so that small jobs pass between the spans of large
- * ones. In the queue, too, the job with the least work goes first, and no more large jobs are under
- * way than there are workers.
+ * A worker takes jobs that wait for one program as a batch, as long as reading the matrices costs
+ * more than a tenth of computing. A batch is cut into spans, so that one large job uses every
+ * worker; after each span a worker goes on with the batch or the waiting job that comes first:
+ *
+ * Half of the workers' time belongs to the job that would end first in an ideal round, in which
+ * each client that has work is served at the same rate (clients.h). So a job ends within twice its
+ * time in that round, plus one span; where it waits for a batch of its program that it may join,
+ * plus that one. The other half belongs to the job that has the least work left: so short jobs pass
+ * long ones.
  *
  * A job whose run goes again is taken back into the queue with all others of its batch that do,
  * ahead of the newcomers of its program. The next batch takes them all, and newcomers as far as
  * there is room, and of a program whose runs go again one such batch is under way at a time: so its
  * jobs stay together, whenever they came. Between two rounds a job only waits: it can be late, its
  * client can leave, and it ends with the pool, like any that waits; but it has a place, and is
- * counted among those that run. Among programs, the one whose job has had the least goes first.
+ * counted among those that run.
  *
  * A tiny job takes less time, in all its rounds together, than handing it to a worker and back
  * would. It does not enter the queue: the thread that submits it computes it at once. */
@@ -29,6 +33,7 @@
 #include <stdint.h>
 
 #include "core/base/status.h"
+#include "core/run/heap.h"
 #include "core/run/run.h"
 #include "core/run/tally.h"
 
@@ -38,6 +43,26 @@ struct pool_options {
   size_t max_queue;     /* newcomers that may wait; one more gets STATUS_QUEUE_FULL */
   size_t scratch_bytes; /* per worker and seat: the most that any program needs, at first */
   bool merge;           /* compute waiting jobs of one program as one batch */
+  double byte_work;     /* operations in the time in which a byte of weights is read; may be 0 */
+};
+
+/* The halves of the workers' time, by what comes first in each. */
+enum half {
+  HALF_ROUND,    /* the job that ends first in the ideal round */
+  HALF_SHORTEST, /* the one that has the least work left */
+  HALVES
+};
+
+/* Jobs of one program that wait: the queue's own. It lies in one of them. */
+struct line {
+  const struct program *program;
+  bool large;       /* its jobs are not merged */
+  struct job *host; /* in which it lies */
+  struct line *next;
+  struct job *again,
+      *last;            /* that go again and may be merged, by job.next: first come, first taken */
+  double least[HALVES]; /* of these, since there were none */
+  struct heap order[HALVES]; /* the others */
 };
 
 struct job {
@@ -48,6 +73,7 @@ struct job {
   bool (*gone)(struct job *job);                /* has the client left? any worker; NULL: never */
   void (*done)(struct job *job); /* any worker, or the submitting thread inside pool_submit */
   uint64_t deadline;             /* on clock_now; 0: none */
+  uint64_t client;               /* whose work it is, by a number: clients take turns */
 
   /* From the pool, valid in `done`. */
   struct error error;                              /* STATUS_OK, or why there is no answer */
@@ -55,10 +81,13 @@ struct job {
                                                       first round, `computed` the end of the last */
 
   /* The pool's own. */
-  struct job *next, *last, *next_line; /* in the queue; the last two of the first of a line */
-  uint64_t entry, asked;
+  struct job *next, *newer, *older; /* the last two in the queue */
+  struct line line;
+  struct heap_node rank[HALVES];
+  double ends;       /* in the ideal round */
+  double cost, paid; /* operations: as that round has them; of the rounds that have begun */
+  uint64_t asked;
   size_t pieces_given, pieces_written;
-  unsigned kind;
   enum status verdict;
 };
 

@@ -1,35 +1,33 @@
 /* pool_form: which of the jobs that wait become a batch, and when. */
 #include "core/run/pool_parts.h"
 
-/* Of a program whose runs go again, is a batch under way that those that wait may join in its next
- * round? Two batches side by side would never meet, and read every matrix twice. */
-static bool may_be_joined(const struct pool *p, const struct program *program) {
-  if (!p->options.merge || !program->again) return false;
+/* Is a batch of a program under way whose end those that wait for the program should await, to go
+ * on or to begin together? Two batches side by side would never meet, and read every matrix twice.
+ * Where reading costs little, workers that have nothing else to do had better begin. */
+static bool should_wait(const struct pool *p, const struct line *line) {
+  if (!p->options.merge || line->large) return false;
+  if (!line->program->again && queue_merge_work(&p->queue, line->program) <= MERGE_WORK)
+    return false;
   for (const struct batch *b = p->active; b; b = b->next)
-    if (b->cursor.program == program && !b->large && !batch_is_computed(b)) return true;
+    if (b->cursor.program == line->program && !b->large && !batch_is_computed(b)) return true;
   return false;
 }
 
-/* May the line that begins with this job have a batch now? Large jobs wait while as many are under
- * way as there are workers: more would only slow each other down. */
-static bool may_go(const struct pool *p, const struct job *line) {
-  if (queue_is_large(line)) return p->large < p->options.workers;
-  return !may_be_joined(p, line->run->program);
-}
-
-/* What a job will have had after its next round: the less, the sooner it goes. */
-static double claim(const struct job *job) { return job->run->had + job->run->work; }
-
-/* The line that goes next: that of the job with the least work, what it has had included, so that
- * small jobs pass large ones in the queue, too; every fourth time that of the job that has waited
- * longest. Who goes again begins to wait anew: so each line has its turn, and a job that goes on
- * and on does not hold up the others. NULL: none may go now. */
-static struct job *next_line(const struct pool *p, bool oldest) {
-  struct job *chosen = NULL;
-  for (struct job *line = p->queue.lines; line; line = queue_after(line, p->options.merge)) {
-    if (!may_go(p, line)) continue;
-    if (!chosen || (oldest ? line->entry < chosen->entry : claim(line) < claim(chosen)))
-      chosen = line;
+/* The line whose jobs are the next batch: the first one in a half, if it comes before all batches
+ * under way that have something to hand out. NULL: there is none. Where these have nothing, as many
+ * large jobs are begun as there are workers: more would only slow each other down. */
+static struct line *next_line(const struct pool *p, enum half half) {
+  if (!p->queue.lines || !p->free) return NULL;
+  for (const struct batch *b = p->active; b; b = b->next)
+    if (pool_is_beginning(b) && batch_has_task(b)) return NULL;
+  const struct batch *first = pool_first_batch(p, half);
+  struct line *chosen = NULL;
+  for (struct line *line = p->queue.lines; line; line = line->next) {
+    if (should_wait(p, line)) continue;
+    if (first ? line_rank(line, half) >= batch_rank(first, half)
+              : line->large && p->large >= p->options.workers)
+      continue;
+    if (!chosen || line_rank(line, half) < line_rank(chosen, half)) chosen = line;
   }
   return chosen;
 }
@@ -46,7 +44,6 @@ static void count_newcomers(struct pool *p, const struct job *jobs) {
 struct wanted {
   struct job *first;
   size_t count, rows;
-  double work;
 };
 
 /* Gives up jobs that are not wanted any more; chains the runs of the others. */
@@ -71,7 +68,6 @@ static struct wanted chain_wanted(struct job *jobs, struct ending *ending) {
     link = &job->next;
     if (run) *run = job->run;
     run = &job->run->next;
-    wanted.work += job->run->work;
     wanted.rows += job->run->rows;
     wanted.count++;
   }
@@ -79,10 +75,10 @@ static struct wanted chain_wanted(struct job *jobs, struct ending *ending) {
 }
 
 /* A batch for the jobs of this line, already among those that are under way. */
-static struct batch *reserve_batch(struct pool *p, const struct job *line) {
+static struct batch *reserve_batch(struct pool *p, const struct line *line, enum half half) {
   struct batch *b = p->free, **end = &p->active;
   p->free = b->next;
-  batch_reserve(b, line->run->program, queue_is_large(line));
+  batch_reserve(b, line, half);
   p->large += b->large;
   while (*end) end = &(*end)->next;
   return *end = b;
@@ -97,16 +93,7 @@ static void release_batch(struct pool *p, struct batch *b) {
   p->free = b;
 }
 
-/* Is it time to form a batch of waiting jobs? Not while a batch that must not be overtaken has work
- * to hand out: meanwhile more jobs may come, and be merged. */
-static bool is_time_to_form(const struct pool *p) {
-  if (!p->queue.lines || !p->free) return false;
-  for (const struct batch *b = p->active; b; b = b->next)
-    if (b->served < MERGE_WORK && batch_has_task(b)) return false;
-  return true;
-}
-
-bool pool_may_form(const struct pool *p) { return is_time_to_form(p) && next_line(p, false); }
+bool pool_may_form(const struct pool *p) { return next_line(p, pool_turn(p)); }
 
 void pool_expire(struct pool *p) {
   struct ending ending = {0};
@@ -119,8 +106,14 @@ void pool_expire(struct pool *p) {
 
 void pool_advance(struct pool *p, struct batch *b, struct ending *ending) {
   batch_advance(b, ending);
+  if (batch_is_computed(b)) pool_tell_clients(p, b, b->cost);
   for (struct job *job = b->again, *next; job; job = next) {
     next = job->next;
+    if (job->paid > job->cost) { /* it takes longer than it seemed */
+      clients_correct(&p->clients, job->client, job->paid - job->cost);
+      job->ends += job->paid - job->cost;
+      job->cost = job->paid;
+    }
     queue_add(&p->queue, job);
   }
   b->again = NULL;
@@ -128,14 +121,13 @@ void pool_advance(struct pool *p, struct batch *b, struct ending *ending) {
 }
 
 bool pool_form_batch(struct pool *p, struct tally *tally) {
-  if (!is_time_to_form(p)) return false;
-  const bool oldest = ++p->formed % POOL_OLDEST_EVERY == 0;
-  struct job *line = next_line(p, oldest);
+  const enum half half = pool_turn(p);
+  struct line *line = next_line(p, half);
   if (!line) return false;
   struct ending ending = {0};
-  const struct program *program = line->run->program;
-  struct batch *b = reserve_batch(p, line);
-  struct job *jobs = queue_take(&p->queue, line, p->options.merge, oldest);
+  const struct program *program = line->program;
+  struct batch *b = reserve_batch(p, line, half);
+  struct job *jobs = queue_take(&p->queue, line, half, p->options.merge);
   count_newcomers(p, jobs);
   pool_unlock(p);
   struct wanted wanted = chain_wanted(jobs, &ending);
@@ -146,8 +138,7 @@ bool pool_form_batch(struct pool *p, struct tally *tally) {
   }
   if (wanted.first) {
     pool_count(tally, program, wanted.count, wanted.rows);
-    batch_init(b, wanted.first, wanted.work, p->options.workers, p->now);
-    b->turn = p->handed_out;
+    batch_init(b, wanted.first, queue_reading(&p->queue, program), p->options.workers, p->now);
     pool_advance(p, b, &ending); /* there may be nothing to compute */
   } else {
     release_batch(p, b);

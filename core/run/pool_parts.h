@@ -10,10 +10,9 @@
 #include "core/base/clock.h"
 #include "core/base/scratch.h"
 #include "core/run/batch.h"
+#include "core/run/clients.h"
 #include "core/run/crew.h"
 #include "core/run/queue.h"
-
-enum { POOL_OLDEST_EVERY = 4 }; /* every fourth time the oldest goes first, so it does not starve */
 
 struct pool {
   struct pool_options options;
@@ -24,12 +23,13 @@ struct pool {
   atomic_size_t waiting; /* newcomers in the queue; read without the lock, too */
   size_t running;
   struct batch *active, *free, *batches;
-  uint64_t handed_out, formed; /* tasks and batches so far */
-  size_t large;                /* batches under way of one large job each */
-  atomic_bool closed;          /* by pool_abandon: all jobs are refused */
-  bool stopping;               /* the workers are to end */
-  size_t workers;              /* that have begun */
-  struct crew crew;            /* in the order in which they began */
+  struct clients clients;
+  double ahead;       /* nanoseconds that HALF_ROUND has had more than the other half */
+  size_t large;       /* batches under way of one large job each */
+  atomic_bool closed; /* by pool_abandon: all jobs are refused */
+  bool stopping;      /* the workers are to end */
+  size_t workers;     /* that have begun */
+  struct crew crew;   /* in the order in which they began */
   pthread_t *thread;
   struct scratch scratch;              /* of the seats, then of the workers */
   struct tally *tally;                 /* in the same order */
@@ -48,6 +48,25 @@ static inline void pool_unlock(struct pool *p) { pthread_mutex_unlock(&p->lock);
 /* Counts a batch, or a round of a tiny job. */
 static inline void pool_count(struct tally *t, const struct program *p, size_t jobs, size_t rows) {
   if (!p->aside) tally_batch(t, jobs, rows);
+}
+
+/* The half of the time whose turn it is. */
+static inline enum half pool_turn(const struct pool *p) {
+  return p->ahead > 0 ? HALF_SHORTEST : HALF_ROUND;
+}
+
+/* Is it not to be overtaken by a new batch yet? Meanwhile more jobs may come, and be merged. What
+ * it gets is counted as of the half in which it was formed. */
+static inline bool pool_is_beginning(const struct batch *b) { return b->served < MERGE_WORK; }
+
+/* The batch with a task that comes first in a half; NULL: there is none. */
+struct batch *pool_first_batch(const struct pool *p, enum half half);
+
+/* Of the cost of a batch, so much has been computed: time passes in the ideal round. */
+static inline void pool_tell_clients(struct pool *p, struct batch *b, double cost) {
+  if (cost <= b->told) return;
+  clients_advance(&p->clients, cost - b->told);
+  b->told = cost;
 }
 
 /* Releases the lock, ends the jobs, takes the lock again. */

@@ -2,22 +2,32 @@
  *
  * A span that is neither the last of its step nor followed by another ends without the lock, and a
  * worker that watches is dealt its next. */
+#include <math.h>
+
 #include "core/base/thread.h"
 #include "core/run/pool_parts.h"
 
-/* A task of the batch that has had the least work so far; every fourth time of the one that has
- * waited longest: batches that begin anew all the time, each with nothing served, leave that much
- * to the others, whatever these have had. */
-static bool choose_task(struct pool *p, struct task *t) {
-  const bool oldest = ++p->handed_out % POOL_OLDEST_EVERY == 0;
-  struct batch *chosen = NULL;
+struct batch *pool_first_batch(const struct pool *p, enum half half) {
+  struct batch *first = NULL;
   for (struct batch *b = p->active; b; b = b->next)
-    if (batch_has_task(b) &&
-        (!chosen || (oldest ? b->turn < chosen->turn : b->served < chosen->served)))
-      chosen = b;
-  if (!chosen) return false;
-  chosen->turn = p->handed_out;
-  batch_cut(chosen, p->now, t);
+    if (batch_has_task(b) && (!first || batch_rank(b, half) < batch_rank(first, half))) first = b;
+  return first;
+}
+
+/* Of an operation, about. Time of a half is counted when a task is handed out, so that all workers
+ * know of it; what the task took more, or less, when it is done. */
+static const double usual_ns = 0.01;
+
+static bool choose_task(struct pool *p, struct task *t) {
+  struct batch *b = pool_first_batch(p, pool_turn(p));
+  if (!b) return false;
+  const enum half half = pool_is_beginning(b) ? b->half : pool_turn(p);
+  const double served = b->served;
+  batch_cut(b, p->now, t);
+  t->half = half;
+  t->expected = (b->served - served) * usual_ns;
+  p->ahead += half == HALF_ROUND ? t->expected : -t->expected;
+  pool_tell_clients(p, b, b->cost * fmin(1, b->served / b->work));
   return true;
 }
 
@@ -77,19 +87,26 @@ static void end_task(struct pool *p, const struct task *t, bool last) {
 /* Does the task, and those that are dealt meanwhile; then it takes the lock. True: the worker has
  * watched in vain. */
 static bool run_tasks(struct pool *p, size_t worker, struct task *t) {
-  while (t->batch) {
+  double late[HALVES] = {0}; /* nanoseconds that tasks took more than expected */
+  bool locked = false, watched = false;
+  while (t->batch && !locked) {
+    const uint64_t begun = clock_now();
     task_run(t, scratch_use(&p->scratch, p->options.seats + worker));
+    late[t->half] += (double)(clock_now() - begun) - t->expected;
     const bool light = !t->job && !t->check;
     if (!light || task_end_span(t)) {
       end_task(p, t, light);
-      return false;
+      locked = true;
+    } else if (atomic_load(&p->has_work)) {
+      break;
+    } else {
+      crew_begin_watch(&p->crew, worker);
+      locked = watched = !watch(p, worker, t);
     }
-    if (atomic_load(&p->has_work)) break;
-    crew_begin_watch(&p->crew, worker);
-    if (!watch(p, worker, t)) return true;
   }
-  pool_lock(p);
-  return false;
+  if (!locked) pool_lock(p);
+  p->ahead += late[HALF_ROUND] - late[HALF_SHORTEST];
+  return watched;
 }
 
 /* True: with a task and without the lock. A worker that has `watched` in vain does not watch again,

@@ -1,154 +1,141 @@
-/* queue: the jobs that wait, by program and size. */
+/* queue: the jobs that wait, by program. */
 #include "core/run/queue.h"
+
+#include <math.h>
 
 #include "core/base/clock.h"
 
-static const double small_work = 2e6; /* of the smallest kind of newcomers */
-
 enum {
-  /* A program that goes again has few rows in each round, and reads all its matrices for them: it
-   * merges so many whatever their work is. */
-  MERGE_ROWS = 64,
+  READING_MOST = 10, /* a batch is full where reading is less than a tenth of computing */
   SIFT_EVERY_MS = 5, /* how often the queue is searched for jobs that are too late */
 };
 
-/* Of the lines of a program, in their order. Newcomers of a kind have up to four times the work of
- * the kind before. */
-enum { KIND_AGAIN, KIND_NEW, KIND_NEW_LAST = KIND_NEW + 4, KIND_LARGE_AGAIN, KIND_LARGE_NEW };
+/* --- what jobs cost --- */
+
+double queue_reading(const struct queue *q, const struct program *p) {
+  return (double)p->bytes * q->byte_work;
+}
+
+double queue_merge_work(const struct queue *q, const struct program *p) {
+  return fmax(MERGE_WORK, READING_MOST * queue_reading(q, p));
+}
+
+double queue_left(const struct queue *q, const struct job *job) {
+  const struct run *run = job->run;
+  const double rounds = run->rounds > 1 ? (double)run->rounds : 1;
+  return fmax(run->whole - run->had, run->work) + rounds * queue_reading(q, run->program);
+}
 
 /* --- lines --- */
 
-static bool fills_batch(const struct program *program, double work, size_t rows) {
-  return work >= MERGE_WORK && (!program->again || rows >= MERGE_ROWS);
+static struct job *job_of(struct heap_node *rank, enum half half) {
+  return rank ? (struct job *)((char *)(rank - half) - offsetof(struct job, rank)) : NULL;
 }
 
-static unsigned kind_of(const struct job *job) {
-  const bool again = job->started != 0;
-  if (fills_batch(job->run->program, job->run->work, job->run->rows))
-    return again ? KIND_LARGE_AGAIN : KIND_LARGE_NEW;
-  if (again) return KIND_AGAIN;
-  unsigned kind = KIND_NEW;
-  for (double most = small_work; kind < KIND_NEW_LAST && job->run->work >= most; most *= 4) kind++;
-  return kind;
+double line_rank(const struct line *line, enum half half) {
+  const struct heap_node *root = line->order[half].root;
+  const double newcomer = root ? root->key : INFINITY;
+  return line->again ? fmin(line->least[half], newcomer) : newcomer;
 }
 
-bool queue_is_large(const struct job *job) { return job->kind >= KIND_LARGE_AGAIN; }
-
-static bool is_line(const struct job *line, const struct program *program, unsigned last_kind) {
-  return line && line->run->program == program && line->kind <= last_kind;
+static struct line **find_line(struct queue *q, const struct program *program, bool large) {
+  struct line **at = &q->lines;
+  while (*at && ((*at)->program != program || (*at)->large != large)) at = &(*at)->next;
+  return at;
 }
 
-/* The link to a program's first line of this kind or a later one; if it has none, to where that
- * would be. */
-static struct job **find_line(struct queue *q, const struct program *program, unsigned kind) {
-  struct job **link = &q->lines;
-  while (*link && (*link)->run->program != program) link = &(*link)->next_line;
-  while (kind > 0 && is_line(*link, program, kind - 1)) link = &(*link)->next_line;
-  return link;
+static bool is_again(const struct line *line, const struct job *job) {
+  return job->started != 0 && !line->large;
 }
 
 void queue_add(struct queue *q, struct job *job) {
-  job->kind = kind_of(job);
-  job->entry = ++q->entries;
-  job->next = NULL;
-  if (job->deadline && (!q->soonest || job->deadline < q->soonest)) q->soonest = job->deadline;
-  struct job **line = find_line(q, job->run->program, job->kind), *first = *line;
-  if (is_line(first, job->run->program, job->kind)) {
-    first->last->next = job;
-    first->last = job;
-    return;
+  const struct program *program = job->run->program;
+  const bool large = job->run->work >= queue_merge_work(q, program);
+  struct line **at = find_line(q, program, large), *line = *at;
+  if (!line) {
+    line = *at = &job->line;
+    *line = (struct line){.program = program, .large = large, .host = job};
   }
-  job->last = job;
-  job->next_line = first;
-  *line = job;
+  job->rank[HALF_SHORTEST].key = queue_left(q, job);
+  job->rank[HALF_ROUND].key = job->ends;
+  job->rank[HALF_SHORTEST].entry = job->rank[HALF_ROUND].entry = ++q->entries;
+  job->next = NULL;
+  if (is_again(line, job)) {
+    *(line->again ? &line->last->next : &line->again) = job;
+    line->last = job;
+    for (enum half h = 0; h < HALVES; h++)
+      line->least[h] =
+          line->again == job ? job->rank[h].key : fmin(line->least[h], job->rank[h].key);
+  } else {
+    for (enum half h = 0; h < HALVES; h++) heap_add(&line->order[h], &job->rank[h]);
+  }
+  job->newer = NULL;
+  job->older = q->newest;
+  *(q->newest ? &q->newest->newer : &q->oldest) = job;
+  q->newest = job;
+  if (job->deadline && (!q->soonest || job->deadline < q->soonest)) q->soonest = job->deadline;
 }
 
-/* Unlinks the first job of a line. The line passes to the second, or ends. */
-static struct job *leave_line(struct job **line) {
-  struct job *job = *line, *heir = job->next;
-  *line = heir ? heir : job->next_line;
-  if (heir) {
-    heir->last = job->last;
-    heir->next_line = job->next_line;
+/* The line that lies in a job which leaves: into another job of it, or it ends. */
+static void move_line(struct queue *q, struct line *line) {
+  struct line **at = find_line(q, line->program, line->large);
+  struct job *to = line->again ? line->again : job_of(line->order[0].root, 0);
+  if (!to) {
+    *at = line->next;
+    return;
   }
+  to->line = *line;
+  to->line.host = to;
+  *at = &to->line;
+}
+
+static void leave(struct queue *q, struct job *job) {
+  struct line *line =
+      *find_line(q, job->run->program, job->run->work >= queue_merge_work(q, job->run->program));
+  if (is_again(line, job)) {
+    struct job **at = &line->again, *before = NULL;
+    for (; *at != job; at = &(*at)->next) before = *at;
+    *at = job->next;
+    if (line->last == job) line->last = before;
+  } else {
+    for (enum half h = 0; h < HALVES; h++) heap_remove(&line->order[h], &job->rank[h]);
+  }
+  *(job->newer ? &job->newer->older : &q->newest) = job->older;
+  *(job->older ? &job->older->newer : &q->oldest) = job->newer;
   job->next = NULL;
-  return job;
+  if (line->host == job) move_line(q, line);
 }
 
 /* --- taking --- */
 
-struct job *queue_after(const struct job *line, bool merge) {
-  struct job *next = line->next_line;
-  if (merge && line->kind == KIND_AGAIN)
-    while (is_line(next, line->run->program, KIND_NEW_LAST)) next = next->next_line;
-  return next;
+/* The job of a line that comes next: once the first is taken, those that go again come before the
+ * newcomers. */
+static struct job *choose_job(const struct line *line, enum half half, bool first) {
+  const struct heap_node *root = line->order[half].root;
+  if (line->again && (!first || !root || line->least[half] <= root->key)) return line->again;
+  return job_of(line->order[half].root, half);
 }
 
-/* The line of the program whose turn it is to add a job to a batch. */
-static struct job **choose_line(struct job **first, bool oldest) {
-  struct job **chosen = first;
-  if ((*first)->kind == KIND_AGAIN || !oldest) return first;
-  const struct program *program = (*first)->run->program;
-  for (struct job **line = first; is_line(*line, program, KIND_NEW_LAST);
-       line = &(*line)->next_line)
-    if ((*line)->entry < (*chosen)->entry) chosen = line;
-  return chosen;
-}
-
-/* What a batch has so far. */
-struct load {
-  double work;
-  size_t rows;
-  bool newcomers;
-};
-
-/* Jobs that go again fit until the batch is full, and so does one newcomer, or a large one might
- * wait for ever beside jobs that go on and on. */
-static bool load_fits(const struct load *load, const struct job *job) {
-  const struct run *run = job->run;
-  if (fills_batch(run->program, load->work, load->rows)) return false;
-  if (!load->newcomers) return true;
-  return load->work + run->work <= MERGE_WORK ||
-         (run->program->again && load->rows + run->rows <= MERGE_ROWS);
-}
-
-struct job *queue_take(struct queue *q, struct job *line, bool merge, bool oldest) {
-  const struct program *program = line->run->program;
-  if (!merge || queue_is_large(line)) return leave_line(find_line(q, program, line->kind));
-  struct job **first = find_line(q, program, KIND_AGAIN), *taken = NULL, **end = &taken;
-  struct load load = {0};
-  while (is_line(*first, program, KIND_NEW_LAST)) {
-    struct job **chosen = choose_line(first, oldest);
-    if (!load_fits(&load, *chosen)) break;
-    struct job *job = leave_line(chosen);
-    load.work += job->run->work;
-    load.rows += job->run->rows;
-    load.newcomers |= job->kind != KIND_AGAIN;
+struct job *queue_take(struct queue *q, struct line *line, enum half half, bool merge) {
+  const struct program *program = line->program;
+  const double most = queue_merge_work(q, program);
+  const bool large = line->large;
+  struct job *taken = NULL, **end = &taken;
+  double work = 0;
+  bool newcomers = false;
+  do {
+    struct job *job = choose_job(line, half, !taken);
+    /* Jobs that go again fit until the batch is full, and so does one newcomer, or a larger one
+     * might wait for ever beside jobs that go on and on. */
+    if (newcomers && work + job->run->work > most) break;
+    newcomers |= job->started == 0;
+    work += job->run->work;
+    leave(q, job);
     *end = job;
     end = &job->next;
-  }
+    line = *find_line(q, program, large); /* which may lie elsewhere now */
+  } while (line && merge && !large && work < most);
   return taken;
-}
-
-/* Parts the jobs of a line whose deadline has passed from the others. False: all have left. */
-static bool sift_line(struct queue *q, struct job **line, uint64_t now, struct job **late) {
-  struct job *job = *line, *next, *after = job->next_line, *first = NULL, **end = &first;
-  for (struct job *last = NULL; job; job = next) {
-    next = job->next;
-    if (job->deadline && job->deadline <= now) {
-      job->next = *late;
-      *late = job;
-      continue;
-    }
-    if (job->deadline && (!q->soonest || job->deadline < q->soonest)) q->soonest = job->deadline;
-    job->next = NULL;
-    *end = last = job;
-    end = &job->next;
-    first->last = last;
-  }
-  *line = first ? first : after;
-  if (first) first->next_line = after;
-  return first != NULL;
 }
 
 struct job *queue_take_late(struct queue *q, uint64_t now) {
@@ -157,16 +144,26 @@ struct job *queue_take_late(struct queue *q, uint64_t now) {
     return NULL;
   q->soonest = 0;
   q->sifted = now;
-  for (struct job **line = &q->lines; *line;)
-    if (sift_line(q, line, now, &late)) line = &(*line)->next_line;
+  for (struct job *job = q->oldest, *newer; job; job = newer) {
+    newer = job->newer;
+    if (job->deadline && job->deadline <= now) {
+      leave(q, job);
+      job->next = late;
+      late = job;
+    } else if (job->deadline && (!q->soonest || job->deadline < q->soonest)) {
+      q->soonest = job->deadline;
+    }
+  }
   return late;
 }
 
 struct job *queue_take_all(struct queue *q) {
   struct job *all = NULL, **end = &all;
-  while (q->lines) {
-    *end = leave_line(&q->lines);
-    end = &(*end)->next;
+  while (q->oldest) {
+    struct job *job = q->oldest;
+    leave(q, job);
+    *end = job;
+    end = &job->next;
   }
   return all;
 }

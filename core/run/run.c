@@ -74,13 +74,13 @@ void run_next(struct cursor *at) {
 }
 
 bool run_cut(struct cursor *at, double work, struct span *out) {
-  out->from = *at, out->units = 0;
+  out->from = *at, out->units = 0, out->work = 0;
   if (!run_has_units(at)) return false;
   const struct step *s = step_at(at);
   const double least = s->least ? s->least(s, at) : 0;
   const double most = work > least ? work : least;
-  for (double sum = 0; run_has_units(at) && sum < most && out->units < UNITS_MAX; out->units++) {
-    sum += run_is_over(at->unit.run, at->step) ? 0 : s->work(s, &at->unit);
+  for (; run_has_units(at) && out->work < most && out->units < UNITS_MAX; out->units++) {
+    out->work += run_is_over(at->unit.run, at->step) ? 0 : s->work(s, &at->unit);
     go_on(at);
   }
   settle(at);

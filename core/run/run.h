@@ -31,6 +31,7 @@ struct run {
   size_t rows;            /* of the round, of queries: the sizes of batches are counted in these */
   double whole;           /* the work of all rounds, about, and of what comes then; one that has one
                              round may leave it 0 */
+  size_t rounds;          /* that are left, this one included, about; 0 is read as 1 */
   double had;             /* the work of the rounds that are over; the pool's own */
   atomic_bool cancelled;  /* set by any thread: what is left of the run is skipped */
   _Atomic uint64_t fault; /* the first place that went wrong: see run_note_fault; 0: none */
@@ -65,6 +66,7 @@ struct cursor {
 struct span {
   struct cursor from;
   size_t units;
+  double work; /* operations, about */
 };
 
 /* None of these allocates, waits or fails, but for the faults that it notes. */
@@ -99,7 +101,8 @@ struct step {
 struct program {
   const struct step *const *step; /* [steps] */
   unsigned steps;
-  bool aside; /* its runs come before what a request asks for: their batches are not counted */
+  size_t bytes; /* of the matrices that each batch reads, about */
+  bool aside;   /* its runs come before what a request asks for: their batches are not counted */
 
   /* Has the run more to do? It is asked once a run has been through all steps without a fault and
    * is not cancelled. True: the run has been moved on, its work and rows are those of the next

@@ -44,6 +44,16 @@ size_t stack_bytes(const struct stack *s);
 /* How its matrices are kept: "float32", "bfloat16", "float16" or "mixed". */
 const char *stack_weights(const struct stack *s);
 
+/* How fast one thread computes: operations in a second, and in the time in which it reads a byte of
+ * weights from memory. */
+struct stack_pace {
+  double second_work, byte_work;
+};
+
+/* Measures it with the stack's own matrices, some ten milliseconds. If they are so small that caches
+ * hold them, `pace` stays as it is. */
+void stack_measure_pace(const struct stack *s, struct stack_pace *pace);
+
 /* --- runs --- */
 
 /* How the outputs [n, d] of an item become one vector. */

@@ -5,8 +5,11 @@
  * would not occupy all threads so: then columns are shared out, first those of `up` (with `gate`),
  * then those of `down`, and what lies between is memory of the run's own. A number's bits are the
  * same on both ways: each is one chain of multiply-adds over the whole depth (gemm.h). */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/size.h"
 #include "core/kernel/gemm.h"
 #include "core/stack/stack_parts.h"
@@ -221,6 +224,43 @@ static void compute_tiles(const struct step *step, const struct span *span, void
 static enum status fault_of_forward(const struct step *step, const struct run *r, uint64_t row,
                                     struct error *e) {
   return stack_fault(stack_step_of(step), r, "the feed-forward of", row, e);
+}
+
+/* --- how fast it goes here --- */
+
+static double seconds_of(const struct gemm *g, size_t rows, const float *x, size_t in, size_t out,
+                         float *y) {
+  const uint64_t begun = clock_now();
+  for (size_t first = 0; first < out; first += gemm_columns(g, first))
+    gemm_run(g, first, rows, x, in, y);
+  return 1e-9 * (double)(clock_now() - begun);
+}
+
+/* One row through the matrices of all layers reads them from memory; many rows through one matrix
+ * of these multiply. The best of some times, where others use the processor. */
+void stack_measure_pace(const struct stack *s, struct stack_pace *pace) {
+  enum { TIMES = 3, ROWS = 64, BYTES_LEAST = 32 << 20 }; /* fewer bytes may lie in a cache */
+  const size_t in = s->form.width, out = s->form.forward_size, layers = s->form.layers;
+  const double product = 2.0 * (double)in * (double)out;
+  size_t bytes = 0;
+  for (size_t l = 0; l < layers; l++) bytes += gemm_bytes(s->layer[l].up);
+  if (bytes < BYTES_LEAST) return;
+  float *x = calloc(ROWS * in, sizeof *x),
+        *y = aligned_alloc(64, ROWS * KERNEL_PANEL_MAX * sizeof *y);
+  double reads = INFINITY, multiplies = INFINITY;
+  const unsigned mode = kernel_enter();
+  for (size_t i = 0; x && y && i < TIMES; i++) {
+    double all = 0;
+    for (size_t l = 0; l < layers; l++) all += seconds_of(s->layer[l].up, 1, x, in, out, y);
+    reads = fmin(reads, all);
+    multiplies = fmin(multiplies, seconds_of(s->layer[0].up, ROWS, x, in, out, y));
+  }
+  kernel_leave(mode);
+  free(x);
+  free(y);
+  if (!isfinite(reads) || reads <= 0 || multiplies <= 0) return;
+  pace->second_work = ROWS * product / multiplies;
+  pace->byte_work = pace->second_work * reads / (double)bytes;
 }
 
 const struct step stack_step_up = {.unit = up_unit,

@@ -195,6 +195,17 @@ static size_t most_scratch(const struct stack *s) {
   return bytes;
 }
 
+/* Of all matrices that a batch reads: not of the table of tokens, of which it reads rows. */
+static void count_bytes(struct stack *s) {
+  const struct stack_embedding *m = &s->form.embedding;
+  const size_t number = s->token_form == KERNEL_FLOAT32 ? sizeof(float) : sizeof(uint16_t);
+  const size_t table = s->token ? m->tokens * s->form.width * number : 0;
+  const size_t output = s->output ? gemm_bytes(s->output) : 0;
+  s->rounds.bytes = s->bytes - table;
+  s->program.bytes = s->rounds.bytes - output;
+  for (size_t i = 0; i <= s->form.layers; i++) s->again[i].bytes = s->program.bytes;
+}
+
 enum status stack_list_steps(struct stack *s, struct error *e) {
   const size_t layers = s->form.layers, owns = layers * OWN_PER_LAYER + OWN_BESIDE;
   const bool pre = s->form.place == NORM_PRE;
@@ -216,6 +227,7 @@ enum status stack_list_steps(struct stack *s, struct error *e) {
   add_output(s, &stack_step_output, layers);
   list_again(s);
   if (s->output && s->form.causal) list_rounds(s, s->list + most);
+  count_bytes(s);
   s->scratch = most_scratch(s);
   return STATUS_OK;
 }

@@ -341,6 +341,7 @@ static void lay_item(struct stack_run *r, size_t index, size_t *room) {
   const size_t chosen = stack_chosen(r, index), left = at->text + chosen - at->kept;
   settle_rows(at);
   const size_t rows = waits || !is_followed(r, index) ? 0 : rows_of(o, q, left, room);
+  if (!q->finish) r->run.rounds = size_max(r->run.rounds, q->most - chosen);
   if (rows > 0 && at->lineage.row) { /* its next row is its own */
     must(at->kept - at->lineage.whole < KERNEL_KEYS);
     at->lineage.row[at->kept - at->lineage.whole] = (uint32_t)at->lineage.own;
@@ -388,6 +389,7 @@ static bool lay_round(const struct stack *s, struct stack_run *r) {
   g->q_rows = o->asks = o->leaving = r->generation->chosen = 0;
   o->number++;
   r->run.work = 0;
+  r->run.rounds = 0;
   for (size_t i = 0; i < g->items; i++) lay_item(r, i, &room);
   g->k_rows = r->run.rows = g->q_rows;
   r->run.work += (double)o->asks * stack_output_work(s);

@@ -49,6 +49,14 @@ enum status bearer_check(const struct header *h, const struct api_keys *k, struc
                    "the key in Authorization is not one that this server accepts");
 }
 
+uint64_t bearer_number(const struct header *h) {
+  size_t size = 0;
+  const char *token = find_token(h, &size);
+  uint64_t number = 0xcbf29ce484222325; /* FNV-1a */
+  for (size_t i = 0; i < size; i++) number = (number ^ (unsigned char)token[i]) * 0x100000001b3;
+  return number;
+}
+
 /* RFC 6750: no error is named to a client that sent no token. */
 const char *bearer_challenge(const struct header *h) {
   size_t size;

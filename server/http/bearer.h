@@ -14,6 +14,9 @@ bool bearer_is_needed(enum route route, const struct config *c);
 /* STATUS_UNAUTHORIZED unless the header contains one of the keys. */
 enum status bearer_check(const struct header *h, const struct api_keys *k, struct error *e);
 
+/* A number of the header's key; of different keys different ones, as good as always. */
+uint64_t bearer_number(const struct header *h);
+
 /* The value of WWW-Authenticate in the answer to a header that was refused. Static text. */
 const char *bearer_challenge(const struct header *h);
 

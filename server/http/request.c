@@ -12,6 +12,7 @@
 #include "config/model/registry.h"
 #include "core/base/clock.h"
 #include "core/base/size.h"
+#include "server/http/bearer.h"
 #include "server/http/request_id.h"
 #include "server/http/request_parts.h"
 #include "server/service/find_model.h"
@@ -284,6 +285,11 @@ static uint64_t allowed_ms(const struct request *r) {
   return r->header.timeout_ms ? size_min(ms, r->header.timeout_ms) : ms;
 }
 
+/* Clients are told apart by their key, or, where there are no keys, by their connection. */
+static uint64_t client_of(const struct request *r) {
+  return *r->server->config->api_key_file ? bearer_number(&r->header) : r->connection.serial;
+}
+
 /* Gives the complete request to the pool. Suspends the connection unless the answer is there. */
 static bool submit(struct request *r) {
   struct exchange *x = &r->exchange;
@@ -295,6 +301,7 @@ static bool submit(struct request *r) {
   x->news = request_note_news;
   x->paced = request_note_pace;
   x->pause_ns = r->server->config->deadline_ms * CLOCK_MS;
+  x->client = client_of(r);
   r->state = REQUEST_IN_POOL;
   r->submitted = clock_now();
   atomic_store(&r->handoff, HANDOFF_RUNNING);

@@ -33,6 +33,7 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
   x->tokens = x->recalled = 0;
   x->stream = false;
   x->pause_ns = 0;
+  x->client = 0;
   x->first_ns = 0;
   x->sequences = (struct sequences_share){0};
   memset(&x->request, 0, sizeof x->request);
@@ -162,6 +163,7 @@ static void plan_job(struct exchange *x) {
   x->job.write = write_piece;
   x->job.gone = x->gone ? has_reader_left : NULL;
   x->job.done = end_job;
+  x->job.client = x->client;
   x->job.deadline = x->deadline;
   plan_rounds(x);
 }
@@ -235,6 +237,7 @@ static void plan_check(struct exchange *x) {
   x->job.pieces = 0;
   x->job.gone = x->gone ? has_reader_left : NULL;
   x->job.done = end_check;
+  x->job.client = x->client;
   x->job.deadline = x->deadline;
 }
 

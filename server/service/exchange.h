@@ -41,6 +41,8 @@ struct exchange {
   size_t told;                        /* tokens of which it is known that they are there */
   uint64_t told_at;                   /* since when; on clock_now */
   uint64_t first_ns;        /* that the first one took, from `begun` on; 0: none is there */
+  uint64_t client;          /* whose request it is, as the pool tells clients apart; set before
+                               exchange_submit */
   bool checked;             /* the body, before exchange_submit */
   struct run check;         /* of a body, where it takes long: the job's first run */
   struct patience patience; /* of the reader, meanwhile */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/model/registry.h"
+#include "config/model/whole.h"
 #include "core/base/cpu.h"
 #include "core/base/size.h"
 #include "core/kernel/gemm.h"
@@ -64,6 +65,19 @@ void service_init(struct service *s, const struct config *c, size_t submitters) 
   budget_init(&s->sequences.running, c->max_sequences);
 }
 
+/* Measures how fast a worker is with the largest of the models; where all are small, as a usual
+ * processor is. */
+static void measure_pace(struct service *s, const struct registry *r) {
+  const struct stack *largest = NULL;
+  s->pace = (struct stack_pace){.second_work = 1e11, .byte_work = 4};
+  for (size_t i = 0; i < registry_count(r); i++) {
+    const struct model *m = registry_at(r, i);
+    const struct stack *stack = m->whole ? whole_reader(m->whole) : NULL;
+    if (stack && (!largest || stack_bytes(stack) > stack_bytes(largest))) largest = stack;
+  }
+  if (largest) stack_measure_pace(largest, &s->pace);
+}
+
 /* Requests need the other half at least. */
 static enum status open_prefixes(struct service *s, struct error *e) {
   const uint64_t most = s->config->prefix_cache_bytes;
@@ -89,6 +103,8 @@ enum status service_open(struct service *s, struct error *e) {
   if (s->models && seat_submitters(s, set.registry, e) == STATUS_OK) {
     options.seats = s->seats;
     options.scratch_bytes = registry_scratch_bytes(set.registry);
+    measure_pace(s, set.registry);
+    options.byte_work = s->pace.byte_work;
     s->pool = pool_new(&options, e);
   }
   return e->status;

@@ -5,6 +5,7 @@
 #include "config/settings/config.h"
 #include "core/base/arena.h"
 #include "core/run/pool.h"
+#include "core/stack/stack.h"
 #include "core/stack/stack_prefix.h"
 #include "server/attention/attention_body.h"
 #include "server/service/models.h"
@@ -14,9 +15,10 @@ struct service {
   const struct config *config;
   struct models *models;
   struct pool *pool;
-  size_t workers;    /* of the pool */
-  size_t submitters; /* threads that submit */
-  size_t seats;      /* all of those may do tiny jobs at the same time, or none; by service_open */
+  struct stack_pace pace; /* of one worker; by service_open */
+  size_t workers;         /* of the pool */
+  size_t submitters;      /* threads that submit */
+  size_t seats; /* all of those may do tiny jobs at the same time, or none; by service_open */
   struct budget budget;
   struct body_limits limits;
   struct sequences sequences;
@@ -29,7 +31,7 @@ struct service {
 void service_init(struct service *s, const struct config *c, size_t submitters);
 
 /* Loads the models and API keys of the configuration and starts the pool, maybe on another thread.
- * Of the service it writes only `models`, `pool`, `seats` and `progress`. */
+ * Of the service it writes only `models`, `pool`, `pace`, `seats` and `progress`. */
 enum status service_open(struct service *s, struct error *e);
 
 /* Both of these. After a failure there is nothing to stop. */

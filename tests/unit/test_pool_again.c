@@ -71,7 +71,8 @@ static struct pool *make_pool(size_t workers, size_t seats, size_t max_queue, bo
   struct pool *p = pool_new(&(struct pool_options){.workers = workers,
                                                    .seats = seats,
                                                    .max_queue = max_queue,
-                                                   .merge = merge},
+                                                   .merge = merge,
+                                                   .byte_work = 4},
                             &e);
   assert_non_null(p);
   return p;
@@ -225,11 +226,12 @@ static void open_gate(void) {
 }
 
 /* Newcomers join the job that goes on in its next round, and stay with it. */
-static void newcomers_join(size_t workers, double work) {
+static void newcomers_join(size_t workers, double work, size_t bytes) {
   enum { ROUNDS = 200, NEW = 7 };
   struct counting c;
   struct work w[1 + NEW];
   counting_init(&c, STEPS, true);
+  c.program.bytes = bytes;
   struct pool *p = make_pool(workers, 0, 10, true);
   work_init(&w[0], &c, 3, ROUNDS);
   w[0].run.run.work = work;
@@ -252,9 +254,9 @@ static void newcomers_join(size_t workers, double work) {
 
 static void newcomers_join_those_that_go_on(void **unused) {
   (void)unused;
-  newcomers_join(1, 1e6);
-  newcomers_join(3, 1e6);
-  newcomers_join(2, 4e8); /* of few rows: however much work these are */
+  newcomers_join(1, 1e6, 0);
+  newcomers_join(3, 1e6, 0);
+  newcomers_join(2, 4e8, 80 << 20); /* reading the matrices costs a tenth of them all */
 }
 
 /* As many as fill a batch go on together, and newcomers are not computed before these end; but a
@@ -272,11 +274,12 @@ static void newcomers_wait_for_room(void **unused) {
   for (size_t i = 0; i < ALL; i++) {
     work_init(&w[i], &c, 2, ROUNDS);
     w[i].run.run.work = 1.5e8;
+    w[i].run.run.whole = ROUNDS * 1.5e8;
     w[i].run.run.rows = 64;
     pool_submit(p, &w[i].run.job);
   }
   work_init(&other, &others, 2, 1);
-  other.run.run.work = 1e12;
+  other.run.run.work = 1e6;
   pool_submit(p, &other.run.job);
   open_gate();
   drain(p);
@@ -299,7 +302,6 @@ static void a_newcomer_does_not_wait_for_ever(bool merge) {
   for (size_t i = 0; i < 2; i++) {
     work_init(&w[i], &c, 2, i ? 1 : 300);
     w[i].run.run.work = i ? 5e8 : 3e8;
-    w[i].run.run.rows = 40;
   }
   submit_held(p, &w[0]);
   pool_submit(p, &w[1].run.job);
@@ -395,7 +397,8 @@ static void those_that_do_not_fit_take_turns(void **unused) {
   assert_true(group.most_ahead <= 1);
 }
 
-/* A job of thousands of rounds does not keep a large one of another program waiting. */
+/* A job of thousands of rounds does not keep a large one of another program waiting that has less
+ * left. */
 static void a_long_job_lets_others_pass(void **unused) {
   (void)unused;
   enum { LONG = 3, LARGE = 3 };
@@ -403,15 +406,15 @@ static void a_long_job_lets_others_pass(void **unused) {
   struct work longs[LONG], large[LARGE];
   for (int i = 0; i < 2; i++) counting_init(&c[i], STEPS, i == 0);
   struct pool *p = make_pool(1, 0, 100, true);
-  work_init(&longs[0], &c[0], 1, 6000);
-  submit_held(p, &longs[0]);
-  for (size_t i = 1; i < LONG; i++) {
+  for (size_t i = 0; i < LONG; i++) {
     work_init(&longs[i], &c[0], 1, 6000);
-    pool_submit(p, &longs[i].run.job);
+    longs[i].run.run.whole = 6e9;
   }
+  submit_held(p, &longs[0]);
+  for (size_t i = 1; i < LONG; i++) pool_submit(p, &longs[i].run.job);
   for (size_t i = 0; i < LARGE; i++) {
     work_init(&large[i], &c[1], 1, 1);
-    large[i].run.run.work = 1e12; /* more than the others will have had */
+    large[i].run.run.work = 1e9;
     pool_submit(p, &large[i].run.job);
   }
   open_gate();
@@ -422,16 +425,17 @@ static void a_long_job_lets_others_pass(void **unused) {
   }
 }
 
-/* What a job has had counts: others of more work than one of its rounds go before it. */
-static void the_least_served_goes_first(void **unused) {
+/* What is left of a job counts: others of more work than one of its rounds go before it. */
+static void the_least_left_goes_first(void **unused) {
   (void)unused;
-  enum { OTHERS = 30 };
+  enum { OTHERS = 30, ROUNDS = 1000 };
   struct counting c[2];
   struct work w, other[OTHERS];
   for (int i = 0; i < 2; i++) counting_init(&c[i], STEPS, i == 0);
   struct pool *p = make_pool(1, 0, 100, true);
-  work_init(&w, &c[0], 1, 2 * OTHERS);
+  work_init(&w, &c[0], 1, ROUNDS);
   w.run.run.work = 1e8;
+  w.run.run.whole = 1e8 * ROUNDS;
   submit_held(p, &w);
   for (size_t i = 0; i < OTHERS; i++) {
     work_init(&other[i], &c[1], 1, 1);
@@ -645,7 +649,7 @@ int main(void) {
       cmocka_unit_test(one_job_has_all_workers),
       cmocka_unit_test(those_that_do_not_fit_take_turns),
       cmocka_unit_test(a_long_job_lets_others_pass),
-      cmocka_unit_test(the_least_served_goes_first),
+      cmocka_unit_test(the_least_left_goes_first),
       cmocka_unit_test(a_long_job_is_not_kept_waiting),
       cmocka_unit_test(it_ends_with_its_deadline),
       cmocka_unit_test(it_ends_when_its_client_leaves),
