@@ -50,8 +50,8 @@ struct stack_pace {
   double second_work, byte_work;
 };
 
-/* Measures it with the stack's own matrices, some ten milliseconds. If they are so small that caches
- * hold them, `pace` stays as it is. */
+/* Measures it with the stack's own matrices, some ten milliseconds. If they are so small that
+ * caches hold them, `pace` stays as it is. */
 void stack_measure_pace(const struct stack *s, struct stack_pace *pace);
 
 /* --- runs --- */

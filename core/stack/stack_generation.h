@@ -71,6 +71,7 @@ struct stack_generation {
                   where fewer were found than it has, the others have no token, and are
                   STACK_FINISH_LENGTH */
   size_t top;  /* the likeliest so many tokens are shown beside each */
+  double round_work;         /* that a round may be, about, however long the texts; 0: any */
   struct prefixes *prefixes; /* beginnings of texts that are known (stack_prefix.h), or NULL; of no
                                 use where heads are masked */
   struct stack_listener *listener; /* or NULL */

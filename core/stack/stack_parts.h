@@ -8,7 +8,7 @@
  * round takes; before the layers stands stack_recall.c (the beginnings of texts), and behind them
  * stack_logits.c and stack_next.c (what comes next), stack_beams.c with stack_search.c and
  * stack_settle.c (searches), stack_turn.c (keys as steps read them), stack_reveal.c (what is shown)
- * and stack_release.c (what is not needed any more). */
+ * and stack_room.c (where keys and values lie). */
 #ifndef CORE_STACK_PARTS_H
 #define CORE_STACK_PARTS_H
 
@@ -129,8 +129,9 @@ struct stack_advance {
   size_t asks;   /* where its logits lie among those of this round; STACK_ASKS_NOT: its text goes on
                     in the next round, or it is finished */
   size_t twin;   /* the item whose text is the same, if that is the one before, or its twin; ... */
-  size_t copies; /* ... the round that begins with a copy of its rows, but the last; 0: none does */
-  float *room;   /* of its keys and values; NULL: they are given back */
+  size_t copies; /* ... the round that begins with a copy of its rows, but the last, or of those
+                    that are known; 0: none does */
+  float *room;   /* of its keys and values; NULL: it has not begun, or they are given back */
   size_t room_bytes;
   bool leaves; /* it was finished before this round, and gives them back behind it */
   /* Of a way of a search, whose sequences share rows: */
@@ -173,16 +174,25 @@ struct stack_beams {
   size_t settled; /* the round in which it was over; 0: it is not */
 };
 
+/* Memory for the keys and values of a sequence. */
+struct stack_room {
+  float *floats;
+  size_t bytes;
+};
+
 /* What a run that generates has beside its space. */
 struct stack_rounds {
-  struct stack_advance *advance;   /* [items] */
-  struct kept_pair **kept;         /* [attentions] of [items]; across of [sources] */
-  struct stack_source *source;     /* [sources], one for each text; NULL: there are none */
-  struct stack_beams *beams;       /* [texts] of a search; NULL: there is none */
-  int32_t *token;                  /* [rows] that this round takes */
-  size_t number;                   /* rounds that have begun */
-  size_t copied;                   /* the last one that begins with a copy of a twin's rows */
-  struct arena *arena;             /* of the run */
+  struct stack_advance *advance; /* [items] */
+  struct kept_pair **kept;       /* [attentions] of [items]; across of [sources] */
+  struct stack_source *source;   /* [sources], one for each text; NULL: there are none */
+  struct stack_beams *beams;     /* [texts] of a search; NULL: there is none */
+  int32_t *token;                /* [rows] that this round takes */
+  size_t number;                 /* rounds that have begun */
+  size_t copied;                 /* the last one that begins with a copy of rows */
+  struct arena *arena;           /* of the run */
+  struct stack_room *rooms;      /* [rooms_left] for texts that have not begun */
+  size_t rooms_left;
+  size_t begun, at_once;           /* items that have begun; that go on at the same time, at most */
   size_t leaving;                  /* items that leave behind this round */
   size_t asks;                     /* items that ask for a token in this round */
   size_t *asking;                  /* [asks] which */
@@ -207,6 +217,22 @@ static inline size_t stack_named(const struct stack_run *r, size_t item) {
 /* Reserves what a run that generates needs, and makes its geometry that of the largest round. */
 enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                                  struct error *e);
+
+/* Rows that a round may have of texts; and as many texts go on at the same time. */
+size_t stack_rounds_rows(const struct stack_generation *g);
+
+/* A place for every key and value of an item that is to come. The last token is not fed. */
+static inline size_t stack_kept_rows(const struct stack_generation *g, size_t item) {
+  return g->rounds->advance[item].text + g->sequence[item].most - 1;
+}
+
+/* Memory for the keys and values of as many texts as go on at the same time: fewer where there is
+ * not so much, one at least. */
+enum status stack_rooms_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
+                                struct error *e);
+
+/* Before a round: texts begin for which there is memory now. */
+void stack_rooms_begin(const struct stack *s, struct stack_run *r);
 
 /* Looks for what is known of the beginning of a text, before its keys and values have places. */
 enum status stack_recall_prepare(const struct stack *s, struct stack_generation *g, size_t item,

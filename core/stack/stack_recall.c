@@ -112,14 +112,14 @@ static struct stack_advance *advance_of(const struct unit *u) {
 
 /* Are there rows to copy before this round's first layer? */
 static bool begins_with_rows(const struct stack_rounds *o, const struct stack_advance *at) {
-  return at->copies == o->number || (o->number == 1 && at->recalls > 0);
+  return at->copies == o->number;
 }
 
 static bool recall_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct stack_run *r = stack_run_of(u->run);
   const struct stack_rounds *o = r->generation->rounds;
   (void)step;
-  if (o->number > 1 && o->copied != o->number) return false;
+  if (o->copied != o->number) return false;
   while (at->item < r->geometry.items && !begins_with_rows(o, &o->advance[at->item])) at->item++;
   if (at->item == r->geometry.items) return false;
   u->item = at->item++;
@@ -184,7 +184,7 @@ static void compute_recall(const struct step *step, const struct span *span, voi
   while (run_next_unit(&left, &u)) {
     struct stack_generation *g = stack_run_of(u.run)->generation;
     struct stack_advance *at = advance_of(&u);
-    if (at->copies) copy_twin(stack_step_of(step)->stack, g->rounds, u.item);
+    if (at->twin != STACK_NO_TWIN) copy_twin(stack_step_of(step)->stack, g->rounds, u.item);
     for (size_t b = 0; b < at->recalls; b++) {
       const struct recall_copy c = {.s = stack_step_of(step)->stack, .block = b};
       copy_block(&c, g->rounds, u.item, at->recalled[b]->number);

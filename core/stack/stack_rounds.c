@@ -2,18 +2,30 @@
  *
  * A sequence is its text, and behind it the tokens that were chosen. Every token but the last is
  * fed once: its keys and values are kept then. A round takes one token of each sequence that has no
- * more to feed, and pieces of the texts that are longer, up to PIECE_ROWS rows of all these
- * together: so that a long text does not hold up those that the run is computed with. A text that
- * is that of the item before waits until its rows are there, and takes a copy. */
+ * more to feed, and pieces of the texts that are longer, as much as the round may have: so that a
+ * long text does not hold up those that the run is computed with. A text that is that of the item
+ * before waits until its rows are there, and takes a copy.
+ *
+ * Of many texts not all go on at the same time: no more than a round has rows for, and than there
+ * is memory for keys and values. The others begin in their order, each where another one has ended.
+ */
+#include <math.h>
 #include <string.h>
 
 #include "core/base/size.h"
 #include "core/stack/stack_parts.h"
 
 enum {
-  PIECE_ROWS = 256,
-  TOUCH_PAIR = 40 /* operations for a query and a key in a head beside their products, about */
+  ROWS_MOST = 512, /* of a round: of texts; and as many texts go on at the same time */
+  ROWS_LEAST = 32, /* of a round, however much work they are */
+  TOUCH_PAIR = 40  /* operations for a query and a key in a head beside their products, about */
 };
+
+size_t stack_rounds_rows(const struct stack_generation *g) {
+  if (g->round_work == 0) return ROWS_MOST;
+  const double rows = g->round_work / g->rounds->row_work;
+  return rows < ROWS_LEAST ? ROWS_LEAST : rows > ROWS_MOST ? ROWS_MOST : (size_t)rows;
+}
 
 /* --- the work --- */
 
@@ -66,103 +78,6 @@ static void *take(struct reserving *p, size_t count, size_t size) {
   return p->e->status ? NULL : arena_alloc(p->a, count, size, p->e);
 }
 
-/* Of keys or values of an item in all heads: `rows` for the first of its members, and behind them
- * those for each of the others, which begin at row `common`. So that of member i every row lies i
- * times as many floats further on. */
-struct places {
-  size_t members, rows, common;
-};
-
-static size_t rows_between(const struct places *p) { return p->rows - p->common; }
-static size_t rows_of_places(const struct places *p) {
-  return p->members * rows_between(p) + p->common;
-}
-
-/* The kept rows of a member; none is there yet. */
-static void place_kept(struct kept *k, const struct places *p, size_t member, size_t size,
-                       float *room) {
-  k->member_step = rows_between(p) * size;
-  k->rows = (struct kept_rows){.row = room + member * k->member_step,
-                               .row_step = size,
-                               .head_step = rows_of_places(p) * size};
-  k->count = 0;
-  k->capacity = p->rows;
-  k->lineage = NULL;
-  atomic_init(&k->top, 0);
-}
-
-/* Those of all members, which lie side by side. */
-static void place_pairs(struct kept_pair *pair, const struct layer_shape *a, const struct places *p,
-                        float **room) {
-  const size_t rows = a->kv_heads * rows_of_places(p);
-  for (size_t i = 0; i < p->members; i++) {
-    place_kept(&pair[i].key, p, i, a->key_head_size, *room);
-    place_kept(&pair[i].value, p, i, a->value_head_size, *room + rows * a->key_head_size);
-  }
-  *room += rows * (a->key_head_size + a->value_head_size);
-}
-
-/* Numbers of a row in all layers. */
-static size_t row_floats(const struct stack *s, const struct layer_shape *a) {
-  return a->kv_heads * (a->key_head_size + a->value_head_size) * s->form.layers;
-}
-
-/* A place for every key and value of an item that is to come. The last token is not fed. */
-static size_t kept_rows(const struct reserving *p, size_t item) {
-  const struct stack_generation *g = p->r->generation;
-  return p->rounds->advance[item].text + g->sequence[item].most - 1;
-}
-
-/* Memory for each sequence, or for all the ways of a search, which is given back when it is over.
- * These have the blocks of their text in common, and room for one more: see struct kept_lineage. */
-static void keep_items(struct reserving *p, size_t first, size_t items) {
-  struct stack_advance *at = &p->rounds->advance[first];
-  const bool many = items > 1;
-  const struct places places = {.members = items,
-                                .rows = kept_rows(p, first) + (many ? KERNEL_KEYS : 0),
-                                .common = many ? at->text / KERNEL_KEYS * KERNEL_KEYS : 0};
-  const size_t rows = rows_of_places(&places), row = row_floats(p->s, &p->s->form.self);
-  float *room = at->room = take(p, rows, row * sizeof *room);
-  if (!room) return;
-  at->room_bytes = rows * row * sizeof *room;
-  p->r->generation->kept_bytes += at->room_bytes;
-  for (size_t l = 0; l < p->s->form.layers; l++) {
-    struct kept_pair *pair = &p->rounds->kept[l][first];
-    place_pairs(pair, &p->s->form.self, &places, &room);
-    pair->key.count = pair->value.count = at->kept;
-    pair->key.rows.turned = at->turned;
-  }
-}
-
-/* The memory for keys and values of a source. */
-static void keep_source(struct reserving *p, size_t index) {
-  struct stack_source *at = &p->rounds->source[index];
-  const size_t layers = p->s->form.layers, row = row_floats(p->s, &p->s->form.cross);
-  *at = (struct stack_source){.rows = p->r->source->geometry.item[index].q};
-  float *room = at->room = take(p, at->rows, row * sizeof *room);
-  if (!room) return;
-  at->room_bytes = at->rows * row * sizeof *room;
-  p->r->generation->kept_bytes += at->room_bytes;
-  const struct places places = {.members = 1, .rows = at->rows};
-  for (size_t l = 0; l < layers; l++)
-    place_pairs(&p->rounds->kept[layers + l][index], &p->s->form.cross, &places, &room);
-}
-
-static enum status keep_rows(struct reserving *p) {
-  const size_t items = p->r->geometry.items, numbers = stack_form_attentions(&p->s->form);
-  const size_t sources = p->r->source ? p->r->source->geometry.items : 0;
-  p->r->generation->kept_bytes = 0;
-  p->rounds->kept = take(p, numbers, sizeof *p->rounds->kept);
-  for (size_t i = 0; !p->e->status && i < numbers; i++)
-    p->rounds->kept[i] =
-        take(p, stack_is_across(p->s, i) ? sources : items, sizeof **p->rounds->kept);
-  const size_t together = p->rounds->beams ? stack_each(p->r->generation) : 1;
-  for (size_t i = 0; !p->e->status && i < items; i += together) keep_items(p, i, together);
-  if (p->r->source) p->rounds->source = take(p, sources, sizeof *p->rounds->source);
-  for (size_t i = 0; !p->e->status && i < sources; i++) keep_source(p, i);
-  return p->e->status;
-}
-
 /* Several sequences of one text lie side by side. Those of different texts may be twins, too, but
  * not where each has a source of its own. The ways of a search have their text in common. */
 static size_t find_twin(const struct reserving *p, size_t item) {
@@ -208,30 +123,36 @@ static enum status place_sequence(struct reserving *p, size_t item) {
 static enum status place_sequences(struct reserving *p) {
   const size_t items = p->r->geometry.items, tokens = p->s->form.embedding.tokens;
   struct stack_generation *g = p->r->generation;
-  size_t logits;
   g->top_count = size_min(g->top, tokens);
   p->rounds->advance = take(p, items, sizeof *p->rounds->advance);
   if (p->rounds->advance) memset(p->rounds->advance, 0, items * sizeof *p->rounds->advance);
   p->rounds->asking = take(p, items, sizeof *p->rounds->asking);
-  if (!size_mul(items, tokens, &logits))
-    return error_set(p->e, STATUS_TOO_LARGE, "the logits are too many to count");
-  p->rounds->logits = take(p, logits, sizeof *p->rounds->logits);
   for (size_t i = 0; !p->e->status && i < items; i++) place_sequence(p, i);
   return p->e->status ? p->e->status : stack_beams_prepare(p->s, p->r, p->a, p->e);
+}
+
+/* Of those that go on at the same time. */
+static enum status keep_logits(struct reserving *p) {
+  size_t logits;
+  if (!size_mul(p->rounds->at_once, p->s->form.embedding.tokens, &logits))
+    return error_set(p->e, STATUS_TOO_LARGE, "the logits are too many to count");
+  p->rounds->logits = take(p, logits, sizeof *p->rounds->logits);
+  return p->e->status;
 }
 
 /* The most that a round may have: of rows of all items, and of an item. */
 static void widen_geometry(struct reserving *p) {
   struct geometry *g = &p->r->geometry;
+  const size_t most = stack_rounds_rows(p->r->generation);
   size_t rows = 0;
   for (size_t i = 0; i < g->items; i++) {
     struct item *item = &g->item[i];
     rows += item->q; /* they lie in memory: no sum overflows */
-    item->q = size_min(item->q, PIECE_ROWS);
-    item->k = kept_rows(p, i);
+    item->q = size_min(item->q, most);
+    item->k = stack_kept_rows(p->r->generation, i);
   }
   g->moves = true;
-  g->q_rows = g->k_rows = size_min(rows, PIECE_ROWS + g->items);
+  g->q_rows = g->k_rows = size_min(rows, most + p->rounds->at_once);
 }
 
 static bool wants_across(const struct reserving *p) {
@@ -280,7 +201,9 @@ enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, str
                                   .pair_work = pair_work(s, &s->form.self),
                                   .cross_work = pair_work(s, &s->form.cross),
                                   .source_work = key_work(s, &s->form.cross)};
-  if (place_sequences(&p) || keep_rows(&p) || stack_reveal_prepare(s, r, a, e)) return e->status;
+  if (place_sequences(&p) || stack_rooms_prepare(s, r, a, e) || keep_logits(&p) ||
+      stack_reveal_prepare(s, r, a, e))
+    return e->status;
   widen_geometry(&p);
   if (r->source && widen_across(&p)) return e->status;
   r->tokens = rounds->token = take(&p, r->geometry.q_rows, sizeof *rounds->token);
@@ -308,15 +231,24 @@ static void settle_rows(struct stack_advance *at) {
   at->weaves = at->opens = false;
 }
 
-/* Rows of a sequence that the round takes, of `left` that are still to be fed, and at most `room`
- * of texts. A row whose weights are to be shown is fed alone, and so are all rows of a text whose
- * sequences are one item across. */
-static size_t rows_of(const struct stack_rounds *o, const struct stack_sequence *q, size_t left,
-                      size_t *room) {
-  if (q->finish) return 0;
+/* What a round may still have of texts. */
+struct round_left {
+  double work;
+  size_t rows, least; /* at most, at least */
+};
+
+/* Rows of a sequence that the round takes, of `left` that are still to be fed. A row whose weights
+ * are to be shown is fed alone, and so are all rows of a text whose sequences are one item across.
+ */
+static size_t rows_of(const struct stack_rounds *o, const struct stack_advance *at, size_t left,
+                      struct round_left *round) {
   if (left == 1 || o->shows_across) return 1;
-  const size_t rows = size_min(left - (o->shows != NULL), *room);
-  *room -= rows;
+  const double work = o->row_work + (double)at->kept * o->pair_work, fit = round->work / work;
+  size_t rows = fit > (double)round->rows ? round->rows : fit > 0 ? (size_t)fit : 0;
+  rows = size_min(size_min(size_max(rows, round->least), round->rows), left - (o->shows != NULL));
+  round->work -= (double)rows * work;
+  round->rows -= rows;
+  round->least -= size_min(rows, round->least);
   return rows;
 }
 
@@ -329,7 +261,7 @@ static bool waits_for_twin(struct stack_rounds *o, struct stack_advance *at) {
   return false;
 }
 
-static void lay_item(struct stack_run *r, size_t index, size_t *room) {
+static void lay_item(struct stack_run *r, size_t index, struct round_left *round) {
   const struct stack_sequence *q = &r->generation->sequence[index];
   struct stack_rounds *o = r->generation->rounds;
   struct stack_advance *at = &o->advance[index];
@@ -337,10 +269,10 @@ static void lay_item(struct stack_run *r, size_t index, size_t *room) {
   at->turned = at->turns;
   at->leaves = q->finish && at->room;
   o->leaving += at->leaves;
-  const bool waits = waits_for_twin(o, at);
+  const bool waits = index >= o->begun || q->finish || waits_for_twin(o, at);
   const size_t chosen = stack_chosen(r, index), left = at->text + chosen - at->kept;
   settle_rows(at);
-  const size_t rows = waits || !is_followed(r, index) ? 0 : rows_of(o, q, left, room);
+  const size_t rows = waits || !is_followed(r, index) ? 0 : rows_of(o, at, left, round);
   if (!q->finish) r->run.rounds = size_max(r->run.rounds, q->most - chosen);
   if (rows > 0 && at->lineage.row) { /* its next row is its own */
     must(at->kept - at->lineage.whole < KERNEL_KEYS);
@@ -348,7 +280,7 @@ static void lay_item(struct stack_run *r, size_t index, size_t *room) {
   }
   if (!o->beams || index % stack_each(r->generation) == 0) r->generation->chosen += chosen;
   g->item[index] = (struct item){.q = rows,
-                                 .k = at->kept + rows,
+                                 .k = index < o->begun ? at->kept + rows : 0,
                                  .q_row = g->q_rows,
                                  .k_row = g->q_rows,
                                  .offset = (int64_t)at->kept};
@@ -385,13 +317,20 @@ static void lay_across(struct stack_run *r) {
 static bool lay_round(const struct stack *s, struct stack_run *r) {
   struct stack_rounds *o = r->generation->rounds;
   struct geometry *g = &r->geometry;
-  size_t room = PIECE_ROWS;
+  const double each = o->row_work + stack_output_work(s); /* of a sequence that goes on */
+  struct round_left round = {.work = r->generation->round_work > 0
+                                         ? r->generation->round_work - each * (double)o->asks
+                                         : INFINITY,
+                             .rows = stack_rounds_rows(r->generation),
+                             .least = ROWS_LEAST};
   g->q_rows = o->asks = o->leaving = r->generation->chosen = 0;
   o->number++;
   r->run.work = 0;
   r->run.rounds = 0;
-  for (size_t i = 0; i < g->items; i++) lay_item(r, i, &room);
+  stack_rooms_begin(s, r);
+  for (size_t i = 0; i < g->items; i++) lay_item(r, i, &round);
   g->k_rows = r->run.rows = g->q_rows;
+  if (o->begun < g->items) r->run.rounds *= 1 + (g->items - o->begun) / o->at_once;
   r->run.work += (double)o->asks * stack_output_work(s);
   if (r->source) lay_across(r);
   if (o->number == 1 && r->source) r->run.work += (double)r->across.k_rows * o->source_work;

@@ -60,10 +60,14 @@ static const char *why_json(const struct stack_request *r) {
                      : attention_traced_is_json;
 }
 
+/* Others of the same model wait for a round of texts at most so long, about. */
+static const double round_seconds = 0.1;
+
 /* What was asked can be computed. */
 static enum status prepare_stack(struct exchange *x) {
   struct stack_request *r = &x->request.stack;
   r->generation.prefixes = x->service->prefixes;
+  r->generation.round_work = round_seconds * x->service->pace.second_work;
   if (stack_request_prepare(r, &x->arena, &x->error)) return x->error.status;
   x->run = stack_request_run(r);
   x->timeout_us = r->v2.timeout_us;

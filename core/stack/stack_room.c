@@ -1,0 +1,251 @@
+/* stack_room: where the keys and values of a run that generates lie.
+ *
+ * There is memory for as many texts as go on at the same time. What a sequence had goes to one that
+ * has not begun, and behind the last of these back, while others of the run go on. A sequence that
+ * is over keeps it for one more round: another one with its text may begin that round with a copy
+ * of its rows. */
+#include "core/base/size.h"
+#include "core/stack/stack_parts.h"
+
+/* --- preparing --- */
+
+struct reserving {
+  const struct stack *s;
+  struct stack_run *r;
+  struct stack_rounds *rounds;
+  struct arena *a;
+  struct error *e;
+};
+
+static void *take(struct reserving *p, size_t count, size_t size) {
+  return p->e->status ? NULL : arena_alloc(p->a, count, size, p->e);
+}
+
+/* Of keys or values of an item in all heads: `rows` for the first of its members, and behind them
+ * those for each of the others, which begin at row `common`. So that of member i every row lies i
+ * times as many floats further on. */
+struct places {
+  size_t members, rows, common;
+};
+
+static size_t rows_between(const struct places *p) { return p->rows - p->common; }
+static size_t rows_of_places(const struct places *p) {
+  return p->members * rows_between(p) + p->common;
+}
+
+/* The kept rows of a member; none is there yet. */
+static void place_kept(struct kept *k, const struct places *p, size_t member, size_t size,
+                       float *room) {
+  k->member_step = rows_between(p) * size;
+  k->rows = (struct kept_rows){.row = room + member * k->member_step,
+                               .row_step = size,
+                               .head_step = rows_of_places(p) * size};
+  k->count = 0;
+  k->capacity = p->rows;
+  k->lineage = NULL;
+  atomic_init(&k->top, 0);
+}
+
+/* Those of all members, which lie side by side. */
+static void place_pairs(struct kept_pair *pair, const struct layer_shape *a, const struct places *p,
+                        float **room) {
+  const size_t rows = a->kv_heads * rows_of_places(p);
+  for (size_t i = 0; i < p->members; i++) {
+    place_kept(&pair[i].key, p, i, a->key_head_size, *room);
+    place_kept(&pair[i].value, p, i, a->value_head_size, *room + rows * a->key_head_size);
+  }
+  *room += rows * (a->key_head_size + a->value_head_size);
+}
+
+/* Numbers of a row in all layers. */
+static size_t row_floats(const struct stack *s, const struct layer_shape *a) {
+  return a->kv_heads * (a->key_head_size + a->value_head_size) * s->form.layers;
+}
+
+/* Sequences that have memory together: the ways of a search, which have the blocks of their text in
+ * common, and room for one more (see struct kept_lineage). */
+static size_t together(const struct stack_generation *g) {
+  return g->rounds->beams ? stack_each(g) : 1;
+}
+
+static struct places places_of(const struct stack_generation *g, size_t first) {
+  const struct stack_advance *at = &g->rounds->advance[first];
+  const size_t members = together(g);
+  const bool many = members > 1;
+  return (struct places){.members = members,
+                         .rows = stack_kept_rows(g, first) + (many ? KERNEL_KEYS : 0),
+                         .common = many ? at->text / KERNEL_KEYS * KERNEL_KEYS : 0};
+}
+
+/* Bytes of all keys and values of an item, and of those that lie with it. */
+static size_t room_bytes(const struct stack *s, const struct stack_generation *g, size_t first) {
+  const struct places places = places_of(g, first);
+  return rows_of_places(&places) * row_floats(s, &s->form.self) * sizeof(float);
+}
+
+/* Says where the keys and values of an item lie, which begins. */
+static void place_items(const struct stack *s, struct stack_generation *g, size_t first,
+                        float *room) {
+  const struct stack_advance *at = &g->rounds->advance[first];
+  const struct places places = places_of(g, first);
+  for (size_t l = 0; l < s->form.layers; l++) {
+    struct kept_pair *pair = &g->rounds->kept[l][first];
+    place_pairs(pair, &s->form.self, &places, &room);
+    pair->key.count = pair->value.count = at->kept;
+    pair->key.rows.turned = at->turned;
+  }
+}
+
+/* Memory for so many texts that go on at the same time: if these are all, for each what it needs;
+ * else for each what the largest one needs. False: there is not so much. */
+static bool keep_texts(struct reserving *p, size_t count) {
+  struct stack_generation *g = p->r->generation;
+  struct stack_rounds *o = p->rounds;
+  const size_t items = p->r->geometry.items, step = together(g);
+  size_t largest = 0, got = 0;
+  for (size_t i = 0; i < items; i += step) largest = size_max(largest, room_bytes(p->s, g, i));
+  o->rooms = take(p, count, sizeof *o->rooms);
+  for (size_t i = count; i-- > 0 && !p->e->status; got += !p->e->status) {
+    const size_t bytes = count * step < items ? largest : room_bytes(p->s, g, i * step);
+    o->rooms[got] = (struct stack_room){.floats = take(p, bytes, 1), .bytes = bytes};
+  }
+  for (size_t i = 0; i < got && p->e->status; i++)
+    arena_release(p->a, o->rooms[i].floats, o->rooms[i].bytes);
+  for (size_t i = 0; i < got && !p->e->status; i++) g->kept_bytes += o->rooms[i].bytes;
+  o->at_once = count * step;
+  o->rooms_left = count;
+  return !p->e->status;
+}
+
+/* The memory for keys and values of a source. */
+static void keep_source(struct reserving *p, size_t index) {
+  struct stack_source *at = &p->rounds->source[index];
+  const size_t layers = p->s->form.layers, row = row_floats(p->s, &p->s->form.cross);
+  *at = (struct stack_source){.rows = p->r->source->geometry.item[index].q};
+  float *room = at->room = take(p, at->rows, row * sizeof *room);
+  if (!room) return;
+  at->room_bytes = at->rows * row * sizeof *room;
+  p->r->generation->kept_bytes += at->room_bytes;
+  const struct places places = {.members = 1, .rows = at->rows};
+  for (size_t l = 0; l < layers; l++)
+    place_pairs(&p->rounds->kept[layers + l][index], &p->s->form.cross, &places, &room);
+}
+
+enum status stack_rooms_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
+                                struct error *e) {
+  struct reserving reserving = {s, r, r->generation->rounds, a, e}, *p = &reserving;
+  const size_t items = p->r->geometry.items, numbers = stack_form_attentions(&p->s->form);
+  const size_t sources = p->r->source ? p->r->source->geometry.items : 0;
+  const size_t step = together(p->r->generation);
+  p->r->generation->kept_bytes = 0;
+  p->rounds->kept = take(p, numbers, sizeof *p->rounds->kept);
+  for (size_t i = 0; !p->e->status && i < numbers; i++) {
+    const size_t count = stack_is_across(p->s, i) ? sources : items;
+    p->rounds->kept[i] = take(p, count, sizeof **p->rounds->kept);
+  }
+  if (p->e->status) return p->e->status;
+  size_t count = size_min(items / step, size_max(1, stack_rounds_rows(p->r->generation) / step));
+  while (!keep_texts(p, count) && count > 1 && p->e->status != STATUS_OUT_OF_MEMORY) {
+    count /= 2;
+    *p->e = (struct error){0};
+  }
+  /* What has not begun has no memory yet, but sizes. */
+  for (size_t i = 0; !p->e->status && i < items; i += step)
+    place_items(p->s, p->r->generation, i, p->rounds->rooms[0].floats);
+  if (p->r->source) p->rounds->source = take(p, sources, sizeof *p->rounds->source);
+  for (size_t i = 0; !p->e->status && i < sources; i++) keep_source(p, i);
+  return p->e->status;
+}
+
+/* --- from text to text --- */
+
+/* The memory of a sequence that is over goes to one that has not begun. */
+static void pass_on(struct stack_rounds *o, struct stack_advance *at) {
+  o->rooms[o->rooms_left++] = (struct stack_room){at->room, at->room_bytes};
+  at->room = NULL;
+}
+
+/* Where all that have begun are over, none takes a copy of another's rows in this round, and their
+ * memory need not wait for its end. */
+static void pass_on_all(struct stack_run *r) {
+  struct stack_rounds *o = r->generation->rounds;
+  if (o->begun == r->geometry.items) return;
+  for (size_t i = 0; i < o->begun; i++)
+    if (!r->generation->sequence[i].finish) return;
+  for (size_t i = 0; i < o->begun; i++)
+    if (o->advance[i].room) pass_on(o, &o->advance[i]);
+}
+
+/* What a twin has may be gone by then. */
+void stack_rooms_begin(const struct stack *s, struct stack_run *r) {
+  struct stack_generation *g = r->generation;
+  struct stack_rounds *o = g->rounds;
+  pass_on_all(r);
+  for (; o->begun < r->geometry.items && o->rooms_left > 0; o->begun += together(g)) {
+    struct stack_advance *at = &o->advance[o->begun];
+    const struct stack_room *room = &o->rooms[--o->rooms_left];
+    at->room = room->floats;
+    at->room_bytes = room->bytes;
+    place_items(s, g, o->begun, room->floats);
+    if (at->recalls > 0) at->copies = o->copied = o->number;
+    if (at->twin == STACK_NO_TWIN || o->advance[at->twin].room) continue;
+    at->twin = STACK_NO_TWIN;
+    g->sequence[o->begun].recalled = 0;
+  }
+}
+
+/* --- the step --- */
+
+/* One unit: the arena is one thread's at a time. */
+static bool release_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct stack_rounds *o = stack_run_of(u->run)->generation->rounds;
+  (void)step;
+  if (o->leaving == 0 || at->item > 0) return false;
+  u->item = at->item++;
+  return true;
+}
+
+static double release_work(const struct step *step, const struct unit *u) {
+  (void)step, (void)u;
+  return 0;
+}
+
+/* A source is needed as long as one of its sequences goes on. */
+static void release_sources(const struct stack_run *r) {
+  const struct stack_rounds *o = r->generation->rounds;
+  const size_t each = stack_each(r->generation);
+  for (size_t i = 0; o->source && i < r->across.items; i++) {
+    struct stack_source *at = &o->source[i];
+    size_t left = 0;
+    for (size_t j = i * each; j < (i + 1) * each; j++)
+      left += o->advance[j].room || !r->generation->sequence[j].finish;
+    if (left > 0 || !at->room) continue;
+    arena_release(o->arena, at->room, at->room_bytes);
+    at->room = NULL;
+  }
+}
+
+static void release(struct stack_run *r) {
+  struct stack_rounds *o = r->generation->rounds;
+  for (size_t i = 0; i < r->geometry.items; i++) {
+    struct stack_advance *at = &o->advance[i];
+    if (!at->leaves) continue;
+    if (o->begun < r->geometry.items)
+      pass_on(o, at);
+    else
+      arena_release(o->arena, at->room, at->room_bytes);
+    at->room = NULL;
+  }
+  release_sources(r);
+}
+
+static void compute_release(const struct step *step, const struct span *span, void *scratch) {
+  struct span left = *span;
+  struct unit u;
+  (void)step, (void)scratch;
+  while (run_next_unit(&left, &u)) release(stack_run_of(u.run));
+}
+
+const struct step stack_step_release = {.unit = release_unit,
+                                        .work = release_work,
+                                        .compute = compute_release};
