@@ -9,7 +9,7 @@
 
 /* --- preparing --- */
 
-struct reserving {
+struct keeping {
   const struct stack *s;
   struct stack_run *r;
   struct stack_rounds *rounds;
@@ -17,7 +17,7 @@ struct reserving {
   struct error *e;
 };
 
-static void *take(struct reserving *p, size_t count, size_t size) {
+static void *take(struct keeping *p, size_t count, size_t size) {
   return p->e->status ? NULL : arena_alloc(p->a, count, size, p->e);
 }
 
@@ -98,7 +98,7 @@ static void place_items(const struct stack *s, struct stack_generation *g, size_
 
 /* Memory for so many texts that go on at the same time: if these are all, for each what it needs;
  * else for each what the largest one needs. False: there is not so much. */
-static bool keep_texts(struct reserving *p, size_t count) {
+static bool keep_texts(struct keeping *p, size_t count) {
   struct stack_generation *g = p->r->generation;
   struct stack_rounds *o = p->rounds;
   const size_t items = p->r->geometry.items, step = together(g);
@@ -118,7 +118,7 @@ static bool keep_texts(struct reserving *p, size_t count) {
 }
 
 /* The memory for keys and values of a source. */
-static void keep_source(struct reserving *p, size_t index) {
+static void keep_source(struct keeping *p, size_t index) {
   struct stack_source *at = &p->rounds->source[index];
   const size_t layers = p->s->form.layers, row = row_floats(p->s, &p->s->form.cross);
   *at = (struct stack_source){.rows = p->r->source->geometry.item[index].q};
@@ -133,7 +133,7 @@ static void keep_source(struct reserving *p, size_t index) {
 
 enum status stack_rooms_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                                 struct error *e) {
-  struct reserving reserving = {s, r, r->generation->rounds, a, e}, *p = &reserving;
+  struct keeping keeping = {s, r, r->generation->rounds, a, e}, *p = &keeping;
   const size_t items = p->r->geometry.items, numbers = stack_form_attentions(&p->s->form);
   const size_t sources = p->r->source ? p->r->source->geometry.items : 0;
   const size_t step = together(p->r->generation);
