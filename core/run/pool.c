@@ -182,7 +182,7 @@ static void begin_job(struct job *job) {
   job->verdict = STATUS_OK;
   job->asked = 0;
   job->run->had = 0;
-  job->paid = 0;
+  job->paid = job->cost = 0;
 }
 
 static void join_queue(struct pool *p, struct job *job, size_t max_queue) {

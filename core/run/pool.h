@@ -12,9 +12,9 @@
  *
  * Half of the workers' time belongs to the job that would end first in an ideal round, in which
  * each client that has work is served at the same rate (clients.h). So a job ends within twice its
- * time in that round, plus one span; where it waits for a batch of its program that it may join,
- * plus that one. The other half belongs to the job that has the least work left: so short jobs pass
- * long ones.
+ * time in that round, plus one span; plus a batch of its program, where it waits for the end of one
+ * to join the next; and somewhat later where a client brings shorter ones all the time. The other
+ * half belongs to the job that has the least work left: so short jobs pass long ones.
  *
  * A job whose run goes again is taken back into the queue with all others of its batch that do,
  * ahead of the newcomers of its program. The next batch takes them all, and newcomers as far as
@@ -79,13 +79,14 @@ struct job {
   struct error error;                              /* STATUS_OK, or why there is no answer */
   uint64_t submitted, started, computed, finished; /* clock_now; 0: never. `started` is that of the
                                                       first round, `computed` the end of the last */
+  double cost; /* operations, with the reading of matrices, as the ideal round has them; 0: it was
+                  computed where it was submitted */
 
   /* The pool's own. */
   struct job *next, *newer, *older; /* the last two in the queue */
   struct line line;
   struct heap_node rank[HALVES];
-  double ends;       /* in the ideal round */
-  double cost, paid; /* operations: as that round has them; of the rounds that have begun */
+  double ends, paid; /* in the ideal round; of its cost, that of the rounds that have begun */
   uint64_t asked;
   size_t pieces_given, pieces_written;
   enum status verdict;

@@ -59,6 +59,10 @@ static inline enum half pool_turn(const struct pool *p) {
  * it gets is counted as of the half in which it was formed. */
 static inline bool pool_is_beginning(const struct batch *b) { return b->served < MERGE_WORK; }
 
+static inline void pool_count_time(struct pool *p, enum half half, double ns) {
+  p->ahead += half == HALF_ROUND ? ns : -ns;
+}
+
 /* The batch with a task that comes first in a half; NULL: there is none. */
 struct batch *pool_first_batch(const struct pool *p, enum half half);
 
@@ -86,6 +90,10 @@ bool pool_form_batch(struct pool *p, struct tally *tally);
 void pool_advance(struct pool *p, struct batch *b, struct ending *ending);
 
 /* --- pool_work.c: the workers --- */
+
+/* The next task, of the batch that comes first; false: there is none. Its expected time is counted;
+ * what it took more, or less, is still to be. */
+bool pool_take_task(struct pool *p, struct task *t);
 
 /* Lets those that have nothing to do find what there is: a task for each worker that watches, and
  * as many of those that sleep as there are tasks left. It is called before the lock is released by

@@ -18,7 +18,7 @@ struct batch *pool_first_batch(const struct pool *p, enum half half) {
  * know of it; what the task took more, or less, when it is done. */
 static const double usual_ns = 0.01;
 
-static bool choose_task(struct pool *p, struct task *t) {
+bool pool_take_task(struct pool *p, struct task *t) {
   struct batch *b = pool_first_batch(p, pool_turn(p));
   if (!b) return false;
   const enum half half = pool_is_beginning(b) ? b->half : pool_turn(p);
@@ -26,7 +26,7 @@ static bool choose_task(struct pool *p, struct task *t) {
   batch_cut(b, p->now, t);
   t->half = half;
   t->expected = (b->served - served) * usual_ns;
-  p->ahead += half == HALF_ROUND ? t->expected : -t->expected;
+  pool_count_time(p, half, t->expected);
   pool_tell_clients(p, b, b->cost * fmin(1, b->served / b->work));
   return true;
 }
@@ -55,7 +55,7 @@ void pool_share_work(struct pool *p) {
   for (size_t i = 0; i < p->crew.count && left > 0; i++) {
     struct task task = {0};
     if (!crew_is_watching(&p->crew, i)) continue;
-    left = choose_task(p, &task) ? count_work(p) : 0; /* 0: the worker is to form a batch */
+    left = pool_take_task(p, &task) ? count_work(p) : 0; /* 0: the worker is to form a batch */
     crew_deal(&p->crew, i, &task);
   }
   crew_call(&p->crew, left);
@@ -105,14 +105,14 @@ static bool run_tasks(struct pool *p, size_t worker, struct task *t) {
     }
   }
   if (!locked) pool_lock(p);
-  p->ahead += late[HALF_ROUND] - late[HALF_SHORTEST];
+  for (enum half half = 0; half < HALVES; half++) pool_count_time(p, half, late[half]);
   return watched;
 }
 
 /* True: with a task and without the lock. A worker that has `watched` in vain does not watch again,
  * but takes what was dealt to others that have not begun. */
 static bool find_task(struct pool *p, size_t worker, bool *watched, struct task *t) {
-  bool found = choose_task(p, t);
+  bool found = pool_take_task(p, t);
   if (found)
     pool_share_work(p);
   else

@@ -37,9 +37,14 @@ static double forward_work(const struct step *step, const struct unit *u) {
   return s->row_work * (double)u->rows * (double)u->columns / (double)step->columns;
 }
 
-/* A span takes as many rows as share the reading of the matrices. */
+/* Rows that share the reading of the matrices: not more than go through these together. */
+static size_t rows_least(const struct stack_step *s) {
+  return size_min(s->stack->tile, ROWS_LEAST);
+}
+
 static double forward_least(const struct step *step, const struct cursor *at) {
-  return at->columns ? 0 : stack_step_of(step)->tile_work * ROWS_LEAST;
+  const struct stack_step *s = stack_step_of(step);
+  return at->columns ? 0 : s->tile_work * (double)rows_least(s);
 }
 
 /* As many rows as share the reading of the matrices, and fewer towards the end. */
@@ -50,7 +55,7 @@ static bool up_unit(const struct step *step, struct cursor *at, struct unit *u) 
   const size_t left = rows - at->row, tile = s->stack->tile;
   const size_t part = size_round_up((left + TURNS - 1) / TURNS, 16);
   u->row = at->row;
-  u->rows = at->columns ? left : size_min(left, size_max(size_min(part, tile), ROWS_LEAST));
+  u->rows = at->columns ? left : size_min(left, size_max(size_min(part, tile), rows_least(s)));
   at->row += u->rows;
   return true;
 }

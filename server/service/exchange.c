@@ -273,6 +273,10 @@ const struct tokenize_texts *exchange_texts(const struct exchange *x) {
   return is_of_stacks(x) ? x->request.stack.tokenized : NULL;
 }
 
+double exchange_expected(const struct exchange *x) {
+  return x->job.cost / x->service->pace.second_work;
+}
+
 size_t exchange_chosen(const struct exchange *x) {
   if (x->terms.ask != ASK_GENERATE || !x->run) return 0;
   return stack_answer_generated(&x->request.stack);

@@ -95,6 +95,10 @@ size_t exchange_stream(struct exchange *x, bool done, const char *problem, char 
 /* What its texts have become; NULL: it has none. */
 const struct tokenize_texts *exchange_texts(const struct exchange *x);
 
+/* Seconds that a worker was expected to take for it alone, once it is done; 0: it did not wait for
+ * one. */
+double exchange_expected(const struct exchange *x);
+
 /* The tokens that were chosen so far. */
 size_t exchange_chosen(const struct exchange *x);
 

@@ -82,6 +82,14 @@ void metrics_pace(struct metrics *m, size_t shard, enum metrics_pace pace, uint6
   add_duration(&shard_at(m, shard)->pace[pace], nanoseconds);
 }
 
+/* `expected` in seconds. */
+void metrics_wait(struct metrics *m, size_t shard, double expected, uint64_t nanoseconds) {
+  const enum metrics_wait wait = expected < 0.1 ? WAIT_SHORT
+                                 : expected < 1 ? WAIT_MEDIUM
+                                                : WAIT_LONG;
+  add_duration(&shard_at(m, shard)->wait[wait], nanoseconds);
+}
+
 void metrics_reject(struct metrics *m, size_t shard, enum metrics_reject reason) {
   add_count(&shard_at(m, shard)->reject[reason], 1);
 }
@@ -120,6 +128,12 @@ static void add_histogram(struct metrics_sum *s, const struct metrics_histogram 
 struct metrics_sum metrics_sum_stage(const struct metrics *m, enum timeline_stage stage) {
   struct metrics_sum s = {0};
   for (size_t i = 0; i < m->shards; i++) add_histogram(&s, &shard_at(m, i)->stage[stage]);
+  return s;
+}
+
+struct metrics_sum metrics_sum_wait(const struct metrics *m, enum metrics_wait wait) {
+  struct metrics_sum s = {0};
+  for (size_t i = 0; i < m->shards; i++) add_histogram(&s, &shard_at(m, i)->wait[wait]);
   return s;
 }
 

@@ -54,6 +54,9 @@ enum metrics_work {
  * others, from the one before. */
 enum metrics_pace { PACE_FIRST, PACE_NEXT, PACE_COUNT };
 
+/* Requests that wait for a worker, by the time that they are expected to take one, alone. */
+enum metrics_wait { WAIT_SHORT, WAIT_MEDIUM, WAIT_LONG, WAIT_COUNT };
+
 /* Texts that became tokens. */
 struct metrics_texts {
   uint64_t texts, bytes, tokens, ns; /* the last is the time that it took */
@@ -72,6 +75,7 @@ void metrics_stage(struct metrics *m, size_t shard, enum timeline_stage stage,
 void metrics_tokens(struct metrics *m, size_t shard, enum metrics_work work, uint64_t tokens);
 void metrics_texts(struct metrics *m, size_t shard, const struct metrics_texts *t);
 void metrics_pace(struct metrics *m, size_t shard, enum metrics_pace pace, uint64_t nanoseconds);
+void metrics_wait(struct metrics *m, size_t shard, double expected, uint64_t nanoseconds);
 void metrics_reject(struct metrics *m, size_t shard, enum metrics_reject reason);
 void metrics_abort(struct metrics *m, size_t shard, enum metrics_abort phase);
 

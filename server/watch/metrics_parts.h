@@ -22,7 +22,7 @@ struct metrics_histogram {
 
 /* Large, but the system gives the process no page of it that no request touches. */
 struct metrics_shard {
-  _Alignas(64) struct metrics_histogram stage[STAGE_COUNT], pace[PACE_COUNT];
+  _Alignas(64) struct metrics_histogram stage[STAGE_COUNT], pace[PACE_COUNT], wait[WAIT_COUNT];
   _Atomic uint64_t reject[REJECT_COUNT], abort[ABORT_COUNT], tokens[WORK_COUNT];
   _Atomic uint64_t texts, text_bytes, text_tokens, text_ns;
   struct metrics_histogram request[ROUTE_COUNT][METHOD_COUNT][METRICS_CODES];
@@ -47,6 +47,7 @@ struct metrics_sum {
 
 struct metrics_sum metrics_sum_stage(const struct metrics *m, enum timeline_stage stage);
 struct metrics_sum metrics_sum_pace(const struct metrics *m, enum metrics_pace pace);
+struct metrics_sum metrics_sum_wait(const struct metrics *m, enum metrics_wait wait);
 struct metrics_sum metrics_sum_request(const struct metrics *m, unsigned route, unsigned method,
                                        unsigned code); /* `code`: an index into metrics_code */
 uint64_t metrics_sum_reject(const struct metrics *m, enum metrics_reject reason);

@@ -33,6 +33,8 @@ static const char *const reject_names[REJECT_COUNT] = {[REJECT_QUEUE] = "queue",
                                                        [REJECT_SLOW_READER] = "slow_reader"};
 static const char *const work_names[WORK_COUNT] = {"encode", "score", "generate", "choose",
                                                    "recall"};
+static const char *const wait_labels[WAIT_COUNT] = {"class=\"short\"", "class=\"medium\"",
+                                                    "class=\"long\""};
 static const char *const pace_labels[PACE_COUNT] = {"token=\"first\"", "token=\"next\""};
 static const char *const abort_names[ABORT_COUNT] = {"body", "queue", "answer"};
 
@@ -222,6 +224,14 @@ static void write_counted(FILE *f, const struct metrics *m) {
   for (unsigned i = 0; i < PACE_COUNT; i++) {
     const struct metrics_sum s = metrics_sum_pace(m, (enum metrics_pace)i);
     write_seconds(f, "attend_token_duration_seconds", pace_labels[i], &s);
+  }
+  write_family(f, "attend_queue_wait_seconds", "histogram",
+               "How long requests that were answered waited for a worker, by what they were "
+               "expected to take it alone: short below 0.1 s, medium below 1 s, long. Tiny ones do "
+               "not wait.");
+  for (unsigned i = 0; i < WAIT_COUNT; i++) {
+    const struct metrics_sum s = metrics_sum_wait(m, (enum metrics_wait)i);
+    write_seconds(f, "attend_queue_wait_seconds", wait_labels[i], &s);
   }
   write_family(f, "attend_client_aborts_total", "counter",
                "Requests whose client left before it had the answer, by what was under way.");

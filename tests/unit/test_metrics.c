@@ -178,6 +178,7 @@ static void the_text_has_counts_and_values_of_the_moment(void **unused) {
       "attend_http_request_duration_seconds_bucket{route=\"/v1/attention\",method=\"POST\","
       "code=\"200\",le=\"0.0002\"} 0",
       "attend_stage_duration_seconds_count{stage=\"write\"} 0",
+      "attend_queue_wait_seconds_count{class=\"medium\"} 0",
       "attend_rejected_total{reason=\"too_large\"} 1",
       "attend_rejected_total{reason=\"unauthorized\"} 0",
       "attend_client_aborts_total{phase=\"queue\"} 1",
