@@ -1,7 +1,8 @@
 """fair: what each client gets beside others: short requests beside batches, streams, many texts.
 
 Models: a BERT (BERT=tiny, mini or base), a second one from the same folder, a GPT-2 (GPT=), and a toy.
-FAIR="NAME ..." names some of the scenes; WORKERS="1 2" how many workers the server has.
+FAIR="NAME ..." names some of the scenes; WORKERS="1 2" how many workers the server has; PART=0.5 takes half the
+time.
 """
 import http.client
 import json
@@ -14,6 +15,7 @@ import gpt2
 from process import memory
 from support import JSON_TYPE, Server
 
+PART = float(os.environ.get("PART", 1))
 BATCH = {"tokens": [[5 + i % 900 for i in range(100)]] * 8, "pool": "mean"}
 SHORT = {"tokens": [list(range(5, 15))], "pool": "mean"}
 FOUR = {"tokens": [[5, 6, 7, 8]], "pool": "mean"}
@@ -51,7 +53,7 @@ class Client(threading.Thread):
             time.sleep(self.pause)
 
 
-def whole(clients, seconds):
+def watch(clients, seconds):
     """Lets them work for so long, and gives the seconds that their requests took, by client."""
     for client in clients:
         client.took = []
@@ -77,7 +79,7 @@ def within(took, part):
 def tell(scene, took, alone=None, of=None, more=""):
     """A line: the times of one kind of request, in milliseconds; idle; in times of a batch above idle."""
     p50, p95, p99 = (within(took, part) for part in (0.5, 0.95, 0.99))
-    over = f", above idle {(p50 - alone) / of:.2f} {(p95 - alone) / of:.2f} {(p99 - alone) / of:.2f} of a batch" if of else ""
+    over = ", above idle " + " ".join(f"{(p - alone) / of:.2f}" for p in (p50, p95, p99)) + " of a batch" if of else ""
     idle = f" | idle {1e3 * alone:.1f}" if alone else ""
     print(f"{scene:<46} | {1e3 * p50:.1f} {1e3 * p95:.1f} {1e3 * p99:.1f} ms, {len(took)}{idle}{over}{more}",
           flush=True)
@@ -94,11 +96,12 @@ def alone(server, path, body, times=20):
 def beside(server, title, short, others, seconds, of):
     """Short requests beside others: (path, body, pause) of one, (path, body, clients) of the others."""
     path, body, pause = short
+    seconds *= PART
     idle = alone(server, path, body)
     crowd = [Client(server, where, what) for where, what, count in others for _ in range(count)]
     time.sleep(1)
     asking = Client(server, path, body, pause)
-    took = whole([asking] + crowd, seconds)
+    took = watch([asking] + crowd, seconds)
     end([asking])
     rate = sum(map(len, took[1:])) / seconds
     tell(title, took[0] or [seconds], idle, of, f" | others {rate:.2f}/s, {memory(server.pid)[1] >> 20} MB")
@@ -151,12 +154,12 @@ def batches(server, batch):
     sizes = (8, 8, 8, 4, 4, 2, 1, 8)
     clients = [Client(server, "/v1/models/bert/encode", dict(BATCH, tokens=BATCH["tokens"][:n])) for n in sizes]
     time.sleep(2 * batch)
-    took = whole(clients, 40)
+    took = watch(clients, 40 * PART)
     end(clients)
     total = sum(n * len(one) for n, one in zip(sizes, took))
     cycle = sum(sizes) / 8 * batch  # what first come, first served would take
-    longest = max(max(one, default=40) for one in took)
-    print(f"{'batches of 8, 8, 8, 4, 4, 2, 1, 8 texts':<46} | {total / 40:.2f} texts/s, longest {longest:.1f} s, "
+    longest = max(max(one, default=40 * PART) for one in took)
+    print(f"{'batches of 8, 8, 8, 4, 4, 2, 1, 8 texts':<46} | {total / (40 * PART):.2f} texts/s, longest {longest:.1f} s, "
           f"{longest / cycle:.2f} of all in turn", flush=True)
 
 
@@ -166,7 +169,7 @@ def shares(server, batch):
     keys = [Client(server, "/v1/models/bert/encode", BATCH, key="one-0123456789abcdef")]
     keys += [Client(server, "/v1/models/bert/encode", BATCH, key="two-0123456789abcdef") for _ in range(8)]
     time.sleep(2 * batch)
-    took = whole(keys, 40)
+    took = watch(keys, 40 * PART)
     end(keys)
     all_ = sum(map(len, took)) or 1
     print(f"{'one connection beside eight of another key':<46} | share {len(took[0]) / all_:.2f} of {all_}",
@@ -178,9 +181,9 @@ def merged(server, batch):
     """Texts of 4 tokens from 16 connections."""
     clients = [Client(server, "/v1/models/bert/encode", FOUR) for _ in range(16)]
     time.sleep(1)
-    took = whole(clients, 10)
+    took = watch(clients, 10 * PART)
     end(clients)
-    print(f"{'4 tokens from 16 connections':<46} | {sum(map(len, took)) / 10:.1f}/s", flush=True)
+    print(f"{'4 tokens from 16 connections':<46} | {sum(map(len, took)) / (10 * PART):.1f}/s", flush=True)
 
 
 def models(workers, merge=True):
