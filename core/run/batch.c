@@ -11,7 +11,8 @@ static const double span_most = 2e7;  /* or one unit of the program, if that is 
 
 enum {
   SPANS_PER_WORKER = 16, /* of a batch, so that all workers end at about the same time */
-  CHECK_EVERY_MS = 5,    /* how often it is asked whether jobs are still wanted */
+  CHECK_EVERY_MS = 5,    /* how often it is asked whether jobs are still wanted, behind a span */
+  CHECK_LATEST_MS = 1000,
 };
 
 /* --- jobs --- */
@@ -118,6 +119,11 @@ static bool check_is_due(struct batch *b, uint64_t now) {
   if (b->checking || now - b->checked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS) return false;
   b->checked = now;
   return b->checking = true;
+}
+
+bool batch_is_forgotten(const struct batch *b, uint64_t now) {
+  return batch_has_task(b) && !batch_is_computed(b) && !b->checking && now > b->checked &&
+         now - b->checked > (uint64_t)CHECK_LATEST_MS * CLOCK_MS;
 }
 
 void batch_cut(struct batch *b, uint64_t now, struct task *t) {

@@ -77,6 +77,11 @@ bool batch_is_over(const struct batch *b);     /* nothing is left to hand out or
 double batch_rank(const struct batch *b, enum half half);
 
 bool batch_has_task(const struct batch *b);
+
+/* Has it not been asked for a second whether its jobs are still wanted? Others come before it all
+ * the time. It has a task. */
+bool batch_is_forgotten(const struct batch *b, uint64_t now);
+
 size_t batch_tasks(const struct batch *b); /* about how many it has to hand out now */
 void batch_cut(struct batch *b, uint64_t now, struct task *t); /* batch_has_task is true */
 

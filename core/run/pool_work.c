@@ -18,8 +18,17 @@ struct batch *pool_first_batch(const struct pool *p, enum half half) {
  * know of it; what the task took more, or less, when it is done. */
 static const double usual_ns = 0.01;
 
+/* A batch that others have passed for long gets a span, behind which it is asked whether its clients
+ * are still there, and in time. */
+static struct batch *forgotten_batch(const struct pool *p) {
+  struct batch *b = p->active;
+  while (b && !batch_is_forgotten(b, p->now)) b = b->next;
+  return b;
+}
+
 bool pool_take_task(struct pool *p, struct task *t) {
-  struct batch *b = pool_first_batch(p, pool_turn(p));
+  struct batch *b = forgotten_batch(p);
+  if (!b) b = pool_first_batch(p, pool_turn(p));
   if (!b) return false;
   const enum half half = pool_is_beginning(b) ? b->half : pool_turn(p);
   const double served = b->served;

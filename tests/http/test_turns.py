@@ -75,6 +75,27 @@ class Turns(ServerCase):
         self.assertEqual(set(before), {"short", "medium", "long"})
 
 
+class Memory(ServerCase):
+    """Texts whose keys and values do not fit together wait for each other; one that never fits is refused."""
+
+    @classmethod
+    def start(cls):
+        return Server({"models": MODELS, "memory_budget_bytes": 64 << 20, "deadline_ms": 600000})
+
+    def test_texts_wait_for_memory(self):
+        texts = [[i % 7, *range(1, 60)] for i in range(200)]  # 0.7 MB each, with what comes behind
+        answer = self.ok(self.server.post("/v1/models/decoder/generate", {"tokens": texts, "max_tokens": 24}))
+        alone = self.ok(self.server.post("/v1/models/decoder/generate", {"tokens": texts[:7], "max_tokens": 24}))
+        for i, sequence in enumerate(answer["sequences"]):
+            self.assertEqual(sequence, alone["sequences"][i % 7], i)
+        self.settled()
+
+    def test_one_that_never_fits_is_refused(self):
+        self.problem(self.server.post("/v1/models/decoder/generate", {"tokens": [[1], [2]], "max_tokens": 20000}),
+                     413, "too-large", limit="memory_budget_bytes")
+        self.settled()
+
+
 class Keys(ServerCase):
     """Of two keys, one with many connections: the other's batch does not wait for all of these."""
 

@@ -68,6 +68,7 @@ static struct pool *pool_without_threads(bool merge) {
     p->batches[i].next = p->free;
     p->free = &p->batches[i];
   }
+  p->now = UINT64_MAX / 2; /* no clock ticks: nobody is asked whether jobs are still wanted */
   p->tally = tally_new(1);
   assert_true(crew_init(&p->crew, WORKERS) && clients_init(&p->clients));
   return p;
