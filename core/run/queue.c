@@ -7,6 +7,7 @@
 
 enum {
   READING_MOST = 10, /* a batch is full where reading is less than a tenth of computing */
+  LARGE_PART = 4,    /* of such a batch is a batch by itself, where runs go again */
   SIFT_EVERY_MS = 5, /* how often the queue is searched for jobs that are too late */
 };
 
@@ -44,13 +45,20 @@ static struct line **find_line(struct queue *q, const struct program *program, b
   return at;
 }
 
+/* Is a job a batch by itself? One that goes again would make each round of all that it is merged
+ * with as long as its own: so it need not fill a batch. */
+static bool is_large(const struct queue *q, const struct run *run) {
+  const double most = queue_merge_work(q, run->program);
+  return run->work >= (run->program->again ? fmax(MERGE_WORK, most / LARGE_PART) : most);
+}
+
 static bool is_again(const struct line *line, const struct job *job) {
   return job->started != 0 && !line->large;
 }
 
 void queue_add(struct queue *q, struct job *job) {
   const struct program *program = job->run->program;
-  const bool large = job->run->work >= queue_merge_work(q, program);
+  const bool large = is_large(q, job->run);
   struct line **at = find_line(q, program, large), *line = *at;
   if (!line) {
     line = *at = &job->line;
@@ -90,8 +98,7 @@ static void move_line(struct queue *q, struct line *line) {
 }
 
 static void leave(struct queue *q, struct job *job) {
-  struct line *line =
-      *find_line(q, job->run->program, job->run->work >= queue_merge_work(q, job->run->program));
+  struct line *line = *find_line(q, job->run->program, is_large(q, job->run));
   if (is_again(line, job)) {
     struct job **at = &line->again, *before = NULL;
     for (; *at != job; at = &(*at)->next) before = *at;

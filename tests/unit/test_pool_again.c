@@ -302,6 +302,7 @@ static void a_newcomer_does_not_wait_for_ever(bool merge) {
   for (size_t i = 0; i < 2; i++) {
     work_init(&w[i], &c, 2, i ? 1 : 300);
     w[i].run.run.work = i ? 5e8 : 3e8;
+    w[i].run.run.whole = i ? 5e8 : 300 * 3e8;
   }
   submit_held(p, &w[0]);
   pool_submit(p, &w[1].run.job);
