@@ -12,8 +12,9 @@
 #include "core/kernel/narrow.h"
 
 enum {
-  POSITION_ROWS = 1024,    /* that are kept of computed positions */
-  TILE_INNER = 1024 * 1024 /* numbers between the matrices of a feed-forward, at most */
+  POSITION_ROWS = 1024,     /* that are kept of computed positions */
+  TILE_INNER = 1024 * 1024, /* numbers between the matrices of a feed-forward, at most */
+  TILE_WORK = 1250000000    /* operations of it, some 10 ms: others wait for its end */
 };
 
 static enum status no_memory(struct error *e) {
@@ -166,7 +167,10 @@ struct stack *stack_new(const struct stack_form *form, struct error *e) {
   s->form.pooling.pooler = (struct layer_matrix){0};
   s->form.classifier.first = s->form.classifier.classes = (struct layer_matrix){0};
   s->kernel = kernel_best();
-  s->tile = size_max(16, size_min(STACK_TILE_ROWS, TILE_INNER / size_max(form->forward_size, 1)));
+  const size_t row =
+      4 * form->width * size_max(form->forward_size, 1); /* operations, without gate */
+  const size_t rows = size_min(TILE_INNER / size_max(form->forward_size, 1), TILE_WORK / row);
+  s->tile = size_max(16, size_min(STACK_TILE_ROWS, rows / 16 * 16));
   s->layer = calloc(form->layers + 1, sizeof *s->layer);
   if (!s->layer) no_memory(e);
   /* The embedding's own positions are looked at before they are forgotten. */
