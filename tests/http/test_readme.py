@@ -1,12 +1,14 @@
-"""test_readme: the shell commands of the documentation do what they say.
+"""test_readme: the commands of the documentation do what they say.
 
-A fenced block ```sh whose first line is `# checked` is run by `sh -eu`, in a folder with the project's files where
-it may write others, with a server as described in README.md: without a configuration, or with FILE where that line is
-`# checked with FILE`. A following block ```json or ```text is what it must print: JSON is compared as JSON, numbers
-within 1e-6; a text line `...` stands for any lines, and a number of `ms` for any number. `http://127.0.0.1:8080`, or
-8081, means the server of the test, and `build/release/attend` the program under test. Where there is no PyTorch,
-tests/http/stand_in takes its place. tests/clients runs the commands of Node. Links lead to files that exist, and to
-headings in them; files that are named exist; the table of settings has those of `attend --help`, with their defaults."""
+A fenced block whose info string is `sh checked` is run by `sh -eu`, one with `python checked` by Debian's python3, in a
+folder with the project's files where it may write others. Beside it runs a server without a configuration, or the
+server of FILE for `sh checked with FILE`. A following block ```json or ```text is what it must print. JSON is compared
+as JSON, numbers within 1e-6; of ```json like, keys and types are compared, and lists may be longer than shown. In text, a
+line `...` matches any lines, and a number of `ms` any number. `http://127.0.0.1:8080`, or 8081, means the server of the
+test, and `build/release/attend` the program under test. tests/http/stand_in has what takes the place of `hf`, and of
+PyTorch and OpenAI's package where they are missing. tests/clients runs the commands of Node. DOCUMENTS in the environment
+names the only pages whose commands are run. Links lead to files that exist, and to headings in them; files that are named
+exist; the table of settings has those of `attend --help`, with their defaults."""
 import fnmatch
 import glob
 import json
@@ -19,30 +21,33 @@ import unittest
 from needs import needs
 from support import BIN, PATIENCE, ROOT, Case, Server, clean_environment
 
-DOCUMENTS = sorted(os.path.relpath(path, ROOT) for pattern in ("*.md", "*/*.md", "tests/*/*.md")
+DOCUMENTS = sorted(os.path.relpath(path, ROOT) for pattern in ("*.md", ".github/*.md", "*/*.md", "*/docs/*.md", "tests/*/*.md")
                    for path in glob.glob(os.path.join(ROOT, pattern)) if not path.startswith(f"{ROOT}/build/"))
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
+STAND_IN = os.path.join(ROOT, "tests", "http", "stand_in")
 # Debian's python3 before any other: it is the one that Debian's numpy is for.
-ENVIRONMENT = clean_environment({"PATH": f"/usr/bin:{os.environ['PATH']}"})
-if subprocess.run(["python3", "-c", "import torch"], env=ENVIRONMENT, stderr=subprocess.DEVNULL, check=False).returncode:
-    ENVIRONMENT["PYTHONPATH"] = os.path.join(ROOT, "tests", "http", "stand_in")
-CHECKED = re.compile(r"# checked(?: with (\S+))?\n")
+ENVIRONMENT = clean_environment({"PATH": f"{STAND_IN}/bin:/usr/bin:{os.environ['PATH']}"})
+ENVIRONMENT["PYTHONPATH"] = ":".join([os.path.join(ROOT, "server", "client")] + [
+    os.path.join(STAND_IN, module) for module in ("torch", "openai")
+    if subprocess.run(["python3", "-c", f"import {module}"], env=ENVIRONMENT, stderr=subprocess.DEVNULL,
+                      check=False).returncode])
+CHECKED = re.compile(r"(sh|python) checked(?: with (\S+))?")
+PROGRAMS = {"sh": ["sh", "-eu", "-c"], "python": ["python3", "-c"]}
 
 
 def checked_blocks(text):
-    """(configuration or "", command, kind of what follows or None, what it must print) of each
-    checked block."""
+    """(configuration or "", language, command, info string of what follows or None, what it must print) of each checked
+    block."""
     blocks = list(BLOCK.finditer(text))
     for i, block in enumerate(blocks):
-        checked = CHECKED.match(block.group(2))
-        if block.group(1) != "sh" or not checked:
+        checked = CHECKED.fullmatch(block.group(1))
+        if not checked:
             continue
         follows = blocks[i + 1] if i + 1 < len(blocks) else None
-        if follows and follows.group(1) in ("json", "text") and \
-                "\n#" not in text[block.end():follows.start()]:
-            yield checked.group(1) or "", block.group(2), follows.group(1), follows.group(2)
-        else:
-            yield checked.group(1) or "", block.group(2), None, None
+        if not follows or follows.group(1) not in ("json", "json like", "text") or \
+                "\n#" in text[block.end():follows.start()]:
+            follows = None
+        yield checked.group(2) or "", checked.group(1), block.group(2), *(follows.groups() if follows else (None, None))
 
 
 def text_pattern(expected):
@@ -130,47 +135,53 @@ class Commands(Case):
     """Runs those that are checked and that a class has chosen."""
 
     def run_all(self, chosen):
-        blocks = [(name, block) for name in DOCUMENTS for block in checked_blocks(read(name)) if chosen(block[1])]
+        pages = [name for name in DOCUMENTS if name in os.environ.get("DOCUMENTS", name).split()]
+        blocks = [(name, block) for name in pages for block in checked_blocks(read(name)) if chosen(block[2])]
         self.assertTrue(blocks, "no command of the documentation is checked")
         with tempfile.TemporaryDirectory() as folder:
             for entry in os.listdir(ROOT):
-                if entry not in ("build", ".git"):
+                if entry not in ("build", ".git", "models"):
                     os.symlink(os.path.join(ROOT, entry), os.path.join(folder, entry))
             for configuration in sorted({block[0] for _, block in blocks}):
                 server = Server(None, *(["--config", os.path.join(ROOT, configuration)]
                                         if configuration else []))
                 try:
-                    for name, (wanted, command, kind, expected) in blocks:
+                    for name, (wanted, language, command, kind, expected) in blocks:
                         if wanted == configuration:
                             with self.subTest(document=name, command=command):
-                                self.check(server, folder, command, kind, expected)
+                                self.check(server, folder, language, command, kind, expected)
                 finally:
                     server.stop()
 
-    def check(self, server, folder, command, kind, expected):
+    def check(self, server, folder, language, command, kind, expected):
         command = re.sub(r"(127\.0\.0\.1|localhost):808[01]\b", f"127.0.0.1:{server.port}",
                          command)
         command = re.sub(r"(\./)?build/release/attend\b", BIN, command)
-        done = subprocess.run(["sh", "-eu", "-c", command], cwd=folder, stdout=subprocess.PIPE,
+        done = subprocess.run([*PROGRAMS[language], command], cwd=folder, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, env=ENVIRONMENT, check=False,
                               timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
-        if kind == "json":
-            self.same(json.loads(done.stdout), json.loads(expected))
-        elif kind == "text":
+        if kind == "text":
             self.assertRegex(done.stdout.decode(), text_pattern(expected))
+        elif kind:
+            self.same(json.loads(done.stdout), json.loads(expected), kind == "json like")
 
-    def same(self, actual, expected):
-        if isinstance(expected, float) or isinstance(actual, float):
-            self.assertAlmostEqual(actual, expected, delta=1e-6)
-        elif isinstance(expected, dict):
+    def same(self, actual, expected, like=False):
+        if isinstance(expected, dict):
+            self.assertIsInstance(actual, dict)
             self.assertEqual(list(actual), list(expected))
             for key in expected:
-                self.same(actual[key], expected[key])
+                self.same(actual[key], expected[key], like)
         elif isinstance(expected, list):
-            self.assertEqual(len(actual), len(expected))
+            self.assertIsInstance(actual, list)
+            (self.assertGreaterEqual if like else self.assertEqual)(len(actual), len(expected))
             for a, b in zip(actual, expected):
-                self.same(a, b)
+                self.same(a, b, like)
+        elif like:
+            number = isinstance(expected, (int, float)) and not isinstance(expected, bool)
+            self.assertIsInstance(actual, (int, float) if number else type(expected))
+        elif isinstance(expected, float) or isinstance(actual, float):
+            self.assertAlmostEqual(actual, expected, delta=1e-6)
         else:
             self.assertEqual(actual, expected)
 
