@@ -59,10 +59,10 @@ struct line {
   bool large;       /* its jobs are not merged */
   struct job *host; /* in which it lies */
   struct line *next;
-  struct job *again,
-      *last;            /* that go again and may be merged, by job.next: first come, first taken */
-  double least[HALVES]; /* of these, since there were none */
-  struct heap order[HALVES]; /* the others */
+  struct job *again, *last;      /* those that go again and may be merged, by job.next: the first
+                                    that came is taken first */
+  struct heap returning[HALVES]; /* the same jobs, by rank */
+  struct heap order[HALVES];     /* the others, by rank */
 };
 
 struct job {

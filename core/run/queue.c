@@ -33,10 +33,10 @@ static struct job *job_of(struct heap_node *rank, enum half half) {
   return rank ? (struct job *)((char *)(rank - half) - offsetof(struct job, rank)) : NULL;
 }
 
+static double rank_of(const struct heap *heap) { return heap->root ? heap->root->key : INFINITY; }
+
 double line_rank(const struct line *line, enum half half) {
-  const struct heap_node *root = line->order[half].root;
-  const double newcomer = root ? root->key : INFINITY;
-  return line->again ? fmin(line->least[half], newcomer) : newcomer;
+  return fmin(rank_of(&line->returning[half]), rank_of(&line->order[half]));
 }
 
 static struct line **find_line(struct queue *q, const struct program *program, bool large) {
@@ -68,14 +68,11 @@ void queue_add(struct queue *q, struct job *job) {
   job->rank[HALF_ROUND].key = job->ends;
   job->rank[HALF_SHORTEST].entry = job->rank[HALF_ROUND].entry = ++q->entries;
   job->next = NULL;
+  struct heap *heaps = is_again(line, job) ? line->returning : line->order;
+  for (enum half h = 0; h < HALVES; h++) heap_add(&heaps[h], &job->rank[h]);
   if (is_again(line, job)) {
     *(line->again ? &line->last->next : &line->again) = job;
     line->last = job;
-    for (enum half h = 0; h < HALVES; h++)
-      line->least[h] =
-          line->again == job ? job->rank[h].key : fmin(line->least[h], job->rank[h].key);
-  } else {
-    for (enum half h = 0; h < HALVES; h++) heap_add(&line->order[h], &job->rank[h]);
   }
   job->newer = NULL;
   job->older = q->newest;
@@ -104,9 +101,9 @@ static void leave(struct queue *q, struct job *job) {
     for (; *at != job; at = &(*at)->next) before = *at;
     *at = job->next;
     if (line->last == job) line->last = before;
-  } else {
-    for (enum half h = 0; h < HALVES; h++) heap_remove(&line->order[h], &job->rank[h]);
   }
+  struct heap *heaps = is_again(line, job) ? line->returning : line->order;
+  for (enum half h = 0; h < HALVES; h++) heap_remove(&heaps[h], &job->rank[h]);
   *(job->newer ? &job->newer->older : &q->newest) = job->older;
   *(job->older ? &job->older->newer : &q->oldest) = job->newer;
   job->next = NULL;
@@ -118,8 +115,8 @@ static void leave(struct queue *q, struct job *job) {
 /* The job of a line that comes next: once the first is taken, those that go again come before the
  * newcomers. */
 static struct job *choose_job(const struct line *line, enum half half, bool first) {
-  const struct heap_node *root = line->order[half].root;
-  if (line->again && (!first || !root || line->least[half] <= root->key)) return line->again;
+  const bool returns = rank_of(&line->returning[half]) <= rank_of(&line->order[half]);
+  if (line->again && (!first || returns)) return line->again;
   return job_of(line->order[half].root, half);
 }
 
@@ -134,8 +131,9 @@ struct job *queue_take(struct queue *q, struct line *line, enum half half, bool 
     struct job *job = choose_job(line, half, !taken);
     /* Jobs that go again fit until the batch is full, and so does one newcomer, or a larger one
      * might wait for ever beside jobs that go on and on. */
-    if (newcomers && work + job->run->work > most) break;
-    newcomers |= job->started == 0;
+    const bool newcomer = job->started == 0;
+    if (newcomer && newcomers && work + job->run->work > most) break;
+    newcomers |= newcomer;
     work += job->run->work;
     leave(q, job);
     *end = job;

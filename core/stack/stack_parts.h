@@ -128,9 +128,10 @@ struct stack_advance {
                     there: a twin takes all rows of a text but the last */
   size_t asks;   /* where its logits lie among those of this round; STACK_ASKS_NOT: its text goes on
                     in the next round, or it is finished */
-  size_t twin;   /* the item whose text is the same, if that is the one before, or its twin; ... */
-  size_t copies; /* ... the round that begins with a copy of its rows, but the last, or of those
-                    that are known; 0: none does */
+  size_t first;  /* the first of the items in a row that have this text; STACK_NO_TWIN: itself */
+  size_t twin;   /* the one of these whose rows it copies; STACK_NO_TWIN: none */
+  size_t copies; /* the round that begins with a copy: of its twin's rows, or of known blocks; 0: no
+                    round does */
   float *room;   /* of its keys and values; NULL: it has not begun, or they are given back */
   size_t room_bytes;
   bool leaves; /* it was finished before this round, and gives them back behind it */
@@ -218,7 +219,7 @@ static inline size_t stack_named(const struct stack_run *r, size_t item) {
 enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                                  struct error *e);
 
-/* Rows that a round may have of texts; and as many texts go on at the same time. */
+/* The most rows of texts in a round. It is the most texts that continue at the same time, too. */
 size_t stack_rounds_rows(const struct stack_generation *g);
 
 /* A place for every key and value of an item that is to come. The last token is not fed. */
@@ -226,8 +227,13 @@ static inline size_t stack_kept_rows(const struct stack_generation *g, size_t it
   return g->rounds->advance[item].text + g->sequence[item].most - 1;
 }
 
-/* Memory for the keys and values of as many texts as go on at the same time: fewer where there is
- * not so much, one at least. */
+/* Reserves memory for the keys and values of all sources. */
+enum status stack_sources_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
+                                  struct error *e);
+
+/* Reserves memory for the keys and values of the texts that continue at the same time: of fewer
+ * texts if the budget is too small for all, of one at least. What the run reserves later has room
+ * then, too. */
 enum status stack_rooms_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                                 struct error *e);
 

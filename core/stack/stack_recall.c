@@ -159,21 +159,20 @@ static void copy_kept(struct kept *to, const struct kept *from, size_t heads, si
     memcpy(to->rows.row + head * to->rows.head_step, from->rows.row + head * from->rows.head_step,
            rows * size * sizeof(float));
   to->count = rows;
-  to->rows.turned = from->rows.turned;
   atomic_store_explicit(&to->top, atomic_load_explicit(&from->top, memory_order_relaxed),
                         memory_order_relaxed);
 }
 
-/* All rows of a twin's text but the last. */
+/* The rows of a twin's text that stack_rounds has chosen. */
 static void copy_twin(const struct stack *s, struct stack_rounds *o, size_t item) {
   struct stack_advance *at = &o->advance[item];
-  at->turned = at->turns = o->advance[at->twin].turned;
-  must(at->turned < at->text);
+  at->turned = at->turns = size_min(o->advance[at->twin].turned, at->kept);
   const size_t heads = s->form.self.kv_heads;
   for (size_t l = 0; l < s->form.layers; l++) {
     struct kept_pair *to = &o->kept[l][item], *from = &o->kept[l][at->twin];
-    copy_kept(&to->key, &from->key, heads, at->text - 1);
-    copy_kept(&to->value, &from->value, heads, at->text - 1);
+    copy_kept(&to->key, &from->key, heads, at->kept);
+    copy_kept(&to->value, &from->value, heads, at->kept);
+    to->key.rows.turned = at->turned;
   }
 }
 

@@ -1,9 +1,9 @@
-/* stack_room: where the keys and values of a run that generates lie.
+/* stack_room: where the keys and values of a run that generates are.
  *
- * There is memory for as many texts as go on at the same time. What a sequence had goes to one that
- * has not begun, and behind the last of these back, while others of the run go on. A sequence that
- * is over keeps it for one more round: another one with its text may begin that round with a copy
- * of its rows. */
+ * There is memory for as many texts as continue at the same time. When a sequence is over, its
+ * memory goes to the next text that has not begun. Once all have begun, it goes back to the budget.
+ * A sequence that is over keeps it for one more round: another one with its text may begin that
+ * round with a copy of its rows. */
 #include "core/base/size.h"
 #include "core/stack/stack_parts.h"
 
@@ -62,15 +62,15 @@ static size_t row_floats(const struct stack *s, const struct layer_shape *a) {
   return a->kv_heads * (a->key_head_size + a->value_head_size) * s->form.layers;
 }
 
-/* Sequences that have memory together: the ways of a search, which have the blocks of their text in
- * common, and room for one more (see struct kept_lineage). */
-static size_t together(const struct stack_generation *g) {
+/* The sequences that share a room: the hypotheses of a beam search, which have the blocks of their
+ * text in common, and space for one more (see struct kept_lineage). Others have a room each. */
+static size_t members_of_room(const struct stack_generation *g) {
   return g->rounds->beams ? stack_each(g) : 1;
 }
 
 static struct places places_of(const struct stack_generation *g, size_t first) {
   const struct stack_advance *at = &g->rounds->advance[first];
-  const size_t members = together(g);
+  const size_t members = members_of_room(g);
   const bool many = members > 1;
   return (struct places){.members = members,
                          .rows = stack_kept_rows(g, first) + (many ? KERNEL_KEYS : 0),
@@ -96,12 +96,32 @@ static void place_items(const struct stack *s, struct stack_generation *g, size_
   }
 }
 
-/* Memory for so many texts that go on at the same time: if these are all, for each what it needs;
- * else for each what the largest one needs. False: there is not so much. */
+/* Bytes that the run reserves after the rooms, at most: the logits of the items that continue at
+ * the same time; for each row of a round the states between two layers, and queries and contexts of
+ * an attention; the inside of a feed-forward. Twice that covers what is small beside these. */
+static size_t bytes_of_rest(const struct keeping *p, size_t at_once) {
+  const struct stack_form *f = &p->s->form;
+  const struct layer_shape *shapes[] = {&f->self, &f->cross};
+  const size_t rows = stack_rounds_rows(p->r->generation) + at_once;
+  size_t heads = 0, row = 3 * f->width;
+  for (size_t i = 0; i < 2; i++) {
+    const struct layer_shape *a = shapes[i];
+    heads += a->heads;
+    row += a->heads * (a->head_size + a->value_head_size + (a->relative_buckets ? 2 : 0));
+  }
+  const size_t floats = at_once * f->embedding.tokens + rows * row +
+                        p->r->geometry.items * heads * KERNEL_LANES_MAX +
+                        STACK_SHARED_ROWS * f->forward_size;
+  return 2 * floats * sizeof(float);
+}
+
+/* Reserves rooms for `count` texts: if these are all, for each what it needs; else for each what
+ * the largest one needs. False: there is not enough memory for them, and for the rest of the run.
+ */
 static bool keep_texts(struct keeping *p, size_t count) {
   struct stack_generation *g = p->r->generation;
   struct stack_rounds *o = p->rounds;
-  const size_t items = p->r->geometry.items, step = together(g);
+  const size_t items = p->r->geometry.items, step = members_of_room(g);
   size_t largest = 0, got = 0;
   for (size_t i = 0; i < items; i += step) largest = size_max(largest, room_bytes(p->s, g, i));
   o->rooms = take(p, count, sizeof *o->rooms);
@@ -109,6 +129,9 @@ static bool keep_texts(struct keeping *p, size_t count) {
     const size_t bytes = count * step < items ? largest : room_bytes(p->s, g, i * step);
     o->rooms[got] = (struct stack_room){.floats = take(p, bytes, 1), .bytes = bytes};
   }
+  const size_t rest = bytes_of_rest(p, count * step);
+  void *probe = count > 1 ? take(p, rest, 1) : NULL;
+  if (probe) arena_release(p->a, probe, rest);
   for (size_t i = 0; i < got && p->e->status; i++)
     arena_release(p->a, o->rooms[i].floats, o->rooms[i].bytes);
   for (size_t i = 0; i < got && !p->e->status; i++) g->kept_bytes += o->rooms[i].bytes;
@@ -131,30 +154,35 @@ static void keep_source(struct keeping *p, size_t index) {
     place_pairs(&p->rounds->kept[layers + l][index], &p->s->form.cross, &places, &room);
 }
 
+enum status stack_sources_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
+                                  struct error *e) {
+  struct keeping keeping = {s, r, r->generation->rounds, a, e}, *p = &keeping;
+  const size_t numbers = stack_form_attentions(&s->form);
+  const size_t sources = r->source ? r->source->geometry.items : 0;
+  r->generation->kept_bytes = 0;
+  p->rounds->kept = take(p, numbers, sizeof *p->rounds->kept);
+  for (size_t i = 0; !e->status && i < numbers; i++) {
+    const size_t count = stack_is_across(s, i) ? sources : r->geometry.items;
+    p->rounds->kept[i] = take(p, count, sizeof **p->rounds->kept);
+  }
+  if (r->source) p->rounds->source = take(p, sources, sizeof *p->rounds->source);
+  for (size_t i = 0; !e->status && i < sources; i++) keep_source(p, i);
+  return e->status;
+}
+
 enum status stack_rooms_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                                 struct error *e) {
   struct keeping keeping = {s, r, r->generation->rounds, a, e}, *p = &keeping;
-  const size_t items = p->r->geometry.items, numbers = stack_form_attentions(&p->s->form);
-  const size_t sources = p->r->source ? p->r->source->geometry.items : 0;
-  const size_t step = together(p->r->generation);
-  p->r->generation->kept_bytes = 0;
-  p->rounds->kept = take(p, numbers, sizeof *p->rounds->kept);
-  for (size_t i = 0; !p->e->status && i < numbers; i++) {
-    const size_t count = stack_is_across(p->s, i) ? sources : items;
-    p->rounds->kept[i] = take(p, count, sizeof **p->rounds->kept);
-  }
-  if (p->e->status) return p->e->status;
-  size_t count = size_min(items / step, size_max(1, stack_rounds_rows(p->r->generation) / step));
-  while (!keep_texts(p, count) && count > 1 && p->e->status != STATUS_OUT_OF_MEMORY) {
+  const size_t items = r->geometry.items, step = members_of_room(r->generation);
+  size_t count = size_min(items / step, size_max(1, stack_rounds_rows(r->generation) / step));
+  while (!keep_texts(p, count) && count > 1 && e->status != STATUS_OUT_OF_MEMORY) {
     count /= 2;
-    *p->e = (struct error){0};
+    *e = (struct error){0};
   }
-  /* What has not begun has no memory yet, but sizes. */
-  for (size_t i = 0; !p->e->status && i < items; i += step)
-    place_items(p->s, p->r->generation, i, p->rounds->rooms[0].floats);
-  if (p->r->source) p->rounds->source = take(p, sources, sizeof *p->rounds->source);
-  for (size_t i = 0; !p->e->status && i < sources; i++) keep_source(p, i);
-  return p->e->status;
+  /* A text that has not begun has no memory yet, but sizes. */
+  for (size_t i = 0; !e->status && i < items; i += step)
+    place_items(s, r->generation, i, p->rounds->rooms[0].floats);
+  return e->status;
 }
 
 /* --- from text to text --- */
@@ -165,32 +193,40 @@ static void pass_on(struct stack_rounds *o, struct stack_advance *at) {
   at->room = NULL;
 }
 
-/* Where all that have begun are over, none takes a copy of another's rows in this round, and their
- * memory need not wait for its end. */
+/* If all texts that have begun are over, the next ones take their memory at once. They cannot copy
+ * from them then. */
 static void pass_on_all(struct stack_run *r) {
   struct stack_rounds *o = r->generation->rounds;
   if (o->begun == r->geometry.items) return;
   for (size_t i = 0; i < o->begun; i++)
     if (!r->generation->sequence[i].finish) return;
   for (size_t i = 0; i < o->begun; i++)
-    if (o->advance[i].room) pass_on(o, &o->advance[i]);
+    if (o->advance[i].room) pass_on(o, &o->advance[i]), o->leaving++;
 }
 
-/* What a twin has may be gone by then. */
+/* The first item with the text of this one that still has its rows; STACK_NO_TWIN: none. */
+static size_t find_twin(const struct stack_rounds *o, size_t item) {
+  const size_t first = o->advance[item].first;
+  for (size_t i = first; first != STACK_NO_TWIN && i < item; i++)
+    if (o->advance[i].room) return i;
+  return STACK_NO_TWIN;
+}
+
+/* Lets texts begin while there is memory. If no other item has the rows of such a text any more, it
+ * is computed instead of copied, once for all that begin now. */
 void stack_rooms_begin(const struct stack *s, struct stack_run *r) {
   struct stack_generation *g = r->generation;
   struct stack_rounds *o = g->rounds;
   pass_on_all(r);
-  for (; o->begun < r->geometry.items && o->rooms_left > 0; o->begun += together(g)) {
+  for (; o->begun < r->geometry.items && o->rooms_left > 0; o->begun += members_of_room(g)) {
     struct stack_advance *at = &o->advance[o->begun];
     const struct stack_room *room = &o->rooms[--o->rooms_left];
     at->room = room->floats;
     at->room_bytes = room->bytes;
     place_items(s, g, o->begun, room->floats);
     if (at->recalls > 0) at->copies = o->copied = o->number;
-    if (at->twin == STACK_NO_TWIN || o->advance[at->twin].room) continue;
-    at->twin = STACK_NO_TWIN;
-    g->sequence[o->begun].recalled = 0;
+    at->twin = find_twin(o, o->begun);
+    if (at->twin == STACK_NO_TWIN && at->first != STACK_NO_TWIN) g->sequence[o->begun].recalled = 0;
   }
 }
 
@@ -210,7 +246,7 @@ static double release_work(const struct step *step, const struct unit *u) {
   return 0;
 }
 
-/* A source is needed as long as one of its sequences goes on. */
+/* A source is needed as long as one of its sequences continues. */
 static void release_sources(const struct stack_run *r) {
   const struct stack_rounds *o = r->generation->rounds;
   const size_t each = stack_each(r->generation);
@@ -235,6 +271,10 @@ static void release(struct stack_run *r) {
     else
       arena_release(o->arena, at->room, at->room_bytes);
     at->room = NULL;
+  }
+  for (; o->begun == r->geometry.items && o->rooms_left > 0; o->rooms_left--) {
+    const struct stack_room *room = &o->rooms[o->rooms_left - 1];
+    arena_release(o->arena, room->floats, room->bytes);
   }
   release_sources(r);
 }

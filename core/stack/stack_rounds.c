@@ -80,7 +80,7 @@ static void *take(struct reserving *p, size_t count, size_t size) {
 
 /* Several sequences of one text lie side by side. Those of different texts may be twins, too, but
  * not where each has a source of its own. The ways of a search have their text in common. */
-static size_t find_twin(const struct reserving *p, size_t item) {
+static size_t find_first(const struct reserving *p, size_t item) {
   const struct item *text = &p->r->geometry.item[item], *other = text - 1;
   const size_t bytes = text->q * sizeof *p->r->tokens;
   if (p->r->generation->choice.beams > 1) return STACK_NO_TWIN;
@@ -88,8 +88,8 @@ static size_t find_twin(const struct reserving *p, size_t item) {
   if (item == 0 || text->q < 2 || other->q != text->q ||
       memcmp(p->r->tokens + text->q_row, p->r->tokens + other->q_row, bytes) != 0)
     return STACK_NO_TWIN;
-  const size_t twin = p->rounds->advance[item - 1].twin;
-  return twin == STACK_NO_TWIN ? item - 1 : twin;
+  const size_t first = p->rounds->advance[item - 1].first;
+  return first == STACK_NO_TWIN ? item - 1 : first;
 }
 
 /* Memory for the tokens of a sequence, and for what is said of them. */
@@ -103,8 +103,9 @@ static enum status place_sequence(struct reserving *p, size_t item) {
   if (!size_add(text->q, q->most, &count) || !size_mul(q->most, g->top_count, &listed))
     return error_limit(p->e, "max_answer_bytes", "the tokens are too many to count");
   *at = (struct stack_advance){.text = text->q,
-                               .twin = find_twin(p, item),
+                               .first = find_first(p, item),
                                .token = take(p, count, sizeof *at->token)};
+  at->twin = at->first;
   q->log_probability = take(p, q->most, sizeof *q->log_probability);
   q->top_token = take(p, listed, sizeof *q->top_token);
   q->top_log_probability = take(p, listed, sizeof *q->top_log_probability);
@@ -201,8 +202,8 @@ enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, str
                                   .pair_work = pair_work(s, &s->form.self),
                                   .cross_work = pair_work(s, &s->form.cross),
                                   .source_work = key_work(s, &s->form.cross)};
-  if (place_sequences(&p) || stack_rooms_prepare(s, r, a, e) || keep_logits(&p) ||
-      stack_reveal_prepare(s, r, a, e))
+  if (place_sequences(&p) || stack_sources_prepare(s, r, a, e) ||
+      stack_reveal_prepare(s, r, a, e) || stack_rooms_prepare(s, r, a, e) || keep_logits(&p))
     return e->status;
   widen_geometry(&p);
   if (r->source && widen_across(&p)) return e->status;
@@ -252,11 +253,14 @@ static size_t rows_of(const struct stack_rounds *o, const struct stack_advance *
   return rows;
 }
 
-/* Does it wait for its twin? If that is there now, this round begins with a copy of its rows. */
+/* Does it wait for the rows of its twin? If these are computed, this round begins with a copy of
+ * all but the last; or of whole blocks, if the twin has turned keys beyond its text meanwhile. */
 static bool waits_for_twin(struct stack_rounds *o, struct stack_advance *at) {
   if (at->twin == STACK_NO_TWIN || at->copies) return false;
-  if (o->advance[at->twin].kept + 1 < at->text) return true;
-  at->kept = at->text - 1;
+  const struct stack_advance *twin = &o->advance[at->twin];
+  if (twin->kept + 1 < at->text || twin->copies == o->number) return true;
+  const size_t rows = at->text - 1;
+  at->kept = twin->turned > rows ? rows / KERNEL_KEYS * KERNEL_KEYS : rows;
   at->copies = o->copied = o->number;
   return false;
 }
@@ -329,8 +333,10 @@ static bool lay_round(const struct stack *s, struct stack_run *r) {
   r->run.rounds = 0;
   stack_rooms_begin(s, r);
   for (size_t i = 0; i < g->items; i++) lay_item(r, i, &round);
+  if (o->begun == g->items) o->leaving += o->rooms_left;
   g->k_rows = r->run.rows = g->q_rows;
-  if (o->begun < g->items) r->run.rounds *= 1 + (g->items - o->begun) / o->at_once;
+  if (o->begun < g->items) /* others follow in turn */
+    r->run.rounds *= 1 + (g->items - o->begun + o->at_once - 1) / o->at_once;
   r->run.work += (double)o->asks * stack_output_work(s);
   if (r->source) lay_across(r);
   if (o->number == 1 && r->source) r->run.work += (double)r->across.k_rows * o->source_work;

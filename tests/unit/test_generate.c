@@ -653,6 +653,146 @@ static void many_texts_begin_in_turn(void **unused) {
   }
 }
 
+/* `count` texts, all the same one of `length` tokens. */
+static struct stack_run *one_text(struct random_case *c, size_t count, size_t length, size_t most) {
+  struct stack_run *r = random_texts(&c->s, &c->state, count, 1, 1, &c->a);
+  int32_t *token = random_room(&c->a, count * length, sizeof *token);
+  for (size_t i = 0; i < count; i++) {
+    for (size_t t = 0; t < length; t++)
+      token[i * length + t] = (int32_t)(t * 7 % c->s.form.embedding.tokens);
+    r->geometry.item[i] =
+        (struct item){.q = length, .k = length, .q_row = i * length, .k_row = i * length};
+    r->generation->sequence[i].most = most;
+  }
+  r->tokens = token;
+  r->geometry.q_rows = r->geometry.k_rows = count * length;
+  return r;
+}
+
+/* A sequence that begins late copies from one of its text that is in the midst of its own, whose
+ * keys are turned beyond the text. Few rows are computed beside those copies. */
+static void late_sequences_copy(void **unused) {
+  enum { SEQUENCES = 70, LONG = 120 };
+  static const size_t lengths[] = {60, 65, 100, 129};
+  (void)unused;
+  for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+    struct random_case c;
+    random_case_decoder(&c, 1600 + l, lone, 30);
+    struct stack_run *as = one_text(&c, SEQUENCES, lengths[l], 5);
+    as->generation->sequence[0].most = LONG;
+    as->generation->sequence[31].most = LONG - 20;
+    for (size_t i = 1; i < 31; i++) as->generation->sequence[i].most = 80;
+    struct stack_run *r = texts_again(&c.s, as, &c.a);
+    r->generation->round_work = 1; /* 32 at a time */
+    prepare_run(&c.s, r, &c.a);
+    void *scratch = random_room(&c.a, stack_scratch_bytes(c.s.stack) + 1, 1);
+    size_t rows = 0;
+    for (struct run *on = &r->run; on; on = run_goes_on(on)) {
+      rows += on->rows;
+      on->next = NULL;
+      run_compute(on, 1e6, scratch);
+    }
+    sequences_are_as_scored(&c.s, r, as, &c.a);
+    assert_in_range(rows, 0, 3 * (lengths[l] + 5) + SEQUENCES * (64 + 5) + 2 * LONG + 30 * 80);
+    random_case_done(&c);
+  }
+}
+
+/* Computes a run with the spans of each step in the opposite order, as threads might. */
+static void compute_rounds_backwards(const struct random_stack *s, struct stack_run *r,
+                                     struct arena *a) {
+  enum { SPANS = 10000 };
+  struct span *span = random_room(a, SPANS, sizeof *span);
+  void *scratch = random_room(a, stack_scratch_bytes(s->stack) + 1, 1);
+  for (struct run *on = &r->run; on; on = run_goes_on(on)) {
+    struct cursor at;
+    on->next = NULL;
+    for (run_begin(&at, on); !run_is_done(&at); run_next(&at)) {
+      size_t n = 0;
+      while (run_cut(&at, 1, &span[n])) must(++n < SPANS);
+      while (n > 0) run_span(&span[--n], scratch);
+    }
+    if (atomic_load(&on->fault)) return;
+  }
+}
+
+/* Of equal texts whose beginning is in the prefix cache, one fetches it, and the others copy from
+ * that one, in whichever order a step's units are computed. */
+static void equal_texts_are_recalled(void **unused) {
+  (void)unused;
+  for (size_t length = 64; length <= 130; length += length % 64 == 2 ? 62 : 1) {
+    struct random_case c;
+    struct budget budget;
+    struct error e = {0};
+    budget_init(&budget, SIZE_MAX / 2);
+    random_case_decoder(&c, 1700 + length, lone, 30);
+    struct prefixes *known = prefixes_new(100 << 20, &budget, &e);
+    struct stack_run *first = one_text(&c, 1, length, 3);
+    struct stack_run *as = one_text(&c, 3, length, 6), *r = texts_again(&c.s, as, &c.a);
+    first->generation->prefixes = r->generation->prefixes = known;
+    prepare_run(&c.s, first, &c.a);
+    compute_rounds(&c.s, &first, 1, 1e6);
+    prepare_run(&c.s, r, &c.a);
+    compute_rounds_backwards(&c.s, r, &c.a);
+    sequences_are_as_scored(&c.s, r, as, &c.a);
+    prefixes_free(known);
+    random_case_done(&c);
+  }
+}
+
+/* Once all texts have begun, what is free of their memory goes back to the budget. */
+static void rooms_without_a_text_are_given_back(void **unused) {
+  (void)unused;
+  struct random_case c;
+  struct budget budget;
+  struct arena a;
+  budget_init(&budget, SIZE_MAX / 2);
+  random_case_decoder(&c, 1800, lone, 30);
+  struct stack_run *as = one_text(&c, 33, 100, 2), *r = texts_again(&c.s, as, &c.a);
+  as->generation->sequence[32].most = r->generation->sequence[32].most = 60;
+  r->generation->round_work = 1; /* 32 at a time: the last one is alone soon */
+  arena_init(&a, &budget);
+  prepare_run(&c.s, r, &a);
+  const size_t before = a.bytes, kept = r->generation->kept_bytes;
+  compute_rounds(&c.s, &r, 1, 1e6);
+  assert_in_range(before - a.bytes, kept / 32 * 31, kept);
+  arena_free(&a);
+  random_case_done(&c);
+}
+
+/* Where a budget is enough for a run, any larger one is. */
+static void more_memory_is_never_too_little(void **unused) {
+  static const struct {
+    size_t texts, length, tokens;
+  } kinds[] = {{64, 600, 4000}, {64, 600, 30}, {128, 60, 4000}, {64, 600, 400}};
+  (void)unused;
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    struct random_case c;
+    random_case_decoder(&c, 1900 + k, lone, kinds[k].tokens);
+    bool fits = false;
+    size_t at_once = 0;
+    for (size_t limit = 200000; limit < 20000000 && at_once < kinds[k].texts; limit += limit / 16) {
+      struct random_case own = c;
+      struct budget budget;
+      struct arena a;
+      struct error e = {0};
+      budget_init(&budget, limit);
+      arena_init(&a, &budget);
+      arena_init(&own.a, NULL);
+      struct stack_run *r = one_text(&own, kinds[k].texts, kinds[k].length, 24);
+      const bool ok = stack_prepare(c.s.stack, r, &a, &e) == STATUS_OK;
+      assert_true(ok || !fits);
+      fits = ok;
+      if (ok) assert_in_range(r->generation->rounds->at_once, at_once, kinds[k].texts);
+      if (ok) at_once = r->generation->rounds->at_once;
+      arena_free(&a);
+      arena_free(&own.a);
+    }
+    assert_int_equal(at_once, kinds[k].texts);
+    random_case_done(&c);
+  }
+}
+
 /* A sequence that is over gives its keys and values back while the others go on; also one whose
  * text another one copies in the next round. */
 static void what_is_over_is_given_back(void **unused) {
@@ -732,6 +872,10 @@ int main(void) {
       cmocka_unit_test(a_listener_that_fails),
       cmocka_unit_test(faults_say_which_row),
       cmocka_unit_test(many_texts_begin_in_turn),
+      cmocka_unit_test(late_sequences_copy),
+      cmocka_unit_test(equal_texts_are_recalled),
+      cmocka_unit_test(rooms_without_a_text_are_given_back),
+      cmocka_unit_test(more_memory_is_never_too_little),
       cmocka_unit_test(any_allocation_may_fail),
       cmocka_unit_test(what_is_over_is_given_back),
       cmocka_unit_test(any_budget_may_be_too_small),

@@ -24,7 +24,7 @@ static const double longest_span = 2e7; /* as spans are cut */
 struct sim_job {
   struct job job;
   struct run run;
-  size_t units;
+  size_t units, rounds; /* of the job that are left */
   double arrives, ends, ideal;
 };
 
@@ -32,20 +32,32 @@ static double now; /* seconds */
 
 /* --- a program of one step --- */
 
+static struct sim_job *sim_of(struct run *run) {
+  return (struct sim_job *)((char *)run - offsetof(struct sim_job, run));
+}
+
 static bool next_unit(const struct step *s, struct cursor *at, struct unit *u) {
   (void)s;
-  return at->row++ < ((struct sim_job *)((char *)u->run - offsetof(struct sim_job, run)))->units;
+  return at->row++ < sim_of(u->run)->units;
 }
 
 static double unit_work(const struct step *s, const struct unit *u) {
   (void)s;
-  return u->run->work /
-         (double)((struct sim_job *)((char *)u->run - offsetof(struct sim_job, run)))->units;
+  return u->run->work / (double)sim_of(u->run)->units;
+}
+
+static bool has_another_round(const struct program *p, struct run *run) {
+  (void)p;
+  run->rounds = --sim_of(run)->rounds;
+  return run->rounds > 0;
 }
 
 static const struct step step = {.unit = next_unit, .work = unit_work};
 static const struct step *const steps[] = {&step};
 static const struct program program = {.step = steps, .steps = 1};
+static const struct program rounds_program = {.step = steps,
+                                              .steps = 1,
+                                              .again = has_another_round};
 
 static void note_end(struct job *job) { ((struct sim_job *)job)->ends = now; }
 
@@ -55,12 +67,18 @@ static void job_init(struct sim_job *s, uint64_t client, double arrives, double 
   s->job = (struct job){.run = &s->run, .client = client, .done = note_end};
 }
 
+static void give_rounds(struct sim_job *s, size_t rounds) {
+  s->rounds = s->run.rounds = rounds;
+  s->run.whole = s->run.work * (double)rounds;
+  s->run.program = &rounds_program;
+}
+
 /* --- the pool, and its workers --- */
 
-static struct pool *pool_without_threads(bool merge) {
+static struct pool *pool_without_threads(size_t workers, bool merge) {
   enum { BATCHES = 1200 };
   struct pool *p = aligned_alloc(_Alignof(struct pool), sizeof *p);
-  *p = (struct pool){.options = {.workers = WORKERS, .max_queue = JOBS, .merge = merge}};
+  *p = (struct pool){.options = {.workers = workers, .max_queue = JOBS, .merge = merge}};
   pthread_mutex_init(&p->lock, NULL);
   pthread_cond_init(&p->idle, NULL);
   p->batches = calloc(BATCHES, sizeof *p->batches);
@@ -70,7 +88,7 @@ static struct pool *pool_without_threads(bool merge) {
   }
   p->now = UINT64_MAX / 2; /* no clock ticks: nobody is asked whether jobs are still wanted */
   p->tally = tally_new(1);
-  assert_true(crew_init(&p->crew, WORKERS) && clients_init(&p->clients));
+  assert_true(crew_init(&p->crew, workers) && clients_init(&p->clients));
   return p;
 }
 
@@ -109,14 +127,14 @@ static void end_task(struct pool *p, struct worker *w) {
 }
 
 /* Jobs come in the order of their arrival. */
-static void simulate(struct sim_job *job, size_t jobs, bool merge) {
-  struct pool *p = pool_without_threads(merge);
+static void simulate(struct sim_job *job, size_t jobs, size_t workers, bool merge) {
+  struct pool *p = pool_without_threads(workers, merge);
   struct worker worker[WORKERS];
-  for (size_t i = 0; i < WORKERS; i++) worker[i].until = INFINITY;
+  for (size_t i = 0; i < workers; i++) worker[i].until = INFINITY;
   now = 0;
   for (size_t came = 0;;) {
     struct worker *next = &worker[0];
-    for (size_t i = 1; i < WORKERS; i++)
+    for (size_t i = 1; i < workers; i++)
       if (worker[i].until < next->until) next = &worker[i];
     const double arrival = came < jobs ? job[came].arrives : INFINITY;
     if (arrival == INFINITY && next->until == INFINITY) break;
@@ -128,7 +146,7 @@ static void simulate(struct sim_job *job, size_t jobs, bool merge) {
       end_task(p, next);
       next->until = INFINITY;
     }
-    for (size_t i = 0; i < WORKERS; i++)
+    for (size_t i = 0; i < workers; i++)
       if (worker[i].until == INFINITY) begin_task(p, &worker[i]);
   }
   pool_is_empty(p);
@@ -194,7 +212,7 @@ static void all_end_in_time(struct sim_job *job, size_t jobs, bool merge, double
   qsort(job, jobs, sizeof *job, by_arrival);
   for (size_t i = 0; i < jobs; i++) job[i].job.run = &job[i].run;
   serve_ideally(job, jobs);
-  simulate(job, jobs, merge);
+  simulate(job, jobs, WORKERS, merge);
   const double more = longest_span / rate + (merge ? 2 : 1) * MERGE_WORK / rate;
   for (size_t i = 0; i < jobs; i++) {
     const double took = job[i].ends - job[i].arrives, ideal = job[i].ideal - job[i].arrives;
@@ -229,10 +247,28 @@ static void the_same_with_merging(void **unused) {
   every_job_ends_in_time(true);
 }
 
+/* More jobs go from round to round than a batch holds, so that some always wait. One that has ended
+ * leaves nothing of its rank there: a job of another client and program comes in its turn. */
+static void jobs_that_return_keep_no_rank_of_one_that_ended(void **unused) {
+  enum { MANY = 30, ALL = MANY + 3 };
+  (void)unused;
+  for (int small = 0; small < 2; small++) {
+    struct sim_job job[ALL];
+    for (size_t i = 0; i < MANY; i++) job_init(&job[i], 1, 0, 2e7), give_rounds(&job[i], 30000);
+    job_init(&job[MANY], 3, 0.1, 2e7), give_rounds(&job[MANY], 10000);
+    job_init(&job[MANY + 1], 2, 0.4, 2e7), give_rounds(&job[MANY + 1], 20);
+    job_init(&job[MANY + 2], 5, 6, small ? 1e9 : 1e10);
+    simulate(job, ALL, 1, true);
+    const double alone = small ? 0.01 : 0.1;
+    assert_true(job[MANY + 2].ends - 6 <= 4 * alone + 2 * MERGE_WORK / rate);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_job_ends_within_twice_its_time),
       cmocka_unit_test(the_same_with_merging),
+      cmocka_unit_test(jobs_that_return_keep_no_rank_of_one_that_ended),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
