@@ -1,28 +1,29 @@
-"""attend: a client for the attention server: one file, to copy; Python's standard library, and numpy if it is there.
+"""attend: a client for the inference server attend. Copy this one file; it needs Python's standard library alone.
 
     from attend import Client
 
     with Client("http://127.0.0.1:8080") as client:
-        answer = client.attention([[[1, 0, 0, 1], [0, 1, 1, 0]]], causal=True, return_attention=True)
-    answer["outputs"][0][1]        # of the first item, its second query's output
+        response = client.attention([[[1, 0, 0, 1], [0, 1, 1, 0]]], causal=True, return_attention=True)
+    response["outputs"][0][1]      # the output of the first item's second query
 
-    Client(model="minilm").encode([[101, 7592, 102], [101, 102]], pool="mean")["outputs"]   # a whole model's
+    Client(model="minilm").encode(text=["How warm is it?"], pool="mean")["outputs"]   # a sentence embedding
 
-Arguments are lists, numpy's arrays, or anything with `tolist`, such as PyTorch's tensors on the CPU: a whole batch,
-with the names and shapes of POST /v1/attention, or of encode, classify and score. The items of a batch may differ in length (not as
-safetensors). The answer is a dict with the fields of the server's answer.
+Arguments are lists, numpy arrays, or anything with `tolist`, such as PyTorch tensors on the CPU. A call takes a whole
+batch, with the names and shapes of the HTTP API. The items of a batch may differ in length (not as safetensors). The
+response is a dict with the fields of the server's response.
 
-There are three forms of request and answer; the numbers are the same:
+`form` selects how requests and responses are sent; the numbers are the same:
 
-    form="json"            text; the answer's arrays are lists
-    form="safetensors"     bytes; the fastest. The answer's arrays are numpy's where numpy is there, else lists
-    form="base64"          JSON with arrays as base64: bytes for ragged batches, too. Arrays as above,
-                           which are read-only
+    form="json"            text; arrays of the response are lists
+    form="safetensors"     bytes; the fastest. Arrays of the response are numpy arrays if numpy is installed, else lists
+    form="base64"          JSON with arrays as base64, also for ragged batches. Arrays of the response are as above,
+                           and read-only
 
-What the server refuses is an `attend.Error`. Without an answer, an OSError or http.client.HTTPException says why.
+A request that the server rejects raises `attend.Error`. A failed connection raises OSError or
+http.client.HTTPException.
 
-A client has one connection, kept open from request to request, and opened again where the server has closed it. It is
-for one thread at a time: make one for each thread.
+A client keeps one connection open between requests, and opens it again if the server has closed it. It is for one
+thread at a time: create one for each thread.
 """
 import array
 import base64
@@ -51,9 +52,9 @@ TYPES = {"json": "application/json", "base64": "application/json", "safetensors"
 
 
 class Error(Exception):
-    """The server has refused a request. `status` is HTTP's; `title` and `detail` say why; `pointer` (the JSON Pointer
-    of what is wrong), `offset` (the byte of the body) and `limit` (the setting that was exceeded) are None where they
-    do not apply. `retry_after`: the seconds to wait before the same request may succeed (429, 503), or None."""
+    """The server has rejected a request. `status` is the HTTP status; `title` and `detail` explain it. `pointer` (the
+    JSON Pointer of the wrong value), `offset` (the byte of the body) and `limit` (the setting that was exceeded) are
+    None where they do not apply. `retry_after` is the seconds to wait before a retry (429, 503), or None."""
 
     def __init__(self, status, problem, headers):
         self.status = status
@@ -71,8 +72,8 @@ class Error(Exception):
 
 
 class Answer(dict):
-    """The fields of an answer. `request_id` is in the server's log, too; `timing` has the milliseconds of the server's
-    stages: decode, queue, compute, encode."""
+    """The fields of a response. `request_id` also appears in the server's log. `timing` has the milliseconds of the
+    server's stages: decode, queue, compute, encode."""
 
     def __init__(self, fields, headers):
         super().__init__(fields)
@@ -84,14 +85,14 @@ class Answer(dict):
 class Client:
     """A connection to one server.
 
-    `url` may end with a path, where a proxy has the server below one. `model` is the model that is asked where a call
-    names none; None is the server's default. `timeout` is in seconds: how long the server may take for an answer (it
-    then says 504), and how long the network may be silent. `tls`, an ssl.SSLContext, is for https://."""
+    `url` may end with a path, for a server below a proxy's path. `model` is the default model of calls; None is the
+    server's default layer. `timeout` in seconds limits the time to the response (the server answers 504 then) and the
+    silence of the network. `tls` is an ssl.SSLContext for https://."""
 
     def __init__(self, url="http://127.0.0.1:8080", model=None, *, form="json", api_key=None, timeout=60, tls=None):
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no URL of a server, such as http://127.0.0.1:8080")
+            raise ValueError(f"{url!r} is not the URL of a server, such as http://127.0.0.1:8080")
         options = {"timeout": timeout + 1}  # so that the server's own 504 comes first
         if parts.scheme == "https":
             self._connection = http.client.HTTPSConnection(parts.hostname, parts.port, context=tls, **options)
@@ -103,76 +104,72 @@ class Client:
 
     def attention(self, queries, keys=None, values=None, *, model=None, layer=None, form=None, request_id=None,
                   **fields):
-        """The layer's answer to a batch: "outputs", and what the fields ask for. `fields` are those of the request,
-        such as valid_lens, mask, causal, return_attention. `layer` names an attention of a whole model, such as
-        "encoder.0.self"."""
+        """Runs an attention layer on a batch. Returns "outputs", and what `fields` request: they are fields of the
+        request, such as valid_lens, mask, causal, return_attention. `layer` names an attention block of a model, such
+        as "encoder.0.self"."""
         fields.update(queries=queries, keys=keys, values=values)
         return self._ask("attention", model, form, request_id, fields, layer)
 
     def heads(self, queries, keys=None, values=None, *, model=None, layer=None, form=None, request_id=None, **fields):
-        """What each head does on this batch. There is no default model: name one, here or for the client."""
+        """Measures the heads of a layer on a batch. There is no default model: name one, here or for the client."""
         fields.update(queries=queries, keys=keys, values=values)
         return self._ask("heads", model, form, request_id, fields, layer)
 
     def encode(self, tokens=None, *, embeddings=None, model=None, form=None, request_id=None, **fields):
-        """A whole model's answer to tokens, or to the rows of embeddings in their stead: "outputs", and what the fields
-        ask for, such as pool, normalize, return_hidden, return_attention. "hidden", "attention" and "thumbnails" are
-        dicts by the names of parts. There is no default model. As base64 and safetensors the answer is a rectangle,
-        with zeros behind what "valid_lens" counts. Thumbnails are arrays of bytes in every form."""
+        """Token embeddings, or pooled embeddings, of tokens, of text=..., or of input embeddings. Returns "outputs",
+        and what the fields request, such as pool, normalize, return_hidden, return_attention. "hidden", "attention" and
+        "thumbnails" are dicts by the names of parts. There is no default model. As base64 and safetensors, arrays are
+        rectangles: zeros follow the positions that "valid_lens" counts. Thumbnails are byte arrays in every form."""
         fields.update(tokens=tokens, embeddings=embeddings)
         return self._ask("encode", model, form, request_id, fields)
 
     def classify(self, tokens=None, *, embeddings=None, model=None, form=None, request_id=None, **fields):
-        """What an encoder's classifier makes of tokens, or of the field text in their stead: "outputs", for each item a
-        number for each class, and "labels", the names of the classes. The field function, "softmax", "sigmoid" or
-        "none", is what the numbers are behind; without it the model's own. The other fields and the forms are those of
-        encode. There is no default model."""
+        """Classifies tokens, or text=.... Returns "outputs", a number for each class of each item, and "labels", the
+        names of the classes. The field function, "softmax", "sigmoid" or "none", selects the activation. Other fields
+        and forms are those of encode. There is no default model."""
         fields.update(tokens=tokens, embeddings=embeddings)
         return self._ask("classify", model, form, request_id, fields)
 
-    def score(self, tokens, targets, *, model=None, form=None, request_id=None, **fields):
-        """How likely a decoder holds the targets, each behind an item's tokens and the targets before it:
-        "log_probabilities", and what the fields ask for, such as return_top, return_lens, return_hidden,
-        return_attention. Where the model has an encoder, too, tokens are its source. There is no default model. As
-        base64 and safetensors the answer is a rectangle, with zeros behind what "valid_lens" and "target_lens" count;
-        as safetensors "top" is a dict of two arrays, "token" and "log_probability", and "lens" one of two of each
-        hidden state, "decoder.0.token" and "decoder.0.log_probability"."""
+    def score(self, tokens=None, targets=None, *, model=None, form=None, request_id=None, **fields):
+        """Log probabilities of targets after tokens, or after text=.... Returns "log_probabilities", and what the
+        fields request, such as return_top, return_lens, return_hidden, return_attention. For encoder-decoder models,
+        tokens is the source. There is no default model. As base64 and safetensors, arrays are rectangles: zeros follow
+        the positions that "valid_lens" and "target_lens" count. As safetensors, "top" is a dict of the arrays "token"
+        and "log_probability", and "lens" has two arrays for each hidden state, such as "decoder.0.token"."""
         fields.update(tokens=tokens, targets=targets)
         return self._ask("score", model, form, request_id, fields)
 
-    def worth(self, tokens, targets=None, *, model=None, request_id=None, **fields):
-        """What each head of a whole model is worth: "heads", by the names of attentions a number for each head, and
-        "ranking", the least important first. With targets, of a model that foretells tokens, a number is the log
-        probability of all of them that is lost without the head, of "log_probability"; else by how much the outputs of
-        encode change. The fields are those of score or encode, such as head_mask, and attentions, the names of those
-        whose heads are measured. There is no default model."""
+    def worth(self, tokens=None, targets=None, *, model=None, request_id=None, **fields):
+        """Head importance of a model, by ablation. Returns "heads", a number for each head by the names of attention
+        blocks, and "ranking", the least important first. With targets, a number is the log probability of all targets
+        that is lost without the head; else it is the relative change of the outputs of encode. The fields are those of
+        score or encode, and attentions, the names of the blocks that are measured. There is no default model."""
         fields.update(tokens=tokens, targets=targets)
         return self._ask("heads", model, "json", request_id, fields)
 
-    def stream_worth(self, tokens, targets=None, *, model=None, request_id=None, **fields):
-        """The same, head by head: yields the events as dicts: {"attention", "head", "loss"}; at last the whole answer.
-        As for stream, another call has to wait for the last one."""
+    def stream_worth(self, tokens=None, targets=None, *, model=None, request_id=None, **fields):
+        """Like worth, but yields {"attention", "head", "loss"} for each head, and the whole response last. Finish the
+        loop before the next call on this client."""
         fields.update(tokens=tokens, targets=targets, stream=True)
         return self._events("heads", model, request_id, fields)
 
-    def generate(self, tokens, *, model=None, request_id=None, **fields):
-        """How a decoder goes on from texts: "sequences", for each item a list of them, each with "tokens", "score",
-        "finish" and "log_probabilities", and what the fields ask for. The fields are those of the request, such as
-        max_tokens, temperature, returns, seed, return_top, return_attention; beams and return_search, which adds
-        "search". Where the model has an encoder, too, tokens are its source, and the field targets is how the answers
-        begin. There is no default model."""
+    def generate(self, tokens=None, *, model=None, request_id=None, **fields):
+        """Generates tokens after tokens, or after text=.... Returns "sequences", a list for each item, of dicts with
+        "tokens", "score", "finish", "log_probabilities" and, after text, "text". Fields are those of the request, such
+        as max_tokens, temperature, returns, seed, beams, stop, return_top. For encoder-decoder models, tokens is the
+        source, and targets the first tokens of the output. There is no default model."""
         fields.update(tokens=tokens)
         return self._ask("generate", model, "json", request_id, fields)
 
-    def stream(self, tokens, *, model=None, request_id=None, **fields):
-        """The same, token by token: yields the events as dicts: {"item", "sequence", "token", "log_probability"} and
-        "top" if asked for; {"item", "sequence", "finish", "score"}; at last {"usage"}. Another call on this client has
-        to wait for the last one; ending the loop early closes the connection."""
+    def stream(self, tokens=None, *, model=None, request_id=None, **fields):
+        """Like generate, but yields events as dicts: {"item", "sequence", "token", "log_probability"}, with "text" after
+        text and "top" on request; {"item", "sequence", "finish", "score"}; {"usage"} last. Finish the loop before the
+        next call on this client; ending it early closes the connection."""
         fields.update(tokens=tokens, stream=True)
         return self._events("generate", model, request_id, fields)
 
     def _events(self, what, model, request_id, fields):
-        """Those of a stream."""
+        """The events of a stream."""
         response = self._open("POST", *self._request(what, model, "json", request_id, fields))
         kind, whole = None, False
         try:
@@ -191,11 +188,11 @@ class Client:
                 self._connection.close()
 
     def models(self):
-        """The models in service, by their names."""
+        """The descriptions of all models, by name."""
         return {model["name"]: model for model in self._send("GET", "/v1/models")["models"]}
 
     def close(self):
-        """The next request opens a connection again."""
+        """Closes the connection. The next request opens another one."""
         self._connection.close()
 
     def __enter__(self):
@@ -208,7 +205,7 @@ class Client:
         return self._send("POST", *self._request(what, model, form, request_id, fields, layer))
 
     def _request(self, what, model, form, request_id, fields, layer=None):
-        """Path, body and headers."""
+        """Path, body and headers of a request."""
         model, form = model or self.model, form or self.form
         if form not in TYPES:
             raise ValueError(f"form is {form!r}, not one of {', '.join(TYPES)}")
@@ -225,7 +222,7 @@ class Client:
         return path, body, headers
 
     def _open(self, method, path, body=None, headers=None):
-        """The response, whose body is still to be read; an error is raised."""
+        """A response whose body is not read yet; raises Error for an error status."""
         try:
             response = self._exchange(method, self._path + path, body, {**self._headers, **(headers or {})})
             data = response.read() if response.status != 200 else None
@@ -248,14 +245,14 @@ class Client:
         return Answer({name: _decoded(value) for name, value in json.loads(data).items()}, response.headers)
 
     def _exchange(self, method, path, body, headers):
-        """The response. On a connection that has served before, a request is sent once more if the server has closed
-        it meanwhile: it changes nothing there, so it may be repeated."""
+        """Sends a request, once more if the server has closed a connection that was used before. A repetition is safe:
+        requests change nothing on the server."""
         used = self._connection.sock is not None
         try:
             try:
                 self._connection.request(method, path, body, headers)
             except (BrokenPipeError, ConnectionResetError):
-                pass  # a server that refuses a large body may answer before it has read it
+                pass  # the server may reject a large body before it has read it
             return self._connection.getresponse()
         except ConnectionError:
             self._connection.close()
@@ -265,7 +262,7 @@ class Client:
 
 
 def _problem(data):
-    """What an error's body says; one that is no problem of attend's comes from a proxy."""
+    """The problem in an error's body; a body of another form comes from a proxy."""
     try:
         problem = json.loads(data)
     except ValueError:
@@ -276,7 +273,7 @@ def _problem(data):
 # --- arrays ---
 
 def _shape(value):
-    """The lengths of nested lists or of an array; None: items differ in shape."""
+    """The shape of nested lists or of an array; None if items differ in shape."""
     if hasattr(value, "shape"):
         return tuple(value.shape)
     if not isinstance(value, (list, tuple)):
@@ -290,7 +287,7 @@ def _shape(value):
 
 
 def _lists(value):
-    """Nested lists of lists, arrays, or lists of arrays."""
+    """Lists, arrays and lists of arrays as nested lists."""
     if isinstance(value, (list, tuple)):
         return [_lists(part) for part in value]
     if isinstance(value, dict):
@@ -299,7 +296,7 @@ def _lists(value):
 
 
 def _bytes(name, value, shape):
-    """The numbers of a field, as they are sent."""
+    """The bytes of a field's numbers in the body."""
     dtype = DTYPES[name]
     if numpy:
         value = numpy.asarray(value)
@@ -313,7 +310,7 @@ def _bytes(name, value, shape):
 
 
 def _read(data, dtype, shape):
-    """The same the other way round."""
+    """The array whose bytes are data."""
     if numpy:
         return numpy.frombuffer(data, "<" + CODES[dtype]).reshape(shape)
     numbers = array.array(CODES[dtype])
@@ -328,7 +325,7 @@ def _read(data, dtype, shape):
 
 
 def _little(numbers):
-    """With the bytes in the order of the wire, or back."""
+    """Numbers from the machine's byte order to little-endian, or back."""
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers
@@ -345,8 +342,8 @@ def _json(fields, form):
 
 
 def _coded(name, value):
-    """An object of base64; for a ragged batch, one for each item. Lists that do not tell how wide their rows would be
-    stay as they are, and so does a batch with such items."""
+    """A base64 object; for a ragged batch, a list with one per item. Empty lists have no width and stay lists, and so
+    does a batch that contains one."""
     shape = _shape(value)
     if shape is None:
         items = [_coded(name, item) for item in value]
@@ -357,7 +354,7 @@ def _coded(name, value):
 
 
 def _decoded(value):
-    """What _coded makes, and thumbnails, as arrays; anything else as it is."""
+    """Base64 objects and thumbnails as arrays; any other value unchanged."""
     if isinstance(value, dict) and "base64" in value:
         return _read(base64.b64decode(value["base64"]), value.get("dtype", "U8"), value["shape"])
     if isinstance(value, dict):
@@ -380,7 +377,7 @@ def _safetensors(fields):
         header[name] = {"dtype": DTYPES[name], "shape": shape, "data_offsets": [size, size + len(parts[-1])]}
         size += len(parts[-1])
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)  # so that the numbers lie where processors like them
+    text += b" " * (-len(text) % 8)  # aligns the numbers
     return b"".join([struct.pack("<Q", len(text)), text, *parts])
 
 

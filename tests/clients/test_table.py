@@ -1,5 +1,5 @@
 """test_table: every call of tests/clients/table.mjs: what each client from npm resolves to, or the sentence that it shows;
-and the table of them in server/README."""
+and the table of them in server/docs/clients.md."""
 import json
 import math
 import os
@@ -190,9 +190,9 @@ class Table(ServerCase):
         return [f"| `{client.replace(', ', '`, `')}` | {'; '.join(works) or '–'} | {'; '.join(others) or '–'} |" for client, (works, others) in calls.items()]
 
     def test_the_documentation(self):
-        """The table in server/README has the calls above."""
-        with open(os.path.join(ROOT, "server", "README.md"), encoding="utf-8") as file:
-            section = re.search(r"^## Clients, and how$(.*?)^## ", file.read(), re.M | re.S)[1]
+        """The table in server/docs/clients.md has the calls above."""
+        with open(os.path.join(ROOT, "server", "docs", "clients.md"), encoding="utf-8") as file:
+            section = re.search(r"^## Tested clients$(.*?)^## ", file.read(), re.M | re.S)[1]
         told = re.findall(r"^\| `.*\|$", section, re.M)
         self.assertEqual(told, self.rows(), "\n".join(self.rows()))
 

@@ -321,7 +321,7 @@ class Plain(ServerCase):
         with self.assertRaisesRegex(ValueError, "'xml', not one of json, base64, safetensors"):
             self.client().attention(TOY["queries"], form="xml")
         for url in ("127.0.0.1:8080", "ftp://127.0.0.1", "http://"):
-            with self.subTest(url), self.assertRaisesRegex(ValueError, "no URL of a server"):
+            with self.subTest(url), self.assertRaisesRegex(ValueError, "not the URL of a server"):
                 self.attend.Client(url)
 
     def test_numbers_of_the_wrong_kind(self):
