@@ -1,5 +1,5 @@
 /* framing: finds what libmicrohttpd does not report of a request: faults of its target, and bytes
- * of its header or trailer. (What no check here can see is listed in server/README.md.)
+ * of its header or trailer. (What no check here can see is listed in server/docs/errors.md.)
  *
  * Before its release 1.0, libmicrohttpd drops parts of a header silently: bytes after a NUL, folded
  * lines, lines without a name (which it even takes for the end of the header). A proxy in front of
