@@ -1,6 +1,6 @@
-"""test_openapi: /openapi.json names what there is, and says of requests and answers what is so.
+"""test_openapi: /openapi.json describes every route, request and response, and its examples are what the server does.
 
-Needs Debian's python3-jsonschema. Whether it is a valid document is asked in tests/clients."""
+Needs Debian's python3-jsonschema. tests/clients checks that the document is valid."""
 import json
 import os
 import re
@@ -13,6 +13,17 @@ import jsonschema
 
 from support import ROOT, Case, Server, safetensors_bytes
 
+# The configuration of tests/example whose server each operation's examples are sent to; "": a server without one. A name of
+# two words is a single example. The web UI, the metrics and the document itself have no examples.
+EXAMPLES = {
+    "": """attend attendWith attendInside measureHeads measureInside describeModel listModels health ready v2Server v2Live
+        v2Ready v2Models v2Model v2ModelVersion v2ModelReady v2ModelReadyVersion v2Infer v2InferVersion""",
+    "attend.json": "generate beam_search",
+    "tasks.json": """embed complete rerank cohereEmbed cohereEmbedV2 encode classify score generate tokenize detokenize teiRoot
+        teiEmbed teiEmbedAll teiSimilarity teiTokenize teiDecode teiRerank teiPredict teiInfo"""}
+# These differ between runs, releases and processors. Random ids differ, too.
+VOLATILE = ("created", "version", "bytes", "engine", "tokenization_workers")
+WITHOUT_EXAMPLE = ("openapi",)  # its response is JSON, but the document would contain itself
 ITEM = [[[1, 0, 0, 1], [0, 1, 1, 0]]]
 ASK = {"queries": ITEM, "return_attention": True, "return_pointers": True}
 SAFETENSORS = "application/x-safetensors"
@@ -113,9 +124,14 @@ class OpenApi(Case):
     def response(self, operation, status):
         response = operation["responses"].get(str(status))
         self.assertIsNotNone(response, f"{operation['operationId']} does not tell of {status}")
-        if "$ref" in response:
-            response = self.schemas["responses"][response["$ref"].rsplit("/", 1)[1]]
-        return response
+        return self.resolved(response)
+
+    def resolved(self, part):
+        """A part of the document, or the component that it refers to."""
+        if "$ref" not in part:
+            return part
+        kind, name = part["$ref"].split("/")[2:]
+        return self.schemas[kind][name]
 
     def holds(self, method, path, answer, status):
         """The answer is one that the document promises."""
@@ -123,6 +139,7 @@ class OpenApi(Case):
         response = self.response(self.operation(method, path), status)
         self.assertIn("x-request-id", answer.headers)
         for name, header in response.get("headers", {}).items():
+            header = self.resolved(header)
             if name in ("X-Request-Id", "Server-Timing"):
                 self.schema(header["schema"]).validate(answer.headers[name.lower()])
         kind = answer.headers["content-type"].split(";")[0]
@@ -137,6 +154,8 @@ class OpenApi(Case):
         self.assertEqual(len(names), len(set(names)))
         for schema in self.schemas["schemas"].values():
             jsonschema.Draft202012Validator.check_schema(schema)
+        for header in self.schemas["headers"].values():
+            jsonschema.Draft202012Validator.check_schema(header["schema"])
         used = set(re.findall(r'"#/components/(\w+)/(\w+)"', self.answer.body.decode()))
         used |= {("securitySchemes", name) for need in self.document["security"] for name in need}
         self.assertEqual(used, {(kind, name) for kind, all in self.schemas.items() for name in all})
@@ -170,6 +189,102 @@ class OpenApi(Case):
         paths = {(path.replace("/versions/1", ""), method)
                  for path, item in self.document["paths"].items() for method in item}
         self.assertEqual(routes | {("/", "post")}, paths)  # which is /embed or /predict
+
+    def operations(self):
+        """(path, method, operation) of all."""
+        return [(path, method, operation) for path, item in self.document["paths"].items()
+                for method, operation in item.items()]
+
+    def test_every_operation_is_summarized(self):
+        tags = {tag["name"] for tag in self.document["tags"]}
+        for path, method, operation in self.operations():
+            with self.subTest(method=method, path=path):
+                self.assertRegex(operation["summary"], r"^[A-Z][^\n]{3,59}(?<!\.)$")
+                self.assertRegex(operation["description"], r"^[A-Z].*\.$")
+                self.assertLessEqual(len(re.findall(r"\.( |$)", operation["description"])), 4)
+                self.assertLessEqual(set(operation["tags"]), tags)
+
+    def examples(self, content):
+        """The examples of a body by their names, of all its media types."""
+        return {name: (kind, example["value"]) for kind, media in content.items()
+                for name, example in media.get("examples", {}).items()}
+
+    def test_every_json_body_has_an_example(self):
+        for path, method, operation in self.operations():
+            bodies = [self.resolved(operation["requestBody"])] if method == "post" else []
+            bodies += [self.response(operation, status) for status in operation["responses"] if status[0] == "2"]
+            for body in bodies if operation["operationId"] not in WITHOUT_EXAMPLE else []:
+                for kind, media in body["content"].items():
+                    with self.subTest(method=method, path=path, kind=kind):
+                        if kind in ("application/json", "text/event-stream"):
+                            self.assertTrue(media.get("examples"))
+                        for example in media.get("examples", {}).values():
+                            self.schema(media["schema"]).validate(example["value"])
+
+    def test_examples_are_what_the_server_does(self):
+        """A request example, or a GET with the examples of its parameters, gets the response example of its name."""
+        places = {name: configuration for configuration, names in EXAMPLES.items()
+                  for name in re.findall(r"generate beam_search|\w+", names)}
+        exchanges = []
+        for path, method, operation in self.operations():
+            name = operation["operationId"]
+            requests = self.examples(self.resolved(operation["requestBody"])["content"]) if method == "post" else None
+            responses = self.examples(self.response(operation, 200)["content"])
+            if requests is not None:
+                self.assertEqual(set(requests), set(responses), name)
+            self.assertEqual(bool(responses), name in places, name)
+            for example, response in responses.items():
+                filled = path
+                for parameter in operation.get("parameters", []):
+                    if parameter.get("in") == "path":
+                        value = parameter.get("example") or parameter["examples"][example]["value"]
+                        filled = filled.replace("{" + parameter["name"] + "}", value)
+                exchanges.append((places.pop(f"{name} {example}", places[name]), method.upper(), filled,
+                                  json.dumps(requests[example][1]) if requests else None, response))
+        self.assertGreater(len(exchanges), 40)
+        for configuration in EXAMPLES:
+            server = Server(None, *(["--config", os.path.join(ROOT, "tests", "example", configuration)] if configuration else []))
+            self.addCleanup(server.kill)
+            for place, method, path, body, (kind, expected) in exchanges:
+                if place == configuration:
+                    with self.subTest(configuration=configuration, path=path, body=body):
+                        answer = server.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+                        self.assertEqual((answer.status, answer.headers["content-type"].split(";")[0]), (200, kind), answer)
+                        if kind == "text/event-stream":
+                            self.same(self.events(answer.body.decode()), self.events(expected))
+                        else:
+                            self.same(answer.json, expected, part=path == "/v1/models")
+            server.stop()
+        self.assertNotIn("generate beam_search", places)
+
+    def events(self, text):
+        """The data of server-sent events."""
+        lines = text.split("\n\n")
+        self.assertEqual(lines.pop().strip(), "")
+        self.assertTrue(all(line.startswith("data: ") for line in lines), lines)
+        return [line[6:] if line == "data: [DONE]" else json.loads(line[6:]) for line in lines]
+
+    def same(self, actual, expected, part=False):
+        """JSON but for what is volatile; with `part`, of lists of objects at least what is expected, by name or id."""
+        if isinstance(expected, dict):
+            self.assertEqual(list(actual), list(expected))
+            for key, value in expected.items():
+                if key not in VOLATILE:
+                    self.same(actual[key], value, part)
+        elif isinstance(expected, list):
+            if part and expected and isinstance(expected[0], dict):
+                names = [x.get("name", x.get("id")) for x in expected]
+                actual = [x for x in actual if x.get("name", x.get("id")) in names]
+            self.assertEqual(len(actual), len(expected))
+            for a, e in zip(actual, expected):
+                self.same(a, e, part)
+        elif isinstance(expected, (int, float)) and not isinstance(expected, bool):
+            self.assertAlmostEqual(actual, expected, delta=1e-6)
+        elif isinstance(expected, str):
+            random = r"^(cmpl|rerank|embed)-[0-9a-f]{16}$"
+            self.assertEqual(re.sub(random, r"\1-", actual), re.sub(random, r"\1-", expected))
+        else:
+            self.assertEqual(actual, expected)
 
     def test_models_are_described_whole(self):
         self.holds("GET", "/v1/models", self.server.get("/v1/models"), 200)
@@ -474,11 +589,11 @@ class OpenApi(Case):
                                ("decoder", dict(scored, target_lens=[1, 1], head_mask={"decoder.0.self": [0, 1]}))):
             path = f"/v1/models/{model}/heads"
             with self.subTest(model=model, request=request):
-                self.taken("WorthRequest", request)
+                self.taken("HeadImportanceRequest", request)
                 self.holds("POST", path, self.server.post(path, request), 200)
-        path, schema = "/v1/models/decoder/heads", self.schema(self.schemas["schemas"]["WorthRequest"])
+        path, schema = "/v1/models/decoder/heads", self.schema(self.schemas["schemas"]["HeadImportanceRequest"])
         self.holds("POST", path, self.server.post(path, scored, {"Accept": SAFETENSORS}), 406)
-        self.taken("WorthRequest", dict(scored, stream=True))
+        self.taken("HeadImportanceRequest", dict(scored, stream=True))
         self.assertEqual(self.server.post(path, dict(scored, stream=True)).headers["content-type"], "text/event-stream")
         for more in ({"attentions": []}, {"attentions": "decoder.0.self"}, {"stream": 1}, {"return_top": 1},
                      {"return_hidden": True}, {"encoding_format": "base64"}, {"tokens": 1}):
@@ -521,7 +636,7 @@ class OpenApi(Case):
             self.assertEqual(answer.headers["content-type"], "application/octet-stream")
             size = int(answer.headers["inference-header-content-length"])
             head = json.loads(answer.body[:size])
-            self.told(self.schemas["schemas"]["V2Answer"], head)
+            self.told(self.schemas["schemas"]["V2Response"], head)
             sizes = [o["parameters"]["binary_data_size"] for o in head["outputs"]]
             self.assertEqual(sizes, [4 * len(o["data"]) for o in right])
             numbers = [x for o in right for x in o["data"]]
@@ -572,7 +687,7 @@ class OpenApi(Case):
                             self.assertEqual(answer.status, 404 if wants_more else 400 if asks_none else 200)
                             continue
                         self.holds(method, path, answer, 401)
-                        told = self.response(operation, 401)["headers"]["WWW-Authenticate"]
+                        told = self.resolved(self.response(operation, 401)["headers"]["WWW-Authenticate"])
                         self.schema(told["schema"]).validate(challenge)
                         self.assertEqual(answer.headers["www-authenticate"], challenge)
         server.stop()
