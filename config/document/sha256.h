@@ -1,7 +1,7 @@
 /* sha256: SHA-256 of several messages side by side, with the vector instructions of this processor.
  *
  * Nettle hashes one message at a time, with SHA instructions where there are any. Several side by
- * side are faster than those with AVX-512, and about as fast with AVX2 (tests/bench/RESULTS.md):
+ * side are faster than those with AVX-512, and about as fast with AVX2 (tests/bench/LOG.md):
  * SHA instructions of our own would gain next to nothing. isa-l_crypto does the same, but its
  * library would be one more in every image, for these hundred lines. */
 #ifndef CONFIG_SHA256_H
