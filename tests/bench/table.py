@@ -1,24 +1,24 @@
-"""table: the lines that are printed: figure | ours | yardstick | ratio | wanted | met."""
+"""table: the lines that are printed: workload | result | baseline | ratio | target | met."""
 import re
 
-VERDICTS = []  # of every figure of which something is wanted: is it met?
+VERDICTS = []  # for every line with a target: whether it is met
 
 
-def line(figure, ours, yardstick="", ratio="", wanted="", met=None):
-    """`ratio` is a number, or text; `met` says whether it is what is wanted, if anything is."""
+def line(workload, result, baseline="", ratio="", target="", met=None):
+    """`ratio` is a number, or text; `met` says whether the target is met, if there is one."""
     if isinstance(ratio, float):
         ratio = f"{ratio:.3f}" if ratio < 1 else f"{ratio:.2f}"
     verdict = {None: "", True: "yes", False: "NO"}[met]
     if met is not None:
         VERDICTS.append(bool(met))
-    print(f"{figure:<66} | {ours:>12} | {yardstick:>14} | {ratio:>7} | {wanted or '-':<9} "
+    print(f"{workload:<66} | {result:>12} | {baseline:>14} | {ratio:>7} | {target or '-':<9} "
           f"| {verdict}".rstrip(), flush=True)
 
 
-def _meets(condition, ours, ratio):
-    """Of `>= 0.9 of its speed`, or `<= 64 MB`: a number with a unit is looked for in `ours`."""
+def _meets(condition, result, ratio):
+    """Whether `>= 0.9 of its speed`, or `<= 64 MB`, is met: a number with a unit is looked for in `result`."""
     sign, bound, unit = re.match(r"([<>]=) ([\d.]+) ?(.*)", condition).groups()
-    with_unit = re.search(rf"([\d.]+) {re.escape(unit)}(?![\w/])", ours) if unit else None
+    with_unit = re.search(rf"([\d.]+) {re.escape(unit)}(?![\w/])", result) if unit else None
     value = float(with_unit.group(1) if with_unit else re.match(r"[\d.]+", ratio).group())
     return value >= float(bound) if sign == ">=" else value <= float(bound)
 
@@ -38,4 +38,4 @@ def judge(text):
 
 
 def summary():
-    return f"{VERDICTS.count(False)} of {len(VERDICTS)} figures not met"
+    return f"{VERDICTS.count(False)} of {len(VERDICTS)} targets not met"

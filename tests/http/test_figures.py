@@ -1,4 +1,4 @@
-"""test_figures: what `make bench` says of a figure that is not met, and how it counts them."""
+"""test_figures: what `make bench` prints for a target that is not met, and how it counts them."""
 import contextlib
 import io
 import os
@@ -30,7 +30,7 @@ class Figures(unittest.TestCase):
         for text in ("avx2: reading | 1 ns | 2 ns | 2.0 | >= 3 | NO",
                      "avx2: reading | 1 ns | 3 ns | 3.0 | >= 3 | yes"):
             self.assertEqual(table.judge(text), text)
-        self.assertEqual(table.summary(), "6 of 11 figures not met")
+        self.assertEqual(table.summary(), "6 of 11 targets not met")
         for text in ("# cpu level avx2", "x | 1 ms | 2 ms | 2.0 | -", "x | 1 | 2 | 2.0 | - |", ""):
             self.assertEqual(table.judge(text), text)
         self.assertEqual(len(table.VERDICTS), 11)
@@ -42,7 +42,7 @@ class Figures(unittest.TestCase):
             table.line("c", "1")
         self.assertEqual([l.rpartition("|")[2].strip() for l in out.getvalue().splitlines()],
                          ["yes", "NO", ""])
-        self.assertEqual(table.summary(), "1 of 2 figures not met")
+        self.assertEqual(table.summary(), "1 of 2 targets not met")
 
 
 if __name__ == "__main__":
