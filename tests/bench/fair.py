@@ -144,7 +144,7 @@ def prompts(server, batch):
 
 @scene
 def toys(server, batch):
-    beside(server, "toys beside 8 batches and 400 texts", ("/v1/models/toy/attention", TOY, 0.005),
+    beside(server, "small requests beside 8 batches and 400 texts", ("/v1/models/toy/attention", TOY, 0.005),
            [("/v1/models/bert/encode", BATCH, 8), ("/v1/models/gpt/generate", TEXTS, 1)], 20, None)
 
 

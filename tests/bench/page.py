@@ -21,7 +21,7 @@ def page(_folder):
     line("32 heads of 512 x 512, from answer to picture, ms", f"{told['shown']:.0f}", "", "", "", None)
     for name, what in (("tiles", "scrolling the small ones"), ("hover", "hovering over the large one"),
                        ("scroll", "scrolling the large one"), ("head", "going from head to head"),
-                       ("whole", "hovering, 144 heads of a whole model following")):
+                       ("whole", "hovering, 144 heads of a model following")):
         longest = told[f"{name}_longest"]
         line(f"{what}: longest frame (95 % below), ms", f"{longest:.1f} ({told[f'{name}_p95']:.1f})",
              "", "", f"<= {STUTTER}", longest <= STUTTER)

@@ -58,12 +58,12 @@ def toy_requests(folder):
             rates[clients] = max(load.rate, rates.get(clients, 0))
             cost[clients] = min(spent, cost.get(clients, spent))
     server.stop()
-    line(f"toy requests (b2 q4 k6 d100, {os.path.getsize(body) / 1e3:.0f} kB), 16 clients",
+    line(f"small requests (b2 q4 k6 d100, {os.path.getsize(body) / 1e3:.0f} kB), 16 clients",
          f"{rates[16]:.0f} /s", f"{cores:.2f} cores")
-    line(f"memory after {served:.0f} toy requests more", f"{last / 1e6:.2f} MB",
+    line(f"memory after {served:.0f} more small requests", f"{last / 1e6:.2f} MB",
          f"{first / 1e6:.2f} MB", last / first, "< 1.05", last / first < 1.05)
     for clients in crowds[1:]:
-        line(f"toy requests, {clients} clients", f"{rates[clients]:.0f} /s",
+        line(f"small requests, {clients} clients", f"{rates[clients]:.0f} /s",
              f"{rates[16]:.0f} /s, 16", rates[clients] / rates[16], ">= 0.95",
              rates[clients] / rates[16] >= 0.95)
     print("    CPU of the server for each: "
@@ -120,13 +120,13 @@ def fairness(folder):
     beside = {clients: wrk(server.port, body, clients, 6) for clients in crowds}
     giant.end()
     server.stop()
-    title = f"99 % of toys within, beside b1 q4096 k4096 ({len(giant_body) / 1e6:.0f} MB) in a loop"
+    title = f"99 % of small requests within, beside b1 q4096 k4096 ({len(giant_body) / 1e6:.0f} MB) in a loop"
     for clients in crowds:
         ours, yardstick = beside[clients].p99_ms, alone[clients].p99_ms
         goal = ("< 5 ms", ours < 5) if clients == 1 else ("", None)
-        line(title if clients == 1 else f"the same, {clients} clients with toys", f"{ours:.2f} ms",
+        line(title if clients == 1 else f"the same, {clients} clients with small requests", f"{ours:.2f} ms",
              f"{yardstick:.2f} ms alone", ours / yardstick, *goal)
-    print(f"    {giant.answers} large ones answered meanwhile; half of the toys within "
+    print(f"    {giant.answers} large ones answered meanwhile; half of the small requests within "
           f"{beside[1].p50_ms:.2f} ms, {beside[1].rate:.0f} /s ({alone[1].rate:.0f} /s alone)")
 
 
