@@ -1,4 +1,5 @@
-"""test_watching: the alert rules and the dashboard in docker/ are about metrics that there are."""
+"""test_watching: the alert rules and the dashboard in docker/ are about metrics that there are; the tables of metrics and
+of log fields in docker/operate.md have all of them, and no others."""
 import json
 import os
 import re
@@ -9,6 +10,8 @@ from support import ROOT, TOY, Case, Server
 
 ALERTS = os.path.join(ROOT, "docker", "alerts.yaml")
 DASHBOARD = os.path.join(ROOT, "docker", "grafana.json")
+PAGE = os.path.join(ROOT, "docker", "operate.md")
+TASKS = os.path.join(ROOT, "tests", "example", "tasks.json")
 # What the language of queries has of its own, as far as it is used.
 WORDS = {"absent", "or", "sum", "max", "count", "rate", "increase", "changes", "deriv", "max_over_time", "time",
          "histogram_quantile", "label_values", "by", "and", "job", "instance"}
@@ -26,6 +29,18 @@ def rules():
         found[name] = (expression.group(1) or expression.group(2),
                        part[part.index("        annotations:"):])
     return found
+
+
+def table(section):
+    """The cells of each line of a section's tables in docker/operate.md."""
+    with open(PAGE, encoding="utf-8") as file:
+        text = file.read().partition(f"\n### {section}\n")[2]
+    text = re.split(r"^#+ ", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), maxsplit=1, flags=re.M)[0]
+    return [[cell.strip() for cell in line[1:-1].split("|")] for line in re.findall(r"^\| ?`.*$", text, re.M)]
+
+
+def names_in(cell):
+    return re.findall(r"`([^`]+)`", cell)
 
 
 def dashboard():
@@ -48,6 +63,7 @@ class Known:
             scrape = Scrape(server.get("/metrics").body)
         finally:
             server.stop()
+        self.type = scrape.type
         self.labels = {"up": {}}
         for name, labels in scrape.samples:
             known = self.labels.setdefault(name, {})
@@ -133,6 +149,36 @@ class Watching(Case):
         self.assertEqual(families - shown,
                          {"attend_models", "attend_models_loaded_timestamp_seconds",
                           "process_virtual_memory_bytes", "process_threads"})
+
+    def test_page_has_all_metrics(self):
+        """With their types and labels, each once, and the values of the labels that have few."""
+        lines = table("Metrics")
+        self.assertEqual(sorted(line[0] for line in lines), sorted(f"`{name}`" for name in self.known.type))
+        for cell, kind, labels, meaning in lines:
+            name = names_in(cell)[0]
+            with self.subTest(name):
+                known = {}
+                for suffix in ("", "_bucket"):
+                    known.update(self.known.labels.get(name + suffix, {}))
+                known.pop("le", None)
+                self.assertEqual(kind, self.known.type[name])
+                self.assertEqual(sorted(names_in(labels)), sorted(known))
+                if set(known) & {"stage", "class", "reason", "phase", "work", "token", "result"}:
+                    self.assertEqual(set().union(*known.values()) - set(names_in(meaning)), set())
+
+    def test_page_has_all_log_fields(self):
+        server = Server(None, "--config", TASKS, "--access-log", "all")
+        try:
+            for model in ("gpt2", "none"):
+                server.post(f"/v1/models/{model}/generate", {"tokens": [1, 2], "max_tokens": 2}, headers={
+                    "traceparent": f"00-{'1' * 32}-{'2' * 16}-01", "User-Agent": "test"})
+        finally:
+            server.stop()
+        seen = set()
+        for line in server.lines:
+            if line.startswith("{"):
+                seen.update(json.loads(line))
+        self.assertEqual(sorted(name for line in table("Log") for name in names_in(line[0])), sorted(seen))
 
     def test_dashboard_can_be_imported(self):
         board = dashboard()
