@@ -32,7 +32,7 @@ SAN_tsan    := -fsanitize=thread
 # clang's; what measures coverage is in the objects, the search itself only in the fuzz targets.
 SAN_fuzz    := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_coverage := -fprofile-instr-generate -fcoverage-mapping
-# The readable twins are yardsticks, never part of the program: where the rest is compiled with a sanitizer,
+# The reference implementation is never part of the program: where the rest is compiled with a sanitizer,
 # they are optimised, and without it.
 TWIN         = $(if $(SHORT),$(if $(filter core/reference/%,$*),-O2))
 SAN          = $(if $(TWIN),,$(SAN_$(MODE)))
@@ -115,7 +115,7 @@ test:
 	-@$(MAKE) --no-print-directory deps-test
 	tests/run test
 
-## test-all: everything: test, all that runs under sanitizers, the page, clients from npm, images and packages
+## test-all: everything: test, all that runs under sanitizers, the web UI, clients from npm, images and packages
 .PHONY: test-all test-rest
 test-all: test
 	@$(MAKE) --no-print-directory test-rest
@@ -129,7 +129,7 @@ test-rest:
 quick: deps-test
 	tests/run lint release
 
-## test-page, test-clients, test-deploy: the page in browsers; clients from npm; image, package, proxies, Kubernetes, systemd
+## test-page, test-clients, test-deploy: the web UI in browsers; clients from npm; image, package, proxies, Kubernetes, systemd
 .PHONY: test-page test-clients test-deploy
 test-page test-clients test-deploy: test-%:
 	-@$(MAKE) --no-print-directory deps-$*
@@ -156,7 +156,7 @@ builtin:
 	$(BUILD)/example/sort_train $(BUILD)/example/sort
 	diff -r $(BUILD)/example/sort config/model/builtin/sort
 
-## screenshots: draw README's pictures of the page anew
+## screenshots: redraw the pictures of the web UI in the documentation
 .PHONY: screenshots
 screenshots: deps-page build
 	node --test-reporter=spec tests/page/screenshots.mjs
@@ -171,13 +171,13 @@ asan ubsan tsan: deps-test
 soak: deps-test
 	tests/run soak:$(or $(ARGS),600)
 
-## bench: print every figure beside its yardstick (some minutes); ARGS="NAME ..." for some
+## bench: print every result beside its baseline (some minutes); ARGS="NAME ..." for some
 .PHONY: bench
 bench: deps-bench
 	@$(MAKE) --no-print-directory $(JOBS) programs
 	tests/bench/run $(BUILD) $(ARGS)
 
-## bench-peers: install and run what a user would build instead (apt, npm; some 4 GB), beside attend; ARGS="NAME ..." for some
+## bench-peers: install and run the baselines (apt, npm; some 4 GB) beside attend; ARGS="NAME ..." for some
 .PHONY: bench-peers
 bench-peers: deps-peers
 	@$(MAKE) --no-print-directory $(JOBS) programs
@@ -201,7 +201,7 @@ bytes: deps-test
 	@$(MAKE) --no-print-directory build
 	tests/bytes/compare $(BEFORE) $(BUILD)/attend $(ARGS)
 
-## fuzz: search for inputs that break what reads them (five minutes); ARGS="TARGET SECONDS" for one target, its own time, or both
+## fuzz: fuzz the parsers (five minutes); ARGS="TARGET SECONDS" for one target, its own time, or both
 .PHONY: fuzz
 fuzz: deps-fuzz
 	@$(MAKE) --no-print-directory $(JOBS) MODE=fuzz CC=clang CXX=clang++ fuzzers
@@ -213,7 +213,7 @@ fuzz-coverage: deps-fuzz
 	@$(MAKE) --no-print-directory $(JOBS) MODE=coverage CC=clang CXX=clang++ fuzzers
 	tests/fuzz/coverage
 
-## lint: check the rules of the house (who includes whom, one door per dependency, file names)
+## lint: check the rules of code and texts (includes, dependencies, file names, words)
 .PHONY: lint
 lint:
 	tests/lint
@@ -281,7 +281,7 @@ NPM        := build/npm
 npm_install = npm install --prefix $(1) --ignore-scripts --no-package-lock --no-audit --no-fund --silent
 
 .PHONY: deps-run deps-test deps-page deps-clients deps-deploy deps-fuzz deps-bench deps-peers deps-tokenizer
-## deps-run, deps-test, deps-page, deps-clients, deps-deploy, deps-fuzz, deps-bench, deps-peers, deps-tokenizer: install what running, testing, searching or measuring needs, as they do
+## deps-run, deps-test, deps-page, deps-clients, deps-deploy, deps-fuzz, deps-bench, deps-peers, deps-tokenizer: install what running, testing, fuzzing or measuring needs
 deps-run:
 	@tests/deps $(DEPS_RUN)
 deps-test:
