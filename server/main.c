@@ -112,9 +112,27 @@ static int run_model(const struct config *c, const struct run_words *run) {
   return status;
 }
 
+enum main_command { SERVE, RUN, CHECK, INSPECT, HEALTH, HELP, COMMANDS };
+static const char *const names[COMMANDS] = {"serve", "run", "check", "inspect", "health", "help"};
+
+/* The command of this name; COMMANDS: there is none. */
+static enum main_command find_command(const char *name) {
+  enum main_command i = 0;
+  while (i < COMMANDS && strcmp(name, names[i])) i++;
+  return i;
+}
+
+static bool is_help(const char *word) {
+  return word && (!strcmp(word, "--help") || !strcmp(word, "-h"));
+}
+
+/* `attend help SETTING`; the help of a command is that of all. */
+static int help(const char *word) {
+  return command_help(word && !is_help(word) && find_command(word) == COMMANDS ? word : NULL);
+}
+
 int main(int argc, char **argv) {
-  enum { SERVE, RUN, CHECK, INSPECT, HEALTH, HELP, COMMANDS } command = SERVE;
-  static const char *const names[COMMANDS] = {"serve", "run", "check", "inspect", "health", "help"};
+  enum main_command command = SERVE;
   static char *none[] = {NULL};
   char **words = argc > 1 ? argv + 1 : none;
   const char *url = NULL; /* of health */
@@ -127,16 +145,17 @@ int main(int argc, char **argv) {
   hold_standard_descriptors();
   return_freed_memory();
   json_reserve_init();
+  if (is_help(words[0])) return help(words[1]);
   if (is_word(words[0]) && !names_configuration(words[0])) {
-    while (command < COMMANDS && strcmp(words[0], names[command])) command++;
-    if (command == COMMANDS) return command_misuse("there is no command '%.100s'", words[0]);
+    command = find_command(words[0]);
+    if (command == COMMANDS) return command_misuse("unknown command '%.100s'", words[0]);
     words++;
   }
+  if (command == HELP) return help(words[0]);
   for (char **w = words; *w; w++) {
-    if (!strcmp(*w, "--help") || !strcmp(*w, "-h")) return command_help();
+    if (is_help(*w)) return help(NULL);
     if (!strcmp(*w, "--version")) return command_version();
   }
-  if (command == HELP) return command_help();
   if (command == INSPECT) return command_inspect(words);
   if (command == HEALTH && is_word(words[0])) url = *words++;
   if (command == RUN) {

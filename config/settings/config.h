@@ -14,12 +14,12 @@
 #include "core/base/status.h"
 
 struct config {
-#define OPTION_TEXT(name, fallback, sentence)                   const char *name;
-#define OPTION_ADDRESS(name, fallback, sentence)                const char *name;
-#define OPTION_ORIGINS(name, fallback, sentence)                const char *name;
-#define OPTION_CHOICE(name, fallback, choices, sentence)        const char *name;
-#define OPTION_COUNT(name, fallback, low, high, unit, sentence) uint64_t name;
-#define OPTION_FLAG(name, fallback, sentence)                   bool name;
+#define OPTION_TEXT(name, fallback, placeholder, brief, details)      const char *name;
+#define OPTION_ADDRESS(name, fallback, brief, details)                const char *name;
+#define OPTION_ORIGINS(name, fallback, brief, details)                const char *name;
+#define OPTION_CHOICE(name, fallback, choices, brief, details)        const char *name;
+#define OPTION_COUNT(name, fallback, low, high, unit, brief, details) uint64_t name;
+#define OPTION_FLAG(name, fallback, brief, details)                   bool name;
 #include "config/settings/options.def"
   const char *directory; /* of the file: relative paths start there; "." without a file */
   const char *file;      /* the file that was read, or NULL */
@@ -39,8 +39,8 @@ enum status config_read(struct config *c, char *const *args, char *const *enviro
                         struct error *e);
 void config_free(struct config *c);
 
-/* Calls `tell` for each setting but default_model that has another value in `next` than in `now`,
- * with its name and the value in `next`. */
+/* Calls `tell` for each setting except default_model that has another value in `next` than in
+ * `now`, with its name and the value in `next`. */
 void config_differ(const struct config *now, const struct config *next,
                    void (*tell)(void *of, const char *name, const char *value), void *of);
 
@@ -59,7 +59,12 @@ bool config_same_model(const struct config *a, const struct config *b, const cha
  * none. */
 size_t config_words(char *const *args);
 
-void config_help(FILE *out); /* prints the settings, a line or two each */
+/* Prints the settings for --help, in their groups, a line or two each. */
+void config_help(FILE *out);
+
+/* Prints the setting of this name, in full: `max_queue`, `max-queue`, `--max-queue` or
+ * ATTEND_MAX_QUEUE; "settings" prints all of them. STATUS_CONFIG: there is no such setting. */
+enum status config_help_setting(const char *name, FILE *out, struct error *e);
 
 /* Prints the effective configuration as a JSON document that config_read accepts. False if there is
  * no memory for it or it could not be written. */

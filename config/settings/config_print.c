@@ -1,52 +1,149 @@
 /* config_print: the settings as text: for --help, as a JSON document, and where two configurations
  * differ. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "config/document/nearest.h"
 #include "config/settings/config.h"
 #include "config/settings/option.h"
 
 enum {
-  COLUMN = 30,    /* wide enough for the longest switch with its placeholder */
+  COLUMN = 29,    /* of a setting's brief text in --help */
+  WIDTH = 79,     /* of a line of text */
   VALUE_SIZE = 32 /* of a number as text */
 };
 
 /* --- for --help --- */
 
-static void print_default(const struct option *o, FILE *out) {
-  if (o->kind == OPTION_IS_COUNT) {
-    fprintf(out, "(default %ju %s)", (uintmax_t)o->number, o->unit);
-  } else if (o->kind == OPTION_IS_FLAG) {
-    fprintf(out, "(default %s)", o->number ? "on" : "off");
-  } else if (o->kind == OPTION_IS_CHOICE) {
-    fprintf(out, "(%s; default %s)", o->unit, o->text);
-  } else {
-    fprintf(out, "(default %s)", *o->text ? o->text : "none");
-  }
+/* Is not in options.def: it has no name in the file. */
+static const struct option config_option = {
+    .name = "config",
+    .kind = OPTION_IS_TEXT,
+    .text = "",
+    .unit = "FILE",
+    .brief = "JSON file with settings and models",
+    .details =
+        "JSON file with settings and, in \"models\", the models to serve. Relative paths in it "
+        "start at its folder. SIGHUP reads it again: models, default_model and API keys "
+        "change without a restart. Without it, the server has built-in demo models."};
+
+static const char *placeholder(const struct option *o) {
+  return o->kind == OPTION_IS_COUNT ? "N" : o->kind == OPTION_IS_FLAG ? "" : o->unit;
+}
+
+static const char *default_text(const struct option *o, char out[VALUE_SIZE]) {
+  if (o->kind == OPTION_IS_FLAG) return o->number ? "on" : "off";
+  if (o->kind != OPTION_IS_COUNT) return *o->text ? o->text : "none";
+  snprintf(out, VALUE_SIZE, "%" PRIu64, o->number);
+  return out;
+}
+
+static void print_brief(const struct option *o, FILE *out) {
+  char name[64], number[VALUE_SIZE], left[128];
+  const bool flag = o->kind == OPTION_IS_FLAG;
+  const int used = snprintf(left, sizeof left, "  --%s%s%s%s", flag ? "[no-]" : "",
+                            option_switch(o, name), flag ? "" : " ", placeholder(o));
+  if (used + 1 < COLUMN)
+    fprintf(out, "%-*s", COLUMN, left);
+  else
+    fprintf(out, "%s\n%*s", left, COLUMN, "");
+  fprintf(out, "%s (default: %s)\n", o->brief, default_text(o, number));
 }
 
 void config_help(FILE *out) {
-  static const char *const placeholder[] = {
-      [OPTION_IS_TEXT] = " TEXT",       [OPTION_IS_ADDRESS] = " ADDRESS:PORT",
-      [OPTION_IS_ORIGINS] = " ORIGINS", [OPTION_IS_CHOICE] = " WORD",
-      [OPTION_IS_COUNT] = " N",         [OPTION_IS_FLAG] = "",
-  };
-  fprintf(out,
-          "  %-*s(default none)  a JSON file with these settings (max_queue for --max-queue)\n"
-          "  %-*s                and the models; else the variable ATTEND_CONFIG names it\n",
-          COLUMN, "--config PATH", COLUMN, "");
+  print_brief(&config_option, out);
   for (size_t i = 0; i < option_count(); i++) {
-    const struct option *o = option_at(i);
-    char name[64], left[96];
-    snprintf(left, sizeof left, "--%s%s%s", o->kind == OPTION_IS_FLAG ? "[no-]" : "",
-             option_switch(o, name), placeholder[o->kind]);
-    fprintf(out, "  %-*s", COLUMN, left);
-    print_default(o, out);
-    fprintf(out, "  %s\n", o->sentence);
+    const char *group = option_group(option_at(i));
+    if (group) fprintf(out, "\n%s:\n", group);
+    print_brief(option_at(i), out);
   }
-  fprintf(out,
-          "Each is also a variable: ATTEND_MAX_QUEUE for --max-queue. The command line wins over "
-          "the\nenvironment, the environment over the file.\n");
+}
+
+/* --- one setting --- */
+
+/* Prints the text in lines that begin with two blanks. */
+static void print_wrapped(const char *text, FILE *out) {
+  size_t column = 0;
+  while (*text) {
+    const size_t word = strcspn(text, " ");
+    if (column == 0 || column + 1 + word > WIDTH) {
+      fputs(column ? "\n  " : "  ", out);
+      column = 2;
+    } else {
+      fputc(' ', out);
+      column++;
+    }
+    fwrite(text, 1, word, out);
+    column += word;
+    text += word + strspn(text + word, " ");
+  }
+  fputc('\n', out);
+}
+
+/* Prints how the setting is written in each place. */
+static void print_names(const struct option *o, FILE *out) {
+  char name[64];
+  const char *value = placeholder(o), *quote = o->kind == OPTION_IS_COUNT ? "" : "\"";
+  const bool flag = o->kind == OPTION_IS_FLAG;
+  if (flag)
+    fprintf(out, "  file           \"%s\": true or false\n", o->name);
+  else if (o != &config_option)
+    fprintf(out, "  file           \"%s\": %s%s%s\n", o->name, quote, value, quote);
+  fprintf(out, "  environment    %s=%s\n", option_variable(o, name), flag ? "on|off" : value);
+  option_switch(o, name);
+  if (flag)
+    fprintf(out, "  command line   --%s or --no-%s\n", name, name);
+  else
+    fprintf(out, "  command line   --%s %s\n", name, value);
+}
+
+/* A reload changes the models; of the settings it applies only this one. */
+static bool is_reloaded(const struct option *o) { return strcmp(o->name, "default_model") == 0; }
+
+static void print_setting(const struct option *o, FILE *out) {
+  char number[VALUE_SIZE];
+  const bool count = o->kind == OPTION_IS_COUNT;
+  fprintf(out, "%s: %s\n\n", o->name, o->brief);
+  print_wrapped(o->details, out);
+  fprintf(out, "\n  default        %s%s%s\n", default_text(o, number), count ? " " : "",
+          count ? o->unit : "");
+  if (count)
+    fprintf(out, "  range          %" PRIu64 " to %" PRIu64 " %s\n", o->low, o->high, o->unit);
+  print_names(o, out);
+  if (o != &config_option)
+    fprintf(out, "  a change       %s\n",
+            is_reloaded(o) ? "SIGHUP applies it" : "requires a restart");
+}
+
+/* The name in the file of a setting that may be written as on the command line or in the
+ * environment. */
+static const char *plain_name(const char *name, char out[64]) {
+  name += strspn(name, "-");
+  if (strncmp(name, "ATTEND_", 7) == 0) name += 7;
+  snprintf(out, 64, "%s", name);
+  for (char *at = out; *at; at++) *at = *at == '-' ? '_' : (char)tolower((unsigned char)*at);
+  return out;
+}
+
+enum status config_help_setting(const char *name, FILE *out, struct error *e) {
+  char plain[64], hint[NEAREST_HINT];
+  struct nearest near;
+  const bool all = strcmp(plain_name(name, plain), "settings") == 0;
+  const bool config = strcmp(plain, config_option.name) == 0;
+  const struct option *one = config ? &config_option : option_find(plain);
+  if (!one && strncmp(plain, "no_", 3) == 0) one = option_find(plain + 3);
+  if (all || one == &config_option) print_setting(&config_option, out);
+  for (size_t i = 0; i < option_count(); i++) {
+    if (all) fputc('\n', out);
+    if (all || option_at(i) == one) print_setting(option_at(i), out);
+  }
+  if (all || one) return STATUS_OK;
+  nearest_init(&near, plain);
+  nearest_offer(&near, config_option.name);
+  for (size_t i = 0; i < option_count(); i++) nearest_offer(&near, option_at(i)->name);
+  return error_set(e, STATUS_CONFIG, "there is no setting \"%.60s\"%s", name,
+                   nearest_hint(&near, hint));
 }
 
 /* --- as a JSON document --- */
@@ -91,7 +188,7 @@ void config_differ(const struct config *now, const struct config *next,
   char before[VALUE_SIZE], after[VALUE_SIZE];
   for (size_t i = 0; i < option_count(); i++) {
     const struct option *o = option_at(i);
-    if (strcmp(o->name, "default_model") == 0) continue;
+    if (is_reloaded(o)) continue;
     const char *value = text_value(o, &b, after);
     if (strcmp(text_value(o, &a, before), value) != 0) tell(of, o->name, value);
   }

@@ -11,21 +11,49 @@
 #include "config/settings/origins.h"
 
 static const struct option options[] = {
-#define OPTION_TEXT(name, fallback, sentence) \
-  {#name, OPTION_IS_TEXT, offsetof(struct config, name), fallback, 0, 0, 0, NULL, sentence},
-#define OPTION_ADDRESS(name, fallback, sentence) \
-  {#name, OPTION_IS_ADDRESS, offsetof(struct config, name), fallback, 0, 0, 0, NULL, sentence},
-#define OPTION_ORIGINS(name, fallback, sentence) \
-  {#name, OPTION_IS_ORIGINS, offsetof(struct config, name), fallback, 0, 0, 0, NULL, sentence},
-#define OPTION_CHOICE(name, fallback, choices, sentence) \
-  {#name, OPTION_IS_CHOICE, offsetof(struct config, name), fallback, 0, 0, 0, choices, sentence},
-#define OPTION_COUNT(name, fallback, low, high, unit, sentence)                      \
-  {#name, OPTION_IS_COUNT, offsetof(struct config, name), NULL, fallback, low, high, \
-   unit,  sentence},
-#define OPTION_FLAG(name, fallback, sentence) \
-  {#name, OPTION_IS_FLAG, offsetof(struct config, name), NULL, fallback, 0, 1, NULL, sentence},
+#define OPTION_TEXT(name, fallback, placeholder, brief, details)                         \
+  {#name, OPTION_IS_TEXT, offsetof(struct config, name), fallback, 0, 0, 0, placeholder, \
+   brief, details},
+#define OPTION_ADDRESS(name, fallback, brief, details) \
+  {#name,                                              \
+   OPTION_IS_ADDRESS,                                  \
+   offsetof(struct config, name),                      \
+   fallback,                                           \
+   0,                                                  \
+   0,                                                  \
+   0,                                                  \
+   "ADDRESS:PORT",                                     \
+   brief,                                              \
+   details},
+#define OPTION_ORIGINS(name, fallback, brief, details)                                            \
+  {#name,  OPTION_IS_ORIGINS, offsetof(struct config, name), fallback, 0, 0, 0, "ORIGINS", brief, \
+   details},
+#define OPTION_CHOICE(name, fallback, choices, brief, details)                         \
+  {#name, OPTION_IS_CHOICE, offsetof(struct config, name), fallback, 0, 0, 0, choices, \
+   brief, details},
+#define OPTION_COUNT(name, fallback, low, high, unit, brief, details)                      \
+  {#name, OPTION_IS_COUNT, offsetof(struct config, name), NULL, fallback, low, high, unit, \
+   brief, details},
+#define OPTION_FLAG(name, fallback, brief, details)                                  \
+  {#name, OPTION_IS_FLAG, offsetof(struct config, name), NULL, fallback, 0, 1, NULL, \
+   brief, details},
 #include "config/settings/options.def"
 };
+
+/* Each group begins with the setting that is at this offset of struct config. */
+static const struct {
+  const char *title;
+  size_t offset;
+} groups[] = {
+#define OPTION_GROUP(title, first) {title, offsetof(struct config, first)},
+#include "config/settings/options.def"
+};
+
+const char *option_group(const struct option *o) {
+  for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+    if (groups[i].offset == o->offset) return groups[i].title;
+  return NULL;
+}
 
 size_t option_count(void) { return sizeof options / sizeof options[0]; }
 

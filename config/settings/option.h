@@ -18,17 +18,21 @@ enum option_kind {
 struct option {
   const char *name;
   enum option_kind kind;
-  size_t offset;        /* of the member in struct config */
-  const char *text;     /* default of text, address, origins, choice; may be "" */
-  uint64_t number;      /* default of count (and of flag: 0 or 1) */
-  uint64_t low, high;   /* bounds of count */
-  const char *unit;     /* of count; for choice the words, separated by '|' */
-  const char *sentence; /* for --help */
+  size_t offset;       /* of the member in struct config */
+  const char *text;    /* default of text, address, origins, choice; may be "" */
+  uint64_t number;     /* default of count (and of flag: 0 or 1) */
+  uint64_t low, high;  /* bounds of count */
+  const char *unit;    /* of count; of choice the words, separated by '|'; of text a placeholder */
+  const char *brief;   /* for --help: a few words */
+  const char *details; /* for `attend help SETTING`: sentences */
 };
 
 size_t option_count(void);
 const struct option *option_at(size_t index);
 const struct option *option_find(const char *name); /* by its name in the file; or NULL */
+
+/* The title of the group that begins with this setting; NULL: it is in the group before it. */
+const char *option_group(const struct option *o);
 
 /* The member of `c` that holds the setting: by its kind a const char *, a uint64_t or a bool. */
 const char **option_text(const struct option *o, struct config *c);

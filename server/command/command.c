@@ -42,45 +42,45 @@ enum status command_write(int out, const struct iovec *piece, size_t pieces, str
   return STATUS_OK;
 }
 
-int command_help(void) {
-  fputs(
-      "attend: attention layers and whole models over HTTP\n"
-      "\n"
-      "  attend [serve] [settings]     serve until SIGTERM or SIGINT; SIGHUP reads models and keys "
-      "again\n"
-      "  attend run MODEL [FILE]       answer one request, from FILE or standard input to "
-      "standard\n"
-      "                                output; its words and settings stand in any order\n"
-      "  attend run MODEL --heads      measure the model's heads instead\n"
-      "  attend run MODEL --encode     encode tokens: MODEL is a whole model\n"
-      "  attend run MODEL --classify   classify tokens: MODEL is an encoder with a classifier\n"
-      "  attend run MODEL --score      score targets: MODEL is a decoder, or has one\n"
-      "  attend run MODEL --generate   go on from texts, or translate them: likewise\n"
-      "  attend run MODEL --tokenize   the tokens of texts: MODEL has a tokenizer\n"
-      "  attend run MODEL --detokenize the text of tokens: likewise\n"
-      "  attend run MODEL --binary     request and answer are safetensors, not JSON; measures are "
-      "JSON\n"
-      "  attend run MODEL --lines      each line is a request of JSON, and gets its answer as a "
-      "line\n"
-      "  attend check [settings]       check settings and models, and print them\n"
-      "  attend inspect FILE           list the tensors of a checkpoint, a file or its folder, "
-      "and\n"
-      "                                the models in it\n"
-      "  attend inspect FILE --check   read the numbers of the tensors, too\n"
-      "  attend inspect FILE --models  print these models alone, as a configuration file\n"
-      "  attend inspect FILE -o NEW    write that configuration to the file NEW\n"
-      "  attend inspect FILE --heads N\n"
-      "                                take N for the number of heads where the checkpoint does\n"
-      "                                not tell it\n"
-      "  attend health [URL]           exit 0 if URL answers 200; without URL, /healthz at\n"
-      "                                admin_listen or, if that is not set, at listen\n"
-      "  attend help | --help          this text\n"
-      "  attend --version              the version\n"
-      "\n"
-      "Settings come from defaults, then the file (--config FILE or ATTEND_CONFIG), then\n"
-      "ATTEND_NAME in the environment, then --name VALUE or --name=VALUE:\n"
-      "\n",
-      stdout);
+int command_help(const char *setting) {
+  struct error e = {0};
+  if (setting)
+    return config_help_setting(setting, stdout, &e) ? command_fail(&e) : command_written(true);
+  fputs("attend: HTTP inference server for Transformer models and attention layers on CPUs\n"
+        "\n"
+        "  attend [serve] [SETTING...]   serve models; SIGTERM stops, SIGHUP reloads\n"
+        "  attend run MODEL [FILE]       compute one request without a server: JSON from\n"
+        "                                FILE or standard input, to standard output\n"
+        "  attend run MODEL --encode     embeddings or hidden states of texts\n"
+        "  attend run MODEL --classify   classify texts, or rerank pairs of texts\n"
+        "  attend run MODEL --score      log-probabilities of target tokens (decoder or\n"
+        "                                encoder-decoder)\n"
+        "  attend run MODEL --generate   generate text (decoder) or translate\n"
+        "                                (encoder-decoder)\n"
+        "  attend run MODEL --tokenize   turn text into token IDs\n"
+        "  attend run MODEL --detokenize turn token IDs back into text\n"
+        "  attend run MODEL --heads      measure the attention heads\n"
+        "  attend run MODEL --binary     request and response are safetensors, not JSON\n"
+        "  attend run MODEL --lines      each input line is a request (JSON Lines)\n"
+        "  attend check [SETTING...]     check settings and models, and print them\n"
+        "  attend inspect FILE           list tensors and models of a checkpoint (a file\n"
+        "                                or its folder)\n"
+        "  attend inspect FILE --check   also look for numbers that are not finite\n"
+        "  attend inspect FILE --models  print only the models, as a configuration\n"
+        "  attend inspect FILE -o NEW    write that configuration to the new file NEW\n"
+        "  attend inspect FILE --heads N number of heads, if the checkpoint lacks it\n"
+        "  attend health [URL]           exit status 0 if URL returns 200 (default:\n"
+        "                                /healthz at admin_listen or listen)\n"
+        "  attend help [SETTING]         describe a setting in full, or print this text\n"
+        "  attend help settings          describe all settings in full\n"
+        "  attend --help                 print this text\n"
+        "  attend --version              print the version\n"
+        "\n"
+        "SETTING is --name VALUE or --name=VALUE; in the environment ATTEND_NAME=VALUE;\n"
+        "in the file \"name\": VALUE, with _ for -. The command line overrides the\n"
+        "environment, which overrides the file.\n"
+        "\n",
+        stdout);
   config_help(stdout);
   return command_written(true);
 }

@@ -30,7 +30,8 @@ int command_written(bool well);
 /* Writes the pieces of an answer, whole, unless that fails. */
 enum status command_write(int out, const struct iovec *piece, size_t pieces, struct error *e);
 
-int command_help(void);
+/* Prints the commands and settings or, if one is named, that setting in full. */
+int command_help(const char *setting);
 int command_version(void);
 
 #endif

@@ -97,14 +97,21 @@ class Installed(Installation):
     def test_the_manual_has_all_that_help_says(self):
         page = re.sub(r"\\-", "-", read(self.at(MANUAL)))
         self.assertIn(f'.TH ATTEND 1 "2023-11-14" "attend {VERSION}"', page)
-        text = run(BIN, "--help")[1]
-        entries = re.findall(r"^  ((?:attend|--).*?)(?:  |$)", text, re.M)
-        self.assertGreater(len(entries), 30)
-        self.assertEqual(re.findall(r"^\.B ((?:attend .*|--.*))$", page, re.M), entries)
-        words = " ".join(re.sub(r"^\.(TP|PP|SH.*|TH.*|RI.*|B)( |$)|^\.\\\".*$", "", page, flags=re.M).split())
-        for line in text.splitlines()[1:]:
+        text, full = run(BIN, "--help")[1], run(BIN, "help", "settings")[1]
+        entries = re.findall(r"^  (attend.*?)(?:  |$)", text, re.M) + re.findall(r"^  command line   (--.*)$", full, re.M)
+        self.assertGreater(len(entries), 50)
+        commands, _, settings = page.partition(".SH EXAMPLES\n")[0].partition(".SH SETTINGS\n")
+        self.assertEqual(re.findall(r"^\.B (attend .*|--.*)$", commands + settings, re.M), entries)
+        self.assertEqual(re.findall(r"^\.SS (.*)$", settings, re.M), re.findall(r"^([A-Z]\w+):$", text, re.M))
+        words = " ".join(re.sub(r"^\.(TP|PP|S[HS].*|TH.*|RI.*|B)( |$)|^\.\\\".*$", "", page, flags=re.M).split())
+        for line in text.partition("\n  --config")[0].splitlines()[1:]:
             self.assertIn(" ".join(line.split()), words)
-        for section in ("NAME", "SYNOPSIS", "COMMANDS", "SETTINGS", "EXIT STATUS", "FILES"):
+        for line in re.findall(r"^  (?!default|range|file|environment|command line|a change)(.*)$", full, re.M):
+            self.assertIn(line, words)
+        for default, unit in re.findall(r"^  default        (\S+)( \w+)?$", full, re.M):
+            self.assertIn(f"Default: {default}{unit}.", words)
+        for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "SETTINGS", "EXAMPLES", "ENVIRONMENT", "SIGNALS",
+                        "EXIT STATUS", "FILES", "SEE ALSO"):
             self.assertEqual(page.count(f".SH {section}\n"), 1)
 
     def completed(self, *words):
@@ -120,6 +127,7 @@ class Installed(Installation):
         self.assertEqual(self.completed("in"), ["inspect"])
         self.assertEqual(self.completed("inspect", "-"), ["--check", "--models", "-o", "--heads"])
         self.assertEqual(self.completed("health", ""), [])
+        self.assertEqual(self.completed("help", "--max-q"), ["--max-queue"])
         self.assertEqual(self.completed("run", "demo", "--h"), ["--header-timeout-ms", "--heads"])
         for words in (["--gemm", ""], ["serve", "--gemm", ""], ["serve", "--gemm", "="], ["serve", "--gemm", "=", ""]):
             self.assertEqual(self.completed(*words), ["auto", "packed", "openblas"], words)

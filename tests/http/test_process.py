@@ -141,11 +141,22 @@ class Settings(Folder):
         self.assertEqual(status, 0)
         for word in ("serve", "check", "--max-queue", "--listen", "--deadline-ms"):
             self.assertIn(word, out.decode())
-        self.assertIn("without URL, /healthz at", out.decode())
-        forms = re.search("--listen .*", out.decode()).group()
+        self.assertIn("default:\n                                /healthz at admin_listen or listen)", out.decode())
+        self.assertLessEqual(max(map(len, out.decode().splitlines()[1:])), 80)
+        for words in (("help",), ("-h",), ("run", "--help"), ("help", "run"), ("--help", "--help"), ("serve", "-h")):
+            self.assertEqual(attend(*words)[:2], (0, out), words)
+
+    def test_help_of_a_setting(self):
+        status, out, _ = attend("help", "listen")
+        self.assertEqual(status, 0)
         for form in ("127.0.0.1:8080", "[::1]:8080", "localhost:8080", "0.0.0.0:8080", "*:8080"):
-            self.assertRegex(forms, rf"[ ,(]{re.escape(form)}[ ,;)]")
-        self.assertIn("port 0", forms)
+            self.assertRegex(out.decode(), rf"[ ,(]{re.escape(form)}[ ,.]")
+        self.assertIn("Port 0", out.decode())
+        for words in (("--help", "--listen"), ("help", "ATTEND_LISTEN"), ("-h", "listen", "more")):
+            self.assertEqual(attend(*words)[:2], (0, out), words)
+        self.assertEqual(attend("help", "lister"), (2, b"", 'attend: there is no setting "lister"; the nearest is "listen"\n'))
+
+    def test_unknown_commands(self):
         self.assertEqual(attend("severe")[0], 2)
 
     def test_run_in_any_order(self):

@@ -121,14 +121,16 @@ class Documentation(Case):
         self.assertEqual(sorted(reached), DOCUMENTS)
 
     def test_settings(self):
-        """The table of config/README.md has the settings of `attend --help`, in order, with their defaults."""
+        """config/README.md has the groups and settings of `attend --help`, in order, with their defaults."""
         text = subprocess.run([BIN, "--help"], stdout=subprocess.PIPE, check=True).stdout.decode()
         known = []
-        for name, default in re.findall(r"^  --(?:\[no-\])?([a-z-]+).*?default ([^\s);]+)", text, re.M):
-            known.append((name.replace("-", "_"), "" if default == "none" else default))
-        table = re.findall(r"^\| `([a-z_]+)` \|(?: `([^`]*)`)? \|", read("config/README.md").partition(
-            "\n## Settings\n")[2].partition("\n## ")[0], re.M)
-        self.assertEqual(table, [pair for pair in known if pair[0] != "config"])
+        for group, name, default in re.findall(
+                r"^(?:(\w+):$|  --(?:\[no-\])?([a-z-]+).*?\(default: ([^\s)]+)\)$)", text, re.M | re.S):
+            known.append(group or (name.replace("-", "_"), "" if default == "none" else default))
+        self.assertEqual(known[0], ("config", ""))
+        settings = read("config/README.md").partition("\n## Settings\n")[2].partition("\n## ")[0]
+        table = re.findall(r"^(?:\| \*\*(\w+)\*\* \||\| `([a-z_]+)` \|(?: `([^`]*)`)? \|)", settings, re.M)
+        self.assertEqual([group or (name, default) for group, name, default in table], known[1:])
 
 
 class Commands(Case):

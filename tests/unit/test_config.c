@@ -391,7 +391,8 @@ static void what_is_printed_reads_back_the_same(void **state) {
   assert_true(config_print(&c, out));
   fclose(out);
   assert_non_null(strstr(first, "{\n  \"listen\": \"[::1]:0\",\n  \"admin_listen\": \"\",\n"
-                                "  \"default_model\": \"base\","));
+                                "  \"page\": true,\n"));
+  assert_non_null(strstr(first, "\n  \"default_model\": \"base\","));
   assert_non_null(strstr(first, "\n  \"merge\": false,\n"));
   write_text(p, first);
   read_well(&again, WORDS("--config", (char *)p->file), nothing);
@@ -469,13 +470,78 @@ static void help_names_every_setting(void **state) {
   config_help(out);
   fclose(out);
   assert_non_null(strstr(help, "--max-queue N"));
-  assert_non_null(strstr(help, "(default 1024 requests)"));
+  assert_non_null(strstr(help, "(default: 1024)"));
+  assert_non_null(strstr(help, "\nNetwork:\n  --listen "));
   for (size_t i = 0; i < option_count(); i++) {
     char name[64];
     assert_non_null(strstr(help, option_switch(option_at(i), name)));
-    assert_non_null(strstr(help, option_at(i)->sentence));
+    assert_non_null(strstr(help, option_at(i)->brief));
   }
   free(help);
+}
+
+/* Asks about one setting; what is printed is the caller's. */
+static char *help_on(const char *name, struct error *e) {
+  char *help = NULL;
+  size_t size;
+  FILE *out = open_memstream(&help, &size);
+  config_help_setting(name, out, e);
+  fclose(out);
+  return help;
+}
+
+static void help_describes_one_setting(void **state) {
+  (void)state;
+  static const char *const same[] = {"max_queue", "max-queue", "--max-queue", "ATTEND_MAX_QUEUE",
+                                     "Max-Queue"};
+  for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+    struct error e = {0};
+    char *help = help_on(same[i], &e);
+    assert_string_equal(e.detail, "");
+    assert_string_equal(help, "max_queue: requests that may wait for a worker\n\n"
+                              "  Requests that may wait for a worker. One more is rejected with "
+                              "status 429.\n\n"
+                              "  default        1024 requests\n"
+                              "  range          1 to 1048576 requests\n"
+                              "  file           \"max_queue\": N\n"
+                              "  environment    ATTEND_MAX_QUEUE=N\n"
+                              "  command line   --max-queue N\n"
+                              "  a change       requires a restart\n");
+    free(help);
+  }
+  static const struct {
+    const char *name, *part;
+  } well[] = {{"no-merge", "command line   --merge or --no-merge\n"},
+              {"merge", "file           \"merge\": true or false\n"},
+              {"gemm", "environment    ATTEND_GEMM=auto|packed|openblas\n"},
+              {"default_model", "a change       SIGHUP applies it\n"},
+              {"--config", "environment    ATTEND_CONFIG=FILE\n"},
+              {"settings", "\n\nlisten: address of the server\n"},
+              {"settings", "\n\nslow_ms: "}};
+  for (size_t i = 0; i < sizeof well / sizeof *well; i++) {
+    struct error e = {0};
+    char *help = help_on(well[i].name, &e);
+    assert_string_equal(e.detail, "");
+    assert_non_null(strstr(help, well[i].part));
+    free(help);
+  }
+}
+
+static void help_refuses_what_is_no_setting(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *detail;
+  } ill[] = {{"--max-que", "there is no setting \"--max-que\"; the nearest is \"max_queue\""},
+             {"confg", "there is no setting \"confg\"; the nearest is \"config\""},
+             {"", "there is no setting \"\""}};
+  for (size_t i = 0; i < sizeof ill / sizeof *ill; i++) {
+    struct error e = {0};
+    char *help = help_on(ill[i].name, &e);
+    assert_int_equal(e.status, STATUS_CONFIG);
+    assert_string_equal(e.detail, ill[i].detail);
+    assert_string_equal(help, "");
+    free(help);
+  }
 }
 
 /* Each default must be a value that the setting allows, so that it may be written in a file. */
@@ -600,6 +666,8 @@ int main(void) {
       IN_PLACE(what_differs_is_told),
       IN_PLACE(layers_are_models),
       cmocka_unit_test(help_names_every_setting),
+      cmocka_unit_test(help_describes_one_setting),
+      cmocka_unit_test(help_refuses_what_is_no_setting),
       cmocka_unit_test(defaults_are_values),
       cmocka_unit_test(nearest_counts_edits),
       cmocka_unit_test(nearest_is_none_of_distant_names),
