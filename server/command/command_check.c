@@ -9,7 +9,7 @@
 #include "server/command/command.h"
 #include "server/life/announce.h"
 
-enum { BAR = 30, BAR_MS = 250, WIDTH = 120 };
+enum { BAR = 30, BAR_MS = 250 };
 
 static void print_progress(void *of, const struct progress_news *news) {
   (void)of;
@@ -50,9 +50,9 @@ int command_check(const struct config *c) {
   const bool printed = config_print(c, stdout);
   for (size_t i = 0; i < registry_count(r); i++) {
     const struct model *m = registry_at(r, i);
-    announce_lines(m, WIDTH, print_line, stderr);
+    announce_lines(m, print_line, stderr);
     if (model_uses_nothing(m))
-      fprintf(stderr, "warning: model %s: nothing of its source is used\n", m->name);
+      fprintf(stderr, "warning: model %s: its source is ignored: it needs no weights\n", m->name);
     for (size_t n = 0; n < m->notes.count; n++)
       fprintf(stderr, "warning: model %s: %s\n", m->name, m->notes.text[n]);
   }

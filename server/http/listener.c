@@ -41,9 +41,12 @@ enum status listener_open(struct listener *l, const char *setting, const struct 
   int fd = -1;
   for (const struct addrinfo *at = found; at && fd < 0; at = at->ai_next) fd = listen_on(at);
   if (fd < 0)
-    error_set(e, STATUS_SYSTEM,
-              six ? "%s: cannot listen on [%.100s]:%s: %s" : "%s: cannot listen on %.100s:%s: %s",
-              setting, a->host, a->port, strerror(errno));
+    error_set(e, STATUS_SYSTEM, "%s: cannot listen on %s%.100s%s:%s: %s%s", setting, six ? "[" : "",
+              a->host, six ? "]" : "", a->port, strerror(errno),
+              errno != EADDRINUSE ? ""
+              : strcmp(setting, "listen") == 0
+                  ? "; choose another port: --listen 127.0.0.1:9000"
+                  : "; choose another port: --admin-listen 127.0.0.1:9001");
   freeaddrinfo(found);
   *l = (struct listener){.fd = fd};
   return e->status;

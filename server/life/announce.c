@@ -11,12 +11,12 @@
 #include "config/settings/address.h"
 #include "core/base/size.h"
 
-enum { WORDS_SIZE = 1024, DIGEST_SHOWN = 12, LOG_WIDTH = 70 };
+enum { LINE_SIZE = 1024, DIGEST_SHOWN = 12 };
 
-/* Words, each with its end. A word may hold blanks: a line breaks only between words. */
+/* A line of words. */
 struct announce_words {
   size_t used;
-  char text[WORDS_SIZE];
+  char text[LINE_SIZE];
 };
 
 /* What is not visible becomes '?': names of files come from outside. */
@@ -29,17 +29,18 @@ static void make_visible(char *word) {
   }
 }
 
+/* Adds a word, after a blank unless it is the first one. */
 __attribute__((format(printf, 2, 3))) static void add_word(struct announce_words *w,
                                                            const char *format, ...) {
   va_list args;
+  if (w->used > 0 && w->used + 1 < LINE_SIZE) w->text[w->used++] = ' ';
   char *word = w->text + w->used;
-  const size_t room = WORDS_SIZE - 1 - w->used; /* the last byte ends the words */
-  if (room < 2) return;
+  const size_t room = LINE_SIZE - w->used;
   va_start(args, format);
   const int size = vsnprintf(word, room, format, args);
   va_end(args);
   make_visible(word);
-  w->used += size_min((size_t)size, room - 1) + 1;
+  w->used += size_min((size_t)size, room - 1);
 }
 
 /* `size` is that of all inputs and of the output where they are the same. */
@@ -57,7 +58,7 @@ static void add_sizes(struct announce_words *w, const struct layer_shape *s) {
   }
 }
 
-/* What is as usual is not said. */
+/* Defaults are left out. */
 static void add_kind(struct announce_words *w, const struct model *m) {
   const struct layer_shape *s = &m->shape;
   const bool scaled = strcmp(m->score, "scaled_dot") == 0;
@@ -75,7 +76,7 @@ static void add_kind(struct announce_words *w, const struct model *m) {
   }
 }
 
-/* What a decoder has, as far as it is another thing than its encoder's. */
+/* The sizes of a decoder that differ from its encoder's. */
 static void add_decoder(struct announce_words *w, const struct whole *whole) {
   const struct stack_form *e = stack_form(whole->encoder), *d = stack_form(whole->decoder);
   if (d->layers != e->layers) add_word(w, "decoder_layers=%zu", d->layers);
@@ -89,7 +90,7 @@ static void add_decoder(struct announce_words *w, const struct whole *whole) {
     add_word(w, "target_positions=%zu", whole->target_positions);
 }
 
-/* What is read of a whole model first. */
+/* The sizes of a model. */
 static void add_whole(struct announce_words *w, const struct model *m) {
   const struct stack_form *f = stack_form(whole_reader(m->whole));
   add_word(w, "kind=%s", model_kind_name(m->kind));
@@ -118,30 +119,9 @@ static void add_source(struct announce_words *w, const struct model *m) {
   add_word(w, "%s=%.*s", m->digest_name, DIGEST_SHOWN, colon ? colon + 1 : m->digest);
 }
 
-/* Tells the words in lines of at most `width` columns, if no word is too long; each line begins
- * with the model's name. */
-static void tell_lines(const struct announce_words *w, const struct model *m, size_t width,
-                       void (*tell)(void *of, const char *line), void *of) {
-  char line[WORDS_SIZE + 80];
-  const char *word = w->text;
-  const size_t name = (size_t)snprintf(line, sizeof line, "model %s:", m->name);
-  while (*word) {
-    size_t used = name;
-    do {
-      const size_t size = strlen(word);
-      line[used++] = ' ';
-      memcpy(line + used, word, size);
-      used += size;
-      word += size + 1;
-    } while (*word && used + 1 + strlen(word) <= width);
-    line[used] = '\0';
-    tell(of, line);
-  }
-}
-
-void announce_lines(const struct model *m, size_t width, void (*tell)(void *of, const char *line),
-                    void *of) {
+void announce_lines(const struct model *m, void (*tell)(void *of, const char *line), void *of) {
   struct announce_words words = {0};
+  add_word(&words, "model %s:", m->name);
   if (m->whole) {
     add_whole(&words, m);
   } else {
@@ -149,25 +129,24 @@ void announce_lines(const struct model *m, size_t width, void (*tell)(void *of, 
     add_kind(&words, m);
   }
   add_source(&words, m);
-  tell_lines(&words, m, width, tell, of);
+  tell(of, words.text);
   if (!m->hinted) return;
-  words = (struct announce_words){0};
-  add_word(&words, "heads=%zu and kv_heads=%zu are from config.json", m->shape.heads,
-           m->shape.kv_heads);
-  tell_lines(&words, m, width, tell, of);
+  words.used = 0;
+  add_word(&words, "model %s: heads=%zu and kv_heads=%zu are from config.json", m->name,
+           m->shape.heads, m->shape.kv_heads);
+  tell(of, words.text);
 }
 
 static void log_info(void *of, const char *line) { log_line(of, LOG_INFO, "%s", line); }
 
 void announce_model(struct log *log, const struct model *m) {
-  announce_lines(m, LOG_WIDTH, log_info, log);
+  announce_lines(m, log_info, log);
   for (size_t i = 0; i < m->notes.count; i++)
     log_line(log, LOG_WARNING, "model %s: %s", m->name, m->notes.text[i]);
   if (model_uses_nothing(m))
     log_line(log, LOG_WARNING,
-             "model %s: nothing of its source is used: projection %s and score %s have no "
-             "parameters",
-             m->name, m->projection, m->score);
+             "model %s: its source is ignored: projection %s and score %s need no weights", m->name,
+             m->projection, m->score);
 }
 
 static void log_progress(void *of, const struct progress_news *news) {
@@ -179,9 +158,8 @@ struct progress_listener announce_progress(struct log *log) {
 }
 
 const char announce_demonstration[] =
-    "no models are configured: these are built in, for demonstration, three of them with random "
-    "weights; "
-    "--config FILE or ATTEND_CONFIG names a file with models of yours";
+    "no models configured: serving the built-in demo models (random weights, except \"sort\"); "
+    "use --config FILE to serve your own";
 
 void announce_built_in(struct log *log, const struct config *c) {
   if (c->built_in) log_line(log, LOG_WARNING, "%s", announce_demonstration);
@@ -191,11 +169,13 @@ void announce_reach(struct log *log, const char *address, const struct api_keys 
   struct address at;
   if (k || !address_parse(&at, address) || address_is_loopback(&at)) return;
   log_line(log, LOG_WARNING,
-           "listening beyond loopback without API keys: whoever reaches %s may ask (api_key_file)",
+           "listening on %s without API keys: anyone who can reach this address can use the "
+           "server; set api_key_file or restrict access",
            address);
 }
 
-const char announce_exposed[] = "api_key_file: every user of this machine may read it: chmod o-r";
+const char announce_exposed[] =
+    "api_key_file is readable by every user of this machine: chmod o-r FILE";
 
 void announce_api_keys(struct log *log, const struct api_keys *k) {
   if (!k) return;

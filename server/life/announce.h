@@ -8,11 +8,10 @@
 #include "config/settings/config.h"
 #include "server/watch/log.h"
 
-/* Tells in lines of at most `width` columns, "model NAME: heads=... size=... sha256=...", what the
- * model is: what is as usual is left out, and the rest of the digest. Each line begins with the
- * model's name. */
-void announce_lines(const struct model *m, size_t width, void (*tell)(void *of, const char *line),
-                    void *of);
+/* Passes `tell` what the model is, in one line: "model NAME: heads=... size=... sha256=...".
+ * Defaults are left out, and the rest of the digest. A second line says what config.json decided.
+ */
+void announce_lines(const struct model *m, void (*tell)(void *of, const char *line), void *of);
 
 /* Logs these lines, and a warning for every note. */
 void announce_model(struct log *log, const struct model *m);

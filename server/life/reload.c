@@ -101,14 +101,14 @@ static void log_success(struct log *log, size_t models, const struct reload_chan
   char text[5 * NAMES_SIZE] = "";
   size_t used = write_names(&c->begun, "new", text, sizeof text);
   used += write_names(&c->changed, "changed", text + used, sizeof text - used);
-  used += write_names(&c->gone, "gone", text + used, sizeof text - used);
+  used += write_names(&c->gone, "removed", text + used, sizeof text - used);
   used += write_names(&c->chosen, "default", text + used, sizeof text - used);
   log_line(log, LOG_INFO, "reloaded in %.1f ms: %zu models%s", (double)ns / CLOCK_MS, models,
-           used ? text : "; the same numbers and definitions");
+           used ? text : "; nothing changed");
 }
 
 static void log_changed_setting(void *of, const char *name, const char *value) {
-  log_line(of, LOG_WARNING, "%s: %s takes a restart", name, value);
+  log_line(of, LOG_WARNING, "changing %s to '%s' requires a restart", name, value);
 }
 
 /* --- one reload --- */
@@ -119,7 +119,7 @@ static enum status check_config_file(const struct reload *r, struct error *e) {
   struct stat about;
   if (!path || stat(path, &about) != 0 || S_ISREG(about.st_mode)) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
-                   "%.200s: is no regular file and cannot be read again; that takes a restart",
+                   "%.200s: is not a regular file, so it cannot be read again: restart instead",
                    path);
 }
 
@@ -133,8 +133,8 @@ static void load_fresh_models(void *of) {
 }
 
 static void log_failure(struct reload *r) {
-  log_line(r->server->log, LOG_ERROR, "reload failed, models and keys stay as they are: %s",
-           r->error.detail);
+  log_line(r->server->log, LOG_ERROR,
+           "reload failed, still serving the previous models and keys: %s", r->error.detail);
   metrics_reload(r->server->metrics, false);
   config_free(&r->read);
 }
@@ -187,7 +187,7 @@ bool reload_advance(struct reload *r) {
   if (held == MODELS_OLDER) {
     if (!r->waits)
       log_line(r->server->log, LOG_WARNING,
-               "the reload waits: requests under way still use the models of %zu reloads", held);
+               "reload postponed: requests still use the models of %zu earlier reloads", held);
     return r->waits = true;
   }
   r->due = r->waits = false;

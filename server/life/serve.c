@@ -62,8 +62,8 @@ static enum status raise_descriptors(const struct server *s, struct error *e) {
   if (getrlimit(RLIMIT_NOFILE, &now)) return error_set(e, STATUS_SYSTEM, "getrlimit failed");
   if (now.rlim_max != RLIM_INFINITY && now.rlim_max < need)
     return error_set(e, STATUS_CONFIG,
-                     "max_connections: %llu connections need %llu descriptors, and the hard limit "
-                     "(ulimit -Hn) is %llu",
+                     "max_connections: %llu connections need %llu file descriptors, but the hard "
+                     "limit (ulimit -Hn) is %llu",
                      (unsigned long long)c->max_connections, (unsigned long long)need,
                      (unsigned long long)now.rlim_max);
   now.rlim_cur = now.rlim_max;
@@ -141,8 +141,8 @@ static void log_inherited(const struct serve_state *s, int fd, const char *setti
   char address[LISTENER_TEXT_SIZE];
   listener_text(fd, address);
   if (*text && strcmp(text, address) != 0)
-    log_line(s->server.log, LOG_INFO, "the supervisor's socket %s is used; %s (%s) is not", address,
-             setting, text);
+    log_line(s->server.log, LOG_INFO, "using the supervisor's socket %s: %s (%s) is ignored",
+             address, setting, text);
 }
 
 /* Makes the door's listening socket, or takes the supervisor's. */
@@ -184,9 +184,11 @@ static void log_version(struct serve_state *all) {
   const struct server *s = &all->server;
   if (all->version_logged) return;
   all->version_logged = true;
-  log_line(s->log, LOG_INFO, "attend %s (%s), %zu workers, %zu i/o threads, cpu %s, text %s",
-           version_number(), version_commit(), s->service.workers, s->door[DOOR_MAIN].io_threads,
-           cpu_level_name(cpu_level()), cpu_level_name(cpu_text_level()));
+  const size_t workers = s->service.workers, threads = s->door[DOOR_MAIN].io_threads;
+  log_line(s->log, LOG_INFO,
+           "attend %s (commit %s): %zu worker%s, %zu I/O thread%s, kernels %s, text %s",
+           version_number(), version_commit(), workers, workers == 1 ? "" : "s", threads,
+           threads == 1 ? "" : "s", cpu_level_name(cpu_level()), cpu_level_name(cpu_text_level()));
 }
 
 /* Hears of the first load, on the threads that load. */
@@ -290,7 +292,12 @@ static int stop_started(struct serve_state *s, bool *at_once) {
   struct stop d = {.server = &s->server, .supervisor = &s->supervisor};
   const bool serves = atomic_load(&s->server.loaded);
   int status = 0;
-  log_line(s->server.log, LOG_INFO, "signal %d: stopping", s->signal);
+  const char *name = s->signal == SIGTERM ? "SIGTERM" : "SIGINT";
+  if (serves)
+    log_line(s->server.log, LOG_INFO, "%s received: draining, up to %llu ms (drain_ms)", name,
+             (unsigned long long)s->config->drain_ms);
+  else
+    log_line(s->server.log, LOG_INFO, "%s received: stopping", name);
   supervisor_send(&s->supervisor, "STOPPING=1\nSTATUS=stopping\nEXTEND_TIMEOUT_USEC=%ju",
                   (uintmax_t)stop_longest_ms(s->config) * 1000);
   atomic_store(&s->server.stopping, true);

@@ -43,7 +43,7 @@ static bool wait_until_quiet(struct stop *s, struct httpd *h, struct door *door,
 static int cut_off(struct stop *s, struct httpd *h, struct door *door) {
   struct log *log = s->server->log;
   if (s->second) {
-    log_line(log, LOG_WARNING, "a second signal: %zu connections are cut off",
+    log_line(log, LOG_WARNING, "second signal received: aborting %zu connections",
              connections_busy(door->connections));
     return EXIT_CUT;
   }
@@ -51,9 +51,8 @@ static int cut_off(struct stop *s, struct httpd *h, struct door *door) {
   size_t cut = httpd_arriving(h);
   cut += connections_busy(door->connections);
   log_line(log, LOG_WARNING,
-           "drain_ms has passed: %zu requests are cut off, and %zu that have not arrived whole are "
-           "refused",
-           cut, refused);
+           "drain timeout (drain_ms): aborting %zu requests, rejecting %zu incomplete ones", cut,
+           refused);
   return cut ? EXIT_CUT : 0;
 }
 

@@ -48,11 +48,11 @@ enum status supervisor_sockets(int fd[DOOR_COUNT], struct error *e) {
   uint64_t count;
   if (!text || !names_this_process("LISTEN_PID", false)) return STATUS_OK;
   if (!text_decimal(text, &count))
-    return error_set(e, STATUS_CONFIG, "LISTEN_FDS: \"%.40s\" is no number of sockets", text);
+    return error_set(e, STATUS_CONFIG, "LISTEN_FDS: \"%.40s\" is not a number of sockets", text);
   if (count > DOOR_COUNT)
     return error_set(e, STATUS_CONFIG,
-                     "LISTEN_FDS: there are %llu sockets; attend takes one, and another one that "
-                     "is named admin (FileDescriptorName=admin)",
+                     "LISTEN_FDS: %llu sockets, expected one, and optionally another one "
+                     "named admin (FileDescriptorName=admin)",
                      (unsigned long long)count);
   if (!names) names = "";
   for (int i = 0; i < (int)count; i++) {
@@ -61,7 +61,7 @@ enum status supervisor_sockets(int fd[DOOR_COUNT], struct error *e) {
     const enum door_kind kind = strcmp(name, "admin") == 0 ? DOOR_ADMIN : DOOR_MAIN;
     if (fd[kind] != SUPERVISOR_NO_SOCKET)
       return error_set(e, STATUS_CONFIG,
-                       "LISTEN_FDS: two sockets are for the same: name one of them admin "
+                       "LISTEN_FDS: two sockets for the same purpose: name one of them admin "
                        "(FileDescriptorName=admin)");
     fd[kind] = FIRST_SOCKET + i;
   }
@@ -89,7 +89,8 @@ void supervisor_open(struct supervisor *s, struct log *log) {
   *s = (struct supervisor){.fd = -1, .log = log};
   if (!text || !*text) return;
   if (!parse_unix_address(text, &s->to, &s->size)) {
-    log_line(log, LOG_WARNING, "NOTIFY_SOCKET: \"%.120s\" is no address of a Unix socket", text);
+    log_line(log, LOG_WARNING, "NOTIFY_SOCKET: \"%.120s\" is not the address of a Unix socket",
+             text);
     return;
   }
   s->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -116,7 +117,7 @@ void supervisor_send(const struct supervisor *s, const char *format, ...) {
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   if (sendto(s->fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&s->to, s->size) < 0)
-    log_line(s->log, LOG_WARNING, "the supervisor cannot be told \"%.40s\": %s", text,
+    log_line(s->log, LOG_WARNING, "cannot notify the supervisor (\"%.40s\"): %s", text,
              strerror(errno));
 }
 

@@ -100,12 +100,12 @@ static size_t write_counted_complaint(void *of, bool end, bool *later, char line
   return 0;
 }
 
-/* --- lines that were lost --- */
+/* --- lines that were dropped --- */
 
 static size_t write_lost_messages(void *of, uint64_t lines, char line[LOG_LINE_SIZE]) {
   const struct log *l = of;
   char message[128];
-  snprintf(message, sizeof message, "%llu lines of this log were lost", (unsigned long long)lines);
+  snprintf(message, sizeof message, "log overflow: %llu lines dropped", (unsigned long long)lines);
   return log_text_message(l->journal, LOG_WARNING, message, line);
 }
 

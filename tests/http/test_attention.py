@@ -277,7 +277,7 @@ class Requests(OracleCase):
     def test_engine_is_told(self):
         """Kernels of our own where there are vectors for them, OpenBLAS elsewhere, or as forced."""
         level = self.server.told(r"\bcpu (portable|avx2|avx512)\b").group(1)
-        self.server.told(rf"\bcpu {level}, text (portable|avx2|{level})\b")
+        self.server.told(rf"\bkernels {level}, text (portable|avx2|{level})\b")
         own = os.environ.get("ATTEND_GEMM") or ("openblas" if level == "portable" else "packed")
         for name, engine in (("plain", own), ("split", "none")):
             with self.subTest(name):
@@ -311,7 +311,7 @@ class BuiltIn(ServerCase):
 
     def test_a_warning_that_these_are_for_demonstration(self):
         """Once at the start, and from `attend check`; not where a configuration names models, were they the same."""
-        warning = "no models are configured: these are built in, for demonstration, three of them with random weights"
+        warning = "no models configured: serving the built-in demo models"
         status, printed, err = attend("check")
         self.assertEqual((status, err.count(f"warning: {warning}")), (0, 1))
         self.assertNotIn(warning, attend("run", "demo", data=b'{"queries":[]}')[2])

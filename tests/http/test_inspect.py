@@ -336,10 +336,10 @@ class Inspect(Case):
             "both": {**random_layer, "rope": {"base": 500},
                      "relative_bias": {"bidirectional": False, "buckets": 8}}}}, folder=self.folder)
         self.addCleanup(server.stop)
-        server.told(r'msg="model llama: heads=4 kv_heads=2 size=8 causal=true rope=10000"')
-        server.told(r'msg="model llama: layout=llama source=w\.safetensors sha256=[0-9a-f]{12}"')
-        server.told(r'msg="model both: heads=2 size=8 rope=500 relative_bias=8 max_distance=128"')
-        server.told(r'msg="model both: bidirectional=false source=random sha256=[0-9a-f]{12}"')
+        server.told(r'msg="model llama: heads=4 kv_heads=2 size=8 causal=true rope=10000 layout=llama '
+                    r'source=w\.safetensors sha256=[0-9a-f]{12}"')
+        server.told(r'msg="model both: heads=2 size=8 rope=500 relative_bias=8 max_distance=128 '
+                    r'bidirectional=false source=random sha256=[0-9a-f]{12}"')
         told = {m["name"]: m for m in self.ok(server.get("/v1/models"))["models"]}
         self.assertEqual({n: m["layout"] for n, m in told.items()},
                          {"llama": "llama", "plain": "none", "both": "none"})

@@ -221,7 +221,7 @@ class Files(Keys):
         self.assertEqual(status, 0, err)
         self.assertEqual(json.loads(out)["api_key_file"], "keys")
         self.assertIn("api_key_file: 2 keys\n", err)
-        self.assertIn("warning: api_key_file: every user of this machine may read it", err)
+        self.assertIn("warning: api_key_file is readable by every user of this machine", err)
         for key in (A, B):
             self.assertNotIn(key[:6], out.decode() + err)
         self.keys(A, mode=0o400)
@@ -246,7 +246,7 @@ class Files(Keys):
     def test_a_warning_where_others_may_ask_without_a_key(self):
         """For every address but loopback, once; not where keys are asked for, nor for the admin
         address."""
-        warning = r"level=warning .*beyond loopback without API keys: whoever reaches \S+:\d+ may ask"
+        warning = r"level=warning .*listening on \S+:\d+ without API keys: anyone who can reach this address"
         path = self.keys(A)
         for warned, words in (
                 (1, ["--listen", "0.0.0.0:0"]), (1, ["--listen", "*:0"]),
@@ -286,7 +286,7 @@ class Exchange(Keys):
             self.keys(*keys)
             self.configure(MODELS)
             self.reload(server, "failed")
-            server.told(f"models and keys stay as they are: api_key_file: .*{why}")
+            server.told(f"still serving the previous models and keys: api_key_file: .*{why}")
             self.assertEqual(server.attend(TOY, headers=bearer(C)).body, now)
             self.refused(server.attend(TOY, headers=bearer(A)), 'Bearer error="invalid_token"')
         self.keys(A)
@@ -302,13 +302,13 @@ class Exchange(Keys):
         server = self.start()
         self.configure(api_key_file="")
         self.reload(server)
-        server.told("api_key_file:  takes a restart")
+        server.told("changing api_key_file to '' requires a restart")
         self.assertEqual(server.attend(TOY).status, 401)
         server.stop()
         server = self.start(api_key_file="")
         self.configure()
         self.reload(server)
-        server.told("api_key_file: keys takes a restart")
+        server.told("changing api_key_file to 'keys' requires a restart")
         self.assertEqual(server.attend(TOY).status, 200)
         server.stop()
 

@@ -98,14 +98,14 @@ class LargeModels(Case):
                     "number that is not finite"))
 
     def test_what_will_be_loaded_is_told_first(self):
-        """Behind the version, before any model; nothing of it where little is loaded."""
+        """After the version, before any model; only if much is loaded."""
         self.write(1040, 4)
         line = "loading 4 models from 1040.safetensors (69 MB as float32)"
         if MODE != "tsan":
             self.assertEqual(self.check(2)[2].splitlines()[0], line)
         process = self.begin()
         said = [self.message(process) for _ in range(3)]
-        self.assertRegex(said[0], r"^attend [0-9.]+ \(")
+        self.assertRegex(said[0], r"^attend [0-9.]+ \(commit ")
         self.assertEqual(said[1], line)
         while said[-1].startswith("loaded "):  # where it takes seconds
             said[-1] = self.message(process)
@@ -130,7 +130,7 @@ class LargeModels(Case):
         process = self.begin({"LD_PRELOAD": library, "HANG": shim})
         while not self.message(process).startswith("loading 16 models"):
             continue
-        self.assertIn("signal 15: stopping", self.end(process))
+        self.assertIn("SIGTERM received: stopping", self.end(process))
 
     def begin(self, env=None):
         process = subprocess.Popen(

@@ -346,7 +346,7 @@ class SignalsAtStart(Folder):
             out, err = process.communicate(timeout=PATIENCE)
             self.assertEqual(process.returncode, 0, err)
             self.assertEqual(out, b"")  # it never listened
-            self.assertIn(b"signal %d: stopping" % number, err)
+            self.assertIn(signal.Signals(number).name.encode() + b" received: stopping", err)
             self.assertIn(b"stopped", err)
 
     def test_reload_and_stop(self):
@@ -369,7 +369,7 @@ class SignalsAtStart(Folder):
             line = process.stderr.readline()
             self.assertTrue(line, said)
             said += line
-        self.assertRegex(said, rb"gone: slow0, slow1(, slow2)?;")
+        self.assertRegex(said, rb"removed: slow0, slow1(, slow2)?;")
         process.send_signal(signal.SIGTERM)
         _, rest = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 0, rest)

@@ -299,7 +299,7 @@ class Changes(Reload):
                 self.reload(server)
             answer = finish()
         self.assertEqual((answer.status, answer.body), (200, right))
-        server.told("gone: a")
+        server.told("removed: a")
         server.stop()
 
     def test_what_nobody_holds_is_freed(self):
@@ -357,9 +357,9 @@ class Changes(Reload):
         self.reload(server)
         server.told("reloaded")
         said = server.stderr()
-        told = sorted(re.findall(r'level=warning msg="(.*) takes a restart"', said))
+        told = sorted(re.findall(r'level=warning msg="changing (.*) requires a restart"', said))
         # `listen` is the command line's, so that the file's says nothing
-        self.assertEqual(told, ["gemm: packed", "max_queue: 8", "merge: off"])
+        self.assertEqual(told, ["gemm to 'packed'", "max_queue to '8'", "merge to 'off'"])
         self.assertEqual(server.attend(TOY).status, 200)
         server.stop()
 
@@ -369,7 +369,7 @@ class Changes(Reload):
         self.addCleanup(server.kill)
         self.configure({"b": RANDOM}, listen="127.0.0.1:9")
         self.reload(server)
-        server.told("listen: 127.0.0.1:9 takes a restart")
+        server.told("changing listen to '127.0.0.1:9' requires a restart")
         self.assertEqual(self.names(server), ["b"])
         server.stop()
 
@@ -393,19 +393,19 @@ class Changes(Reload):
         layer = Layer(35, 8, 2)
         server = self.start({"a": RANDOM, "b": RANDOM, "f": layer.definition(self.folder, "f")})
         self.reload(server)
-        server.told(r"reloaded in [0-9.]+ ms: 3 models; the same numbers and definitions")
+        server.told(r"reloaded in [0-9.]+ ms: 3 models; nothing changed")
         self.write("f.safetensors", Layer(36, 8, 2).checkpoint())
         self.configure({"b": dict(RANDOM, causal=True), "c": RANDOM,
                         "f": dict(layer.model, checkpoint="f.safetensors")})
         self.reload(server)
-        server.told(r"3 models; new: c; changed: b, f; gone: a; default: b")
+        server.told(r"3 models; new: c; changed: b, f; removed: a; default: b")
         self.assertIs(server.get("/v1/models/b").json["causal"], True)
         self.configure({f"a-long-name-of-a-model-{i}": RANDOM for i in range(9)})
         self.reload(server)
-        server.told(r"9 models; new: a-long-name-of-a-model-0, .*, \.\.\.; gone: b, c, f; default: "
+        server.told(r"9 models; new: a-long-name-of-a-model-0, .*, \.\.\.; removed: b, c, f; default: "
                     "a-long-name-of-a-model-0")
         self.reload(server)  # compared with the last, not with the first
-        server.told("9 models; the same numbers and definitions")
+        server.told("9 models; nothing changed")
         server.stop()
 
     def test_without_a_configuration(self):
@@ -413,7 +413,7 @@ class Changes(Reload):
         self.addCleanup(server.kill)
         right = server.attend(TOY).body
         self.reload(server)
-        server.told("4 models; the same numbers and definitions")
+        server.told("4 models; nothing changed")
         self.assertEqual(server.attend(TOY).body, right)
         self.assertEqual(self.names(server), ["demo", "base", "additive", "sort"])
         server.stop()
@@ -488,7 +488,7 @@ class Signals(Reload):
             now = server.attend(TOY).body
             self.configure({"b": RANDOM})
             server.signal(signal.SIGHUP)
-            server.told("the reload waits")
+            server.told("reload postponed")
             server.signal(signal.SIGHUP)
             time.sleep(0.3)
             self.assertEqual(self.done(server), 3)
@@ -499,7 +499,7 @@ class Signals(Reload):
             self.assertEqual(self.names(server), ["b"])
             self.assertEqual(finish[0]().body, first)
             self.assertEqual(finish[2]().status, 200)
-        self.assertEqual(server.stderr().count("the reload waits"), 1)
+        self.assertEqual(server.stderr().count("reload postponed"), 1)
         self.reload(server)
         server.stop()
 
@@ -508,7 +508,7 @@ class Signals(Reload):
         with contextlib.ExitStack() as stack:
             finish = self.older_sets(stack, server)
             server.signal(signal.SIGHUP)
-            server.told("the reload waits")
+            server.told("reload postponed")
             server.signal(signal.SIGTERM)
             server.told("stopping")
             for each in finish:

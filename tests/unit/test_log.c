@@ -304,7 +304,7 @@ static void count_hostile(char *text, uint64_t *lines, uint64_t *lost) {
     const char *said = strstr(at, "level=");
     end = strchr(at, '\n');
     assert_true(said && end);
-    if (sscanf(said, "level=warning msg=\"%llu lines of this log were lost\"\n", &n) == 1)
+    if (sscanf(said, "level=warning msg=\"log overflow: %llu lines dropped\"\n", &n) == 1)
       *lost += n;
     else
       ++*lines, assert_memory_equal(said, hostile_line, sizeof hostile_line - 1);
