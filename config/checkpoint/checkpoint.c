@@ -229,12 +229,12 @@ const struct checkpoint_entry *checkpoint_marked_at(const struct checkpoint *c, 
 enum status checkpoint_check_tensor(const struct checkpoint_entry *t, struct error *e) {
   if (floats_type_of(t->dtype) == FLOAT_NONE)
     return error_set(e, STATUS_CONFIG,
-                     "tensor \"%.100s\" is of type %.20s; F32, F16, BF16 and F64 are read", t->name,
+                     "tensor \"%.100s\" is of type %.20s; supported: F32, F16, BF16, F64", t->name,
                      t->dtype);
   if (t->by_columns && t->rank != 2)
     return error_set(e, STATUS_CONFIG,
-                     "tensor \"%.100s\" has %zu dimensions in Fortran's order, which is read of "
-                     "matrices only",
+                     "tensor \"%.100s\" has %zu dimensions in Fortran's order, which is supported "
+                     "only for matrices",
                      t->name, t->rank);
   return STATUS_OK;
 }
@@ -259,7 +259,8 @@ enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint
       return prepend_tensor_name(c, t, e);
     if (floats_convert(type, bytes, n, out) < n)
       return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" holds a number that is %s", t->name,
-                       type == FLOAT_F64 ? "not finite or beyond float32" : "not finite");
+                       type == FLOAT_F64 ? "not finite or outside the float32 range"
+                                         : "not finite");
   }
   return STATUS_OK;
 }

@@ -43,14 +43,13 @@ static enum status explain_first_bytes(const char *path, const void *bytes, size
   static const struct {
     const char *begin, *is;
   } known[] = {
-      {"\x93NUMPY", "is a .npy file, one array; numpy.savez makes an .npz archive of several"},
-      {"\x89HDF", "is an HDF5 file; safetensors files and .npz archives are read"},
-      {"GGUF", "is a GGUF file; safetensors files and .npz archives are read"},
-      {"version https://git-lfs", "is a pointer of git-lfs to a file; git lfs pull gets the file"},
+      {"\x93NUMPY", "is a .npy file with one array: save all arrays with numpy.savez"},
+      {"\x89HDF", "is an HDF5 file, which is not supported: use safetensors or .npz"},
+      {"GGUF", "is a GGUF file, which is not supported: use the safetensors version of the model"},
+      {"version https://git-lfs", "is a Git LFS pointer: run git lfs pull"},
   };
   const char *is = NULL;
-  if (is_json(bytes, size))
-    is = "is JSON, but no index of shards, whose name would end with .index.json";
+  if (is_json(bytes, size)) is = "is JSON, but not an index of shards (*.index.json)";
   for (size_t i = 0; i < sizeof known / sizeof *known && !is; i++) {
     const size_t length = strlen(known[i].begin);
     if (size >= length && memcmp(bytes, known[i].begin, length) == 0) is = known[i].is;

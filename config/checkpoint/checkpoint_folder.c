@@ -82,7 +82,7 @@ static enum status refuse_folder(const struct folder_content *f, struct error *e
   return error_set(e, STATUS_CONFIG,
                    "is a directory without a safetensors file, an index of them or an .npz "
                    "archive; it holds %s",
-                   *names ? names : "nothing of a name that could be shown");
+                   *names ? names : "no printable name");
 }
 
 /* The name of the file that is meant, or NULL. */

@@ -48,14 +48,14 @@ static bool write_words(const char *path, char out[WORDS_SIZE]) {
 }
 
 enum status checkpoint_torch_refuse(const char *path, struct error *e) {
-  static const char is[] = "is a pickle, as torch.save writes it, and not read";
+  static const char is[] = "is a PyTorch pickle, which is not supported";
   const char *name = text_file_name(path);
   char words[WORDS_SIZE];
   const bool whole = write_words(path, words);
   if (!whole && !write_words(name, words))
-    return error_set(e, STATUS_CONFIG, "%s; numpy.savez makes an .npz archive of its tensors", is);
+    return error_set(e, STATUS_CONFIG, "%s: save its tensors with numpy.savez", is);
   return error_set(e, STATUS_CONFIG,
-                   "%s; this%s makes an .npz archive of it: python3 -c \"import sys, torch, numpy; "
+                   "%s: convert it to .npz%s: python3 -c \"import sys, torch, numpy; "
                    "numpy.savez(sys.argv[2], **{k: v.float().numpy() for k, v in "
                    "torch.load(sys.argv[1], map_location='cpu').items()})\" %s",
                    is, whole ? "" : " in its folder", words);

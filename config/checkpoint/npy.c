@@ -15,7 +15,7 @@ enum status npy_measure(const unsigned char *bytes, size_t size, size_t *prefix,
     return error_set(e, STATUS_CONFIG, "does not begin as a .npy file");
   const unsigned major = bytes[6], minor = bytes[7];
   if (major < 1 || major > 3 || minor != 0)
-    return error_set(e, STATUS_CONFIG, "is of .npy version %u.%u; 1.0, 2.0 and 3.0 are read", major,
+    return error_set(e, STATUS_CONFIG, "is of .npy version %u.%u; supported: 1.0, 2.0, 3.0", major,
                      minor);
   *prefix = major == 1 ? NPY_PREFIX_LEAST : NPY_PREFIX_MOST;
   if (size < *prefix) return error_set(e, STATUS_CONFIG, "does not begin as a .npy file");
@@ -164,8 +164,7 @@ static enum status read_pair(struct npy_reader *r, struct npy *out, bool seen[3]
   if (read_quoted(r, &key, &length, e)) return e->status;
   while (which < 3 && !is_word(key, length, names[which])) which++;
   if (which == 3) return refuse_at(r, key - 1, "known key", e);
-  if (seen[which])
-    return error_set(e, STATUS_CONFIG, "its .npy header says %s twice", names[which]);
+  if (seen[which]) return error_set(e, STATUS_CONFIG, "its .npy header has %s twice", names[which]);
   seen[which] = true;
   if (!accept_character(r, ':')) return refuse_here(r, "colon", e);
   return readers[which](r, out, e);
@@ -183,10 +182,10 @@ enum status npy_parse(const char *literal, size_t size, struct npy *out, struct 
     return refuse_here(&r, "comma or closing brace", e);
   }
   if (r.at < r.end)
-    return error_set(e, STATUS_CONFIG, "its .npy header goes on behind its dictionary");
+    return error_set(e, STATUS_CONFIG, "its .npy header has bytes after its dictionary");
   if (!seen[0] || !seen[1] || !seen[2])
     return error_set(e, STATUS_CONFIG,
-                     "its .npy header does not say all of descr, fortran_order and shape");
+                     "its .npy header does not have all of descr, fortran_order and shape");
   if (out->rank < 2) out->by_columns = false; /* by rows and by columns are the same */
   return STATUS_OK;
 }

@@ -175,7 +175,7 @@ static enum status check_member(const struct npz *z, const zip_stat_t *about, st
   if (about->encryption_method != ZIP_EM_NONE) return error_set(e, STATUS_CONFIG, "is encrypted");
   if (about->comp_method != ZIP_CM_STORE && about->comp_method != ZIP_CM_DEFLATE)
     return error_set(e, STATUS_CONFIG,
-                     "is compressed by method %u of zip; stored (0) and deflated (8) are read",
+                     "is compressed by method %u of zip; supported: stored (0), deflated (8)",
                      about->comp_method);
   const uint64_t most = about->comp_method == ZIP_CM_STORE ? 1 : DEFLATE_AT_MOST;
   if (about->comp_size > z->size || about->size / most > about->comp_size)
@@ -316,7 +316,7 @@ static struct npz_stream *stream_at(struct npz *z, size_t index, uint64_t from, 
 static enum status check_end(struct npz *z, zip_file_t *file, struct error *e) {
   char more;
   if (read_some(z, file, &more, 1, e) > 0)
-    error_set(e, STATUS_CONFIG, "goes on behind its last number");
+    error_set(e, STATUS_CONFIG, "has bytes after its last number");
   return e->status;
 }
 

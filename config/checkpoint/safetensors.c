@@ -103,7 +103,8 @@ static enum status read_tensor_entry(const char *name, json_t *value, struct saf
   for (size_t i = 0; i < t->entry.rank; i++)
     if (!read_integer(json_array_get(shape, i), &t->entry.dim[i]))
       return error_set(e, STATUS_CONFIG,
-                       "tensor \"%.100s\": dimension %zu is no integer from 0 to 2^53", name, i);
+                       "tensor \"%.100s\": dimension %zu is not an integer from 0 to 2^53", name,
+                       i);
   if (json_array_size(offsets) != 2 || !read_integer(json_array_get(offsets, 0), &t->entry.begin) ||
       !read_integer(json_array_get(offsets, 1), &t->end))
     return error_set(e, STATUS_CONFIG,
@@ -201,7 +202,7 @@ static enum status check_data(struct safetensors *s, struct error *e) {
                      "cut short: the tensors need %ju bytes of data, there are %ju", (uintmax_t)end,
                      (uintmax_t)s->data_size);
   if (end < s->data_size)
-    return error_set(e, STATUS_CONFIG, "%ju bytes trail behind the last tensor",
+    return error_set(e, STATUS_CONFIG, "%ju bytes follow the last tensor",
                      (uintmax_t)(s->data_size - end));
   return STATUS_OK;
 }

@@ -71,7 +71,7 @@ int file_open(const char *path, uint64_t *size, struct error *e) {
   } else if (S_ISDIR(about.st_mode)) {
     error_set(e, STATUS_CONFIG, "is a directory");
   } else if (!S_ISREG(about.st_mode)) {
-    error_set(e, STATUS_CONFIG, "is no regular file");
+    error_set(e, STATUS_CONFIG, "is not a regular file");
   } else {
     *size = (uint64_t)about.st_size;
     return fd;
@@ -161,7 +161,7 @@ static json_t *read_document(const char *path, bool pipe, size_t most, loader *l
     error_set(e, STATUS_CONFIG, "%s, line %zu: a NUL byte", shown,
               line_at(&f, (size_t)(nul - (const char *)f.bytes)));
   } else if (f.size >= 3 && memcmp(f.bytes, "\xef\xbb\xbf", 3) == 0) {
-    error_set(e, STATUS_CONFIG, "%s: begins with a byte order mark; write it without", shown);
+    error_set(e, STATUS_CONFIG, "%s: begins with a byte order mark: save it without one", shown);
   } else {
     document = load(f.bytes, f.size, &fault, &no_memory);
     if (no_memory)

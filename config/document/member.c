@@ -27,7 +27,7 @@ static void refuse_type(const char *name, const struct member_type *type, size_t
                              type[i].name);
     must(used < sizeof known);
   }
-  error_set(e, STATUS_CONFIG, "the type \"%.60s\" is not served%s; known are %s", name,
+  error_set(e, STATUS_CONFIG, "the type \"%.60s\" is not supported%s; supported: %s", name,
             nearest_hint(&near, hint), known);
 }
 
@@ -63,7 +63,7 @@ size_t member_type(const json_t *json, const struct member_type *type, size_t co
                    struct error *e) {
   const char *name = json_string_value(json_object_get(json, "type"));
   size_t found = 0;
-  if (!json_is_object(json)) error_set(e, STATUS_CONFIG, "is no object");
+  if (!json_is_object(json)) error_set(e, STATUS_CONFIG, "is not an object");
   if (!name) member_refuse(json, "type", "a name", e);
   while (name && found < count && strcmp(type[found].name, name) != 0) found++;
   if (name && found == count) refuse_type(name, type, count, e);

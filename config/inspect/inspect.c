@@ -132,10 +132,10 @@ static void print_headless(const struct inspect_layers *all, bool misfit, FILE *
   }
   if (!any) return;
   fprintf(notes,
-          "note: heads is not known and left out: %s; look for num_heads or num_attention_heads "
-          "where the file is from, and say --heads N",
-          misfit ? "what config.json says does not fit"
-                 : "neither the file nor a config.json beside it tells it");
+          "note: heads is unknown and left out: %s; look for num_heads or num_attention_heads "
+          "where the file is from, and use --heads N",
+          misfit ? "config.json does not fit"
+                 : "neither the file nor a config.json beside it contains it");
   if (usual) fprintf(notes, " (%zu would be usual)", usual);
   fputc('\n', notes);
 }
@@ -145,7 +145,7 @@ static void print_layer_notes(const struct inspect_layer *l, FILE *notes) {
   text_plain(&shown);
   if (shown.status) fprintf(notes, "note: %s: %s\n", l->name, shown.detail);
   if (l->unsaid)
-    fprintf(notes, "note: %s: value_size is a guess: the file does not tell it\n", l->name);
+    fprintf(notes, "note: %s: value_size is a guess: the file does not contain it\n", l->name);
 }
 
 /* The notes on what is known without a check. */
@@ -163,7 +163,7 @@ static void print_notes(const struct inspect_layers *all, FILE *notes) {
   print_headless(all, true, notes);
   print_headless(all, false, notes);
   if (rope)
-    fputs("note: the base of rope is a guess: no config.json beside the file tells it\n", notes);
+    fputs("note: the base of rope is a guess: no config.json beside the file contains it\n", notes);
   if (all->more) fprintf(notes, "note: only the first %d layers are listed\n", INSPECT_LAYERS_MOST);
   for (size_t i = 0; i < all->notes.count; i++) fprintf(notes, "note: %s\n", all->notes.text[i]);
   fflush(notes);
@@ -175,8 +175,7 @@ static enum status print_only_models(struct inspect_print *p, struct error *e) {
   print_notes(&p->all, p->notes);
   if (print_models(p, false, e) == STATUS_OK && count_served(&p->all) == 0)
     error_set(e, STATUS_CONFIG,
-              "%s: no layer of it can be served as it is; \"tensors\" can name the tensors of one "
-              "outright",
+              "%s: no layer of it is recognized; name the tensors of one with \"tensors\"",
               text_tail(p->ask->path));
   return e->status;
 }
@@ -198,8 +197,7 @@ static enum status print_layers(struct inspect_print *p, struct error *e) {
   print_notes(&p->all, p->out);
   if (p->ask->check && print_checks(p, e)) return e->status;
   if (count_served(&p->all) == 0) {
-    fputs("no layer can be served as it is; \"tensors\" can name the tensors of one outright\n",
-          p->out);
+    fputs("no layer is recognized; name the tensors of one with \"tensors\"\n", p->out);
     return STATUS_OK;
   }
   fputs("\nas models of a configuration file:\n\n", p->out);

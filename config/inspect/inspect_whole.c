@@ -35,15 +35,15 @@ static void print_stack_sizes(const struct whole_stack *s, FILE *out) {
 static void print_sizes(const struct whole_plan *p, FILE *out) {
   const struct whole_stack *reader = whole_plan_reader(p), *decoder = &p->stack[WHOLE_DECODER];
   const struct stack_form *f = &reader->form;
-  fprintf(out, "whole model: family %s, kind %s", p->family->name, model_kind_name(p->kind));
+  fprintf(out, "model: family %s, kind %s", p->family->name, model_kind_name(p->kind));
   print_stack_sizes(reader, out);
   if (p->kind == MODEL_SEQ2SEQ) {
     fputs("  its decoder", out);
     print_stack_sizes(decoder, out);
   }
   if (decoder->family && decoder->form.output.tied)
-    fputs("  the table of tokens makes the logits, too\n", out);
-  if (!f->embedding.tokens) fputs("  without a table of tokens it takes embeddings only\n", out);
+    fputs("  the token embeddings are tied to the output\n", out);
+  if (!f->embedding.tokens) fputs("  no token embeddings: it takes embeddings only\n", out);
   if (p->pool != STACK_POOL_NONE)
     fprintf(out, "  pool %s%s%s\n", stack_pool_names[p->pool],
             !f->pooling.dense[0].size  ? ""
@@ -77,7 +77,7 @@ static void print_aside(const struct whole_plan *p, FILE *out) {
   char name[TEXT_SIZE];
   size_t listed = 0;
   if (p->aside == 0) return;
-  fprintf(out, "  left aside: ");
+  fprintf(out, "  ignored: ");
   for (size_t i = 0; i < checkpoint_count(p->source.file) && listed < LISTED_MOST; i++)
     if (!p->used[i])
       fprintf(out, "%s%s", listed++ ? ", " : "",
@@ -123,9 +123,9 @@ static void print_source(const struct whole_plan *p, FILE *out) {
   char prefix[TEXT_SIZE], file[TEXT_SIZE];
   fprintf(out, "  %zu tensors of %s", count_used(p),
           shown(text_file_name(checkpoint_path(p->source.file)), file));
-  if (*p->prefix) fprintf(out, ", those of layers behind \"%s\"", shown(p->prefix, prefix));
+  if (*p->prefix) fprintf(out, ", layers begin with \"%s\"", shown(p->prefix, prefix));
   fprintf(out, "; %s%s%s\n",
-          p->words.type ? "what they do not tell is from config.json" : "there is no config.json",
+          p->words.type ? "other values are from config.json" : "there is no config.json",
           p->source.generation ? " and generation_config.json" : "",
           p->source.modules ? ", the pool from modules.json" : "");
   print_aside(p, out);
@@ -204,7 +204,7 @@ enum status inspect_whole_print(const struct inspect_ask *ask, FILE *out, struct
     error_set(e, why.status, "%s", why.detail);
   } else if (is_expected(&p) || lacks_heads(&p)) {
     text_plain(&why);
-    fprintf(out, "note: it is not served as a whole model: %s\n", why.detail);
+    fprintf(out, "note: it cannot be served as a model: %s\n", why.detail);
   }
   whole_plan_free(&p);
   json_decref(definition);

@@ -77,7 +77,7 @@ static void read_scale(const json_t *json, double *out, struct error *e) {
   if (!json_is_number(value)) {
     definition_value_refuse("scale", "a number", value, e);
   } else if (!(scale >= (double)FLT_MIN && scale <= (double)FLT_MAX)) {
-    error_set(e, STATUS_CONFIG, "scale: %g is no positive float32", scale);
+    error_set(e, STATUS_CONFIG, "scale: %g is not a positive float32", scale);
   }
   *out = scale;
 }
@@ -131,7 +131,7 @@ static void read_layer(const json_t *json, struct definition *d, struct error *e
     error_set(e, STATUS_CONFIG,
               "layers: needs \"all\", which makes a model of each; \"layer\" is the number of one");
   } else if (one && all) {
-    error_set(e, STATUS_CONFIG, "layers: not together with layer");
+    error_set(e, STATUS_CONFIG, "layers: cannot be combined with layer");
   }
   definition_value_count(json, "layer", 0, DEFINITION_LAYER_MAX, &d->layer, e);
 }
@@ -161,9 +161,9 @@ static void read_tensors(const json_t *json, struct definition *d, struct error 
 
 static void check_score(const struct definition *d, struct error *e) {
   if (d->scale > 0 && !d->scaled)
-    error_set(e, STATUS_CONFIG, "scale: has no meaning with score %s", d->score);
+    error_set(e, STATUS_CONFIG, "scale: does not apply with score %s", d->score);
   if (d->score_size && d->compare != SCORE_ADDITIVE)
-    error_set(e, STATUS_CONFIG, "score_size: has no meaning with score %s", d->score);
+    error_set(e, STATUS_CONFIG, "score_size: does not apply with score %s", d->score);
 }
 
 /* A tensor that is named but not used is a mistake. */
@@ -172,12 +172,12 @@ static void check_tensors(const struct definition *d, struct error *e) {
     const char *name = definition_role_name(role);
     if (!json_object_get(d->tensors, name) || definition_has(d, role)) continue;
     if (role == ROLE_RELATIVE) {
-      error_set(e, STATUS_CONFIG, "tensors: relative_bias has no meaning with relative_bias false");
+      error_set(e, STATUS_CONFIG, "tensors: relative_bias does not apply with relative_bias false");
     } else if (role == ROLE_OUTPUT) {
-      error_set(e, STATUS_CONFIG, "tensors: output has no meaning without an output projection");
+      error_set(e, STATUS_CONFIG, "tensors: output does not apply without an output projection");
     } else {
       const bool of_score = role >= ROLE_PROJECTIONS;
-      error_set(e, STATUS_CONFIG, "tensors: %s has no meaning with %s %s", name,
+      error_set(e, STATUS_CONFIG, "tensors: %s does not apply with %s %s", name,
                 of_score ? "score" : "projection", of_score ? d->score : d->projection);
     }
   }
@@ -197,17 +197,17 @@ static void check_weights(const struct definition *d, struct error *e) {
 static void check_source(const json_t *json, const struct definition *d, struct error *e) {
   static const char *const of_checkpoints[] = {"layout", "prefix", "layer", "layers", "tensors"};
   if (d->checkpoint && d->random)
-    error_set(e, STATUS_CONFIG, "random: not together with a checkpoint");
+    error_set(e, STATUS_CONFIG, "random: cannot be combined with a checkpoint");
   if (d->checkpoint && !*d->checkpoint) error_set(e, STATUS_CONFIG, "checkpoint: needs a path");
   for (size_t i = 0; !d->checkpoint && i < sizeof of_checkpoints / sizeof *of_checkpoints; i++)
     if (json_object_get(json, of_checkpoints[i]))
-      error_set(e, STATUS_CONFIG, "%s: has no meaning without a checkpoint", of_checkpoints[i]);
+      error_set(e, STATUS_CONFIG, "%s: does not apply without a checkpoint", of_checkpoints[i]);
   check_weights(d, e);
   if (d->checkpoint && d->relative_buckets)
     error_set(e, STATUS_CONFIG,
-              "relative_bias: buckets: not together with a checkpoint, whose table tells them");
+              "relative_bias: buckets: cannot be combined with a checkpoint, which contains them");
   if (d->tensors && (strcmp(d->layout, "auto") != 0 || d->has_layer || d->all_layers))
-    error_set(e, STATUS_CONFIG, "tensors: not together with a layout or a layer");
+    error_set(e, STATUS_CONFIG, "tensors: cannot be combined with a layout or a layer");
   check_tensors(d, e);
 }
 
@@ -278,8 +278,7 @@ enum status definition_settle(struct definition *d, const struct definition_cust
   if (!d->relative_distance) d->relative_distance = DEFINITION_RELATIVE_DISTANCE;
   if (!d->relative_buckets) d->relative_buckets = DEFINITION_RELATIVE_BUCKETS;
   if (d->rope == TOGGLE_ON && d->compare != SCORE_DOT)
-    error_set(e, STATUS_CONFIG, "rope: turns what is multiplied; has no meaning with score %s",
-              d->score);
+    error_set(e, STATUS_CONFIG, "rope: does not apply with score %s", d->score);
   return e->status;
 }
 
@@ -289,12 +288,11 @@ static void refuse_no_heads(const struct definition *d, struct error *e) {
   if (!d->checkpoint) {
     error_set(e, STATUS_CONFIG, "heads: required with projection %s%s", d->projection, pooling);
   } else {
-    error_set(
-        e, STATUS_CONFIG,
-        "heads: required with projection %s, and no config.json beside the checkpoint tells "
-        "it%s; look for num_heads or num_attention_heads where the checkpoint is from (attend "
-        "inspect %.100s --models --heads N writes it down)",
-        d->projection, pooling, text_tail(d->checkpoint));
+    error_set(e, STATUS_CONFIG,
+              "heads: required with projection %s, and no config.json beside the checkpoint "
+              "contains it%s; look for num_heads or num_attention_heads where the checkpoint is "
+              "from (attend inspect %.100s --models --heads N writes it)",
+              d->projection, pooling, text_tail(d->checkpoint));
   }
 }
 
@@ -306,9 +304,8 @@ enum status definition_settle_heads(struct definition *d, size_t heads, size_t k
   if (!d->heads && d->projected) refuse_no_heads(d, e);
   if (!d->heads) d->heads = 1;
   if (heads && d->heads != heads)
-    error_set(e, STATUS_CONFIG,
-              "heads: %zu is said, but the table of relative positions is for %zu", d->heads,
-              heads);
+    error_set(e, STATUS_CONFIG, "heads: %zu, but the table of relative positions is for %zu",
+              d->heads, heads);
   if (!d->kv_heads) d->kv_heads = kv_heads ? kv_heads : d->heads;
   if (d->heads % d->kv_heads != 0)
     error_set(e, STATUS_CONFIG, "kv_heads: %zu does not divide %zu heads", d->kv_heads, d->heads);

@@ -62,7 +62,7 @@ void definition_value_choice(const json_t *json, const char *key, const char *co
       used +=
           (size_t)snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "", *choice);
   }
-  error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is none of %s", key, word, words);
+  error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is not one of %s", key, word, words);
 }
 
 void definition_value_seed(const json_t *json, bool *random, uint64_t *out, struct error *e) {

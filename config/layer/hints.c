@@ -18,7 +18,7 @@ enum status hints_read(struct hints *h, const char *path, struct error *why, str
   if (stat(beside, &about) == 0 && S_ISREG(about.st_mode)) h->config = file_json(beside, why);
   free(beside);
   if (h->config && !json_is_object(h->config)) {
-    error_set(why, STATUS_CONFIG, "config.json: is no object");
+    error_set(why, STATUS_CONFIG, "config.json: is not an object");
     hints_free(h);
   }
   return why->status == STATUS_OUT_OF_MEMORY ? error_set(e, why->status, "%s", why->detail)

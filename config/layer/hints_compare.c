@@ -12,16 +12,19 @@ static void compare_rope(const struct hints *h, const struct hints_served *c, st
   const double wanted = hints_rope_base(h, &c->at), base = c->shape->rope_base;
   if (!(wanted > 0) || c->said->rope_base > 0 || (c->at.family && c->at.family->cross)) return;
   if (base > 0 && differ(wanted, base))
-    notes_add(n, "config.json says rope_theta %.15g, but the base here is %.15g: rope decides",
+    notes_add(n,
+              "config.json says rope_theta %.15g, but the base here is %.15g (set rope to confirm)",
               wanted, base);
   if (!(base > 0) && c->said->rope == TOGGLE_UNSAID)
-    notes_add(n, "config.json has rope_theta, but queries and keys are not turned: rope decides");
+    notes_add(n, "config.json has rope_theta, but queries and keys are not rotated here (set rope "
+                 "to confirm)");
 }
 
 static void compare_count(const char *what, const char *key, size_t wanted, size_t is,
                           struct notes *n) {
   if (wanted && wanted != is)
-    notes_add(n, "config.json says %zu %s, but here are %zu: %s decides", wanted, what, is, key);
+    notes_add(n, "config.json says %zu %s, but here are %zu (set %s to confirm)", wanted, what, is,
+              key);
 }
 
 void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, struct notes *n) {
@@ -30,7 +33,7 @@ void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, s
   if (!h->config) return;
   if (hints_ambiguous(h, &c->at))
     notes_add(n,
-              "config.json describes several models and does not tell which one is this layer's");
+              "config.json describes several models, and it is unknown which one has this layer");
   compare_count("heads", "heads", hints_heads(h, &c->at), s->heads, n);
   if (!c->said->kv_heads)
     compare_count("heads of keys", "kv_heads", hints_kv_heads(h, &c->at), s->kv_heads, n);
@@ -39,9 +42,10 @@ void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, s
                   s->relative_distance, n);
   if (causal != TOGGLE_UNSAID && c->said->causal == TOGGLE_UNSAID &&
       (causal == TOGGLE_ON) != c->causal)
-    notes_add(n, "config.json says that queries %s, but here they %s: causal decides",
-              causal == TOGGLE_ON ? "see no key behind them" : "see the keys behind them",
-              causal == TOGGLE_ON ? "do" : "do not");
+    notes_add(
+        n,
+        "config.json says that the model is %s, but this definition is %s (set causal to confirm)",
+        causal == TOGGLE_ON ? "causal" : "not causal", causal == TOGGLE_ON ? "not" : "causal");
   compare_rope(h, c, n);
 }
 
@@ -82,7 +86,7 @@ static const json_t *layer_entry(const struct hints *h, const struct hints_serve
 }
 
 static void note_unserved(const char *key, struct notes *n) {
-  notes_add(n, "config.json has %s, which is not applied: answers may differ from the model's",
+  notes_add(n, "config.json has %s, which is not applied: outputs may differ from the model's",
             key);
 }
 
@@ -143,7 +147,7 @@ static void compare_type(const struct hints *h, const struct hints_served *c, st
   for (const char *const *known = c->at.family->models; *known; known++)
     if (strcmp(*known, type) == 0) return;
   notes_add(n,
-            "layout %s is not known to fit config.json's model_type %.40s: answers may differ from "
+            "layout %s is not known to fit config.json's model_type %.40s: outputs may differ from "
             "the model's",
             c->at.family->layout, type);
 }

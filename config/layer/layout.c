@@ -312,7 +312,7 @@ static enum status check_beside(struct layout *l, const struct checkpoint *file,
   if (l->frequencies && d->rope == TOGGLE_OFF && !rope_said)
     return error_set(
         e, STATUS_CONFIG,
-        "tensor \"%.100s\": queries and keys are turned by it: rope must say so, or be false",
+        "tensor \"%.100s\": it rotates queries and keys: set rope, to false or its base",
         l->frequencies->name);
   return STATUS_OK;
 }

@@ -82,8 +82,8 @@ static enum status refuse_unknown_tensors(const struct layout *l, const struct c
     if (!unknown || t < unknown) unknown = t; /* all are entries of one array */
   }
   return refuse_tensor(unknown,
-                       "lies beside the layer's and is not served, but may change what the layer "
-                       "computes; \"tensors\" can name the others without it",
+                       "belongs to the layer and is not supported, but may change what it "
+                       "computes; name the other tensors with \"tensors\" to leave it out",
                        e);
 }
 
@@ -106,11 +106,12 @@ static void doubt_habits(const struct layout_family *f, const char *name,
   } habits[] = {
       {f->joint == LAYOUT_CONV1D, "whose matrices are [in, out], but are read as [out, in] here"},
       {c->unscaled && said->scaled && !(said->scale > 0),
-       "whose scores are not scaled: scale decides"},
-      {c->causal && said->causal == TOGGLE_UNSAID, "which is causal: causal decides"},
-      {c->rope && said->rope == TOGGLE_UNSAID, "which turns queries and keys: rope decides"},
+       "whose scores are not scaled (set scale to confirm)"},
+      {c->causal && said->causal == TOGGLE_UNSAID, "which is causal (set causal to confirm)"},
+      {c->rope && said->rope == TOGGLE_UNSAID,
+       "which rotates queries and keys (set rope to confirm)"},
       {c->relative && said->relative == TOGGLE_UNSAID,
-       "which adds relative positions: relative_bias decides"},
+       "which adds relative positions (set relative_bias to confirm)"},
   };
   for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
     if (habits[i].doubtful)
@@ -137,7 +138,7 @@ void layout_doubt(const struct layout *l, const struct checkpoint *file,
     if (said->causal == TOGGLE_UNSAID && is_beside_cross(l, file))
       notes_add(n,
                 "there is cross attention beside \"%.100s\", as in decoders, but this is not "
-                "causal: causal decides",
+                "causal (set causal to confirm)",
                 l->place.address);
     return;
   }

@@ -9,11 +9,11 @@
     "query", "key", "value", "output", "score.query", "score.key", "score.vector", "score.weight", \
         "relative_bias"                                                                            \
   }
-#define TORCH_OBSTACLES                                     \
-  {                                                         \
-    {"bias_k", "a learned key and value are not served"}, { \
-      "bias_v", "a learned key and value are not served"    \
-    }                                                       \
+#define TORCH_OBSTACLES                                        \
+  {                                                            \
+    {"bias_k", "a learned key and value are not supported"}, { \
+      "bias_v", "a learned key and value are not supported"    \
+    }                                                          \
   }
 #define PROJ_STEMS \
   { "q_proj", "k_proj", "v_proj", "out_proj" }
@@ -123,10 +123,10 @@ static const struct layout_family families[] = {
      .stem = {"self.query", "self.key", "self.value", "output.dense"},
      .nested = true,
      .frequencies = "self.rotary_embeddings.inv_freq",
-     .obstacle = {{"self.distance_embedding.weight", "embedded distances are not served"}},
-     .beyond = {{"encoder.embed_positions.weight", "positions that turn pairs are not served"},
-                {"encoder.rel_pos_bias.weight", "relative positions of LayoutLM are not served"},
-                {"encoder.rel_pos_x_bias.weight", "positions in two dimensions are not served"}},
+     .obstacle = {{"self.distance_embedding.weight", "embedded distances are not supported"}},
+     .beyond = {{"encoder.embed_positions.weight", "positions that turn pairs are not supported"},
+                {"encoder.rel_pos_bias.weight", "relative positions of LayoutLM are not supported"},
+                {"encoder.rel_pos_x_bias.weight", "positions in two dimensions are not supported"}},
      .harmless = {"output.LayerNorm.", "LayerNorm.", "ln.", "self_attn_layer_norm."}},
     {.layout = "bert",
      .models = berts,
@@ -135,9 +135,9 @@ static const struct layout_family families[] = {
      .stem = {"attention.query", "attention.key", "attention.value", "output.dense"},
      .nested = true,
      .obstacle = {{"attention.relative_position_bias.relative_position_bias_table",
-                   "positions in two dimensions are not served"}},
+                   "positions in two dimensions are not supported"}},
      .beyond = {{"encoder.relative_position_bias.relative_position_bias_table",
-                 "positions in two dimensions are not served"}},
+                 "positions in two dimensions are not supported"}},
      .harmless = {"output.LayerNorm."}},
 
     /* CLIP. */
@@ -210,9 +210,9 @@ static const struct layout_family families[] = {
      .customs = {.causal = true, .rope = true},
      .frequencies = "rotary_emb.inv_freq",
      .harmless = {"rotary_emb.cos_cached", "rotary_emb.sin_cached"},
-     .obstacle = {{"q_norm.weight", "queries and keys that are normalised are not served"},
-                  {"k_norm.weight", "queries and keys that are normalised are not served"},
-                  {"sinks", "attention sinks are not served"}}},
+     .obstacle = {{"q_norm.weight", "queries and keys that are normalised are not supported"},
+                  {"k_norm.weight", "queries and keys that are normalised are not supported"},
+                  {"sinks", "attention sinks are not supported"}}},
 
     /* Whisper, BART and others. */
     {.layout = "whisper",

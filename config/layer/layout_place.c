@@ -278,8 +278,8 @@ static bool suggest_prefix(const struct checkpoint *file, const struct definitio
                               ? matching_prefix(d->prefix, &p)
                               : 0;
     if (length == 0) continue;
-    error_set(e, STATUS_CONFIG, "prefix: there is no attention behind it; \"%.*s\" would do",
-              (int)length, p.address);
+    error_set(e, STATUS_CONFIG, "prefix: no attention has this prefix; try \"%.*s\"", (int)length,
+              p.address);
     return true;
   }
   return false;
@@ -291,7 +291,7 @@ static bool suggest_cross(const struct checkpoint *file, const struct definition
                           struct error *e) {
   struct layout_place p;
   if (layout_place_list(file, d, true, &p, 1) == 0) return false;
-  error_set(e, STATUS_CONFIG, "prefix: cross attention needs the whole of it: \"%.150s\"",
+  error_set(e, STATUS_CONFIG, "prefix: cross-attention needs the full prefix: \"%.150s\"",
             p.address);
   return true;
 }
@@ -301,7 +301,7 @@ static enum status refuse_names(const struct checkpoint *file, const struct defi
                                 struct error *e) {
   struct definition any = *d;
   struct layout_place other;
-  char names[160] = "", layouts[120] = "", instead[240] = "\"tensors\" can name them outright";
+  char names[160] = "", layouts[120] = "", instead[240] = "name them with \"tensors\"";
   const char *last = NULL;
   size_t used = 0, listed = 0;
   for (size_t i = 0; i < checkpoint_count(file) && i < 2 && used < sizeof names; i++)
@@ -321,7 +321,7 @@ static enum status refuse_names(const struct checkpoint *file, const struct defi
              other.family->layout);
   return error_set(e, STATUS_CONFIG, "layout: the names of its tensors (%s%s) fit none of %s%s; %s",
                    names, checkpoint_count(file) > 2 ? ", ..." : "", layouts,
-                   d->prefix ? " behind this prefix, which ends with its dot" : "", instead);
+                   d->prefix ? " after this prefix, which ends with its dot" : "", instead);
 }
 
 /* No place fits: says what would fit, or what the file holds. */
@@ -334,7 +334,7 @@ static enum status refuse_none(const struct checkpoint *file, const struct defin
     return e->status;
   if (d->prefix && suggest_prefix(file, d, e)) return e->status;
   any.prefix = NULL;
-  if (d->prefix && suggest_places("prefix: there is no attention behind it", file, &any, e))
+  if (d->prefix && suggest_places("prefix: no attention has this prefix", file, &any, e))
     return e->status;
   return refuse_names(file, d, e);
 }
@@ -346,9 +346,9 @@ static enum status refuse_many(const struct layout_place p[2], size_t count,
   for (size_t i = 0; i < 2; i++)
     lengths[i] = (int)(d->has_layer ? layout_place_stack(&p[i]) : strlen(p[i].address));
   if (strcmp(p[0].family->layout, p[1].family->layout) != 0)
-    return error_set(e, STATUS_CONFIG, "layout: must say which, %s or %s; the names fit both",
+    return error_set(e, STATUS_CONFIG, "layout: required: the tensor names match both %s and %s",
                      p[0].family->layout, p[1].family->layout);
-  return error_set(e, STATUS_CONFIG, "prefix%s: must say which, \"%.*s\" or \"%.*s\"%s",
+  return error_set(e, STATUS_CONFIG, "prefix%s: required: \"%.*s\" or \"%.*s\"%s",
                    !d->has_layer && p[0].numbered ? " or layer" : "", lengths[0], p[0].address,
                    lengths[1], p[1].address, count > 2 ? " or another one" : "");
 }
@@ -388,7 +388,7 @@ static enum status check_prefix_depth(const struct layout_place *p, const struct
     struct layout_place whole;
     if (strncmp(name, p->address, length) == 0 && find_place_of(&whole, name, &hunt, true) &&
         strlen(whole.address) < length)
-      return error_set(e, STATUS_CONFIG, "prefix: ends within the names of %s; \"%.150s\" would do",
+      return error_set(e, STATUS_CONFIG, "prefix: ends within the names of %s; try \"%.150s\"",
                        whole.family->layout, whole.address);
   }
   return e->status;

@@ -51,9 +51,9 @@ static enum status fill_matrices(struct parameters *p, const struct definition *
       return e->status;
   }
   if (d->bias == TOGGLE_ON && !parameters_have_bias(p))
-    return error_set(e, STATUS_CONFIG, "bias: true is said, but there is none");
+    return error_set(e, STATUS_CONFIG, "bias: true, but there is none");
   if (d->bias == TOGGLE_OFF && parameters_have_bias(p))
-    return error_set(e, STATUS_CONFIG, "bias: false is said, but the checkpoint has biases");
+    return error_set(e, STATUS_CONFIG, "bias: false, but the checkpoint has biases");
   return STATUS_OK;
 }
 
@@ -100,7 +100,7 @@ static enum status check_rope_base(struct parameters *p, const struct definition
     return STATUS_OK;
   }
   return error_set(e, STATUS_CONFIG,
-                   "rope: must say its base: tensor \"%.100s\" holds %s, not those of base %.0f",
+                   "rope: base required: tensor \"%.100s\" holds %s, not those of base %.0f",
                    p->frequencies->name, those, base);
 }
 

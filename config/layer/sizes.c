@@ -8,7 +8,8 @@
 /* Checks a size that the definition says, if it does, against what it is. */
 static enum status check_said_size(const char *key, size_t said, size_t is, struct error *e) {
   if (!said || said == is) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG, "%s: %zu is said, but it is %zu", key, said, is);
+  return error_set(e, STATUS_CONFIG, "%s: %zu in the definition, but it must be %zu", key, said,
+                   is);
 }
 
 static size_t or_else(size_t said, size_t otherwise) { return said ? said : otherwise; }
@@ -202,8 +203,7 @@ static enum status form_rope(struct layer_shape *s, const struct definition *d, 
   if (d->rope != TOGGLE_ON) return STATUS_OK;
   s->rope_base = d->rope_base;
   if (s->head_size % 2 == 0) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG, "rope: turns pairs of columns, but the heads have %zu of them",
-                   s->head_size);
+  return error_set(e, STATUS_CONFIG, "rope: the head size must be even, not %zu", s->head_size);
 }
 
 /* Each side has buckets of its own. Half of them are for the nearest distances, one each; the other
@@ -212,10 +212,11 @@ enum status sizes_check_relative(const struct layer_shape *s, struct error *e) {
   const size_t side = s->relative_both ? s->relative_buckets / 2 : s->relative_buckets;
   if (s->relative_both && s->relative_buckets % 2 != 0)
     return error_set(e, STATUS_CONFIG,
-                     "relative_bias: %zu buckets are odd, but half of them are for the keys behind",
+                     "relative_bias: buckets: must be even if bidirectional, not %zu",
                      s->relative_buckets);
   if (side < 2)
-    return error_set(e, STATUS_CONFIG, "relative_bias: %zu buckets are too few, %d are the least",
+    return error_set(e, STATUS_CONFIG,
+                     "relative_bias: %zu buckets are too few, at least %d are required",
                      s->relative_buckets, s->relative_both ? 4 : 2);
   if (s->relative_distance <= side / 2)
     return error_set(

@@ -50,7 +50,7 @@ enum status lexicon_read_object(struct lexicon *l, const json_t *json, struct er
   if (!room) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a vocabulary");
   json_object_keylen_foreach(vocabulary, text, length, value) {
     if (!json_is_integer(value))
-      error_set(e, STATUS_CONFIG, "the id is no integer");
+      error_set(e, STATUS_CONFIG, "the id is not an integer");
     else
       add_piece(l, text, length, json_integer_value(value), room, e);
     if (e->status == STATUS_CONFIG) refuse_piece(text, e);
@@ -150,8 +150,8 @@ static const struct lexicon_kind *find_kind(const json_t *json, struct error *e)
     nearest_offer(&near, kinds[i]->type.name);
   }
   error_set(e, STATUS_CONFIG,
-            "type: \"%.40s\" is not served; WordPiece, BPE, Unigram and WordLevel are%s", name,
-            nearest_hint(&near, hint));
+            "type: \"%.40s\" is not supported; supported: WordPiece, BPE, Unigram, WordLevel%s",
+            name, nearest_hint(&near, hint));
   return NULL;
 }
 

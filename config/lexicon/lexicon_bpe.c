@@ -165,7 +165,7 @@ static enum status refuse_dropout(const json_t *json, struct error *e) {
   const json_t *value = json_object_get(json, "dropout");
   if (!value || json_is_null(value) || (json_is_number(value) && json_number_value(value) == 0))
     return STATUS_OK;
-  return error_set(e, STATUS_CONFIG, "dropout: is not served; null and 0 are");
+  return error_set(e, STATUS_CONFIG, "dropout: is not supported; must be null or 0");
 }
 
 static enum status read_affixes(struct lexicon *l, const json_t *json, struct error *e) {
@@ -177,7 +177,7 @@ static enum status read_affixes(struct lexicon *l, const json_t *json, struct er
   for (size_t i = 0; i < 2 && l->raw; i++) {
     const size_t length = bytes_read(affix[i]->bytes, affix[i]->length, room);
     if (length == SIZE_MAX)
-      return error_set(e, STATUS_CONFIG, "%s: is no text of bytes",
+      return error_set(e, STATUS_CONFIG, "%s: is not a byte-level text",
                        i ? "end_of_word_suffix" : "continuing_subword_prefix");
     memcpy(affix[i]->bytes, room, length);
     affix[i]->length = length;

@@ -175,8 +175,8 @@ static enum status add_aliases(json_t *aliases, const json_t *models, const char
   json_array_foreach((json_t *)list, i, one) {
     const char *alias = json_string_value(one);
     if (!alias || !text_is_model_name(alias))
-      return error_set(e, STATUS_CONFIG, "model %.193s: aliases: \"%.80s\" is no model name", name,
-                       alias ? alias : "");
+      return error_set(e, STATUS_CONFIG, "model %.193s: aliases: \"%.80s\" is not a model name",
+                       name, alias ? alias : "");
     if (json_object_get(models, alias) || json_object_get(aliases, alias))
       return error_set(e, STATUS_CONFIG, "model %.193s: aliases: there is another model %s", name,
                        alias);

@@ -36,7 +36,8 @@ static enum status try_zeros(const struct layer *l, const struct layer_shape *s,
   compute_zeros(l, s, &arena, &run, &fault);
   arena_free(&arena);
   if (fault.status == STATUS_NOT_FINITE)
-    return error_set(e, STATUS_CONFIG, "its answer to zeros is not finite: %.300s", fault.detail);
+    return error_set(e, STATUS_CONFIG,
+                     "self-test failed: the output for zeros is not finite: %.300s", fault.detail);
   return fault.status ? error_set(e, STATUS_OUT_OF_MEMORY, "no memory to try the layer")
                       : STATUS_OK;
 }
@@ -105,7 +106,8 @@ enum status trial_stacks(const struct stack *encoder, const struct stack *decode
   if (decoder && fault.status == STATUS_OK) compute_rows(decoder, source, &arena, &fault);
   arena_free(&arena);
   if (fault.status == STATUS_NOT_FINITE)
-    return error_set(e, STATUS_CONFIG, "its answer to a few tokens is not finite: %.300s",
+    return error_set(e, STATUS_CONFIG,
+                     "self-test failed: the output for a few tokens is not finite: %.300s",
                      fault.detail);
   return fault.status ? error_set(e, STATUS_OUT_OF_MEMORY, "no memory to try the model")
                       : STATUS_OK;

@@ -105,7 +105,7 @@ enum status whole_choice_read(struct whole_choice *c, const json_t *json, struct
   read_early(s, json, e);
   read_banned(c, json, e);
   if (e->status == STATUS_OK && s->beams > 1 && s->temperature > 0)
-    error_set(e, STATUS_CONFIG, "beams: %zu and a temperature above 0 exclude each other",
+    error_set(e, STATUS_CONFIG, "beams: %zu and a temperature above 0 cannot be combined",
               s->beams);
   return e->status;
 }
@@ -187,7 +187,7 @@ static void put_drawing(const struct whole_choosing *c) {
   put_said(c, "top_p", "top_p");
   put_said(c, "min_p", "min_p");
   if (json_integer_value(beams) > 1)
-    notes_add(c->notes, "%s: num_beams is left aside, as do_sample is true", c->from->document);
+    notes_add(c->notes, "%s: num_beams is ignored, because do_sample is true", c->from->document);
 }
 
 /* Tokens that are not wanted, and words of one token; words of several are not kept out. */
@@ -213,7 +213,7 @@ static void put_banned(const struct whole_choosing *c) {
   if (good && !c->e->status && (suppressed || json_array_size(banned) > 0))
     put(c, "banned_tokens", suppressed ? tokens : stretches, json_incref(banned));
   if (longer > 0)
-    notes_add(c->notes, "%s: %s of several tokens are not kept out", c->from->document, stretches);
+    notes_add(c->notes, "%s: %s of several tokens are ignored", c->from->document, stretches);
   json_decref(banned);
 }
 
@@ -251,7 +251,7 @@ static void note_unserved(const struct whole_choosing *c) {
   for (size_t i = 0; i < sizeof unserved / sizeof *unserved; i++) {
     const json_t *value = json_object_get(c->from->said, unserved[i].key);
     if (!is_neutral(value, unserved[i].neutral) && (draws || !unserved[i].drawing))
-      notes_add(c->notes, "%s: %s is left aside", c->from->document, unserved[i].key);
+      notes_add(c->notes, "%s: %s is ignored", c->from->document, unserved[i].key);
   }
 }
 

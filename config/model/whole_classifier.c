@@ -83,7 +83,7 @@ enum status whole_classifier_find(struct whole_plan *p, struct error *e) {
   if (head != HEAD_OF_ITEMS) return STATUS_OK;
   if (has_first || has_classes) return refuse_missing(has_first ? &classes : &first, ".weight", e);
   notes_add(&p->notes, "config.json: architectures names a classifier, but there are no tensors of "
-                       "one: /classify is not served");
+                       "one: /classify is not available");
   return STATUS_OK;
 }
 
@@ -108,7 +108,7 @@ static enum status append_names(json_t *list, const json_t *names, size_t count,
   if (!json_is_object(names) || json_object_size(names) != count)
     return error_set(e, STATUS_CONFIG,
                      "config.json: id2label: needs an object with the names of all %zu classes of "
-                     "the classifier (\"labels\" of the definition goes before it)",
+                     "the classifier (\"labels\" of the definition overrides it)",
                      count);
   for (size_t i = 0; i < count; i++) {
     char key[24];
@@ -117,7 +117,7 @@ static enum status append_names(json_t *list, const json_t *names, size_t count,
     if (!json_is_string(name))
       return error_set(e, STATUS_CONFIG,
                        "config.json: id2label: needs a string \"%s\", the name of that class "
-                       "(\"labels\" of the definition goes before it)",
+                       "(\"labels\" of the definition overrides it)",
                        key);
     if (json_array_append(list, name))
       return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the names of classes");
@@ -166,8 +166,8 @@ static bool read_activation(struct whole_plan *p, struct error *e) {
     p->function = STACK_FUNCTION_SIGMOID;
   else
     error_set(e, STATUS_CONFIG,
-              "config.json: %s: \"%.80s\" is not served; Sigmoid and Identity of torch "
-              "are (\"function\" of the definition goes before it)",
+              "config.json: %s: \"%.80s\" is not supported; supported: Sigmoid and Identity of "
+              "torch (\"function\" of the definition overrides it)",
               key, name ? name : "");
   return true;
 }
@@ -193,9 +193,10 @@ static enum status settle_function(struct whole_plan *p, size_t count, struct er
     if (count > 1 || usual[i].is != STACK_FUNCTION_SOFTMAX) p->function = usual[i].is;
     return STATUS_OK;
   }
-  return error_set(e, STATUS_CONFIG,
-                   "config.json: problem_type: is none of regression, single_label_classification, "
-                   "multi_label_classification (\"function\" of the definition goes before it)");
+  return error_set(
+      e, STATUS_CONFIG,
+      "config.json: problem_type: is not one of regression, single_label_classification, "
+      "multi_label_classification (\"function\" of the definition overrides it)");
 }
 
 /* --- the whole --- */
@@ -224,7 +225,8 @@ enum status whole_classifier_settle(struct whole_plan *p, struct error *e) {
   c->pooler = p->source.file && !s->part[WHOLE_CLASS_FIRST].found;
   c->relu = s->family->rectified;
   if (p->said.classes && p->said.classes != c->count)
-    return error_set(e, STATUS_CONFIG, "classes: %zu is said, but by tensor \"%.120s\" it is %zu",
+    return error_set(e, STATUS_CONFIG,
+                     "classes: %zu in the configuration, but tensor \"%.120s\" implies %zu",
                      p->said.classes, s->part[WHOLE_CLASSES].weight.tensor->name, c->count);
   return settle_labels(p, c->count, e) ? e->status : settle_function(p, c->count, e);
 }

@@ -381,11 +381,11 @@ static enum status settle_kind(struct whole_plan *p, struct error *e) {
   if (p->family->decodes)
     return error_set(e, STATUS_CONFIG, "kind: a model of %s is a decoder", p->family->name);
   if (p->said.kind == MODEL_SEQ2SEQ)
-    return error_set(e, STATUS_CONFIG, "kind: seq2seq is said, but there is no decoder%s",
-                     p->family->decoder ? "" : " that is served");
-  return error_set(e, STATUS_CONFIG, "kind: of %s %s", p->family->name,
-                   p->family->decoder ? "a decoder is served behind its encoder alone: as seq2seq"
-                                      : "the encoder alone is served");
+    return error_set(e, STATUS_CONFIG, "kind: seq2seq, but there is no decoder%s",
+                     p->family->decoder ? "" : " that is supported");
+  return error_set(e, STATUS_CONFIG, "kind: %s: %s", p->family->name,
+                   p->family->decoder ? "a decoder is supported only with its encoder: as seq2seq"
+                                      : "only the encoder is supported");
 }
 
 static enum status find_stack(const struct whole_finding *f) {
@@ -394,7 +394,8 @@ static enum status find_stack(const struct whole_finding *f) {
   const size_t there = count_layers(f), said = f->p->said.of[side].layers;
   s->form.layers = said ? said : there;
   if (said && said < there)
-    notes_add(&f->p->notes, "%zu layers of %zu in the file are used, as is said", said, there);
+    notes_add(&f->p->notes, "%zu of the %zu layers in the file are used, as configured", said,
+              there);
   if (s->form.layers == 0) s->form.layers = 1; /* whose first tensor is missing */
   s->layer = calloc(s->form.layers, sizeof *s->layer);
   if (!s->layer) return error_set(f->e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");

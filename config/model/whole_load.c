@@ -148,13 +148,13 @@ static enum status describe_banned(struct whole *w, struct whole_plan *p, const 
     const bool known = (size_t)said->ban[i] < w->target_vocabulary;
     if (!known && own)
       return error_set(e, STATUS_CONFIG,
-                       "generate: banned_tokens: %d is beyond the vocabulary of %zu tokens",
+                       "generate: banned_tokens: %d is outside the vocabulary of %zu tokens",
                        (int)said->ban[i], w->target_vocabulary);
     if (known)
       ban(w, said->ban[i]);
     else
-      notes_add(&p->notes, "the token %d, which is never to come, is beyond the vocabulary of %zu",
-                (int)said->ban[i], w->target_vocabulary);
+      notes_add(&p->notes, "banned token %d is outside the vocabulary of %zu", (int)said->ban[i],
+                w->target_vocabulary);
   }
   if (bans_pad) ban(w, (int32_t)pad);
   return STATUS_OK;

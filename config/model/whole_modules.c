@@ -39,7 +39,7 @@ static json_t *read_config(const struct whole_module *m, struct error *e) {
   char *path = path_of(m, "config.json", e);
   json_t *json = path ? file_json(path, e) : NULL;
   free(path);
-  if (json && !json_is_object(json)) error_set(e, STATUS_CONFIG, "config.json: is no object");
+  if (json && !json_is_object(json)) error_set(e, STATUS_CONFIG, "config.json: is not an object");
   return json;
 }
 
@@ -89,12 +89,12 @@ static enum status read_pooling(struct whole_source *s, const json_t *config, st
   json_object_foreach((json_t *)config, key, value) {
     if (strncmp(key, "pooling_mode", 12) != 0 || json_is_false(value)) continue;
     const enum stack_pool mode = mode_of(key, value);
-    if (mode == STACK_POOL_NONE) return error_set(e, STATUS_CONFIG, "%.60s is not served", key);
+    if (mode == STACK_POOL_NONE) return error_set(e, STATUS_CONFIG, "%.60s is not supported", key);
     if (s->pool != STACK_POOL_NONE)
-      return error_set(e, STATUS_CONFIG, "%.60s: several modes together are not served", key);
+      return error_set(e, STATUS_CONFIG, "%.60s: several modes together are not supported", key);
     s->pool = mode;
   }
-  if (s->pool == STACK_POOL_NONE) error_set(e, STATUS_CONFIG, "says no mode");
+  if (s->pool == STACK_POOL_NONE) error_set(e, STATUS_CONFIG, "contains no mode");
   s->prompt_left_out = !flag_of(config, "include_prompt", true, e);
   return e->status;
 }
@@ -107,7 +107,8 @@ static void check_name(const json_t *config, const char *key, struct error *e) {
   const json_t *value = json_object_get(config, key);
   const char *name = json_string_value(value);
   if (value && !json_is_null(value) && !(name && strcmp(name, only) == 0))
-    error_set(e, STATUS_CONFIG, "%s: \"%.80s\" is not served; %s is", key, name ? name : "", only);
+    error_set(e, STATUS_CONFIG, "%s: \"%.80s\" is not supported; supported: %s", key,
+              name ? name : "", only);
 }
 
 static enum status read_dense(struct whole_source *s, const struct whole_module *m,
@@ -125,7 +126,7 @@ static enum status read_dense(struct whole_source *s, const struct whole_module 
   d->tanh = strcmp(act, "torch.nn.modules.activation.Tanh") == 0;
   if (!d->tanh && strcmp(act, "torch.nn.modules.linear.Identity") != 0)
     error_set(e, STATUS_CONFIG,
-              "activation_function: \"%.80s\" is not served; Tanh and Identity are", act);
+              "activation_function: \"%.80s\" is not supported; supported: Tanh, Identity", act);
   char *path = e->status ? NULL : path_of(m, "", e);
   if (path) d->file = checkpoint_open(path, e);
   free(path);
@@ -167,16 +168,17 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
                        "modules.json: the path \"%.100s\" does not lie within the folder", path);
     const enum module is = module_of(type);
     if (is == MODULE_NONE)
-      return error_set(e, STATUS_CONFIG, "modules.json: the module \"%.100s\" is not served", type);
+      return error_set(e, STATUS_CONFIG, "modules.json: the module \"%.100s\" is not supported",
+                       type);
     const bool more = is == MODULE_DENSE && last == MODULE_DENSE && !s->dense[1].file;
     if (((int)is <= last && !more) || (i == 0) != (is == MODULE_TRANSFORMER))
       return error_set(e, STATUS_CONFIG,
-                       "modules.json: served are Transformer, Pooling, at most two Dense and "
+                       "modules.json: supported: Transformer, Pooling, at most two Dense and "
                        "Normalize, in this order, not %.60s here",
                        type);
     if (is > MODULE_POOLING && last < MODULE_POOLING)
       return error_set(e, STATUS_CONFIG,
-                       "modules.json: %.60s without a Pooling before it is not served", type);
+                       "modules.json: %.60s without a Pooling before it is not supported", type);
     last = (int)is;
     const struct whole_module m = {folder, path};
     if (is == MODULE_TRANSFORMER)
@@ -184,7 +186,7 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     else if (read_module(s, is, &m, e))
       return e->status;
   }
-  return last < 0 ? error_set(e, STATUS_CONFIG, "modules.json: names no module") : STATUS_OK;
+  return last < 0 ? error_set(e, STATUS_CONFIG, "modules.json: has no modules") : STATUS_OK;
 }
 
 enum status whole_modules_read(struct whole_source *s, const char *folder,
@@ -194,7 +196,7 @@ enum status whole_modules_read(struct whole_source *s, const char *folder,
   s->modules = file_is_there(path);
   json_t *list = s->modules ? file_json(path, e) : NULL;
   free(path);
-  if (list && !json_is_array(list)) error_set(e, STATUS_CONFIG, "modules.json: is no list");
+  if (list && !json_is_array(list)) error_set(e, STATUS_CONFIG, "modules.json: is not a list");
   if (list && e->status == STATUS_OK) read_modules(s, folder, list, within, e);
   json_decref(list);
   return e->status;

@@ -116,8 +116,8 @@ enum status whole_plan_settle(struct whole_plan *p, const json_t *definition, st
   if (p->source.file ? plan_files(p, e) : plan_random(p, e)) return whole_plan_blame(p, e);
   if (check_tokens(p, definition, e)) return whole_plan_blame(p, e);
   if (p->kind == MODEL_SEQ2SEQ && p->said.token.begin < 0)
-    notes_add(&p->notes, "begin is missing, the token with which the decoder begins: /score and "
-                         "/generate are not served; say it in the definition");
+    notes_add(&p->notes, "no decoder start token: /score and /generate are not available; set "
+                         "\"begin\" in the definition");
   return STATUS_OK;
 }
 

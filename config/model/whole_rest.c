@@ -77,8 +77,8 @@ static enum status check_rest(const struct whole_plan *p, const char *name, stru
     if (!stack->family || !is_meant(p, stack, name + length)) continue;
     if (is_behind(stack, name + length)) return refuse_gap(p, stack, name, e);
     return error_set(e, STATUS_CONFIG,
-                     "tensor \"%.150s\" is not known in %s: with it the model computes something "
-                     "else",
+                     "unexpected tensor \"%.150s\" in a %s model: attend would compute a different "
+                     "function, so it does not load the model",
                      name, stack->family->name);
   }
   return STATUS_OK;

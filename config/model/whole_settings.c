@@ -82,7 +82,7 @@ static void read_activation(struct whole_settings *s, const json_t *json, struct
   s->activation = whole_settings_activation(word, &s->activate);
   if (!s->activation)
     error_set(e, STATUS_CONFIG,
-              "activation: \"%.60s\" is none of relu, gelu, gelu_new, silu, quick_gelu", word);
+              "activation: \"%.60s\" is not one of relu, gelu, gelu_new, silu, quick_gelu", word);
 }
 
 static void read_positions(struct whole_settings *s, const json_t *json, struct error *e) {

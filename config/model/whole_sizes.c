@@ -18,8 +18,9 @@
 static enum status agree(const struct layout_part *part, size_t is, const char *key, size_t said,
                          struct error *e) {
   if (!said || !part->tensor || is == said) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG, "%s: %zu is said, but by tensor \"%.120s\" it is %zu", key,
-                   said, part->tensor->name, is);
+  return error_set(e, STATUS_CONFIG,
+                   "%s: %zu in the configuration, but tensor \"%.120s\" implies %zu", key, said,
+                   part->tensor->name, is);
 }
 
 /* What works out the sizes of one stack. */
@@ -61,7 +62,7 @@ static enum status settle_sizes(const struct whole_sizing *z, struct error *e) {
   if (!z->stack->family->rows_only && (random || z->stack->part[WHOLE_TOKEN].found))
     return settle_tokens(z, e);
   if (z->p->said.vocabulary)
-    error_set(e, STATUS_CONFIG, "vocabulary: is said, but there is no table of tokens");
+    error_set(e, STATUS_CONFIG, "vocabulary: given, but there are no token embeddings");
   return e->status;
 }
 
@@ -71,8 +72,7 @@ static enum status settle_types(const struct whole_sizing *z, struct error *e) {
   const size_t rows = z->stack->form.embedding.types = type->found ? type->weight.rows : 0;
   if (!w->has_types || w->types == rows) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
-                   "config.json: type_vocab_size: %zu is said, but the table has %zu rows",
-                   w->types, rows);
+                   "config.json: type_vocab_size: %zu, but the table has %zu rows", w->types, rows);
 }
 
 /* --- which positions --- */
@@ -105,7 +105,7 @@ static enum status settle_places(const struct whole_sizing *z, struct error *e) 
   if (s->family->keys) {
     s->places = usual_places(s->family);
     if (z->p->said.places && z->p->said.places != s->places)
-      return error_set(e, STATUS_CONFIG, "positions: %s has no choice", s->family->name);
+      return error_set(e, STATUS_CONFIG, "positions: cannot be changed for %s", s->family->name);
     if (learned) s->places = WHOLE_PLACES_LEARNED;
     return STATUS_OK;
   }
@@ -138,8 +138,7 @@ static enum status settle_relative(const struct whole_sizing *z, struct error *e
                      z->stack->family->stem[WHOLE_RELATIVE]);
   if (w->buckets && w->buckets != s->relative_buckets)
     return error_set(e, STATUS_CONFIG,
-                     "config.json: relative_attention_num_buckets: %zu is said, but the table has "
-                     "%zu rows",
+                     "config.json: relative_attention_num_buckets: %zu, but the table has %zu rows",
                      w->buckets, s->relative_buckets);
   return sizes_check_relative(s, e);
 }
@@ -159,11 +158,12 @@ static enum status make_shape(const struct whole_sizing *z, enum whole_role firs
   size_t size = p->said.head_size;
   if (!heads)
     return error_set(e, STATUS_CONFIG,
-                     "heads: required: neither a tensor nor a config.json tells it");
+                     "heads: required: neither a tensor nor a config.json contains it");
   if (!size) size = inner / heads;
   if (size == 0 || ((query || !p->said.head_size) && size * heads != inner))
-    return error_set(e, STATUS_CONFIG, "heads: %zu%s do not make %zu rows of queries", heads,
-                     p->said.head_size ? " of the head_size that is said" : "", inner);
+    return error_set(e, STATUS_CONFIG,
+                     "heads: %zu%s do not match the %zu rows of the query weights", heads,
+                     p->said.head_size ? " of the configured head_size" : "", inner);
   const size_t groups = query ? layout_matrix_out(query + 1) / size : 0;
   const size_t shared = p->said.kv_heads ? p->said.kv_heads : groups ? groups : heads;
   if (heads % shared != 0)
@@ -193,8 +193,7 @@ static enum status settle_self(const struct whole_sizing *z, struct error *e) {
   s->rope_stretch = p->words.rope_stretch;
   if (s->rope_base > 0 && s->head_size % 2 != 0)
     return error_set(e, STATUS_CONFIG,
-                     "positions: rotary ones turn pairs of columns, but the heads have %zu",
-                     s->head_size);
+                     "positions: rotary positions need an even head size, not %zu", s->head_size);
   return settle_relative(z, e);
 }
 
@@ -218,7 +217,8 @@ static enum status check_choices(const struct whole_sizing *z, struct error *e) 
     key = "norm";
   if (f->keys && s->rms != TOGGLE_UNSAID && (s->rms == TOGGLE_ON) != (f->norm == NORM_RMS))
     key = "norm_kind";
-  return key ? error_set(e, STATUS_CONFIG, "%s: %s has no choice", key, f->name) : STATUS_OK;
+  return key ? error_set(e, STATUS_CONFIG, "%s: cannot be changed for %s", key, f->name)
+             : STATUS_OK;
 }
 
 /* The first norm that has a bias; NULL: none has. */
@@ -288,16 +288,16 @@ static enum status settle_table(const struct whole_sizing *z, struct error *e) {
     return error_set(e, STATUS_CONFIG, "max_positions: required for positions that are learned");
   m->position_rows = table->found ? table->weight.rows : p->said.max_positions + m->first_position;
   if (table->found && said && said + more != m->position_rows)
-    return error_set(e, STATUS_CONFIG,
-                     "config.json: max_position_embeddings: %zu is said, but tensor \"%.120s\" has "
-                     "%zu rows, not %zu",
-                     said, table->weight.tensor->name, m->position_rows, said + more);
+    return error_set(
+        e, STATUS_CONFIG,
+        "config.json: max_position_embeddings: %zu, but tensor \"%.120s\" has %zu rows, not %zu",
+        said, table->weight.tensor->name, m->position_rows, said + more);
   if (m->position_rows <= m->first_position)
-    return error_set(e, STATUS_CONFIG, "first_position: %zu is behind the %zu rows of the table",
+    return error_set(e, STATUS_CONFIG, "first_position: %zu is outside the %zu rows of the table",
                      m->first_position, m->position_rows);
   z->stack->positions = m->position_rows - m->first_position;
   if (p->said.max_positions > z->stack->positions)
-    return error_set(e, STATUS_CONFIG, "max_positions: %zu is said, but the table has %zu",
+    return error_set(e, STATUS_CONFIG, "max_positions: %zu, but the table has %zu",
                      p->said.max_positions, z->stack->positions);
   return STATUS_OK;
 }
@@ -348,15 +348,14 @@ static enum status settle_pooling(const struct whole_sizing *z, struct error *e)
     return error_set(e, STATUS_CONFIG, "pool: the model has no pooler");
   if (s->pool_width && s->pool_width != f->width)
     return error_set(e, STATUS_CONFIG,
-                     "word_embedding_dimension: %zu is said of the pooling, but the width is %zu",
+                     "word_embedding_dimension: %zu for the pooling, but the width is %zu",
                      s->pool_width, f->width);
   for (size_t i = 0; i < STACK_DENSE_MOST && s->dense[i].file; i++) {
     const struct whole_dense *d = &s->dense[i];
     const size_t in = stack_form_pooled(f);
     if (d->in != in)
       return error_set(e, STATUS_CONFIG,
-                       "in_features: %zu is said of the dense layer, but the width is %zu", d->in,
-                       in);
+                       "in_features: %zu for the dense layer, but the width is %zu", d->in, in);
     f->pooling.dense[i] =
         (struct stack_dense){.size = d->out, .tanh = d->tanh, .residual = d->residual};
   }

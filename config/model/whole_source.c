@@ -18,7 +18,7 @@ static json_t *read_document(char *path, struct error *e) {
   if (!path) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
   json_t *json = path && file_is_there(path) ? file_json(path, e) : NULL;
   if (json && !json_is_object(json))
-    error_set(e, STATUS_CONFIG, "%.100s: is no object", text_tail(path));
+    error_set(e, STATUS_CONFIG, "%.100s: is not an object", text_tail(path));
   free(path);
   return json;
 }
@@ -73,7 +73,7 @@ static enum status read_object(struct whole_source *s, const json_t *where, stru
   s->builtin = json_string_value(builtin);
   if (builtin && !s->builtin) return error_set(e, STATUS_CONFIG, "builtin: must be a name");
   if (s->builtin && s->random)
-    return error_set(e, STATUS_CONFIG, "random and builtin exclude each other");
+    return error_set(e, STATUS_CONFIG, "random and builtin cannot be combined");
   return STATUS_OK;
 }
 

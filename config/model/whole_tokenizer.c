@@ -35,7 +35,7 @@ static enum status check_size(const struct whole *w, struct error *e) {
   const size_t least = w->target_vocabulary < w->vocabulary ? w->target_vocabulary : w->vocabulary;
   if (size <= least) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
-                   "%s: has %zu tokens, and the model %zu: it belongs to another one",
+                   "%s: has %zu tokens, but the model has %zu: it is for another model",
                    w->tokenizer_file, size, least);
 }
 
@@ -67,7 +67,7 @@ static enum status read_sentences(struct whole *w, const struct whole_plan *p, b
   if (!folder) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
   json_t *json = tokenizer_folder_json(folder, file, e);
   const json_t *said = json_object_get(json, "do_lower_case");
-  if (json && !json_is_object(json)) error_set(e, STATUS_CONFIG, "%s: is no object", file);
+  if (json && !json_is_object(json)) error_set(e, STATUS_CONFIG, "%s: is not an object", file);
   if (said && !json_is_null(said) && !json_is_boolean(said))
     error_set(e, STATUS_CONFIG, "%s: do_lower_case: needs true or false", file);
   if (!e->status) read_length(json, file, "max_seq_length", &w->longest, e);
@@ -97,7 +97,7 @@ static enum status read_truncate(struct whole *w, const json_t *said, struct err
   if (!w->tokenizer) return error_set(e, STATUS_CONFIG, "truncate: the model has no tokenizer");
   const size_t around = tokenizer_frame(w->tokenizer, w->classes > 0);
   if (json_is_integer(said) && (uint64_t)count < around)
-    return error_set(e, STATUS_CONFIG, "truncate: %zu tokens stand around each %s: it leaves none",
+    return error_set(e, STATUS_CONFIG, "truncate: too small for the %zu special tokens of each %s",
                      around, w->classes > 0 ? "pair" : "text");
   w->truncates = true;
   w->truncate = json_is_integer(said) ? (size_t)count : json_is_true(said) ? SIZE_MAX : 0;
@@ -181,7 +181,7 @@ static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
   if (said && !json_is_string(said))
     return error_set(e, STATUS_CONFIG, "tokenizer: needs the path of a folder, or false");
   if (said && !w->vocabulary)
-    return error_set(e, STATUS_CONFIG, "tokenizer: the model has no table of tokens");
+    return error_set(e, STATUS_CONFIG, "tokenizer: the model has no token embeddings");
   char *folder = w->vocabulary ? find_folder(p, said, directory, e) : NULL;
   if (!folder) return e->status;
   bool lower = false;

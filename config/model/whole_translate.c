@@ -116,8 +116,8 @@ static void put_activation(struct whole_translation *t) {
   if (gated) name += strlen(before);
   if (gated && strcmp(name, "gelu") == 0) name = "gelu_new";
   if (!whole_settings_activation(name, &is)) {
-    error_set(t->e, STATUS_CONFIG, "config.json: %s: \"%.60s\" is no activation that is served",
-              key, said);
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: \"%.60s\" is not a supported activation", key,
+              said);
     return;
   }
   put(t, "activation", value ? key : NULL, json_string(name));
@@ -176,7 +176,7 @@ static void put_first(struct whole_translation *t) {
       (!json_is_integer(pad) || json_integer_value(pad) < 0 ||
        json_integer_value(pad) > COUNT_MOST))
     error_set(t->e, STATUS_CONFIG,
-              "config.json: pad_token_id: needs a token, behind which positions begin");
+              "config.json: pad_token_id: needs a token, after which positions begin");
   put(t, "first_position", NULL, json_integer((json_int_t)first));
 }
 
@@ -198,8 +198,8 @@ static int read_window_layers(struct whole_translation *t) {
       slide++;
     else if (!name || strcmp(name, "full_attention") != 0)
       error_set(t->e, STATUS_CONFIG,
-                "config.json: layer_types: needs \"full_attention\" and "
-                "\"sliding_attention\" alone");
+                "config.json: layer_types: only \"full_attention\" and \"sliding_attention\" are "
+                "supported");
   }
   return slide == 0 ? LAYERS_NONE : slide == i ? LAYERS_ALL : LAYERS_SOME;
 }
@@ -213,10 +213,10 @@ static void read_window(struct whole_translation *t) {
   if (window == 0 || !flag_of(t, "use_sliding_window", !type->window_asked)) return;
   const int layers = read_window_layers(t);
   if (!type->windows || layers == LAYERS_SOME)
-    error_set(t->e, STATUS_CONFIG,
-              "config.json: %s: has a value that is not served, which would change the answers; "
-              "served is %s",
-              key, type->windows ? "one for all layers" : "null");
+    error_set(
+        t->e, STATUS_CONFIG,
+        "config.json: %s: has an unsupported value, which would change the outputs; supported: %s",
+        key, type->windows ? "one for all layers" : "null");
   if (layers == LAYERS_ALL) t->w->window = window;
 }
 
@@ -264,14 +264,13 @@ static void read_rope(struct whole_translation *t) {
     if (json_is_object(value))
       error_set(t->e, STATUS_CONFIG,
                 "config.json: rope_parameters: %.60s: parameters for each kind of layer are not "
-                "served",
+                "supported",
                 member);
   }
   if (json_object_size(scaling) > 0 && (kind || !has_all) &&
       (!json_is_string(kind) || !read_stretch(t, where, scaling, json_string_value(kind))))
     error_set(t->e, STATUS_CONFIG,
-              "config.json: %s: has a kind that is not served; served are default, linear and "
-              "llama3",
+              "config.json: %s: has an unsupported kind; supported: default, linear, llama3",
               where);
   const char *key = t->family->keys->rope_base;
   const json_t *base = json_object_get(has_all ? parameters : t->config, key);
@@ -310,8 +309,8 @@ static void check_guards(struct whole_translation *t) {
     if (!is_only(json_object_get(t->config, g->key), g->only) ||
         !is_only(json_object_get(t->of->config, g->key), g->only))
       error_set(t->e, STATUS_CONFIG,
-                "config.json: %s: has a value that is not served, which would change the answers; "
-                "served is %s",
+                "config.json: %s: has an unsupported value, which would change the outputs; "
+                "supported: %s",
                 g->key, g->only);
   }
 }

@@ -14,7 +14,7 @@
 #define QWEN                                                                                    \
   .family = "llama", .rope_base = 10000, .epsilon = 1e-6, .activation = "silu", .untied = true, \
   .windows = true, .window_asked = true, .window = 4096, NO_TOKENS
-#define OTHER .why = "computes something else than its kin, and is not served"
+#define OTHER .why = "is not supported: it computes something else than similar models"
 
 static const struct whole_type types[] = {
     {.name = "transformer", .epsilon = 1e-5, .family = "plain", NO_TOKENS},

@@ -89,14 +89,13 @@ static enum status find_type(struct whole_words *w, const json_t *config, struct
   const char *name = json_string_value(value);
   if (!name)
     return error_set(e, STATUS_CONFIG,
-                     "config.json: has no model_type, which would tell the family; of a model of "
-                     "one's own it is \"transformer\"");
+                     "config.json: no model_type; for a custom model set it to \"transformer\"");
   w->type = whole_type_find(name);
   if (!w->type) {
     char known[300];
     whole_type_list(known, sizeof known);
     return error_set(e, STATUS_CONFIG,
-                     "config.json: model_type: \"%.60s\" is not known; served are %s", name, known);
+                     "config.json: unsupported model_type \"%.60s\"; supported: %s", name, known);
   }
   if (!w->type->family)
     return error_set(e, STATUS_CONFIG, "config.json: model_type: %s %s", name, w->type->why);

@@ -60,7 +60,7 @@ static void write_set(const struct pattern_set *set, bool negated, struct patter
  * not outside of them, and not in PCRE2. */
 static void check_cased(struct pattern_reader *r, const char *from, const struct pattern_set *s) {
   if (s->cased && r->caseless)
-    pattern_reader_refuse(r, from, "is not served where case does not count");
+    pattern_reader_refuse(r, from, "is not supported where case does not count");
 }
 
 static struct pattern_text *next_other(struct pattern_class *c) {
@@ -106,7 +106,7 @@ static bool read_posix(struct pattern_reader *r, struct pattern_class *c) {
   if (r->end - name < (ptrdiff_t)length + 2 || memcmp(name + length, ":]", 2) != 0) return false;
   r->at = name + length + 2;
   if (!pattern_set_posix(name, length, &set)) {
-    pattern_reader_refuse(r, from, "is no set that is known");
+    pattern_reader_refuse(r, from, "is not a known set");
     return true;
   }
   check_cased(r, from, &set);

@@ -65,7 +65,7 @@ static uint32_t read_code(struct pattern_reader *r, const char *from, char kind)
   const bool whole = kind == '0' || (kind == 'u' ? digits == 4 : digits > 0);
   if (!whole || (braced && !pattern_reader_take(r, "}")) || code > LAST ||
       (code >= 0xd800 && code < 0xe000) || (!braced && kind != 'u' && code > 0x7f))
-    pattern_reader_refuse(r, from, "names no character that is served");
+    pattern_reader_refuse(r, from, "names no supported character");
   return code;
 }
 
@@ -82,7 +82,7 @@ uint32_t pattern_reader_escaped(struct pattern_reader *r) {
   const char *known = strchr(letters, (int)c);
   if (known) return (uint32_t)codes[known - letters];
   if (c == 'x' || c == 'u' || c == 'o' || c == '0') return read_code(r, from, (char)c);
-  pattern_reader_refuse(r, from, "is not served");
+  pattern_reader_refuse(r, from, "is not supported");
   return 0;
 }
 
@@ -91,7 +91,7 @@ uint32_t pattern_reader_escaped(struct pattern_reader *r) {
 static void read_property(struct pattern_reader *r, const char *from, struct pattern_set *out,
                           bool *negated) {
   if (!pattern_reader_take(r, "{")) {
-    pattern_reader_refuse(r, from, "is not served: a property's name is in braces");
+    pattern_reader_refuse(r, from, "is not supported: a property's name is in braces");
     return;
   }
   if (pattern_reader_take(r, "^")) *negated = !*negated;
@@ -100,7 +100,7 @@ static void read_property(struct pattern_reader *r, const char *from, struct pat
   if (!end)
     pattern_reader_refuse(r, from, "ends too early");
   else if (!pattern_set_property(name, (size_t)(end - name), r->knows, out))
-    pattern_reader_refuse(r, from, "is no property that is known");
+    pattern_reader_refuse(r, from, "is not a known property");
 }
 
 bool pattern_reader_set(struct pattern_reader *r, bool bracketed, struct pattern_set *out,

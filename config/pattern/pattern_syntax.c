@@ -192,7 +192,7 @@ static void read_options(struct pattern_syntax *s, const char *from) {
     read_inside(s, from, begin);
   } else {
     if (s->r.at < s->r.end) pattern_reader_character(&s->r);
-    pattern_reader_refuse(&s->r, from, "is not served");
+    pattern_reader_refuse(&s->r, from, "is not supported");
   }
   s->r.caseless = caseless;
   s->dot_is_all = dot_is_all;
@@ -204,8 +204,9 @@ static void read_named(struct pattern_syntax *s, const char *from) {
   const bool is = end && end > s->r.at && (isalpha((unsigned char)*s->r.at) || *s->r.at == '_');
   s->r.at = is ? end + 1 : s->r.at;
   if (!is || s->captures) {
-    pattern_reader_refuse(
-        &s->r, from, is ? "is not served beside numbers that refer to groups" : "is not served");
+    pattern_reader_refuse(&s->r, from,
+                          is ? "is not supported beside numbers that refer to groups"
+                             : "is not supported");
     return;
   }
   read_inside(s, from, "(?:");
@@ -240,7 +241,7 @@ static void read_group(struct pattern_syntax *s) {
   } else if (pattern_reader_take(&s->r, "(?")) {
     read_options(s, from);
   } else if (pattern_reader_take(&s->r, "(*")) {
-    pattern_reader_refuse(&s->r, from, "is not served");
+    pattern_reader_refuse(&s->r, from, "is not supported");
   } else {
     s->r.at++;
     read_inside(s, from, s->captures ? "(" : "(?:");

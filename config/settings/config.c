@@ -89,7 +89,7 @@ static enum status refuse_unknown_setting(const char *key, const json_t *value, 
   const struct nearest near = nearest_setting(key, "models");
   return error_set(e, STATUS_CONFIG, "%s: unknown setting \"%.60s\"%s%s", path, key,
                    nearest_hint(&near, hint),
-                   json_is_object(value) ? "; a model belongs in \"models\"" : "");
+                   json_is_object(value) ? "; put a model into \"models\"" : "");
 }
 
 static enum status set_models(struct config *c, json_t *models, const char *path, struct error *e) {
@@ -99,14 +99,14 @@ static enum status set_models(struct config *c, json_t *models, const char *path
     return error_set(e, STATUS_CONFIG, "%s: models: needs an object, not %s", path,
                      option_json_kind(models));
   if (json_object_size(models) == 0)
-    return error_set(e, STATUS_CONFIG, "%s: models: names no model", path);
+    return error_set(e, STATUS_CONFIG, "%s: models: must have at least one model", path);
   json_object_foreach(models, name, definition) {
     if (!text_is_model_name(name))
-      return error_set(e, STATUS_CONFIG,
-                       "%s: models: \"%.80s\" is no model name: 1 to %d of letters, digits, '.', "
-                       "'_', '-'; or two such words with '/' between, of which the second is none "
-                       "of our paths",
-                       path, name, MODEL_NAME_PART);
+      return error_set(
+          e, STATUS_CONFIG,
+          "%s: models: \"%.80s\" is not a model name: 1 to %d of letters, digits, '.', '_', '-'; "
+          "or two such words with '/' between, the second of which is not a route of this server",
+          path, name, MODEL_NAME_PART);
     if (!json_is_object(definition))
       return error_set(e, STATUS_CONFIG, "%s: model %s: needs an object, not %s", path, name,
                        option_json_kind(definition));
@@ -175,7 +175,8 @@ static enum status check_cpu_level(const char *value, struct error *e) {
   for (int level = 0; level < CPU_LEVEL_COUNT; level++)
     if (strcmp(value, cpu_level_name((enum cpu_level)level)) == 0) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
-                   "environment: ATTEND_CPU: \"%.60s\" is none of portable, avx2, avx512", value);
+                   "environment: ATTEND_CPU: \"%.60s\" is not one of portable, avx2, avx512",
+                   value);
 }
 
 /* Sets what a variable says. `entry` is NAME=value, and the name begins with ATTEND_. */
@@ -256,13 +257,11 @@ static size_t set_from_switch(struct config *c, const struct option *o, const st
 static enum status split_word(const char *arg, struct config_word *w, struct error *e) {
   if (arg[0] != '-' && text_ends_with(arg, ".json"))
     return error_set(e, STATUS_CONFIG,
-                     "command line: \"%.80s\" is no setting; a configuration file is named by "
-                     "--config %.80s",
-                     arg, arg);
+                     "command line: unexpected argument \"%.80s\": use --config %.80s", arg, arg);
   if (strncmp(arg, "--", 2) != 0 || !arg[2])
     return error_set(e, STATUS_CONFIG,
-                     "command line: \"%.80s\" is no setting; they look like --name value or "
-                     "--name=value, and a flag like --name, --no-name or --name=off",
+                     "command line: unexpected argument \"%.80s\": settings are --name VALUE or "
+                     "--name=VALUE, and flags --name, --no-name or --name=off",
                      arg);
   w->name = arg + 2;
   w->length = strcspn(w->name, "=");
@@ -371,7 +370,7 @@ static enum status check_default_model(const struct config *c, struct error *e) 
   if (is_of_each_layer(json_object_get(c->models, c->default_model)))
     return error_set(
         e, STATUS_CONFIG,
-        "%s: \"%.193s\" is a model of each layer: name one of them, such as \"%.193s.0\"",
+        "%s: \"%.193s\" is one model per layer: name one of them, such as \"%.193s.0\"",
         c->store->default_from, c->default_model, c->default_model);
   return config_definition(c, c->default_model) ? STATUS_OK
                                                 : config_refuse_default(c, c->models, e);
@@ -385,7 +384,7 @@ static enum status check_addresses(const struct config *c, struct error *e) {
       strcmp(main.port, "0") == 0)
     return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
-                   "admin_listen: \"%.80s\" is the address of listen, too: give it another port",
+                   "admin_listen: \"%.80s\" is also the address of listen: choose another port",
                    c->admin_listen);
 }
 

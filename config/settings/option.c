@@ -88,14 +88,14 @@ static enum status set_text(const struct option *o, struct config *c, const char
   if (!text_is_utf8(value, strlen(value)))
     return error_set(e, STATUS_CONFIG, "%s: is not UTF-8", where);
   if (o->kind == OPTION_IS_CHOICE && !is_choice(o->unit, value))
-    return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is none of %s", where, value, o->unit);
+    return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is not one of %s", where, value, o->unit);
   struct address address;
   bool off = !*value && !*o->text;
   if (o->kind == OPTION_IS_ADDRESS && !off && !address_parse(&address, value))
-    return error_set(e, STATUS_CONFIG,
-                     "%s: \"%.80s\" is no ADDRESS:PORT such as 127.0.0.1:8080, "
-                     "[::1]:8080 or 0.0.0.0:0",
-                     where, value);
+    return error_set(
+        e, STATUS_CONFIG,
+        "%s: \"%.80s\" is not ADDRESS:PORT, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:0", where,
+        value);
   if (o->kind == OPTION_IS_ORIGINS && origins_check(value, where, e)) return e->status;
   *option_text(o, c) = value;
   return STATUS_OK;
@@ -124,12 +124,13 @@ enum status option_set(const struct option *o, struct config *c, const char *val
   switch (o->kind) {
   case OPTION_IS_COUNT:
     if (!text_decimal(value, &number))
-      return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is no decimal integer from %ju to %ju (%s)",
-                       where, value, (uintmax_t)o->low, (uintmax_t)o->high, o->unit);
+      return error_set(e, STATUS_CONFIG,
+                       "%s: must be an integer from %ju to %ju (%s), not \"%.60s\"", where,
+                       (uintmax_t)o->low, (uintmax_t)o->high, o->unit, value);
     return set_number(o, c, number, value, where, e);
   case OPTION_IS_FLAG:
     if (!option_is_flag_word(value))
-      return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is none of on, off, true, false", where,
+      return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is not one of on, off, true, false", where,
                        value);
     *option_flag(o, c) = is_on(value);
     return STATUS_OK;

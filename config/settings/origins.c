@@ -47,7 +47,7 @@ static const char *port_fault(const char *origin, const char *port) {
   uint64_t number;
   if (strspn(port, digits) != strlen(port) || *port == '0' || !text_decimal(port, &number) ||
       number > UINT16_MAX)
-    return "has no port from 1 to 65535 behind its colon";
+    return "has no port from 1 to 65535 after its colon";
   if ((number == 80 && strncmp(origin, "http:", 5) == 0) ||
       (number == 443 && strncmp(origin, "https:", 6) == 0))
     return "names the default port of its scheme, which browsers leave out";
@@ -56,7 +56,7 @@ static const char *port_fault(const char *origin, const char *port) {
 
 /* What is wrong with one origin; NULL where nothing is. */
 static const char *origin_fault(const char *origin) {
-  static const char shape[] = "is no origin such as https://a.example or http://127.0.0.1:8080";
+  static const char shape[] = "is not an origin such as https://a.example or http://127.0.0.1:8080";
   if (!*origin) return "is empty: there is a comma too many";
   if (strcmp(origin, "*") == 0) return "means every origin and cannot be in a list";
   if (strcmp(origin, "null") == 0)

@@ -59,7 +59,7 @@ static void add_special(struct frame *f, bool pair, int32_t id, uint8_t type, st
 /* Two of these, one around the other, would put tokens around tokens. */
 static bool begin_framing(struct frame *f, struct error *e) {
   if (f->framed)
-    error_set(e, STATUS_CONFIG, "a second one that puts special tokens there is not served");
+    error_set(e, STATUS_CONFIG, "a second one that puts special tokens there is not supported");
   f->framed = true;
   return e->status == STATUS_OK;
 }
@@ -116,7 +116,7 @@ static void add_tokens(struct frame *f, bool pair, const json_t *tokens, const c
                        uint8_t type, struct error *e) {
   const json_t *one = json_object_get(tokens, name);
   if (!one) {
-    error_set(e, STATUS_CONFIG, "\"%.60s\" is none of special_tokens", name);
+    error_set(e, STATUS_CONFIG, "\"%.60s\" is not one of special_tokens", name);
     return;
   }
   const json_t *ids = member_list(one, "ids", e), *words = member_list(one, "tokens", e);

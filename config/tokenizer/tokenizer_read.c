@@ -14,7 +14,7 @@ static const json_t *member(const json_t *json, const char *key) {
 
 /* Batches are not padded here, whatever the file says. */
 static enum status check_members(const json_t *json, struct error *e) {
-  if (!json_is_object(json)) return error_set(e, STATUS_CONFIG, "is no object");
+  if (!json_is_object(json)) return error_set(e, STATUS_CONFIG, "is not an object");
   member_known(json,
                "version truncation padding normalizer pre_tokenizer post_processor decoder model "
                "added_tokens ",
@@ -95,7 +95,7 @@ static enum status read_parts(struct tokenizer *t, const json_t *json, struct er
 static enum status check_frame(const struct tokenizer *t, struct error *e) {
   const int64_t last = frame_last(t->frame);
   if (last < 0 || (uint64_t)last < tokenizer_size(t)) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG, "post_processor: the id %lld is beyond the vocabulary of %zu",
+  return error_set(e, STATUS_CONFIG, "post_processor: the id %lld is outside the vocabulary of %zu",
                    (long long)last, tokenizer_size(t));
 }
 

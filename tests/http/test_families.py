@@ -608,7 +608,7 @@ class Pickles(FamilyCase):
                       ["check", "--config", os.path.join(self.folder, "attend.json")]):
             status, _, err = attend(*words)
             self.assertEqual((status, len(err.splitlines())), (2, 1), err)
-            self.assertIn("makes an .npz archive of it: python3 -c ", err)
+            self.assertIn("convert it to .npz: python3 -c ", err)
         command = err[err.index("python3 -c"):]
         done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False, env=dict(
             os.environ, PYTHONPATH=os.path.join(self.folder, "modules"),
@@ -627,7 +627,7 @@ class Size(FamilyCase):
 
     def write(self, path):
         """BertModel in the size of its first release, 340 MB, as a file with holes: numbers lie
-        only in the layer that is served, the others are zeros that were never written."""
+        only in the layer that is supported, the others are zeros that were never written."""
         file = File(3)
         stem = f"encoder.layer.{self.SERVED}.attention"
         for role in ("query", "key", "value"):

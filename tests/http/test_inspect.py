@@ -160,7 +160,7 @@ class Inspect(Case):
         self.write("etc/x.safetensors", safetensors_bytes(tensors_of({"x": [1]})))
         status, _, err = self.inspect("etc/x.safetensors", "-o", "etc/attend.json")
         self.assertEqual(status, 2, err)
-        self.assertIn("no layer of it can be served", err)
+        self.assertIn("no layer of it is recognized", err)
         self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "etc"))),
                          ["models", "x.safetensors"])
 
@@ -171,7 +171,7 @@ class Inspect(Case):
         status, _, err = attend("check", "--config", "attend.json", cwd=self.folder)
         self.assertEqual(status, 2, err)
         self.assertIn("model m: llama: heads: required with projection linear, and no config.json "
-                      "beside the checkpoint tells it; look for num_heads or num_attention_heads "
+                      "beside the checkpoint contains it; look for num_heads or num_attention_heads "
                       "where the checkpoint is from (attend inspect llama --models --heads N ", err)
         self.write("llama/config.json", {"num_attention_heads": 4, "num_key_value_heads": 2})
         told = "model m: heads=4 and kv_heads=2 are from config.json"
@@ -248,7 +248,7 @@ class Inspect(Case):
                 self.assertIn(name, reason)
                 status, out, err = self.inspect("m", "--heads", "2")
                 self.assertEqual((status, err), (0, ""), out)
-                self.assertIn("\nnote: it is not served as a whole model: " + reason + "\n",
+                self.assertIn("\nnote: it cannot be served as a model: " + reason + "\n",
                               out.decode())
                 self.assertIn(b"layout d2l: 1 layer can be served", out)
                 status, out, err = self.inspect("m", "--models", "--heads", "2")
@@ -291,7 +291,7 @@ class Inspect(Case):
         status, out, err = self.inspect("w.safetensors", "--models")
         self.assertEqual(status, 0, err)
         self.assertEqual(len(json.loads(out)["models"]), 512)
-        self.assertIn("heads is not known", err)
+        self.assertIn("heads is unknown", err)
         self.assertIn("only the first 512 layers are listed", err)
 
     def test_what_config_json_tells_otherwise_is_told(self):

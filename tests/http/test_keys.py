@@ -213,7 +213,7 @@ class Files(Keys):
         self.keys(A, mode=0o622)
         self.fails("users other than its owner may write it (mode 622)")
         os.mkfifo(os.path.join(self.folder, "pipe"))
-        self.fails("is no regular file", "--api-key-file", "pipe")
+        self.fails("is not a regular file", "--api-key-file", "pipe")
 
     def test_what_check_says(self):
         self.keys(A, B, mode=0o644)

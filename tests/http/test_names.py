@@ -130,8 +130,8 @@ class Aliases(Case):
 
     def test_what_is_refused(self):
         for models, words in (({"a": dict(LAYER, aliases="b")}, "model a: aliases: needs a list of names"),
-                              ({"a": dict(LAYER, aliases=["b/encode"])}, 'aliases: "b/encode" is no model name'),
-                              ({"a": dict(LAYER, aliases=[1])}, "is no model name"),
+                              ({"a": dict(LAYER, aliases=["b/encode"])}, 'aliases: "b/encode" is not a model name'),
+                              ({"a": dict(LAYER, aliases=[1])}, "is not a model name"),
                               ({"a": dict(LAYER, aliases=["b"]), "b": LAYER}, "there is another model b"),
                               ({"a": dict(LAYER, aliases=["b", "b"])}, "there is another model b")):
             self.write(models)

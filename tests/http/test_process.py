@@ -176,7 +176,7 @@ class Settings(Folder):
                                     (["one", self.folder + "/none", "--config", config], 1,
                                      "none: No such file"),
                                     (["one", self.folder, "--config", config], 1, "directory"),
-                                    (["demo", file, "more"], 2, '"more" is no setting'),
+                                    (["demo", file, "more"], 2, 'unexpected argument "more"'),
                                     (["demo", "--config"], 2, "--config: needs a path")):
             got = attend("run", *words)
             self.assertEqual(got[:2], (status, b""), words)
@@ -187,7 +187,7 @@ class Settings(Folder):
         for words in (["attend.json"], ["serve", "attend.json"], ["check", "../attend.json"]):
             status, _, err = attend(*words)
             self.assertEqual(status, 2)
-            self.assertIn("a configuration file is named by --config " + words[-1], err)
+            self.assertIn(f'unexpected argument "{words[-1]}": use --config {words[-1]}', err)
 
     def test_several_models(self):
         good = {"random": {"seed": 1}, "query_size": 4, "heads": 2}

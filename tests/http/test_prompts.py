@@ -217,7 +217,7 @@ class Prompts(Case):
             for word in words:
                 self.assertIn(word, told)
         name = "config_sentence_transformers.json"
-        refused({}, [], name, "is no object")
+        refused({}, [], name, "is not an object")
         refused({}, {"prompts": []}, name, "prompts: needs an object")
         refused({}, {"prompts": {"a": 1}}, name, "prompts: a: needs a text")
         refused({}, {"prompts": {"a": "b" * 20000}}, name, "prompts: a: longer than 16384 bytes")

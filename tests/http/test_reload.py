@@ -279,7 +279,7 @@ class Refusals(Reload):
         self.addCleanup(server.kill)
         feeder.join()
         self.reload(server, "failed")
-        server.told("pipe: is no regular file")
+        server.told("pipe: is not a regular file")
         self.assertEqual(server.attend(self.request).body, self.right)
         server.stop()
         self.server.stop()

@@ -494,7 +494,7 @@ class Generate(Case):
         self.assertEqual(status, 2)
         self.assertIn(f"the kind seq2seq without {lack['mute']}: it cannot generate", err)
         model = self.ok(server.get("/v1/models/mute"))
-        self.assertIn("begin is missing, the token with which the decoder begins", model["notes"][0])
+        self.assertIn("no decoder start token", model["notes"][0])
         self.assertNotIn("generate", model)
 
     def test_limits(self):

@@ -163,7 +163,7 @@ class Text(ServerCase):
                 self.assertIn("truncate: needs true, false or an integer from 1", err)
             status, _, err = self.checked(root, os.path.join(root, "1"), truncate=1)
             self.assertEqual(status, 2)
-            self.assertIn("truncate: 2 tokens stand around each text: it leaves none", err)
+            self.assertIn("truncate: too small for the 2 special tokens of each text", err)
             status, _, err = self.checked(root, os.path.join(root, "1"), truncate=True, tokenizer=False)
             self.assertEqual(status, 2)
             self.assertIn("truncate: the model has no tokenizer", err)
@@ -383,7 +383,7 @@ class Text(ServerCase):
                 ({"vocab.json": json.dumps(GPT2["vocab"]), "merges.txt": "o r</w>"}, "merges.txt: is not as GPT-2's"),
                 ({"vocab.json": "[", "merges.txt": "o r"}, "vocab.json"),
                 ({"tokenizer.json": "{}"}, "tokenizer.json: "),
-                ({"words.txt": "\n".join(f"w{i}" for i in range(21))}, "words.txt: has 21 tokens, and the model 20")):
+                ({"words.txt": "\n".join(f"w{i}" for i in range(21))}, "words.txt: has 21 tokens, but the model has 20")):
             with self.subTest(files=files):
                 status, tokens, err = self.one_of(files)
                 self.assertEqual((status, tokens), (2, None), err)

@@ -94,7 +94,7 @@ class Whole(Case):
                                            "vocabulary": 5}})
         self.assertEqual(status, 2)
         self.assertIn("attend: model b: ", err)
-        self.assertIn("vocabulary: 5 is said, but by tensor", err)
+        self.assertIn("vocabulary: 5 in the configuration, but tensor", err)
 
     def test_shards_and_archives(self):
         """Of the same numbers, however they lie in files, the same model is made."""
@@ -127,9 +127,9 @@ class Whole(Case):
         status, out, err = attend("inspect", "mini", cwd=self.folder)
         self.assertEqual((status, err), (0, ""))
         said = out.decode()
-        for what in ("whole model: family bert, kind encoder: layers 2, heads 3, width 24",
-                     "pool mean, then a dense layer, normalize", 'behind "bert."',
-                     "left aside: bert.embeddings.position_ids", " numbers: 0.07 MB as stored, 0.07 MB",
+        for what in ("model: family bert, kind encoder: layers 2, heads 3, width 24",
+                     "pool mean, then a dense layer, normalize", 'layers begin with "bert."',
+                     "ignored: bert.embeddings.position_ids", " numbers: 0.07 MB as stored, 0.07 MB",
                      'its definition: {"transformer": "mini"}'):
             self.assertIn(what, said)
         _, out, _ = attend("inspect", TRANSLATOR, cwd=self.folder)  # a file of 16 bits
@@ -137,14 +137,14 @@ class Whole(Case):
         write_json(self.folder, "mute/config.json", {"model_type": "transformer", "heads": 4})
         shutil.copy(os.path.join(TRANSLATOR, "model.safetensors"), os.path.join(self.folder, "mute"))
         _, out, _ = attend("inspect", "mute", cwd=self.folder)
-        self.assertIn("note: begin is missing, the token with which the decoder begins: /score and /generate are not served; "
-                      "say it in the definition\n", out.decode())
+        self.assertIn("note: no decoder start token: /score and /generate are not available; "
+                      "set \"begin\" in the definition\n", out.decode())
         # the reason for refused modules is printed, and a printed definition was tried
         with open(os.path.join(folder, "modules.json"), encoding="utf-8") as file:
             modules = file.read()
         write_json(folder, "modules.json", {})
         _, out, _ = attend("inspect", "mini", cwd=self.folder)
-        self.assertIn("note: it is not served as a whole model: mini: modules.json: is no list",
+        self.assertIn("note: it cannot be served as a model: mini: modules.json: is not a list",
                       out.decode())
         with open(os.path.join(folder, "modules.json"), "w", encoding="utf-8") as file:
             file.write(modules)
@@ -173,14 +173,14 @@ class Whole(Case):
             config = json.load(file)
         write_json(folder, "config.json", {**config, "position_embedding_type": "relative_key"})
         _, out, _ = attend("inspect", "m", cwd=self.folder)
-        self.assertIn("note: it is not served as a whole model: ", out.decode())
-        self.assertIn("position_embedding_type: has a value that is not served", out.decode())
+        self.assertIn("note: it cannot be served as a model: ", out.decode())
+        self.assertIn("position_embedding_type: has an unsupported value", out.decode())
         shutil.copy(os.path.join(GOLDEN, "torch-encoder-b", "model.safetensors"), folder)
         os.unlink(os.path.join(folder, "config.json"))
         _, out, _ = attend("inspect", "m", cwd=self.folder)
         self.assertIn("heads: required", out.decode())
         _, out, _ = attend("inspect", "m", "--heads", "3", cwd=self.folder)
-        self.assertIn("whole model: family plain, kind encoder: layers 3, heads 3", out.decode())
+        self.assertIn("model: family plain, kind encoder: layers 3, heads 3", out.decode())
         self.assertIn('its definition: {"transformer": "m", "heads": 3}', out.decode())
 
     def many_allocations(self, run, good):

@@ -204,7 +204,7 @@ static void files_that_are_none(void **state) {
   assert_null(k);
   static const char *const none[][2] = {{"missing", "No such file"},
                                         {".", "is a directory"},
-                                        {"/dev/zero", "is no regular file"}};
+                                        {"/dev/zero", "is not a regular file"}};
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     c.api_key_file = none[i][0];
     e = (struct error){0};

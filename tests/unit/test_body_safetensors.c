@@ -335,7 +335,7 @@ static void bytes_behind_the_end_are_refused(void **state) {
     struct body_terms terms = body_read_terms(ASK_ATTENTION, BODY_SAFETENSORS);
     terms.body_bytes = size + more;
     body_read(&r, &unequal, &terms, &body_read_wide, b.bytes, size + more, size, size);
-    assert_non_null(strstr(r.error.detail, "trail behind"));
+    assert_non_null(strstr(r.error.detail, "bytes follow"));
     arena_free(&r.arena);
   }
   body_free(&b);

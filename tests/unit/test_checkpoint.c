@@ -151,8 +151,7 @@ static void an_index_is_read_strictly(void **state) {
        ": the file of \"a\" must be named without a folder: it lies beside the index"},
       {INDEX("\"a\":\"4.safetensors\""), ": shard \"4.safetensors\": No such file or directory"},
       {INDEX("\"a\":\"w.index.json\""),
-       ": shard \"w.index.json\": is JSON, but no index of shards, whose name would end with "
-       ".index.json"},
+       ": shard \"w.index.json\": is JSON, but not an index of shards (*.index.json)"},
       {INDEX("\"a\":\"2.safetensors\""), ": shard \"2.safetensors\" has no tensor \"a\""},
       {INDEX("\"a\":\"1.safetensors\",\"e\\n\":\"3.npz\""),
        ": shard \"3.npz\" has no tensor \"e?\""},
@@ -198,18 +197,18 @@ static void a_shard_at_fault_is_named(void **state) {
 static void what_is_no_file_is_told(void **state) {
   const struct place *p = *state;
   char path[160];
-  open_ill("/dev/null", ": is no regular file");
+  open_ill("/dev/null", ": is not a regular file");
   path_of(p, "1.safetensors", path);
   open_ill(path, ": No such file or directory");
   assert_int_equal(mkfifo(path, 0600), 0); /* it has no writer: opening it must not wait */
-  open_ill(path, ": is no regular file");
+  open_ill(path, ": is not a regular file");
   unlink(path);
   assert_int_equal(mkfifo(p->file, 0600), 0); /* an index neither */
-  open_ill(p->file, ": is no regular file");
+  open_ill(p->file, ": is not a regular file");
   unlink(p->file);
   assert_int_equal(mkdir(p->file, 0700), 0);
   open_ill(p->file, ": is a directory without a safetensors file, an index of them or an .npz "
-                    "archive; it holds nothing of a name that could be shown");
+                    "archive; it holds no printable name");
   rmdir(p->file);
   assert_int_equal(symlink(path, path), 0);
   open_ill(path, ": Too many levels of symbolic links");
@@ -236,16 +235,16 @@ static void other_files_are_told_by_their_first_bytes(void **state) {
     const char *detail;
   } cases[] = {
       {OF("{\n  \"architectures\": [\"BertModel\"]\n}\n"),
-       ": is JSON, but no index of shards, whose name would end with .index.json"},
-      {OF(" \n[[1, 2, 3]]"),
-       ": is JSON, but no index of shards, whose name would end with .index.json"},
+       ": is JSON, but not an index of shards (*.index.json)"},
+      {OF(" \n[[1, 2, 3]]"), ": is JSON, but not an index of shards (*.index.json)"},
       {OF("\x93NUMPY\1\0v\0{'descr': '<f4'"),
-       ": is a .npy file, one array; numpy.savez makes an .npz archive of several"},
-      {OF("\x89HDF\r\n\x1a\n"), ": is an HDF5 file; safetensors files and .npz archives are read"},
+       ": is a .npy file with one array: save all arrays with numpy.savez"},
+      {OF("\x89HDF\r\n\x1a\n"),
+       ": is an HDF5 file, which is not supported: use safetensors or .npz"},
       {OF("GGUF\3\0\0\0\1\1\1\1"),
-       ": is a GGUF file; safetensors files and .npz archives are read"},
+       ": is a GGUF file, which is not supported: use the safetensors version of the model"},
       {OF("version https://git-lfs.github.com/spec/v1\noid sha256:"),
-       ": is a pointer of git-lfs to a file; git lfs pull gets the file"},
+       ": is a Git LFS pointer: run git lfs pull"},
       {OF("\x80\x06\x95\x10\1\1\1\1"),
        ": the header's length, 72340173099435648, is over 100000000 bytes; is this safetensors?"},
       {OF("        "),

@@ -114,7 +114,7 @@ static void refused(struct filled *f, const char *detail) {
 static void a_folder_that_does_not_tell_is_listed(void **state) {
   struct filled *f = *state;
   char name[160];
-  refused(f, NONE "nothing of a name that could be shown");
+  refused(f, NONE "no printable name");
   add(f, "b.npz", "", 0);
   add(f, "a.safetensors", "", 0);
   add(f, "config.json", "", 0);
@@ -136,7 +136,7 @@ static void a_folder_that_does_not_tell_is_listed(void **state) {
   strcpy(name + 130, ".npz");
   add(f, name, "", 0);
   add(f, "\xff.npz", "", 0);
-  refused(f, NONE "nothing of a name that could be shown");
+  refused(f, NONE "no printable name");
 }
 
 static void a_folder_that_cannot_be_read_is_told(void **state) {
@@ -152,7 +152,7 @@ static void a_folder_that_cannot_be_read_is_told(void **state) {
 /* --- PyTorch's own files --- */
 
 #define TORCH                                                                                    \
-  "is a pickle, as torch.save writes it, and not read; this makes an .npz archive of it: "       \
+  "is a PyTorch pickle, which is not supported: convert it to .npz: "                            \
   "python3 -c \"import sys, torch, numpy; numpy.savez(sys.argv[2], **{k: v.float().numpy() for " \
   "k, v in torch.load(sys.argv[1], map_location='cpu').items()})\" "
 
@@ -173,13 +173,13 @@ static void the_command_has_the_files_own_name(void **state) {
   advised("it's $HOME`x`.pt", TORCH "'it'\\''s $HOME`x`.pt' 'it'\\''s $HOME`x`.npz'");
   while (strlen(path) < 200) strcat(path, "/folder");
   strcat(path, "/net.pt");
-  advised(path, "; this in its folder makes an .npz archive of it: python3 ");
+  advised(path, ": convert it to .npz in its folder: python3 ");
   advised(path, "items()})\" net.pt net.npz");
   memset(path, 'x', 300);
-  advised(path, "and not read; numpy.savez makes an .npz archive of its tensors");
+  advised(path, "which is not supported: save its tensors with numpy.savez");
   memset(path, '\'', 60); /* of each a shell needs four characters */
   path[60] = '\0';
-  advised(path, "and not read; numpy.savez makes an .npz archive of its tensors");
+  advised(path, "which is not supported: save its tensors with numpy.savez");
 }
 
 /* They are recognised by what they hold, alone and in a folder. */

@@ -149,12 +149,12 @@ static void flags_have_every_form(void **state) {
   read_well(&c, WORDS("--merge", "false"), nothing);
   assert_false(c.merge);
   config_free(&c);
-  read_ill(nothing, WORDS("ATTEND_CPU=sse"), "ATTEND_CPU: \"sse\" is none of portable");
-  read_ill(WORDS("--merge=1"), nothing, "command line: --merge: \"1\" is none of on, off");
+  read_ill(nothing, WORDS("ATTEND_CPU=sse"), "ATTEND_CPU: \"sse\" is not one of portable");
+  read_ill(WORDS("--merge=1"), nothing, "command line: --merge: \"1\" is not one of on, off");
   read_ill(WORDS("--no-merge=on"), nothing, "--no-merge: takes no value");
-  read_ill(WORDS("--no-merge", "on"), nothing, "\"on\" is no setting");
-  read_ill(WORDS("--merge", "maybe"), nothing, "\"maybe\" is no setting");
-  read_ill(nothing, WORDS("ATTEND_MERGE="), "environment: ATTEND_MERGE: \"\" is none of");
+  read_ill(WORDS("--no-merge", "on"), nothing, "unexpected argument \"on\"");
+  read_ill(WORDS("--merge", "maybe"), nothing, "unexpected argument \"maybe\"");
+  read_ill(nothing, WORDS("ATTEND_MERGE="), "environment: ATTEND_MERGE: \"\" is not one of");
 }
 
 static void unknown_names_are_answered_with_the_nearest(void **state) {
@@ -172,11 +172,11 @@ static void unknown_names_are_answered_with_the_nearest(void **state) {
   file_ill(p, "{\"queue\": 3}", "unknown setting \"queue\"; the nearest is \"max_queue\"");
   read_ill(WORDS("--body-bytes=3"), nothing, "the nearest is --max-body-bytes");
   file_ill(p, "{\"model\": 1}", "unknown setting \"model\"; the nearest is \"models\"");
-  file_ill(p, "{\"additive\": {\"heads\": 1}}", "; a model belongs in \"models\"");
+  file_ill(p, "{\"additive\": {\"heads\": 1}}", "; put a model into \"models\"");
   file_ill(p, "{\"a\\nb\": 1}", "\"a?b\"");
-  read_ill(WORDS("serve"), nothing, "\"serve\" is no setting");
-  read_ill(WORDS("-w", "3"), nothing, "\"-w\" is no setting");
-  read_ill(WORDS("--"), nothing, "\"--\" is no setting");
+  read_ill(WORDS("serve"), nothing, "unexpected argument \"serve\"");
+  read_ill(WORDS("-w", "3"), nothing, "unexpected argument \"-w\"");
+  read_ill(WORDS("--"), nothing, "unexpected argument \"--\"");
   read_ill(WORDS("--=3"), nothing, "unknown setting --");
 }
 
@@ -197,12 +197,12 @@ static void numbers_are_plain_and_within_bounds(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char word[64];
     snprintf(word, sizeof word, "--max-queue=%s", bad[i]);
-    read_ill(WORDS(word), nothing, "is no decimal integer from 1 to 1048576 (requests)");
+    read_ill(WORDS(word), nothing, "must be an integer from 1 to 1048576 (requests)");
   }
   read_ill(WORDS("--max-queue", "0"), nothing, "--max-queue: 0 is outside 1 to 1048576 requests");
   read_ill(WORDS("--max-queue", "1048577"), nothing, "1048577 is outside");
   read_ill(WORDS("--max-queue", "18446744073709551617"), nothing,
-           "is no decimal integer from 1 to 1048576 (requests)");
+           "must be an integer from 1 to 1048576 (requests)");
   read_ill(WORDS("--max-queue"), nothing, "--max-queue: needs a value");
   file_ill(p, "{\"max_queue\": 0}", "max_queue in /tmp/");
   file_ill(p, "{\"max_queue\": -1}", ": -1 is outside 1 to 1048576");
@@ -212,10 +212,10 @@ static void numbers_are_plain_and_within_bounds(void **state) {
   file_ill(p, "{\"merge\": 1}", "needs true or false, not an integer");
   file_ill(p, "{\"listen\": null}", "needs a string, not null");
   file_ill(p, "{\"gemm\": []}", "needs a string, not an array");
-  file_ill(p, "{\"gemm\": \"aut\"}", "\"aut\" is none of auto|packed|openblas");
-  read_ill(WORDS("--gemm="), nothing, "\"\" is none of");
-  read_ill(WORDS("--log-level", "auto|packed"), nothing, "is none of error|warning|info|debug");
-  read_ill(WORDS("--access-log", "off|errors"), nothing, "\"off|errors\" is none of");
+  file_ill(p, "{\"gemm\": \"aut\"}", "\"aut\" is not one of auto|packed|openblas");
+  read_ill(WORDS("--gemm="), nothing, "\"\" is not one of");
+  read_ill(WORDS("--log-level", "auto|packed"), nothing, "is not one of error|warning|info|debug");
+  read_ill(WORDS("--access-log", "off|errors"), nothing, "\"off|errors\" is not one of");
   struct config c;
   read_well(&c, WORDS("--max-pairs=4611686018427387904"), nothing);
   assert_int_equal(c.max_pairs, 1ull << 62);
@@ -258,7 +258,7 @@ static void listen_is_an_address_and_a_port(void **state) {
     config_free(&c);
   }
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-    read_ill(WORDS("--listen", bad[i]), nothing, "is no ADDRESS:PORT");
+    read_ill(WORDS("--listen", bad[i]), nothing, "is not ADDRESS:PORT");
 }
 
 static void two_sockets_have_two_addresses(void **state) {
@@ -273,7 +273,7 @@ static void two_sockets_have_two_addresses(void **state) {
                                    {"127.0.0.1:80", ""}};
   for (size_t i = 0; i < sizeof same / sizeof *same; i++)
     read_ill(WORDS("--listen", same[i][0], "--admin-listen", same[i][1]), nothing,
-             "give it another port");
+             "choose another port");
   for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
     struct config c;
     read_well(&c, WORDS("--listen", other[i][0], "--admin-listen", other[i][1]), nothing);
@@ -365,16 +365,16 @@ static void models_are_named_and_the_default_is_one_of_them(void **state) {
   config_free(&c);
   read_ill(WORDS("--config", (char *)p->file), WORDS("ATTEND_DEFAULT_MODEL=demo"),
            "environment: ATTEND_DEFAULT_MODEL: there is no model \"demo\"");
-  file_ill(p, "{\"models\": {}}", "models: names no model");
+  file_ill(p, "{\"models\": {}}", "models: must have at least one model");
   file_ill(p, "{\"models\": []}", "models: needs an object, not an array");
   file_ill(p, "{\"models\": {\"a\": 1}}", "model a: needs an object, not an integer");
-  file_ill(p, "{\"models\": {\"\": {}}}", "is no model name");
+  file_ill(p, "{\"models\": {\"\": {}}}", "is not a model name");
   static const char *const no_names[] = {"a/b/c",    "/a",       "a/", "a//b",
                                          "a/encode", "a/layers", "a b"};
   for (size_t i = 0; i < sizeof no_names / sizeof *no_names; i++) {
     char text[64];
     snprintf(text, sizeof text, "{\"models\": {\"%s\": {}}}", no_names[i]);
-    file_ill(p, text, "is no model name");
+    file_ill(p, text, "is not a model name");
   }
   file_ill(p, "{\"default_model\": \"bose\"}", "default_model in /tmp/");
   file_ill(p, "{\"default_model\": \"bose\"}", "no model \"bose\"; the nearest is \"base\"");
@@ -452,7 +452,7 @@ static void layers_are_models(void **state) {
   config_free(&a);
   config_free(&b);
   file_ill(p, "{\"default_model\": \"x\", " LAYERS "}",
-           "\"x\" is a model of each layer: name one of them, such as \"x.0\"");
+           "\"x\" is one model per layer: name one of them, such as \"x.0\"");
   file_ill(p, "{\"default_model\": \"y.1\", " LAYERS "}", "there is no model \"y.1\"");
 #define WHOLE "\"models\": {\"x\": {\"transformer\": \"f\", \"layers\": 2}}"
   write_text(p, "{\"default_model\": \"x\", " WHOLE "}");

@@ -162,12 +162,11 @@ static void mistakes_are_named(void **state) {
   static const struct {
     const char *json, *detail;
   } list[] = {
-      {"[]", "is no object"},
-      {"{\"type\":\"Bert\"}",
-       "the type \"Bert\" is not served; known are BertProcessing, ByteLevel, RobertaProcessing, "
-       "Sequence and TemplateProcessing"},
+      {"[]", "is not an object"},
+      {"{\"type\":\"Bert\"}", "the type \"Bert\" is not supported; supported: BertProcessing, "
+                              "ByteLevel, RobertaProcessing, Sequence and TemplateProcessing"},
       {"{\"type\":\"TemplateProcesing\"}",
-       "the type \"TemplateProcesing\" is not served; the nearest is \"TemplateProcessing\""},
+       "the type \"TemplateProcesing\" is not supported; the nearest is \"TemplateProcessing\""},
       {"{\"type\":\"BertProcessing\",\"sep\":[\"a\",1]}",
        "BertProcessing: cls: needs a list of a token and its id, and is missing"},
       {"{\"type\":\"BertProcessing\",\"sep\":[\"a\"],\"cls\":[\"a\",1]}",
@@ -201,7 +200,7 @@ static void mistakes_are_named(void **state) {
       {TEMPLATE("{\"SpecialToken\":{\"type_id\":0}}", ""),
        "TemplateProcessing: single, 0: id: needs a string, and is missing"},
       {TEMPLATE(SPECIAL("y", "0"), ""),
-       "TemplateProcessing: single, 0: \"y\" is none of special_tokens"},
+       "TemplateProcessing: single, 0: \"y\" is not one of special_tokens"},
       {"{\"type\":\"TemplateProcessing\",\"special_tokens\":{\"x\":{\"ids\":[1],\"tokens\":[]}},"
        "\"single\":[" SPECIAL("x", "0") "],\"pair\":[]}",
        "TemplateProcessing: single, 0: \"x\": has not as many ids as tokens"},
@@ -211,9 +210,9 @@ static void mistakes_are_named(void **state) {
       {"{\"type\":\"TemplateProcessing\",\"special_tokens\":{\"x\":{}},\"single\":[" SPECIAL(
            "x", "0") "],\"pair\":[]}",
        "TemplateProcessing: single, 0: ids: needs a list, and is missing"},
-      {SEQUENCE("1"), "Sequence: processors, 0: is no object"},
+      {SEQUENCE("1"), "Sequence: processors, 0: is not an object"},
       {SEQUENCE(BERT "," BERT), "Sequence: processors, 1: BertProcessing: a second one that puts "
-                                "special tokens there is not served"},
+                                "special tokens there is not supported"},
       {"{\"type\":\"Sequence\"}", "Sequence: processors: needs a list, and is missing"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {

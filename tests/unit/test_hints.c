@@ -59,7 +59,7 @@ static void bases_that_differ_are_told(void **state) {
   told(p, "", NULL, NULL);
   told(p, "", "{\"rope_theta\":1e4}", NULL);
   told(p, "", "{\"rope_theta\":500000.0}",
-       "config.json says rope_theta 500000, but the base here is 10000: rope decides");
+       "config.json says rope_theta 500000, but the base here is 10000");
   told(p, "", "{\"rope_parameters\":{\"rope_theta\":5e5,\"rope_type\":\"default\"}}",
        "rope_theta 500000");
   told(p, ",\"rope\":{\"base\":5e5}", "{\"rope_theta\":500000.0}", NULL);
@@ -68,7 +68,7 @@ static void bases_that_differ_are_told(void **state) {
   told(p, ",\"rope\":false", "{\"rope_theta\":5e5,\"rope_scaling\":{\"rope_type\":\"yarn\"}}",
        NULL);
   write_layer(p, "", plain);
-  told(p, "", "{\"rope_theta\":1e4}", "has rope_theta, but queries and keys are not turned");
+  told(p, "", "{\"rope_theta\":1e4}", "has rope_theta, but queries and keys are not rotated");
   told(p, ",\"rope\":{}", "{\"rope_theta\":1e4}", NULL);
 }
 
@@ -77,25 +77,25 @@ static void who_sees_what_is_told(void **state) {
   write_layer(p, "text_model.encoder.layers.0.self_attn.", proj);
   told(p, "", "{\"model_type\":\"clip_text_model\"}", NULL);
   told(p, "", "{\"model_type\":\"siglip\",\"text_config\":{\"num_attention_heads\":2}}",
-       "says that queries see the keys behind them, but here they do not: causal decides");
+       "says that the model is not causal, but this definition is causal (set causal to confirm)");
   told(p, ",\"causal\":false", "{\"model_type\":\"siglip_text_model\"}", NULL);
   write_layer(p, "bert.encoder.layer.0.attention.", bert);
   told(p, "", "{\"is_decoder\":false}", NULL);
   told(p, "", "{\"is_decoder\":true}",
-       "says that queries see no key behind them, but here they do: causal decides");
+       "says that the model is causal, but this definition is not (set causal to confirm)");
   told(p, ",\"causal\":true", "{\"is_decoder\":true}", NULL);
   write_layer(p, "model.layers.0.self_attn.", llama);
-  told(p, "", "{\"use_bidirectional_attention\":true}", "see the keys behind them");
-  told(p, "", "{\"is_causal\":false}", "see the keys behind them");
+  told(p, "", "{\"use_bidirectional_attention\":true}", "the model is not causal, but");
+  told(p, "", "{\"is_causal\":false}", "the model is not causal, but");
 }
 
 static void counts_that_differ_are_told(void **state) {
   const struct place *p = *state;
   write_layer(p, "model.layers.0.self_attn.", llama);
   told(p, "", "{\"num_attention_heads\":4}",
-       "config.json says 4 heads, but here are 2: heads decides");
+       "config.json says 4 heads, but here are 2 (set heads to confirm)");
   told(p, "", "{\"num_attention_heads\":2,\"num_key_value_heads\":1}",
-       "config.json says 1 heads of keys, but here are 2: kv_heads decides");
+       "config.json says 1 heads of keys, but here are 2 (set kv_heads to confirm)");
   told(p, ",\"kv_heads\":2", "{\"num_key_value_heads\":1}", NULL);
   struct made m = {0};
   for (size_t i = 0; i < 4; i++)
@@ -103,7 +103,8 @@ static void counts_that_differ_are_told(void **state) {
   made_add(&m, "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 32, 2);
   write_made(p, &m);
   told(p, "", "{\"relative_attention_max_distance\":64}",
-       "config.json says 64 as relative_attention_max_distance, but here are 128: relative_bias");
+       "config.json says 64 as relative_attention_max_distance, but here are 128 (set "
+       "relative_bias");
   told(p, ",\"relative_bias\":{\"max_distance\":90}", "{\"relative_attention_max_distance\":64}",
        NULL);
 }
@@ -194,14 +195,14 @@ static void towers_are_told_by_the_address(void **state) {
   write_layer(p, "language_model.model.layers.0.self_attn.", llama);
   told(p, "", TOWERS "}", NULL);
   write_layer(p, "audio.layers.0.self_attn.", llama);
-  told(p, "", TOWERS "}", "describes several models and does not tell which one is this layer's");
+  told(p, "", TOWERS "}", "describes several models, and it is unknown which one has this layer");
   told(p, "", TOWERS ",\"num_attention_heads\":2}",
        "layout llama is not known to fit config.json's model_type llava");
   write_layer(p, "decoder.bert.encoder.layer.0.attention.", bert);
   told(p, "",
        "{\"encoder\":{\"model_type\":\"bert\"},\"decoder\":{\"model_type\":\"bert\","
        "\"is_decoder\":true}}",
-       "see no key behind them");
+       "the model is causal, but");
 }
 
 /* A definition that says no heads has so many, with that config.json beside the checkpoint. */
@@ -265,7 +266,7 @@ static void a_config_that_is_none_is_told_and_no_more(void **state) {
   char path[128];
   write_layer(p, "model.layers.0.self_attn.", llama);
   told(p, "", "{\"rope_theta\":", "config.json, line 1");
-  told(p, "", "[1]", "config.json: is no object: it is ignored");
+  told(p, "", "[1]", "config.json: is not an object: it is ignored");
   told(p, "", "{\"models\":{},\"listen\":\"x\"}", NULL);
   snprintf(path, sizeof path, "%s/config.json", p->folder);
   assert_int_equal(symlink("/dev/zero", path), 0);

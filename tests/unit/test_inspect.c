@@ -63,7 +63,7 @@ static json_t *models_of(const struct place *p, const char *notes) {
   json_object_foreach(models, name, definition) {
     struct error e = {0};
     struct model *m = model_load(name, definition, ".", GEMM_AUTO, &e);
-    if (strstr(notes, "heads is not known")) {
+    if (strstr(notes, "heads is unknown")) {
       says(e.detail, "heads: required with projection linear, and no config.json");
     } else {
       assert_string_equal(e.detail, "");
@@ -125,9 +125,9 @@ static void heads_are_told_or_guessed(void **state) {
   write_made(p, &m);
 #define PLACE "{\"layout\":\"llama\",\"layer\":3,"
   with_config(p, NULL, "w.layer3", PLACE "\"rope\":{\"base\":10000.0}}",
-              "note: heads is not known and left out: neither the file nor a config.json beside it "
-              "tells it; look for num_heads or num_attention_heads where the file is from, and say "
-              "--heads N (4 would be usual)\nnote: the base of rope is a guess");
+              "note: heads is unknown and left out: neither the file nor a config.json beside it "
+              "contains it; look for num_heads or num_attention_heads where the file is from, and "
+              "use --heads N (4 would be usual)\nnote: the base of rope is a guess");
   with_config(p, "{\"num_attention_heads\":8,\"num_key_value_heads\":4,\"rope_theta\":5e5}",
               "w.layer3", PLACE "\"heads\":8,\"kv_heads\":4,\"rope\":{\"base\":500000.0}}", "");
   with_config(p,
@@ -137,14 +137,14 @@ static void heads_are_told_or_guessed(void **state) {
   write_config(p, "{\"n_head\":3,\"rope_theta\":5e5}");
   struct printed printed = inspect(p->file, true);
   says(printed.notes, "w.layer3: config.json says 3 heads: heads: 3 do not divide the 256 columns");
-  says(printed.notes, "heads is not known and left out: what config.json says does not fit; look");
+  says(printed.notes, "heads is unknown and left out: config.json does not fit; look");
   assert_null(strstr(printed.notes, "no config.json beside it"));
   assert_null(strstr(printed.out, "heads"));
   printed_free(&printed);
   with_config(p, "{\"n_head\":\"8\",\"num_heads\":0,\"rope_theta\":5e5}", "w.layer3",
-              PLACE "\"rope\":{\"base\":500000.0}}", "heads is not known");
+              PLACE "\"rope\":{\"base\":500000.0}}", "heads is unknown");
   with_config(p, "[1]", "w.layer3", PLACE "\"rope\":{\"base\":10000.0}}",
-              "config.json: is no object: it is ignored\nnote: heads is not known");
+              "config.json: is not an object: it is ignored\nnote: heads is unknown");
   write_config(p, "{\"n_head\":");
   printed = inspect(p->file, true);
   says(printed.notes, "config.json, line 1, column");
@@ -171,7 +171,7 @@ static void heads_may_be_said(void **state) {
     is(models, "w.layer3", PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}");
     is(models, "w.plain", "{\"layout\":\"d2l\",\"heads\":4}");
     is(models, "w.encoder0", "{\"layout\":\"t5\",\"layer\":0,\"heads\":3}");
-    assert_null(strstr(printed.notes, "heads is not known"));
+    assert_null(strstr(printed.notes, "heads is unknown"));
     json_decref(document);
     printed_free(&printed);
   }
@@ -194,7 +194,7 @@ static void frequencies_tell_the_base(void **state) {
   with_config(p, "{\"n_head\":4}", "w.layer0",
               "{\"layout\":\"llama\",\"heads\":4,\"layer\":0,\"rope\":{\"base\":500.0}}", "");
   with_config(p, NULL, "w.layer0", "{\"layout\":\"llama\",\"layer\":0,\"rope\":{\"base\":500.0}}",
-              "heads is not known");
+              "heads is unknown");
   /* More of them than there are columns: whatever their number, an answer comes at once. */
   add_projections(&m, "layers.0.self_attn.", 16, 16, "o_proj");
   made_add_bytes(&m, "layers.0.self_attn.rotary_emb.inv_freq", "X1", "[9007199254740992]", "", 0);
@@ -303,10 +303,10 @@ static void config_tells_who_sees_what_and_which_model_it_is(void **state) {
               "{\"text_config\":{\"num_attention_heads\":2},"
               "\"vision_config\":{\"num_attention_heads\":4}}",
               "w.layer0", "{\"layout\":\"bert\",\"layer\":0}",
-              "heads is not known and left out: neither the file nor a config.json beside it tells "
-              "it; look for num_heads or num_attention_heads where the file is from, and say "
-              "--heads N (1 would be usual)\nnote: config.json describes several models and does "
-              "not tell which one is this layer's");
+              "heads is unknown and left out: neither the file nor a config.json beside it "
+              "contains it; look for num_heads or num_attention_heads where the file is from, and "
+              "use --heads N (1 would be usual)\nnote: config.json describes several models, and "
+              "it is unknown which one has this layer");
 }
 
 static void tables_tell_heads_and_config_the_distance(void **state) {
@@ -363,7 +363,7 @@ static void names_are_models_names_and_differ(void **state) {
   add_roles(&m, "a-rather-long-name.that-goes-on-and-on.until-it-is-longer-than-a-models.", d2l,
             ".weight");
   write_made(p, &m);
-  json_t *models = models_of(p, "heads is not known");
+  json_t *models = models_of(p, "heads is unknown");
   assert_int_equal(json_object_size(models), 4);
   is(models, "w", "{\"layout\":\"d2l\",\"prefix\":\"\"}");
   is(models, "w.a_b", "{\"layout\":\"d2l\",\"prefix\":\"a b.\"}");
@@ -446,12 +446,12 @@ static void no_layer_may_be_left_after_the_check(void **state) {
   write_made(p, &m);
   struct printed printed =
       answer_to(&(struct inspect_ask){.path = p->file, .models_only = true, .check = true});
-  says(printed.error.detail, "no layer of it can be served as it is");
+  says(printed.error.detail, "no layer of it is recognized");
   assert_string_equal(printed.out, "");
   printed_free(&printed);
   printed = answer_to(&(struct inspect_ask){.path = p->file, .check = true});
   assert_string_equal(printed.error.detail, "");
-  says(printed.out, "no layer can be served as it is");
+  says(printed.out, "no layer is recognized");
   printed_free(&printed);
 }
 
@@ -464,7 +464,7 @@ static void a_file_without_layers_is_listed_but_no_configuration(void **state) {
   write_made(p, &m);
   struct printed printed = inspect(p->file, true);
   assert_int_equal(printed.error.status, STATUS_CONFIG);
-  says(printed.error.detail, "w.safetensors: no layer of it can be served as it is; \"tensors\"");
+  says(printed.error.detail, "w.safetensors: no layer of it is recognized; name the tensors");
   assert_string_equal(printed.out, "");
   printed_free(&printed);
   printed = inspect(p->file, false);
@@ -473,7 +473,7 @@ static void a_file_without_layers_is_listed_but_no_configuration(void **state) {
   says(printed.out, "           ?31m???\xc3\xa9\xf0\x9f\x98\x80\n");
   says(printed.out, "  F32   [3, 2]           embedding.?[31m.weight\n");
   says(printed.out, "  I64   []               ids\n");
-  says(printed.out, "no layer can be served as it is");
+  says(printed.out, "no layer is recognized");
   printed_free(&printed);
 }
 
@@ -503,7 +503,7 @@ static void the_text_ends_with_the_models(void **state) {
   struct printed text = inspect(p->file, false), models = inspect(p->file, true);
   assert_string_equal(text.error.detail, "");
   assert_string_equal(text.notes, "");
-  says(text.out, "layout plain: 1 layer can be served\nnote: heads is not known");
+  says(text.out, "layout plain: 1 layer can be served\nnote: heads is unknown");
   says(text.out, models.out);
   printed_free(&text);
   printed_free(&models);

@@ -91,15 +91,16 @@ static void what_has_no_layers_is_refused(void **state) {
   snprintf(models, sizeof models, "{\"%s\":{" ALL "}}", name);
   refused(p, models, "is too long for a model's name");
   refused(p, "{\"b\":{\"checkpoint\":\"none.npz\",\"layers\":\"all\"}}", "none.npz: No such file");
-  refused(p, "{\"b\":{" ALL ",\"layer\":1}}", "model b: layers: not together with layer");
-  refused(p, "{\"b\":{" ALL ",\"tensors\":{\"query\":\"q\"}}}", "tensors: not together with");
+  refused(p, "{\"b\":{" ALL ",\"layer\":1}}", "model b: layers: cannot be combined with layer");
+  refused(p, "{\"b\":{" ALL ",\"tensors\":{\"query\":\"q\"}}}", "tensors: cannot be combined with");
   refused(p, "{\"b\":{\"checkpoint\":\"w.safetensors\",\"layers\":3}}",
           "model b: layers: needs \"all\", which makes a model of each; \"layer\" is the number");
   refused(p, "{\"b\":{\"checkpoint\":\"w.safetensors\",\"layers\":\"*\"}}",
           "layers: needs \"all\"");
-  refused(p, "{\"b\":{" RANDOM ",\"layers\":\"all\"}}", "layers: has no meaning without a check");
+  refused(p, "{\"b\":{" RANDOM ",\"layers\":\"all\"}}", "layers: does not apply without a check");
   refused(p, "{\"b\":{" ALL ",\"layout\":\"plain\"}}", "model b: w.safetensors: layout: the names");
-  refused(p, "{\"b\":{" ALL ",\"prefix\":\"x.\"}}", "model b: w.safetensors: prefix: there is no");
+  refused(p, "{\"b\":{" ALL ",\"prefix\":\"x.\"}}",
+          "model b: w.safetensors: prefix: no attention has");
   struct made m = {0};
   add_roles(&m, "", plain, ".weight");
   write_made(p, &m);
@@ -117,8 +118,7 @@ static void of_several_stacks_one_is_named(void **state) {
   }
   write_made(p, &m);
   refused(p, "{\"b\":{" ALL "}}",
-          "model b: w.safetensors: prefix: must say which, \"model.encoder.\" or "
-          "\"model.decoder.\"");
+          "model b: w.safetensors: prefix: required: \"model.encoder.\" or \"model.decoder.\"");
 #define IN(layer) \
   "{\"checkpoint\":\"w.safetensors\",\"prefix\":\"model.decoder.\",\"layer\":" #layer "}"
   expanded(p, "{\"b\":{" ALL ",\"prefix\":\"model.decoder.\"}}",

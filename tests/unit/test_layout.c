@@ -22,24 +22,24 @@ static void d2l_is_found_behind_any_prefix(void **state) {
   layout_is(p, W ",\"layout\":\"d2l\"}", "d2l");
   layout_is(p, W ",\"prefix\":\"net.attention.\"}", "d2l");
   load_ill(W ",\"prefix\":\"net.\"}", p->folder,
-           "prefix: there is no attention behind it; there is one at \"net.attention.\"");
+           "prefix: no attention has this prefix; there is one at \"net.attention.\"");
   load_ill(W ",\"layout\":\"torch\"}", p->folder, "fit none of torch");
   load_ill(W ",\"layout\":\"d2l\",\"layer\":0}", p->folder,
            "layer: the layout d2l has no numbered layers");
   load_ill(W ",\"layer\":0}", p->folder,
            "layer: no attention here has this number; there is one at \"net.attention.\"");
   load_ill(W ",\"layout\":\"torch\",\"prefix\":\"net.\"}", p->folder,
-           "fit none of torch behind this prefix, which ends with its dot; \"tensors\" can name");
-  load_ill(W ",\"bias\":true}", p->folder, "bias: true is said, but there is none");
+           "fit none of torch after this prefix, which ends with its dot; name them with");
+  load_ill(W ",\"bias\":true}", p->folder, "bias: true, but there is none");
   add_roles(&m, "a.", d2l, ".weight");
   add_roles(&m, "b.", d2l, ".weight");
   add_roles(&m, "b.", d2l, ".bias");
   add_roles(&m, "xb", d2l, ".weight"); /* no dot: another name */
   write_made(p, &m);
-  load_ill(W "}", p->folder, "prefix: must say which, \"a.\" or \"b.\"");
+  load_ill(W "}", p->folder, "prefix: required: \"a.\" or \"b.\"");
   layout_is(p, W ",\"prefix\":\"b.\",\"bias\":true}", "d2l");
   load_ill(W ",\"prefix\":\"b.\",\"bias\":false}", p->folder,
-           "bias: false is said, but the checkpoint has biases");
+           "bias: false, but the checkpoint has biases");
 }
 
 static void prefixes_have_an_end(void **state) {
@@ -51,7 +51,7 @@ static void prefixes_have_an_end(void **state) {
   snprintf(definition, sizeof definition, W ",\"prefix\":\"%0256d\"}", 0);
   load_ill(definition, p->folder, "prefix: longer than 255 bytes");
   snprintf(definition, sizeof definition, W ",\"prefix\":\"%0255d\"}", 0);
-  load_ill(definition, p->folder, "prefix: there is no attention behind it; there is one at \"\"");
+  load_ill(definition, p->folder, "prefix: no attention has this prefix; there is one at \"\"");
   layout_is(p, W ",\"prefix\":\"\"}", "d2l");
   add_roles(&m, "attention_", d2l, ".weight"); /* no dot: only where the definition says so */
   write_made(p, &m);
@@ -71,7 +71,7 @@ static void torch_layers_are_counted(void **state) {
   }
   write_made(p, &m);
   load_ill(W "}", p->folder,
-           "prefix or layer: must say which, \"encoder.layers.0.self_attn.\" or "
+           "prefix or layer: required: \"encoder.layers.0.self_attn.\" or "
            "\"encoder.layers.1.self_attn.\"");
   layout_is(p, W ",\"layer\":0}", "torch");
   layout_is(p, W ",\"layer\":0,\"prefix\":\"encoder.\"}", "torch");
@@ -90,7 +90,7 @@ static void torch_is_read_as_torch_writes_it(void **state) {
   made_add(&m, "out_proj.weight", 4, 4);
   made_add(&m, "bias_k", 4, 0);
   write_made(p, &m);
-  load_ill(W "}", p->folder, "a learned key and value are not served");
+  load_ill(W "}", p->folder, "a learned key and value are not supported");
   made_add(&m, "in_proj_weight", 13, 4);
   made_add(&m, "out_proj.weight", 4, 4);
   write_made(p, &m);
@@ -111,7 +111,7 @@ static void names_that_fit_two_layouts_must_be_decided(void **state) {
   add_roles(&m, "", plain, ".weight");
   add_roles(&m, "", d2l, ".weight");
   write_made(p, &m);
-  load_ill(W "}", p->folder, "layout: must say which, plain or d2l");
+  load_ill(W "}", p->folder, "layout: required: the tensor names match both plain and d2l");
   layout_is(p, W ",\"layout\":\"plain\"}", "plain");
 }
 
@@ -164,7 +164,7 @@ static void an_output_alone_serves_split_columns(void **state) {
            "tensor \"output.weight\" has 4 columns, but the heads together 6");
   load_ill(W ",\"projection\":\"none\",\"query_size\":4,\"output_projection\":true,"
              "\"output_size\":4}",
-           p->folder, "output_size: 4 is said, but it is 3");
+           p->folder, "output_size: 4 in the definition, but it must be 3");
 }
 
 /* --- tensors that do not fit --- */
@@ -182,11 +182,12 @@ static void sizes_that_disagree_are_named_with_both_numbers(void **state) {
                                 p->folder);
   assert_shape(&one->shape, 2, 2, 3, 5, (size_t[]){5, 7, 8, 9});
   model_free(one);
-  load_ill(W ",\"hidden\":7}", p->folder, "hidden: 7 is said, but it is 6");
-  load_ill(W ",\"query_size\":6}", p->folder, "query_size: 6 is said, but it is 5");
-  load_ill(W ",\"key_size\":6}", p->folder, "key_size: 6 is said, but it is 7");
-  load_ill(W ",\"value_size\":6}", p->folder, "value_size: 6 is said, but it is 8");
-  load_ill(W ",\"output_size\":6}", p->folder, "output_size: 6 is said, but it is 9");
+  load_ill(W ",\"hidden\":7}", p->folder, "hidden: 7 in the definition, but it must be 6");
+  load_ill(W ",\"query_size\":6}", p->folder, "query_size: 6 in the definition, but it must be 5");
+  load_ill(W ",\"key_size\":6}", p->folder, "key_size: 6 in the definition, but it must be 7");
+  load_ill(W ",\"value_size\":6}", p->folder, "value_size: 6 in the definition, but it must be 8");
+  load_ill(W ",\"output_size\":6}", p->folder,
+           "output_size: 6 in the definition, but it must be 9");
   load_ill(W ",\"kv_heads\":1}", p->folder, "kv_heads: keys of 6 columns are not 1 heads of 3");
   load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":4}", p->folder,
            "w.safetensors: heads: 4 do not divide the 6 columns of the queries");
@@ -210,9 +211,9 @@ static void groups_multiply_the_columns_of_the_checkpoint(void **state) {
   assert_int_equal(one.matrix[ROLE_VALUE].in, 7);
   parameters_free(&one);
   load_ill(SLICES ",\"kv_heads\":2,\"query_size\":3}", p->folder,
-           "query_size: 3 is said, but it is 12");
+           "query_size: 3 in the definition, but it must be 12");
   load_ill(SLICES ",\"kv_heads\":2,\"value_size\":7}", p->folder,
-           "value_size: 7 is said, but it is 14");
+           "value_size: 7 in the definition, but it must be 14");
   load_ill(SLICES "}", p->folder, "heads: 4 do not divide the 6 columns of the values");
   load_ill("{\"checkpoint\":\"w.safetensors\",\"projection\":\"grouped\",\"heads\":3}", p->folder,
            "heads: 3 do not divide the 8 columns of the queries");
@@ -267,7 +268,8 @@ static void layers_that_could_answer_nothing_are_refused(void **state) {
   made_add_bytes(&m, "key.bias", "F32", "[4]", huge, sizeof huge);
   write_made(p, &m);
   load_ill(W "}", p->folder,
-           "its answer to zeros is not finite: a score of query row 0 of item 0 is beyond");
+           "self-test failed: the output for zeros is not finite: a score of query row 0 of item 0 "
+           "is beyond");
 }
 
 static void smaller_types_are_converted(void **state) {

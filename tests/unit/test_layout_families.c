@@ -71,7 +71,7 @@ static void bert_is_served_from_every_model_around_it(void **state) {
   is(p, W ",\"prefix\":\"deep.inside.encoder.\",\"layer\":1}", "bert", false, BIASED);
   is(p, W ",\"prefix\":\"deep.inside.encoder.layer.1.attention.\"}", "bert", false, BIASED);
   load_ill(W ",\"prefix\":\"deep.\",\"layer\":1}", p->folder,
-           "prefix: there is no attention behind");
+           "prefix: no attention has this prefix");
   load_ill(W ",\"layer\":12}", p->folder,
            "layer: no attention here has this number; there are 2, from "
            "\"deep.inside.encoder.layer.0.attention.\" on");
@@ -85,7 +85,7 @@ static void bert_is_served_from_every_model_around_it(void **state) {
   write_made(p, &m);
   is(p, W ",\"layer\":0}", "bert", false, BIASED);
   load_ill(W ",\"layer\":1}", p->folder,
-           "self.distance_embedding.weight\": embedded distances are not served");
+           "self.distance_embedding.weight\": embedded distances are not supported");
 }
 
 static void clip_has_two_towers_of_which_one_is_causal(void **state) {
@@ -98,12 +98,12 @@ static void clip_has_two_towers_of_which_one_is_causal(void **state) {
   is(p, W ",\"layer\":0,\"prefix\":\"text_model.\",\"causal\":false}", "clip", false, BIASED);
   is(p, W ",\"layer\":0,\"prefix\":\"vision_model.encoder.\"}", "clip", false, BIASED);
   load_ill(W ",\"layer\":1}", p->folder,
-           "prefix: must say which, \"text_model.encoder.\" or \"vision_model.encoder.\"");
+           "prefix: required: \"text_model.encoder.\" or \"vision_model.encoder.\"");
   load_ill(W "}", p->folder,
-           "prefix or layer: must say which, \"text_model.encoder.layers.0.self_attn.\" or "
+           "prefix or layer: required: \"text_model.encoder.layers.0.self_attn.\" or "
            "\"text_model.encoder.layers.1.self_attn.\" or another one");
   load_ill(W ",\"layer\":1,\"prefix\":\"text\"}", p->folder,
-           "prefix: there is no attention behind");
+           "prefix: no attention has this prefix");
 }
 
 static void whisper_has_keys_without_bias_and_cross_attention(void **state) {
@@ -119,20 +119,20 @@ static void whisper_has_keys_without_bias_and_cross_attention(void **state) {
   is(p, W ",\"prefix\":\"model.decoder.layers.1.encoder_attn.\",\"layer\":1}", "whisper", false,
      BIASED - 4);
   load_ill(W ",\"layer\":1}", p->folder,
-           "prefix: must say which, \"model.encoder.\" or \"model.decoder.\"");
+           "prefix: required: \"model.encoder.\" or \"model.decoder.\"");
   load_ill(W ",\"prefix\":\"model.decoder.layers.1.encoder_attn.\",\"layer\":0}", p->folder,
            "layer: no attention here has this number; there is one at \"model.decoder.layers.1.");
   add_layers(&m, "decoder.layers.{i}.encoder_attn.", proj, ROLE_KEY);
   write_made(p, &m);
   load_ill(W ",\"layer\":1}", p->folder,
-           "prefix: cross attention needs the whole of it: \"decoder.layers.1.encoder_attn.\"");
+           "prefix: cross-attention needs the full prefix: \"decoder.layers.1.encoder_attn.\"");
   add_layers(&m, "decoder.layers.{i}.encoder_attn.", proj, ROLE_KEY);
   write_made(p, &m);
   load_ill(W ",\"prefix\":\"decoder.\",\"layer\":1}", p->folder,
-           "cross attention needs the whole of it");
+           "cross-attention needs the full prefix");
   add_named(&m, 4, 12, "layers.0.multihead_attn.in_proj_weight");
   write_made(p, &m);
-  load_ill(W "}", p->folder, "prefix: cross attention needs the whole of it: \"layers.0.multi");
+  load_ill(W "}", p->folder, "prefix: cross-attention needs the full prefix: \"layers.0.multi");
 }
 
 /* The layer with this number may be in another stack. */
@@ -144,7 +144,7 @@ static void a_number_means_nothing_where_there_are_several_stacks(void **state) 
   for (size_t i = 0; i < 4; i++)
     add_named(&m, 4, 4, "decoder.layers.5.self_attn.%s.weight", proj[i]);
   write_made(p, &m);
-  load_ill(W ",\"layer\":5}", p->folder, "prefix: must say which, \"decoder.\" or \"encoder.\"");
+  load_ill(W ",\"layer\":5}", p->folder, "prefix: required: \"decoder.\" or \"encoder.\"");
   is(p, W ",\"layer\":5,\"prefix\":\"decoder.\"}", "whisper", true, BARE);
   load_ill(W ",\"layer\":5,\"prefix\":\"encoder.\"}", p->folder,
            "layer: no attention here has this number");
@@ -156,7 +156,7 @@ static void a_layout_makes_no_other_family_of_a_place(void **state) {
   add_layers(&m, "text_model.encoder.layers.{i}.self_attn.", proj, 4);
   write_made(p, &m);
   load_ill(W ",\"layout\":\"whisper\",\"layer\":0,\"prefix\":\"text_model.encoder.\"}", p->folder,
-           "fit none of whisper behind this prefix, which ends with its dot; at "
+           "fit none of whisper after this prefix, which ends with its dot; at "
            "\"text_model.encoder.layers.0.self_attn.\" they are those of clip");
   is(p, W ",\"layer\":0,\"layout\":\"clip\"}", "clip", true, BIASED);
 }
@@ -168,13 +168,13 @@ static void prefixes_that_are_nearly_right_are_mended(void **state) {
   add_layers(&m, "bert.encoder.layer.{i}.attention.", bert, 4);
   write_made(p, &m);
   load_ill(W ",\"layer\":0,\"prefix\":\"encoder.\"}", p->folder,
-           "prefix: there is no attention behind it; \"bert.encoder.\" would do");
-  load_ill(W ",\"layer\":0,\"prefix\":\"bert\"}", p->folder, "; \"bert.\" would do");
+           "prefix: no attention has this prefix; try \"bert.encoder.\"");
+  load_ill(W ",\"layer\":0,\"prefix\":\"bert\"}", p->folder, "; try \"bert.\"");
   load_ill(W ",\"prefix\":\"bert.encoder.layer.1.attention.self.\"}", p->folder,
-           "prefix: ends within the names of bert; \"bert.encoder.layer.1.attention.\" would do");
+           "prefix: ends within the names of bert; try \"bert.encoder.layer.1.attention.\"");
   add_layers(&m, "decoder.layers.{i}.self_attn.", proj, 4);
   write_made(p, &m);
-  load_ill(W ",\"layer\":0,\"prefix\":\"decoder\"}", p->folder, "; \"decoder.\" would do");
+  load_ill(W ",\"layer\":0,\"prefix\":\"decoder\"}", p->folder, "; try \"decoder.\"");
 }
 
 static void torch_decoders_have_cross_attention(void **state) {
@@ -259,20 +259,20 @@ static void llama_shares_its_keys_and_turns_them(void **state) {
   load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":1,\"layer\":0}", p->folder,
            "keys of 8 columns are not 1 heads of 16");
   load_ill("{\"checkpoint\":\"w.safetensors\",\"layer\":0}", p->folder,
-           "heads: required with projection linear, and no config.json beside the checkpoint tells "
-           "it; look for num_heads or num_attention_heads where the checkpoint is from (attend "
-           "inspect w.safetensors --models --heads N writes it down)");
+           "heads: required with projection linear, and no config.json beside the checkpoint "
+           "contains it; look for num_heads or num_attention_heads where the checkpoint is from "
+           "(attend inspect w.safetensors --models --heads N writes it)");
   load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":16,\"layer\":0}", p->folder,
-           "rope: turns pairs of columns, but the heads have 1 of them");
+           "rope: the head size must be even, not 1");
 }
 
 static void what_would_change_a_llama_is_refused(void **state) {
   const struct place *p = *state;
   static const struct {
     const char *stem, *why;
-  } cases[] = {{"q_norm.weight", "queries and keys that are normalised are not served"},
-               {"k_norm.weight", "queries and keys that are normalised are not served"},
-               {"sinks", "attention sinks are not served"}};
+  } cases[] = {{"q_norm.weight", "queries and keys that are normalised are not supported"},
+               {"k_norm.weight", "queries and keys that are normalised are not supported"},
+               {"sinks", "attention sinks are not supported"}};
   static const char *const llama[] = {"q_proj", "k_proj", "v_proj", "o_proj"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct made m = {0};
@@ -295,20 +295,20 @@ static void what_nobody_knows_beside_a_layer_is_refused(void **state) {
     const char *path, *const *stems, *beside, *why;
   } cases[] = {
       {"encoder.layer.{i}.attention.", bert, "encoder.layer.1.attention.self.query_global.weight",
-       "lies beside the layer's"},
+       "belongs to the layer"},
       {"encoder.layer.{i}.attention.", bert, "encoder.layer.1.attention.self.query.lora_A.weight",
-       "lies beside the layer's"},
+       "belongs to the layer"},
       {"encoder.layer.{i}.attention.", bert, "encoder.layer.1.attention.self.score.weight",
-       "lies beside the layer's"},
+       "belongs to the layer"},
       {"encoder.layer.{i}.attention.", vit, "encoder.layer.1.attention.attention.q_bias",
-       "lies beside the layer's"},
+       "belongs to the layer"},
       {"encoder.layer.{i}.attention.", vit,
        "encoder.layer.1.attention.attention.relative_position_bias.relative_position_bias_table",
-       "positions in two dimensions are not served"},
+       "positions in two dimensions are not supported"},
       {"layers.{i}.self_attn.", llama, "layers.1.self_attn.k_proj.weight_scale",
-       "lies beside the layer's"},
+       "belongs to the layer"},
       {"encoder.layers.{i}.self_attn.", proj, "encoder.layers.1.self_attn.gate",
-       "lies beside the layer's"},
+       "belongs to the layer"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct made m = {0};
@@ -379,10 +379,9 @@ static void frequencies_are_those_of_the_base(void **state) {
   add_frequencies(&m, "layers.%zu.self_attn.rotary_emb.inv_freq", 0, 5e5);
   made_add_bytes(&m, "layers.1.self_attn.rotary_emb.inv_freq", "F32", "[2]", odd, sizeof odd);
   write_made(p, &m);
-  load_ill(
-      EIGHT "}", p->folder,
-      "rope: must say its base: tensor \"layers.0.self_attn.rotary_emb.inv_freq\" holds those of "
-      "base 500000, not those of base 10000");
+  load_ill(EIGHT "}", p->folder,
+           "rope: base required: tensor \"layers.0.self_attn.rotary_emb.inv_freq\" holds those of "
+           "base 500000, not those of base 10000");
   struct model *one = load_well(EIGHT ",\"rope\":{\"base\":500000}}", p->folder);
   assert_int_equal(one->notes.count, 0);
   model_free(one);
@@ -404,8 +403,7 @@ static void frequencies_are_those_of_the_base(void **state) {
   add_layers(&m, "esm.encoder.layer.{i}.attention.", esm, 4);
   add_frequencies(&m, "esm.encoder.layer.%zu.attention.self.rotary_embeddings.inv_freq", 0, 1e4);
   write_made(p, &m);
-  load_ill(EIGHT "}", p->folder,
-           "queries and keys are turned by it: rope must say so, or be false");
+  load_ill(EIGHT "}", p->folder, "it rotates queries and keys: set rope, to false or its base");
   one = load_well(EIGHT ",\"rope\":{}}", p->folder);
   assert_true(one->shape.rope_base == 10000 && !one->causal);
   model_free(one);
@@ -647,8 +645,8 @@ static void t5_may_be_told_otherwise(void **state) {
   assert_int_equal(m->parameters, 4 * 40);
   model_free(m);
   load_ill(T5 ",\"prefix\":\"encoder.\",\"layer\":1,\"heads\":2}", p->folder,
-           "heads: 2 is said, but the table of relative positions is for 4");
-  load_ill(T5 ",\"layer\":1}", p->folder, "prefix: must say which, \"encoder.\" or \"decoder.\"");
+           "heads: 2, but the table of relative positions is for 4");
+  load_ill(T5 ",\"layer\":1}", p->folder, "prefix: required: \"encoder.\" or \"decoder.\"");
   struct made made = {0};
   add_t5(&made, "encoder", 2, "layer.0.SelfAttention");
   write_made(p, &made);
@@ -704,17 +702,17 @@ static void names_of_families_with_habits_are_told(void **state) {
     "}"
 #define DECODER FOUR("decoder.layers.0.self_attn.q_proj", "decoder.layers.0.self_attn.out_proj")
 #define VISION  "vision_model.encoder.layers.0.self_attn."
-  doubted(p, DECODER "}", "has a name of layout whisper, which is causal: causal decides");
+  doubted(p, DECODER "}", "has a name of layout whisper, which is causal (set causal to confirm)");
   doubted(p, DECODER ",\"causal\":false}", NULL);
   doubted(p, FOUR(VISION "q_proj", VISION "out_proj") "}", NULL);
   doubted(p, FOUR("decoder.block.0.layer.1.EncDecAttention.q", VISION "out_proj") "}",
-          "layout t5, whose scores are not scaled: scale decides");
+          "layout t5, whose scores are not scaled (set scale to confirm)");
   doubted(p, FOUR("decoder.block.0.layer.1.EncDecAttention.q", VISION "out_proj") ",\"scale\":1}",
           NULL);
   doubted(p, FOUR(VISION "k_proj", "h.0.attn.c_proj.weight") ",\"causal\":true}",
           "layout gpt2, whose matrices are [in, out]");
   doubted(p, FOUR("model.layers.1.self_attn.q_proj", VISION "out_proj") ",\"causal\":true}",
-          "layout llama, which turns queries and keys: rope decides");
+          "layout llama, which rotates queries and keys");
   for (size_t i = 0; i < 4; i++)
     add_named(&m, 4, 4, "encoder.block.0.layer.0.SelfAttention.%c.weight", "qkvo"[i]);
   write_made(p, &m);
@@ -742,7 +740,8 @@ static void families_are_told_apart_by_what_is_longest(void **state) {
   add_layers(&m, "vision_tower.vision_model.encoder.layers.{i}.self_attn.", proj, 4);
   add_layers(&m, "language_model.model.layers.{i}.self_attn.", llama, 4);
   write_made(p, &m);
-  load_ill(W ",\"layer\":0}", p->folder, "layout: must say which, clip or llama");
+  load_ill(W ",\"layer\":0}", p->folder,
+           "layout: required: the tensor names match both clip and llama");
   is(p, W ",\"layer\":0,\"layout\":\"llama\",\"prefix\":\"language_model.model.\"}", "llama", true,
      BIASED);
   is(p, W ",\"layer\":0,\"prefix\":\"vision_tower.\"}", "clip", false, BIASED);

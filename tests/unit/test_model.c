@@ -312,12 +312,14 @@ static void wrong_definitions_are_refused_by_key(void **state) {
   ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"hidden\":-4}", "hidden: -4 is outside");
   ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"bias\":1}", "bias: needs true or false");
   ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"causal\":null}", "causal: needs true or false");
-  ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"scale\":0}", "scale: 0 is no positive float32");
-  ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"scale\":1e39}", "scale: 1e+39 is no positive");
+  ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"scale\":0}",
+      "scale: 0 is not a positive float32");
+  ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"scale\":1e39}", "scale: 1e+39 is not a positive");
   ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"scale\":\"1\"}", "scale: needs a number");
   ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"output_projection\":false,\"output_size\":3}",
-      "output_size: 3 is said, but it is 4");
-  ill("{" RANDOM ",\"checkpoint\":\"x\",\"heads\":2}", "random: not together with a checkpoint");
+      "output_size: 3 in the definition, but it must be 4");
+  ill("{" RANDOM ",\"checkpoint\":\"x\",\"heads\":2}",
+      "random: cannot be combined with a checkpoint");
   ill("{\"random\":{},\"heads\":2}", "random: needs {\"seed\": n}");
   ill("{\"random\":{\"seed\":-1},\"heads\":2}", "random: needs {\"seed\": n}");
   ill("{\"random\":{\"seed\":1.5},\"heads\":2}", "random: needs {\"seed\": n}");
@@ -330,14 +332,15 @@ static void wrong_definitions_are_refused_by_key(void **state) {
   ill("{\"projection\":\"none\"}", "query_size: required with projection none");
   ill("{\"projection\":\"none\",\"query_size\":5,\"heads\":2}", "heads: 2 do not divide the query");
   ill("{\"projection\":\"none\",\"query_size\":4,\"key_size\":5}",
-      "key_size: 5 is said, but it is 4");
-  ill("{\"projection\":\"none\",\"query_size\":4,\"hidden\":5}", "hidden: 5 is said, but it is 4");
+      "key_size: 5 in the definition, but it must be 4");
+  ill("{\"projection\":\"none\",\"query_size\":4,\"hidden\":5}",
+      "hidden: 5 in the definition, but it must be 4");
   ill("{\"projection\":\"none\",\"query_size\":4,\"heads\":2,\"value_size\":5}",
       "heads: 2 do not divide the 5 columns of the values");
-  ill("{\"projection\":\"none\",\"query_size\":4,\"bias\":true}", "bias: true is said, but there");
+  ill("{\"projection\":\"none\",\"query_size\":4,\"bias\":true}", "bias: true, but there");
   ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"layout\":\"plain\"}",
-      "layout: has no meaning without a checkpoint");
-  ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"layer\":0}", "layer: has no meaning");
+      "layout: does not apply without a checkpoint");
+  ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"layer\":0}", "layer: does not apply");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"layer\":\"*\"}",
       "layer: needs an integer, not a string; \"layers\": \"all\" makes a model of each");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"layer\":1.5}", "layer: needs an integer, not a ");
@@ -345,23 +348,23 @@ static void wrong_definitions_are_refused_by_key(void **state) {
   ill("{\"checkpoint\":1,\"heads\":2}", "checkpoint: needs a string");
   ill("{\"checkpoint\":\"/nowhere/w.safetensors\",\"heads\":2}",
       "/nowhere/w.safetensors: No such file");
-  ill("{\"checkpoint\":\"/dev/null\",\"heads\":2}", "/dev/null: is no regular file");
+  ill("{\"checkpoint\":\"/dev/null\",\"heads\":2}", "/dev/null: is not a regular file");
   ill("{\"checkpoint\":\"/dev\",\"heads\":2}", "/dev: is a directory");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"tensors\":{\"quer\":\"q\"}}",
       "tensors: unknown role \"quer\"; the nearest is \"query\"");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"tensors\":{\"query\":\"\"}}", "query needs the name");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"tensors\":[]}", "tensors: needs an object");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"tensors\":{},\"layout\":\"d2l\"}",
-      "tensors: not together with a layout or a layer");
+      "tensors: cannot be combined with a layout or a layer");
 }
 
 static void words_that_are_unknown_are_named_with_the_known_ones(void **state) {
   (void)state;
 #define LINEAR "{" RANDOM ",\"heads\":2,\"query_size\":8,"
-  ill(LINEAR "\"layout\":\"gpt3\"}",
-      "layout: \"gpt3\" is none of auto, plain, torch, d2l, bert, clip, gpt2, t5, llama, whisper");
+  ill(LINEAR "\"layout\":\"gpt3\"}", "layout: \"gpt3\" is not one of auto, plain, torch, d2l, "
+                                     "bert, clip, gpt2, t5, llama, whisper");
   ill(LINEAR "\"score\":\"cosine\"}",
-      "score: \"cosine\" is none of scaled_dot, dot, additive, bilinear");
+      "score: \"cosine\" is not one of scaled_dot, dot, additive, bilinear");
 }
 
 static void positions_are_read_strictly(void **state) {
@@ -371,10 +374,9 @@ static void positions_are_read_strictly(void **state) {
   ill(LINEAR "\"rope\":{\"base\":\"1\"}}", "rope: base needs a number above 1, at most 1e+12");
   ill(LINEAR "\"rope\":{\"base\":1}}", "rope: base needs a number above 1");
   ill(LINEAR "\"rope\":{\"base\":1e13}}", "rope: base needs a number above 1");
-  ill(LINEAR "\"rope\":{},\"score\":\"additive\"}",
-      "rope: turns what is multiplied; has no meaning with score additive");
+  ill(LINEAR "\"rope\":{},\"score\":\"additive\"}", "rope: does not apply with score additive");
   ill("{" RANDOM ",\"heads\":2,\"query_size\":6,\"rope\":{}}",
-      "rope: turns pairs of columns, but the heads have 3 of them");
+      "rope: the head size must be even, not 3");
   ill(LINEAR "\"relative_bias\":1}", "relative_bias: needs an object or false, not an integer");
   ill(LINEAR "\"relative_bias\":{\"bukets\":1}}",
       "relative_bias: unknown key \"bukets\"; the nearest is \"buckets\"");
@@ -383,19 +385,20 @@ static void positions_are_read_strictly(void **state) {
   ill(LINEAR "\"relative_bias\":{\"bidirectional\":1}}",
       "relative_bias: bidirectional: needs true or false, not an integer");
   ill(LINEAR "\"relative_bias\":{\"buckets\":7}}",
-      "relative_bias: 7 buckets are odd, but half of them");
+      "relative_bias: buckets: must be even if bidirectional, not 7");
   ill(LINEAR "\"relative_bias\":{\"buckets\":2}}",
-      "relative_bias: 2 buckets are too few, 4 are the least");
-  ill(LINEAR "\"relative_bias\":{\"buckets\":3,\"bidirectional\":true}}", "3 buckets are odd");
+      "relative_bias: 2 buckets are too few, at least 4 are required");
+  ill(LINEAR "\"relative_bias\":{\"buckets\":3,\"bidirectional\":true}}",
+      "must be even if bidirectional, not 3");
   ill(LINEAR "\"relative_bias\":{\"max_distance\":8}}",
       "relative_bias: max_distance: 8 is within the 8 distances that have a bucket each");
   ill("{\"projection\":\"none\",\"query_size\":4,\"relative_bias\":{}}",
       "relative_bias: needs a checkpoint, or random, for its table");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"relative_bias\":{\"buckets\":8}}",
-      "relative_bias: buckets: not together with a checkpoint, whose table tells them");
+      "relative_bias: buckets: cannot be combined with a checkpoint, which contains them");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"relative_bias\":false,"
       "\"tensors\":{\"relative_bias\":\"t\"}}",
-      "tensors: relative_bias has no meaning with relative_bias false");
+      "tensors: relative_bias does not apply with relative_bias false");
 }
 
 static void positions_need_no_checkpoint(void **state) {

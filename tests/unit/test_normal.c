@@ -417,18 +417,17 @@ static void refuse(const char *text, const char *words) {
 
 static void wrong_types(void **state) {
   (void)state;
-  refuse("[]", "is no object");
+  refuse("[]", "is not an object");
   refuse("{}", "type: needs a name, and is missing");
   refuse("{\"typ\":\"NFC\"}", "type: needs a name, and is missing");
   refuse("{\"type\":3}", "type: needs a name");
-  refuse(TYPE("NFE"),
-         "the type \"NFE\" is not served; the nearest is \"NFC\"; known are BertNormalizer, Bert, "
-         "ByteLevel, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, Precompiled, Prepend, Replace, "
-         "Strip, StripAccents and Sequence");
+  refuse(TYPE("NFE"), "the type \"NFE\" is not supported; the nearest is \"NFC\"; supported: "
+                      "BertNormalizer, Bert, ByteLevel, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, "
+                      "Precompiled, Prepend, Replace, Strip, StripAccents and Sequence");
   refuse(TYPE("Secuence"), "the nearest is \"Sequence\"");
-  refuse(TYPE("a\\nb"), "the type \"a?b\" is not served");
+  refuse(TYPE("a\\nb"), "the type \"a?b\" is not supported");
   refuse(TYPE("Sequence"), "normalizers: needs a list");
-  refuse(SEQUENCE("3"), "normalizers, 0: is no object");
+  refuse(SEQUENCE("3"), "normalizers, 0: is not an object");
   refuse(SEQUENCE(NFC "," SEQUENCE("{}")), "normalizers, 1: normalizers, 0: type: needs");
   char deep[33 * 45] = "";
   for (int i = 0; i < 33; i++) strcat(deep, "{\"type\":\"Sequence\",\"normalizers\":[");

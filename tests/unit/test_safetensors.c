@@ -175,7 +175,7 @@ static void entries_must_be_written_as_the_format_has_them(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char text[64];
     snprintf(text, sizeof text, "[1,%s]", bad[i]);
-    tensor_ill("\"F32\"", text, "[0,4]", 4, "tensor \"a\": dimension 1 is no integer");
+    tensor_ill("\"F32\"", text, "[0,4]", 4, "tensor \"a\": dimension 1 is not an integer");
     tensor_ill("\"F32\"", "[1]", text, 4, "tensor \"a\": data_offsets are not two integers");
   }
   tensor_ill("\"F32\"", "[1]", "[0]", 4, "data_offsets are not two integers");
@@ -203,13 +203,13 @@ static void shapes_must_fill_their_bytes_and_the_file(void **state) {
   (void)state;
   tensor_ill("\"F32\"", "[4294967296,4294967296]", "[0,4]", 4,
              "the product of its shape overflows");
-  tensor_ill("\"F64\"", "[2305843009213693952]", "[0,0]", 0, "dimension 0 is no integer");
+  tensor_ill("\"F64\"", "[2305843009213693952]", "[0,0]", 0, "dimension 0 is not an integer");
   tensor_ill("\"F64\"", "[1073741824,2147483648]", "[0,0]", 0, "do not fill its 0 bytes");
   tensor_ill("\"F32\"", "[2]", "[0,4]", 4, "2 numbers of type F32 do not fill its 4 bytes");
   tensor_ill("\"F32\"", "[]", "[0,0]", 0, "1 numbers of type F32");
   header_ill("{" A "}", 7, "cut short: the tensors need 8 bytes of data, there are 7");
-  header_ill("{" A "}", 9, "1 bytes trail behind the last tensor");
-  header_ill("{}", 1, "1 bytes trail");
+  header_ill("{" A "}", 9, "1 bytes follow the last tensor");
+  header_ill("{}", 1, "1 bytes follow");
 }
 
 static const char *const valid_header = "{\"__metadata__\":{\"k\":\"v\"}," A "," B "," NONE "}  ";
@@ -387,8 +387,8 @@ static void floats_are_refused_by_the_tensors_name(void **state) {
   assert_non_null(s);
   static const char *const details[][2] = {
       {"h", "tensor \"h\" holds a number that is not finite"},
-      {"d", "tensor \"d\" holds a number that is not finite or beyond float32"},
-      {"i", "tensor \"i\" is of type I16; F32, F16, BF16 and F64 are read"}};
+      {"d", "tensor \"d\" holds a number that is not finite or outside the float32 range"},
+      {"i", "tensor \"i\" is of type I16; supported: F32, F16, BF16, F64"}};
   for (size_t i = 0; i < 3; i++) {
     struct error e = {0};
     const struct checkpoint_entry *t = checkpoint_find(s, details[i][0]);

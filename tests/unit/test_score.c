@@ -152,15 +152,16 @@ static void scores_without_sense_are_refused_by_key(void **state) {
   (void)state;
 #define NONE "\"projection\":\"none\","
   ill(HEADS "\"score\":\"scaled\"}",
-      "score: \"scaled\" is none of scaled_dot, dot, additive, bilinear");
+      "score: \"scaled\" is not one of scaled_dot, dot, additive, bilinear");
   ill(HEADS "\"score\":null}", "score: needs a string");
-  ill(HEADS "\"weighting\":\"softmin\"}", "weighting: \"softmin\" is none of softmax, sigmoid");
-  ill(HEADS "\"projection\":\"group\"}", "projection: \"group\" is none of linear, none, grouped");
-  ill(HEADS "\"score\":\"dot\",\"scale\":1}", "scale: has no meaning with score dot");
-  ill(HEADS "\"score\":\"additive\",\"scale\":1}", "scale: has no meaning with score additive");
-  ill(HEADS "\"score\":\"bilinear\",\"scale\":1}", "scale: has no meaning with score bilinear");
-  ill(HEADS "\"score_size\":8}", "score_size: has no meaning with score scaled_dot");
-  ill(HEADS "\"score\":\"bilinear\",\"score_size\":8}", "score_size: has no meaning with score b");
+  ill(HEADS "\"weighting\":\"softmin\"}", "weighting: \"softmin\" is not one of softmax, sigmoid");
+  ill(HEADS "\"projection\":\"group\"}",
+      "projection: \"group\" is not one of linear, none, grouped");
+  ill(HEADS "\"score\":\"dot\",\"scale\":1}", "scale: does not apply with score dot");
+  ill(HEADS "\"score\":\"additive\",\"scale\":1}", "scale: does not apply with score additive");
+  ill(HEADS "\"score\":\"bilinear\",\"scale\":1}", "scale: does not apply with score bilinear");
+  ill(HEADS "\"score_size\":8}", "score_size: does not apply with score scaled_dot");
+  ill(HEADS "\"score\":\"bilinear\",\"score_size\":8}", "score_size: does not apply with score b");
   ill(HEADS "\"score\":\"additive\",\"score_size\":0}", "score_size: 0 is outside 1 to 1048576");
   ill(HEADS "\"score\":\"additive\",\"score_size\":\"8\"}", "score_size: needs an integer");
   ill("{" NONE "\"query_size\":4,\"score\":\"additive\"}",
@@ -169,16 +170,16 @@ static void scores_without_sense_are_refused_by_key(void **state) {
       "needs a checkpoint, or random, for the parameters of score bilinear");
   ill("{" RANDOM "," NONE "\"score\":\"additive\"}", "query_size: required with projection none");
   ill("{" NONE "\"query_size\":4,\"score\":\"dot\",\"key_size\":5}",
-      "key_size: 5 is said, but it is 4");
+      "key_size: 5 in the definition, but it must be 4");
   ill("{" RANDOM "," NONE "\"query_size\":4,\"heads\":2,\"score\":\"additive\",\"key_size\":5}",
       "heads: 2 do not divide the 5 columns of the keys");
   ill("{" RANDOM "," NONE "\"query_size\":8,\"heads\":4,\"kv_heads\":2,\"score\":\"bilinear\","
       "\"key_size\":5}",
       "kv_heads: 2 do not divide the 5 columns of the keys");
   ill("{" RANDOM "," NONE "\"query_size\":4,\"score\":\"additive\",\"hidden\":5}",
-      "hidden: 5 is said, but it is 4");
+      "hidden: 5 in the definition, but it must be 4");
   ill("{" RANDOM "," NONE "\"query_size\":4,\"score\":\"additive\",\"bias\":true}",
-      "bias: true is said, but there is none");
+      "bias: true, but there is none");
 }
 
 static void groups_that_do_not_fit_are_refused_by_key(void **state) {
@@ -202,15 +203,15 @@ static void tensors_name_only_what_is_used(void **state) {
   (void)state;
 #define NAMED(role) "\"checkpoint\":\"x\",\"heads\":2,\"tensors\":{\"" role "\":\"w\"}"
   ill("{" NAMED("score.quer") "}", "unknown role \"score.quer\"; the nearest is \"score.query\"");
-  ill("{" NAMED("score.query") "}", "tensors: score.query has no meaning with score scaled_dot");
+  ill("{" NAMED("score.query") "}", "tensors: score.query does not apply with score scaled_dot");
   ill("{" NAMED("score.vector") ",\"score\":\"bilinear\"}",
-      "tensors: score.vector has no meaning with score bilinear");
+      "tensors: score.vector does not apply with score bilinear");
   ill("{" NAMED("score.weight") ",\"score\":\"additive\"}",
-      "tensors: score.weight has no meaning with score additive");
+      "tensors: score.weight does not apply with score additive");
   ill("{" NAMED("key") ",\"projection\":\"none\"}",
-      "tensors: key has no meaning with projection none");
+      "tensors: key does not apply with projection none");
   ill("{" NAMED("output") ",\"output_projection\":false}",
-      "tensors: output has no meaning without an output projection");
+      "tensors: output does not apply without an output projection");
   ill("{\"checkpoint\":\"x\",\"score\":\"bilinear\"," NONE "\"tensors\":{\"score.weight\":1}}",
       "tensors: score.weight needs the name of a tensor");
 }
@@ -257,7 +258,8 @@ static void scores_have_plain_names_with_or_without_an_end(void **state) {
     one = load_well(W "}", p->folder);
     sizes_are(one, 0, 64);
     model_free(one);
-    load_ill(W ADDITIVE ",\"score_size\":2}", p->folder, "score_size: 2 is said, but it is 3");
+    load_ill(W ADDITIVE ",\"score_size\":2}", p->folder,
+             "score_size: 2 in the definition, but it must be 3");
   }
 }
 
@@ -288,7 +290,7 @@ static void missing_parameters_of_a_score_are_named(void **state) {
   load_ill(W ADDITIVE "}", p->folder,
            "has no tensor \"score.key\"; the nearest is \"score.query\"");
   load_ill(W BILINEAR "}", p->folder, "has no tensor \"score.weight\"; the nearest is");
-  load_ill(POOL ADDITIVE "}", p->folder, "fit none of plain, torch, d2l; \"tensors\" can");
+  load_ill(POOL ADDITIVE "}", p->folder, "fit none of plain, torch, d2l; name them with");
   load_ill(POOL BILINEAR "}", p->folder, "fit none of plain, torch, d2l");
 }
 

@@ -218,12 +218,12 @@ static void mistakes_are_named(void **state) {
   static const struct {
     const char *json, *detail;
   } list[] = {
-      {"[]", "is no object"},
+      {"[]", "is not an object"},
       {"{\"type\":\"BPE\"}",
-       "the type \"BPE\" is not served; known are BPEDecoder, ByteFallback, ByteLevel, CTC, Fuse, "
-       "Metaspace, Replace, Sequence, Strip and WordPiece"},
+       "the type \"BPE\" is not supported; supported: BPEDecoder, ByteFallback, ByteLevel, CTC, "
+       "Fuse, Metaspace, Replace, Sequence, Strip and WordPiece"},
       {"{\"type\":\"Wordpiece\"}",
-       "the type \"Wordpiece\" is not served; the nearest is \"WordPiece\""},
+       "the type \"Wordpiece\" is not supported; the nearest is \"WordPiece\""},
       {"{\"type\":\"Fuse\",\"x\":1}", "the member \"x\" is not known"},
       {"{\"type\":\"ByteLevel\"}",
        "ByteLevel: add_prefix_space: needs true or false, and is missing"},

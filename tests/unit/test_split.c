@@ -310,15 +310,15 @@ static void mistakes_are_named(void **state) {
   static const struct {
     const char *json, *detail;
   } list[] = {
-      {"[]", "is no object"},
+      {"[]", "is not an object"},
       {"{}", "type: needs a name, and is missing"},
       {"{\"type\":1}", "type: needs a name"},
       {"{\"type\":\"UnicodeScripts\"}",
-       "the type \"UnicodeScripts\" is not served; known are BertPreTokenizer, ByteLevel, "
+       "the type \"UnicodeScripts\" is not supported; supported: BertPreTokenizer, ByteLevel, "
        "CharDelimiterSplit, Digits, FixedLength, Metaspace, Punctuation, Sequence, Split, "
        "Whitespace and WhitespaceSplit"},
       {"{\"type\":\"Digit\"}",
-       "the type \"Digit\" is not served; the nearest is \"Digits\"; known"},
+       "the type \"Digit\" is not supported; the nearest is \"Digits\"; supported:"},
       {"{\"type\":\"Punctuation\",\"behaviour\":1}",
        "the member \"behaviour\" is not known; the nearest is \"behavior\""},
       {"{\"type\":\"Whitespace\",\"x\":1}", "the member \"x\" is not known"},
@@ -356,10 +356,10 @@ static void mistakes_are_named(void **state) {
        "Split: pattern: \"(\" at byte 0 of the expression has no end"},
       {"{\"type\":\"Sequence\"}", "Sequence: pretokenizers: needs a list, and is missing"},
       {"{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Whitespace\"},null]}",
-       "Sequence: pretokenizers, 1: is no object"},
+       "Sequence: pretokenizers, 1: is not an object"},
       {"{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Digits\"}]}",
        "Sequence: pretokenizers, 0: Digits: individual_digits: needs"},
-      {"{\"type\":\"a\\nb\"}", "the type \"a?b\" is not served"},
+      {"{\"type\":\"a\\nb\"}", "the type \"a?b\" is not supported"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     struct error e = {0};

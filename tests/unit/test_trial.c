@@ -37,7 +37,7 @@ static void what_answers_nothing_is_refused(void **state) {
   struct error e = {0};
   assert_null(make(GEMM_PACKED, &e));
   assert_int_equal(e.status, STATUS_CONFIG);
-  assert_non_null(strstr(e.detail, "its answer to zeros is not finite"));
+  assert_non_null(strstr(e.detail, "the output for zeros is not finite"));
 }
 
 static void a_serial_openblas_is_not_entered(void **state) {

@@ -315,7 +315,7 @@ static void a_definition_alone_is_enough(void **state) {
   m = whole_place_load(p, ",\"heads\":4");
   check_answers(m, "d2l-a");
   model_free(m);
-  whole_place_refused(p, "", "heads: required: neither a tensor nor a config.json tells it");
+  whole_place_refused(p, "", "heads: required: neither a tensor nor a config.json contains it");
 }
 
 static void what_is_left_aside_is_counted(void **unused) {
@@ -360,7 +360,7 @@ static void a_definition_goes_before_and_differences_are_told(void **state) {
         "config.json: num_attention_heads is 4, but here encoder: heads is 2");
   whole_place_config(p, "bert-a", "{\"layer_norm_eps\":\"-\",\"num_hidden_layers\":\"-\"}");
   noted(p, ",\"norm_eps\":1e-5", "the family's norm_eps is 1e-12, but here it is 1e-5");
-  noted(p, ",\"layers\":3,\"encoder\":{\"layers\":2}", "2 layers of 3 in the file are used");
+  noted(p, ",\"layers\":3,\"encoder\":{\"layers\":2}", "2 of the 3 layers in the file are used");
   noted(p, ",\"max_positions\":9", "the table has 32 positions, but here max_positions is 9");
   struct model *m =
       whole_place_load(p, ",\"max_positions\":9,\"end\":[3,4],\"pad\":null,"
@@ -390,7 +390,7 @@ static void an_encoder_has_sizes_of_its_own(void **state) {
   assert_string_equal(m->notes.text[1], "config.json: encoder: heads is 3, but here heads is 4");
   model_free(m);
   whole_place_config(p, "torch-encoder-b", "{\"heads\":2,\"encoder\":{\"heads\":5}}");
-  whole_place_refused(p, "", "config.json: encoder: heads: 5 do not make 24 rows");
+  whole_place_refused(p, "", "config.json: encoder: heads: 5 do not match the 24 rows");
 }
 
 /* Marian's stacks may have a table each: the encoder's is meant then, whatever the others hold. */
@@ -444,7 +444,7 @@ static void missing_keys_are_the_librarys(void **state) {
   assert_int_equal(m->whole->token.pad, 3);
   model_free(m);
   whole_place_config(p, "bart-b", "{\"encoder_attention_heads\":\"-\"}");
-  whole_place_refused(p, "", "heads: 16 do not make 24 rows of queries");
+  whole_place_refused(p, "", "heads: 16 do not match the 24 rows of the query weights");
 }
 
 /* Rotary positions for longer texts: as Llama 3.1 says them, and the simple way. */
@@ -516,7 +516,7 @@ static void stored_positions_count(void **state) {
   assert_int_equal(stack_form(whole_reader(m->whole))->embedding.positions, POSITIONS_LEARNED);
   model_free(m);
   whole_place_config(p, "marian-a", "{\"max_position_embeddings\":41}");
-  whole_place_refused(p, "", "41 is said, but tensor");
+  whole_place_refused(p, "", "41, but tensor");
 }
 
 static void add_torch_layer(struct made *m) {
@@ -649,7 +649,7 @@ static void clip(void **state) {
   whole_place_write(p, "config.json",
                     "{\"model_type\":\"clip\",\"vision_config\":{\"num_attention_heads\":2},"
                     "\"quantization_config\":{\"bits\":4}}");
-  whole_place_refused(p, "", "config.json: quantization_config: has a value that is not served");
+  whole_place_refused(p, "", "config.json: quantization_config: has an unsupported value");
 }
 
 /* The embedding of a module whose member nn.TransformerEncoder is; its own last norm is not the

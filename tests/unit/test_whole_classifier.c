@@ -148,7 +148,7 @@ static void is_left(const struct place *p, const struct head *h, const char *wit
 static void other_heads_are_left_aside(void **state) {
   const struct place *p = *state;
   static const char none[] = "config.json: architectures names a classifier, but there are no "
-                             "tensors of one: /classify is not served";
+                             "tensors of one: /classify is not available";
   static const struct head bare = {"bert-a", {{0}}, false, false};
   static const char tokens[] = "{\"architectures\":[\"BertForTokenClassification\"],"
                                "\"id2label\":{\"x\":3},\"problem_type\":5}";
@@ -238,11 +238,12 @@ static void what_is_said_of_classes_must_fit(void **state) {
              ",\"id2label\":{\"0\":\"a\",\"1\":1,\"2\":\"c\"},\"problem_type\":\"x\"}");
   whole_place_refused(p, "", "config.json: id2label: needs a string \"1\", the name of that class");
   whole_place_refused(p, ",\"labels\":[\"a\",\"b\",\"c\"]",
-                      "config.json: problem_type: is none of");
+                      "config.json: problem_type: is not one of");
   model_free(whole_place_load(p, ",\"labels\":[\"a\",\"b\",\"c\"],\"function\":\"none\""));
   whole_place_refused(p, ",\"labels\":[\"a\",\"b\"]", "labels: 2 names of 3 classes");
-  whole_place_refused(p, ",\"classes\":2",
-                      "classes: 2 is said, but by tensor \"classifier.weight\" it is 3");
+  whole_place_refused(
+      p, ",\"classes\":2",
+      "classes: 2 in the configuration, but tensor \"classifier.weight\" implies 3");
   whole_place_tensors(p, "bert-a", NULL);
   whole_place_refused(p, ",\"labels\":[\"a\"]", "labels: the model has no classifier");
   whole_place_refused(p, ",\"classes\":1", "classes: the model has no classifier");
@@ -300,9 +301,9 @@ static void activations_tell_the_function(void **state) {
   whole_place_config(p, "bert-a",
                      "{" OF_ITEMS
                      ",\"sentence_transformers\":{\"activation_fn\":\"torch.nn.ReLU\"}}");
-  whole_place_refused(p, "", "config.json: activation_fn: \"torch.nn.ReLU\" is not served");
+  whole_place_refused(p, "", "config.json: activation_fn: \"torch.nn.ReLU\" is not supported");
   whole_place_config(p, "bert-a", "{" OF_ITEMS ",\"sentence_transformers\":{\"activation_fn\":1}}");
-  whole_place_refused(p, "", "config.json: activation_fn: \"\" is not served");
+  whole_place_refused(p, "", "config.json: activation_fn: \"\" is not supported");
 }
 
 static void problems_tell_the_function(void **state) {
@@ -351,7 +352,7 @@ static void definitions_are_refused(void **unused) {
   ill(ENCODER ",\"labels\":[1]}", "labels: needs a list of 1 to 65536 strings");
   ill(ENCODER ",\"labels\":\"a\"}", "labels: needs a list of 1 to 65536 strings");
   ill(ENCODER ",\"classes\":2,\"function\":\"tanh\"}",
-      "function: \"tanh\" is none of none, softmax, sigmoid");
+      "function: \"tanh\" is not one of none, softmax, sigmoid");
   ill(ENCODER ",\"function\":\"none\"}", "function: the model has no classifier");
   ill(DRAWN ",\"kind\":\"decoder\",\"classes\":2}", "classes: the model has no classifier");
   ill(DRAWN ",\"kind\":\"seq2seq\",\"labels\":[\"a\"]}", "labels: the model has no classifier");

@@ -42,7 +42,7 @@ static void heads_may_be_normalised(void **state) {
   assert_string_equal(m.plan.family->name, "llama");
   whole_read_free(&m);
   whole_place_config(p, "qwen2-a", "{\"model_type\":\"qwen3\",\"num_hidden_layers\":1}");
-  whole_place_refused(p, "", "heads: 4 of the head_size that is said do not make 32 rows");
+  whole_place_refused(p, "", "heads: 4 of the configured head_size do not match the 32 rows");
 }
 
 static void a_norm_may_be_stored_as_what_is_above_1(void **state) {
@@ -132,7 +132,7 @@ static void a_kind_may_tell_a_decoder(void **state) {
   edit.also = "layers.0.multihead_attn.in_proj_weight";
   whole_place_tensors(p, "torch-encoder-a", &edit);
   whole_place_refused(p, ",\"kind\":\"decoder\"",
-                      "tensor \"layers.0.multihead_attn.in_proj_weight\" is not known");
+                      "unexpected tensor \"layers.0.multihead_attn.in_proj_weight\"");
 }
 
 int main(void) {

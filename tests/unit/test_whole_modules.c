@@ -112,7 +112,7 @@ static void what_follows_the_pooling(void **state) {
   whole_place_write(p, "2_Dense/config.json",
                     "{\"in_features\":31,\"out_features\":4,\"activation_function\":"
                     "\"torch.nn.modules.linear.Identity\"}");
-  whole_place_refused(p, "", "in_features: 31 is said of the dense layer, but the width is 32");
+  whole_place_refused(p, "", "in_features: 31 for the dense layer, but the width is 32");
 }
 
 /* As a cross-encoder is saved. */
@@ -192,7 +192,7 @@ static void dense_layers_may_be_two(void **state) {
   snprintf(with, sizeof with, other, ",\"module_input_name\":\"token_embeddings\"");
   whole_place_write(p, "3_Dense/config.json", with);
   whole_place_refused(p, "",
-                      "module 3_Dense: module_input_name: \"token_embeddings\" is not served");
+                      "module 3_Dense: module_input_name: \"token_embeddings\" is not supported");
   whole_place_write(p, "3_Dense/config.json", "{\"use_residual\":1}");
   whole_place_refused(p, "", "module 3_Dense: ");
 }
@@ -203,40 +203,40 @@ static void modules_are_refused(void **state) {
   prepare(p);
   write_modules(p, "{}", good);
   char detail[200];
-  snprintf(detail, sizeof detail, "model m: %s: modules.json: is no list", p->folder);
+  snprintf(detail, sizeof detail, "model m: %s: modules.json: is not a list", p->folder);
   whole_place_refused(p, "", detail);
   write_modules(p, "[]", good);
-  whole_place_refused(p, "", "modules.json: names no module");
+  whole_place_refused(p, "", "modules.json: has no modules");
   write_modules(p, "[" MODEL "," MODULE("3_Normalize", "Normalize") "]", good);
   whole_place_refused(p, "",
-                      "modules.json: sentence_transformers.models.Normalize without a "
-                      "Pooling before it is not served");
+                      "modules.json: sentence_transformers.models.Normalize without a Pooling "
+                      "before it is not supported");
   write_modules(p, "[" MODEL "," MODULE("2_Dense", "Dense") "]", good);
-  whole_place_refused(p, "", "Dense without a Pooling before it is not served");
+  whole_place_refused(p, "", "Dense without a Pooling before it is not supported");
   write_modules(p, "[" POOL "]", good);
   whole_place_refused(p, "", "in this order, not sentence_transformers.models.Pooling here");
   write_modules(p, "[" MODEL "," POOL "," POOL "]", good);
   whole_place_refused(p, "", "in this order, not sentence_transformers.models.Pooling here");
   write_modules(p, "[" MODEL "," POOL "," MODULE("2_LSTM", "LSTM") "]", good);
-  whole_place_refused(p, "", "the module \"sentence_transformers.models.LSTM\" is not served");
+  whole_place_refused(p, "", "the module \"sentence_transformers.models.LSTM\" is not supported");
   write_modules(p, "[{\"path\":\"\",\"type\":\"own.Transformer\"}]", good);
-  whole_place_refused(p, "", "the module \"own.Transformer\" is not served");
+  whole_place_refused(p, "", "the module \"own.Transformer\" is not supported");
   write_modules(p, "[" MODEL ",{\"path\":\"1_Pooling\"}]", good);
   whole_place_refused(p, "", "modules.json: needs a type and a path for each module");
   write_modules(p, "[" MODEL "," MODULE("../x", "Pooling") "]", good);
   whole_place_refused(p, "", "modules.json: the path \"../x\" does not lie within the folder");
   write_modules(p, "[" MODEL "," POOL "]", "{\"pooling_mode_median_tokens\":true}");
-  whole_place_refused(p, "", "module 1_Pooling: pooling_mode_median_tokens is not served");
+  whole_place_refused(p, "", "module 1_Pooling: pooling_mode_median_tokens is not supported");
   write_modules(p, "[" MODEL "," POOL "]",
                 "{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}");
-  whole_place_refused(p, "", "several modes together are not served");
+  whole_place_refused(p, "", "several modes together are not supported");
   write_modules(p, "[" MODEL "," POOL "]", "{\"pooling_mode\":\"median\"}");
-  whole_place_refused(p, "", "module 1_Pooling: pooling_mode is not served");
+  whole_place_refused(p, "", "module 1_Pooling: pooling_mode is not supported");
   write_modules(p, "[" MODEL "," POOL "]", "{}");
-  whole_place_refused(p, "", "module 1_Pooling: says no mode");
+  whole_place_refused(p, "", "module 1_Pooling: contains no mode");
   write_modules(p, "[" MODEL "," POOL "]",
                 "{\"pooling_mode_cls_token\":true,\"word_embedding_dimension\":31}");
-  whole_place_refused(p, "", "word_embedding_dimension: 31 is said");
+  whole_place_refused(p, "", "word_embedding_dimension: 31 for the pooling");
   write_modules(p, "[" MODEL "," POOL "]",
                 "{\"pooling_mode_cls_token\":true,\"word_embedding_dimension\":-32}");
   whole_place_refused(p, "", "module 1_Pooling: word_embedding_dimension: needs a size");

@@ -163,7 +163,7 @@ static void tables_of_tokens(void **state) {
   model_free(m);
   refused(p, "marian-a", &edit,
           "{\"share_encoder_decoder_embeddings\":false,\"decoder_vocab_size\":91}",
-          "config.json: decoder_vocab_size: 91 is said, but by tensor");
+          "config.json: decoder_vocab_size: 91 in the configuration, but tensor");
   refused(p, "marian-a", &two, apart, "tensor \"final_logits_bias\" has 1 times 100 numbers");
   edit.add = "lm_head.weight"; /* a copy of nothing */
   refused(p, "marian-a", &edit, apart, "there is no tensor \"model.decoder.embed_tokens.weight\"");
@@ -232,18 +232,18 @@ static void either_stack_has_sizes_of_its_own(void **state) {
   assert_int_equal(stack_form(m->whole->decoder)->layers, 1);
   model_free(m);
   refused(p, "bart-b", NULL, "{\"decoder_attention_heads\":5}",
-          "config.json: decoder_attention_heads: 5 do not make 24 rows of queries");
+          "config.json: decoder_attention_heads: 5 do not match the 24 rows");
   refused(p, "bart-b", NULL, "{\"decoder_attention_heads\":\"-\"}",
-          "decoder: heads: 16 do not make 24 rows of queries");
+          "decoder: heads: 16 do not match the 24 rows of the query weights");
   refused(p, "bart-b", NULL, "{\"decoder_ffn_dim\":48}",
-          "config.json: decoder_ffn_dim: 48 is said, but by tensor "
-          "\"model.decoder.layers.0.fc1.weight\" it is 96");
+          "config.json: decoder_ffn_dim: 48 in the configuration, but tensor "
+          "\"model.decoder.layers.0.fc1.weight\" implies 96");
   refused(p, "bart-b", NULL, "{\"decoder_layers\":4}",
           "there is no tensor \"model.decoder.layers.3.self_attn.q_proj.weight\"");
   refused(p, "bart-b", NULL, "{\"decoder_layers\":0}",
           "config.json: decoder_layers: 0 is outside 1 to 10000");
   refused(p, "torch-post", NULL, "{\"decoder\":{\"heads\":5}}",
-          "config.json: decoder: heads: 5 do not make 32 rows");
+          "config.json: decoder: heads: 5 do not match the 32 rows");
 }
 
 /* --- what is refused --- */
@@ -252,9 +252,10 @@ static void tensors_of_decoders(void **state) {
   const struct place *p = *state;
   refused(p, "bart-b",
           &(struct whole_edit){.add = "model.decoder.layers.0.encoder_attn.r.weight", .rows = 24},
-          "{}", "tensor \"model.decoder.layers.0.encoder_attn.r.weight\" is not known in bart");
+          "{}",
+          "unexpected tensor \"model.decoder.layers.0.encoder_attn.r.weight\" in a bart model");
   refused(p, "marian-a", &(struct whole_edit){.add = "model.decoder.layer_norm.weight", .rows = 32},
-          "{}", "tensor \"model.decoder.layer_norm.weight\" is not known in marian");
+          "{}", "unexpected tensor \"model.decoder.layer_norm.weight\" in a marian model");
   refused(p, "bart-b",
           &(struct whole_edit){.drop = "decoder.layers.1.encoder_attn_layer_norm.bias"}, "{}",
           "there is no tensor \"model.decoder.layers.1.encoder_attn_layer_norm.bias\"");
@@ -267,7 +268,7 @@ static void tensors_of_decoders(void **state) {
           "{}", "there is no tensor \"decoder.embedding.weight\"");
   refused(p, "d2l-a", &(struct whole_edit){.drop = "decoder.dense.weight"}, "{}",
           "there is no tensor \"decoder.dense.weight\"");
-  refused(p, "d2l-a", NULL, "{\"tie_output\":true}", "tie_output: d2l has no choice");
+  refused(p, "d2l-a", NULL, "{\"tie_output\":true}", "tie_output: cannot be changed for d2l");
   refused(p, "d2l-a", &(struct whole_edit){.drop = "decoder.embedding"}, "{}",
           "there is no tensor \"decoder.embedding.weight\"");
   static const char cross[] = "decoder.block.1.layer.1.EncDecAttention.k.weight";
@@ -278,10 +279,10 @@ static void tensors_of_decoders(void **state) {
                                       "relative_attention_bias.weight",
                                .rows = 12,
                                .columns = 3},
-          "{}", "relative_attention_bias.weight\" is not known in t5");
+          "{}", "relative_attention_bias.weight\" in a t5 model");
   refused(p, "t5-b",
           &(struct whole_edit){.huge = "decoder.block.1.layer.2.DenseReluDense.wo.weight"}, "{}",
-          "its answer to a few tokens is not finite: decoder layer 1: ");
+          "self-test failed: the output for a few tokens is not finite: decoder layer 1: ");
   refused(p, "torch-post",
           &(struct whole_edit){.add = "relative_bias.weight", .rows = 32, .columns = 4},
           "{\"positions\":\"-\"}",
@@ -395,8 +396,8 @@ static void drawing_or_searching(void **state) {
   const struct whole *w =
       load_with(p, &m, "{\"do_sample\":true,\"num_beams\":4,\"top_k\":7}", "{}", "");
   assert_true(w->choice.temperature == 1 && w->choice.beams == 0 && w->choice.top_k == 7);
-  assert_string_equal(m->notes.text[0], "generation_config.json: num_beams is left aside, as "
-                                        "do_sample is true");
+  assert_string_equal(m->notes.text[0],
+                      "generation_config.json: num_beams is ignored, because do_sample is true");
   model_free(m);
   w = load_with(p, &m, "{\"do_sample\":true}", "{}", ",\"generate\":{\"beams\":3}");
   assert_true(w->choice.temperature == 0 && w->choice.beams == 3);
@@ -405,7 +406,7 @@ static void drawing_or_searching(void **state) {
   assert_true(w->choice.temperature == 0.5 && w->choice.beams == 0);
   model_free(m);
   whole_place_refused(p, ",\"generate\":{\"temperature\":0.5,\"beams\":2}",
-                      "generate: beams: 2 and a temperature above 0 exclude each other");
+                      "generate: beams: 2 and a temperature above 0 cannot be combined");
 }
 
 static void what_is_left_aside_is_noted(void **state) {
@@ -418,8 +419,8 @@ static void what_is_left_aside_is_noted(void **state) {
             "{}", "");
   assert_int_equal(m->notes.count, 2);
   assert_string_equal(m->notes.text[0],
-                      "generation_config.json: bad_words_ids of several tokens are not kept out");
-  assert_string_equal(m->notes.text[1], "generation_config.json: num_beam_groups is left aside");
+                      "generation_config.json: bad_words_ids of several tokens are ignored");
+  assert_string_equal(m->notes.text[1], "generation_config.json: num_beam_groups is ignored");
   model_free(m);
 }
 
@@ -435,7 +436,7 @@ static void banned_tokens_that_are_none(void **state) {
   assert_int_equal(m->notes.count, 1);
   model_free(m);
   whole_place_refused(p, ",\"generate\":{\"banned_tokens\":[70]}",
-                      "generate: banned_tokens: 70 is beyond the vocabulary of 70");
+                      "generate: banned_tokens: 70 is outside the vocabulary of 70");
   whole_place_write(p, "generation_config.json", NULL);
 }
 
@@ -513,8 +514,9 @@ static void drawn_stacks_may_differ(void **unused) {
   assert_true(whole_can_generate(m->whole));
   model_free(m);
   ill(DRAWN ",\"kind\":\"seq2seq\",\"decoder\":{\"heads\":3}}",
-      "m: decoder: heads: 3 do not make 8 rows of queries");
-  ill(DRAWN ",\"kind\":\"encoder\",\"encoder\":{\"heads\":3}}", "m: heads: 3 do not make 8 rows");
+      "m: decoder: heads: 3 do not match the 8 rows");
+  ill(DRAWN ",\"kind\":\"encoder\",\"encoder\":{\"heads\":3}}",
+      "m: heads: 3 do not match the 8 rows");
 }
 
 int main(void) {

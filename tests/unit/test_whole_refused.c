@@ -26,23 +26,24 @@ static void definitions(void **unused) {
       "transformer: builtin: there is no \"sart\"; the nearest is \"sort\"");
   ill("{\"transformer\":{\"builtin\":1}}", "transformer: builtin: must be a name");
   ill("{\"transformer\":{\"builtin\":\"sort\",\"random\":{\"seed\":1}}}",
-      "transformer: random and builtin exclude each other");
+      "transformer: random and builtin cannot be combined");
   ill("{\"transformer\":{\"random\":{\"sed\":1}}}", "transformer: random: needs {\"seed\": n}");
   ill("{\"transformer\":\"x\",\"head\":1}", "unknown key \"head\"; the nearest is \"heads\"");
   ill("{\"transformer\":\"x\",\"checkpoint\":\"y\"}", "unknown key \"checkpoint\"");
   ill("{\"transfomer\":\"x\"}", "unknown key \"transfomer\"; the nearest is \"transformer\"");
   ill("{\"transformer\":\"nowhere\"}", "nowhere");
-  ill("{\"transformer\":\"x\",\"kind\":\"bert\"}", "kind: \"bert\" is none of encoder, decoder");
+  ill("{\"transformer\":\"x\",\"kind\":\"bert\"}", "kind: \"bert\" is not one of encoder, decoder");
   ill("{\"transformer\":\"x\",\"heads\":0}", "heads: 0 is outside 1 to 4096");
-  ill("{\"transformer\":\"x\",\"norm\":\"mid\"}", "norm: \"mid\" is none of post, pre");
+  ill("{\"transformer\":\"x\",\"norm\":\"mid\"}", "norm: \"mid\" is not one of post, pre");
   ill("{\"transformer\":\"x\",\"norm_eps\":0}", "norm_eps: needs a number from 1e-30 to 1");
-  ill("{\"transformer\":\"x\",\"activation\":\"tanh\"}", "activation: \"tanh\" is none of relu");
-  ill("{\"transformer\":\"x\",\"positions\":\"alibi\"}", "positions: \"alibi\" is none of none");
+  ill("{\"transformer\":\"x\",\"activation\":\"tanh\"}", "activation: \"tanh\" is not one of relu");
+  ill("{\"transformer\":\"x\",\"positions\":\"alibi\"}", "positions: \"alibi\" is not one of none");
   ill("{\"transformer\":\"x\",\"begin\":-1}", "begin: needs a token");
   ill("{\"transformer\":\"x\",\"end\":[1,null]}", "end: null is no token of a list");
   ill("{\"transformer\":\"x\",\"end\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}",
       "end: 17 tokens are more than 16");
-  ill("{\"transformer\":\"x\",\"weights\":\"int8\"}", "weights: \"int8\" is none of auto, float32");
+  ill("{\"transformer\":\"x\",\"weights\":\"int8\"}",
+      "weights: \"int8\" is not one of auto, float32");
   ill("{\"transformer\":\"x\",\"generate\":1}", "generate: needs an object");
   ill("{\"transformer\":\"x\",\"generate\":{\"max_new_tokens\":1}}",
       "generate: unknown key \"max_new_tokens\"; here it is \"max_tokens\"");
@@ -61,7 +62,7 @@ static void definitions(void **unused) {
       "generate: banned_tokens: needs a list of tokens");
   ill("{\"transformer\":\"x\",\"generate\":{\"banned_tokens\":[-1]}}",
       "generate: banned_tokens: needs tokens");
-  ill("{\"transformer\":\"x\",\"pool\":\"sum\"}", "pool: \"sum\" is none of none, cls");
+  ill("{\"transformer\":\"x\",\"pool\":\"sum\"}", "pool: \"sum\" is not one of none, cls");
   ill("{\"transformer\":\"x\",\"encoder\":1}", "encoder: needs an object");
   ill("{\"transformer\":\"x\",\"encoder\":{\"width\":1}}", "encoder: unknown key \"width\"");
 }
@@ -115,9 +116,9 @@ static void drawn_ones(void **unused) {
   }
 #define WHOLE \
   DRAWN ",\"kind\":\"encoder\",\"layers\":1,\"width\":6,\"feed_forward\":4,\"vocabulary\":5"
-  ill(WHOLE ",\"heads\":4}", "heads: 4 do not make 6 rows of queries");
+  ill(WHOLE ",\"heads\":4}", "heads: 4 do not match the 6 rows");
   ill(WHOLE ",\"heads\":2,\"kv_heads\":4}", "kv_heads: 4 does not divide 2 heads");
-  ill(WHOLE ",\"heads\":2,\"positions\":\"rotary\"}", "rotary ones turn pairs of columns");
+  ill(WHOLE ",\"heads\":2,\"positions\":\"rotary\"}", "rotary positions need an even head size");
   ill(WHOLE ",\"heads\":2,\"positions\":\"learned\"}", "max_positions: required");
   ill(WHOLE ",\"heads\":2,\"begin\":5}", "begin: 5 is outside the vocabulary of 5");
   ill(WHOLE ",\"heads\":2,\"end\":[2,7]}", "end: 7 is outside the vocabulary of 5");
@@ -129,31 +130,32 @@ static void drawn_ones(void **unused) {
 
 static void what_config_says(void **state) {
   const struct place *p = *state;
-  config_is_refused(p, "bert-a", "{\"model_type\":\"-\"}", "config.json: has no model_type");
+  config_is_refused(p, "bert-a", "{\"model_type\":\"-\"}", "config.json: no model_type");
   config_is_refused(p, "bert-a", "{\"model_type\":\"gpt2\"}",
                     "no tensor's name ends with \"h.0.attn.c_attn.weight\"");
-  config_is_refused(p, "bert-a", "{\"model_type\":\"umt5\"}",
-                    "model_type: umt5 computes something");
+  config_is_refused(p, "bert-a", "{\"model_type\":\"umt5\"}", "model_type: umt5 is not supported");
   config_is_refused(p, "bert-a", "{\"model_type\":\"bort\"}",
-                    "model_type: \"bort\" is not known; served are transformer, bert, roberta, ");
+                    "unsupported model_type \"bort\"; supported: transformer, bert, roberta, ");
   config_is_refused(p, "bert-a", "{\"model_type\":\"bart\"}",
                     "no tensor's name ends with \"encoder.layers.0.self_attn.q_proj.weight\"");
   config_is_refused(p, "bert-a", "{\"position_embedding_type\":\"relative_key\"}",
-                    "config.json: position_embedding_type: has a value that is not served");
-  config_is_refused(p, "bert-a", "{\"is_decoder\":true}", "is_decoder: has a value");
+                    "config.json: position_embedding_type: has an unsupported value");
+  config_is_refused(p, "bert-a", "{\"is_decoder\":true}", "is_decoder: has an unsupported value");
   config_is_refused(p, "bert-a", "{\"add_cross_attention\":true}", "add_cross_attention: has");
-  config_is_refused(p, "bert-a", "{\"is_causal\":true}", "is_causal: has a value");
-  config_is_refused(p, "bert-a", "{\"sliding_window\":128}", "sliding_window: has a value");
-  config_is_refused(p, "bert-a", "{\"num_experts\":4}", "num_experts: has a value");
-  config_is_refused(p, "bert-a", "{\"pruned_heads\":{\"0\":[1]}}", "pruned_heads: has a value");
+  config_is_refused(p, "bert-a", "{\"is_causal\":true}", "is_causal: has an unsupported value");
+  config_is_refused(p, "bert-a", "{\"sliding_window\":128}",
+                    "sliding_window: has an unsupported value");
+  config_is_refused(p, "bert-a", "{\"num_experts\":4}", "num_experts: has an unsupported value");
+  config_is_refused(p, "bert-a", "{\"pruned_heads\":{\"0\":[1]}}",
+                    "pruned_heads: has an unsupported value");
   config_is_refused(p, "bert-a", "{\"hidden_act\":\"mish\"}",
-                    "config.json: hidden_act: \"mish\" is no activation that is served");
+                    "config.json: hidden_act: \"mish\" is not a supported activation");
   config_is_refused(p, "bert-a", "{\"hidden_act\":3}",
                     "hidden_act: needs a string, not an integer");
   config_is_refused(p, "bert-a", "{\"num_attention_heads\":null}",
                     "config.json: num_attention_heads: needs an integer, not null");
   config_is_refused(p, "bert-a", "{\"num_attention_heads\":5}",
-                    "config.json: num_attention_heads: 5 do not make 32 rows");
+                    "config.json: num_attention_heads: 5 do not match the 32 rows");
   config_is_refused(p, "bert-a", "{\"num_attention_heads\":5000}",
                     "config.json: num_attention_heads: 5000 is outside 1 to 4096");
   config_is_refused(p, "bert-a", "{\"num_hidden_layers\":0}",
@@ -163,17 +165,19 @@ static void what_config_says(void **state) {
   config_is_refused(p, "bert-a", "{\"type_vocab_size\":20000000}",
                     "type_vocab_size: needs an integer from 0 to 16777216");
   config_is_refused(p, "bert-a", "{\"quantization_config\":{\"bits\":4}}",
-                    "config.json: quantization_config: has a value");
-  config_is_refused(
-      p, "bert-a", "{\"hidden_size\":16}",
-      "config.json: hidden_size: 16 is said, but by tensor \"encoder.layer.0.attention.self.query");
-  config_is_refused(p, "bert-a", "{\"vocab_size\":81}", "vocab_size: 81 is said, but by tensor");
-  config_is_refused(p, "bert-a", "{\"intermediate_size\":32}", "intermediate_size: 32 is said");
+                    "config.json: quantization_config: has an unsupported value");
+  config_is_refused(p, "bert-a", "{\"hidden_size\":16}",
+                    "config.json: hidden_size: 16 in the configuration, but tensor "
+                    "\"encoder.layer.0.attention.self.query");
+  config_is_refused(p, "bert-a", "{\"vocab_size\":81}",
+                    "vocab_size: 81 in the configuration, but tensor");
+  config_is_refused(p, "bert-a", "{\"intermediate_size\":32}",
+                    "intermediate_size: 32 in the configuration");
   config_is_refused(p, "bert-a", "{\"num_hidden_layers\":4}",
                     "there is no tensor \"encoder.layer.3.attention.self.query.weight\"");
   config_is_refused(p, "bert-a", "{\"max_position_embeddings\":30}",
-                    "max_position_embeddings: 30 is said, but tensor");
-  config_is_refused(p, "bert-a", "{\"type_vocab_size\":3}", "type_vocab_size: 3 is said");
+                    "max_position_embeddings: 30, but tensor");
+  config_is_refused(p, "bert-a", "{\"type_vocab_size\":3}", "type_vocab_size: 3, but the table");
   config_is_refused(p, "bert-a", "{\"layer_norm_eps\":\"x\"}", "layer_norm_eps: needs a number");
   config_is_refused(p, "bert-a", "{\"layer_norm_eps\":0}",
                     "config.json: layer_norm_eps: needs a number");
@@ -181,12 +185,12 @@ static void what_config_says(void **state) {
                     "config.json: pad_token_id: needs a token");
   config_is_refused(p, "roberta-b", "{\"pad_token_id\":null}", "pad_token_id: needs a token");
   config_is_refused(p, "roberta-b", "{\"pad_token_id\":17}",
-                    "first_position: 18 is behind the 18 rows of the table");
+                    "first_position: 18 is outside the 18 rows of the table");
   config_is_refused(p, "bart-b", "{\"scale_embedding\":1}", "scale_embedding: needs true or false");
-  config_is_refused(p, "bart-b", "{\"normalize_before\":true}", "normalize_before: has a value");
+  config_is_refused(p, "bart-b", "{\"normalize_before\":true}",
+                    "normalize_before: has an unsupported value");
   config_is_refused(p, "bart-b", "{\"max_position_embeddings\":42}", "has 42 rows, not 44");
-  config_is_refused(p, "t5-b", "{\"d_kv\":12}",
-                    "num_heads: 3 of the head_size that is said do not");
+  config_is_refused(p, "t5-b", "{\"d_kv\":12}", "num_heads: 3 of the configured head_size do not");
   config_is_refused(p, "t5-b", "{\"feed_forward_proj\":\"gated-gelu\"}",
                     "there is no tensor \"encoder.block.0.layer.1.DenseReluDense.wi_1.weight\"");
   config_is_refused(p, "t5-b", "{\"feed_forward_proj\":\"gated-tanh\"}", "\"gated-tanh\" is no");
@@ -198,15 +202,15 @@ static void what_config_says(void **state) {
   whole_place_write(p, "generation_config.json", "{\"eos_token_id\":\"x\"}");
   config_is_refused(p, "t5-b", "{}", "generation_config.json: eos_token_id: needs a token");
   char detail[200];
-  snprintf(detail, sizeof detail, "%s/generation_config.json: is no object",
-           p->folder);
+  snprintf(detail, sizeof detail, "%s/generation_config.json: is not an object", p->folder);
   whole_place_write(p, "generation_config.json", "[]");
   config_is_refused(p, "t5-b", "{}", detail);
   whole_place_write(p, "generation_config.json", NULL);
   config_is_refused(p, "t5-b", "{\"relative_attention_num_buckets\":32}", "but the table has 12");
   config_is_refused(p, "t5-b", "{\"relative_attention_max_distance\":3}",
                     "max_distance: 3 is within");
-  config_is_refused(p, "vit-a", "{\"pooler_act\":\"relu\"}", "pooler_act: has a value");
+  config_is_refused(p, "vit-a", "{\"pooler_act\":\"relu\"}",
+                    "pooler_act: has an unsupported value");
 }
 
 static void what_a_config_of_ours_says(void **state) {
@@ -220,15 +224,15 @@ static void what_a_config_of_ours_says(void **state) {
                     "there is no tensor \"positions.weight\"");
   config_is_refused(p, "torch-encoder-b", "{\"positions\":\"relative\"}",
                     "there is no tensor \"relative_bias.weight\"");
-  config_is_refused(p, "torch-encoder-b", "{\"vocabulary\":5}", "there is no table of tokens");
+  config_is_refused(p, "torch-encoder-b", "{\"vocabulary\":5}", "there are no token embeddings");
   config_is_refused(p, "torch-encoder-b", "{\"kv_heads\":1}", "here, not 8 times 24");
   config_is_refused(
       p, "torch-encoder-b", "{\"norm_kind\":\"rms\"}",
       "norm_kind: an RMS norm has no bias, but there is tensor \"layers.0.norm1.bias\"");
-  config_is_refused(p, "d2l-a", "{\"gated\":true}", "gated: d2l has no choice");
+  config_is_refused(p, "d2l-a", "{\"gated\":true}", "gated: cannot be changed for d2l");
   config_is_refused(p, "d2l-a", "{\"begin\":70}", "begin: 70 is outside the vocabulary of 60");
   whole_place_write(p, "config.json", "[]");
-  whole_place_refused(p, "", "config.json: is no object");
+  whole_place_refused(p, "", "config.json: is not an object");
   whole_place_write(p, "config.json", "{");
   whole_place_refused(p, "", "config.json, line 1");
   whole_place_write(p, "config.json", NULL);
@@ -256,26 +260,27 @@ static void what_a_decoder_says(void **state) {
   }
   whole_place_write(p, "generation_config.json", NULL);
   config_is_refused(p, "gpt2-a", "{\"scale_attn_weights\":false}",
-                    "scale_attn_weights: has a value");
+                    "scale_attn_weights: has an unsupported value");
   config_is_refused(p, "gpt2-a", "{\"scale_attn_by_inverse_layer_idx\":true}",
-                    "scale_attn_by_inverse_layer_idx: has a value");
+                    "scale_attn_by_inverse_layer_idx: has an unsupported value");
   config_is_refused(p, "gpt2-a", "{\"add_cross_attention\":true}", "add_cross_attention: has");
   config_is_refused(p, "gpt2-a", "{\"n_positions\":30}",
                     "tensor \"transformer.wpe.weight\" has 40 rows");
   config_is_refused(p, "gpt2-a", "{\"n_inner\":61}",
-                    "by tensor \"transformer.h.0.mlp.c_fc.weight\" it is 128");
+                    "but tensor \"transformer.h.0.mlp.c_fc.weight\" implies 128");
   config_is_refused(p, "gpt2-a", "{\"n_embd\":25}",
-                    "tensor \"transformer.h.0.attn.c_attn.weight\" it is 32");
-  config_is_refused(p, "llama-b", "{\"sliding_window\":16}", "sliding_window: has a value");
+                    "tensor \"transformer.h.0.attn.c_attn.weight\" implies 32");
+  config_is_refused(p, "llama-b", "{\"sliding_window\":16}",
+                    "sliding_window: has an unsupported value");
   config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true,\"max_window_layers\":1}",
-                    "sliding_window: has a value that is not served, which would change the "
-                    "answers; served is one for all layers");
+                    "sliding_window: has an unsupported value, which would change the outputs; "
+                    "supported: one for all layers");
   config_is_refused(p, "qwen2-a",
                     "{\"use_sliding_window\":true,"
                     "\"layer_types\":[\"full_attention\",\"sliding_attention\"]}",
-                    "served is one for all layers");
+                    "supported: one for all layers");
   config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true,\"layer_types\":[\"linear\"]}",
-                    "config.json: layer_types: needs \"full_attention\" and");
+                    "config.json: layer_types: only \"full_attention\" and");
   config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true,\"sliding_window\":0}",
                     "config.json: sliding_window: needs an integer from 1");
   config_is_refused(p, "qwen2-a", "{\"model_type\":\"qwen3\",\"head_dim\":8}",
@@ -283,28 +288,29 @@ static void what_a_decoder_says(void **state) {
   config_is_refused(p, "llama-b", "{\"model_type\":\"gemma\",\"hidden_activation\":7}",
                     "config.json: hidden_activation: needs a string");
   config_is_refused(p, "llama-b", "{\"model_type\":\"gemma\",\"use_bidirectional_attention\":true}",
-                    "use_bidirectional_attention: has a value");
+                    "use_bidirectional_attention: has an unsupported value");
   config_is_refused(p, "llama-b", "{\"use_bidirectional_attention\":true}",
-                    "use_bidirectional_attention: has a value");
+                    "use_bidirectional_attention: has an unsupported value");
   config_is_refused(p, "llama-b", "{\"is_causal\":false}",
-                    "config.json: is_causal: has a value that is not served, which would change "
-                    "the answers; served is true");
-  config_is_refused(p, "qwen2-a", "{\"is_causal\":false}", "served is true");
-  config_is_refused(p, "gpt2-a", "{\"is_causal\":false}", "served is true");
+                    "config.json: is_causal: has an unsupported value, which would change the "
+                    "outputs; supported: true");
+  config_is_refused(p, "qwen2-a", "{\"is_causal\":false}", "supported: true");
+  config_is_refused(p, "gpt2-a", "{\"is_causal\":false}", "supported: true");
   config_is_refused(p, "llama-b", "{\"partial_rotary_factor\":0.5}", "partial_rotary_factor: has");
   config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"yarn\",\"factor\":2}}",
-                    "config.json: rope_scaling: has a kind that is not served");
+                    "config.json: rope_scaling: has an unsupported kind");
   config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"linear\",\"factor\":0.5}}",
                     "config.json: rope_scaling: factor: needs a number of at least 1");
   config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"linear\"}}",
                     "factor: needs a number");
-  config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"factor\":2}}", "rope_scaling: has a kind");
+  config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"factor\":2}}",
+                    "rope_scaling: has an unsupported kind");
   config_is_refused(p, "llama-b",
                     "{\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"default\"}}}",
                     "config.json: rope_parameters: full_attention: parameters for each kind of "
-                    "layer are not served");
+                    "layer are not supported");
   config_is_refused(p, "llama-b", "{\"rope_parameters\":{\"rope_type\":\"longrope\"}}",
-                    "config.json: rope_parameters: has a kind that is not served");
+                    "config.json: rope_parameters: has an unsupported kind");
   config_is_refused(
       p, "llama-b",
       "{\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":4,"
@@ -320,52 +326,51 @@ static void what_a_decoder_says(void **state) {
   config_is_refused(p, "llama-b", "{\"num_key_value_heads\":2}",
                     "num_key_value_heads: 2 does not divide 3");
   config_is_refused(p, "llama-b", "{\"num_key_value_heads\":3}", "here, not 24 times 24");
-  config_is_refused(p, "llama-b", "{\"head_dim\":6}", "heads: 3 of the head_size that is said");
+  config_is_refused(p, "llama-b", "{\"head_dim\":6}", "heads: 3 of the configured head_size");
 }
 
 static void what_a_decoder_has(void **state) {
   const struct place *p = *state;
   tensors_are_refused(p, "gpt2-a",
                       &(struct whole_edit){.add = "transformer.h.1.attn.c_extra", .rows = 3},
-                      "tensor \"transformer.h.1.attn.c_extra\" is not known in gpt2");
+                      "unexpected tensor \"transformer.h.1.attn.c_extra\" in a gpt2 model");
   tensors_are_refused(p, "gpt2-a", &(struct whole_edit){.drop = "transformer.h.1.attn.c_attn.bias"},
                       "there is no tensor \"transformer.h.1.attn.c_attn.bias\"");
   tensors_are_refused(p, "gpt2-a",
                       &(struct whole_edit){.add = "lm_head.weight", .rows = 96, .columns = 32},
                       "tensor \"lm_head.weight\" differs from \"transformer.wte.weight\"");
-  tensors_are_refused(p, "llama-b",
-                      &(struct whole_edit){.add = "model.layers.1.self_attn.q_norm.weight",
-                                           .rows = 8},
-                      "tensor \"model.layers.1.self_attn.q_norm.weight\" is not known in llama");
+  tensors_are_refused(
+      p, "llama-b",
+      &(struct whole_edit){.add = "model.layers.1.self_attn.q_norm.weight", .rows = 8},
+      "unexpected tensor \"model.layers.1.self_attn.q_norm.weight\" in a llama model");
   tensors_are_refused(p, "llama-b", &(struct whole_edit){.drop = "model.layers.1.mlp.gate_proj"},
                       "there is no tensor \"model.layers.1.mlp.gate_proj.weight\"");
   whole_place_tensors(p, "llama-b", NULL);
   whole_place_config(p, "llama-b", "{}");
-  whole_place_refused(p, ",\"gated\":false", "gated: llama has no choice");
+  whole_place_refused(p, ",\"gated\":false", "gated: cannot be changed for llama");
   whole_place_refused(p, ",\"kind\":\"encoder\"", "kind: a model of llama is a decoder");
-  whole_place_refused(p, ",\"norm_kind\":\"layer\"", "norm_kind: llama has no choice");
-  whole_place_refused(p, ",\"positions\":\"none\"", "positions: llama has no choice");
+  whole_place_refused(p, ",\"norm_kind\":\"layer\"", "norm_kind: cannot be changed for llama");
+  whole_place_refused(p, ",\"positions\":\"none\"", "positions: cannot be changed for llama");
   whole_place_tensors(p, "bert-b", NULL);
   whole_place_config(p, "bert-b", "{}");
-  whole_place_refused(p, ",\"kind\":\"decoder\"", "kind: of bert the encoder alone is served");
+  whole_place_refused(p, ",\"kind\":\"decoder\"", "kind: bert: only the encoder is supported");
   whole_place_tensors(p, "bart-a", NULL);
   whole_place_config(p, "bart-a", "{}");
   whole_place_refused(p, ",\"kind\":\"decoder\"",
-                      "kind: of bart a decoder is served behind its encoder alone: as seq2seq");
+                      "kind: bart: a decoder is supported only with its encoder: as seq2seq");
 }
 
 static void what_a_definition_cannot_change(void **state) {
   const struct place *p = *state;
   whole_place_tensors(p, "bert-a", NULL);
   whole_place_config(p, "bert-a", "{}");
-  whole_place_refused(p, ",\"norm\":\"pre\"", "norm: bert has no choice");
-  whole_place_refused(p, ",\"norm_kind\":\"rms\"", "norm_kind: bert has no choice");
-  whole_place_refused(p, ",\"positions\":\"none\"", "positions: bert has no choice");
-  whole_place_refused(p, ",\"gated\":true", "gated: bert has no choice");
-  whole_place_refused(p, ",\"max_positions\":40",
-                      "max_positions: 40 is said, but the table has 32");
-  whole_place_refused(p, ",\"head_size\":9", "heads: 4 of the head_size that is said do not");
-  whole_place_refused(p, ",\"kind\":\"seq2seq\"", "kind: seq2seq is said, but there is no decoder");
+  whole_place_refused(p, ",\"norm\":\"pre\"", "norm: cannot be changed for bert");
+  whole_place_refused(p, ",\"norm_kind\":\"rms\"", "norm_kind: cannot be changed for bert");
+  whole_place_refused(p, ",\"positions\":\"none\"", "positions: cannot be changed for bert");
+  whole_place_refused(p, ",\"gated\":true", "gated: cannot be changed for bert");
+  whole_place_refused(p, ",\"max_positions\":40", "max_positions: 40, but the table has 32");
+  whole_place_refused(p, ",\"head_size\":9", "heads: 4 of the configured head_size do not");
+  whole_place_refused(p, ",\"kind\":\"seq2seq\"", "kind: seq2seq, but there is no decoder");
 }
 
 static void tensors(void **state) {
@@ -375,20 +380,21 @@ static void tensors(void **state) {
       &(struct whole_edit){.add = "encoder.layer.1.attention.self.distance_embedding.weight",
                            .rows = 3,
                            .columns = 8},
-      "tensor \"encoder.layer.1.attention.self.distance_embedding.weight\" is not known in bert");
+      "unexpected tensor \"encoder.layer.1.attention.self.distance_embedding.weight\" in a bert "
+      "model");
   /* A layer behind the last one is passed over, but these are none. */
   tensors_are_refused(p, "bert-a",
                       &(struct whole_edit){.add = "encoder.layer.99999999999.x", .rows = 3},
-                      "tensor \"encoder.layer.99999999999.x\" is not known in bert");
-  tensors_are_refused(p, "bert-a",
-                      &(struct whole_edit){.add = "encoder.layer.99999999999999999999999999.x",
-                                           .rows = 3},
-                      "tensor \"encoder.layer.99999999999999999999999999.x\" is not known in bert");
+                      "unexpected tensor \"encoder.layer.99999999999.x\" in a bert model");
+  tensors_are_refused(
+      p, "bert-a",
+      &(struct whole_edit){.add = "encoder.layer.99999999999999999999999999.x", .rows = 3},
+      "unexpected tensor \"encoder.layer.99999999999999999999999999.x\" in a bert model");
   tensors_are_refused(p, "bert-a", &(struct whole_edit){.add = "encoder.layer.-1.x", .rows = 3},
-                      "tensor \"encoder.layer.-1.x\" is not known in bert");
+                      "unexpected tensor \"encoder.layer.-1.x\" in a bert model");
   tensors_are_refused(p, "bert-a",
                       &(struct whole_edit){.add = "embeddings.extra.weight", .rows = 3},
-                      "tensor \"embeddings.extra.weight\" is not known");
+                      "unexpected tensor \"embeddings.extra.weight\"");
   tensors_are_refused(p, "bert-a",
                       &(struct whole_edit){.drop = "encoder.layer.1.output.dense.bias"},
                       "there is no tensor \"encoder.layer.1.output.dense.bias\"");
@@ -414,14 +420,14 @@ static void tensors(void **state) {
       "tensor \"model.decoder.embed_tokens.weight\" differs from");
   tensors_are_refused(p, "bart-b",
                       &(struct whole_edit){.add = "model.encoder.layer_norm.weight", .rows = 24},
-                      "tensor \"model.encoder.layer_norm.weight\" is not known in bart");
+                      "unexpected tensor \"model.encoder.layer_norm.weight\" in a bart model");
   tensors_are_refused(p, "t5-b",
                       &(struct whole_edit){.add = "encoder.final_layer_norm.bias", .rows = 36},
-                      "tensor \"encoder.final_layer_norm.bias\" is not known in t5");
-  tensors_are_refused(p, "t5-b",
-                      &(struct whole_edit){.add = "encoder.block.0.layer.0.SelfAttention.q.bias",
-                                           .rows = 36},
-                      "tensor \"encoder.block.0.layer.0.SelfAttention.q.bias\" is not known in t5");
+                      "unexpected tensor \"encoder.final_layer_norm.bias\" in a t5 model");
+  tensors_are_refused(
+      p, "t5-b",
+      &(struct whole_edit){.add = "encoder.block.0.layer.0.SelfAttention.q.bias", .rows = 36},
+      "unexpected tensor \"encoder.block.0.layer.0.SelfAttention.q.bias\" in a t5 model");
   tensors_are_refused(p, "vit-a",
                       &(struct whole_edit){.drop = "encoder.layer.1.intermediate.dense.bias"},
                       "there is no tensor \"encoder.layer.1.intermediate.dense.bias\"");
@@ -450,9 +456,9 @@ static void what_answers_nothing(void **state) {
   const struct place *p = *state;
   tensors_are_refused(p, "bert-a",
                       &(struct whole_edit){.huge = "encoder.layer.1.intermediate.dense.weight"},
-                      "its answer to a few tokens is not finite: ");
+                      "self-test failed: the output for a few tokens is not finite: ");
   tensors_are_refused(p, "torch-encoder-b", &(struct whole_edit){.huge = "layers.2.linear2.weight"},
-                      "its answer to a few tokens is not finite: ");
+                      "self-test failed: the output for a few tokens is not finite: ");
 }
 
 static void shapes(void **state) {
