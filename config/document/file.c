@@ -208,8 +208,15 @@ bool file_is_there(const char *path) {
 
 char *file_path(const char *directory, const char *path) {
   char *joined = NULL;
+  while (strncmp(path, "./", 2) == 0) path += 2;
   if (path[0] == '/' || strcmp(directory, ".") == 0) return strdup(path);
   return asprintf(&joined, "%s/%s", directory, path) < 0 ? NULL : joined;
+}
+
+char *file_folder(const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash) return strdup(".");
+  return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
 char *file_beside(const char *path, const char *name) {

@@ -43,8 +43,12 @@ char *file_text(const char *path, size_t *length, struct error *e);
  * there: reading it tells why. */
 bool file_is_there(const char *path);
 
-/* A new string: `path`, which starts at `directory` unless it is absolute. NULL: no memory. */
+/* A new string: `path`, which starts at `directory` unless it is absolute; a
+ * leading "./" is left out. NULL: no memory. */
 char *file_path(const char *directory, const char *path);
+
+/* A new string: the folder of `path`; "." if it names none. NULL: no memory. */
+char *file_folder(const char *path);
 
 /* A new string: the path of the file `name` in the folder of `path`. NULL: no memory. */
 char *file_beside(const char *path, const char *name);

@@ -22,7 +22,7 @@ static char *find_folder(const struct whole_plan *p, const json_t *said, const c
   if (said)
     folder = file_path(directory, json_string_value(said));
   else if (p->source.file && !p->source.builtin)
-    folder = file_beside(checkpoint_path(p->source.file), ".");
+    folder = file_folder(checkpoint_path(p->source.file));
   else
     return NULL;
   if (!folder) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
@@ -63,7 +63,7 @@ static enum status read_length(const json_t *json, const char *file, const char 
 static enum status read_sentences(struct whole *w, const struct whole_plan *p, bool *lower,
                                   struct error *e) {
   static const char file[] = "sentence_bert_config.json";
-  char *folder = file_beside(checkpoint_path(p->source.file), ".");
+  char *folder = file_folder(checkpoint_path(p->source.file));
   if (!folder) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
   json_t *json = tokenizer_folder_json(folder, file, e);
   const json_t *said = json_object_get(json, "do_lower_case");
