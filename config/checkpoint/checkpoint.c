@@ -33,7 +33,7 @@ static enum status open_shards(struct checkpoint *c, struct error *e) {
   for (size_t i = 0; i < c->files; i++) {
     const char *name = checkpoint_index_file(c->index, i);
     char *shard = file_beside(c->path, name);
-    if (!shard) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+    if (!shard) return error_no_memory(e);
     c->file[i] = checkpoint_file_open(shard, e);
     free(shard);
     if (!c->file[i]) return text_before(e, "shard \"%.120s\": ", name);
@@ -44,7 +44,7 @@ static enum status open_shards(struct checkpoint *c, struct error *e) {
 static enum status open_files(struct checkpoint *c, struct error *e) {
   const size_t files = c->index ? checkpoint_index_files(c->index) : 1;
   c->file = calloc(files, sizeof *c->file);
-  if (!c->file) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of files");
+  if (!c->file) return error_no_memory(e);
   c->files = files;
   if (c->index) return open_shards(c, e);
   c->file[0] = checkpoint_file_open(c->path, e);
@@ -78,8 +78,7 @@ static enum status list_tensors(struct checkpoint *c, struct error *e) {
   for (size_t i = 0; i < c->files; i++) most += checkpoint_file_count(c->file[i]);
   c->entry = calloc(most + 1, sizeof *c->entry);
   c->by_name = calloc(most + 1, sizeof(void *));
-  if (!c->entry || !c->by_name)
-    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of tensors");
+  if (!c->entry || !c->by_name) return error_no_memory(e);
   for (size_t i = 0; i < c->files; i++) {
     for (size_t j = 0; j < checkpoint_file_count(c->file[i]); j++) {
       struct checkpoint_entry entry = checkpoint_file_entry(c->file[i], j);
@@ -109,7 +108,7 @@ static enum status check_index_complete(const struct checkpoint *c, struct error
 
 static struct checkpoint *new_checkpoint(struct error *e) {
   struct checkpoint *c = calloc(1, sizeof *c);
-  if (!c) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a checkpoint");
+  if (!c) error_no_memory(e);
   return c;
 }
 
@@ -120,7 +119,7 @@ struct checkpoint *checkpoint_view(const char *name, const void *bytes, size_t s
   c->path = strdup(name);
   c->file = calloc(1, sizeof *c->file);
   if (!c->path || !c->file) {
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a checkpoint");
+    error_no_memory(e);
   } else {
     c->files = 1;
     c->file[0] = checkpoint_file_view(bytes, size, e);
@@ -209,7 +208,7 @@ const struct checkpoint_entry *const *checkpoint_behind(const struct checkpoint 
 
 enum status checkpoint_mark(struct checkpoint *c, bool (*is)(const char *name), struct error *e) {
   const struct checkpoint_entry **marked = malloc((c->count + 1) * sizeof *marked);
-  if (!marked) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of tensors");
+  if (!marked) return error_no_memory(e);
   free(c->marked);
   c->marked = marked;
   c->marked_count = 0;

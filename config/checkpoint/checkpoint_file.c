@@ -76,7 +76,7 @@ static enum status read_safetensors_header(struct checkpoint_file *f, const char
     return explain_first_bytes(path, front, known, e);
   if (safetensors_measure(front, size, SAFETENSORS_HEADER_MAX, &length, e)) return e->status;
   char *text = malloc(length + 1);
-  if (!text) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a header");
+  if (!text) return error_no_memory(e);
   f->data = SAFETENSORS_PREFIX + length;
   if (read_at(f, SAFETENSORS_PREFIX, text, length, e) == STATUS_OK)
     f->header = safetensors_parse(text, length, size - f->data, e);
@@ -104,7 +104,7 @@ static enum status read_first_bytes(struct checkpoint_file *f, const char *path,
 static struct checkpoint_file *new_file(struct error *e) {
   struct checkpoint_file *f = calloc(1, sizeof *f);
   if (!f) {
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a file");
+    error_no_memory(e);
     return NULL;
   }
   f->fd = -1;

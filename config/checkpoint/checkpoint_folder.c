@@ -129,6 +129,6 @@ char *checkpoint_folder_file(const char *path, struct error *e) {
     }
   }
   char *file = name ? path_in_folder(path, name) : strdup(path);
-  if (!file) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (!file) error_no_memory(e);
   return file;
 }

@@ -53,8 +53,7 @@ static enum status read_weight_map(struct checkpoint_index *x, const char *shown
   json_t *value;
   x->tensor = calloc(most, sizeof *x->tensor);
   x->file = calloc(most, sizeof *x->file);
-  if (!x->tensor || !x->file)
-    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of tensors");
+  if (!x->tensor || !x->file) return error_no_memory(e);
   json_object_foreach((json_t *)x->map, tensor, value) {
     const char *file = json_string_value(value);
     if (!file || !is_plain_file_name(file))
@@ -75,7 +74,7 @@ static enum status read_weight_map(struct checkpoint_index *x, const char *shown
 struct checkpoint_index *checkpoint_index_read(const char *path, struct error *e) {
   struct checkpoint_index *x = calloc(1, sizeof *x);
   if (!x) {
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for an index");
+    error_no_memory(e);
     return NULL;
   }
   const char *shown = text_tail(path);

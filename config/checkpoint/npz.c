@@ -115,8 +115,7 @@ static enum status explain_zip_error(struct npz *z, zip_error_t *fault, struct e
   const struct error own = z->fault;
   z->fault = (struct error){0};
   const bool zlib_has_none = code == ZIP_ER_ZLIB && zip_error_code_system(fault) == ZLIB_NO_MEMORY;
-  if (code == ZIP_ER_MEMORY || zlib_has_none)
-    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a zip archive");
+  if (code == ZIP_ER_MEMORY || zlib_has_none) return error_no_memory(e);
   if (own.status) return error_set(e, own.status, "%s", own.detail);
   if (code == ZIP_ER_CRC)
     return error_set(e, STATUS_CONFIG, "does not match its checksum in the zip archive");
@@ -222,7 +221,7 @@ static enum status add_member(struct npz *z, zip_uint64_t place, struct error *e
   if (!(about.valid & ZIP_STAT_NAME) || !is_array_name(about.name, &length)) return STATUS_OK;
   struct npz_member *m = &z->member[z->count];
   *m = (struct npz_member){.place = place, .name = strndup(about.name, length)};
-  if (!m->name) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
+  if (!m->name) return error_no_memory(e);
   z->count++;
   m->array.name = m->name;
   if (read_member(z, m, &about, e) == STATUS_OK) return STATUS_OK;
@@ -252,7 +251,7 @@ static enum status list_members(struct npz *z, struct error *e) {
   const zip_int64_t members = zip_get_num_entries(z->archive, 0);
   const size_t count = members > 0 ? (size_t)members : 0;
   z->member = calloc(count + 1, sizeof *z->member);
-  if (!z->member) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of arrays");
+  if (!z->member) return error_no_memory(e);
   for (size_t i = 0; i < count; i++)
     if (add_member(z, i, e)) return e->status;
   if (z->count == 0)
@@ -349,7 +348,7 @@ struct npz *npz_open(int fd, uint64_t size, bool *pickled, struct error *e) {
   struct npz *z = calloc(1, sizeof *z);
   *pickled = false;
   if (!z) {
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a zip archive");
+    error_no_memory(e);
     return NULL;
   }
   z->fd = fd;

@@ -67,7 +67,7 @@ static json_t *parse_header_json(const char *text, size_t size, struct error *e)
   while (text[used - 1] == ' ') used--;
   json_t *header = json_reserve_load(text, used, &fault, &no_memory);
   if (no_memory) {
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a header");
+    error_no_memory(e);
   } else if (!header) {
     error_set(e, STATUS_CONFIG, "the header is not valid JSON at byte %d: %s", fault.position,
               fault.text);
@@ -120,7 +120,7 @@ static enum status read_metadata_texts(struct safetensors *s, json_t *metadata, 
   if (!json_is_object(metadata))
     return error_set(e, STATUS_CONFIG, "__metadata__ is not an object");
   s->text = calloc(json_object_size(metadata) + 1, sizeof *s->text);
-  if (!s->text) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the metadata");
+  if (!s->text) return error_no_memory(e);
   json_object_foreach(metadata, key, value) {
     if (!json_is_string(value))
       return error_set(e, STATUS_CONFIG, "__metadata__: \"%.100s\" is not a string", key);
@@ -232,7 +232,7 @@ struct safetensors *safetensors_parse(const char *text, size_t size, uint64_t da
   if (!header) return NULL;
   struct safetensors *s = calloc(1, sizeof *s + json_object_size(header) * sizeof *s->tensors);
   if (!s) {
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of tensors");
+    error_no_memory(e);
     json_decref(header);
     return NULL;
   }

@@ -93,7 +93,7 @@ enum status digest_tree_text(const struct digest_part *part, size_t parts,
   for (size_t i = 0; i < parts; i++) t.size += part[i].size;
   t.leaves = (t.size + DIGEST_TREE_LEAF - 1) / DIGEST_TREE_LEAF;
   t.leaf = malloc(t.leaves * DIGEST_SIZE + 1);
-  if (!t.leaf) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a digest");
+  if (!t.leaf) return error_no_memory(e);
   hash_leaves(&t, e);
   write_top(t.leaf, t.leaves, out);
   free(t.leaf);
@@ -114,7 +114,7 @@ struct digest_tree_flow *digest_tree_flow_new(uint64_t size, struct error *e) {
   struct digest_tree_flow *f = NULL;
   if (leaves < SIZE_MAX / (2 * DIGEST_SIZE)) f = malloc(sizeof *f + (size_t)leaves * DIGEST_SIZE);
   if (!f) {
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a digest");
+    error_no_memory(e);
     return NULL;
   }
   f->most = (size_t)leaves;

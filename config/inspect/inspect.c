@@ -85,7 +85,7 @@ static enum status print_model(const struct inspect_layer *l, const char *before
   const size_t ascii = is_visible(l->address) ? 0 : JSON_ENSURE_ASCII;
   fprintf(out, "%s\n    \"%s\": ", before, l->name);
   if (json_dumpf(l->definition, out, JSON_REAL_PRECISION(15) | ascii) != 0)
-    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory to print a definition");
+    return error_no_memory(e);
   fflush(out);
   return STATUS_OK;
 }

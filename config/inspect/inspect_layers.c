@@ -30,7 +30,7 @@ struct inspection {
 /* Sets a key of the definition, which then owns the value. */
 static enum status set_member(json_t *definition, const char *key, json_t *value, struct error *e) {
   if (json_object_set_new(definition, key, value) == 0) return STATUS_OK;
-  return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
+  return error_no_memory(e);
 }
 
 /* Does the definition mean this place? */
@@ -198,7 +198,7 @@ static enum status define_layer(const struct inspection *in, struct inspect_laye
       .family = p->family, .address = l->address, .numbered = p->numbered, .layer = p->layer};
   l->definition = json_pack("{s:s, s:s}", "checkpoint", in->wish->path, "layout", l->layout);
   if (!l->definition || json_object_update(l->definition, (json_t *)kind) != 0)
-    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
+    return error_no_memory(e);
   if (set_place(in, l->definition, p, e) || settle_heads(in, l, &sizes, e) ||
       set_rest(in, l, &sizes, e))
     return e->status;
@@ -319,7 +319,7 @@ static enum status find_kind(const struct inspection *in, const struct inspect_k
   json_t *members = json_reserve_load(kind->definition, strlen(kind->definition), NULL, &no_memory);
   json_t *whole = json_deep_copy(members);
   if (!whole || json_object_set_new(whole, "checkpoint", json_string(in->wish->path)) != 0)
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
+    error_no_memory(e);
   if (e->status == STATUS_OK && definition_read(&d, whole, e) == STATUS_OK)
     list_kind(in, &d, kind, members, places, all, e);
   json_decref(whole);
@@ -337,7 +337,7 @@ enum status inspect_layers_find(struct inspect_layers *all, struct checkpoint *f
   if (!text_is_utf8(wish->path, strlen(wish->path)))
     error_set(e, STATUS_CONFIG, "%s: a path in a definition is UTF-8; this is not",
               text_tail(wish->path));
-  if (!places || !all->layer) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the layers");
+  if (!places || !all->layer) error_no_memory(e);
   layout_place_mark(file, e);
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && e->status == STATUS_OK; i++)
     find_kind(&in, &kinds[i], places, all, e);

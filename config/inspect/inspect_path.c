@@ -29,7 +29,7 @@ char *inspect_path_for(const char *checkpoint, const char *written, struct error
   }
   if (!path && !here && errno != ENOMEM)
     error_set(e, STATUS_SYSTEM, "the current folder is not known: %s", strerror(errno));
-  if (!path) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (!path) error_no_memory(e);
   free(here);
   return path;
 }

@@ -191,8 +191,7 @@ enum status inspect_whole_print(const struct inspect_ask *ask, FILE *out, struct
     whole_plan_free(&p);
     json_decref(definition);
     why = (struct error){0};
-    if (!(definition = make_definition(ask->path, heads)))
-      return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
+    if (!(definition = make_definition(ask->path, heads))) return error_no_memory(e);
     whole_plan_make(&p, definition, ".", &why);
   }
   if (why.status == STATUS_OK) {
@@ -224,7 +223,6 @@ enum status inspect_whole_place(const struct inspect_ask *ask, char **place, cha
   whole_source_close(&source);
   *place = place_within(ask->path, within);
   *named = place_within(ask->named, within);
-  if (why->status == STATUS_OUT_OF_MEMORY || !*place || !*named)
-    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (why->status == STATUS_OUT_OF_MEMORY || !*place || !*named) return error_no_memory(e);
   return STATUS_OK;
 }

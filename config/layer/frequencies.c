@@ -36,7 +36,7 @@ enum status frequencies_compare(struct checkpoint *file, const struct checkpoint
                      "tensor \"%.100s\": does not have the %zu frequencies of heads of %zu columns",
                      t->name, count, size);
   float *numbers = malloc((count ? count : 1) * sizeof *numbers);
-  if (!numbers) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for frequencies");
+  if (!numbers) return error_no_memory(e);
   if (checkpoint_read_floats(file, t, 0, count, numbers, e) == STATUS_OK) {
     *fits = holds_base(numbers, count, base);
     *other = *fits ? base : guess_base(numbers, count);

@@ -14,7 +14,7 @@ enum status hints_read(struct hints *h, const char *path, struct error *why, str
   char *beside = file_beside(path, "config.json");
   struct stat about;
   h->config = NULL;
-  if (!beside) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (!beside) return error_no_memory(e);
   if (stat(beside, &about) == 0 && S_ISREG(about.st_mode)) h->config = file_json(beside, why);
   free(beside);
   if (h->config && !json_is_object(h->config)) {

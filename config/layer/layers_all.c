@@ -22,7 +22,7 @@ static enum status find_numbers(struct layers_all *all, struct definition *d,
   const size_t most = checkpoint_marked_count(file);
   struct layout_place found, *places = malloc((most + 1) * sizeof *places);
   size_t first = NUMBERS;
-  if (!places) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the layers");
+  if (!places) return error_no_memory(e);
   const size_t count = layout_place_list(file, d, false, places, most);
   for (size_t i = 0; i < count; i++) {
     if (!places[i].numbered) continue;
@@ -52,7 +52,7 @@ static enum status add_layer(json_t *out, const json_t *models, const char *name
   if (json_object_del(one, "layers") != 0 ||
       json_object_set_new(one, "layer", json_integer((json_int_t)layer)) != 0 ||
       json_object_set(out, full, one) != 0)
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
+    error_no_memory(e);
   json_decref(one);
   return e->status;
 }
@@ -72,7 +72,7 @@ static enum status read_checkpoint(struct layers_all *all, const json_t *definit
   if (definition_read(&d, definition, e)) return e->status;
   char *path = file_path(directory, d.checkpoint);
   struct checkpoint *file = path ? checkpoint_open(path, e) : NULL;
-  if (!path) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (!path) error_no_memory(e);
   if (file && layout_place_mark(file, e) == STATUS_OK && find_numbers(all, &d, file, e))
     text_before(e, "%.100s: ", text_tail(d.checkpoint));
   checkpoint_free(file);
@@ -84,8 +84,7 @@ static enum status expand_one(json_t *out, const json_t *models, const char *nam
                               json_t *definition, const char *directory, struct error *e) {
   struct layers_all all = {0};
   if (!json_object_get(definition, "layers") || json_object_get(definition, "transformer")) {
-    if (json_object_set(out, name, definition) != 0)
-      error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the definitions");
+    if (json_object_set(out, name, definition) != 0) error_no_memory(e);
   } else if (read_checkpoint(&all, definition, directory, e) ||
              add_layers(out, models, name, definition, &all, e)) {
     text_before(e, "model %.193s: ", name);
@@ -96,7 +95,7 @@ static enum status expand_one(json_t *out, const json_t *models, const char *nam
 json_t *layers_all_expand(const json_t *models, const char *directory, struct error *e) {
   const char *name;
   json_t *definition, *out = json_object();
-  if (!out) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the definitions");
+  if (!out) error_no_memory(e);
   json_object_foreach((json_t *)models, name, definition) {
     if (e->status || expand_one(out, models, name, definition, directory, e)) break;
   }

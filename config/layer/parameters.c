@@ -18,7 +18,8 @@ static float *numbers_new(size_t out, size_t in, struct error *e) {
   float *numbers = NULL;
   if (size_mul(out, in, &count) && size_mul(count, sizeof *numbers, &bytes))
     numbers = malloc(bytes);
-  if (!numbers) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for %zu times %zu numbers", out, in);
+  if (!numbers)
+    error_set(e, STATUS_OUT_OF_MEMORY, "out of memory for %zu times %zu numbers", out, in);
   return numbers;
 }
 

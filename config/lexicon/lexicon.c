@@ -47,7 +47,7 @@ enum status lexicon_read_object(struct lexicon *l, const json_t *json, struct er
     return error_set(e, STATUS_CONFIG, "vocab: needs an object of pieces, each with its id");
   json_object_keylen_foreach(vocabulary, text, length, value) longest = size_max(longest, length);
   char *room = malloc(longest + 1);
-  if (!room) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a vocabulary");
+  if (!room) return error_no_memory(e);
   json_object_keylen_foreach(vocabulary, text, length, value) {
     if (!json_is_integer(value))
       error_set(e, STATUS_CONFIG, "the id is not an integer");
@@ -85,7 +85,7 @@ enum status lexicon_make_trie(struct lexicon *l, struct error *e) {
   const struct vocabulary *v = &l->vocabulary;
   struct trie_string *string = malloc((v->count + 1) * sizeof *string);
   size_t count = 0;
-  if (!string) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a vocabulary");
+  if (!string) return error_no_memory(e);
   for (size_t id = 0; id < v->size; id++) {
     const struct vocabulary_piece *p = &v->piece[id];
     if (p->length && !p->apart)
@@ -158,7 +158,7 @@ static const struct lexicon_kind *find_kind(const json_t *json, struct error *e)
 struct lexicon *lexicon_new(const json_t *json, bool raw, struct error *e) {
   const struct lexicon_kind *kind = find_kind(json, e);
   struct lexicon *l = kind ? calloc(1, sizeof *l) : NULL;
-  if (kind && !l) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a vocabulary");
+  if (kind && !l) error_no_memory(e);
   if (!l) return NULL;
   l->kind = kind;
   l->raw = raw;

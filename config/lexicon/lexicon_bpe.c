@@ -139,8 +139,7 @@ static enum status find_whole(struct lexicon *l, struct error *e) {
   l->whole = calloc(v->size / WORD + 1, sizeof *l->whole);
   struct lexicon_symbol *symbol = malloc(longest * sizeof *symbol);
   void *scratch = malloc(lexicon_merge_scratch(longest) + 1);
-  if (!l->whole || !symbol || !scratch)
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a vocabulary");
+  if (!l->whole || !symbol || !scratch) error_no_memory(e);
   for (size_t id = 0; id < v->size && e->status == STATUS_OK; id++)
     if (l->takes_words ? v->piece[id].length && !v->piece[id].apart
                        : becomes_itself(l, (int32_t)id, symbol, scratch))

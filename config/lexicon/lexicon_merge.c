@@ -98,7 +98,7 @@ static enum status read_merge(struct lexicon *l, const json_t *one, size_t rank,
   if (!read_sides(one, side))
     return error_set(e, STATUS_CONFIG, "merges: %zu: needs two pieces, \"a b\" or [\"a\",\"b\"]",
                      rank);
-  if (!spell(l, side, s)) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for merges");
+  if (!spell(l, side, s)) return error_no_memory(e);
   if (s->left == SIZE_MAX || s->right == SIZE_MAX) return STATUS_OK;
   if (!find_ids(l, s, &m))
     return error_set(e, STATUS_CONFIG,
@@ -117,7 +117,7 @@ enum status lexicon_read_merges(struct lexicon *l, const json_t *json, struct er
   l->merges = 2;
   while (l->merges < 2 * json_array_size(list)) l->merges *= 2;
   l->merge = malloc(l->merges * sizeof *l->merge);
-  if (!l->merge) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for merges");
+  if (!l->merge) return error_no_memory(e);
   for (size_t i = 0; i < l->merges; i++) l->merge[i].left = -1;
   json_array_foreach(list, rank, one) {
     if (read_merge(l, one, rank, &s, e)) break;

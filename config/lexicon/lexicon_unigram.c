@@ -26,7 +26,7 @@ static enum status read_pieces(struct lexicon *l, const json_t *json, struct err
   size_t id;
   if (count == 0) return error_set(e, STATUS_CONFIG, "vocab: needs a list of pieces with scores");
   l->score = calloc(count, sizeof *l->score);
-  if (!l->score) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a vocabulary");
+  if (!l->score) return error_no_memory(e);
   l->unknown_score = INFINITY;
   json_array_foreach((json_t *)vocabulary, id, one) {
     if (read_piece(l, one, id, e)) return e->status;

@@ -40,7 +40,7 @@ static int compare(const void *a, const void *b) {
 static bool resize(struct trie_making *m, void *array, size_t count, size_t size) {
   void **at = array, *moved = realloc(*at, count * size);
   if (moved) *at = moved;
-  if (!moved) error_set(m->e, STATUS_OUT_OF_MEMORY, "no memory for a vocabulary");
+  if (!moved) error_no_memory(m->e);
   return moved;
 }
 

@@ -6,9 +6,7 @@
 
 #include "core/base/size.h"
 
-static enum status no_memory(struct error *e) {
-  return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a vocabulary");
-}
+static enum status no_memory(struct error *e) { return error_no_memory(e); }
 
 /* --- pieces --- */
 

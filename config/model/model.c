@@ -29,7 +29,7 @@ static enum status open_checkpoint(struct model_loading *l, const char *director
   must(!l->definition.all_layers);
   if (!l->definition.checkpoint) return STATUS_OK;
   char *path = file_path(directory, l->definition.checkpoint);
-  if (!path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (!path) return error_no_memory(e);
   l->checkpoint = checkpoint_open(path, e);
   free(path);
   l->definition.hints = &l->hints;
@@ -105,8 +105,7 @@ static enum status describe_model(struct model *m, const char *name, const struc
   m->name = strdup(name);
   m->source = source_name(l);
   if (l->parameters.family) m->place = printable_address(&l->parameters);
-  if (!m->name || !m->source || (l->parameters.family && !m->place))
-    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
+  if (!m->name || !m->source || (l->parameters.family && !m->place)) return error_no_memory(e);
   m->shape = l->parameters.shape;
   m->layout = l->parameters.layout;
   m->score = d->score;
@@ -154,7 +153,7 @@ struct model *model_share(const struct model *root, const char *name, struct err
   if (m) m->root = root;
   if (m && (m->name = strdup(name))) return m;
   free(m);
-  error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
+  error_no_memory(e);
   return NULL;
 }
 
@@ -163,13 +162,13 @@ struct model *model_load(const char *name, const json_t *definition, const char 
   struct model_loading l = {0};
   struct model *m = calloc(1, sizeof *m);
   if (!m) {
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
+    error_no_memory(e);
   } else if (!whole_load_is_meant(definition)) {
     load_layer(m, &l, name, definition, directory, engine, e);
   } else if ((m->name = strdup(name))) {
     whole_load(m, definition, directory, e);
   } else {
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
+    error_no_memory(e);
   }
   if (m) m->loaded = time(NULL);
   if (loading_end(&l, name, e) == STATUS_OK) return m;

@@ -131,7 +131,7 @@ static enum status load_measured(struct registry_loading *l, struct error *e) {
   uint64_t all = 0;
   for (size_t i = 0; i < l->registry->count; i++) all += l->entry[i].bytes;
   struct team *team = team_new(count_threads(l, all), tick, l->progress);
-  if (!team) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory to load the models");
+  if (!team) return error_no_memory(e);
   progress_begin(l->progress, l->definitions, all);
   team_each(team, l->registry->count, load_model, l, e);
   if (e->status == STATUS_OK) share_models(l, e);
@@ -154,7 +154,7 @@ static struct registry *load_models(const struct config *c, const json_t *defini
                                .registry = r,
                                .entry = calloc(count + 1, sizeof *l.entry)};
   if (!r || !l.entry)
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the models");
+    error_no_memory(e);
   else if (measure_models(&l, e) == STATUS_OK)
     load_measured(&l, e);
   free(l.entry);
@@ -180,8 +180,7 @@ static enum status add_aliases(json_t *aliases, const json_t *models, const char
     if (json_object_get(models, alias) || json_object_get(aliases, alias))
       return error_set(e, STATUS_CONFIG, "model %.193s: aliases: there is another model %s", name,
                        alias);
-    if (json_object_set_new(aliases, alias, json_string(name)))
-      return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the aliases");
+    if (json_object_set_new(aliases, alias, json_string(name))) return error_no_memory(e);
   }
   return STATUS_OK;
 }
@@ -192,14 +191,13 @@ static json_t *take_aliases(json_t *models, struct error *e) {
   static const char key[] = "aliases";
   json_t *aliases = json_object(), *definition;
   const char *name;
-  if (!aliases) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the aliases");
+  if (!aliases) error_no_memory(e);
   json_object_foreach(models, name, definition) {
     const json_t *list = json_object_get(definition, key);
     if (e->status || !list) continue;
     if (add_aliases(aliases, models, name, list, e)) break;
     json_t *copy = json_copy(definition); /* it is the configuration's */
-    if (json_object_del(copy, key) || json_object_set_new(models, name, copy))
-      error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
+    if (json_object_del(copy, key) || json_object_set_new(models, name, copy)) error_no_memory(e);
   }
   if (e->status == STATUS_OK) return aliases;
   text_plain(e);

@@ -38,8 +38,7 @@ static enum status try_zeros(const struct layer *l, const struct layer_shape *s,
   if (fault.status == STATUS_NOT_FINITE)
     return error_set(e, STATUS_CONFIG,
                      "self-test failed: the output for zeros is not finite: %.300s", fault.detail);
-  return fault.status ? error_set(e, STATUS_OUT_OF_MEMORY, "no memory to try the layer")
-                      : STATUS_OK;
+  return fault.status ? error_no_memory(e) : STATUS_OK;
 }
 
 /* A serial OpenBLAS may be used only by the one thread that computes requests, which may be doing
@@ -109,6 +108,5 @@ enum status trial_stacks(const struct stack *encoder, const struct stack *decode
     return error_set(e, STATUS_CONFIG,
                      "self-test failed: the output for a few tokens is not finite: %.300s",
                      fault.detail);
-  return fault.status ? error_set(e, STATUS_OUT_OF_MEMORY, "no memory to try the model")
-                      : STATUS_OK;
+  return fault.status ? error_no_memory(e) : STATUS_OK;
 }

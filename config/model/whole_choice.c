@@ -115,8 +115,7 @@ enum status whole_choice_override(json_t *known, json_t *said, struct error *e) 
   const bool draws = json_number_value(json_object_get(said, "temperature")) > 0;
   if (searches && !draws) json_object_del(known, "temperature");
   if (draws && !searches) json_object_del(known, "beams");
-  if (json_object_update(known, said))
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for what is said of generating");
+  if (json_object_update(known, said)) error_no_memory(e);
   return e->status;
 }
 
@@ -146,7 +145,7 @@ static void put(const struct whole_choosing *c, const char *word, const char *ke
   json_t *alone = json_object();
   whole_choice_init(&unused);
   if (!value || json_object_set_new(alone, word, value) || json_object_update(c->words, alone))
-    error_set(c->e, STATUS_OUT_OF_MEMORY, "no memory for what %s says", c->from->document);
+    error_set(c->e, STATUS_OUT_OF_MEMORY, "out of memory for %s", c->from->document);
   else if (whole_choice_read(&unused, alone, &one))
     error_set(c->e, one.status, "%s: %s%.400s", c->from->document, key, one.detail + strlen(word));
   json_decref(alone);
@@ -209,7 +208,7 @@ static void put_banned(const struct whole_choosing *c) {
       good = good && json_array_append(banned, json_array_get(one, 0)) == 0;
     longer += json_array_size(one) > 1;
   }
-  if (!good) error_set(c->e, STATUS_OUT_OF_MEMORY, "no memory for %s", c->from->document);
+  if (!good) error_set(c->e, STATUS_OUT_OF_MEMORY, "out of memory for %s", c->from->document);
   if (good && !c->e->status && (suppressed || json_array_size(banned) > 0))
     put(c, "banned_tokens", suppressed ? tokens : stretches, json_incref(banned));
   if (longer > 0)
@@ -257,7 +256,7 @@ static void note_unserved(const struct whole_choosing *c) {
 
 json_t *whole_choice_translate(const struct whole_generating *g, struct notes *n, struct error *e) {
   const struct whole_choosing c = {g, json_object(), n, e};
-  if (!c.words) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for %s", g->document);
+  if (!c.words) error_set(e, STATUS_OUT_OF_MEMORY, "out of memory for %s", g->document);
   put_tokens(&c, "max_tokens", "max_new_tokens", "max_length");
   put_tokens(&c, "min_tokens", "min_new_tokens", "min_length");
   put_said(&c, "repetition_penalty", "repetition_penalty");

@@ -119,8 +119,7 @@ static enum status append_names(json_t *list, const json_t *names, size_t count,
                        "config.json: id2label: needs a string \"%s\", the name of that class "
                        "(\"labels\" of the definition overrides it)",
                        key);
-    if (json_array_append(list, name))
-      return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the names of classes");
+    if (json_array_append(list, name)) return error_no_memory(e);
   }
   return STATUS_OK;
 }
@@ -138,8 +137,7 @@ static enum status settle_labels(struct whole_plan *p, size_t count, struct erro
   }
   p->labels = json_array();
   if (p->labels && names && !json_is_null(names)) return append_names(p->labels, names, count, e);
-  if (!append_numbers(p->labels, count))
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the names of classes");
+  if (!append_numbers(p->labels, count)) error_no_memory(e);
   return e->status;
 }
 
@@ -241,6 +239,5 @@ enum status whole_classifier_describe(struct whole *w, const struct whole_plan *
   bool good = w->label;
   for (size_t i = 0; good && i < count; i++)
     good = (w->label[i] = strdup(json_string_value(json_array_get(p->labels, i))));
-  return good ? STATUS_OK
-              : error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the names of classes");
+  return good ? STATUS_OK : error_no_memory(e);
 }

@@ -398,7 +398,7 @@ static enum status find_stack(const struct whole_finding *f) {
               there);
   if (s->form.layers == 0) s->form.layers = 1; /* whose first tensor is missing */
   s->layer = calloc(s->form.layers, sizeof *s->layer);
-  if (!s->layer) return error_set(f->e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");
+  if (!s->layer) return error_no_memory(f->e);
   for (size_t i = 0; i < s->form.layers; i++)
     if (find_layer(f, i)) return f->e->status;
   return find_model_parts(f) || find_head(f) || find_dense(f) ? f->e->status : STATUS_OK;
@@ -407,7 +407,7 @@ static enum status find_stack(const struct whole_finding *f) {
 enum status whole_find_parts(struct whole_plan *p, struct error *e) {
   if (settle_kind(p, e)) return e->status;
   p->used = calloc(checkpoint_count(p->source.file) + 1, sizeof *p->used);
-  if (!p->used) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");
+  if (!p->used) return error_no_memory(e);
   for (enum whole_side i = 0; i < WHOLE_SIDES && !e->status; i++)
     if (p->stack[i].family) find_stack(&(struct whole_finding){p, &p->stack[i], e});
   return e->status;

@@ -111,7 +111,7 @@ static enum status make_parts(struct model *m, const struct whole_plan *p, struc
   for (enum whole_side i = 0; i < WHOLE_SIDES; i++)
     count += stack_form_attentions(&p->stack[i].form);
   w->part = calloc(count, sizeof *w->part);
-  if (!w->part) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
+  if (!w->part) return error_no_memory(e);
   for (enum whole_side i = 0; i < WHOLE_SIDES; i++) {
     const struct whole_stack *s = &p->stack[i];
     for (size_t number = 0; number < stack_form_attentions(&s->form); number++) {
@@ -143,7 +143,7 @@ static enum status describe_banned(struct whole *w, struct whole_plan *p, const 
   const bool bans_pad = pad >= 0 && (uint64_t)pad < w->target_vocabulary;
   if (said->banned == 0 && !bans_pad) return STATUS_OK;
   w->choice.banned = w->banned = calloc(said->banned + 1, sizeof *w->banned);
-  if (!w->banned) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
+  if (!w->banned) return error_no_memory(e);
   for (size_t i = 0; i < said->banned; i++) {
     const bool known = (size_t)said->ban[i] < w->target_vocabulary;
     if (!known && own)
@@ -196,7 +196,7 @@ static enum status describe(struct model *m, struct whole_plan *p, const json_t 
   const char *file = p->source.file ? text_file_name(checkpoint_path(p->source.file)) : "random";
   m->whole = w;
   m->source = strdup(file);
-  if (!w || !m->source) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
+  if (!w || !m->source) return error_no_memory(e);
   m->kind = p->kind;
   m->layout = w->family = p->source.file ? p->family->name : "random";
   m->parameters = p->count;

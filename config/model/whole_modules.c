@@ -31,7 +31,7 @@ static char *path_of(const struct whole_module *m, const char *name, struct erro
   char *folder = *m->path ? file_path(m->folder, m->path) : strdup(m->folder);
   char *path = folder ? file_path(folder, name) : NULL;
   free(folder);
-  if (!path) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (!path) error_no_memory(e);
   return path;
 }
 
@@ -192,7 +192,7 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
 enum status whole_modules_read(struct whole_source *s, const char *folder,
                                char within[WHOLE_MODULES_PATH], struct error *e) {
   char *path = file_path(folder, "modules.json");
-  if (!path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (!path) return error_no_memory(e);
   s->modules = file_is_there(path);
   json_t *list = s->modules ? file_json(path, e) : NULL;
   free(path);

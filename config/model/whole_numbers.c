@@ -188,7 +188,7 @@ static enum status list_pieces(const struct whole_plan *p, struct whole_pieces *
   arena_init(&all->names, NULL);
   all->count = 0;
   all->piece = malloc(most * sizeof *all->piece);
-  if (!all->piece) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");
+  if (!all->piece) return error_no_memory(e);
   for (enum whole_side i = 0; i < WHOLE_SIDES; i++) add_stack(p, all, &p->stack[i], e);
   qsort(all->piece, all->count, sizeof *all->piece, compare_pieces);
   return name_memory(e);
@@ -210,7 +210,7 @@ static enum status digest_small(const struct whole_plan *p, const struct whole_p
   unsigned char digest[DIGEST_SIZE];
   struct arena a;
   struct digest_part *part = calloc(all->count + 1, sizeof *part);
-  if (!part) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a digest");
+  if (!part) return error_no_memory(e);
   arena_init(&a, NULL);
   for (size_t i = 0; i < all->count; i++) {
     const struct whole_piece *one = &all->piece[i];

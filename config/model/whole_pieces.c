@@ -196,7 +196,7 @@ static size_t count_most(const struct whole_plan *p) {
 
 enum status whole_pieces_list(struct whole *w, const struct whole_plan *p, struct error *e) {
   w->block = calloc(count_most(p), sizeof *w->block);
-  if (!w->block) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
+  if (!w->block) return error_no_memory(e);
   for (enum whole_side i = 0; i < WHOLE_SIDES; i++)
     if (p->stack[i].family) add_stack(&(struct whole_listing){w, p, &p->stack[i]});
   return STATUS_OK;

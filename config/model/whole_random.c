@@ -73,7 +73,7 @@ static void list_part(const struct whole_plan *p, struct whole_stack *s, enum wh
 
 enum status whole_random_list(const struct whole_plan *p, struct whole_stack *s, struct error *e) {
   s->layer = calloc(s->form.layers, sizeof *s->layer);
-  if (!s->layer) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");
+  if (!s->layer) return error_no_memory(e);
   for (size_t i = 0; i < s->form.layers; i++)
     for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) list_part(p, s, role, i);
   for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)

@@ -15,7 +15,7 @@
 
 /* Reads a document, whose path it frees; NULL: there is none. */
 static json_t *read_document(char *path, struct error *e) {
-  if (!path) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (!path) error_no_memory(e);
   json_t *json = path && file_is_there(path) ? file_json(path, e) : NULL;
   if (json && !json_is_object(json))
     error_set(e, STATUS_CONFIG, "%.100s: is not an object", text_tail(path));
@@ -33,7 +33,7 @@ static enum status open_files(struct whole_source *s, const char *path, struct e
   char within[WHOLE_MODULES_PATH] = "";
   if (whole_modules_read(s, path, within, e)) return whole_source_name_folder(path, e);
   char *place = *within ? file_path(path, within) : strdup(path);
-  if (!place) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (!place) return error_no_memory(e);
   s->file = checkpoint_open(place, e);
   free(place);
   if (!s->file) return e->status;
@@ -60,7 +60,7 @@ static enum status open_builtin(struct whole_source *s, struct error *e) {
   s->file = checkpoint_view(files.name, files.tensors, files.tensors_size, e);
   if (!s->file) return e->status;
   s->config = json_reserve_load(files.config, files.config_size, &why, &no_memory);
-  return s->config ? STATUS_OK : error_set(e, STATUS_OUT_OF_MEMORY, "no memory for config.json");
+  return s->config ? STATUS_OK : error_no_memory(e);
 }
 
 /* An object in the place of a path names one of two sources. */
@@ -92,7 +92,7 @@ enum status whole_source_open(struct whole_source *s, const json_t *definition,
   if (s->random) return STATUS_OK;
   if (s->builtin) return open_builtin(s, e);
   char *path = file_path(directory, s->path);
-  if (!path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (!path) return error_no_memory(e);
   open_files(s, path, e);
   free(path);
   return e->status;

@@ -25,7 +25,7 @@ static char *find_folder(const struct whole_plan *p, const json_t *said, const c
     folder = file_folder(checkpoint_path(p->source.file));
   else
     return NULL;
-  if (!folder) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (!folder) error_no_memory(e);
   return folder;
 }
 
@@ -64,7 +64,7 @@ static enum status read_sentences(struct whole *w, const struct whole_plan *p, b
                                   struct error *e) {
   static const char file[] = "sentence_bert_config.json";
   char *folder = file_folder(checkpoint_path(p->source.file));
-  if (!folder) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (!folder) return error_no_memory(e);
   json_t *json = tokenizer_folder_json(folder, file, e);
   const json_t *said = json_object_get(json, "do_lower_case");
   if (json && !json_is_object(json)) error_set(e, STATUS_CONFIG, "%s: is not an object", file);
@@ -122,7 +122,7 @@ static enum status read_prompts(struct whole *w, const json_t *file, struct erro
     return error_set(e, STATUS_CONFIG, "prompts: more than %d", PROMPTS_MOST);
   json_object_foreach(all, name, text) {
     if (json_is_null(text) && json_object_set_new(all, name, json_string("")))
-      return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for prompts");
+      return error_no_memory(e);
     if (!json_is_null(text) && !json_is_string(text))
       return error_set(e, STATUS_CONFIG, "prompts: %.60s: needs a text", name);
     if (json_string_length(text) > PROMPT_LONGEST)

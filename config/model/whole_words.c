@@ -59,7 +59,7 @@ void whole_words_put(struct whole_words *w, const struct whole_word *at, json_t 
   if (!place) json_decref(value);
   if (!place || json_object_set_new(place, at->word, value) != 0 ||
       (by->key && json_object_set_new(w->from, whole, json_string(from)) != 0))
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for what is said of a model");
+    error_no_memory(e);
 }
 
 /* Calls `put` of each word of a definition, those of one stack alone last. */
@@ -129,7 +129,7 @@ static void put_own(void *of, const struct whole_word *at, json_t *value) {
 static enum status copy_words(struct whole_words *w, const json_t *config, struct error *e) {
   struct whole_settings read;
   json_t *own = copy_object(config);
-  if (!own) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for what config.json says");
+  if (!own) return error_no_memory(e);
   json_object_del(own, "model_type");
   if (whole_settings_read(&read, own, e) == STATUS_OK)
     each_word(own, put_own, &(struct whole_putting){.w = w, .said = own, .e = e});
@@ -143,7 +143,7 @@ enum status whole_words_make(struct whole_words *w, const struct whole_documents
                              struct notes *n, struct error *e) {
   struct whole_settings read;
   *w = (struct whole_words){.words = json_object(), .from = json_object()};
-  if (!w->words || !w->from) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for words");
+  if (!w->words || !w->from) return error_no_memory(e);
   if (!of->config || find_type(w, of->config, e)) return e->status;
   const struct whole_family *family = first_family(w->type->family);
   must(family);

@@ -23,7 +23,7 @@ struct normal {
 
 void *normal_make(size_t size, struct error *e) {
   void *made = calloc(1, size);
-  if (!made) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a normalizer");
+  if (!made) error_no_memory(e);
   return made;
 }
 
@@ -54,7 +54,7 @@ static enum status add_step(struct normal *n, const struct normal_kind *kind, co
   if (n->count == n->room) {
     const size_t room = 2 * n->room + 1;
     struct normal_step *moved = realloc(n->step, room * sizeof *moved);
-    if (!moved) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a normalizer");
+    if (!moved) return error_no_memory(e);
     n->step = moved;
     n->room = room;
   }

@@ -50,9 +50,7 @@ struct pattern_match {
 
 /* --- making --- */
 
-static enum status no_memory(struct error *e) {
-  return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for an expression");
-}
+static enum status no_memory(struct error *e) { return error_no_memory(e); }
 
 static pcre2_code *compile(const char *expression, size_t length, int *why, size_t *where) {
   const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_NO_UTF_CHECK | PCRE2_MULTILINE |

@@ -318,6 +318,6 @@ enum status pattern_syntax_rewrite(const char *expression, size_t length, patter
     const char *from = s.r.at++;
     pattern_reader_refuse(&s.r, from, "ends no group");
   }
-  if (out->lost) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for an expression");
+  if (out->lost) error_no_memory(e);
   return e->status;
 }

@@ -162,7 +162,7 @@ enum status api_keys_load(const struct config *c, struct api_keys **out, struct 
   *out = NULL;
   if (!*c->api_key_file) return STATUS_OK;
   char *path = file_path(c->directory, c->api_key_file);
-  if (!path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the path of the keys");
+  if (!path) return error_no_memory(e);
   *out = load_key_file(path, e);
   free(path);
   if (e->status) text_before(e, "api_key_file: ");

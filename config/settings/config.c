@@ -40,7 +40,7 @@ static const char built_in_models[] =
 static const char *keep_string(struct config *c, const char *bytes, size_t size, struct error *e) {
   struct config_string *t = malloc(sizeof *t + size + 1);
   if (!t) {
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
+    error_no_memory(e);
     return NULL;
   }
   memcpy(t->bytes, bytes, size);
@@ -68,8 +68,7 @@ static enum status set_defaults(struct config *c, struct error *e) {
   }
   c->directory = ".";
   c->store = calloc(1, sizeof *c->store);
-  return c->store ? STATUS_OK
-                  : error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
+  return c->store ? STATUS_OK : error_no_memory(e);
 }
 
 /* The setting whose name is near a word; also one that is no option. */
@@ -402,7 +401,7 @@ static enum status read_sources(struct config *c, char *const *args, char *const
   c->built_in = !c->models;
   if (c->built_in &&
       !(c->models = json_reserve_load(built_in_models, strlen(built_in_models), NULL, &no_memory)))
-    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
+    return error_no_memory(e);
   if (check_addresses(c, e)) return e->status;
   return check_default_model(c, e);
 }

@@ -17,9 +17,7 @@ struct spell {
 
 /* --- steps --- */
 
-static void refuse_memory(struct error *e) {
-  error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a decoder");
-}
+static void refuse_memory(struct error *e) { error_no_memory(e); }
 
 /* A new step at the end, all zeros but for what it does. NULL: no memory. */
 static struct spell_step *

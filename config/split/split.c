@@ -27,7 +27,7 @@ static struct split_step *add_step(struct split *s, struct error *e) {
     const size_t room = 2 * s->room + 1;
     struct split_step *moved = realloc(s->step, room * sizeof *moved);
     if (!moved) {
-      error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a pre-tokenizer");
+      error_no_memory(e);
       return NULL;
     }
     s->step = moved;
@@ -220,7 +220,7 @@ static void read_part(struct split *s, const json_t *json, size_t depth, struct 
 struct split *split_new(const json_t *json, struct error *e) {
   struct split *s = calloc(1, sizeof *s);
   if (!s)
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a pre-tokenizer");
+    error_no_memory(e);
   else
     read_part(s, json, 0, e);
   if (e->status == STATUS_OK) return s;

@@ -33,7 +33,7 @@ static enum status read_token(struct added *a, const json_t *one, const struct l
                                        member_flag_or(one, "rstrip", false, e)},
                             .normalized = member_flag_or(one, "normalized", !special, e),
                             .special = special};
-  if (!t->content) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
+  if (!t->content) return error_no_memory(e);
   a->count++;
   if (e->status) return text_before(e, "\"%.60s\": ", json_string_value(content));
   memcpy(t->content, json_string_value(content), t->length);
@@ -50,12 +50,12 @@ static enum status read_tokens(struct added *a, const json_t *json, const struct
   size_t i;
   if (!json_is_array(json)) return error_set(e, STATUS_CONFIG, "needs a list");
   a->token = calloc(count + 1, sizeof *a->token);
-  if (!a->token) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
+  if (!a->token) return error_no_memory(e);
   json_array_foreach((json_t *)json, i, one) {
     if (read_token(a, one, l, e)) return e->status;
   }
   a->by_id = malloc((a->ids + 1) * sizeof *a->by_id);
-  if (!a->by_id) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
+  if (!a->by_id) return error_no_memory(e);
   for (size_t id = 0; id < a->ids; id++) a->by_id[id] = -1;
   for (i = 0; i < a->count; i++) a->by_id[a->token[i].id] = (int32_t)i;
   return STATUS_OK;
@@ -68,7 +68,7 @@ static enum status keep_changed(struct added_token *t, const struct passage_byte
                                 struct error *e) {
   if (now->length == t->length && memcmp(now->bytes, t->content, t->length) == 0) return STATUS_OK;
   t->changed = malloc(now->length + 1);
-  if (!t->changed) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
+  if (!t->changed) return error_no_memory(e);
   memcpy(t->changed, now->bytes, now->length);
   t->changed_length = now->length;
   return STATUS_OK;
@@ -129,7 +129,7 @@ static enum status change_all(struct added *a, const struct normal *n, struct er
 static enum status make_trie(struct added *a, bool changed, struct error *e) {
   struct trie_string *string = malloc((a->count + 1) * sizeof *string);
   size_t count = 0;
-  if (!string) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for added tokens");
+  if (!string) return error_no_memory(e);
   for (size_t i = 0; i < a->count; i++) {
     const struct added_token *t = &a->token[i];
     const char *bytes = t->changed ? t->changed : t->content;

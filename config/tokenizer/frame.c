@@ -36,7 +36,7 @@ static void add_piece(struct frame *f, bool pair, struct frame_piece piece, stru
     const size_t room = 2 * o->room + 4;
     struct frame_piece *moved = realloc(o->piece, room * sizeof *moved);
     if (!moved) {
-      error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a post-processor");
+      error_no_memory(e);
       return;
     }
     o->piece = moved;
@@ -230,7 +230,7 @@ static void read_all(struct frame *f, const json_t *json, struct error *e) {
 struct frame *frame_new(const json_t *json, struct error *e) {
   struct frame *f = calloc(1, sizeof *f);
   if (!f) {
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a post-processor");
+    error_no_memory(e);
     return NULL;
   }
   f->last = -1;

@@ -8,9 +8,7 @@
 #include "config/document/file.h"
 #include "config/document/text.h"
 
-static enum status no_memory(struct error *e) {
-  return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a tokenizer");
-}
+static enum status no_memory(struct error *e) { return error_no_memory(e); }
 
 /* --- files --- */
 

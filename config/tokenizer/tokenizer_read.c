@@ -103,7 +103,7 @@ struct tokenizer *tokenizer_new(const json_t *json, struct error *e) {
   struct tokenizer *t = NULL;
   if (check_members(json, e) == STATUS_OK) {
     t = calloc(1, sizeof *t);
-    if (!t) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a tokenizer");
+    if (!t) error_no_memory(e);
   }
   if (t && read_parts(t, json, e) == STATUS_OK && check_frame(t, e) == STATUS_OK) {
     tokenizer_find_longest(t);

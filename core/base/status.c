@@ -19,6 +19,10 @@ enum status error_set(struct error *e, enum status status, const char *format, .
   return e->status;
 }
 
+enum status error_no_memory(struct error *e) {
+  return error_set(e, STATUS_OUT_OF_MEMORY, "out of memory");
+}
+
 enum status error_at_v(struct error *e, const char *pointer, const char *format, va_list args) {
   if (e->status != STATUS_OK) return e->status;
   snprintf(e->pointer, sizeof e->pointer, "%s", pointer);

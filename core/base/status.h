@@ -60,6 +60,7 @@ struct error {
 enum status error_set(struct error *e, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 enum status error_set_v(struct error *e, enum status status, const char *format, va_list args);
+enum status error_no_memory(struct error *e); /* STATUS_OUT_OF_MEMORY, "out of memory" */
 
 /* The same, and where: at a JSON Pointer, at a byte of the body, or by which setting's limit. */
 enum status error_at(struct error *e, const char *pointer, const char *format, ...)
