@@ -11,6 +11,8 @@ bool bearer_is_needed(enum route route, const struct config *c) {
   case ROUTE_READY:
   case ROUTE_V2_LIVE:
   case ROUTE_V2_READY:
+  case ROUTE_PROBLEMS:
+  case ROUTE_PROBLEM:
     return false;
   case ROUTE_METRICS:
     return !c->metrics_open;

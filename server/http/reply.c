@@ -10,43 +10,14 @@
 
 #include "config/document/text.h"
 #include "server/http/cors.h"
+#include "server/http/problems.h"
 #include "server/http/request_id.h"
-
-static const struct {
-  unsigned code;
-  const char *slug, *title;
-} table[STATUS_COUNT] = {
-    [STATUS_OK] = {200, "ok", "OK"},
-    [STATUS_INVALID_JSON] = {400, "invalid-json", "The body is not JSON"},
-    [STATUS_INVALID_REQUEST] = {400, "invalid-request", "The request is not valid"},
-    [STATUS_BAD_FRAMING] = {400, "bad-framing", "The HTTP message is not well-formed"},
-    [STATUS_UNAUTHORIZED] = {401, "unauthorized", "A key is needed"},
-    [STATUS_NOT_FOUND] = {404, "not-found", "No such path"},
-    [STATUS_UNKNOWN_MODEL] = {404, "unknown-model", "No such model"},
-    [STATUS_METHOD_NOT_ALLOWED] = {405, "method-not-allowed", "Not a method of this path"},
-    [STATUS_NOT_ACCEPTABLE] = {406, "not-acceptable", "No acceptable form of answer"},
-    [STATUS_TOO_SLOW] = {408, "too-slow", "The request took too long to arrive"},
-    [STATUS_TOO_LARGE] = {413, "too-large", "The request is over a limit"},
-    [STATUS_UNSUPPORTED_MEDIA_TYPE] = {415, "unsupported-media-type", "Not a type understood here"},
-    [STATUS_NOT_FINITE] = {422, "not-finite", "A result is not finite"},
-    [STATUS_OVERLOADED] = {429, "overloaded", "Too much work at once"},
-    [STATUS_QUEUE_FULL] = {429, "overloaded", "Too much work at once"},
-    [STATUS_UNSUPPORTED_TRANSFER_ENCODING] = {501, "unsupported-transfer-encoding",
-                                              "Not a transfer coding understood here"},
-    [STATUS_DRAINING] = {503, "draining", "The server is stopping"},
-    [STATUS_NOT_READY] = {503, "not-ready", "The server is not ready"},
-    [STATUS_OUT_OF_MEMORY] = {503, "out-of-memory", "Out of memory"},
-    [STATUS_DEADLINE] = {504, "deadline-exceeded", "Not finished in time"},
-    [STATUS_GONE] = {499, "gone", "The client left"},
-    [STATUS_CONFIG] = {500, "internal", "Internal error"},
-    [STATUS_SYSTEM] = {500, "internal", "Internal error"},
-};
 
 /* Of a pointer each segment grows by one character at most: "/3" is "[3]". */
 enum { REPLY_PARAM_SIZE = 2 * ERROR_POINTER_SIZE };
 
-unsigned reply_code(enum status status) { return table[status].code; }
-const char *reply_slug(enum status status) { return table[status].slug; }
+unsigned reply_code(enum status status) { return problem_find(status)->code; }
+const char *reply_slug(enum status status) { return problem_find(status)->slug; }
 
 static bool asks_to_retry(unsigned code) { return code == 429 || code == 503; }
 
@@ -103,7 +74,8 @@ static void append_number_member(struct reply_text *t, const char *name, size_t 
 size_t reply_sentence(const struct error *e, char sentence[REPLY_SENTENCE_SIZE]) {
   char *at = sentence, *const end = sentence + REPLY_SENTENCE_SIZE;
   const char *before = " (";
-  at += snprintf(at, REPLY_SENTENCE_SIZE, "%s", e->detail[0] ? e->detail : table[e->status].title);
+  at += snprintf(at, REPLY_SENTENCE_SIZE, "%s",
+                 e->detail[0] ? e->detail : problem_find(e->status)->title);
   if (e->pointer[0]) {
     at += snprintf(at, (size_t)(end - at), "%sat %s", before, e->pointer);
     before = ", ";
@@ -156,7 +128,7 @@ static void append_openai_code(struct reply_text *t, enum status status) {
                                                 [STATUS_OVERLOADED] = "rate_limit_exceeded",
                                                 [STATUS_QUEUE_FULL] = "rate_limit_exceeded"};
   append_text(t, "\"");
-  for (const char *c = own[status] ? own[status] : table[status].slug; *c; c++)
+  for (const char *c = own[status] ? own[status] : problem_find(status)->slug; *c; c++)
     append_bytes(t, *c == '-' ? "_" : c, 1);
   append_text(t, "\"");
 }
@@ -189,7 +161,7 @@ static void append_openai(struct reply_text *t, const struct error *e) {
   write_param(e->pointer, param);
   append_text(t, "{\"message\":");
   append_json_string(t, sentence);
-  append_string_member(t, "type", openai_type(table[e->status].code));
+  append_string_member(t, "type", openai_type(problem_find(e->status)->code));
   append_text(t, ",\"param\":");
   if (*param)
     append_json_string(t, param);
@@ -220,10 +192,10 @@ static size_t write_openai(const struct error *e, bool message, char text[REPLY_
 static size_t write_problem(const struct error *e, bool openai, char text[REPLY_ERROR_SIZE]) {
   struct reply_text t = {text, text + REPLY_ERROR_SIZE};
   append_text(&t, "{\"type\":\"/problems/");
-  append_text(&t, table[e->status].slug);
+  append_text(&t, problem_find(e->status)->slug);
   append_text(&t, "\"");
-  append_string_member(&t, "title", table[e->status].title);
-  append_number_member(&t, "status", table[e->status].code);
+  append_string_member(&t, "title", problem_find(e->status)->title);
+  append_number_member(&t, "status", problem_find(e->status)->code);
   if (e->pointer[0]) append_string_member(&t, "pointer", e->pointer);
   if (e->detail[0]) append_string_member(&t, "detail", e->detail);
   if (e->has_offset) append_number_member(&t, "offset", e->offset);
@@ -251,7 +223,7 @@ size_t reply_error_text(const struct error *e, enum error_form form, char text[R
   case ERROR_TEI:
     break;
   }
-  return write_sentence(e, tei_kind(table[e->status].code), text);
+  return write_sentence(e, tei_kind(problem_find(e->status)->code), text);
 }
 
 static const char *error_type(enum error_form form) {
@@ -287,7 +259,7 @@ size_t reply_raw(const struct error *e, enum error_form form, const char *reques
   char body[REPLY_ERROR_SIZE], line[128], fresh[REQUEST_ID_SIZE];
   struct reply_text t = {text, text + REPLY_RAW_SIZE - 1};
   const size_t size = reply_error_text(e, form, body);
-  const unsigned code = table[e->status].code;
+  const unsigned code = problem_find(e->status)->code;
   snprintf(line, sizeof line, "HTTP/1.1 %u %s\r\nConnection: close\r\n", code,
            MHD_get_reason_phrase_for(code));
   append_text(&t, line);
@@ -403,7 +375,7 @@ bool reply_stream(const struct reply *r,
 
 bool reply_error(struct reply *r, const struct error *e, char text[REPLY_ERROR_SIZE],
                  size_t *length) {
-  r->code = table[e->status].code;
+  r->code = problem_find(e->status)->code;
   reply_add(r, "Content-Type", error_type(r->errors));
   if (asks_to_retry(r->code)) reply_add(r, "Retry-After", "1");
   *length = reply_error_text(e, r->errors, text);

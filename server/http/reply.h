@@ -1,7 +1,7 @@
 /* reply: an answer, from its status or its bytes to libmicrohttpd's queue.
  *
- * Has the one table from a status to its HTTP status, slug and title. Bytes that are queued stay
- * the caller's, and must live until the request has ended, except in reply_and_free. */
+ * Bytes that are queued stay the caller's, and must live until the request has ended, except in
+ * reply_and_free. */
 #ifndef SERVER_REPLY_H
 #define SERVER_REPLY_H
 

@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "server/http/bearer.h"
 #include "server/http/description.h"
+#include "server/http/problems.h"
 #include "server/http/request_parts.h"
 #include "server/watch/metrics_text.h"
 
@@ -233,6 +234,22 @@ static bool answer_v2_server(struct request *r) {
   return answer_text(r, "application/json", text, length);
 }
 
+static bool answer_problems(struct request *r) {
+  size_t length = 0;
+  char *text = problems_list(&length);
+  return answer_text(r, PROBLEMS_TYPE, text, length);
+}
+
+/* Answers with the explanation of the type of errors in the path. */
+static bool answer_problem(struct request *r) {
+  size_t length = 0;
+  bool found;
+  char *text = problems_page(r->names.slug, &length, &found);
+  if (found) return answer_text(r, PROBLEMS_TYPE, text, length);
+  return answer_status(r, STATUS_NOT_FOUND,
+                       "no error type has this name: GET /problems lists all of them");
+}
+
 /* How far the first load of the models is. */
 static bool answer_loading(struct request *r) {
   struct progress *p = &r->server->service.progress;
@@ -255,6 +272,10 @@ bool request_answer_route(struct request *r) {
   case ROUTE_OPENAPI:
     text = description_openapi(&length);
     return answer_static(r, text, length);
+  case ROUTE_PROBLEMS:
+    return answer_problems(r);
+  case ROUTE_PROBLEM:
+    return answer_problem(r);
   case ROUTE_MODELS:
     return answer_models(r, description_models);
   case ROUTE_MODEL:

@@ -86,6 +86,8 @@ static const struct {
     [ROUTE_READY] = {"/readyz", false},
     [ROUTE_METRICS] = {"/metrics", false},
     [ROUTE_OPENAPI] = {"/openapi.json", false},
+    [ROUTE_PROBLEMS] = {"/problems", false},
+    [ROUTE_PROBLEM] = {"/problems/{slug}", false},
     [ROUTE_PAGE] = {"/", false},
     [ROUTE_V2] = {"/v2", false, 0, ERROR_V2},
     [ROUTE_V2_LIVE] = {"/v2/health/live", false, 0, ERROR_V2},
@@ -242,11 +244,15 @@ enum route route_find(const char *path, struct route_names *names) {
     route = fits ? find_v2(segment, n) : ROUTE_V2_NONE;
   else if (n == 1 && fits)
     route = find_single(segment[0]);
+  else if (n == 2 && fits && !strcmp(segment[0], "problems"))
+    route = ROUTE_PROBLEM;
   /* A proxy that hides /metrics from outside does not know of /metrics/. */
-  if (n == 1 && *path == '/' && !table[route].computed) route = v1 || v2 ? route : ROUTE_NONE;
+  if (n == 1 && *path == '/' && !table[route].computed && route != ROUTE_PROBLEMS)
+    route = v1 || v2 ? route : ROUTE_NONE;
   if (n > 2 && (route_exists(route) || v1) && !strcmp(segment[1], "models"))
     memcpy(names->model, segment[2], SEGMENT_SIZE);
   if (route_has_layer(route)) memcpy(names->layer, segment[4], SEGMENT_SIZE);
+  if (route == ROUTE_PROBLEM) memcpy(names->slug, segment[1], SEGMENT_SIZE);
   if (!route_exists(route)) names->elsewhere = elsewhere_find(begin);
   names->errors = names->elsewhere            ? names->elsewhere->errors
                   : route == ROUTE_NONE && v1 ? ERROR_V1

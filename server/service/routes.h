@@ -44,6 +44,8 @@ enum route {
   ROUTE_READY,
   ROUTE_METRICS,
   ROUTE_OPENAPI,
+  ROUTE_PROBLEMS,
+  ROUTE_PROBLEM, /* the explanation of one type of errors */
   ROUTE_PAGE,
   /* The Open Inference Protocol. A path with version 1, the only one, has the route of the path
    * without a version. */
@@ -81,6 +83,7 @@ enum {
 struct route_names {
   char model[MODEL_NAME_SIZE];
   char layer[MODEL_NAME_SIZE];
+  char slug[MODEL_NAME_SIZE];        /* of a type of errors */
   enum error_form errors;            /* how those of the path are written, whatever its route */
   const struct elsewhere *elsewhere; /* what another service has there; NULL: not known */
   bool joined; /* the model's name is two segments, of which the second may not belong to it */

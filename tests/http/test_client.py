@@ -302,9 +302,9 @@ class Plain(ServerCase):
     def test_errors_say_where(self):
         client = self.client(model="demo")
         error = self.refused(lambda: client.attention([[[1, 0, 0, 1], [0, 1]]], request_id="mine-2"), 400,
-                             pointer="/queries/0/1", title="The request is not valid", request_id="mine-2",
+                             pointer="/queries/0/1", title="Invalid request", request_id="mine-2",
                              type="/problems/invalid-request", limit=None, offset=None, retry_after=None)
-        self.assertEqual(str(error), f"400 The request is not valid: {error.detail} (pointer /queries/0/1)")
+        self.assertEqual(str(error), f"400 Invalid request: {error.detail} (pointer /queries/0/1)")
         self.refused(lambda: client.attention(TOY["queries"], model="no/such"), 404)
         self.refused(lambda: client.attention(TOY["queries"], nonsense=1), 400, pointer="/nonsense")
         self.assertEqual(client.attention(TOY["queries"])["model"], "demo", "the connection goes on")

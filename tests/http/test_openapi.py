@@ -46,7 +46,7 @@ def path_of(template):
     """A path with the names that it needs."""
     model = ("words" if "tokenize" in template else "sorts" if "/classify" in template else
              "whole" if "/encode" in template or "{layer}" in template else "demo")
-    return template.replace("{model}", model).replace("{layer}", "encoder.0.self")
+    return template.replace("{model}", model).replace("{layer}", "encoder.0.self").replace("{slug}", "invalid-json")
 
 
 def request_of(template):
@@ -116,7 +116,7 @@ class OpenApi(Case):
     def operation(self, method, path):
         """The operation that a path belongs to."""
         for template, item in self.document["paths"].items():
-            pattern = re.sub(r"\\\{(model|layer)\\\}", "[^/]+", re.escape(template))
+            pattern = re.sub(r"\\\{(model|layer|slug)\\\}", "[^/]+", re.escape(template))
             if re.fullmatch(pattern, path) and method.lower() in item:
                 return item[method.lower()]
         return self.fail(f"{method} {path} is not in the document")

@@ -139,7 +139,7 @@ test("models that cannot be read are read again, and those that have changed", a
     State.set({ models: [{ ...models[0], name: "gone" }, ...models] });
   });
   await ask(page, toy, "gone");
-  assert.equal((await state(page, "problem")).title, "No such model");
+  assert.equal((await state(page, "problem")).title, "Model not found");
   assert.deepEqual((await state(page, "models")).map(({ name }) => name),
     ["demo", "base", "additive", "sort"]);
   assert.equal(await state(page, "model"), "demo");

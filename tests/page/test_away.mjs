@@ -13,7 +13,7 @@ test("a server that drains is noticed, though nothing is asked", async () => {
   const server = await serve(["--drain-delay-ms", "600000"], { ends: 128 + 15 });
   const page = await open({ server, expect: [503, 0] });
   const stopping = server.stop();
-  await notice(page).filter({ hasText: "The server is stopping" }).waitFor();
+  await notice(page).filter({ hasText: "Server is stopping" }).waitFor();
   await audit(page);
   process.kill(server.pid, "SIGTERM"); // the second one ends it at once
   await stopping;

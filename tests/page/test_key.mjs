@@ -58,7 +58,7 @@ test("many that are refused ask once; who gives no key can give one later", asyn
   await dialog(page).waitFor({ state: "detached" });
   const statuses = await page.evaluate(async () => (await window.asked).map((one) => one.status));
   assert.deepEqual(statuses, [401, 401, 401]);
-  assert.match(await page.locator("#problem").textContent(), /A key is needed/);
+  assert.match(await page.locator("#problem").textContent(), /Unauthorized/);
   await page.locator("#problem").getByRole("button", { name: "Give a key" }).click();
   await give(page, KEY);
   await page.waitForFunction(() => State.get("models"));

@@ -258,7 +258,7 @@ test("what passes by itself can be tried again", async () => {
   let left = 1;
   await page.route("**/attention", (route) => (left-- <= 0 ? route.continue() : route.fulfill({
     status: 429, contentType: "application/problem+json", headers: { "Retry-After": "3" },
-    body: JSON.stringify({ title: "Too much work at once", status: 429 }) })));
+    body: JSON.stringify({ title: "Too many requests", status: 429 }) })));
   await ask(page, { queries: [[[1, 0, 0, 1]]], return_attention: true }, "demo");
   assert.match(await told(page), /about 3 s/);
   await page.getByRole("button", { name: "Try again" }).click();

@@ -261,7 +261,8 @@ static void which_paths_need_a_key(void **state) {
   const struct config shut = {.metrics_open = false}, open = {.metrics_open = true};
   for (int r = 0; r < ROUTE_COUNT; r++) {
     const enum route route = (enum route)r;
-    const bool anyone = route == ROUTE_HEALTH || route == ROUTE_READY || route == ROUTE_V2_LIVE ||
+    const bool anyone = route == ROUTE_PROBLEMS || route == ROUTE_PROBLEM ||
+                        route == ROUTE_HEALTH || route == ROUTE_READY || route == ROUTE_V2_LIVE ||
                         route == ROUTE_V2_READY || route == ROUTE_PAGE;
     assert_int_equal(bearer_is_needed(route, &shut), !anyone);
     assert_int_equal(bearer_is_needed(route, &open), !anyone && route != ROUTE_METRICS);

@@ -144,7 +144,7 @@ static void sentence_is(const struct error *e, const char *expected) {
 static void a_sentence_tells_all(void **state) {
   (void)state;
   struct error e = {.status = STATUS_UNKNOWN_MODEL};
-  sentence_is(&e, "No such model");
+  sentence_is(&e, "Model not found");
   e = (struct error){0};
   error_at(&e, "/keys/1/3", "no \"number\"");
   sentence_is(&e, "no \"number\" (at /keys/1/3)");

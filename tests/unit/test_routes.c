@@ -58,6 +58,8 @@ static void other_paths_find_none(void **state) {
       "/metrics/",
       "/readyz/?a",
       "/openapi.json/",
+      "/problems/a/b",
+      "/problem",
       "/healthz/x",
       "/Healthz",
       "/v1",
