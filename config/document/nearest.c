@@ -72,6 +72,6 @@ void nearest_offer(struct nearest *n, const char *candidate) {
 
 const char *nearest_hint(const struct nearest *n, char out[NEAREST_HINT]) {
   out[0] = '\0';
-  if (n->name) snprintf(out, NEAREST_HINT, "; the nearest is \"%.100s\"", n->name);
+  if (n->name) snprintf(out, NEAREST_HINT, " (did you mean \"%.100s\"?)", n->name);
   return out;
 }

@@ -22,7 +22,7 @@ struct nearest {
 void nearest_init(struct nearest *n, const char *word);
 void nearest_offer(struct nearest *n, const char *candidate);
 
-/* Writes what a message says behind the word: `; the nearest is "NAME"`, or nothing where no name
+/* Writes what a message says after the word: ` (did you mean "NAME"?)`, or nothing where no name
  * is near. Returns it. */
 enum { NEAREST_HINT = 128 };
 const char *nearest_hint(const struct nearest *n, char out[NEAREST_HINT]);

@@ -215,7 +215,7 @@ class BadJson(ServerCase):
         for name, field in (("attention_mask", "mask"), ("attn_bias", "bias"), ("is_causal", "causal"),
                             ("maks", "mask"), ("lens", "valid_lens")):
             problem = self.invalid_request({name: 1}, "/" + name)
-            self.assertIn(f'; the nearest is "{field}"', problem["detail"])
+            self.assertIn(f' (did you mean "{field}"?)', problem["detail"])
         for name in ("temperature", "x"):
             problem = self.invalid_request({name: 1}, "/" + name)
             self.assertEqual(problem["detail"], f'unknown field "{name}"')

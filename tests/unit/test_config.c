@@ -168,10 +168,10 @@ static void unknown_names_are_answered_with_the_nearest(void **state) {
            "unknown variable ATTEND_WORKER; the nearest is ATTEND_WORKERS");
   read_ill(nothing, WORDS("ATTEND_CONFIGS=3"), "the nearest is ATTEND_CONFIG");
   read_ill(nothing, WORDS("ATTEND_PORT=9000"), "unknown variable ATTEND_PORT");
-  file_ill(p, "{\"max_que\": 3}", "unknown setting \"max_que\"; the nearest is \"max_queue\"");
-  file_ill(p, "{\"queue\": 3}", "unknown setting \"queue\"; the nearest is \"max_queue\"");
+  file_ill(p, "{\"max_que\": 3}", "unknown setting \"max_que\" (did you mean \"max_queue\"?)");
+  file_ill(p, "{\"queue\": 3}", "unknown setting \"queue\" (did you mean \"max_queue\"?)");
   read_ill(WORDS("--body-bytes=3"), nothing, "the nearest is --max-body-bytes");
-  file_ill(p, "{\"model\": 1}", "unknown setting \"model\"; the nearest is \"models\"");
+  file_ill(p, "{\"model\": 1}", "unknown setting \"model\" (did you mean \"models\"?)");
   file_ill(p, "{\"additive\": {\"heads\": 1}}", "; put a model into \"models\"");
   file_ill(p, "{\"a\\nb\": 1}", "\"a?b\"");
   read_ill(WORDS("serve"), nothing, "unexpected argument \"serve\"");
@@ -377,7 +377,7 @@ static void models_are_named_and_the_default_is_one_of_them(void **state) {
     file_ill(p, text, "is not a model name");
   }
   file_ill(p, "{\"default_model\": \"bose\"}", "default_model in /tmp/");
-  file_ill(p, "{\"default_model\": \"bose\"}", "no model \"bose\"; the nearest is \"base\"");
+  file_ill(p, "{\"default_model\": \"bose\"}", "no model \"bose\" (did you mean \"base\"?)");
 }
 
 static void what_is_printed_reads_back_the_same(void **state) {
@@ -609,7 +609,7 @@ static void nearest_is_none_of_distant_names(void **state) {
     char hint[NEAREST_HINT], wanted[NEAREST_HINT] = "";
     nearest_init(&n, cases[i].word);
     nearest_offer(&n, cases[i].name);
-    if (cases[i].near) snprintf(wanted, sizeof wanted, "; the nearest is \"%s\"", cases[i].name);
+    if (cases[i].near) snprintf(wanted, sizeof wanted, " (did you mean \"%s\"?)", cases[i].name);
     assert_string_equal(nearest_hint(&n, hint), wanted);
   }
 }

@@ -439,7 +439,7 @@ static void fields_of_others_say_what_is_meant(void **state) {
       {"{\"input\":\"text\"}", "/input", "tokens"},
       {"{\"model\":\"m\"}", "/model", "in the path"},
       {"{\"num_beams\":4}", "/num_beams", "/generate calls it \"beams\""},
-      {"{\"poool\":1}", "/poool", "the nearest is \"pool\""},
+      {"{\"poool\":1}", "/poool", "did you mean \"pool\"?"},
       {"{\"queries\":1}", "/queries", "layers/encoder.0.self/attention"},
       {"{\"keys\":1}", "/keys", "asks one attention"},
       {"{\"values\":1}", "/values", "asks one attention"},

@@ -166,7 +166,7 @@ static void mistakes_are_named(void **state) {
       {"{\"type\":\"Bert\"}", "the type \"Bert\" is not supported; supported: BertProcessing, "
                               "ByteLevel, RobertaProcessing, Sequence and TemplateProcessing"},
       {"{\"type\":\"TemplateProcesing\"}",
-       "the type \"TemplateProcesing\" is not supported; the nearest is \"TemplateProcessing\""},
+       "the type \"TemplateProcesing\" is not supported (did you mean \"TemplateProcessing\"?)"},
       {"{\"type\":\"BertProcessing\",\"sep\":[\"a\",1]}",
        "BertProcessing: cls: needs a list of a token and its id, and is missing"},
       {"{\"type\":\"BertProcessing\",\"sep\":[\"a\"],\"cls\":[\"a\",1]}",
@@ -178,7 +178,7 @@ static void mistakes_are_named(void **state) {
       {"{\"type\":\"BertProcessing\",\"sep\":[1,\"a\"],\"cls\":[\"a\",1]}",
        "BertProcessing: sep: needs a list"},
       {"{\"type\":\"BertProcessing\",\"sep\":[\"a\",1],\"cls\":[\"a\",1],\"seq\":1}",
-       "the member \"seq\" is not known; the nearest is \"sep\""},
+       "the member \"seq\" is not known (did you mean \"sep\"?)"},
       {ROBERTA("1", "true"), "RobertaProcessing: trim_offsets: needs true or false"},
       {ROBERTA("true", "null"), "RobertaProcessing: add_prefix_space: needs true or false"},
       {"{\"type\":\"ByteLevel\"}", "ByteLevel: trim_offsets: needs true or false, and is missing"},

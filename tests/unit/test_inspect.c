@@ -422,7 +422,7 @@ static void layers_that_cannot_be_served_are_named(void **state) {
   assert_int_equal(json_object_size(json_object_get(checked, "models")), 1);
   json_decref(checked);
   says(printed.notes, "note: the layer at \"model.layers.1.self_attn.\" cannot be served: has no "
-                      "tensor \"model.layers.1.self_attn.o_proj.weight\"; the nearest is");
+                      "tensor \"model.layers.1.self_attn.o_proj.weight\" (did you mean");
   says(printed.notes, "note: the layer at \"model.layers.2.self_attn.\" cannot be served: tensor "
                       "\"model.layers.2.self_attn.o_proj.weight\" holds a number that is not fin");
   printed_free(&printed);

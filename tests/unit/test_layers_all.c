@@ -152,7 +152,7 @@ static void the_registry_loads_each_layer(void **state) {
   registry_free(r);
   c.default_model = "m.2";
   assert_null(registry_load(&c, NULL, &e));
-  assert_string_equal(e.detail, "default_model: there is no model \"m.2\"; the nearest is \"m.0\"");
+  assert_string_equal(e.detail, "default_model: there is no model \"m.2\" (did you mean \"m.0\"?)");
   json_decref(c.models);
 }
 

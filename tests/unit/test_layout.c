@@ -102,7 +102,7 @@ static void torch_is_read_as_torch_writes_it(void **state) {
   made_add(&m, "q_proj_weight", 4, 4);
   made_add(&m, "k_proj_weight", 4, 5);
   write_made(p, &m);
-  load_ill(W "}", p->folder, "has no tensor \"v_proj_weight\"; the nearest is");
+  load_ill(W "}", p->folder, "has no tensor \"v_proj_weight\" (did you mean");
 }
 
 static void names_that_fit_two_layouts_must_be_decided(void **state) {
@@ -139,13 +139,13 @@ static void tensors_are_stems_or_whole_names(void **state) {
               "\"value\":\"x.c\"}}",
             "tensors");
   load_ill(W ",\"tensors\":{\"query\":\"x.q\",\"key\":\"x.b\",\"value\":\"x.c\"}}", p->folder,
-           "has no tensor \"x.q.weight\"; the nearest is \"x.");
+           "has no tensor \"x.q.weight\" (did you mean \"x.");
   made_add(&m, "linear_k.weight", 4, 4);
   made_add(&m, "linear_out.weight", 4, 4);
   write_made(p, &m);
   load_ill(W ",\"tensors\":{\"query\":\"linear_o\",\"key\":\"linear_k\",\"value\":\"linear_k\","
              "\"output\":\"linear_k\"}}",
-           p->folder, "has no tensor \"linear_o.weight\"; the nearest is \"linear_out.weight\"");
+           p->folder, "has no tensor \"linear_o.weight\" (did you mean \"linear_out.weight\"?)");
 }
 
 static void an_output_alone_serves_split_columns(void **state) {

@@ -542,7 +542,7 @@ static void what_is_not_side_by_side_is_no_gpt2(void **state) {
   load_ill(W "}", p->folder, "\"h.0.attn.c_attn.bias\" has 3 numbers for the 4 columns of");
   made_add(&m, "h.0.attn.c_attn.weight", 4, 12);
   write_made(p, &m);
-  load_ill(W "}", p->folder, "has no tensor \"h.0.attn.c_proj.weight\"; the nearest is");
+  load_ill(W "}", p->folder, "has no tensor \"h.0.attn.c_proj.weight\" (did you mean");
   is(p, W ",\"output_projection\":false}", "gpt2", true, 3 * 16);
 }
 

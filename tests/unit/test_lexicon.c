@@ -439,7 +439,7 @@ static void what_is_refused(void **state) {
        "\"123456789012345678901234567890123\"}",
        "continuing_subword_prefix: needs a text of at most 32 bytes"},
       {"{\"type\":\"BPE\",\"vocab\":{\"a\":1},\"merges\":[],\"ignore_merge\":true}",
-       "the member \"ignore_merge\" is not known; the nearest is \"ignore_merges\""},
+       "the member \"ignore_merge\" is not known (did you mean \"ignore_merges\"?)"},
       {"{\"type\":\"WordPiece\",\"vocab\":{\"a\":1},\"unk_token\":\"a\",\"unk_id\":1}",
        "the member \"unk_id\" is not known"},
       {"{\"type\":\"WordLevel\",\"vocab\":{\"a\":1},\"unk_token\":\"a\",\"dropout\":null}",

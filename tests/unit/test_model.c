@@ -298,9 +298,9 @@ static void random_sizes_follow_the_query_size(void **state) {
 
 static void wrong_definitions_are_refused_by_key(void **state) {
   (void)state;
-  ill("{\"head\":2}", "unknown key \"head\"; the nearest is \"heads\"");
-  ill("{\"num_heads\":2}", "unknown key \"num_heads\"; the nearest is \"heads\"");
-  ill("{\"num-kv-heads\":2}", "unknown key \"num-kv-heads\"; the nearest is \"kv_heads\"");
+  ill("{\"head\":2}", "unknown key \"head\" (did you mean \"heads\"?)");
+  ill("{\"num_heads\":2}", "unknown key \"num_heads\" (did you mean \"heads\"?)");
+  ill("{\"num-kv-heads\":2}", "unknown key \"num-kv-heads\" (did you mean \"kv_heads\"?)");
   ill("{\"relative\":1}", "unknown key \"relative\"");
   ill("{" RANDOM ",\"query_size\":4}", "heads: required with projection linear");
   ill("{" RANDOM ",\"heads\":2}", "query_size: required without a checkpoint");
@@ -351,7 +351,7 @@ static void wrong_definitions_are_refused_by_key(void **state) {
   ill("{\"checkpoint\":\"/dev/null\",\"heads\":2}", "/dev/null: is not a regular file");
   ill("{\"checkpoint\":\"/dev\",\"heads\":2}", "/dev: is a directory");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"tensors\":{\"quer\":\"q\"}}",
-      "tensors: unknown role \"quer\"; the nearest is \"query\"");
+      "tensors: unknown role \"quer\" (did you mean \"query\"?)");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"tensors\":{\"query\":\"\"}}", "query needs the name");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"tensors\":[]}", "tensors: needs an object");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"tensors\":{},\"layout\":\"d2l\"}",
@@ -379,7 +379,7 @@ static void positions_are_read_strictly(void **state) {
       "rope: the head size must be even, not 3");
   ill(LINEAR "\"relative_bias\":1}", "relative_bias: needs an object or false, not an integer");
   ill(LINEAR "\"relative_bias\":{\"bukets\":1}}",
-      "relative_bias: unknown key \"bukets\"; the nearest is \"buckets\"");
+      "relative_bias: unknown key \"bukets\" (did you mean \"buckets\"?)");
   ill(LINEAR "\"relative_bias\":{\"max_distance\":0}}",
       "relative_bias: max_distance: 0 is outside 1 to 1048576");
   ill(LINEAR "\"relative_bias\":{\"bidirectional\":1}}",

@@ -421,10 +421,10 @@ static void wrong_types(void **state) {
   refuse("{}", "type: needs a name, and is missing");
   refuse("{\"typ\":\"NFC\"}", "type: needs a name, and is missing");
   refuse("{\"type\":3}", "type: needs a name");
-  refuse(TYPE("NFE"), "the type \"NFE\" is not supported; the nearest is \"NFC\"; supported: "
+  refuse(TYPE("NFE"), "the type \"NFE\" is not supported (did you mean \"NFC\"?); supported: "
                       "BertNormalizer, Bert, ByteLevel, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, "
                       "Precompiled, Prepend, Replace, Strip, StripAccents and Sequence");
-  refuse(TYPE("Secuence"), "the nearest is \"Sequence\"");
+  refuse(TYPE("Secuence"), "did you mean \"Sequence\"?");
   refuse(TYPE("a\\nb"), "the type \"a?b\" is not supported");
   refuse(TYPE("Sequence"), "normalizers: needs a list");
   refuse(SEQUENCE("3"), "normalizers, 0: is not an object");
@@ -444,7 +444,7 @@ static void wrong_members(void **state) {
   refuse(BERT_OF("true", "true", "null", "[]"), "lowercase: needs true or false");
   refuse("{\"type\":\"BertNormalizer\",\"clean_text\":true,\"handle_chinese_chars\":true,"
          "\"lower_case\":true}",
-         "the member \"lower_case\" is not known; the nearest is \"lowercase\"");
+         "the member \"lower_case\" is not known (did you mean \"lowercase\"?)");
   refuse("{\"type\":\"Strip\",\"strip_left\":true}", "Strip: strip_right: needs true or false");
   refuse(STRIP("0", "true"), "strip_left: needs true or false");
   refuse(TYPE("Prepend"), "Prepend: prepend: needs a string");
@@ -455,7 +455,7 @@ static void wrong_members(void **state) {
   refuse(REPLACE("Regex", "(a", ""), "Replace: pattern: ");
   refuse("{\"type\":\"NFC\",\"form\":1}", "the member \"form\" is not known");
   refuse("{\"type\":\"Strip\",\"strip_left\":true,\"strip_right\":true,\"strip_rights\":1}",
-         "the member \"strip_rights\" is not known; the nearest is \"strip_right\"");
+         "the member \"strip_rights\" is not known (did you mean \"strip_right\"?)");
   refuse("{\"type\":\"Sequence\",\"normalizers\":[],\"n\":1}", "the member \"n\" is not known");
   refuse(SEQUENCE(LOWER "," TYPE("Prepend")), "normalizers, 1: Prepend: prepend: needs a string");
 }

@@ -202,7 +202,7 @@ static void groups_that_do_not_fit_are_refused_by_key(void **state) {
 static void tensors_name_only_what_is_used(void **state) {
   (void)state;
 #define NAMED(role) "\"checkpoint\":\"x\",\"heads\":2,\"tensors\":{\"" role "\":\"w\"}"
-  ill("{" NAMED("score.quer") "}", "unknown role \"score.quer\"; the nearest is \"score.query\"");
+  ill("{" NAMED("score.quer") "}", "unknown role \"score.quer\" (did you mean \"score.query\"?)");
   ill("{" NAMED("score.query") "}", "tensors: score.query does not apply with score scaled_dot");
   ill("{" NAMED("score.vector") ",\"score\":\"bilinear\"}",
       "tensors: score.vector does not apply with score bilinear");
@@ -288,7 +288,7 @@ static void missing_parameters_of_a_score_are_named(void **state) {
   made_add(&m, "score.query", 3, 2);
   write_made(p, &m);
   load_ill(W ADDITIVE "}", p->folder,
-           "has no tensor \"score.key\"; the nearest is \"score.query\"");
+           "has no tensor \"score.key\" (did you mean \"score.query\"?)");
   load_ill(W BILINEAR "}", p->folder, "has no tensor \"score.weight\"; the nearest is");
   load_ill(POOL ADDITIVE "}", p->folder, "fit none of plain, torch, d2l; name them with");
   load_ill(POOL BILINEAR "}", p->folder, "fit none of plain, torch, d2l");
@@ -458,7 +458,7 @@ static void tensors_name_the_parameters_of_a_score(void **state) {
   write_made(p, &m);
   layout_is(p, POOL ADDITIVE TENSORS "\"score.vector\":\"x.v\"}}", "tensors");
   load_ill(POOL ADDITIVE TENSORS "\"score.vector\":\"x.w\"}}", p->folder,
-           "has no tensor \"x.w\"; the nearest is \"x.wq.weight\"");
+           "has no tensor \"x.w\" (did you mean \"x.wq.weight\"?)");
   load_ill(POOL ADDITIVE ",\"tensors\":{\"score.query\":\"x.wq\"}}", p->folder,
            "tensors: the role \"score.key\" is missing");
   add_additive(&m, (const char *const[]){"x.wq.weight", "x.wk.weight", "x.v"});

@@ -181,7 +181,7 @@ static void wrong_requests(void **state) {
       {"{\"max_new_tokens\":5}", "/max_new_tokens", "/generate calls it \"max_tokens\""},
       {"{\"num_beams\":5}", "/num_beams", "/generate calls it \"beams\""},
       {"{\"do_sample\":true}", "/do_sample", "\"temperature\""},
-      {"{\"target\":[]}", "/target", "the nearest is \"targets\""},
+      {"{\"target\":[]}", "/target", "did you mean \"targets\"?"},
   };
   WHOLE_BODY_REFUSE(&model, list);
 }

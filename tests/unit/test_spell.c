@@ -223,7 +223,7 @@ static void mistakes_are_named(void **state) {
        "the type \"BPE\" is not supported; supported: BPEDecoder, ByteFallback, ByteLevel, CTC, "
        "Fuse, Metaspace, Replace, Sequence, Strip and WordPiece"},
       {"{\"type\":\"Wordpiece\"}",
-       "the type \"Wordpiece\" is not supported; the nearest is \"WordPiece\""},
+       "the type \"Wordpiece\" is not supported (did you mean \"WordPiece\"?)"},
       {"{\"type\":\"Fuse\",\"x\":1}", "the member \"x\" is not known"},
       {"{\"type\":\"ByteLevel\"}",
        "ByteLevel: add_prefix_space: needs true or false, and is missing"},

@@ -318,9 +318,9 @@ static void mistakes_are_named(void **state) {
        "CharDelimiterSplit, Digits, FixedLength, Metaspace, Punctuation, Sequence, Split, "
        "Whitespace and WhitespaceSplit"},
       {"{\"type\":\"Digit\"}",
-       "the type \"Digit\" is not supported; the nearest is \"Digits\"; supported:"},
+       "the type \"Digit\" is not supported (did you mean \"Digits\"?); supported:"},
       {"{\"type\":\"Punctuation\",\"behaviour\":1}",
-       "the member \"behaviour\" is not known; the nearest is \"behavior\""},
+       "the member \"behaviour\" is not known (did you mean \"behavior\"?)"},
       {"{\"type\":\"Whitespace\",\"x\":1}", "the member \"x\" is not known"},
       {"{\"type\":\"Punctuation\",\"behavior\":\"Merged\"}",
        "Punctuation: behavior: needs one of Removed, Isolated, MergedWithPrevious, "

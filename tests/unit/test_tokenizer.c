@@ -253,7 +253,7 @@ static void what_is_refused(void **state) {
   } list[] = {
       {LETTERS ",\"normaliser\":null}", "the member \"normaliser\" is not known"},
       {LETTERS ",\"truncation\":{\"max_length\":3,\"strategi\":\"OnlyFirst\"}}",
-       "truncation: the member \"strategi\" is not known; the nearest is \"strategy\""},
+       "truncation: the member \"strategi\" is not known (did you mean \"strategy\"?)"},
       {LETTERS ",\"truncation\":{\"max_length\":-1}}", "truncation: max_length: needs"},
       {LETTERS ADDED("{\"id\":9,\"content\":\"<a>\",\"special\":\"yes\"}") "}",
        "added_tokens: \"<a>\": special: needs true or false"},

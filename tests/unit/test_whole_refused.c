@@ -23,14 +23,14 @@ static void definitions(void **unused) {
   ill("{\"transformer\":{}}", "transformer: needs the path of a folder");
   ill("{\"transformer\":{\"seed\":1}}", "transformer: unknown key \"seed\"");
   ill("{\"transformer\":{\"builtin\":\"sart\"}}",
-      "transformer: builtin: there is no \"sart\"; the nearest is \"sort\"");
+      "transformer: builtin: there is no \"sart\" (did you mean \"sort\"?)");
   ill("{\"transformer\":{\"builtin\":1}}", "transformer: builtin: must be a name");
   ill("{\"transformer\":{\"builtin\":\"sort\",\"random\":{\"seed\":1}}}",
       "transformer: random and builtin cannot be combined");
   ill("{\"transformer\":{\"random\":{\"sed\":1}}}", "transformer: random: needs {\"seed\": n}");
-  ill("{\"transformer\":\"x\",\"head\":1}", "unknown key \"head\"; the nearest is \"heads\"");
+  ill("{\"transformer\":\"x\",\"head\":1}", "unknown key \"head\" (did you mean \"heads\"?)");
   ill("{\"transformer\":\"x\",\"checkpoint\":\"y\"}", "unknown key \"checkpoint\"");
-  ill("{\"transfomer\":\"x\"}", "unknown key \"transfomer\"; the nearest is \"transformer\"");
+  ill("{\"transfomer\":\"x\"}", "unknown key \"transfomer\" (did you mean \"transformer\"?)");
   ill("{\"transformer\":\"nowhere\"}", "nowhere");
   ill("{\"transformer\":\"x\",\"kind\":\"bert\"}", "kind: \"bert\" is not one of encoder, decoder");
   ill("{\"transformer\":\"x\",\"heads\":0}", "heads: 0 is outside 1 to 4096");
@@ -92,7 +92,7 @@ static void words_of_the_library(void **unused) {
   ill("{\"transformer\":\"x\",\"decoder\":{\"num_hidden_layers\":2}}",
       "decoder: unknown key \"num_hidden_layers\"; here it is \"layers\"");
   ill("{\"transformer\":\"x\",\"generate\":{\"top_x\":1}}",
-      "generate: unknown key \"top_x\"; the nearest is \"top_k\"");
+      "generate: unknown key \"top_x\" (did you mean \"top_k\"?)");
 }
 
 #define DRAWN "{\"transformer\":{\"random\":{\"seed\":1}}"
