@@ -98,7 +98,7 @@ static enum status end_name(struct body_v2 *b) {
   uint64_t *seen = field ? &b->parameters_seen : &b->open[b->depth - 1].seen;
   const uint64_t bit = UINT64_C(1) << (field ? b->field : b->key);
   if (*seen & bit)
-    return body_v2_refuse(b, body_v2_at_key(b), "\"%s\" stands twice in one object",
+    return body_v2_refuse(b, body_v2_at_key(b), "duplicate key \"%s\" in one object",
                           body_v2_key_name(b));
   *seen |= bit;
   return STATUS_OK;

@@ -146,7 +146,7 @@ static enum status check_whole(struct body_v2 *b, struct body_v2_input *in) {
   if (!in->is) return body_v2_refuse(b, whole, "the input's \"name\" is missing");
   for (size_t i = 0; i < in->index; i++)
     if (b->input[i].is == in->is)
-      return body_v2_refuse(b, body_v2_at_input(in, "name"), "the input \"%s\" stands twice",
+      return body_v2_refuse(b, body_v2_at_input(in, "name"), "duplicate input \"%s\"",
                             in->is->name);
   if (!in->typed) return body_v2_refuse(b, whole, "the input's \"datatype\" is missing");
   if (!in->shaped) return body_v2_refuse(b, whole, "the input's \"shape\" is missing");

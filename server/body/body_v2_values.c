@@ -117,7 +117,7 @@ static enum status read_output_name(struct body_v2 *b, const json_t *value) {
   if (out->which == v2->outputs) return refuse_output(b, value);
   for (const struct body_v2_output *o = b->output; o < out; o++)
     if (o->which == out->which)
-      return body_v2_refuse(b, body_v2_at_key(b), "the output \"%s\" stands twice",
+      return body_v2_refuse(b, body_v2_at_key(b), "duplicate output \"%s\"",
                             json_string_value(value));
   out->named = true;
   return STATUS_OK;

@@ -68,8 +68,7 @@ enum status contract_refuse_long(const struct contract *c, const char *raw, size
 static enum status note_field(struct contract_reading *r, unsigned field, struct error *e) {
   const struct contract_field *f = &r->contract->field[field];
   const uint64_t bit = UINT64_C(1) << field;
-  if (r->seen & bit)
-    return error_at(e, f->pointer, "the field \"%s\" stands twice", contract_name(f));
+  if (r->seen & bit) return error_at(e, f->pointer, "duplicate field \"%s\"", contract_name(f));
   if (r->contract->elsewhere & bit) return error_at(e, f->pointer, "%s", f->elsewhere);
   r->seen |= bit;
   return STATUS_OK;

@@ -26,7 +26,7 @@ static void refuse_parsed(size_t offset, const char *pointer, const json_error_t
                           struct error *e) {
   switch (json_error_code(why)) {
   case json_error_duplicate_key:
-    error_at(e, pointer, "a key stands twice in one object");
+    error_at(e, pointer, "duplicate key in one object");
     break;
   case json_error_null_byte_in_key:
     error_at(e, pointer, "a key with a NUL character");

@@ -311,7 +311,7 @@ static bool end_key(struct tensor_base64 *r, struct error *e) {
                          "unknown key; an array in base64 has a dtype, a shape and base64");
   }
   if (r->seen & 1u << r->key)
-    return refuse_object(r, key_names[r->key], e, "the key \"%s\" stands twice", key_names[r->key]);
+    return refuse_object(r, key_names[r->key], e, "duplicate key \"%s\"", key_names[r->key]);
   r->seen |= 1u << r->key;
   r->state = COLON;
   return true;

@@ -310,7 +310,7 @@ class Completions(Completing):
         self.assertEqual(self.complete(best_of=1, user="u" * 16000)["choices"], right)
         self.assertEqual(self.complete(stop=["never there " * 80] * 16)["choices"], right)
         twice = b'{"model":"gpt","prompt":"hello w","stop":null,"stop":"a"}'
-        self.error(self.server.post(PATH, twice), 400, "invalid_request", "stop", "stands twice")
+        self.error(self.server.post(PATH, twice), 400, "invalid_request", "stop", "duplicate ")
         self.assertLessEqual(self.complete(model="short", max_tokens=None)["usage"]["completion_tokens"], 5)
 
 

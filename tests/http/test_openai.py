@@ -193,7 +193,7 @@ class Embeddings(Served):
                             ("a~b/c", "unknown field")):
             with self.subTest(name=name):
                 self.error(self.post({"model": "bert", "input": "a", name: 1}), 400, "invalid_request", name, words)
-        self.error(self.post(b'{"input":"a","input":"b"}'), 400, "invalid_request", "input", "stands twice")
+        self.error(self.post(b'{"input":"a","input":"b"}'), 400, "invalid_request", "input", "duplicate ")
 
     def test_no_json(self):
         for body, words in ((b"", "the body is empty"), (b'{"input":"a"', "the body ends"), (b'{"input":["a",}', "at byte 14"),

@@ -218,7 +218,7 @@ static void headers_that_are_no_request(void **state) {
       {META("causal_offset", "ende"), 8, "/causal_offset", "must be an integer"},
       {"{\"__metadata__\":{\"causal_offset\":\"1\"},\"causal_offset\":{\"dtype\":\"I32\","
        "\"shape\":[],\"data_offsets\":[0,4]}}",
-       4, "/causal_offset", "stands twice"},
+       4, "/causal_offset", "duplicate "},
       {"{\"__metadata__\":{\"causal\":true}," QUERIES "}", 8, "", "is not a string"},
       {"{\"__metadata__\":{\"causal\":\"true\",\"causal\":\"true\"}," QUERIES "}", 8, "",
        "duplicate"},
