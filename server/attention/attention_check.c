@@ -271,7 +271,7 @@ static enum status check_head_mask(struct attention_check *k) {
   if (!t) return STATUS_OK;
   if (t->count != k->m->shape.heads)
     return error_at(k->e, "/head_mask",
-                    "the length of the array is %zu, not %zu, the model's heads", t->count,
+                    "the array has %zu elements, expected %zu (the model's heads)", t->count,
                     k->m->shape.heads);
   k->c->head_mask = t->data;
   return STATUS_OK;

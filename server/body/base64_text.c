@@ -23,7 +23,7 @@ static bool refuse_text(const struct base64_text *t, size_t offset, const char *
 }
 
 static bool refuse_more(const struct base64_text *t, size_t offset, struct error *e) {
-  return refuse_text(t, offset, "more bytes than dtype and shape ask for", e);
+  return refuse_text(t, offset, "more bytes than dtype and shape require", e);
 }
 
 /* The bytes of some groups to their place. */
@@ -71,7 +71,7 @@ static bool end_group(struct base64_text *t, size_t offset, struct error *e) {
     size = base64_read_last(t->group, bytes);
   else
     base64_read(t->group, BASE64_GROUP, bytes);
-  if (size == 0) return refuse_text(t, offset, "the bits behind the last byte must be zero", e);
+  if (size == 0) return refuse_text(t, offset, "the bits after the last byte must be zero", e);
   if (size > bytes_missing(t)) return refuse_more(t, t->group_offset, e);
   return tensor_bytes_feed(t->bytes, bytes, size, e) == size;
 }
@@ -82,12 +82,11 @@ static bool is_alphabet(int c) {
 }
 
 static bool add_character(struct base64_text *t, int c, size_t offset, struct error *e) {
-  if (t->padded) return refuse_text(t, offset, "there is something behind the padding", e);
+  if (t->padded) return refuse_text(t, offset, "characters after the padding", e);
   const bool pads = c == '=', behind = t->group_length == 3 && t->group[2] == '=';
-  if (!pads && !is_alphabet(c))
-    return refuse_text(t, offset, "a character that is not of the alphabet of base64", e);
+  if (!pads && !is_alphabet(c)) return refuse_text(t, offset, "not a base64 character", e);
   if (pads ? t->group_length < 2 : behind)
-    return refuse_text(t, offset, "padding ends the text, as \"=\" or \"==\"", e);
+    return refuse_text(t, offset, "base64 padding must be \"=\" or \"==\" at the end", e);
   if (t->group_length == 0) t->group_offset = offset;
   t->group[t->group_length++] = (char)c;
   return t->group_length < BASE64_GROUP || end_group(t, offset, e);
@@ -106,8 +105,7 @@ static bool read_character(struct base64_text *t, char byte, size_t offset, bool
   case JSON_STRING_END:
     *complete = true;
     return t->group_length == 0 ||
-           refuse_text(t, offset, "base64 comes in groups of four characters: this is part of one",
-                       e);
+           refuse_text(t, offset, "incomplete base64: the length must be a multiple of 4", e);
   default:
     return add_character(t, c, offset, e);
   }

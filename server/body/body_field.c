@@ -22,7 +22,7 @@ static void begin_base64(struct body_field *v, const struct tensor_rule *rule, b
   if (rule->type != TENSOR_FLOAT)
     error_at(e, f->pointer, "%s cannot be base64, which is for floats", contract_name(f));
   else if (list && rule->depth_max < rule->ragged_depth)
-    error_at(e, f->pointer, "%s is one array: one object of base64, not a list", contract_name(f));
+    error_at(e, f->pointer, "%s must be one object of base64, not a list", contract_name(f));
   else
     v->objects = tensor_base64_new(rule, list, v->arena, e);
   v->form = BODY_FIELD_BASE64;

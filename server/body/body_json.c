@@ -115,7 +115,9 @@ static size_t begin_body(struct body_json *b, char c, size_t offset) {
   if (json_starts_value(c))
     collect_from(b, offset, IN_OTHER);
   else if (byte == 0xef || byte == 0xfe || byte == 0xff)
-    error_json(b->e, offset, "byte 0x%02x where '{' belongs; is this a byte order mark?", byte);
+    error_json(b->e, offset,
+               "expected '{', got byte 0x%02x: if this is a byte order mark, send UTF-8 without it",
+               byte);
   else
     json_unexpected(b->e, offset, c, "'{'");
   return 0;
@@ -129,7 +131,7 @@ static size_t begin_name(struct body_json *b, char c, size_t offset) {
   if (c == '"')
     collect_from(b, offset, IN_NAME);
   else
-    json_unexpected(b->e, offset, c, "a field's name");
+    json_unexpected(b->e, offset, c, "a field name");
   return 0;
 }
 
@@ -187,9 +189,10 @@ static enum status refuse_end(struct body_json *b) {
   if (b->state == IN_OTHER) json_skim_feed(&b->small.skim, " ", 1, b->offset, &complete, &none);
   if (complete || b->state == AFTER_OTHER) return refuse_other(b);
   if (b->state == VALUE || b->state == IN_VALUE)
-    return error_json(b->e, b->offset, "the body ends before the value of \"%s\" does",
+    return error_json(b->e, b->offset,
+                      "unexpected end of the body: the value of \"%s\" is incomplete",
                       contract_name(field_in_hand(b)));
-  return error_json(b->e, b->offset, "the body ends before its object does");
+  return error_json(b->e, b->offset, "unexpected end of the body: the JSON object is incomplete");
 }
 
 enum status body_json_finish(struct body_json *b) {

@@ -111,7 +111,7 @@ static enum status read_array(struct body_safetensors *b, unsigned field, const 
 }
 
 static enum status refuse_texts(struct body_safetensors *b, const struct contract_field *f) {
-  return error_at(b->e, f->pointer, "%s belongs in a body that is JSON", contract_name(f));
+  return error_at(b->e, f->pointer, "%s is supported in JSON bodies only", contract_name(f));
 }
 
 static enum status read_meta(struct body_safetensors *b, const char *key, const char *text) {
@@ -122,7 +122,7 @@ static enum status read_meta(struct body_safetensors *b, const char *key, const 
   const struct contract_field *f = row_of(b, field);
   if (f->texts) return refuse_texts(b, f);
   if (!contract_is_small(f))
-    return error_at(b->e, f->pointer, "%s belongs in a tensor, not into __metadata__",
+    return error_at(b->e, f->pointer, "%s must be a tensor, not an entry of __metadata__",
                     contract_name(f));
   if (length > contract_longest(f) - QUOTES)
     return error_at(b->e, f->pointer, "%s is longer than %zu bytes", contract_name(f),
@@ -145,7 +145,7 @@ static enum status announce_tensor(struct body_safetensors *b,
   const struct contract_field *f = row_of(b, field);
   if (f->texts) return refuse_texts(b, f);
   if (!contract_is_array(b->into->contract, field))
-    return error_at(b->e, f->pointer, "%s belongs in __metadata__, not into a tensor",
+    return error_at(b->e, f->pointer, "%s must be an entry of __metadata__, not a tensor",
                     contract_name(f));
   struct body_announced *t = &b->announced[b->count];
   t->field = field;
@@ -256,7 +256,7 @@ static enum status refuse_here(struct body_safetensors *b, const char *pointer, 
 enum status body_safetensors_feed(struct body_safetensors *b, const char *bytes, size_t size) {
   struct error *const e = b->e;
   for (size_t at = 0; at < size && !e->status;) {
-    if (b->state == AFTER) return refuse_here(b, "", "bytes behind the last tensor");
+    if (b->state == AFTER) return refuse_here(b, "", "extra bytes after the last tensor");
     const size_t used = tensor_bytes_feed(&b->bytes, bytes + at, size - at, e);
     at += used;
     b->offset += used;
@@ -270,7 +270,7 @@ enum status body_safetensors_finish(struct body_safetensors *b) {
   if (b->e->status || b->state == AFTER) return b->e->status;
   if (b->offset == 0) return refuse_here(b, "", "the body is empty");
   if (b->state != DATA)
-    return refuse_here(b, "", "the body ends before the header of safetensors does");
+    return refuse_here(b, "", "unexpected end of the body: the safetensors header is incomplete");
   return refuse_here(b, row_of(b, b->announced[b->next].field)->pointer,
-                     "the body ends before its tensors do");
+                     "unexpected end of the body: the tensors are incomplete");
 }

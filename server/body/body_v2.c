@@ -15,7 +15,7 @@ static enum status check_length(const struct body_terms *terms, struct error *e)
   if (terms->json_bytes == 0)
     return error_set(e, STATUS_INVALID_REQUEST,
                      "Inference-Header-Content-Length is 0: the inputs must be described in JSON "
-                     "in front of the binary data");
+                     "before the binary data");
   if (terms->json_bytes != BODY_UNKNOWN && terms->json_bytes > terms->body_bytes)
     return error_set(e, STATUS_INVALID_REQUEST,
                      "Inference-Header-Content-Length is %llu, and the body has %llu bytes",
@@ -340,7 +340,7 @@ static enum status end_json(struct body_v2 *b) {
                      (unsigned long long)b->json_bytes, b->offset);
   if (b->state == V2_AFTER) return STATUS_OK;
   if (b->offset == 0) return error_json(b->e, 0, "the body is empty");
-  return error_json(b->e, b->offset, "the JSON ends before its object does%s",
+  return error_json(b->e, b->offset, "unexpected end of the JSON: the object is incomplete%s",
                     said ? ", by its length in Inference-Header-Content-Length" : "");
 }
 

@@ -72,7 +72,7 @@ static enum status check_nested(struct body_v2 *b, const struct body_v2_input *i
                                              : 0;
     if (length != wanted)
       return body_v2_refuse(b, body_v2_at_input(in, "data"),
-                            "the length of the data's dimension %u is %zu, and %zu in the shape",
+                            "dimension %u of the data has length %zu, but the shape says %zu",
                             level, length, wanted);
     hidden = wanted == 0;
   }
@@ -151,9 +151,10 @@ static enum status check_whole(struct body_v2 *b, struct body_v2_input *in) {
   if (!in->typed) return body_v2_refuse(b, whole, "the input's \"datatype\" is missing");
   if (!in->shaped) return body_v2_refuse(b, whole, "the input's \"shape\" is missing");
   if (in->has_data && in->has_size)
-    return body_v2_refuse(b, whole, "both \"data\" and \"binary_data_size\": only one can be");
+    return body_v2_refuse(b, whole,
+                          "\"data\" and \"binary_data_size\" exclude each other: send one");
   if (!in->has_data && !in->has_size)
-    return body_v2_refuse(b, whole, "neither \"data\" nor the parameter \"binary_data_size\"");
+    return body_v2_refuse(b, whole, "\"data\" or the parameter \"binary_data_size\" is missing");
   if (prepare_input(b, in)) return b->e->status;
   return in->has_size ? check_binary_size(b, in) : STATUS_OK;
 }
@@ -190,7 +191,7 @@ enum status body_v2_blocks_feed(struct body_v2 *b, const char *bytes, size_t siz
     if (in)
       at += tensor_bytes_feed(&in->bytes, bytes + at, size - at, b->e);
     else
-      error_at(b->e, "", "the body goes on behind the binary data of the last input");
+      error_at(b->e, "", "extra bytes after the binary data of the last input");
   }
   return b->e->status;
 }

@@ -153,7 +153,7 @@ static enum status read_shape(struct body_v2 *b, const json_t *value) {
   for (size_t i = 0; i < rank; i++) {
     const json_t *n = json_array_get(value, i);
     if (!json_is_integer(n) || json_integer_value(n) < 0)
-      return refuse_kind_of(b, "an array of integers that are not negative");
+      return refuse_kind_of(b, "an array of non-negative integers");
     in->form.dim[i] = (size_t)json_integer_value(n);
   }
   in->form.rank = (unsigned)rank;
@@ -163,7 +163,7 @@ static enum status read_shape(struct body_v2 *b, const json_t *value) {
 
 static enum status read_natural(struct body_v2 *b, const json_t *value, uint64_t *out) {
   if (!json_is_integer(value) || json_integer_value(value) < 0)
-    return refuse_kind_of(b, "an integer that is not negative");
+    return refuse_kind_of(b, "a non-negative integer");
   *out = (uint64_t)json_integer_value(value);
   return STATUS_OK;
 }

@@ -148,7 +148,7 @@ enum status contract_read_text(const json_t *value, const struct contract_field 
   struct contract_text *text = to;
   const size_t length = json_string_length(value);
   if (!json_is_string(value))
-    return error_at(e, field->pointer, "%s must be a text", contract_name(field));
+    return error_at(e, field->pointer, "%s must be a string", contract_name(field));
   char *bytes = arena_alloc(text->arena, length + 1, 1, e);
   if (!bytes) return e->status;
   memcpy(bytes, json_string_value(value), length + 1);

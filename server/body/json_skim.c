@@ -21,10 +21,10 @@ const char *json_hint(char c) {
 
 enum status json_unexpected(struct error *e, size_t offset, char c, const char *wanted) {
   if (c == '\0')
-    return error_json(e, offset, "a NUL byte where %s belongs; is this UTF-16?", wanted);
+    return error_json(e, offset, "expected %s, got a NUL byte: is this UTF-16? Send UTF-8", wanted);
   if (c > ' ' && c < 0x7f)
-    return error_json(e, offset, "'%c' where %s belongs%s", c, wanted, json_hint(c));
-  return error_json(e, offset, "byte 0x%02x where %s belongs", (unsigned char)c, wanted);
+    return error_json(e, offset, "expected %s, got '%c'%s", wanted, c, json_hint(c));
+  return error_json(e, offset, "expected %s, got byte 0x%02x", wanted, (unsigned char)c);
 }
 
 enum status json_bad_string(struct error *e, size_t offset, char c) {
@@ -32,7 +32,7 @@ enum status json_bad_string(struct error *e, size_t offset, char c) {
   if (byte >= 0x80) return error_json(e, offset, "a byte that is not UTF-8 (0x%02x)", byte);
   if (byte < 0x20)
     return error_json(e, offset, "a control character (byte 0x%02x) in a string", byte);
-  return error_json(e, offset, "byte 0x%02x cannot stand here in a string", byte);
+  return error_json(e, offset, "invalid escape sequence in a string (byte 0x%02x)", byte);
 }
 
 static const char *wanted_here(const struct json_skim *s) {

@@ -22,9 +22,10 @@ static bool end_dim(struct shape_text *t, struct error *e) {
   int32_t dim;
   const enum number_verdict verdict = number_scan_integer(&t->dim, &dim);
   if (verdict == NUMBER_MALFORMED)
-    return refuse_dim(t, "a dimension is an integer, without fraction or exponent", e);
-  if (verdict == NUMBER_OK && dim < 0) return refuse_dim(t, "a dimension is not negative", e);
-  if (verdict != NUMBER_OK) return refuse_dim(t, "the dimension is beyond 32 bits", e);
+    return refuse_dim(t, "a dimension must be an integer without fraction or exponent", e);
+  if (verdict == NUMBER_OK && dim < 0) return refuse_dim(t, "a dimension must not be negative", e);
+  if (verdict != NUMBER_OK)
+    return refuse_dim(t, "the dimension exceeds the 32-bit integer range", e);
   if (t->form->rank < TENSOR_DEPTH_MAX) t->form->dim[t->form->rank] = (size_t)dim;
   t->form->rank++;
   t->state = SHAPE_BEHIND;
@@ -41,7 +42,7 @@ static bool read_byte(struct shape_text *t, char c, size_t offset, bool *taken, 
   }
   if (t->state != SHAPE_WITHIN) {
     if (!json_starts_value(c)) return json_unexpected(e, offset, c, "an integer") == STATUS_OK;
-    if (c != '-' && (c < '0' || c > '9')) return refuse_dim(t, "an integer belongs here", e);
+    if (c != '-' && (c < '0' || c > '9')) return refuse_dim(t, "expected an integer", e);
     number_scan_begin(&t->dim);
     t->state = SHAPE_WITHIN;
   }

@@ -139,7 +139,7 @@ static const char *refuse_found(const struct tensor_base64 *r, const char *below
                                 const char *wanted, const struct tensor_base64_stretch *s,
                                 const char *p, struct error *e) {
   if (!json_starts_value(*p)) return refuse_byte(s, p, wanted, e);
-  return refuse_object(r, below, e, "%s belongs here", wanted);
+  return refuse_object(r, below, e, "expected %s", wanted);
 }
 
 /* --- the object's array --- */
@@ -156,11 +156,10 @@ static bool judge_form(struct tensor_base64 *r, struct error *e) {
   if (tensor_form_check(&r->form, &r->object_rule, &r->expected, e)) return false;
   size_t end;
   if (!size_add(r->from, r->expected, &end))
-    return refuse_object(r, "shape", e,
-                         "with the objects before it, more than the machine can address");
+    return refuse_object(r, "shape", e, "the arrays are too large for the address space");
   if (r->list && r->tensor.elements > 0 && r->form.rank + 1 != r->tensor.depth)
-    return refuse_object(r, "shape", e, "%u dimensions, where the first object has %u",
-                         r->form.rank, r->tensor.depth - 1);
+    return refuse_object(r, "shape", e, "%u dimensions, but the first object has %u", r->form.rank,
+                         r->tensor.depth - 1);
   r->judged = true;
   return true;
 }
@@ -204,7 +203,7 @@ static bool add_array(struct tensor_base64 *r, struct error *e) {
   struct tensor *t = &r->tensor;
   const enum tensor_dtype dtype = r->form.dtype;
   if (r->bytes.came != r->expected)
-    return refuse_object(r, "base64", e, "%zu bytes, where dtype and shape ask for %zu",
+    return refuse_object(r, "base64", e, "%zu bytes, but dtype and shape require %zu",
                          r->bytes.came, r->expected);
   const size_t count = r->expected / tensor_dtype_size(dtype);
   if (r->bytes.dtype != dtype && dtype != DTYPE_F32 && count > 0 && !add_raw(r, e)) return false;
@@ -256,9 +255,10 @@ enum status tensor_base64_settle(struct tensor_base64 *r, struct error *e) {
 static const char *end_object(struct tensor_base64 *r, const char *p, struct error *e) {
   for (enum tensor_base64_key key = 0; key < KEYS; key++)
     if (!(r->seen & 1u << key))
-      return refuse_object(r, "", e,
-                           "an array in base64 has a dtype, a shape and base64: %s is missing",
-                           key_names[key]);
+      return refuse_object(
+          r, "", e,
+          "an array in base64 requires \"dtype\", \"shape\" and \"base64\": %s is missing",
+          key_names[key]);
   if (!add_array(r, e)) return NULL;
   if (r->list)
     r->state = NEXT_OBJECT;
@@ -308,7 +308,7 @@ static bool end_key(struct tensor_base64 *r, struct error *e) {
     char shown[WORD_MAX + 1] = "";
     if (is_harmless(r->word, length)) snprintf(shown, sizeof shown, "%.*s", (int)length, r->word);
     return refuse_object(r, shown, e,
-                         "unknown key; an array in base64 has a dtype, a shape and base64");
+                         "unknown key: an array in base64 has \"dtype\", \"shape\" and \"base64\"");
   }
   if (r->seen & 1u << r->key)
     return refuse_object(r, key_names[r->key], e, "duplicate key \"%s\"", key_names[r->key]);

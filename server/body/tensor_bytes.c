@@ -72,18 +72,19 @@ enum status tensor_form_check(const struct tensor_form *form, const struct tenso
   if (form->dtype == DTYPE_NONE || dtypes[form->dtype].type != rule->type)
     return refuse_form(rule, e, "the type must be %s", belongs[rule->type]);
   if (form->rank < rule->depth_min || form->rank > rule->depth_max)
-    return refuse_form(rule, e, "a shape of %u dimensions; it must be %s", form->rank,
+    return refuse_form(rule, e, "the shape has %u dimensions, expected %s", form->rank,
                        ranks(rule, text));
   size_t count = 1;
   for (unsigned i = 0; i < form->rank; i++)
     if (!size_mul(count, form->dim[i], &count))
-      return refuse_form(rule, e, "the product of the shape is more than the machine can address");
+      return refuse_form(rule, e, "the shape is too large for the address space");
   if (!size_mul(count, dtypes[form->dtype].size, bytes))
-    return refuse_form(rule, e, "the product of the shape is more than the machine can address");
+    return refuse_form(rule, e, "the shape is too large for the address space");
   if (rule->width && form->rank > 0 && form->dim[form->rank - 1] != rule->width)
-    return refuse_form(rule, e, "the last dimension is %zu, not %zu%s%s", form->dim[form->rank - 1],
-                       rule->width, rule->width_name ? ", the model's " : "",
-                       rule->width_name ? rule->width_name : "");
+    return refuse_form(rule, e, "the last dimension is %zu, expected %zu%s%s%s",
+                       form->dim[form->rank - 1], rule->width,
+                       rule->width_name ? " (the model's " : "",
+                       rule->width_name ? rule->width_name : "", rule->width_name ? ")" : "");
   /* Below that rank the first dimension counts the rows of one item. */
   const bool batch = form->rank > 0 && form->rank >= rule->ragged_depth;
   if (batch && rule->max_elements && form->dim[0] > rule->max_elements)
@@ -246,7 +247,7 @@ enum status tensor_bytes_settle(const struct tensor_bytes *t, const struct tenso
   if (t->bad && rule->type == TENSOR_FLAG)
     return refuse_number(form, rule, t->good, "the byte of a flag must be 0 or 1", e);
   if (t->bad && rule->type == TENSOR_INTEGER)
-    return refuse_number(form, rule, t->good, "the number is beyond 32 bits", e);
+    return refuse_number(form, rule, t->good, "the number exceeds the 32-bit integer range", e);
   *out = (struct tensor){.depth = form->rank,
                          .elements = form->rank > 0 ? form->dim[0] : 0,
                          .count = t->expected / dtypes[form->dtype].size,

@@ -84,9 +84,9 @@ static const char *refuse_byte(const struct tensor_json_stretch *s, const char *
   size_t offset = s->offset + (size_t)(p - s->text);
   unsigned char c = (unsigned char)*p;
   if (c > ' ' && c < 0x7f)
-    error_json(e, offset, "'%c' cannot stand here%s", c, json_hint((char)c));
+    error_json(e, offset, "unexpected '%c'%s", c, json_hint((char)c));
   else
-    error_json(e, offset, "byte 0x%02x cannot stand here", c);
+    error_json(e, offset, "unexpected byte 0x%02x", c);
   return NULL;
 }
 
@@ -104,13 +104,14 @@ static const char *what_belongs(const struct tensor_json *r) {
 
 static const char *refuse_found(const struct tensor_json *r, const char *found, struct error *e) {
   const char *wanted = r->nest.depth < r->nest.rule.depth_min ? "an array" : what_belongs(r);
-  tensor_nest_refuse(&r->nest, e, "%s belongs here, not %s", wanted, found);
+  tensor_nest_refuse(&r->nest, e, "expected %s, got %s", wanted, found);
   return NULL;
 }
 
 static const char *refuse_large(const struct tensor_json *r, struct error *e) {
   bool integer = r->nest.rule.type == TENSOR_INTEGER;
-  tensor_nest_refuse(&r->nest, e, "the number is beyond %s", integer ? "32 bits" : "float32");
+  tensor_nest_refuse(&r->nest, e, "the number exceeds the %s range",
+                     integer ? "32-bit integer" : "float32");
   return NULL;
 }
 

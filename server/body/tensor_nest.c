@@ -71,7 +71,7 @@ static size_t wanted_length(const struct tensor_nest *n, unsigned depth) {
 static enum status check_room(const struct tensor_nest *n, size_t *room, struct error *e) {
   size_t have = n->index[n->depth], wanted = wanted_length(n, n->depth);
   if (have >= wanted)
-    return tensor_nest_refuse(n, e, "the length of the array is more than %zu", wanted);
+    return tensor_nest_refuse(n, e, "the array has more than %zu elements", wanted);
   size_t limit = SIZE_MAX;
   /* What has to agree are the rows of one item, not the items of a batch. */
   if (n->depth == 1 && n->rule.max_elements && !must_agree(n)) limit = n->rule.max_elements;
@@ -84,7 +84,9 @@ static enum status check_room(const struct tensor_nest *n, size_t *room, struct 
 enum status tensor_nest_open(struct tensor_nest *n, struct error *e) {
   must(n->depth < n->rule.depth_max && n->depth < TENSOR_DEPTH_MAX);
   size_t room;
-  if (n->depth >= n->leaf) return tensor_nest_refuse(n, e, "an array where others have numbers");
+  if (n->depth >= n->leaf)
+    return tensor_nest_refuse(
+        n, e, "expected a number, got an array: all arrays must be nested equally deep");
   if (n->depth > 0 && check_room(n, &room, e) != STATUS_OK) return e->status;
   n->depth++;
   n->index[n->depth] = 0;
@@ -100,27 +102,29 @@ enum status tensor_nest_open(struct tensor_nest *n, struct error *e) {
 
 static enum status refuse_ragged(const struct tensor_nest *n, size_t element, struct error *e) {
   const size_t index[2] = {0, element};
-  return refuse_at(n, index, 1, e, "the arrays of a field of depth %u must have one shape",
+  return refuse_at(n, index, 1, e, "all arrays of a %u-dimensional field must have the same shape",
                    n->leaf);
 }
 
 static enum status refuse_length(const struct tensor_nest *n, const size_t *index, unsigned depth,
                                  size_t length, size_t wanted, struct error *e) {
   const bool named = n->rule.width_name && wanted == n->rule.width;
-  return refuse_at(n, index, depth - 1, e, "the length of the array is %zu, not %zu%s%s", length,
-                   wanted, named ? ", the model's " : "", named ? n->rule.width_name : "");
+  return refuse_at(n, index, depth - 1, e, "the array has %zu elements, expected %zu%s%s%s", length,
+                   wanted, named ? " (the model's " : "", named ? n->rule.width_name : "",
+                   named ? ")" : "");
 }
 
 /* The first number says how deep all numbers are, and so what the empty arrays before it were. */
 static enum status settle_depth(struct tensor_nest *n, struct error *e) {
   unsigned depth = n->depth;
   if (depth == 0 && n->rule.depth_min > 0)
-    return tensor_nest_refuse(n, e, "an array belongs here, not a number");
-  if (depth < n->deepest) return tensor_nest_refuse(n, e, "a number where others have arrays");
+    return tensor_nest_refuse(n, e, "expected an array, got a number");
+  if (depth < n->deepest)
+    return tensor_nest_refuse(
+        n, e, "expected an array, got a number: all arrays must be nested equally deep");
   if (depth < n->rule.depth_min)
-    return tensor_nest_refuse(n, e,
-                              "a number at depth %u: an array of depth %u or more belongs here",
-                              depth, n->rule.depth_min);
+    return tensor_nest_refuse(n, e, "expected an array of at least %u dimensions, got %u",
+                              n->rule.depth_min, depth);
   n->leaf = depth;
   if (n->hollow[depth] && n->rule.width)
     return refuse_length(n, n->hollow_index[depth], depth, 0, n->rule.width, e);
@@ -130,7 +134,9 @@ static enum status settle_depth(struct tensor_nest *n, struct error *e) {
 
 enum status tensor_nest_number(struct tensor_nest *n, size_t *room, struct error *e) {
   if (n->leaf == TENSOR_DEPTH_UNKNOWN && settle_depth(n, e) != STATUS_OK) return e->status;
-  if (n->depth != n->leaf) return tensor_nest_refuse(n, e, "a number where others have arrays");
+  if (n->depth != n->leaf)
+    return tensor_nest_refuse(
+        n, e, "expected an array, got a number: all arrays must be nested equally deep");
   *room = n->depth == 0;
   if (n->depth == 0 || n->index[n->depth] >= wanted_length(n, n->depth)) return STATUS_OK;
   return check_room(n, room, e);
@@ -194,7 +200,7 @@ enum status tensor_nest_close(struct tensor_nest *n, struct error *e) {
 }
 
 enum status tensor_nest_refuse_length(const struct tensor_nest *n, struct error *e) {
-  return refuse_at(n, n->index, n->depth - 1, e, "the length of the array is more than %zu",
+  return refuse_at(n, n->index, n->depth - 1, e, "the array has more than %zu elements",
                    wanted_length(n, n->depth));
 }
 

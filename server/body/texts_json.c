@@ -62,14 +62,17 @@ static enum status refuse_value(const struct texts_json *r, char c, size_t offse
                                 struct error *e) {
   if (!json_starts_value(c)) return json_unexpected(e, offset, c, "a text");
   if (r->rule.or_tokens)
-    return refuse(r, e, "a text belongs here, a list of texts, tokens, or a list of lists of them");
+    return refuse(
+        r, e,
+        "expected a string, a list of strings, a list of tokens, or a list of lists of tokens");
   static const char *const belongs[] = {
-      [TEXTS_OR_PAIRS] = "a text belongs here, a list of texts, or a list of pairs of texts",
-      [TEXTS_ALONE] = "a text belongs here, or a list of texts",
-      [TEXTS_OF_A_LIST] = "a list of texts belongs here",
-      [TEXTS_MIXED] = "a text belongs here, a pair of texts, or a list of lists of one or two"};
+      [TEXTS_OR_PAIRS] = "expected a string, a list of strings, or a list of pairs of strings",
+      [TEXTS_ALONE] = "expected a string, or a list of strings",
+      [TEXTS_OF_A_LIST] = "expected a list of strings",
+      [TEXTS_MIXED] =
+          "expected a string, a pair of strings, or a list of lists of one or two strings"};
   if (r->rule.form == TEXTS_OF_A_LIST && r->depth > 0)
-    return refuse(r, e, "a text belongs here, or an object with \"text\"");
+    return refuse(r, e, "expected a string, or an object with \"text\"");
   return refuse(r, e, belongs[r->rule.form]);
 }
 
@@ -172,9 +175,11 @@ static void open_list(struct texts_json *r, struct error *e) {
   const bool pairs = r->rule.form == TEXTS_OR_PAIRS || r->rule.form == TEXTS_MIXED;
   const unsigned most = pairs ? TEXTS_PAIR : 1;
   if (r->depth == most || (r->listed && r->depth >= r->listed))
-    refuse(r, e,
-           pairs ? "a list where a text belongs: texts stand in a list, or in pairs in a list"
-                 : "a list where a text belongs: texts stand in a list");
+    refuse(
+        r, e,
+        pairs
+            ? "expected a string, got a list: send a list of strings, or a list of pairs of strings"
+            : "expected a string, got a list: send one list of strings");
   r->depth++;
   r->in_pair = 0;
   r->state = TEXTS_VALUE_OR_END;
@@ -183,9 +188,10 @@ static void open_list(struct texts_json *r, struct error *e) {
 
 static void begin_text(struct texts_json *r, struct error *e) {
   if (r->depth == 0 && r->rule.form == TEXTS_OF_A_LIST) refuse_value(r, '"', 0, e);
-  if (r->listed == TEXTS_PAIR && r->depth < TEXTS_PAIR) refuse(r, e, "a text among pairs of texts");
+  if (r->listed == TEXTS_PAIR && r->depth < TEXTS_PAIR)
+    refuse(r, e, "expected a pair of strings, got a string: texts and pairs cannot be mixed");
   if (r->depth == TEXTS_PAIR && r->in_pair == TEXTS_PAIR)
-    refuse(r, e, "a third text: a pair has two");
+    refuse(r, e, "a pair must have two strings, got a third");
   if (r->depth && !(r->depth == TEXTS_PAIR && r->in_pair) &&
       r->parts / r->texts.of_item == r->rule.max_items)
     error_limit(e, "max_items", "more than %zu texts", r->rule.max_items);
@@ -202,8 +208,8 @@ static void close_list(struct texts_json *r, struct error *e) {
     add_part(r, (struct texts_part){TEXTS_NONE, 0}, e);
   else if (pair && r->in_pair != TEXTS_PAIR)
     refuse(r, e,
-           r->in_pair == 0 && r->rule.form == TEXTS_MIXED ? "a list of one text or two belongs here"
-                                                          : "a pair has two texts");
+           r->in_pair == 0 && r->rule.form == TEXTS_MIXED ? "expected a list of one or two strings"
+                                                          : "a pair must have two strings");
   r->state = TEXTS_COMMA_OR_END;
 }
 
@@ -212,7 +218,7 @@ static void close_list(struct texts_json *r, struct error *e) {
 static const char key[] = "\"text\"";
 
 static void refuse_object(const struct texts_json *r, struct error *e) {
-  refuse(r, e, "an object here has one member, \"text\"");
+  refuse(r, e, "an object must have one member, \"text\"");
 }
 
 static void read_key(struct texts_json *r, char c, size_t offset, struct error *e) {
@@ -237,7 +243,7 @@ static void read_member(struct texts_json *r, char c, size_t offset, struct erro
   } else if (r->state == TEXTS_MEMBER && c == '"') {
     begin_text(r, e);
   } else if (r->state == TEXTS_MEMBER) {
-    json_starts_value(c) ? refuse(r, e, "the \"text\" of an object must be a text")
+    json_starts_value(c) ? refuse(r, e, "\"text\" must be a string")
                          : json_unexpected(e, offset, c, "a text");
   } else if (c == '}') {
     r->key = 0;

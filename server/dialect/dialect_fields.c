@@ -12,7 +12,7 @@ enum status dialect_read_model(const json_t *value, const struct contract_field 
   struct dialect_values *v = to;
   const size_t length = json_string_length(value);
   if (!json_is_string(value))
-    return error_at(e, field->pointer, "model must be a text: the name of a model");
+    return error_at(e, field->pointer, "model must be a string: the name of a model");
   v->names_model = true;
   v->model[0] = '\0';
   if (length < sizeof v->model && !memchr(json_string_value(value), 0, length))
@@ -24,7 +24,7 @@ enum status dialect_pass_text(const json_t *value, const struct contract_field *
                               struct error *e) {
   (void)to;
   if (json_is_string(value)) return STATUS_OK;
-  return error_at(e, field->pointer, "%s must be a text", contract_name(field));
+  return error_at(e, field->pointer, "%s must be a string", contract_name(field));
 }
 
 static bool asks_nothing(const json_t *value) {

@@ -211,7 +211,7 @@ enum status stack_read_stop_texts(const json_t *value, const struct contract_fie
   const bool alone = json_is_string(value);
   const size_t count = alone ? 1 : json_array_size(value);
   if (!alone && (!json_is_array(value) || count > STACK_STOPS_MAX))
-    return error_at(e, field->pointer, "stop must be a text, or a list of up to %d texts",
+    return error_at(e, field->pointer, "stop must be a string, or a list of up to %d strings",
                     STACK_STOPS_MAX);
   v->stop = arena_alloc(v->arena, count, sizeof *v->stop, e);
   for (size_t i = 0; i < count && !e->status; i++) {

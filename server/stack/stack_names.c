@@ -324,7 +324,7 @@ static const float *read_mask(struct arena *a, size_t heads, const json_t *value
     if (json_is_number(n) && isfinite(mask[i])) continue;
     char at[ERROR_POINTER_SIZE + 32]; /* for the compiler: it has room */
     snprintf(at, sizeof at, "%s/%zu", pointer, i);
-    error_at(e, at, "a number that is a finite float32 belongs here");
+    error_at(e, at, "expected a number within the float32 range");
     return NULL;
   }
   return mask;

@@ -85,7 +85,8 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   if (t->items == 0) return error_at(read->e, "/inputs", "an empty list has no classes");
   if (is_alone(t) && t->items > TEXTS_PAIR)
     return error_at(read->e, "/inputs/2",
-                    "a third text: two are a pair, and texts for themselves stand in lists of one");
+                    "a list of strings is one pair of at most two texts: for several texts, send "
+                    "lists of one: [[\"a\"], [\"b\"], [\"c\"]]");
   s->reading.texts = is_alone(t) ? make_alone(t, read->arena, read->e) : t;
   if (!s->reading.texts) return read->e->status;
   dialect_stack_give(s, STACK_FIELD_TEXT);

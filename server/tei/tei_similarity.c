@@ -87,7 +87,7 @@ static enum status read_inputs(const json_t *value, const struct contract_field 
   size_t bytes = json_string_length(source);
   if (check_members(value, known, field, e)) return e->status;
   if (count == 0)
-    return error_at(e, "/inputs/sentences", "sentences must be a list of at least one text");
+    return error_at(e, "/inputs/sentences", "sentences must be a list of at least one string");
   if (!source)
     return error_at(e, "/inputs/source_sentence", "the member \"source_sentence\" is missing");
   for (size_t i = 0; i < count; i++) bytes += json_string_length(json_array_get(sentences, i));

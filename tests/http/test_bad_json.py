@@ -239,12 +239,12 @@ class BadJson(ServerCase):
         for numbers in (1, 3, 5, 768, 100000):
             problem = self.invalid_request({"queries": [[[1, 2, 3, 4], [1] * numbers]]})
             self.assertEqual(problem["pointer"], "/queries/0/1")
-            self.assertEqual(problem["detail"], f"the length of the array is {numbers}, not 4, "
+            self.assertEqual(problem["detail"], f"the array has {numbers} elements, expected 4, "
                                                 "the model's query_size")
         for numbers in (0, 1, 3, 200):
             problem = self.invalid_request({"queries": [[[1] * 4]], "head_mask": [1] * numbers})
             self.assertEqual(problem["pointer"], "/head_mask")
-            self.assertEqual(problem["detail"], f"the length of the array is {numbers}, not 2, "
+            self.assertEqual(problem["detail"], f"the array has {numbers} elements, expected 2, "
                                                 "the model's heads")
 
     def test_fields(self):

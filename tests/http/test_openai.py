@@ -144,19 +144,19 @@ class Embeddings(Served):
 
     def test_what_is_wrong_with_input(self):
         for given, param, words in (
-                (None, "input", "a text belongs here, a list of texts, tokens, or a list of lists of them"),
-                (5, "input", "a text belongs here"), (True, "input", "a text belongs here"),
-                ({}, "input", "a text belongs here"), ({"text": "a"}, "input", "a text belongs here"),
+                (None, "input", "expected a string, a list of strings, a list of tokens, or a list of lists of tokens"),
+                (5, "input", "expected a string"), (True, "input", "expected a string"),
+                ({}, "input", "expected a string"), ({"text": "a"}, "input", "expected a string"),
                 ("", "input", "an empty text has no vector"), (["a", ""], "input[1]", "an empty text has no vector"),
                 ([], "input", "an empty list has no vectors"), ([[]], "input[0]", "no vector"),
-                ([[1], []], "input[1]", "no vector"), ([None], "input[0]", "a text belongs here"),
-                (["a", 5], "input[1]", "a text belongs here"), (["a", ["b"]], "input[1]", "texts stand in a list"),
-                ([["a", "b"]], "input[0]", "texts stand in a list"), ([1, "a"], "input[1]", ""),
+                ([[1], []], "input[1]", "no vector"), ([None], "input[0]", "expected a string"),
+                (["a", 5], "input[1]", "expected a string"), (["a", ["b"]], "input[1]", "got a list"),
+                ([["a", "b"]], "input[0]", "got a list"), ([1, "a"], "input[1]", ""),
                 ([1.5], "input[0]", "integer"), ([1, [2]], "input[1]", ""), ([[1], 2], "input[1]", ""),
                 ([[1], ["a"]], "input[1][0]", ""), ([[[1]]], "input[0][0]", ""), ([[1], None], "input[1]", ""),
                 ([1, 20], "input[1]", "the token 20 is beyond the vocabulary"),
                 ([[1], [2, -1]], "input[1][1]", "the token -1 is beyond the vocabulary"),
-                (4000000000, "input", "a text belongs here"), ([4000000000], "input[0]", ""),
+                (4000000000, "input", "expected a string"), ([4000000000], "input[0]", ""),
                 (list(range(9)), "input", "9 rows; the model has 8 positions: cut the text"),
                 ("the cat sat on the mat .", "input", "9 tokens; the model has 8 positions")):
             with self.subTest(given=given):
@@ -172,11 +172,11 @@ class Embeddings(Served):
 
     def test_what_is_wrong_with_other_fields(self):
         for name, values, words in (
-                ("model", (5, ["bert"]), "must be a text"),
+                ("model", (5, ["bert"]), "must be a string"),
                 ("encoding_format", ("int8", 1), 'must be "float" or "base64"'),
                 ("dimensions", (0, -1, 1.5, "4"), "must be an integer of at least 1"),
                 ("dimensions", (17,), "17 dimensions; the model's vectors have 16"),
-                ("user", (5, {}), "user must be a text"),
+                ("user", (5, {}), "user must be a string"),
                 ("user", ("u" * 17000,), "longer than 16384 bytes"),
                 ("truncate", (0, "yes", -1), "must be true or false, or an integer of at least 1")):
             for value in values:
@@ -196,7 +196,7 @@ class Embeddings(Served):
         self.error(self.post(b'{"input":"a","input":"b"}'), 400, "invalid_request", "input", "duplicate ")
 
     def test_no_json(self):
-        for body, words in ((b"", "the body is empty"), (b'{"input":"a"', "the body ends"), (b'{"input":["a",}', "at byte 14"),
+        for body, words in ((b"", "the body is empty"), (b'{"input":"a"', "unexpected end of the body"), (b'{"input":["a",}', "at byte 14"),
                             (b'{"input":[[1,}', "at byte 13"), (b'{"input":[ NaN]}', "at byte 11"),
                             (b'{"input":"\x80"}', "at byte 10")):
             with self.subTest(body=body):

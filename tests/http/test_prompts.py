@@ -194,7 +194,7 @@ class Prompts(Case):
                 ({"text": "a", "prompt_name": "querry"}, "/prompt_name", 'no such prompt'),
                 ({"text": "a", "prompt_name": "query\0"}, "/prompt_name", "no such prompt"),
                 ({"text": "a", "prompt_name": "query", "prompt": "x"}, "/prompt_name", "only one of both"),
-                ({"text": "a", "prompt": 1}, "/prompt", "prompt must be a text"),
+                ({"text": "a", "prompt": 1}, "/prompt", "prompt must be a string"),
                 ({"tokens": [1], "prompt": "a"}, "/prompt", 'prompt goes with texts'),
                 ({"tokens": [1], "prompt_name": "query"}, "/prompt_name", 'prompt_name goes with texts')):
             with self.subTest(request=request):

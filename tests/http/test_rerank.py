@@ -142,17 +142,17 @@ class Rerank(OpenAi, ServerCase):
     def test_wrong_requests(self):
         right = {"model": "ranker", "query": QUERY, "documents": DOCUMENTS}
         for change, param, words in (
-                ({"query": None}, "query", "must be a text"), ({"query": 1}, "query", "must be a text"),
+                ({"query": None}, "query", "must be a string"), ({"query": 1}, "query", "must be a string"),
                 ({"query": "cat " * 20000}, "query", "longer"),
-                ({"documents": None}, "documents", "a list of texts belongs here"),
-                ({"documents": "a text"}, "documents", "a list of texts belongs here"),
+                ({"documents": None}, "documents", "expected a list of strings"),
+                ({"documents": "a text"}, "documents", "expected a list of strings"),
                 ({"documents": []}, "documents", "nothing to rank"),
                 ({"documents": ["a", 1]}, "documents[1]", 'an object with "text"'),
-                ({"documents": ["a", ["b"]]}, "documents[1]", "texts stand in a list"),
+                ({"documents": ["a", ["b"]]}, "documents[1]", "got a list"),
                 ({"documents": [{"title": "a"}]}, "documents[0]", 'one member, "text"'),
                 ({"documents": ["a", {}]}, "documents[1]", 'one member, "text"'),
                 ({"documents": ["a", {"text": "b", "title": "c"}]}, "documents[1]", 'one member, "text"'),
-                ({"documents": [{"text": 1}]}, "documents[0]", "must be a text"),
+                ({"documents": [{"text": 1}]}, "documents[0]", "must be a string"),
                 ({"top_n": 0}, "top_n", "at least 1"), ({"top_n": "3"}, "top_n", "integer"),
                 ({"return_documents": 1}, "return_documents", "true or false"),
                 ({"truncate": 0}, "truncate", "truncate must be"), ({"texts": []}, "texts", '"documents"'),

@@ -302,8 +302,8 @@ class Predict(Served):
 
     def test_wrong_requests(self):
         for request, words in (({}, '"inputs" is missing'), ({"inputs": []}, "an empty list"),
-                               ({"inputs": ["a", "b", "c"]}, "third text"), ({"inputs": [["a", "b", "c"]]}, "third text"),
-                               ({"inputs": [[]]}, "one text or two"), ({"inputs": [["a"], "b"]}, "among pairs"),
+                               ({"inputs": ["a", "b", "c"]}, "a third"), ({"inputs": [["a", "b", "c"]]}, "a third"),
+                               ({"inputs": [[]]}, "one or two strings"), ({"inputs": [["a"], "b"]}, "cannot be mixed"),
                                ({"inputs": 5}, "list of lists of one or two"),
                                ({"inputs": "a", "parameters": {}}, "raw_scores"),
                                ({"inputs": "cat " * 50, "truncate": False}, "at /inputs")):

@@ -441,7 +441,7 @@ class Text(ServerCase):
                 ("/truncate", 'goes with texts, not with tokens', {"tokens": [1], "truncate": True}),
                 ("/return_tokens", 'goes with texts, not with tokens', {"tokens": [1], "return_tokens": True}),
                 ("/truncate", "must be true or false, or an integer", {"text": "a", "truncate": 0}),
-                ("/text", "a text belongs here", {"text": 3}), ("/text/0", "a text belongs here", {"text": [3]}),
+                ("/text", "expected a string", {"text": 3}), ("/text/0", "expected a string", {"text": [3]}),
                 ("/inputs", '"text"', {"inputs": "a"})):
             with self.subTest(request=request):
                 self.refused("bert", "encode", pointer, words, **request)

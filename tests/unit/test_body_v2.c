@@ -350,12 +350,12 @@ static void wrong_requests(void **state) {
       {"{\"parameters\":[]}", "\"parameters\" must be an object"},
       {"{\"id\":1}", "\"id\" must be a string"},
       {"{\"id\":\"a\",\"id\":\"b\"}", "duplicate key \"id\""},
-      {"{\"parameters\":{\"timeout\":-1}}", "\"timeout\" must be an integer"},
-      {"{\"parameters\":{\"timeout\":\"1\"}}", "\"timeout\" must be an integer"},
+      {"{\"parameters\":{\"timeout\":-1}}", "\"timeout\" must be a non-negative integer"},
+      {"{\"parameters\":{\"timeout\":\"1\"}}", "\"timeout\" must be a non-negative integer"},
       {"{\"parameters\":{\"binary_data_output\":1}}", "must be true or false"},
       {"{\"parameters\":{\"causal\":1}}", "causal must be true or false"},
       {"{\"parameters\":{\"causal_offset\":\"begin\"}}", "causal_offset must be"},
-      {"{\"parameters\":{\"causal_offset\":1.5}}", "an integer belongs here"},
+      {"{\"parameters\":{\"causal_offset\":1.5}}", "expected an integer"},
       {"{\"parameters\":{\"select\":\"softly\"}}", "select must be"},
       {"{\"parameters\":{\"seed\":-1}}", "seed must be"},
       {"{\"parameters\":{\"empty_rows\":\"one\"}}", "empty_rows must be"},
@@ -365,12 +365,12 @@ static void wrong_requests(void **state) {
       {IN("\"name\":5"), "\"name\" must be a string"},
       {IN("\"name\":\"queries\""), "\"datatype\" is missing"},
       {IN("\"name\":\"queries\",\"datatype\":\"FP32\""), "\"shape\" is missing"},
-      {IN(FP32("queries") "\"shape\":[1,1,2]"), "neither \"data\" nor"},
+      {IN(FP32("queries") "\"shape\":[1,1,2]"), "\"data\" or the"},
       {IN(FP32("queries") "\"shape\":[1,1,2],\"parameters\":{\"shared_memory_region\":\"x\"}"),
-       "neither \"data\" nor"},
+       "\"data\" or the"},
       {IN(FP32("queries") "\"shape\":[1,1,2],\"data\":[1,2],"
                           "\"parameters\":{\"binary_data_size\":8}"),
-       "both \"data\" and"},
+       "\"data\" and"},
       {IN(FP32("queries") "\"shape\":[1,1,2],\"parameters\":{\"binary_data_size\":8}"),
        "without the header Inference-Header-Content-Length"},
       {IN("\"name\":\"queries\",\"datatype\":\"FP16\",\"shape\":[1,1,2],\"data\":[1,2]"),
@@ -380,9 +380,9 @@ static void wrong_requests(void **state) {
       {IN("\"name\":\"mask\",\"datatype\":\"UINT8\",\"shape\":[1,1],\"data\":[1]"),
        "the datatype must be BOOL"},
       {IN("\"name\":\"mask\",\"datatype\":\"BOOL\",\"shape\":[1,1],\"data\":[2]"),
-       "true, false, 1 or 0 belongs here"},
+       "expected true, false, 1 or 0"},
       {IN("\"name\":\"valid_lens\",\"datatype\":\"INT64\",\"shape\":[1],\"data\":[2147483648]"),
-       "the number is beyond 32 bits"},
+       "the number exceeds the 32-bit integer range"},
       {IN("\"name\":\"valid_lens\",\"datatype\":\"INT64\",\"shape\":[1],\"data\":[1.0]"),
        "a number with a fraction"},
       {ONE("[1,1,2]", "{}"), "\"data\" must be an array"},
@@ -390,32 +390,32 @@ static void wrong_requests(void **state) {
       {ONE("[]", "[]"), "\"shape\" must be an array of 1 to 4"},
       {ONE("3", "[]"), "\"shape\" must be an array"},
       {ONE("[1,1,1,1,2]", "[]"), "\"shape\" must be an array of 1 to 4"},
-      {ONE("[1,-1,2]", "[]"), "not negative"},
-      {ONE("[1,1.0,2]", "[]"), "not negative"},
-      {ONE("[1,\"1\",2]", "[]"), "not negative"},
+      {ONE("[1,-1,2]", "[]"), "non-negative"},
+      {ONE("[1,1.0,2]", "[]"), "non-negative"},
+      {ONE("[1,\"1\",2]", "[]"), "non-negative"},
       {ONE("[1,9223372036854775808,2]", "[]"), "out of range"},
-      {ONE("[4,4611686018427387906,2]", "[1]"), "the product of the shape"},
-      {ONE("[4,4611686018427387906]", "[1]"), "a shape of 2 dimensions"},
-      {LATE("[4,4611686018427387906,2]", "[1]"), "the product of the shape"},
-      {ONE("[2,2]", "[1,2,3,4]"), "a shape of 2 dimensions; it must be 3"},
+      {ONE("[4,4611686018427387906,2]", "[1]"), "the shape is too large"},
+      {ONE("[4,4611686018427387906]", "[1]"), "the shape has 2 dimensions"},
+      {LATE("[4,4611686018427387906,2]", "[1]"), "the shape is too large"},
+      {ONE("[2,2]", "[1,2,3,4]"), "the shape has 2 dimensions, expected 3"},
       {ONE("[1,1,3]", "[1,2,3]"), "the model's query_size"},
-      {ONE("[1,2,2]", "[1,2,3]"), "the length of the array is 3, not 4"},
-      {ONE("[1,2,2]", "[1,2,3,4,5]"), "the length of the array is 5, not 4"},
-      {ONE("[1,2,2]", "[]"), "the length of the array is 0, not 4"},
+      {ONE("[1,2,2]", "[1,2,3]"), "the array has 3 elements, expected 4"},
+      {ONE("[1,2,2]", "[1,2,3,4,5]"), "the array has 5 elements, expected 4"},
+      {ONE("[1,2,2]", "[]"), "the array has 0 elements, expected 4"},
       {ONE("[1,0,2]", "[1]"), "the shape has no elements"},
-      {ONE("[1,2,2]", "[[1,2],[3,4]]"), "a number at depth 2"},
-      {ONE("[1,2,2]", "[[[1,2]]]"), "dimension 1 is 1, and 2 in the shape"},
-      {ONE("[1,2,2]", "[[[1,2],[3,4]],[[1,2],[3,4]]]"), "dimension 0 is 2, and 1 in the shape"},
-      {ONE("[2,2,2]", "[[[1,2],[3,4]],[[1,2]]]"), "the length of the array is 1, not 2"},
-      {ONE("[2,2,2]", "[[[1,2],[3,4]],[[1,2],[3]]]"), "the length of the array is 1, not 2"},
-      {ONE("[2,2,2]", "[[[1,2],[3,4]],[5,6]]"), "a number where others have arrays"},
-      {ONE("[1,2,2]", "[1,2,[3,4]]"), "a number belongs here, not an array"},
-      {ONE("[1,1,2]", "[1,null]"), "not null"},
-      {ONE("[1,1,2]", "[1,\"NaN\"]"), "not a string"},
-      {ONE("[1,1,2]", "[1,1e39]"), "beyond float32"},
-      {LATE("[1,1,2]", "[1,1e39]"), "the number is beyond float32"},
-      {LATE("[1,1,2]", "[1,{}]"), "not an object"},
-      {ONE("[2,0,2]", "[[]]"), "dimension 0 is 1, and 2 in the shape"},
+      {ONE("[1,2,2]", "[[1,2],[3,4]]"), "dimensions, got 2"},
+      {ONE("[1,2,2]", "[[[1,2]]]"), "dimension 1 of the data has length 1, but the shape says 2"},
+      {ONE("[1,2,2]", "[[[1,2],[3,4]],[[1,2],[3,4]]]"), "dimension 0 of the data has length 2, but the shape says 1"},
+      {ONE("[2,2,2]", "[[[1,2],[3,4]],[[1,2]]]"), "the array has 1 elements, expected 2"},
+      {ONE("[2,2,2]", "[[[1,2],[3,4]],[[1,2],[3]]]"), "the array has 1 elements, expected 2"},
+      {ONE("[2,2,2]", "[[[1,2],[3,4]],[5,6]]"), "expected an array, got a number"},
+      {ONE("[1,2,2]", "[1,2,[3,4]]"), "expected a number, got an array"},
+      {ONE("[1,1,2]", "[1,null]"), "got null"},
+      {ONE("[1,1,2]", "[1,\"NaN\"]"), "got a string"},
+      {ONE("[1,1,2]", "[1,1e39]"), "float32 range"},
+      {LATE("[1,1,2]", "[1,1e39]"), "the number exceeds the float32 range"},
+      {LATE("[1,1,2]", "[1,{}]"), "got an object"},
+      {ONE("[2,0,2]", "[[]]"), "dimension 0 of the data has length 1, but the shape says 2"},
       {ONE("[1001,1,2]", "[1]"), "1001 items; 1000 are allowed"},
       {"{\"inputs\":[" QUERIES_JSON "," QUERIES_JSON "]}", "duplicate input \"queries\""},
       {"{\"inputs\":[" QUERIES_JSON "," KEYS_JSON "]}", "the last dimension is 3"},
@@ -462,16 +462,16 @@ static void failures_say_where(void **state) {
       {"{\"inputs\":[]}", "/inputs", "is missing"},
       {"{\"parameters\":{\"causal\":1}}", "/parameters/causal", "true or false"},
       {"{\"parameters\":{\"causal_offset\":\"x\"}}", "/parameters/causal_offset", "must be"},
-      {"{\"parameters\":{\"causal_offset\":[0,\"\"]}}", "/parameters/causal_offset/1", "belongs"},
+      {"{\"parameters\":{\"causal_offset\":[0,\"\"]}}", "/parameters/causal_offset/1", "expected"},
       {"{\"parameters\":{\"causal_offset\":[0,1,2]},\"inputs\":[" QUERIES_JSON "]}",
        "/parameters/causal_offset", "3 offsets for 2 items"},
-      {"{\"parameters\":{\"timeout\":-1}}", "/parameters/timeout", "not negative"},
+      {"{\"parameters\":{\"timeout\":-1}}", "/parameters/timeout", "non-negative"},
       {IN("\"name\":\"bias\""), "/inputs/0/name", "unknown input"},
       {IN(""), "/inputs/0", "\"name\" is missing"},
       {IN("\"shape\":1"), "/inputs/0/shape", "an array"},
       {IN("\"shape\":[1],\"shape\":[1]"), "/inputs/0/shape", "duplicate "},
       {IN("\"parameters\":{\"binary_data_size\":-1}"), "/inputs/0/parameters/binary_data_size",
-       "not negative"},
+       "non-negative"},
       {IN("\"name\":\"queries\",\"datatype\":\"BOOL\",\"shape\":[1,1,2],\"data\":[1,2]"),
        "/inputs/0/datatype", "FP32"},
       {"{\"outputs\":[{\"name\":\"outputs\"},{\"name\":\"x\"}]}", "/outputs/1/name", "unknown"},
@@ -485,7 +485,7 @@ static void failures_say_where(void **state) {
       {ONE("[1,1,2]", "{}"), "/inputs/0/data", "an array"},
       {ONE("[1,1,2]", "[1,null]"), "/inputs/0/data/1", "null"},
       {LATE("[1,1,2]", "[1,1e39]"), "/inputs/0/data/1", "float32"},
-      {ONE("[1,2,2]", "[1,2,3]"), "/inputs/0/data", "is 3, not 4"},
+      {ONE("[1,2,2]", "[1,2,3]"), "/inputs/0/data", "has 3 elements, expected 4"},
       {ONE("[1,2,2]", "[[[1,2],[3,{}]]]"), "/inputs/0/data/0/1/1", "an object"},
       {ONE("[1,2,2]", "[[[1,2]]]"), "/inputs/0/data", "dimension 1"},
       {"{\"inputs\":[" QUERIES_JSON "," QUERIES_JSON "]}", "/inputs/1/name", "duplicate "},
@@ -697,7 +697,7 @@ static void too_much_data_are_refused_at_once(void **state) {
     const struct body_made b = {json, head + KEPT_MOST + more, BODY_UNKNOWN};
     read_body(&r, &equal, &b);
     assert_int_equal(r.error.status, more ? STATUS_INVALID_REQUEST : STATUS_INVALID_JSON);
-    assert_non_null(strstr(r.error.detail, more ? "come before" : "the JSON ends before"));
+    assert_non_null(strstr(r.error.detail, more ? "come before" : "unexpected end of the JSON"));
     arena_free(&r.arena);
   }
 }
@@ -717,7 +717,7 @@ static void blocks_must_be_as_long_as_they_say(void **state) {
   b.size = whole.size - 1;
   refuse(&model, &b, STATUS_INVALID_REQUEST, "the body ends after 23 of the 24");
   b.size = whole.size + 1;
-  refuse(&model, &b, STATUS_INVALID_REQUEST, "the body goes on behind");
+  refuse(&model, &b, STATUS_INVALID_REQUEST, "extra bytes after");
   /* The JSON ends elsewhere than it is said to; its last byte is a blank. */
   b = whole;
   b.said--;
@@ -726,7 +726,7 @@ static void blocks_must_be_as_long_as_they_say(void **state) {
   b.said--;
   refuse(&model, &b, STATUS_INVALID_JSON, "by its length in Inference-Header-Content-Length");
   b.said = whole.said + 1;
-  refuse(&model, &b, STATUS_INVALID_JSON, "where the end belongs");
+  refuse(&model, &b, STATUS_INVALID_JSON, "expected the end");
   b.said = whole.size + 1;
   refuse(&model, &b, STATUS_INVALID_REQUEST, "and the body has");
   b.said = UINT64_MAX - 1;
@@ -755,11 +755,11 @@ static void sizes_must_be_those_of_the_shape(void **state) {
       {"[1,1,2]", "7", "\"binary_data_size\" is 7, but the shape needs 8 bytes"},
       {"[1,1,2]", "9", "but the shape needs 8 bytes"},
       {"[1,1,2]", "0", "but the shape needs 8 bytes"},
-      {"[1,1,2]", "-8", "\"binary_data_size\" must be an integer"},
-      {"[1,1,2]", "8.0", "\"binary_data_size\" must be an integer"},
-      {"[1,1,2]", "\"8\"", "\"binary_data_size\" must be an integer"},
-      {"[4,4611686018427387906,2]", "8", "the product of the shape"},
-      {"[2,2305843009213693952,2]", "0", "the product of the shape"},
+      {"[1,1,2]", "-8", "\"binary_data_size\" must be a non-negative integer"},
+      {"[1,1,2]", "8.0", "\"binary_data_size\" must be a non-negative integer"},
+      {"[1,1,2]", "\"8\"", "\"binary_data_size\" must be a non-negative integer"},
+      {"[4,4611686018427387906,2]", "8", "the shape is too large"},
+      {"[2,2305843009213693952,2]", "0", "the shape is too large"},
       {"[1,1099511627776,2]", "8796093022208", "the body ends after 8 of the 8796093022208 bytes"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {

@@ -63,33 +63,33 @@ static void forms_against_rules(void **state) {
       {&floats, {DTYPE_NONE, 3, {2, 3, 4}}, 0, "/keys", "the type must be F32, F16, BF16 or F64"},
       {&flags, {DTYPE_I32, 2, {3, 5}}, 0, "/mask", "the type must be BOOL or U8"},
       {&integers, {DTYPE_F32, 0, {0}}, 0, "/valid_lens", "the type must be I32 or I64"},
-      {&floats, {DTYPE_F32, 1, {4}}, 0, "/keys", "a shape of 1 dimensions; it must be 2 or 3"},
+      {&floats, {DTYPE_F32, 1, {4}}, 0, "/keys", "the shape has 1 dimensions, expected 2 or 3"},
       {&floats,
        {DTYPE_F32, 8, {1, 1, 1, 1}},
        0,
        "/keys",
-       "a shape of 8 dimensions; it must be 2 or 3"},
+       "the shape has 8 dimensions, expected 2 or 3"},
       {&integers,
        {DTYPE_I32, 3, {1, 1, 1}},
        0,
        "/valid_lens",
-       "a shape of 3 dimensions; it must be 0 to 2"},
-      {&one, {DTYPE_F32, 2, {1, 1}}, 0, "/head_mask", "a shape of 2 dimensions; it must be 1"},
+       "the shape has 3 dimensions, expected 0 to 2"},
+      {&one, {DTYPE_F32, 2, {1, 1}}, 0, "/head_mask", "the shape has 2 dimensions, expected 1"},
       {&floats,
        {DTYPE_F32, 2, {9, 5}},
        0,
        "/keys",
-       "the last dimension is 5, not 4, the model's key_size"},
+       "the last dimension is 5, expected 4 (the model's key_size)"},
       {&floats,
        {DTYPE_F32, 3, {3, SIZE_MAX / 2, 4}},
        0,
        "/keys",
-       "the product of the shape is more than the machine can address"},
+       "the shape is too large for the address space"},
       {&floats,
        {DTYPE_F64, 2, {SIZE_MAX / 8, 4}},
        0,
        "/keys",
-       "the product of the shape is more than the machine can address"},
+       "the shape is too large for the address space"},
       {&floats, {DTYPE_F32, 3, {6, 1, 4}}, 0, "", "6 items; 5 are allowed"},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -265,7 +265,7 @@ static void flags_and_integers(void **state) {
   arena_free(&m.arena);
   make(&m, &integers, &form, beyond, sizeof beyond, 3);
   assert_string_equal(m.error.pointer, "/valid_lens/1/1");
-  assert_string_equal(m.error.detail, "the number is beyond 32 bits");
+  assert_string_equal(m.error.detail, "the number exceeds the 32-bit integer range");
   arena_free(&m.arena);
   form = (struct tensor_form){DTYPE_I64, 0, {0}};
   make(&m, &integers, &form, beyond + 3, 8, 3);
