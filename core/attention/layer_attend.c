@@ -237,8 +237,8 @@ static bool has_bad_score(const struct layer_step *s, const struct unit *u, floa
   return false;
 }
 
-/* A score is beyond float32 by itself, or because of a key that was read in place. Which query has
- * it is looked for one by one: the kernel tells of all together. */
+/* A score exceeds the float32 range by itself, or because of a key that was read in place. Which
+ * query has it is looked for one by one: the kernel tells of all together. */
 static void note_bad_score(const struct layer_step *s, const struct unit *u, float *scratch) {
   const struct call *c = call_of(s, u->run);
   struct unit one = *u;

@@ -35,8 +35,8 @@ static enum status describe_row(const struct layer_step *s, const struct call *c
                                                      "the projection of value",
                                                      "the output of query"};
   const struct fault_place at = place_of(c, row, role == ROLE_KEY || role == ROLE_VALUE);
-  return error_set(e, STATUS_NOT_FINITE, "%s%s row %zu of item %zu is beyond float32", s->at.where,
-                   what[role], at.row, at.item);
+  return error_set(e, STATUS_NOT_FINITE, "%s%s row %zu of item %zu exceeds the float32 range",
+                   s->at.where, what[role], at.row, at.item);
 }
 
 enum status fault_of_row(const struct step *step, const struct run *run, uint64_t row,
@@ -59,8 +59,9 @@ enum status fault_of_attend(const struct step *step, const struct run *run, uint
   const size_t row = place & (((uint64_t)1 << KIND_SHIFT) - 1);
   if (role != ATTEND_SCORE) return describe_row(s, c, role, row, e);
   const struct fault_place at = place_of(c, row, false);
-  return error_set(e, STATUS_NOT_FINITE, "%sa score of query row %zu of item %zu is beyond float32",
-                   s->at.where, at.row, at.item);
+  return error_set(e, STATUS_NOT_FINITE,
+                   "%sa score of query row %zu of item %zu exceeds the float32 range", s->at.where,
+                   at.row, at.item);
 }
 
 enum status fault_of_trace(const struct step *step, const struct run *run, uint64_t place,
@@ -68,15 +69,15 @@ enum status fault_of_trace(const struct step *step, const struct run *run, uint6
   const struct layer_step *s = layer_step_of(step);
   const struct trace *t = call_of_const(s, run)->trace;
   (void)place;
-  return error_set(e, STATUS_NOT_FINITE,
-                   "%sa number in the trace of query row %zu of item %zu in head %zu is beyond "
-                   "float32",
-                   s->at.where, t->row, t->item, t->head);
+  return error_set(
+      e, STATUS_NOT_FINITE,
+      "%sa number in the trace of query row %zu of item %zu in head %zu exceeds the float32 range",
+      s->at.where, t->row, t->item, t->head);
 }
 
 enum status fault_of_measures(const struct step *step, const struct run *run, uint64_t place,
                               struct error *e) {
   (void)run, (void)place;
-  return error_set(e, STATUS_NOT_FINITE, "%sa measure of the heads is beyond float32",
+  return error_set(e, STATUS_NOT_FINITE, "%sa measure of the heads exceeds the float32 range",
                    layer_step_of(step)->at.where);
 }

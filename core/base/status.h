@@ -31,7 +31,7 @@ enum status {
   STATUS_TOO_SLOW,
   STATUS_TOO_LARGE, /* `limit` names the setting */
   STATUS_UNSUPPORTED_MEDIA_TYPE,
-  STATUS_NOT_FINITE, /* a projection, score or result is beyond float32 */
+  STATUS_NOT_FINITE, /* a projection, score or result exceeds the float32 range */
   STATUS_OVERLOADED, /* the memory budget is full */
   STATUS_QUEUE_FULL, /* the queue is full: to a client the same */
   STATUS_UNSUPPORTED_TRANSFER_ENCODING,

@@ -3,7 +3,7 @@
  * A part of kernel_loops.h. Several panels share a block of keys while it is in cache. Weights,
  * where they are wanted, are made in a second pass: the outputs do not depend on them. */
 
-/* One block for one panel. False if a score is beyond float32. */
+/* One block for one panel. False if a score exceeds the float32 range. */
 static bool attend_block(const struct attend *a, struct panel *p, size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
   if (!score_block(a, p, key, keys)) return false;

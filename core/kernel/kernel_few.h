@@ -47,7 +47,7 @@ INLINE ivec flags_some(const uint8_t *mask, size_t n) {
 }
 
 /* Adds biases; the scores of keys that query `i` may not see become -infinity. False if the score
- * of a key that it may see is beyond float32. */
+ * of a key that it may see exceeds the float32 range. */
 static bool finish_scores(const struct few *f, size_t i, size_t key, size_t keys) {
   const struct kernel_tile *t = f->a->t;
   const vec hidden = vec_all(-INFINITY);
@@ -282,7 +282,7 @@ static void few_gather(struct few *f, size_t key, size_t keys) {
 
 /* --- all of it --- */
 
-/* False if a score is beyond float32. */
+/* False if a score exceeds the float32 range. */
 static bool few_block(struct few *f, size_t key, size_t keys) {
   const struct kernel_tile *t = f->a->t;
   struct panel *p = f->p;
@@ -368,7 +368,7 @@ static void few_open(const struct few *f) {
 }
 
 /* Heads go through the keys side by side: where keys and values lie as they came in, a row of one
- * head is followed by that of the next. False if a score is beyond float32. */
+ * head is followed by that of the next. False if a score exceeds the float32 range. */
 static bool attend_few(size_t heads, struct attend *a) {
   float part[LANES] = {0};
   for (size_t h = 0; h < heads; h++) few_open(&(struct few){&a[h], &a[h].panel[0], part});
@@ -382,8 +382,8 @@ static bool attend_few(size_t heads, struct attend *a) {
   return true;
 }
 
-/* Writes what attend_few has gathered. False where a context is beyond float32: nothing is written
- * then, and the panel is as it was. */
+/* Writes what attend_few has gathered. False where a context exceeds the float32 range: nothing is
+ * written then, and the panel is as it was. */
 static bool close_few(struct attend *a) {
   const struct few f = {a, &a->panel[0], NULL};
   if (!a->t->huge || few_is_finite(&f)) {

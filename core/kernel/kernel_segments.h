@@ -39,7 +39,7 @@ static void segments_clear(const struct kernel_tile *t, const struct panel *p, s
 /* --- one segment --- */
 
 /* The mean of its keys, gathered by weights that were shrunk by `shrink`, if any, and from it its
- * score. False if that is beyond float32 and seen. */
+ * score. False if that exceeds the float32 range and seen. */
 static bool score_segment(const struct attend *a, const struct panel *p, struct segments *l,
                           const float *shrink) {
   const struct kernel_tile *t = a->t;
@@ -118,7 +118,7 @@ static size_t segment_end(const struct kernel_tile *t, size_t segment) {
 
 /* --- all segments --- */
 
-/* False if a score is beyond float32. */
+/* False if a score exceeds the float32 range. */
 static bool gather_segments(const struct attend *a, struct panel *p, struct segments *l) {
   const struct kernel_tile *t = a->t;
   bool started = false;

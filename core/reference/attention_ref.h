@@ -56,7 +56,7 @@ struct ref_answer {
 };
 
 /* Computes one item; `answer` is that of the item alone. STATUS_NOT_FINITE if a projection, a score
- * or an output is beyond float32, STATUS_OUT_OF_MEMORY. */
+ * or an output exceeds the float32 range, STATUS_OUT_OF_MEMORY. */
 enum status attention_ref_item(const struct layer_shape *shape,
                                const struct layer_matrix matrix[ROLE_COUNT],
                                const struct ref_item *item, const struct ref_answer *answer,

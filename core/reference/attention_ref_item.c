@@ -87,7 +87,8 @@ enum status attention_ref_item(const struct layer_shape *s,
     clear_answer(&r);
     ref_find_needed(&r);
     ref_attend(&r);
-    if (r.beyond) error_set(e, STATUS_NOT_FINITE, "item %zu is beyond float32", item->number);
+    if (r.beyond)
+      error_set(e, STATUS_NOT_FINITE, "item %zu exceeds the float32 range", item->number);
   }
   arena_free(&room);
   return e->status;

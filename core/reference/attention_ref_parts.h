@@ -43,7 +43,7 @@ struct ref_work {
 
   double *context; /* [H d_v] of one query: all heads */
 
-  bool beyond; /* a number that takes part is beyond float32 */
+  bool beyond; /* a number that takes part exceeds the float32 range */
 };
 
 /* attention_ref.c: all queries, from the inputs to the outputs. */

@@ -56,7 +56,7 @@ static void embed_row(const struct stack_form *s, const struct ref_text *text, s
 struct ref_stack {
   const struct stack_form *s;
   size_t n;
-  struct error *e;   /* keeps the first number that is beyond float32 */
+  struct error *e;   /* keeps the first number that exceeds the float32 range */
   double *entering;  /* [n, d] what enters a branch */
   double *branch;    /* [n, d] what it gives */
   double *up, *gate; /* [f] */
@@ -66,7 +66,8 @@ struct ref_stack {
 
 static void check_row(const struct ref_stack *r, size_t row, const double *x, size_t size) {
   for (size_t i = 0; i < size; i++)
-    if (!ref_is_float(x[i])) error_set(r->e, STATUS_NOT_FINITE, "row %zu is beyond float32", row);
+    if (!ref_is_float(x[i]))
+      error_set(r->e, STATUS_NOT_FINITE, "row %zu exceeds the float32 range", row);
 }
 
 static void check_rows(const struct ref_stack *r, const double *rows) {

@@ -28,7 +28,7 @@ struct ref_hidden {
 };
 
 /* STATUS_NOT_FINITE if a number of an attention, a feed-forward layer, a hidden state or an output
- * is beyond float32, STATUS_OUT_OF_MEMORY. */
+ * exceeds the float32 range, STATUS_OUT_OF_MEMORY. */
 enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
                       const struct ref_hidden *out, struct error *e);
 

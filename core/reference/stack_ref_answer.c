@@ -34,7 +34,8 @@ static void pass_dense(const struct layer_matrix *w, size_t out, size_t in, doub
                        double *x, double *y, struct error *e) {
   ref_product(w->weight, w->bias, out, in, x, y);
   for (size_t t = 0; t < out; t++) {
-    if (!ref_is_float(y[t])) error_set(e, STATUS_NOT_FINITE, "the vector is beyond float32");
+    if (!ref_is_float(y[t]))
+      error_set(e, STATUS_NOT_FINITE, "the vector exceeds the float32 range");
     x[t] = bend(y[t]);
   }
 }

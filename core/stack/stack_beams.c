@@ -47,7 +47,7 @@ static void place_text(const struct preparing_beams *p, size_t text) {
   for (size_t i = 0; i < each; i++) must(g->sequence[first + i].most == most);
   if (stack_search_init(&b->search, &g->choice, tokens, most, p->a, p->e)) return;
   if (!size_mul(most, each, &listed) || !size_mul(listed, g->top_count, &listed)) {
-    error_limit(p->e, "max_answer_bytes", "the likeliest tokens are too many to count");
+    error_limit(p->e, "max_answer_bytes", "the most likely tokens are too many to count");
     return;
   }
   b->top_token = take(p, listed, sizeof *b->top_token);
@@ -255,8 +255,8 @@ static enum status fault_of_search(const struct step *step, const struct run *ru
   if (place % FAULTS == FAULT_HEARD) return l->fault(l, e);
   if (place % FAULTS == FAULT_BANNED) return stack_fault_of_bans(r, item, e);
   return error_set(e, STATUS_NOT_FINITE,
-                   "the score of a sequence of item %zu is beyond float32: the sum of its log "
-                   "probabilities, or that over a power of its length",
+                   "the score of a sequence of item %zu exceeds the float32 range: its sum of log "
+                   "probabilities, or that divided by the length penalty",
                    stack_named(r, item));
 }
 

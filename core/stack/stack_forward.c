@@ -164,7 +164,7 @@ static void run_up(struct tile *t, size_t end) {
   }
 }
 
-/* A stripe of `down` to its runs; notes what is beyond float32. */
+/* A stripe of `down` to its runs; notes what exceeds the float32 range. */
 static void put_stripe(const struct tile *t, size_t first, size_t columns) {
   const struct kernel *k = t->step->stack->kernel;
   const float *from = t->product;

@@ -97,9 +97,9 @@ static void compute_join(const struct step *step, const struct span *span, void 
 static enum status fault_of_join(const struct step *step, const struct run *r, uint64_t row,
                                  struct error *e) {
   static const char *const what[] = {[JOIN_ENTER] = "the first norm of",
-                                     [JOIN_SELF] = "behind the attention,",
-                                     [JOIN_CROSS] = "behind the attention to the source,",
-                                     [JOIN_FORWARD] = "behind the feed-forward,",
+                                     [JOIN_SELF] = "after the attention,",
+                                     [JOIN_CROSS] = "after the cross-attention,",
+                                     [JOIN_FORWARD] = "after the feed-forward,",
                                      [JOIN_LAST] = "the last norm of"};
   const struct stack_step *s = stack_step_of(step);
   return stack_fault(s, r, what[s->join], row, e);

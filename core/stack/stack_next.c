@@ -47,7 +47,7 @@ static void note_fault(const struct unit *u, enum next_fault fault) {
 }
 
 /* What is taken from a logit to make it a log probability, and the likeliest tokens with theirs.
- * False: one of these is beyond float32. */
+ * False: one of these exceeds the float32 range. */
 static bool find_outcome(const struct stack *s, const float *logit,
                          const struct stack_likely *likely, float *scratch, double *log_sum) {
   const size_t tokens = s->form.embedding.tokens;
@@ -158,7 +158,7 @@ static void compute_next(const struct step *step, const struct span *span, void 
 
 enum status stack_fault_of_bans(const struct stack_run *r, size_t item, struct error *e) {
   return error_at(e, "",
-                  "no token is left that may come behind row %zu of item %zu: all are banned",
+                  "every token is banned after position %zu of item %zu: nothing can be generated",
                   r->geometry.item[item].k - 1, stack_named(r, item));
 }
 

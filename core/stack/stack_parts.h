@@ -418,7 +418,7 @@ size_t stack_item_of(const struct geometry *g, size_t row);
  * `top` is the greatest magnitude among them, as kernels tell it. */
 void stack_note_rows(const struct stack *s, const struct unit *u, const float *row, uint32_t top);
 
-/* Says that `what` of a row is beyond float32. */
+/* Says that `what` of a row exceeds the float32 range. */
 enum status stack_fault(const struct stack_step *s, const struct run *r, const char *what,
                         uint64_t row, struct error *e);
 

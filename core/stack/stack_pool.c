@@ -226,7 +226,7 @@ static enum status fault_of_pool(const struct step *step, const struct run *r, u
                                  struct error *e) {
   const bool classes = stack_run_of(r)->pool == STACK_POOL_CLASSES;
   (void)step;
-  return error_set(e, STATUS_NOT_FINITE, "the %s of item %zu is beyond float32",
+  return error_set(e, STATUS_NOT_FINITE, "the %s of item %zu exceeds the float32 range",
                    classes ? "score of a class" : "vector", (size_t)item);
 }
 

@@ -88,7 +88,7 @@ struct prefixes *prefixes_new(size_t most, struct budget *budget, struct error *
   struct prefixes *p = calloc(1, sizeof *p);
   if (!p || pthread_mutex_init(&p->lock, NULL)) {
     free(p);
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the beginnings of texts");
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the prefix cache");
     return NULL;
   }
   p->most = most;

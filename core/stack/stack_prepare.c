@@ -352,7 +352,7 @@ static enum status place_logs(struct preparing *p) {
   must(p->s->output);
   r->top_count = size_min(r->top, p->s->form.embedding.tokens);
   if (!size_mul(rows, r->top_count, &count))
-    return error_limit(p->e, "max_answer_bytes", "the likeliest tokens are too many to count");
+    return error_limit(p->e, "max_answer_bytes", "the most likely tokens are too many to count");
   space->logs = take(p, rows, sizeof *space->logs);
   space->top_logs = take(p, count, sizeof *space->top_logs);
   space->top_tokens = take(p, count, sizeof *space->top_tokens);
@@ -391,7 +391,7 @@ static enum status place_lens(struct preparing *p) {
   if (p->e->status) return p->e->status;
   const size_t targets = number_targets(r, space->target_at);
   if (!size_mul(targets, r->lens_count, &count))
-    return error_limit(p->e, "max_answer_bytes", "the likeliest tokens are too many to count");
+    return error_limit(p->e, "max_answer_bytes", "the most likely tokens are too many to count");
   for (size_t l = 0; l <= layers; l++) {
     struct stack_lens *lens = &space->lens[l];
     lens->token = take(p, count, sizeof *lens->token);

@@ -254,7 +254,7 @@ static void compute_worth(const struct step *step, const struct span *span, void
 static enum status fault_of_worth(const struct step *step, const struct run *r, uint64_t place,
                                   struct error *e) {
   (void)step, (void)r, (void)place;
-  return error_set(e, STATUS_NOT_FINITE, "what a head is worth is beyond float32");
+  return error_set(e, STATUS_NOT_FINITE, "the importance of a head exceeds the float32 range");
 }
 
 const struct step stack_step_worth = {

@@ -11,7 +11,7 @@
 
 enum {
   DIGITS = 19,         /* 10^19 < 2^64 */
-  LARGEST_POINT = 39,  /* 0.1 * 10^40 is beyond float32 */
+  LARGEST_POINT = 39,  /* 0.1 * 10^40 exceeds the float32 range */
   LEAST_POINT = -50,   /* 0.9... * 10^-50 rounds to zero */
   INTEGER_DIGITS = 10, /* of the largest int32_t */
 };

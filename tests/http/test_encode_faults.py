@@ -268,7 +268,7 @@ def spike(tensors):
 
 
 def large(*names, row=0, number=2e38):
-    """Only with token 9 a product with that row is beyond float32."""
+    """Only with token 9 a product with that row exceeds the float32 range."""
     def change(tensors):
         spike(tensors)
         for name in names:
@@ -310,13 +310,13 @@ class Numbers(Faults):
         self.ok(right)
         for tokens, row, item in (([[9]], 0, 0), ([[1, 2], [], [3, 4, 9, 9]], 2, 2), ([5, 9], 1, 0)):
             self.fault({"tokens": tokens}, "spiked",
-                       f"encoder.0.self: the projection of value row {row} of item {item} is beyond")
+                       f"encoder.0.self: the projection of value row {row} of item {item} exceeds")
         padded = {"tokens": [[1, 9], [2, 3]], "valid_lens": [1, 2]}  # the 9 is not read
         self.ok(self.post(padded, "spiked"))
         self.fault({"tokens": [[1], [3, 9]]}, "up",
-                   "encoder layer 1: the feed-forward of row 1 of item 1 is beyond")
+                   "encoder layer 1: the feed-forward of row 1 of item 1 exceeds")
         self.fault({"tokens": [[], [3, 9]]}, "head",
-                   "encoder.1.self: a score of query row 1 of item 1 is beyond")
+                   "encoder.1.self: a score of query row 1 of item 1 exceeds")
         pooled = {"tokens": [[1], [9]], "pool": "cls"}
         self.ok(self.post(pooled, "pooler"))
         self.fault(dict(pooled, pool="pooler"), "pooler", "item 1")

@@ -16,7 +16,7 @@ RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2
 TEXTS = [[1, 2, 3, 4, 5, 6, 7], [8], [], [9, 10, 11, 12]]
 MEMBERS = ["query", "keys", "products", "scores", "weights", "values", "context"]
 SHOWN = {"return_hidden": ["encoder.*.self.input"], "return_attention": True}
-HUGE = 3e19  # a product of two numbers near it is beyond float32
+HUGE = 3e19  # a product of two numbers near it exceeds the float32 range
 
 
 def asking(layer=0, item=0, head=0, query=0):

@@ -594,7 +594,7 @@ static void what_is_no_request(void **state) {
       {"{\"queries\":null}", "/queries", 0, NULL},
       {"{\"queries\":\"x\"}", "/queries", 0, NULL},
       {"{\"queries\":1}", "/queries", 0, NULL},
-      {"{\"queries\":[[[1,2,3]]]}", "/queries/0/0", 0, "is 3, not 2, the model's query_size"},
+      {"{\"queries\":[[[1,2,3]]]}", "/queries/0/0", 0, "has 3 elements, expected 2 (the model's query_size)"},
       {"{\"queries\":[[[1]]]}", "/queries/0/0", 0, NULL},
       {"{\"queries\":[[[1,1e39]]]}", "/queries/0/0/1", 0, NULL},
       {"{\"causal_offset\":\"start\"}", "/causal_offset", 0, "end"},

@@ -574,7 +574,7 @@ static size_t newcomer(const struct stack_run *as, const struct stack_sequence *
   return q->most;
 }
 
-/* A token whose row of the table, scaled, is beyond float32 is chosen, and fed then. */
+/* A token whose row of the table, scaled, exceeds the float32 range is chosen, and fed then. */
 static void faults_say_which_row(void **unused) {
   (void)unused;
   size_t met = 0;

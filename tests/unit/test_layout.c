@@ -269,7 +269,7 @@ static void layers_that_could_answer_nothing_are_refused(void **state) {
   write_made(p, &m);
   load_ill(W "}", p->folder,
            "self-test failed: the output for zeros is not finite: a score of query row 0 of item 0 "
-           "is beyond");
+           "exceeds");
 }
 
 static void smaller_types_are_converted(void **state) {

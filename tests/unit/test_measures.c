@@ -448,7 +448,7 @@ static void a_measure_beyond_float_is_an_error(void **unused) {
   compute(l.layer, c, 1e6);
   assert_true(c->call.outputs[0] == 3e38f && c->call.outputs[1] == 3e38f);
   assert_int_equal(run_fault(&c->run, &e), STATUS_NOT_FINITE);
-  assert_string_equal(e.detail, "a measure of the heads is beyond float32");
+  assert_string_equal(e.detail, "a measure of the heads exceeds the float32 range");
   arena_free(&a);
   random_layer_done(&l);
 }

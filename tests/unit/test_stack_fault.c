@@ -280,41 +280,41 @@ struct spoilt {
 };
 
 static const struct spoilt all[] = {
-    {spoil_query, "encoder.1.self: the projection of query row 2 of item 1 is beyond float32"},
-    {spoil_key, "encoder.1.self: the projection of key row 2 of item 1 is beyond float32"},
-    {spoil_value, "encoder.1.self: the projection of value row 2 of item 1 is beyond float32"},
-    {spoil_score, "encoder.1.self: a score of query row 2 of item 1 is beyond float32"},
-    {spoil_output, "encoder.1.self: the output of query row 2 of item 1 is beyond float32"},
+    {spoil_query, "encoder.1.self: the projection of query row 2 of item 1 exceeds the float32 range"},
+    {spoil_key, "encoder.1.self: the projection of key row 2 of item 1 exceeds the float32 range"},
+    {spoil_value, "encoder.1.self: the projection of value row 2 of item 1 exceeds the float32 range"},
+    {spoil_score, "encoder.1.self: a score of query row 2 of item 1 exceeds the float32 range"},
+    {spoil_output, "encoder.1.self: the output of query row 2 of item 1 exceeds the float32 range"},
     {spoil_attention_sum,
-     "encoder layer 1: behind the attention, row 2 of item 1 is beyond float32"},
-    {spoil_up, "encoder layer 1: the feed-forward of row 2 of item 1 is beyond float32"},
-    {spoil_down, "encoder layer 1: the feed-forward of row 2 of item 1 is beyond float32"},
-    {spoil_gate, "encoder layer 1: the feed-forward of row 2 of item 1 is beyond float32"},
-    {spoil_gated, "encoder layer 1: the feed-forward of row 2 of item 1 is beyond float32"},
-    {spoil_below_up, "encoder layer 1: the feed-forward of row 2 of item 1 is beyond float32"},
-    {spoil_below_gate, "encoder layer 1: the feed-forward of row 2 of item 1 is beyond float32"},
+     "encoder layer 1: after the attention, row 2 of item 1 exceeds the float32 range"},
+    {spoil_up, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
+    {spoil_down, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
+    {spoil_gate, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
+    {spoil_gated, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
+    {spoil_below_up, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
+    {spoil_below_gate, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
     {spoil_forward_sum,
-     "encoder layer 1: behind the feed-forward, row 2 of item 1 is beyond float32"},
+     "encoder layer 1: after the feed-forward, row 2 of item 1 exceeds the float32 range"},
     {spoil_norm_behind_attention,
-     "encoder layer 1: behind the attention, row 2 of item 1 is beyond float32"},
+     "encoder layer 1: after the attention, row 2 of item 1 exceeds the float32 range"},
     {spoil_norm_behind_forward,
-     "encoder layer 1: behind the feed-forward, row 2 of item 1 is beyond float32"},
-    {spoil_last_norm, "encoder: the last norm of row 2 of item 1 is beyond float32"},
+     "encoder layer 1: after the feed-forward, row 2 of item 1 exceeds the float32 range"},
+    {spoil_last_norm, "encoder: the last norm of row 2 of item 1 exceeds the float32 range"},
     {spoil_norm_before_first,
-     "encoder layer 0: the first norm of row 2 of item 1 is beyond float32"},
+     "encoder layer 0: the first norm of row 2 of item 1 exceeds the float32 range"},
     {spoil_norm_before_attention,
-     "encoder layer 0: behind the feed-forward, row 2 of item 1 is beyond float32"},
+     "encoder layer 0: after the feed-forward, row 2 of item 1 exceeds the float32 range"},
     {spoil_norm_before_forward,
-     "encoder layer 1: behind the attention, row 2 of item 1 is beyond float32"},
+     "encoder layer 1: after the attention, row 2 of item 1 exceeds the float32 range"},
     {spoil_last_norm_of_pre,
-     "encoder layer 1: behind the feed-forward, row 2 of item 1 is beyond float32"},
-    {spoil_rms, "encoder layer 1: behind the attention, row 2 of item 1 is beyond float32"},
-    {spoil_type, "encoder: the embedding of row 2 of item 1 is beyond float32"},
-    {spoil_position, "encoder: the embedding of row 2 of item 1 is beyond float32"},
-    {spoil_embedding_norm, "encoder: the embedding of row 2 of item 1 is beyond float32"},
-    {spoil_dense, "the vector of item 1 is beyond float32"},
-    {spoil_dense_tanh, "the vector of item 1 is beyond float32"},
-    {spoil_residual, "the vector of item 1 is beyond float32"},
+     "encoder layer 1: after the feed-forward, row 2 of item 1 exceeds the float32 range"},
+    {spoil_rms, "encoder layer 1: after the attention, row 2 of item 1 exceeds the float32 range"},
+    {spoil_type, "encoder: the embedding of row 2 of item 1 exceeds the float32 range"},
+    {spoil_position, "encoder: the embedding of row 2 of item 1 exceeds the float32 range"},
+    {spoil_embedding_norm, "encoder: the embedding of row 2 of item 1 exceeds the float32 range"},
+    {spoil_dense, "the vector of item 1 exceeds the float32 range"},
+    {spoil_dense_tanh, "the vector of item 1 exceeds the float32 range"},
+    {spoil_residual, "the vector of item 1 exceeds the float32 range"},
 };
 
 enum { ALL = sizeof all / sizeof *all };
@@ -361,7 +361,7 @@ static void a_pooler_may_be_at_fault(void **unused) {
   prepare_run(&t.s, r, &a);
   compute_runs(&t.s, r, 1e9);
   assert_int_equal(run_fault(&r->run, &e), STATUS_NOT_FINITE);
-  assert_string_equal(e.detail, "the vector of item 1 is beyond float32");
+  assert_string_equal(e.detail, "the vector of item 1 exceeds the float32 range");
   arena_free(&a);
   still_done(&t);
 }
@@ -383,7 +383,7 @@ static void a_classifier_may_be_at_fault(void **unused) {
     prepare_run(&t.s, r, &a);
     compute_runs(&t.s, r, 1e9);
     assert_int_equal(run_fault(&r->run, &e), STATUS_NOT_FINITE);
-    assert_string_equal(e.detail, "the score of a class of item 1 is beyond float32");
+    assert_string_equal(e.detail, "the score of a class of item 1 exceeds the float32 range");
     arena_free(&a);
     still_done(&t);
   }
@@ -405,7 +405,7 @@ static void tokens_may_be_at_fault(void **unused) {
   prepare_run(&t.s, r, &a);
   compute_runs(&t.s, r, 1e9);
   assert_int_equal(run_fault(&r->run, &e), STATUS_NOT_FINITE);
-  assert_string_equal(e.detail, "encoder: the embedding of row 2 of item 1 is beyond float32");
+  assert_string_equal(e.detail, "encoder: the embedding of row 2 of item 1 exceeds the float32 range");
   arena_free(&a);
   still_done(&t);
 }
@@ -435,7 +435,7 @@ static void logits_may_be_at_fault(void **unused) {
     compute_runs(&t.s, r, 1e9);
     assert_int_equal(run_fault(&r->run, &e), STATUS_NOT_FINITE);
     assert_string_equal(e.detail,
-                        "encoder: a logit or log probability of row 2 of item 1 is beyond float32");
+                        "encoder: a logit or log probability of row 2 of item 1 exceeds the float32 range");
     arena_free(&a);
     still_done(&t);
   }
@@ -470,7 +470,7 @@ static void a_lens_may_be_at_fault(void **unused) {
     assert_int_equal(run_fault(&r->run, &e), lens ? STATUS_NOT_FINITE : STATUS_OK);
     if (lens)
       assert_string_equal(e.detail, "encoder layer 0: before it, through the logit lens, row 2 of "
-                                    "item 1 is beyond float32");
+                                    "item 1 exceeds the float32 range");
     arena_free(&a);
     still_done(&t);
   }
@@ -505,7 +505,7 @@ static void each_row_is_told_from_the_others(void **unused) {
       prepare_run(&t.s, r, &a);
       compute_runs(&t.s, r, 1e6);
       snprintf(wanted, sizeof wanted,
-               "encoder layer 1: the feed-forward of row %zu of item %zu is beyond float32", n, i);
+               "encoder layer 1: the feed-forward of row %zu of item %zu exceeds the float32 range", n, i);
       run_fault(&r->run, &e);
       assert_string_equal(e.detail, wanted);
       arena_free(&a);

@@ -290,7 +290,7 @@ static void what_is_beyond_float32_is_told(void **unused) {
   const struct ref_text text = {.n = 2, .embedding = rows};
   stack_ref(&s, &text, &(struct ref_hidden){.state = state}, &e);
   assert_int_equal(e.status, STATUS_NOT_FINITE);
-  assert_string_equal(e.detail, "row 1 is beyond float32");
+  assert_string_equal(e.detail, "row 1 exceeds the float32 range");
 }
 
 /* --- what the golden models do not have --- */
