@@ -199,7 +199,7 @@ static void read_array(struct input text, enum tensor_type type, unsigned cut) {
     must(json);
     numbers_must_agree(whole.tensor, type, copy);
   } else if (type == TENSOR_FLOAT && json && is_flat_list(copy, &beyond)) {
-    must(beyond && strstr(whole.error.detail, "beyond float32"));
+    must(beyond && strstr(whole.error.detail, "float32 range"));
   }
   if (whole.error.status == STATUS_INVALID_JSON)
     refusal_must_be_right(&whole.error, text, TENSOR_DEPTH_MAX);

@@ -141,7 +141,7 @@ class Beams(Case):
             self.assertEqual([len(step) for step in steps], [1, 1, 1, 1, 0])
         self.assertEqual(answer["usage"]["generated"], 10)
         none = dict(request, banned_tokens=list(range(12)))
-        self.assertIn("all are banned", self.problem(self.post(none, "ends"), 400, "invalid-request")["detail"])
+        self.assertIn("every token is banned", self.problem(self.post(none, "ends"), 400, "invalid-request")["detail"])
 
     def test_one_beam_is_greedy(self):
         greedy = self.answer({"tokens": TEXTS, "max_tokens": 7})

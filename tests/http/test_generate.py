@@ -159,7 +159,7 @@ class Generate(Case):
         strong = self.answer(dict(ASKED, repetition_penalty=1e6, max_tokens=20, min_tokens=20))["sequences"]
         for text, [sequence] in zip(TEXTS, strong):
             self.assertEqual(len(set(text + sequence["tokens"])), len(text) + 20)
-        self.assertIn("all are banned", self.problem(self.post(dict(ASKED, banned_tokens=list(range(50)))), 400,
+        self.assertIn("every token is banned", self.problem(self.post(dict(ASKED, banned_tokens=list(range(50)))), 400,
                                                      "invalid-request")["detail"])
 
     def test_a_bias_in_a_search(self):
@@ -261,7 +261,7 @@ class Generate(Case):
         banned = json.dumps(dict(DRAWN, stream=True, banned_tokens=list(range(50)))).encode()
         status, out, words = attend("run", "small", "--generate", "--config", config, data=banned)
         self.assertEqual((status, out), (1, b""))
-        self.assertIn("all are banned", words)
+        self.assertIn("every token is banned", words)
         status, out, words = attend("run", "small", "--generate", "--lines", "--config", config,
                                     data=json.dumps(DRAWN).encode() + b"\n" + streamed + b"\n")
         self.assertEqual((status, len(out.splitlines())), (1, 2))

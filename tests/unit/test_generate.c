@@ -542,7 +542,7 @@ static void nothing_is_left_to_choose(void **unused) {
   random_case_decoder(&c, 1000, some, 5);
   struct stack_run *r = random_texts(&c.s, &c.state, 1, 5, 1, &c.a);
   r->generation->choice.banned = all, r->generation->choice.banned_count = 5;
-  is_fault(&c.s, r, STATUS_INVALID_REQUEST, "of item 0: all are banned", &c.a);
+  is_fault(&c.s, r, STATUS_INVALID_REQUEST, "of item 0: nothing can be generated", &c.a);
   random_case_done(&c);
 }
 

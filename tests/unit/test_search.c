@@ -199,7 +199,7 @@ static void searches_are_plain(uint64_t seed, size_t times, struct random_stack_
     generate(&c.s, r, random_work(&c.state), &c.a);
     struct error e = {0};
     if (run_fault(&r->run, &e))
-      assert_non_null(strstr(e.detail, "all are banned"));
+      assert_non_null(strstr(e.detail, "every token is banned"));
     else
       for (size_t i = 0; i < texts; i++) steps += is_searched(&c.s, r, as, i);
     random_case_done(&c);
