@@ -69,10 +69,15 @@ static bool charge_arena(struct arena *a, size_t bytes, struct error *e) {
     return true;
   }
   if (bytes > b->limit - a->bytes - a->beside)
-    error_limit(e, "memory_budget_bytes",
-                "this request alone needs more than the memory budget of all, %zu bytes", b->limit);
+    error_limit(
+        e, "memory_budget_bytes",
+        "the request needs %zu bytes more than the %zu that it has, the memory budget is %zu: "
+        "send fewer or shorter items",
+        bytes, a->bytes + a->beside, b->limit);
   else
-    error_set(e, STATUS_OVERLOADED, "the memory budget of %zu bytes is in use", b->limit);
+    error_set(e, STATUS_OVERLOADED,
+              "other requests use the memory budget of %zu bytes: send the request again later",
+              b->limit);
   return false;
 }
 

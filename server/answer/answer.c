@@ -128,6 +128,13 @@ static bool cut_pieces(struct answer *a, struct arena *arena, struct error *e) {
   return answer_raw_cut(a);
 }
 
+enum status answer_refuse_size(bool counted, size_t bytes, size_t most, struct error *e) {
+  return error_limit(e, "max_answer_bytes",
+                     "the response may need %s%zu bytes; the limit is %zu: send fewer items or "
+                     "request fewer outputs",
+                     counted ? "" : "more than ", counted ? bytes : most, most);
+}
+
 static enum status make_plan(struct answer *a, struct answer_content *content, size_t max_bytes,
                              struct arena *arena, struct error *e) {
   struct answer_plan *p = plan_new(a->form, content, max_bytes, arena, e);
@@ -139,7 +146,7 @@ static enum status make_plan(struct answer *a, struct answer_content *content, s
   p->piece = arena_alloc(arena, p->most, sizeof *p->piece, e);
   if (!a->piece || !p->piece) return e->status;
   if (cut_pieces(a, arena, e)) return place_pieces(a, arena, e);
-  return error_limit(e, "max_answer_bytes", "the answer may need more than %zu bytes", max_bytes);
+  return answer_refuse_size(false, 0, max_bytes, e);
 }
 
 enum status answer_plan(struct answer *a, enum answer_form form, struct answer_content *content,

@@ -61,6 +61,10 @@ struct answer {
   struct answer_plan *plan;
 };
 
+/* Says that the response may need `bytes`, or, where these cannot be counted, more than the limit.
+ */
+enum status answer_refuse_size(bool counted, size_t bytes, size_t most, struct error *e);
+
 /* Cuts the answer into pieces and takes their memory from what the content leaves, and from the
  * arena. STATUS_TOO_LARGE (limit max_answer_bytes) if its longest text is over the limit.
  * ANSWER_SAFETENSORS and ANSWER_V2 are for sections that are alike or padded. Some pieces may be

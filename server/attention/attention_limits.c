@@ -1,6 +1,7 @@
 /* attention_limits: what a request would cost, counted before anything is allocated for it. */
 #include "core/attention/measures.h"
 #include "core/base/size.h"
+#include "server/answer/answer.h"
 #include "server/attention/attention_check.h"
 #include "server/text/number.h"
 
@@ -31,12 +32,15 @@ static enum status check_work(struct attention_check *k, struct attention_pairs 
   const bool compared = k->c->want_measures && !k->m->shape.sigmoid;
   const size_t times = compared ? heads * (heads + 1) / 2 : heads; /* of at most some thousand */
   size_t work;
-  if (count_pairs(k->g, p) && size_mul(p->most, times, &work) && work <= k->limits->max_pairs)
-    return STATUS_OK;
+  const bool counted = count_pairs(k->g, p) && size_mul(p->most, times, &work);
+  if (counted && work <= k->limits->max_pairs) return STATUS_OK;
   return error_limit(k->e, "max_pairs",
-                     "more than %zu pairs of a query and a key%s, counted for each of %zu %s",
-                     k->limits->max_pairs, k->g->segment_end ? " or segment" : "", times,
-                     compared ? "pairs of heads, which are compared" : "heads");
+                     "the request has %s%zu query-key%s pairs, counted for each of %zu %s; the "
+                     "limit is %zu: send fewer or shorter items",
+                     counted ? "" : "more than ", counted ? work : k->limits->max_pairs,
+                     k->g->segment_end ? " or query-segment" : "", times,
+                     compared ? "pairs of heads, which are compared" : "heads",
+                     k->limits->max_pairs);
 }
 
 /* At most so many bytes for each number of the answer. */
@@ -95,7 +99,7 @@ enum status attention_check_limits(struct attention_check *k) {
   size_t bytes;
   if (check_work(k, &pairs)) return k->e->status;
   /* Brackets are not counted here: the whole text is counted when it is planned. */
-  if (count_bytes(k, &pairs, &bytes) && bytes <= k->limits->max_answer_bytes) return STATUS_OK;
-  return error_limit(k->e, "max_answer_bytes", "the answer may need more than %zu bytes",
-                     k->limits->max_answer_bytes);
+  const bool counted = count_bytes(k, &pairs, &bytes);
+  if (counted && bytes <= k->limits->max_answer_bytes) return STATUS_OK;
+  return answer_refuse_size(counted, bytes, k->limits->max_answer_bytes, k->e);
 }

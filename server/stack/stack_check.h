@@ -12,9 +12,10 @@ enum status stack_check(const struct contract_reading *reading, const struct who
                         const struct body_terms *terms, const struct body_limits *limits,
                         struct stack_request *out);
 
-/* Says that there are more pairs than so many. Without `source` there is one stack. */
+/* Says that there are more pairs than `most`: `work`, or, where it is 0, an unknown number. Without
+ * `source` there is one stack. */
 enum status stack_check_refuse_pairs(const struct stack_form *source, const struct stack_form *main,
-                                     bool weighs, size_t most, struct error *e);
+                                     bool weighs, size_t work, size_t most, struct error *e);
 
 /* --- for the files of stack_check alone --- */
 

@@ -1,5 +1,8 @@
 /* stack_limits: what a request would cost, counted before anything is allocated for it. */
+#include <stdio.h>
+
 #include "core/base/size.h"
+#include "server/answer/answer.h"
 #include "server/stack/stack_answer_sequences.h"
 #include "server/stack/stack_check.h"
 #include "server/stack/stack_texts.h"
@@ -55,33 +58,37 @@ static bool add_work(const struct stack_check *k, const struct stack_side *s, si
 }
 
 enum status stack_check_refuse_pairs(const struct stack_form *source, const struct stack_form *main,
-                                     bool weighs, size_t most, struct error *e) {
+                                     bool weighs, size_t work, size_t most, struct error *e) {
+  char count[64];
+  snprintf(count, sizeof count, "%s%zu", work > most ? "" : "more than ",
+           work > most ? work : most);
   if (weighs)
     return error_limit(e, "max_pairs",
-                       "more than %zu pairs of a query and a key, counted for each head of all "
-                       "layers, and once more without each of the heads that are measured: "
-                       "\"attentions\" may name fewer",
-                       most);
+                       "the request has %s query-key pairs, counted for each head of all layers, "
+                       "and again without each head that is measured; the limit is %zu: name fewer "
+                       "\"attentions\"",
+                       count, most);
   if (source)
     return error_limit(e, "max_pairs",
-                       "more than %zu pairs of a query and a key, counted for each head in each of "
-                       "%zu layers of the encoder and %zu of the decoder",
-                       most, source->layers, main->layers);
+                       "the request has %s query-key pairs, counted for each head in %zu encoder "
+                       "layers and %zu decoder layers; the limit is %zu: send fewer or shorter "
+                       "items",
+                       count, source->layers, main->layers, most);
   return error_limit(e, "max_pairs",
-                     "more than %zu pairs of a query and a key, counted for each of %zu heads in "
-                     "each of %zu layers",
-                     most, main->self.heads, main->layers);
+                     "the request has %s query-key pairs, counted for each of %zu heads in %zu "
+                     "layers; the limit is %zu: send fewer or shorter items",
+                     count, main->self.heads, main->layers, most);
 }
 
 static enum status check_work(struct stack_check *k) {
   const struct stack_side *main = k->main;
-  size_t source = 0, own = 0, work;
-  if ((!stack_check_has_source(k) || add_work(k, k->reader, &source)) && add_work(k, main, &own) &&
-      size_add(source, own, &work) &&
-      (!k->out->weighs || stack_worth_pairs(k, source, own, &work)) && work <= k->limits->max_pairs)
-    return STATUS_OK;
+  size_t source = 0, own = 0, work = 0;
+  const bool counted = (!stack_check_has_source(k) || add_work(k, k->reader, &source)) &&
+                       add_work(k, main, &own) && size_add(source, own, &work) &&
+                       (!k->out->weighs || stack_worth_pairs(k, source, own, &work));
+  if (counted && work <= k->limits->max_pairs) return STATUS_OK;
   return stack_check_refuse_pairs(stack_check_has_source(k) ? k->reader->form : NULL, main->form,
-                                  k->out->weighs, k->limits->max_pairs, k->e);
+                                  k->out->weighs, counted ? work : 0, k->limits->max_pairs, k->e);
 }
 
 /* --- the answer --- */
@@ -284,7 +291,7 @@ enum status stack_check_limits(struct stack_check *k) {
   size_t bytes;
   if (check_work(k) || k->out->stream || k->out->weighs) return k->e->status;
   /* Brackets and names are not counted here: the whole text is counted when it is planned. */
-  if (count_bytes(k, &bytes) && bytes <= k->limits->max_answer_bytes) return STATUS_OK;
-  return error_limit(k->e, "max_answer_bytes", "the answer may need more than %zu bytes",
-                     k->limits->max_answer_bytes);
+  const bool counted = count_bytes(k, &bytes);
+  if (counted && bytes <= k->limits->max_answer_bytes) return STATUS_OK;
+  return answer_refuse_size(counted, bytes, k->limits->max_answer_bytes, k->e);
 }

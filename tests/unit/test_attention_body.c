@@ -879,9 +879,9 @@ static void limits_say_what_they_count(void **state) {
     enum body_ask ask;
     const char *body, *words;
   } list[] = {
-      {ASK_ATTENTION, "{" Q12 "}", "a query and a key, counted for each of 2 heads"},
+      {ASK_ATTENTION, "{" Q12 "}", "query-key pairs, counted for each of 2 heads"},
       {ASK_ATTENTION, "{" Q12 ",\"segments\":[2]}",
-       "a key or segment, counted for each of 2 heads"},
+       "query-key or query-segment pairs, counted for each of 2 heads"},
       {ASK_HEADS, "{" Q12 "}", "counted for each of 3 pairs of heads, which are compared"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
