@@ -28,12 +28,12 @@ static enum status check_depth(struct attention_check *k, enum attention_field f
   bool open = !t->shaped && t->count == 0 && t->depth < depth;
   if (t->depth != depth && !open)
     return error_at(k->e, attention_field_pointer(field),
-                    "%s of depth %u beside queries of depth %u", attention_field_name(field),
+                    "%s has %u dimensions, but the queries have %u", attention_field_name(field),
                     t->depth, attention_query_depth(k));
   if (k->unbatched && t->count == 0 && t->elements > 0)
-    return attention_fail_at(k, field, 0, "rows without numbers");
+    return attention_fail_at(k, field, 0, "each row must have at least one number");
   if (!k->unbatched && t->elements != k->g->items)
-    return error_at(k->e, attention_field_pointer(field), "%s of %zu items beside queries of %zu",
+    return error_at(k->e, attention_field_pointer(field), "%s has %zu items, but queries has %zu",
                     attention_field_name(field), t->elements, k->g->items);
   return STATUS_OK;
 }
@@ -56,8 +56,7 @@ static enum status check_absent(struct attention_check *k) {
   const struct layer_shape *s = &k->m->shape;
   if (!attention_tensor(k, FIELD_KEYS) && k->m->cross)
     return error_at(k->e, "/keys",
-                    "a cross attention requires \"keys\": the rows of the source, as the encoder "
-                    "puts them out");
+                    "cross-attention requires \"keys\": the hidden states of the encoder");
   if (!attention_tensor(k, FIELD_KEYS) && s->key_size != s->query_size)
     return error_at(k->e, "/keys",
                     "this model requires \"keys\": a key has %zu numbers, a query has %zu",
@@ -88,7 +87,7 @@ static enum status make_items(struct attention_check *k, const struct tensor *qu
       return attention_fail_at(k, FIELD_VALUES, i, "%zu values for %zu keys",
                                attention_rows_of(k, values, i), item->k);
     if (!are_countable(item))
-      return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
+      return error_limit(k->e, "max_pairs", "item %zu has more than %d positions", i, INT32_MAX);
     item->q_row = g->q_rows;
     item->k_row = g->k_rows;
     g->q_rows += item->q; /* rows that lie in memory: no sum of them overflows */
@@ -108,16 +107,15 @@ static enum status check_rows(struct attention_check *k) {
   k->unbatched = attention_is_unbatched(queries);
   k->g->items = k->unbatched ? 1 : queries->elements;
   if (k->g->items > k->limits->max_items)
-    return error_limit(k->e, "max_items", "%zu items; %zu are allowed", k->g->items,
+    return error_limit(k->e, "max_items", "%zu items exceed the limit of %zu", k->g->items,
                        k->limits->max_items);
 
   const struct tensor *keys = attention_tensor(k, FIELD_KEYS),
                       *values = attention_tensor(k, FIELD_VALUES);
   if (k->g->items > BARE_ITEMS_MAX && is_bare(queries) && is_bare(keys))
     return error_limit(k->e, "max_items",
-                       "a shape of %zu items without rows; %d are allowed where the body does not "
-                       "carry them",
-                       k->g->items, BARE_ITEMS_MAX);
+                       "the shape has %zu empty items; without data, the limit is %d", k->g->items,
+                       BARE_ITEMS_MAX);
   const unsigned depth = attention_query_depth(k);
   if (check_absent(k)) return k->e->status;
   if (keys && check_depth(k, FIELD_KEYS, depth)) return k->e->status;
@@ -149,7 +147,7 @@ static enum status make_none(struct attention_check *k) {
                                .k = keys->common.dim[0],
                                .segments = segments->common.dim[0]};
   if (are_countable(&k->out->none) && k->out->none.segments <= INT32_MAX) return STATUS_OK;
-  return error_limit(k->e, "max_pairs", "an item has more than %d rows", INT32_MAX);
+  return error_limit(k->e, "max_pairs", "an item has more than %d positions", INT32_MAX);
 }
 
 /* --- what goes together --- */
@@ -164,16 +162,17 @@ static enum status check_combinations(struct attention_check *k) {
     enum attention_field field;
     const char *why;
   } refused[] = {
-      {segments && !soft, FIELD_SELECT, "segments are averaged: only \"soft\" goes with them"},
+      {segments && !soft, FIELD_SELECT, "segments require \"soft\", because they are averaged"},
       {c->uniform_rows && !soft, FIELD_EMPTY_ROWS,
-       "\"uniform\" goes with select \"soft\" only: where nothing is seen there is no key to "
-       "select"},
+       "\"uniform\" requires \"select\": \"soft\", because a query without visible keys has no key "
+       "to select"},
       {c->uniform_rows && segments, FIELD_EMPTY_ROWS,
-       "\"uniform\" does not go with segments: where nothing is seen there is no segment to weigh"},
+       "\"uniform\" excludes \"segments\", because a query without visible keys has no segment to "
+       "weigh"},
       {sigmoid && c->select == SELECT_SAMPLE, FIELD_SELECT,
-       "this model weighs each key on its own (sigmoid): that is no distribution to draw from"},
+       "this model has sigmoid weights, which are no distribution to sample from"},
       {sigmoid && segments, FIELD_SEGMENTS,
-       "this model weighs each key on its own (sigmoid): segments need weights that sum to one"},
+       "this model has sigmoid weights: segments require weights that sum to one"},
   };
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
     if (refused[i].met)
@@ -190,7 +189,7 @@ static enum status refuse_segment(struct attention_check *k, size_t item, size_t
     snprintf(pointer, sizeof pointer, "/segments/%zu", segment);
   else
     snprintf(pointer, sizeof pointer, "/segments/%zu/%zu", item, segment);
-  return error_at(k->e, pointer, "a segment of %d keys", (int)length);
+  return error_at(k->e, pointer, "a segment length must not be negative: %d", (int)length);
 }
 
 /* The lengths of one item's segments become their ends. */
@@ -206,8 +205,8 @@ static enum status sum_segments(struct attention_check *k, size_t index, const i
   }
   if (sum != (int64_t)item->k)
     return attention_fail_at(k, FIELD_SEGMENTS, index,
-                             "segments of %lld keys together; there are %zu", (long long)sum,
-                             item->k);
+                             "the segments have %lld keys in total, but the item has %zu",
+                             (long long)sum, item->k);
   return STATUS_OK;
 }
 
@@ -252,7 +251,7 @@ static enum status check_offset(struct attention_check *k) {
   if (!t && !v->offset_end) return STATUS_OK;
   unsigned deepest = k->unbatched ? 0 : 1;
   if (t && t->depth > deepest)
-    return error_at(k->e, "/causal_offset", "one item alone takes one offset, not an array");
+    return error_at(k->e, "/causal_offset", "a single item requires one offset, not an array");
   if (t && t->depth == 1 && t->elements != k->g->items)
     return error_at(k->e, "/causal_offset", "%zu offsets for %zu items", t->elements, k->g->items);
   for (size_t i = 0; i < k->g->items; i++) {

@@ -24,7 +24,7 @@ static enum status read_window(const json_t *value, const struct contract_field 
     const json_t *n = json_array_get(value, side);
     if (!json_is_integer(n) || json_integer_value(n) < -1)
       return error_at(e, side ? "/window/1" : "/window/0",
-                      "a side of the window must be an integer of at least -1");
+                      "each side of the window must be an integer of at least -1");
     window[side] = json_integer_value(n) < WINDOW_MAX ? json_integer_value(n) : WINDOW_MAX;
   }
   return STATUS_OK;
@@ -119,7 +119,8 @@ const struct contract_field attention_fields[FIELD_COUNT] = {
                                                     .depth_max = 2,
                                                     .ragged_depth = 2}},
     [FIELD_GRADIENTS] = {NAMED("gradients"), ROWS("output_size"), .width = SIZE_OUTPUT,
-                         .elsewhere = "gradients belong to the path /v1/models/{model}/heads"},
+                         .elsewhere =
+                             "gradients are supported by POST /v1/models/{model}/heads only"},
     [FIELD_CAUSAL_OFFSET] = {NAMED("causal_offset"),
                              .rule = {.type = TENSOR_INTEGER, .depth_max = 1, .ragged_depth = 3},
                              .read = read_offset_word, VALUE_AT(offset_end)},
@@ -136,7 +137,7 @@ const struct contract_field attention_fields[FIELD_COUNT] = {
     [FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = contract_read_base64,
                                VALUE_AT(base64)},
     [FIELD_TRACE] = {NAMED("trace"), .read = read_trace, VALUE_AT(trace),
-                     .elsewhere = "a trace belongs to the path /v1/models/{model}/attention"},
+                     .elsewhere = "a trace is supported by POST /v1/models/{model}/attention only"},
 };
 
 static const struct contract_input inputs[] = {
@@ -206,8 +207,8 @@ static size_t max_count(const struct contract_reading *r, unsigned field) {
 
 /* Other services take the model's name in the body. */
 static const char model_in_path[] =
-    "a model stands in the path: POST /v1/models/NAME/attention or /v1/models/NAME/heads "
-    "(/v1/attention asks the default model; GET /v1/models lists all models)";
+    "name the model in the path: POST /v1/models/NAME/attention or /v1/models/NAME/heads "
+    "(/v1/attention is for the default model; GET /v1/models lists all models)";
 static const struct contract_stray strays[] = {{"model", model_in_path},
                                                {"model_name", model_in_path}};
 enum { STRAYS = sizeof strays / sizeof *strays };

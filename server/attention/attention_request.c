@@ -19,7 +19,6 @@ bool attention_request_has_binary(const struct attention_request *r) {
 
 const char *attention_request_why_json(const struct attention_request *r) {
   if (r->asked.call.trace) return attention_traced_is_json;
-  return "the items of the batch differ in shape, and such an answer is JSON only: accept "
-         "application/json, or send items of one shape, with valid_lens, and with as many segments "
-         "each";
+  return "the items of the batch differ in shape, so that the response can only be JSON: accept "
+         "application/json, or send items of one shape (with valid_lens) and equally many segments";
 }

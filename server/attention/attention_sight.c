@@ -11,7 +11,8 @@
 static enum status refuse_len(struct attention_check *k, int32_t len, size_t keys, const char *at) {
   char pointer[ERROR_POINTER_SIZE];
   snprintf(pointer, sizeof pointer, "/valid_lens%s", at);
-  return error_at(k->e, pointer, "a valid length of %d; there are %zu keys", (int)len, keys);
+  return error_at(k->e, pointer, "the valid length is %d, but the item has %zu keys", (int)len,
+                  keys);
 }
 
 static bool len_fits(int32_t len, size_t keys) { return len >= 0 && (size_t)len <= keys; }
@@ -61,8 +62,8 @@ static enum status check_lens(struct attention_check *k) {
   /* The depth at which there is one length per item. */
   unsigned shallow = k->unbatched ? 0 : 1;
   if (t->depth < shallow || t->depth > shallow + 1)
-    return error_at(k->e, "/valid_lens", "valid_lens of depth %u; %u or %u belong here", t->depth,
-                    shallow, shallow + 1);
+    return error_at(k->e, "/valid_lens", "valid_lens has %u dimensions, expected %u or %u",
+                    t->depth, shallow, shallow + 1);
   if (!k->unbatched && t->elements != k->g->items)
     return error_at(k->e, "/valid_lens", "%zu valid lengths for %zu items", t->elements,
                     k->g->items);
@@ -125,11 +126,11 @@ static enum status refuse_form(struct attention_check *k, const struct tensor *t
   const bool per_item = form == PER_ITEM || form == PER_ITEM_AND_HEAD;
   const struct item *item =
       k->g->items == 0 ? &nothing : &k->g->item[per_item && at < k->g->items ? at : 0];
-  return error_at(
-      k->e, pointer,
-      "%s is not of the shape %s that the queries and keys%s ask for (q = %zu, k = %zu)",
-      attention_field_name(field), form_names[form],
-      form == PER_HEAD || form == PER_ITEM_AND_HEAD ? " and heads" : "", item->q, item->k);
+  return error_at(k->e, pointer,
+                  "%s must have the shape %s of the queries and keys%s (q = %zu, k = %zu)",
+                  attention_field_name(field), form_names[form],
+                  form == PER_HEAD || form == PER_ITEM_AND_HEAD ? " and heads" : "", item->q,
+                  item->k);
 }
 
 /* An array without numbers may hide its depth: any form that fits the brackets will do, and there
@@ -156,12 +157,12 @@ static enum status check_form(struct attention_check *k, enum attention_field fi
   enum sight_form meant = form_of(k, field, t->depth < 2 ? 2 : t->depth);
   if (meant == NO_FORM)
     return error_at(k->e, attention_field_pointer(field),
-                    "%s of depth %u beside queries of depth %u", attention_field_name(field),
+                    "%s has %u dimensions, but the queries have %u", attention_field_name(field),
                     t->depth, k->unbatched ? 2u : 3u);
   if (meant == SHARED && k->g->items == 0) return STATUS_OK; /* no item to compare it with */
   if (meant == SHARED && !attention_items_alike(k->g))
     return error_at(k->e, attention_field_pointer(field),
-                    "%s without the batch dimension needs items of one shape",
+                    "%s without a batch dimension requires items of one shape",
                     attention_field_name(field));
   size_t at;
   if (!form_fits(k, t, meant, &at)) return refuse_form(k, t, field, meant, at);

@@ -11,7 +11,7 @@
 enum { NAME_SHOWN = 40 }; /* bytes of an unknown member's name, in its error */
 
 const char attention_traced_is_json[] =
-    "a trace has no other form than JSON: accept application/json, or ask without it";
+    "a trace is available as JSON only: accept application/json, or remove \"trace\"";
 
 /* --- reading --- */
 
@@ -23,17 +23,18 @@ static enum status refuse_member(const char *name, const char *pointer, bool sev
   const char *all = several ? "\"attention\", \"item\", \"head\" and \"query\""
                             : "\"item\", \"head\" and \"query\"";
   char at[ERROR_POINTER_SIZE];
-  if (!plain || !*name) return error_at(e, pointer, "trace has %s, and no more", all);
+  if (!plain || !*name) return error_at(e, pointer, "trace must have only the keys %s", all);
   snprintf(at, sizeof at, "%s/%s", pointer, name);
   if (strcmp(name, "attention") == 0)
-    return error_at(e, at, "this model is one attention: \"attention\" is for whole models");
-  return error_at(e, at, "trace has no \"%s\", only %s", name, all);
+    return error_at(e, at,
+                    "this model is a single layer: \"attention\" is for models with several");
+  return error_at(e, at, "unknown key \"%s\": trace has the keys %s", name, all);
 }
 
 static enum status read_member(const json_t *value, const char *name, const char *pointer,
                                size_t *to, struct error *e) {
   char at[ERROR_POINTER_SIZE];
-  if (!value) return error_at(e, pointer, "trace has no \"%s\"", name);
+  if (!value) return error_at(e, pointer, "trace requires \"%s\"", name);
   snprintf(at, sizeof at, "%s/%s", pointer, name);
   if (!json_is_integer(value) || json_integer_value(value) < 0)
     return error_at(e, at, "%s must be an integer of at least 0", name);
@@ -58,7 +59,7 @@ enum status attention_traced_read(const json_t *value, const char *pointer,
     if (!known) return refuse_member(name, pointer, attention != NULL, e);
   }
   if (attention && !(*attention = json_object_get(value, "attention")))
-    return error_at(e, pointer, "trace has no \"attention\"");
+    return error_at(e, pointer, "trace requires \"attention\"");
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (read_member(json_object_get(value, names[i]), names[i], pointer, numbers[i], e))
       return e->status;
@@ -72,7 +73,8 @@ static struct trace *refuse(const char *member, size_t given, const char *what, 
                             struct error *e) {
   char pointer[ERROR_POINTER_SIZE];
   snprintf(pointer, sizeof pointer, "/trace/%s", member);
-  error_at(e, pointer, "%s %zu; there are %zu %s, counted from 0", member, given, count, what);
+  error_at(e, pointer, "%s %zu is out of range: there are %zu %s, counted from 0", member, given,
+           count, what);
   return NULL;
 }
 

@@ -88,7 +88,7 @@ enum status tensor_form_check(const struct tensor_form *form, const struct tenso
   /* Below that rank the first dimension counts the rows of one item. */
   const bool batch = form->rank > 0 && form->rank >= rule->ragged_depth;
   if (batch && rule->max_elements && form->dim[0] > rule->max_elements)
-    return error_limit(e, "max_items", "%zu items; %zu are allowed", form->dim[0],
+    return error_limit(e, "max_items", "%zu items exceed the limit of %zu", form->dim[0],
                        rule->max_elements);
   return STATUS_OK;
 }

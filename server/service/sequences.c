@@ -4,8 +4,7 @@
 enum status sequences_begin(struct sequences *s, struct sequences_share share, struct error *e) {
   if (!budget_charge(&s->running, share.count))
     return error_set(e, STATUS_QUEUE_FULL,
-                     "%zu sequences are under way, and %zu more would be more than max_sequences, "
-                     "%zu",
+                     "%zu sequences are in progress, and %zu more would exceed max_sequences, %zu",
                      atomic_load(&s->running.used), share.count, s->running.limit);
   atomic_fetch_add(&s->kept_bytes, share.bytes);
   return STATUS_OK;

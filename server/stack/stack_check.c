@@ -28,11 +28,11 @@ static enum status find_rows(struct stack_check *k) {
   const struct tensor *tokens = stack_check_tensor(k, STACK_FIELD_TOKENS),
                       *embeddings = stack_check_tensor(k, STACK_FIELD_EMBEDDINGS);
   if (tokens && embeddings)
-    return error_at(k->e, "/embeddings", "there are %s, too: only one of both can be",
+    return error_at(k->e, "/embeddings", "%s are present, too: send one of both",
                     stack_check_shown(k, STACK_FIELD_TOKENS));
   if (!tokens && !embeddings) return refuse_nothing(k);
   if (tokens && !k->w->vocabulary)
-    return error_at(k->e, "/tokens", "this model has no table of tokens: it takes \"%s\"",
+    return error_at(k->e, "/tokens", "this model has no token embeddings: send \"%s\"",
                     stack_check_shown(k, STACK_FIELD_EMBEDDINGS));
   k->rows = tokens ? tokens : embeddings;
   k->field = tokens ? STACK_FIELD_TOKENS : STACK_FIELD_EMBEDDINGS;
@@ -44,11 +44,12 @@ static enum status find_rows(struct stack_check *k) {
 
 static enum status check_rows(struct stack_check *k, size_t item, size_t rows) {
   if (k->w->positions && rows > k->w->positions)
-    return stack_items_refuse(k, k->field, item, "%zu %s; the model has %zu positions: %s", rows,
-                              k->reading->texts ? "tokens" : "rows", k->w->positions,
-                              k->reading->texts ? "\"truncate\" cuts it" : "cut the text");
+    return stack_items_refuse(
+        k, k->field, item, "%zu %s exceed the model's context length of %zu: %s", rows,
+        k->field == STACK_FIELD_TOKENS ? "tokens" : "positions", k->w->positions,
+        k->reading->texts ? "shorten the text or set \"truncate\": true" : "shorten the input");
   if (rows == 0 && k->values->pool != STACK_POOL_NONE)
-    return stack_items_refuse(k, k->field, item, "an item without rows has no %s",
+    return stack_items_refuse(k, k->field, item, "an empty item has no %s",
                               k->values->pool == STACK_POOL_CLASSES ? "class"
                                                                     : "vector to be pooled");
   return STATUS_OK;
@@ -101,7 +102,7 @@ static enum status make_items(struct stack_check *k) {
   if (k->items == 0) reader->widest = k->rows->common.dim[0];
   for (size_t i = 0; i < k->items; i++) {
     if (stack_items_count(k, k->field, i) > INT32_MAX)
-      return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
+      return error_limit(k->e, "max_pairs", "item %zu has more than %d positions", i, INT32_MAX);
     reader->widest = size_max(reader->widest, stack_items_count(k, k->field, i));
   }
   if (count_rows(k)) return k->e->status;
@@ -115,13 +116,12 @@ static enum status check_items(struct stack_check *k) {
   const struct tensor *t = k->rows;
   k->items = k->out->unbatched ? 1 : t->elements;
   if (k->items > k->limits->max_items)
-    return error_limit(k->e, "max_items", "%zu items; %zu are allowed", k->items,
+    return error_limit(k->e, "max_items", "%zu items exceed the limit of %zu", k->items,
                        k->limits->max_items);
   if (k->items > BARE_ITEMS_MAX && t->shaped && t->count == 0)
     return error_limit(k->e, "max_items",
-                       "a shape of %zu items without rows; %d are allowed where the body does not "
-                       "carry them",
-                       k->items, BARE_ITEMS_MAX);
+                       "the shape has %zu empty items; without data, the limit is %d", k->items,
+                       BARE_ITEMS_MAX);
   return make_items(k);
 }
 
@@ -211,8 +211,8 @@ static enum status check_logits(struct stack_check *k) {
   if (!stack_has_output(k->main->stack))
     return refuse_output(k, STACK_V2_LOGITS, "",
                          !stack_check_has_source(k) && whole_has_logits(k->w)
-                             ? "they are the decoder's: the input \"decoder_input_ids\" is missing"
-                             : "this model says nothing of tokens to come");
+                             ? "logits require the input \"decoder_input_ids\""
+                             : "this model has no language modeling head: it has no logits");
   k->main->run->want_logits = true;
   return STATUS_OK;
 }
@@ -223,11 +223,13 @@ static enum status check_pool(struct stack_check *k) {
   if (v->pool == STACK_POOL_POOLER && !stack_has_pooler(k->main->stack))
     return refuse_output(k, STACK_V2_POOLER_OUTPUT, "/pool", "this model has no pooler");
   if (!pooled && v->normalize && stack_field_is_seen(k->reading, STACK_FIELD_NORMALIZE))
-    return error_at(k->e, "/normalize", "rows are not normalized: this goes with a pool");
+    return error_at(k->e, "/normalize",
+                    "\"normalize\" requires pooling: set \"pool\" (for example \"mean\")");
   if (!pooled && v->dimensions)
-    return error_at(k->e, "/dimensions", "rows are not cut: this goes with a pool");
+    return error_at(k->e, "/dimensions",
+                    "\"dimensions\" requires pooling: set \"pool\" (for example \"mean\")");
   if (v->dimensions > stack_check_pooled(k->main->form, v->pool))
-    return error_at(k->e, "/dimensions", "%zu dimensions; the model's vectors have %zu",
+    return error_at(k->e, "/dimensions", "%zu dimensions exceed the %zu of the model's embeddings",
                     v->dimensions, stack_check_pooled(k->main->form, v->pool));
   struct stack_run *run = k->main->run;
   run->pool = v->pool;
@@ -249,8 +251,8 @@ static enum status leave_out(struct stack_check *k) {
     rows[i] = d->prompt_tokens[tokenize_prompt_of(d->texts, i)];
     if (rows[i] >= (size_t)k->lens[i] && rows[i] > 0)
       return stack_items_refuse(k, k->field, i,
-                                "%d tokens, and the prompt in front, which this model leaves out "
-                                "of its vectors, has %zu: nothing is left",
+                                "the item has %d tokens, and its prompt, which this model excludes "
+                                "from pooling, has %zu: nothing is left to pool",
                                 (int)k->lens[i], rows[i]);
   }
   k->main->run->left_out = rows;
@@ -284,8 +286,8 @@ static enum status check_begin(struct stack_check *k) {
   if (body_ask_encodes(k->terms->ask) || (begin >= 0 && (uint64_t)begin < k->w->target_vocabulary))
     return STATUS_OK;
   return error_set(k->e, STATUS_INVALID_REQUEST,
-                   "this model has no token that begins an answer: its definition may name one, "
-                   "\"begin\"");
+                   "this model has no decoder start token: set \"begin\" in its definition "
+                   "(decoder_start_token_id)");
 }
 
 /* Of a request that encodes, only tokens for the decoder make a source of the encoder. */
@@ -298,7 +300,7 @@ static enum status choose_sides(struct stack_check *k) {
     return STATUS_OK;
   if (stack_check_tensor(k, STACK_FIELD_DECODER_MASK))
     return error_at(k->e, stack_field_pointer(STACK_FIELD_DECODER_MASK),
-                    "a mask of \"decoder_input_ids\", which are missing");
+                    "the mask requires the input \"decoder_input_ids\"");
   out->main = out->source;
   out->source = (struct stack_side){0};
   return STATUS_OK;

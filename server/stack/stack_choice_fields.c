@@ -115,8 +115,7 @@ static enum status refuse_bias(const struct contract_field *field, const char *k
   char shown[CONTRACT_NAME_SHOWN + 1], name[ERROR_POINTER_SIZE], pointer[ERROR_POINTER_SIZE];
   contract_show_name(key, strlen(key), shown, name, sizeof name - field->name_length - 1);
   snprintf(pointer, sizeof pointer, "%s%s", field->pointer, name);
-  if (token_of(key) < 0)
-    return error_at(e, pointer, "\"%s\" is no token of the model: keys are ids", shown);
+  if (token_of(key) < 0) return error_at(e, pointer, "\"%s\" is not a token id", shown);
   return error_at(e, pointer, "must be a number from -%d to %d", BIAS_MOST, BIAS_MOST);
 }
 
@@ -126,8 +125,9 @@ enum status stack_read_bias(const json_t *value, const struct contract_field *fi
   const char *key;
   const json_t *one;
   if (!json_is_object(value))
-    return error_at(e, field->pointer,
-                    "logit_bias must be an object: {\"TOKEN\": what is added to its logit, ...}");
+    return error_at(
+        e, field->pointer,
+        "logit_bias must be an object of token ids and numbers: {\"TOKEN\": BIAS, ...}");
   struct stack_bias *to = arena_alloc(v->arena, json_object_size(value), sizeof *to, e);
   if (!to) return e->status;
   v->choice.bias = to;
@@ -145,7 +145,8 @@ static enum status refuse_token(const struct contract_field *field, size_t at, s
                                 struct error *e) {
   char pointer[ERROR_POINTER_SIZE];
   snprintf(pointer, sizeof pointer, "%s/%zu", field->pointer, at);
-  return error_at(e, pointer, "must be a token of the model: an integer from 0 to %zu", tokens - 1);
+  return error_at(e, pointer, "must be a token id of the model: an integer from 0 to %zu",
+                  tokens - 1);
 }
 
 static enum status read_tokens(const json_t *value, const struct contract_field *field,
@@ -194,7 +195,7 @@ static enum status refuse_stop(const struct contract_field *field, bool alone, s
                                struct error *e) {
   char pointer[ERROR_POINTER_SIZE];
   snprintf(pointer, sizeof pointer, alone ? "%s" : "%s/%zu", field->pointer, at);
-  return error_at(e, pointer, "a text that stops has 1 to %d bytes", STACK_STOP_LONGEST);
+  return error_at(e, pointer, "each stop sequence must have 1 to %d bytes", STACK_STOP_LONGEST);
 }
 
 static void copy_stop(const json_t *value, struct stack_values *v, struct error *e) {

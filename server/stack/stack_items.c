@@ -51,12 +51,12 @@ enum status stack_items_beside(struct stack_check *k, enum stack_field field) {
   const unsigned depth = k->out->unbatched ? 1 : 2;
   const bool open = !t->shaped && t->count == 0 && t->depth < depth;
   if (t->depth != depth && !open)
-    return error_at(k->e, stack_field_pointer(field), "%s of depth %u; %u belongs here: %s",
+    return error_at(k->e, stack_field_pointer(field), "%s has %u dimensions, expected %u: %s",
                     stack_check_shown(k, field), t->depth, depth,
-                    k->out->unbatched ? "one item alone has one list"
-                                      : "a batch has a list for each of its items");
+                    k->out->unbatched ? "a single item requires one list"
+                                      : "a batch requires a list for each item");
   if (!k->out->unbatched && t->elements != items)
-    return error_at(k->e, stack_field_pointer(field), "%s of %zu items beside %s of %zu",
+    return error_at(k->e, stack_field_pointer(field), "%s has %zu items, but %s has %zu",
                     stack_check_shown(k, field), t->elements, stack_check_shown(k, k->field),
                     items);
   return STATUS_OK;
@@ -67,7 +67,8 @@ enum status stack_items_alike(struct stack_check *k, enum stack_field field, enu
   for (size_t i = 0; i < k->items; i++) {
     const size_t count = stack_items_count(k, field, i), rows = stack_items_count(k, as, i);
     if (count != rows)
-      return stack_items_refuse(k, field, i, "%zu numbers; the item has %zu rows", count, rows);
+      return stack_items_refuse(k, field, i, "%zu numbers, but the item has %zu positions", count,
+                                rows);
   }
   return STATUS_OK;
 }
@@ -80,9 +81,9 @@ static enum status read_lens(struct stack_check *k, enum stack_field lengths, en
   const size_t items = k->items;
   const char *name = stack_field_name(lengths);
   if (t->depth != (k->out->unbatched ? 0u : 1u))
-    return error_at(k->e, stack_field_pointer(lengths), "%s of depth %u; %s", name, t->depth,
-                    k->out->unbatched ? "one item alone takes one length, not an array"
-                                      : "a batch takes a list of them");
+    return error_at(k->e, stack_field_pointer(lengths), "%s has %u dimensions: %s", name, t->depth,
+                    k->out->unbatched ? "a single item requires one length, not an array"
+                                      : "a batch requires a list of lengths");
   if (!k->out->unbatched && t->elements != items)
     return error_at(k->e, stack_field_pointer(lengths), "%zu valid lengths for %zu items",
                     t->elements, items);
@@ -90,7 +91,7 @@ static enum status read_lens(struct stack_check *k, enum stack_field lengths, en
     const int32_t len = ((const int32_t *)t->data)[i];
     const size_t most = stack_items_count(k, of, i);
     if (len < 0 || (size_t)len > most)
-      return stack_items_refuse(k, lengths, i, "a valid length of %d; the item has %zu %s",
+      return stack_items_refuse(k, lengths, i, "the valid length is %d, but the item has %zu %s",
                                 (int)len, most, of == STACK_FIELD_TARGETS ? "targets" : "rows");
     lens[i] = len;
   }
@@ -125,7 +126,7 @@ enum status stack_items_mask(struct stack_check *k, enum stack_field mask, enum 
     if (at < rows)
       return stack_items_refuse_number(
           k, mask, i, at,
-          "%d: a mask of ones, and zeros behind them, is what belongs here: pad on the right",
+          "%d is not allowed here: the mask must be ones followed by zeros (pad on the right)",
           (int)number[at]);
     if (rows) number += rows;
   }
@@ -139,8 +140,9 @@ enum status stack_items_below(struct stack_check *k, enum stack_field field, siz
   const bool type = field == STACK_FIELD_TOKEN_TYPES;
   for (size_t i = 0; i < count; i++)
     if (number[i] < 0 || (size_t)number[i] >= end)
-      return stack_items_refuse_number(k, field, item, i, "the %s %d is beyond the %s, 0 to %zu",
+      return stack_items_refuse_number(k, field, item, i,
+                                       "%s %d is out of range: the %s is 0 to %zu",
                                        type ? "type" : "token", (int)number[i],
-                                       type ? "model's types" : "vocabulary", end - 1);
+                                       type ? "range of token types" : "vocabulary", end - 1);
   return STATUS_OK;
 }

@@ -93,10 +93,10 @@ static enum status refuse_name(struct stack_values *v, bool hidden, const char *
   size_t used = 0;
   list_attentions(v, hidden ? ".input" : "", attentions, sizeof attentions);
   if (!hidden)
-    return error_at(e, pointer,
-                    "\"%s\" names no attention; there are %s; * in place of a number means all, -1 "
-                    "the last",
-                    shown, attentions);
+    return error_at(
+        e, pointer,
+        "unknown attention \"%s\". Available: %s; use * for all layers, -1 for the last", shown,
+        attentions);
   for (unsigned i = 0; i < STACK_SIDES; i++) {
     const struct stack_side *s = stack_values_side(v, i);
     if (s->stack)
@@ -105,8 +105,7 @@ static enum status refuse_name(struct stack_values *v, bool hidden, const char *
   }
   return error_at(
       e, pointer,
-      "\"%s\" names no hidden state; there are %s, and %s; * in place of a number means "
-      "all, -1 the last",
+      "unknown hidden state \"%s\". Available: %s, and %s; use * for all layers, -1 for the last",
       shown, states, attentions);
 }
 
@@ -195,7 +194,7 @@ static enum status read_list(const struct stack_list *list, const json_t *names,
     const json_t *name = json_array_get(names, i);
     char pointer[ERROR_POINTER_SIZE], shown[CONTRACT_NAME_SHOWN + 1], unused[ERROR_POINTER_SIZE];
     snprintf(pointer, sizeof pointer, "%s/%zu", list->pointer, i);
-    if (!json_is_string(name)) return error_at(e, pointer, "the name of a part is a string");
+    if (!json_is_string(name)) return error_at(e, pointer, "a name must be a string");
     bool known = false;
     for (unsigned side = 0; side < STACK_SIDES; side++)
       known |= note_parts(list, stack_values_side(list->values, side), json_string_value(name),
@@ -263,11 +262,11 @@ static enum status read_named(struct stack_values *v, const json_t *value, struc
     char shown[CONTRACT_NAME_SHOWN + 1], pointer[ERROR_POINTER_SIZE];
     point_at("/return_attention", key, strlen(key), shown, pointer);
     if (strcmp(key, "of") != 0 && strcmp(key, "as") != 0)
-      return error_at(e, pointer, "unknown key \"%s\"; there are \"of\" and \"as\"", shown);
+      return error_at(e, pointer, "unknown key \"%s\": expected \"of\" and \"as\"", shown);
   }
   if (!json_is_array(of))
     return error_at(e, of ? list.pointer : "/return_attention", "\"of\" must be a list of names");
-  if (!as) return error_at(e, "/return_attention", "\"as\" is missing: \"heads\", for instance");
+  if (!as) return error_at(e, "/return_attention", "\"as\" is missing (for example \"heads\")");
   if (read_form(as, &list.wish, e)) return e->status;
   return read_list(&list, of, e);
 }
@@ -303,8 +302,8 @@ enum status stack_names_worth(const json_t *value, const struct contract_field *
   const struct stack_list list = {.values = to, .pointer = field->pointer, .worth = true};
   if (!json_is_array(value) || json_array_size(value) == 0)
     return error_at(e, field->pointer,
-                    "attentions must be a list of the names of those whose heads are measured, one "
-                    "at least; without it all heads are");
+                    "attentions must be a list of at least one name; without the field, the heads "
+                    "of all attentions are measured");
   return read_list(&list, value, e);
 }
 
@@ -314,7 +313,7 @@ enum status stack_names_worth(const json_t *value, const struct contract_field *
 static const float *read_mask(struct arena *a, size_t heads, const json_t *value,
                               const char *pointer, struct error *e) {
   if (!json_is_array(value) || json_array_size(value) != heads) {
-    error_at(e, pointer, "a mask of heads is a list of %zu numbers, the attention's heads", heads);
+    error_at(e, pointer, "the head mask must be a list of %zu numbers, one for each head", heads);
     return NULL;
   }
   float *mask = arena_alloc(a, heads, sizeof *mask, e);
@@ -336,9 +335,9 @@ enum status stack_names_head_mask(const json_t *value, const struct contract_fie
   const char *name;
   json_t *numbers;
   if (!json_is_object(value))
-    return error_at(e, field->pointer,
-                    "head_mask must be an object: for each attention named a list of numbers, one "
-                    "for each head");
+    return error_at(
+        e, field->pointer,
+        "head_mask must be an object: for each attention, a list of one number per head");
   json_object_foreach((json_t *)value, name, numbers) {
     char shown[CONTRACT_NAME_SHOWN + 1], pointer[ERROR_POINTER_SIZE];
     struct stack_side *s;
@@ -350,7 +349,7 @@ enum status stack_names_head_mask(const json_t *value, const struct contract_fie
     if (!mask) return e->status;
     for (size_t i = of.first; i < of.end; i++) {
       if (s->wish[i].head_mask)
-        return error_at(e, pointer, "two masks for the attention %s.%zu%s", s->form->name,
+        return error_at(e, pointer, "duplicate mask for the attention %s.%zu%s", s->form->name,
                         stack_side_layer(s, i), stack_side_ending(s, i));
       s->wish[i].head_mask = mask;
     }
@@ -367,14 +366,15 @@ enum status stack_names_trace(const json_t *value, const struct contract_field *
   const json_t *name;
   char shown[CONTRACT_NAME_SHOWN + 1], unused[ERROR_POINTER_SIZE];
   if (attention_traced_read(value, field->pointer, &name, &v->trace, e)) return e->status;
-  if (!json_is_string(name)) return error_at(e, pointer, "the name of an attention is a string");
+  if (!json_is_string(name))
+    return error_at(e, pointer, "the name of an attention must be a string");
   const size_t length = json_string_length(name);
   struct stack_side *side;
   const struct stack_named of = find_side(v, json_string_value(name), length, &side);
   contract_show_name(json_string_value(name), length, shown, unused, sizeof unused);
   if (!is_any(of)) return refuse_name(v, false, pointer, shown, e);
   if (of.end - of.first > 1)
-    return error_at(e, pointer, "\"%s\" names %zu attentions; a trace is of one", shown,
+    return error_at(e, pointer, "\"%s\" names %zu attentions, but a trace requires one", shown,
                     of.end - of.first);
   v->traced = of.first;
   v->traced_source = side == &v->source;

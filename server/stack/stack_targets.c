@@ -13,7 +13,7 @@ static enum status check_counts(struct stack_check *k, enum stack_field field) {
   if (stack_items_beside(k, field)) return k->e->status;
   for (size_t i = 0; i < k->items; i++)
     if (stack_items_count(k, field, i) > INT32_MAX)
-      return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
+      return error_limit(k->e, "max_pairs", "item %zu has more than %d positions", i, INT32_MAX);
   return STATUS_OK;
 }
 
@@ -32,12 +32,12 @@ static enum status refuse_positions(struct stack_check *k, size_t item, size_t b
   const size_t rows = begun + targets - 1, positions = k->w->target_positions;
   if (stack_check_has_source(k))
     return stack_items_refuse(k, STACK_FIELD_TARGETS, item,
-                              "the token that begins and all but the last of %zu targets are %zu "
-                              "rows; the model's decoder has %zu positions",
+                              "the decoder start token and %zu targets need %zu positions, which "
+                              "exceeds the decoder's context length of %zu",
                               targets, rows, positions);
   return stack_items_refuse(k, STACK_FIELD_TARGETS, item,
-                            "%zu tokens and all but the last of %zu targets are %zu rows; the "
-                            "model has %zu positions",
+                            "%zu tokens and %zu targets need %zu positions, which exceeds the "
+                            "model's context length of %zu",
                             begun, targets, rows, positions);
 }
 
@@ -45,12 +45,12 @@ static enum status check_item(struct stack_check *k, size_t item, size_t begun, 
   const size_t positions = k->w->target_positions, rows = begun + targets - 1;
   if (begun == 0)
     return stack_items_refuse(k, STACK_FIELD_TOKENS, item,
-                              "an item without tokens: the first target has to follow one");
+                              "the item has no tokens: the first target must follow at least one");
   if (targets == 0)
-    return stack_items_refuse(k, STACK_FIELD_TARGETS, item, "an item without targets to score");
+    return stack_items_refuse(k, STACK_FIELD_TARGETS, item, "the item has no targets to score");
   if (positions && rows > positions) return refuse_positions(k, item, begun, targets);
   if (rows > INT32_MAX)
-    return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", item, INT32_MAX);
+    return error_limit(k->e, "max_pairs", "item %zu has more than %d positions", item, INT32_MAX);
   return STATUS_OK;
 }
 
@@ -106,7 +106,7 @@ enum status stack_targets_begin(struct stack_check *k) {
   const size_t positions = k->w->target_positions;
   if (!stack_check_tensor(k, STACK_FIELD_TARGETS)) {
     if (!lens || lens->null) return STATUS_OK;
-    return error_at(k->e, "/target_lens", "lengths of \"targets\", which are missing");
+    return error_at(k->e, "/target_lens", "\"target_lens\" requires \"targets\"");
   }
   const int32_t *targets = read_lens(k);
   if (!targets) return k->e->status;
@@ -114,11 +114,11 @@ enum status stack_targets_begin(struct stack_check *k) {
     const size_t count = (size_t)targets[i];
     if (positions && count >= positions)
       return stack_items_refuse(k, STACK_FIELD_TARGETS, i,
-                                "the token that begins and %zu targets behind it are %zu rows; the "
-                                "model's decoder has %zu positions",
+                                "the decoder start token and %zu targets need %zu positions, which "
+                                "exceeds the decoder's context length of %zu",
                                 count, count + 1, positions);
     if (count == INT32_MAX)
-      return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
+      return error_limit(k->e, "max_pairs", "item %zu has more than %d positions", i, INT32_MAX);
     k->begun[i] += targets[i];
   }
   return STATUS_OK;
@@ -141,8 +141,9 @@ enum status stack_targets_fed(struct stack_check *k) {
   for (size_t i = 0; i < k->items; i++) {
     const size_t rows = (size_t)k->begun[i];
     if (positions && rows > positions)
-      return stack_items_refuse(k, field, i, "%zu rows; the model's decoder has %zu positions",
-                                rows, positions);
+      return stack_items_refuse(k, field, i,
+                                "%zu tokens exceed the decoder's context length of %zu", rows,
+                                positions);
     k->main->widest = size_max(k->main->widest, stack_items_count(k, field, i));
   }
   return STATUS_OK;

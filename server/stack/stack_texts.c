@@ -17,23 +17,22 @@ static size_t tokens_behind(struct stack_check *k, size_t text, size_t tokens) {
   const size_t most = k->limits->max_tokens;
   if (!asked) return size_min(size_min(k->values->usual_tokens, room), most);
   if (asked > most) {
-    error_limit(k->e, "max_tokens", "%zu tokens are asked for; %zu are allowed", asked, most);
+    error_limit(k->e, "max_tokens", "%zu tokens exceed the limit of %zu", asked, most);
     return 0;
   }
   if (asked <= room && asked <= (size_t)INT32_MAX - tokens) return asked;
   if (positions && stack_check_has_source(k))
     error_at(k->e, "/max_tokens",
-             "the token that begins, %zu targets of item %zu and all but the last of %zu tokens "
-             "behind them are more rows than the %zu positions of the model's decoder",
+             "the decoder start token and %zu targets of item %zu, with max_tokens = %zu, exceed "
+             "the decoder's context length of %zu",
              tokens - 1, text, asked, positions);
   else if (positions)
-    error_at(
-        k->e, "/max_tokens",
-        "%zu tokens of item %zu and all but the last of %zu that follow are more rows than the "
-        "%zu positions of the model",
-        tokens, text, asked, positions);
+    error_at(k->e, "/max_tokens",
+             "%zu tokens of item %zu, with max_tokens = %zu, exceed the model's context length of "
+             "%zu: shorten the prompt or lower max_tokens",
+             tokens, text, asked, positions);
   else
-    error_limit(k->e, "max_pairs", "item %zu has more than %d rows", text, INT32_MAX);
+    error_limit(k->e, "max_pairs", "item %zu has more than %d positions", text, INT32_MAX);
   return 0;
 }
 
@@ -49,7 +48,7 @@ static enum status check_biases(struct stack_check *k) {
   char pointer[ERROR_POINTER_SIZE];
   snprintf(pointer, sizeof pointer, "%s/%d", stack_field_pointer(STACK_FIELD_LOGIT_BIAS),
            (int)c->bias[i].token);
-  return error_at(k->e, pointer, "is no token of the model, which has those from 0 to %zu",
+  return error_at(k->e, pointer, "is not a token of the model: its tokens are 0 to %zu",
                   tokens - 1);
 }
 
@@ -66,24 +65,26 @@ static enum status settle_choice(struct stack_check *k, struct stack_choice *c) 
   if (!drawn && (searched || c->beams > 1)) c->temperature = 0;
   if (c->beams == 1 || c->temperature == 0) return STATUS_OK;
   return error_at(k->e, "/temperature",
-                  "a search with %zu beams draws nothing: only one of \"beams\" above 1 and "
-                  "\"temperature\" above 0 can be",
+                  "beam search (%zu beams) does not sample: use either \"beams\" above 1 or "
+                  "\"temperature\" above 0",
                   c->beams);
 }
 
 static enum status check_returns(struct stack_check *k, const struct stack_choice *c) {
   const size_t returns = k->values->returns;
   if (c->beams > 1 && returns > c->beams)
-    return error_at(k->e, "/returns",
-                    "%zu sequences of a search with %zu beams: no more than these", returns,
-                    c->beams);
+    return error_at(
+        k->e, "/returns",
+        "%zu sequences exceed the %zu beams of the search: lower \"returns\" or raise \"beams\"",
+        returns, c->beams);
   if (c->beams == 1 && returns > 1 && c->temperature == 0)
     return error_at(k->e, "/returns",
-                    "%zu sequences would be the same one: several are drawn where \"temperature\" "
-                    "is above 0, or found where \"beams\" is above 1",
+                    "greedy decoding would return %zu identical sequences: set \"temperature\" "
+                    "above 0 or \"beams\" above 1",
                     returns);
   if (c->beams == 1 && k->values->search)
-    return error_at(k->e, "/return_search", "there is no search: it goes with \"beams\" above 1");
+    return error_at(k->e, "/return_search",
+                    "\"return_search\" requires beam search: set \"beams\" above 1");
   return STATUS_OK;
 }
 
@@ -108,11 +109,11 @@ static enum status check_stream(struct stack_check *k, size_t beams) {
   if (!k->values->stream) return STATUS_OK;
   if (beams > 1)
     return error_at(k->e, "/stream",
-                    "a search with %zu beams has no token before its end: a stream goes with "
-                    "\"beams\": 1",
+                    "streaming is not supported with beam search (%zu beams): set \"beams\": 1 or "
+                    "\"stream\": false",
                     beams);
   if (!asked) return STATUS_OK;
-  return error_at(k->e, "/stream", "a stream has no place for what \"%s\" asks for",
+  return error_at(k->e, "/stream", "streaming excludes \"%s\": remove it or set \"stream\": false",
                   asked & SHOWS_ATTENTION ? "return_attention" : "return_hidden");
 }
 
@@ -131,13 +132,14 @@ static enum status make_sequences(struct stack_check *k, size_t items) {
     const size_t most = n ? tokens_behind(k, text, n) : 0;
     if (n == 0)
       return stack_items_refuse(k, STACK_FIELD_TOKENS, text,
-                                "an item without tokens: there is nothing to go on from");
+                                "the item has no tokens: the prompt must have at least one");
     if (most == 0) return k->e->status;
     q[i] = (struct stack_sequence){.item = (uint32_t)text,
                                    .sample = (uint32_t)(i % out->each),
                                    .most = most};
     item[i] = (struct item){.q = n, .k = n, .q_row = rows, .k_row = rows};
-    if (!size_add(rows, n, &rows)) return error_limit(k->e, "max_pairs", "too many rows to count");
+    if (!size_add(rows, n, &rows))
+      return error_limit(k->e, "max_pairs", "too many positions to count");
   }
   g->items = items;
   g->item = item;
@@ -165,11 +167,13 @@ enum status stack_texts_check(struct stack_check *k) {
   g->top = out->top;
   k->main->run->generation = g;
   if (!size_mul(out->texts, out->each, &items) || items > k->limits->max_items)
-    return error_limit(k->e, "max_items", "%zu sequences of each of %zu items; %zu are allowed",
-                       out->each, out->texts, k->limits->max_items);
+    return error_limit(k->e, "max_items",
+                       "%zu sequences of each of %zu items exceed the limit of %zu", out->each,
+                       out->texts, k->limits->max_items);
   if (items > k->limits->max_sequences)
-    return error_limit(k->e, "max_sequences", "%zu sequences; %zu are allowed at the same time",
-                       items, k->limits->max_sequences);
+    return error_limit(k->e, "max_sequences",
+                       "%zu sequences exceed the limit of %zu at the same time", items,
+                       k->limits->max_sequences);
   return stack_utter_check(k) ? k->e->status : make_sequences(k, items);
 }
 

@@ -14,13 +14,13 @@ static enum status check_fields(const struct contract_reading *r, const struct w
                                             STACK_FIELD_VALID_LENS, STACK_FIELD_TOKEN_TYPES};
   if (!w->tokenizer)
     return error_at(r->e, "/text",
-                    "this model has no tokenizer: it takes %s (a tokenizer is tokenizer.json, "
+                    "this model has no tokenizer: send %s (a tokenizer is tokenizer.json, "
                     "vocab.json, vocab.txt or words.txt in the model's folder)",
                     w->vocabulary ? "tokens" : "embeddings");
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (stack_field_is_seen(r, others[i]))
       return error_at(r->e, stack_field_pointer(others[i]),
-                      "there is text, too: %s does not go with it", stack_field_name(others[i]));
+                      "%s excludes \"text\": send one of both", stack_field_name(others[i]));
   return STATUS_OK;
 }
 
@@ -31,7 +31,7 @@ static enum status check_without(const struct contract_reading *r) {
                                            STACK_FIELD_PROMPT_NAME};
   for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
     if (stack_field_is_seen(r, alone[i]))
-      return error_at(r->e, stack_field_pointer(alone[i]), "%s goes with texts, not with tokens",
+      return error_at(r->e, stack_field_pointer(alone[i]), "%s requires texts, not tokens",
                       stack_field_name(alone[i]));
   return STATUS_OK;
 }
@@ -87,7 +87,7 @@ static enum status give_types(const struct tokenize_texts *d, struct contract_re
 static enum status refuse_name(const struct whole *w, struct error *e) {
   if (!w->prompts) return error_at(e, "/prompt_name", "this model has no prompts");
   return error_at(e, "/prompt_name",
-                  "this model has no such prompt; GET /v1/models/NAME tells its \"prompts\"");
+                  "unknown prompt name: GET /v1/models/NAME lists the \"prompts\" of the model");
 }
 
 enum status stack_tokenize_prompt(const struct whole *w, const struct contract_text *name,
@@ -106,7 +106,8 @@ static enum status find_prompt(const struct contract_reading *r, const struct wh
   *prompt = v->prompt;
   if (!v->prompt_name.length) return STATUS_OK;
   if (stack_field_is_seen(r, STACK_FIELD_PROMPT))
-    return error_at(r->e, "/prompt_name", "there is a prompt, too: only one of both can be");
+    return error_at(r->e, "/prompt_name",
+                    "\"prompt\" and \"prompt_name\" exclude each other: send one");
   return stack_tokenize_prompt(w, &v->prompt_name, prompt, r->e);
 }
 

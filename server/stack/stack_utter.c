@@ -28,12 +28,17 @@ static enum status check_fields(struct stack_check *k) {
   const struct stack_choice *c = &k->out->generation.choice;
   const enum stack_field field = k->values->stops ? STACK_FIELD_STOP : STACK_FIELD_RETURN_TEXT;
   if (!k->w->tokenizer)
-    return refuse(k, field, "this model has no tokenizer: its tokens are no text");
+    return refuse(k, field,
+                  "this model has no tokenizer and returns only token ids: remove \"return_text\" "
+                  "and \"stop\"");
   if (tokenizer_spelt_room(k->w->tokenizer) == SIZE_MAX)
-    return refuse(k, field, "the tokenizer's decoder may make a text of any length of a token");
+    return refuse(k, field,
+                  "this model's tokenizer cannot return text (the size of its decoder's output is "
+                  "unbounded): request tokens only");
   if (k->values->stops > 0 && c->beams > 1)
-    return refuse(k, STACK_FIELD_STOP,
-                  "the ways of a search end by tokens: a text that stops goes with \"beams\": 1");
+    return refuse(
+        k, STACK_FIELD_STOP,
+        "beam search does not support stop sequences: set \"beams\": 1 or use \"stop_tokens\"");
   if (k->values->stream && k->values->tokens)
     return refuse(k, STACK_FIELD_RETURN_TOKENS,
                   "a stream has no place for what \"return_tokens\" asks for");

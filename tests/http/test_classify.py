@@ -205,7 +205,7 @@ class Classify(ServerCase):
     def test_wrong_requests(self):
         self.refused("words", "/function", 'must be "none", "softmax" or "sigmoid"', tokens=[1], function="tanh")
         self.refused("words", "/pool", "/encode", tokens=[1], pool="cls")
-        self.refused("words", "/tokens/1", "without rows has no class", tokens=[[1], []])
+        self.refused("words", "/tokens/1", "an empty item has no class", tokens=[[1], []])
         problem = self.problem(self.post("bert-a", {"tokens": [1], "function": "none"}, "encode"), 400,
                                "invalid-request", "/function")
         self.assertIn("/v1/models/NAME/classify", problem["detail"])

@@ -136,7 +136,7 @@ class Completions(Completing):
         self.assertLessEqual(self.complete(model="short")["usage"]["completion_tokens"], 5)
         self.error(self.post(model="short", max_tokens=16), 400, "invalid_request", "max_tokens", "positions")
         long = {"model": "short", "prompt": "hello hello hello hello hello"}
-        self.error(self.post(**long), 400, "invalid_request", "prompt", '"truncate" cuts it')
+        self.error(self.post(**long), 400, "invalid_request", "prompt", 'set "truncate": true')
         self.assertEqual(self.complete(**long, truncate=True)["usage"]["prompt_tokens"], 6)
         self.assertEqual(self.complete(**long, truncate=2)["usage"]["prompt_tokens"], 2)
         self.error(self.post(model="short", prompt=[1], truncate=True), 400, "invalid_request", "truncate", "tokens")
@@ -265,7 +265,7 @@ class Completions(Completing):
 
     def test_what_is_wrong(self):
         for request, param, words in (
-                ({"prompt": None}, None, "prompt"), ({"prompt": 1}, "prompt", "text"), ({"prompt": ""}, "prompt", "nothing to go on"),
+                ({"prompt": None}, None, "prompt"), ({"prompt": 1}, "prompt", "text"), ({"prompt": ""}, "prompt", "at least one"),
                 ({"prompt": ["hello", ""]}, "prompt[1]", "nothing"), ({"prompt": [["hello"]]}, "prompt[0]", ""),
                 ({"prompt": [[1], [99]]}, "prompt[1][0]", "vocabulary"), ({"model": "bert"}, "model", "encoder"),
                 ({"model": "naked"}, "model", "without a tokenizer"), ({"model": 1}, "model", "text"),

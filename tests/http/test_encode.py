@@ -273,7 +273,7 @@ class Decoder(ServerCase):
             self.assertIn("/v1/models/{model}/encode", problem["detail"])
             problem = self.problem(self.server.post(path_of(name), {
                 "tokens": [1], "return_attention": ["encoder.0.self"]}), 400, "invalid-request")
-            self.assertIn("there are decoder.0.self to", problem["detail"])
+            self.assertIn("Available: decoder.0.self to", problem["detail"])
             message = {"inputs": [{"name": "input_ids", "datatype": "INT64", "shape": [1, 2],
                                    "data": [3, 1]}]}
             answer = self.ok(self.server.post(f"/v2/models/{name}/infer", message))
@@ -675,7 +675,7 @@ class Encode(ServerCase):
                 ({"input_ids": ("FP32", [[1, 2]])}, {}, "INT64 or INT32"),
                 ({"queries": ids}, {}, "there are input_ids"),
                 ({}, {}, "\"input_ids\" is missing"),
-                ({"input_ids": ids}, {"outputs": [{"name": "logits"}]}, "says nothing of tokens to come"),
+                ({"input_ids": ids}, {"outputs": [{"name": "logits"}]}, "no language modeling head"),
                 ({"input_ids": ids}, {"outputs": [{"name": "logit"}]}, "pooler_output")):
             answer = self.infer(inputs, **more)
             self.assertEqual(answer.status, 400, answer)

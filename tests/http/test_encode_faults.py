@@ -206,7 +206,7 @@ class Budgets(Faults):
         self.ok(post({"tokens": [[1] * 30] * 2, "valid_lens": [4, 3]}))
         for tokens in ([1] * 6, [[1] * 4, [2] * 3, [3]]):
             problem = self.problem(post({"tokens": tokens}), 413, "too-large", limit="max_pairs")
-            self.assertIn("each of 2 layers", problem["detail"])
+            self.assertIn("in 2 layers", problem["detail"])
         server.stop()
 
     def test_items(self):
@@ -517,7 +517,7 @@ class Command(Faults):
 
     def test_requests(self):
         for request, words in (
-                ({"tokens": [[1], [50]]}, ["the token 50", "/tokens/1/0"]),
+                ({"tokens": [[1], [50]]}, ["token 50", "/tokens/1/0"]),
                 ({"tokens": [1], "trace": {}}, ["/trace"]), ({}, ['"tokens" is missing']),
                 (b'{"tokens":[1', []), (b"", []), ({"queries": [[1]]}, ["queries"])):
             with self.subTest(request=request):

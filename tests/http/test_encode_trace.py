@@ -190,8 +190,8 @@ class Trace(ServerCase):
         for tokens, trace, pointer, told in (
                 (TEXTS, asking(2), "attention", "there are encoder.0.self to encoder.1.self"),
                 (TEXTS, asking("*"), "attention", "names 2 attentions"),
-                (TEXTS, dict(asking(), attention="encoder.0"), "attention", "names no attention"),
-                (TEXTS, dict(asking(), attention="decoder.0.self"), "attention", "names no attention"),
+                (TEXTS, dict(asking(), attention="encoder.0"), "attention", "unknown attention"),
+                (TEXTS, dict(asking(), attention="decoder.0.self"), "attention", "unknown attention"),
                 (TEXTS, asking(0, 4), "item", "there are 4 items"),
                 (TEXTS, asking(0, 0, 4), "head", "there are 4 heads"),
                 (TEXTS, asking(0, 3, 0, 4), "query", "there are 4 queries"),

@@ -367,7 +367,7 @@ class Generate(Case):
         asked = {"tokens": [[1], [2]], "max_tokens": 20000, "min_tokens": 20000, "stream": True}
         problem = self.problem(server.post("/v1/models/large/generate", {"tokens": [[1]] * 4}), 413, "too-large")
         self.assertEqual((problem["limit"], problem["detail"]),
-                         ("max_sequences", "4 sequences; 3 are allowed at the same time"))
+                         ("max_sequences", "4 sequences exceed the limit of 3 at the same time"))
         problem = self.problem(server.post("/v1/models/large/generate", dict(asked, max_tokens=20001)), 413,
                                "too-large")
         self.assertEqual(problem["limit"], "max_tokens")

@@ -140,7 +140,7 @@ class Embeddings(Served):
                          self.encoded("bert", text=[text, "a"], pool="mean", truncate=3)[0])
         self.error(self.post({"model": "nobody", "input": text}), 404, "model_not_found", "model")
         self.error(self.post({"model": "bert", "input": ["a", text]}), 400, "invalid_request", "input[1]",
-                   "35002 tokens; the model has 8 positions", '"truncate" cuts it')
+                   "35002 tokens exceed the model's context length of 8", 'set "truncate": true')
 
     def test_what_is_wrong_with_input(self):
         for given, param, words in (
@@ -154,11 +154,11 @@ class Embeddings(Served):
                 ([["a", "b"]], "input[0]", "got a list"), ([1, "a"], "input[1]", ""),
                 ([1.5], "input[0]", "integer"), ([1, [2]], "input[1]", ""), ([[1], 2], "input[1]", ""),
                 ([[1], ["a"]], "input[1][0]", ""), ([[[1]]], "input[0][0]", ""), ([[1], None], "input[1]", ""),
-                ([1, 20], "input[1]", "the token 20 is beyond the vocabulary"),
-                ([[1], [2, -1]], "input[1][1]", "the token -1 is beyond the vocabulary"),
+                ([1, 20], "input[1]", "token 20 is out of range: the vocabulary"),
+                ([[1], [2, -1]], "input[1][1]", "token -1 is out of range: the vocabulary"),
                 (4000000000, "input", "expected a string"), ([4000000000], "input[0]", ""),
-                (list(range(9)), "input", "9 rows; the model has 8 positions: cut the text"),
-                ("the cat sat on the mat .", "input", "9 tokens; the model has 8 positions")):
+                (list(range(9)), "input", "9 tokens exceed the model's context length of 8: shorten the input"),
+                ("the cat sat on the mat .", "input", "9 tokens exceed the model's context length of 8")):
             with self.subTest(given=given):
                 self.error(self.post({"model": "bert", "input": given}), 400, "invalid_request", param, words)
         self.error(self.post({"model": "bert"}), 400, "invalid_request", "input", "is missing")
@@ -175,7 +175,7 @@ class Embeddings(Served):
                 ("model", (5, ["bert"]), "must be a string"),
                 ("encoding_format", ("int8", 1), 'must be "float" or "base64"'),
                 ("dimensions", (0, -1, 1.5, "4"), "must be an integer of at least 1"),
-                ("dimensions", (17,), "17 dimensions; the model's vectors have 16"),
+                ("dimensions", (17,), "17 dimensions exceed the 16 of the model's embeddings"),
                 ("user", (5, {}), "user must be a string"),
                 ("user", ("u" * 17000,), "longer than 16384 bytes"),
                 ("truncate", (0, "yes", -1), "must be true or false, or an integer of at least 1")):

@@ -192,11 +192,11 @@ class Prompts(Case):
         server = self.start()
         for request, pointer, words in (
                 ({"text": "a", "prompt_name": "querry"}, "/prompt_name", 'no such prompt'),
-                ({"text": "a", "prompt_name": "query\0"}, "/prompt_name", "no such prompt"),
-                ({"text": "a", "prompt_name": "query", "prompt": "x"}, "/prompt_name", "only one of both"),
+                ({"text": "a", "prompt_name": "query\0"}, "/prompt_name", "unknown prompt name"),
+                ({"text": "a", "prompt_name": "query", "prompt": "x"}, "/prompt_name", "send one"),
                 ({"text": "a", "prompt": 1}, "/prompt", "prompt must be a string"),
-                ({"tokens": [1], "prompt": "a"}, "/prompt", 'prompt goes with texts'),
-                ({"tokens": [1], "prompt_name": "query"}, "/prompt_name", 'prompt_name goes with texts')):
+                ({"tokens": [1], "prompt": "a"}, "/prompt", 'prompt requires texts'),
+                ({"tokens": [1], "prompt_name": "query"}, "/prompt_name", 'prompt_name requires texts')):
             with self.subTest(request=request):
                 self.refused(server.post("/v1/models/m/encode", request), pointer, words)
         answer = server.post("/v1/embeddings", {"input": "a", "model": "m", "prompt_name": "x"})

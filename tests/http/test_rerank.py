@@ -184,7 +184,7 @@ class Rerank(OpenAi, ServerCase):
         self.refused(request, None, "max_pairs", "2 heads in each of 2 layers", code="too_large", status=413)
         self.assertLess(most_resident(self.server.pid), before + 100e6)
         self.assertEqual(len(self.results(**dict(request, truncate=12))), 3000)
-        self.refused(dict(request, model="ranker"), "documents[0]", "15004 tokens; the model has 12 positions")
+        self.refused(dict(request, model="ranker"), "documents[0]", "15004 tokens exceed the model's context length of 12")
 
     def test_errors_about_the_query_of_vectors(self):
         request = {"model": "vectors", "query": "cat " * 50, "documents": ["a", "b"], "truncate": False}

@@ -162,7 +162,7 @@ class Score(Case):
         for what in "attention", "heads":
             problem = self.problem(self.post(f"layers/decoder.0.cross/{what}", {"queries": [[1] * 32]}), 400,
                                    "invalid-request", "/keys")
-            self.assertIn('a cross attention requires "keys"', problem["detail"])
+            self.assertIn('cross-attention requires "keys"', problem["detail"])
         self.answer("layers/decoder.0.self/attention", {"queries": [[1] * 32]})
 
     def test_a_trace_across(self):
@@ -333,12 +333,12 @@ class Protocol(Case):
                 (both, ["logits"], "bare", "says nothing of tokens to come (at /outputs/0)"),
                 ({"input_ids": [[1]]}, ["logits"], "bare", "says nothing of tokens to come (at /outputs/0)"),
                 (both, ["pooler_output"], "small", "no pooler (at /outputs/0)"),
-                (dict(both, decoder_input_ids=[[1, 2]]), (), "small", "1 items beside input_ids of 2"),
+                (dict(both, decoder_input_ids=[[1, 2]]), (), "small", "1 items, but input_ids has 2"),
                 (dict(both, decoder_input_ids=[[1, 2], [1, 50]]), (), "small",
-                 "the token 50 is beyond the vocabulary, 0 to 49, at /1/1 of the array (at /inputs/1)"),
+                 "token 50 is out of range: the vocabulary is 0 to 49, at /1/1 of the array (at /inputs/1)"),
                 (dict(both, decoder_attention_mask=[[1, 0], [0, 1]]), (), "small", "at /1/1 of the array (at /inputs/2)"),
-                (dict(both, decoder_attention_mask=[[1], [1]]), (), "small", "1 numbers; the item has 2 rows"),
-                (dict(both, decoder_input_ids=[[1] * 21] * 2), (), "other", "21 rows; the model's decoder has 20"),
+                (dict(both, decoder_attention_mask=[[1], [1]]), (), "small", "1 numbers, but the item has 2 positions"),
+                (dict(both, decoder_input_ids=[[1] * 21] * 2), (), "other", "21 tokens exceed the decoder's context length of 20"),
                 ({"input_ids": [[1]], "decoder_input_ids": [[1]]}, (), "encoder", "there are input_ids"),
                 ({"decoder_input_ids": [[1]]}, (), "small", '"input_ids" is missing')):
             with self.subTest(where=where):

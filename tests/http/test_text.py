@@ -426,7 +426,7 @@ class Text(ServerCase):
 
     def test_too_long(self):
         long = "the cat sat on a mat ."
-        self.refused("bert", "encode", "/text", '9 tokens; the model has 8 positions: "truncate" cuts it', text=long)
+        self.refused("bert", "encode", "/text", '9 tokens exceed the model's context length of 8: "truncate" cuts it', text=long)
         self.refused("bert", "encode", "/text/1", "9 tokens", text=["a", long])
         cut = self.ask("bert", "encode", text=long, truncate=True, return_tokens=True)
         self.assertEqual(cut["tokens"], [2, 4, 5, 6, 8, 11, 9, 3])
@@ -434,12 +434,12 @@ class Text(ServerCase):
 
     def test_what_is_refused(self):
         for pointer, words, request in (
-                ("/tokens", "there is text, too", {"text": "a", "tokens": [1]}),
-                ("/embeddings", "there is text, too", {"text": "a", "embeddings": [[[0] * 16]]}),
-                ("/valid_lens", "there is text, too", {"text": "a", "valid_lens": [1]}),
-                ("/special_tokens", 'goes with texts, not with tokens', {"tokens": [1], "special_tokens": False}),
-                ("/truncate", 'goes with texts, not with tokens', {"tokens": [1], "truncate": True}),
-                ("/return_tokens", 'goes with texts, not with tokens', {"tokens": [1], "return_tokens": True}),
+                ("/tokens", 'excludes "text"', {"text": "a", "tokens": [1]}),
+                ("/embeddings", 'excludes "text"', {"text": "a", "embeddings": [[[0] * 16]]}),
+                ("/valid_lens", 'excludes "text"', {"text": "a", "valid_lens": [1]}),
+                ("/special_tokens", 'requires texts, not tokens', {"tokens": [1], "special_tokens": False}),
+                ("/truncate", 'requires texts, not tokens', {"tokens": [1], "truncate": True}),
+                ("/return_tokens", 'requires texts, not tokens', {"tokens": [1], "return_tokens": True}),
                 ("/truncate", "must be true or false, or an integer", {"text": "a", "truncate": 0}),
                 ("/text", "expected a string", {"text": 3}), ("/text/0", "expected a string", {"text": [3]}),
                 ("/inputs", '"text"', {"inputs": "a"})):

@@ -253,8 +253,8 @@ class Refused(Case):
             with self.subTest(model=model, pointer=pointer):
                 self.problem(self.post(request, model), 400, "invalid-request", pointer)
         detail = self.problem(self.post(dict(ASKED, attentions=["decoder.9.self"])), 400, "invalid-request")["detail"]
-        self.assertEqual(detail, '"decoder.9.self" names no attention; there are decoder.0.self to decoder.2.self; * in '
-                                 'place of a number means all, -1 the last')
+        self.assertEqual(detail, 'unknown attention "decoder.9.self". Available: decoder.0.self to decoder.2.self; use * '
+                                 'for all layers, -1 for the last')
 
     def test_elsewhere(self):
         for path in ("encode", "score", "generate"):

@@ -189,7 +189,7 @@ test("what is refused is told, and can be tried again; stopping keeps what is me
     { server: own, expect: [413] });
   await page.getByRole("button", { name: "Measure every head" }).click();
   await page.locator("#worth [role=alert]").waitFor();
-  assert.match(await page.locator("#worth [role=alert]").textContent(), /more than 1100 pairs/);
+  assert.match(await page.locator("#worth [role=alert]").textContent(), /the limit is 1100/);
   const again = page.waitForResponse((response) => response.url().endsWith("/heads"));
   await page.getByRole("button", { name: "Try again" }).click();
   assert.equal((await again).status(), 413);

@@ -214,7 +214,7 @@ static void headers_that_are_no_request(void **state) {
       {META("causal_offset", "1 2"), 8, "/causal_offset", "as text"},
       {META("causal_offset", "[1,2"), 8, "/causal_offset", "as text"},
       {META("causal_offset", "[1,true]"), 8, "/causal_offset/1", "expected an integer"},
-      {META("causal_offset", "[1]"), 8, "/causal_offset", "one item alone"},
+      {META("causal_offset", "[1]"), 8, "/causal_offset", "a single item"},
       {META("causal_offset", "ende"), 8, "/causal_offset", "must be an integer"},
       {"{\"__metadata__\":{\"causal_offset\":\"1\"},\"causal_offset\":{\"dtype\":\"I32\","
        "\"shape\":[],\"data_offsets\":[0,4]}}",
@@ -224,18 +224,18 @@ static void headers_that_are_no_request(void **state) {
        "duplicate"},
       {"{" QUERIES "," QUERIES "}", 8, "", "duplicate"},
       {"{" QUERIES ",\"mask\":{\"dtype\":\"U8\",\"shape\":[1,2],\"data_offsets\":[8,10]}}", 10,
-       "/mask/0", "not of the shape"},
+       "/mask/0", "must have the shape"},
       {"{" QUERIES ",\"mask\":{\"dtype\":\"U8\",\"shape\":[0,1],\"data_offsets\":[8,8]}}", 8,
-       "/mask", "not of the shape"},
+       "/mask", "must have the shape"},
       {"{" QUERIES ",\"keys\":{\"dtype\":\"F32\",\"shape\":[0,2],\"data_offsets\":[8,8]},"
        "\"bias\":{\"dtype\":\"F32\",\"shape\":[1,3],\"data_offsets\":[8,20]}}",
-       20, "/bias/0", "not of the shape"},
+       20, "/bias/0", "must have the shape"},
       {"{\"queries\":{\"dtype\":\"F32\",\"shape\":[2,0,2],\"data_offsets\":[0,0]},"
        "\"mask\":{\"dtype\":\"U8\",\"shape\":[2,0,7],\"data_offsets\":[0,0]}}",
-       0, "/mask/0", "not of the shape"},
+       0, "/mask/0", "must have the shape"},
       {"{\"queries\":{\"dtype\":\"F32\",\"shape\":[0,2],\"data_offsets\":[0,0]},"
        "\"keys\":{\"dtype\":\"F32\",\"shape\":[1,0,2],\"data_offsets\":[0,0]}}",
-       0, "/keys", "of depth 3 beside queries of depth 2"},
+       0, "/keys", "has 3 dimensions, but the queries have 2"},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     struct body_result r;

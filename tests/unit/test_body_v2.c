@@ -416,7 +416,7 @@ static void wrong_requests(void **state) {
       {LATE("[1,1,2]", "[1,1e39]"), "the number exceeds the float32 range"},
       {LATE("[1,1,2]", "[1,{}]"), "got an object"},
       {ONE("[2,0,2]", "[[]]"), "dimension 0 of the data has length 1, but the shape says 2"},
-      {ONE("[1001,1,2]", "[1]"), "1001 items; 1000 are allowed"},
+      {ONE("[1001,1,2]", "[1]"), "1001 items exceed the limit of 1000"},
       {"{\"inputs\":[" QUERIES_JSON "," QUERIES_JSON "]}", "duplicate input \"queries\""},
       {"{\"inputs\":[" QUERIES_JSON "," KEYS_JSON "]}", "the last dimension is 3"},
       {"{\"inputs\":[" QUERIES_JSON

@@ -89,7 +89,7 @@ static void wrong_requests(void **state) {
       {"{\"tokens\":[[1]],\"targets\":[[1]]}", "/targets", "/score"},
       {"{\"tokens\":[[1]],\"return_top\":1}", "/return_top", "/score"},
       {"{\"tokens\":[[1]],\"return_lens\":1}", "/return_lens", "/score"},
-      {"{\"tokens\":[[1],[]]}", "/tokens/1", "an item without rows has no class"},
+      {"{\"tokens\":[[1],[]]}", "/tokens/1", "an empty item has no class"},
       {"{\"tokens\":[[1],[2]],\"valid_lens\":[1,0]}", "/tokens/1", "has no class"},
       {"{\"text\":\"a\"}", "/text", "this model has no tokenizer"},
       {"{\"tokens\":[[50]]}", "/tokens/0/0", "50"},

@@ -248,17 +248,17 @@ static void wrong_requests_to_score(void **state) {
       {"{\"targets\":[[1]]}", "/tokens", "the field \"tokens\" is missing"},
       {"{\"tokens\":[[1]]}", "/targets", "the field \"targets\" is missing"},
       {"{\"tokens\":[[1],[2]],\"targets\":[[1]]}", "/targets",
-       "targets of 1 items beside tokens of 2"},
-      {"{\"tokens\":[[1],[2]],\"targets\":[[1],[]]}", "/targets/1", "without targets"},
+       "targets has 1 items, but tokens has 2"},
+      {"{\"tokens\":[[1],[2]],\"targets\":[[1],[]]}", "/targets/1", "no targets"},
       {"{\"tokens\":[1],\"targets\":[1,40]}", "/targets/1",
-       "the token 40 is beyond the vocabulary, 0 to 39"},
+       "token 40 is out of range: the vocabulary is 0 to 39"},
       {"{\"tokens\":[50],\"targets\":[1]}", "/tokens/0",
-       "the token 50 is beyond the vocabulary, 0 to 49"},
+       "token 50 is out of range: the vocabulary is 0 to 49"},
       {"{\"tokens\":[1],\"targets\":[1,1,1,1,1,1,1,1,1,1]}", "/targets",
-       "the token that begins and all but the last of 10 targets are 10 rows; the model's decoder "
-       "has 9 positions"},
+       "the decoder start token and 10 targets need 10 positions, which exceeds the decoder's "
+       "context length of 9"},
       {"{\"tokens\":[1,1,1,1,1,1,1,1,1,1,1,1,1],\"targets\":[1]}", "/tokens",
-       "13 rows; the model has 12 positions"},
+       "13 tokens exceed the model's context length of 12"},
       {ONE ",\"return_hidden\":[\"decoder.3\"]}", "/return_hidden/0",
        "there are encoder.0 to encoder.3, decoder.0 to decoder.2, and encoder.0.self.input to "
        "encoder.2.self.input, decoder.0.self.input to decoder.1.self.input, decoder.0.cross.input "
@@ -267,9 +267,9 @@ static void wrong_requests_to_score(void **state) {
        "there are encoder.0.self to encoder.2.self, decoder.0.self to decoder.1.self, "
        "decoder.0.cross to decoder.1.cross"},
       {ONE ",\"head_mask\":{\"decoder.0.cross\":[1,1]}}", "/head_mask/decoder.0.cross",
-       "4 numbers, the attention's heads"},
+       "4 numbers, one for each head"},
       {ONE ",\"head_mask\":{\"decoder.0.cross\":[1,1,1,1],\"decoder.*.cross\":[1,1,1,1]}}",
-       "/head_mask/decoder.*.cross", "two masks for the attention decoder.0.cross"},
+       "/head_mask/decoder.*.cross", "duplicate mask for the attention decoder.0.cross"},
       {ONE ",\"trace\":{\"attention\":\"decoder.0.cross\",\"item\":0,\"head\":4,\"query\":0}}",
        "/trace/head", "there are 4 heads"},
       {ONE ",\"trace\":{\"attention\":\"encoder.0.self\",\"item\":0,\"head\":2,\"query\":0}}",
@@ -279,7 +279,7 @@ static void wrong_requests_to_score(void **state) {
       {ONE ",\"pool\":\"mean\"}", "/pool", "POST /v1/models/NAME/encode"},
       {ONE ",\"beams\":2}", "/beams", "POST /v1/models/NAME/generate"},
       {ONE ",\"decoder_input_ids\":[]}", "/decoder_input_ids", "without the token that begins"},
-      {"{\"tokens\":[1],\"embeddings\":[]}", "/embeddings", "only one of both"},
+      {"{\"tokens\":[1],\"embeddings\":[]}", "/embeddings", "send one"},
   };
   whole_body_ask = ASK_SCORE;
   WHOLE_BODY_REFUSE(&model, list);
@@ -290,26 +290,26 @@ static void wrong_requests_to_generate(void **state) {
 #define SEARCH "{\"tokens\":[1],\"beams\":3"
   static const struct whole_body_refused list[] = {
       {"{\"tokens\":[1],\"targets\":[1,40]}", "/targets/1", "0 to 39"},
-      {"{\"tokens\":[[1],[2]],\"targets\":[[1]]}", "/targets", "1 items beside tokens of 2"},
-      {"{\"tokens\":[1],\"target_lens\":1}", "/target_lens", "lengths of \"targets\""},
+      {"{\"tokens\":[[1],[2]],\"targets\":[[1]]}", "/targets", "1 items, but tokens has 2"},
+      {"{\"tokens\":[1],\"target_lens\":1}", "/target_lens", "requires \"targets\""},
       {"{\"tokens\":[1],\"targets\":[1,1,1,1,1,1,1,1,1]}", "/targets",
-       "the token that begins and 9 targets behind it are 10 rows; the model's decoder has 9 "
-       "positions"},
-      {"{\"tokens\":[1],\"targets\":[1],\"max_tokens\":9}", "/max_tokens", "9 positions"},
+       "the decoder start token and 9 targets need 10 positions, which exceeds the decoder's "
+       "context length of 9"},
+      {"{\"tokens\":[1],\"targets\":[1],\"max_tokens\":9}", "/max_tokens", "context length of 9"},
       {"{\"tokens\":[1],\"stop_tokens\":[40]}", "/stop_tokens/0", "0 to 39"},
       {"{\"tokens\":[1],\"trace\":{}}", "/trace", "POST /v1/models/NAME/score"},
       {"{\"tokens\":[1],\"beams\":0}", "/beams", "an integer from 1 to 64"},
       {"{\"tokens\":[1],\"beams\":65}", "/beams", "an integer from 1 to 64"},
       {"{\"tokens\":[1],\"beams\":true}", "/beams", "an integer from 1 to 64"},
-      {SEARCH ",\"returns\":4}", "/returns", "a search with 3 beams"},
+      {SEARCH ",\"returns\":4}", "/returns", "exceed the 3 beams"},
       {"{\"tokens\":[1],\"returns\":4}", "/returns", "\"beams\""},
-      {SEARCH ",\"temperature\":0.5}", "/temperature", "draws nothing"},
+      {SEARCH ",\"temperature\":0.5}", "/temperature", "does not sample"},
       {SEARCH ",\"length_penalty\":\"1\"}", "/length_penalty", "must be a number"},
       {SEARCH ",\"early_stopping\":\"yes\"}", "/early_stopping", "true, false or \"never\""},
       {SEARCH ",\"early_stopping\":1}", "/early_stopping", "true, false or \"never\""},
       {SEARCH ",\"return_search\":1}", "/return_search", "true or false"},
       {"{\"tokens\":[1],\"return_search\":true}", "/return_search", "\"beams\" above 1"},
-      {SEARCH ",\"stream\":true}", "/stream", "a stream goes with \"beams\": 1"},
+      {SEARCH ",\"stream\":true}", "/stream", "streaming is not supported with beam search"},
       {"{\"tokens\":[1],\"stream\":true,\"return_hidden\":[\"encoder.0\"]}", "/stream",
        "\"return_hidden\""},
       {"{\"tokens\":[1],\"stream\":true,\"return_attention\":[\"decoder.0.cross\"]}", "/stream",
@@ -334,7 +334,7 @@ static void a_model_that_cannot_begin(void **state) {
       whole_body_ask = (enum body_ask)ask;
       whole_body_text(&r, &model, ONE "}");
       assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
-      assert_non_null(strstr(r.error.detail, "no token that begins an answer"));
+      assert_non_null(strstr(r.error.detail, "no decoder start token"));
       arena_free(&r.arena);
     }
   model.whole.token.begin = BEGIN;
