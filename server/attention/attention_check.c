@@ -28,8 +28,8 @@ static enum status check_depth(struct attention_check *k, enum attention_field f
   bool open = !t->shaped && t->count == 0 && t->depth < depth;
   if (t->depth != depth && !open)
     return error_at(k->e, attention_field_pointer(field),
-                    "%s has %u dimensions, but the queries have %u", attention_field_name(field),
-                    t->depth, attention_query_depth(k));
+                    "%s has %u dimensions, expected %u for queries with %u",
+                    attention_field_name(field), t->depth, depth, attention_query_depth(k));
   if (k->unbatched && t->count == 0 && t->elements > 0)
     return attention_fail_at(k, field, 0, "each row must have at least one number");
   if (!k->unbatched && t->elements != k->g->items)

@@ -260,11 +260,11 @@ static void wrong_requests_to_score(void **state) {
       {"{\"tokens\":[1,1,1,1,1,1,1,1,1,1,1,1,1],\"targets\":[1]}", "/tokens",
        "13 tokens exceed the model's context length of 12"},
       {ONE ",\"return_hidden\":[\"decoder.3\"]}", "/return_hidden/0",
-       "there are encoder.0 to encoder.3, decoder.0 to decoder.2, and encoder.0.self.input to "
+       "Available: encoder.0 to encoder.3, decoder.0 to decoder.2, and encoder.0.self.input to "
        "encoder.2.self.input, decoder.0.self.input to decoder.1.self.input, decoder.0.cross.input "
        "to decoder.1.cross.input"},
       {ONE ",\"return_attention\":[\"encoder.0.self\",\"encoder.0.cross\"]}", "/return_attention/1",
-       "there are encoder.0.self to encoder.2.self, decoder.0.self to decoder.1.self, "
+       "Available: encoder.0.self to encoder.2.self, decoder.0.self to decoder.1.self, "
        "decoder.0.cross to decoder.1.cross"},
       {ONE ",\"head_mask\":{\"decoder.0.cross\":[1,1]}}", "/head_mask/decoder.0.cross",
        "4 numbers, one for each head"},

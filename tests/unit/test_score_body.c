@@ -151,7 +151,7 @@ static void wrong_requests(void **state) {
       {"{\"tokens\":[1],\"targets\":[1],\"target_lens\":[1]}", "/target_lens", "a single item"},
       {TWO "\"targets\":[[1],[1,2,50]]}", "/targets/1/2",
        "token 50 is out of range: the vocabulary is 0 to 49"},
-      {TWO "\"targets\":[[-1],[1]]}", "/targets/0/0", "the token -1"},
+      {TWO "\"targets\":[[-1],[1]]}", "/targets/0/0", "token -1 is"},
       {"{\"tokens\":[[1],[2,50]],\"targets\":[[1],[1]]}", "/tokens/1/1", "token 50"},
       {"{\"tokens\":[1],\"targets\":[1.5]}", "/targets/0", "integer"},
       {"{\"tokens\":[1,1,1,1,1,1],\"targets\":[1,1,1,1,1,1,1,1]}", "/targets",
@@ -167,7 +167,7 @@ static void wrong_requests(void **state) {
       {TWO "\"targets\":[[1],[1]],\"return_lens\":\"all\"}", "/return_lens", "from 0 to 64"},
       {TWO "\"targets\":[[1],[1]],\"return_lens\":2.0}", "/return_lens", "from 0 to 64"},
       {TWO "\"targets\":[[1],[1]],\"return_hidden\":[\"encoder.0\"]}", "/return_hidden/0",
-       "there are decoder.0 to decoder.3"},
+       "Available: decoder.0 to decoder.3"},
       {"{\"tokens\":[1],\"targets\":[1],\"trace\":{\"attention\":\"decoder.0.self\",\"item\":0,"
        "\"head\":0,\"query\":1}}",
        "/trace/query", "there are 1 queries"},

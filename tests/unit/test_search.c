@@ -318,7 +318,8 @@ static void a_score_may_be_beyond_float32(void **unused) {
     generate(&c.s, r, 1e6, &c.a);
     const enum status status = run_fault(&r->run, &e);
     if (penalty[i] < 0)
-      assert_non_null(strstr(e.detail, "the score of a sequence of item 0 exceeds the float32 range"));
+      assert_non_null(
+          strstr(e.detail, "the score of a sequence of item 0 exceeds the float32 range"));
     else /* they are 0 */
       assert_int_equal(status, STATUS_OK);
     random_case_done(&c);

@@ -16,7 +16,8 @@ static void shares_come_back_once(void **unused) {
   assert_int_equal(sequences_begin(&s, a, &e), STATUS_OK);
   assert_int_equal(sequences_begin(&s, b, &e), STATUS_OK);
   assert_int_equal(sequences_begin(&s, (struct sequences_share){1, 1}, &e), STATUS_QUEUE_FULL);
-  assert_string_equal(e.detail, "5 sequences are in progress, and 1 more would exceed max_sequences, 5");
+  assert_string_equal(e.detail,
+                      "5 sequences are in progress, and 1 more would exceed max_sequences, 5");
   assert_int_equal(atomic_load(&s.running.used), 5);
   assert_int_equal(atomic_load(&s.kept_bytes), 140);
   sequences_end(&s, &a);

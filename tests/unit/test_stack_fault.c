@@ -280,9 +280,11 @@ struct spoilt {
 };
 
 static const struct spoilt all[] = {
-    {spoil_query, "encoder.1.self: the projection of query row 2 of item 1 exceeds the float32 range"},
+    {spoil_query,
+     "encoder.1.self: the projection of query row 2 of item 1 exceeds the float32 range"},
     {spoil_key, "encoder.1.self: the projection of key row 2 of item 1 exceeds the float32 range"},
-    {spoil_value, "encoder.1.self: the projection of value row 2 of item 1 exceeds the float32 range"},
+    {spoil_value,
+     "encoder.1.self: the projection of value row 2 of item 1 exceeds the float32 range"},
     {spoil_score, "encoder.1.self: a score of query row 2 of item 1 exceeds the float32 range"},
     {spoil_output, "encoder.1.self: the output of query row 2 of item 1 exceeds the float32 range"},
     {spoil_attention_sum,
@@ -291,8 +293,10 @@ static const struct spoilt all[] = {
     {spoil_down, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
     {spoil_gate, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
     {spoil_gated, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
-    {spoil_below_up, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
-    {spoil_below_gate, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
+    {spoil_below_up,
+     "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
+    {spoil_below_gate,
+     "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
     {spoil_forward_sum,
      "encoder layer 1: after the feed-forward, row 2 of item 1 exceeds the float32 range"},
     {spoil_norm_behind_attention,
@@ -405,7 +409,8 @@ static void tokens_may_be_at_fault(void **unused) {
   prepare_run(&t.s, r, &a);
   compute_runs(&t.s, r, 1e9);
   assert_int_equal(run_fault(&r->run, &e), STATUS_NOT_FINITE);
-  assert_string_equal(e.detail, "encoder: the embedding of row 2 of item 1 exceeds the float32 range");
+  assert_string_equal(e.detail,
+                      "encoder: the embedding of row 2 of item 1 exceeds the float32 range");
   arena_free(&a);
   still_done(&t);
 }
@@ -434,8 +439,9 @@ static void logits_may_be_at_fault(void **unused) {
     prepare_run(&t.s, r, &a);
     compute_runs(&t.s, r, 1e9);
     assert_int_equal(run_fault(&r->run, &e), STATUS_NOT_FINITE);
-    assert_string_equal(e.detail,
-                        "encoder: a logit or log probability of row 2 of item 1 exceeds the float32 range");
+    assert_string_equal(
+        e.detail,
+        "encoder: a logit or log probability of row 2 of item 1 exceeds the float32 range");
     arena_free(&a);
     still_done(&t);
   }
@@ -505,7 +511,8 @@ static void each_row_is_told_from_the_others(void **unused) {
       prepare_run(&t.s, r, &a);
       compute_runs(&t.s, r, 1e6);
       snprintf(wanted, sizeof wanted,
-               "encoder layer 1: the feed-forward of row %zu of item %zu exceeds the float32 range", n, i);
+               "encoder layer 1: the feed-forward of row %zu of item %zu exceeds the float32 range",
+               n, i);
       run_fault(&r->run, &e);
       assert_string_equal(e.detail, wanted);
       arena_free(&a);
