@@ -68,7 +68,7 @@ static enum status read_types(const json_t *value, const struct contract_field *
   const bool one = json_array_size(value) == 1;
   if (!one || !json_small_is_text(json_array_get(value, 0), "float"))
     return error_at(e, field->pointer,
-                    "embedding_types must be [\"float\"]: vectors have no other type here");
+                    "embedding_types must be [\"float\"]: other types are not supported");
   *(bool *)to = true;
   return STATUS_OK;
 }
@@ -78,14 +78,15 @@ static enum status read_truncate(const json_t *value, const struct contract_fiel
   *(size_t *)to = json_small_is_text(value, "NONE") ? 0 : SIZE_MAX;
   if (*(size_t *)to == 0 || json_small_is_text(value, "END")) return STATUS_OK;
   return error_at(e, field->pointer,
-                  "truncate must be \"END\" or \"NONE\": texts are cut at their end");
+                  "truncate must be \"END\" or \"NONE\": texts are truncated at their end");
 }
 
 /* Refuses pictures, and texts that may stand among them. */
 static enum status refuse(const json_t *value, const struct contract_field *field, void *to,
                           struct error *e) {
   (void)value, (void)to;
-  return error_at(e, field->pointer, "%s is not supported, nor are pictures: texts are \"texts\"",
+  return error_at(e, field->pointer,
+                  "%s is not supported, and images are not either: send \"texts\"",
                   contract_name(field));
 }
 
@@ -102,7 +103,7 @@ static const struct contract_field fields[EMBED_FIELDS] = {
     [EMBED_INPUTS] = {NAMED("inputs"), .read = refuse, .nullable = true},
 };
 
-static const char texts_here[] = "texts are \"texts\"";
+static const char texts_here[] = "use \"texts\" for texts";
 static const struct contract_stray strays[] = {{"input", texts_here}, {"text", texts_here}};
 
 static const struct contract contract = {.field = fields,
@@ -135,9 +136,8 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   const struct cohere_embed_values *v = read->values;
   if (!read->texts) return error_at(read->e, "/texts", "the field \"texts\" is missing");
   if (v->most && v->truncate == 0)
-    return error_at(read->e, "/max_tokens",
-                    "what texts are cut to does not go with \"truncate\": \"NONE\"");
-  if (read->texts->items == 0) return error_at(read->e, "/texts", "an empty list has no vectors");
+    return error_at(read->e, "/max_tokens", "a maximum length excludes \"truncate\": \"NONE\"");
+  if (read->texts->items == 0) return error_at(read->e, "/texts", "the list is empty");
   s->reading.texts = read->texts;
   dialect_stack_give(s, STACK_FIELD_TEXT);
   if (v->purpose != PURPOSE_NONE)

@@ -83,16 +83,16 @@ static const struct contract_field fields[COMPLETIONS_FIELDS] = {
                                 VALUE_AT(native.ignores_end)},
     WHOLE_OPTIONS(OPTION)};
 
-static const char prompts_here[] = "it is \"prompt\"";
-static const char more_there[] = "POST /v1/models/NAME/generate has it";
+static const char prompts_here[] = "use \"prompt\"";
+static const char more_there[] = "it is supported by POST /v1/models/NAME/generate";
 
 static const struct contract_stray strays[] = {
     {"text", prompts_here},
     {"input", prompts_here},
     {"tokens", prompts_here},
-    {"messages", "there are no chats: a prompt that is one whole text is \"prompt\""},
-    {"max_completion_tokens", "it is \"max_tokens\""},
-    {"max_new_tokens", "it is \"max_tokens\""},
+    {"messages", "chat is not supported: render the chat template and send the text as \"prompt\""},
+    {"max_completion_tokens", "use \"max_tokens\""},
+    {"max_new_tokens", "use \"max_tokens\""},
     {"banned_tokens", more_there},
     {"beams", more_there},
 };
@@ -134,17 +134,17 @@ static enum status check_fields(const struct contract_reading *read) {
     return error_at(read->e, "/prompt", "the field \"prompt\" is missing");
   if (v->wishes.echo && v->wishes.logprobs.wanted)
     return error_at(read->e, "/echo",
-                    "with \"logprobs\" there would be those of the prompt, too: POST "
-                    "/v1/models/NAME/score has them");
+                    "\"echo\" with \"logprobs\" is not supported: POST /v1/models/NAME/score "
+                    "returns the log probabilities of a prompt");
   if (v->native.returns > 1 && v->native.choice.temperature == 0)
     return error_at(read->e, "/n",
-                    "%zu texts would be the same one: several are drawn where \"temperature\" is "
-                    "above 0",
+                    "greedy decoding would return %zu identical texts: set \"temperature\" above 0",
                     v->native.returns);
   if (read->tensor[COMPLETIONS_PROMPT] && is_seen(read, COMPLETIONS_TRUNCATE))
-    return error_at(read->e, "/truncate", "texts are cut, and \"prompt\" holds tokens");
+    return error_at(read->e, "/truncate",
+                    "\"truncate\" requires texts, but \"prompt\" contains token ids");
   if (v->wishes.usage && !v->native.stream)
-    return error_at(read->e, "/stream_options", "it goes with \"stream\": true");
+    return error_at(read->e, "/stream_options", "it requires \"stream\": true");
   return STATUS_OK;
 }
 

@@ -37,7 +37,7 @@ enum status dialect_pass_nothing(const json_t *value, const struct contract_fiel
                                  struct error *e) {
   (void)to;
   if (asks_nothing(value)) return STATUS_OK;
-  return error_at(e, field->pointer, "this service has no %s: leave it out", contract_name(field));
+  return error_at(e, field->pointer, "%s is not supported: remove it", contract_name(field));
 }
 
 enum status dialect_read_stream_options(const json_t *value, const struct contract_field *field,
@@ -68,8 +68,8 @@ enum status dialect_read_max_tokens(const json_t *value, const struct contract_f
                                     void *to, struct error *e) {
   if (json_is_integer(value) && json_integer_value(value) == 0)
     return error_at(e, field->pointer,
-                    "%s must be an integer of at least 1: how likely the tokens of a prompt are, "
-                    "POST /v1/models/NAME/score says",
+                    "%s must be an integer of at least 1: POST /v1/models/NAME/score returns the "
+                    "log probabilities of a prompt",
                     contract_name(field));
   return stack_read_number(value, field, to, e);
 }

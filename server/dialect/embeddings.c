@@ -56,10 +56,10 @@ static const struct contract_field fields[EMBEDDINGS_FIELDS] = {
                                 VALUE_AT(prompt_name), .nullable = true},
 };
 
-static const char texts_here[] = "texts are \"input\"";
-static const char tokens_here[] = "the ids of tokens are \"input\", too";
+static const char texts_here[] = "use \"input\" for texts";
+static const char tokens_here[] = "use \"input\" for token ids, too";
 static const char models_own[] =
-    "the model's own is taken: POST /v1/models/NAME/encode takes another";
+    "the model's own pooling applies: POST /v1/models/NAME/encode accepts another";
 
 static const struct contract_stray strays[] = {
     {"text", texts_here},
@@ -70,7 +70,7 @@ static const struct contract_stray strays[] = {
     {"pool", models_own},
     {"pooling", models_own},
     {"normalize", models_own},
-    {"truncate_prompt_tokens", "it is \"truncate\""},
+    {"truncate_prompt_tokens", "use \"truncate\""},
 };
 
 static uint64_t plan_cost(const struct contract_reading *r) {
@@ -100,7 +100,7 @@ static enum status refuse_empty_text(struct error *e, const struct texts *t, siz
     snprintf(pointer, sizeof pointer, "/input");
   else
     snprintf(pointer, sizeof pointer, "/input/%zu", item);
-  return error_at(e, pointer, "an empty text has no vector");
+  return error_at(e, pointer, "the text is empty");
 }
 
 /* Is there anything to be embedded? A list of no tokens among others is for stack_check. */
@@ -108,12 +108,12 @@ static enum status check_input(const struct contract_reading *read) {
   const struct texts *texts = read->texts;
   const struct tensor *tokens = read->tensor[EMBEDDINGS_INPUT];
   if (!texts && !tokens) return error_at(read->e, "/input", "the field \"input\" is missing");
-  if (tokens && tokens->elements == 0)
-    return error_at(read->e, "/input", "an empty list has no vectors");
+  if (tokens && tokens->elements == 0) return error_at(read->e, "/input", "the list is empty");
   for (size_t i = 0; texts && i < texts->items; i++)
     if (texts->part[i].length == 0) return refuse_empty_text(read->e, texts, i);
   if (tokens && read->seen >> EMBEDDINGS_TRUNCATE & 1)
-    return error_at(read->e, "/truncate", "texts are cut, and \"input\" holds tokens");
+    return error_at(read->e, "/truncate",
+                    "\"truncate\" requires texts, but \"input\" contains token ids");
   return STATUS_OK;
 }
 

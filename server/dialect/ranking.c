@@ -24,8 +24,7 @@ static enum status check_read(const struct contract_reading *read, const char *d
   if (!v->query.bytes) return error_at(read->e, "/query", "the field \"query\" is missing");
   if (!read->texts)
     return error_at(read->e, documents, "the field \"%s\" is missing", documents + 1);
-  if (read->texts->items == 0)
-    return error_at(read->e, documents, "an empty list has nothing to rank");
+  if (read->texts->items == 0) return error_at(read->e, documents, "the list is empty");
   return STATUS_OK;
 }
 

@@ -32,8 +32,8 @@ static enum status refuse(const struct json_t *value, const struct contract_fiel
                           struct error *e) {
   (void)value, (void)to;
   return error_at(e, field->pointer,
-                  "%s is not served: \"truncate\" cuts query and document "
-                  "together, and documents are texts, or objects with \"text\"",
+                  "%s is not supported: \"truncate\" truncates query and document together, and "
+                  "documents are strings or objects with \"text\"",
                   contract_name(field));
 }
 
@@ -66,16 +66,16 @@ static const struct contract_field fields[RERANK_FIELDS] = {
     [RERANK_RANK_FIELDS] = {NAMED("rank_fields"), NULL_ALONE},
 };
 
-static const char documents_here[] = "it is \"documents\"";
-static const char truncation[] = "it is \"truncate\": tokens of query and document together";
+static const char documents_here[] = "use \"documents\"";
+static const char truncation[] = "use \"truncate\", the tokens of query and document together";
 
 static const struct contract_stray strays[] = {
     {"texts", documents_here},
     {"inputs", documents_here},
-    {"input", "they are \"query\" and \"documents\""},
-    {"text", "they are \"query\" and \"documents\""},
-    {"top_k", "it is \"top_n\""},
-    {"return_text", "it is \"return_documents\""},
+    {"input", "use \"query\" and \"documents\""},
+    {"text", "use \"query\" and \"documents\""},
+    {"top_k", "use \"top_n\""},
+    {"return_text", "use \"return_documents\""},
     {"truncate_prompt_tokens", truncation},
 };
 

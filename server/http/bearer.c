@@ -42,13 +42,14 @@ enum status bearer_check(const struct header *h, const struct api_keys *k, struc
   const char *token = find_token(h, &size);
   must(k); /* a server without keys checks no header */
   if (h->authorizations > 1)
-    return error_set(e, STATUS_UNAUTHORIZED, "there is more than one Authorization: send one");
+    return error_set(e, STATUS_UNAUTHORIZED,
+                     "the request has several Authorization fields: send one");
   if (!token)
-    return error_set(e, STATUS_UNAUTHORIZED, "a key is needed: send Authorization: Bearer KEY");
+    return error_set(e, STATUS_UNAUTHORIZED,
+                     "an API key is required: send Authorization: Bearer KEY");
   /* The size of a header is limited, and so is the time to hash the token. */
   if (api_keys_look(k, token, size).found) return STATUS_OK;
-  return error_set(e, STATUS_UNAUTHORIZED,
-                   "the key in Authorization is not one that this server accepts");
+  return error_set(e, STATUS_UNAUTHORIZED, "the API key is invalid");
 }
 
 uint64_t bearer_number(const struct header *h) {

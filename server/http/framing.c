@@ -80,16 +80,15 @@ static bool is_authority(const char *at, const char *end) {
 /* A proxy that takes such a target may have asked its rules about another one than the routes see:
  * about what comes before the '#', about another host, or about other characters. */
 static const char *find_fault(const char *target, const char *end) {
-  if (*end == ' ') return "the target has a blank: send it as %20";
+  if (*end == ' ') return "the target has a space: send it as %20";
   const char *authority = find_authority(target, end);
-  if (authority && names_user(authority, end))
-    return "the target names a user (user@host), which no request may";
+  if (authority && names_user(authority, end)) return "the target must not have a user (user@host)";
   if (authority && !is_authority(authority, end))
-    return "the target's host is not one, with or without a port";
+    return "the target's host is not a host with an optional port";
   if (!authority && *target != '/' && !(*target == '*' && end == target + 1))
-    return "the target is neither a path, which begins with /, nor a whole URI";
+    return "the target is neither a path, which begins with /, nor an absolute URI";
   for (const char *at = target; at < end; at++) {
-    if (*at == '#') return "the target has a fragment (#), which belongs to the client alone";
+    if (*at == '#') return "the target must not have a fragment (#)";
     if ((unsigned char)*at >= 0x80)
       return "the target has a byte that is not ASCII: send it as %XX";
   }

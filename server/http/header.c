@@ -145,7 +145,7 @@ static bool is_host(const char *value) {
 static void read_host(struct header *h, const char *value) {
   h->hosts++;
   if (!is_host(value))
-    error_set(&h->error, STATUS_BAD_FRAMING, "Host is not a host with or without a port");
+    error_set(&h->error, STATUS_BAD_FRAMING, "Host is not a host with an optional port");
 }
 
 static void read_content_type(struct header *h, const char *value) {
@@ -180,7 +180,7 @@ static void read_transfer_coding(struct header *h, const char *value) {
   h->chunked = true;
   if (h->codings++ || strcasecmp(value, "chunked"))
     error_set(&h->error, STATUS_UNSUPPORTED_TRANSFER_ENCODING,
-              "the only transfer coding understood is chunked");
+              "the only supported transfer coding is chunked");
 }
 
 static void read_timeout(struct header *h, const char *value) {
@@ -253,7 +253,7 @@ void header_finish(struct header *h) {
   if (h->hosts > 1) error_set(&h->error, STATUS_BAD_FRAMING, "two Host fields");
   if (h->bad_timeout)
     error_set(&h->error, STATUS_INVALID_REQUEST,
-              "X-Timeout-Ms is not a whole number of milliseconds from 1 to %d", TIMEOUT_MS_MAX);
+              "X-Timeout-Ms must be an integer from 1 to %d (milliseconds)", TIMEOUT_MS_MAX);
   if (h->chunked) h->body_bytes = 0;
 }
 

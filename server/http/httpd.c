@@ -148,8 +148,8 @@ static void refuse_connection(struct httpd *h, int fd) {
   const unsigned long long most = h->door->max_connections;
   if (h->door->kind == DOOR_MAIN)
     error_set(&e, STATUS_NOT_READY,
-              "no room for another connection: max_connections is %llu, and as many are open; the "
-              "operator can raise it, or lower idle_timeout_ms",
+              "too many connections: max_connections (%llu) are open; the operator can raise it, "
+              "or lower idle_timeout_ms",
               most);
   else
     error_set(&e, STATUS_NOT_READY, "all %llu connections of the admin address are busy", most);

@@ -160,11 +160,11 @@ static void check_head(struct request *r, const char *version) {
   if (r->target.fault) error_set(e, STATUS_BAD_FRAMING, "%s", r->target.fault);
   if (!framing_header_is_whole(r->mhd, r->method_word, r->url, version, r->target.end))
     error_set(e, STATUS_BAD_FRAMING,
-              "the header has folded lines, or lines or characters that belong to no field");
+              "the header has folded lines, or lines that are not header fields");
   if (!r->header.hosts && strcmp(version, "HTTP/1.0") != 0)
     error_set(e, STATUS_BAD_FRAMING, "the header has no Host field, which HTTP/1.1 requires");
   if (whole && !r->asks_server)
-    error_set(e, STATUS_BAD_FRAMING, "the target * is for OPTIONS alone");
+    error_set(e, STATUS_BAD_FRAMING, "the target * is for OPTIONS only");
 }
 
 bool request_header(struct request *r, const char *url, const char *method, const char *version) {
@@ -215,7 +215,7 @@ static void refuse_in_body(struct request *r, const struct error *e) {
 /* Such a body may have no end: the error is not kept until then. */
 static void refuse_endless_body(struct request *r) {
   struct error e = {0};
-  error_limit(&e, "max_body_bytes", "the body is far larger than %llu bytes",
+  error_limit(&e, "max_body_bytes", "the body exceeds the limit of %llu bytes by far",
               (unsigned long long)r->server->config->max_body_bytes);
   refuse_in_body(r, &e);
 }

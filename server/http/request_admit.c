@@ -32,7 +32,7 @@ static void refuse_events(struct request *r, const struct model *m) {
   if (r->route != ROUTE_MODEL_HEADS || m->whole) return;
   if (header_wish(&r->header, r->header.content != MEDIA_JSON) == WISH_NEITHER)
     error_set(&r->error, STATUS_NOT_ACCEPTABLE,
-              "Accept excludes application/json, the only form that measures of heads have");
+              "Accept excludes application/json, the only format of head measures");
 }
 
 /* Reads from the header in which forms a native request has its body and wants its answer. */
@@ -44,14 +44,14 @@ static void read_native_forms(struct request *r, struct body_terms *terms) {
   const enum header_wish wish = find_wish(r, binary);
   if (content == MEDIA_OTHER)
     error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
-              "the body's Content-Type is not application/json, application/x-safetensors or "
-              "application/octet-stream: send one of these");
+              "unsupported Content-Type: send application/json, application/x-safetensors or "
+              "application/octet-stream");
   else if (wish == WISH_NEITHER)
     error_set(e, STATUS_NOT_ACCEPTABLE,
               "Accept excludes both application/json and application/x-safetensors");
   else if (wish == WISH_BINARY_ALONE && heads)
     error_set(e, STATUS_NOT_ACCEPTABLE,
-              "Accept excludes application/json, the only form that measures of heads have");
+              "Accept excludes application/json, the only format of head measures");
   terms->ask = route_ask(r->route);
   terms->form = binary ? BODY_SAFETENSORS : BODY_JSON;
   terms->wants_binary = !heads && wish != WISH_JSON;
@@ -64,10 +64,10 @@ static void read_dialect_forms(struct request *r, struct body_terms *terms) {
   const enum header_wish wish = find_wish(r, false);
   if (r->header.content != MEDIA_JSON && r->header.content != MEDIA_NONE)
     error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
-              "the body's Content-Type is not application/json: this path takes nothing else");
+              "unsupported Content-Type: this path supports application/json only");
   else if (wish == WISH_NEITHER || wish == WISH_BINARY_ALONE)
     error_set(e, STATUS_NOT_ACCEPTABLE,
-              "Accept excludes application/json, the only form that this answer has");
+              "Accept excludes application/json, the only format of this response");
   terms->ask = route_ask(r->route);
   terms->dialect = route_dialect(r->route);
   terms->form = BODY_JSON;
@@ -78,8 +78,7 @@ static void read_dialect_forms(struct request *r, struct body_terms *terms) {
 static void read_v2_forms(struct request *r, struct body_terms *terms) {
   struct error *e = &r->error;
   if (r->header.bad_json_bytes)
-    error_set(e, STATUS_INVALID_REQUEST,
-              "Inference-Header-Content-Length is not a whole number of bytes");
+    error_set(e, STATUS_INVALID_REQUEST, "Inference-Header-Content-Length is not an integer");
   terms->form = BODY_V2;
   terms->json_bytes = r->header.json_bytes;
 }
@@ -92,7 +91,7 @@ static void refuse_layer(struct request *r, const struct model *m) {
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
                              m->whole->part[i].name);
   error_set(&r->error, STATUS_NOT_FOUND,
-            "the model %s has no attention of this name; there are: %s", m->name, names);
+            "the model %s has no attention of this name. Available: %s", m->name, names);
 }
 
 const struct model *request_find_model(struct request *r, const struct registry *all) {
@@ -143,7 +142,8 @@ void request_admit_computed(struct request *r) {
   if (late && atomic_load_explicit(&r->door->draining, memory_order_relaxed))
     error_set(e, STATUS_DRAINING, "the server is stopping");
   else if (r->header.coded)
-    error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE, "the body may not have a Content-Encoding");
+    error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
+              "compressed bodies are not supported: remove Content-Encoding");
   else if (route_is_v2(r->route))
     read_v2_forms(r, &terms);
   else if (route_dialect(r->route))
@@ -175,36 +175,27 @@ static enum status refuse_below_model(struct request *r) {
 static enum status refuse_path(struct request *r) {
   if (r->door->kind == DOOR_ADMIN)
     return error_set(&r->error, STATUS_NOT_FOUND,
-                     "there is nothing at this path of the admin address; it has /healthz, "
+                     "unknown path: the admin address has /healthz, "
                      "/readyz, /metrics, /v2/health/live and /v2/health/ready");
   if (r->names.elsewhere)
     return error_set(&r->error, STATUS_NOT_FOUND, "%s", r->names.elsewhere->instead);
   if (r->route == ROUTE_V2_VERSION)
-    return error_set(&r->error, STATUS_NOT_FOUND, "a model has one version, which is 1");
+    return error_set(&r->error, STATUS_NOT_FOUND,
+                     "unknown version: the only version of a model is 1");
   if (r->route == ROUTE_V2_NONE)
     return error_set(&r->error, STATUS_NOT_FOUND,
-                     "there is nothing at this path; try POST /v2/models/NAME/infer, /v2/embed "
-                     "and /v2/rerank (Cohere's), or GET /v2, "
+                     "unknown path: use POST /v2/models/NAME/infer, /v2/embed and /v2/rerank "
+                     "(Cohere), or GET /v2, "
                      "/v2/health/live, /v2/health/ready, /v2/models, /v2/models/NAME, "
                      "/v2/models/NAME/ready");
   if (*r->names.model && refuse_below_model(r)) return r->error.status;
-  const bool tei = r->server->config->text_embeddings_inference;
   if (r->names.errors == ERROR_TEI)
     return error_set(&r->error, STATUS_NOT_FOUND,
-                     "the paths of text-embeddings-inference are off: the setting "
-                     "text_embeddings_inference turns them on");
-  return error_set(&r->error, STATUS_NOT_FOUND,
-                   "there is nothing at this path; try POST /v1/embeddings, /v1/completions, "
-                   "/v1/rerank, /v1/embed, %s/v1/attention (the default model), "
-                   "/v1/models/NAME/attention, /v1/models/NAME/heads, /v1/models/NAME/encode, "
-                   "/v1/models/NAME/classify, /v1/models/NAME/score, /v1/models/NAME/generate, "
-                   "/v1/models/NAME/tokenize, /v1/models/NAME/detokenize and "
-                   "/v1/models/NAME/layers/LAYER/attention, /v1/models/NAME/layers/LAYER/heads (a "
-                   "whole model), or GET /, %s/v1/models, /v1/models/NAME, /v2, /healthz, /readyz, "
-                   "/metrics, /openapi.json",
-                   tei ? "/embed, /embed_all, /similarity, /rerank, /predict, /tokenize, /decode, "
-                       : "",
-                   tei ? "/info, " : "");
+                     "the paths of text-embeddings-inference are disabled: enable the setting "
+                     "text_embeddings_inference");
+  return error_set(
+      &r->error, STATUS_NOT_FOUND,
+      "unknown path: GET /openapi.json describes all paths, and GET /v1/models lists the models");
 }
 
 /* A POST to a model's own path gets an answer that names the paths below it. */
@@ -215,8 +206,8 @@ static enum status refuse_method(struct request *r) {
       r->route == ROUTE_MODEL ? registry_find(hold.registry, r->names.model) : NULL;
   if (m) route_list(m, list, sizeof list);
   models_release(&hold);
-  return error_set(&r->error, STATUS_METHOD_NOT_ALLOWED, "this path takes %s%s%s",
-                   route_allow(r->route), m ? "; its model has POST " : "", list);
+  return error_set(&r->error, STATUS_METHOD_NOT_ALLOWED, "this path supports %s%s%s",
+                   route_allow(r->route), m ? "; for the model, use POST " : "", list);
 }
 
 /* The first check, so that clients without a key learn nothing else. */
@@ -242,7 +233,7 @@ void request_admit(struct request *r, const char *version) {
   else if (!route_allows(r->route, r->method) && !r->asks_server)
     refuse_method(r);
   else if (r->header.body_bytes > c->max_body_bytes)
-    error_limit(e, "max_body_bytes", "the body is larger than %llu bytes",
+    error_limit(e, "max_body_bytes", "the body exceeds the limit of %llu bytes",
                 (unsigned long long)c->max_body_bytes);
   else if (route_is_computed(r->route))
     request_admit_computed(r);

@@ -224,7 +224,7 @@ static bool answer_tei(struct request *r) {
   struct models_hold hold = models_hold(s->service.models, request_shard(r));
   char *text = description_tei(hold.registry, s->config, s->service.workers, &length, &found);
   models_release(&hold);
-  if (!found) return answer_status(r, STATUS_UNKNOWN_MODEL, "no model here is one of texts");
+  if (!found) return answer_status(r, STATUS_UNKNOWN_MODEL, "no loaded model takes texts");
   return answer_text(r, "application/json", text, length);
 }
 

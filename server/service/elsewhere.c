@@ -4,21 +4,20 @@
 #include <stddef.h>
 #include <string.h>
 
-#define NO_CHATS                                                                                \
-  "there are no chats here: POST /v1/completions goes on from a text, and GET /v1/models says " \
-  "with which models"
-#define NOTHING_KEPT                                                                     \
-  "nothing is kept or trained here: there are POST /v1/embeddings, /v1/completions and " \
-  "/v1/rerank, and GET /v1/models"
-#define TEXT_ALONE "there are no pictures and no speech here: models read texts and numbers"
+#define NO_CHATS                                                                                  \
+  "chat is not supported: render the chat template and use POST /v1/completions (GET /v1/models " \
+  "lists the models)"
+#define NOTHING_KEPT                                                                             \
+  "this server stores and trains nothing: use POST /v1/embeddings, /v1/completions, /v1/rerank " \
+  "or GET /v1/models"
+#define TEXT_ALONE "images, video and audio are not supported: models read text and numbers"
 
 /* The rows. A path stands before those that it is below. */
 static const struct elsewhere table[] = {
     {"/v1/chat/completions", ERROR_OPENAI, NO_CHATS},
     {"/v1/responses", ERROR_OPENAI, NO_CHATS},
     {"/v1/moderations", ERROR_OPENAI,
-     "there are no moderations here: POST /v1/models/NAME/classify sorts texts into the classes of "
-     "a model"},
+     "moderation is not supported: use POST /v1/models/NAME/classify with a classifier"},
     {"/v1/audio", ERROR_OPENAI, TEXT_ALONE},
     {"/v1/images", ERROR_OPENAI, TEXT_ALONE},
     {"/v1/videos", ERROR_OPENAI, TEXT_ALONE},
@@ -35,22 +34,18 @@ static const struct elsewhere table[] = {
     {"/v1/evals", ERROR_OPENAI, NOTHING_KEPT},
     {"/v1/chat", ERROR_COHERE, NO_CHATS},
     {"/v2/chat", ERROR_COHERE, NO_CHATS},
-    {"/v1/generate", ERROR_COHERE,
-     "there is no such path: POST /v1/completions goes on from a text"},
+    {"/v1/generate", ERROR_COHERE, "unknown path: use POST /v1/completions for text generation"},
     {"/v1/classify", ERROR_COHERE,
-     "there is no such path: POST /v1/models/NAME/classify sorts texts into the classes of a "
-     "model"},
-    {"/v1/tokenize", ERROR_COHERE,
-     "there is no such path: POST /v1/models/NAME/tokenize makes tokens of texts"},
-    {"/v1/detokenize", ERROR_COHERE,
-     "there is no such path: POST /v1/models/NAME/detokenize makes texts of tokens"},
-    {"/embed_sparse", ERROR_TEI, "there are no sparse vectors here: POST /embed makes dense ones"},
-    {"/invocations", ERROR_TEI, "there is no such path: POST /embed, /rerank or /predict"},
-    {"/vertex", ERROR_TEI, "there is no such path: POST /embed, /rerank or /predict"},
+     "unknown path: use POST /v1/models/NAME/classify for classification"},
+    {"/v1/tokenize", ERROR_COHERE, "unknown path: use POST /v1/models/NAME/tokenize"},
+    {"/v1/detokenize", ERROR_COHERE, "unknown path: use POST /v1/models/NAME/detokenize"},
+    {"/embed_sparse", ERROR_TEI,
+     "sparse embeddings are not supported: use POST /embed for dense ones"},
+    {"/invocations", ERROR_TEI, "unknown path: use POST /embed, /rerank or /predict"},
+    {"/vertex", ERROR_TEI, "unknown path: use POST /embed, /rerank or /predict"},
     {"/api", ERROR_TEI,
-     "this is no Ollama: POST /v1/completions goes on from a text, POST /v1/embeddings makes "
-     "vectors, "
-     "and GET /v1/models lists the models"},
+     "Ollama's API is not supported: use POST /v1/completions, POST /v1/embeddings and GET "
+     "/v1/models"},
 };
 
 const struct elsewhere *elsewhere_find(const char *path) {

@@ -52,7 +52,7 @@ void exchange_feed(struct exchange *x, const char *text, size_t length) {
   x->body_bytes += length;
   if (x->error.status) return;
   if (!fits) {
-    error_limit(&x->error, "max_body_bytes", "the body is larger than %llu bytes",
+    error_limit(&x->error, "max_body_bytes", "the body exceeds the limit of %llu bytes",
                 (unsigned long long)limit);
     return;
   }

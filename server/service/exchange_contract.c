@@ -55,9 +55,9 @@ static void begin_stack(struct exchange *x) {
 }
 
 static const char *why_json(const struct stack_request *r) {
-  return r->generates ? "Accept excludes application/json, the only form that sequences have"
-         : r->weighs ? "Accept excludes application/json, the only form that measures of heads have"
-                     : attention_traced_is_json;
+  return r->generates ? "Accept excludes application/json, the only format of generated sequences"
+         : r->weighs  ? "Accept excludes application/json, the only format of head measures"
+                      : attention_traced_is_json;
 }
 
 /* Others of the same model wait for a round of texts at most so long, about. */
@@ -112,8 +112,7 @@ static void begin_tokenize(struct exchange *x) {
 static enum status finish_tokenize(struct exchange *x) {
   struct tokenize_request *r = &x->request.tokenize;
   enum answer_form form;
-  if (choose_form(x, false, "Accept excludes application/json, the only form that texts have",
-                  &form) ||
+  if (choose_form(x, false, "Accept excludes application/json, the only format of texts", &form) ||
       tokenize_body_finish(x->fields, r))
     return x->error.status;
   x->run = &r->run;

@@ -18,7 +18,7 @@ static void list_names(const struct registry *all, enum route route, char names[
 static void refuse_name(const struct registry *all, enum route route, struct error *e) {
   char names[NAMES_SHOWN];
   list_names(all, route, names);
-  error_set(e, STATUS_UNKNOWN_MODEL, "no model has this name; there are: %s", names);
+  error_set(e, STATUS_UNKNOWN_MODEL, "no model has this name. Available: %s", names);
 }
 
 /* --- in the path --- */
@@ -28,14 +28,13 @@ enum status find_model_refuse(enum route route, const struct model *m, struct er
   route_list(m, list, sizeof list);
   if (route == ROUTE_ATTENTION)
     return error_set(e, STATUS_NOT_FOUND,
-                     "the default model, %s, is a whole one; it has POST %s, and GET "
-                     "/v1/models/{model}",
+                     "the default model, %s, does not support this path. Available: POST %s, and "
+                     "GET /v1/models/{model}",
                      m->name, list);
-  return error_set(
-      e, STATUS_NOT_FOUND,
-      "the model %s is of the kind %s%s, which has no such path; it has POST %s, and GET "
-      "/v1/models/{model}",
-      m->name, model_kind_name(m->kind), route_missing(route, m), list);
+  return error_set(e, STATUS_NOT_FOUND,
+                   "the model %s (%s%s) does not support this path. Available: POST %s, and GET "
+                   "/v1/models/{model}",
+                   m->name, model_kind_name(m->kind), route_missing(route, m), list);
 }
 
 const struct model *find_model(enum route route, const char *name, const struct registry *all,
@@ -75,9 +74,9 @@ static const struct model *find_only(enum route route, const struct registry *al
   if (count == 1) return only;
   list_names(all, route, names);
   if (count == 0)
-    error_at(e, "/model", "no model here has %s", route_template(route));
+    error_at(e, "/model", "no loaded model supports %s", route_template(route));
   else
-    error_at(e, "/model", "the field \"model\" is missing; there are: %s", names);
+    error_at(e, "/model", "the field \"model\" is missing. Available: %s", names);
   return NULL;
 }
 
@@ -89,7 +88,7 @@ const struct model *find_model_of_body(enum route route, const char *name,
     refuse_name(all, route, e);
     snprintf(e->pointer, sizeof e->pointer, "/model");
   } else if (!route_serves(route, m)) {
-    error_at(e, "/model", "the model %s is of the kind %s%s, which has no %s", m->name,
+    error_at(e, "/model", "the model %s (%s%s) does not support %s", m->name,
              model_kind_name(m->kind), route_missing(route, m), route_template(route));
   }
   return e->status ? NULL : m;

@@ -317,13 +317,12 @@ const char *route_missing(enum route route, const struct model *m) {
   const struct whole *w = m->whole;
   if (needs(route, A_TOKENIZER) && w && !w->tokenizer) return " without a tokenizer";
   if (needs(route, ONE_CLASS) && w && w->classes > 1)
-    return " with a classifier of several classes, where one is needed";
-  if (needs(route, VECTORS) && w) return " without a table of tokens";
+    return " with several classes, where one is required";
+  if (needs(route, VECTORS) && w) return " without token embeddings";
   if (needs(route, CLASSES) && m->kind == MODEL_ENCODER) return " without a classifier";
   if (!needs(route, LIKELIHOOD | GENERATION) || !(DECODERS >> m->kind & 1)) return "";
-  return whole_lacks_begin(w)
-             ? " without \"begin\" in its definition, the token with which its decoder begins"
-             : " without an output";
+  return whole_lacks_begin(w) ? " without \"begin\" in its definition, the decoder start token"
+                              : " without a language modeling head";
 }
 
 void route_list(const struct model *m, char *text, size_t size) {

@@ -71,28 +71,25 @@ enum { NAMES_LONGEST = 32 * 1024 };
 #define LENGTHS \
   .rule = {.type = TENSOR_INTEGER, .nullable = true, .depth_max = 1, .ragged_depth = 2}
 
-#define OF_ENCODE .elsewhere = "it belongs to POST /v1/models/NAME/encode"
-#define OF_ENCODED                                                                             \
-  .elsewhere = "it belongs to POST /v1/models/NAME/encode and POST /v1/models/NAME/classify: " \
-               "texts are \"text\""
-#define OF_CLASSIFY .elsewhere = "it belongs to POST /v1/models/NAME/classify"
+#define OF_ENCODE .elsewhere = "it is supported by POST /v1/models/NAME/encode"
+#define OF_ENCODED                                                        \
+  .elsewhere = "it is supported by POST /v1/models/NAME/encode and POST " \
+               "/v1/models/NAME/classify: use \"text\" for texts"
+#define OF_CLASSIFY .elsewhere = "it is supported by POST /v1/models/NAME/classify"
 #define OF_BOTH \
-  .elsewhere = "it belongs to POST /v1/models/NAME/score and POST /v1/models/NAME/generate"
-#define OF_SCORE    .elsewhere = "it belongs to POST /v1/models/NAME/score"
-#define OF_GENERATE .elsewhere = "it belongs to POST /v1/models/NAME/generate"
-#define OF_STREAMS                                                                            \
-  .elsewhere = "it belongs to POST /v1/models/NAME/generate and POST /v1/models/NAME/heads: " \
-               "nothing else comes one after the other"
-#define OF_HEADS \
-  .elsewhere = "it belongs to POST /v1/models/NAME/heads, which measures the heads of the named"
-#define OF_ANSWERS                                                                          \
-  .elsewhere = "an answer of POST /v1/models/NAME/heads has a number for each head and no " \
-               "more: it belongs to POST /v1/models/NAME/encode or POST /v1/models/NAME/score"
-#define SCORED \
-  "it is \"targets\", which POST /v1/models/NAME/score takes; without the token that begins"
-#define OF_TARGETS                                                                           \
-  .elsewhere = "it belongs to POST /v1/models/NAME/score, and where a model has an encoder " \
-               "beside its decoder also to POST /v1/models/NAME/generate"
+  .elsewhere = "it is supported by POST /v1/models/NAME/score and POST /v1/models/NAME/generate"
+#define OF_SCORE    .elsewhere = "it is supported by POST /v1/models/NAME/score"
+#define OF_GENERATE .elsewhere = "it is supported by POST /v1/models/NAME/generate"
+#define OF_STREAMS \
+  .elsewhere = "it is supported by POST /v1/models/NAME/generate and POST /v1/models/NAME/heads"
+#define OF_HEADS .elsewhere = "it is supported by POST /v1/models/NAME/heads"
+#define OF_ANSWERS                                                                         \
+  .elsewhere = "POST /v1/models/NAME/heads returns only a number for each head: use POST " \
+               "/v1/models/NAME/encode or POST /v1/models/NAME/score"
+#define SCORED "use \"targets\" of POST /v1/models/NAME/score, without the decoder start token"
+#define OF_TARGETS                                                                                 \
+  .elsewhere = "it is supported by POST /v1/models/NAME/score, and for encoder-decoder models by " \
+               "POST /v1/models/NAME/generate"
 
 #define CHOSEN(word) \
   { NAMED(#word), OF_GENERATE, .read = stack_read_option, VALUE_AT(choice.word) }
@@ -106,19 +103,19 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                          .depth_max = 3,
                                          .ragged_depth = 3,
                                          .width_name = "width"},
-                                .width = ROW_SIZE, OF_ENCODE ": texts are \"tokens\""},
+                                .width = ROW_SIZE, OF_ENCODE ": use \"tokens\" for token ids"},
     [STACK_FIELD_VALID_LENS] = {NAMED("valid_lens"), LENGTHS},
     [STACK_FIELD_TOKEN_TYPES] = {NAMED("token_types"), INTEGERS, OF_ENCODE},
     [STACK_FIELD_ATTENTION_MASK] = {NAMED("attention_mask"), INTEGERS,
                                     .elsewhere =
-                                        "send valid_lens, how many of each item's tokens count: "
-                                        "attention_mask is an input of /v2 alone"},
+                                        "use \"valid_lens\", the number of valid tokens of each "
+                                        "item: attention_mask is an input of /v2 only"},
     [STACK_FIELD_TARGETS] = {NAMED("targets"), INTEGERS, OF_TARGETS},
     [STACK_FIELD_TARGET_LENS] = {NAMED("target_lens"), LENGTHS, OF_TARGETS},
     [STACK_FIELD_DECODER_TOKENS] = {NAMED("decoder_input_ids"), INTEGERS, .elsewhere = SCORED},
     [STACK_FIELD_DECODER_MASK] =
         {NAMED("decoder_attention_mask"), INTEGERS,
-         .elsewhere = "it is \"target_lens\", how many of each item's targets count"},
+         .elsewhere = "use \"target_lens\", the number of valid targets of each item"},
 
     [STACK_FIELD_POOL] = {NAMED("pool"), OF_ENCODE, .read = read_pool, VALUE_AT(pool)},
     [STACK_FIELD_DIMENSIONS] = {NAMED("dimensions"), OF_ENCODE, .read = stack_read_number,
@@ -138,9 +135,8 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                      .read = contract_read_base64, VALUE_AT(base64)},
     [STACK_FIELD_TRACE] = {NAMED("trace"),
                            .elsewhere =
-                               "it belongs to POST /v1/models/NAME/encode and POST "
-                               "/v1/models/NAME/score, which traces what was generated as its "
-                               "\"targets\"",
+                               "it is supported by POST /v1/models/NAME/encode and POST "
+                               "/v1/models/NAME/score (send generated tokens as \"targets\")",
                            .read = stack_names_trace},
     [STACK_FIELD_TEXT] = {NAMED("text"), .texts = true},
     [STACK_FIELD_SPECIAL_TOKENS] = {NAMED("special_tokens"), .read = contract_read_flag,
@@ -217,57 +213,53 @@ const char *stack_field_shown(enum stack_field field, enum body_form form) {
 
 /* Other services and libraries call things so. */
 static const char model_in_path[] =
-    "a model stands in the path: POST /v1/models/NAME/encode (GET /v1/models lists all models)";
-static const char tokens_instead[] =
-    "texts are \"text\", and the ids that the model's tokenizer gives \"tokens\"";
+    "name the model in the path: POST /v1/models/NAME/encode (GET /v1/models lists all models)";
+static const char tokens_instead[] = "use \"text\" for texts and \"tokens\" for token ids";
 static const char one_attention[] =
-    "this is a whole model: POST /v1/models/NAME/layers/encoder.0.self/attention asks one "
-    "attention";
+    "use POST /v1/models/NAME/layers/encoder.0.self/attention for a single attention of this model";
 static const char by_names[] = "layers are named in \"return_hidden\" and \"return_attention\"";
 static const char generated[] = "POST /v1/models/NAME/generate calls it \"max_tokens\"";
 static const char classified[] = "POST /v1/models/NAME/classify calls it \"function\"";
 static const char greedy[] =
-    "tokens are drawn where \"temperature\" is above 0, else the likeliest is taken";
+    "set \"temperature\" above 0 for sampling, or to 0 for greedy decoding";
 static const char searched[] = "POST /v1/models/NAME/generate calls it \"beams\"";
-static const char grouped[] =
-    "beams are of one group: POST /v1/models/NAME/generate has \"beams\", \"length_penalty\" and "
-    "\"early_stopping\"";
+static const char grouped[] = "beam groups are not supported: POST /v1/models/NAME/generate "
+                              "supports \"beams\", \"length_penalty\" and \"early_stopping\"";
 static const char begun[] =
-    "the model has its own (GET /v1/models/NAME: \"tokens\"); how an answer begins behind it is "
-    "\"targets\", of a translator with many languages the token of one";
-static const char closed[] = "the model has its own (GET /v1/models/NAME: \"tokens\")";
+    "the model's own start token applies (GET /v1/models/NAME: \"tokens\"); send the tokens after "
+    "it, such as a language token, as \"targets\"";
+static const char closed[] = "the model's own token applies (GET /v1/models/NAME: \"tokens\")";
 static const char ended[] =
-    "the model's own tokens end a text, and \"stop_tokens\" of POST /v1/models/NAME/generate";
+    "the model's own end tokens apply, and \"stop_tokens\" of POST /v1/models/NAME/generate";
 static const char scored[] = SCORED;
-static const char likeliest[] = "it is \"return_top\", which POST /v1/models/NAME/score takes";
+static const char likeliest[] = "use \"return_top\" of POST /v1/models/NAME/score";
 static const struct contract_stray strays[] = {
     {"model", model_in_path},
     {"model_name", model_in_path},
-    {"input_ids", "it is \"tokens\""},
+    {"input_ids", "use \"tokens\""},
     {"input", tokens_instead},
     {"inputs", tokens_instead},
     {"texts", tokens_instead},
     {"sentences", tokens_instead},
-    {"add_special_tokens", "it is \"special_tokens\""},
-    {"truncation", "it is \"truncate\""},
-    {"inputs_embeds", "it is \"embeddings\""},
-    {"token_type_ids", "it is \"token_types\""},
-    {"mask", "send \"valid_lens\", how many of each item's tokens count"},
-    {"padding_mask", "it is \"valid_lens\", how many of each item's tokens count"},
+    {"add_special_tokens", "use \"special_tokens\""},
+    {"truncation", "use \"truncate\""},
+    {"inputs_embeds", "use \"embeddings\""},
+    {"token_type_ids", "use \"token_types\""},
+    {"mask", "use \"valid_lens\", the number of valid tokens of each item"},
+    {"padding_mask", "use \"valid_lens\", the number of valid tokens of each item"},
     {"queries", one_attention},
     {"keys", one_attention},
     {"values", one_attention},
     {"causal",
-     "what a row sees is the model's own: an encoder's rows see all rows of their item, a "
-     "decoder's those before them"},
+     "the model defines the attention mask: bidirectional in an encoder, causal in a decoder"},
     {"layer", by_names},
     {"layers", by_names},
-    {"output_hidden_states", "it is \"return_hidden\": true for the last, \"all\", or names"},
-    {"output_attentions", "it is \"return_attention\": true, \"average\", or names"},
-    {"pooling", "it is \"pool\""},
-    {"pooling_mode", "it is \"pool\""},
-    {"normalize_embeddings", "it is \"normalize\""},
-    {"truncate_dim", "it is \"dimensions\""},
+    {"output_hidden_states", "use \"return_hidden\": true for the last, \"all\", or names"},
+    {"output_attentions", "use \"return_attention\": true, \"average\", or names"},
+    {"pooling", "use \"pool\""},
+    {"pooling_mode", "use \"pool\""},
+    {"normalize_embeddings", "use \"normalize\""},
+    {"truncate_dim", "use \"dimensions\""},
     {"function_to_apply", classified},
     {"raw_scores", classified},
     {"max_new_tokens", generated},

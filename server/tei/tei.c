@@ -17,7 +17,7 @@ enum status tei_pass_direction(const struct json_t *value, const struct contract
   (void)to;
   if (json_small_is_text(value, "right") || json_small_is_text(value, "Right")) return STATUS_OK;
   return error_at(e, field->pointer,
-                  "truncation_direction must be \"right\": texts are cut at their end");
+                  "truncation_direction must be \"right\": texts are truncated at their end");
 }
 
 enum status tei_answer(struct answer *a, const struct answer_section *list,

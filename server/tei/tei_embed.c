@@ -32,7 +32,7 @@ struct embed_values {
 
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
 #define VALUE_AT(value) .at = offsetof(struct embed_values, value)
-#define OF_EMBED        .elsewhere = "it belongs to POST /embed"
+#define OF_EMBED        .elsewhere = "it is supported by POST /embed"
 
 static const struct contract_field fields[EMBED_FIELDS] = {
     [EMBED_INPUTS] =
@@ -53,9 +53,9 @@ static const struct contract_field fields[EMBED_FIELDS] = {
 };
 
 static const struct contract_stray strays[] = {
-    {"input", "it is \"inputs\""},
-    {"text", "it is \"inputs\""},
-    {"texts", "it is \"inputs\""},
+    {"input", "use \"inputs\""},
+    {"text", "use \"inputs\""},
+    {"texts", "use \"inputs\""},
 };
 
 #define CONTRACT                                                                    \
@@ -86,7 +86,7 @@ static enum status ask_pooled(struct dialect_stack *s, const struct contract_rea
   if (!read->texts && !tokens)
     return error_at(read->e, "/inputs", "the field \"inputs\" is missing");
   if (read->texts ? read->texts->items == 0 : tokens->elements == 0)
-    return error_at(read->e, "/inputs", "an empty list has no vectors");
+    return error_at(read->e, "/inputs", "the list is empty");
   dialect_stack_give_items(s, read, EMBED_INPUTS);
   s->values.pool = pool;
   s->values.normalize = pool != STACK_POOL_NONE && v->normalize;

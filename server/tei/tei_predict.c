@@ -41,10 +41,10 @@ static const struct contract_field fields[PREDICT_FIELDS] = {
 };
 
 static const struct contract_stray strays[] = {
-    {"input", "it is \"inputs\""},
-    {"text", "it is \"inputs\""},
-    {"texts", "it is \"inputs\""},
-    {"parameters", "\"raw_scores\" and \"truncate\" stand beside \"inputs\""},
+    {"input", "use \"inputs\""},
+    {"text", "use \"inputs\""},
+    {"texts", "use \"inputs\""},
+    {"parameters", "\"raw_scores\" and \"truncate\" are fields next to \"inputs\""},
 };
 
 static const struct contract contract = {.field = fields,
@@ -82,7 +82,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   const struct predict_values *v = read->values;
   const struct texts *t = read->texts;
   if (!t) return error_at(read->e, "/inputs", "the field \"inputs\" is missing");
-  if (t->items == 0) return error_at(read->e, "/inputs", "an empty list has no classes");
+  if (t->items == 0) return error_at(read->e, "/inputs", "the list is empty");
   if (is_alone(t) && t->items > TEXTS_PAIR)
     return error_at(read->e, "/inputs/2",
                     "a list of strings is one pair of at most two texts: for several texts, send "

@@ -36,10 +36,10 @@ static const struct contract_field fields[RERANK_FIELDS] = {
 };
 
 static const struct contract_stray strays[] = {
-    {"documents", "they are \"texts\" here, and \"documents\" of POST /v1/rerank"},
-    {"inputs", "they are \"query\" and \"texts\""},
-    {"top_n", "POST /v1/rerank has it"},
-    {"return_documents", "it is \"return_text\""},
+    {"documents", "use \"texts\" (\"documents\" is a field of POST /v1/rerank)"},
+    {"inputs", "use \"query\" and \"texts\""},
+    {"top_n", "it is supported by POST /v1/rerank"},
+    {"return_documents", "use \"return_text\""},
 };
 
 static const struct contract contract = {.field = fields,

@@ -126,8 +126,8 @@ static const char both_in_inputs[] =
 static const struct contract_stray strays[] = {
     {"source_sentence", both_in_inputs},
     {"sentences", both_in_inputs},
-    {"truncate", "it belongs to \"parameters\""},
-    {"prompt_name", "it belongs to \"parameters\""},
+    {"truncate", "it is a member of \"parameters\""},
+    {"prompt_name", "it is a member of \"parameters\""},
 };
 
 static uint64_t plan_cost(const struct contract_reading *r) {
@@ -169,7 +169,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   const struct similarity_values *v = read->values;
   if (!v->texts) return error_at(read->e, "/inputs", "the field \"inputs\" is missing");
   if (v->texts->items > s->limits->max_items)
-    return error_limit(read->e, "max_items", "%zu texts; %zu are allowed", v->texts->items,
+    return error_limit(read->e, "max_items", "%zu texts exceed the limit of %zu", v->texts->items,
                        s->limits->max_items);
   s->reading.texts = v->texts;
   dialect_stack_give(s, STACK_FIELD_TEXT);

@@ -31,8 +31,8 @@ struct tokens_values {
 
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
 #define VALUE_AT(value) .at = offsetof(struct tokens_values, value)
-#define OF_TOKENIZE     .elsewhere = "it belongs to POST /tokenize"
-#define OF_DECODE       .elsewhere = "it belongs to POST /decode"
+#define OF_TOKENIZE     .elsewhere = "it is supported by POST /tokenize"
+#define OF_DECODE       .elsewhere = "it is supported by POST /decode"
 
 static const struct contract_field fields[TOKENS_FIELDS] = {
     [TOKENS_IDS] =
@@ -51,9 +51,9 @@ static const struct contract_field fields[TOKENS_FIELDS] = {
 };
 
 static const struct contract_stray strays[] = {
-    {"input", "texts are \"inputs\""},
-    {"text", "texts are \"inputs\""},
-    {"tokens", "tokens are \"ids\""},
+    {"input", "use \"inputs\" for texts"},
+    {"text", "use \"inputs\" for texts"},
+    {"tokens", "use \"ids\" for token ids"},
 };
 
 #define BIT(field) (UINT64_C(1) << TOKENS_##field)
@@ -85,7 +85,7 @@ static const struct texts *put_before(const struct contract_text *prompt, const 
   if (!size_mul(prompt->length, t->items, &bytes) || !size_add(bytes, t->length, &bytes) ||
       bytes > most) {
     error_limit(e, "max_body_bytes",
-                "%zu texts have more than %zu bytes, each behind a prompt of %zu", t->items, most,
+                "%zu texts have more than %zu bytes, each with a prompt of %zu", t->items, most,
                 prompt->length);
     return NULL;
   }
@@ -119,7 +119,7 @@ static enum status tokenize(const struct contract_reading *read, const struct wh
   struct contract_reading r = *read;
   struct contract_text prompt;
   if (!r.texts) return error_at(r.e, "/inputs", "the field \"inputs\" is missing");
-  if (r.texts->items == 0) return error_at(r.e, "/inputs", "an empty list has no tokens");
+  if (r.texts->items == 0) return error_at(r.e, "/inputs", "the list is empty");
   if (stack_tokenize_prompt(w, &v->prompt_name, &prompt, r.e)) return r.e->status;
   if (prompt.length) r.texts = put_before(&prompt, r.texts, limits->max_body_bytes, r.arena, r.e);
   if (r.texts && tokenize_cut_all(&r, w, v->adds_special, 0, out)) dialect_stack_locate(names, r.e);
@@ -132,7 +132,7 @@ static enum status decode(const struct contract_reading *read, const struct whol
   const struct tensor *ids = read->tensor[TOKENS_IDS];
   (void)limits;
   if (!ids) return error_at(read->e, "/ids", "the field \"ids\" is missing");
-  if (ids->elements == 0) return error_at(read->e, "/ids", "an empty list has no texts");
+  if (ids->elements == 0) return error_at(read->e, "/ids", "the list is empty");
   if (tokenize_spell_all(read, w, !v->skips_special, out)) dialect_stack_locate(names, read->e);
   out->alone = false; /* a text, too, stands in a list */
   return read->e->status;
@@ -232,7 +232,7 @@ static enum status tell_tokens(struct answer *a, const struct contract_reading *
   const size_t room = count_room(d);
   if (room > max_bytes)
     return error_limit(read->e, "max_answer_bytes",
-                       "the tokens and their texts may take %zu bytes; %zu are allowed", room,
+                       "the tokens and their texts may need %zu bytes; the limit is %zu", room,
                        max_bytes);
   char *value = arena_alloc(read->arena, room, 1, read->e), *out = value;
   if (!value) return read->e->status;

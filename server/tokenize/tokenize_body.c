@@ -40,26 +40,26 @@ static const struct contract_field fields[TOKENIZE_FIELDS] = {
     [TOKENIZE_TOKENS] =
         {NAMED("tokens"),
          .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
-         .elsewhere = "it belongs to POST /v1/models/NAME/detokenize"},
+         .elsewhere = "it is supported by POST /v1/models/NAME/detokenize"},
     [TOKENIZE_TEXT] = {NAMED("text"), .texts = true,
-                       .elsewhere = "it belongs to POST /v1/models/NAME/tokenize"},
+                       .elsewhere = "it is supported by POST /v1/models/NAME/tokenize"},
     [TOKENIZE_SPECIAL] = {NAMED("special_tokens"), .read = contract_read_flag, VALUE_AT(special)},
     [TOKENIZE_TRUNCATE] = {NAMED("truncate"), .read = read_truncate, VALUE_AT(longest),
-                           .elsewhere = "it belongs to POST /v1/models/NAME/tokenize"},
+                           .elsewhere = "it is supported by POST /v1/models/NAME/tokenize"},
 };
 
 /* Other services and libraries call things so. */
 static const struct contract_stray strays[] = {
-    {"input", "texts are \"text\""},
-    {"inputs", "texts are \"text\""},
-    {"prompt", "texts are \"text\""},
-    {"content", "texts are \"text\""},
-    {"ids", "tokens are \"tokens\""},
-    {"input_ids", "tokens are \"tokens\""},
-    {"token_ids", "tokens are \"tokens\""},
-    {"add_special_tokens", "it is \"special_tokens\""},
-    {"skip_special_tokens", "it is \"special_tokens\": false"},
-    {"model", "a model stands in the path: POST /v1/models/NAME/tokenize"},
+    {"input", "use \"text\" for texts"},
+    {"inputs", "use \"text\" for texts"},
+    {"prompt", "use \"text\" for texts"},
+    {"content", "use \"text\" for texts"},
+    {"ids", "use \"tokens\" for token ids"},
+    {"input_ids", "use \"tokens\" for token ids"},
+    {"token_ids", "use \"tokens\" for token ids"},
+    {"add_special_tokens", "use \"special_tokens\""},
+    {"skip_special_tokens", "use \"special_tokens\": false"},
+    {"model", "name the model in the path: POST /v1/models/NAME/tokenize"},
 };
 
 uint64_t tokenize_spell_cost(const struct contract_reading *r) {
@@ -123,8 +123,8 @@ static enum status refuse_id(struct error *e, const struct tensor *t, size_t ite
     snprintf(pointer, sizeof pointer, "/tokens/%zu", number);
   else
     snprintf(pointer, sizeof pointer, "/tokens/%zu/%zu", item, number);
-  return error_at(e, pointer, "the token %d is beyond the tokenizer's, 0 to %zu", (int)id,
-                  size - 1);
+  return error_at(e, pointer, "token %d is out of range: the tokenizer's tokens are 0 to %zu",
+                  (int)id, size - 1);
 }
 
 static enum status spell_item(const struct contract_reading *r, const struct tokenizer *t,

@@ -21,8 +21,10 @@ enum status tokenize_texts_check(const struct tokenizer *t, const struct texts *
                                  const struct tokenizer_ask *ask, size_t said, struct error *e) {
   const size_t around = ask->special ? tokenizer_frame(t, texts->of_item == TEXTS_PAIR) : 0;
   if (said == 0 || said >= around) return STATUS_OK;
-  return error_at(e, "/truncate", "%zu tokens stand around each %s here: no fewer are left", around,
-                  texts->of_item == TEXTS_PAIR ? "pair" : "text");
+  return error_at(
+      e, "/truncate",
+      "the tokenizer adds %zu special tokens to each %s: truncate to at least that number", around,
+      texts->of_item == TEXTS_PAIR ? "pair" : "text");
 }
 
 /* --- prompts --- */

@@ -26,7 +26,7 @@ class Client(Served):
         self.assertEqual(results[0]["value"], self.embed(inputs=TEXTS))
         self.assertEqual(results[1]["value"], self.embed(inputs=TEXTS[0], normalize=False))
         self.assertEqual((results[2]["status"], results[2]["body"]["error_type"]), (400, "Validation"))
-        self.assertIn("an empty list has no vectors", results[2]["message"])
+        self.assertIn("the list is empty", results[2]["message"])
 
     def test_keys(self):
         path = os.path.join(self.folder.name, "keys")

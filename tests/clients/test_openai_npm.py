@@ -50,7 +50,7 @@ class Embeddings(Called, Served):
         self.assertEqual(listed["value"], answer["data"])
         self.assertEqual(one["value"], self.ok(self.server.get("/v1/models/bert")))
         self.assertEqual((none["thrown"], none["status"], none["code"]), ("NotFoundError", 404, "model_not_found"))
-        self.assertIn("there are: ", none["message"])
+        self.assertIn("Available: ", none["message"])
 
     def test_errors(self):
         results = self.call(self.embed(model="nobody", input="a"), self.embed(input=["a", ""]), self.embed(input=[[1, 99]]),
@@ -65,7 +65,7 @@ class Embeddings(Called, Served):
         for one in results:
             self.assertEqual(one["type"], "invalid_request_error")
             self.assertRegex(one["requestID"], r"^[0-9a-f]+$")
-        self.assertEqual(results[1]["message"], "400 an empty text has no vector")
+        self.assertEqual(results[1]["message"], "400 the text is empty")
 
     def test_keys(self):
         path = os.path.join(self.folder.name, "keys")

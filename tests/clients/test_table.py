@@ -18,8 +18,8 @@ PACKAGES = ("openai", "@langchain/openai", "@langchain/cohere", "@llamaindex/ope
             "@ai-sdk/openai-compatible", "@ai-sdk/cohere", "cohere-ai", "ollama", "@huggingface/inference")
 TEXTS, DOCUMENTS, QUERY = ["the cat sat", "on a mat ."], ["a mat", "the cat"], "the cat"
 DRAWN = {"model": "gpt", "prompt": "hello w", "max_tokens": 6, "seed": 5}
-NO_CHATS = "there are no chats here: POST /v1/completions goes on from a text"
-NO_OLLAMA = "this is no Ollama: "
+NO_CHATS = "chat is not supported: render the chat template and use POST /v1/completions"
+NO_OLLAMA = "Ollama's API is not supported: "
 
 
 def near(one, other):
@@ -86,7 +86,7 @@ class Table(ServerCase):
         self.near([one["embedding"] for one in got["embeddings.create, float"]["data"]], self.vectors(dimensions=4))
         [long] = got["embeddings.create, a text that is too long"]["data"]
         self.near([long["embedding"]], self.vectors(input="cat " * 50))
-        self.shows(got["embeddings.create, an empty text"], "400 an empty text has no vector")
+        self.shows(got["embeddings.create, an empty text"], "400 the text is empty")
         self.assertEqual(got["completions.create"]["choices"], self.complete(n=2, logprobs=2))
         events = got["completions.create, stream"]
         self.assertEqual("".join(one["choices"][0]["text"] for one in events if one["choices"]), self.complete()[0]["text"])
@@ -97,14 +97,14 @@ class Table(ServerCase):
         self.shows(got["completions.create, suffix"], "400 this service has no suffix")
         self.assertEqual([one["id"] for one in got["models.list"]], ["vectors", "sorter", "gpt", "text-embedding-3-small"])
         self.assertEqual(got["models.retrieve"], self.ok(self.server.get("/v1/models/gpt")))
-        self.shows(got["models.retrieve, unknown"], "404 no model has this name; there are: vectors, ")
+        self.shows(got["models.retrieve, unknown"], "404 no model has this name. Available: vectors, ")
         for call in ("chat.completions.create", "chat.completions.create, stream", "responses.create"):
             self.shows(got[call], "404 " + NO_CHATS)
         self.shows(got["moderations.create"], "404 there are no moderations here: POST /v1/models/NAME/classify")
         for call in ("files.list", "batches.list"):
             self.shows(got[call], "404 nothing is kept or trained here")
         for call in ("audio.speech.create", "images.generate"):
-            self.shows(got[call], "404 there are no pictures and no speech here")
+            self.shows(got[call], "404 images, video and audio are not supported")
 
     def test_langchain_openai(self):
         got, right = self.of("@langchain/openai"), self.vectors()
@@ -151,7 +151,7 @@ class Table(ServerCase):
             results = [(one["index"], one["relevanceScore"]) for one in got[call]["results"]]
             self.assertEqual(results, self.ranked()[:count])
         self.assertEqual(got["CohereClient.rerank"]["results"][0]["document"], {"text": DOCUMENTS[self.ranked()[0][0]]})
-        self.shows(got["CohereClientV2.rerank, maxTokensPerDoc"], "max_tokens_per_doc is not served")
+        self.shows(got["CohereClientV2.rerank, maxTokensPerDoc"], "max_tokens_per_doc is not supported")
         self.near(got["CohereClient.embed"]["embeddings"], self.vectors())
         self.near(got["CohereClientV2.embed"]["embeddings"]["float"], self.vectors())
         self.assertEqual((got["CohereClient.embed"]["texts"], got["CohereClientV2.embed"]["texts"]), (TEXTS, TEXTS))

@@ -73,14 +73,14 @@ class Embed(OpenAi, ServerCase):
 
     def test_wrong_requests(self):
         for request, param, words in (
-                ({"texts": []}, "texts", "no vectors"), ({"texts": [1]}, "texts[0]", ""), ({"texts": None}, "texts", ""),
-                ({"model": "nobody"}, "model", "there are: m"), ({"model": "demo"}, "model", "attention"),
+                ({"texts": []}, "texts", "the list is empty"), ({"texts": [1]}, "texts[0]", ""), ({"texts": None}, "texts", ""),
+                ({"model": "nobody"}, "model", "Available: m"), ({"model": "demo"}, "model", "attention"),
                 ({"input_type": "image"}, "input_type", "search_query"), ({"input_type": 1}, "input_type", ""),
                 ({"embedding_types": ["int8"]}, "embedding_types", '["float"]'), ({"embedding_types": []}, "embedding_types", ""),
                 ({"embedding_types": ["float", "int8"]}, "embedding_types", ""), ({"output_dimension": 0}, "output_dimension", "at least 1"),
-                ({"output_dimension": 99}, "output_dimension", ""), ({"truncate": "START"}, "truncate", "cut at their end"),
-                ({"truncate": True}, "truncate", ""), ({"max_tokens": 0}, "max_tokens", ""), ({"max_tokens": 1}, "max_tokens", "around each text"),
-                ({"max_tokens": 5, "truncate": "NONE"}, "max_tokens", "does not go with"), ({"images": ["a"]}, "images", "images is not supported"),
+                ({"output_dimension": 99}, "output_dimension", ""), ({"truncate": "START"}, "truncate", "truncated at their end"),
+                ({"truncate": True}, "truncate", ""), ({"max_tokens": 0}, "max_tokens", ""), ({"max_tokens": 1}, "max_tokens", "special tokens to each text"),
+                ({"max_tokens": 5, "truncate": "NONE"}, "max_tokens", "excludes "), ({"images": ["a"]}, "images", "images is not supported"),
                 ({"inputs": []}, "inputs", "inputs is not supported"), ({"input": "a"}, "input", '"texts"')):
             for version in (1, 2):
                 with self.subTest(version=version, request=request):

@@ -140,7 +140,7 @@ class Completions(Completing):
         self.assertEqual(self.complete(**long, truncate=True)["usage"]["prompt_tokens"], 6)
         self.assertEqual(self.complete(**long, truncate=2)["usage"]["prompt_tokens"], 2)
         self.error(self.post(model="short", prompt=[1], truncate=True), 400, "invalid_request", "truncate", "tokens")
-        self.error(self.post(n=2, temperature=0), 400, "invalid_request", "n", "would be the same")
+        self.error(self.post(n=2, temperature=0), 400, "invalid_request", "n", "identical texts")
 
     def test_answers_have_names_of_their_own(self):
         names = [self.complete(max_tokens=1)["id"] for _ in range(20)]
@@ -272,7 +272,7 @@ class Completions(Completing):
                 ({"max_tokens": 0}, "max_tokens", "/score"), ({"max_tokens": -1}, "max_tokens", "at least 1"),
                 ({"max_tokens": 0, "echo": True, "logprobs": 1}, "max_tokens", "POST /v1/models/NAME/score"),
                 ({"echo": True, "logprobs": 0}, "echo", "POST /v1/models/NAME/score"),
-                ({"echo": True, "logprobs": 2, "stream": True}, "echo", "those of the prompt"),
+                ({"echo": True, "logprobs": 2, "stream": True}, "echo", "is not supported"),
                 ({"temperature": -1}, "temperature", ""), ({"top_p": 2}, "top_p", ""),
                 ({"n": 0}, "n", ""), ({"n": 2, "temperature": 0}, "n", "the same"), ({"stop": [""]}, "stop[0]", "1 to 1024"),
                 ({"seed": -1}, "seed", ""), ({"echo": 1}, "echo", ""),

@@ -30,7 +30,7 @@ class Elsewhere(ServerCase):
                     with self.subTest(path=path + more, method=method):
                         answer = self.server.request(method, path + more, b"{}" if method == "POST" else None)
                         self.assertEqual((answer.status, answer.headers["content-type"]), (404, "application/json"), answer)
-                        self.assertRegex(self.sentence(answer, form), r"(GET|POST) /|pictures")
+                        self.assertRegex(self.sentence(answer, form), r"(GET|POST) /|images")
                         self.assertEqual("message" in answer.json, form == "COHERE")
 
     def test_what_only_begins_alike(self):

@@ -538,10 +538,10 @@ class Encode(ServerCase):
             self.assertIn(model, problem["detail"])
         for model, has in (("small", "/encode"), ("demo", "/heads")):
             problem = self.problem(self.server.post(f"/v1/models/{model}", {}), 405, "method-not-allowed")
-            self.assertIn(f"GET, HEAD; its model has POST /v1/models/{{model}}", problem["detail"])
+            self.assertIn(f"GET, HEAD; for the model, use POST /v1/models/{{model}}", problem["detail"])
             self.assertIn(has, problem["detail"])
         problem = self.problem(self.server.post("/v1/models/none", {}), 405, "method-not-allowed")
-        self.assertEqual(problem["detail"], "this path takes GET, HEAD")
+        self.assertEqual(problem["detail"], "this path supports GET, HEAD")
         answer = self.server.get(path_of("small"))
         self.assertEqual((answer.status, answer.headers["allow"]), (405, "POST"))
         self.problem(self.server.post(path_of("none"), {}), 404, "unknown-model")

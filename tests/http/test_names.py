@@ -47,7 +47,7 @@ class Names(ServerCase):
     def test_what_is_below_a_model_of_one_part(self):
         self.ok(self.server.post("/v1/models/BAAI/attention", TOY))
         for answer in (self.server.post("/v1/models/BAAI/run", TOY), self.server.get("/v1/models/BAAI/run")):
-            self.assertIn("the model BAAI is of the kind attention", self.problem(answer, 404, "not-found")["detail"])
+            self.assertIn("the model BAAI (attention) does not support this path", self.problem(answer, 404, "not-found")["detail"])
         for path in ("/v1/models/none/none", "/v1/models/one/three", f"/v1/models/{NAME}/x"):
             self.problem(self.server.post(path, TOY), 404, "not-found")
         self.problem(self.server.get("/v1/models/one"), 404, "unknown-model")

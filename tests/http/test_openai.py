@@ -147,8 +147,8 @@ class Embeddings(Served):
                 (None, "input", "expected a string, a list of strings, a list of tokens, or a list of lists of tokens"),
                 (5, "input", "expected a string"), (True, "input", "expected a string"),
                 ({}, "input", "expected a string"), ({"text": "a"}, "input", "expected a string"),
-                ("", "input", "an empty text has no vector"), (["a", ""], "input[1]", "an empty text has no vector"),
-                ([], "input", "an empty list has no vectors"), ([[]], "input[0]", "no vector"),
+                ("", "input", "the text is empty"), (["a", ""], "input[1]", "the text is empty"),
+                ([], "input", "the list is empty"), ([[]], "input[0]", "no vector"),
                 ([[1], []], "input[1]", "no vector"), ([None], "input[0]", "expected a string"),
                 (["a", 5], "input[1]", "expected a string"), (["a", ["b"]], "input[1]", "got a list"),
                 ([["a", "b"]], "input[0]", "got a list"), ([1, "a"], "input[1]", ""),
@@ -184,12 +184,12 @@ class Embeddings(Served):
                     self.error(self.post(dict({"model": "bert", "input": "a"}, **{name: value})), 400,
                                "invalid_request", name, words)
         self.error(self.post({"model": "bert", "input": [1], "truncate": True}), 400, "invalid_request", "truncate",
-                   '"input" holds tokens')
+                   '"input" contains token ids')
 
     def test_unknown_fields(self):
-        for name, words in (("text", 'texts are "input"'), ("tokens", 'are "input", too'),
-                            ("pool", "POST /v1/models/NAME/encode takes another"),
-                            ("truncate_prompt_tokens", 'it is "truncate"'), ("dimension", '"dimensions"'),
+        for name, words in (("text", 'use "input" for texts'), ("tokens", 'use "input" for token ids, too'),
+                            ("pool", "POST /v1/models/NAME/encode accepts another"),
+                            ("truncate_prompt_tokens", 'use "truncate"'), ("dimension", '"dimensions"'),
                             ("a~b/c", "unknown field")):
             with self.subTest(name=name):
                 self.error(self.post({"model": "bert", "input": "a", name: 1}), 400, "invalid_request", name, words)
@@ -206,11 +206,11 @@ class Embeddings(Served):
     def test_models(self):
         for name in ("nobody", "", "x" * 65, "bert\0", "Bert"):
             self.error(self.post({"input": "a", "model": name}), 404, "model_not_found", "model",
-                       "there are: bert, unit, gpt, pair, bare")
+                       "Available: bert, unit, gpt, pair, bare")
         self.error(self.post({"input": "a", "model": "demo"}), 400, "invalid_request", "model",
-                   "the model demo is of the kind attention, which has no /v1/embeddings")
+                   "the model demo (attention) does not support /v1/embeddings")
         self.error(self.post({"input": [1], "model": "vit"}), 400, "invalid_request", "model", "without a table of tokens")
-        self.error(self.post({"input": "a"}), 400, "invalid_request", "model", "is missing; there are: bert, unit")
+        self.error(self.post({"input": "a"}), 400, "invalid_request", "model", "is missing. Available: bert, unit")
 
     def test_without_a_name_the_only_one_is_asked(self):
         server = Server({"models": {"demo": DEMO, "one": BARE}})
@@ -218,7 +218,7 @@ class Embeddings(Served):
         self.assertEqual(self.ok(server.post(PATH, {"input": [1]}))["model"], "one")
         none = Server({"models": {"demo": DEMO}})
         self.addCleanup(none.stop)
-        self.error(none.post(PATH, {"input": [1]}), 400, "invalid_request", "model", "no model here has /v1/embeddings")
+        self.error(none.post(PATH, {"input": [1]}), 400, "invalid_request", "model", "no loaded model supports /v1/embeddings")
 
     def test_headers(self):
         good = {"model": "bert", "input": "a"}

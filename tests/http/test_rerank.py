@@ -146,7 +146,7 @@ class Rerank(OpenAi, ServerCase):
                 ({"query": "cat " * 20000}, "query", "longer"),
                 ({"documents": None}, "documents", "expected a list of strings"),
                 ({"documents": "a text"}, "documents", "expected a list of strings"),
-                ({"documents": []}, "documents", "nothing to rank"),
+                ({"documents": []}, "documents", "the list is empty"),
                 ({"documents": ["a", 1]}, "documents[1]", 'an object with "text"'),
                 ({"documents": ["a", ["b"]]}, "documents[1]", "got a list"),
                 ({"documents": [{"title": "a"}]}, "documents[0]", 'one member, "text"'),

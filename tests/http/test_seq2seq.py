@@ -483,11 +483,11 @@ class Generate(Case):
     def test_without_the_token_that_begins(self):
         """The refusal says what is missing, as do the log and the description."""
         models = {"mute": dict(RANDOM, begin=None), "bare": dict(RANDOM, tie_output=False)}
-        lack = {"mute": '"begin" in its definition, the token with which its decoder begins', "bare": "an output"}
+        lack = {"mute": '"begin" in its definition, the decoder start token', "bare": "a language modeling head"}
         server = self.serve(models)
         for name, what in itertools.product(models, ("score", "generate")):
             problem = self.problem(server.post(f"/v1/models/{name}/{what}", ASKED), 404, "not-found")
-            self.assertIn(f"is of the kind seq2seq without {lack[name]}, which has no such path; it has POST "
+            self.assertIn(f"(seq2seq without {lack[name]}) does not support this path. Available: POST "
                           "/v1/models/{model}/heads, /v1/models/{model}/encode", problem["detail"])
         status, _, err = attend("run", "mute", "--generate", "--config",
                                 os.path.join(server.folder, "attend.json"), data=b"{}")

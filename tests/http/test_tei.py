@@ -106,10 +106,10 @@ class Embed(Served):
 
     def test_wrong_requests(self):
         for request, words in (
-                ({}, '"inputs" is missing'), ({"inputs": []}, "an empty list"), ({"inputs": [["a", "b"]]}, "at /inputs/0"),
+                ({}, '"inputs" is missing'), ({"inputs": []}, "the list is empty"), ({"inputs": [["a", "b"]]}, "at /inputs/0"),
                 ({"inputs": "a", "normalize": 1}, "at /normalize"), ({"inputs": "a", "truncate": 5}, "at /truncate"),
-                ({"inputs": "a", "truncation_direction": "left"}, "cut at their end"),
-                ({"inputs": "a", "prompt_name": "query"}, "prompt_name"), ({"input": "a"}, 'it is "inputs"'),
+                ({"inputs": "a", "truncation_direction": "left"}, "truncated at their end"),
+                ({"inputs": "a", "prompt_name": "query"}, "prompt_name"), ({"input": "a"}, 'use "inputs"'),
                 ({"inputs": ["a", "cat " * 50], "truncate": False}, "at /inputs/1"), ({"inputs": [[1, 99]]}, "at /inputs/0/1"),
                 ({"inputs": "a", "dimensions": 99}, "at /dimensions"), ({"inputs": "a", "model": "demo"}, "at /model")):
             with self.subTest(request=request):
@@ -136,7 +136,7 @@ class EmbedAll(Served):
         self.assertEqual(self.ask(inputs=ids[0]), right[:1])
 
     def test_wrong_requests(self):
-        for request, words in (({}, '"inputs" is missing'), ({"inputs": []}, "an empty list"), ({"inputs": "a", "normalize": True}, "POST /embed"),
+        for request, words in (({}, '"inputs" is missing'), ({"inputs": []}, "the list is empty"), ({"inputs": "a", "normalize": True}, "POST /embed"),
                                ({"inputs": "a", "dimensions": 4}, "POST /embed"), ({"inputs": "a", "prompt_name": "query"}, "no prompts")):
             with self.subTest(request=request):
                 self.error(self.server.post("/embed_all", request), 400, "Validation", words)
@@ -170,7 +170,7 @@ class Similarity(Served):
                 ({"inputs": {"source_sentence": "a", "sentences": ["b", 1]}}, "at /inputs/sentences/1"), ({"source_sentence": "a"}, '"inputs" is an object'),
                 ({"inputs": {"source_sentence": "a", "sentences": ["b"], "c": 1}}, 'unknown member "c" of inputs (at /inputs/c)'),
                 ({"inputs": {"source_sentence": "a", "sentences": ["b"]}, "parameters": {"truncate": 1}}, "at /parameters/truncate"),
-                ({"inputs": {"source_sentence": "a", "sentences": ["b"]}, "parameters": {"truncation_direction": "left"}}, "cut at their end"),
+                ({"inputs": {"source_sentence": "a", "sentences": ["b"]}, "parameters": {"truncation_direction": "left"}}, "truncated at their end"),
                 ({"inputs": {"source_sentence": "a", "sentences": ["b"]}, "parameters": {"prompt_name": "query"}}, "at /parameters/prompt_name"),
                 ({"inputs": {"source_sentence": "a", "sentences": ["b"]}, "parameters": {"prompt_name": 1}}, "at /parameters/prompt_name"),
                 ({"inputs": {"source_sentence": "a", "sentences": ["b", "cat " * 50]}, "parameters": {"truncate": False}}, "at /inputs/sentences/1"),
@@ -244,9 +244,9 @@ class Tokens(Served):
 
     def test_wrong_requests(self):
         for path, request, words in (
-                ("/tokenize", {}, '"inputs" is missing'), ("/tokenize", {"inputs": []}, "an empty list"), ("/tokenize", {"inputs": [1]}, "at /inputs/0"),
+                ("/tokenize", {}, '"inputs" is missing'), ("/tokenize", {"inputs": []}, "the list is empty"), ("/tokenize", {"inputs": [1]}, "at /inputs/0"),
                 ("/tokenize", {"inputs": "a", "ids": [1]}, "POST /decode"), ("/tokenize", {"inputs": "a", "prompt_name": "x"}, "no prompts"),
-                ("/decode", {}, '"ids" is missing'), ("/decode", {"ids": []}, "an empty list"), ("/decode", {"ids": [99]}, "at /ids/0"),
+                ("/decode", {}, '"ids" is missing'), ("/decode", {"ids": []}, "the list is empty"), ("/decode", {"ids": [99]}, "at /ids/0"),
                 ("/decode", {"ids": [[1], [2, -1]]}, "at /ids/1/1"), ("/decode", {"inputs": "a"}, "POST /tokenize"),
                 ("/decode", {"tokens": [1]}, '"ids"'), ("/tokenize", {"inputs": "a", "model": "demo"}, "at /model")):
             with self.subTest(path=path, request=request):
@@ -270,7 +270,7 @@ class Rerank(Served):
 
     def test_wrong_requests(self):
         for request, words in (({"texts": ["a"]}, '"query" is missing'), ({"query": "a"}, '"texts" is missing'),
-                               ({"query": "a", "texts": []}, "nothing to rank"), ({"query": "a", "texts": "b"}, "at /texts"),
+                               ({"query": "a", "texts": []}, "the list is empty"), ({"query": "a", "texts": "b"}, "at /texts"),
                                ({"query": "a", "texts": [1]}, "at /texts/0"), ({"query": "a", "documents": []}, '"texts"'),
                                ({"query": "a", "texts": ["cat " * 50], "truncate": False}, "at /texts/0"),
                                ({"query": "a", "texts": ["b"], "model": "sorter"}, "several classes"),
@@ -301,7 +301,7 @@ class Predict(Served):
             self.assertEqual(ask(pairs[:1]), two[:1])
 
     def test_wrong_requests(self):
-        for request, words in (({}, '"inputs" is missing'), ({"inputs": []}, "an empty list"),
+        for request, words in (({}, '"inputs" is missing'), ({"inputs": []}, "the list is empty"),
                                ({"inputs": ["a", "b", "c"]}, "a third"), ({"inputs": [["a", "b", "c"]]}, "a third"),
                                ({"inputs": [[]]}, "one or two strings"), ({"inputs": [["a"], "b"]}, "cannot be mixed"),
                                ({"inputs": 5}, "list of lists of one or two"),
@@ -309,7 +309,7 @@ class Predict(Served):
                                ({"inputs": "cat " * 50, "truncate": False}, "at /inputs")):
             with self.subTest(request=request):
                 self.error(self.server.post("/predict", dict({"model": "sorter"}, **request)), 400, "Validation", words)
-        self.error(self.server.post("/predict", {"inputs": "a"}), 400, "Validation", "there are: ranker, sorter")
+        self.error(self.server.post("/predict", {"inputs": "a"}), 400, "Validation", "Available: ranker, sorter")
 
 
 class Info(Tei):

@@ -91,8 +91,8 @@ class Text(ServerCase):
     def test_cut(self):
         self.assertEqual(self.ask("bert", "tokenize", text="the cat sat on", truncate=4)["tokens"], [2, 4, 5, 3])
         self.assertEqual(self.ask("bert", "tokenize", text="the cat sat on", truncate=2)["tokens"], [2, 3])
-        for what, text, most, words in (("tokenize", "the", 1, "2 tokens stand around each text"),
-                                        ("encode", ["the"], 1, "2 tokens"), ("tokenize", [["the", "cat"]], 2, "3 tokens stand around each pair")):
+        for what, text, most, words in (("tokenize", "the", 1, "adds 2 special tokens to each text"),
+                                        ("encode", ["the"], 1, "2 tokens"), ("tokenize", [["the", "cat"]], 2, "adds 3 special tokens to each pair")):
             self.refused("bert", what, "/truncate", words, text=text, truncate=most)
         self.assertEqual(self.ask("bert", "tokenize", text="the cat", truncate=1, special_tokens=False)["tokens"], [4])
         self.assertEqual(self.ask("bert", "tokenize", text=["the cat sat"], special_tokens=False, truncate=2)["tokens"],
@@ -452,8 +452,8 @@ class Text(ServerCase):
         self.refused("gpt", "tokenize", "/truncate", "an integer of at least 1", text="a", truncate=True)
         self.refused("gpt", "detokenize", "/text", "/tokenize", text="a")
         self.refused("gpt", "detokenize", "/tokens", "is missing")
-        self.refused("gpt", "detokenize", "/tokens/1", "the token 20 is beyond", tokens=[1, 20])
-        self.refused("gpt", "detokenize", "/tokens/1/0", "the token -1 is beyond", tokens=[[1], [-1]])
+        self.refused("gpt", "detokenize", "/tokens/1", "token 20 is out of range", tokens=[1, 20])
+        self.refused("gpt", "detokenize", "/tokens/1/0", "token -1 is out of range", tokens=[[1], [-1]])
         answer = self.server.post("/v1/models/gpt/tokenize", {"text": "a"}, {"Accept": "application/x-safetensors"})
         self.problem(answer, 406, "not-acceptable")
 

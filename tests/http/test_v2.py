@@ -275,17 +275,17 @@ class Broken(V2Case, ServerCase):
     def test_the_length_of_the_json(self):
         for change, words in ((lambda n: 0, ("described in JSON",)), (lambda n: n + 33, ("and the body has",)),
                               (lambda n: 2 ** 63, ("and the body has",)),
-                              (lambda n: 2 ** 64, ("not a whole number",)),
-                              (lambda n: -1, ("not a whole number",)),
-                              (lambda n: f"{n}.0", ("not a whole number",)),
-                              (lambda n: "", ("not a whole number",)),
+                              (lambda n: 2 ** 64, ("not an integer",)),
+                              (lambda n: -1, ("not an integer",)),
+                              (lambda n: f"{n}.0", ("not an integer",)),
+                              (lambda n: "", ("not an integer",)),
                               (lambda n: n - 1, ("at byte",)), (lambda n: n + 1, ("at byte",))):
             body, header = self.binary(change)
             with self.subTest(header):
                 self.error(self.ask(body, header), 400, *words)
         body, header = self.binary()
         self.error(self.ask(body), 400)  # all of it would be JSON
-        self.error(self.ask(body, header, header.replace(": ", ": 1")), 400, "not a whole number")
+        self.error(self.ask(body, header, header.replace(": ", ": 1")), 400, "not an integer")
         with Raw(self.server) as raw:  # not known before the end
             raw.send(f"POST {INFER} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n"
                      f"inference-header-content-length: {len(body) + 1}\r\n\r\n")

@@ -234,7 +234,7 @@ static const struct refused {
     {SHAPE("[2]"), STATUS_INVALID_REQUEST, "/queries/shape", "1 dimensions", NULL},
     {SHAPE("[1,1,1,1,1,2]"), STATUS_INVALID_REQUEST, "/queries/shape", "6 dimensions", NULL},
     {SHAPE("[1,3]"), STATUS_INVALID_REQUEST, "/queries/shape", "is 3, expected 2", NULL},
-    {SHAPE("[5,1,2]"), STATUS_TOO_LARGE, "", "4 are allowed", NULL},
+    {SHAPE("[5,1,2]"), STATUS_TOO_LARGE, "", "limit of 4", NULL},
     {SHAPE("[2147483647,2147483647,2147483647]"), STATUS_INVALID_REQUEST, "/queries/shape",
      "too large for the address space", NULL},
     {SHAPE("[2,2]"), STATUS_INVALID_REQUEST, "/queries/base64", "8 bytes, but", NULL},

@@ -200,7 +200,7 @@ static void headers_that_are_no_request(void **state) {
       {TENSOR("queries", "F32", "[1,1,1,1,2]", 8), 8, "/queries", "5 dimensions"},
       {TENSOR("queries", "F32", "[2,1]", 8), 8, "/queries",
        "is 1, expected 2 (the model's query_size)"},
-      {TENSOR("queries", "F32", "[1001,0,2]", 0), 0, "", "1000 are allowed"},
+      {TENSOR("queries", "F32", "[1001,0,2]", 0), 0, "", "limit of 1000"},
       {TENSOR("gradients", "F32", "[1,2]", 8), 8, "/gradients", "/heads"},
       {TENSOR("causal", "BOOL", "[]", 1), 1, "/causal", "entry of __metadata__"},
       {META("causal", "maybe"), 8, "/causal", "must be true or false"},

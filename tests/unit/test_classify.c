@@ -68,15 +68,15 @@ static void encoding_knows_of_no_classes(void **state) {
   arena_free(&r.arena);
   static const struct whole_body_refused list[] = {
       {"{\"tokens\":[[1]],\"function\":\"none\"}", "/function",
-       "it belongs to POST /v1/models/NAME/classify"},
+       "it is supported by POST /v1/models/NAME/classify"},
       {"{\"tokens\":[[1]],\"raw_scores\":true}", "/raw_scores", "classify calls it \"function\""}};
   WHOLE_BODY_REFUSE(&pooled, list);
 }
 
 static void wrong_requests(void **state) {
   (void)state;
-  static const char encode[] = "it belongs to POST /v1/models/NAME/encode",
-                    generate[] = "it belongs to POST /v1/models/NAME/generate";
+  static const char encode[] = "it is supported by POST /v1/models/NAME/encode",
+                    generate[] = "it is supported by POST /v1/models/NAME/generate";
   static const char function[] = "function must be \"none\", \"softmax\" or \"sigmoid\"";
   static const struct whole_body_refused list[] = {
       {"{}", "/tokens", "the field \"tokens\" is missing"},

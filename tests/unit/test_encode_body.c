@@ -430,7 +430,7 @@ static void wrong_names(void **state) {
 static void fields_of_others_say_what_is_meant(void **state) {
   (void)state;
   static const struct whole_body_refused list[] = {
-      {"{\"input_ids\":[[1]]}", "/input_ids", "it is \"tokens\""},
+      {"{\"input_ids\":[[1]]}", "/input_ids", "use \"tokens\""},
       {"{\"attention_mask\":[[1]]}", "/attention_mask", "valid_lens"},
       {"{\"token_type_ids\":[[1]]}", "/token_type_ids", "token_types"},
       {"{\"inputs_embeds\":[[1]]}", "/inputs_embeds", "embeddings"},
@@ -443,10 +443,10 @@ static void fields_of_others_say_what_is_meant(void **state) {
       {"{\"num_beams\":4}", "/num_beams", "/generate calls it \"beams\""},
       {"{\"poool\":1}", "/poool", "did you mean \"pool\"?"},
       {"{\"queries\":1}", "/queries", "layers/encoder.0.self/attention"},
-      {"{\"keys\":1}", "/keys", "asks one attention"},
-      {"{\"values\":1}", "/values", "asks one attention"},
-      {"{\"mask\":1}", "/mask", "send \"valid_lens\""},
-      {"{\"causal\":true}", "/causal", "all rows of their item"},
+      {"{\"keys\":1}", "/keys", "for a single attention"},
+      {"{\"values\":1}", "/values", "for a single attention"},
+      {"{\"mask\":1}", "/mask", "use \"valid_lens\""},
+      {"{\"causal\":true}", "/causal", "bidirectional in an encoder"},
       {"{\"layers\":[0]}", "/layers", "\"return_hidden\""},
       {"{\"quories\":1}", "/quories", "unknown field"},
       {"{\"tokens\":[],\"tokens\":[]}", "/tokens", "duplicate"},

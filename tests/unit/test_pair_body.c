@@ -278,7 +278,7 @@ static void wrong_requests_to_score(void **state) {
        "/trace/attention", "names 2 attentions"},
       {ONE ",\"pool\":\"mean\"}", "/pool", "POST /v1/models/NAME/encode"},
       {ONE ",\"beams\":2}", "/beams", "POST /v1/models/NAME/generate"},
-      {ONE ",\"decoder_input_ids\":[]}", "/decoder_input_ids", "without the token that begins"},
+      {ONE ",\"decoder_input_ids\":[]}", "/decoder_input_ids", "without the decoder start token"},
       {"{\"tokens\":[1],\"embeddings\":[]}", "/embeddings", "send one"},
   };
   whole_body_ask = ASK_SCORE;
@@ -315,9 +315,9 @@ static void wrong_requests_to_generate(void **state) {
       {"{\"tokens\":[1],\"stream\":true,\"return_attention\":[\"decoder.0.cross\"]}", "/stream",
        "\"return_attention\""},
       {"{\"tokens\":[1],\"num_beams\":3}", "/num_beams", "calls it \"beams\""},
-      {"{\"tokens\":[1],\"num_beam_groups\":3}", "/num_beam_groups", "of one group"},
+      {"{\"tokens\":[1],\"num_beam_groups\":3}", "/num_beam_groups", "beam groups are not supported"},
       {"{\"tokens\":[1],\"decoder_start_token_id\":3}", "/decoder_start_token_id",
-       "the model has its own"},
+       "own start token applies"},
       {"{\"tokens\":[1],\"length_penalti\":3}", "/length_penalti", "\"length_penalty\""},
   };
   whole_body_ask = ASK_GENERATE;
