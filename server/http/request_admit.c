@@ -193,9 +193,10 @@ static enum status refuse_path(struct request *r) {
     return error_set(&r->error, STATUS_NOT_FOUND,
                      "the paths of text-embeddings-inference are disabled: enable the setting "
                      "text_embeddings_inference");
-  return error_set(
-      &r->error, STATUS_NOT_FOUND,
-      "unknown path: GET /openapi.json describes all paths, and GET /v1/models lists the models");
+  return error_set(&r->error, STATUS_NOT_FOUND,
+                   "unknown path: use POST /v1/embeddings, /v1/completions, /v1/rerank or "
+                   "/v1/models/NAME/encode, for example; GET /openapi.json describes all paths, "
+                   "and GET /v1/models lists the models");
 }
 
 /* A POST to a model's own path gets an answer that names the paths below it. */

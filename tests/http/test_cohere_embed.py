@@ -61,7 +61,7 @@ class Embed(OpenAi, ServerCase):
         for more in ({}, {"truncate": "END"}):
             self.assertEqual(self.ok(self.post(texts=long, **more))["embeddings"], right)
         self.assertEqual(self.ok(self.post(texts=long, max_tokens=5))["embeddings"], self.vectors(input=long, truncate=5)[0])
-        self.error(self.post(texts=long, truncate="NONE"), 400, "invalid_request", "texts[0]", "positions")
+        self.error(self.post(texts=long, truncate="NONE"), 400, "invalid_request", "texts[0]", "context length")
 
     def test_what_the_definition_cuts(self):
         for said, more, right in ((4, {}, 4), (4, {"truncate": "END"}, True), (4, {"max_tokens": 6}, 6), (False, {"truncate": "END"}, True)):
@@ -69,7 +69,7 @@ class Embed(OpenAi, ServerCase):
             self.addCleanup(server.stop)
             answer = self.ok(server.post("/v1/embed", dict({"texts": ["cat " * 600]}, **more)))
             self.assertEqual(answer["embeddings"], self.vectors(input=["cat " * 600], truncate=right)[0])
-        self.error(server.post("/v2/embed", {"texts": ["cat " * 600]}), 400, "invalid_request", "texts[0]", "positions")
+        self.error(server.post("/v2/embed", {"texts": ["cat " * 600]}), 400, "invalid_request", "texts[0]", "context length")
 
     def test_wrong_requests(self):
         for request, param, words in (

@@ -445,7 +445,7 @@ class Encode(ServerCase):
         answer = self.answer(dict(ALL, tokens=TEXTS), "t5")
         self.assertEqual([len(item) for item in answer["outputs"]], LENS)
         problem = self.problem(self.server.post(path_of("t5", "attention"), {}), 404, "not-found")
-        self.assertIn("the kind seq2seq", problem["detail"])
+        self.assertIn("(seq2seq)", problem["detail"])
         self.assertIn("/v1/models/{model}/encode", problem["detail"])
 
     # --- what descriptions and metrics say of them ---
@@ -525,7 +525,7 @@ class Encode(ServerCase):
             server = Server(config)
             answer = server.post("/v1/attention", request)
             self.assertEqual(answer.status, status, answer)
-            for word in ("demo",) if status == 200 else ("the default model, small, is", "/encode"):
+            for word in ("demo",) if status == 200 else ("the default model, small, does", "/encode"):
                 self.assertIn(word, answer.body.decode())
             server.stop()
 

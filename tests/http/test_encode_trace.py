@@ -188,7 +188,7 @@ class Trace(ServerCase):
     def test_what_is_not_there(self):
         one = TEXTS[0]
         for tokens, trace, pointer, told in (
-                (TEXTS, asking(2), "attention", "there are encoder.0.self to encoder.1.self"),
+                (TEXTS, asking(2), "attention", "Available: encoder.0.self to encoder.1.self"),
                 (TEXTS, asking("*"), "attention", "names 2 attentions"),
                 (TEXTS, dict(asking(), attention="encoder.0"), "attention", "unknown attention"),
                 (TEXTS, dict(asking(), attention="decoder.0.self"), "attention", "unknown attention"),

@@ -209,7 +209,7 @@ class Embeddings(Served):
                        "Available: bert, unit, gpt, pair, bare")
         self.error(self.post({"input": "a", "model": "demo"}), 400, "invalid_request", "model",
                    "the model demo (attention) does not support /v1/embeddings")
-        self.error(self.post({"input": [1], "model": "vit"}), 400, "invalid_request", "model", "without a table of tokens")
+        self.error(self.post({"input": [1], "model": "vit"}), 400, "invalid_request", "model", "without token embeddings")
         self.error(self.post({"input": "a"}), 400, "invalid_request", "model", "is missing. Available: bert, unit")
 
     def test_without_a_name_the_only_one_is_asked(self):

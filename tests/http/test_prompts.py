@@ -191,7 +191,7 @@ class Prompts(Case):
     def test_errors(self):
         server = self.start()
         for request, pointer, words in (
-                ({"text": "a", "prompt_name": "querry"}, "/prompt_name", 'no such prompt'),
+                ({"text": "a", "prompt_name": "querry"}, "/prompt_name", 'unknown prompt name'),
                 ({"text": "a", "prompt_name": "query\0"}, "/prompt_name", "unknown prompt name"),
                 ({"text": "a", "prompt_name": "query", "prompt": "x"}, "/prompt_name", "send one"),
                 ({"text": "a", "prompt": 1}, "/prompt", "prompt must be a string"),

@@ -157,7 +157,7 @@ class Rerank(OpenAi, ServerCase):
                 ({"return_documents": 1}, "return_documents", "true or false"),
                 ({"truncate": 0}, "truncate", "truncate must be"), ({"texts": []}, "texts", '"documents"'),
                 ({"top_k": 1}, "top_k", '"top_n"'), ({"max_tokens_per_doc": 1}, "max_tokens_per_doc", '"truncate"'),
-                ({"max_chunks_per_doc": 0}, "max_chunks_per_doc", "at least 1"), ({"max_tokens_per_doc": 2}, "max_tokens_per_doc", "is not served"),
+                ({"max_chunks_per_doc": 0}, "max_chunks_per_doc", "at least 1"), ({"max_tokens_per_doc": 2}, "max_tokens_per_doc", "is not supported"),
                 ({"rank_fields": ["text"]}, "rank_fields", "objects with"), ({"model": "sorter"}, "model", "several classes"),
                 ({"model": "bare"}, "model", "without a tokenizer")):
             with self.subTest(change=change):
@@ -181,7 +181,7 @@ class Rerank(OpenAi, ServerCase):
         query = "cat " * 15000
         request = {"model": "long", "query": query, "documents": ["a"] * 3000, "truncate": False}
         before = most_resident(self.server.pid)
-        self.refused(request, None, "max_pairs", "2 heads in each of 2 layers", code="too_large", status=413)
+        self.refused(request, None, "max_pairs", "2 heads in 2 layers", code="too_large", status=413)
         self.assertLess(most_resident(self.server.pid), before + 100e6)
         self.assertEqual(len(self.results(**dict(request, truncate=12))), 3000)
         self.refused(dict(request, model="ranker"), "documents[0]", "15004 tokens exceed the model's context length of 12")

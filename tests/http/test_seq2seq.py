@@ -328,10 +328,10 @@ class Protocol(Case):
     def test_what_is_refused(self):
         both = {"input_ids": [[1, 2], [3, 4]], "decoder_input_ids": [[1, 2], [1, 3]]}
         for inputs, names, model, where in (
-                ({"input_ids": [[1]]}, ["logits"], "small", '"decoder_input_ids" is missing (at /outputs/0)'),
-                ({"input_ids": [[1]], "decoder_attention_mask": [[1]]}, (), "small", "are missing (at /inputs/1"),
-                (both, ["logits"], "bare", "says nothing of tokens to come (at /outputs/0)"),
-                ({"input_ids": [[1]]}, ["logits"], "bare", "says nothing of tokens to come (at /outputs/0)"),
+                ({"input_ids": [[1]]}, ["logits"], "small", 'logits require the input "decoder_input_ids" (at /outputs/0)'),
+                ({"input_ids": [[1]], "decoder_attention_mask": [[1]]}, (), "small", 'the input "decoder_input_ids" (at /inputs/1'),
+                (both, ["logits"], "bare", "no language modeling head: it has no logits (at /outputs/0)"),
+                ({"input_ids": [[1]]}, ["logits"], "bare", "no language modeling head: it has no logits (at /outputs/0)"),
                 (both, ["pooler_output"], "small", "no pooler (at /outputs/0)"),
                 (dict(both, decoder_input_ids=[[1, 2]]), (), "small", "1 items, but input_ids has 2"),
                 (dict(both, decoder_input_ids=[[1, 2], [1, 50]]), (), "small",
@@ -467,7 +467,7 @@ class Generate(Case):
                               ({"decoder_start_token_id": 2}, "/decoder_start_token_id")):
             with self.subTest(more=more):
                 self.problem(self.post("generate", dict(asked, **more)), 400, "invalid-request", pointer)
-        for name, hint in ("forced_begin", '"targets"'), ("forced_bos_token_id", '"targets"'), ("forced_end", "its own"):
+        for name, hint in ("forced_begin", '"targets"'), ("forced_bos_token_id", '"targets"'), ("forced_end", "own token"):
             problem = self.problem(self.post("generate", dict(asked, **{name: 2})), 400, "invalid-request", "/" + name)
             self.assertIn(hint, problem["detail"])
         self.problem(self.post("generate", asked, headers={"Accept": SAFETENSORS}), 406, "not-acceptable")
@@ -478,7 +478,7 @@ class Generate(Case):
         problem = self.problem(self.post("generate", {
             "tokens": list(range(50)), "beams": 2, "max_tokens": 3, "repetition_penalty": 1e38, "return_search": True,
             "targets": list(range(50))}), 422, "not-finite")
-        self.assertIn("the sum of its log probabilities", problem["detail"])
+        self.assertIn("its sum of log probabilities", problem["detail"])
 
     def test_without_the_token_that_begins(self):
         """The refusal says what is missing, as do the log and the description."""

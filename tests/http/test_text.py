@@ -426,7 +426,7 @@ class Text(ServerCase):
 
     def test_too_long(self):
         long = "the cat sat on a mat ."
-        self.refused("bert", "encode", "/text", '9 tokens exceed the model's context length of 8: "truncate" cuts it', text=long)
+        self.refused("bert", "encode", "/text", '9 tokens exceed the model\'s context length of 8: shorten the text or set "truncate": true', text=long)
         self.refused("bert", "encode", "/text/1", "9 tokens", text=["a", long])
         cut = self.ask("bert", "encode", text=long, truncate=True, return_tokens=True)
         self.assertEqual(cut["tokens"], [2, 4, 5, 6, 8, 11, 9, 3])

@@ -318,7 +318,7 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
     }
   assert_false(route_serves(ROUTE_MODEL_SCORE, &mute.model));
   assert_false(route_serves(ROUTE_EMBEDDINGS, &bare.model));
-  assert_string_equal(route_missing(ROUTE_EMBEDDINGS, &bare.model), " without a table of tokens");
+  assert_string_equal(route_missing(ROUTE_EMBEDDINGS, &bare.model), " without token embeddings");
   assert_string_equal(route_missing(ROUTE_COMPLETIONS, &made.model), " without a tokenizer");
   const struct model encoder = {.kind = MODEL_ENCODER, .whole = &made.whole};
   char text[300], cut[20];
@@ -327,7 +327,7 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
   assert_true(route_serves(ROUTE_MODEL_CLASSIFY, &sorts.model));
   assert_string_equal(route_missing(ROUTE_MODEL_CLASSIFY, &encoder), " without a classifier");
   assert_string_equal(route_missing(ROUTE_MODEL_CLASSIFY, &made.model), "");
-  assert_string_equal(route_missing(ROUTE_MODEL_SCORE, &mute.model), " without an output");
+  assert_string_equal(route_missing(ROUTE_MODEL_SCORE, &mute.model), " without a language modeling head");
   route_list(&sorts.model, text, sizeof text);
   static const char first[] =
       "/v1/models/{model}/heads, /v1/models/{model}/encode, /v1/models/{model}/classify, ";
