@@ -343,7 +343,7 @@ static void other_fields_and_other_shapes(void **state) {
        "/bias/1/shape", "3 dimensions, but the first object has 2"},
       {"\"gradients\":{}", "/gradients", "/heads"},
       {"\"keys\":[{" D ",\"shape\":[1,2],\"base64\":\"AAAAAAAAAAA=\"}]", "/keys",
-       "keys has 3 dimensions, but the queries have 2"},
+       "keys has 3 dimensions, expected 2 for queries with 2"},
   };
   const struct request q = {&equal, ASK_ATTENTION, NULL};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -236,7 +236,7 @@ static void headers_that_are_no_request(void **state) {
        0, "/mask/0", "must have the shape"},
       {"{\"queries\":{\"dtype\":\"F32\",\"shape\":[0,2],\"data_offsets\":[0,0]},"
        "\"keys\":{\"dtype\":\"F32\",\"shape\":[1,0,2],\"data_offsets\":[0,0]}}",
-       0, "/keys", "has 3 dimensions, but the queries have 2"},
+       0, "/keys", "has 3 dimensions, expected 2 for queries with 2"},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     struct body_result r;
