@@ -134,7 +134,7 @@ class Completions(Completing):
 
     def test_as_many_as_there_is_room_for(self):
         self.assertLessEqual(self.complete(model="short")["usage"]["completion_tokens"], 5)
-        self.error(self.post(model="short", max_tokens=16), 400, "invalid_request", "max_tokens", "positions")
+        self.error(self.post(model="short", max_tokens=16), 400, "invalid_request", "max_tokens", "context length")
         long = {"model": "short", "prompt": "hello hello hello hello hello"}
         self.error(self.post(**long), 400, "invalid_request", "prompt", 'set "truncate": true')
         self.assertEqual(self.complete(**long, truncate=True)["usage"]["prompt_tokens"], 6)
@@ -265,16 +265,16 @@ class Completions(Completing):
 
     def test_what_is_wrong(self):
         for request, param, words in (
-                ({"prompt": None}, None, "prompt"), ({"prompt": 1}, "prompt", "text"), ({"prompt": ""}, "prompt", "at least one"),
-                ({"prompt": ["hello", ""]}, "prompt[1]", "nothing"), ({"prompt": [["hello"]]}, "prompt[0]", ""),
+                ({"prompt": None}, None, "prompt"), ({"prompt": 1}, "prompt", "string"), ({"prompt": ""}, "prompt", "at least one"),
+                ({"prompt": ["hello", ""]}, "prompt[1]", "at least one"), ({"prompt": [["hello"]]}, "prompt[0]", ""),
                 ({"prompt": [[1], [99]]}, "prompt[1][0]", "vocabulary"), ({"model": "bert"}, "model", "encoder"),
-                ({"model": "naked"}, "model", "without a tokenizer"), ({"model": 1}, "model", "text"),
+                ({"model": "naked"}, "model", "without a tokenizer"), ({"model": 1}, "model", "string"),
                 ({"max_tokens": 0}, "max_tokens", "/score"), ({"max_tokens": -1}, "max_tokens", "at least 1"),
                 ({"max_tokens": 0, "echo": True, "logprobs": 1}, "max_tokens", "POST /v1/models/NAME/score"),
                 ({"echo": True, "logprobs": 0}, "echo", "POST /v1/models/NAME/score"),
                 ({"echo": True, "logprobs": 2, "stream": True}, "echo", "is not supported"),
                 ({"temperature": -1}, "temperature", ""), ({"top_p": 2}, "top_p", ""),
-                ({"n": 0}, "n", ""), ({"n": 2, "temperature": 0}, "n", "the same"), ({"stop": [""]}, "stop[0]", "1 to 1024"),
+                ({"n": 0}, "n", ""), ({"n": 2, "temperature": 0}, "n", "identical"), ({"stop": [""]}, "stop[0]", "1 to 1024"),
                 ({"seed": -1}, "seed", ""), ({"echo": 1}, "echo", ""),
                 ({"stream": 1}, "stream", ""), ({"stream_options": 1}, "stream_options", ""), ({"user": 1}, "user", ""),
                 ({"stream_options": {"include_usage": 1}, "stream": True}, "stream_options", "include_usage"),

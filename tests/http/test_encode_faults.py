@@ -152,7 +152,7 @@ class Budgets(Faults):
         self.start("--workers", "1", "--memory-budget-bytes", str(held // 2), models=models)
         problem = self.problem(self.post(LONG["deep"], "deep"), 413, "too-large",
                                limit="memory_budget_bytes")
-        self.assertIn("this request alone", problem["detail"])
+        self.assertIn("the memory budget is", problem["detail"])
         self.ok(self.post(TEXT))
         self.idle()
         self.server.stop()

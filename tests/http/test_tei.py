@@ -302,7 +302,7 @@ class Predict(Served):
 
     def test_wrong_requests(self):
         for request, words in (({}, '"inputs" is missing'), ({"inputs": []}, "the list is empty"),
-                               ({"inputs": ["a", "b", "c"]}, "at most two texts"), ({"inputs": [["a", "b", "c"]]}, "at most two texts"),
+                               ({"inputs": ["a", "b", "c"]}, "at most two texts"), ({"inputs": [["a", "b", "c"]]}, "a third"),
                                ({"inputs": [[]]}, "one or two strings"), ({"inputs": [["a"], "b"]}, "cannot be mixed"),
                                ({"inputs": 5}, "list of lists of one or two"),
                                ({"inputs": "a", "parameters": {}}, "raw_scores"),

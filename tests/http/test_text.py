@@ -92,7 +92,7 @@ class Text(ServerCase):
         self.assertEqual(self.ask("bert", "tokenize", text="the cat sat on", truncate=4)["tokens"], [2, 4, 5, 3])
         self.assertEqual(self.ask("bert", "tokenize", text="the cat sat on", truncate=2)["tokens"], [2, 3])
         for what, text, most, words in (("tokenize", "the", 1, "adds 2 special tokens to each text"),
-                                        ("encode", ["the"], 1, "2 tokens"), ("tokenize", [["the", "cat"]], 2, "adds 3 special tokens to each pair")):
+                                        ("encode", ["the"], 1, "2 special tokens"), ("tokenize", [["the", "cat"]], 2, "adds 3 special tokens to each pair")):
             self.refused("bert", what, "/truncate", words, text=text, truncate=most)
         self.assertEqual(self.ask("bert", "tokenize", text="the cat", truncate=1, special_tokens=False)["tokens"], [4])
         self.assertEqual(self.ask("bert", "tokenize", text=["the cat sat"], special_tokens=False, truncate=2)["tokens"],
@@ -317,7 +317,7 @@ class Text(ServerCase):
         self.refused("naked", "generate", "/stop", "no tokenizer", tokens=[1], stop="a")
         self.refused("naked", "generate", "/return_text", "no tokenizer", tokens=[1], return_text=True)
         self.refused("gpt", "generate", "/return_tokens", "stream", text="hello", return_tokens=True, stream=True)
-        self.refused("gpt", "score", "/stop", "belongs to", tokens=[1], targets=[2], stop="a")
+        self.refused("gpt", "score", "/stop", "supported by", tokens=[1], targets=[2], stop="a")
 
     def test_a_text_that_cannot_be_made(self):
         """A decoder's expression that tries too many ways on what is generated: an error while tokens are chosen."""
@@ -446,7 +446,7 @@ class Text(ServerCase):
             with self.subTest(request=request):
                 self.refused("bert", "encode", pointer, words, **request)
         self.refused("bare", "encode", "/text", "this model has no tokenizer", text="a")
-        self.refused("bare", "tokenize", None, "of the kind encoder without a tokenizer", 404, "not-found", text="a")
+        self.refused("bare", "tokenize", None, "(encoder without a tokenizer)", 404, "not-found", text="a")
         self.refused("gpt", "tokenize", "/tokens", "detokenize", tokens=[1])
         self.refused("gpt", "tokenize", "/text", "is missing")
         self.refused("gpt", "tokenize", "/truncate", "an integer of at least 1", text="a", truncate=True)

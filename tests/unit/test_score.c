@@ -289,7 +289,7 @@ static void missing_parameters_of_a_score_are_named(void **state) {
   write_made(p, &m);
   load_ill(W ADDITIVE "}", p->folder,
            "has no tensor \"score.key\" (did you mean \"score.query\"?)");
-  load_ill(W BILINEAR "}", p->folder, "has no tensor \"score.weight\"; the nearest is");
+  load_ill(W BILINEAR "}", p->folder, "has no tensor \"score.weight\" (did you mean");
   load_ill(POOL ADDITIVE "}", p->folder, "fit none of plain, torch, d2l; name them with");
   load_ill(POOL BILINEAR "}", p->folder, "fit none of plain, torch, d2l");
 }
