@@ -215,7 +215,7 @@ class Binary(ServerCase):
                 {"dtype": "F32", "shape": [2147483647, 715827883, 3], "base64": ""}]
         answer = self.server.attend({"queries": rough(RNG, 2, 1, SIZE), "bias": bias})
         self.assertEqual((answer.status, answer.json["pointer"]), (400, "/bias/1/shape"))
-        self.assertIn("more than the machine can address", answer.json["detail"])
+        self.assertIn("too large for the address space", answer.json["detail"])
 
     def test_bodies_that_are_too_short_or_too_long(self):
         body = safetensors(REQUESTS[1])
