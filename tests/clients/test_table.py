@@ -93,16 +93,16 @@ class Table(ServerCase):
         self.assertEqual(events[-1]["usage"]["completion_tokens"], 6)
         penalties = {"presence_penalty": 1, "frequency_penalty": -0.5, "logit_bias": {"13": 2}}
         self.assertEqual(got["completions.create, penalties, logit_bias"]["choices"], self.complete(**penalties))
-        self.shows(got["completions.create, best_of"], "400 this service has no best_of")
-        self.shows(got["completions.create, suffix"], "400 this service has no suffix")
+        self.shows(got["completions.create, best_of"], "400 best_of is not supported")
+        self.shows(got["completions.create, suffix"], "400 suffix is not supported")
         self.assertEqual([one["id"] for one in got["models.list"]], ["vectors", "sorter", "gpt", "text-embedding-3-small"])
         self.assertEqual(got["models.retrieve"], self.ok(self.server.get("/v1/models/gpt")))
         self.shows(got["models.retrieve, unknown"], "404 no model has this name. Available: vectors, ")
         for call in ("chat.completions.create", "chat.completions.create, stream", "responses.create"):
             self.shows(got[call], "404 " + NO_CHATS)
-        self.shows(got["moderations.create"], "404 there are no moderations here: POST /v1/models/NAME/classify")
+        self.shows(got["moderations.create"], "404 moderation is not supported: use POST /v1/models/NAME/classify")
         for call in ("files.list", "batches.list"):
-            self.shows(got[call], "404 nothing is kept or trained here")
+            self.shows(got[call], "404 this server stores and trains nothing")
         for call in ("audio.speech.create", "images.generate"):
             self.shows(got[call], "404 images, video and audio are not supported")
 
