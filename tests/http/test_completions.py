@@ -139,7 +139,7 @@ class Completions(Completing):
         self.error(self.post(**long), 400, "invalid_request", "prompt", 'set "truncate": true')
         self.assertEqual(self.complete(**long, truncate=True)["usage"]["prompt_tokens"], 6)
         self.assertEqual(self.complete(**long, truncate=2)["usage"]["prompt_tokens"], 2)
-        self.error(self.post(model="short", prompt=[1], truncate=True), 400, "invalid_request", "truncate", "tokens")
+        self.error(self.post(model="short", prompt=[1], truncate=True), 400, "invalid_request", "truncate", "token ids")
         self.error(self.post(n=2, temperature=0), 400, "invalid_request", "n", "identical texts")
 
     def test_answers_have_names_of_their_own(self):
@@ -282,10 +282,10 @@ class Completions(Completing):
                 ({"logprobs": 65}, "logprobs", "from 0 to 64"), ({"logprobs": -1}, "logprobs", "0 to 64"), ({"logprobs": True}, "logprobs", "0 to 64"),
                 ({"logprobs": 1.5}, "logprobs", "0 to 64"), ({"logprobs": ""}, "logprobs", "0 to 64"), ({"logprobs": {}}, "logprobs", "0 to 64"),
                 ({"logit_bias": {"1": 100.5}}, "logit_bias[1]", "-100 to 100"), ({"logit_bias": {"1": None}}, "logit_bias[1]", "a number"),
-                ({"logit_bias": {"99": 1}}, "logit_bias[99]", "from 0 to 19"), ({"logit_bias": {"01": 1}}, "logit_bias[01]", "no token"),
-                ({"logit_bias": {"hello": 1}}, "logit_bias.hello", "no token"), ({"logit_bias": {"-1": 1}}, "logit_bias.-1", "no token"),
-                ({"logit_bias": {"99999999999": 1}}, "logit_bias[99999999999]", "no token"), ({"logit_bias": [[1, 1]]}, "logit_bias", "an object"),
-                ({"logit_bias": {"é" * 60: 1}}, None, "no token"),
+                ({"logit_bias": {"99": 1}}, "logit_bias[99]", "are 0 to 19"), ({"logit_bias": {"01": 1}}, "logit_bias[01]", "not a token id"),
+                ({"logit_bias": {"hello": 1}}, "logit_bias.hello", "not a token id"), ({"logit_bias": {"-1": 1}}, "logit_bias.-1", "not a token id"),
+                ({"logit_bias": {"99999999999": 1}}, "logit_bias[99999999999]", "not a token id"), ({"logit_bias": [[1, 1]]}, "logit_bias", "an object"),
+                ({"logit_bias": {"é" * 60: 1}}, None, "not a token id"),
                 ({"best_of": 2}, "best_of", ""), ({"suffix": "a"}, "suffix", ""), ({"ignore_eos": 1}, "ignore_eos", "true or false"),
                 ({"presence_penalty": 2.5}, "presence_penalty", "a number from -2 to 2"), ({"frequency_penalty": "1"}, "frequency_penalty", "a number"),
                 ({"min_p": 1.5}, "min_p", "from 0 to 1"), ({"beams": 4}, "beams", "/generate"), ({"top_k": -2}, "top_k", "integer"), ({"messages": []}, "messages", "chats"), ({"prompts": 1}, "prompts", "prompt")):

@@ -336,7 +336,7 @@ class Broken(V2Case, ServerCase):
                 ([entry(data=[[[1] * 4]])], ("dimension 1",)),
                 ([entry(data=[[[1] * 4, [1] * 3]])], ("/inputs/0/data/0/1",)),
                 ([entry(data=[[[1] * 4], [[1] * 4]])], ("dimension 0",)),
-                ([entry(data=[[1] * 4] * 2)], ("depth",)),
+                ([entry(data=[[1] * 4] * 2)], ("dimensions",)),
                 ([entry(data=[1] * 7 + [None])], ("null",)),
                 ([entry(data=[1] * 7 + [1e39])], ("float32",)),
                 ([entry(parameters={"binary_data_size": 32}, data=None)], ("header",)),
