@@ -8,7 +8,7 @@
 
 enum { LAYER_DIGITS = 4, FAMILIES_MOST = 32 };
 
-_Static_assert(DEFINITION_LAYER_MAX == 9999, "so many digits");
+_Static_assert(DEFINITION_LAYER_MAX == 9999, "LAYER_DIGITS digits");
 
 /* The end of a tensor's name by which a place is recognised. */
 struct layout_mark {

@@ -14,7 +14,7 @@ static const char V2_NAME[] = "{\"name\":\"",
 _Static_assert(sizeof ITEM_DTYPE + sizeof ITEM_BYTES + sizeof ITEM_END + SHAPE_ROOM <= OBJECT_ROOM,
                "an object of base64 fits");
 _Static_assert((int)BASE64_WRITE_MARGIN <= (int)NUMBER_WRITE_MARGIN,
-               "the margin behind each piece of text is enough for base64");
+               "the margin after each piece of text is enough for base64");
 
 /* --- room --- */
 

@@ -167,14 +167,15 @@ static bool write_requests(FILE *f, const struct metrics *m) {
   size_t count;
   struct metrics_series *all = collect_series(m, &count);
   if (!all) return false;
-  write_family(f, "attend_http_requests_total", "counter",
-               "Requests that have ended, answered or not; code 499: the client left first.");
+  write_family(
+      f, "attend_http_requests_total", "counter",
+      "Requests that have ended, with or without a response; code 499: the client left first.");
   for (size_t i = 0; i < count; i++) {
     request_labels(&all[i], labels);
     fprintf(f, "attend_http_requests_total{%s} %" PRIu64 "\n", labels, all[i].sum.count);
   }
   write_family(f, "attend_http_request_duration_seconds", "histogram",
-               "From the end of a request's header to the last byte of its answer.");
+               "From the end of a request's header to the last byte of its response.");
   for (size_t i = 0; i < count; i++) {
     if (!all[i].sum.count && metrics_code[all[i].code] != 200) continue;
     request_labels(&all[i], labels);
@@ -187,54 +188,51 @@ static bool write_requests(FILE *f, const struct metrics *m) {
 static void write_texts(FILE *f, const struct metrics *m) {
   const struct metrics_texts t = metrics_sum_texts(m);
   write_counter(f, "attend_texts_total",
-                "Texts, or pairs of them, that became tokens for requests that were answered.",
-                t.texts);
-  write_counter(f, "attend_text_bytes_total", "Their bytes.", t.bytes);
-  write_counter(f, "attend_text_tokens_total", "The tokens that they became.", t.tokens);
-  write_family(f, "attend_text_seconds_total", "counter", "The time that this took.");
+                "Texts and text pairs that were tokenized for requests with a response.", t.texts);
+  write_counter(f, "attend_text_bytes_total", "Bytes of the texts that were tokenized.", t.bytes);
+  write_counter(f, "attend_text_tokens_total", "Tokens of the texts that were tokenized.",
+                t.tokens);
+  write_family(f, "attend_text_seconds_total", "counter", "Time of tokenization.");
   fprintf(f, "attend_text_seconds_total %.9f\n", (double)t.ns / 1e9);
 }
 
 static void write_counted(FILE *f, const struct metrics *m) {
   write_family(f, "attend_stage_duration_seconds", "histogram",
-               "Time in one stage of an attention request that was answered.");
+               "Time in one stage of a request with a response.");
   for (unsigned i = 0; i < STAGE_COUNT; i++) {
     char labels[LABELS_SIZE];
     snprintf(labels, sizeof labels, "stage=\"%s\"", timeline_name((enum timeline_stage)i));
     const struct metrics_sum s = metrics_sum_stage(m, (enum timeline_stage)i);
     write_seconds(f, "attend_stage_duration_seconds", labels, &s);
   }
-  write_family(
-      f, "attend_rejected_total", "counter",
-      "Requests and connections that the server ended without the answer asked for, by reason.");
+  write_family(f, "attend_rejected_total", "counter",
+               "Requests and connections that the server rejected, by reason.");
   for (unsigned i = 0; i < REJECT_COUNT; i++)
     write_labelled(f, "attend_rejected_total", "reason", reject_names[i],
                    metrics_sum_reject(m, (enum metrics_reject)i));
   write_family(f, "attend_tokens_total", "counter",
-               "Tokens of whole models in requests that were answered: those that came to be "
-               "encoded, scored or gone on from, those that were chosen, and of those that came "
-               "the ones that were recalled.");
+               "Tokens in requests with a response: encode, score and generate count input "
+               "tokens, choose generated tokens, recall input tokens from the prefix cache.");
   for (unsigned i = 0; i < WORK_COUNT; i++)
     write_labelled(f, "attend_tokens_total", "work", work_names[i],
                    metrics_sum_tokens(m, (enum metrics_work)i));
   write_texts(f, m);
   write_family(f, "attend_token_duration_seconds", "histogram",
-               "What tokens took that were generated: the first of a request from the end of its "
-               "body on, each round of others from the one before.");
+               "Time of generated tokens: the first one since the end of the body, each further "
+               "one since the one before.");
   for (unsigned i = 0; i < PACE_COUNT; i++) {
     const struct metrics_sum s = metrics_sum_pace(m, (enum metrics_pace)i);
     write_seconds(f, "attend_token_duration_seconds", pace_labels[i], &s);
   }
   write_family(f, "attend_queue_wait_seconds", "histogram",
-               "How long requests that were answered waited for a worker, by what they were "
-               "expected to take it alone: short below 0.1 s, medium below 1 s, long. Tiny ones do "
-               "not wait.");
+               "Time that requests with a response waited for a worker, by their expected compute "
+               "time: short below 0.1 s, medium below 1 s, long. Tiny requests do not wait.");
   for (unsigned i = 0; i < WAIT_COUNT; i++) {
     const struct metrics_sum s = metrics_sum_wait(m, (enum metrics_wait)i);
     write_seconds(f, "attend_queue_wait_seconds", wait_labels[i], &s);
   }
   write_family(f, "attend_client_aborts_total", "counter",
-               "Requests whose client left before it had the answer, by what was under way.");
+               "Requests whose client disconnected before the response was sent, by phase.");
   for (unsigned i = 0; i < ABORT_COUNT; i++)
     write_labelled(f, "attend_client_aborts_total", "phase", abort_names[i],
                    metrics_sum_abort(m, (enum metrics_abort)i));
@@ -264,17 +262,17 @@ static void write_limits(FILE *f, const struct service *s) {
               "Memory that requests may hold together (memory_budget_bytes).", s->budget.limit);
   write_gauge(f, "attend_kept_bytes", "Memory of past requests, kept for the next ones.",
               s->budget.keep ? keep_bytes(s->budget.keep) : 0);
-  write_gauge(f, "attend_sequences", "Texts that go on at the moment, of all requests.",
+  write_gauge(f, "attend_sequences", "Sequences that are generated at the moment, of all requests.",
               atomic_load_explicit(&s->sequences.running.used, memory_order_relaxed));
   write_gauge(f, "attend_sequences_limit",
-              "Texts that may go on at the same time (max_sequences); one more is answered 429.",
+              "Sequences that may be generated at the same time (max_sequences).",
               s->sequences.running.limit);
-  write_gauge(f, "attend_sequence_bytes", "Memory of the keys and values of these texts.",
+  write_gauge(f, "attend_sequence_bytes", "Memory of the KV cache of these sequences.",
               atomic_load_explicit(&s->sequences.kept_bytes, memory_order_relaxed));
-  write_gauge(f, "attend_prefix_bytes", "Memory of the beginnings of texts that are kept.",
+  write_gauge(f, "attend_prefix_bytes", "Memory of the prefix cache.",
               s->prefixes ? prefixes_bytes(s->prefixes) : 0);
   write_gauge(f, "attend_prefix_limit_bytes",
-              "Memory that they may take (prefix_cache_bytes); 0: none are kept.",
+              "Memory that the prefix cache may take (prefix_cache_bytes); 0: off.",
               s->config->prefix_cache_bytes);
   write_gauge(f, "attend_workers", "Threads that compute all but tiny requests.", s->workers);
 }
@@ -285,7 +283,7 @@ static void write_listeners(FILE *f, const struct metrics_now *now) {
     write_labelled(f, "attend_connections", "listener", now->listener[i].name,
                    now->listener[i].open);
   write_family(f, "attend_connections_limit", "gauge",
-               "Connections that may be open; one more is answered 503 and closed.");
+               "Connections that may be open (max_connections).");
   for (size_t i = 0; i < now->listeners; i++)
     write_labelled(f, "attend_connections_limit", "listener", now->listener[i].name,
                    now->listener[i].limit);
