@@ -35,7 +35,7 @@ static enum status describe_row(const struct layer_step *s, const struct call *c
                                                      "the projection of value",
                                                      "the output of query"};
   const struct fault_place at = place_of(c, row, role == ROLE_KEY || role == ROLE_VALUE);
-  return error_set(e, STATUS_NOT_FINITE, "%s%s row %zu of item %zu exceeds the float32 range",
+  return error_set(e, STATUS_NOT_FINITE, "%s%s %zu of item %zu exceeds the float32 range",
                    s->at.where, what[role], at.row, at.item);
 }
 
@@ -60,7 +60,7 @@ enum status fault_of_attend(const struct step *step, const struct run *run, uint
   if (role != ATTEND_SCORE) return describe_row(s, c, role, row, e);
   const struct fault_place at = place_of(c, row, false);
   return error_set(e, STATUS_NOT_FINITE,
-                   "%sa score of query row %zu of item %zu exceeds the float32 range", s->at.where,
+                   "%sa score of query %zu of item %zu exceeds the float32 range", s->at.where,
                    at.row, at.item);
 }
 
@@ -71,7 +71,7 @@ enum status fault_of_trace(const struct step *step, const struct run *run, uint6
   (void)place;
   return error_set(
       e, STATUS_NOT_FINITE,
-      "%sa number in the trace of query row %zu of item %zu in head %zu exceeds the float32 range",
+      "%sa number in the trace of query %zu of item %zu in head %zu exceeds the float32 range",
       s->at.where, t->row, t->item, t->head);
 }
 

@@ -192,7 +192,7 @@ static enum status place_sums(const struct layer *l, struct call *c, struct aren
   form_groups(l, c);
   if (!size_mul(c->geometry->q_rows, l->shape.heads, &rows) ||
       !size_mul(m->groups, measure_sums_count(l), &sums))
-    return error_set(e, STATUS_TOO_LARGE, "the sums for measuring are too many to count");
+    return error_set(e, STATUS_TOO_LARGE, "the sums for measuring exceed the address space");
   m->top = arena_alloc(a, rows, sizeof *m->top, e);
   m->factor = arena_alloc(a, rows, sizeof *m->factor, e);
   m->greatest = arena_alloc(a, rows, sizeof *m->greatest, e);
@@ -223,7 +223,7 @@ enum status measure_prepare(const struct layer *l, struct call *c, struct arena 
   c->measures = NULL;
   if (!c->want_measures) return STATUS_OK;
   if (!size_mul(heads, heads, &square))
-    return error_set(e, STATUS_TOO_LARGE, "the pairs of heads are too many to count");
+    return error_set(e, STATUS_TOO_LARGE, "the pairs of heads exceed the address space");
   struct measures *m = arena_alloc(a, 1, sizeof *m, e);
   if (!m) return e->status;
   m->head = arena_alloc(a, heads, sizeof *m->head, e);

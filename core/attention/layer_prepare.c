@@ -169,7 +169,7 @@ static bool count_more(size_t *total, size_t heads, size_t q, size_t width) {
 }
 
 static enum status refuse_count(const char *what, struct error *e) {
-  return error_limit(e, "max_answer_bytes", "the %s are too many to count", what);
+  return error_limit(e, "max_answer_bytes", "the %s exceed the address space", what);
 }
 
 float *place_in(struct spare *spare, size_t count, struct arena *a, struct error *e) {
@@ -258,7 +258,7 @@ static enum status place_projected(const struct layer *l, struct call *c, size_t
   for (unsigned role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
     const size_t rows = role == ROLE_QUERY ? g->q_rows : c->kept ? 0 : g->k_rows;
     if (!size_mul(rows, role_heads(l, role) * role_kept_size(l, role), &floats[role]))
-      return error_set(e, STATUS_TOO_LARGE, "the projections are too many to count");
+      return error_set(e, STATUS_TOO_LARGE, "the projections exceed the address space");
     c->space->projected[role] = place_in(&c->room, floats[role], a, e);
     if (!c->space->projected[role]) return e->status;
   }
@@ -291,7 +291,7 @@ static enum status place_rows(const struct layer *l, struct call *c, struct aren
   struct call_space *s = c->space;
   size_t projected[3], contexts, outputs;
   if (!size_mul(q_rows, role_in(l, ROLE_OUTPUT), &contexts))
-    return error_set(e, STATUS_TOO_LARGE, "the context is too large to count");
+    return error_set(e, STATUS_TOO_LARGE, "the context exceeds the address space");
   if (!size_mul(q_rows, l->shape.output_size, &outputs)) return refuse_count("outputs", e);
   if (place_projected(l, c, projected, a, e)) return e->status;
   s->in_place = may_be_in_place(l, c);

@@ -100,7 +100,7 @@ enum status relative_prepare(const struct layer *l, struct call *c, struct arena
   if (!size_mul(g->items, KERNEL_LANES_MAX, &padding) ||
       !size_add(g->q_rows, g->sight.key_rows, &count) || !size_add(count, padding, &count) ||
       !size_mul(count, c->space->needed[ROLE_QUERY].count, &count))
-    return error_set(e, STATUS_TOO_LARGE, "the relative positions are too many to count");
+    return error_set(e, STATUS_TOO_LARGE, "the relative positions exceed the address space");
   c->space->relative = place_in(&c->room, count, a, e);
   return e->status;
 }

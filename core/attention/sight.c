@@ -108,7 +108,7 @@ static enum status count_keys(struct geometry *g, struct arena *a, struct error 
   struct sight *s = &g->sight;
   for (size_t i = 0; i < g->items; i++)
     if (!size_add(s->key_rows, g->item[i].k, &s->key_rows))
-      return error_set(e, STATUS_TOO_LARGE, "the keys are too many to count");
+      return error_set(e, STATUS_TOO_LARGE, "the keys exceed the address space");
   if (s->key_rows == g->k_rows && !g->moves) return STATUS_OK;
   s->key_at = arena_alloc(a, g->items, sizeof *s->key_at, e);
   for (size_t i = 0, keys = 0; s->key_at && i < g->items; keys += g->item[i++].k)

@@ -47,7 +47,7 @@ static void place_text(const struct preparing_beams *p, size_t text) {
   for (size_t i = 0; i < each; i++) must(g->sequence[first + i].most == most);
   if (stack_search_init(&b->search, &g->choice, tokens, most, p->a, p->e)) return;
   if (!size_mul(most, each, &listed) || !size_mul(listed, g->top_count, &listed)) {
-    error_limit(p->e, "max_answer_bytes", "the most likely tokens are too many to count");
+    error_limit(p->e, "max_answer_bytes", "the most likely tokens exceed the address space");
     return;
   }
   b->top_token = take(p, listed, sizeof *b->top_token);

@@ -130,7 +130,7 @@ static enum status place_thumbnails(struct preparing *p, size_t number) {
   for (size_t i = 0; at && i < p->r->geometry.items; i++) {
     at[i] = count;
     if (!add_thumbnail(p, number, i, &count))
-      return error_limit(p->e, "max_answer_bytes", "the thumbnails are too many to count");
+      return error_limit(p->e, "max_answer_bytes", "the thumbnails exceed the address space");
   }
   shown->thumbnails_at = at;
   shown->thumbnails = p->r->space->thumbnails[number] = take(p, count, 1);
@@ -174,7 +174,7 @@ static enum status place_room(struct preparing *p) {
   if (!count_attentions(p, &count) ||
       !size_mul(size_min(rows, STACK_SHARED_ROWS), shares ? f : 0, &inner) ||
       !size_add(size_max(count, inner), 8 * SPARE_ALIGNMENT, &count))
-    return error_set(p->e, STATUS_TOO_LARGE, "the rows are too many to count");
+    return error_set(p->e, STATUS_TOO_LARGE, "the rows exceed the address space");
   float *room = take(p, count, sizeof *room);
   p->room = (struct spare){0};
   if (!room) return p->e->status;
@@ -325,7 +325,7 @@ static enum status place_outputs(struct preparing *p) {
   if (r->pool == STACK_POOL_CLASSES) r->output_size = f->classifier.count;
   if (r->dimensions) r->output_size = size_min(r->output_size, r->dimensions);
   if (!size_mul(r->geometry.items, r->output_size, &count))
-    return error_limit(p->e, "max_answer_bytes", "the outputs are too many to count");
+    return error_limit(p->e, "max_answer_bytes", "the outputs exceed the address space");
   r->outputs = r->space->pooled = take(p, count, sizeof(float));
   return p->e->status;
 }
@@ -336,7 +336,7 @@ static enum status place_logits(struct preparing *p) {
   if (!r->want_logits) return STATUS_OK;
   must(p->s->output && !r->targets);
   if (!size_mul(r->geometry.q_rows, p->s->form.embedding.tokens, &count))
-    return error_limit(p->e, "max_answer_bytes", "the logits are too many to count");
+    return error_limit(p->e, "max_answer_bytes", "the logits exceed the address space");
   r->logits = r->space->logits = take(p, count, sizeof(float));
   r->run.work += (double)r->geometry.q_rows * stack_output_work(p->s);
   return p->e->status;
@@ -352,7 +352,7 @@ static enum status place_logs(struct preparing *p) {
   must(p->s->output);
   r->top_count = size_min(r->top, p->s->form.embedding.tokens);
   if (!size_mul(rows, r->top_count, &count))
-    return error_limit(p->e, "max_answer_bytes", "the most likely tokens are too many to count");
+    return error_limit(p->e, "max_answer_bytes", "the most likely tokens exceed the address space");
   space->logs = take(p, rows, sizeof *space->logs);
   space->top_logs = take(p, count, sizeof *space->top_logs);
   space->top_tokens = take(p, count, sizeof *space->top_tokens);
@@ -391,7 +391,7 @@ static enum status place_lens(struct preparing *p) {
   if (p->e->status) return p->e->status;
   const size_t targets = number_targets(r, space->target_at);
   if (!size_mul(targets, r->lens_count, &count))
-    return error_limit(p->e, "max_answer_bytes", "the most likely tokens are too many to count");
+    return error_limit(p->e, "max_answer_bytes", "the most likely tokens exceed the address space");
   for (size_t l = 0; l <= layers; l++) {
     struct stack_lens *lens = &space->lens[l];
     lens->token = take(p, count, sizeof *lens->token);
@@ -424,7 +424,7 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   if (r->generation && stack_rounds_prepare(s, r, a, e)) return e->status;
   r->run.rows = r->geometry.q_rows;
   if (!size_mul(r->geometry.q_rows, s->form.width, &p.rows_size))
-    return error_set(e, STATUS_TOO_LARGE, "the rows are too many to count");
+    return error_set(e, STATUS_TOO_LARGE, "the rows exceed the address space");
   struct stack_space *space = r->space = take(&p, 1, sizeof *space);
   if (!space) return e->status;
   const size_t shown = attentions(&p);

@@ -59,8 +59,9 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
   char layer[STACK_NAME_SIZE] = "";
   if (s->layer < f->layers) snprintf(layer, sizeof layer, " layer %zu", s->layer);
   const size_t before = (size_t)g->item[item].offset; /* rows of earlier rounds */
-  return error_set(e, STATUS_NOT_FINITE, "%s%s: %s row %zu of item %zu exceeds the float32 range",
-                   f->name, layer, what, before + (size_t)row - g->item[item].q_row,
+  return error_set(e, STATUS_NOT_FINITE,
+                   "%s%s: %s position %zu of item %zu exceeds the float32 range", f->name, layer,
+                   what, before + (size_t)row - g->item[item].q_row,
                    stack_named(stack_run_of(r), item));
 }
 

@@ -33,7 +33,7 @@ static enum status count_rows(struct revealing *p) {
     rows += q->most; /* their tokens lie in memory: no sum overflows */
   }
   if (!size_mul(rows, p->s->form.width, &p->numbers))
-    return error_limit(p->e, "max_answer_bytes", "the hidden states are too many to count");
+    return error_limit(p->e, "max_answer_bytes", "the hidden states exceed the address space");
   return STATUS_OK;
 }
 
@@ -71,7 +71,7 @@ static size_t *place_lists(const struct revealing *p, size_t number, size_t most
     at[i] = *count;
     if (!count_more(count, heads_of(p->s, p->r, number), size_min(rows, most),
                     size_min(keys, most)))
-      error_limit(p->e, "max_answer_bytes", "the attention weights are too many to count");
+      error_limit(p->e, "max_answer_bytes", "the attention weights exceed the address space");
   }
   return at;
 }

@@ -101,7 +101,7 @@ static enum status place_sequence(struct reserving *p, size_t item) {
   size_t count, listed;
   must(text->q > 0 && q->most > 0);
   if (!size_add(text->q, q->most, &count) || !size_mul(q->most, g->top_count, &listed))
-    return error_limit(p->e, "max_answer_bytes", "the tokens are too many to count");
+    return error_limit(p->e, "max_answer_bytes", "the tokens exceed the address space");
   *at = (struct stack_advance){.text = text->q,
                                .first = find_first(p, item),
                                .token = take(p, count, sizeof *at->token)};
@@ -136,7 +136,7 @@ static enum status place_sequences(struct reserving *p) {
 static enum status keep_logits(struct reserving *p) {
   size_t logits;
   if (!size_mul(p->rounds->at_once, p->s->form.embedding.tokens, &logits))
-    return error_set(p->e, STATUS_TOO_LARGE, "the logits are too many to count");
+    return error_set(p->e, STATUS_TOO_LARGE, "the logits exceed the address space");
   p->rounds->logits = take(p, logits, sizeof *p->rounds->logits);
   return p->e->status;
 }

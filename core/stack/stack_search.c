@@ -29,7 +29,7 @@ enum status stack_search_init(struct stack_searching *q, const struct stack_choi
   must(c->beams > 1 && most > 0);
   q->width = size_min(c->beams + count_ends(c), tokens);
   if (!size_mul(most, c->beams, &beams) || !size_mul(q->width, c->beams, &candidates))
-    return error_set(e, STATUS_TOO_LARGE, "the steps of a search are too many to count");
+    return error_set(e, STATUS_TOO_LARGE, "the steps of a search exceed the address space");
   q->candidate = arena_alloc(a, candidates, sizeof *q->candidate, e);
   q->found = arena_alloc(a, c->beams, sizeof *q->found, e);
   q->count = arena_alloc(a, most, sizeof *q->count, e);

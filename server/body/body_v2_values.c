@@ -87,7 +87,7 @@ static void list_name(char list[LIST_SIZE], const char *name, size_t index, size
 
 static enum status refuse_name(struct body_v2 *b, const char *kind, const json_t *value,
                                const char *list) {
-  return body_v2_refuse(b, body_v2_at_key(b), "unknown %s \"%.*s\"; there are %s", kind,
+  return body_v2_refuse(b, body_v2_at_key(b), "unknown %s \"%.*s\": expected %s", kind,
                         shown(value), json_string_value(value), list);
 }
 

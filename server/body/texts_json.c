@@ -82,7 +82,7 @@ static bool reserve(struct texts_json *r, size_t more, struct error *e) {
   size_t room;
   if (more <= r->room - r->texts.length) return true;
   if (!size_add(r->texts.length, more, &room))
-    return error_set(e, STATUS_TOO_LARGE, "the texts are too long to count") == STATUS_OK;
+    return error_set(e, STATUS_TOO_LARGE, "the texts exceed the address space") == STATUS_OK;
   room = size_max(room, 2 * r->room);
   char *moved = arena_grow(r->arena, r->texts.bytes, &room, 1, e);
   if (!moved) return false;

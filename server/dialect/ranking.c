@@ -188,7 +188,7 @@ enum status ranking_section(struct answer_section *section, const char *name,
                         .shown = v->best ? size_min(v->best, count) : count,
                         .write = write};
   if (!count_room(k, &room))
-    return error_set(read->e, STATUS_TOO_LARGE, "the texts are too long to count");
+    return error_set(read->e, STATUS_TOO_LARGE, "the texts exceed the address space");
   *section = dialect_answer_list(name, &one, NULL, room, write_all, k);
   return STATUS_OK;
 }

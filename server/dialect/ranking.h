@@ -62,7 +62,7 @@ struct ranking {
 enum { RANKING_OBJECT_ROOM = 128 };
 
 /* The list of this name, in the arena of what was read. Fails without memory, and with too-large
- * where the texts are too long to count. */
+ * where the texts exceed the address space. */
 enum status ranking_section(struct answer_section *section, const char *name,
                             const struct contract_reading *read, const struct stack_request *r,
                             char *(*write)(const struct ranked *one, struct tokenizer_text text,

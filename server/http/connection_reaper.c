@@ -96,7 +96,7 @@ static bool end_incomplete(struct connections *all, struct connection *c, uint64
   metrics_reject(all->metrics, 0, REJECT_DRAINING);
   struct error e = {0};
   error_set(&e, STATUS_DRAINING, "the server is stopping%s",
-            in_body ? ", and the body has not arrived whole" : "");
+            in_body ? ", and the body is incomplete" : "");
   connection_refuse(c, &e, in_body ? c->request_id : NULL);
   return true;
 }

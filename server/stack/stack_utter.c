@@ -41,7 +41,7 @@ static enum status check_fields(struct stack_check *k) {
         "beam search does not support stop sequences: set \"beams\": 1 or use \"stop_tokens\"");
   if (k->values->stream && k->values->tokens)
     return refuse(k, STACK_FIELD_RETURN_TOKENS,
-                  "a stream has no place for what \"return_tokens\" asks for");
+                  "streaming excludes \"return_tokens\": remove it or set \"stream\": false");
   return STATUS_OK;
 }
 

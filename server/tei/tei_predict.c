@@ -150,7 +150,7 @@ static enum status answer(struct answer *a, const struct contract_reading *read,
   size_t places;
   (void)model;
   if (!size_mul(*items, classes, &places))
-    return error_set(read->e, STATUS_TOO_LARGE, "the classes are too many to count");
+    return error_set(read->e, STATUS_TOO_LARGE, "the classes exceed the address space");
   struct ranked *place = arena_alloc(read->arena, places, sizeof *place, read->e);
   if (read->e->status) return read->e->status;
   *told = (struct predict_told){r, place, is_alone(read->texts)};

@@ -12,7 +12,7 @@ const char *tokenize_answer_texts(const struct tokenize_request *r, struct arena
   for (size_t i = 0; i < r->items; i++)
     if (!size_mul(r->text[i].length, JSON_STRING_ROOM, &each) || !size_add(each, QUOTES, &each) ||
         !size_add(room, each, &room)) {
-      error_set(e, STATUS_TOO_LARGE, "the texts are too long to count");
+      error_set(e, STATUS_TOO_LARGE, "the texts exceed the address space");
       return NULL;
     }
   char *text = arena_alloc(a, room, 1, e), *out = text;

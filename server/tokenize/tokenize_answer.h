@@ -5,7 +5,7 @@
 #include "server/answer/answer.h"
 #include "server/tokenize/tokenize_body.h"
 
-/* Writes the texts as a value; NULL without memory, or where they are too long to count. */
+/* Writes the texts as a value; NULL without memory, or where they exceed the address space. */
 const char *tokenize_answer_texts(const struct tokenize_request *r, struct arena *a,
                                   struct error *e);
 

@@ -673,7 +673,7 @@ class Encode(ServerCase):
                 ({"input_ids": ("INT64", [[1, 64]])}, {}, "token 64"),
                 ({"input_ids": ("INT64", [1, 2])}, {}, "1 dimensions"),
                 ({"input_ids": ("FP32", [[1, 2]])}, {}, "INT64 or INT32"),
-                ({"queries": ids}, {}, "there are input_ids"),
+                ({"queries": ids}, {}, "expected input_ids"),
                 ({}, {}, "\"input_ids\" is missing"),
                 ({"input_ids": ids}, {"outputs": [{"name": "logits"}]}, "no language modeling head"),
                 ({"input_ids": ids}, {"outputs": [{"name": "logit"}]}, "pooler_output")):

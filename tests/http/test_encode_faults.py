@@ -310,13 +310,13 @@ class Numbers(Faults):
         self.ok(right)
         for tokens, row, item in (([[9]], 0, 0), ([[1, 2], [], [3, 4, 9, 9]], 2, 2), ([5, 9], 1, 0)):
             self.fault({"tokens": tokens}, "spiked",
-                       f"encoder.0.self: the projection of value row {row} of item {item} exceeds")
+                       f"encoder.0.self: the projection of value {row} of item {item} exceeds")
         padded = {"tokens": [[1, 9], [2, 3]], "valid_lens": [1, 2]}  # the 9 is not read
         self.ok(self.post(padded, "spiked"))
         self.fault({"tokens": [[1], [3, 9]]}, "up",
-                   "encoder layer 1: the feed-forward of row 1 of item 1 exceeds")
+                   "encoder layer 1: the feed-forward of position 1 of item 1 exceeds")
         self.fault({"tokens": [[], [3, 9]]}, "head",
-                   "encoder.1.self: a score of query row 1 of item 1 exceeds")
+                   "encoder.1.self: a score of query 1 of item 1 exceeds")
         pooled = {"tokens": [[1], [9]], "pool": "cls"}
         self.ok(self.post(pooled, "pooler"))
         self.fault(dict(pooled, pool="pooler"), "pooler", "item 1")
@@ -331,12 +331,12 @@ class Numbers(Faults):
         self.ok(self.post(masked, "head"))
         self.ok(self.post(dict(masked, trace=trace), "head"))
         self.fault(dict(masked, trace=dict(trace, head=1)), "head",
-                   "encoder.1.self: a score of query row 0 of item 1")
+                   "encoder.1.self: a score of query 0 of item 1")
         product = {"tokens": [[1, 2], [3, 4]], "return_attention": True}  # the scores are not beyond
         self.ok(self.post(product, "product"))
         self.ok(self.post(dict(product, trace=trace), "product"))
         self.fault(dict(product, trace=dict(trace, head=1)), "product",
-                   "encoder.1.self: a number in the trace of query row 1 of item 1 in head 1")
+                   "encoder.1.self: a number in the trace of query 1 of item 1 in head 1")
         self.server.stop()
 
     def test_of_merged_requests_one_is_at_fault(self):
@@ -346,7 +346,7 @@ class Numbers(Faults):
                  for n in range(20, 31)]
         texts.insert(5, {"tokens": [[1] * 20, [2, 9]] + [[3] * 20] * 30})
         right = [self.post(text, "spiked").body for text in texts]
-        self.assertIn(b"row 1 of item 1", right[5])
+        self.assertIn(b"1 of item 1", right[5])
         bodies = [json.dumps(text).encode() for text in texts]
 
         def merged():
@@ -523,7 +523,7 @@ class Command(Faults):
             with self.subTest(request=request):
                 self.refused(1, request, "small", "--encode", words=words)
         self.refused(1, {"tokens": [[1], [2, 9]]}, "spiked", "--encode",
-                     words=["encoder.0.self", "row 1 of item 1"])
+                     words=["encoder.0.self", "1 of item 1"])
         self.refused(1, {"tokens": [1] * 9}, "small", "--encode", "--max-pairs", "100",
                      words=["max_pairs"])
         self.refused(1, SOME, "small", "--encode", "--memory-budget-bytes", "100000",

@@ -339,7 +339,7 @@ class Protocol(Case):
                 (dict(both, decoder_attention_mask=[[1, 0], [0, 1]]), (), "small", "at /1/1 of the array (at /inputs/2)"),
                 (dict(both, decoder_attention_mask=[[1], [1]]), (), "small", "1 numbers, but the item has 2 positions"),
                 (dict(both, decoder_input_ids=[[1] * 21] * 2), (), "other", "21 tokens exceed the decoder's context length of 20"),
-                ({"input_ids": [[1]], "decoder_input_ids": [[1]]}, (), "encoder", "there are input_ids"),
+                ({"input_ids": [[1]], "decoder_input_ids": [[1]]}, (), "encoder", "expected input_ids"),
                 ({"decoder_input_ids": [[1]]}, (), "small", '"input_ids" is missing')):
             with self.subTest(where=where):
                 answer = self.infer(inputs, names, model)

@@ -234,7 +234,7 @@ class Trace(OracleCase):
         self.ok(self.server.post(path, safetensors(tensors), headers))
         problem = self.problem(self.server.post(path, safetensors(dict(tensors, trace=asked)), headers),
                                422, "not-finite")
-        self.assertIn("query row 0 of item 0 in head 1", problem["detail"])
+        self.assertIn("query 0 of item 0 in head 1", problem["detail"])
 
 
 if __name__ == "__main__":

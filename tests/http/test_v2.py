@@ -326,7 +326,7 @@ class Broken(V2Case, ServerCase):
                          "data": ONE}, **more)
         for inputs, words in (
                 ([], ("queries", "missing")),
-                ([entry(name="query")], ("query", "there are queries, keys")),
+                ([entry(name="query")], ("query", "expected queries, keys")),
                 ([entry(name=None)], ("name",)), ([entry(name=7)], ("name",)),
                 ([entry(), entry()], ("/inputs/1/name", "duplicate")),
                 ([entry(datatype="FP64")], ("FP32",)), ([entry(datatype=None)], ("datatype",)),

@@ -174,14 +174,14 @@ static void faults_name_the_rows_of_their_own(void **unused) {
   random_stack_remake(&c.s);
   struct stack_run *r = drawn(&c.s, one, 2, &c.a);
   r->source = random_source_of(&c.s, one->source, (const size_t[]){0, 1, 2}, 3, &c.a);
-  says(&c.s, r, ".0.cross: the projection of key row 0 of item 1 exceeds the float32 range", &c.a);
+  says(&c.s, r, ".0.cross: the projection of key 0 of item 1 exceeds the float32 range", &c.a);
   memset((float *)c.s.layer[0].cross[ROLE_KEY].weight, 0,
          h->kv_heads * h->head_size * h->key_size * sizeof(float));
   fill(c.s.layer[0].cross[ROLE_QUERY].weight, h->heads * h->head_size * h->query_size);
   random_stack_remake(&c.s);
   r = drawn(&c.s, one, 2, &c.a);
   r->source = random_source_of(&c.s, one->source, (const size_t[]){0, 1, 2}, 3, &c.a);
-  snprintf(words, sizeof words, ".0.cross: the projection of query row 0 of item 1");
+  snprintf(words, sizeof words, ".0.cross: the projection of query 0 of item 1");
   says(&c.s, r, words, &c.a);
   random_case_done(&c);
 }

@@ -577,8 +577,7 @@ static void the_first_fault_is_told(void **unused) {
   for (size_t x = 0; x < 16; x++) keys[(400 + 7) * 16 + x] = keys[(200 + 150) * 16 + x] = 3e38f;
   compute(l.layer, c, 1e3);
   assert_int_equal(run_fault(&c->run, &e), STATUS_NOT_FINITE);
-  assert_string_equal(e.detail,
-                      "the projection of key row 150 of item 1 exceeds the float32 range");
+  assert_string_equal(e.detail, "the projection of key 150 of item 1 exceeds the float32 range");
   arena_free(&a);
   random_layer_done(&l);
 }
@@ -591,10 +590,9 @@ static void the_first_fault_in_place_is_told(void **unused) {
     bool key;
     size_t row, column;
     const char *detail;
-  } faults[] = {
-      {false, 57, 3, "the projection of value row 17 of item 1 exceeds the float32 range"},
-      {false, 23, 15, "the projection of value row 23 of item 0 exceeds the float32 range"},
-      {true, 90, 9, "the projection of key row 10 of item 2 exceeds the float32 range"}};
+  } faults[] = {{false, 57, 3, "the projection of value 17 of item 1 exceeds the float32 range"},
+                {false, 23, 15, "the projection of value 23 of item 0 exceeds the float32 range"},
+                {true, 90, 9, "the projection of key 10 of item 2 exceeds the float32 range"}};
   uint64_t state = 12;
   struct random_layer l = {.shape = plain_shape(2, 8)};
   struct arena a;
@@ -645,9 +643,9 @@ static void what_weighs_nothing_is_looked_at(void **unused) {
     bool key;
     const char *detail;
   } cases[] = {
-      {SELECT_HARD, false, "the projection of value row 7 of item 0 exceeds the float32 range"},
-      {SELECT_SAMPLE, false, "the projection of value row 7 of item 0 exceeds the float32 range"},
-      {SELECT_SOFT, true, "the projection of key row 7 of item 0 exceeds the float32 range"}};
+      {SELECT_HARD, false, "the projection of value 7 of item 0 exceeds the float32 range"},
+      {SELECT_SAMPLE, false, "the projection of value 7 of item 0 exceeds the float32 range"},
+      {SELECT_SOFT, true, "the projection of key 7 of item 0 exceeds the float32 range"}};
   struct random_layer l = {.shape = plain_shape(2, 8)};
   struct error e = {0};
   l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);

@@ -419,8 +419,8 @@ static void faults_name_their_layer(void **unused) {
       compute_tower(&s, bad, 1e5);
       x[row * 16] = kept;
       snprintf(wanted, sizeof wanted,
-               "layer %zu: the projection of query row %zu of item %d exceeds the float32 range",
-               layer, row < 3 ? row : row - 3, row >= 3);
+               "layer %zu: the projection of query %zu of item %d exceeds the float32 range", layer,
+               row < 3 ? row : row - 3, row >= 3);
       assert_int_equal(run_fault(&bad->run, &e), STATUS_NOT_FINITE);
       assert_string_equal(e.detail, wanted);
       if (layer > 0) no_bit_differs(&s, good, one);

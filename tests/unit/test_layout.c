@@ -268,7 +268,7 @@ static void layers_that_could_answer_nothing_are_refused(void **state) {
   made_add_bytes(&m, "key.bias", "F32", "[4]", huge, sizeof huge);
   write_made(p, &m);
   load_ill(W "}", p->folder,
-           "self-test failed: the output for zeros is not finite: a score of query row 0 of item 0 "
+           "self-test failed: the output for zeros is not finite: a score of query 0 of item 0 "
            "exceeds");
 }
 

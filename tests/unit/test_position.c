@@ -180,7 +180,7 @@ static void what_turns_beyond_float_is_told(void **unused) {
   assert_int_equal(run(&b), STATUS_NOT_FINITE);
   run_fault(&b.c->run, &e);
   assert_string_equal(e.detail,
-                      "the projection of query row 1 of item 0 exceeds the float32 range");
+                      "the projection of query 1 of item 0 exceeds the float32 range");
   b.c->geometry.item[0].offset = 1; /* the first one's turn */
   assert_int_equal(run(&b), STATUS_NOT_FINITE);
   bench_done(&b);

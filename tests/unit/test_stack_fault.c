@@ -280,42 +280,46 @@ struct spoilt {
 };
 
 static const struct spoilt all[] = {
-    {spoil_query,
-     "encoder.1.self: the projection of query row 2 of item 1 exceeds the float32 range"},
-    {spoil_key, "encoder.1.self: the projection of key row 2 of item 1 exceeds the float32 range"},
-    {spoil_value,
-     "encoder.1.self: the projection of value row 2 of item 1 exceeds the float32 range"},
-    {spoil_score, "encoder.1.self: a score of query row 2 of item 1 exceeds the float32 range"},
-    {spoil_output, "encoder.1.self: the output of query row 2 of item 1 exceeds the float32 range"},
+    {spoil_query, "encoder.1.self: the projection of query 2 of item 1 exceeds the float32 range"},
+    {spoil_key, "encoder.1.self: the projection of key 2 of item 1 exceeds the float32 range"},
+    {spoil_value, "encoder.1.self: the projection of value 2 of item 1 exceeds the float32 range"},
+    {spoil_score, "encoder.1.self: a score of query 2 of item 1 exceeds the float32 range"},
+    {spoil_output, "encoder.1.self: the output of query 2 of item 1 exceeds the float32 range"},
     {spoil_attention_sum,
-     "encoder layer 1: after the attention, row 2 of item 1 exceeds the float32 range"},
-    {spoil_up, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
-    {spoil_down, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
-    {spoil_gate, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
-    {spoil_gated, "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
+     "encoder layer 1: after the attention, position 2 of item 1 exceeds the float32 range"},
+    {spoil_up,
+     "encoder layer 1: the feed-forward of position 2 of item 1 exceeds the float32 range"},
+    {spoil_down,
+     "encoder layer 1: the feed-forward of position 2 of item 1 exceeds the float32 range"},
+    {spoil_gate,
+     "encoder layer 1: the feed-forward of position 2 of item 1 exceeds the float32 range"},
+    {spoil_gated,
+     "encoder layer 1: the feed-forward of position 2 of item 1 exceeds the float32 range"},
     {spoil_below_up,
-     "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
+     "encoder layer 1: the feed-forward of position 2 of item 1 exceeds the float32 range"},
     {spoil_below_gate,
-     "encoder layer 1: the feed-forward of row 2 of item 1 exceeds the float32 range"},
+     "encoder layer 1: the feed-forward of position 2 of item 1 exceeds the float32 range"},
     {spoil_forward_sum,
-     "encoder layer 1: after the feed-forward, row 2 of item 1 exceeds the float32 range"},
+     "encoder layer 1: after the feed-forward, position 2 of item 1 exceeds the float32 range"},
     {spoil_norm_behind_attention,
-     "encoder layer 1: after the attention, row 2 of item 1 exceeds the float32 range"},
+     "encoder layer 1: after the attention, position 2 of item 1 exceeds the float32 range"},
     {spoil_norm_behind_forward,
-     "encoder layer 1: after the feed-forward, row 2 of item 1 exceeds the float32 range"},
-    {spoil_last_norm, "encoder: the last norm of row 2 of item 1 exceeds the float32 range"},
+     "encoder layer 1: after the feed-forward, position 2 of item 1 exceeds the float32 range"},
+    {spoil_last_norm, "encoder: the last norm of position 2 of item 1 exceeds the float32 range"},
     {spoil_norm_before_first,
-     "encoder layer 0: the first norm of row 2 of item 1 exceeds the float32 range"},
+     "encoder layer 0: the first norm of position 2 of item 1 exceeds the float32 range"},
     {spoil_norm_before_attention,
-     "encoder layer 0: after the feed-forward, row 2 of item 1 exceeds the float32 range"},
+     "encoder layer 0: after the feed-forward, position 2 of item 1 exceeds the float32 range"},
     {spoil_norm_before_forward,
-     "encoder layer 1: after the attention, row 2 of item 1 exceeds the float32 range"},
+     "encoder layer 1: after the attention, position 2 of item 1 exceeds the float32 range"},
     {spoil_last_norm_of_pre,
-     "encoder layer 1: after the feed-forward, row 2 of item 1 exceeds the float32 range"},
-    {spoil_rms, "encoder layer 1: after the attention, row 2 of item 1 exceeds the float32 range"},
-    {spoil_type, "encoder: the embedding of row 2 of item 1 exceeds the float32 range"},
-    {spoil_position, "encoder: the embedding of row 2 of item 1 exceeds the float32 range"},
-    {spoil_embedding_norm, "encoder: the embedding of row 2 of item 1 exceeds the float32 range"},
+     "encoder layer 1: after the feed-forward, position 2 of item 1 exceeds the float32 range"},
+    {spoil_rms,
+     "encoder layer 1: after the attention, position 2 of item 1 exceeds the float32 range"},
+    {spoil_type, "encoder: the embedding of position 2 of item 1 exceeds the float32 range"},
+    {spoil_position, "encoder: the embedding of position 2 of item 1 exceeds the float32 range"},
+    {spoil_embedding_norm,
+     "encoder: the embedding of position 2 of item 1 exceeds the float32 range"},
     {spoil_dense, "the vector of item 1 exceeds the float32 range"},
     {spoil_dense_tanh, "the vector of item 1 exceeds the float32 range"},
     {spoil_residual, "the vector of item 1 exceeds the float32 range"},
@@ -410,7 +414,7 @@ static void tokens_may_be_at_fault(void **unused) {
   compute_runs(&t.s, r, 1e9);
   assert_int_equal(run_fault(&r->run, &e), STATUS_NOT_FINITE);
   assert_string_equal(e.detail,
-                      "encoder: the embedding of row 2 of item 1 exceeds the float32 range");
+                      "encoder: the embedding of position 2 of item 1 exceeds the float32 range");
   arena_free(&a);
   still_done(&t);
 }
@@ -441,7 +445,7 @@ static void logits_may_be_at_fault(void **unused) {
     assert_int_equal(run_fault(&r->run, &e), STATUS_NOT_FINITE);
     assert_string_equal(
         e.detail,
-        "encoder: a logit or log probability of row 2 of item 1 exceeds the float32 range");
+        "encoder: a logit or log probability of position 2 of item 1 exceeds the float32 range");
     arena_free(&a);
     still_done(&t);
   }
@@ -510,9 +514,10 @@ static void each_row_is_told_from_the_others(void **unused) {
       r->embeddings = x;
       prepare_run(&t.s, r, &a);
       compute_runs(&t.s, r, 1e6);
-      snprintf(wanted, sizeof wanted,
-               "encoder layer 1: the feed-forward of row %zu of item %zu exceeds the float32 range",
-               n, i);
+      snprintf(
+          wanted, sizeof wanted,
+          "encoder layer 1: the feed-forward of position %zu of item %zu exceeds the float32 range",
+          n, i);
       run_fault(&r->run, &e);
       assert_string_equal(e.detail, wanted);
       arena_free(&a);

@@ -394,7 +394,7 @@ static void a_product_may_be_beyond_where_its_score_is_not(void **unused) {
   assert_int_equal(run(&b, call_again(c, &b.a), 1e5, &e), STATUS_OK);
   must_run(&b, traced(&b, c, 0, 1, 0), 1e5);
   must_fault(&b, traced(&b, c, 1, 1, 0),
-             "a number in the trace of query row 0 of item 1 in head 1 exceeds the float32 range");
+             "a number in the trace of query 0 of item 1 in head 1 exceeds the float32 range");
   bench_done(&b);
 }
 
@@ -410,7 +410,7 @@ static void a_value_of_a_head_that_is_left_out_may_be_beyond(void **unused) {
   assert_int_equal(run(&b, call_again(c, &b.a), 1e5, &e), STATUS_OK);
   must_run(&b, traced(&b, c, 0, 0, 0), 1e5);
   must_fault(&b, traced(&b, c, 0, 1, 0),
-             "a number in the trace of query row 0 of item 0 in head 1 exceeds the float32 range");
+             "a number in the trace of query 0 of item 0 in head 1 exceeds the float32 range");
   bench_done(&b);
 }
 
