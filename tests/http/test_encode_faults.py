@@ -551,7 +551,7 @@ class Command(Faults):
         self.assertEqual([line.get("status") for line in lines], [None, 422, 400, None])
         self.assertEqual([line.get("line") for line in lines], [None, 2, 3, None])
         self.assertEqual(lines[2]["pointer"], "/tokens/0")
-        self.assertIn("row 0 of item 1", lines[1]["detail"])
+        self.assertIn("value 0 of item 1", lines[1]["detail"])
         self.assertIn("2 of 4 requests were refused", err)
 
 

@@ -593,7 +593,7 @@ static void faults_say_which_row(void **unused) {
       const size_t row = (size_t)r->generation->sequence[0].token[t], d = c.s.form.width;
       for (size_t x = 0; x < d; x++) ((float *)c.s.form.embedding.token)[row * d + x] = 3e38f;
       random_stack_remake(&c.s);
-      snprintf(words, sizeof words, "row %zu of item 0", as->geometry.item[0].q + t);
+      snprintf(words, sizeof words, "position %zu of item 0", as->geometry.item[0].q + t);
       is_fault(&c.s, texts_again(&c.s, as, &c.a), STATUS_NOT_FINITE, words, &c.a);
       met++;
     }

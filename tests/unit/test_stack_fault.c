@@ -479,8 +479,9 @@ static void a_lens_may_be_at_fault(void **unused) {
     compute_runs(&t.s, r, 1e9);
     assert_int_equal(run_fault(&r->run, &e), lens ? STATUS_NOT_FINITE : STATUS_OK);
     if (lens)
-      assert_string_equal(e.detail, "encoder layer 0: before it, through the logit lens, row 2 of "
-                                    "item 1 exceeds the float32 range");
+      assert_string_equal(e.detail,
+                          "encoder layer 0: before it, through the logit lens, position 2 of "
+                          "item 1 exceeds the float32 range");
     arena_free(&a);
     still_done(&t);
   }
@@ -568,7 +569,7 @@ static void the_first_fault_is_kept(void **unused) {
       snprintf(own, sizeof own, "encoder layer %zu:", l);
       snprintf(attention, sizeof attention, "encoder.%zu.self:", l);
       if ((!strstr(e.detail, own) && !strstr(e.detail, attention)) ||
-          !strstr(e.detail, "row 37 of item 0"))
+          !strstr(e.detail, "position 37 of item 0"))
         fail_msg("%zu, layer %zu: %s", i, l, e.detail);
       arena_free(&a);
       still_done(&t);
