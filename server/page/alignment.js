@@ -10,7 +10,7 @@ const Alignment = (() => {
   const { el, fill } = Dom, ALL = "all layers";
   const words = el("p", { "aria-live": "polite" });
   const layer = el("select", { onchange: () => draw() });
-  const content = el("div", null, el("label", { class: "small" }, "Where it looked:", layer), words);
+  const content = el("div", null, el("label", { class: "small" }, "Alignment:", layer), words);
   const node = el("div", { hidden: true });
   let last = null; // identifies the newest request
   let drawn = null, cell = Cursor.NOWHERE, over = Cursor.NOWHERE; // { parts, and what they are of }
@@ -41,7 +41,7 @@ const Alignment = (() => {
     const matrix = layer.value === ALL ? mean(list) : parts.get(layer.value), { rows, cols } = matrix;
     const seen = Visible.of(sees, null, 0, rows, cols, 0);
     const text = (token) => spelt(token).trim() || spelt(token), label = layer.value;
-    map.show({ name: `${sees.causal ? "What stood there" : "The source"}, for each token as it was chosen`,
+    map.show({ name: `Attention of each generated token to ${sees.causal ? "earlier tokens" : "the source"}`,
       title: label, label, matrix, seen, high: Scale.high([{ matrix }]), cuts: [], pointers: null,
       rows: tokens.map(text), cols: [...body.tokens, ...body.targets].slice(0, cols).map(text), even: false });
     cell = { row: Math.min(cell.row, rows - 1), col: Math.min(cell.col, cols - 1) };
@@ -56,7 +56,7 @@ const Alignment = (() => {
     const names = model.attentions.filter((name) =>
       name.startsWith("decoder") && name.endsWith(isPair ? "cross" : "self"));
     node.hidden = false;
-    if (!drawn) fill(node, el("p", null, "Asking …"));
+    if (!drawn) fill(node, el("p", null, "Loading …"));
     const reply = await post("score", { ...body, encoding_format: "base64",
       return_attention: { of: names, as: "average" } });
     if (mine !== last) return;

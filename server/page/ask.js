@@ -34,7 +34,7 @@ const Ask = (() => {
   };
 
   const unreadable = ({ message }) => ({ reply: { ok: false, aborted: false,
-    problem: { title: "The answer cannot be read", detail: message, status: 0 } } });
+    problem: { title: "The response cannot be read", detail: message, status: 0 } } });
   const unread = (reply, model) => ({ ...reply, model, batched: true, average: false, items: [],
     raw: null, tooLarge: true, bytes: reply.buffer.byteLength });
   const take = ({ reply, answer: made }, asked) => {
@@ -94,7 +94,7 @@ const Ask = (() => {
     halt.hidden = !asking;
     button.disabled = !ready();
     button.setAttribute("aria-disabled", asking);
-    hint.textContent = isOld() ? "The answer is that of an earlier request." : keys;
+    hint.textContent = isOld() ? "The response belongs to an earlier request." : keys;
   };
   // On a narrow page the answer is below the request.
   const start = async () => {

@@ -16,11 +16,11 @@ const Away = (() => {
     const { type, title } = problem || {};
     if (status === 503 && /\/(draining|not-ready)$/.test(type)) return title;
     return status === 0 || status === 502 || (status === 503 && !type)
-      ? "The server does not answer" : null;
+      ? "The server does not respond" : null;
   };
   const tell = () => {
-    const then = waiting ? "what you sent is sent again when it is back"
-      : "this page goes on trying to reach it";
+    const then = waiting ? "your request will be sent again when it is back"
+      : "this page keeps trying to reach it";
     const text = `${how}: ${then}.`;
     if (notice.textContent !== text) notice.textContent = text;
     notice.hidden = false;

@@ -43,8 +43,8 @@ const Beams = (() => {
     const { token, log_probability: log, sum, done, score, step } = node;
     const likely = Format.percent(Math.exp(log)), text = done === null ? likely : Format.short(score);
     const title = `Step ${step + 1}: “${spelt(token)}”, ${likely}; `
-      + (done === null ? `log probability of the way ${Format.short(sum)}`
-        : `done, number ${done + 1}, score ${Format.short(score)}`);
+      + (done === null ? `log probability of the hypothesis ${Format.short(sum)}`
+        : `finished, rank ${done + 1}, score ${Format.short(score)}`);
     const one = el("button", { type: "button", title, onclick: () => choose(node),
       class: `way ${done === null ? "" : "done"} ${node.best ? "best" : ""}` },
     el("span", null, spelt(token)), " ", el("small", null, text));

@@ -30,8 +30,8 @@ const Code = (() => {
     `headers = {"Content-Type": "${type}", "Accept": "application/json"}`,
     ...(key ? ['headers["Authorization"] = "Bearer " + os.environ["ATTEND_KEY"]'] : []),
     `request = urllib.request.Request(${JSON.stringify(url)}, body, headers)`,
-    "answer = json.load(urllib.request.urlopen(request))",
-    "print(json.dumps(answer))"].join("\n");
+    "response = json.load(urllib.request.urlopen(request))",
+    "print(json.dumps(response))"].join("\n");
 
   const jsText = (text) => `\x60${text.replace(/[\\\x60]|\$\{/g, "\\$&")}\x60`;
   const script = ({ url, text, file, type, key }) => [
@@ -39,9 +39,9 @@ const Code = (() => {
     text === null ? `const body = await readFile("${file}");` : `const body = ${jsText(text)};`,
     `const headers = { "Content-Type": "${type}", Accept: "application/json" };`,
     ...(key ? ["headers.Authorization = `Bearer ${process.env.ATTEND_KEY}`;"] : []),
-    `const reply = await fetch(${JSON.stringify(url)}, { method: "POST", headers, body });`,
-    "const answer = await reply.json();",
-    "console.log(JSON.stringify(answer));"].join("\n");
+    `const response = await fetch(${JSON.stringify(url)}, { method: "POST", headers, body });`,
+    "const result = await response.json();",
+    "console.log(JSON.stringify(result));"].join("\n");
 
   const WAYS = { curl, Python: python, JavaScript: script };
   const show = () => {
@@ -59,7 +59,7 @@ const Code = (() => {
       told.textContent = "Copied.";
     } catch {
       getSelection().selectAllChildren(shown);
-      told.textContent = "Selected: copy it with Ctrl or ⌘ and C.";
+      told.textContent = "Selected: press Ctrl+C or ⌘+C to copy.";
     }
   };
   const save = () => {

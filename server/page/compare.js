@@ -37,7 +37,7 @@
   const say = (at) => {
     const [then, now, apart] = shown, sheet = apart || !under ? now : under.sheet || now;
     if (!Cursor.within(at, sheet.matrix))
-      return "Point at a cell to read its weights; a click chooses it.";
+      return "Point at a cell to read its weights; click to select it.";
     return (sheet === then ? "Pinned: " : "") + Sentence.of(sheet, at.row, at.col)
       + (apart ? `; pinned ${value(then, at)}, ${change(apart, at)} now` : "");
   };
@@ -84,7 +84,7 @@
     if (c.length && c.length === d.length)
       return `The targets' log probability was ${Format.short(sum(d))} and is ${Format.short(sum(c))}. `;
     if (!alike(a, b) || !b.data.length) return "";
-    return `The outputs have moved by ${Format.percent(far(less(a, b)) / (far(b) || 1))} of their length. `;
+    return `The outputs changed by ${Format.percent(far(less(a, b)) / (far(b) || 1))} of their norm. `;
   };
   // Cached per answer and item: both answers may be large.
   let told = {};
@@ -97,11 +97,11 @@
   const tell = (now, item) => {
     const { heads, outcome: first } = compared(now, item), { part, head } = State.get("view");
     const about = heads.some(({ name, rows, cols }) => name && Math.max(rows, cols) > EXACT)
-      ? ", as far as thumbnails tell" : "";
+      ? " (estimated from thumbnails)" : "";
     const most = heads.filter(({ by }) => by > LEAST).slice(0, MOST);
-    fill(words, first, most.length ? `Most weight has moved in these heads${about}:`
-      : heads.length ? "No weights have moved."
-        : "No head is there with the same numbers of queries and keys: they stand side by side.");
+    fill(words, first, most.length ? `Heads whose weights changed most${about}:`
+      : heads.length ? "No weights changed."
+        : "No head has the same numbers of queries and keys: there is no difference to show.");
     Rove.fill(list, most.map((one) => {
       const node = button(`${one.name || "head"} ${one.head}: ${Format.percent(one.by)}`, () =>
         (one.name ? Whole.show(one.name, one.head) : State.view({ head: one.head })));
@@ -129,7 +129,7 @@
     pin = null;
     look();
   };
-  const gone = { problem: { title: "The pinned model is gone", detail: "Its other weights cannot be read." } };
+  const gone = { problem: { title: "The pinned model is no longer served", detail: "Its other weights cannot be read." } };
   const read = async (part, item) => {
     const { answer, asked, model } = pin, same = model && Models.find(model.name);
     if (!same || same.digest !== model.digest) return gone;
@@ -158,14 +158,14 @@
       { ...now, ...bare, name: "Now" }];
     if (!alike(matrix, now.matrix)) return both;
     const apart = less(now.matrix, matrix), most = apart.data.reduce((all, x) => Math.max(all, Math.abs(x)), 0);
-    const how = most ? `red is less, blue is more, to ${Format.short(most)}` : "nothing differs";
+    const how = most ? `red is less, blue is more, up to ${Format.short(most)}` : "no difference";
     return [...both, { ...both[1], matrix: apart, high: most || 1, apart: true,
       seen: seen.map((x, i) => x || now.seen[i]), name: `Now − pinned: ${how}` }];
   };
 
   // --- what is shown ---
 
-  const pinned = button("Pin this answer", take), free = button("Let it go", drop);
+  const pinned = button("Pin this response", take), free = button("Unpin", drop);
   const bar = el("div", { class: "bar" }, pinned, free);
   const content = el("div", null, words, list, readout, three);
   const note = el("div", { class: "soft", "aria-live": "polite" });
@@ -183,20 +183,19 @@
     pinned.disabled = !now || now.tooLarge;
     free.hidden = !pin;
     if (panel.hidden) return;
-    if (!pin) return only("Pin an answer and ask for another one: here they stand side by side, and "
-      + "what differs.");
+    if (!pin) return only("Pin a response, then run another request to compare them.");
     if (State.get("asked") === pin.asked)
-      return only("This answer is pinned. Change the request, or the model, and send it.");
+      return only("This response is pinned. Change the request or the model, then run it.");
     if (!now.items[item] || !pin.answer.items[item] || Boolean(now.whole) !== Boolean(pin.answer.whole)
       || (now.whole && !pin.answer.names.includes(view.part)))
-      return only("The pinned answer has nothing that stands beside this.");
+      return only("The pinned response has nothing to compare with this.");
     const found = await withPart(view.part, item);
     if (mine !== last) return;
     if (found.problem) return only(Prune.failed(found.problem, again));
     const sheet = Look.sheet(), face = Answer.face(now, view);
     shown = sheet ? sheets(sheet, found.answer, view, face.head) : [];
-    if (!shown.length) return only(sheet ? "The pinned answer has no such head, or no weights of it."
-      : "This answer has no weights to compare.");
+    if (!shown.length) return only(sheet ? "The pinned response does not have this head or its weights."
+      : "This response has no weights to compare.");
     fill(note);
     content.hidden = false;
     tell(now, item);

@@ -16,7 +16,7 @@ const Curve = (() => {
     const text = (x, y, word, anchor) => svg("text", { x, y, "text-anchor": anchor, "font-size": 11,
       fill: "currentColor" }, word);
     return svg("svg", { class: "axes", width: WIDE, height: TALL, role: "img",
-      "aria-label": "What is lost, by how many heads are left out" },
+      "aria-label": "Loss by number of removed heads" },
     svg("path", { d: `M${x(0)} ${y(high)}V${FOOT}H${x(n)}`, fill: "none", stroke: "currentColor" }),
     text(EDGE - 4, y(high) + 4, Format.short(high), "end"),
     text(EDGE - 4, y(low) + 4, Format.short(low), "end"),
@@ -38,7 +38,7 @@ const Curve = (() => {
       points.push([n, lost]);
       list.append(el("li", { value: n }, `${names[n - 1]}: `, Prune.number(lost)[0]));
     }
-    fill(place, el("p", null, `What ${what}, as heads go one after the other, the least important first:`),
+    fill(place, el("p", null, `${what} as heads are removed, least important first:`),
       draw(points), list);
   };
   return { follow };

@@ -17,10 +17,10 @@ const Divergence = (() => {
   };
   const show = (matrix) => {
     const h = matrix.length;
-    if (h > MOST) return [`${h} heads are too many for a matrix.`];
+    if (h > MOST) return [`${h} heads: too many for a matrix.`];
     const others = matrix.flatMap((line, i) => line.filter((_, j) => i !== j));
     const high = Math.max(0, ...others) || 1, text = h <= WORDY ? Format.even(others) : () => "";
-    const table = Dom.table("Divergence of two heads", ["", ...matrix.keys()],
+    const table = Dom.table("Divergence between heads", ["", ...matrix.keys()],
       matrix.map((line, i) => [i, ...line.map((x, j) => (i === j ? "" : text(x)))]));
     table.setAttribute("role", "grid");
     table.className = h <= WORDY ? "" : "dense";

@@ -19,37 +19,37 @@ const Examples = (() => {
       words: [["The animal did not cross the street because it was tired"]],
       fields: { bias: biased(11, 11, [[1, 0, 2], [4, 1, 3], [4, 6, 2], [6, 5, 3], [8, 1, 5],
         [8, 6, 3.5], [10, 8, 3], [10, 1, 4]]) },
-      note: "“it” looks at “animal”, and less at “street”: the request's bias adds to their scores." },
-    { name: "previous", title: "The token before", items: [{ q: 8 }], calm: true,
+      note: "“it” attends to “animal”, and less to “street”, because the request adds a bias to their scores." },
+    { name: "previous", title: "Previous token", items: [{ q: 8 }], calm: true,
       words: [["Once upon a time there was a king"]], fields: { window: [0, 0], causal_offset: -1 },
-      note: "A window of one key, one place back: each sees the one before it, the first none." },
+      note: "A window of one key: each query attends to the previous token, the first one to none." },
     { name: "copy", title: "A copy task", items: [{ q: 6, k: 6, own: true }], calm: true,
       words: [["<s> m o n k e"], ["m o n k e y"]], fields: { bias: biased(6, 6, diagonal(6, 6)) },
-      note: "What is written next looks at the same place of what is copied." },
+      note: "Each query attends to the same position of the text that is copied." },
     { name: "toy", title: "Padded items", items: twice({ q: 4, k: 6 }),
       words: [[], ["we saw rain <pad> <pad> <pad>", "hello world <pad> <pad> <pad> <pad>"]],
       fields: { valid_lens: [3, 2] },
-      note: "Of six keys the first 3 count, and the first 2 of the second item." },
+      note: "valid_lens masks padding: item 0 has 3 keys, item 1 has 2." },
     { name: "cross", title: "Cross attention", items: [{ q: 5, k: 8, own: true }], fields: {},
       words: [["Je vois le chat noir"], ["I see the black cat over there ."]],
-      note: "Keys of their own, and values that differ from them." },
+      note: "Queries attend to separate keys and values." },
     { name: "causal", title: "Causal self-attention", items: [{ q: 8 }], fields: { causal: true },
       words: [["Once upon a time there was a king"]],
-      note: "Queries are the keys; each sees itself and what came before." },
+      note: "Each query attends to itself and to earlier positions." },
     { name: "ragged", title: "Ragged batch", fields: {},
       items: [{ q: 3, k: 6 }, { q: 5, k: 2 }, { q: 2, k: 9 }],
-      note: "Items of different sizes; nothing is padded." },
+      note: "Items of different sizes, without padding." },
     { name: "levels", title: "Two levels", items: [{ q: 4, k: 9 }], sums: true,
       words: [[], ["The old man left early without his hat today"]],
-      fields: { segments: [[3, 2, 4]] }, note: "Attention to runs of keys, and within each." },
+      fields: { segments: [[3, 2, 4]] }, note: "Attention to segments of keys, and within each segment." },
     { name: "additive", title: "Additive pooling", items: twice({ q: 1, k: 10, own: true }),
       fields: { valid_lens: [2, 6] }, score: "additive",
-      note: "The textbook's: one query of each item, scores v·tanh(W q + U k)." },
+      note: "One query per item, scores v·tanh(W q + U k), as in Dive into Deep Learning." },
     { name: "hard", title: "Hard selection", items: [{ q: 6, k: 6 }],
-      fields: { select: "hard", return_pointers: true }, note: "Each query takes one key whole." },
+      fields: { select: "hard", return_pointers: true }, note: "Each query selects one key (hard attention)." },
     { name: "invalid", title: "An invalid one", items: twice({ q: 4, k: 6 }), fields: {},
       spoil: ({ queries }) => queries[1][2].pop(),
-      note: "A row is one number too short: the error shows where." },
+      note: "One vector is too short: the error shows where." },
   ];
   // Of whole models; `fields` of a model, and of numbers that are drawn.
   const tokens = (model, next, n) => Array.from({ length: Math.min(n, model.positions || n) }, () =>
@@ -59,18 +59,18 @@ const Examples = (() => {
   const ofWhole = [
     { name: "sort", title: "Numbers to sort", fits: ({ source }) => source === "sort",
       fields: () => ({ tokens: [9, 4, 17, 2, 12, 25, 7, 20] }),
-      note: "In the last layer, row i looks at the number that comes i-th." },
+      note: "In the last layer, position i attends to the number with rank i." },
     { name: "sentence", title: "A sentence", fits: ({ tokenizer }) => Boolean(tokenizer),
       fields: (model, next) => ({ text: SENTENCE, ...behind(model, next) }),
-      note: "What does “it” look at, in which head of which layer?" },
+      note: "Which tokens does “it” attend to, in which head?" },
     { name: "texts", title: "Two texts", fits: ({ tokenizer, kind }) => tokenizer && kind !== "seq2seq",
-      fields: () => ({ text: [SENTENCE, "The cat sat on the mat."] }), note: "A batch; nothing is padded." },
-    { name: "ids", title: "Some ids", fits: ({ vocabulary }) => vocabulary > 4,
+      fields: () => ({ text: [SENTENCE, "The cat sat on the mat."] }), note: "A batch, without padding." },
+    { name: "ids", title: "Random token IDs", fits: ({ vocabulary }) => vocabulary > 4,
       fields: (model, next) => ({ tokens: tokens(model, next, 10), ...behind(model, next) }),
-      note: "Drawn from the vocabulary." },
+      note: "Sampled from the vocabulary." },
     { name: "outside", title: "An invalid one", fits: ({ vocabulary }) => vocabulary > 4,
       fields: (model) => ({ tokens: [1, 2, model.vocabulary] }),
-      note: "A token outside the vocabulary: the error shows where." },
+      note: "A token ID outside the vocabulary: the error shows where." },
   ];
   const offered = (model) =>
     (Models.isWhole(model) ? ofWhole.filter(({ fits }) => fits(model)) : list);
@@ -144,7 +144,7 @@ const Examples = (() => {
   };
   // "own0" is the newest of the user's own; "" is what the page has drawn.
   const owned = (_, i) => Dom.el("option", { value: `own${i}` },
-    i ? `your own, ${i} before` : "your own");
+    i ? `your request, ${i} earlier` : "your request");
   const show = () => {
     const body = State.get("body"), own = Own.list();
     if (body !== made) chosen = "";

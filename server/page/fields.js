@@ -7,40 +7,40 @@ const Fields = (() => {
   const words = (none, ...list) => [["", none], ...list.map((word) => [`"${word}"`, word])];
   // Name; choices, or an example of what to write; meaning.
   const LIST = [
-    ["valid_lens", "[3, 2]", "how many leading keys each query may see"],
-    ["mask", "[[1, 0], [1, 1]]", "true or 1: the query may see the key"],
+    ["valid_lens", "[3, 2]", "each query attends to this many leading keys"],
+    ["mask", "[[1, 0], [1, 1]]", "true or 1: the query attends to the key"],
     ["bias", "[[0.5, 0], [0, 0]]", "added to the scaled scores"],
-    ["causal", flag("not set: the model's"), "query i sees keys up to i + offset"],
+    ["causal", flag("not set: the model's"), "query i attends to keys up to i + offset"],
     ["causal_offset", '0, [1, 2], "end"',
-      "the offset; \"end\" is k − q: queries are the last rows of their keys"],
+      "the offset; \"end\" is k − q: queries are the last positions of the keys"],
     ["window", "[left, right]",
-      "query i sees keys i + offset − left … i + offset + right; −1 is no bound"],
-    ["head_mask", "[1, 0]", "multiplies each head's context; 0 prunes the head"],
-    ["segments", "[[3, 3], [4, 2]]", "runs of keys, summing to k: attention on two levels"],
+      "query i attends to keys i + offset − left … i + offset + right; −1: no limit"],
+    ["head_mask", "[1, 0]", "multiplies each head's output; 0 disables the head"],
+    ["segments", "[[3, 3], [4, 2]]", "lengths of key segments, which add up to k: two-level attention"],
     ["select", words("not set: soft", "soft", "hard", "sample"),
-      "the mean of the values; that of the heaviest key; that of one drawn by the weights"],
-    ["seed", "0", "of sample: the same seed draws the same keys"],
+      "weighted mean of the values; value of the top key; value of a key sampled by weight"],
+    ["seed", "0", "for sample: the same seed samples the same keys"],
     ["empty_rows", words("not set: zero", "zero", "uniform"),
-      "what a query gets that may see nothing: zero weights, or 1/k each"],
+      "weights of a query whose keys are all masked: zero, or 1/k each"],
     ["return_attention", [...flag("not set: no"), ['"average"', "average"]],
-      "the weights too, of each head or averaged over heads"],
-    ["return_pointers", flag("not set: no"), "the heaviest or the drawn key too"],
+      "also return the weights, per head or averaged over heads"],
+    ["return_pointers", flag("not set: no"), "also return the selected key of each query"],
     ["encoding_format", words("not set: float", "float", "base64"),
-      "how arrays of floats are written in the answer"],
-    ["trace", '{"item": 0, "head": 0, "query": 0}', "how one query's weights come about"],
+      "format of float arrays in the response"],
+    ["trace", '{"item": 0, "head": 0, "query": 0}', "how one query's weights are computed"],
   ];
   const OF_WHOLE = [
     ["pool", words("not set: the model's", "none", "cls", "mean", "max", "last", "mean_sqrt_len", "weighted_mean",
       "pooler"),
-      "one vector of each item instead of a row for each token"],
-    ["head_mask", '{"encoder.0.self": [1, 0]}', "multiplies each head's context; 0 prunes the head"],
-    ["return_hidden", [...flag("not set: no"), ['"all"', "all"]], "hidden states too"],
-    ["return_top", "5", "the likeliest tokens in the place of each target"],
+      "one vector per item instead of one per token"],
+    ["head_mask", '{"encoder.0.self": [1, 0]}', "multiplies each head's output; 0 disables the head"],
+    ["return_hidden", [...flag("not set: no"), ['"all"', "all"]], "also return hidden states"],
+    ["return_top", "5", "most likely tokens at the position of each target"],
     ["token_types", "[[0, 0, 1]]", "which of two texts a token belongs to"],
-    ["truncate", flag("not set: the model's"), "a text that is too long is cut"],
-    ["special_tokens", flag("not set: yes"), "the tokens that a tokenizer puts around texts"],
+    ["truncate", flag("not set: the model's"), "cut a text that is too long"],
+    ["special_tokens", flag("not set: yes"), "tokens that the tokenizer adds around a text"],
     ["encoding_format", words("not set: float", "float", "base64"),
-      "how arrays of floats are written in the answer"],
+      "format of float arrays in the response"],
   ];
   const LONG = 2000, HIDDEN = "… too long to show";
 
@@ -60,10 +60,10 @@ const Fields = (() => {
     try {
       if (text.trim()) value = JSON.parse(text);
     } catch (error) {
-      return complain(name, `This is no JSON: ${error.message}`);
+      return complain(name, `Invalid JSON: ${error.message}`);
     }
     const body = Request.change(State.get("body"), { [name]: value });
-    if (!body) return complain(name, "The request cannot be rewritten.");
+    if (!body) return complain(name, "The request cannot be changed.");
     State.set({ body });
   };
 
@@ -113,7 +113,7 @@ const Fields = (() => {
     if (!part.open) return;
     const fields = Request.fields(State.get("body"));
     Dom.id("fields-note").textContent =
-      fields ? "" : "The request is no JSON object: its fields cannot be set one by one.";
+      fields ? "" : "The request is not a JSON object: its fields cannot be set here.";
     for (const entry of list) showOne(entry, fields);
   };
   let list = null;

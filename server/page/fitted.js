@@ -46,7 +46,7 @@ const Fitted = (() => {
       canvas.style.width = `${width / ratio}px`;
       title.textContent = sheet.name;
       frame.setAttribute("aria-label",
-        `${sheet.name}. Arrow keys move from cell to cell, Escape lets go.`);
+        `${sheet.name}. Arrow keys move from cell to cell, Escape clears the selection.`);
     };
     self.point = (over) => {
       if (!self.sheet) return;

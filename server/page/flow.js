@@ -11,10 +11,10 @@ const Flow = (() => {
   const residual = el("input", { type: "checkbox", checked: true, onchange: () => draw() });
   const place = el("select", { onchange: () => State.view({ row: Number(place.value) }) });
   const words = el("div", { "aria-live": "polite" });
-  const content = [el("div", { class: "bar" }, el("label", null, "What stands at", place),
-    el("label", null, residual, "with the residual, which carries half")), words, table,
-  el("p", { class: "soft small" }, "Rollout knows nothing of values, of signs and of what stands "
-    + "between attentions: it tells where something may come from, not why.")];
+  const content = [el("div", { class: "bar" }, el("label", null, "Token", place),
+    el("label", null, residual, "with the residual connection (half of each layer)")), words, table,
+  el("p", { class: "soft small" }, Terms.of("attention", "Attention"), " rollout ignores values, signs and "
+    + "everything between attention layers: it shows where information can come from, not why.")];
   let layers = null, shown = null, names = [];
 
   // R = A of each layer times what was there before; A is half itself and half the residual.
@@ -40,11 +40,11 @@ const Flow = (() => {
     place.value = at;
     const rolled = roll(layers, residual.checked).map((all) => all[at]);
     const cell = (x) => Scale.cell(x, Format.percent(x), Format.float(x));
-    fill(table, Dom.table(`What stands at ${at}, “${tokens[at]}”, behind each layer`, ["", ...tokens],
+    fill(table, Dom.table(`Token ${at}, “${tokens[at]}”, after each layer`, ["", ...tokens],
       rolled.map((one, l) => [names[l], ...one.map(cell)]).reverse()));
     const last = rolled.at(-1), most = [...last.keys()].sort((a, b) => last[b] - last[a]).slice(0, 3);
     const from = most.map((j) => `“${tokens[j]}” (${Format.percent(last[j])})`).join(", ");
-    fill(words, `Behind the last layer most may come from ${from}.`);
+    fill(words, `After the last layer, most can come from ${from}.`);
   };
   const look = async () => {
     const answer = State.get("answer"), { item } = State.get("view");
@@ -57,9 +57,9 @@ const Flow = (() => {
     names = answer.names.filter((name) => name.startsWith(side) && name.endsWith("self"));
     const n = answer.items[item] ? answer.words(item, names[0]).rows.length : 0;
     if (!n || n > LONGEST) return fill(panel, el("p", { class: "soft" }, n
-      ? `Rollout is drawn for up to ${LONGEST} tokens; these are ${n}.` : "There are no tokens."));
+      ? `Rollout supports up to ${LONGEST} tokens; the request has ${n}.` : "There are no tokens."));
     fill(panel, content);
-    fill(words, "Asking …");
+    fill(words, "Loading …");
     fill(table);
     const mine = shown, reply = await Whole.again({ return_attention: { of: names, as: "average" },
       return_hidden: undefined, encoding_format: undefined, trace: undefined });

@@ -16,12 +16,12 @@
     heat.disabled = isSearch();
   } });
   const words = el("p", { class: "small soft", "aria-live": "polite" });
-  const old = el("p", { class: "small bad", hidden: true }, "This is of an earlier request.");
-  const key = el("p", { class: "small soft" }, "A column is a step: its ways, and how likely the last "
-    + "token of each is. With a dashed edge stand those that are done, with their scores.");
-  const tree = el("div", { class: "wide", role: "group", "aria-label": "The ways of the search" });
+  const old = el("p", { class: "small bad", hidden: true }, "This belongs to an earlier request.");
+  const key = el("p", { class: "small soft" }, "Each column is a step; boxes show a hypothesis' last token "
+    + "and its probability. Dashed boxes are finished hypotheses with their scores.");
+  const tree = el("div", { class: "wide", role: "group", "aria-label": "Beam search tree" });
   const columns = el("div", { class: "wide columns" }), lens = el("div", { class: "wide",
-    tabindex: 0, role: "region", "aria-label": "What each layer would say" });
+    tabindex: 0, role: "region", "aria-label": "Logit lens" });
   // The model and request of the newest run: text or tokens, token ids, targets, head mask.
   let model = null, begun = null, source = {}, prompt = [], fed = [], mask = {};
   // The generated tokens; for a search also the tree, its chosen node, and the tokens before the tree.
@@ -84,7 +84,7 @@
       : { ...mask, tokens: [...prompt, ...targets] };
   };
   const scored = () => ({ ...mask, tokens: prompt, targets: [...fed, ...chosen()] });
-  const early = { problem: { title: "The answer ended early", detail: "" } };
+  const early = { problem: { title: "The response ended early", detail: "" } };
   const stream = async (left, signal) => {
     const reply = await Net.stream(Ask.path("generate", model.name), { type: "application/json", signal,
       data: JSON.stringify({ ...asked(), max_tokens: left, temperature: Number(heat.value),
@@ -97,7 +97,7 @@
     if (!reply.ok || signal.aborted) return reply;
     const found = JSON.parse(reply.text());
     [nodes, fresh] = [Beams.tree(found), true];
-    ended = `the best of ${found.sequences.length} that were found`;
+    ended = `the best of ${found.sequences.length} hypotheses`;
     follow(nodes.find(({ done }) => done === 0));
     learn(nodes.map(({ token }) => token));
     return reply;
@@ -107,7 +107,7 @@
     const mine = (under = new AbortController()), left = Number(most.value) - line.length;
     clear();
     kept = chosen();
-    if (left < 1) return end("as long as was asked for");
+    if (left < 1) return end("token limit reached");
     halt.hidden = false;
     fill(words, isSearch() ? "Searching …" : "Generating …");
     const reply = await (isSearch() ? search : stream)(left, mine.signal);
@@ -122,7 +122,7 @@
     draw();
   };
   const take = ({ token, log_probability, top = [], finish }) => {
-    if (finish) ended = { end: "the model's own end", length: "as long as was asked for" }[finish] || finish;
+    if (finish) ended = { end: "end-of-sequence token", length: "token limit reached" }[finish] || finish;
     if (token === undefined) return;
     line.push({ token, log_probability, top });
     learn([token, ...top.map((one) => one.token)]);
@@ -144,7 +144,7 @@
     if (mine !== under) return;
     if (found.problem) return fill(words, Prune.failed(found.problem, start));
     prompt = found.tokens;
-    if (!prompt.length) return fill(words, "There are no tokens to go on from.");
+    if (!prompt.length) return fill(words, "The prompt has no tokens.");
     ask();
   };
   const from = (entry, one) => {
@@ -164,7 +164,7 @@
   };
   const open = (to) => {
     follow(to);
-    end(to.done === null ? "a way of the search" : `number ${to.done + 1} of those that were found`);
+    end(to.done === null ? "an unfinished hypothesis" : `finished hypothesis ${to.done + 1}`);
     looked();
   };
   const looked = () => {
@@ -196,7 +196,7 @@
     if (made.has(entry)) return made.get(entry);
     const column = el("div", { class: "column" }, el("b", null, spelt(token)),
       Prune.number(share(entry), share(entry), Format.percent(share(entry))),
-      others.map((one) => el("button", { type: "button", class: "way", title: "Go on from here",
+      others.map((one) => el("button", { type: "button", class: "way", title: "Continue from here",
         onclick: () => from(entry, one) }, el("span", null, spelt(one.token)), " ",
       el("small", null, Format.percent(share(one))))));
     if (![entry, ...others].some((one) => texts.get(one.token) === HIDDEN)) made.set(entry, column);
@@ -205,7 +205,7 @@
   const heard = () => {
     const cell = (one) => Scale.cell(share(one), spelt(one.token), Format.percent(share(one)));
     const name = (at) => (at ? `layer ${at - 1}` : "embeddings");
-    fill(lens, opinion && Dom.table("What each layer would say", ["behind", ...chosen().map(spelt)],
+    fill(lens, opinion && Dom.table("Logit lens", ["after", ...chosen().map(spelt)],
       opinion.map((list, at) => [name(at), ...list.map(cell)]).reverse()));
   };
   let fresh = false, focus = -1, frame = 0; // is the tree to be made anew?
@@ -235,14 +235,14 @@
   State.on(["body", "model"], age);
 
   const halt = button("Stop", () => under && under.abort());
-  const inside = button("Look inside", look), alignment = button("Where it looked", looked);
-  const opinions = button("What each layer would say", listen);
+  const inside = button("Inspect as targets", look), alignment = button("Alignment", looked);
+  const opinions = button("Logit lens", listen);
   halt.hidden = true;
-  fill(panel, el("div", { class: "bar" }, button("Go on", start), halt,
-    el("label", null, "tokens at most", most), el("label", null, "temperature", heat),
+  fill(panel, el("div", { class: "bar" }, button("Generate", start), halt,
+    el("label", null, "max tokens", most), el("label", null, "temperature", heat),
     el("label", null, "beams", ways), inside, alignment, opinions),
   old, words, key, tree, columns, Alignment.node, lens);
   Rove.in(tree, "button");
-  fill(words, "The model goes on from the text, a token at a time.");
+  fill(words, "The model generates one token at a time after the prompt.");
   draw();
 })();

@@ -67,21 +67,21 @@
     const all = sum(pieces, (piece) => work(piece, answer)) || 1;
     const { ms } = answer.timing.find(({ name }) => name === "compute") || {};
     fill(words, `${Format.count(sum(pieces, ({ parameters }) => parameters))} parameters. `,
-      "The time of computing is shared out by multiplications. An attention has heads × their width, and "
-      + "leads to its weights.");
+      "Compute time is estimated from the number of multiply-adds. Attention blocks show heads × head size; "
+      + "click one to see its weights.");
     fill(sides, [...new Set(pieces.map(({ side }) => side))].map((side) => column(side,
       pieces.filter((piece) => piece.side === side), (piece) => box(piece, answer, all, ms))));
     fill(panel, words, sides);
   };
   const bad = (title) => ({ problem: { title, detail: "" } });
   const learn = async (model) => {
-    if (!model) return bad("The model is gone");
+    if (!model) return bad("The model is no longer served");
     const key = `${model.name} ${model.digest}`;
     if (!kept.has(key)) {
       const reply = await Net.ask("GET", `v1/models/${encodeURIComponent(model.name)}`);
       if (!reply.ok) return reply;
       const { pieces } = JSON.parse(reply.text());
-      if (!Array.isArray(pieces)) return bad("The server tells no pieces of it");
+      if (!Array.isArray(pieces)) return bad("The server does not list the parts of this model");
       kept.set(key, pieces);
     }
     return { pieces: kept.get(key) };

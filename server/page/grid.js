@@ -23,18 +23,18 @@
     return cells.reduce((sum, x, j) => (pick(i, j) ? sum + x : sum), 0) / total(cells);
   });
   const MEASURES = {
-    entropy: ["even", (thumb) => mean(thumb.rows, (i) => {
+    entropy: ["entropy (most even)", (thumb) => mean(thumb.rows, (i) => {
       const cells = row(thumb, i), all = total(cells);
       return cells.reduce((sum, x) => (x > 0 ? sum - x / all * Math.log(x / all) : sum), 0)
         / (Math.log(thumb.cols) || 1);
     })],
-    distance: ["far", (thumb) => mean(thumb.rows, (i) => {
+    distance: ["mean distance", (thumb) => mean(thumb.rows, (i) => {
       const cells = row(thumb, i), all = total(cells);
       return cells.reduce((sum, x, j) => sum + x * Math.abs(i - j) / all, 0);
     })],
     previous: ["previous token", (thumb) => part(thumb, (i, j) => j === i - 1)],
-    first: ["first token", (thumb) => part(thumb, (i, j) => j === 0)],
-    diagonal: ["itself", (thumb) => part(thumb, (i, j) => i === j)],
+    first: ["first token (attention sink)", (thumb) => part(thumb, (i, j) => j === 0)],
+    diagonal: ["diagonal (same position)", (thumb) => part(thumb, (i, j) => i === j)],
     same: ["same token elsewhere", (thumb, { rows, cols }) =>
       part(thumb, (i, j) => i !== j && rows[i] === cols[j])],
   };
@@ -55,14 +55,14 @@
   };
 
   const sort = el("select", { id: "grid-order", onchange: () => draw() },
-    el("option", { value: "" }, "by layer"),
-    Object.entries(MEASURES).map(([name, [text]]) => el("option", { value: name }, `most ${text}`)),
-    el("option", { value: "least" }, "least even"), el("option", { value: "weight" },
-      "by the chosen weight"), el("option", { value: "loss" }, "by what is lost without it"));
+    el("option", { value: "" }, "layer"),
+    Object.entries(MEASURES).map(([name, [text]]) => el("option", { value: name }, text)),
+    el("option", { value: "least" }, "entropy (most focused)"), el("option", { value: "weight" },
+      "weight of the chosen key"), el("option", { value: "loss" }, "head importance (ablation)"));
   const filter = el("select", { onchange: () => draw() });
-  const filtering = el("label", null, "Attentions", filter);
+  const filtering = el("label", null, "Attention", filter);
   const hint = el("span", { class: "soft" }, "Choose a query and a key first.");
-  const tools = el("div", { class: "bar small" }, el("label", null, "Sort", sort), filtering, hint);
+  const tools = el("div", { class: "bar small" }, el("label", null, "Sort by", sort), filtering, hint);
   const list = el("div", { class: "wide" });
   Rove.in(list, "button");
 

@@ -4,13 +4,13 @@
   const { el, fill } = Dom;
   // Name; meaning; the value of a full bar, where that is not the greatest of the heads.
   const MEASURES = [
-    ["confidence", "greatest weight of a query, mean", 1],
-    ["entropy", "how evenly a query looks, 0 to 1", 1],
-    ["distance", "how many places away a query looks"],
-    ["norm", "length of what it gives to an output"],
-    ["share", "its part in the norm of all heads"],
-    ["delta", "what the output loses without it"],
-    ["michel", "what a loss feels without it"],
+    ["confidence", "mean of each query's largest weight", 1],
+    ["entropy", "mean entropy, 0 (one key) to 1 (even)", 1],
+    ["distance", "mean distance from query to key"],
+    ["norm", "mean norm of its part of the output"],
+    ["share", "its share of all heads' norms"],
+    ["delta", "output change without it (ablation)"],
+    ["michel", "gradient-based importance (Michel)"],
   ];
   const panel = Dom.id("heads");
   let shown, asking, found;
@@ -36,7 +36,7 @@
     const cell = (x, m) => (x === null ? "–" : Prune.number(x, x / tops[m], forms[m](x)));
     const row = (i) => [Prune.toggle(i), ...shows.map(([name], m) => cell(heads[i][name], m))];
     const all = order.lastChild.value === "ranking" ? ranking : [...heads.keys()];
-    fill(table, Dom.table("What each head does", ["head", ...titles], all.map(row)));
+    fill(table, Dom.table("Measures of each head", [Terms.of("head"), ...titles], all.map(row)));
     Rove.tidy(table);
   };
   const measure = async () => {
@@ -49,12 +49,12 @@
     content.hidden = content.inert = Boolean(reply.problem);
     if (reply.problem) return fill(words, Prune.failed(reply.problem, measure));
     found = reply;
-    fill(words, `Queries that see a key: ${found.rows}`);
+    fill(words, `Queries with an unmasked key: ${found.rows}`);
     Prune.begin(found);
     lay();
     fill(matrix, found.divergence && Divergence.show(found.divergence));
   };
-  const order = choice("Order", lay, { ranking: "least important first", index: "by number" });
+  const order = choice("Order", lay, { ranking: "least important first", index: "by index" });
   const kind = choice("Gradients", measure, { none: "none", square: "of half the squared output",
     signs: "random signs", request: "of the request" });
   const tools = el("div", { class: "bar" }, order, kind, words);
@@ -63,8 +63,8 @@
     const answer = State.get("answer");
     if (panel.hidden) return;
     if (!answer || answer.tooLarge)
-      return fill(panel, el("p", { class: "soft" }, answer ? "This answer is too large to compare."
-        : "Send a request to see its heads."));
+      return fill(panel, el("p", { class: "soft" }, answer ? "This response is too large to compare."
+        : "Run a request to see its heads."));
     if (answer === shown) return found && Prune.change();
     shown = answer;
     const select = kind.lastChild, own = "gradients" in Request.fields(State.get("asked").body);

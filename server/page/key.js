@@ -21,13 +21,13 @@ const Key = (() => {
   const take = () => {
     const text = field.value.trim();
     if (!/^[!-~]+$/.test(text))
-      return say("That cannot be sent: a key has ASCII letters, digits and signs, no blanks.");
+      return say("An API key has only ASCII letters, digits and punctuation, and no spaces.");
     change(text);
     dialog.close();
   };
   const open = (done) => {
     const before = changes;
-    say(has() ? "The server refused that key." : "");
+    say(has() ? "The server rejected this key." : "");
     dialog.onclose = () => {
       field.value = "";
       asked = null;

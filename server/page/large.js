@@ -158,7 +158,7 @@ const Large = (() => {
     const over = State.get("over"), { row, col } = over.row < 0 ? State.get("view") : over;
     const { rows, cols } = sheet.matrix;
     return row < 0 || col < 0 || row >= rows || col >= cols
-      ? "Point at a cell to read its weight; a click chooses it." : Sentence.of(sheet, row, col);
+      ? "Point at a cell to read its weight; click to select it." : Sentence.of(sheet, row, col);
   };
   const point = () => {
     if (!sheet) return;
@@ -171,7 +171,7 @@ const Large = (() => {
     if (!same) zoomed = place = null;
     if (!sheet) return;
     frame.setAttribute("aria-label", `Weights of ${sheet.title}. Arrow keys move from cell to ` +
-      "cell, plus and minus zoom, Escape lets go.");
+      "cell, plus and minus zoom, Escape clears the selection.");
     name.textContent = sheet.label;
     parts();
     // As wide as its largest cells, so that the table of rows may stand beside it.

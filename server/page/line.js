@@ -33,7 +33,7 @@
     const lines = line.value.split("\n"), lists = text ? lines : lines.map(ids);
     const targets = behind.value.trim() ? behind.value.split("\n").map(ids) : undefined;
     const bad = [...(text ? [] : lists), ...(targets || [])].flat().some((id) => !Number.isInteger(id));
-    wrong = bad ? "Ids are whole numbers, with blanks between them." : "";
+    wrong = bad ? "Token IDs must be whole numbers, separated by spaces." : "";
     const one = lines.length === 1, of = (list) => (one ? list[0] : list);
     const next = Request.change(body || { text: "{}" }, { [text ? "text" : "tokens"]: of(lists),
       targets: targets && of(targets) });
@@ -49,12 +49,12 @@
     if (part.hidden) return;
     const fields = Request.fields(State.get("body")) || {}, text = isText(fields, model);
     const lines = [spelt(text ? fields.text : fields.tokens, text), spelt(fields.targets, false)];
-    title.textContent = text ? "Text" : "Tokens, as ids";
+    title.textContent = text ? "Text" : "Token IDs";
     Dom.id("line-more").hidden = model.kind === "encoder";
-    other.textContent = model.kind === "seq2seq" ? "Fed to the decoder, as ids" : "Targets, as ids";
+    other.textContent = model.kind === "seq2seq" ? "Decoder input (token IDs)" : "Targets (token IDs)";
     const isOther = lines.includes(null) || "embeddings" in fields;
     line.disabled = behind.disabled = isOther;
-    note.textContent = isOther ? "The request has a form of its own: see below." : wrong;
+    note.textContent = isOther ? "The request has another format: edit its JSON below." : wrong;
     fill(line, lines[0] || "");
     fill(behind, lines[1] || "");
   };

@@ -12,11 +12,11 @@
   const panel = Dom.id("lines"), text = Dom.el("p", { "aria-live": "polite", id: "lines-text" });
   const canvas = Dom.el("canvas", { role: "img", "aria-labelledby": "lines-text" });
   const scroller = Dom.el("div", { tabindex: 0, role: "group",
-    "aria-label": "Lines; the arrow keys choose a query" }, canvas);
+    "aria-label": "Head view; the arrow keys choose a query" }, canvas);
   const head = Dom.el("select", { onchange: () =>
     State.view({ head: head.value === "mean" ? "mean" : Number(head.value) }) });
   const query = Dom.el("select", { onchange: () => State.view({ row: Number(query.value) }) });
-  const also = Dom.el("div", { id: "lines-also", role: "group", "aria-label": "Other heads beside it" });
+  const also = Dom.el("div", { id: "lines-also", role: "group", "aria-label": "Other heads to show" });
   const tools = Dom.el("div", { class: "bar" }, Dom.el("label", {}, "Head", head),
     Dom.el("label", {}, "Query", query), also);
   const beside = new Set();
@@ -39,7 +39,7 @@
     return lines;
   };
   const say = ({ rows, cols, matrix }, { row, col }, { heavy, left, top }) => {
-    const drawn = `lines: ${heavy.length}${left ? `, too light for one: ${left}` : ""}`;
+    const drawn = `lines: ${heavy.length}${left ? `, ${left.toLocaleString("en")} weights below the threshold` : ""}`;
     if (row < 0 && col < 0) return `queries: ${rows.length}, keys: ${cols.length}, ${drawn}`;
     const named = (words, i) => (words[i] === String(i) ? "" : ` “${words[i]}”`);
     const ends = top.map((at) => {
@@ -116,7 +116,7 @@
     const answer = State.get("answer"), view = State.get("view");
     off = State.get("off");
     options(head, Answer.faces(answer, view.item).map((face) =>
-      [face.head, face.label + (off.includes(face.head) ? " (off)" : "")]),
+      [face.head, face.label + (off.includes(face.head) ? " (disabled)" : "")]),
       Answer.face(answer, view).head);
     options(query, [[-1, "all"], ...sheet.rows.entries()]);
     hover = NOTHING;
@@ -124,7 +124,7 @@
     const faces = Answer.faces(answer, view.item).filter((face) => face.head !== "mean");
     also.hidden = faces.length < 2;
     Dom.fill(also, faces.map((face) => {
-      const box = Dom.el("button", { type: "button", title: `${face.label} beside it`,
+      const box = Dom.el("button", { type: "button", title: `Also show ${face.label}`,
         "aria-pressed": String(beside.has(face.head)), onclick: () => toggle(face.head, box) },
       String(face.head));
       box.style.setProperty("--hue", hue(face.head));

@@ -50,15 +50,15 @@ const Link = (() => {
     const url = `${location.href.split("#")[0]}#${coded(text)}`;
     try {
       await Dom.copy(url);
-      Dom.fill(told, "Copied. The part behind # stays in browsers.");
+      Dom.fill(told, "Copied. The part after # is never sent to a server.");
     } catch {
       history.replaceState(null, "", url);
-      Dom.fill(told, "It is in the address bar.");
+      Dom.fill(told, "The link is in the address bar.");
     }
   };
   const save = () => {
     const now = state();
-    if (!now) return Dom.fill(told, "A binary request is a file already.");
+    if (!now) return Dom.fill(told, "A binary request is already a file.");
     Dom.save(new Blob([JSON.stringify(now, null, 1)], { type: "application/json" }),
       `attend-${now.model}-view.json`.replace(/[^\w.-]/g, "_"));
   };
@@ -74,16 +74,16 @@ const Link = (() => {
       row: known(view.row, matrix.rows), col: known(view.col, matrix.cols) });
     const chosen = Dom.id(tab);
     if (chosen && chosen.matches("[role=tab]") && !chosen.hidden) chosen.click();
-    if (!Models.find(model)) Dom.fill(told, `There is no model ${model.slice(0, 60)} here.`);
+    if (!Models.find(model)) Dom.fill(told, `This server has no model ${model.slice(0, 60)}.`);
   };
 
   addEventListener("hashchange", () => {
     const kept = read();
     if (kept) restore(kept);
-    else Dom.fill(told, "This link holds nothing that can be shown.");
+    else Dom.fill(told, "This link is invalid.");
   });
   Dom.id("link").append(Dom.button("Copy link", copy), Dom.button("Save view", save), told);
   const kept = read();
-  if (location.hash.length > 1 && !kept) Dom.fill(told, "This link holds nothing that can be shown.");
+  if (location.hash.length > 1 && !kept) Dom.fill(told, "This link is invalid.");
   return { kept, of, restore };
 })();

@@ -78,7 +78,7 @@ const Look = (() => {
     canvas.style.aspectRatio = Math.max(0.6, Math.min(3, one.matrix.cols / one.matrix.rows));
     const button = el("button", { type: "button", onclick: () => State.view({ head: one.head }) },
       el("span", { class: "sheet" }, canvas, mark), one.head === "mean" ? "mean" : one.label, " ",
-      el("span", { class: "soft", title: "greatest weight" },
+      el("span", { class: "soft", title: "largest weight" },
         Format.short(Scale.high([one]))));
     return { button, canvas, mark, faces, one };
   };
@@ -120,13 +120,13 @@ const Look = (() => {
     const box = el("input", { type: "checkbox", onchange: () => State.view(change(box.checked)) });
     return [box, el("label", { class: "small", title }, box, text)];
   };
-  const [shared, sharing] = tick("One colour range for all heads", null,
+  const [shared, sharing] = tick("One color scale for all heads", null,
     (on) => ({ range: on ? "shared" : "head" }));
-  const [strong, contrast] = tick("Contrast", "Colours end where one weight in a hundred is "
-    + "greater, as most weights of long rows are small.", (on) => ({ strong: on }));
+  const [strong, contrast] = tick("Contrast", "The color scale ends at the 99th percentile, "
+    + "because most weights of a long text are small.", (on) => ({ strong: on }));
   const high = el("span", {});
-  const legend = el("div", { class: "row small soft", id: "legend" }, "0", Scale.bar(), high,
-    el("span", { class: "hatched swatch" }), Terms.of("hiddenKey", "hidden"));
+  const legend = el("div", { class: "row small soft", id: "legend" }, Terms.of("weight"), "0", Scale.bar(), high,
+    el("span", { class: "hatched swatch" }), Terms.of("masked"));
   id("items").append(before, choice, after, where);
   id("look-tools").append(sharing, contrast, legend);
   const tools = (answer, item, faces) => {
@@ -146,13 +146,13 @@ const Look = (() => {
   };
 
   const reason = (answer, item, face) => {
-    if (!answer) return "Send a request to see its weights.";
+    if (!answer) return "Run a request to see its attention weights.";
     if (answer.tooLarge)
-      return "This answer is too large to draw. The Answer tab offers it as a download.";
+      return "This response is too large to draw. Download it in the Response tab.";
     if (!answer.items.length) return "The batch is empty: there is nothing to draw.";
-    if (!answer.items[item].weights && answer.whole) return "Reading the weights …";
+    if (!answer.items[item].weights && answer.whole) return "Loading the weights …";
     if (!answer.items[item].weights)
-      return "This answer has no weights. Switch on return_attention and send again.";
+      return "This response has no weights. Set return_attention and run again.";
     const lacks = !face || !face.matrix.rows ? "queries" : !face.matrix.cols ? "keys" : null;
     return lacks && `This item has no ${lacks}: there is nothing to draw.`;
   };

@@ -45,14 +45,14 @@ const Measures = (() => {
     const square = (list) => list.length === h && list.every((line) => line.length === h);
     const good = h > 0 && heads.every((head) => Object.keys(head).length) && ranking.length === h
       && ranking.every((i) => i in heads) && (!divergence || square(divergence));
-    if (!good) throw new Error("it does not say of each head what it does");
+    if (!good) throw new Error("it does not describe every head");
     return found;
   };
   const tried = (read) => {
     try {
       return read();
     } catch ({ message }) {
-      return { problem: { title: "The answer cannot be read", detail: message, status: 0 } };
+      return { problem: { title: "The response cannot be read", detail: message, status: 0 } };
     }
   };
 

@@ -22,8 +22,8 @@ const Models = (() => {
       return null;
     }
   };
-  const strange = { title: "This is no answer of attend", status: 0,
-    detail: "v1/models brings no list of models." };
+  const strange = { title: "The response did not come from an attend server", status: 0,
+    detail: "GET v1/models returned no list of models." };
   const load = async () => {
     const reply = await Net.ask("GET", "v1/models");
     if (!reply.ok) return State.set({ problem: reply.problem });
@@ -51,7 +51,7 @@ const Models = (() => {
     .concat(`${Format.count(m.parameters)} parameters`, m.source).join(" · ");
   const lacking = () => {
     if (State.get("models")) return "The server has no model.";
-    return State.get("problem") ? "The models could not be read." : "Reading the models …";
+    return State.get("problem") ? "The models could not be loaded." : "Loading the models …";
   };
   const show = () => {
     const m = current();

@@ -28,7 +28,7 @@ const Net = (() => {
   const problemOf = (reply) => {
     if (reply.ok) return null;
     const { status } = reply;
-    const plain = { title: `The server answered ${status}`, detail: "", status };
+    const plain = { title: `The server responded with ${status}`, detail: "", status };
     if (reply.type !== "application/problem+json") return plain;
     try {
       const said = Object.entries(JSON.parse(reply.text()));
@@ -39,8 +39,8 @@ const Net = (() => {
     }
   };
   const nothing = { status: 0, ok: false, aborted: false, type: "", timing: [], id: null, took: 0,
-    buffer: new ArrayBuffer(0), text: () => "", problem: { title: "No answer came", status: 0,
-      detail: "The connection ended before the answer was there, also when it was tried again." } };
+    buffer: new ArrayBuffer(0), text: () => "", problem: { title: "No response", status: 0,
+      detail: "The connection closed before the response was complete, also after a retry." } };
   const stopped = { ...nothing, aborted: true, problem: null };
 
   const read = async (answer) => {

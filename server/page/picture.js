@@ -72,7 +72,7 @@ const Picture = (() => {
     text({ y: y + 28 }, "0"),
     text({ x: LEGEND, y: y + 28, "text-anchor": "end" }, Format.short(high)),
     svg("rect", { x: LEGEND + 24, y, width: 22, height: 12, fill: "url(#hidden)", stroke: "#bbb" }),
-    text({ x: LEGEND + 54, y: y + 11 }, "hidden")];
+    text({ x: LEGEND + 54, y: y + 11 }, "masked")];
 
   const draw = (sheet) => {
     const { matrix, rows, cols, high } = sheet, isLarge = matrix.data.length > VECTOR;

@@ -4,9 +4,9 @@
 (() => {
   const CONTEXT = 40, LONGEST = 160;
   const ADVICE = {
-    413: "Send less at once, or start the server with a higher limit.",
-    422: "The numbers are too large for float32: make them smaller.",
-    504: "Ask for less at once, or try again when the server has less to do.",
+    413: "Send a smaller request, or raise the server's limit.",
+    422: "The numbers overflow float32: use smaller ones.",
+    504: "Send a smaller request, or try again when the server is less busy.",
   };
   const box = Dom.id("problem");
   const line = (...parts) => Dom.el("p", { class: "small" }, parts);
@@ -67,7 +67,7 @@
     Ask.send();
   };
   const remedy = (status) =>
-    status === 401 ? Dom.button("Give a key", Key.ask)
+    status === 401 ? Dom.button("Enter API key", Key.ask)
       : [0, 408, 429].includes(status) || status >= 500 ? Dom.button("Try again", again) : null;
   const show = () => {
     const problem = State.get("problem");

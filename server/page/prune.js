@@ -27,7 +27,7 @@ const Prune = (() => {
     if (!(a >= 0)) return "unknown";
     const agree = full.filter((ms, i) => ms > pruned[i] === a > b).length;
     const part = `${b < a ? "−" : "+"}${Math.abs(Math.round(100 * (b / a - 1)))} %`;
-    const what = a >= 0.1 && agree >= 0.8 * n ? part : "too close to tell";
+    const what = a >= 0.1 && agree >= 0.8 * n ? part : "no clear difference";
     return `${Format.ms(a)} → ${Format.ms(b)} (${what}), medians of ${n} pairs`;
   };
 
@@ -40,16 +40,16 @@ const Prune = (() => {
     const top = Math.max(1, lost, delta);
     const line = (name, what) => el("div", null,
       el("dt", null, Terms.of(name.toLowerCase(), name)), el("dd", null, what));
-    fill(report, el("dl", null, line("Output loses", number(lost, lost / top)),
-      line("Predicted loss", another >= 0 ? "–" : number(delta, delta / top)),
-      line("Greatest change", number(most)), line("Compute time", time)));
+    fill(report, el("dl", null, line("Output change", number(lost, lost / top)),
+      line("Predicted change", another >= 0 ? "–" : number(delta, delta / top)),
+      line("Largest change", number(most)), line("Compute time", time)));
   };
   const masked = (heads) => own.map((x, i) => (heads.includes(i) ? 0 : x));
   const change = async () => {
     const mine = (last = {}), answer = State.get("answer"), head_mask = masked([...off]);
     const goesOn = () => mine === last && answer === State.get("answer") && !Dom.id("heads").hidden;
-    if (!off.size) return fill(report, el("p", { class: "soft" }, "Switch heads off in the table: "
-      + "here stands what the output loses and how much faster it comes."));
+    if (!off.size) return fill(report, el("p", { class: "soft" }, "Disable heads in the table to see "
+      + "how the output and the compute time change."));
     const loss = await Measures.lose(head_mask);
     if (!goesOn()) return;
     if (loss.problem) return fill(report, failed(loss.problem, change));
@@ -81,7 +81,7 @@ const Prune = (() => {
 
   const follow = () => {
     const { ranking } = found, answer = State.get("answer");
-    Curve.follow(along, "the output loses", ranking.map((i) => `head ${i}`),
+    Curve.follow(along, "Output change", ranking.map((i) => `head ${i}`),
       (n) => Measures.lose(masked(ranking.slice(0, n))),
       () => answer === State.get("answer") && !Dom.id("heads").hidden);
   };
@@ -94,14 +94,14 @@ const Prune = (() => {
     State.set({ body: next });
     Ask.start();
   };
-  const taken = button("Take into the request", take);
+  const taken = button("Copy to request", take);
   const mark = () => {
     State.set({ off: [...off] });
     taken.disabled = !off.size;
   };
 
-  const tools = el("div", { class: "row" }, button("Prune next", least),
-    button("All on", all), button("Prune along the ranking", follow), taken);
+  const tools = el("div", { class: "row" }, button("Disable next", least),
+    button("Enable all heads", all), button("Ablation curve", follow), taken);
   const begin = (measures) => {
     found = measures;
     own = Measures.mask(found.heads.length);

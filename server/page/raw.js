@@ -15,7 +15,7 @@
   const region = (tag, name, ...parts) =>
     el(tag, { tabindex: 0, role: "region", "aria-label": name }, parts);
   const textOf = (text, end) => {
-    const pre = region("pre", "Text of the answer", text.slice(0, end));
+    const pre = region("pre", "Response body", text.slice(0, end));
     const all = () => {
       more.remove();
       Dom.fill(pre, text).focus();
@@ -28,7 +28,7 @@
     const { tensors, fields } = Tensor.read(buffer);
     const rows = Object.entries(tensors).map(([name, { dtype, shape, bytes }]) =>
       [name, dtype, shape.join(" × "), Format.bytes(bytes.length)]);
-    return [table("Tensors of the answer", ["Name", "Type", "Shape", "Size"], rows),
+    return [table("Tensors of the response", ["Name", "Type", "Shape", "Size"], rows),
       el("p", { class: "mono" }, JSON.stringify(fields))];
   };
   const outputsOf = (item, outputs) => {
@@ -41,10 +41,10 @@
   };
 
   const parts = (answer, item) => {
-    if (!answer) return [el("p", { class: "soft" }, "There is no answer yet.")];
+    if (!answer) return [el("p", { class: "soft" }, "There is no response yet.")];
     if (answer.tooLarge)
       return [about(answer), Time.show(answer),
-        el("p", {}, "This answer is too large to draw. Keep it as a file.")];
+        el("p", {}, "This response is too large to draw. Download it instead.")];
     const part = answer.items[item];
     return [about(answer), Time.show(answer),
       part && part.outputs ? outputsOf(item, part.outputs) : null,

@@ -23,7 +23,7 @@
       : [word("span", cols[best]), " ", el("span", { class: "soft" },
         Format.percent(matrix.data[from + best]))];
     return [word("button", rows[i]),
-      !visible ? "sees nothing" : even ? "–" : entropy(Answer.entropy(matrix, i), visible),
+      !visible ? "all masked" : even ? "–" : entropy(Answer.entropy(matrix, i), visible),
       visible, heaviest];
   };
   const choose = ({ target }) => {
@@ -32,9 +32,9 @@
   };
   const make = (sheet, limit) => {
     const all = sheet.rows.length, next = Math.min(all, 10 * limit);
-    const table = Dom.table(`Rows of ${sheet.label}`,
-      ["Query", Terms.of("entropy", "Entropy, nats"), Terms.of("keys seen", "Keys seen"),
-        Terms.of("heaviest key", "Heaviest key")],
+    const table = Dom.table(`Queries of ${sheet.label}`,
+      [Terms.of("query", "Query"), Terms.of("entropy", "Entropy, nats"), Terms.of("unmasked keys", "Unmasked keys"),
+        Terms.of("top key", "Top key")],
       sheet.rows.slice(0, limit).map((_, i) => cells(sheet, i)));
     table.tBodies[0].addEventListener("click", choose);
     const more = () => {
@@ -42,7 +42,7 @@
       place.querySelectorAll("tbody button")[limit].focus();
     };
     Rove.in(table.tBodies[0], "button");
-    Dom.fill(place, table, all > limit ? Dom.button(`Show ${next} of ${all} rows`, more) : null);
+    Dom.fill(place, table, all > limit ? Dom.button(`Show ${next} of ${all} queries`, more) : null);
   };
 
   const draw = () => {

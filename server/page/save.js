@@ -47,7 +47,7 @@ const Save = (() => {
       }
   }
   const write = async (lines, cells, name) => {
-    if (cells > self.most) return say(`${Format.count(cells)} cells are too many for a table.`);
+    if (cells > self.most) return say(`${Format.count(cells)} cells: too many for a table.`);
     const parts = [], answer = State.get("answer");
     let end = performance.now() + SLICE, text = "", done = 0;
     for (const [line, count] of lines) {
@@ -60,7 +60,7 @@ const Save = (() => {
       if (performance.now() < end) continue;
       say(`Writing … ${Math.floor(100 * done / cells)} %`);
       await new Promise((go) => setTimeout(go));
-      if (State.get("answer") !== answer) return say("Another answer came: nothing was saved.");
+      if (State.get("answer") !== answer) return say("A new response arrived: nothing was saved.");
       end = performance.now() + SLICE;
     }
     say("");

@@ -22,9 +22,9 @@ const Sentence = (() => {
     const comma = first.endsWith("”") ? "," : "";
     const end = `(${label}${segment(sheet, row, col)})`;
     if (seen[at] === 2)
-      return `${first}${comma} sees no key, and weighs all of them alike: ${exact} ${end}`;
-    if (!seen[at] && !(weight > 0)) return `${first}${comma} may not see ${key(sheet, col)} ${end}`;
-    return even ? `${first}${comma} weighs ${key(sheet, col)}: ${exact} ${end}`
+      return `${first}${comma} has no unmasked key, so all keys have the same weight: ${exact} ${end}`;
+    if (!seen[at] && !(weight > 0)) return `${first}${comma} cannot attend to ${key(sheet, col)}: it is masked ${end}`;
+    return even ? `${first}${comma} has weight ${exact} on ${key(sheet, col)} ${end}`
       : `${first}${comma} gives ${Format.percent(weight)} of its weight to ${key(sheet, col)}: `
         + `${exact} ${end}`;
   };

@@ -81,7 +81,7 @@ const Source = (() => {
   const toText = () => {
     const body = Request.asText(State.get("body"));
     if (body) put(body);
-    else note.textContent = "It has numbers that JSON cannot write.";
+    else note.textContent = "It has numbers that JSON cannot represent.";
   };
   const remove = () => {
     State.set({ labels: Labels.NONE });
@@ -110,9 +110,9 @@ const Source = (() => {
     if (!text.trim()) return "Write or paste a request as JSON, or drop a file anywhere.";
     try {
       JSON.parse(text);
-      return "A request is a JSON object.";
+      return "A request must be a JSON object.";
     } catch (error) {
-      return `No JSON yet: ${error.message}`;
+      return `Invalid JSON: ${error.message}`;
     }
   };
   // As if it were typed over what is there, so that undoing brings that back whole: not where it

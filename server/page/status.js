@@ -33,7 +33,7 @@
       ["Requests", now.total.toLocaleString("en"),
         before && `${Format.short((now.total - before.total) / seconds)}/s`],
       ["p50", time(0.5)],
-      ["p99", time(0.99), isRecent ? `last ${Math.round(seconds)} s` : "so far"],
+      ["p99", time(0.99), isRecent ? `last ${Math.round(seconds)} s` : "since start"],
       ["Queue", now.queue, now.limit], ["Memory", now.memory]];
   };
   const cell = ([name, value, more]) => Dom.el("div", {}, Dom.el("dt", {}, name),
@@ -52,7 +52,7 @@
     showKey();
     const now = reply.ok ? read(reply.text()) : null;
     Dom.fill(body, now ? Dom.el("dl", {}, figures(now).map(cell))
-      : needsKey ? "Figures need a key" : "Figures are not shown here");
+      : needsKey ? "Metrics require an API key" : "Metrics are not available");
     if (last && now && last.loaded !== now.loaded) Models.load();
     last = now;
     return now || needsKey ? PAUSE : LONG_PAUSE;

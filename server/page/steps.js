@@ -65,22 +65,21 @@ const Steps = (() => {
   const explain = ({ sheet, row, col }) => {
     const key = Sentence.key(sheet, col), q = trace.query, k = trace.keys[col], s = scores();
     const weights = changed.size ? weigh(s, sheet.even) : trace.weights, v = trace.values;
-    if (step && step < 5 && hidden(s[col])) return [line(`The query may not see ${key}: no score.`)];
+    if (step && step < 5 && hidden(s[col])) return [line(`${key} is masked for this query: no score.`)];
     const ratio = trace.products[col] ? trace.scores[col] / trace.products[col] : NaN;
     return [
-      () => [line(`${Sentence.query(sheet, row).replace("query", "Query")} becomes ${q.length} numbers `
-        + "of this head: q = ", vector(q))],
-      () => [line(`${key} becomes k = `, vector(k)), line("How well they fit: q and k, ",
+      () => [line(`${Sentence.query(sheet, row).replace("query", "Query")} in this head: q = `, vector(q))],
+      () => [line(`${key}: k = `, vector(k)), line("How well q and k match: ",
         el("code", null, `${product(q, k)} → ${short(trace.products[col])}`))],
-      () => [line("Scaled, with what is added to scores (a bias, or relative places): ",
+      () => [line("Scaled, plus a bias or relative positions if any: ",
         el("code", null, `${short(trace.products[col])} → ${short(s[col])}`),
-        Number.isFinite(ratio) ? ` (${short(ratio)} times)` : "")],
-      () => [line(sheet.even ? "A sigmoid of each score: " : "Softmax, the share of each key: ",
+        Number.isFinite(ratio) ? ` (factor ${short(ratio)})` : "")],
+      () => [line(...(sheet.even ? ["Sigmoid of the score: "] : [Terms.of("softmax", "Softmax"), " over all keys: "]),
         el("code", null, sheet.even ? `1 / (1 + exp(−${short(s[col])})) → ${short(weights[col])}`
           : softmax(s, col, weights[col])))],
-      () => [line(`${key} has v = `, vector(v[col])), line("of which the weight takes ",
+      () => [line(`${key}: `, Terms.of("value"), " v = ", vector(v[col])), line("Multiplied by the weight ",
         el("code", null, short(weights[col])), ": ", vector(v[col].map((x) => x * weights[col])))],
-      () => [line("All of them together are what the head sees: ",
+      () => [line("The sum over all keys is the head's output, the context: ",
         vector(changed.size ? mix(weights, v) : trace.context)),
       changed.size ? line("With the server's scores: ", vector(trace.context)) : null],
     ][step]();
@@ -97,7 +96,7 @@ const Steps = (() => {
       "aria-label": `Score of ${name}`, onchange: () => number.value !== ""
         && edit(j, Number(number.value)) });
     const seen = el("input", { type: "checkbox", checked: !gone, disabled: hidden(original),
-      "aria-label": `The query sees ${name}`,
+      "aria-label": `Attend to ${name}`,
       onchange: () => edit(j, seen.checked ? original : null) });
     const word = button(sheet.cols[j], () => State.view({ col: j }));
     word.className = "word plain";
@@ -109,7 +108,8 @@ const Steps = (() => {
     const order = [...weights.keys()].sort((a, b) => trace.weights[b] - trace.weights[a] || a - b);
     const some = all || order.length <= FEW ? [...weights.keys()]
       : [...new Set([...order.slice(0, FEW), col])].sort((a, b) => a - b);
-    const titles = ["Key", "q·k", "Score", "Weight", ...(changed.size ? ["The server's"] : [])];
+    const titles = [Terms.of("key", "Key"), "q·k", "Score", Terms.of("weight", "Weight"),
+      ...(changed.size ? ["Server's weight"] : [])];
     const node = Dom.table("Keys", titles, some.map((j) =>
       cells(sheet, j, s, weights, Math.max(...weights) || 1).slice(0, titles.length)));
     for (const [i, row] of [...node.tBodies[0].rows].entries())
@@ -148,7 +148,7 @@ const Steps = (() => {
     for (const [i, one] of [...list.children].entries()) one.setAttribute("aria-pressed", i === step);
     Rove.tidy(list);
     fill(head, `${Sentence.query(at.sheet, at.row).replace("query", "Query")} in ${at.sheet.label}`
-      + `${at.mean ? ": the steps of head 0" : ""}. Change a score, or hide a key, and see what follows.`);
+      + `${at.mean ? ": head 0" : ""}. Change a score or mask a key to see the effect.`);
     fill(words, explain(at));
     const focused = document.activeElement.ariaLabel;
     fill(content, table(at));
@@ -160,16 +160,16 @@ const Steps = (() => {
     const at = place();
     if (!at) {
       shown = "";
-      return fill(panel, el("p", { class: "soft" }, "There are no weights to go through."));
+      return fill(panel, el("p", { class: "soft" }, "There are no weights to explain."));
     }
     const { part } = State.get("answer"), now = [at.item, at.head, at.row, part].join();
     if (now === shown && asking === State.get("answer")) return draw();
     [shown, asking, trace, all] = [now, State.get("answer"), null, false];
     changed.clear();
     fill(panel, el("div", { class: "bar" }, list, before, after, back), head, words, content);
-    fill(words, "Asking …");
+    fill(words, "Loading …");
     fill(content);
-    const reply = await ask(at).catch(({ message }) => ({ problem: { title: "The answer cannot be read",
+    const reply = await ask(at).catch(({ message }) => ({ problem: { title: "The response cannot be read",
       detail: message } }));
     if (now !== shown || asking !== State.get("answer")) return;
     if (reply.trace) trace = reply.trace;

@@ -107,17 +107,17 @@ const Tensor = (() => {
     } catch {
       // the error below says so
     }
-    throw new Error("its header is no JSON object");
+    throw new Error("its header is not a JSON object");
   };
   const entryOf = (name, entry, data) => {
     const { dtype, shape, data_offsets: place } = entry || {};
     if (!counts(shape) || !counts(place) || place.length !== 2)
-      throw new Error(`${name} has no shape or no place`);
+      throw new Error(`${name} has no shape or no offsets`);
     const [begin, end] = place;
-    if (begin > end || end > data.length) throw new Error(`${name} lies outside of the file`);
+    if (begin > end || end > data.length) throw new Error(`${name} is outside the file`);
     const bytes = data.subarray(begin, end);
     if (KINDS[dtype] && size(shape) * KINDS[dtype][0] !== bytes.length)
-      throw new Error(`${name} has ${bytes.length} bytes, which is not its shape`);
+      throw new Error(`${name} has ${bytes.length} bytes, which does not match its shape`);
     return { dtype, shape, bytes };
   };
   // A field in the metadata is JSON; a word that is no JSON is a string.

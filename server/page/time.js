@@ -19,8 +19,8 @@ const Time = (() => {
       el("ul", { class: "row small soft" },
         timing.map(({ name, ms }) =>
           item(WORDS[name] || name, `${ms} ms`, el("i", { class: name }))),
-        item("in all", `${Number(all.toFixed(3))} ms`), item("round trip", Format.ms(took)),
-        item("answer", Format.bytes(bytes))));
+        item("total", `${Number(all.toFixed(3))} ms`), item("round trip", Format.ms(took)),
+        item("response", Format.bytes(bytes))));
   };
   return { show };
 })();

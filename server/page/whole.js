@@ -135,7 +135,7 @@ const Whole = (() => {
 
   // Reads the weights of the current view if the answer lacks them. A failed read is not repeated.
   let wanted = null;
-  const gone = { title: "The model is gone", detail: "It is not served any more.", status: 0 };
+  const gone = { title: "The model is no longer served", detail: "Choose another one.", status: 0 };
   const load = async () => {
     const { item, part } = State.get("view"), now = State.get("answer");
     if (!now || !now.whole || !now.items[item] || !now.names.includes(part)) return;

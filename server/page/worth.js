@@ -14,7 +14,7 @@
   let shown = null, under = null, found = null, last = null;
 
   const key = (name, head) => `${name} ${head}`;
-  const measure = (lost = 1) => (State.get("answer").path !== "score" ? "the outputs move by"
+  const measure = (lost = 1) => (State.get("answer").path !== "score" ? "the outputs change by"
     : `the targets' log probability ${lost < 0 ? "rises" : "falls"} by`);
 
   // --- the masks ---
@@ -84,13 +84,13 @@
   const quoted = (text) => (text.trim() ? `“${text.trim()}”` : "nothing");
   const rewrite = async (keys) => {
     const { before, after, bad } = await both(written, keys);
-    if (bad) return `How the text goes on is not known: ${bad.problem.detail || bad.problem.title}`;
+    if (bad) return `The greedy continuation is unknown: ${bad.problem.detail || bad.problem.title}`;
     const changed = before.texts.flatMap((text, i) => (text === after.texts[i] ? [] : [i]));
     if (!changed.length)
-      return `Greedily, behind the tokens, the text goes on the same: ${quoted(before.texts[0] || "")}.`;
+      return `The greedy continuation is unchanged: ${quoted(before.texts[0] || "")}.`;
     const [i] = changed, many = before.texts.length > 1
       ? ` in ${changed.length} of ${before.texts.length} items, in item ${i}` : "";
-    return `Greedily, behind the tokens, the text goes on otherwise${many}: ${quoted(after.texts[i])}, not ${quoted(before.texts[i])}.`;
+    return `The greedy continuation changes${many}: ${quoted(after.texts[i])}, not ${quoted(before.texts[i])}.`;
   };
 
   // --- the grid of losses ---
@@ -123,13 +123,13 @@
     const { names, thumbs } = State.get("answer");
     cells.clear();
     const row = (name) => thumbs(name, 0).map((_, head) => {
-      const node = el("button", { type: "button", title: `${name}, head ${head}: on or off`,
+      const node = el("button", { type: "button", title: `${name}, head ${head}: enable or disable`,
         onclick: () => toggle(key(name, head)) }, "·");
       cells.set(key(name, head), { node, loss: null });
       return node;
     });
     const most = Math.max(...names.map((name) => thumbs(name, 0).length));
-    fill(grid, Dom.table("What is lost without each head", ["", ...Array(most).keys()],
+    fill(grid, Dom.table("Head importance (ablation)", ["", ...Array(most).keys()],
       names.map((name) => [name, ...row(name)])));
     paint();
     Rove.tidy(grid);
@@ -142,7 +142,7 @@
     if (event.ranking) found = event;
     else if (cells.has(key(event.attention, event.head)))
       cells.get(key(event.attention, event.head)).loss = event.loss;
-    fill(words, found ? `Without a head ${measure()} so much; least important first: `
+    fill(words, found ? `Ablation: without a head, ${measure()} the number shown. Least important first: `
       + found.ranking.slice(0, 5).map(([name, head]) => `${name} ${head}`).join(", ")
       : `${told()} of ${cells.size} heads are measured.`);
     paint();
@@ -162,7 +162,7 @@
       { ...Request.wire(sent), signal: mine.signal }, (event) => mine === under && take(event));
     if (mine !== under) return;
     stop.hidden = true;
-    if (reply.ok && !found) reply.problem = { title: "The answer ended early", detail: "" };
+    if (reply.ok && !found) reply.problem = { title: "The response ended early", detail: "" };
     if (reply.problem) fill(words, Prune.failed(reply.problem, begin));
     else if (reply.aborted) fill(words, `Stopped: ${told()} of ${cells.size} heads are measured.`);
   };
@@ -171,14 +171,14 @@
 
   const change = async () => {
     const mine = (last = {}), answer = State.get("answer");
-    if (!off.size) return fill(report, el("p", { class: "soft" }, "Switch heads off in the table: here "
-      + "stands what is lost without them."));
+    if (!off.size) return fill(report, el("p", { class: "soft" }, "Disable heads in the table to see "
+      + "what is lost without them."));
     fill(report, el("p", { class: "soft" }, "Measuring …"));
     const { ok, lost, problem } = await lose([...off]);
     if (mine !== last || answer.thumbs !== State.get("answer").thumbs) return;
     const count = off.size === 1 ? "this head" : `these ${off.size} heads`;
     if (!ok) return fill(report, Prune.failed(problem, change));
-    fill(report, el("p", null, `Without ${count} ${measure(lost)} `,
+    fill(report, el("p", null, `Without ${count}, ${measure(lost)} `,
       el("b", null, Format.short(Math.abs(lost))), "."));
     if (!writes()) return;
     const told = await rewrite([...off]);
@@ -186,24 +186,24 @@
   };
   const follow = () => {
     const { thumbs, path } = State.get("answer"), names = found.ranking.map((one) => key(...one));
-    Curve.follow(along, path === "score" ? "log probability the targets lose" : "the outputs move by",
+    Curve.follow(along, path === "score" ? "Lost log probability of the targets" : "Output change",
       names, (n) => lose(names.slice(0, n)),
       () => thumbs === State.get("answer").thumbs && !panel.hidden);
   };
 
-  const taken = button("Take into the request", () => {
+  const taken = button("Copy to request", () => {
     const next = Request.change(State.get("asked").body, { head_mask: masked([...off]) });
     if (!next) return;
     State.set({ body: next });
     Ask.start();
   });
-  const allOn = button("All on", () => {
+  const allOn = button("Enable all heads", () => {
     off.clear();
     mark();
     change();
   });
   const stop = button("Stop", () => under && under.abort());
-  const followed = button("Prune along the ranking", follow);
+  const followed = button("Ablation curve", follow);
   stop.hidden = true;
   Rove.in(grid, "td button");
   const every = button("Measure every head", begin);
@@ -226,8 +226,8 @@
     fill(panel, content);
     const lacks = answer.kind !== "encoder" && answer.path !== "score";
     every.disabled = lacks;
-    fill(words, lacks ? "Give targets, too: what is lost is their log probability."
-      : "Each head is left out once, and the loss is measured exactly.");
+    fill(words, lacks ? "Enter targets: head importance is the log probability that they lose."
+      : "Each head is removed once (ablation), and the exact loss is measured.");
     fill(along);
     lay();
     mark();
