@@ -76,8 +76,8 @@ export const done = async (page) => {
   await settle(page);
 };
 export const goOn = async (page, most) => {
-  await page.getByLabel("tokens at most").fill(String(most));
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByLabel("max tokens").fill(String(most));
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
   await done(page);
 };
 export const columns = (page) => page.locator(".column").evaluateAll((list) => list.map((one) => ({

@@ -83,8 +83,8 @@ test("search", async () => {
   await page.locator("#tab-generation").click();
   await page.getByLabel("beams").fill("4");
   await page.getByLabel("beams").press("Enter");
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
-  await page.getByText("the best of 4 that were found").waitFor();
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
+  await page.getByText("the best of 4 hypotheses").waitFor();
   await page.locator(".tree .done.best").click();
   await page.locator("#generation figure").waitFor();
   await page.locator("h1").click();

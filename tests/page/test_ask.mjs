@@ -175,7 +175,7 @@ test("the model is described", async () => {
 const random = async (page, shape) => {
   for (const [name, value] of Object.entries(shape))
     await page.locator(`#random [name=${name}]`).fill(String(value));
-  await page.getByRole("button", { name: "Fill in and send" }).click();
+  await page.getByRole("button", { name: "Fill in and run" }).click();
   await settle(page);
 };
 

@@ -17,7 +17,7 @@ test("a server that drains is noticed, though nothing is asked", async () => {
   await audit(page);
   process.kill(server.pid, "SIGTERM"); // the second one ends it at once
   await stopping;
-  await notice(page).filter({ hasText: "The server does not answer" }).waitFor();
+  await notice(page).filter({ hasText: "The server does not respond" }).waitFor();
 });
 
 test("a server that comes back gets what was sent meanwhile, and the text stays", async () => {
@@ -46,7 +46,7 @@ test("what gets no answer is sent again once", async () => {
   await begin(page, JSON.stringify(REQUEST));
   await page.evaluate(() => window.done);
   assert.equal(count, 2);
-  assert.match(await page.locator("#problem").textContent(), /No answer came/);
+  assert.match(await page.locator("#problem").textContent(), /No response/);
   await notice(page).waitFor({ state: "hidden" });
 });
 
@@ -55,7 +55,7 @@ test("what a proxy says without a server behind it is no answer", async () => {
   for (const status of [502, 503]) {
     await page.route("**/attention", (route) => route.fulfill({ status, body: "" }), { times: 1 });
     await begin(page, JSON.stringify(REQUEST));
-    await notice(page).filter({ hasText: "does not answer" }).waitFor();
+    await notice(page).filter({ hasText: "does not respond" }).waitFor();
     await page.evaluate(() => window.done);
     assert.equal(await state(page, "problem"), null);
   }

@@ -24,8 +24,8 @@ const post = posting(server);
 const search = async (page, beams, most) => {
   await page.getByLabel("beams").fill(String(beams));
   await page.getByLabel("beams").blur();
-  await page.getByLabel("tokens at most").fill(String(most));
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByLabel("max tokens").fill(String(most));
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.getByText(/^\d+ tokens: the best of /).waitFor();
   await settle(page);
 };
@@ -51,11 +51,11 @@ for (const [model, tokens, beams, most] of [["translate", SOURCE, 4, 12], ["ids"
         const { title, step: said, done } = shown[at++];
         assert.equal(said, step + 1);
         assert.ok(!done && title.includes(`“${way.token}”`), title);
-        assert.ok(title.endsWith(`log probability of the way ${short(way.sum)}`), `${title}, not ${way.sum}`);
+        assert.ok(title.endsWith(`log probability of the hypothesis ${short(way.sum)}`), `${title}, not ${way.sum}`);
       }
     for (const [i, { tokens: own, score }] of sequences.entries()) {
       const { title, step, done } = shown[at++];
-      assert.ok(done && title.endsWith(`; done, number ${i + 1}, score ${short(score)}`), title);
+      assert.ok(done && title.endsWith(`; finished, rank ${i + 1}, score ${short(score)}`), title);
       assert.equal(step, own.length);
     }
     // No two in one place; each edge leads from a step to the next.
@@ -82,7 +82,7 @@ const cells = async (page, matrix) => {
     for (const [j, weight] of row.entries()) {
       const said = await readout(page), value = /: ([\d.e-]+) \(/.exec(said);
       if (value) assert.ok(Math.abs(Number(value[1]) - weight) < 1e-6 + 1e-5 * weight, `${i} ${j} ${said}, not ${weight}`);
-      else assert.ok(weight === 0 && /may not see/.test(said), said);
+      else assert.ok(weight === 0 && /cannot attend to/.test(said), said);
       if (j + 1 < row.length) await page.keyboard.press("ArrowRight");
     }
     await page.keyboard.press("ArrowDown");
@@ -102,7 +102,7 @@ test("a node opens where its way looked at the source, behind all layers and beh
   const parts = await alignment("translate", SOURCE, second.tokens, names);
   await cells(page, parts[0].map((row, i) => row.map((_, j) =>
     parts.reduce((sum, one) => sum + one[i][j], 0) / parts.length)));
-  await page.getByLabel("Where it looked:").selectOption(names[0]);
+  await page.getByLabel("Alignment:").selectOption(names[0]);
   await cells(page, parts[0]);
   // A node in the midst: its way alone.
   const { title } = (await nodes(page))[5];
@@ -116,26 +116,26 @@ test("a node opens where its way looked at the source, behind all layers and beh
 
 test("of a decoder alone: what stood before each token", async () => {
   const page = await opened("ids", IDS);
-  await page.getByLabel("tokens at most").fill("3");
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByLabel("max tokens").fill("3");
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.getByText(/^3 tokens: /).waitFor();
-  await page.getByRole("button", { name: "Where it looked" }).click();
+  await page.getByRole("button", { name: "Alignment" }).click();
   await page.locator("#generation figure").waitFor();
   const targets = (await line(page)).map(Number), names = [0, 1, 2].map((i) => `decoder.${i}.self`);
-  await page.getByLabel("Where it looked:").selectOption(names[1]);
+  await page.getByLabel("Alignment:").selectOption(names[1]);
   await cells(page, (await alignment("ids", IDS, targets, names))[1]);
 });
 
 test("a search goes on behind what was chosen; its failures are told", async () => {
   const page = await opened("ids", IDS, { expect: [400, 504] });
-  await page.getByLabel("tokens at most").fill("4");
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByLabel("max tokens").fill("4");
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.getByText(/^4 tokens: /).waitFor();
   await page.getByLabel("beams").fill("2");
   const other = await page.locator(".column").nth(1).locator("button").first().textContent();
   const before = (await line(page)).map(Number);
   await page.locator(".column").nth(1).locator("button").first().click();
-  await page.getByText(/the best of 2 that were found/).waitFor();
+  await page.getByText(/the best of 2 hypotheses/).waitFor();
   const begun = [before[0], Number(other.split(" ")[0])];
   const { sequences } = await post("ids", "generate", asked([...IDS, ...begun], 2, 2));
   assert.deepEqual(await line(page), [...begun, ...sequences[0].tokens].map(String));
@@ -146,7 +146,7 @@ test("a search goes on behind what was chosen; its failures are told", async () 
   await page.getByRole("button", { name: "Try again" }).click();
   await page.locator("#generation figure").waitFor();
   await page.getByLabel("beams").fill("65");
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.locator("#generation [role=alert]").waitFor();
   assert.match(await page.locator("#generation [role=alert]").textContent(), /beams/);
   assert.equal(await page.locator(".tree").count(), 0);

@@ -16,8 +16,8 @@ const opened = async (model, first, second, options = {}) => {
   const page = await open({ server, ...options });
   await ask(page, first, model);
   await page.getByRole("tab", { name: "Compare" }).click();
-  await page.getByRole("button", { name: "Pin this answer" }).click();
-  await page.getByText("This answer is pinned").waitFor();
+  await page.getByRole("button", { name: "Pin this response" }).click();
+  await page.getByText("This response is pinned").waitFor();
   if (second) await ask(page, second, model);
   await settle(page);
   return page;
@@ -68,7 +68,7 @@ test("three maps of a layer's head, a cell in numbers, and the heads by what has
   assert.equal((await state(page, "view")).row, -1);
 });
 
-test("the difference is drawn in two colours, and nothing where nothing differs", async () => {
+test("the difference is drawn in two colours, and nothing where no difference", async () => {
   const page = await opened("layer", X, Y);
   const bytes = await page.evaluate(() => [...Scale.apart().bytes]);
   const [a, b] = [X, Y].map((body) => post("layer", "attention", body));
@@ -103,7 +103,7 @@ test("a whole model: outputs, heads of all layers, the pinned weights of another
     assert.ok(Math.abs(Number(/: ([\d.]+) %/.exec(text)[1]) / 100 - list[i].by) < 0.02, text);
   const far = Math.hypot(...b.outputs.flat().map((x, i) => x - a.outputs.flat()[i]))
     / Math.hypot(...a.outputs.flat());
-  const told = /moved by ([\d.]+) %/.exec(await page.locator("#compare").textContent());
+  const told = /changed by ([\d.]+) %/.exec(await page.locator("#compare").textContent());
   assert.ok(Math.abs(Number(told[1]) / 100 - far) < 0.006, `${told[1]}, not ${far}`);
   // An attention whose pinned weights are not there yet.
   const other = shown.findIndex((text) => !text.startsWith("encoder.2.self"));
@@ -131,18 +131,18 @@ test("targets: their log probability before and after", async () => {
 test("other shapes stand side by side; another model; what is pinned can be let go", async () => {
   const page = await opened("layer", X, { ...X, queries: rows(6, 2) });
   assert.deepEqual(await titles(page), ["Pinned", "Now"]);
-  assert.match(await page.locator("#compare").textContent(), /stand side by side/);
+  assert.match(await page.locator("#compare").textContent(), /no difference to show/);
   await ask(page, { tokens: [4, 5] }, "words");
-  assert.match(await page.locator("#compare").textContent(), /nothing that stands beside/);
-  await page.getByRole("button", { name: "Let it go" }).click();
-  await page.getByText("Pin an answer and ask").waitFor();
-  assert.ok(await page.getByRole("button", { name: "Let it go" }).isHidden());
+  assert.match(await page.locator("#compare").textContent(), /nothing to compare/);
+  await page.getByRole("button", { name: "Unpin" }).click();
+  await page.getByText("Pin a response").waitFor();
+  assert.ok(await page.getByRole("button", { name: "Unpin" }).isHidden());
 });
 
 test("the same once more: nothing has moved, and nothing is drawn apart", async () => {
   const page = await opened("words", { text: "the animal" }, { text: "the animal", causal: undefined });
-  assert.match(await page.locator("#compare").textContent(), /No weights have moved\./);
-  assert.equal((await titles(page))[2], "Now − pinned: nothing differs");
+  assert.match(await page.locator("#compare").textContent(), /No weights changed\./);
+  assert.equal((await titles(page))[2], "Now − pinned: no difference");
   assert.deepEqual(await heads(page), []);
 });
 
@@ -152,12 +152,12 @@ test("a head that only one of them has is compared with no other", async () => {
   await settle(page);
   assert.equal((await titles(page)).length, 3);
   await ask(page, X, "two");
-  await page.getByRole("button", { name: "Let it go" }).click();
-  await page.getByRole("button", { name: "Pin this answer" }).click();
+  await page.getByRole("button", { name: "Unpin" }).click();
+  await page.getByRole("button", { name: "Pin this response" }).click();
   await ask(page, Y, "layer");
   await page.evaluate(() => State.view({ head: 2 }));
   await settle(page);
-  assert.match(await page.locator("#compare").textContent(), /pinned answer has no such head/);
+  assert.match(await page.locator("#compare").textContent(), /does not have this head/);
   await page.evaluate(() => State.view({ head: 1 }));
   await settle(page);
   assert.equal((await titles(page))[0], "Pinned: two");
@@ -166,11 +166,11 @@ test("a head that only one of them has is compared with no other", async () => {
 test("of many tokens the thumbnails tell: shares, and that they do", async () => {
   const many = (step) => Array.from({ length: 150 }, (_, i) => 4 + (step * i) % 17);
   const page = await opened("words", { tokens: many(1) }, { tokens: many(3) });
-  assert.match(await page.locator("#compare").textContent(), /as far as thumbnails tell/);
+  assert.match(await page.locator("#compare").textContent(), /estimated from thumbnails/);
   const shown = (await heads(page)).map((text) => Number(/: ([\d.]+) %/.exec(text)[1]));
   assert.ok(shown.length && shown.every((x) => x > 0 && x <= 100), shown.join());
   await ask(page, { tokens: many(3).slice(0, 100) }, "words");
-  assert.match(await page.locator("#compare").textContent(), /stand side by side/);
+  assert.match(await page.locator("#compare").textContent(), /no difference to show/);
 });
 
 test("rows without words, small maps at an odd zoom, and cells that Now does not have", async () => {
@@ -215,7 +215,7 @@ test("a pinned model that was replaced is told", async () => {
     (one.name === "words" ? { ...one, digest: "another" } : one)) }));
   await page.evaluate(() => Whole.show("encoder.0.self", 1));
   await page.locator("#compare [role=alert]").waitFor();
-  assert.match(await page.locator("#compare [role=alert]").textContent(), /The pinned model is gone/);
+  assert.match(await page.locator("#compare [role=alert]").textContent(), /The pinned model is no longer served/);
 });
 
 test("weights that cannot be read are told, and asked for again", async () => {

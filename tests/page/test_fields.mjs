@@ -59,7 +59,7 @@ test("fields of what is no request, and of odd values", async () => {
   for (const text of ["", "[1]", "null", "{", "7", "[".repeat(20000)]) {
     await type(page, text);
     assert.equal(await page.locator("[data-field]:enabled").count(), 0, text.slice(0, 9));
-    assert.match(await page.locator("#fields-note").textContent(), /no JSON object/);
+    assert.match(await page.locator("#fields-note").textContent(), /not a JSON object/);
     assert.notEqual(await page.locator("#source-hint").textContent(), "");
   }
   const deep = `${"[".repeat(20000)}${"]".repeat(20000)}`;
@@ -77,7 +77,7 @@ test("fields of what is no request, and of odd values", async () => {
   assert.equal(await mask.inputValue(), "… too long to show");
   await mask.fill("");
   await mask.press("Enter");
-  assert.match(await page.locator("#field-mask-error").textContent(), /cannot be rewritten/);
+  assert.match(await page.locator("#field-mask-error").textContent(), /cannot be changed/);
   await type(page, `{"queries":[],"mask":[${"0,".repeat(9000)}0]}`);
   assert.equal(await mask.inputValue(), "… too long to show");
   await mask.fill("");
@@ -86,7 +86,7 @@ test("fields of what is no request, and of odd values", async () => {
   assert.deepEqual(JSON.parse(await source(page)), { queries: [] });
   await mask.fill("[1, 0");
   await mask.press("Enter");
-  assert.match(await page.locator("#field-mask-error").textContent(), /^This is no JSON: \S/);
+  assert.match(await page.locator("#field-mask-error").textContent(), /^Invalid JSON: \S/);
   assert.equal(await mask.getAttribute("aria-invalid"), "true");
   assert.equal(await mask.inputValue(), "[1, 0");
   await type(page, '{"select": "<img src=x onerror=alert(1)>"}');

@@ -85,12 +85,12 @@ test("what no page may do fails the test that it is done in, in Firefox too", as
 
 test("every tab is reached by the arrow keys, and shows something", async () => {
   const page = await opened();
-  for (const [model, body, wanted] of [["demo", BODY, "Weights Lines Steps Heads Compare Answer"],
-    ["writes", { text: "the cat sat" }, "Weights Lines Flow Steps Heads Generation Model Compare Answer"]]) {
+  for (const [model, body, wanted] of [["demo", BODY, "Attention|Head view|Computation|Head importance|Compare|Response"],
+    ["writes", { text: "the cat sat" }, "Attention|Head view|Rollout|Computation|Head importance|Generation|Model|Compare|Response"]]) {
     await ask(page, body, model);
     await page.locator("#tab-look").focus();
     const seen = [];
-    for (const name of wanted.split(" ")) {
+    for (const name of wanted.split("|")) {
       await settle(page);
       const [on, shown] = await page.evaluate(() => {
         const panels = document.querySelectorAll("[role=tabpanel]:not([hidden])");
@@ -101,7 +101,7 @@ test("every tab is reached by the arrow keys, and shows something", async () => 
       assert.ok(shown.length > 20, `${name} of ${model}: ${shown}`);
       await page.keyboard.press("ArrowRight");
     }
-    assert.equal(seen.join(" "), wanted);
+    assert.equal(seen.join("|"), wanted);
     assert.equal(await page.evaluate(() => document.activeElement.id), "tab-look", "around");
   }
 });
@@ -187,10 +187,10 @@ test("lines, steps and heads of a layer", async () => {
   const page = await opened();
   await ask(page, BODY, "demo");
   await page.evaluate(() => State.view({ head: 1, row: 2, col: 0 }));
-  await tab(page, "Lines");
+  await tab(page, "Head view");
   await drawn(page, "#lines canvas");
   assert.match(await page.locator("#lines-text").textContent(), /^query 2 → .*lines: 3$/);
-  await tab(page, "Steps");
+  await tab(page, "Computation");
   const { return_attention, ...rest } = BODY;
   const { trace } = await post("demo", "attention",
     { ...rest, trace: { item: 0, head: 1, query: 2 } });
@@ -201,7 +201,7 @@ test("lines, steps and heads of a layer", async () => {
   await page.keyboard.press("Enter");
   await settle(page);
   assert.ok((await steps(page))[0].weight > 0.9);
-  await tab(page, "Heads");
+  await tab(page, "Head importance");
   await page.locator("#measures td").first().waitFor();
   assert.match(await page.locator("#measures").innerText(), /\d\.\d/);
 });
@@ -248,9 +248,9 @@ test("a whole model: text in, a grid of heads, exact weights after a click", asy
 test("lines, flow and steps of a whole model", async () => {
   const page = await opened(), tokens = [4, 5, 6, 5, 7];
   await ask(page, { tokens }, "writes");
-  await tab(page, "Lines");
+  await tab(page, "Head view");
   await drawn(page, "#lines canvas");
-  await tab(page, "Flow");
+  await tab(page, "Rollout");
   const names = [0, 1, 2].map((l) => `decoder.${l}.self`);
   const { attention } = await post("writes", "encode",
     { tokens, return_attention: { of: names, as: "average" } });
@@ -260,7 +260,7 @@ test("lines, flow and steps of a whole model", async () => {
     (await flow(page)).forEach((row, l) => row.forEach((x, j) => near(x, wanted[l][j])));
   }
   await page.evaluate(() => State.view({ row: 2, col: 1 }));
-  await tab(page, "Steps");
+  await tab(page, "Computation");
   const view = await state(page, "view"), answer = await state(page, "answer");
   const { trace } = await post("writes", "encode",
     { tokens, trace: { attention: answer.part, item: 0, head: view.head, query: 2 } });
@@ -271,7 +271,7 @@ test("lines, flow and steps of a whole model", async () => {
 test("what the heads of a whole model are worth comes as a stream", async () => {
   const page = await opened(), body = { tokens: [4, 5, 6], targets: [7, 8, 9] };
   await ask(page, body, "both");
-  await tab(page, "Heads");
+  await tab(page, "Head importance");
   await measured(page);
   const { heads } = await post("both", "heads", body), shown = await losses(page);
   const most = Math.max(...Object.values(heads).flat().map(Math.abs));
@@ -296,7 +296,7 @@ test("generation is a stream, and a click goes on from another token", async () 
   await done(page);
   assert.deepEqual((await columns(page)).slice(0, 2).map(({ word }) => word),
     shown.slice(0, 2).map(({ word }) => word));
-  await page.getByRole("button", { name: "What each layer would say" }).click();
+  await page.getByRole("button", { name: "Logit lens" }).click();
   await page.locator("#generation table").waitFor();
   await audit(page, "generation");
 });
@@ -306,8 +306,8 @@ test("a search is a tree, and a node shows where its way looked", async () => {
   await ask(page, { tokens: [4, 5, 6] }, "both");
   await tab(page, "Generation");
   await page.getByLabel("beams").fill("3");
-  await page.getByLabel("tokens at most").fill("4");
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByLabel("max tokens").fill("4");
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.getByText(/the best of \d that were found/).waitFor();
   const { search, sequences } = await post("both", "generate",
     { tokens: [4, 5, 6], max_tokens: 4, beams: 3, returns: 3, return_search: true });
@@ -323,7 +323,7 @@ test("an answer is pinned and compared; a model stands in pieces", async () => {
   const page = await opened();
   await ask(page, { tokens: [4, 5, 6] }, "words");
   await tab(page, "Compare");
-  await page.getByRole("button", { name: "Pin this answer" }).click();
+  await page.getByRole("button", { name: "Pin this response" }).click();
   await ask(page, { tokens: [4, 9, 6] }, "words");
   await page.locator("#compare figure:visible").nth(2).waitFor();
   await drawn(page, "#compare canvas");
@@ -361,7 +361,7 @@ test("Stop ends a stream that goes on, on the wire too, and keeps what there is"
   const { origin, gone } = await held(t), page = await opened({ server: { origin } });
   await ask(page, { tokens: [4, 5] }, "writes");
   await tab(page, "Generation");
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.locator(".column").first().waitFor();
   await page.locator("#generation").getByRole("button", { name: "Stop" }).click();
   await page.getByText("1 tokens: stopped.").waitFor();
@@ -378,7 +378,7 @@ const looked = async (page) => {
     State.set({ labels: { rows: [row], cols: [] } });
     State.view({ head: 1, row: 1, col: 0, range: "head" });
   }, WORDS);
-  await tab(page, "Lines");
+  await tab(page, "Head view");
 };
 const same = async (page) => {
   await page.waitForFunction(() => State.get("answer") && State.get("view").row === 1);
@@ -387,7 +387,7 @@ const same = async (page) => {
   assert.deepEqual(await state(page, "labels"), { rows: [WORDS], cols: [] });
   const { head, row, col, range } = await state(page, "view");
   assert.deepEqual([head, row, col, range], [1, 1, 0, "head"]);
-  assert.equal(await page.locator("[role=tab][aria-selected=true]").textContent(), "Lines");
+  assert.equal(await page.locator("[role=tab][aria-selected=true]").textContent(), "Head view");
 };
 // What the clipboard holds, as a user finds out.
 const pasted = async (page) => {

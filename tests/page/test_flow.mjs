@@ -8,7 +8,7 @@ const server = await serve([], { config: { models: { ids: whole("encoder"), writ
 const opened = async (model, body, options = {}) => {
   const page = await open({ server, ...options });
   await ask(page, body, model);
-  await page.getByRole("tab", { name: "Flow" }).click();
+  await page.getByRole("tab", { name: "Rollout" }).click();
   await settle(page);
   return page;
 };
@@ -26,7 +26,7 @@ for (const model of ["ids", "writes"])
     const tokens = [4, 5, 6, 5, 7], page = await opened(model, { tokens });
     const with_ = await rolled(model, tokens, [0, 1, 2], true);
     near(await shown(page), with_.map((all) => all[4]));
-    await page.getByLabel("What stands at").selectOption("1");
+    await page.locator("#flow select").selectOption("1");
     await settle(page);
     assert.equal((await state(page, "view")).row, 1, "one choice for all views");
     near(await shown(page), with_.map((all) => all[1]));
@@ -42,11 +42,11 @@ test("each item of a batch; too many tokens; what is refused", async () => {
   near(await shown(page), (await rolled("ids", [6, 7, 8], [0, 1, 2], true)).map((all) => all[2]));
   await ask(page, { tokens: Array(65).fill(5) }, "ids");
   assert.match(await page.locator("#flow").textContent(), /up to 64 tokens; these are 65/);
-  await page.getByRole("tab", { name: "Weights" }).click();
+  await page.getByRole("tab", { name: "Attention" }).click();
   await ask(page, { tokens: [4, 5, 6] }, "ids");
   await page.route(/\/encode$/, (route) => route.fulfill({ status: 504,
     contentType: "application/problem+json", body: '{"title":"Too slow","detail":"x"}' }), { times: 1 });
-  await page.getByRole("tab", { name: "Flow" }).click();
+  await page.getByRole("tab", { name: "Rollout" }).click();
   await page.locator("#flow [role=alert]").waitFor();
   await page.getByRole("button", { name: "Try again" }).click();
   await page.locator("#flow tbody tr").first().waitFor();

@@ -37,7 +37,7 @@ for (const [model, body] of [["ids", { tokens: [[4, 5, 6], [7]] }], ["both", { t
       : { tokens: [4, 5, 6, ...kept] }), max_tokens: 3 })).sequences[0].tokens;
     assert.deepEqual((await columns(page)).map(({ word }) => word), [...kept, ...next].map(String));
     // The lens.
-    await page.getByRole("button", { name: "What each layer would say" }).click();
+    await page.getByRole("button", { name: "Logit lens" }).click();
     await page.locator("#generation table").waitFor();
     const { lens } = await post(model, "score",
       { tokens: [4, 5, 6], targets: [...kept, ...next], return_lens: 1 });
@@ -46,7 +46,7 @@ for (const [model, body] of [["ids", { tokens: [[4, 5, 6], [7]] }], ["both", { t
     assert.deepEqual(layers, Object.keys(lens).reverse().map((name) =>
       [name.endsWith(".0") ? "embeddings" : `layer ${name.split(".")[1] - 1}`, ...lens[name].map(([{ token }]) => String(token))]));
     // All other views look inside.
-    await page.getByRole("button", { name: "Look inside" }).click();
+    await page.getByRole("button", { name: "Inspect as targets" }).click();
     await settle(page);
     assert.deepEqual(JSON.parse((await state(page, "asked")).body.text),
       { tokens: [4, 5, 6], targets: [...kept, ...next] });
@@ -75,13 +75,13 @@ test("Stop ends it and keeps what there is; errors are told and can be tried aga
         options.signal.addEventListener("abort", () => to.error(new Error("aborted")));
       } }))));
   });
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.locator(".column").first().waitFor();
   await page.locator("#generation").getByRole("button", { name: "Stop" }).click();
   await page.getByText("1 tokens: stopped.").waitFor();
   await page.evaluate(() => { window.fetch = window.real; });
   await page.evaluate(() => State.set({ body: { text: '{"tokens": [99]}' } }));
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.locator("#generation [role=alert]").waitFor();
   assert.match(await page.locator("#generation [role=alert]").textContent(), /vocabulary|99/);
   await page.evaluate(() => State.set({ body: { text: '{"tokens": [5]}' } }));
@@ -97,12 +97,12 @@ test("it goes on behind the request's targets, with its mask, and shows them to 
     const asked = model === "both" ? body : { tokens: [4, 5, 6, 9, 8], head_mask };
     const { sequences: [one] } = await post(model, "generate", { ...asked, max_tokens: 5 });
     assert.deepEqual((await columns(page)).map(({ word }) => word), one.tokens.map(String));
-    await page.getByRole("button", { name: "What each layer would say" }).click();
+    await page.getByRole("button", { name: "Logit lens" }).click();
     await page.locator("#generation table").waitFor();
     const { lens } = await post(model, "score", { ...body, targets: [9, 8, ...one.tokens], return_lens: 1 });
     assert.deepEqual(await page.locator("#generation tbody tr").last().locator("td").allTextContents(),
       lens["decoder.0"].slice(2).map(([{ token }]) => String(token)));
-    await page.getByRole("button", { name: "Look inside" }).click();
+    await page.getByRole("button", { name: "Inspect as targets" }).click();
     await settle(page);
     assert.deepEqual(JSON.parse((await state(page, "asked")).body.text),
       { tokens: [4, 5, 6], targets: [9, 8, ...one.tokens], head_mask });
@@ -118,32 +118,32 @@ test("a text stays a text inside; words stand at its own tokens, too", async () 
   let go; // the words come behind the picture
   const held = new Promise((resolve) => { go = resolve; });
   await page.route(/\/detokenize$/, (route) => held.then(() => route.continue()));
-  await page.getByRole("button", { name: "Where it looked" }).click();
+  await page.getByRole("button", { name: "Alignment" }).click();
   await page.locator("#generation figure").waitFor();
   go();
   await page.locator("#generation [role=application]").focus();
   await page.keyboard.press("Control+Home");
   await page.keyboard.press("ArrowRight");
   await page.getByText(/gives .* to key 1, “the”/).waitFor();
-  await page.getByRole("button", { name: "Look inside" }).click();
+  await page.getByRole("button", { name: "Inspect as targets" }).click();
   await settle(page);
   assert.equal(await page.locator("#line").inputValue(), "the cat sat");
 });
 
 test("two clicks are one text; what ends early, and nothing to go on from, are told", async () => {
   const page = await opened("writes", { text: "the cat sat" });
-  await page.getByLabel("tokens at most").fill("5");
-  await page.getByRole("button", { name: "Go on", exact: true })
+  await page.getByLabel("max tokens").fill("5");
+  await page.getByRole("button", { name: "Generate", exact: true })
     .evaluate((one) => [one.click(), one.click()] && null);
   await done(page);
   assert.equal((await columns(page)).length, 5);
   await page.route(/\/generate$/, (route) => route.fulfill({ contentType: "text/event-stream",
     body: 'data: {"item":0,"sequence":0,"token":7,"log_probability":-0.5,"top":[]}\n\n' }), { times: 1 });
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.locator("#generation [role=alert]").waitFor();
   assert.match(await page.locator("#generation [role=alert]").textContent(), /ended early/);
   await page.evaluate(() => State.set({ body: { text: '{"tokens": []}' } }));
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.getByText("There are no tokens to go on from.").waitFor();
 });
 
@@ -156,13 +156,13 @@ test("it is there for models that generate, and for no others", async () => {
 for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark, narrow", [360, 740], true]])
   test(`by the keyboard alone, nothing serious for axe-core, nothing too wide: ${name}`, async () => {
     const page = await opened("writes", { text: "the cat sat" }, { viewport, dark });
-    await page.getByRole("button", { name: "Go on", exact: true }).focus();
+    await page.getByRole("button", { name: "Generate", exact: true }).focus();
     await page.keyboard.press("Enter");
     await done(page);
     await page.locator(".column").nth(1).locator("button").first().focus();
     await page.keyboard.press("Enter");
     await done(page);
-    await page.getByRole("button", { name: "What each layer would say" }).press("Enter");
+    await page.getByRole("button", { name: "Logit lens" }).press("Enter");
     await page.locator("#generation table").waitFor();
     await audit(page, "generation");
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));

@@ -72,7 +72,7 @@ test("an attention leads to its weights; another model is another graph; layers 
   await page.waitForFunction(() => State.get("answer").part === "decoder.0.cross");
   await settle(page);
   assert.equal(await page.locator("#large h3").textContent(), "decoder.0.cross, head 0");
-  assert.equal(await page.getByRole("tab", { name: "Weights" }).getAttribute("aria-selected"), "true");
+  assert.equal(await page.getByRole("tab", { name: "Attention" }).getAttribute("aria-selected"), "true");
   await tab(page, "Model");
   await ask(page, { tokens: [4] }, "words");
   assert.ok((await boxes(page)).every(({ name }) => name.startsWith("encoder")));
@@ -122,7 +122,7 @@ test("a window bounds what is counted, and hides what lies behind it", async () 
 
 test("an answer that comes late is not shown over another", async () => {
   const page = await opened("words", { tokens: [4, 5] });
-  await tab(page, "Weights");
+  await tab(page, "Attention");
   let go;
   const held = new Promise((resolve) => { go = resolve; });
   await page.route(/models\/deep$/, (route) => held.then(() => route.continue()));

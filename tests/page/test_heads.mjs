@@ -29,7 +29,7 @@ const wide = (n) => ({ queries: [Array.from({ length: n }, () =>
 // --- what the page shows ---
 
 const look = async (page) => {
-  await page.getByRole("tab", { name: "Heads" }).click();
+  await page.getByRole("tab", { name: "Head importance" }).click();
   await settle(page);
 };
 const table = (page) => page.locator("#measures table").evaluate((node) => {
@@ -109,7 +109,7 @@ for (const [name, body, model] of [["two heads", TOY, "demo"], ["a ragged batch"
     const found = await heads(body, model), shown = await table(page);
     assert.deepEqual(shown.names, MEASURES);
     equals(shown, found);
-    await page.getByText(`Queries that see a key: ${found.rows}`).waitFor();
+    await page.getByText(`Queries with an unmasked key: ${found.rows}`).waitFor();
     await divergenceEquals(page, found);
     await page.getByLabel("Order").selectOption("by number");
     equals(await table(page), found, found.heads.map((_, i) => i));
@@ -204,7 +204,7 @@ test("without a head the output loses what its delta foretold", async () => {
       near(told["Output loses"], found.heads[head].delta, "delta", 1e-4);
       assert.match(told["Compute time"],
         /^[\d.]+ ms → [\d.]+ ms \((.\d+ %|too close to tell)\), medians of [1-5] pairs$/);
-      await page.getByRole("button", { name: "All on" }).click();
+      await page.getByRole("button", { name: "Enable all heads" }).click();
       await page.getByText("Switch heads off").waitFor();
       assert.equal(await page.locator("#measures input:not(:checked)").count(), 0);
     }
@@ -217,7 +217,7 @@ test("the least important go first, and all may go", async () => {
   await look(page);
   const { ranking } = await heads(body, "base"), whole = await outputs(body, "base");
   for (let n = 1; n <= 8; n++) {
-    await page.getByRole("button", { name: "Prune next" }).click();
+    await page.getByRole("button", { name: "Disable next" }).click();
     await timed(page);
     for (const [at, head] of ranking.entries())
       assert.equal(await page.getByLabel(`head ${head}`, { exact: true }).isChecked(), at >= n);
@@ -226,7 +226,7 @@ test("the least important go first, and all may go", async () => {
       Math.abs(document.querySelector("#loss dd [title]").title - x) < 1e-5, is.lost);
     assert.equal((await report(page))["Predicted loss"] === "–", n > 1);
   }
-  await page.getByRole("button", { name: "Prune next" }).click();
+  await page.getByRole("button", { name: "Disable next" }).click();
 });
 
 test("the curve along the ranking", async () => {
@@ -236,7 +236,7 @@ test("the curve along the ranking", async () => {
     await look(page);
     const { ranking } = await heads(body, model), h = ranking.length;
     const whole = await outputs(body, model);
-    await page.getByRole("button", { name: "Prune along the ranking" }).click();
+    await page.getByRole("button", { name: "Ablation curve" }).click();
     await page.waitForFunction((n) => document.querySelectorAll("#along li").length === n, h);
     const steps = await page.locator("#along li").evaluateAll((list) =>
       list.map((item) => [item.value, item.textContent, item.querySelector("[title]").title]));
@@ -264,7 +264,7 @@ test("only one curve is under way", async () => {
   let go; // what is sent is held back until it is called: no answer comes before one looks
   const held = new Promise((resolve) => { go = resolve; });
   await page.route("**/attention", (route) => held.then(() => route.continue()));
-  await page.getByRole("button", { name: "Prune along the ranking" })
+  await page.getByRole("button", { name: "Ablation curve" })
     .evaluate((button) => [button.click(), button.click()] && null);
   assert.equal(await page.locator("#along").textContent(), "Measuring …");
   go();
@@ -300,14 +300,14 @@ test("heads that are off are marked in every view, and go into the request", asy
   const page = await fresh();
   await ask(page, TOY, "demo");
   await look(page);
-  const take = page.getByRole("button", { name: "Take into the request" });
+  const take = page.getByRole("button", { name: "Copy to request" });
   assert.ok(await take.isDisabled(), "all heads are on");
   await page.getByLabel("head 1", { exact: true }).uncheck();
-  await page.getByRole("tab", { name: "Weights" }).click();
+  await page.getByRole("tab", { name: "Attention" }).click();
   await settle(page);
   assert.deepEqual(await page.locator("#multiples button").evaluateAll((list) =>
     list.map((tile) => getComputedStyle(tile).textDecorationLine)), ["none", "line-through", "none"]);
-  await page.getByRole("tab", { name: "Lines" }).click();
+  await page.getByRole("tab", { name: "Head view" }).click();
   await settle(page);
   assert.deepEqual(await page.locator("#lines select").first().locator("option").allTextContents(),
     ["head 0", "head 1 (off)", "mean of heads"]);
@@ -413,7 +413,7 @@ test("models with one head, and with forty", async () => {
   equals(await table(page), found);
   const cells = await grid(page);
   assert.equal(cells.length * cells[0].length, 1600);
-  await page.getByRole("button", { name: "Prune along the ranking" }).click();
+  await page.getByRole("button", { name: "Ablation curve" }).click();
   await page.locator("#along li").first().waitFor();
   assert.equal(await page.locator("#along li").last().evaluate((item) => item.value), 40);
   assert.ok(await page.locator("#along li").count() <= 32);
@@ -489,7 +489,7 @@ test("the bar of times is Server-Timing", async () => {
   await ask(page, wide(40), "base");
   const reply = await response, header = (await reply.allHeaders())["server-timing"];
   const stages = header.split(", ").map((part) => part.split(";dur="));
-  await page.getByRole("tab", { name: "Answer" }).click();
+  await page.getByRole("tab", { name: "Response" }).click();
   await settle(page);
   const items = await page.locator("#time li").allTextContents();
   assert.deepEqual(items.slice(0, 4), ["read", "wait", "compute", "write"].map((name, i) =>
@@ -498,7 +498,7 @@ test("the bar of times is Server-Timing", async () => {
   near(/^in all ([\d.]+) ms$/.exec(items[4])[1], sum, "sum");
   assert.match(items[5], /^round trip [\d.]+ ms$/);
   const bytes = await page.evaluate(() => Format.bytes(State.get("answer").bytes));
-  assert.equal(items[6], `answer ${bytes}`);
+  assert.equal(items[6], `response ${bytes}`);
   const parts = await page.locator(".stages i").evaluateAll((list) =>
     list.map((part) => part.getBoundingClientRect().width));
   for (const [i, [name, ms]] of stages.entries())
@@ -512,8 +512,8 @@ for (const dark of [false, true])
     const page = await open({ server, dark, viewport: dark ? [390, 800] : [1280, 800] });
     await ask(page, wide(4), "base");
     await look(page);
-    await page.getByRole("button", { name: "Prune next" }).click();
-    await page.getByRole("button", { name: "Prune along the ranking" }).click();
+    await page.getByRole("button", { name: "Disable next" }).click();
+    await page.getByRole("button", { name: "Ablation curve" }).click();
     await timed(page);
     await page.locator("#along li").first().waitFor();
     await audit(page, "heads");

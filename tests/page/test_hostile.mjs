@@ -57,7 +57,7 @@ test("a problem's members of another form are left out", async () => {
     lies = { "/attention": [400, PROBLEM, text] };
     await ask(page, BODY, "layer");
     assert.equal((await state(page, "problem")).status, 400);
-    assert.equal(await page.textContent("#problem h3"), "The server answered 400");
+    assert.equal(await page.textContent("#problem h3"), "The server responded with 400");
   }
   lies = { "/attention": [400, PROBLEM, JSON.stringify({ title: "<b>t", detail: "</script>d" })] };
   await ask(page, BODY, "layer");
@@ -74,7 +74,7 @@ test("a list of models that is none is told", async () => {
     lies = { "/v1/models": json({ models }) };
     await page.evaluate(() => State.set({ problem: null }));
     await page.evaluate(() => Models.load());
-    assert.equal((await state(page, "problem")).title, "This is no answer of attend",
+    assert.equal((await state(page, "problem")).title, "The response did not come from an attend server",
       JSON.stringify(models));
     assert.equal(await state(page, "model"), "layer");
   }
@@ -96,7 +96,7 @@ test("measures of heads that are none are told, and can be asked for again", asy
     JSON.stringify({ heads: [one, one], ranking: [0, 1], divergence: [[0, 1]] })]) {
     lies = { "/heads": [200, JSON_TYPE, text] };
     await ask(page, BODY, "layer");
-    assert.match(await page.textContent("#heads [role=alert]"), /^The answer cannot be read/, text);
+    assert.match(await page.textContent("#heads [role=alert]"), /^The response cannot be read/, text);
   }
   lies = {};
   await page.click("#heads [role=alert] button");
@@ -143,7 +143,7 @@ test("a shape that claims more than there is", async () => {
     const file = safetensors({ outputs: ["F32", shape, Buffer.alloc(0)] });
     lies = { "/attention": [200, "application/x-safetensors", file] };
     await ask(page, BODY, "layer");
-    assert.equal((await state(page, "problem")).title, "The answer cannot be read");
+    assert.equal((await state(page, "problem")).title, "The response cannot be read");
     lies = {};
     await page.evaluate(() => (Dom.id("fields-part").open = true));
     const mask = ["F32", shape, Buffer.alloc(0)];
@@ -169,7 +169,7 @@ test("a tensor called __proto__ is sent as it is", async () => {
   assert.match((await state(page, "problem")).detail, /__proto__/);
 });
 
-test("gradients beside what cannot be rewritten", async () => {
+test("gradients beside what cannot be changed", async () => {
   const page = await open({ server, expect: [400, 413] });
   const deep = "[".repeat(100000) + "]".repeat(100000);
   await ask(page, `{"gradients":[1],"mask":${deep}}`);
@@ -209,7 +209,7 @@ test("a key that is given late brings the models", async () => {
   const page = await open({ server: own, expect: [401] });
   await page.click("#key-leave");
   assert.equal(await state(page, "models"), null);
-  await page.click("text=Give a key >> nth=-1");
+  await page.click("text=Enter API key >> nth=-1");
   await page.fill("#key-text", "0123456789-abcdefghij");
   await page.click("#key-use");
   await settle(page);

@@ -59,7 +59,7 @@ test("many that are refused ask once; who gives no key can give one later", asyn
   const statuses = await page.evaluate(async () => (await window.asked).map((one) => one.status));
   assert.deepEqual(statuses, [401, 401, 401]);
   assert.match(await page.locator("#problem").textContent(), /Unauthorized/);
-  await page.locator("#problem").getByRole("button", { name: "Give a key" }).click();
+  await page.locator("#problem").getByRole("button", { name: "Enter API key" }).click();
   await give(page, KEY);
   await page.waitForFunction(() => State.get("models"));
   await settle(page);
@@ -67,7 +67,7 @@ test("many that are refused ask once; who gives no key can give one later", asyn
   await page.locator("#status-requests").waitFor();
   await page.getByRole("button", { name: "Forget key" }).click();
   assert.equal(await page.evaluate(() => Net.hasKey()), false);
-  await page.getByText("Figures need a key").waitFor();
+  await page.getByText("Metrics require an API key").waitFor();
   assert.equal(await dialog(page).count(), 0);
 });
 
@@ -89,9 +89,9 @@ test("requests that wait for a key go out again with it, each once", async () =>
 test("figures that need a key open no dialog by themselves", async () => {
   const page = await open({ expect: [401] });
   await page.route("**/metrics", (route) => route.fulfill({ status: 401, body: "" }));
-  await page.getByText("Figures need a key").waitFor();
+  await page.getByText("Metrics require an API key").waitFor();
   assert.equal(await dialog(page).count(), 0);
-  await page.locator("#status").getByRole("button", { name: "Give a key" }).click();
+  await page.locator("#status").getByRole("button", { name: "Enter API key" }).click();
   await dialog(page).waitFor();
 });
 
@@ -106,7 +106,7 @@ test("what streams asks for the key, too, and goes on with it", async () => {
   await ask(page, { tokens: [4, 5] }, "writes");
   await page.getByRole("tab", { name: "Generation" }).click();
   await page.evaluate(() => Key.forget());
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
   await dialog(page).waitFor();
   await give(page, KEY);
   await page.getByText(/^20 tokens: /).waitFor();

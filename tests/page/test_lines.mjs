@@ -65,7 +65,7 @@ test("each row has its entropy, what it sees, and its heaviest key", async () =>
     await view(page, { item, head });
     const want = all[item][head].map((row, i) => {
       const n = REQUEST.valid_lens[item][i];
-      if (n === 0) return [WORDS[i], "sees nothing", "0", "–"];
+      if (n === 0) return [WORDS[i], "all masked", "0", "–"];
       const nats = row.reduce((sum, x) => sum - (x > 0 ? x * Math.log(x) : 0), 0);
       const share = n > 1 ? Math.round(100 * nats / Math.log(n)) : 0;
       const top = row.indexOf(Math.max(...row));
@@ -124,7 +124,7 @@ test("a sigmoid has no entropy; what has nothing to show is no error", async () 
     { queries: [[[1, 0, 0, 0]]] }]) {
     await ask(page, request, "s");
     assert.equal(await state(page, "problem"), null);
-    for (const name of ["Weights", "Lines", "Answer"]) await tab(page, name);
+    for (const name of ["Attention", "Head view", "Response"]) await tab(page, name);
     assert.equal(await page.locator("#save").isVisible(), false);
     assert.equal(await page.locator("#rows tr").count(), 0);
     assert.match(await page.locator("#lines p").textContent(), /no weights to draw/);
@@ -155,7 +155,7 @@ for (const scheme of ["light", "dark"])
     const page = await open({ server, dark: scheme === "dark" });
     await ask(page, REQUEST, "demo");
     await label(page, [WORDS, WORDS]);
-    await tab(page, "Lines");
+    await tab(page, "Head view");
     const weights = (await answerTo(REQUEST)).attention_weights[0][0];
     const high = Math.max(...(await answerTo(REQUEST)).attention_weights[0].flat(2));
     for (const row of [0, 1, 3]) {
@@ -180,7 +180,7 @@ test("all queries, one by pointing, one by keys, one by name", async () => {
   const page = await fresh();
   await ask(page, REQUEST, "demo");
   await label(page, [WORDS, WORDS]);
-  await tab(page, "Lines");
+  await tab(page, "Head view");
   const text = () => page.locator("#lines p").textContent();
   const weights = (await answerTo(REQUEST)).attention_weights[0][0];
   const all = `queries: 6, keys: 6, lines: ${weights.flat().filter((x) => x > 0).length}`;
@@ -215,7 +215,7 @@ test("several heads, each in its colour, with bars as long as their weights", as
   const page = await fresh();
   await ask(page, REQUEST, "demo");
   await label(page, [WORDS, WORDS]);
-  await tab(page, "Lines");
+  await tab(page, "Head view");
   await view(page, { row: 4 });
   const boxes = page.locator("#lines-also button");
   assert.deepEqual(await boxes.allTextContents(), ["0", "1"]);
@@ -248,7 +248,7 @@ test("labels of keys that the query may not see are faint", async () => {
   const page = await fresh();
   await ask(page, { ...REQUEST, keys: REQUEST.queries }, "demo");
   await label(page, [WORDS, WORDS.map(() => "mmmm")]);
-  await tab(page, "Lines");
+  await tab(page, "Head view");
   await view(page, { row: 1 });
   const { width, height } = await page.locator("#lines canvas").boundingBox();
   const strongest = async (j) => {
@@ -268,7 +268,7 @@ test("of many weights the heaviest have lines, and it says how many have none", 
   const queries = [Array.from({ length: 150 }, (_, i) => [Math.sin(i), Math.cos(3 * i), i % 2, 0])];
   const request = { queries, return_attention: true, causal: true };
   await ask(page, request, "demo");
-  await tab(page, "Lines");
+  await tab(page, "Head view");
   const all = (await answerTo(request)).attention_weights[0][0].flat().filter((x) => x > 0);
   assert.equal(await page.locator("#lines p").textContent(),
     `queries: 150, keys: 150, lines: 400, too light for one: ${all.length - 400}`);
@@ -467,7 +467,7 @@ test("the answer's text is the server's, and is offered as a file", async () => 
   const page = await fresh();
   await ask(page, REQUEST, "demo");
   await label(page, [WORDS, WORDS]);
-  await tab(page, "Answer");
+  await tab(page, "Response");
   const { bytes } = await server.post(PATH, REQUEST);
   assert.equal(await page.locator("#raw pre").textContent(), bytes.toString());
   assert.equal(await page.getByRole("button", { name: /^Show all/ }).count(), 0);
@@ -486,7 +486,7 @@ test("a long text is cut, until all of it is asked for", async () => {
   const page = await fresh();
   const queries = [Array.from({ length: 150 }, (_, i) => [Math.sin(i), Math.cos(i), 0, 1])];
   await ask(page, { queries, return_attention: true }, "demo");
-  await tab(page, "Answer");
+  await tab(page, "Response");
   const text = (await server.post(PATH, { queries, return_attention: true })).bytes.toString();
   const pre = page.locator("#raw pre");
   assert.equal(await pre.textContent(), text.slice(0, 200000));
@@ -506,7 +506,7 @@ test("a binary answer is a list of tensors", async () => {
     await Ask.send();
   });
   await settle(page);
-  await tab(page, "Answer");
+  await tab(page, "Response");
   const rows = await tableOf(page, "#raw");
   assert.deepEqual(rows.slice(-2).map((row) => row.slice(0, 3)).sort(),
     [["attention_weights", "F32", "1 × 2 × 3000 × 5"], ["outputs", "F32", "1 × 3000 × 4"]]);
@@ -522,7 +522,7 @@ test("an answer too large to draw is offered as a file", async () => {
   await page.evaluate(() => { Ask.limit = 1000; });
   await ask(page, REQUEST, "demo");
   assert.equal((await state(page, "answer")).tooLarge, true);
-  for (const name of ["Weights", "Lines", "Answer"]) await tab(page, name);
+  for (const name of ["Attention", "Head view", "Response"]) await tab(page, name);
   assert.match(await page.locator("#raw").textContent(), /too large to draw/);
   const { name, bytes } = await download(page, "Download");
   assert.equal(name, "outputs.json");
@@ -534,7 +534,7 @@ test("nothing is wider than a phone", async () => {
   const long = WORDS.map((word) => word.repeat(30));
   await ask(page, REQUEST, "demo");
   await label(page, [long, long]);
-  for (const name of ["Weights", "Lines", "Answer"]) {
+  for (const name of ["Attention", "Head view", "Response"]) {
     await tab(page, name);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 360, name);
     await audit(page, name);

@@ -11,7 +11,7 @@ const looked = async (page) => {
     State.set({ labels });
     State.view({ head: 1, row: 1, col: 2, range: "head" });
   }, LABELS);
-  await page.getByRole("tab", { name: "Lines" }).click();
+  await page.getByRole("tab", { name: "Head view" }).click();
   await settle(page);
 };
 const copied = async (page) => {
@@ -26,7 +26,7 @@ const same = async (page) => {
   assert.deepEqual(await state(page, "labels"), LABELS);
   const { item, head, row, col, range } = await state(page, "view");
   assert.deepEqual([item, head, row, col, range], [0, 1, 1, 2, "head"]);
-  assert.equal(await page.locator("[role=tab][aria-selected=true]").textContent(), "Lines");
+  assert.equal(await page.locator("[role=tab][aria-selected=true]").textContent(), "Head view");
 };
 const coded = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
@@ -71,7 +71,7 @@ test("links that are broken, strange, too long or of models that are not there",
   for (const hash of ["#x", "#====", `#${coded({})}`, `#${coded([])}`, `#${coded({ attend: 1, model: 1, text: "" })}`,
     `#${coded({ attend: 2, model: "demo", text: "{}" })}`]) {
     const page = await open({ server, path: `/${hash}` });
-    assert.match(await page.locator("#link").textContent(), /holds nothing/);
+    assert.match(await page.locator("#link").textContent(), /link is invalid/);
     assert.equal(await page.locator("#example").inputValue(), "pronoun", hash);
   }
   const strange = { attend: 1, model: "gone<img src=x>", text: JSON.stringify(BODY), labels: { rows: [[1]], cols: 5 },

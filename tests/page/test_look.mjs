@@ -131,7 +131,7 @@ test("a mask hides; a weight that is zero is no hidden one", async () => {
   assert.ok((await colours(page, 0, zero)).has(colour(bytes, 0, 1).join()));
   assert.ok(await hatched(page, 1, 2));
   await hover(page, 1, 2);
-  assert.equal(await readout(page), "Query 1 may not see key 2 (head 0)");
+  assert.equal(await readout(page), "Query 1 cannot attend to key 2: it is masked (head 0)");
 });
 
 test("rows that see nothing may be uniform: all keys weigh, and none is hatched", async () => {
@@ -142,7 +142,7 @@ test("rows that see nothing may be uniform: all keys weigh, and none is hatched"
     "Query 0 sees no key, and weighs all of them alike: 0.25 (head 0)");
   assert.ok(!(await colours(page, 0, 1)).has(await named(page, "--edge")));
   const [seen] = await page.locator("#rows tbody tr").first().locator("td").allTextContents();
-  assert.equal(seen, "sees nothing");
+  assert.equal(seen, "all masked");
 });
 
 test("each item of a ragged batch, in its own shape", async () => {
@@ -157,11 +157,11 @@ test("each item of a ragged batch, in its own shape", async () => {
   await settle(page);
   assert.equal(await page.locator("#item").textContent(), "of 3 · 3 queries × 3 keys");
   assert.equal(await page.getByLabel("item", { exact: true }).inputValue(), "1");
-  for (const [tab, there] of [["Lines", true], ["Answer", true], ["Heads", false]]) {
+  for (const [tab, there] of [["Head view", true], ["Response", true], ["Head importance", false]]) {
     await page.getByRole("tab", { name: tab }).click();
     assert.equal(await page.locator("#item").isVisible(), there, tab);
   }
-  await page.getByRole("tab", { name: "Weights" }).click();
+  await page.getByRole("tab", { name: "Attention" }).click();
   await cells(page, weights[1][0], most(weights[1]));
   await page.getByRole("button", { name: "Next item" }).click();
   await settle(page);
@@ -442,7 +442,7 @@ for (const scale of [1.5, 2])
     assert.ok(Math.abs(wide / of - scale) < 0.01, `${wide} pixels on ${of}`);
     for (const [i, j] of [[0, 0], [11, 36], [5, 17]]) {
       await hover(page, i, j);
-      assert.match(await readout(page), new RegExp(`^Query ${i} (gives .* to|may not see) key ${j}\\b`));
+      assert.match(await readout(page), new RegExp(`^Query ${i} (gives .* to|cannot attend to) key ${j}\\b`));
     }
     await shot(page, `look_scale_${scale}`);
   });
@@ -465,7 +465,7 @@ test("where there is nothing to draw, the page says why", async () => {
   const said = () => page.locator("#empty").textContent();
   await page.evaluate(() => State.set({ answer: null }));
   await settle(page);
-  assert.match(await said(), /Send a request/);
+  assert.match(await said(), /Run a request/);
   const row = [1, 0, 0, 1];
   for (const [asked, expected] of [
     [{ queries: [[row]] }, /no weights/],

@@ -43,18 +43,18 @@ test("writing an example leaves the focus where it was", async () => {
 test("what was one's own can be chosen again, and answers", async () => {
   const page = await open({ server });
   const own = () => page.locator("#example option").allTextContents()
-    .then((all) => all.filter((text) => text.startsWith("your own")));
+    .then((all) => all.filter((text) => text.startsWith("your request")));
   assert.deepEqual(await own(), []);
   await type(page, JSON.stringify(toy).slice(0, -1));
   await type(page, JSON.stringify(toy));
-  assert.deepEqual(await own(), ["your own"], "an edit is the same request");
+  assert.deepEqual(await own(), ["your request"], "an edit is the same request");
   await choose(page, "example", "hard");
   await unfold(page, "example-part details");
-  await page.getByRole("button", { name: "Fill in and send" }).click();
+  await page.getByRole("button", { name: "Fill in and run" }).click();
   await settle(page);
-  assert.deepEqual([await example(page), await own()], ["", ["your own"]]);
+  assert.deepEqual([await example(page), await own()], ["", ["your request"]]);
   await drop(page, "body", "mine.json", '{"queries": [[[1, 1, 1, 1]]], "return_attention": true}');
-  assert.deepEqual([await example(page), await own()], ["own0", ["your own", "your own, 1 before"]]);
+  assert.deepEqual([await example(page), await own()], ["own0", ["your request", "your request, 1 earlier"]]);
   await choose(page, "example", "own1");
   assert.equal(await source(page), JSON.stringify(toy));
   const { json } = await server.post("/v1/attention", toy);

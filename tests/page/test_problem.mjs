@@ -244,7 +244,7 @@ test("errors without a place say what can be done", async () => {
   await ask(page, { queries: [[[1, 0, 0, 1], [1, 1, 1, 1]]] }, "demo");
   assert.match(await told(page), /setting max_pairs/);
   await ask(page, `{"queries": ${" ".repeat(6000)}[]}`);
-  assert.match(await told(page), /setting max_body_bytes|No answer came/);
+  assert.match(await told(page), /setting max_body_bytes|No response/);
   await ask(page, { queries: [[[3e38, 3e38, 3e38, 3e38]]] });
   assert.match(await told(page), /float32/);
   assert.equal(await page.locator("#problem mark").count(), 0);

@@ -74,13 +74,13 @@ test("broken files say what is wrong, and change nothing", async () => {
     ["a.png", Buffer.from("89504e470d0a1a0a00", "hex"), "neither"],
     ["a.txt", "hello", "neither"], ["a.json", "", "neither"], ["a.json", "[1]", "neither"],
     ["a.safetensors", "", "fewer than 8 bytes"], ["a.safetensors", Buffer.alloc(8, 255), "longer"],
-    ["a.safetensors", header("{]"), "its header is no JSON object"],
-    ["a.safetensors", header("[1,2]"), "its header is no JSON object"],
+    ["a.safetensors", header("{]"), "its header is not a JSON object"],
+    ["a.safetensors", header("[1,2]"), "its header is not a JSON object"],
     ["a.safetensors", header('{"queries":5}'), "queries has no shape"],
     ["a.safetensors", header('{"queries":null}'), "queries has no shape"],
     ["a.safetensors", header('{"q":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'), "outside"],
     ["a.safetensors", header('{"q":{"dtype":"F32","shape":[1],"data_offsets":[0,0]}}'),
-      "not its shape"],
+      "not match its shape"],
   ];
   for (const [name, bytes, says] of bad) {
     await drop(page, "body", name, bytes);
@@ -91,12 +91,12 @@ test("broken files say what is wrong, and change nothing", async () => {
   await drop(page, "body", "cut.json", '{"queries":\r\n [[1, 2');
   assert.equal((await state(page, "body")).text, '{"queries":\n [[1, 2');
   assert.equal(await page.locator("#source-note").textContent(), "");
-  assert.match(await page.locator("#source-hint").textContent(), /^No JSON yet: /);
+  assert.match(await page.locator("#source-hint").textContent(), /^Invalid JSON: /);
   // Numbers that JSON cannot write stay in the file.
   const queries = ["F32", [1, 1, 4], bytesOf("F32", [1, NaN, 0, 1])];
   await drop(page, "body", "nan", safetensors({ queries }));
   await page.getByRole("button", { name: "As JSON" }).click();
-  assert.match(await page.locator("#source-note").textContent(), /JSON cannot write/);
+  assert.match(await page.locator("#source-note").textContent(), /JSON cannot represent/);
 });
 
 const paste = async (page, parts) => {

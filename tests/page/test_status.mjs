@@ -102,7 +102,7 @@ test("the figures are the server's own", async () => {
   assert.equal(await cell(page, "queue").textContent(), `0 of ${limit}`);
   assert.match(await cell(page, "memory").textContent(), /^\d+(\.\d)? MB$/);
   assert.match(await cell(page, "p50").textContent(), /ms$/);
-  assert.match(await cell(page, "p99").textContent(), /ms (last \d+ s|so far)$/);
+  assert.match(await cell(page, "p99").textContent(), /ms (last \d+ s|since start)$/);
 });
 
 const readings = (counts) => counts.map((count, i) => {
@@ -118,14 +118,14 @@ test("times are of the last interval, and of all where nothing was asked", async
   });
   await forward(page, 2000);
   await reads(page, "p50", /^5 ms/);
-  await reads(page, "p99", /^9\.9 ms so far/);
+  await reads(page, "p99", /^9\.9 ms since start/);
   grows = 5;
   await forward(page, 2000);
   await reads(page, "p50", /^55 ms/);
   await reads(page, "p99", /^99\.1 ms last \d+ s/);
   grows = 0;
   await forward(page, 2000);
-  await reads(page, "p99", /so far/);
+  await reads(page, "p99", /since start/);
   assert.equal(await cell(page, "memory").textContent(), "–");
   assert.match(await cell(page, "requests").textContent(), /^\d+ 0\/s$/);
   [fast, slow] = [3, 0];
@@ -161,7 +161,7 @@ test("figures that a proxy hides are not asked for again and again", async () =>
     return route.fulfill({ status: 403, body: "no" });
   });
   await forward(page, 2000);
-  await page.getByText("Figures are not shown here").waitFor();
+  await page.getByText("Metrics are not available").waitFor();
   for (let i = 0; i < 3; i++) await forward(page, 5000);
   assert.equal(count, 1);
   await audit(page);

@@ -15,7 +15,7 @@ const opened = async (body, model, view, options = {}) => {
   const page = await open({ server, ...options });
   await ask(page, body, model);
   await page.evaluate((what) => State.view(what), view);
-  await page.getByRole("tab", { name: "Steps" }).click();
+  await page.getByRole("tab", { name: "Computation" }).click();
   await settle(page);
   return page;
 };
@@ -91,7 +91,7 @@ test("of a whole model, of the attention that is shown; a hidden key has no scor
   const t = await traced(body, "writes", { attention: "decoder.1.self", item: 0, head: 2, query: 2 }, "encode");
   assert.deepEqual((await rows(page)).map(({ score }) => (score === "" ? null : Number(score))), t.scores);
   await step(page, "3 Scores");
-  assert.match(await said(page), /may not see key 3, “7”/);
+  assert.match(await said(page), /key 3, “7” is masked/);
 });
 
 test("what is refused is told; where there is nothing, it says so", async () => {
@@ -121,7 +121,7 @@ for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark, nar
     await page.locator("#steps [aria-pressed=true]").focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Enter");
-    assert.match(await said(page), /How well they fit/);
+    assert.match(await said(page), /How well q and k match/);
     await page.locator("#steps [type=number]").first().focus();
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("Tab");

@@ -272,6 +272,6 @@ test("what the server sends that is no answer is told, not thrown", async () => 
       await Ask.send();
     });
     await page.unroute("**/attention");
-    assert.equal((await state(page, "problem") || {}).title, "The answer cannot be read", `${type} ${body}`);
+    assert.equal((await state(page, "problem") || {}).title, "The response cannot be read", `${type} ${body}`);
   }
 });

@@ -29,7 +29,7 @@ const body = async (page) => JSON.parse((await state(page, "body")).text);
 test("the model of the program: its ids, its heads, and the exact weights of one", async () => {
   const page = await openAt("sort");
   assert.equal(await page.locator("#line").inputValue(), "9 4 17 2 12 25 7 20");
-  assert.equal(await page.locator("#line-title").textContent(), "Tokens, as ids");
+  assert.equal(await page.locator("#line-title").textContent(), "Token IDs");
   assert.ok(!await page.locator("#drawer").evaluate((drawer) => drawer.open));
   assert.deepEqual(await cells(page), [0, 1, 2].flatMap((layer) =>
     [0, 1, 2, 3].map((head) => `encoder.${layer}.self ${head}`)));
@@ -43,8 +43,8 @@ test("the model of the program: its ids, its heads, and the exact weights of one
     assert.equal(await page.locator("#large h3").textContent(), `${name}, head ${head}`);
   }
   assert.deepEqual(await words(page), tokens.map(String));
-  assert.deepEqual(await page.getByRole("tab").allTextContents(), ["Weights", "Lines", "Flow", "Steps", "Heads",
-    "Model", "Compare", "Answer"]);
+  assert.deepEqual(await page.getByRole("tab").allTextContents(), ["Attention", "Head view", "Rollout", "Computation", "Head importance",
+    "Model", "Compare", "Response"]);
   await shot(page, "whole_sort");
 });
 
@@ -90,7 +90,7 @@ test("ids as they are typed, and what is none", async () => {
   await page.evaluate(() => State.set({ body: { text: '{"embeddings": [[1]]}' } }));
   await settle(page);
   assert.ok(await page.locator("#line").isDisabled());
-  assert.match(await note.textContent(), /form of its own/);
+  assert.match(await note.textContent(), /another format/);
 });
 
 test("a decoder's rows see what came before, and targets are scored", async () => {
@@ -116,7 +116,7 @@ test("a decoder's rows see what came before, and targets are scored", async () =
 
 test("encoder and decoder: three kinds of attention, once the decoder is fed", async () => {
   const page = await openAt("both");
-  assert.equal(await page.locator("#line-behind").textContent(), "Fed to the decoder, as ids");
+  assert.equal(await page.locator("#line-behind").textContent(), "Decoder input (token IDs)");
   const { tokens, targets } = await body(page);
   const kinds = page.getByLabel("Attentions");
   assert.deepEqual(await kinds.locator("option").allTextContents(), ["all", "encoder", "decoder", "cross"]);
@@ -236,7 +236,7 @@ test("a mistake is told at its place, which is in the request that opens then", 
 test("examples, fields and code are those of the kind of the model", async () => {
   const page = await openAt("words");
   const options = () => page.locator("#example option:enabled").allTextContents();
-  assert.deepEqual(await options(), ["A sentence", "Two texts", "Some ids", "An invalid one"]);
+  assert.deepEqual(await options(), ["A sentence", "Two texts", "Random token IDs", "An invalid one"]);
   await page.locator("#fields-part summary").click();
   await page.locator("#field-pool").selectOption("cls");
   await settle(page);
@@ -255,8 +255,8 @@ test("examples, fields and code are those of the kind of the model", async () =>
   await settle(page);
   assert.ok(!await page.locator("#grid").isVisible());
   assert.ok(await page.locator("#field-valid_lens").count());
-  assert.deepEqual((await page.getByRole("tab").allTextContents()), ["Weights", "Lines", "Steps", "Heads",
-    "Compare", "Answer"]);
+  assert.deepEqual((await page.getByRole("tab").allTextContents()), ["Attention", "Head view", "Computation", "Head importance",
+    "Compare", "Response"]);
 });
 
 for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark", [1280, 720], true],
@@ -267,7 +267,7 @@ for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark", [1
       await audit(page, tab);
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), tab);
     });
-    await page.getByRole("tab", { name: "Weights" }).click();
+    await page.getByRole("tab", { name: "Attention" }).click();
     await page.locator("#grid-order").selectOption("distance");
     await audit(page, "sorted");
     await shot(page, `whole_${name}`);
@@ -334,8 +334,8 @@ test("a model that is gone is told, and its answer stays what it was", async () 
   const page = await openAt("ids");
   await page.evaluate(() => State.set({ models: State.get("models").filter(({ name }) => name !== "ids") }));
   await cell(page, "encoder.0.self", 0).click();
-  await page.locator("#problem").getByText("The model is gone").waitFor();
-  assert.ok(await page.getByRole("tab", { name: "Flow" }).isVisible());
+  await page.locator("#problem").getByText("The model is no longer served").waitFor();
+  assert.ok(await page.getByRole("tab", { name: "Rollout" }).isVisible());
 });
 
 test("sorted heads say which they are; a weight is chosen first", async () => {

@@ -16,7 +16,7 @@ const TEXT = { text: "The animal was tired." };
 const opened = async (model, body, options = {}) => {
   const page = await open({ server, ...options });
   await ask(page, body, model);
-  await page.getByRole("tab", { name: "Heads" }).click();
+  await page.getByRole("tab", { name: "Head importance" }).click();
   await settle(page);
   return page;
 };
@@ -41,7 +41,7 @@ for (const [model, body] of [["writes", SCORED], ["words", TEXT],
     assert.ok((await page.locator("#worth").textContent())
       .includes(ranking.slice(0, 5).map(([name, i]) => `${name} ${i}`).join(", ")));
     assert.match(await page.locator("#worth").textContent(),
-      measure === "outputs" ? /the outputs move by/ : /log probability falls by/);
+      measure === "outputs" ? /the outputs change by/ : /log probability falls by/);
     // Off by hand: the difference of two answers.
     const name = Object.keys(heads)[0];
     await head(page, name, 1).click();
@@ -58,17 +58,17 @@ for (const [model, body] of [["writes", SCORED], ["words", TEXT],
       ? Math.hypot(...a.map((x, i) => x - b[i])) / Math.hypot(...a)
       : a.reduce((sum, x, i) => sum + x - b[i], 0));
     assert.deepEqual((await state(page, "off")).sort(), [`${name} 0`, `${name} 1`]);
-    await page.getByRole("tab", { name: "Weights" }).click();
+    await page.getByRole("tab", { name: "Attention" }).click();
     assert.equal(await page.locator("#grid button.off").count(), 2, "they are marked in the grid");
   });
 
 test("along the ranking a curve with its ends in numbers, and what is off goes into the request", async () => {
   const page = await opened("writes", SCORED);
-  assert.ok(await page.getByRole("button", { name: "Prune along" }).isDisabled());
+  assert.ok(await page.getByRole("button", { name: "Ablation curve" }).isDisabled());
   await measured(page);
   let asked = 0;
   page.on("request", (request) => (asked += request.url().endsWith("/score")));
-  await page.getByRole("button", { name: "Prune along" }).click();
+  await page.getByRole("button", { name: "Ablation curve" }).click();
   await page.locator("#worth svg").waitFor();
   assert.equal(asked, 13, "one with all heads, and one for each step");
   assert.equal((await page.locator("#worth polyline").getAttribute("points")).split(" ").length, 13);
@@ -81,7 +81,7 @@ test("along the ranking a curve with its ends in numbers, and what is off goes i
   assert.ok(last <= Number(numbers[0]) * 1.01 + 0.01 && last >= Number(numbers[1]) * 1.01 - 0.01);
   await head(page, "decoder.1.self", 3).click();
   await page.getByText("Without this head").waitFor();
-  await page.getByRole("button", { name: "Take into the request" }).click();
+  await page.getByRole("button", { name: "Copy to request" }).click();
   await settle(page);
   assert.deepEqual(JSON.parse((await state(page, "asked")).body.text).head_mask,
     { "decoder.1.self": [1, 1, 1, 0] });
@@ -99,12 +99,12 @@ test("whether the text goes on otherwise, as the server writes it, with and with
     for (const button of buttons) {
       const [, name, at] = /^(\S+), head (\d+)/.exec(await button.getAttribute("title"));
       await button.click();
-      await page.locator("#worth p", { hasText: "the text goes on" }).waitFor();
+      await page.locator("#worth p", { hasText: "greedy continuation" }).waitFor();
       await settle(page);
       (mask[name] = mask[name] || [1, 1, 1, 1])[at] = 0;
       const [a, b] = [await write(), await write(mask)], differ = a.filter((text, i) => text !== b[i]);
-      const said = await page.locator("#worth p", { hasText: "the text goes on" }).textContent();
-      if (!differ.length) assert.equal(said, `Greedily, behind the tokens, the text goes on the same: “${a[0]}”.`);
+      const said = await page.locator("#worth p", { hasText: "greedy continuation" }).textContent();
+      if (!differ.length) assert.equal(said, `The greedy continuation is unchanged: “${a[0]}”.`);
       else {
         const i = a.findIndex((text, n) => text !== b[n]);
         assert.ok(said.endsWith(`: “${b[i]}”, not “${a[i]}”.`), said);
@@ -123,7 +123,7 @@ test("what is measured of an answer is not taken for the next one's", async () =
   const held = new Promise((resolve) => { go = resolve; });
   await page.route(/\/heads$/, (route) => held.then(() => route.continue()));
   await page.getByRole("button", { name: "Measure every head" }).click();
-  await page.getByRole("tab", { name: "Weights" }).click();
+  await page.getByRole("tab", { name: "Attention" }).click();
   await page.evaluate((text) => {
     State.set({ model: "writes", body: { text } });
     return Ask.send();
@@ -137,14 +137,14 @@ test("a mask of the request's own, by another name; targets are asked for; a hea
   const page = await opened("writes", { ...SCORED, head_mask: { "decoder.*.self": [1, 1, 1, 0] } });
   await head(page, "decoder.0.self", 0).click();
   await page.getByText("Without this head").waitFor();
-  await page.getByRole("button", { name: "Take into the request" }).click();
+  await page.getByRole("button", { name: "Copy to request" }).click();
   await settle(page);
   assert.equal(await state(page, "problem"), null);
   assert.deepEqual(JSON.parse((await state(page, "asked")).body.text).head_mask, { "decoder.0.self":
     [0, 1, 1, 0], "decoder.1.self": [1, 1, 1, 0], "decoder.2.self": [1, 1, 1, 0] });
   const bare = await opened("writes", { tokens: [4, 5, 6] });
   assert.ok(await bare.getByRole("button", { name: "Measure every head" }).isDisabled());
-  assert.match(await bare.locator("#worth").textContent(), /Give targets, too/);
+  assert.match(await bare.locator("#worth").textContent(), /Enter targets/);
   const other = await opened("writes", SCORED);
   await measured(other);
   const { heads } = await post("writes", "heads", SCORED);
@@ -159,12 +159,12 @@ test("a text that cannot be asked for is told beside the loss; an encoder writes
   await page.route(/\/generate$/, (route) => route.fulfill({ status: 504,
     contentType: "application/problem+json", body: '{"title":"Too slow","detail":"it took long"}' }));
   await head(page, "decoder.0.self", 0).click();
-  await page.getByText("How the text goes on is not known: it took long").waitFor();
+  await page.getByText("The greedy continuation is unknown: it took long").waitFor();
   const other = await opened("words", TEXT);
   await head(other, "encoder.0.self", 0).click();
   await other.getByText("Without this head").waitFor();
   await settle(other);
-  assert.ok(!(await other.locator("#worth").textContent()).includes("the text goes on"));
+  assert.ok(!(await other.locator("#worth").textContent()).includes("greedy continuation"));
 });
 
 test("the grid of heads can be sorted by what was measured, until another answer comes", async () => {
@@ -172,7 +172,7 @@ test("the grid of heads can be sorted by what was measured, until another answer
   const order = page.locator("#grid-order"), last = order.locator("option[value=loss]");
   assert.ok(await last.evaluate((one) => one.disabled));
   await measured(page);
-  await page.getByRole("tab", { name: "Weights" }).click();
+  await page.getByRole("tab", { name: "Attention" }).click();
   await order.selectOption("loss");
   await settle(page);
   const { ranking } = await post("writes", "heads", SCORED);
