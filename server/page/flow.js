@@ -57,7 +57,7 @@ const Flow = (() => {
     names = answer.names.filter((name) => name.startsWith(side) && name.endsWith("self"));
     const n = answer.items[item] ? answer.words(item, names[0]).rows.length : 0;
     if (!n || n > LONGEST) return fill(panel, el("p", { class: "soft" }, n
-      ? `Rollout supports up to ${LONGEST} tokens; the request has ${n}.` : "There are no tokens."));
+      ? `Rollout supports up to ${LONGEST} tokens; these are ${n}.` : "There are no tokens."));
     fill(panel, content);
     fill(words, "Loading …");
     fill(table);

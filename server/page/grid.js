@@ -60,7 +60,7 @@
     el("option", { value: "least" }, "entropy (most focused)"), el("option", { value: "weight" },
       "weight of the chosen key"), el("option", { value: "loss" }, "head importance (ablation)"));
   const filter = el("select", { onchange: () => draw() });
-  const filtering = el("label", null, "Attention", filter);
+  const filtering = el("label", null, "Attention type", filter);
   const hint = el("span", { class: "soft" }, "Choose a query and a key first.");
   const tools = el("div", { class: "bar small" }, el("label", null, "Sort by", sort), filtering, hint);
   const list = el("div", { class: "wide" });

@@ -308,7 +308,7 @@ test("a search is a tree, and a node shows where its way looked", async () => {
   await page.getByLabel("beams").fill("3");
   await page.getByLabel("max tokens").fill("4");
   await page.getByRole("button", { name: "Generate", exact: true }).click();
-  await page.getByText(/the best of \d that were found/).waitFor();
+  await page.getByText(/the best of \d hypotheses/).waitFor();
   const { search, sequences } = await post("both", "generate",
     { tokens: [4, 5, 6], max_tokens: 4, beams: 3, returns: 3, return_search: true });
   assert.equal(await page.locator(".tree button").count(), search.flat().length + sequences.length);

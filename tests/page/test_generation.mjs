@@ -106,9 +106,9 @@ test("it goes on behind the request's targets, with its mask, and shows them to 
     await settle(page);
     assert.deepEqual(JSON.parse((await state(page, "asked")).body.text),
       { tokens: [4, 5, 6], targets: [9, 8, ...one.tokens], head_mask });
-    assert.ok(await page.getByText("of an earlier request").isHidden());
+    assert.ok(await page.getByText("This belongs to an earlier request").isHidden());
     await ask(page, { tokens: [7] }, model);
-    await page.getByText("of an earlier request").waitFor();
+    await page.getByText("This belongs to an earlier request").waitFor();
   }
 });
 
@@ -144,7 +144,7 @@ test("two clicks are one text; what ends early, and nothing to go on from, are t
   assert.match(await page.locator("#generation [role=alert]").textContent(), /ended early/);
   await page.evaluate(() => State.set({ body: { text: '{"tokens": []}' } }));
   await page.getByRole("button", { name: "Generate", exact: true }).click();
-  await page.getByText("There are no tokens to go on from.").waitFor();
+  await page.getByText("The prompt has no tokens.").waitFor();
 });
 
 test("it is there for models that generate, and for no others", async () => {

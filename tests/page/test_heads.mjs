@@ -111,7 +111,7 @@ for (const [name, body, model] of [["two heads", TOY, "demo"], ["a ragged batch"
     equals(shown, found);
     await page.getByText(`Queries with an unmasked key: ${found.rows}`).waitFor();
     await divergenceEquals(page, found);
-    await page.getByLabel("Order").selectOption("by number");
+    await page.getByLabel("Order").selectOption("by index");
     equals(await table(page), found, found.heads.map((_, i) => i));
   });
 
@@ -198,14 +198,14 @@ test("without a head the output loses what its delta foretold", async () => {
       await timed(page);
       const told = await report(page);
       const is = lost(whole, await outputs(body, model, without(h, head)));
-      near(told["Output loses"], is.lost, "loss");
-      near(told["Greatest change"], is.most, "greatest change");
-      assert.equal(Number(told["Predicted loss"]), found.heads[head].delta);
-      near(told["Output loses"], found.heads[head].delta, "delta", 1e-4);
+      near(told["Output change"], is.lost, "loss");
+      near(told["Largest change"], is.most, "greatest change");
+      assert.equal(Number(told["Predicted change"]), found.heads[head].delta);
+      near(told["Output change"], found.heads[head].delta, "delta", 1e-4);
       assert.match(told["Compute time"],
-        /^[\d.]+ ms → [\d.]+ ms \((.\d+ %|too close to tell)\), medians of [1-5] pairs$/);
+        /^[\d.]+ ms → [\d.]+ ms \((.\d+ %|no clear difference)\), medians of [1-5] pairs$/);
       await page.getByRole("button", { name: "Enable all heads" }).click();
-      await page.getByText("Switch heads off").waitFor();
+      await page.getByText("Disable heads in the table").waitFor();
       assert.equal(await page.locator("#measures input:not(:checked)").count(), 0);
     }
   }
@@ -224,7 +224,7 @@ test("the least important go first, and all may go", async () => {
     const is = lost(whole, await outputs(body, "base", without(8, ...ranking.slice(0, n))));
     await page.waitForFunction((x) =>
       Math.abs(document.querySelector("#loss dd [title]").title - x) < 1e-5, is.lost);
-    assert.equal((await report(page))["Predicted loss"] === "–", n > 1);
+    assert.equal((await report(page))["Predicted change"] === "–", n > 1);
   }
   await page.getByRole("button", { name: "Disable next" }).click();
 });
@@ -285,7 +285,7 @@ test("a head that the request masks is off and stays so; another mask is kept", 
   page.on("request", listen);
   await page.getByLabel("head 1", { exact: true }).uncheck();
   await timed(page);
-  near((await report(page))["Output loses"],
+  near((await report(page))["Output change"],
     lost(await outputs(body, "demo"), await outputs(body, "demo", [0.5, 0])).lost, "loss");
   page.off("request", listen);
   const turns = [0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0];
@@ -310,7 +310,7 @@ test("heads that are off are marked in every view, and go into the request", asy
   await page.getByRole("tab", { name: "Head view" }).click();
   await settle(page);
   assert.deepEqual(await page.locator("#lines select").first().locator("option").allTextContents(),
-    ["head 0", "head 1 (off)", "mean of heads"]);
+    ["head 0", "head 1 (disabled)", "mean of heads"]);
   await look(page);
   await take.click();
   await settle(page);
@@ -372,7 +372,7 @@ test("a file is measured and pruned as text is", async () => {
   equals(await table(page), await heads(body, "base", whole));
   await page.getByLabel("head 2", { exact: true }).uncheck();
   await timed(page);
-  near((await report(page))["Output loses"],
+  near((await report(page))["Output change"],
     lost(whole, await outputs(body, "base", without(8, 2))).lost, "loss");
 });
 
@@ -407,7 +407,7 @@ test("models with one head, and with forty", async () => {
   equals(await table(page), await heads(small, "one", null, own));
   await page.getByLabel("head 0", { exact: true }).uncheck();
   await timed(page);
-  near((await report(page))["Output loses"], 1, "everything");
+  near((await report(page))["Output change"], 1, "everything");
   await ask(page, body, "many");
   const found = await heads(body, "many", null, own);
   equals(await table(page), found);
@@ -495,7 +495,7 @@ test("the bar of times is Server-Timing", async () => {
   assert.deepEqual(items.slice(0, 4), ["read", "wait", "compute", "write"].map((name, i) =>
     `${name} ${Number(stages[i][1])} ms`));
   const sum = stages.reduce((all, [, ms]) => all + Number(ms), 0);
-  near(/^in all ([\d.]+) ms$/.exec(items[4])[1], sum, "sum");
+  near(/^total ([\d.]+) ms$/.exec(items[4])[1], sum, "sum");
   assert.match(items[5], /^round trip [\d.]+ ms$/);
   const bytes = await page.evaluate(() => Format.bytes(State.get("answer").bytes));
   assert.equal(items[6], `response ${bytes}`);

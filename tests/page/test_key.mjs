@@ -26,7 +26,7 @@ test("a key is asked for, and is kept nowhere", async () => {
   await give(page, "ключ с пробелом");
   assert.match(await page.locator("#key-says").textContent(), /cannot be sent/);
   await give(page, "not-the-key-at-all-but-long");
-  await page.getByText("The server refused that key.").waitFor();
+  await page.getByText("The server rejected this key.").waitFor();
   assert.equal(await page.locator("#key-text").inputValue(), "");
   await give(page, KEY);
   await dialog(page).waitFor({ state: "detached" });

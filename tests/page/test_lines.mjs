@@ -271,7 +271,7 @@ test("of many weights the heaviest have lines, and it says how many have none", 
   await tab(page, "Head view");
   const all = (await answerTo(request)).attention_weights[0][0].flat().filter((x) => x > 0);
   assert.equal(await page.locator("#lines p").textContent(),
-    `queries: 150, keys: 150, lines: 400, too light for one: ${all.length - 400}`);
+    `queries: 150, keys: 150, lines: 400, ${(all.length - 400).toLocaleString("en")} weights below the threshold`);
   const scroller = page.locator("#lines [tabindex='0'][role=group]");
   assert.ok(await scroller.evaluate((node) => node.scrollHeight > node.clientHeight));
   await view(page, { row: 120 });
@@ -352,7 +352,7 @@ test("SVG: a rectangle for each run of one colour, hatching where keys are hidde
   const title = `demo, item 0, head 0, 6 queries × 6 keys, 0 to ${short}`;
   assert.equal(texts[0], title);
   assert.deepEqual(texts.filter((text) => WORDS.includes(text)), [...WORDS, ...WORDS]);
-  assert.deepEqual(texts.slice(-5), ["keys", "queries", "0", String(short), "hidden"]);
+  assert.deepEqual(texts.slice(-5), ["keys", "queries", "0", String(short), "masked"]);
   assert.equal(texts.filter((text) => /^[01]/.test(text)).length, 2 + 18, "a number in each visible cell");
 });
 

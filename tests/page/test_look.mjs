@@ -139,7 +139,7 @@ test("rows that see nothing may be uniform: all keys weigh, and none is hatched"
   await ask(page, body(2, 4, { valid_lens: [[0, 4]], empty_rows: "uniform" }), "demo");
   await hover(page, 0, 1);
   assert.equal(await readout(page),
-    "Query 0 sees no key, and weighs all of them alike: 0.25 (head 0)");
+    "Query 0 has no unmasked key, so all keys have the same weight: 0.25 (head 0)");
   assert.ok(!(await colours(page, 0, 1)).has(await named(page, "--edge")));
   const [seen] = await page.locator("#rows tbody tr").first().locator("td").allTextContents();
   assert.equal(seen, "all masked");
@@ -199,10 +199,10 @@ test("one range for all heads, or each its own", async () => {
   await tile(page, `head ${lesser}`).click();
   await settle(page);
   await cells(page, heads[lesser], most(heads));
-  await page.getByLabel("One colour range").uncheck();
+  await page.getByLabel("One color scale").uncheck();
   await settle(page);
   await cells(page, heads[lesser], most([heads[lesser]]));
-  const said = Number((await page.locator("#legend").textContent()).slice(1).replace("hidden", ""));
+  const said = Number((await page.locator("#legend").textContent()).replace(/^weight0|masked$/g, ""));
   assert.ok(Math.abs(said - most([heads[lesser]])) < 0.001);
 });
 
@@ -210,7 +210,7 @@ test("with contrast, colours end where one weight in a hundred is greater", asyn
   const page = await fresh(), asked = body(40, 40, { causal: true });
   await ask(page, asked, "demo");
   const [[weights]] = (await answerOf(asked)).attention_weights;
-  await page.getByLabel("One colour range").uncheck();
+  await page.getByLabel("One color scale").uncheck();
   await page.getByLabel("Contrast").check();
   await settle(page);
   const sorted = weights.flat().filter((x) => x > 0).sort((a, b) => a - b);
@@ -272,8 +272,8 @@ test("sigmoid weights are no shares of one", async () => {
   await ask(page, body(2, 3), "s");
   await hover(page, 1, 2);
   const [{ data }] = (await state(page, "answer")).items[0].weights;
-  assert.equal(await readout(page), `Query 1 weighs key 2: ${await page.evaluate((x) =>
-    Format.float(x), data[5])} (head 0)`);
+  assert.equal(await readout(page), `Query 1 has weight ${await page.evaluate((x) =>
+    Format.float(x), data[5])} on key 2 (head 0)`);
 });
 
 test("the pointer looks, a click chooses: what is chosen stays until Escape", async () => {
@@ -598,6 +598,6 @@ for (const [dark, scale] of [[false, 1], [true, 2]])
       assert.ok(seen.counts[(0xff000000 | (b << 16) | (g << 8) | r) >>> 0] > 1000, String(weight));
     }
     seen.size.forEach((n, i) => assert.ok(Math.abs(n / 2 - seen.svg[i]) <= 1, "one layout"));
-    for (const word of ["queries", "keys", "hidden", "head 0, 3 queries × 4 keys"])
+    for (const word of ["queries", "keys", "masked", "head 0, 3 queries × 4 keys"])
       assert.ok(seen.text.includes(word), word);
   });

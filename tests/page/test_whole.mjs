@@ -118,7 +118,7 @@ test("encoder and decoder: three kinds of attention, once the decoder is fed", a
   const page = await openAt("both");
   assert.equal(await page.locator("#line-behind").textContent(), "Decoder input (token IDs)");
   const { tokens, targets } = await body(page);
-  const kinds = page.getByLabel("Attentions");
+  const kinds = page.getByLabel("Attention type");
   assert.deepEqual(await kinds.locator("option").allTextContents(), ["all", "encoder", "decoder", "cross"]);
   await kinds.selectOption("cross");
   assert.equal((await cells(page)).length, 12);
