@@ -2,9 +2,9 @@
 // one on top, then the sequences that end at this step, with their scores.
 //
 // Beams.tree(found) -> its nodes, of an answer of /generate with return_search: { step, row, token,
-//   log_probability, sum, parent, path, done, score, best }; path: the tokens up to it; sum: of a way
-//   that goes on; done: which of the sequences ends there, or null, with its score; best: does the best
-//   sequence pass here?
+//   log_probability, sum, parent, path, done, score, best }; path: the tokens up to it; sum: of an
+//   unfinished hypothesis; done: which of the sequences ends there, or null, with its
+//   score; best: does the best sequence pass here?
 // Beams.draw(place, nodes, { spelt, choose }): a click calls choose(node). Beams.choose(place, i) marks
 //   node i and scrolls to it.
 const Beams = (() => {

@@ -1,4 +1,4 @@
-// compare: the tab that shows a pinned answer beside the current one, and their difference.
+// compare: the tab that shows a pinned response beside the current one, and their difference.
 //
 // Three maps of the chosen head share one cursor: pinned weights, current weights, difference. A list
 // ranks the heads by the share of weight that moved to other keys, averaged over queries. For whole

@@ -1,8 +1,7 @@
-// flow: rollout of attention: from which tokens what stands at a place may come, through all layers
-// up to each. The product of the layers' weights, averaged over heads, with the residual or without.
+// flow: the tab Rollout: attention rollout, from which tokens the vector of a token can come after
+// each layer. The product of the layers' weights, averaged over heads, with the residual or without.
 //
-// The place is State.view.row, of none the last one. A row of the table is what has come together
-// behind a layer.
+// The token is State.view.row, the last one where that is -1. Each row of the table is one layer.
 const Flow = (() => {
   const { el, fill } = Dom;
   const LONGEST = 64;

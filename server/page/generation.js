@@ -1,10 +1,10 @@
-// generation: how a text goes on, a column for each token with the likeliest in its place; a click on
-// one of these goes on from there. With more than one beam it is a search, whose ways are a tree; a
-// click on a node makes its way the text that is looked at, and shows where it looked (alignment.js).
+// generation: generated tokens, a column for each, with the most likely alternatives; a click on an
+// alternative continues from it. More than one beam is a beam search, drawn as a tree; a click on a
+// node selects its hypothesis and shows its alignment (alignment.js).
 //
-// The text is that of the request's first item, with its targets behind it and its head_mask. What is
-// generated may become the request's targets, so that the other views look inside, and each layer's
-// own opinion of it can be shown.
+// The prompt is the request's first item, followed by its targets, with its head_mask. The generated
+// tokens may become the request's targets, so that the other views show them. The logit lens shows
+// the most likely token after each layer.
 (() => {
   const { el, fill, button } = Dom;
   const TOP = 5;
@@ -153,7 +153,7 @@
     focus = at;
     ask();
   };
-  // The way to a node becomes the text.
+  // The hypothesis of a node becomes the text.
   const follow = (to) => {
     const way = [];
     node = to;
@@ -171,7 +171,7 @@
     learn(prompt);
     Alignment.show({ model, body: scored(), tokens: chosen(), spelt, post });
   };
-  // The likeliest token behind each layer.
+  // The logit lens: the most likely token after each layer.
   const listen = async () => {
     const mine = line, reply = await post("score", { ...scored(), return_lens: 1 });
     if (mine !== line) return;

@@ -1,5 +1,5 @@
-// heads: the tab that shows what each head does, with switches that prune heads. It asks the server
-// when it is opened, once for each answer and choice of gradients.
+// heads: the tab Head importance of a layer: measures of each head, with switches that disable heads.
+// It asks the server when it is opened, once for each answer and choice of gradients.
 (() => {
   const { el, fill } = Dom;
   // Name; meaning; the value of a full bar, where that is not the greatest of the heads.

@@ -1,4 +1,4 @@
-// prune: switches for the heads, and a report of what is lost and gained without some of them.
+// prune: switches for the heads, and a report of the loss and the compute time without some of them.
 //
 // Prune.begin(found) begins with new measures, and all heads on. Prune.toggle(head) is the switch
 // of a head. Prune.tools, report and along are nodes: the buttons; the loss; the loss as heads are

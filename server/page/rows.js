@@ -1,5 +1,5 @@
-// rows: a table of the chosen face: for each row its entropy, how many keys its query may see, and
-// the heaviest of them. Choosing a row sets State.view.row; choosing it again clears it.
+// rows: a table of the chosen face: for each row its entropy, the number of its unmasked keys, and
+// the one with the largest weight. Choosing a row sets State.view.row; choosing it again clears it.
 //
 // The table is made when the face or its labels change, not when the cursor moves. The weights of a
 // sigmoid are no distribution and have no entropy.

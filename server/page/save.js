@@ -47,7 +47,7 @@ const Save = (() => {
       }
   }
   const write = async (lines, cells, name) => {
-    if (cells > self.most) return say(`${Format.count(cells)} cells: too many for a table.`);
+    if (cells > self.most) return say(`${Format.count(cells)} cells are too many for a table.`);
     const parts = [], answer = State.get("answer");
     let end = performance.now() + SLICE, text = "", done = 0;
     for (const [line, count] of lines) {

@@ -1,6 +1,6 @@
-// steps: how one query comes to its weights, in the server's own numbers: its query, the products
-// with each key, scores, weights, and the context that the values make. A score may be changed, or a
-// key hidden: then the page works out what follows.
+// steps: the tab Computation: how the weights of one query are computed, in the server's own numbers:
+// its query, the products with each key, scores, weights, and the context. A user may change a score
+// or mask a key: then the page computes the effect.
 //
 // The query, the key and the head are those of State.view; of none the first query, its heaviest key,
 // and head 0. The trace is asked for when the tab is looked at, once for each of them.

@@ -1,9 +1,9 @@
-// worth: the tab of a whole model's heads: what is lost without each of them, measured by the server
-// one after the other, and switches that leave heads out, by hand or along the ranking.
+// worth: the tab Head importance of a model: the server measures the loss without each head (ablation);
+// switches disable heads, by hand or along the ranking.
 //
-// Log probability that the targets lose, or how far outputs move where there are no targets; and, of
-// a model that writes, whether its text goes on otherwise. Heads that are off are in State.off, as
-// "ATTENTION HEAD", and what is lost without each in State.losses, for the grid.
+// The loss is the log probability that the targets lose, or the change of the outputs where there are
+// no targets. The tab of a model that generates also shows whether its greedy continuation changes.
+// Disabled heads are in State.off, as "ATTENTION HEAD", and the losses in State.losses, for the grid.
 (() => {
   const { el, fill, button } = Dom;
   const TOKENS = 16;
@@ -68,7 +68,7 @@
       : Math.sqrt(by / (sum(before.numbers, (x) => x * x) || 1)) };
   };
 
-  // How the texts go on, likeliest token by likeliest token.
+  // The greedy continuations of the texts.
   const READ = ["tokens", "text", "embeddings", "valid_lens", "special_tokens", "truncate"];
   const written = async (head_mask) => {
     const { body, model } = State.get("asked"), fields = Request.fields(body) || {};

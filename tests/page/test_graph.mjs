@@ -155,7 +155,7 @@ test("what cannot be read is told, and asked for again; it is asked for once", a
   assert.equal(asked, 2);
   await page.route(/models\/both$/, (route) => route.fulfill({ contentType: "application/json", body: "{}" }));
   await ask(page, { tokens: [4, 5, 6] }, "both");
-  assert.match(await page.locator("#graph [role=alert]").textContent(), /tells no pieces/);
+  assert.match(await page.locator("#graph [role=alert]").textContent(), /does not list the parts/);
 });
 
 for (const [name, viewport, dark, model] of [["light", [1440, 900], false, "both"],

@@ -73,7 +73,7 @@ test("each row has its entropy, what it sees, and its heaviest key", async () =>
         `${WORDS[top]} ${percent(row[top])}`];
     });
     assert.deepEqual(await tableOf(page, "#rows"), want, `item ${item}, head ${head}`);
-    assert.equal(await page.locator("#rows caption").innerText(), `Rows of head ${head}`);
+    assert.equal(await page.locator("#rows caption").innerText(), `Queries of head ${head}`);
   }
 });
 
@@ -103,9 +103,9 @@ test("many rows come in parts", async () => {
     keys: [[[1, 0, 0, 0], [1, 0, 0, 0]]], return_attention: true });
   await ask(page, many(2100), "demo");
   assert.equal(await page.locator("#rows tbody tr").count(), 50);
-  await page.getByRole("button", { name: "Show 500 of 2100 rows" }).waitFor();
+  await page.getByRole("button", { name: "Show 500 of 2100 queries" }).waitFor();
   await ask(page, many(230), "demo");
-  await page.getByRole("button", { name: "Show 230 of 230 rows" }).click();
+  await page.getByRole("button", { name: "Show 230 of 230 queries" }).click();
   assert.equal(await page.locator("#rows tbody tr").count(), 230);
   assert.equal(await page.evaluate(() => document.activeElement.innerText), "50");
   assert.deepEqual((await tableOf(page, "#rows"))[229], ["229", "0.693 100 %", "2", "0 50 %"],
