@@ -77,7 +77,7 @@ test("links that are broken, strange, too long or of models that are not there",
   const strange = { attend: 1, model: "gone<img src=x>", text: JSON.stringify(BODY), labels: { rows: [[1]], cols: 5 },
     tab: "source", view: { item: 77, part: {}, head: -5, row: 1e9, col: "x", range: 7, strong: "yes" } };
   const page = await open({ server, path: `/#${coded(strange)}` });
-  await page.getByText("There is no model gone").waitFor();
+  await page.getByText("This server has no model gone").waitFor();
   await settle(page);
   assert.deepEqual(told(page), []);
   assert.equal((await state(page, "answer")).items.length, 2);
