@@ -59,7 +59,7 @@ const Examples = (() => {
   const ofWhole = [
     { name: "sort", title: "Numbers to sort", fits: ({ source }) => source === "sort",
       fields: () => ({ tokens: [9, 4, 17, 2, 12, 25, 7, 20] }),
-      note: "In the last layer, position i attends to the number with rank i." },
+      note: "In the last layer, position i attends to the i-th smallest number." },
     { name: "sentence", title: "A sentence", fits: ({ tokenizer }) => Boolean(tokenizer),
       fields: (model, next) => ({ text: SENTENCE, ...behind(model, next) }),
       note: "Which tokens does “it” attend to, in which head?" },
