@@ -7,7 +7,7 @@
 #include "core/base/clock.h"
 #include "server/http/bearer.h"
 #include "server/http/description.h"
-#include "server/http/problems.h"
+#include "server/service/problems.h"
 #include "server/http/request_parts.h"
 #include "server/watch/metrics_text.h"
 

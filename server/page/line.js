@@ -4,7 +4,7 @@
 // targets: what is fed behind the tokens, or to the decoder.
 (() => {
   const part = Dom.id("line-part"), line = Dom.id("line"), behind = Dom.id("line-targets");
-  const note = Dom.id("line-note"), title = Dom.id("line-title"), other = Dom.id("line-behind");
+  const note = Dom.id("line-note"), title = Dom.id("line-title"), other = Dom.id("line-second");
   const WORDS = /[\s,]+/;
   // A word that is no number is sent as a string: the server's error names its place.
   const ids = (text) => text.split(WORDS).filter(Boolean)

@@ -116,7 +116,7 @@ test("a decoder's rows see what came before, and targets are scored", async () =
 
 test("encoder and decoder: three kinds of attention, once the decoder is fed", async () => {
   const page = await openAt("both");
-  assert.equal(await page.locator("#line-behind").textContent(), "Decoder input (token IDs)");
+  assert.equal(await page.locator("#line-second").textContent(), "Decoder input (token IDs)");
   const { tokens, targets } = await body(page);
   const kinds = page.getByLabel("Attention type");
   assert.deepEqual(await kinds.locator("option").allTextContents(), ["all", "encoder", "decoder", "cross"]);

@@ -1,5 +1,5 @@
 /* problems: the types of errors, as a table. */
-#include "server/http/problems.h"
+#include "server/service/problems.h"
 
 #include <stdio.h>
 #include <stdlib.h>
