@@ -127,7 +127,7 @@ static enum status read_key_file(struct api_keys *k, int fd, size_t size, const 
   if (size > FILE_MOST)
     return error_set(e, STATUS_CONFIG, "%s: larger than %d bytes", path, FILE_MOST);
   char *text = malloc(size + 1);
-  if (!text) return error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for the keys", path);
+  if (!text) return error_set(e, STATUS_OUT_OF_MEMORY, "%s: out of memory", path);
   if (file_read_at(fd, 0, text, size, e))
     text_before(e, "%s: ", path);
   else if (!file_is_unchanged(fd, &before) || before.size != size)
@@ -144,7 +144,7 @@ static struct api_keys *load_key_file(const char *path, struct error *e) {
   uint64_t size = 0;
   struct api_keys *k = calloc(1, sizeof *k);
   if (!k) {
-    error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for the keys", shown);
+    error_set(e, STATUS_OUT_OF_MEMORY, "%s: out of memory", shown);
     return NULL;
   }
   const int fd = file_open(path, &size, e);
@@ -162,8 +162,10 @@ enum status api_keys_load(const struct config *c, struct api_keys **out, struct 
   *out = NULL;
   if (!*c->api_key_file) return STATUS_OK;
   char *path = file_path(c->directory, c->api_key_file);
-  if (!path) return error_no_memory(e);
-  *out = load_key_file(path, e);
+  if (path)
+    *out = load_key_file(path, e);
+  else
+    error_no_memory(e);
   free(path);
   if (e->status) text_before(e, "api_key_file: ");
   return text_plain(e);

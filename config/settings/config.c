@@ -164,8 +164,8 @@ static enum status refuse_unknown_variable(const char *name, size_t length, stru
   const struct nearest near = nearest_setting(word + strlen("ATTEND_"), "config");
   const struct option *o = near.name ? option_find(near.name) : NULL;
   const char *spelled = o ? option_variable(o, known) : near.name ? "ATTEND_CONFIG" : "";
-  return error_set(e, STATUS_CONFIG, "environment: unknown variable %s%s%s", word,
-                   *spelled ? "; the nearest is " : "", spelled);
+  return error_set(e, STATUS_CONFIG, "environment: unknown variable %s%s%s%s", word,
+                   *spelled ? " (did you mean " : "", spelled, *spelled ? "?)" : "");
 }
 
 /* ATTEND_CPU is read by core/base/cpu.c, which ignores a word that it does not know: it is refused
@@ -224,8 +224,8 @@ static enum status refuse_unknown_switch(const struct config_word *w, struct err
   const struct nearest near = nearest_setting(word, "config");
   const struct option *o = near.name ? option_find(near.name) : NULL;
   const char *spelled = o ? option_switch(o, known) : near.name ? "config" : "";
-  return error_set(e, STATUS_CONFIG, "command line: unknown setting --%s%s%s", word,
-                   *spelled ? "; the nearest is --" : "", spelled);
+  return error_set(e, STATUS_CONFIG, "command line: unknown setting --%s%s%s%s", word,
+                   *spelled ? " (did you mean --" : "", spelled, *spelled ? "?)" : "");
 }
 
 /* Is the following word this setting's value? For a flag only if it is on, off, true or false. */

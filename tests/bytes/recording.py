@@ -85,7 +85,7 @@ class Recording:
             config = {"models": self.models, "default_model": "fuzzed0"}
             server = support.Server(config, *SETTINGS, env=env, folder=folder)
             try:
-                if server.told(r"\bcpu (\w+)").group(1) != level:
+                if server.told(r"\b(?:cpu|kernels) (\w+)").group(1) != level:
                     return None
                 connection = server.connect()
                 answers = [answer_of(server, connection, q) if q.method != "RUN" else

@@ -276,7 +276,7 @@ class Requests(OracleCase):
 
     def test_engine_is_told(self):
         """Kernels of our own where there are vectors for them, OpenBLAS elsewhere, or as forced."""
-        level = self.server.told(r"\bcpu (portable|avx2|avx512)\b").group(1)
+        level = self.server.told(r"\bkernels (portable|avx2|avx512)\b").group(1)
         self.server.told(rf"\bkernels {level}, text (portable|avx2|{level})\b")
         own = os.environ.get("ATTEND_GEMM") or ("openblas" if level == "portable" else "packed")
         for name, engine in (("plain", own), ("split", "none")):

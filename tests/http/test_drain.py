@@ -81,7 +81,7 @@ class Stopping(Case):
             raw.send(head_of("/v1/models/demo/attention", len(body)) + body)
             raw.socket.recv(1, socket.MSG_PEEK)
             server.signal()
-            server.told("stopping")
+            server.told("received: draining")
             self.assertEqual(raw.answer().body, whole)
         self.assertEqual(server.wait(), 0, server.stderr())
 
@@ -138,7 +138,7 @@ class Stopping(Case):
             self.assertEqual(raw.answer().status, 100)
             with Trickle(raw, body):
                 server.signal()
-                server.told("stopping")
+                server.told("received: draining")
                 time.sleep(0.3)
                 self.assertIsNone(server.process.poll(), "did not wait for the upload")
                 server.signal()

@@ -240,7 +240,7 @@ class Files(Keys):
         self.refused(server.attend(TOY))
         self.assertEqual(server.attend(TOY, headers=bearer(A)).status, 200)
         server.told("api_key_file: 1 key\"")
-        server.told("level=warning msg=\"api_key_file: every user")
+        server.told("level=warning msg=\"api_key_file is readable by every user")
         server.stop()
 
     def test_a_warning_where_others_may_ask_without_a_key(self):

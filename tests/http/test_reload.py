@@ -228,7 +228,7 @@ class Refusals(Reload):
 
     def test_configurations(self):
         for content, words in (('{"models": {}', ["line 1"]), ("[]", ["an object"]),
-                               ({"models": {}}, ["names no model"]),
+                               ({"models": {}}, ["must have at least one model"]),
                                ({"modles": {}}, ["modles", "models"]),
                                ({"models": self.models, "default_model": "n"}, ["default_model"]),
                                ({"models": self.models, "max_queue": 0}, ["max_queue"]),
@@ -463,7 +463,7 @@ class Signals(Reload):
     def test_a_stopping_server_does_not_reload(self):
         server = self.start({"a": RANDOM}, "--drain-delay-ms", "300")
         server.signal(signal.SIGTERM)
-        server.told("stopping")
+        server.told("received: draining")
         for _ in range(3):
             server.signal(signal.SIGHUP)
             time.sleep(0.02)
@@ -510,7 +510,7 @@ class Signals(Reload):
             server.signal(signal.SIGHUP)
             server.told("reload postponed")
             server.signal(signal.SIGTERM)
-            server.told("stopping")
+            server.told("received: draining")
             for each in finish:
                 self.assertEqual(each().status, 200)
         self.assertEqual(server.wait(), 0)
@@ -591,7 +591,7 @@ class Slow(Reload):
         for first, second in ((signal.SIGTERM, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)):
             server = self.slow("--drain-delay-ms", "600000")
             server.signal(first)
-            server.told("stopping")
+            server.told("received: draining")
             server.signal(second)
             self.assertEqual(server.wait(), 128 + second, server.stderr())
 

@@ -138,9 +138,9 @@ class Told(Notified):
         self.assertEqual(told.count("READY=1"), 0)
 
     def test_addresses_that_are_none(self):
-        for address, complaint in (("nothing", "no address"), ("/", "no address"),
-                                   ("/" + "x" * 200, "no address"),
-                                   (os.path.join(self.folder, "none"), "cannot be told")):
+        for address, complaint in (("nothing", "is not the address"), ("/", "is not the address"),
+                                   ("/" + "x" * 200, "is not the address"),
+                                   (os.path.join(self.folder, "none"), "cannot notify")):
             server = Server(None, env={"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "100000"})
             try:
                 server.told(complaint)
@@ -159,7 +159,7 @@ class Told(Notified):
             while True:
                 full.sendto(b"x", told.address)
         server = self.start(told)
-        server.told("cannot be told")
+        server.told("cannot notify")
         self.assertEqual(server.attend(TOY).status, 200)
         server.stop()
 
@@ -260,7 +260,7 @@ class Hung(Notified):
         with Raw(server) as raw:
             raw.send(head_of("/v1/attention", len(body)) + body)
             server.signal()
-            server.told("stopping")
+            server.told("received: draining")
             time.sleep(0.2)
             os.unlink(path)
             answer = raw.answer()
@@ -345,7 +345,7 @@ class Inherited(Handed):
         two = [self.listening(), self.listening()]
         self.assertIn("name one of them admin", self.refused(two))
         self.assertIn("name one of them admin", self.refused(two, "admin:admin"))
-        self.assertIn("there are 3 sockets", self.refused(two + [self.listening()], "a:admin:b"))
+        self.assertIn("3 sockets, expected one", self.refused(two + [self.listening()], "a:admin:b"))
 
     def test_variables_that_are_none(self):
         """Of another process they mean nothing; with a number that is none they are refused."""

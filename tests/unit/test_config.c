@@ -160,17 +160,17 @@ static void flags_have_every_form(void **state) {
 static void unknown_names_are_answered_with_the_nearest(void **state) {
   const struct place *p = *state;
   read_ill(WORDS("--max-qeue", "3"), nothing,
-           "unknown setting --max-qeue; the nearest is --max-queue");
-  read_ill(WORDS("--confg=x"), nothing, "the nearest is --config");
+           "unknown setting --max-qeue (did you mean --max-queue?)");
+  read_ill(WORDS("--confg=x"), nothing, "did you mean --config?");
   read_ill(WORDS("--no-workers"), nothing, "unknown setting --no-workers");
-  read_ill(WORDS("--max_queue=3"), nothing, "--max_queue; the nearest is --max-queue");
+  read_ill(WORDS("--max_queue=3"), nothing, "--max_queue (did you mean --max-queue?)");
   read_ill(nothing, WORDS("ATTEND_WORKER=3"),
-           "unknown variable ATTEND_WORKER; the nearest is ATTEND_WORKERS");
-  read_ill(nothing, WORDS("ATTEND_CONFIGS=3"), "the nearest is ATTEND_CONFIG");
+           "unknown variable ATTEND_WORKER (did you mean ATTEND_WORKERS?)");
+  read_ill(nothing, WORDS("ATTEND_CONFIGS=3"), "did you mean ATTEND_CONFIG?");
   read_ill(nothing, WORDS("ATTEND_PORT=9000"), "unknown variable ATTEND_PORT");
   file_ill(p, "{\"max_que\": 3}", "unknown setting \"max_que\" (did you mean \"max_queue\"?)");
   file_ill(p, "{\"queue\": 3}", "unknown setting \"queue\" (did you mean \"max_queue\"?)");
-  read_ill(WORDS("--body-bytes=3"), nothing, "the nearest is --max-body-bytes");
+  read_ill(WORDS("--body-bytes=3"), nothing, "did you mean --max-body-bytes?");
   file_ill(p, "{\"model\": 1}", "unknown setting \"model\" (did you mean \"models\"?)");
   file_ill(p, "{\"additive\": {\"heads\": 1}}", "; put a model into \"models\"");
   file_ill(p, "{\"a\\nb\": 1}", "\"a?b\"");
