@@ -208,7 +208,7 @@ bool file_is_there(const char *path) {
 
 char *file_path(const char *directory, const char *path) {
   char *joined = NULL;
-  while (strncmp(path, "./", 2) == 0) path += 2;
+  while (strncmp(path, "./", 2) == 0 && path[2] && path[2] != '/') path += 2;
   if (path[0] == '/' || strcmp(directory, ".") == 0) return strdup(path);
   return asprintf(&joined, "%s/%s", directory, path) < 0 ? NULL : joined;
 }

@@ -142,7 +142,7 @@ enum status config_help_setting(const char *name, FILE *out, struct error *e) {
   nearest_init(&near, plain);
   nearest_offer(&near, config_option.name);
   for (size_t i = 0; i < option_count(); i++) nearest_offer(&near, option_at(i)->name);
-  return error_set(e, STATUS_CONFIG, "there is no setting \"%.60s\"%s", name,
+  return error_set(e, STATUS_CONFIG, "unknown setting \"%.60s\"%s", name,
                    nearest_hint(&near, hint));
 }
 

@@ -71,7 +71,7 @@ static bool charge_arena(struct arena *a, size_t bytes, struct error *e) {
   if (bytes > b->limit - a->bytes - a->beside)
     error_limit(
         e, "memory_budget_bytes",
-        "the request needs %zu bytes more than the %zu that it has, the memory budget is %zu: "
+        "the request needs %zu bytes more than the %zu that it has; the memory budget is %zu: "
         "send fewer or shorter items",
         bytes, a->bytes + a->beside, b->limit);
   else

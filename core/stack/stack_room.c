@@ -96,9 +96,21 @@ static void place_items(const struct stack *s, struct stack_generation *g, size_
   }
 }
 
+/* Floats of the weights that one attention shows, of all its heads. */
+static size_t shown_floats(const struct keeping *p, size_t attention) {
+  const struct stack_generation *g = p->r->generation;
+  const bool across = stack_is_across(p->s, attention);
+  size_t keys = 0;
+  if (p->r->wish[attention].weights == STACK_WEIGHTS_NONE) return 0;
+  for (size_t i = 0; i < p->r->geometry.items; i++)
+    keys += across ? p->r->source->geometry.item[i / stack_each(g)].q : stack_kept_rows(g, i);
+  return keys * (across ? p->s->form.cross.heads : p->s->form.self.heads);
+}
+
 /* Bytes that the run reserves after the rooms, at most: the logits of the items that continue at
  * the same time; for each row of a round the states between two layers, and queries and contexts of
- * an attention; the inside of a feed-forward. Twice that covers what is small beside these. */
+ * an attention; the inside of a feed-forward; what is shown of each attention. Twice that covers
+ * what is small beside these. */
 static size_t bytes_of_rest(const struct keeping *p, size_t at_once) {
   const struct stack_form *f = &p->s->form;
   const struct layer_shape *shapes[] = {&f->self, &f->cross};
@@ -109,9 +121,13 @@ static size_t bytes_of_rest(const struct keeping *p, size_t at_once) {
     heads += a->heads;
     row += a->heads * (a->head_size + a->value_head_size + (a->relative_buckets ? 2 : 0));
   }
-  const size_t floats = at_once * f->embedding.tokens + rows * row +
-                        p->r->geometry.items * heads * KERNEL_LANES_MAX +
-                        STACK_SHARED_ROWS * f->forward_size;
+  size_t floats = STACK_SHARED_ROWS * f->forward_size;
+  for (size_t i = 0; p->r->wish && i < stack_form_attentions(f); i++) {
+    floats += shown_floats(p, i);
+    row += 2 * f->width; /* of its input, and of the state after it */
+  }
+  floats +=
+      at_once * f->embedding.tokens + rows * row + p->r->geometry.items * heads * KERNEL_LANES_MAX;
   return 2 * floats * sizeof(float);
 }
 
@@ -201,7 +217,10 @@ static void pass_on_all(struct stack_run *r) {
   for (size_t i = 0; i < o->begun; i++)
     if (!r->generation->sequence[i].finish) return;
   for (size_t i = 0; i < o->begun; i++)
-    if (o->advance[i].room) pass_on(o, &o->advance[i]), o->leaving++;
+    if (o->advance[i].room) {
+      pass_on(o, &o->advance[i]);
+      o->leaving++;
+    }
 }
 
 /* The first item with the text of this one that still has its rows; STACK_NO_TWIN: none. */
@@ -226,7 +245,9 @@ void stack_rooms_begin(const struct stack *s, struct stack_run *r) {
     place_items(s, g, o->begun, room->floats);
     if (at->recalls > 0) at->copies = o->copied = o->number;
     at->twin = find_twin(o, o->begun);
-    if (at->twin == STACK_NO_TWIN && at->first != STACK_NO_TWIN) g->sequence[o->begun].recalled = 0;
+    if (at->first != STACK_NO_TWIN) /* a copy was known if what is copied was */
+      g->sequence[o->begun].recalled =
+          at->twin == STACK_NO_TWIN ? 0 : g->sequence[at->twin].recalled;
   }
 }
 

@@ -148,7 +148,7 @@ static void refuse_connection(struct httpd *h, int fd) {
   const unsigned long long most = h->door->max_connections;
   if (h->door->kind == DOOR_MAIN)
     error_set(&e, STATUS_NOT_READY,
-              "too many connections: max_connections (%llu) are open; the operator can raise it, "
+              "too many connections: all %llu (max_connections) are open; the operator can raise it, "
               "or lower idle_timeout_ms",
               most);
   else

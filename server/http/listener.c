@@ -40,10 +40,11 @@ enum status listener_open(struct listener *l, const char *setting, const struct 
   const bool six = strchr(a->host, ':');
   int fd = -1;
   for (const struct addrinfo *at = found; at && fd < 0; at = at->ai_next) fd = listen_on(at);
+  const int fault = errno;
   if (fd < 0)
     error_set(e, STATUS_SYSTEM, "%s: cannot listen on %s%.100s%s:%s: %s%s", setting, six ? "[" : "",
-              a->host, six ? "]" : "", a->port, strerror(errno),
-              errno != EADDRINUSE ? ""
+              a->host, six ? "]" : "", a->port, strerror(fault),
+              fault != EADDRINUSE ? ""
               : strcmp(setting, "listen") == 0
                   ? "; choose another port: --listen 127.0.0.1:9000"
                   : "; choose another port: --admin-listen 127.0.0.1:9001");

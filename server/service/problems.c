@@ -58,7 +58,7 @@ static const struct problem table[STATUS_COUNT] = {
          "the setting."},
     [STATUS_TOO_LARGE] =
         {413, "too-large", "Content too large",
-         "The request or its response exceeds a limit. \"limit\" is the setting.",
+         "The request or its response exceeds a limit. \"limit\", if there, is the setting.",
          "A batch with more items than max_items",
          "Send fewer or shorter items, or request fewer outputs. The operator can raise the "
          "setting."},

@@ -36,7 +36,8 @@ static enum status refuse_positions(struct stack_check *k, size_t item, size_t b
                               "exceeds the decoder's context length of %zu",
                               targets, rows, positions);
   return stack_items_refuse(k, STACK_FIELD_TARGETS, item,
-                            "%zu tokens and %zu targets need %zu positions, which exceeds the "
+                            "%zu tokens and %zu targets need %zu positions (the last target needs "
+                            "none), which exceeds the "
                             "model's context length of %zu",
                             begun, targets, rows, positions);
 }

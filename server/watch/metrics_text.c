@@ -219,7 +219,7 @@ static void write_counted(FILE *f, const struct metrics *m) {
   write_texts(f, m);
   write_family(f, "attend_token_duration_seconds", "histogram",
                "Time of generated tokens: the first one since the end of the body, each further "
-               "one since the one before.");
+               "round of tokens since the one before.");
   for (unsigned i = 0; i < PACE_COUNT; i++) {
     const struct metrics_sum s = metrics_sum_pace(m, (enum metrics_pace)i);
     write_seconds(f, "attend_token_duration_seconds", pace_labels[i], &s);

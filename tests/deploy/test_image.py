@@ -90,7 +90,7 @@ class Image(Case):
         root = os.path.join(self.folder.name, "other")
         other = os.path.join(self.folder.name, "program")
         with open(BIN, "rb") as file, open(other, "wb") as copy:
-            copy.write(file.read().replace(b"whole models over", b"whole models OVER"))
+            copy.write(file.read().replace(b"inference server", b"inference SERVER"))
         os.chmod(other, 0o755)
         run(os.path.join(DOCKER, "root"), other, root, VERSION, COMMIT, SECONDS)
         digest = run(os.path.join(DOCKER, "pack"), root, root, VERSION, COMMIT, SECONDS)

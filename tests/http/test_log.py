@@ -567,7 +567,7 @@ class Complaints(Logged):
                 with Raw(server) as raw:
                     answer = raw.answer()
                 detail = self.problem(answer, 503, "not-ready")["detail"]
-                self.assertIn("max_connections (1) are open", detail)
+                self.assertIn("all 1 (max_connections) are open", detail)
                 self.assertRegex(answer.headers["x-request-id"], r"^[0-9a-f]{16}$")
                 seen.add(answer.headers["x-request-id"])
             self.assertEqual(len(seen), 5)

@@ -154,7 +154,7 @@ class Settings(Folder):
         self.assertIn("Port 0", out.decode())
         for words in (("--help", "--listen"), ("help", "ATTEND_LISTEN"), ("-h", "listen", "more")):
             self.assertEqual(attend(*words)[:2], (0, out), words)
-        self.assertEqual(attend("help", "lister"), (2, b"", 'attend: there is no setting "lister" (did you mean "listen"?)\n'))
+        self.assertEqual(attend("help", "lister"), (2, b"", 'attend: unknown setting "lister" (did you mean "listen"?)\n'))
 
     def test_unknown_commands(self):
         self.assertEqual(attend("severe")[0], 2)

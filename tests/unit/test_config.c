@@ -531,9 +531,9 @@ static void help_refuses_what_is_no_setting(void **state) {
   (void)state;
   static const struct {
     const char *name, *detail;
-  } ill[] = {{"--max-que", "there is no setting \"--max-que\" (did you mean \"max_queue\"?)"},
-             {"confg", "there is no setting \"confg\" (did you mean \"config\"?)"},
-             {"", "there is no setting \"\""}};
+  } ill[] = {{"--max-que", "unknown setting \"--max-que\" (did you mean \"max_queue\"?)"},
+             {"confg", "unknown setting \"confg\" (did you mean \"config\"?)"},
+             {"", "unknown setting \"\""}};
   for (size_t i = 0; i < sizeof ill / sizeof *ill; i++) {
     struct error e = {0};
     char *help = help_on(ill[i].name, &e);

@@ -764,14 +764,19 @@ static void rooms_without_a_text_are_given_back(void **unused) {
 static void more_memory_is_never_too_little(void **unused) {
   static const struct {
     size_t texts, length, tokens;
-  } kinds[] = {{64, 600, 4000}, {64, 600, 30}, {128, 60, 4000}, {64, 600, 400}};
+    bool shows;
+  } kinds[] = {{64, 600, 4000, false},
+               {64, 600, 30, false},
+               {128, 60, 4000, false},
+               {64, 600, 400, false},
+               {64, 300, 400, true}};
   (void)unused;
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     struct random_case c;
     random_case_decoder(&c, 1900 + k, lone, kinds[k].tokens);
     bool fits = false;
     size_t at_once = 0;
-    for (size_t limit = 200000; limit < 20000000 && at_once < kinds[k].texts; limit += limit / 16) {
+    for (size_t limit = 200000; limit < 200000000 && at_once < kinds[k].texts; limit += limit / 16) {
       struct random_case own = c;
       struct budget budget;
       struct arena a;
@@ -780,6 +785,11 @@ static void more_memory_is_never_too_little(void **unused) {
       arena_init(&a, &budget);
       arena_init(&own.a, NULL);
       struct stack_run *r = one_text(&own, kinds[k].texts, kinds[k].length, 24);
+      struct stack_wish wish[2 * RANDOM_LAYERS];
+      for (size_t i = 0; i < 2 * RANDOM_LAYERS; i++)
+        wish[i] =
+            (struct stack_wish){.hidden = true, .input = true, .weights = STACK_WEIGHTS_PER_HEAD};
+      if (kinds[k].shows) r->wish = wish;
       const bool ok = stack_prepare(c.s.stack, r, &a, &e) == STATUS_OK;
       assert_true(ok || !fits);
       fits = ok;

@@ -155,7 +155,8 @@ static void wrong_requests(void **state) {
       {"{\"tokens\":[[1],[2,50]],\"targets\":[[1],[1]]}", "/tokens/1/1", "token 50"},
       {"{\"tokens\":[1],\"targets\":[1.5]}", "/targets/0", "integer"},
       {"{\"tokens\":[1,1,1,1,1,1],\"targets\":[1,1,1,1,1,1,1,1]}", "/targets",
-       "6 tokens and 8 targets need 13 positions, which exceeds the model's context "
+       "6 tokens and 8 targets need 13 positions (the last target needs none), which exceeds the "
+       "model's context "
        "length of 12"},
       {"{\"tokens\":[[1],[1,1,1,1,1,1,1,1,1,1,1,1,1]],\"targets\":[[1],[1]]}", "/tokens/1",
        "13 tokens exceed the model's context length of 12"},
