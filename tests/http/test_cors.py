@@ -209,7 +209,7 @@ class Off(Cors):
 class Settings(Case):
     def test_what_is_no_list_of_origins(self):
         for value, why in ((f"{PAGE}/", "ends with a path"), ("null", "anybody can make one"),
-                           (f"*,{PAGE}", "cannot be in a list"), ("a.example", "is no origin"),
+                           (f"*,{PAGE}", "cannot be in a list"), ("a.example", "is not an origin"),
                            ("https://a.example:443", "browsers leave out")):
             for command in ("serve", "check"):
                 status, out, err = attend(command, "--listen", "127.0.0.1:0", "--cors-origins",

@@ -141,7 +141,7 @@ class Deps(Awk):
 class Made(Awk):
     def test_every_awk_makes_the_same(self):
         text = subprocess.run([BIN, "--help"], stdout=subprocess.PIPE, check=True).stdout
-        for words in (("manual", "1.0", "2026-01-01"), ("completion",)):
+        for words in (("manual", BIN, "1.0", "2026-01-01"), ("completion",)):
             made = set()
             for _ in self.each_awk():
                 status, said, _ = self.run_in(os.path.join(PACKAGE, words[0]), *words[1:], data=text)

@@ -309,7 +309,7 @@ class Statuses(OpenAi):
         with tempfile.TemporaryDirectory() as folder:
             server = self.start(models={"spiked": write_bert(folder, "spiked", spiked)}, folder=folder)
             self.assertEqual(server.post(PATH, {"input": [[1], [2]]}).status, 200)
-            self.error(server.post(PATH, {"input": [[1], [2, 9]]}), 422, "not_finite", None, "position 1 of item 1 exceeds the float32 range")
+            self.error(server.post(PATH, {"input": [[1], [2, 9]]}), 422, "not_finite", None, "value 1 of item 1 exceeds the float32 range")
 
     def test_a_full_budget(self):
         server = self.start("--memory-budget-bytes", "200000")
