@@ -232,7 +232,7 @@ static const char closed[] = "the model's own token applies (GET /v1/models/NAME
 static const char ended[] =
     "the model's own end tokens apply, and \"stop_tokens\" of POST /v1/models/NAME/generate";
 static const char scored[] = SCORED;
-static const char likeliest[] = "use \"return_top\" of POST /v1/models/NAME/score";
+static const char return_top[] = "use \"return_top\" of POST /v1/models/NAME/score";
 static const struct contract_stray strays[] = {
     {"model", model_in_path},
     {"model_name", model_in_path},
@@ -294,9 +294,9 @@ static const struct contract_stray strays[] = {
     {"target_ids", scored},
     {"completion", scored},
     {"continuation", scored},
-    {"logprobs", likeliest},
-    {"top_logprobs", likeliest},
-    {"prompt_logprobs", likeliest},
+    {"logprobs", return_top},
+    {"top_logprobs", return_top},
+    {"prompt_logprobs", return_top},
 };
 
 /* --- how many numbers there may be --- */

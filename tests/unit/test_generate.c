@@ -716,8 +716,8 @@ static void compute_rounds_backwards(const struct random_stack *s, struct stack_
   }
 }
 
-/* Of equal texts whose beginning is in the prefix cache, one fetches it, and the others copy from
- * that one, in whichever order a step's units are computed. */
+/* The prefix cache has the beginning of equal texts: one fetches it, and the others copy from that
+ * one, in whichever order a step's units are computed. */
 static void equal_texts_are_recalled(void **unused) {
   (void)unused;
   for (size_t length = 64; length <= 130; length += length % 64 == 2 ? 62 : 1) {
@@ -760,7 +760,7 @@ static void rooms_without_a_text_are_given_back(void **unused) {
   random_case_done(&c);
 }
 
-/* Where a budget is enough for a run, any larger one is. */
+/* A budget larger than one that is enough for a run is enough, too. */
 static void more_memory_is_never_too_little(void **unused) {
   static const struct {
     size_t texts, length, tokens;
@@ -776,7 +776,8 @@ static void more_memory_is_never_too_little(void **unused) {
     random_case_decoder(&c, 1900 + k, lone, kinds[k].tokens);
     bool fits = false;
     size_t at_once = 0;
-    for (size_t limit = 200000; limit < 200000000 && at_once < kinds[k].texts; limit += limit / 16) {
+    for (size_t limit = 200000; limit < 200000000 && at_once < kinds[k].texts;
+         limit += limit / 16) {
       struct random_case own = c;
       struct budget budget;
       struct arena a;
