@@ -52,29 +52,29 @@ TEST_LIBS   := $(shell pkg-config --libs cmocka 2>/dev/null)
 
 # Files of one instruction set; elsewhere they compile to nothing.
 ifeq ($(shell uname -m),x86_64)
-CFLAGS_core_kernel_kernel_avx2   := -mavx2 -mfma -mf16c $(KERNEL)
-CFLAGS_core_kernel_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 $(KERNEL)
+CFLAGS_core_kernel_loops_kernel_avx2   := -mavx2 -mfma -mf16c $(KERNEL)
+CFLAGS_core_kernel_loops_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 $(KERNEL)
 CFLAGS_config_document_sha256_avx2   := -mavx2
 CFLAGS_config_document_sha256_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mprefer-vector-width=512
 TEXT_AVX2   := -mavx2 -mfma -mbmi -mbmi2 -mpopcnt
 TEXT_AVX512 := $(TEXT_AVX2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mavx512vbmi -mavx512vbmi2
-CFLAGS_server_text_number_stretch_avx2    := $(TEXT_AVX2)
-CFLAGS_server_text_number_integers_avx2   := $(TEXT_AVX2)
+CFLAGS_server_number_vector_number_stretch_avx2    := $(TEXT_AVX2)
+CFLAGS_server_number_vector_number_integers_avx2   := $(TEXT_AVX2)
 CFLAGS_server_text_flag_avx2          := $(TEXT_AVX2)
-CFLAGS_server_text_number_stretch_avx512  := $(TEXT_AVX512)
-CFLAGS_server_text_number_rows_avx2   := $(TEXT_AVX2)
-CFLAGS_server_text_number_rows_avx512 := $(TEXT_AVX512)
+CFLAGS_server_number_vector_number_stretch_avx512  := $(TEXT_AVX512)
+CFLAGS_server_number_vector_number_rows_avx2   := $(TEXT_AVX2)
+CFLAGS_server_number_vector_number_rows_avx512 := $(TEXT_AVX512)
 CFLAGS_server_text_base64_avx2        := $(TEXT_AVX2)
 CFLAGS_server_text_base64_avx512      := $(TEXT_AVX512)
 endif
-CFLAGS_core_kernel_kernel_portable := $(KERNEL)
+CFLAGS_core_kernel_loops_kernel_portable := $(KERNEL)
 CFLAGS_config_checkpoint_floats := -O3
 CFLAGS_tests_example_sort_model := -O3
 CFLAGS_tests_bench_bench_generate := -O3
-CFLAGS_server_http_page     := -DPAGE_FILE='"$(BUILD)/server/page/page.html"'
+CFLAGS_server_describe_page     := -DPAGE_FILE='"$(BUILD)/server/page/page.html"'
 CFLAGS_server_watch_version := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
 
-LIB_SRC   := $(wildcard core/*/*.c config/*/*.c server/*/*.c)
+LIB_SRC   := $(foreach depth,*/* */*/*,$(wildcard $(addsuffix /$(depth).c,core config server)))
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/%.o)
 # The files that compile longest, by their names in any folder: they are begun first, and the others
 # compile beside them.
@@ -154,7 +154,7 @@ builtin:
 	@$(MAKE) --no-print-directory $(BUILD)/example/sort_train
 	@mkdir -p $(BUILD)/example/sort
 	$(BUILD)/example/sort_train $(BUILD)/example/sort
-	diff -r $(BUILD)/example/sort config/model/builtin/sort
+	diff -r $(BUILD)/example/sort config/checkpoint/builtin/sort
 
 ## screenshots: redraw the pictures of the web UI in the documentation
 .PHONY: screenshots
@@ -221,7 +221,7 @@ lint:
 ## format: lay the code out with clang-format
 .PHONY: format
 format:
-	clang-format -i $(wildcard core/*/*.[ch] config/*/*.[ch] server/*.[ch] server/*/*.[ch] tests/*/*.[ch])
+	clang-format -i $(filter %.c %.h,$(shell git ls-files core config server tests))
 
 ## install, uninstall: the program, its manual page, bash completion and units below DESTDIR/PREFIX
 .PHONY: install uninstall
@@ -366,8 +366,8 @@ $(BUILD)/flags: FORCE
 $(BUILD)/commit: FORCE | $(BUILD)/flags
 	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/watch/version.o: $(BUILD)/commit
-$(BUILD)/server/http/description.o: server/http/openapi.json
-$(BUILD)/config/model/builtin.o: $(wildcard config/model/builtin/*/*)
+$(BUILD)/server/describe/description.o: server/describe/openapi.json
+$(BUILD)/config/checkpoint/builtin.o: $(wildcard config/checkpoint/builtin/*/*)
 
 # The page, one file of all that it is made of.
 PAGE := $(BUILD)/server/page/page.html
@@ -377,7 +377,7 @@ $(PAGE): $(wildcard server/page/*) | $(BUILD)/flags
 	$(Q)server/page/pack server/page/index.html >$@
 $(PAGE).gz: $(PAGE)
 	$(Q)if command -v zopfli >/dev/null; then zopfli -c $<; else gzip -9nc $<; fi >$@
-$(BUILD)/server/http/page.o: $(PAGE) $(PAGE).gz
+$(BUILD)/server/describe/page.o: $(PAGE) $(PAGE).gz
 
 .PHONY: FORCE
 FORCE:
@@ -418,8 +418,8 @@ $(BUILD)/example/sort_train: $(BUILD)/tests/example/sort_train.o $(BUILD)/tests/
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # The kernels are written in gcc's vectors, and look at what others have checked: gcc compiles them, bare.
-build/fuzz/core/kernel/kernel_%.o build/coverage/core/kernel/kernel_%.o: override CC := gcc
-build/fuzz/core/kernel/kernel_%.o build/coverage/core/kernel/kernel_%.o: override SAN :=
+build/fuzz/core/kernel/loops/kernel_%.o build/coverage/core/kernel/loops/kernel_%.o: override CC := gcc
+build/fuzz/core/kernel/loops/kernel_%.o build/coverage/core/kernel/loops/kernel_%.o: override SAN :=
 
 # With libFuzzer's main where it searches, else with one that replays the inputs that are kept.
 FUZZ_MAIN   := $(if $(filter fuzz,$(MODE)),,$(BUILD)/tests/fuzz/replay.o)

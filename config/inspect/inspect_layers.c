@@ -5,14 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/build/layer/frequencies.h"
+#include "config/build/layer/layout.h"
+#include "config/build/layer/layout_place.h"
+#include "config/build/layer/parameters.h"
+#include "config/build/trial.h"
+#include "config/describe/definition.h"
+#include "config/describe/hints_compare.h"
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
-#include "config/layer/definition.h"
-#include "config/layer/frequencies.h"
-#include "config/layer/hints_compare.h"
-#include "config/layer/layout.h"
-#include "config/layer/parameters.h"
-#include "config/model/trial.h"
 #include "core/base/size.h"
 
 enum { HEAD_USUAL = 64 };

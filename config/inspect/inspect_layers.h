@@ -7,9 +7,9 @@
 #define CONFIG_INSPECT_LAYERS_H
 
 #include "config/checkpoint/checkpoint.h"
+#include "config/describe/hints.h"
+#include "config/describe/notes.h"
 #include "config/inspect/inspect_name.h"
-#include "config/layer/hints.h"
-#include "config/layer/notes.h"
 
 enum { INSPECT_LAYERS_MOST = 512 };
 

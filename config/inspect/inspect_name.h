@@ -2,7 +2,7 @@
 #ifndef CONFIG_INSPECT_NAME_H
 #define CONFIG_INSPECT_NAME_H
 
-#include "config/layer/layout_place.h"
+#include "config/build/layer/layout_place.h"
 
 enum {
   INSPECT_NAME = 65,      /* of a model */

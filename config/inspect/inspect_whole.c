@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/build/model.h"
+#include "config/build/whole_plan.h"
 #include "config/checkpoint/floats.h"
+#include "config/describe/whole_modules.h"
 #include "config/document/file.h"
 #include "config/document/text.h"
-#include "config/model/whole_modules.h"
-#include "config/model/whole_plan.h"
 
 enum { LISTED_MOST = 5, TEXT_SIZE = 160 };
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/build/layer/layers_all.h"
+#include "config/build/whole.h"
 #include "config/document/text.h"
-#include "config/layer/layers_all.h"
-#include "config/model/whole.h"
 #include "core/base/cpu.h"
 #include "core/base/size.h"
 #include "core/base/team.h"

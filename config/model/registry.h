@@ -2,7 +2,7 @@
 #ifndef CONFIG_REGISTRY_H
 #define CONFIG_REGISTRY_H
 
-#include "config/model/model.h"
+#include "config/build/model.h"
 #include "config/model/progress.h"
 #include "config/settings/config.h"
 

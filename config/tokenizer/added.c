@@ -6,8 +6,8 @@
 
 #include "config/document/member.h"
 #include "config/document/text.h"
-#include "config/lexicon/vocabulary.h"
-#include "config/pattern/unicode.h"
+#include "config/tokenizer/model/vocabulary.h"
+#include "config/tokenizer/pattern/unicode.h"
 #include "core/base/clock.h"
 #include "core/base/size.h"
 

@@ -5,9 +5,9 @@
 #ifndef CONFIG_ADDED_H
 #define CONFIG_ADDED_H
 
-#include "config/lexicon/lexicon.h"
-#include "config/lexicon/trie.h"
-#include "config/normal/normal.h"
+#include "config/tokenizer/model/lexicon.h"
+#include "config/tokenizer/model/trie.h"
+#include "config/tokenizer/normalizer/normal.h"
 #include "core/base/patience.h"
 
 struct added_token {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "config/lexicon/bytes.h"
+#include "config/tokenizer/model/bytes.h"
 #include "config/tokenizer/tokenizer_parts.h"
 #include "core/base/size.h"
 

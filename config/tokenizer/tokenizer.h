@@ -8,9 +8,9 @@
 #ifndef CONFIG_TOKENIZER_H
 #define CONFIG_TOKENIZER_H
 
-#include "config/lexicon/lexicon.h"
-#include "config/normal/passage.h"
-#include "config/spell/spell.h"
+#include "config/tokenizer/decoder/spell.h"
+#include "config/tokenizer/model/lexicon.h"
+#include "config/tokenizer/normalizer/passage.h"
 
 struct tokenizer;
 

@@ -2,9 +2,9 @@
 #ifndef CONFIG_TOKENIZER_PARTS_H
 #define CONFIG_TOKENIZER_PARTS_H
 
-#include "config/split/split.h"
 #include "config/tokenizer/added.h"
-#include "config/tokenizer/frame.h"
+#include "config/tokenizer/postprocessor/frame.h"
+#include "config/tokenizer/pretokenizer/split.h"
 #include "config/tokenizer/tokenizer.h"
 
 enum tokenizer_cut_where { CUT_LONGEST, CUT_FIRST, CUT_SECOND };

@@ -1,5 +1,5 @@
 /* tokenizer_piece: what tokens stand for, one by one and as a text. */
-#include "config/lexicon/bytes.h"
+#include "config/tokenizer/model/bytes.h"
 #include "config/tokenizer/tokenizer_parts.h"
 #include "core/base/size.h"
 

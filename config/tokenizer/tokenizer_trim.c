@@ -2,7 +2,7 @@
  *
  * What counts are the blanks of the token, not those of the text: a blank that was put in front of
  * a word is one, too. Each is a character of the text. */
-#include "config/pattern/unicode.h"
+#include "config/tokenizer/pattern/unicode.h"
 #include "config/tokenizer/tokenizer_parts.h"
 
 enum { BYTE_BLANK = 0x120 }; /* the letter that stands for the byte of a blank */

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* server/service/problems.c has the HTTP status and the title of each kind. */
+/* server/route/problems.c has the HTTP status and the title of each kind. */
 enum status {
   STATUS_OK = 0,
   STATUS_INVALID_JSON,    /* not JSON: `offset` says where */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/attention/geometry.h"
-#include "server/text/number.h"
+#include "server/number/number.h"
 
 enum {
   ANSWER_RANK_MAX = 4,

@@ -3,7 +3,7 @@
 #ifndef SERVER_ATTENTION_ANSWER_H
 #define SERVER_ATTENTION_ANSWER_H
 
-#include "config/model/model.h"
+#include "config/build/model.h"
 #include "server/answer/answer.h"
 #include "server/attention/attention_request.h"
 #include "server/body/body_terms.h"

@@ -4,9 +4,9 @@
 #ifndef SERVER_ATTENTION_BODY_H
 #define SERVER_ATTENTION_BODY_H
 
-#include "config/model/model.h"
+#include "config/build/model.h"
 #include "server/attention/attention_request.h"
-#include "server/body/body.h"
+#include "server/body/form/body.h"
 
 struct attention_body;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/size.h"
-#include "server/body/json_small.h"
+#include "server/json/json_small.h"
 
 /* Beyond any sum of a row number and an offset, and far from where adding would overflow. */
 static const int64_t WINDOW_MAX = 1ll << 60;

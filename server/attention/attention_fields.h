@@ -2,7 +2,7 @@
 #ifndef SERVER_ATTENTION_FIELDS_H
 #define SERVER_ATTENTION_FIELDS_H
 
-#include "config/model/model.h"
+#include "config/build/model.h"
 #include "core/attention/call.h"
 #include "server/attention/attention_traced.h"
 #include "server/body/body_terms.h"

@@ -3,7 +3,7 @@
 #include "core/base/size.h"
 #include "server/answer/answer.h"
 #include "server/attention/attention_check.h"
-#include "server/text/number.h"
+#include "server/number/number.h"
 
 /* Pairs of a query and what it is compared with, over all items. */
 struct attention_pairs {

@@ -4,7 +4,7 @@
 #define SERVER_ATTENTION_REQUEST_H
 
 #include "core/attention/layer.h"
-#include "server/body/body_v2.h"
+#include "server/v2/body_v2.h"
 
 struct attention_request {
   struct layer_run asked;

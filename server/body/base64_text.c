@@ -2,7 +2,7 @@
 #include "server/body/base64_text.h"
 
 #include "core/base/size.h"
-#include "server/body/json_skim.h"
+#include "server/json/json_skim.h"
 
 enum { PIECE = 4096 }; /* characters whose bytes are converted at a time */
 

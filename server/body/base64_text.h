@@ -3,7 +3,7 @@
 #ifndef SERVER_BASE64_TEXT_H
 #define SERVER_BASE64_TEXT_H
 
-#include "server/body/tensor_bytes.h"
+#include "server/json/tensor_bytes.h"
 #include "server/text/base64.h"
 #include "server/text/json_string.h"
 

@@ -2,9 +2,9 @@
 #include "server/body/body_field.h"
 
 #include "server/body/tensor_base64.h"
-#include "server/body/tensor_json.h"
-#include "server/body/texts_json.h"
-#include "server/text/blank.h"
+#include "server/json/tensor_json.h"
+#include "server/json/texts_json.h"
+#include "server/number/blank.h"
 
 /* --- how a value begins --- */
 

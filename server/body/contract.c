@@ -6,7 +6,7 @@
 
 #include "config/document/nearest.h"
 #include "core/base/size.h"
-#include "server/body/json_small.h"
+#include "server/json/json_small.h"
 
 /* The pointer holds a name even if all of it is escaped. */
 _Static_assert(1 + 2 * CONTRACT_NAME_SHOWN < ERROR_POINTER_SIZE, "a name fits into a pointer");

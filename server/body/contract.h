@@ -7,9 +7,9 @@
 #ifndef SERVER_CONTRACT_H
 #define SERVER_CONTRACT_H
 
-#include "server/body/tensor.h"
-#include "server/body/tensor_bytes.h"
-#include "server/body/texts.h"
+#include "server/json/tensor.h"
+#include "server/json/tensor_bytes.h"
+#include "server/json/texts.h"
 
 struct json_t;
 

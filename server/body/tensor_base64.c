@@ -6,10 +6,10 @@
 
 #include "core/base/size.h"
 #include "server/body/base64_text.h"
-#include "server/body/json_skim.h"
-#include "server/body/shape_text.h"
-#include "server/body/tensor_bytes.h"
-#include "server/text/blank.h"
+#include "server/json/json_skim.h"
+#include "server/json/shape_text.h"
+#include "server/json/tensor_bytes.h"
+#include "server/number/blank.h"
 #include "server/text/json_string.h"
 
 /* Characters of a key or type that are kept; the longest known one has 6. */

@@ -8,7 +8,7 @@
 #ifndef SERVER_TENSOR_BASE64_H
 #define SERVER_TENSOR_BASE64_H
 
-#include "server/body/tensor.h"
+#include "server/json/tensor.h"
 
 /* One reader reads one value. */
 struct tensor_base64;

@@ -15,8 +15,8 @@
 #include "server/command/command.h"
 #include "server/command/line_reader.h"
 #include "server/http/reply.h"
+#include "server/number/blank.h"
 #include "server/service/exchange.h"
-#include "server/text/blank.h"
 
 enum { UNDER_WAY = 4 }; /* requests for each worker */
 

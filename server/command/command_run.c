@@ -7,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/build/whole.h"
 #include "config/model/registry.h"
-#include "config/model/whole.h"
 #include "core/base/clock.h"
 #include "server/command/command.h"
 #include "server/command/command_lines.h"
 #include "server/http/reply.h"
+#include "server/route/routes.h"
 #include "server/service/exchange.h"
-#include "server/service/routes.h"
 
 enum { CHUNK = 64 * 1024 };
 

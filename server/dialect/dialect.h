@@ -1,12 +1,12 @@
 /* dialect: what makes up a request in the words of another service: the fields that it may have,
  * what they ask for in ours, and how its answer is written. Each dialect is one constant of its own
- * file, and has a row in server/service/dialects.c. */
+ * file, and has a row in server/route/dialects.c. */
 #ifndef SERVER_DIALECT_H
 #define SERVER_DIALECT_H
 
 #include "server/answer/answer.h"
 #include "server/dialect/dialect_stack.h"
-#include "server/stack/stack_stream.h"
+#include "server/model/answer/stack_stream.h"
 #include "server/tokenize/tokenize_body.h"
 
 struct dialect {

@@ -6,7 +6,7 @@
 #include <sys/random.h>
 
 #include "core/base/clock.h"
-#include "server/stack/stack_answer.h"
+#include "server/model/answer/stack_answer.h"
 
 static const size_t zero = 0;
 

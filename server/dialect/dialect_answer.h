@@ -4,7 +4,7 @@
 
 #include "core/base/arena.h"
 #include "server/answer/answer.h"
-#include "server/stack/stack_request.h"
+#include "server/model/fields/stack_request.h"
 
 /* What an answer is planned on. */
 struct dialect_sheet {

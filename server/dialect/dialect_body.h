@@ -3,10 +3,10 @@
 #ifndef SERVER_DIALECT_BODY_H
 #define SERVER_DIALECT_BODY_H
 
-#include "config/model/whole.h"
+#include "config/build/whole.h"
 #include "server/answer/answer.h"
-#include "server/body/body.h"
-#include "server/stack/stack_stream.h"
+#include "server/body/form/body.h"
+#include "server/model/answer/stack_stream.h"
 #include "server/tokenize/tokenize_body.h"
 
 struct dialect;

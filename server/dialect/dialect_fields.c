@@ -4,8 +4,8 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "server/stack/stack_choice_fields.h"
-#include "server/stack/stack_fields.h"
+#include "server/model/fields/stack_choice_fields.h"
+#include "server/model/fields/stack_fields.h"
 
 enum status dialect_read_model(const json_t *value, const struct contract_field *field, void *to,
                                struct error *e) {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/stack/stack_body.h"
+#include "server/model/check/stack_body.h"
 
 enum status dialect_stack_init(struct dialect_stack *s, const struct whole *w,
                                const struct body_terms *terms, const struct body_limits *limits,

@@ -3,10 +3,10 @@
 #ifndef SERVER_DIALECT_STACK_H
 #define SERVER_DIALECT_STACK_H
 
-#include "config/model/whole.h"
+#include "config/build/whole.h"
 #include "server/body/body_terms.h"
-#include "server/stack/stack_fields.h"
-#include "server/stack/stack_request.h"
+#include "server/model/fields/stack_fields.h"
+#include "server/model/fields/stack_request.h"
 
 /* What a field of ours is called in the body: "/text" is "/input". */
 struct dialect_name {

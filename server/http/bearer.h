@@ -4,7 +4,7 @@
 
 #include "config/settings/api_keys.h"
 #include "server/http/header.h"
-#include "server/service/routes.h"
+#include "server/route/routes.h"
 
 /* Does a path need a key, in a server with keys? Probes bring none, nor does a browser that opens
  * the page, which asks its user for one; metrics may be open. Paths that do not exist need a key,

@@ -10,8 +10,8 @@
 
 #include "config/document/text.h"
 #include "server/http/cors.h"
-#include "server/service/problems.h"
 #include "server/http/request_id.h"
+#include "server/route/problems.h"
 
 /* Of a pointer each segment grows by one character at most: "/3" is "[3]". */
 enum { REPLY_PARAM_SIZE = 2 * ERROR_POINTER_SIZE };

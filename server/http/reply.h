@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 
 #include "core/base/status.h"
-#include "server/service/elsewhere.h"
+#include "server/route/elsewhere.h"
 
 struct MHD_Connection;
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/build/whole.h"
 #include "config/document/text.h"
-#include "config/model/whole.h"
 #include "config/settings/address.h"
 #include "core/base/size.h"
 

@@ -2,7 +2,7 @@
 #ifndef SERVER_ANNOUNCE_H
 #define SERVER_ANNOUNCE_H
 
-#include "config/model/model.h"
+#include "config/build/model.h"
 #include "config/model/progress.h"
 #include "config/settings/api_keys.h"
 #include "config/settings/config.h"

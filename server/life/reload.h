@@ -9,8 +9,8 @@
 #ifndef SERVER_RELOAD_H
 #define SERVER_RELOAD_H
 
-#include "server/http/server.h"
 #include "server/life/background.h"
+#include "server/request/server.h"
 
 /* How the program was called. */
 struct reload_invocation {

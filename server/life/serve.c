@@ -18,13 +18,13 @@
 #include "core/base/clock.h"
 #include "core/base/cpu.h"
 #include "core/base/size.h"
-#include "server/http/httpd.h"
 #include "server/http/request_id.h"
 #include "server/life/announce.h"
 #include "server/life/reload.h"
 #include "server/life/signals.h"
 #include "server/life/stop.h"
 #include "server/life/supervisor.h"
+#include "server/request/httpd.h"
 #include "server/watch/version.h"
 
 enum {

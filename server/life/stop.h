@@ -9,8 +9,8 @@
 #ifndef SERVER_STOP_H
 #define SERVER_STOP_H
 
-#include "server/http/httpd.h"
 #include "server/life/supervisor.h"
+#include "server/request/httpd.h"
 
 /* A stop under way. A second signal ends all waiting. */
 struct stop {

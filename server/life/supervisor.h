@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "server/http/httpd.h"
+#include "server/request/httpd.h"
 
 enum { SUPERVISOR_NO_SOCKET = -1 };
 

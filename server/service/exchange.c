@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "server/stack/stack_answer.h"
+#include "server/model/answer/stack_answer.h"
 
 /* What a whole model is asked for its heads: what they are worth to the log probabilities of
  * targets, or to the outputs where there are no such. */

@@ -5,13 +5,13 @@
 #ifndef SERVER_EXCHANGE_H
 #define SERVER_EXCHANGE_H
 
-#include "config/model/model.h"
+#include "config/build/model.h"
 #include "server/answer/answer.h"
 #include "server/attention/attention_body.h"
+#include "server/model/answer/stack_stream.h"
+#include "server/model/answer/stack_worth_stream.h"
+#include "server/model/check/stack_body.h"
 #include "server/service/service.h"
-#include "server/stack/stack_body.h"
-#include "server/stack/stack_stream.h"
-#include "server/stack/stack_worth_stream.h"
 #include "server/tokenize/tokenize_body.h"
 
 struct exchange {

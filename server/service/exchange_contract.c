@@ -3,12 +3,12 @@
 #include "server/attention/attention_answer.h"
 #include "server/attention/attention_traced.h"
 #include "server/dialect/dialect_body.h"
-#include "server/service/dialects.h"
+#include "server/model/answer/stack_answer.h"
+#include "server/model/answer/stack_speech.h"
+#include "server/model/answer/stack_worth_answer.h"
+#include "server/route/dialects.h"
+#include "server/route/find_model.h"
 #include "server/service/exchange.h"
-#include "server/service/find_model.h"
-#include "server/stack/stack_answer.h"
-#include "server/stack/stack_speech.h"
-#include "server/stack/stack_worth_answer.h"
 #include "server/tokenize/tokenize_answer.h"
 
 /* Only a request that was read says whether its answer has the form that is asked for; `why_json`

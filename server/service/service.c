@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "config/build/whole.h"
 #include "config/model/registry.h"
-#include "config/model/whole.h"
 #include "core/base/cpu.h"
 #include "core/base/size.h"
 #include "core/kernel/gemm.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "server/text/number.h"
+#include "server/number/number.h"
 
 enum { FLAG_READ_MARGIN = NUMBER_READ_MARGIN /* bytes readable behind the text that is given */ };
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "core/base/size.h"
-#include "server/text/number_block_avx2.h"
+#include "server/number/vector/number_block_avx2.h"
 
 enum {
   BLOCK = NUMBER_BLOCK_AVX2,

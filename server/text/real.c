@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/text/number.h"
+#include "server/number/number.h"
 
 enum { DIGITS_MOST = 17, TEXT_SIZE = 40 };
 

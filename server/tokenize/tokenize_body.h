@@ -3,9 +3,9 @@
 #ifndef SERVER_TOKENIZE_BODY_H
 #define SERVER_TOKENIZE_BODY_H
 
-#include "config/model/whole.h"
+#include "config/build/whole.h"
 #include "core/run/run.h"
-#include "server/body/body.h"
+#include "server/body/form/body.h"
 #include "server/tokenize/tokenize_texts.h"
 
 struct tokenize_body;

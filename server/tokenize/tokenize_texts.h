@@ -3,7 +3,7 @@
 #define SERVER_TOKENIZE_TEXTS_H
 
 #include "config/tokenizer/tokenizer.h"
-#include "server/body/texts.h"
+#include "server/json/texts.h"
 
 /* Which prompt stands in front of an item: that of texts, or of those that are queries to them. */
 enum { TOKENIZE_OF_TEXT, TOKENIZE_OF_QUERY, TOKENIZE_PROMPTS };

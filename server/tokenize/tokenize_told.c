@@ -3,8 +3,8 @@
 #include "server/tokenize/tokenize_told.h"
 
 #include "core/base/size.h"
+#include "server/number/number.h"
 #include "server/text/json_string.h"
-#include "server/text/number.h"
 
 enum { IDS, STRINGS, CHARACTERS, BYTES };
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "core/base/status.h"
-#include "server/service/routes.h"
+#include "server/route/routes.h"
 #include "server/watch/timeline.h"
 
 /* Why the server ended a request or a connection without the answer that was asked for. */

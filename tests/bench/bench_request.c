@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "config/build/model.h"
 #include "config/document/json_reserve.h"
-#include "config/model/model.h"
 #include "core/base/keep.h"
 #include "server/attention/attention_answer.h"
 #include "server/attention/attention_body.h"
-#include "server/text/number.h"
+#include "server/number/number.h"
 
 enum { KEPT = 64 << 20, CHUNK = 16 * 1024, BODY = 0, LAYER, ANSWER, STAGES };
 

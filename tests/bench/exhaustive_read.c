@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/base/cpu.h"
-#include "server/text/number.h"
+#include "server/number/number.h"
 #include "tests/support/level_asked.h"
 #include "tests/support/number_draw.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/base/cpu.h"
-#include "server/text/number.h"
+#include "server/number/number.h"
 #include "tests/support/level_asked.h"
 #include "tests/support/text_yardstick.h"
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/model/whole.h"
+#include "config/build/whole.h"
 #include "core/base/size.h"
-#include "server/stack/stack_body.h"
+#include "server/model/check/stack_body.h"
 #include "tests/fuzz/rfc8259.h"
 
 enum { BUDGET = 32 << 20 };

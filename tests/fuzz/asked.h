@@ -7,7 +7,7 @@
 
 #include "config/checkpoint/safetensors.h"
 #include "server/answer/answer.h"
-#include "server/stack/stack_request.h"
+#include "server/model/fields/stack_request.h"
 #include "tests/fuzz/fuzz.h"
 
 /* A model of this definition; it is made once for each place. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/model/model.h"
+#include "config/build/model.h"
 #include "server/attention/attention_body.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/build/layer/parameters.h"
 #include "config/checkpoint/checkpoint.h"
 #include "config/checkpoint/npy.h"
-#include "config/layer/parameters.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { NUMBERS_MOST = 4096, AT_ONCE = 100 };

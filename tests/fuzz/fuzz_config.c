@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/layer/definition.h"
+#include "config/describe/definition.h"
 #include "config/settings/config.h"
 #include "tests/fuzz/fuzz.h"
 

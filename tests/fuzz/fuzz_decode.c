@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/model/whole.h"
-#include "server/stack/stack_answer.h"
-#include "server/stack/stack_speech.h"
+#include "config/build/whole.h"
+#include "server/model/answer/stack_answer.h"
+#include "server/model/answer/stack_speech.h"
 #include "tests/fuzz/asked.h"
 
 enum { MODELS = 4, HEADS = 2, WIDTH = 4, VOCABULARY = 9, EVENTS = 1 << 20 };

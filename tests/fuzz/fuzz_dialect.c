@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/model/whole.h"
+#include "config/build/whole.h"
 #include "server/dialect/dialect_body.h"
-#include "server/service/dialects.h"
+#include "server/route/dialects.h"
 #include "tests/fuzz/asked.h"
 
 enum { EVENTS = 1 << 20 };

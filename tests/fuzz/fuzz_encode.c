@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/model/whole.h"
-#include "server/stack/stack_answer.h"
+#include "config/build/whole.h"
+#include "server/model/answer/stack_answer.h"
 #include "tests/fuzz/asked.h"
 
 enum { MODELS = 5, SORTS = 4, LAYERS = 2, HEADS = 2, WIDTH = 4 };

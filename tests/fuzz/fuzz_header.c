@@ -7,7 +7,7 @@
 
 #include "config/settings/address.h"
 #include "server/http/header.h"
-#include "server/service/routes.h"
+#include "server/route/routes.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_route(const char *path, const char *word) {

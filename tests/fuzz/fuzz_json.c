@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/body/json_skim.h"
-#include "server/body/json_small.h"
-#include "server/body/tensor_json.h"
-#include "server/text/blank.h"
+#include "server/json/json_skim.h"
+#include "server/json/json_small.h"
+#include "server/json/tensor_json.h"
+#include "server/number/blank.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rfc8259.h"
 

@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "core/base/cpu.h"
-#include "server/text/blank.h"
+#include "server/number/blank.h"
+#include "server/number/number.h"
+#include "server/number/number_integers.h"
+#include "server/number/number_rows.h"
+#include "server/number/number_scan.h"
+#include "server/number/number_stretch.h"
 #include "server/text/flag.h"
-#include "server/text/number.h"
-#include "server/text/number_integers.h"
-#include "server/text/number_rows.h"
-#include "server/text/number_scan.h"
-#include "server/text/number_stretch.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rfc8259.h"
 

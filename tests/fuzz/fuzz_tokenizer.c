@@ -11,7 +11,7 @@
 
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
-#include "config/pattern/unicode.h"
+#include "config/tokenizer/pattern/unicode.h"
 #include "config/tokenizer/tokenizer.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -5,8 +5,8 @@
  * the size that the form gives it, and small models are read and tried. */
 #include <string.h>
 
+#include "config/build/whole_numbers.h"
 #include "config/document/json_reserve.h"
-#include "config/model/whole_numbers.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { NUMBERS_MOST = 100000 };

@@ -273,8 +273,8 @@ class Packing(Case):
                               env=env, stdout=subprocess.PIPE, check=True).stdout.decode()
         needs = dict(re.findall(r"^(build/release/server/\S+): (.*)$", said, re.M))
         page = "build/release/server/page/page.html"
-        self.assertIn(page, needs["build/release/server/http/page.o"].split())
-        self.assertIn(page + ".gz", needs["build/release/server/http/page.o"].split())
+        self.assertIn(page, needs["build/release/server/describe/page.o"].split())
+        self.assertIn(page + ".gz", needs["build/release/server/describe/page.o"].split())
         self.assertIn(page, needs[page + ".gz"].split())
         parts = {os.path.join("server/page", name) for name in os.listdir(os.path.join(ROOT, "server/page"))}
         self.assertEqual(set(needs[page].split("|")[0].split()), parts)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/status.h"
-#include "server/text/number.h"
+#include "server/number/number.h"
 
 enum { FENCED_ROOM = 256 * 1024 };
 

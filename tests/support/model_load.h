@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
+#include "config/build/layer/parameters.h"
+#include "config/build/model.h"
 #include "config/checkpoint/checkpoint.h"
-#include "config/layer/definition.h"
-#include "config/layer/parameters.h"
-#include "config/model/model.h"
+#include "config/describe/definition.h"
 #include "tests/support/place.h"
 #include "tests/support/safetensors_make.h"
 

@@ -2,7 +2,7 @@
 #include "tests/support/whole_answer.h"
 
 #include "core/base/size.h"
-#include "server/stack/stack_body.h"
+#include "server/model/check/stack_body.h"
 #include "tests/support/answer_join.h"
 
 const struct body_limits whole_answer_wide = {1000, 1 << 24, 1 << 26, 1000, 1000, 0};

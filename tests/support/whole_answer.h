@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "server/stack/stack_answer.h"
+#include "server/model/answer/stack_answer.h"
 #include "tests/support/whole_made.h"
 
 struct whole_answer {

@@ -3,7 +3,7 @@
 #ifndef TESTS_WHOLE_BODY_H
 #define TESTS_WHOLE_BODY_H
 
-#include "server/stack/stack_body.h"
+#include "server/model/check/stack_body.h"
 #include "tests/support/whole_made.h"
 
 struct whole_body {

@@ -2,7 +2,7 @@
 #ifndef TESTS_WHOLE_MADE_H
 #define TESTS_WHOLE_MADE_H
 
-#include "config/model/whole.h"
+#include "config/build/whole.h"
 
 enum {
   WHOLE_MADE_LAYERS = 3,

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/model/whole.h"
+#include "config/build/whole.h"
 #include "tests/support/model_load.h"
 
 static inline int whole_place_enter(void **state) { return place_make(state, "model.safetensors"); }

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "config/model/whole_numbers.h"
+#include "config/build/whole_numbers.h"
 
 struct whole_read {
   json_t *definition;

@@ -12,9 +12,9 @@
 
 #include <jansson.h>
 
+#include "config/checkpoint/builtin.h"
 #include "config/checkpoint/checkpoint.h"
 #include "config/document/digest.h"
-#include "config/model/builtin.h"
 #include "core/reference/stack_ref.h"
 #include "tests/support/number_draw.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "config/model/model.h"
+#include "config/build/model.h"
 #include "tests/support/npz_make.h"
 #include "tests/support/place.h"
 #include "tests/support/random_call.h"

@@ -12,7 +12,7 @@
 
 #include "core/base/size.h"
 #include "server/dialect/dialect_body.h"
-#include "server/service/dialects.h"
+#include "server/route/dialects.h"
 #include "tests/support/body_read.h"
 #include "tests/support/made_model.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "config/tokenizer/frame.h"
+#include "config/tokenizer/postprocessor/frame.h"
 #include "tests/support/poisoned.h"
 
 enum { WRITTEN = 500 };

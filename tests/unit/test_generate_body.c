@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "core/base/size.h"
-#include "server/stack/stack_answer.h"
-#include "server/stack/stack_speech.h"
+#include "server/model/answer/stack_answer.h"
+#include "server/model/answer/stack_speech.h"
 #include "tests/support/made_model.h"
 #include "tests/support/whole_body.h"
 

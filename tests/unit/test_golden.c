@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "config/build/model.h"
 #include "config/checkpoint/checkpoint.h"
-#include "config/model/model.h"
 #include "tests/support/metadata.h"
 
 struct golden {

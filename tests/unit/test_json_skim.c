@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "server/body/json_skim.h"
+#include "server/json/json_skim.h"
 #include "tests/support/number_draw.h"
 
 /* Skims text in chunks of `step`. Returns how many bytes the value has; SIZE_MAX: it has no end. */

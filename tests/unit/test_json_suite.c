@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "server/body/json_skim.h"
-#include "server/text/blank.h"
+#include "server/json/json_skim.h"
+#include "server/number/blank.h"
 #include "tests/support/body_read.h"
 
 struct json_case {

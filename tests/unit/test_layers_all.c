@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "config/layer/layers_all.h"
+#include "config/build/layer/layers_all.h"
 #include "config/model/registry.h"
 #include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"

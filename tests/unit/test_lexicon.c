@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "config/lexicon/bytes.h"
-#include "config/lexicon/lexicon.h"
+#include "config/tokenizer/model/bytes.h"
+#include "config/tokenizer/model/lexicon.h"
 #include "core/base/clock.h"
 #include "tests/support/random_call.h"
 

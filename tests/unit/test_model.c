@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
+#include "config/build/layer/random.h"
 #include "config/checkpoint/safetensors.h"
 #include "config/document/digest.h"
 #include "config/document/file.h"
-#include "config/layer/random.h"
 #include "config/model/registry.h"
 #include "config/settings/config.h"
 #include "core/kernel/philox.h"

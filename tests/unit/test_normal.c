@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "config/normal/normal.h"
-#include "config/pattern/unicode.h"
+#include "config/tokenizer/normalizer/normal.h"
+#include "config/tokenizer/pattern/unicode.h"
 #include "tests/support/charsmap_make.h"
 #include "tests/support/poisoned.h"
 

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "server/text/number.h"
-#include "server/text/number_powers.h"
-#include "server/text/number_scan.h"
+#include "server/number/number.h"
+#include "server/number/number_powers.h"
+#include "server/number/number_scan.h"
 #include "tests/support/number_draw.h"
 #include "tests/support/rounds.h"
 

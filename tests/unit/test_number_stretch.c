@@ -12,9 +12,9 @@
 #include <math.h>
 
 #include "core/base/cpu.h"
-#include "server/body/tensor_json.h"
-#include "server/text/number.h"
-#include "server/text/number_stretch.h"
+#include "server/json/tensor_json.h"
+#include "server/number/number.h"
+#include "server/number/number_stretch.h"
 #include "tests/support/fenced.h"
 #include "tests/support/number_draw.h"
 #include "tests/support/rounds.h"

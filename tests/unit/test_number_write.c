@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "core/base/cpu.h"
-#include "server/text/number.h"
-#include "server/text/number_rows.h"
+#include "server/number/number.h"
+#include "server/number/number_rows.h"
 #include "tests/support/number_draw.h"
 #include "tests/support/rounds.h"
 #include "tests/support/text_yardstick.h"

@@ -10,7 +10,7 @@
 #include <nettle/base64.h>
 #include <nettle/sha2.h>
 
-#include "server/http/page.h"
+#include "server/describe/page.h"
 
 enum { HASH = BASE64_ENCODE_RAW_LENGTH(SHA256_DIGEST_SIZE) };
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "config/pattern/pattern.h"
+#include "config/tokenizer/pattern/pattern.h"
 #include "tests/support/poisoned.h"
 
 #define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/service/routes.h"
+#include "server/route/routes.h"
 #include "tests/support/whole_made.h"
 
 /* Finds a route where no model's name has two parts. */
@@ -327,7 +327,8 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
   assert_true(route_serves(ROUTE_MODEL_CLASSIFY, &sorts.model));
   assert_string_equal(route_missing(ROUTE_MODEL_CLASSIFY, &encoder), " without a classifier");
   assert_string_equal(route_missing(ROUTE_MODEL_CLASSIFY, &made.model), "");
-  assert_string_equal(route_missing(ROUTE_MODEL_SCORE, &mute.model), " without a language modeling head");
+  assert_string_equal(route_missing(ROUTE_MODEL_SCORE, &mute.model),
+                      " without a language modeling head");
   route_list(&sorts.model, text, sizeof text);
   static const char first[] =
       "/v1/models/{model}/heads, /v1/models/{model}/encode, /v1/models/{model}/classify, ";

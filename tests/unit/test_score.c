@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/kernel/gemm.h"
-#include "server/http/description.h"
+#include "server/describe/description.h"
 #include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"
 

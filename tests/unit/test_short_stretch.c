@@ -11,11 +11,11 @@
 #include <cmocka.h>
 
 #include "core/base/cpu.h"
-#include "server/text/blank.h"
+#include "server/number/blank.h"
+#include "server/number/number.h"
+#include "server/number/number_integers.h"
+#include "server/number/number_scan.h"
 #include "server/text/flag.h"
-#include "server/text/number.h"
-#include "server/text/number_integers.h"
-#include "server/text/number_scan.h"
 #include "tests/support/fenced.h"
 #include "tests/support/number_draw.h"
 #include "tests/support/rounds.h"

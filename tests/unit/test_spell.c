@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "config/document/text.h"
-#include "config/spell/spell.h"
+#include "config/tokenizer/decoder/spell.h"
 #include "tests/support/poisoned.h"
 #include "tests/support/rounds.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "config/split/split.h"
+#include "config/tokenizer/pretokenizer/split.h"
 #include "tests/support/poisoned.h"
 
 enum { WRITTEN = 2000 };

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "server/body/tensor_bytes.h"
+#include "server/json/tensor_bytes.h"
 
 static const struct tensor_rule floats = {.field = "keys",
                                           .type = TENSOR_FLOAT,

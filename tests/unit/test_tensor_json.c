@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "server/body/tensor_json.h"
+#include "server/json/tensor_json.h"
 #include "tests/support/rounds.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])

@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "core/base/cpu.h"
-#include "server/text/number.h"
-#include "server/text/number_rows.h"
-#include "server/text/number_stretch.h"
+#include "server/number/number.h"
+#include "server/number/number_rows.h"
+#include "server/number/number_stretch.h"
 #include "tests/support/number_draw.h"
 
 typedef size_t run_function(const char *text, const char *end, float *out, size_t room,

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "server/body/texts_json.h"
+#include "server/json/texts_json.h"
 
 static const struct texts_rule texts_or_pairs = {.field = "text", .max_items = 3},
                                documents = {.field = "text",

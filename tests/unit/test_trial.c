@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "config/model/trial.h"
+#include "config/build/trial.h"
 #include "tests/support/blas_start.h"
 
 int openblas_get_parallel(void);

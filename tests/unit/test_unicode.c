@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "config/pattern/unicode.h"
+#include "config/tokenizer/pattern/unicode.h"
 
 enum { LAST = 0x10ffff };
 

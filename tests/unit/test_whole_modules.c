@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
+#include "config/build/layer/random.h"
 #include "config/document/digest.h"
-#include "config/layer/random.h"
 #include "tests/support/whole_read.h"
 
 /* --- modules.json --- */

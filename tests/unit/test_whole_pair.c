@@ -3,7 +3,7 @@
  * tests/golden/models; what they answer is compared by tests/http/test_seq2seq.py. */
 #include <math.h>
 
-#include "config/layer/random.h"
+#include "config/build/layer/random.h"
 #include "tests/support/blas_start.h"
 #include "tests/support/whole_place.h"
 #include "tests/support/whole_read.h"

@@ -1,0 +1,383 @@
+/* layout: finds the layer that a definition means, and its tensors, role by role. */
+#include "config/build/layer/layout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "config/build/layer/layout_doubt.h"
+#include "config/build/layer/layout_place.h"
+#include "config/describe/definition.h"
+#include "config/describe/definition_value.h"
+#include "config/describe/hints.h"
+#include "config/document/nearest.h"
+
+enum { NAME_SIZE = 2 * LAYOUT_ADDRESS_SIZE };
+
+/* Where names are looked for. */
+struct layout_search {
+  const struct checkpoint *file;
+  const char *prefix;
+};
+
+static const struct checkpoint_entry *find_tensor(const struct layout_search *s, const char *stem,
+                                                  const char *end) {
+  char name[NAME_SIZE];
+  int length = snprintf(name, sizeof name, "%s%s%s", s->prefix, stem, end);
+  return length < (int)sizeof name ? checkpoint_find(s->file, name) : NULL;
+}
+
+/* A name that begins as the wanted one, up to its stem, is nearer than any, however far. */
+static struct nearest nearest_name(const struct checkpoint *file, const char *name, size_t stem) {
+  struct nearest near, begun;
+  nearest_init(&near, name);
+  nearest_init(&begun, name);
+  begun.any = true;
+  for (size_t i = 0; i < checkpoint_count(file); i++) {
+    const char *other = checkpoint_at(file, i)->name;
+    nearest_offer(&near, other);
+    if (strncmp(other, name, stem) == 0) nearest_offer(&begun, other);
+  }
+  return begun.name ? begun : near;
+}
+
+static enum status refuse_missing(const struct layout_search *s, const char *stem, const char *end,
+                                  struct error *e) {
+  char name[NAME_SIZE], hint[NEAREST_HINT];
+  snprintf(name, sizeof name, "%s%s%s", s->prefix, stem, end);
+  const struct nearest near = nearest_name(s->file, name, strlen(s->prefix) + strlen(stem));
+  return error_set(e, STATUS_CONFIG, "has no tensor \"%.100s\"%s", name, nearest_hint(&near, hint));
+}
+
+/* --- one tensor --- */
+
+/* Checks a tensor that is used; the others of the file may be of any type and shape. */
+static enum status check_used(const struct checkpoint_entry *t, size_t rank, struct error *e) {
+  if (checkpoint_check_tensor(t, e)) return e->status;
+  if (t->rank != rank)
+    return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" has %zu dimensions, not %zu", t->name,
+                     t->rank, rank);
+  if (t->count == 0)
+    return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" holds no numbers", t->name);
+  return STATUS_OK;
+}
+
+static struct layout_part whole_tensor(const struct checkpoint_entry *t) {
+  if (t->rank == 1) return (struct layout_part){.tensor = t, .rows = 1, .columns = t->dim[0]};
+  return (struct layout_part){.tensor = t, .rows = t->dim[0], .columns = t->dim[1]};
+}
+
+/* The bias must be as long as the weight has outputs. */
+static enum status set_bias(struct layout_matrix *m, struct layout_part bias, struct error *e) {
+  m->has_bias = true;
+  m->bias = bias;
+  if (bias.columns != layout_matrix_out(m))
+    error_set(e, STATUS_CONFIG, "tensor \"%.100s\" has %zu numbers for the %zu %s of \"%.100s\"",
+              bias.tensor->name, bias.columns, layout_matrix_out(m),
+              m->transposed ? "columns" : "rows", m->weight.tensor->name);
+  return e->status;
+}
+
+/* Sets weight and bias of one role; `bias` may be NULL. */
+static enum status set_matrix(struct layout_matrix *m, const struct checkpoint_entry *weight,
+                              const struct checkpoint_entry *bias, bool transposed,
+                              struct error *e) {
+  if (check_used(weight, 2, e) || (bias && check_used(bias, 1, e))) return e->status;
+  *m = (struct layout_matrix){.found = true,
+                              .transposed = transposed,
+                              .weight = whole_tensor(weight)};
+  return bias ? set_bias(m, whole_tensor(bias), e) : STATUS_OK;
+}
+
+static enum status find_matrix(const struct layout_search *s, const char *stem, bool transposed,
+                               struct layout_matrix *m, struct error *e) {
+  const struct checkpoint_entry *weight = find_tensor(s, stem, ".weight");
+  if (!weight) return refuse_missing(s, stem, ".weight", e);
+  return set_matrix(m, weight, find_tensor(s, stem, ".bias"), transposed, e);
+}
+
+/* The parameters of a score have no bias: one beside them would be ignored, so it is refused. */
+static enum status refuse_score_bias(const struct layout_search *s,
+                                     const struct checkpoint_entry *weight, struct error *e) {
+  static const char end[] = ".weight";
+  const size_t length = strlen(weight->name), tail = sizeof end - 1;
+  const bool ends = length > tail && strcmp(weight->name + length - tail, end) == 0;
+  const size_t stems[] = {length, ends ? length - tail : length};
+  for (size_t i = 0; i < 2; i++) {
+    char name[2 * NAME_SIZE];
+    int n = snprintf(name, sizeof name, "%.*s.bias", (int)stems[i], weight->name);
+    if (n < (int)sizeof name && checkpoint_find(s->file, name))
+      error_set(e, STATUS_CONFIG, "tensor \"%.100s\": the parameters of a score have no bias",
+                name);
+  }
+  return e->status;
+}
+
+static enum status find_score_parameter(const struct layout_search *s, const char *name,
+                                        enum role role, struct layout_matrix *m, struct error *e) {
+  const struct checkpoint_entry *weight = find_tensor(s, name, "");
+  if (!weight) weight = find_tensor(s, name, ".weight");
+  if (!weight) return refuse_missing(s, name, "", e);
+  if (refuse_score_bias(s, weight, e) ||
+      check_used(weight, role == ROLE_SCORE_VECTOR && weight->rank == 1 ? 1 : 2, e))
+    return e->status;
+  *m = (struct layout_matrix){.found = true, .weight = whole_tensor(weight)};
+  return STATUS_OK;
+}
+
+/* --- queries, keys and values in one tensor --- */
+
+/* The third of a tensor that belongs to a role: queries come first, then keys, then values. */
+static struct layout_part third_of(const struct checkpoint_entry *t, enum role role, bool by_rows) {
+  struct layout_part part = whole_tensor(t);
+  if (by_rows) {
+    part.rows /= 3;
+    part.row = role * part.rows;
+  } else {
+    part.columns /= 3;
+    part.column = role * part.columns;
+  }
+  return part;
+}
+
+static enum status check_thirds(const struct checkpoint_entry *t, size_t rank, struct error *e) {
+  if (check_used(t, rank, e) == STATUS_OK && t->dim[0] % 3 != 0)
+    error_set(e, STATUS_CONFIG,
+              "tensor \"%.100s\": %ju rows cannot be divided among queries, keys and values",
+              t->name, (uintmax_t)t->dim[0]);
+  return e->status;
+}
+
+static enum status find_torch(const struct layout_search *s, struct layout *l, struct error *e) {
+  static const char *const apart[] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
+  const struct checkpoint_entry *joint = find_tensor(s, "in_proj_weight", "");
+  const struct checkpoint_entry *bias = find_tensor(s, "in_proj_bias", "");
+  if ((joint && check_thirds(joint, 2, e)) || (bias && check_thirds(bias, 1, e))) return e->status;
+  for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
+    struct layout_matrix *m = &l->matrix[role];
+    const struct checkpoint_entry *own = joint ? joint : find_tensor(s, apart[role], "");
+    if (!own) return refuse_missing(s, apart[role], "", e);
+    if (!joint && check_used(own, 2, e)) return e->status;
+    *m = (struct layout_matrix){.found = true,
+                                .weight = joint ? third_of(joint, role, true) : whole_tensor(own)};
+    if (bias && set_bias(m, third_of(bias, role, false), e)) return e->status;
+  }
+  return STATUS_OK;
+}
+
+static enum status find_conv1d(const struct layout_search *s, struct layout *l, struct error *e) {
+  const struct checkpoint_entry *joint = find_tensor(s, "c_attn", ".weight");
+  const struct checkpoint_entry *bias = find_tensor(s, "c_attn", ".bias");
+  if (!joint) return refuse_missing(s, "c_attn", ".weight", e);
+  if (check_used(joint, 2, e) || (bias && check_thirds(bias, 1, e))) return e->status;
+  if (joint->dim[1] % 3 != 0 || joint->dim[1] / 3 != joint->dim[0])
+    return error_set(e, STATUS_CONFIG,
+                     "tensor \"%.100s\" is [%ju, %ju]; queries, keys and values side by side would "
+                     "be [n, 3n]",
+                     joint->name, (uintmax_t)joint->dim[0], (uintmax_t)joint->dim[1]);
+  for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
+    struct layout_matrix *m = &l->matrix[role];
+    *m = (struct layout_matrix){.found = true,
+                                .transposed = true,
+                                .weight = third_of(joint, role, false)};
+    if (bias && set_bias(m, third_of(bias, role, false), e)) return e->status;
+  }
+  return STATUS_OK;
+}
+
+/* --- relative positions --- */
+
+/* The family's table of relative positions for this place, or NULL; `name` is what was looked for
+ * last. */
+static const struct checkpoint_entry *
+table_at_place(const struct layout *l, const struct checkpoint *file, char name[NAME_SIZE]) {
+  const struct layout_place *p = &l->place;
+  const struct checkpoint_entry *table = NULL;
+  for (size_t i = 0; i < 2 && p->family->table[i] && !table; i++) {
+    char path[LAYOUT_ADDRESS_SIZE];
+    if (!layout_family_path(p->family->table[i], p->layer, path, sizeof path)) continue;
+    snprintf(name, NAME_SIZE, "%.*s%s", (int)p->before, p->address, path);
+    table = checkpoint_find(file, name);
+  }
+  return table;
+}
+
+static enum status find_relative_table(struct layout *l, const struct checkpoint *file,
+                                       const struct definition *d, size_t *heads, struct error *e) {
+  const bool wanted = definition_has(d, ROLE_RELATIVE);
+  char name[NAME_SIZE];
+  const struct checkpoint_entry *table = table_at_place(l, file, name);
+  if (wanted && l->place.family->cross)
+    return error_set(e, STATUS_CONFIG, "relative_bias: cross attention of %s has none", l->name);
+  if (!table && wanted)
+    return refuse_missing(&(struct layout_search){.file = file, .prefix = ""}, name, "", e);
+  if (!table || check_used(table, 2, e)) return e->status;
+  *heads = table->dim[1];
+  if (wanted)
+    l->matrix[ROLE_RELATIVE] = (struct layout_matrix){.found = true, .weight = whole_tensor(table)};
+  return STATUS_OK;
+}
+
+/* --- one role --- */
+
+static enum status find_mapped_role(const struct layout_search *s, const struct definition *d,
+                                    enum role role, struct layout_matrix *m, struct error *e) {
+  const char *name = json_string_value(json_object_get(d->tensors, definition_role_name(role)));
+  if (!name)
+    return error_set(e, STATUS_CONFIG, "tensors: the role \"%s\" is missing%s",
+                     definition_role_name(role),
+                     role == ROLE_OUTPUT ? "; without one output_projection must be false" : "");
+  if (role >= ROLE_PROJECTIONS) return find_score_parameter(s, name, role, m, e);
+  const struct checkpoint_entry *exact = find_tensor(s, name, "");
+  return exact ? set_matrix(m, exact, NULL, false, e) : find_matrix(s, name, false, m, e);
+}
+
+bool layout_is_pooling(const struct checkpoint *file, const struct layout_family *family,
+                       const char *address) {
+  const struct layout_search s = {.file = file, .prefix = address};
+  return strcmp(family->layout, "d2l") == 0 && find_tensor(&s, "w_v", ".weight") &&
+         !find_tensor(&s, "W_v", ".weight");
+}
+
+static enum status find_family_role(const struct layout_search *s,
+                                    const struct layout_family *family, const struct definition *d,
+                                    enum role role, struct layout_matrix *m, struct error *e) {
+  const char *own = family->stem[role];
+  if (role == ROLE_VALUE && d->compare == SCORE_ADDITIVE &&
+      layout_is_pooling(s->file, family, s->prefix))
+    return error_set(e, STATUS_CONFIG,
+                     "has no tensor \"%.100sW_v.weight\", but \"w_v.weight\": with projection none "
+                     "W_q, W_k and w_v are the score's",
+                     s->prefix);
+  if (role >= ROLE_PROJECTIONS)
+    return find_score_parameter(s, own ? own : definition_role_name(role), role, m, e);
+  return find_matrix(s, own, family->joint == LAYOUT_CONV1D, m, e);
+}
+
+/* In the layers of a family either all of queries, keys and values have a bias or none, but that
+ * Whisper's keys never have one. A bias that is missing was lost or misspelt, and would count as
+ * zero. */
+static enum status check_biases(const struct layout *l, struct error *e) {
+  const struct layout_matrix *query = &l->matrix[ROLE_QUERY];
+  for (enum role role = ROLE_KEY; role <= ROLE_VALUE && query->found; role++) {
+    const struct layout_matrix *m = &l->matrix[role];
+    const bool may_lack = role == ROLE_KEY && strcmp(l->name, "whisper") == 0;
+    if (m->has_bias == query->has_bias || (may_lack && !m->has_bias)) continue;
+    return error_set(e, STATUS_CONFIG, "\"%.100s\" has a bias, but \"%.100s\" has none",
+                     (m->has_bias ? m : query)->weight.tensor->name,
+                     (m->has_bias ? query : m)->weight.tensor->name);
+  }
+  return STATUS_OK;
+}
+
+/* Finds the roles that the settled definition has: at the layout's place, or as `tensors` names
+ * them. Where the place's family has a table of relative positions, *heads becomes what it says;
+ * else it stays as it is. */
+static enum status find_tensors(struct layout *l, const struct checkpoint *file,
+                                const struct definition *d, size_t *heads, struct error *e) {
+  const struct layout_family *family = l->place.family;
+  const struct layout_search s = {.file = file,
+                                  .prefix = family      ? l->place.address
+                                            : d->prefix ? d->prefix
+                                                        : ""};
+  const bool joint = family && family->joint != LAYOUT_APART;
+  if (joint && d->projected &&
+      (family->joint == LAYOUT_TORCH ? find_torch(&s, l, e) : find_conv1d(&s, l, e)))
+    return e->status;
+  if (family && family->table[0] && find_relative_table(l, file, d, heads, e)) return e->status;
+  for (enum role role = 0; role < ROLE_COUNT; role++) {
+    struct layout_matrix *m = &l->matrix[role];
+    if (!definition_has(d, role) || m->found || (joint && role < ROLE_OUTPUT)) continue;
+    if (family ? find_family_role(&s, family, d, role, m, e) : find_mapped_role(&s, d, role, m, e))
+      return e->status;
+  }
+  return family && strstr(family->path, "{i}") ? check_biases(l, e) : STATUS_OK;
+}
+
+/* --- the layer --- */
+
+/* The frequencies of rotary positions: the layer's own, or those of its stack. */
+static void find_frequencies(struct layout *l, const struct checkpoint *file) {
+  const struct layout_place *p = &l->place;
+  const struct layout_search own = {.file = file, .prefix = p->address};
+  char stack[LAYOUT_ADDRESS_SIZE];
+  if (!p->family->frequencies) return;
+  snprintf(stack, sizeof stack, "%.*s", (int)layout_place_stack(p), p->address);
+  const struct layout_search shared = {.file = file, .prefix = stack};
+  l->frequencies = find_tensor(&own, p->family->frequencies, "");
+  if (!l->frequencies) l->frequencies = find_tensor(&shared, "rotary_emb.inv_freq", "");
+}
+
+/* Refuses what lies beside the layer and would make it another one. */
+static enum status check_beside(struct layout *l, const struct checkpoint *file,
+                                const struct definition *d, bool rope_said, struct error *e) {
+  find_frequencies(l, file);
+  if (layout_refuse_unserved(l, file, d, e)) return e->status;
+  if (l->frequencies && d->rope == TOGGLE_OFF && !rope_said)
+    return error_set(
+        e, STATUS_CONFIG,
+        "tensor \"%.100s\": it rotates queries and keys: set rope, to false or its base",
+        l->frequencies->name);
+  return STATUS_OK;
+}
+
+static bool needs_tensors(const struct definition *d) {
+  for (enum role role = 0; role < ROLE_COUNT; role++)
+    if (definition_has(d, role)) return true;
+  return false;
+}
+
+/* How many heads of keys the rows of the matrices make, if they are of the same size as those of
+ * queries; 0 where this is not known. */
+static size_t kv_heads_by_rows(const struct layout *l, size_t heads) {
+  const size_t query = layout_matrix_out(&l->matrix[ROLE_QUERY]),
+               key = layout_matrix_out(&l->matrix[ROLE_KEY]);
+  if (!l->place.family || !l->place.family->shared || heads == 0 || query % heads != 0) return 0;
+  const size_t size = query / heads;
+  return key % size == 0 ? key / size : 0;
+}
+
+/* Takes the heads from config.json, where matrices are cut into heads and neither the definition
+ * nor the checkpoint (`table`, or 0) says how many. *kv_heads stays 0 where config.json does not
+ * tell it. */
+static void take_hints(struct layout *l, struct definition *d, size_t table, size_t *kv_heads) {
+  const struct layout_place *p = &l->place;
+  const struct hints_layer at = {.family = p->family,
+                                 .address = p->family || !d->prefix ? p->address : d->prefix,
+                                 .numbered = p->numbered,
+                                 .layer = p->layer};
+  if (d->heads || table || !d->projected || !d->checkpoint || !d->hints) return;
+  d->heads = hints_heads(d->hints, &at);
+  l->hinted = d->heads > 0;
+  if (l->hinted && !d->kv_heads) *kv_heads = hints_kv_heads(d->hints, &at);
+}
+
+/* Settles what the definition leaves open by what is usual at the place, if there is one. */
+static enum status settle_customs(const struct layout *l, const struct checkpoint *file,
+                                  struct definition *d, struct error *e) {
+  struct definition_customs customs = {0};
+  if (l->place.family) {
+    customs = l->place.family->customs;
+    if (layout_sees_all(&l->place, file)) customs.causal = false;
+  }
+  return definition_settle(d, &customs, e);
+}
+
+enum status layout_find(struct layout *l, const struct checkpoint *file, struct definition *d,
+                        struct error *e) {
+  const bool rope_said = d->rope != TOGGLE_UNSAID;
+  size_t heads = 0;
+  memset(l, 0, sizeof *l);
+  l->name = "none";
+  if (file && needs_tensors(d)) {
+    if (!d->tensors && layout_place_find(&l->place, file, d, e)) return e->status;
+    l->name = d->tensors ? "tensors" : l->place.family->layout;
+  }
+  if (settle_customs(l, file, d, e)) return e->status;
+  if (strcmp(l->name, "none") != 0 && (find_tensors(l, file, d, &heads, e) ||
+                                       (l->place.family && check_beside(l, file, d, rope_said, e))))
+    return e->status;
+  size_t hinted = 0;
+  take_hints(l, d, heads, &hinted);
+  const size_t kv_heads = kv_heads_by_rows(l, d->heads ? d->heads : heads);
+  return definition_settle_heads(d, heads, kv_heads ? kv_heads : hinted, e);
+}

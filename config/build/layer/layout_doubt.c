@@ -1,0 +1,153 @@
+/* layout_doubt: looks at what lies beside a layer's tensors, and at what their names tell. */
+#include "config/build/layer/layout_doubt.h"
+#include "config/describe/definition.h"
+#include "config/describe/definition_value.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_SIZE = 2 * LAYOUT_ADDRESS_SIZE };
+
+/* --- refused: tensors beside the layer's --- */
+
+static const struct checkpoint_entry *find_beside(const struct checkpoint *file,
+                                                  const struct layout_place *p, size_t length,
+                                                  const char *stem) {
+  char name[NAME_SIZE];
+  snprintf(name, sizeof name, "%.*s%s", (int)length, p->address, stem);
+  return checkpoint_find(file, name);
+}
+
+bool layout_sees_all(const struct layout_place *p, const struct checkpoint *file) {
+  return p->family->sees_all && find_beside(file, p, p->before, p->family->sees_all);
+}
+
+static enum status refuse_tensor(const struct checkpoint_entry *t, const char *why,
+                                 struct error *e) {
+  return t ? error_set(e, STATUS_CONFIG, "tensor \"%.100s\": %s", t->name, why) : STATUS_OK;
+}
+
+static enum status refuse_obstacles(const struct layout *l, const struct checkpoint *file,
+                                    struct error *e) {
+  const struct layout_place *p = &l->place;
+  const struct layout_family *f = p->family;
+  for (size_t i = 0; i < LAYOUT_OBSTACLES_MOST && f->obstacle[i].stem; i++)
+    if (refuse_tensor(find_beside(file, p, strlen(p->address), f->obstacle[i].stem),
+                      f->obstacle[i].why, e))
+      return e->status;
+  for (size_t i = 0; i < LAYOUT_OBSTACLES_MOST && f->beyond[i].stem; i++)
+    if (refuse_tensor(find_beside(file, p, p->before, f->beyond[i].stem), f->beyond[i].why, e))
+      return e->status;
+  return STATUS_OK;
+}
+
+static bool is_used(const struct layout *l, const struct checkpoint_entry *t) {
+  for (enum role role = 0; role < ROLE_COUNT; role++) {
+    const struct layout_matrix *m = &l->matrix[role];
+    if (m->found && (m->weight.tensor == t || (m->has_bias && m->bias.tensor == t))) return true;
+  }
+  return t == l->frequencies;
+}
+
+static bool begins_with(const char *name, const char *with) {
+  return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* A harmless name that ends with a dot means every name that begins with it. */
+static bool is_harmless(const struct layout_family *f, const char *rest) {
+  for (size_t i = 0; i < LAYOUT_HARMLESS_MOST && f->harmless[i]; i++) {
+    const char *known = f->harmless[i];
+    if (known[strlen(known) - 1] == '.' ? begins_with(rest, known) : strcmp(rest, known) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* Is it of an output projection that the definition leaves out? */
+static bool is_unwanted(const struct layout_family *f, const struct definition *d,
+                        const char *rest) {
+  const char *stem = f->stem[ROLE_OUTPUT];
+  return !d->output_projected && stem && begins_with(rest, stem) && rest[strlen(stem)] == '.';
+}
+
+static enum status refuse_unknown_tensors(const struct layout *l, const struct checkpoint *file,
+                                          const struct definition *d, struct error *e) {
+  const struct checkpoint_entry *unknown = NULL; /* the first one in the file */
+  size_t count;
+  const struct checkpoint_entry *const *beside = checkpoint_behind(file, l->place.address, &count);
+  for (size_t i = 0; i < count; i++) {
+    const struct checkpoint_entry *t = beside[i];
+    const char *rest = t->name + strlen(l->place.address);
+    if (is_used(l, t) || is_harmless(l->place.family, rest) ||
+        is_unwanted(l->place.family, d, rest))
+      continue;
+    if (!unknown || t < unknown) unknown = t; /* all are entries of one array */
+  }
+  return refuse_tensor(unknown,
+                       "belongs to the layer and is not supported, but may change what it "
+                       "computes; name the other tensors with \"tensors\" to leave it out",
+                       e);
+}
+
+enum status layout_refuse_unserved(const struct layout *l, const struct checkpoint *file,
+                                   const struct definition *d, struct error *e) {
+  if (refuse_obstacles(l, file, e)) return e->status;
+  return l->place.numbered ? refuse_unknown_tensors(l, file, d, e) : STATUS_OK;
+}
+
+/* --- noted: what names tell --- */
+
+/* A tensor that `tensors` names outright, by its name of a family: notes where the family does
+ * otherwise. */
+static void doubt_habits(const struct layout_family *f, const char *name,
+                         const struct definition *said, struct notes *n) {
+  const struct definition_customs *c = &f->customs;
+  const struct {
+    bool doubtful;
+    const char *habit;
+  } habits[] = {
+      {f->joint == LAYOUT_CONV1D, "whose matrices are [in, out], but are read as [out, in] here"},
+      {c->unscaled && said->scaled && !(said->scale > 0),
+       "whose scores are not scaled (set scale to confirm)"},
+      {c->causal && said->causal == TOGGLE_UNSAID, "which is causal (set causal to confirm)"},
+      {c->rope && said->rope == TOGGLE_UNSAID,
+       "which rotates queries and keys (set rope to confirm)"},
+      {c->relative && said->relative == TOGGLE_UNSAID,
+       "which adds relative positions (set relative_bias to confirm)"},
+  };
+  for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
+    if (habits[i].doubtful)
+      notes_add(n, "tensor \"%.100s\" has a name of layout %s, %s", name, f->layout,
+                habits[i].habit);
+}
+
+/* Is there cross attention beside this layer of BERT, as in decoders? */
+static bool is_beside_cross(const struct layout *l, const struct checkpoint *file) {
+  static const char own[] = "attention.";
+  char name[NAME_SIZE];
+  const char *stem = l->place.family->stem[ROLE_QUERY];
+  const size_t length = strlen(l->place.address), tail = sizeof own - 1;
+  if (strcmp(l->name, "bert") != 0 || length < tail) return false;
+  snprintf(name, sizeof name, "%.*scross%s%s.weight", (int)(length - tail), l->place.address, own,
+           stem);
+  return checkpoint_find(file, name) != NULL;
+}
+
+void layout_doubt(const struct layout *l, const struct checkpoint *file,
+                  const struct definition *said, struct notes *n) {
+  struct layout_place p;
+  if (l->place.family) {
+    if (said->causal == TOGGLE_UNSAID && is_beside_cross(l, file))
+      notes_add(n,
+                "there is cross attention beside \"%.100s\", as in decoders, but this is not "
+                "causal (set causal to confirm)",
+                l->place.address);
+    return;
+  }
+  for (enum role role = 0; role < ROLE_PROJECTIONS; role++) {
+    const struct layout_matrix *m = &l->matrix[role];
+    if (!m->found || !layout_place_of_tensor(&p, m->weight.tensor->name)) continue;
+    doubt_habits(p.family, m->weight.tensor->name, said, n);
+    return;
+  }
+}

@@ -1,0 +1,245 @@
+/* whole_load: makes whole models. */
+#include "config/build/whole_load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/build/trial.h"
+#include "config/build/whole_classifier.h"
+#include "config/build/whole_numbers.h"
+#include "config/build/whole_pieces.h"
+#include "config/build/whole_tied.h"
+#include "config/build/whole_tokenizer.h"
+#include "config/describe/definition.h"
+#include "config/document/text.h"
+
+bool whole_load_is_meant(const json_t *definition) {
+  return json_object_get(definition, "transformer");
+}
+
+/* Of the numbers of all layers only those of one are in memory beside the stack. */
+static struct stack *make_stack(const struct whole_plan *p, const struct whole_stack *s,
+                                const struct stack *lender, struct error *e) {
+  struct stack *made = NULL;
+  struct stack_form form;
+  struct stack_layer layer;
+  struct arena a;
+  arena_init(&a, NULL);
+  if (whole_numbers_stack(p, s, &a, &form, e) == STATUS_OK) {
+    form.embedding.lender = lender;
+    made = stack_new(&form, e);
+  }
+  for (size_t i = 0; made && i < s->form.layers && e->status == STATUS_OK; i++) {
+    arena_free(&a);
+    if (whole_numbers_layer(p, s, i, &a, &layer, e) == STATUS_OK) stack_set_layer(made, &layer, e);
+  }
+  arena_free(&a);
+  return made;
+}
+
+/* The decoder has the table of tokens where there is one for both: packed, if it is tied. */
+static enum status make_stacks(struct whole *w, const struct whole_plan *p, struct error *e) {
+  const struct whole_stack *encoder = &p->stack[WHOLE_ENCODER];
+  const struct whole_stack *decoder = &p->stack[WHOLE_DECODER];
+  if (decoder->family) w->decoder = make_stack(p, decoder, NULL, e);
+  const struct stack *lender = whole_plan_is_lent(p, encoder, WHOLE_TOKEN) ? w->decoder : NULL;
+  if (encoder->family && e->status == STATUS_OK) w->encoder = make_stack(p, encoder, lender, e);
+  return e->status;
+}
+
+/* --- attentions --- */
+
+/* One of a stack: its roles begin with that of its queries. */
+struct whole_attention {
+  const struct whole_stack *stack;
+  const struct stack *made;
+  size_t layer;
+  bool cross;
+};
+
+static enum whole_role role_of(const struct whole_attention *t, unsigned role) {
+  return (enum whole_role)((t->cross ? WHOLE_CROSS_QUERY : WHOLE_QUERY) + role);
+}
+
+static bool has_bias(const struct whole_attention *t) {
+  for (unsigned role = ROLE_QUERY; role < ROLE_PROJECTIONS; role++)
+    if (whole_plan_part(t->stack, role_of(t, role), t->layer)->has_bias) return true;
+  return false;
+}
+
+/* The numbers of one attention. */
+static uint64_t count_numbers(const struct whole_attention *t) {
+  const struct layout_matrix *table = whole_plan_part(t->stack, WHOLE_RELATIVE, 0);
+  const bool far = table->found && !t->cross;
+  uint64_t count = far ? (uint64_t)table->weight.rows * table->weight.columns : 0;
+  for (unsigned role = ROLE_QUERY; role < ROLE_PROJECTIONS; role++) {
+    const struct layout_matrix *m = whole_plan_part(t->stack, role_of(t, role), t->layer);
+    count += (uint64_t)m->weight.rows * m->weight.columns + (m->has_bias ? m->bias.columns : 0);
+  }
+  return count;
+}
+
+static void make_part(const struct model *m, const struct whole_attention *t,
+                      struct whole_part *part) {
+  const struct stack_form *f = &t->stack->form;
+  const size_t number = t->layer + (t->cross ? f->layers : 0);
+  snprintf(part->name, sizeof part->name, "%.8s.%u.%s", f->name,
+           (unsigned)t->layer % (DEFINITION_LAYER_MAX + 1), t->cross ? "cross" : "self");
+  part->model = (struct model){.name = m->name,
+                               .kind = MODEL_ATTENTION,
+                               .layer = (struct layer *)stack_attention(t->made, number),
+                               .shape = t->cross ? f->cross : f->self,
+                               .score = "scaled_dot",
+                               .weighting = "softmax",
+                               .projection = "linear",
+                               .layout = m->layout,
+                               .bias = has_bias(t),
+                               .causal = f->causal && !t->cross,
+                               .window = t->cross ? 0 : f->window,
+                               .cross = t->cross,
+                               .parameters = count_numbers(t),
+                               .source = m->source,
+                               .digest_name = m->digest_name};
+  memcpy(part->model.digest, m->digest, sizeof m->digest);
+}
+
+static enum status make_parts(struct model *m, const struct whole_plan *p, struct error *e) {
+  struct whole *w = m->whole;
+  const struct stack *const made[WHOLE_SIDES] = {w->encoder, w->decoder};
+  size_t count = 0;
+  for (enum whole_side i = 0; i < WHOLE_SIDES; i++)
+    count += stack_form_attentions(&p->stack[i].form);
+  w->part = calloc(count, sizeof *w->part);
+  if (!w->part) return error_no_memory(e);
+  for (enum whole_side i = 0; i < WHOLE_SIDES; i++) {
+    const struct whole_stack *s = &p->stack[i];
+    for (size_t number = 0; number < stack_form_attentions(&s->form); number++) {
+      const size_t layers = s->form.layers;
+      const struct whole_attention t = {s, made[i], number % layers, number >= layers};
+      make_part(m, &t, &w->part[w->parts++]);
+    }
+  }
+  return STATUS_OK;
+}
+
+/* --- what it was made to be used with --- */
+
+/* One more token that is never chosen. */
+static void ban(struct whole *w, int32_t token) {
+  for (size_t i = 0; i < w->choice.banned_count; i++)
+    if (w->banned[i] == token) return;
+  w->banned[w->choice.banned_count++] = token;
+}
+
+/* What a request bans is banned besides. A definition bans tokens that there are; the library's
+ * files also name some that there are not. */
+static enum status describe_banned(struct whole *w, struct whole_plan *p, const json_t *definition,
+                                   struct error *e) {
+  const json_t *generate = json_object_get(definition, "generate");
+  const bool own = json_object_get(generate, "banned_tokens") != NULL;
+  const struct whole_choice *said = &p->said.choice;
+  const int64_t pad = p->words.type && p->words.type->pad_banned ? w->token.pad : -1;
+  const bool bans_pad = pad >= 0 && (uint64_t)pad < w->target_vocabulary;
+  if (said->banned == 0 && !bans_pad) return STATUS_OK;
+  w->choice.banned = w->banned = calloc(said->banned + 1, sizeof *w->banned);
+  if (!w->banned) return error_no_memory(e);
+  for (size_t i = 0; i < said->banned; i++) {
+    const bool known = (size_t)said->ban[i] < w->target_vocabulary;
+    if (!known && own)
+      return error_set(e, STATUS_CONFIG,
+                       "generate: banned_tokens: %d is outside the vocabulary of %zu tokens",
+                       (int)said->ban[i], w->target_vocabulary);
+    if (known)
+      ban(w, said->ban[i]);
+    else
+      notes_add(&p->notes, "banned token %d is outside the vocabulary of %zu", (int)said->ban[i],
+                w->target_vocabulary);
+  }
+  if (bans_pad) ban(w, (int32_t)pad);
+  return STATUS_OK;
+}
+
+/* -1 where there is no such token: files of the library name some that they never use. */
+static int64_t known_token(const struct whole *w, int64_t token) {
+  return token >= 0 && (uint64_t)token < w->target_vocabulary ? token : -1;
+}
+
+/* It begins and ends where its file says. */
+static enum status describe_choice(struct whole *w, struct whole_plan *p, const json_t *definition,
+                                   struct error *e) {
+  const struct whole_tokens *t = &w->token;
+  w->choice = p->said.choice.choice;
+  w->max_tokens = p->said.choice.max_tokens;
+  w->choice.end = w->ends;
+  for (size_t i = 0; i < t->ends; i++)
+    if (known_token(w, t->end[i]) >= 0) w->ends[w->choice.ends++] = (int32_t)t->end[i];
+  w->choice.forced_begin = known_token(w, t->forced_begin);
+  w->choice.forced_end = known_token(w, t->forced_end);
+  return describe_banned(w, p, definition, e);
+}
+
+static void describe_sizes(struct whole *w, const struct whole_plan *p) {
+  const struct whole_stack *reader = whole_plan_reader(p);
+  const struct whole_stack *decoder = &p->stack[WHOLE_DECODER];
+  const struct whole_stack *last = decoder->family ? decoder : reader;
+  w->vocabulary = reader->form.embedding.tokens;
+  w->types = reader->form.embedding.types;
+  w->positions = reader->positions;
+  w->target_vocabulary = last->form.embedding.tokens;
+  w->target_positions = last->positions;
+}
+
+static enum status describe(struct model *m, struct whole_plan *p, const json_t *definition,
+                            struct error *e) {
+  struct whole *w = calloc(1, sizeof *w);
+  const char *file = p->source.file ? text_file_name(checkpoint_path(p->source.file)) : "random";
+  m->whole = w;
+  m->source = strdup(file);
+  if (!w || !m->source) return error_no_memory(e);
+  m->kind = p->kind;
+  m->layout = w->family = p->source.file ? p->family->name : "random";
+  m->parameters = p->count;
+  m->score = m->weighting = m->projection = "";
+  w->aside = p->aside;
+  w->token = p->said.token;
+  w->pool = p->pool;
+  w->normalize = p->normalize;
+  describe_sizes(w, p);
+  if (describe_choice(w, p, definition, e) == STATUS_OK) whole_classifier_describe(w, p, e);
+  m->notes = p->notes;
+  return e->status;
+}
+
+static enum status check_unchanged(const struct whole_plan *p, struct error *e) {
+  if (p->source.file) checkpoint_check_unchanged(p->source.file, e);
+  for (size_t i = 0; i < STACK_DENSE_MOST && p->source.dense[i].file && !e->status; i++)
+    checkpoint_check_unchanged(p->source.dense[i].file, e);
+  return e->status;
+}
+
+enum status whole_load(struct model *m, const json_t *definition, const char *directory,
+                       struct error *e) {
+  struct whole_plan p;
+  if (whole_plan_make(&p, definition, directory, e) == STATUS_OK &&
+      describe(m, &p, definition, e) == STATUS_OK &&
+      (whole_tokenizer_find(m->whole, &p, definition, directory, e) || whole_tied_check(&p, e) ||
+       whole_numbers_digest(&p, m->digest, &m->digest_name, e) || make_stacks(m->whole, &p, e) ||
+       check_unchanged(&p, e)))
+    whole_plan_blame(&p, e);
+  if (e->status == STATUS_OK &&
+      trial_stacks(m->whole->encoder, m->whole->decoder, e) == STATUS_OK &&
+      make_parts(m, &p, e) == STATUS_OK)
+    whole_pieces_list(m->whole, &p, e);
+  whole_plan_free(&p);
+  return e->status;
+}
+
+enum status whole_load_measure(const json_t *definition, const char *directory, uint64_t *bytes,
+                               struct error *e) {
+  struct whole_plan p;
+  whole_plan_make(&p, definition, directory, e);
+  *bytes = p.count * sizeof(float);
+  whole_plan_free(&p);
+  return e->status;
+}

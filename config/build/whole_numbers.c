@@ -1,0 +1,257 @@
+/* whole_numbers: reads the numbers of whole models. */
+#include "config/build/whole_numbers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/build/layer/layout_matrix.h"
+#include "config/build/model.h"
+#include "config/build/whole_find.h"
+#include "config/build/whole_random.h"
+#include "config/document/digest_tree.h"
+
+/* What reads: of which stack, into which arena. The first failure is kept. */
+struct whole_reader {
+  const struct whole_plan *p;
+  const struct whole_stack *stack;
+  struct arena *a;
+  struct error *e;
+};
+
+/* Some of a tensor, or of what is drawn. NULL after a failure. */
+static float *read_some(const struct whole_reader *r, const struct layout_part *part,
+                        bool transposed, const struct whole_place *at, bool bias) {
+  float *out =
+      r->e->status ? NULL : arena_alloc(r->a, part->rows * part->columns, sizeof *out, r->e);
+  if (!out) return NULL;
+  if (r->p->source.file) {
+    layout_matrix_read(whole_plan_file(r->p, at->role), part, transposed, out, r->e);
+  } else {
+    whole_random_draw(r->p, r->stack, at, bias, out);
+  }
+  return out;
+}
+
+/* One tensor's part: a weight or a bias. NULL where there is none, or after a failure. */
+static float *read_part(const struct whole_reader *r, enum whole_role role, size_t layer,
+                        bool bias) {
+  const struct layout_matrix *m = whole_plan_part(r->stack, role, layer);
+  const struct whole_place at = {role, layer};
+  if (!m->found || (bias && !m->has_bias)) return NULL;
+  return read_some(r, bias ? &m->bias : &m->weight, !bias && m->transposed, &at, bias);
+}
+
+/* What an arena refuses is memory that a load does not have. */
+static enum status name_memory(struct error *e) {
+  if (e->status == STATUS_TOO_LARGE || e->status == STATUS_OVERLOADED)
+    e->status = STATUS_OUT_OF_MEMORY;
+  return e->status;
+}
+
+static struct layer_matrix read_matrix(const struct whole_reader *r, enum whole_role role,
+                                       size_t layer) {
+  return (struct layer_matrix){.weight = read_part(r, role, layer, false),
+                               .bias = read_part(r, role, layer, true)};
+}
+
+static struct stack_norm read_norm(const struct whole_reader *r, enum whole_role role,
+                                   size_t layer) {
+  float *factor = read_part(r, role, layer, false);
+  const size_t count = whole_plan_part(r->stack, role, layer)->weight.columns;
+  for (size_t i = 0; factor && r->stack->family->above_one && i < count; i++) factor[i] += 1;
+  return (struct stack_norm){.factor = factor, .shift = read_part(r, role, layer, true)};
+}
+
+enum status whole_numbers_stack(const struct whole_plan *p, const struct whole_stack *s,
+                                struct arena *a, struct stack_form *form, struct error *e) {
+  const struct whole_reader r = {p, s, a, e};
+  *form = s->form;
+  struct stack_embedding *m = &form->embedding;
+  if (!whole_plan_is_lent(p, s, WHOLE_TOKEN)) m->token = read_part(&r, WHOLE_TOKEN, 0, false);
+  m->type = read_part(&r, WHOLE_TYPE, 0, false);
+  m->position = read_part(&r, WHOLE_POSITION, 0, false);
+  m->norm = read_norm(&r, WHOLE_NORM_EMBEDDED, 0);
+  form->last = read_norm(&r, WHOLE_NORM_LAST, 0);
+  form->pooling.pooler = read_matrix(&r, WHOLE_POOLER, 0);
+  for (unsigned i = 0; i < STACK_DENSE_MOST; i++) {
+    form->pooling.dense[i].matrix = read_matrix(&r, WHOLE_DENSE + 2 * i, 0);
+    form->pooling.dense[i].skip = read_matrix(&r, WHOLE_DENSE_SKIP + 2 * i, 0);
+  }
+  form->classifier.first = read_matrix(&r, WHOLE_CLASS_FIRST, 0);
+  form->classifier.classes = read_matrix(&r, WHOLE_CLASSES, 0);
+  form->output.matrix.weight = read_part(&r, WHOLE_HEAD, 0, false);
+  form->output.matrix.bias = read_part(&r, WHOLE_LOGITS_BIAS, 0, false);
+  return name_memory(e);
+}
+
+/* The matrices of an attention whose roles begin with that of its queries. */
+static void read_attention(const struct whole_reader *r, enum whole_role first, size_t layer,
+                           struct layer_matrix out[ROLE_COUNT]) {
+  _Static_assert((int)ROLE_QUERY == 0 && ROLE_KEY + WHOLE_QUERY == WHOLE_KEY &&
+                     ROLE_VALUE + WHOLE_QUERY == WHOLE_VALUE &&
+                     ROLE_OUTPUT + WHOLE_QUERY == WHOLE_OUTPUT,
+                 "both count an attention's matrices in this order");
+  for (enum role role = ROLE_QUERY; role < ROLE_PROJECTIONS; role++)
+    out[role] = read_matrix(r, (enum whole_role)(first + (unsigned)role), layer);
+}
+
+enum status whole_numbers_layer(const struct whole_plan *p, const struct whole_stack *s,
+                                size_t layer, struct arena *a, struct stack_layer *out,
+                                struct error *e) {
+  const struct whole_reader r = {p, s, a, e};
+  *out = (struct stack_layer){0};
+  read_attention(&r, WHOLE_QUERY, layer, out->self);
+  out->self[ROLE_RELATIVE] = read_matrix(&r, WHOLE_RELATIVE, 0);
+  out->self[ROLE_NORM_QUERY].weight = read_norm(&r, WHOLE_NORM_QUERY, layer).factor;
+  out->self[ROLE_NORM_KEY].weight = read_norm(&r, WHOLE_NORM_KEY, layer).factor;
+  read_attention(&r, WHOLE_CROSS_QUERY, layer, out->cross);
+  out->norm_self = read_norm(&r, WHOLE_NORM_SELF, layer);
+  out->norm_cross = read_norm(&r, WHOLE_NORM_CROSS, layer);
+  out->norm_forward = read_norm(&r, WHOLE_NORM_FORWARD, layer);
+  out->forward.up = read_matrix(&r, WHOLE_UP, layer);
+  out->forward.gate = read_matrix(&r, WHOLE_GATE, layer);
+  out->forward.down = read_matrix(&r, WHOLE_DOWN, layer);
+  return name_memory(e);
+}
+
+/* --- the digest --- */
+
+/* A stretch of a tensor; several of one name follow each other in it. */
+struct whole_piece {
+  const char *name;
+  size_t at;
+  const struct whole_stack *stack;
+  struct whole_place place;
+  bool bias;
+  struct layout_part part; /* as it lies in the tensor */
+};
+
+struct whole_pieces {
+  size_t count;
+  struct whole_piece *piece;
+  struct arena names; /* of what is drawn */
+};
+
+static int compare_pieces(const void *left, const void *right) {
+  const struct whole_piece *a = left, *b = right;
+  const int order = strcmp(a->name, b->name);
+  if (order != 0) return order;
+  if (a->at != b->at) return a->at > b->at ? 1 : -1;
+  return (int)a->place.role - (int)b->place.role; /* of two dense layers, in files of their own */
+}
+
+/* What is drawn has the names of nn.Transformer, whose queries, keys and values are one tensor. */
+static const char *drawn_name(const struct whole_plan *p, const struct whole_piece *of,
+                              struct arena *a, struct error *e) {
+  char stem[LAYOUT_ADDRESS_SIZE], whole[LAYOUT_ADDRESS_SIZE + 16];
+  const char *dot = whole_find_name(p, of->stack, &of->place, stem);
+  snprintf(whole, sizeof whole, "%s%s%s", stem, dot, of->bias ? "bias" : "weight");
+  const size_t size = strlen(whole) + 1;
+  char *name = arena_alloc(a, size, 1, e);
+  return name ? memcpy(name, whole, size) : "";
+}
+
+/* Columns of a joint tensor do not follow each other in it: the first piece is all of it then. */
+static bool is_of_first(const struct layout_matrix *m, bool bias, struct layout_part *part) {
+  *part = bias ? m->bias : m->weight;
+  if (bias || !m->transposed) return false;
+  part->columns = (size_t)part->tensor->dim[1];
+  return part->column > 0;
+}
+
+static void add_piece(const struct whole_plan *p, struct whole_pieces *all,
+                      const struct whole_stack *stack, const struct whole_place *place,
+                      struct error *e) {
+  const struct layout_matrix *m = whole_plan_part(stack, place->role, place->layer);
+  if (whole_plan_is_lent(p, stack, place->role)) return;
+  for (int bias = 0; m->found && bias <= m->has_bias; bias++) {
+    struct layout_part part;
+    if (is_of_first(m, bias, &part)) continue;
+    struct whole_piece *piece = &all->piece[all->count++];
+    *piece = (struct whole_piece){.stack = stack, .place = *place, .bias = bias, .part = part};
+    piece->at = p->source.file ? part.row + part.column : place->role;
+    piece->name = p->source.file ? part.tensor->name : drawn_name(p, piece, &all->names, e);
+  }
+}
+
+static void add_stack(const struct whole_plan *p, struct whole_pieces *all,
+                      const struct whole_stack *s, struct error *e) {
+  for (size_t i = 0; i < s->form.layers; i++)
+    for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++)
+      add_piece(p, all, s, &(struct whole_place){role, i}, e);
+  for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
+    add_piece(p, all, s, &(struct whole_place){role, 0}, e);
+}
+
+static enum status list_pieces(const struct whole_plan *p, struct whole_pieces *all,
+                               struct error *e) {
+  const size_t layers = p->stack[WHOLE_ENCODER].form.layers + p->stack[WHOLE_DECODER].form.layers;
+  const size_t most = 2 * (layers * WHOLE_LAYER_ROLES + WHOLE_SIDES * WHOLE_ROLES);
+  arena_init(&all->names, NULL);
+  all->count = 0;
+  all->piece = malloc(most * sizeof *all->piece);
+  if (!all->piece) return error_no_memory(e);
+  for (enum whole_side i = 0; i < WHOLE_SIDES; i++) add_stack(p, all, &p->stack[i], e);
+  qsort(all->piece, all->count, sizeof *all->piece, compare_pieces);
+  return name_memory(e);
+}
+
+static const float *read_piece(const struct whole_plan *p, const struct whole_piece *piece,
+                               struct arena *a, struct error *e) {
+  const struct whole_reader r = {p, piece->stack, a, e};
+  return read_some(&r, &piece->part, false, &piece->place, piece->bias);
+}
+
+static size_t piece_bytes(const struct whole_piece *piece) {
+  return piece->part.rows * piece->part.columns * sizeof(float);
+}
+
+/* All of them side by side in memory. */
+static enum status digest_small(const struct whole_plan *p, const struct whole_pieces *all,
+                                char out[MODEL_DIGEST_SIZE], struct error *e) {
+  unsigned char digest[DIGEST_SIZE];
+  struct arena a;
+  struct digest_part *part = calloc(all->count + 1, sizeof *part);
+  if (!part) return error_no_memory(e);
+  arena_init(&a, NULL);
+  for (size_t i = 0; i < all->count; i++) {
+    const struct whole_piece *one = &all->piece[i];
+    part[i].bytes = read_piece(p, one, &a, e);
+    part[i].size = piece_bytes(one);
+  }
+  if (name_memory(e) == STATUS_OK) {
+    digest_parts(part, all->count, digest);
+    digest_hex(digest, out);
+  }
+  arena_free(&a);
+  free(part);
+  return e->status;
+}
+
+/* One after the other. */
+static enum status digest_large(const struct whole_plan *p, const struct whole_pieces *all,
+                                char out[MODEL_DIGEST_SIZE], struct error *e) {
+  struct digest_tree_flow *flow = digest_tree_flow_new(p->count * sizeof(float), e);
+  for (size_t i = 0; flow && i < all->count && e->status == STATUS_OK; i++) {
+    const struct whole_piece *one = &all->piece[i];
+    struct arena a;
+    arena_init(&a, NULL);
+    const float *numbers = read_piece(p, one, &a, e);
+    if (name_memory(e) == STATUS_OK) digest_tree_flow_add(flow, numbers, piece_bytes(one), e);
+    arena_free(&a);
+  }
+  if (flow && e->status == STATUS_OK) digest_tree_flow_end(flow, out);
+  digest_tree_flow_free(flow);
+  return e->status;
+}
+
+enum status whole_numbers_digest(const struct whole_plan *p, char out[MODEL_DIGEST_SIZE],
+                                 const char **name, struct error *e) {
+  struct whole_pieces all;
+  const bool large = p->count * sizeof(float) > MODEL_SMALL;
+  *name = large ? "digest" : "sha256";
+  if (list_pieces(p, &all, e) == STATUS_OK) (large ? digest_large : digest_small)(p, &all, out, e);
+  arena_free(&all.names);
+  free(all.piece);
+  return e->status;
+}

@@ -1,0 +1,211 @@
+/* whole_tokenizer: finds the tokenizer of a whole model. */
+#include "config/build/whole_tokenizer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/build/whole.h"
+#include "config/document/file.h"
+#include "config/document/text.h"
+#include "config/tokenizer/tokenizer_folder.h"
+#include "core/base/size.h"
+
+#define LENGTH_MOST 1e15 /* a length from there on is none */
+
+enum { PROMPTS_MOST = 256, PROMPT_LONGEST = 16 * 1024 /* bytes */ };
+
+/* A new string: where it would lie; NULL: nowhere, or no memory. */
+static char *find_folder(const struct whole_plan *p, const json_t *said, const char *directory,
+                         struct error *e) {
+  char *folder = NULL;
+  if (said)
+    folder = file_path(directory, json_string_value(said));
+  else if (p->source.file && !p->source.builtin)
+    folder = file_folder(checkpoint_path(p->source.file));
+  else
+    return NULL;
+  if (!folder) error_no_memory(e);
+  return folder;
+}
+
+/* Every token that it makes must be in the model's table. */
+static enum status check_size(const struct whole *w, struct error *e) {
+  const size_t size = tokenizer_size(w->tokenizer);
+  const size_t least = w->target_vocabulary < w->vocabulary ? w->target_vocabulary : w->vocabulary;
+  if (size <= least) return STATUS_OK;
+  return error_set(e, STATUS_CONFIG,
+                   "%s: has %zu tokens, but the model has %zu: it is for another model",
+                   w->tokenizer_file, size, least);
+}
+
+/* The definition does not name this tokenizer: it may be left out. */
+static void tell_the_way_out(struct error *e) {
+  const size_t used = strlen(e->detail);
+  snprintf(e->detail + used, sizeof e->detail - used,
+           " (\"tokenizer\": false serves the model without it)");
+}
+
+/* --- how long a text may be --- */
+
+static enum status read_length(const json_t *json, const char *file, const char *key, size_t *out,
+                               struct error *e) {
+  const json_t *value = json_object_get(json, key);
+  const double said = json_number_value(value);
+  if (!value || json_is_null(value)) return STATUS_OK;
+  if (!json_is_number(value) || said < 1 || said != floor(said))
+    return error_set(e, STATUS_CONFIG, "%s: %s: needs an integer from 1", file, key);
+  if (said < LENGTH_MOST) *out = (size_t)said;
+  return STATUS_OK;
+}
+
+/* Reads how long sentence-transformers let a text be, and whether they put it in lower case. */
+static enum status read_sentences(struct whole *w, const struct whole_plan *p, bool *lower,
+                                  struct error *e) {
+  static const char file[] = "sentence_bert_config.json";
+  char *folder = file_folder(checkpoint_path(p->source.file));
+  if (!folder) return error_no_memory(e);
+  json_t *json = tokenizer_folder_json(folder, file, e);
+  const json_t *said = json_object_get(json, "do_lower_case");
+  if (json && !json_is_object(json)) error_set(e, STATUS_CONFIG, "%s: is not an object", file);
+  if (said && !json_is_null(said) && !json_is_boolean(said))
+    error_set(e, STATUS_CONFIG, "%s: do_lower_case: needs true or false", file);
+  if (!e->status) read_length(json, file, "max_seq_length", &w->longest, e);
+  *lower = json_is_true(said);
+  json_decref(json);
+  free(folder);
+  return e->status;
+}
+
+/* Sets w->longest, where it is not said yet, to what the tokenizer says, and to no more than there
+ * are positions. */
+static enum status settle_longest(struct whole *w, const char *folder, struct error *e) {
+  static const char file[] = "tokenizer_config.json";
+  json_t *json = w->longest ? NULL : tokenizer_folder_json(folder, file, e);
+  if (!e->status) read_length(json, file, "model_max_length", &w->longest, e);
+  json_decref(json);
+  if (w->positions && (!w->longest || w->longest > w->positions)) w->longest = w->positions;
+  return e->status;
+}
+
+/* Reads `truncate` of the definition: the default of requests that do not say it. */
+static enum status read_truncate(struct whole *w, const json_t *said, struct error *e) {
+  const json_int_t count = json_integer_value(said);
+  if (!said) return STATUS_OK;
+  if (!json_is_boolean(said) && count < 1)
+    return error_set(e, STATUS_CONFIG, "truncate: needs true, false or an integer from 1");
+  if (!w->tokenizer) return error_set(e, STATUS_CONFIG, "truncate: the model has no tokenizer");
+  const size_t around = tokenizer_frame(w->tokenizer, w->classes > 0);
+  if (json_is_integer(said) && (uint64_t)count < around)
+    return error_set(e, STATUS_CONFIG, "truncate: too small for the %zu special tokens of each %s",
+                     around, w->classes > 0 ? "pair" : "text");
+  w->truncates = true;
+  w->truncate = json_is_integer(said) ? (size_t)count : json_is_true(said) ? SIZE_MAX : 0;
+  return STATUS_OK;
+}
+
+/* --- prompts --- */
+
+/* sentence-transformers write these two names without a text, too. */
+static bool is_usual_name(const char *name) {
+  return strcmp(name, "query") == 0 || strcmp(name, "document") == 0;
+}
+
+/* Takes the prompts of config_sentence_transformers.json, and their default. */
+static enum status read_prompts(struct whole *w, const json_t *file, struct error *e) {
+  json_t *all = json_object_get(file, "prompts"), *text;
+  const json_t *said = json_object_get(file, "default_prompt_name");
+  const char *name, *chosen = json_string_value(said);
+  if (all && !json_is_null(all) && !json_is_object(all))
+    return error_set(e, STATUS_CONFIG, "prompts: needs an object of texts");
+  if (json_object_size(all) > PROMPTS_MOST)
+    return error_set(e, STATUS_CONFIG, "prompts: more than %d", PROMPTS_MOST);
+  json_object_foreach(all, name, text) {
+    if (json_is_null(text) && json_object_set_new(all, name, json_string("")))
+      return error_no_memory(e);
+    if (!json_is_null(text) && !json_is_string(text))
+      return error_set(e, STATUS_CONFIG, "prompts: %.60s: needs a text", name);
+    if (json_string_length(text) > PROMPT_LONGEST)
+      return error_set(e, STATUS_CONFIG, "prompts: %.60s: longer than %d bytes", name,
+                       PROMPT_LONGEST);
+  }
+  if (said && !json_is_null(said) && !chosen)
+    return error_set(e, STATUS_CONFIG, "default_prompt_name: needs a name");
+  json_t *prompt = chosen ? json_object_get(all, chosen) : NULL;
+  if (chosen && !prompt && !is_usual_name(chosen))
+    return error_set(e, STATUS_CONFIG, "default_prompt_name: \"%.60s\" is not among the prompts",
+                     chosen);
+  w->prompt = json_incref(prompt);
+  if (json_object_size(all) > 0) w->prompts = json_incref(all);
+  return STATUS_OK;
+}
+
+/* Reads `prompt` of the definition: the name of the default, or its text. */
+static enum status choose_prompt(struct whole *w, json_t *said, struct error *e) {
+  if (!said) return STATUS_OK;
+  if (!json_is_string(said))
+    return error_set(e, STATUS_CONFIG, "prompt: needs a text, or the name of one");
+  if (!w->tokenizer) return error_set(e, STATUS_CONFIG, "prompt: the model has no tokenizer");
+  if (json_string_length(said) > PROMPT_LONGEST)
+    return error_set(e, STATUS_CONFIG, "prompt: longer than %d bytes", PROMPT_LONGEST);
+  json_t *named = json_object_get(w->prompts, json_string_value(said));
+  json_decref(w->prompt);
+  w->prompt = json_incref(named ? named : said);
+  return STATUS_OK;
+}
+
+static void measure_prompts(struct whole *w) {
+  const char *name;
+  json_t *text;
+  w->longest_prompt = json_string_length(w->prompt);
+  json_object_foreach(w->prompts, name, text) w->longest_prompt =
+      size_max(w->longest_prompt, json_string_length(text));
+}
+
+static enum status find_prompts(struct whole *w, const struct whole_plan *p, json_t *said,
+                                struct error *e) {
+  w->prompt_left_out = p->source.prompt_left_out;
+  if (w->tokenizer && read_prompts(w, p->source.sentences, e))
+    return text_before(e, "config_sentence_transformers.json: ");
+  if (choose_prompt(w, said, e) == STATUS_OK) measure_prompts(w);
+  return e->status;
+}
+
+/* --- the whole --- */
+
+static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
+                                  const json_t *definition, const char *directory,
+                                  struct error *e) {
+  const json_t *said = json_object_get(definition, "tokenizer");
+  if (json_is_false(said)) return STATUS_OK;
+  if (said && !json_is_string(said))
+    return error_set(e, STATUS_CONFIG, "tokenizer: needs the path of a folder, or false");
+  if (said && !w->vocabulary)
+    return error_set(e, STATUS_CONFIG, "tokenizer: the model has no token embeddings");
+  char *folder = w->vocabulary ? find_folder(p, said, directory, e) : NULL;
+  if (!folder) return e->status;
+  bool lower = false;
+  if (!p->source.file || p->source.builtin || read_sentences(w, p, &lower, e) == STATUS_OK)
+    w->tokenizer = tokenizer_folder(folder, lower, &w->tokenizer_file, e);
+  if (said && !w->tokenizer && !e->status)
+    error_set(e, STATUS_CONFIG,
+              "tokenizer: %.100s: has no tokenizer.json, vocab.json with merges.txt, vocab.txt or "
+              "words.txt",
+              text_tail(folder));
+  if (!w->tokenizer)
+    w->longest = 0;
+  else if (check_size(w, e) == STATUS_OK)
+    settle_longest(w, folder, e);
+  if (e->status == STATUS_CONFIG && !said) tell_the_way_out(e);
+  free(folder);
+  return e->status;
+}
+
+enum status whole_tokenizer_find(struct whole *w, const struct whole_plan *p,
+                                 const json_t *definition, const char *directory, struct error *e) {
+  if (find_tokenizer(w, p, definition, directory, e) ||
+      find_prompts(w, p, json_object_get(definition, "prompt"), e))
+    return e->status;
+  return read_truncate(w, json_object_get(definition, "truncate"), e);
+}

@@ -1,0 +1,111 @@
+/* definition_value: one value of a definition each. */
+#include "config/describe/definition_value.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "config/document/nearest.h"
+#include "config/settings/option.h"
+
+void definition_value_refuse(const char *key, const char *wanted, const json_t *value,
+                             struct error *e) {
+  error_set(e, STATUS_CONFIG, "%s: needs %s, not %s", key, wanted, option_json_kind(value));
+}
+
+/* --- one value each; where it is absent, `out` stays as it is --- */
+
+void definition_value_count(const json_t *json, const char *key, size_t low, size_t high,
+                            size_t *out, struct error *e) {
+  const json_t *value = json_object_get(json, key);
+  if (!value) return;
+  json_int_t number = json_integer_value(value);
+  if (!json_is_integer(value)) {
+    definition_value_refuse(key, "an integer", value, e);
+  } else if (number < (json_int_t)low || number > (json_int_t)high) {
+    error_set(e, STATUS_CONFIG, "%s: %" JSON_INTEGER_FORMAT " is outside %zu to %zu", key, number,
+              low, high);
+  } else {
+    *out = (size_t)number;
+  }
+}
+
+void definition_value_toggle(const json_t *json, const char *key, enum toggle *out,
+                             struct error *e) {
+  const json_t *value = json_object_get(json, key);
+  if (!value) return;
+  if (!json_is_boolean(value)) definition_value_refuse(key, "true or false", value, e);
+  *out = json_is_true(value) ? TOGGLE_ON : TOGGLE_OFF;
+}
+
+void definition_value_string(const json_t *json, const char *key, const char **out,
+                             struct error *e) {
+  const json_t *value = json_object_get(json, key);
+  if (!value) return;
+  if (!json_is_string(value)) definition_value_refuse(key, "a string", value, e);
+  *out = json_string_value(value);
+}
+
+void definition_value_choice(const json_t *json, const char *key, const char *const *choices,
+                             const char **out, struct error *e) {
+  const char *word = NULL;
+  char words[160] = "";
+  size_t used = 0;
+  *out = choices[0];
+  definition_value_string(json, key, &word, e);
+  if (!word) return;
+  for (const char *const *choice = choices; *choice; choice++) {
+    if (strcmp(*choice, word) == 0) {
+      *out = *choice;
+      return;
+    }
+    if (used < sizeof words)
+      used +=
+          (size_t)snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "", *choice);
+  }
+  error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is not one of %s", key, word, words);
+}
+
+void definition_value_seed(const json_t *json, bool *random, uint64_t *out, struct error *e) {
+  const json_t *value = json_object_get(json, "random");
+  if (!value) return;
+  const json_t *seed = json_object_get(value, "seed");
+  json_int_t number = json_integer_value(seed);
+  if (!json_is_object(value)) {
+    definition_value_refuse("random", "an object", value, e);
+  } else if (!json_is_integer(seed) || json_object_size(value) != 1 || number < 0 ||
+             number >= (json_int_t)1 << 53) {
+    error_set(e, STATUS_CONFIG, "random: needs {\"seed\": n} with an integer from 0 to 2^53 - 1");
+  }
+  *random = true;
+  *out = (uint64_t)number;
+}
+
+static bool is_known(const char *key, const char *const *known) {
+  while (*known && strcmp(key, *known) != 0) known++;
+  return *known;
+}
+
+static void refuse_key(const char *key, const char *const *known, definition_value_called *called,
+                       struct error *e) {
+  char hint[NEAREST_HINT], word[DEFINITION_CALLED];
+  struct nearest near;
+  nearest_init(&near, key);
+  for (const char *const *k = known; *k; k++) nearest_offer(&near, *k);
+  if (called && called(key, word))
+    error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"; here it is %s", key, word);
+  else
+    error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"%s", key, nearest_hint(&near, hint));
+}
+
+void definition_value_names_called(const json_t *json, const char *const *known,
+                                   definition_value_called *called, struct error *e) {
+  const char *key;
+  json_t *value;
+  json_object_foreach((json_t *)json, key, value) {
+    if (!is_known(key, known)) refuse_key(key, known, called, e);
+  }
+}
+
+void definition_value_names(const json_t *json, const char *const *known, struct error *e) {
+  definition_value_names_called(json, known, NULL, e);
+}

@@ -1,0 +1,272 @@
+/* whole_choice: the words of `generate`, and the library's for them. */
+#include "config/describe/whole_choice.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "config/describe/definition_value.h"
+#include "config/describe/whole_called.h"
+
+enum { COUNT_MOST = 1 << 24, MAX_TOKENS = 64 };
+
+void whole_choice_init(struct whole_choice *c) {
+  memset(c, 0, sizeof *c);
+  c->max_tokens = MAX_TOKENS;
+  c->choice = (struct stack_choice){.top_p = 1,
+                                    .repetition_penalty = 1,
+                                    .forced_begin = -1,
+                                    .forced_end = -1,
+                                    .length_penalty = 1};
+}
+
+/* --- options --- */
+
+#define ROW(id, word, type, least, most) \
+  {#word, type, least, most, offsetof(struct stack_choice, word)},
+const struct whole_option whole_options[WHOLE_OPTION_COUNT] = {WHOLE_OPTIONS(ROW)};
+
+bool whole_option_has(const struct whole_option *o, double number) {
+  return (o->type == WHOLE_ABOVE ? number > o->least : number >= o->least) && number <= o->most;
+}
+
+/* --- a definition's words --- */
+
+static void read_number(const json_t *json, const struct whole_option *o, double *out,
+                        struct error *e) {
+  const json_t *value = json_object_get(json, o->word);
+  const double x = json_number_value(value);
+  char most[32] = "";
+  if (!value) return;
+  if (o->most < INFINITY) snprintf(most, sizeof most, " and at most %g", o->most);
+  if (!json_is_number(value))
+    definition_value_refuse(o->word, "a number", value, e);
+  else if (!whole_option_has(o, x))
+    error_set(e, STATUS_CONFIG, "%s: %g is not %s %g%s", o->word, x,
+              o->type == WHOLE_ABOVE ? "above" : "at least", o->least, most);
+  else
+    *out = x;
+}
+
+static void read_option(const json_t *json, const struct whole_option *o, struct stack_choice *c,
+                        struct error *e) {
+  void *out = (char *)c + o->at;
+  const json_t *value = json_object_get(json, o->word);
+  if (o->type == WHOLE_COUNT && json_is_integer(value) && json_integer_value(value) < 0 &&
+      whole_option_has(o, (double)json_integer_value(value)))
+    *(size_t *)out = 0;
+  else if (o->type == WHOLE_COUNT)
+    definition_value_count(json, o->word, 0, COUNT_MOST, out, e);
+  else
+    read_number(json, o, out, e);
+}
+
+static void read_banned(struct whole_choice *c, const json_t *json, struct error *e) {
+  const json_t *list = json_object_get(json, "banned_tokens");
+  const size_t count = json_array_size(list);
+  if (!list) return;
+  if (!json_is_array(list)) definition_value_refuse("banned_tokens", "a list of tokens", list, e);
+  if (count > WHOLE_BANNED_MAX)
+    error_set(e, STATUS_CONFIG, "banned_tokens: %zu tokens are more than %d", count,
+              WHOLE_BANNED_MAX);
+  c->banned = 0;
+  for (size_t i = 0; i < count && !e->status; i++) {
+    const json_t *token = json_array_get(list, i);
+    const json_int_t id = json_is_integer(token) ? json_integer_value(token) : -1;
+    if (id < 0 || id >= COUNT_MOST)
+      error_set(e, STATUS_CONFIG, "banned_tokens: needs tokens, integers from 0 to %d",
+                COUNT_MOST - 1);
+    c->ban[c->banned++] = (int32_t)id;
+  }
+}
+
+/* When a search is over. */
+static void read_early(struct stack_choice *s, const json_t *json, struct error *e) {
+  const json_t *value = json_object_get(json, "early_stopping");
+  if (!value) return;
+  if (json_is_boolean(value))
+    s->early = json_is_true(value) ? STACK_EARLY_YES : STACK_EARLY_NOT;
+  else if (json_is_string(value) && strcmp(json_string_value(value), "never") == 0)
+    s->early = STACK_EARLY_NEVER;
+  else
+    error_set(e, STATUS_CONFIG, "early_stopping: needs true, false or \"never\"");
+}
+
+enum status whole_choice_read(struct whole_choice *c, const json_t *json, struct error *e) {
+#define WORD(id, word, ...) #word,
+  static const char *const known[] = {"max_tokens",     "banned_tokens",  "beams",
+                                      "length_penalty", "early_stopping", WHOLE_OPTIONS(WORD) NULL};
+  static const struct whole_option power = {"length_penalty", WHOLE_NUMBER, -INFINITY, INFINITY, 0};
+  struct stack_choice *s = &c->choice;
+  definition_value_names_called(json, known, whole_called_generating, e);
+  definition_value_count(json, "max_tokens", 1, COUNT_MOST, &c->max_tokens, e);
+  for (size_t i = 0; i < WHOLE_OPTION_COUNT; i++) read_option(json, &whole_options[i], s, e);
+  read_number(json, &power, &s->length_penalty, e);
+  definition_value_count(json, "beams", 1, STACK_BEAMS_MAX, &s->beams, e);
+  read_early(s, json, e);
+  read_banned(c, json, e);
+  if (e->status == STATUS_OK && s->beams > 1 && s->temperature > 0)
+    error_set(e, STATUS_CONFIG, "beams: %zu and a temperature above 0 cannot be combined",
+              s->beams);
+  return e->status;
+}
+
+enum status whole_choice_override(json_t *known, json_t *said, struct error *e) {
+  const bool searches = json_integer_value(json_object_get(said, "beams")) > 1;
+  const bool draws = json_number_value(json_object_get(said, "temperature")) > 0;
+  if (searches && !draws) json_object_del(known, "temperature");
+  if (draws && !searches) json_object_del(known, "beams");
+  if (json_object_update(known, said)) error_no_memory(e);
+  return e->status;
+}
+
+/* --- generation_config.json --- */
+
+/* What translates: of which document, into which words. The first mistake is kept. */
+struct whole_choosing {
+  const struct whole_generating *from;
+  json_t *words;
+  struct notes *notes;
+  struct error *e;
+};
+
+static json_t *said_of(const struct whole_choosing *c, const char *key) {
+  json_t *value = json_object_get(c->from->said, key);
+  return json_is_null(value) ? NULL : value;
+}
+
+static void refuse(const struct whole_choosing *c, const char *key, const char *why) {
+  error_set(c->e, STATUS_CONFIG, "%s: %s: %s", c->from->document, key, why);
+}
+
+/* A value that is checked as that of the word is; an error begins with the file's key instead. */
+static void put(const struct whole_choosing *c, const char *word, const char *key, json_t *value) {
+  struct whole_choice unused;
+  struct error one = {0};
+  json_t *alone = json_object();
+  whole_choice_init(&unused);
+  if (!value || json_object_set_new(alone, word, value) || json_object_update(c->words, alone))
+    error_set(c->e, STATUS_OUT_OF_MEMORY, "out of memory for %s", c->from->document);
+  else if (whole_choice_read(&unused, alone, &one))
+    error_set(c->e, one.status, "%s: %s%.400s", c->from->document, key, one.detail + strlen(word));
+  json_decref(alone);
+}
+
+static void put_said(const struct whole_choosing *c, const char *word, const char *key) {
+  json_t *value = said_of(c, key);
+  if (value) put(c, word, key, json_incref(value));
+}
+
+/* How many tokens come; or, of an encoder and a decoder, how many there are with the first, which
+ * none has chosen. (Of a decoder alone the latter counts the text, too, and is left aside.) */
+static void put_tokens(const struct whole_choosing *c, const char *word, const char *come,
+                       const char *all) {
+  json_t *value = said_of(c, all);
+  const json_int_t count = json_integer_value(value);
+  put_said(c, word, come);
+  if (said_of(c, come) || !value || !c->from->pair) return;
+  if (!json_is_integer(value) || count < 0 || count > COUNT_MOST)
+    refuse(c, all, "needs an integer of at least 0");
+  else if (count > 1)
+    put(c, word, all, json_integer(count - 1));
+}
+
+/* The file draws only where do_sample is true; the temperature is then 1 unless the file has one.
+ * It can draw the ways of a search, too: then they are drawn, but not searched among. */
+static void put_drawing(const struct whole_choosing *c) {
+  const json_t *draws = json_object_get(c->from->said, "do_sample"),
+               *beams = said_of(c, "num_beams");
+  if (draws && !json_is_boolean(draws)) refuse(c, "do_sample", "needs true or false");
+  if (!json_is_true(draws)) {
+    put_said(c, "beams", "num_beams");
+    return;
+  }
+  put(c, "temperature", "temperature", json_real(1));
+  put_said(c, "temperature", "temperature");
+  put_said(c, "top_k", "top_k");
+  put_said(c, "top_p", "top_p");
+  put_said(c, "min_p", "min_p");
+  if (json_integer_value(beams) > 1)
+    notes_add(c->notes, "%s: num_beams is ignored, because do_sample is true", c->from->document);
+}
+
+/* Tokens that are not wanted, and words of one token; words of several are not kept out. */
+static void put_banned(const struct whole_choosing *c) {
+  static const char tokens[] = "suppress_tokens", stretches[] = "bad_words_ids";
+  json_t *suppressed = said_of(c, tokens);
+  const json_t *list = said_of(c, stretches), *one;
+  if (suppressed && !json_is_array(suppressed)) {
+    put(c, "banned_tokens", tokens, json_incref(suppressed));
+    return;
+  }
+  json_t *banned = suppressed ? json_copy(suppressed) : json_array();
+  size_t i, longer = 0;
+  bool good = banned != NULL;
+  if (list && !json_is_array(list)) refuse(c, stretches, "needs a list of lists");
+  json_array_foreach(list, i, one) {
+    if (!json_is_array(one)) refuse(c, stretches, "needs a list of lists");
+    if (json_array_size(one) == 1)
+      good = good && json_array_append(banned, json_array_get(one, 0)) == 0;
+    longer += json_array_size(one) > 1;
+  }
+  if (!good) error_set(c->e, STATUS_OUT_OF_MEMORY, "out of memory for %s", c->from->document);
+  if (good && !c->e->status && (suppressed || json_array_size(banned) > 0))
+    put(c, "banned_tokens", suppressed ? tokens : stretches, json_incref(banned));
+  if (longer > 0)
+    notes_add(c->notes, "%s: %s of several tokens are ignored", c->from->document, stretches);
+  json_decref(banned);
+}
+
+/* What would choose other tokens, where it is not this, or empty. */
+static const struct {
+  const char *key;
+  double neutral;
+  bool drawing; /* without effect where nothing is drawn */
+} unserved[] = {{"num_beam_groups", 1, false},
+                {"diversity_penalty", 0, false},
+                {"encoder_repetition_penalty", 1, false},
+                {"encoder_no_repeat_ngram_size", 0, false},
+                {"penalty_alpha", 0, false},
+                {"guidance_scale", 1, false},
+                {"exponential_decay_length_penalty", 0, false},
+                {"sequence_bias", 0, false},
+                {"force_words_ids", 0, false},
+                {"constraints", 0, false},
+                {"begin_suppress_tokens", 0, false},
+                {"forced_decoder_ids", 0, false},
+                {"renormalize_logits", 0, false},
+                {"stop_strings", 0, false},
+                {"typical_p", 1, true},
+                {"epsilon_cutoff", 0, true},
+                {"eta_cutoff", 0, true}};
+
+static bool is_neutral(const json_t *value, double neutral) {
+  if (json_is_number(value)) return json_number_value(value) == neutral;
+  return !json_is_true(value) && json_object_size(value) + json_array_size(value) == 0 &&
+         !json_is_string(value);
+}
+
+static void note_unserved(const struct whole_choosing *c) {
+  const bool draws = json_is_true(json_object_get(c->from->said, "do_sample"));
+  for (size_t i = 0; i < sizeof unserved / sizeof *unserved; i++) {
+    const json_t *value = json_object_get(c->from->said, unserved[i].key);
+    if (!is_neutral(value, unserved[i].neutral) && (draws || !unserved[i].drawing))
+      notes_add(c->notes, "%s: %s is ignored", c->from->document, unserved[i].key);
+  }
+}
+
+json_t *whole_choice_translate(const struct whole_generating *g, struct notes *n, struct error *e) {
+  const struct whole_choosing c = {g, json_object(), n, e};
+  if (!c.words) error_set(e, STATUS_OUT_OF_MEMORY, "out of memory for %s", g->document);
+  put_tokens(&c, "max_tokens", "max_new_tokens", "max_length");
+  put_tokens(&c, "min_tokens", "min_new_tokens", "min_length");
+  put_said(&c, "repetition_penalty", "repetition_penalty");
+  put_said(&c, "no_repeat_ngram", "no_repeat_ngram_size");
+  put_said(&c, "length_penalty", "length_penalty");
+  put_said(&c, "early_stopping", "early_stopping");
+  put_drawing(&c);
+  put_banned(&c);
+  note_unserved(&c);
+  if (!e->status) return c.words;
+  json_decref(c.words);
+  return NULL;
+}

@@ -1,0 +1,203 @@
+/* whole_modules: reads modules.json, and the folders that it names. */
+#include "config/describe/whole_modules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/document/file.h"
+#include "config/document/text.h"
+
+/* The modules in the order in which they may stand. */
+enum module { MODULE_TRANSFORMER, MODULE_POOLING, MODULE_DENSE, MODULE_NORMALIZE, MODULE_NONE };
+
+/* A module as modules.json names it. */
+struct whole_module {
+  const char *folder; /* of all modules */
+  const char *path;   /* in it; "" is the folder itself */
+};
+
+/* The last word of "sentence_transformers.models.Pooling"; newer ones have more words before. */
+static enum module module_of(const char *type) {
+  static const char *const names[] = {"Transformer", "Pooling", "Dense", "Normalize"};
+  const char *dot = strrchr(type, '.');
+  for (int i = 0; strncmp(type, "sentence_transformers.", 22) == 0 && i < MODULE_NONE; i++)
+    if (strcmp(dot + 1, names[i]) == 0) return (enum module)i;
+  return MODULE_NONE;
+}
+
+/* A new string; NULL: no memory. */
+static char *path_of(const struct whole_module *m, const char *name, struct error *e) {
+  char *folder = *m->path ? file_path(m->folder, m->path) : strdup(m->folder);
+  char *path = folder ? file_path(folder, name) : NULL;
+  free(folder);
+  if (!path) error_no_memory(e);
+  return path;
+}
+
+static json_t *read_config(const struct whole_module *m, struct error *e) {
+  char *path = path_of(m, "config.json", e);
+  json_t *json = path ? file_json(path, e) : NULL;
+  free(path);
+  if (json && !json_is_object(json)) error_set(e, STATUS_CONFIG, "config.json: is not an object");
+  return json;
+}
+
+enum { SIZE_MOST = 1 << 20 };
+
+static size_t size_of(const json_t *config, const char *key, struct error *e) {
+  const json_int_t size = json_integer_value(json_object_get(config, key));
+  if (size < 1 || size > SIZE_MOST)
+    error_set(e, STATUS_CONFIG, "%s: needs a size, an integer from 1 to %d", key, SIZE_MOST);
+  return (size_t)size;
+}
+
+static bool flag_of(const json_t *config, const char *key, bool missing, struct error *e) {
+  const json_t *value = json_object_get(config, key);
+  if (value && !json_is_boolean(value)) error_set(e, STATUS_CONFIG, "%s: needs true or false", key);
+  return value ? json_is_true(value) : missing;
+}
+
+/* --- pooling --- */
+
+/* Newer files say one word, older ones have a flag for each mode. STACK_POOL_NONE: not served. */
+static enum stack_pool mode_of(const char *key, const json_t *value) {
+  static const struct {
+    const char *flag, *word;
+    enum stack_pool is;
+  } modes[] = {{"pooling_mode_cls_token", "cls", STACK_POOL_CLS},
+               {"pooling_mode_mean_tokens", "mean", STACK_POOL_MEAN},
+               {"pooling_mode_max_tokens", "max", STACK_POOL_MAX},
+               {"pooling_mode_lasttoken", "lasttoken", STACK_POOL_LAST},
+               {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens",
+                STACK_POOL_MEAN_SQRT_LEN},
+               {"pooling_mode_weightedmean_tokens", "weightedmean", STACK_POOL_WEIGHTED_MEAN}};
+  const char *word = json_string_value(value);
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+    const bool is = word ? strcmp(key, "pooling_mode") == 0 && strcmp(word, modes[i].word) == 0
+                         : json_is_true(value) && strcmp(key, modes[i].flag) == 0;
+    if (is) return modes[i].is;
+  }
+  return STACK_POOL_NONE;
+}
+
+static enum status read_pooling(struct whole_source *s, const json_t *config, struct error *e) {
+  const char *key;
+  json_t *value;
+  if (json_object_get(config, "word_embedding_dimension"))
+    s->pool_width = size_of(config, "word_embedding_dimension", e);
+  json_object_foreach((json_t *)config, key, value) {
+    if (strncmp(key, "pooling_mode", 12) != 0 || json_is_false(value)) continue;
+    const enum stack_pool mode = mode_of(key, value);
+    if (mode == STACK_POOL_NONE) return error_set(e, STATUS_CONFIG, "%.60s is not supported", key);
+    if (s->pool != STACK_POOL_NONE)
+      return error_set(e, STATUS_CONFIG, "%.60s: several modes together are not supported", key);
+    s->pool = mode;
+  }
+  if (s->pool == STACK_POOL_NONE) error_set(e, STATUS_CONFIG, "contains no mode");
+  s->prompt_left_out = !flag_of(config, "include_prompt", true, e);
+  return e->status;
+}
+
+/* --- a dense layer --- */
+
+/* It may be said to take and to make something else than the one vector of an item. */
+static void check_name(const json_t *config, const char *key, struct error *e) {
+  static const char only[] = "sentence_embedding";
+  const json_t *value = json_object_get(config, key);
+  const char *name = json_string_value(value);
+  if (value && !json_is_null(value) && !(name && strcmp(name, only) == 0))
+    error_set(e, STATUS_CONFIG, "%s: \"%.80s\" is not supported; supported: %s", key,
+              name ? name : "", only);
+}
+
+static enum status read_dense(struct whole_source *s, const struct whole_module *m,
+                              const json_t *config, struct error *e) {
+  struct whole_dense *d = s->dense;
+  while (d->file) d++;
+  const char *act = json_string_value(json_object_get(config, "activation_function"));
+  if (!act) act = "";
+  d->in = size_of(config, "in_features", e);
+  d->out = size_of(config, "out_features", e);
+  d->bias = flag_of(config, "bias", true, e);
+  d->residual = flag_of(config, "use_residual", false, e);
+  check_name(config, "module_input_name", e);
+  check_name(config, "module_output_name", e);
+  d->tanh = strcmp(act, "torch.nn.modules.activation.Tanh") == 0;
+  if (!d->tanh && strcmp(act, "torch.nn.modules.linear.Identity") != 0)
+    error_set(e, STATUS_CONFIG,
+              "activation_function: \"%.80s\" is not supported; supported: Tanh, Identity", act);
+  char *path = e->status ? NULL : path_of(m, "", e);
+  if (path) d->file = checkpoint_open(path, e);
+  free(path);
+  return e->status;
+}
+
+/* --- the whole --- */
+
+static enum status read_module(struct whole_source *s, enum module is, const struct whole_module *m,
+                               struct error *e) {
+  if (is == MODULE_NORMALIZE) {
+    s->normalize = true;
+    return STATUS_OK;
+  }
+  json_t *config = read_config(m, e);
+  if (e->status == STATUS_OK)
+    is == MODULE_POOLING ? read_pooling(s, config, e) : read_dense(s, m, config, e);
+  json_decref(config);
+  return e->status ? text_before(e, "module %.60s: ", m->path) : STATUS_OK;
+}
+
+/* A module's folder lies in the model's own. */
+static bool is_inside(const char *path) {
+  return strlen(path) < WHOLE_MODULES_PATH && path[0] != '/' && !strstr(path, "..");
+}
+
+static enum status read_modules(struct whole_source *s, const char *folder, const json_t *list,
+                                char within[WHOLE_MODULES_PATH], struct error *e) {
+  size_t i;
+  int last = -1;
+  json_t *one;
+  json_array_foreach((json_t *)list, i, one) {
+    const char *type = json_string_value(json_object_get(one, "type"));
+    const char *path = json_string_value(json_object_get(one, "path"));
+    if (!type || !path)
+      return error_set(e, STATUS_CONFIG, "modules.json: needs a type and a path for each module");
+    if (!is_inside(path))
+      return error_set(e, STATUS_CONFIG,
+                       "modules.json: the path \"%.100s\" does not lie within the folder", path);
+    const enum module is = module_of(type);
+    if (is == MODULE_NONE)
+      return error_set(e, STATUS_CONFIG, "modules.json: the module \"%.100s\" is not supported",
+                       type);
+    const bool more = is == MODULE_DENSE && last == MODULE_DENSE && !s->dense[1].file;
+    if (((int)is <= last && !more) || (i == 0) != (is == MODULE_TRANSFORMER))
+      return error_set(e, STATUS_CONFIG,
+                       "modules.json: supported: Transformer, Pooling, at most two Dense and "
+                       "Normalize, in this order, not %.60s here",
+                       type);
+    if (is > MODULE_POOLING && last < MODULE_POOLING)
+      return error_set(e, STATUS_CONFIG,
+                       "modules.json: %.60s without a Pooling before it is not supported", type);
+    last = (int)is;
+    const struct whole_module m = {folder, path};
+    if (is == MODULE_TRANSFORMER)
+      snprintf(within, WHOLE_MODULES_PATH, "%s", path);
+    else if (read_module(s, is, &m, e))
+      return e->status;
+  }
+  return last < 0 ? error_set(e, STATUS_CONFIG, "modules.json: has no modules") : STATUS_OK;
+}
+
+enum status whole_modules_read(struct whole_source *s, const char *folder,
+                               char within[WHOLE_MODULES_PATH], struct error *e) {
+  char *path = file_path(folder, "modules.json");
+  if (!path) return error_no_memory(e);
+  s->modules = file_is_there(path);
+  json_t *list = s->modules ? file_json(path, e) : NULL;
+  free(path);
+  if (list && !json_is_array(list)) error_set(e, STATUS_CONFIG, "modules.json: is not a list");
+  if (list && e->status == STATUS_OK) read_modules(s, folder, list, within, e);
+  json_decref(list);
+  return e->status;
+}

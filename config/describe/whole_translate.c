@@ -1,0 +1,361 @@
+/* whole_translate: translates config.json. */
+#include "config/describe/whole_translate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/describe/whole_choice.h"
+#include "config/describe/whole_settings.h"
+#include "config/settings/option.h"
+
+enum { COUNT_MOST = 1 << 24 };
+
+/* The documents; with what records the first mistake in `e` and goes on. */
+struct whole_translation {
+  struct whole_words *w;
+  const struct whole_documents *of;
+  const json_t *config; /* what in config.json is about the stack that is served */
+  const struct whole_family *family;
+  struct notes *notes;
+  struct error *e;
+};
+
+/* `side`: of that stack alone; NULL: of the model. `key`: NULL: config.json does not say it. */
+static void put_of(struct whole_translation *t, const char *side, const char *word, const char *key,
+                   json_t *value) {
+  whole_words_put(t->w, &(struct whole_word){side, word}, value,
+                  &(struct whole_by){"config.json", key}, t->e);
+}
+
+static void put(struct whole_translation *t, const char *word, const char *key, json_t *value) {
+  put_of(t, NULL, word, key, value);
+}
+
+/* What config.json says there, whose value is checked as one of a definition is; else the other,
+ * whose reference is taken; NULL: nothing. */
+static void put_said(struct whole_translation *t, const char *side, const char *word,
+                     const char *key, json_t *otherwise) {
+  json_t *value = key ? json_object_get(t->config, key) : NULL;
+  if (value) {
+    json_decref(otherwise);
+    put_of(t, side, word, key, json_incref(value));
+  } else if (otherwise) {
+    put_of(t, side, word, NULL, otherwise);
+  }
+}
+
+/* --- values --- */
+
+/* A setting that definitions lack. */
+static size_t count_of(struct whole_translation *t, const char *key, size_t low, size_t otherwise) {
+  const json_t *value = key ? json_object_get(t->config, key) : NULL;
+  const json_int_t number = json_integer_value(value);
+  if (!value) return otherwise;
+  if (!json_is_integer(value) || number < (json_int_t)low || number > COUNT_MOST)
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs an integer from %zu to %d", key, low,
+              COUNT_MOST);
+  return (size_t)number;
+}
+
+static void put_count(struct whole_translation *t, const char *side, const char *word,
+                      const char *key, size_t otherwise) {
+  put_said(t, side, word, key, otherwise ? json_integer((json_int_t)otherwise) : NULL);
+}
+
+/* The stacks of a model say it by keys of their own, where there are such; or the decoder by one of
+ * its own alone, for which the other's stands where it says nothing. */
+static void put_size(struct whole_translation *t, const char *word, const char *key,
+                     const char *decoder_key, size_t otherwise) {
+  const json_t *value = decoder_key ? json_object_get(t->config, decoder_key) : NULL;
+  const bool follows = !decoder_key || t->family->keys->follows;
+  put_count(t, follows ? NULL : whole_settings_side(WHOLE_ENCODER), word, key, otherwise);
+  if (!follows || (value && !json_is_null(value)))
+    put_count(t, whole_settings_side(WHOLE_DECODER), word, decoder_key, otherwise);
+}
+
+/* Of a key for which the library takes null to be what the other sizes make. */
+static void put_free_count(struct whole_translation *t, const char *word, const char *key) {
+  if (!json_is_null(json_object_get(t->config, key))) put_count(t, NULL, word, key, 0);
+}
+
+static bool flag_of(struct whole_translation *t, const char *key, bool otherwise) {
+  const json_t *value = json_object_get(t->config, key);
+  if (!value) return otherwise;
+  if (!json_is_boolean(value))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs true or false, not %s", key,
+              option_json_kind(value));
+  return json_is_true(value);
+}
+
+/* What the library works out of the activation's name, and writes beside it. */
+static void check_gate(struct whole_translation *t, enum activation is, bool gated) {
+  static const char act[] = "dense_act_fn", gate[] = "is_gated_act";
+  const json_t *value = json_object_get(t->config, act);
+  enum activation said;
+  if (value && (!json_is_string(value) ||
+                !whole_settings_activation(json_string_value(value), &said) || said != is))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: is not what %s says", act,
+              t->family->keys->activation);
+  if (flag_of(t, gate, gated) != gated)
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: is not what %s says", gate,
+              t->family->keys->activation);
+}
+
+static void put_activation(struct whole_translation *t) {
+  const char *key = t->family->keys->activation, *before = t->family->keys->gated;
+  const json_t *value = json_object_get(t->config, key);
+  if (t->family->keys->activation_open && json_is_null(value)) value = NULL;
+  const char *said = value ? json_string_value(value) : t->w->type->activation, *name = said;
+  enum activation is;
+  if (!said) {
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs a string, not %s", key,
+              option_json_kind(value));
+    return;
+  }
+  const bool gated = before && strncmp(said, before, strlen(before)) == 0;
+  if (gated) name += strlen(before);
+  if (gated && strcmp(name, "gelu") == 0) name = "gelu_new";
+  if (!whole_settings_activation(name, &is)) {
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: \"%.60s\" is not a supported activation", key,
+              said);
+    return;
+  }
+  put(t, "activation", value ? key : NULL, json_string(name));
+  if (gated) put(t, "gated", value ? key : NULL, json_true());
+  if (before) check_gate(t, is, gated);
+}
+
+/* --- tokens --- */
+
+/* NULL: none of the two documents says it; JSON's null is none. */
+static json_t *said_token(const struct whole_translation *t, const char *key) {
+  json_t *value = json_object_get(t->of->generation, key);
+  return value ? value : json_object_get(t->config, key);
+}
+
+static void put_token(struct whole_translation *t, const char *word, const char *key,
+                      int64_t otherwise) {
+  json_t *value = json_object_get(t->of->generation, key);
+  if (value)
+    whole_words_put(t->w, &(struct whole_word){NULL, word}, json_incref(value),
+                    &(struct whole_by){"generation_config.json", key}, t->e);
+  else
+    put_said(t, NULL, word, key, otherwise >= 0 ? json_integer(otherwise) : NULL);
+}
+
+/* How it goes on from a text: generation_config.json says all of that, where there is one. */
+static void put_choice(struct whole_translation *t) {
+  const json_t *generation = t->of->generation;
+  const struct whole_generating said = {.said = generation ? generation : t->of->config,
+                                        .document =
+                                            generation ? "generation_config.json" : "config.json",
+                                        .pair = t->family->decoder};
+  if (!t->family->decoder && !t->family->decodes) return;
+  json_t *words = whole_choice_translate(&said, t->notes, t->e);
+  if (words) put(t, "generate", NULL, words);
+}
+
+static void put_tokens(struct whole_translation *t) {
+  const struct whole_type *type = t->w->type;
+  static const char start[] = "decoder_start_token_id";
+  put_token(t, "begin", said_token(t, start) ? start : "bos_token_id", type->begin);
+  put_token(t, "end", "eos_token_id", type->end);
+  put_token(t, "pad", "pad_token_id", type->pad);
+  put_token(t, "forced_begin", "forced_bos_token_id", -1);
+  put_token(t, "forced_end", "forced_eos_token_id", type->forced_end);
+}
+
+/* Where a table of positions begins: the library leaves out the rows up to that of the pad. */
+static void put_first(struct whole_translation *t) {
+  const struct whole_type *type = t->w->type;
+  const json_t *pad = json_object_get(t->config, "pad_token_id");
+  size_t first = type->first_position;
+  if (type->first_behind_pad)
+    first = 1 + (size_t)(pad ? json_integer_value(pad) : (json_int_t)type->pad);
+  if (type->first_behind_pad && pad &&
+      (!json_is_integer(pad) || json_integer_value(pad) < 0 ||
+       json_integer_value(pad) > COUNT_MOST))
+    error_set(t->e, STATUS_CONFIG,
+              "config.json: pad_token_id: needs a token, after which positions begin");
+  put(t, "first_position", NULL, json_integer((json_int_t)first));
+}
+
+/* --- what a row sees --- */
+
+enum { LAYERS_NONE, LAYERS_SOME, LAYERS_ALL };
+
+/* In which layers: those from max_window_layers on, or as layer_types has it. */
+static int read_window_layers(struct whole_translation *t) {
+  const json_t *types = json_object_get(t->config, "layer_types"), *one;
+  const size_t layers = count_of(t, t->family->keys->own.layers, 1, 0);
+  const size_t first = count_of(t, "max_window_layers", 0, t->w->type->window_asked ? 28 : 0);
+  size_t slide = 0, i;
+  if (!json_is_array(types))
+    return first == 0 ? LAYERS_ALL : layers > 0 && first >= layers ? LAYERS_NONE : LAYERS_SOME;
+  json_array_foreach(types, i, one) {
+    const char *name = json_string_value(one);
+    if (name && strcmp(name, "sliding_attention") == 0)
+      slide++;
+    else if (!name || strcmp(name, "full_attention") != 0)
+      error_set(t->e, STATUS_CONFIG,
+                "config.json: layer_types: only \"full_attention\" and \"sliding_attention\" are "
+                "supported");
+  }
+  return slide == 0 ? LAYERS_NONE : slide == i ? LAYERS_ALL : LAYERS_SOME;
+}
+
+/* A row may see a stretch of those before it alone. */
+static void read_window(struct whole_translation *t) {
+  static const char key[] = "sliding_window";
+  const struct whole_type *type = t->w->type;
+  const bool null = json_is_null(json_object_get(t->config, key));
+  const size_t window = null ? 0 : count_of(t, key, 1, type->window);
+  if (window == 0 || !flag_of(t, "use_sliding_window", !type->window_asked)) return;
+  const int layers = read_window_layers(t);
+  if (!type->windows || layers == LAYERS_SOME)
+    error_set(
+        t->e, STATUS_CONFIG,
+        "config.json: %s: has an unsupported value, which would change the outputs; supported: %s",
+        key, type->windows ? "one for all layers" : "null");
+  if (layers == LAYERS_ALL) t->w->window = window;
+}
+
+/* --- how positions turn queries and keys --- */
+
+/* A number of the object that says how rotary positions are stretched. */
+static double read_stretch_number(struct whole_translation *t, const char *all,
+                                  const json_t *scaling, const char *key, double least) {
+  const json_t *value = json_object_get(scaling, key);
+  const double x = json_number_value(value);
+  if (!json_is_number(value) || !(x >= least && x <= 1e9))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: %s: needs a number of at least %g", all, key,
+              least);
+  return x;
+}
+
+/* False: the kind is not served. */
+static bool read_stretch(struct whole_translation *t, const char *all, const json_t *scaling,
+                         const char *kind) {
+  struct layer_stretch *s = &t->w->rope_stretch;
+  if (strcmp(kind, "default") == 0) return true;
+  const bool llama = strcmp(kind, "llama3") == 0;
+  if (!llama && strcmp(kind, "linear") != 0) return false;
+  s->factor = read_stretch_number(t, all, scaling, "factor", 1);
+  if (!llama) return true;
+  s->low = read_stretch_number(t, all, scaling, "low_freq_factor", 1e-3);
+  s->high = read_stretch_number(t, all, scaling, "high_freq_factor", 1e-3);
+  s->positions = read_stretch_number(t, all, scaling, "original_max_position_embeddings", 1);
+  if (!t->e->status && s->high <= s->low)
+    error_set(t->e, STATUS_CONFIG,
+              "config.json: %s: high_freq_factor: is not above low_freq_factor", all);
+  return true;
+}
+
+static void read_rope(struct whole_translation *t) {
+  static const char all[] = "rope_parameters", some[] = "rope_scaling";
+  const json_t *parameters = json_object_get(t->config, all);
+  const bool has_all = json_is_object(parameters);
+  const json_t *scaling = has_all ? parameters : json_object_get(t->config, some);
+  const json_t *kind = json_object_get(scaling, "rope_type");
+  if (!kind) kind = json_object_get(scaling, "type");
+  const char *where = has_all ? all : some, *member;
+  json_t *value;
+  json_object_foreach((json_t *)(has_all ? parameters : NULL), member, value) {
+    if (json_is_object(value))
+      error_set(t->e, STATUS_CONFIG,
+                "config.json: rope_parameters: %.60s: parameters for each kind of layer are not "
+                "supported",
+                member);
+  }
+  if (json_object_size(scaling) > 0 && (kind || !has_all) &&
+      (!json_is_string(kind) || !read_stretch(t, where, scaling, json_string_value(kind))))
+    error_set(t->e, STATUS_CONFIG,
+              "config.json: %s: has an unsupported kind; supported: default, linear, llama3",
+              where);
+  const char *key = t->family->keys->rope_base;
+  const json_t *base = json_object_get(has_all ? parameters : t->config, key);
+  t->w->rope_base = base ? json_number_value(base) : t->w->type->rope_base;
+  if (base && !(json_is_number(base) && t->w->rope_base > 1 && t->w->rope_base <= 1e30))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs a number above 1", key);
+}
+
+/* --- the whole --- */
+
+static bool is_only(const json_t *value, const char *only) {
+  if (!value || json_is_null(value)) return true;
+  if (json_is_object(value) || json_is_array(value))
+    return json_object_size(value) + json_array_size(value) == 0;
+  if (json_is_boolean(value)) return strcmp(only, json_is_true(value) ? "true" : "false") == 0;
+  if (json_is_string(value))
+    return *only == '"' && strlen(only) == json_string_length(value) + 2 &&
+           strncmp(only + 1, json_string_value(value), json_string_length(value)) == 0;
+  return *only >= '0' && *only <= '9' && json_number_value(value) == strtod(only, NULL);
+}
+
+static bool is_guarded(const struct whole_translation *t, const struct whole_type_guard *g) {
+  const struct whole_family *f = t->family;
+  if (g->family && strcmp(g->family, f->name) != 0) return false;
+  if (g->but && strcmp(g->but, f->name) == 0) return false;
+  if (g->of && (g->of == WHOLE_GUARD_DECODERS) != f->decodes) return false;
+  if (g->rotary && f->rotary) return false;
+  return !(g->moot && json_is_false(json_object_get(t->config, g->moot)));
+}
+
+/* Some values stand beside what is about the encoder. */
+static void check_guards(struct whole_translation *t) {
+  for (size_t i = 0; i < whole_type_guard_count(); i++) {
+    const struct whole_type_guard *g = whole_type_guard_at(i);
+    if (!is_guarded(t, g)) continue;
+    if (!is_only(json_object_get(t->config, g->key), g->only) ||
+        !is_only(json_object_get(t->of->config, g->key), g->only))
+      error_set(t->e, STATUS_CONFIG,
+                "config.json: %s: has an unsupported value, which would change the outputs; "
+                "supported: %s",
+                g->key, g->only);
+  }
+}
+
+static void translate(struct whole_translation *t) {
+  const struct whole_keys *keys = t->family->keys;
+  const struct whole_side_keys *own = &keys->own, *decoder = &keys->decoder;
+  const struct whole_type *type = t->w->type;
+  check_guards(t);
+  put_size(t, "layers", own->layers, decoder->layers, 0);
+  put_size(t, "heads", own->heads, decoder->heads, type->heads);
+  if (!json_is_null(json_object_get(t->config, own->forward_size)))
+    put_size(t, "feed_forward", own->forward_size, decoder->forward_size, 0);
+  put_count(t, NULL, "width", keys->width, 0);
+  if (type->head_size)
+    put_count(t, NULL, "head_size", keys->head_size, type->head_size);
+  else
+    put_free_count(t, "head_size", keys->head_size);
+  put_free_count(t, "kv_heads", keys->kv_heads);
+  put_count(t, NULL, "vocabulary", keys->vocabulary, 0);
+  put_said(t, NULL, "norm_eps", keys->epsilon, json_real(type->epsilon));
+  put_activation(t);
+  if (t->family->gated) put(t, "gated", NULL, json_true());
+  if (t->family->rotary) read_rope(t), read_window(t);
+  put_first(t);
+  put_tokens(t);
+  put_choice(t);
+  put_said(t, NULL, "scale_embedding", "scale_embedding", json_boolean(type->scaled_embedding));
+  put_said(t, NULL, "tie_output", "tie_word_embeddings", json_boolean(!type->untied));
+  t->w->positions = count_of(t, keys->positions, 1, 0);
+  t->w->has_types = keys->types && json_object_get(t->config, keys->types);
+  t->w->types = count_of(t, keys->types, 0, 0);
+  t->w->buckets = count_of(t, keys->buckets, 1, 0);
+  t->w->distance = count_of(t, keys->distance, 1, 0);
+  if (type->may_part) t->w->apart = !flag_of(t, "share_encoder_decoder_embeddings", true);
+  if (t->w->apart) t->w->target_vocabulary = count_of(t, "decoder_vocab_size", 1, 0);
+}
+
+void whole_translate(struct whole_words *w, const struct whole_documents *of,
+                     const struct whole_family *family, struct notes *n, struct error *e) {
+  const json_t *tower = w->type->tower ? json_object_get(of->config, w->type->tower) : NULL;
+  translate(&(struct whole_translation){.w = w,
+                                        .of = of,
+                                        .config = tower ? tower : of->config,
+                                        .family = family,
+                                        .notes = n,
+                                        .e = e});
+}

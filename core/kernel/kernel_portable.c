@@ -1,9 +1,0 @@
-/* kernel_portable: the kernels in vectors of 4 floats, for any processor. */
-#include "core/kernel/kernel.h"
-
-#define KERNEL  kernel_portable
-#define LEVEL   CPU_PORTABLE
-#define LANES   4
-#define VECTORS 2
-
-#include "core/kernel/kernel_loops.h"

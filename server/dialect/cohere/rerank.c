@@ -1,0 +1,138 @@
+/* rerank: the fields of POST /v1/rerank, and its answer. */
+#include "server/dialect/cohere/rerank.h"
+
+#include <stddef.h>
+
+#include "server/dialect/dialect_answer.h"
+#include "server/dialect/ranking.h"
+#include "server/model/fields/stack_choice_fields.h"
+#include "server/text/json_string.h"
+
+/* --- the contract --- */
+
+enum rerank_field {
+  RERANK_DOCUMENTS,
+  RERANK_QUERY,
+  RERANK_MODEL,
+  RERANK_TOP_N,
+  RERANK_RETURN_DOCUMENTS,
+  RERANK_TRUNCATE,
+  RERANK_USER,
+  RERANK_MAX_CHUNKS_PER_DOC,
+  RERANK_MAX_TOKENS_PER_DOC,
+  RERANK_RANK_FIELDS,
+  RERANK_FIELDS
+};
+
+#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
+#define VALUE_AT(value) .at = offsetof(struct ranking_values, value)
+
+/* Some clients send these as null, which is nothing. */
+static enum status refuse(const struct json_t *value, const struct contract_field *field, void *to,
+                          struct error *e) {
+  (void)value, (void)to;
+  return error_at(e, field->pointer,
+                  "%s is not supported: \"truncate\" truncates query and document together, and "
+                  "documents are strings or objects with \"text\"",
+                  contract_name(field));
+}
+
+/* A document is one chunk, however many it may be cut into. */
+static enum status pass_chunks(const struct json_t *value, const struct contract_field *field,
+                               void *to, struct error *e) {
+  size_t chunks;
+  (void)to;
+  return stack_read_number(value, field, &chunks, e);
+}
+
+#define NULL_ALONE .read = refuse, .nullable = true
+
+static const struct contract_field fields[RERANK_FIELDS] = {
+    [RERANK_DOCUMENTS] = {NAMED("documents"), .texts = true, .texts_form = TEXTS_OF_A_LIST},
+    [RERANK_QUERY] = {NAMED("query"), .read = contract_read_text, VALUE_AT(query),
+                      .longest = RANKING_QUERY_LONGEST},
+    [RERANK_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
+                      .nullable = true},
+    [RERANK_TOP_N] = {NAMED("top_n"), .read = stack_read_number, VALUE_AT(best), .nullable = true},
+    [RERANK_RETURN_DOCUMENTS] = {NAMED("return_documents"), .read = contract_read_flag,
+                                 VALUE_AT(shows_texts), .nullable = true},
+    [RERANK_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate, VALUE_AT(truncate),
+                         .nullable = true},
+    [RERANK_USER] = {NAMED("user"), .read = dialect_pass_text, .nullable = true,
+                     .longest = DIALECT_USER_LONGEST},
+    [RERANK_MAX_CHUNKS_PER_DOC] = {NAMED("max_chunks_per_doc"), .read = pass_chunks,
+                                   .nullable = true},
+    [RERANK_MAX_TOKENS_PER_DOC] = {NAMED("max_tokens_per_doc"), NULL_ALONE},
+    [RERANK_RANK_FIELDS] = {NAMED("rank_fields"), NULL_ALONE},
+};
+
+static const char documents_here[] = "use \"documents\"";
+static const char truncation[] = "use \"truncate\", the tokens of query and document together";
+
+static const struct contract_stray strays[] = {
+    {"texts", documents_here},
+    {"inputs", documents_here},
+    {"input", "use \"query\" and \"documents\""},
+    {"text", "use \"query\" and \"documents\""},
+    {"top_k", "use \"top_n\""},
+    {"return_text", "use \"return_documents\""},
+    {"truncate_prompt_tokens", truncation},
+};
+
+static const struct contract contract = {.field = fields,
+                                         .fields = RERANK_FIELDS,
+                                         .stray = strays,
+                                         .strays = sizeof strays / sizeof *strays,
+                                         .plan_cost = ranking_plan_cost};
+
+static void init(void *values, struct arena *a) {
+  struct ranking_values *v = values;
+  v->query.arena = a;
+  v->truncate = STACK_TRUNCATE_UNSAID;
+  v->shows_texts = true;
+}
+
+static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
+                       struct stack_request *out) {
+  return ranking_ask(s, read, fields[RERANK_DOCUMENTS].pointer, out);
+}
+
+/* --- the answer --- */
+
+static char *write_result(const struct ranked *one, struct tokenizer_text text, char *out) {
+  out = answer_write_text(out, "{\"index\":");
+  out = number_write_integer(out, one->index);
+  out = answer_write_text(out, ",\"relevance_score\":");
+  out = number_write(out, one->score);
+  if (text.bytes) {
+    out = answer_write_text(out, ",\"document\":{\"text\":");
+    out = json_string_write(text.bytes, text.length, out);
+    *out++ = '}';
+  }
+  *out++ = '}';
+  return out;
+}
+
+static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
+                          const struct stack_request *r, size_t max_bytes) {
+  enum { ID, OBJECT, MODEL, RESULTS, META, SECTIONS };
+  struct dialect_sheet sheet;
+  char unique[DIALECT_ID_SIZE];
+  dialect_answer_id("rerank", unique);
+  if (dialect_answer_begin(&sheet, SECTIONS, r, read->arena, read->e)) return read->e->status;
+  const char *id = dialect_answer_quote(unique, read->arena, read->e),
+             *name = dialect_answer_quote(model, read->arena, read->e);
+  sheet.section[ID] = answer_section_text("id", id);
+  sheet.section[OBJECT] = answer_section_text("object", "\"list\"");
+  sheet.section[MODEL] = answer_section_text("model", name);
+  sheet.section[META] = answer_section_text("meta", "{}"); /* Cohere's clients want one */
+  if (!id || !name || ranking_section(&sheet.section[RESULTS], "results", read, r, write_result))
+    return read->e->status;
+  return answer_plan(a, ANSWER_JSON, sheet.content, max_bytes, read->arena, read->e);
+}
+
+const struct dialect rerank = {.contract = &contract,
+                               .values_bytes = sizeof(struct ranking_values),
+                               .init = init,
+                               .ask = ask,
+                               .answer = answer};

@@ -1,0 +1,222 @@
+/* completions: the fields of POST /v1/completions, and what they ask a model for: what
+ * POST /v1/models/NAME/generate makes of the same prompts. */
+#include "server/dialect/openai/completions.h"
+
+#include <stddef.h>
+
+#include "server/dialect/dialect_fields.h"
+#include "server/model/fields/stack_choice_fields.h"
+
+/* --- the contract --- */
+
+#define FIELD_OF_OPTION(id, ...) COMPLETIONS_##id,
+enum completions_field {
+  COMPLETIONS_PROMPT,
+  COMPLETIONS_ARRAYS,
+  COMPLETIONS_MODEL = COMPLETIONS_ARRAYS,
+  COMPLETIONS_MAX_TOKENS,
+  COMPLETIONS_N,
+  COMPLETIONS_STOP,
+  COMPLETIONS_SEED,
+  COMPLETIONS_ECHO,
+  COMPLETIONS_STREAM,
+  COMPLETIONS_STREAM_OPTIONS,
+  COMPLETIONS_USER,
+  COMPLETIONS_TRUNCATE,
+  COMPLETIONS_LOGPROBS,
+  COMPLETIONS_SUFFIX,
+  COMPLETIONS_BEST_OF,
+  COMPLETIONS_LOGIT_BIAS,
+  COMPLETIONS_IGNORE_EOS,
+  WHOLE_OPTIONS(FIELD_OF_OPTION) COMPLETIONS_FIELDS
+};
+
+enum { MAX_TOKENS = 16 /* where the request does not say */ };
+
+/* The small values as they were read, most of them in the struct of our own fields. */
+struct completions_values {
+  struct dialect_values common;
+  struct stack_values native;
+  struct completions_wishes wishes;
+};
+
+#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
+#define VALUE_AT(value) .at = offsetof(struct completions_values, value), .nullable = true
+#define OPTION(id, word, ...) \
+  [COMPLETIONS_##id] = {NAMED(#word), .read = stack_read_option, VALUE_AT(native.choice.word)},
+
+/* Of as many texts as are asked for each is the best. */
+static enum status pass_one(const struct json_t *value, const struct contract_field *field,
+                            void *to, struct error *e) {
+  size_t count;
+  if (stack_read_count(value, field, &count, e) || count <= 1) return e->status;
+  return dialect_pass_nothing(value, field, to, e);
+}
+
+static const struct contract_field fields[COMPLETIONS_FIELDS] = {
+    [COMPLETIONS_PROMPT] =
+        {NAMED("prompt"),
+         .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
+         .texts = true, .texts_form = TEXTS_ALONE},
+    [COMPLETIONS_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
+    [COMPLETIONS_MAX_TOKENS] = {NAMED("max_tokens"), .read = dialect_read_max_tokens,
+                                VALUE_AT(native.max_tokens)},
+    [COMPLETIONS_N] = {NAMED("n"), .read = stack_read_number, VALUE_AT(native.returns)},
+    [COMPLETIONS_STOP] = {NAMED("stop"), .read = stack_read_stop_texts, VALUE_AT(native),
+                          .longest = STACK_STOPS_LONGEST},
+    [COMPLETIONS_SEED] = {NAMED("seed"), .read = contract_read_seed, VALUE_AT(native.choice.seed)},
+    [COMPLETIONS_ECHO] = {NAMED("echo"), .read = contract_read_flag, VALUE_AT(wishes.echo)},
+    [COMPLETIONS_STREAM] = {NAMED("stream"), .read = contract_read_flag, VALUE_AT(native.stream)},
+    [COMPLETIONS_STREAM_OPTIONS] = {NAMED("stream_options"), .read = dialect_read_stream_options,
+                                    VALUE_AT(wishes.usage)},
+    [COMPLETIONS_USER] = {NAMED("user"), .read = dialect_pass_text, .nullable = true,
+                          .longest = DIALECT_USER_LONGEST},
+    [COMPLETIONS_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate,
+                              VALUE_AT(native.truncate)},
+    [COMPLETIONS_LOGPROBS] = {NAMED("logprobs"), .read = dialect_read_logprobs,
+                              VALUE_AT(wishes.logprobs)},
+    [COMPLETIONS_SUFFIX] = {NAMED("suffix"), .read = dialect_pass_nothing, .nullable = true},
+    [COMPLETIONS_BEST_OF] = {NAMED("best_of"), .read = pass_one, .nullable = true},
+    [COMPLETIONS_LOGIT_BIAS] = {NAMED("logit_bias"), .read = stack_read_bias, VALUE_AT(native),
+                                .longest = STACK_BIAS_LONGEST},
+    [COMPLETIONS_IGNORE_EOS] = {NAMED("ignore_eos"), .read = contract_read_flag,
+                                VALUE_AT(native.ignores_end)},
+    WHOLE_OPTIONS(OPTION)};
+
+static const char prompts_here[] = "use \"prompt\"";
+static const char more_there[] = "it is supported by POST /v1/models/NAME/generate";
+
+static const struct contract_stray strays[] = {
+    {"text", prompts_here},
+    {"input", prompts_here},
+    {"tokens", prompts_here},
+    {"messages", "chat is not supported: render the chat template and send the text as \"prompt\""},
+    {"max_completion_tokens", "use \"max_tokens\""},
+    {"max_new_tokens", "use \"max_tokens\""},
+    {"banned_tokens", more_there},
+    {"beams", more_there},
+};
+
+/* As if each text were of one of the larger models. */
+static uint64_t plan_cost(const struct contract_reading *r) {
+  enum { LAYERS = 48 };
+  const struct completions_values *v = r->values;
+  const size_t texts = r->texts ? r->texts->items : 1;
+  return dialect_plan_cost(r) + stack_sequences_cost(texts, v->native.returns, LAYERS);
+}
+
+static const struct contract contract = {.field = fields,
+                                         .arrays = COMPLETIONS_ARRAYS,
+                                         .fields = COMPLETIONS_FIELDS,
+                                         .stray = strays,
+                                         .strays = sizeof strays / sizeof *strays,
+                                         .plan_cost = plan_cost};
+
+/* As OpenAI's service has it, where the model's own choice may be another. */
+static void init(void *values, struct arena *a) {
+  struct completions_values *v = values;
+  v->native.arena = a;
+  v->native.max_tokens = MAX_TOKENS;
+  v->native.returns = 1;
+  v->native.truncate = STACK_TRUNCATE_UNSAID;
+  v->native.choice.temperature = 1;
+}
+
+/* --- what is asked --- */
+
+static bool is_seen(const struct contract_reading *read, enum completions_field field) {
+  return (read->seen & ~read->null) >> field & 1;
+}
+
+static enum status check_fields(const struct contract_reading *read) {
+  const struct completions_values *v = read->values;
+  if (!read->texts && !read->tensor[COMPLETIONS_PROMPT])
+    return error_at(read->e, "/prompt", "the field \"prompt\" is missing");
+  if (v->wishes.echo && v->wishes.logprobs.wanted)
+    return error_at(read->e, "/echo",
+                    "\"echo\" with \"logprobs\" is not supported: POST /v1/models/NAME/score "
+                    "returns the log probabilities of a prompt");
+  if (v->native.returns > 1 && v->native.choice.temperature == 0)
+    return error_at(read->e, "/n",
+                    "greedy decoding would return %zu identical texts: set \"temperature\" above 0",
+                    v->native.returns);
+  if (read->tensor[COMPLETIONS_PROMPT] && is_seen(read, COMPLETIONS_TRUNCATE))
+    return error_at(read->e, "/truncate",
+                    "\"truncate\" requires texts, but \"prompt\" contains token ids");
+  if (v->wishes.usage && !v->native.stream)
+    return error_at(read->e, "/stream_options", "it requires \"stream\": true");
+  return STATUS_OK;
+}
+
+/* Sets how tokens are chosen: temperature and top_p as OpenAI's service has them; the model's other
+ * options hold where the request has none. */
+static void set_choice(struct stack_choice *own, const struct contract_reading *read) {
+  const struct stack_choice *said =
+      &((const struct completions_values *)read->values)->native.choice;
+#define SET(id, word, ...) \
+  if (is_seen(read, COMPLETIONS_##id)) own->word = said->word;
+  own->temperature = own->top_p = 1;
+  WHOLE_OPTIONS(SET)
+  own->seed = said->seed;
+  own->bias = said->bias;
+  own->biases = said->biases;
+}
+
+/* A number that the model's positions do not have room for is refused; the default is cut. */
+static void set_values(struct dialect_stack *s, const struct contract_reading *read) {
+  const struct completions_values *v = read->values;
+  struct stack_values *native = &s->values;
+  if (is_seen(read, COMPLETIONS_MAX_TOKENS))
+    native->max_tokens = v->native.max_tokens;
+  else
+    native->usual_tokens = v->native.max_tokens;
+  set_choice(&native->choice, read);
+  native->ignores_end = v->native.ignores_end;
+  native->returns = v->native.returns;
+  dialect_stack_truncate(s, v->native.truncate, 0);
+  native->stream = v->native.stream;
+  native->stop = v->native.stop;
+  native->stops = v->native.stops;
+  native->text = true;
+  native->top = v->wishes.logprobs.top;
+  native->spelled = v->wishes.logprobs.wanted;
+  dialect_stack_give(s, STACK_FIELD_TEMPERATURE);
+  dialect_stack_give(s, STACK_FIELD_RETURN_TEXT);
+}
+
+static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
+                       struct stack_request *out) {
+  static const struct dialect_name names[] = {
+      {"/text", "/prompt"}, {"/tokens", "/prompt"}, {"/returns", "/n"}, {NULL, NULL}};
+  if (check_fields(read)) return read->e->status;
+  dialect_stack_give_items(s, read, COMPLETIONS_PROMPT);
+  set_values(s, read);
+  return dialect_stack_check(s, names, out);
+}
+
+/* --- the answer --- */
+
+static const struct completions_told *tell(const struct contract_reading *read, const char *model,
+                                           const struct stack_request *r) {
+  const struct completions_values *v = read->values;
+  return completions_tell(&v->wishes, read, read->tensor[COMPLETIONS_PROMPT], model, r);
+}
+
+static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
+                          const struct stack_request *r, size_t max_bytes) {
+  const struct completions_told *told = tell(read, model, r);
+  return told ? completions_answer(a, told, max_bytes, read->arena, read->e) : read->e->status;
+}
+
+static enum status stream(struct stack_stream *s, const struct contract_reading *read,
+                          const char *model, const struct stack_request *r) {
+  const struct completions_told *told = tell(read, model, r);
+  return told ? completions_stream(s, told, read->arena, read->e) : read->e->status;
+}
+
+const struct dialect completions = {.contract = &contract,
+                                    .values_bytes = sizeof(struct completions_values),
+                                    .init = init,
+                                    .ask = ask,
+                                    .answer = answer,
+                                    .stream = stream};

@@ -1,0 +1,166 @@
+/* tei_predict: POST /predict: the classes of texts, the likeliest first. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/size.h"
+#include "server/dialect/dialect_answer.h"
+#include "server/dialect/ranking.h"
+#include "server/dialect/tei/tei.h"
+#include "server/text/json_string.h"
+
+/* --- the contract --- */
+
+enum tei_predict_field {
+  PREDICT_INPUTS,
+  PREDICT_MODEL,
+  PREDICT_RAW_SCORES,
+  PREDICT_TRUNCATE,
+  PREDICT_TRUNCATION_DIRECTION,
+  PREDICT_FIELDS
+};
+
+/* The small values as they were read. */
+struct predict_values {
+  struct dialect_values common;
+  bool raw;
+  size_t truncate; /* as in stack_values */
+};
+
+#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
+#define VALUE_AT(value) .at = offsetof(struct predict_values, value)
+
+static const struct contract_field fields[PREDICT_FIELDS] = {
+    [PREDICT_INPUTS] = {NAMED("inputs"), .texts = true, .texts_form = TEXTS_MIXED},
+    [PREDICT_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
+                       .nullable = true},
+    [PREDICT_RAW_SCORES] = {NAMED("raw_scores"), .read = contract_read_flag, VALUE_AT(raw)},
+    [PREDICT_TRUNCATE] = {NAMED("truncate"), .read = tei_read_truncate, VALUE_AT(truncate),
+                          .nullable = true},
+    [PREDICT_TRUNCATION_DIRECTION] = {NAMED("truncation_direction"), .read = tei_pass_direction},
+};
+
+static const struct contract_stray strays[] = {
+    {"input", "use \"inputs\""},
+    {"text", "use \"inputs\""},
+    {"texts", "use \"inputs\""},
+    {"parameters", "\"raw_scores\" and \"truncate\" are fields next to \"inputs\""},
+};
+
+static const struct contract contract = {.field = fields,
+                                         .fields = PREDICT_FIELDS,
+                                         .stray = strays,
+                                         .strays = sizeof strays / sizeof *strays,
+                                         .plan_cost = dialect_plan_cost};
+
+static void init(void *values, struct arena *a) {
+  struct predict_values *v = values;
+  (void)a;
+  v->truncate = STACK_TRUNCATE_UNSAID;
+}
+
+/* --- what is asked --- */
+
+/* Is it one text or pair, and no list of them? Of pairs there is a list. */
+static bool is_alone(const struct texts *t) { return t->of_item == 1; }
+
+/* A list of two texts is a pair, and one of one text that text. */
+static const struct texts *make_alone(const struct texts *read, struct arena *a, struct error *e) {
+  struct texts *t = arena_alloc(a, 1, sizeof *t, e);
+  if (!t) return NULL;
+  *t = *read;
+  t->of_item = (unsigned)read->items;
+  t->items = 1;
+  return t;
+}
+
+static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
+                       struct stack_request *out) {
+  static const struct dialect_name names[] = {{"/text", "/inputs"},
+                                              {"/tokens", "/inputs"},
+                                              {NULL, NULL}};
+  const struct predict_values *v = read->values;
+  const struct texts *t = read->texts;
+  if (!t) return error_at(read->e, "/inputs", "the field \"inputs\" is missing");
+  if (t->items == 0) return error_at(read->e, "/inputs", "the list is empty");
+  if (is_alone(t) && t->items > TEXTS_PAIR)
+    return error_at(read->e, "/inputs/2",
+                    "a list of strings is one pair of at most two texts: for several texts, send "
+                    "lists of one: [[\"a\"], [\"b\"], [\"c\"]]");
+  s->reading.texts = is_alone(t) ? make_alone(t, read->arena, read->e) : t;
+  if (!s->reading.texts) return read->e->status;
+  dialect_stack_give(s, STACK_FIELD_TEXT);
+  dialect_stack_truncate(s, v->truncate, SIZE_MAX);
+  if (v->raw) s->values.function = STACK_FUNCTION_NONE;
+  return dialect_stack_check(s, names, out);
+}
+
+/* --- the answer --- */
+
+static const char SCORE[] = "{\"score\":", LABEL[] = ",\"label\":";
+
+struct predict_told {
+  const struct stack_request *request;
+  struct ranked *place; /* [items × classes] */
+  bool alone;
+};
+
+static char *write_item(const struct predict_told *told, size_t item, char *out) {
+  const struct whole *w = told->request->classes_of;
+  const float *score = told->request->main.run->outputs + item * w->classes;
+  struct ranked *place = told->place + item * w->classes;
+  for (size_t i = 0; i < w->classes; i++) place[i] = (struct ranked){score[i], (unsigned)i};
+  ranked_sort(place, w->classes);
+  for (size_t i = 0; i < w->classes; i++) {
+    const char *label = w->label[place[i].index];
+    if (i > 0) *out++ = ',';
+    out = answer_write_text(out, SCORE);
+    out = number_write(out, place[i].score);
+    out = answer_write_text(out, LABEL);
+    out = json_string_write(label, strlen(label), out);
+    *out++ = '}';
+  }
+  return out;
+}
+
+/* A row is what an item's list holds. */
+static char *write_rows(const struct answer_rows *rows, char *out) {
+  const struct predict_told *told = rows->section->data;
+  for (size_t i = rows->first; i < rows->first + rows->count; i++) {
+    if (i > rows->first) *out++ = ',';
+    if (!told->alone) *out++ = '[';
+    out = write_item(told, i, out);
+    if (!told->alone) *out++ = ']';
+  }
+  return out;
+}
+
+/* Bytes of a row. Labels are read from a model's files, which are not that long. */
+static size_t row_room(const struct whole *w) {
+  enum { AROUND = sizeof SCORE + NUMBER_ROOM + sizeof LABEL + sizeof "\"\"}," };
+  size_t room = ROW_ROOM;
+  for (size_t i = 0; i < w->classes; i++) room += AROUND + JSON_STRING_ROOM * strlen(w->label[i]);
+  return room;
+}
+
+static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
+                          const struct stack_request *r, size_t max_bytes) {
+  const size_t *items = &r->main.run->geometry.items, classes = r->classes_of->classes;
+  struct predict_told *told = arena_alloc(read->arena, 1, sizeof *told, read->e);
+  size_t places;
+  (void)model;
+  if (!size_mul(*items, classes, &places))
+    return error_set(read->e, STATUS_TOO_LARGE, "the classes exceed the address space");
+  struct ranked *place = arena_alloc(read->arena, places, sizeof *place, read->e);
+  if (read->e->status) return read->e->status;
+  *told = (struct predict_told){r, place, is_alone(read->texts)};
+  struct answer_section list =
+      dialect_answer_list(NULL, items, NULL, row_room(r->classes_of), write_rows, told);
+  return tei_answer(a, &list, read, r, max_bytes);
+}
+
+const struct dialect tei_predict = {.contract = &contract,
+                                    .values_bytes = sizeof(struct predict_values),
+                                    .init = init,
+                                    .ask = ask,
+                                    .answer = answer};

@@ -1,0 +1,264 @@
+/* tei_tokens: POST /tokenize and POST /decode: the tokens of texts, and the texts of tokens. */
+#include <stddef.h>
+#include <string.h>
+
+#include "core/base/size.h"
+#include "server/dialect/dialect_fields.h"
+#include "server/dialect/tei/tei.h"
+#include "server/model/check/stack_tokenize.h"
+#include "server/text/json_string.h"
+#include "server/tokenize/tokenize_answer.h"
+
+/* --- the contracts --- */
+
+enum tei_tokens_field {
+  TOKENS_IDS,
+  TOKENS_ARRAYS,
+  TOKENS_INPUTS = TOKENS_ARRAYS,
+  TOKENS_MODEL,
+  TOKENS_ADD_SPECIAL_TOKENS,
+  TOKENS_SKIP_SPECIAL_TOKENS,
+  TOKENS_PROMPT_NAME,
+  TOKENS_FIELDS
+};
+
+/* The small values as they were read. */
+struct tokens_values {
+  struct dialect_values common;
+  bool adds_special, skips_special;
+  struct contract_text prompt_name;
+};
+
+#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
+#define VALUE_AT(value) .at = offsetof(struct tokens_values, value)
+#define OF_TOKENIZE     .elsewhere = "it is supported by POST /tokenize"
+#define OF_DECODE       .elsewhere = "it is supported by POST /decode"
+
+static const struct contract_field fields[TOKENS_FIELDS] = {
+    [TOKENS_IDS] =
+        {NAMED("ids"),
+         .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
+         OF_DECODE},
+    [TOKENS_INPUTS] = {NAMED("inputs"), .texts = true, .texts_form = TEXTS_ALONE, OF_TOKENIZE},
+    [TOKENS_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
+                      .nullable = true},
+    [TOKENS_ADD_SPECIAL_TOKENS] = {NAMED("add_special_tokens"), .read = contract_read_flag,
+                                   VALUE_AT(adds_special), OF_TOKENIZE},
+    [TOKENS_SKIP_SPECIAL_TOKENS] = {NAMED("skip_special_tokens"), .read = contract_read_flag,
+                                    VALUE_AT(skips_special), OF_DECODE},
+    [TOKENS_PROMPT_NAME] = {NAMED("prompt_name"), .read = contract_read_text, VALUE_AT(prompt_name),
+                            .nullable = true, OF_TOKENIZE},
+};
+
+static const struct contract_stray strays[] = {
+    {"input", "use \"inputs\" for texts"},
+    {"text", "use \"inputs\" for texts"},
+    {"tokens", "use \"ids\" for token ids"},
+};
+
+#define BIT(field) (UINT64_C(1) << TOKENS_##field)
+#define CONTRACT                                                                      \
+  .field = fields, .arrays = TOKENS_ARRAYS, .fields = TOKENS_FIELDS, .stray = strays, \
+  .strays = sizeof strays / sizeof *strays
+
+static const struct contract to_tokens = {CONTRACT,
+                                          .elsewhere = BIT(IDS) | BIT(SKIP_SPECIAL_TOKENS),
+                                          .plan_cost = dialect_plan_cost};
+static const struct contract to_texts = {CONTRACT,
+                                         .elsewhere = BIT(INPUTS) | BIT(ADD_SPECIAL_TOKENS) |
+                                                      BIT(PROMPT_NAME),
+                                         .plan_cost = tokenize_spell_cost};
+
+static void init(void *values, struct arena *a) {
+  struct tokens_values *v = values;
+  v->prompt_name.arena = a;
+  v->adds_special = v->skips_special = true;
+}
+
+/* --- texts with a prompt --- */
+
+/* Puts the prompt in front of each text: together these may have as many bytes as a body. NULL with
+ * an error. */
+static const struct texts *put_before(const struct contract_text *prompt, const struct texts *t,
+                                      size_t most, struct arena *a, struct error *e) {
+  size_t bytes;
+  if (!size_mul(prompt->length, t->items, &bytes) || !size_add(bytes, t->length, &bytes) ||
+      bytes > most) {
+    error_limit(e, "max_body_bytes",
+                "%zu texts have more than %zu bytes, each with a prompt of %zu", t->items, most,
+                prompt->length);
+    return NULL;
+  }
+  struct texts *made = arena_alloc(a, 1, sizeof *made, e);
+  struct texts_part *part = arena_alloc(a, t->items, sizeof *part, e);
+  char *to = arena_alloc(a, bytes, 1, e);
+  if (e->status) return NULL;
+  *made = *t;
+  made->bytes = to;
+  made->part = part;
+  made->length = bytes;
+  for (size_t i = 0, at = 0; i < t->items; i++) {
+    const size_t length = t->part[i].length;
+    part[i] = (struct texts_part){at, prompt->length + length};
+    memcpy(to + at, prompt->bytes, prompt->length);
+    if (length) memcpy(to + at + prompt->length, t->bytes + t->part[i].at, length);
+    at += part[i].length;
+  }
+  return made;
+}
+
+/* --- what is asked --- */
+
+static const struct dialect_name names[] = {{"/text", "/inputs"},
+                                            {"/tokens", "/ids"},
+                                            {NULL, NULL}};
+
+static enum status tokenize(const struct contract_reading *read, const struct whole *w,
+                            const struct body_limits *limits, struct tokenize_request *out) {
+  const struct tokens_values *v = read->values;
+  struct contract_reading r = *read;
+  struct contract_text prompt;
+  if (!r.texts) return error_at(r.e, "/inputs", "the field \"inputs\" is missing");
+  if (r.texts->items == 0) return error_at(r.e, "/inputs", "the list is empty");
+  if (stack_tokenize_prompt(w, &v->prompt_name, &prompt, r.e)) return r.e->status;
+  if (prompt.length) r.texts = put_before(&prompt, r.texts, limits->max_body_bytes, r.arena, r.e);
+  if (r.texts && tokenize_cut_all(&r, w, v->adds_special, 0, out)) dialect_stack_locate(names, r.e);
+  return r.e->status;
+}
+
+static enum status decode(const struct contract_reading *read, const struct whole *w,
+                          const struct body_limits *limits, struct tokenize_request *out) {
+  const struct tokens_values *v = read->values;
+  const struct tensor *ids = read->tensor[TOKENS_IDS];
+  (void)limits;
+  if (!ids) return error_at(read->e, "/ids", "the field \"ids\" is missing");
+  if (ids->elements == 0) return error_at(read->e, "/ids", "the list is empty");
+  if (tokenize_spell_all(read, w, !v->skips_special, out)) dialect_stack_locate(names, read->e);
+  out->alone = false; /* a text, too, stands in a list */
+  return read->e->status;
+}
+
+/* --- the answers --- */
+
+static enum status tell(struct answer *a, const struct contract_reading *read, const char *value,
+                        size_t max_bytes) {
+  struct answer_content *content = arena_alloc(read->arena, 1, sizeof *content, read->e);
+  struct answer_section *section = arena_alloc(read->arena, 1, sizeof *section, read->e);
+  if (!value || read->e->status) return read->e->status;
+  *section = answer_section_text(NULL, value);
+  *content = (struct answer_content){.alone = true, .sections = 1, .section = section};
+  return answer_plan(a, ANSWER_JSON, content, max_bytes, read->arena, read->e);
+}
+
+static enum status tell_texts(struct answer *a, const struct contract_reading *read,
+                              const struct tokenize_request *r, size_t max_bytes) {
+  return tell(a, read, tokenize_answer_texts(r, read->arena, read->e), max_bytes);
+}
+
+static const char ID[] = "{\"id\":", TEXT[] = ",\"text\":", SPECIAL[] = ",\"special\":",
+                  START[] = ",\"start\":", STOP[] = ",\"stop\":";
+
+static bool is_within(char byte) { return ((unsigned char)byte & 0xc0) == 0x80; }
+
+static size_t character_bytes(char first) {
+  const unsigned char byte = (unsigned char)first;
+  return byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+}
+
+/* Writes what a token came from. Of a character that it is a part of, each byte becomes U+FFFD, but
+ * those at its beginning one. */
+static char *write_part(const char *text, const struct token *t, char *out) {
+  size_t begin = t->begin, end = t->end;
+  *out++ = '"';
+  for (; begin < end && is_within(text[begin]); begin++)
+    out = answer_write_text(out, SPELL_REPLACEMENT);
+  size_t last = end; /* character's first byte, and behind it */
+  while (last > begin && is_within(text[last - 1])) last--;
+  const bool cut = last > begin && last - 1 + character_bytes(text[last - 1]) > end;
+  if (cut) end = last - 1;
+  out = json_string_write_part(text + begin, end - begin, out);
+  if (cut) out = answer_write_text(out, SPELL_REPLACEMENT);
+  *out++ = '"';
+  return out;
+}
+
+struct tokens_told {
+  const struct tokenize_texts *d;
+  struct arena *arena;
+  struct error *e;
+};
+
+static char *write_token(const struct tokens_told *told, const char *text, const struct token *t,
+                         char *out) {
+  const struct tokenizer_text piece =
+      t->special ? tokenizer_piece(told->d->tokenizer, t->id, told->arena, told->e)
+                 : (struct tokenizer_text){0};
+  out = number_write_integer(answer_write_text(out, ID), t->id);
+  out = answer_write_text(out, TEXT);
+  out = t->special ? json_string_write(piece.bytes, piece.length, out) : write_part(text, t, out);
+  out = answer_write_text(answer_write_text(out, SPECIAL), t->special ? "true" : "false");
+  out = answer_write_text(out, START);
+  out = t->special ? answer_write_text(out, "null") : number_write_integer(out, t->begin);
+  out = answer_write_text(out, STOP);
+  out = t->special ? answer_write_text(out, "null") : number_write_integer(out, t->end);
+  *out++ = '}';
+  return out;
+}
+
+/* Bytes of all. Many tokens may have come from the same long stretch of a text. */
+static size_t count_room(const struct tokenize_texts *d) {
+  enum {
+    INTEGER = 12,
+    AROUND = sizeof ID + sizeof TEXT + sizeof SPECIAL + sizeof START + sizeof STOP
+  };
+  enum {
+    EACH = AROUND + 3 * INTEGER + sizeof "false" + 2 * sizeof SPELL_REPLACEMENT + sizeof "\"\"},"
+  };
+  size_t room = 3 * (d->texts->items + 1) + 1 + NUMBER_WRITE_MARGIN;
+  for (size_t i = 0; i < d->tokens.count; i++) {
+    const struct token *t = &d->tokens.token[i];
+    size_t bytes = t->special ? tokenizer_piece_room(d->tokenizer, t->id) : t->end - t->begin;
+    if (!size_mul(bytes, JSON_STRING_ROOM, &bytes) || !size_add(bytes, EACH, &bytes) ||
+        !size_add(room, bytes, &room))
+      return SIZE_MAX;
+  }
+  return room;
+}
+
+static enum status tell_tokens(struct answer *a, const struct contract_reading *read,
+                               const struct tokenize_request *r, size_t max_bytes) {
+  const struct tokenize_texts *d = &r->texts;
+  const struct tokens_told told = {d, read->arena, read->e};
+  const size_t room = count_room(d);
+  if (room > max_bytes)
+    return error_limit(read->e, "max_answer_bytes",
+                       "the tokens and their texts may need %zu bytes; the limit is %zu", room,
+                       max_bytes);
+  char *value = arena_alloc(read->arena, room, 1, read->e), *out = value;
+  if (!value) return read->e->status;
+  *out++ = '[';
+  for (size_t item = 0; item < d->texts->items; item++) {
+    const char *text = d->texts->bytes + d->texts->part[item].at;
+    if (item > 0) *out++ = ',';
+    *out++ = '[';
+    for (size_t i = d->first[item]; i < d->first[item + 1]; i++) {
+      if (i > d->first[item]) *out++ = ',';
+      out = write_token(&told, text, &d->tokens.token[i], out);
+    }
+    *out++ = ']';
+  }
+  *out++ = ']';
+  *out = '\0';
+  return tell(a, read, value, max_bytes);
+}
+
+const struct dialect tei_tokenize = {.contract = &to_tokens,
+                                     .values_bytes = sizeof(struct tokens_values),
+                                     .init = init,
+                                     .tokenize = tokenize,
+                                     .tell = tell_tokens};
+const struct dialect tei_decode = {.contract = &to_texts,
+                                   .values_bytes = sizeof(struct tokens_values),
+                                   .init = init,
+                                   .tokenize = decode,
+                                   .tell = tell_texts};

@@ -1,0 +1,375 @@
+/* stack_answer: which sections an answer has, and where their numbers lie. */
+#include "server/model/answer/stack_answer.h"
+
+#include <stdio.h>
+
+#include "core/base/size.h"
+#include "server/attention/attention_trace.h"
+#include "server/model/answer/stack_answer_sequences.h"
+#include "server/model/fields/stack_fields.h"
+#include "server/text/json_string.h"
+#include "server/tokenize/tokenize_told.h"
+
+enum { LENGTH_SIZE = 16 };
+
+static const char hidden[] = "hidden", attention[] = "attention", thumbnails[] = "thumbnails";
+static const size_t one = 1, zero = 0;
+
+/* --- sections --- */
+
+struct answer_section *stack_answer_add(struct stack_listing *l, const char *group,
+                                        const char *name) {
+  struct answer_section *s = &l->content->section[l->content->sections++];
+  *s = (struct answer_section){.group = group, .name = name, .items = 1, .heads = 1};
+  return s;
+}
+
+/* A side whose parts are listed, and whether these are of sequences. */
+static bool has_sequences(const struct stack_listing *l, const struct stack_side *side) {
+  return l->r->generates && side == &l->r->main;
+}
+
+/* A list of rows for each item, with zeros behind them in a rectangle. */
+static struct answer_section *add_batch(struct stack_listing *l, const struct stack_side *side,
+                                        const char *group, const void *data) {
+  const struct geometry *g = &side->run->geometry;
+  struct answer_section *s = stack_answer_add(l, group, NULL);
+  s->batch = true;
+  s->alike = side->rectangular;
+  s->padded = !side->rectangular;
+  s->padded_rows = side->widest;
+  s->items = g->items;
+  s->rows = ANSWER_OF_ITEMS(g, q, &side->widest);
+  if (has_sequences(l, side)) stack_answer_tokens(l->r, s);
+  s->row_room = ROW_ROOM;
+  s->data = data;
+  s->write = answer_write_floats;
+  return s;
+}
+
+static struct answer_section *add_rows_of(struct stack_listing *l, const struct stack_side *side,
+                                          const char *group, const float *data,
+                                          const size_t *width) {
+  struct answer_section *s = add_batch(l, side, group, data);
+  s->padded_width = *width;
+  s->width = (struct answer_sizes){width, 0};
+  s->begin = has_sequences(l, side) ? STACK_OF_SEQUENCES(l->r, row)
+                                    : ANSWER_OF_ITEMS(&side->run->geometry, q_row, &zero);
+  s->times = *width;
+  return s;
+}
+
+static struct answer_section *add_rows(struct stack_listing *l, const struct stack_side *side,
+                                       const char *group, const float *data) {
+  return add_rows_of(l, side, group, data, &side->form->width);
+}
+
+static void add_outputs(struct stack_listing *l) {
+  const struct stack_run *run = l->r->main.run;
+  if (run->pool == STACK_POOL_NONE) {
+    add_rows(l, &l->r->main, NULL, run->outputs)->name = "outputs";
+    return;
+  }
+  struct answer_section *s = stack_answer_add(l, NULL, "outputs");
+  s->batch = s->single = s->alike = true;
+  s->rows = (struct answer_sizes){&run->geometry.items, 0};
+  s->width = (struct answer_sizes){&run->output_size, 0};
+  s->begin = (struct answer_sizes){&zero, 0};
+  s->row_room = ROW_ROOM;
+  s->data = run->outputs;
+  s->write = answer_write_floats;
+}
+
+/* The columns of weights across: the rows of each item's source. */
+static enum status add_sources(struct stack_listing *l, struct answer_section *s, struct arena *a,
+                               struct error *e) {
+  const struct stack_side *source = &l->r->source;
+  if (l->r->generates) return stack_answer_sources(l->r, s, a, e);
+  s->width = ANSWER_OF_ITEMS(&source->run->geometry, q, &source->widest);
+  s->padded_width = source->widest;
+  s->alike = s->alike && source->rectangular;
+  s->padded = !s->alike;
+  return STATUS_OK;
+}
+
+static enum status add_weights(struct stack_listing *l, const struct stack_side *side, size_t at,
+                               struct arena *a, struct error *e) {
+  const struct stack_shown *shown = &side->run->shown[at];
+  struct answer_section *s = add_batch(l, side, attention, shown->weights);
+  s->per_head = side->wish[at].weights == STACK_WEIGHTS_PER_HEAD;
+  if (s->per_head) s->heads = stack_side_shape(side, at)->heads;
+  s->padded_width = side->widest;
+  s->width = s->rows;
+  s->begin = answer_of_list(&side->run->geometry, shown->weights_at, &zero);
+  s->times = 1;
+  if (stack_side_is_across(side, at)) return add_sources(l, s, a, e);
+  if (has_sequences(l, side)) stack_answer_keys(l->r, s);
+  return STATUS_OK;
+}
+
+/* The rows of each item, of which a thumbnail has no more than `most`. NULL with an error. */
+static const size_t *make_sides(const struct stack_side *side, size_t most, struct arena *a,
+                                struct error *e) {
+  const struct geometry *g = &side->run->geometry;
+  size_t *to = arena_alloc(a, g->items, sizeof *to, e);
+  for (size_t i = 0; to && i < g->items; i++) to[i] = size_min(most, g->item[i].q);
+  return to;
+}
+
+/* The rows and columns of each item's thumbnails are numbers of their own. All of an answer have
+ * one size at most. */
+static enum status add_thumbnails(struct stack_listing *l, const struct stack_side *side, size_t at,
+                                  struct arena *a, struct error *e) {
+  const struct stack_shown *shown = &side->run->shown[at];
+  const struct stack_side *keys = stack_side_is_across(side, at) ? &l->r->source : side;
+  const size_t most = side->wish[at].thumbnail;
+  struct answer_section *s = add_batch(l, side, thumbnails, shown->thumbnails);
+  const struct geometry *g = &side->run->geometry;
+  const unsigned of_rows = side == &l->r->main, of_keys = keys == &l->r->main;
+  if (!l->side[of_rows] && !(l->side[of_rows] = make_sides(side, most, a, e))) return e->status;
+  if (!l->side[of_keys] && !(l->side[of_keys] = make_sides(keys, most, a, e))) return e->status;
+  s->number = NUMBER_BYTE;
+  s->per_head = true;
+  s->heads = stack_side_shape(side, at)->heads;
+  s->padded_rows = size_min(most, side->widest);
+  s->padded_width = size_min(most, keys->widest);
+  s->alike = side->rectangular && keys->rectangular;
+  s->padded = !s->alike;
+  s->rows = answer_of_list(g, l->side[of_rows], &s->padded_rows);
+  s->width = answer_of_list(g, l->side[of_keys], &s->padded_width);
+  s->begin = answer_of_list(g, shown->thumbnails_at, &zero);
+  s->times = 1;
+  return STATUS_OK;
+}
+
+/* How many rows or targets of each item count, in front of the zeros of a rectangle. */
+static enum status add_lens(struct stack_listing *l, const char *name, const int32_t *lens,
+                            struct arena *arena, struct error *e) {
+  const struct stack_request *r = l->r;
+  const struct stack_side *reader = r->source.run ? &r->source : &r->main;
+  struct answer_section *s = stack_answer_add(l, NULL, name);
+  s->number = NUMBER_LENGTH;
+  s->alike = true;
+  s->rows = (struct answer_sizes){&reader->run->geometry.items, 0};
+  s->width = (struct answer_sizes){&one, 0};
+  s->begin = (struct answer_sizes){&zero, 0};
+  s->data = lens;
+  s->write = answer_write_integers;
+  if (!r->unbatched) return STATUS_OK;
+  char *alone = arena_alloc(arena, LENGTH_SIZE, 1, e);
+  if (!alone) return e->status;
+  snprintf(alone, LENGTH_SIZE, "%d", (int)lens[0]);
+  s->instead = alone;
+  s->items = 0;
+  s->scalar = true;
+  return STATUS_OK;
+}
+
+/* --- which there are --- */
+
+void stack_answer_name(struct stack_listing *l, const struct stack_side *side, size_t number,
+                       const char *ending, const char *behind) {
+  const size_t last = l->content->sections - 1;
+  snprintf(l->part[last], STACK_PART_NAME_SIZE, "%.12s.%zu%s%s", side->form->name, number, ending,
+           behind);
+  l->content->section[last].name = l->part[last];
+}
+
+/* Of a layer the inputs of its attentions stand in front of what it gives. */
+static void add_hidden(struct stack_listing *l, const struct stack_side *side) {
+  const struct stack_run *run = side->run;
+  const size_t sorts = side->form->cross.heads ? 2 : 1;
+  if (side->embedded) {
+    add_rows(l, side, hidden, run->embedding);
+    stack_answer_name(l, side, 0, "", "");
+  }
+  for (size_t place = 0; run->wish && place < stack_form_attentions(side->form); place++) {
+    const size_t at = stack_side_in_order(side, place), layer = stack_side_layer(side, at);
+    if (side->wish[at].input) {
+      add_rows(l, side, hidden, run->shown[at].input);
+      stack_answer_name(l, side, layer, stack_side_ending(side, at), ".input");
+    }
+    if (place % sorts + 1 == sorts && side->wish[layer].hidden) {
+      add_rows(l, side, hidden, run->shown[layer].hidden);
+      stack_answer_name(l, side, layer + 1, "", "");
+    }
+  }
+}
+
+static enum status add_attention(struct stack_listing *l, const struct stack_side *side,
+                                 struct arena *a, struct error *e) {
+  for (size_t i = 0; side->run->wish && i < stack_form_attentions(side->form); i++) {
+    const size_t at = stack_side_in_order(side, i);
+    const bool picture = side->wish[at].weights == STACK_WEIGHTS_THUMBNAILS;
+    /* Thumbnails of sequences stand in these. */
+    if (side->wish[at].weights == STACK_WEIGHTS_NONE || (picture && has_sequences(l, side)))
+      continue;
+    if ((picture ? add_thumbnails : add_weights)(l, side, at, a, e)) return e->status;
+    stack_answer_name(l, side, stack_side_layer(side, at), stack_side_ending(side, at), "");
+  }
+  return STATUS_OK;
+}
+
+/* Of sequences only arrays as base64 stand beside these. */
+static enum status add_main(struct stack_listing *l, bool attentions, struct arena *a,
+                            struct error *e) {
+  const struct stack_request *r = l->r;
+  const size_t first = l->content->sections;
+  if (r->generates && !r->base64) return STATUS_OK;
+  if (!attentions)
+    add_hidden(l, &r->main);
+  else if (add_attention(l, &r->main, a, e))
+    return e->status;
+  if (!r->generates) return STATUS_OK;
+  return stack_answer_returned(r, &l->content->section[first], l->content->sections - first, a, e);
+}
+
+/* What is shown of the parts of both sides, that of one sort together. */
+static enum status add_parts(struct stack_listing *l, struct arena *a, struct error *e) {
+  const struct stack_request *r = l->r;
+  if (r->source.run) add_hidden(l, &r->source);
+  if (add_main(l, false, a, e)) return e->status;
+  if (r->source.run && add_attention(l, &r->source, a, e)) return e->status;
+  return add_main(l, true, a, e);
+}
+
+static void add_v2_rows(struct stack_listing *l, const struct stack_side *side) {
+  add_rows(l, side, NULL, side->run->rows);
+}
+
+static void add_v2(struct stack_listing *l) {
+  const struct body_v2_asked *v2 = &l->r->v2;
+  const struct stack_side *main = &l->r->main;
+  l->content->id = v2->id;
+  l->content->id_length = v2->id_length;
+  for (size_t i = 0; i < v2->outputs; i++) {
+    const enum stack_v2_output which = (enum stack_v2_output)v2->output[i].which;
+    if (which == STACK_V2_POOLER_OUTPUT)
+      add_outputs(l);
+    else if (which == STACK_V2_LOGITS)
+      add_rows_of(l, main, NULL, main->run->logits, &main->form->embedding.tokens);
+    else
+      add_v2_rows(l, which == STACK_V2_ENCODER_ROWS && l->r->source.run ? &l->r->source : main);
+    struct answer_section *s = &l->content->section[l->content->sections - 1];
+    s->name = stack_output_name(which);
+    s->binary = v2->output[i].binary;
+  }
+}
+
+/* The names of its classes, as JSON. NULL with an error. */
+static const char *write_labels(const struct whole *w, struct arena *a, struct error *e) {
+  enum { AROUND = 3 }; /* of each name: quotes and a comma */
+  size_t room = 3 + NUMBER_WRITE_MARGIN;
+  for (size_t i = 0; i < w->classes; i++) room += AROUND + JSON_STRING_ROOM * strlen(w->label[i]);
+  char *text = arena_alloc(a, room, 1, e), *out = text;
+  if (!text) return NULL;
+  *out++ = '[';
+  for (size_t i = 0; i < w->classes; i++) {
+    if (i > 0) *out++ = ',';
+    out = json_string_write(w->label[i], strlen(w->label[i]), out);
+  }
+  *out++ = ']';
+  *out = '\0';
+  return text;
+}
+
+/* In safetensors there are no strings but in the metadata. */
+static enum status add_labels(struct stack_listing *l, enum answer_form form, struct arena *a,
+                              struct error *e) {
+  const char *labels = write_labels(l->r->classes_of, a, e);
+  if (!labels) return e->status;
+  l->content->labels = labels;
+  if (form != ANSWER_SAFETENSORS)
+    l->content->section[l->content->sections++] = answer_section_text("labels", labels);
+  return STATUS_OK;
+}
+
+/* What its texts have become. */
+static enum status add_told(struct stack_listing *l, struct arena *a, struct error *e) {
+  struct answer_content *c = l->content;
+  c->sections += TOKENIZE_TOLD_SECTIONS;
+  return tokenize_told(l->r->tokenized, &c->section[c->sections - TOKENIZE_TOLD_SECTIONS], a, e);
+}
+
+static enum status add_native(struct stack_listing *l, enum answer_form form, struct arena *arena,
+                              struct error *e) {
+  const struct stack_request *r = l->r;
+  const bool rectangles = form == ANSWER_SAFETENSORS || r->base64;
+  const int32_t *lens = r->source.run ? r->source.lens : r->main.lens;
+  if (r->generates && stack_answer_sequences(l, arena, e)) return e->status;
+  if (r->scored)
+    stack_answer_scores(l, form);
+  else if (!r->generates)
+    add_outputs(l);
+  if (r->classes_of && add_labels(l, form, arena, e)) return e->status;
+  if (add_parts(l, arena, e) || (r->tells_tokens && add_told(l, arena, e))) return e->status;
+  if (r->trace)
+    l->content->section[l->content->sections++] = attention_trace_section(r->trace, arena, e);
+  if (!rectangles || (r->generates && !r->source.run)) return e->status;
+  if (add_lens(l, "valid_lens", lens, arena, e)) return e->status;
+  return r->scored ? add_lens(l, "target_lens", r->target_lens, arena, e) : STATUS_OK;
+}
+
+/* --- the plan --- */
+
+/* More than there will be. */
+static size_t count_sections(const struct stack_request *r) {
+  enum { BESIDE = 12, AN_ATTENTION = 3, OF_LENS = 2 };
+  size_t count = BESIDE;
+  for (unsigned i = 0; i < STACK_SIDES; i++) {
+    const struct stack_side *s = stack_request_side(r, i);
+    if (s->run && s->run->wish) count += AN_ATTENTION * stack_form_attentions(s->form);
+  }
+  if (r->logit_lens > 0) count += OF_LENS * (r->main.form->layers + 1);
+  return count;
+}
+
+size_t stack_answer_recalled(const struct stack_request *r) {
+  size_t tokens = 0;
+  for (size_t text = 0; text < r->texts; text++)
+    tokens += r->generation.sequence[text * r->each].recalled;
+  return tokens;
+}
+
+void stack_answer_leave(struct stack_request *r) {
+  if (r->main.run) stack_generation_end(&r->generation, r->main.run->geometry.items);
+}
+
+size_t stack_answer_given(const struct stack_request *r) {
+  if (r->generates) return r->text_tokens;
+  return r->main.run->geometry.q_rows + (r->source.run ? r->source.run->geometry.q_rows : 0);
+}
+
+struct answer_usage stack_answer_usage(const struct stack_request *r) {
+  const size_t tokens = stack_answer_given(r);
+  if (!r->generates) return (struct answer_usage){.tokens = tokens};
+  return (struct answer_usage){.tokens = tokens,
+                               .cached = stack_answer_recalled(r),
+                               .generated = stack_answer_generated,
+                               .of = r};
+}
+
+enum status stack_answer_plan(struct answer *a, enum answer_form form, const char *model,
+                              const struct stack_request *r, const struct body_limits *limits,
+                              struct arena *arena, struct error *e) {
+  const size_t sections = count_sections(r);
+  struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
+  struct answer_section *section = arena_alloc(arena, sections, sizeof *section, e);
+  struct stack_listing l = {.r = r,
+                            .content = content,
+                            .part = arena_alloc(arena, sections, sizeof *l.part, e)};
+  *a = (struct answer){.form = form};
+  if (e->status) return e->status;
+  *content = (struct answer_content){.model = model,
+                                     .unbatched = r->unbatched,
+                                     .base64 = r->base64,
+                                     .left = r->main.run->left,
+                                     .section = section};
+  if (form == ANSWER_V2)
+    add_v2(&l);
+  else if (add_native(&l, form, arena, e))
+    return e->status;
+  content->has_usage = form != ANSWER_V2;
+  content->usage = stack_answer_usage(r);
+  return answer_plan(a, form, content, limits->max_answer_bytes, arena, e);
+}

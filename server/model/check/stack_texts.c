@@ -1,0 +1,265 @@
+/* stack_texts: the texts that a request is to go on from, and the sequences that become of them. */
+#include "server/model/check/stack_texts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/size.h"
+#include "server/model/answer/stack_utter.h"
+#include "server/model/check/stack_items.h"
+
+/* --- how many tokens --- */
+
+/* The tokens that may follow a text: those that are asked for; by default no more than the model
+ * has positions for. 0 with an error. */
+static size_t tokens_behind(struct stack_check *k, size_t text, size_t tokens) {
+  const size_t asked = k->values->max_tokens, positions = k->w->target_positions;
+  const size_t room = positions ? positions + 1 - tokens : SIZE_MAX; /* the last one is not fed */
+  const size_t most = k->limits->max_tokens;
+  if (!asked) return size_min(size_min(k->values->usual_tokens, room), most);
+  if (asked > most) {
+    error_limit(k->e, "max_tokens", "%zu tokens exceed the limit of %zu", asked, most);
+    return 0;
+  }
+  if (asked <= room && asked <= (size_t)INT32_MAX - tokens) return asked;
+  if (positions && stack_check_has_source(k))
+    error_at(k->e, "/max_tokens",
+             "the decoder start token and %zu targets of item %zu, with max_tokens = %zu, exceed "
+             "the decoder's context length of %zu",
+             tokens - 1, text, asked, positions);
+  else if (positions)
+    error_at(k->e, "/max_tokens",
+             "%zu tokens of item %zu, with max_tokens = %zu, exceed the model's context length of "
+             "%zu: shorten the prompt or lower max_tokens",
+             tokens, text, asked, positions);
+  else
+    error_limit(k->e, "max_pairs", "item %zu has more than %d positions", text, INT32_MAX);
+  return 0;
+}
+
+/* --- the choice --- */
+
+/* Are the tokens with a bias some of the model's? */
+static enum status check_biases(struct stack_check *k) {
+  const struct stack_choice *c = &k->values->choice;
+  const size_t tokens = k->main->form->embedding.tokens;
+  size_t i = 0;
+  while (i < c->biases && (size_t)c->bias[i].token < tokens) i++;
+  if (i == c->biases) return STATUS_OK;
+  char pointer[ERROR_POINTER_SIZE];
+  snprintf(pointer, sizeof pointer, "%s/%d", stack_field_pointer(STACK_FIELD_LOGIT_BIAS),
+           (int)c->bias[i].token);
+  return error_at(k->e, pointer, "is not a token of the model: its tokens are 0 to %zu",
+                  tokens - 1);
+}
+
+/* There is no search where tokens are drawn: naming one of the two switches the model's default of
+ * the other off. */
+static enum status settle_choice(struct stack_check *k, struct stack_choice *c) {
+  const bool drawn = stack_field_is_seen(k->reading, STACK_FIELD_TEMPERATURE),
+             searched = stack_field_is_seen(k->reading, STACK_FIELD_BEAMS);
+  *c = k->values->choice;
+  if (check_biases(k)) return k->e->status;
+  if (k->values->ignores_end) c->ends = 0;
+  if (drawn && !searched) c->beams = 1;
+  c->beams = size_max(c->beams, 1);
+  if (!drawn && (searched || c->beams > 1)) c->temperature = 0;
+  if (c->beams == 1 || c->temperature == 0) return STATUS_OK;
+  return error_at(k->e, "/temperature",
+                  "beam search (%zu beams) does not sample: use either \"beams\" above 1 or "
+                  "\"temperature\" above 0",
+                  c->beams);
+}
+
+static enum status check_returns(struct stack_check *k, const struct stack_choice *c) {
+  const size_t returns = k->values->returns;
+  if (c->beams > 1 && returns > c->beams)
+    return error_at(
+        k->e, "/returns",
+        "%zu sequences exceed the %zu beams of the search: lower \"returns\" or raise \"beams\"",
+        returns, c->beams);
+  if (c->beams == 1 && returns > 1 && c->temperature == 0)
+    return error_at(k->e, "/returns",
+                    "greedy decoding would return %zu identical sequences: set \"temperature\" "
+                    "above 0 or \"beams\" above 1",
+                    returns);
+  if (c->beams == 1 && k->values->search)
+    return error_at(k->e, "/return_search",
+                    "\"return_search\" requires beam search: set \"beams\" above 1");
+  return STATUS_OK;
+}
+
+/* --- what is shown inside --- */
+
+/* What is asked of the parts of a side, one bit each. */
+enum { SHOWS_HIDDEN = 1, SHOWS_ATTENTION = 2 };
+
+static unsigned asked_of(const struct stack_side *s) {
+  unsigned asked = s->embedded ? SHOWS_HIDDEN : 0;
+  for (size_t i = 0; s->stack && i < stack_form_attentions(s->form); i++) {
+    const struct stack_wish *wish = &s->wish[i];
+    if (wish->hidden || wish->input) asked |= SHOWS_HIDDEN;
+    if (wish->weights != STACK_WEIGHTS_NONE) asked |= SHOWS_ATTENTION;
+  }
+  return asked;
+}
+
+/* Events are tokens; what is shown inside comes with the whole answer. */
+static enum status check_stream(struct stack_check *k, size_t beams) {
+  const unsigned asked = asked_of(&k->out->source) | asked_of(k->main);
+  if (!k->values->stream) return STATUS_OK;
+  if (beams > 1)
+    return error_at(k->e, "/stream",
+                    "streaming is not supported with beam search (%zu beams): set \"beams\": 1 or "
+                    "\"stream\": false",
+                    beams);
+  if (!asked) return STATUS_OK;
+  return error_at(k->e, "/stream", "streaming excludes \"%s\": remove it or set \"stream\": false",
+                  asked & SHOWS_ATTENTION ? "return_attention" : "return_hidden");
+}
+
+/* --- sequences --- */
+
+/* Texts become items, one after the other for each of their sequences. */
+static enum status make_sequences(struct stack_check *k, size_t items) {
+  struct geometry *g = &k->main->run->geometry;
+  struct stack_request *out = k->out;
+  struct stack_sequence *q = arena_alloc(k->reading->arena, items, sizeof *q, k->e);
+  struct item *item = arena_alloc(k->reading->arena, items, sizeof *item, k->e);
+  if (!q || !item) return k->e->status;
+  size_t rows = 0;
+  for (size_t i = 0; i < items; i++) {
+    const size_t text = i / out->each, n = (size_t)k->begun[text];
+    const size_t most = n ? tokens_behind(k, text, n) : 0;
+    if (n == 0)
+      return stack_items_refuse(k, STACK_FIELD_TOKENS, text,
+                                "the item has no tokens: the prompt must have at least one");
+    if (most == 0) return k->e->status;
+    q[i] = (struct stack_sequence){.item = (uint32_t)text,
+                                   .sample = (uint32_t)(i % out->each),
+                                   .most = most};
+    item[i] = (struct item){.q = n, .k = n, .q_row = rows, .k_row = rows};
+    if (!size_add(rows, n, &rows))
+      return error_limit(k->e, "max_pairs", "too many positions to count");
+  }
+  g->items = items;
+  g->item = item;
+  g->q_rows = g->k_rows = rows;
+  out->generation.sequence = q;
+  return STATUS_OK;
+}
+
+/* --- what the response shows of generated texts --- */
+
+static enum status refuse_field(struct stack_check *k, enum stack_field field, const char *why) {
+  return error_at(k->e, stack_field_pointer(field), "%s", why);
+}
+
+/* A request that sends text, or a stop, gets text unless return_text says otherwise. */
+static bool wants_text(const struct stack_check *k) {
+  if (stack_field_is_seen(k->reading, STACK_FIELD_RETURN_TEXT)) return k->values->text;
+  return k->reading->texts || k->values->stops > 0;
+}
+
+static enum status check_fields(struct stack_check *k) {
+  const struct stack_choice *c = &k->out->generation.choice;
+  const enum stack_field field = k->values->stops ? STACK_FIELD_STOP : STACK_FIELD_RETURN_TEXT;
+  if (!k->w->tokenizer)
+    return refuse_field(
+        k, field,
+        "this model has no tokenizer and returns only token ids: remove \"return_text\" "
+        "and \"stop\"");
+  if (tokenizer_spelt_room(k->w->tokenizer) == SIZE_MAX)
+    return refuse_field(
+        k, field,
+        "this model's tokenizer cannot return text (the size of its decoder's output is "
+        "unbounded): request tokens only");
+  if (k->values->stops > 0 && c->beams > 1)
+    return refuse_field(
+        k, STACK_FIELD_STOP,
+        "beam search does not support stop sequences: set \"beams\": 1 or use \"stop_tokens\"");
+  if (k->values->stream && k->values->tokens)
+    return refuse_field(k, STACK_FIELD_RETURN_TOKENS,
+                        "streaming excludes \"return_tokens\": remove it or set \"stream\": false");
+  return STATUS_OK;
+}
+
+/* Sets k->out->utter if the response shows text or token strings, or a stop sequence ends it. */
+static enum status check_shown_text(struct stack_check *k) {
+  const struct stack_values *v = k->values;
+  const bool text = wants_text(k);
+  const struct utter_terms terms = {.tokenizer = k->w->tokenizer,
+                                    .stop = v->stop,
+                                    .stops = v->stops};
+  if (!text && v->stops == 0 && !v->tokens) return STATUS_OK;
+  if (check_fields(k)) return k->e->status;
+  struct stack_utter *u = stack_utter_new(&terms, k->out, k->reading->arena, k->e);
+  if (!u) return k->e->status;
+  u->shown = text;
+  u->spelled = v->spelled;
+  return STATUS_OK;
+}
+
+enum status stack_texts_check(struct stack_check *k) {
+  const struct stack_values *v = k->values;
+  struct stack_request *out = k->out;
+  struct stack_generation *g = &out->generation;
+  size_t items;
+  if (settle_choice(k, &g->choice) || check_returns(k, &g->choice) ||
+      check_stream(k, g->choice.beams))
+    return k->e->status;
+  out->generates = true;
+  out->stream = v->stream;
+  out->search = v->search;
+  out->returns = v->returns;
+  out->each = g->each = g->choice.beams > 1 ? g->choice.beams : v->returns;
+  out->texts = k->items;
+  out->text_tokens = k->main->run->geometry.q_rows;
+  if (stack_check_has_source(k)) out->text_tokens += k->reader->run->geometry.q_rows;
+  g->top = out->top;
+  k->main->run->generation = g;
+  if (!size_mul(out->texts, out->each, &items) || items > k->limits->max_items)
+    return error_limit(k->e, "max_items",
+                       "%zu sequences of each of %zu items exceed the limit of %zu", out->each,
+                       out->texts, k->limits->max_items);
+  if (items > k->limits->max_sequences)
+    return error_limit(k->e, "max_sequences",
+                       "%zu sequences exceed the limit of %zu at the same time", items,
+                       k->limits->max_sequences);
+  return check_shown_text(k) ? k->e->status : make_sequences(k, items);
+}
+
+/* --- their tokens --- */
+
+/* Takes the text of an item: what begins it, and the tokens behind that, which come from a field
+ * that has so many numbers of the item. */
+static enum status take_text(struct stack_check *k, size_t text, const int32_t **from,
+                             int32_t *fed) {
+  const bool source = stack_check_has_source(k);
+  const enum stack_field field = source ? STACK_FIELD_TARGETS : STACK_FIELD_TOKENS;
+  const size_t begun = source ? 1 : 0, n = (size_t)k->begun[text] - begun;
+  if (source) fed[0] = (int32_t)k->w->token.begin;
+  if (!*from) return STATUS_OK;
+  if (stack_items_below(k, field, text, *from, n, k->w->target_vocabulary)) return k->e->status;
+  if (n > 0) memcpy(fed + begun, *from, n * sizeof *fed);
+  *from += stack_items_count(k, field, text);
+  return STATUS_OK;
+}
+
+enum status stack_texts_take(struct stack_check *k) {
+  const struct geometry *g = &k->main->run->geometry;
+  const struct tensor *t =
+      stack_check_tensor(k, stack_check_has_source(k) ? STACK_FIELD_TARGETS : STACK_FIELD_TOKENS);
+  const int32_t *from = t ? t->data : NULL;
+  int32_t *fed = arena_alloc(k->reading->arena, g->q_rows, sizeof *fed, k->e);
+  if (!fed) return k->e->status;
+  k->main->run->tokens = fed;
+  for (size_t text = 0; text < k->out->texts; text++) {
+    const struct item *item = &g->item[text * k->out->each];
+    int32_t *first = fed + item->q_row;
+    if (take_text(k, text, &from, first)) return k->e->status;
+    for (size_t i = 1; i < k->out->each; i++)
+      memcpy(fed + item[i].q_row, first, item->q * sizeof *fed);
+  }
+  return stack_utter_begin(k->out, k->reading->arena, k->e);
+}

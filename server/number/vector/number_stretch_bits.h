@@ -1,0 +1,101 @@
+/* number_stretch_bits: the grammar of stretches on bitmaps of 64 characters; internal to
+ * number_stretch_avx*.c.
+ *
+ * A bit stands for a character, the first in the lowest bit. A shift by one, with the highest bit
+ * of the block before shifted in, moves what is known of each character to the next. An addition
+ * finds where stretches of digits end: its carry runs through them. */
+#ifndef SERVER_TEXT_NUMBER_STRETCH_BITS_H
+#define SERVER_TEXT_NUMBER_STRETCH_BITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/number/blank.h"
+
+/* What the characters of a block are. */
+struct number_stretch_block {
+  uint64_t digit, zero, point, minus, comma;
+  uint64_t blank; /* only if blanks are looked for */
+};
+
+/* What a block leaves to the next: each is 0, or 1 for its first character. */
+struct number_stretch_carry {
+  uint64_t digit, point, minus; /* the character before it is one */
+  uint64_t zero;                /* it is a zero that a number starts with */
+  uint64_t gap;                 /* a comma is before it, or before it and blanks */
+  uint64_t integer;             /* an integer part ends in front of it, or goes on */
+};
+
+/* Before the first character a comma is supposed. */
+static inline struct number_stretch_carry number_stretch_carry_first(void) {
+  return (struct number_stretch_carry){.gap = 1};
+}
+
+struct number_stretch_found {
+  uint64_t value;       /* the first characters of numbers, their signs included */
+  uint64_t integer_end; /* the characters behind integer parts */
+  uint64_t after_digit;
+  /* Characters that no stretch has there. Above the lowest such bit, the bits of all members mean
+   * nothing; a malformed number has one at its end at the latest. */
+  uint64_t bad;
+};
+
+/* A character is bad that is none of a number nor (if `blanks`) a blank behind a comma, a comma not
+ * behind a digit, a sign not at a number's start, a point that does not end an integer part, a
+ * digit behind a leading zero. A digit behind a blank is the start of a number, or bad. */
+static inline struct number_stretch_found number_stretch_find(const struct number_stretch_block *b,
+                                                              struct number_stretch_carry *c,
+                                                              bool blanks) {
+  struct number_stretch_found f;
+  uint64_t digit = b->digit, gap = b->comma << 1 | c->gap, stray = 0, blank = blanks ? b->blank : 0;
+  c->gap = b->comma >> 63;
+  if (blanks) {
+    uint64_t past;
+    c->gap |= __builtin_add_overflow(blank, gap & blank, &past);
+    stray = blank & past;
+    gap = (gap | past) & ~blank;
+  }
+  f.after_digit = digit << 1 | c->digit;
+  c->digit = digit >> 63;
+  uint64_t start = digit & ~(f.after_digit | b->point << 1 | c->point);
+  c->point = b->point >> 63;
+  uint64_t past;
+  uint64_t on = __builtin_add_overflow(digit, start | c->integer, &past);
+  c->integer = on;
+  f.integer_end = past & ~digit;
+  uint64_t zero = start & b->zero, after_zero = zero << 1 | c->zero;
+  c->zero = zero >> 63;
+  f.bad = ~(digit | b->comma | b->point | b->minus | blank) | (b->comma & ~f.after_digit) |
+          (b->minus & ~gap) | (b->point & ~f.integer_end) | (after_zero & digit);
+  f.value = gap;
+  if (blanks) {
+    f.bad |= stray | (start & ~(gap | b->minus << 1 | c->minus));
+    f.value &= digit | b->minus;
+    c->minus = b->minus >> 63;
+  }
+  return f;
+}
+
+/* The block in which a stretch stops, of which `left` characters may be looked at: which numbers do
+ * end before that, and why it stops. */
+struct number_stretch_last {
+  uint64_t end; /* the characters behind those numbers */
+  bool cut;     /* by `left` */
+  bool gap;     /* by a blank behind a comma */
+};
+
+static inline struct number_stretch_last number_stretch_stop(const struct number_stretch_block *b,
+                                                             const struct number_stretch_found *f,
+                                                             const char *text, uint64_t left) {
+  unsigned at = (unsigned)__builtin_ctzll(f->bad);
+  uint64_t bit = UINT64_C(1) << at;
+  struct number_stretch_last last = {.end = b->comma & (bit - 1), .cut = at >= left};
+  if (last.cut) return last;
+  char c = text[at];
+  bool blank = is_blank(c);
+  if ((f->after_digit & bit) && (blank || c == ']' || c == '}')) last.end |= bit;
+  last.gap = blank && (f->value & bit);
+  return last;
+}
+
+#endif

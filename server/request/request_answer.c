@@ -1,0 +1,305 @@
+/* request_answer: the answer to each kind of request, given to libmicrohttpd. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/model/registry.h"
+#include "core/base/clock.h"
+#include "server/describe/description.h"
+#include "server/http/bearer.h"
+#include "server/request/request_parts.h"
+#include "server/route/problems.h"
+#include "server/watch/metrics_text.h"
+
+/* Adds the fields by which a browser decides whether a page may read the answer. */
+static void add_cors_fields(struct reply *reply, const struct request *r) {
+  if (r->server->cors) reply_add(reply, "Vary", "Origin");
+  if (!r->connection.origin) return;
+  reply_add(reply, "Access-Control-Allow-Origin", r->connection.origin);
+  reply_add_all(reply, cors_every);
+}
+
+/* The code and common header fields of an answer that is about to be queued. `type` is NULL if the
+ * answer has no body. */
+static struct reply begin_reply(struct request *r, unsigned code, const char *type) {
+  r->state = REQUEST_ANSWERED;
+  r->code = code;
+  r->answered = clock_now();
+  r->io->answers++;
+  struct reply reply = {.to = r->mhd, .code = code, .errors = r->connection.errors};
+  reply_add(&reply, "X-Request-Id", r->id);
+  add_cors_fields(&reply, r);
+  if (type) reply_add(&reply, "Content-Type", type);
+  if (r->connection.discard || atomic_load_explicit(&r->server->stopping, memory_order_relaxed))
+    reply_add(&reply, "Connection", "close");
+  return reply;
+}
+
+/* False: the reaper has ended the connection. */
+static bool enter_answer_phase(struct request *r) {
+  return !connection_is_ended(connection_enter(&r->connection, CONNECTION_ANSWER));
+}
+
+static bool asks_readiness(enum route route) {
+  return route == ROUTE_READY || route == ROUTE_V2_READY || route == ROUTE_V2_MODEL_READY;
+}
+
+bool request_answer_error(struct request *r, const struct error *e) {
+  /* "Not ready" is the answer to a question for readiness, not a rejection of it. */
+  if (!asks_readiness(r->route)) request_count_reject(r, e->status);
+  r->state = REQUEST_ANSWERED;
+  if (e->status == STATUS_GONE) {
+    r->verdict = STATUS_GONE;
+    r->code = reply_code(STATUS_GONE);
+    return false;
+  }
+  if (!enter_answer_phase(r)) return false;
+  r->verdict = e->status;
+  struct reply reply = begin_reply(r, reply_code(e->status), NULL);
+  if (e->status == STATUS_METHOD_NOT_ALLOWED) reply_add(&reply, "Allow", route_allow(r->route));
+  if (e->status == STATUS_UNAUTHORIZED)
+    reply_add(&reply, "WWW-Authenticate", bearer_challenge(&r->header));
+  return reply_error(&reply, e, r->problem, &r->answer_bytes);
+}
+
+bool request_answer_preflight(struct request *r) {
+  if (!enter_answer_phase(r)) return false;
+  struct reply reply = begin_reply(r, 204, NULL);
+  reply_add(&reply, "Allow", route_allow(r->route));
+  reply_add(&reply, "Access-Control-Allow-Methods", route_allow(r->route));
+  reply_add_all(&reply, cors_preflight);
+  return reply_bytes(&reply, "", 0);
+}
+
+bool request_answer_server(struct request *r) {
+  if (!enter_answer_phase(r)) return false;
+  const bool admin = r->door->kind == DOOR_ADMIN;
+  struct reply reply = begin_reply(r, 204, NULL);
+  reply_add(&reply, "Allow", admin ? "GET, HEAD, OPTIONS" : "GET, HEAD, OPTIONS, POST");
+  return reply_bytes(&reply, "", 0);
+}
+
+static bool answer_status(struct request *r, enum status status, const char *detail) {
+  struct error e = {0};
+  error_set(&e, status, "%s", detail);
+  return request_answer_error(r, &e);
+}
+
+/* Takes a text made with malloc, always; NULL was a failed malloc. */
+static bool answer_text(struct request *r, const char *type, char *text, size_t length) {
+  if (!text) return answer_status(r, STATUS_OUT_OF_MEMORY, "no memory for the answer");
+  if (!enter_answer_phase(r)) {
+    free(text);
+    return false;
+  }
+  r->answer_bytes = length;
+  struct reply reply = begin_reply(r, 200, type);
+  return reply_and_free(&reply, text, length);
+}
+
+/* Puts the durations of the stages so far into the metrics, and into the text of Server-Timing. */
+static void report_stages(struct request *r) {
+  unsigned us[STAGE_WRITE];
+  request_note_stages(r);
+  for (unsigned i = 0; i < STAGE_WRITE; i++) {
+    metrics_stage(r->server->metrics, request_shard(r), (enum timeline_stage)i, r->timeline.ns[i]);
+    us[i] = (unsigned)(r->timeline.ns[i] / 1000);
+  }
+  const double expected = exchange_expected(&r->exchange);
+  if (expected > 0)
+    metrics_wait(r->server->metrics, request_shard(r), expected, r->timeline.ns[STAGE_QUEUE]);
+  snprintf(r->timing, sizeof r->timing,
+           "decode;dur=%u.%03u, queue;dur=%u.%03u, compute;dur=%u.%03u, encode;dur=%u.%03u",
+           us[0] / 1000, us[0] % 1000, us[1] / 1000, us[1] % 1000, us[2] / 1000, us[2] % 1000,
+           us[3] / 1000, us[3] % 1000);
+}
+
+/* The Content-Type of a computed answer. */
+static const char *answer_type(const struct request *r) {
+  const struct answer *a = &r->exchange.answer;
+  if (a->form == ANSWER_SAFETENSORS) return header_media_type(header_binary_type(&r->header));
+  return header_media_type(a->json_bytes ? MEDIA_OCTETS : MEDIA_JSON);
+}
+
+bool request_begin_stream(struct request *r, struct reply *reply) {
+  if (!enter_answer_phase(r)) return false;
+  *reply = begin_reply(r, 200, "text/event-stream");
+  reply_add(reply, "Cache-Control", "no-cache");
+  reply_add(reply, "X-Accel-Buffering", "no"); /* nginx would keep events back */
+  return true;
+}
+
+bool request_answer_exchange(struct request *r) {
+  struct exchange *x = &r->exchange;
+  if (x->error.status) return request_answer_error(r, &x->error);
+  if (x->stream) return request_answer_stream(r);
+  report_stages(r);
+  if (!enter_answer_phase(r)) return false;
+  request_count_tokens(r);
+  r->answer_bytes = answer_bytes(&x->answer);
+  struct reply reply = begin_reply(r, 200, answer_type(r));
+  char json_bytes[32];
+  reply_add(&reply, "Server-Timing", r->timing);
+  if (x->answer.json_bytes) {
+    snprintf(json_bytes, sizeof json_bytes, "%zu", x->answer.json_bytes);
+    reply_add(&reply, "Inference-Header-Content-Length", json_bytes);
+  }
+  return reply_pieces(&reply, x->answer.piece, x->answer.pieces);
+}
+
+/* Answers with a static text. */
+static bool answer_static(struct request *r, const char *text, size_t length) {
+  if (!enter_answer_phase(r)) return false;
+  r->answer_bytes = length;
+  struct reply reply = begin_reply(r, 200, "application/json");
+  return reply_bytes(&reply, text, length);
+}
+
+static bool answer_words(struct request *r, const char *words) {
+  return answer_static(r, words, strlen(words));
+}
+
+/* A browser that has the same form of the page already gets a 304, with which libmicrohttpd sends
+ * no body, but the length of that. */
+static bool answer_page(struct request *r) {
+  if (!enter_answer_phase(r)) return false;
+  const struct header *h = &r->header;
+  const enum page_coding coding = header_takes_gzip(h) ? PAGE_GZIP : PAGE_PLAIN;
+  const struct page_form *page = &r->server->page.form[coding];
+  const bool known = h->known >> coding & 1;
+  struct reply reply = begin_reply(r, known ? 304 : 200, known ? NULL : PAGE_TYPE);
+  reply_add_all(&reply, page->fields);
+  if (!known && page->coding) reply_add(&reply, "Content-Encoding", page->coding);
+  r->answer_bytes = known ? 0 : page->size;
+  return reply_bytes(&reply, page->bytes, page->size);
+}
+
+static bool answer_metrics(struct request *r) {
+  struct server *s = r->server;
+  struct metrics_listener listener[DOOR_COUNT];
+  struct metrics_now now = {.listener = listener,
+                            .loaded = atomic_load(&s->loaded),
+                            .io_threads = s->door[DOOR_MAIN].io_threads,
+                            .longest_turn_ns = atomic_load(&s->longest_turn),
+                            .log_dropped = log_dropped(s->log),
+                            .log_suppressed = log_suppressed(s->log)};
+  for (size_t i = 0; i < DOOR_COUNT; i++) {
+    const struct door *d = &s->door[i];
+    if (!d->connections) continue;
+    listener[now.listeners++] =
+        (struct metrics_listener){.name = door_name(d),
+                                  .open = connections_count(d->connections),
+                                  .limit = d->max_connections,
+                                  .opened = connections_opened(d->connections)};
+  }
+  size_t length = 0;
+  char *text = metrics_text(s->metrics, &s->service, &now, &length);
+  return answer_text(r, "text/plain; version=0.0.4; charset=utf-8", text, length);
+}
+
+/* Answers with the text that `text_of` makes of the model in the path. */
+static bool answer_model(struct request *r, char *text_of(const struct model *, size_t *)) {
+  size_t length = 0;
+  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+  const struct model *m = request_find_model(r, hold.registry);
+  char *text = m ? text_of(m, &length) : NULL;
+  models_release(&hold);
+  return r->error.status ? request_answer_error(r, &r->error)
+                         : answer_text(r, "application/json", text, length);
+}
+
+/* Likewise of all models. */
+static bool answer_models(struct request *r, char *text_of(const struct registry *, size_t *)) {
+  size_t length = 0;
+  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+  char *text = text_of(hold.registry, &length);
+  models_release(&hold);
+  return answer_text(r, "application/json", text, length);
+}
+
+static bool answer_tei(struct request *r) {
+  struct server *s = r->server;
+  size_t length = 0;
+  bool found;
+  struct models_hold hold = models_hold(s->service.models, request_shard(r));
+  char *text = description_tei(hold.registry, s->config, s->service.workers, &length, &found);
+  models_release(&hold);
+  if (!found) return answer_status(r, STATUS_UNKNOWN_MODEL, "no loaded model takes texts");
+  return answer_text(r, "application/json", text, length);
+}
+
+static bool answer_v2_server(struct request *r) {
+  size_t length = 0;
+  char *text = description_v2_server(&length);
+  return answer_text(r, "application/json", text, length);
+}
+
+static bool answer_problems(struct request *r) {
+  size_t length = 0;
+  char *text = problems_list(&length);
+  return answer_text(r, PROBLEMS_TYPE, text, length);
+}
+
+/* Answers with the explanation of the type of errors in the path. */
+static bool answer_problem(struct request *r) {
+  size_t length = 0;
+  bool found;
+  char *text = problems_page(r->names.slug, &length, &found);
+  if (found) return answer_text(r, PROBLEMS_TYPE, text, length);
+  return answer_status(r, STATUS_NOT_FOUND,
+                       "no error type has this name: GET /problems lists all of them");
+}
+
+/* How far the first load of the models is. */
+static bool answer_loading(struct request *r) {
+  struct progress *p = &r->server->service.progress;
+  const size_t models = atomic_load(&p->models); /* 0: they are being counted */
+  struct error e = {0};
+  if (models == 0) return answer_status(r, STATUS_NOT_READY, "the models are being loaded");
+  error_set(&e, STATUS_NOT_READY, "%zu of %zu models are loaded", atomic_load(&p->loaded), models);
+  return request_answer_error(r, &e);
+}
+
+bool request_answer_route(struct request *r) {
+  if (asks_readiness(r->route) && atomic_load(&r->server->stopping))
+    return answer_status(r, STATUS_DRAINING, "the server is stopping");
+  if (asks_readiness(r->route) && !atomic_load(&r->server->loaded)) return answer_loading(r);
+  size_t length = 0;
+  const char *text;
+  switch (r->route) {
+  case ROUTE_PAGE:
+    return answer_page(r);
+  case ROUTE_OPENAPI:
+    text = description_openapi(&length);
+    return answer_static(r, text, length);
+  case ROUTE_PROBLEMS:
+    return answer_problems(r);
+  case ROUTE_PROBLEM:
+    return answer_problem(r);
+  case ROUTE_MODELS:
+    return answer_models(r, description_models);
+  case ROUTE_MODEL:
+    return answer_model(r, description_model);
+  case ROUTE_TEI_INFO:
+    return answer_tei(r);
+  case ROUTE_HEALTH:
+    return answer_words(r, "{\"status\":\"ok\"}\n");
+  case ROUTE_READY:
+    return answer_words(r, "{\"status\":\"ready\"}\n");
+  case ROUTE_METRICS:
+    return answer_metrics(r);
+  case ROUTE_V2:
+    return answer_v2_server(r);
+  case ROUTE_V2_LIVE:
+    return answer_words(r, "{\"live\":true}\n");
+  case ROUTE_V2_READY:
+    return answer_words(r, "{\"live\":true,\"ready\":true}\n");
+  case ROUTE_V2_MODELS:
+    return answer_models(r, description_v2_models);
+  case ROUTE_V2_MODEL:
+    return answer_model(r, description_v2_model);
+  default:
+    must(r->route == ROUTE_V2_MODEL_READY); /* every other route is computed, or was refused */
+    return answer_model(r, description_v2_ready);
+  }
+}

@@ -1,0 +1,188 @@
+/* request_end: the end of a request: it is counted and logged, and what it holds is given back. */
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <stdio.h>
+
+#include "core/base/clock.h"
+#include "server/request/request_parts.h"
+
+enum {
+  AT_ONCE = 1 << 20, /* bytes that are freed at once */
+  LEAVING_PART = 4 /* what is freed later is at most such a part of the budget: it is charged until
+                      then, and must not stand in the way of the client's next request */
+};
+
+_Static_assert(REQUEST_CLIENT_SIZE >= INET6_ADDRSTRLEN, "room for an address");
+
+static void count_texts(const struct request *r, const struct tokenize_texts *d) {
+  if (!d) return;
+  const struct metrics_texts t = {d->texts->items, d->texts->length, d->tokens.count, d->ns};
+  metrics_texts(r->server->metrics, request_shard(r), &t);
+}
+
+void request_count_tokens(struct request *r) {
+  static const enum metrics_work works[] = {[ASK_ENCODE] = WORK_ENCODE,
+                                            [ASK_CLASSIFY] = WORK_ENCODE,
+                                            [ASK_SCORE] = WORK_SCORE,
+                                            [ASK_GENERATE] = WORK_GENERATE};
+  const struct exchange *x = &r->exchange;
+  struct metrics *m = r->server->metrics;
+  const size_t chosen = exchange_chosen(x);
+  count_texts(r, exchange_texts(x));
+  if (x->tokens) metrics_tokens(m, request_shard(r), works[x->terms.ask], x->tokens);
+  if (chosen) metrics_tokens(m, request_shard(r), WORK_CHOOSE, chosen);
+  if (x->recalled) metrics_tokens(m, request_shard(r), WORK_RECALL, x->recalled);
+}
+
+void request_note_stages(struct request *r) {
+  if (r->has_exchange) timeline_exchange(&r->timeline, &r->exchange);
+}
+
+static bool may_free_later(const struct request *r) {
+  const size_t bytes = r->exchange.arena.bytes, leaving = r->io->leaving.bytes;
+  const size_t most = r->server->service.budget.limit / LEAVING_PART;
+  return bytes > AT_ONCE && leaving <= most && bytes <= most - leaving;
+}
+
+void request_end_exchange(struct request *r) {
+  request_note_stages(r);
+  if (!r->has_exchange) return;
+  if (may_free_later(r)) arena_give(&r->exchange.arena, &r->io->leaving);
+  exchange_end(&r->exchange);
+  r->has_exchange = false;
+}
+
+/* --- counting --- */
+
+void request_count_reject(struct request *r, enum status status) {
+  static const int reasons[STATUS_COUNT] = {
+      [STATUS_QUEUE_FULL] = 1 + REJECT_QUEUE,          [STATUS_OVERLOADED] = 1 + REJECT_BUDGET,
+      [STATUS_DRAINING] = 1 + REJECT_DRAINING,         [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
+      [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY,      [STATUS_TOO_LARGE] = 1 + REJECT_TOO_LARGE,
+      [STATUS_UNAUTHORIZED] = 1 + REJECT_UNAUTHORIZED,
+  };
+  struct metrics *m = r->server->metrics;
+  if (reasons[status])
+    metrics_reject(m, request_shard(r), (enum metrics_reject)(reasons[status] - 1));
+  if (status == STATUS_GONE) metrics_abort(m, request_shard(r), ABORT_QUEUE);
+}
+
+/* The code under which to count a request that request_answer has not answered; sets r->verdict. */
+static unsigned code_unanswered(struct request *r) {
+  enum connection_phase phase = connection_phase(&r->connection);
+  if (phase == CONNECTION_SLOW_BODY || phase == CONNECTION_SLOW_HEADER) {
+    r->verdict = STATUS_TOO_SLOW;
+    return reply_code(STATUS_TOO_SLOW);
+  }
+  if (phase == CONNECTION_DRAINED) {
+    r->verdict = STATUS_DRAINING;
+    return reply_code(STATUS_DRAINING);
+  }
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
+  r->verdict = info && info->http_status ? STATUS_BAD_FRAMING : STATUS_GONE;
+  if (info && info->http_status) return info->http_status; /* libmicrohttpd's own refusal */
+  metrics_abort(r->server->metrics, request_shard(r),
+                r->state == REQUEST_IN_POOL ? ABORT_QUEUE : ABORT_BODY);
+  return reply_code(STATUS_GONE);
+}
+
+/* Counts how the sending of an answer went: the time it took, or that the client left. If the
+ * server itself has ended the connection, the client did not leave. */
+static void count_sent(struct request *r, bool sent) {
+  struct metrics *m = r->server->metrics;
+  const struct timeline *t = &r->timeline;
+  if (sent && t->reached[STAGE_ENCODE] && t->reached[STAGE_WRITE])
+    metrics_stage(m, request_shard(r), STAGE_WRITE, t->ns[STAGE_WRITE]);
+  else if (!sent && r->state >= REQUEST_STREAMED &&
+           connection_phase(&r->connection) == CONNECTION_ANSWER)
+    metrics_abort(m, request_shard(r), ABORT_ANSWER);
+}
+
+/* --- the line in the access log --- */
+
+/* The address of the client as text, made once for a connection. */
+static const char *client_address(struct request *r) {
+  if (r->client[0]) return r->client;
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  const struct sockaddr *a = info ? info->client_addr : NULL;
+  const void *from = NULL;
+  if (a && a->sa_family == AF_INET) from = &((const struct sockaddr_in *)a)->sin_addr;
+  if (a && a->sa_family == AF_INET6) from = &((const struct sockaddr_in6 *)a)->sin6_addr;
+  if (!from || !inet_ntop(a->sa_family, from, r->client, sizeof r->client))
+    snprintf(r->client, sizeof r->client, "-");
+  return r->client;
+}
+
+/* The line's `error`: why the answer is an error, or was not sent to its end. NULL: neither. */
+static const char *error_word(struct request *r, bool sent) {
+  if (r->verdict) return reply_slug(r->verdict);
+  if (sent) return NULL;
+  return connection_phase(&r->connection) == CONNECTION_SLOW_READER ? "slow-reader" : "cut-off";
+}
+
+/* The model in the path, or that which was found by its body. */
+static const char *asked_model(const struct request *r) {
+  if (r->has_exchange && r->exchange.model) return r->exchange.model->name;
+  return route_exists(r->route) ? r->names.model : "";
+}
+
+static void log_end(struct request *r, bool sent, uint64_t nanoseconds) {
+  const bool probe = r->door->kind == DOOR_ADMIN;
+  const struct exchange *x = r->has_exchange ? &r->exchange : NULL;
+  if (!log_wants_request(r->server->log, probe, r->code, sent, nanoseconds)) return;
+  struct log_request line = {.id = r->id,
+                             .listener = door_name(r->door),
+                             .client = client_address(r),
+                             .method = r->method_word,
+                             .route = route_template(r->route),
+                             .path = route_path(r->url),
+                             .model = asked_model(r),
+                             .agent = r->header.agent,
+                             .traceparent = r->header.traceparent,
+                             .error = error_word(r, sent),
+                             .code = r->code,
+                             .bytes_in = r->body_bytes,
+                             .bytes_out = r->method == METHOD_HEAD ? 0 : r->answer_bytes,
+                             .nanoseconds = nanoseconds,
+                             .tokens = x ? x->tokens : 0,
+                             .generated = x ? exchange_chosen(x) : 0,
+                             .first_token = x ? x->first_ns : 0,
+                             .timeline = &r->timeline};
+  log_request(r->server->log, &line);
+}
+
+/* Has the pool the request still? A stream's connection is not suspended all the while: its client
+ * may leave before its news are looked at. */
+static bool has_pool(const struct request *r) {
+  const bool given = r->state == REQUEST_IN_POOL || r->state == REQUEST_STREAMED;
+  return given && atomic_load(&r->handoff) != HANDOFF_DONE;
+}
+
+void request_end(struct request *r, bool sent) {
+  if (r->streams) request_count_tokens(r);
+  if (has_pool(r)) {
+    request_leave(r);
+    r->has_exchange = false; /* it ends when the pool gives it back */
+  }
+  const uint64_t now = clock_now(), nanoseconds = now - r->started;
+  if (!r->code) r->code = code_unanswered(r);
+  request_note_stages(r);
+  if (r->answered) {
+    timeline_write(&r->timeline, now - r->answered);
+    r->io->answers--;
+  }
+  count_sent(r, sent);
+  metrics_request(r->server->metrics, request_shard(r), r->route, r->method, r->code, nanoseconds);
+  log_end(r, sent, nanoseconds);
+  request_end_exchange(r);
+  lobby_leave(&r->io->lobby, &r->waiter);
+  silence_end(&r->io->silence, &r->silent);
+  r->error.status = STATUS_OK;
+  r->streams = false;
+  r->served++;
+  r->state = REQUEST_NONE;
+  connection_enter(&r->connection, CONNECTION_IDLE);
+  if (r->connection.half_closed) io_watch_again(r->io, r->connection.fd, r);
+}

@@ -1,0 +1,95 @@
+/* find_model: the model that a request asks, which must have what it is asked for. */
+#include "server/route/find_model.h"
+
+#include <stdio.h>
+
+enum { NAMES_SHOWN = 200 };
+
+/* Names as many models as fit, of those that have the route; ROUTE_NONE: of all. */
+static void list_names(const struct registry *all, enum route route, char names[NAMES_SHOWN]) {
+  size_t used = 0;
+  names[0] = 0;
+  for (size_t i = 0; i < registry_count(all) && used < NAMES_SHOWN; i++)
+    if (route == ROUTE_NONE || route_serves(route, registry_at(all, i)))
+      used += (size_t)snprintf(names + used, NAMES_SHOWN - used, "%s%s", used ? ", " : "",
+                               registry_at(all, i)->name);
+}
+
+static void refuse_name(const struct registry *all, enum route route, struct error *e) {
+  char names[NAMES_SHOWN];
+  list_names(all, route, names);
+  error_set(e, STATUS_UNKNOWN_MODEL, "no model has this name. Available: %s", names);
+}
+
+/* --- in the path --- */
+
+enum status find_model_refuse(enum route route, const struct model *m, struct error *e) {
+  char list[ROUTE_LIST_SIZE];
+  route_list(m, list, sizeof list);
+  if (route == ROUTE_ATTENTION)
+    return error_set(e, STATUS_NOT_FOUND,
+                     "the default model, %s, does not support this path. Available: POST %s, and "
+                     "GET /v1/models/{model}",
+                     m->name, list);
+  return error_set(e, STATUS_NOT_FOUND,
+                   "the model %s (%s%s) does not support this path. Available: POST %s, and GET "
+                   "/v1/models/{model}",
+                   m->name, model_kind_name(m->kind), route_missing(route, m), list);
+}
+
+const struct model *find_model(enum route route, const char *name, const struct registry *all,
+                               struct error *e) {
+  const struct model *m = name ? registry_find(all, name) : registry_default(all);
+  if (!m)
+    refuse_name(all, ROUTE_NONE, e);
+  else if (!route_serves(route, m))
+    find_model_refuse(route, m, e);
+  return e->status ? NULL : m;
+}
+
+const struct model *find_model_of_texts(const struct registry *all) {
+  const struct model *said = registry_chosen(all);
+  if (said && said->whole) return said;
+  for (size_t i = 0; i < registry_count(all); i++)
+    if (registry_at(all, i)->whole) return registry_at(all, i);
+  return NULL;
+}
+
+/* --- in the body --- */
+
+/* default_model if it has the route, else the one model that has it. */
+static const struct model *find_only(enum route route, const struct registry *all,
+                                     struct error *e) {
+  const struct model *only = NULL;
+  char names[NAMES_SHOWN];
+  size_t count = 0;
+  const struct model *usual = registry_chosen(all);
+  if (usual && route_serves(route, usual)) return usual;
+  for (size_t i = 0; i < registry_count(all); i++) {
+    const struct model *m = registry_at(all, i);
+    if (m->alias || !route_serves(route, m)) continue;
+    only = m;
+    count++;
+  }
+  if (count == 1) return only;
+  list_names(all, route, names);
+  if (count == 0)
+    error_at(e, "/model", "no loaded model supports %s", route_template(route));
+  else
+    error_at(e, "/model", "the field \"model\" is missing. Available: %s", names);
+  return NULL;
+}
+
+const struct model *find_model_of_body(enum route route, const char *name,
+                                       const struct registry *all, struct error *e) {
+  if (!name) return find_only(route, all, e);
+  const struct model *m = registry_find(all, name);
+  if (!m) {
+    refuse_name(all, route, e);
+    snprintf(e->pointer, sizeof e->pointer, "/model");
+  } else if (!route_serves(route, m)) {
+    error_at(e, "/model", "the model %s (%s%s) does not support %s", m->name,
+             model_kind_name(m->kind), route_missing(route, m), route_template(route));
+  }
+  return e->status ? NULL : m;
+}

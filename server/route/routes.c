@@ -1,0 +1,339 @@
+/* routes: from method and path to the endpoint that is asked for. */
+#include "server/route/routes.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "server/text/hex.h"
+
+enum { SEGMENTS_MAX = 7, SEGMENT_SIZE = MODEL_NAME_SIZE };
+
+/* The kinds of models that have a path. */
+enum {
+  ATTENTIONS = 1 << MODEL_ATTENTION,
+  DECODERS = 1 << MODEL_DECODER | 1 << MODEL_SEQ2SEQ,
+  ENCODERS = 1 << MODEL_ENCODER,
+  WHOLES = ENCODERS | DECODERS,
+  ALL = ATTENTIONS | WHOLES
+};
+
+/* Needs of a path, beside the kind of its model. */
+enum {
+  A_TOKENIZER = 1,
+  VECTORS = 2,   /* of its tokens */
+  CLASSES = 4,   /* a classifier */
+  ONE_CLASS = 8, /* no classifier of several classes */
+  LIKELIHOOD = 16,
+  GENERATION = 32
+};
+
+static const struct {
+  const char *template;
+  bool computed; /* takes POST; every other route takes GET and HEAD */
+  unsigned kinds;
+  enum error_form errors;
+  enum body_ask ask;
+  unsigned needs;
+  enum body_dialect dialect;
+} table[ROUTE_COUNT] = {
+    [ROUTE_ATTENTION] = {"/v1/attention", true, ATTENTIONS, ERROR_V1, ASK_ATTENTION},
+    [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true, ATTENTIONS, ERROR_V1,
+                               ASK_ATTENTION},
+    [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true, ALL, ERROR_V1, ASK_HEADS},
+    [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, WHOLES, ERROR_V1, ASK_ENCODE},
+    [ROUTE_MODEL_CLASSIFY] = {"/v1/models/{model}/classify", true, ENCODERS, ERROR_V1, ASK_CLASSIFY,
+                              CLASSES},
+    [ROUTE_MODEL_SCORE] = {"/v1/models/{model}/score", true, DECODERS, ERROR_V1, ASK_SCORE,
+                           LIKELIHOOD},
+    [ROUTE_MODEL_GENERATE] = {"/v1/models/{model}/generate", true, DECODERS, ERROR_V1, ASK_GENERATE,
+                              GENERATION},
+    [ROUTE_MODEL_TOKENIZE] = {"/v1/models/{model}/tokenize", true, WHOLES, ERROR_V1, ASK_TOKENIZE,
+                              A_TOKENIZER},
+    [ROUTE_MODEL_DETOKENIZE] = {"/v1/models/{model}/detokenize", true, WHOLES, ERROR_V1,
+                                ASK_DETOKENIZE, A_TOKENIZER},
+    [ROUTE_LAYER_ATTENTION] = {"/v1/models/{model}/layers/{layer}/attention", true, WHOLES,
+                               ERROR_V1, ASK_ATTENTION},
+    [ROUTE_LAYER_HEADS] = {"/v1/models/{model}/layers/{layer}/heads", true, WHOLES, ERROR_V1,
+                           ASK_HEADS},
+    [ROUTE_EMBEDDINGS] = {"/v1/embeddings", true, WHOLES, ERROR_OPENAI, ASK_ENCODE, VECTORS,
+                          DIALECT_EMBEDDINGS},
+    [ROUTE_COMPLETIONS] = {"/v1/completions", true, DECODERS, ERROR_OPENAI, ASK_GENERATE,
+                           A_TOKENIZER | GENERATION, DIALECT_COMPLETIONS},
+    [ROUTE_RERANK] = {"/v1/rerank", true, WHOLES, ERROR_COHERE, ASK_ENCODE,
+                      A_TOKENIZER | VECTORS | ONE_CLASS, DIALECT_RERANK},
+    [ROUTE_COHERE_EMBED] = {"/v1/embed", true, WHOLES, ERROR_COHERE, ASK_ENCODE,
+                            A_TOKENIZER | VECTORS, DIALECT_COHERE_EMBED},
+    [ROUTE_COHERE_EMBED_V2] = {"/v2/embed", true, WHOLES, ERROR_COHERE, ASK_ENCODE,
+                               A_TOKENIZER | VECTORS, DIALECT_COHERE_EMBED_V2},
+    [ROUTE_TEI_EMBED] = {"/embed", true, WHOLES, ERROR_TEI, ASK_ENCODE, VECTORS, DIALECT_TEI_EMBED},
+    [ROUTE_TEI_RERANK] = {"/rerank", true, ENCODERS, ERROR_TEI, ASK_ENCODE,
+                          A_TOKENIZER | CLASSES | ONE_CLASS, DIALECT_TEI_RERANK},
+    [ROUTE_TEI_PREDICT] = {"/predict", true, ENCODERS, ERROR_TEI, ASK_CLASSIFY,
+                           A_TOKENIZER | CLASSES, DIALECT_TEI_PREDICT},
+    [ROUTE_TEI_EMBED_ALL] = {"/embed_all", true, WHOLES, ERROR_TEI, ASK_ENCODE, VECTORS,
+                             DIALECT_TEI_EMBED_ALL},
+    [ROUTE_TEI_SIMILARITY] = {"/similarity", true, WHOLES, ERROR_TEI, ASK_ENCODE,
+                              A_TOKENIZER | VECTORS, DIALECT_TEI_SIMILARITY},
+    [ROUTE_TEI_TOKENIZE] = {"/tokenize", true, WHOLES, ERROR_TEI, ASK_TOKENIZE, A_TOKENIZER,
+                            DIALECT_TEI_TOKENIZE},
+    [ROUTE_TEI_DECODE] = {"/decode", true, WHOLES, ERROR_TEI, ASK_DETOKENIZE, A_TOKENIZER,
+                          DIALECT_TEI_DECODE},
+    [ROUTE_TEI_INFO] = {"/info", false, WHOLES, ERROR_TEI},
+    [ROUTE_MODELS] = {"/v1/models", false, 0, ERROR_V1},
+    [ROUTE_MODEL] = {"/v1/models/{model}", false, ALL, ERROR_V1},
+    [ROUTE_HEALTH] = {"/healthz", false},
+    [ROUTE_READY] = {"/readyz", false},
+    [ROUTE_METRICS] = {"/metrics", false},
+    [ROUTE_OPENAPI] = {"/openapi.json", false},
+    [ROUTE_PROBLEMS] = {"/problems", false},
+    [ROUTE_PROBLEM] = {"/problems/{slug}", false},
+    [ROUTE_PAGE] = {"/", false},
+    [ROUTE_V2] = {"/v2", false, 0, ERROR_V2},
+    [ROUTE_V2_LIVE] = {"/v2/health/live", false, 0, ERROR_V2},
+    [ROUTE_V2_READY] = {"/v2/health/ready", false, 0, ERROR_V2},
+    [ROUTE_V2_MODELS] = {"/v2/models", false, 0, ERROR_V2},
+    [ROUTE_V2_MODEL] = {"/v2/models/{model}", false, ALL, ERROR_V2},
+    [ROUTE_V2_MODEL_READY] = {"/v2/models/{model}/ready", false, ALL, ERROR_V2},
+    [ROUTE_V2_INFER] = {"/v2/models/{model}/infer", true, ALL, ERROR_V2, ASK_ATTENTION},
+    [ROUTE_V2_VERSION] = {"/v2/models/{model}/versions/{version}", false, 0, ERROR_V2},
+    [ROUTE_V2_NONE] = {"/v2 none", false, 0, ERROR_V2},
+    [ROUTE_NONE] = {"none", false},
+};
+
+static const char *const methods[METHOD_COUNT] = {
+    [METHOD_GET] = "GET",         [METHOD_HEAD] = "HEAD",     [METHOD_POST] = "POST",
+    [METHOD_PUT] = "PUT",         [METHOD_DELETE] = "DELETE", [METHOD_PATCH] = "PATCH",
+    [METHOD_OPTIONS] = "OPTIONS", [METHOD_OTHER] = "other",
+};
+
+/* Decodes one segment of a path and returns its end there. A segment that no path here has (too
+ * long, with a NUL, with a broken escape) becomes the empty string. */
+static const char *read_segment(const char *at, char out[SEGMENT_SIZE]) {
+  size_t n = 0;
+  bool good = true;
+  for (; *at && *at != '/' && *at != '?'; at++) {
+    int c = (unsigned char)*at;
+    if (c == '%') {
+      int high = hex_value(at[1]), low = high < 0 ? -1 : hex_value(at[2]);
+      c = low < 0 ? 0 : high * 16 + low;
+      if (low >= 0) at += 2;
+    }
+    if (c == 0 || n + 1 == SEGMENT_SIZE) good = false;
+    if (good) out[n++] = (char)c;
+  }
+  out[good ? n : 0] = 0;
+  return at;
+}
+
+const char *route_path(const char *path) {
+  if (strncasecmp(path, "http://", 7) && strncasecmp(path, "https://", 8)) return path;
+  const char *authority = strstr(path, "//") + 2;
+  return authority + strcspn(authority, "/?");
+}
+
+static bool is_end(const char *at) { return !*at || *at == '?'; }
+
+/* Is the path "/", or an authority with nothing after it? */
+static bool is_root(const char *path) {
+  const char *at = route_path(path);
+  if (*at != '/' && at == path) return false;
+  if (*at == '/') at++;
+  return is_end(at);
+}
+
+static enum route find_below_v1_model(const char *segment) {
+  if (!strcmp(segment, "attention")) return ROUTE_MODEL_ATTENTION;
+  if (!strcmp(segment, "heads")) return ROUTE_MODEL_HEADS;
+  if (!strcmp(segment, "encode")) return ROUTE_MODEL_ENCODE;
+  if (!strcmp(segment, "classify")) return ROUTE_MODEL_CLASSIFY;
+  if (!strcmp(segment, "score")) return ROUTE_MODEL_SCORE;
+  if (!strcmp(segment, "generate")) return ROUTE_MODEL_GENERATE;
+  if (!strcmp(segment, "tokenize")) return ROUTE_MODEL_TOKENIZE;
+  return !strcmp(segment, "detokenize") ? ROUTE_MODEL_DETOKENIZE : ROUTE_NONE;
+}
+
+static enum route find_below_v1_layer(const char *segment) {
+  if (!strcmp(segment, "attention")) return ROUTE_LAYER_ATTENTION;
+  return !strcmp(segment, "heads") ? ROUTE_LAYER_HEADS : ROUTE_NONE;
+}
+
+static enum route find_v1(char segment[][SEGMENT_SIZE], size_t n) {
+  if (n == 2 && !strcmp(segment[1], "attention")) return ROUTE_ATTENTION;
+  if (n == 2 && !strcmp(segment[1], "embeddings")) return ROUTE_EMBEDDINGS;
+  if (n == 2 && !strcmp(segment[1], "completions")) return ROUTE_COMPLETIONS;
+  if (n == 2 && !strcmp(segment[1], "rerank")) return ROUTE_RERANK;
+  if (n == 2 && !strcmp(segment[1], "embed")) return ROUTE_COHERE_EMBED;
+  if (n < 2 || strcmp(segment[1], "models")) return ROUTE_NONE;
+  if (n == 2) return ROUTE_MODELS;
+  if (n == 3) return ROUTE_MODEL;
+  if (n == 4) return find_below_v1_model(segment[3]);
+  return n == 6 && !strcmp(segment[3], "layers") ? find_below_v1_layer(segment[5]) : ROUTE_NONE;
+}
+
+/* The route of the segment after a model's name; NULL: the path ends with the name. */
+static enum route find_below_v2_model(const char *segment) {
+  if (!segment) return ROUTE_V2_MODEL;
+  if (!strcmp(segment, "ready")) return ROUTE_V2_MODEL_READY;
+  return !strcmp(segment, "infer") ? ROUTE_V2_INFER : ROUTE_V2_NONE;
+}
+
+static enum route find_v2(char segment[][SEGMENT_SIZE], size_t n) {
+  if (n == 1) return ROUTE_V2;
+  if (n == 3 && !strcmp(segment[1], "health")) {
+    if (!strcmp(segment[2], "live")) return ROUTE_V2_LIVE;
+    return !strcmp(segment[2], "ready") ? ROUTE_V2_READY : ROUTE_V2_NONE;
+  }
+  if (n == 2 && !strcmp(segment[1], "rerank")) return ROUTE_RERANK; /* Cohere's newer paths */
+  if (n == 2 && !strcmp(segment[1], "embed")) return ROUTE_COHERE_EMBED_V2;
+  if (strcmp(segment[1], "models")) return ROUTE_V2_NONE;
+  if (n == 2) return ROUTE_V2_MODELS;
+  if (n == 3) return ROUTE_V2_MODEL;
+  if (strcmp(segment[3], "versions"))
+    return n == 4 ? find_below_v2_model(segment[3]) : ROUTE_V2_NONE;
+  const enum route route = n == 4 ? ROUTE_V2_NONE : find_below_v2_model(n == 6 ? segment[5] : NULL);
+  return route == ROUTE_V2_NONE || !strcmp(segment[4], "1") ? route : ROUTE_V2_VERSION;
+}
+
+/* The route whose whole path is this segment, or that text-embeddings-inference calls so. */
+static enum route find_single(const char *segment) {
+  if (!strcmp(segment, "health") || !strcmp(segment, "ping")) return ROUTE_READY;
+  if (!strcmp(segment, "embeddings")) return ROUTE_EMBEDDINGS;
+  const bool whole = *segment && !strchr(segment, '/'); /* which may have been escaped */
+  for (unsigned r = 0; whole && r < ROUTE_V2; r++)
+    if (!strcmp(table[r].template + 1, segment)) return (enum route)r;
+  return ROUTE_NONE;
+}
+
+/* A model's name may have two parts: then the third and fourth segments become one. */
+static bool join_name(char segment[][SEGMENT_SIZE], size_t *n) {
+  const size_t first = *n > 3 ? strlen(segment[2]) : 0, second = *n > 3 ? strlen(segment[3]) : 0;
+  if (strcmp(segment[1], "models") || first == 0 || second == 0 || text_is_path_word(segment[3]) ||
+      strchr(segment[2], '/') || first + 1 + second >= SEGMENT_SIZE)
+    return false;
+  segment[2][first] = '/';
+  memcpy(segment[2] + first + 1, segment[3], second + 1);
+  memmove(segment[3], segment[4], (*n - 4) * SEGMENT_SIZE);
+  --*n;
+  return true;
+}
+
+enum route route_separate(enum route route, struct route_names *names) {
+  const bool v2 = route_is_v2(route);
+  names->joined = false;
+  names->model[v2 ? 0 : strcspn(names->model, "/")] = '\0';
+  return v2 ? ROUTE_V2_NONE : ROUTE_NONE;
+}
+
+enum route route_find(const char *path, struct route_names *names) {
+  char segment[SEGMENTS_MAX][SEGMENT_SIZE];
+  size_t n = 0;
+  enum route route = ROUTE_NONE;
+  *names = (struct route_names){.errors = ERROR_PROBLEM};
+  if (is_root(path)) return ROUTE_PAGE;
+  path = route_path(path);
+  const char *const begin = path;
+  while (*path == '/' && !is_end(path + 1) && n < SEGMENTS_MAX)
+    path = read_segment(path + 1, segment[n++]);
+  const bool v1 = n > 0 && !strcmp(segment[0], "v1"), v2 = n > 0 && !strcmp(segment[0], "v2");
+  names->joined = n > 3 && (v1 || v2) && join_name(segment, &n);
+  const bool fits = n < SEGMENTS_MAX && (*path != '/' || is_end(path + 1));
+  if (v1 && fits)
+    route = find_v1(segment, n);
+  else if (v2)
+    route = fits ? find_v2(segment, n) : ROUTE_V2_NONE;
+  else if (n == 1 && fits)
+    route = find_single(segment[0]);
+  else if (n == 2 && fits && !strcmp(segment[0], "problems"))
+    route = ROUTE_PROBLEM;
+  /* A proxy that hides /metrics from outside does not know of /metrics/. */
+  if (n == 1 && *path == '/' && !table[route].computed && route != ROUTE_PROBLEMS)
+    route = v1 || v2 ? route : ROUTE_NONE;
+  if (n > 2 && (route_exists(route) || v1) && !strcmp(segment[1], "models"))
+    memcpy(names->model, segment[2], SEGMENT_SIZE);
+  if (route_has_layer(route)) memcpy(names->layer, segment[4], SEGMENT_SIZE);
+  if (route == ROUTE_PROBLEM) memcpy(names->slug, segment[1], SEGMENT_SIZE);
+  if (!route_exists(route)) names->elsewhere = elsewhere_find(begin);
+  names->errors = names->elsewhere            ? names->elsewhere->errors
+                  : route == ROUTE_NONE && v1 ? ERROR_V1
+                                              : table[route].errors;
+  return route;
+}
+
+bool route_is_v2(enum route route) { return route >= ROUTE_V2 && route <= ROUTE_V2_NONE; }
+
+bool route_is_tei(enum route route) { return table[route].errors == ERROR_TEI; }
+
+bool route_is_admin(enum route route) {
+  return route == ROUTE_HEALTH || route == ROUTE_READY || route == ROUTE_METRICS ||
+         route == ROUTE_V2_LIVE || route == ROUTE_V2_READY;
+}
+
+bool route_exists(enum route route) { return route < ROUTE_V2_VERSION; }
+
+enum method method_find(const char *word) {
+  for (unsigned m = 0; m < METHOD_OTHER; m++)
+    if (!strcmp(word, methods[m])) return (enum method)m;
+  return METHOD_OTHER;
+}
+
+bool route_allows(enum route route, enum method method) {
+  if (!route_exists(route)) return false;
+  if (table[route].computed) return method == METHOD_POST;
+  return method == METHOD_GET || method == METHOD_HEAD;
+}
+
+bool route_is_computed(enum route route) { return table[route].computed; }
+
+enum body_ask route_ask(enum route route) { return table[route].ask; }
+
+enum body_dialect route_dialect(enum route route) { return table[route].dialect; }
+
+enum route route_of_dialect(enum body_dialect dialect) {
+  unsigned r = 0;
+  while (table[r].dialect != dialect && r + 1 < ROUTE_COUNT) r++;
+  must(dialect != DIALECT_NONE && table[r].dialect == dialect);
+  return (enum route)r;
+}
+
+bool route_has_layer(enum route route) {
+  return route == ROUTE_LAYER_ATTENTION || route == ROUTE_LAYER_HEADS;
+}
+
+static bool needs(enum route route, unsigned what) { return table[route].needs & what; }
+
+bool route_serves(enum route route, const struct model *m) {
+  const struct whole *w = m->whole;
+  if (needs(route, A_TOKENIZER) && !(w && w->tokenizer)) return false;
+  if (needs(route, CLASSES) && !(w && w->classes)) return false;
+  if (needs(route, ONE_CLASS) && w && w->classes > 1) return false;
+  if (needs(route, LIKELIHOOD) && !whole_has_output(w)) return false;
+  if (needs(route, GENERATION) && !whole_can_generate(w)) return false;
+  if (needs(route, VECTORS) && !(w && w->vocabulary)) return false;
+  return table[route].kinds >> m->kind & 1;
+}
+
+const char *route_missing(enum route route, const struct model *m) {
+  const struct whole *w = m->whole;
+  if (needs(route, A_TOKENIZER) && w && !w->tokenizer) return " without a tokenizer";
+  if (needs(route, ONE_CLASS) && w && w->classes > 1)
+    return " with several classes, where one is required";
+  if (needs(route, VECTORS) && w) return " without token embeddings";
+  if (needs(route, CLASSES) && m->kind == MODEL_ENCODER) return " without a classifier";
+  if (!needs(route, LIKELIHOOD | GENERATION) || !(DECODERS >> m->kind & 1)) return "";
+  return whole_lacks_begin(w) ? " without \"begin\" in its definition, the decoder start token"
+                              : " without a language modeling head";
+}
+
+void route_list(const struct model *m, char *text, size_t size) {
+  size_t used = 0;
+  text[0] = 0;
+  for (unsigned r = 0; r < ROUTE_COUNT && used < size; r++)
+    if (table[r].computed && strstr(table[r].template, "{model}") && route_serves((enum route)r, m))
+      used +=
+          (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", table[r].template);
+}
+
+const char *route_allow(enum route route) { return table[route].computed ? "POST" : "GET, HEAD"; }
+const char *route_template(enum route route) { return table[route].template; }
+const char *method_name(enum method method) { return methods[method]; }

@@ -1,0 +1,193 @@
+/* body_v2_parts: what the parts of reading a v2 request share. Private to body_v2. */
+#ifndef SERVER_BODY_V2_PARTS_H
+#define SERVER_BODY_V2_PARTS_H
+
+#include "server/body/body_field.h"
+#include "server/json/small_text.h"
+#include "server/json/tensor_bytes.h"
+#include "server/json/tensor_json.h"
+#include "server/v2/body_v2.h"
+
+/* What the JSON is made of: objects, and lists of them. */
+enum body_v2_level {
+  V2_REQUEST,
+  V2_PARAMETERS,
+  V2_INPUTS,
+  V2_INPUT,
+  V2_INPUT_PARAMETERS,
+  V2_OUTPUTS,
+  V2_OUTPUT,
+  V2_OUTPUT_PARAMETERS
+};
+
+/* The keys that mean something, each at its level; all others are passed over. */
+enum body_v2_key {
+  V2_KEY_PARAMETERS,
+  V2_KEY_INPUTS,
+  V2_KEY_INPUT_PARAMETERS,
+  V2_KEY_OUTPUTS,
+  V2_KEY_OUTPUT_PARAMETERS,
+  V2_KEY_DATA,
+  V2_KEY_ID,
+  V2_KEY_BINARY_OUTPUT, /* from here on: values that are collected and then parsed */
+  V2_KEY_TIMEOUT,
+  V2_KEY_INPUT_NAME,
+  V2_KEY_DATATYPE,
+  V2_KEY_SHAPE,
+  V2_KEY_BINARY_SIZE,
+  V2_KEY_OUTPUT_NAME,
+  V2_KEY_BINARY_DATA,
+  V2_KEYS,
+  V2_KEY_FIELD = V2_KEYS, /* a parameter that is a field of the contract */
+  V2_KEY_UNKNOWN
+};
+
+enum { V2_ID_MAX = 64 * 1024 }; /* bytes of its text */
+
+/* Bytes of text that a request keeps of all its inputs together. Kept numbers are read in one call
+ * when their input ends, and meanwhile the I/O thread serves no other request. */
+enum { V2_KEPT_MAX = 1024 * 1024 };
+
+/* Text of any length, kept as it comes. */
+struct body_v2_text {
+  char *text;
+  size_t length, capacity;
+};
+
+/* One object of the list of inputs, and its numbers, which are in it or behind the JSON. Its
+ * keys come in any order: numbers that come before their name, shape and datatype are kept as
+ * text, up to V2_KEPT_MAX. */
+struct body_v2_input {
+  size_t index;                    /* in the list */
+  const struct contract_input *is; /* which of the contract's; NULL: not known yet */
+  enum tensor_dtype dtype;         /* as the request says it */
+  struct tensor_form form;
+  struct tensor_rule rule;
+  bool shaped, typed, has_data, has_size;
+  bool prepared; /* it is known what it is, and that its shape is right */
+  size_t size;   /* binary_data_size */
+  size_t expected;
+  struct tensor_json *reader; /* of numbers in the JSON */
+  bool opened, nested;
+  struct body_v2_text kept; /* their text */
+  size_t kept_offset;
+  struct tensor_bytes bytes; /* of numbers behind the JSON */
+  struct tensor tensor;
+};
+
+struct body_v2_output {
+  bool named, chosen, binary; /* chosen: binary_data was given */
+  unsigned which;             /* of the contract's outputs */
+};
+
+enum body_v2_state {
+  V2_BEFORE,
+  V2_NAME_OR_END,
+  V2_NAME,
+  V2_IN_NAME,
+  V2_COLON,
+  V2_VALUE,
+  V2_VALUE_OR_END, /* of a list */
+  V2_IN_SMALL,
+  V2_IN_ID,
+  V2_IN_UNKNOWN, /* within a value that is passed over */
+  V2_IN_DATA,
+  V2_IN_KEPT,  /* within data that are kept as text */
+  V2_IN_FIELD, /* within a parameter that is a field */
+  V2_COMMA_OR_END,
+  V2_AFTER
+};
+
+struct body_v2 {
+  struct contract_reading *into;
+  uint64_t json_bytes; /* announced, or BODY_UNKNOWN */
+  struct arena *arena;
+  struct body_v2_asked asked;
+  struct body_v2_text id;
+  bool binary_output;
+  size_t inputs, outputs; /* that have begun */
+  struct body_v2_input input[CONTRACT_INPUTS_MAX];
+  struct body_v2_output output[CONTRACT_OUTPUTS_MAX];
+
+  enum body_v2_state state;
+  size_t depth; /* levels open */
+  struct {
+    enum body_v2_level level;
+    uint64_t seen; /* a bit per key */
+  } open[4];
+  enum body_v2_key key;     /* whose value it is */
+  unsigned field;           /* V2_KEY_FIELD: which */
+  uint64_t parameters_seen; /* a bit per field */
+  size_t offset;            /* bytes of the body that have been read */
+  bool json_ended;
+  size_t block;            /* the input whose binary data come next */
+  struct body_field value; /* of V2_KEY_FIELD */
+  struct error *e;         /* the first failure; then nothing is looked at any more */
+  struct small_text small;
+};
+
+/* The input or output whose object is open. */
+static inline struct body_v2_input *body_v2_input(struct body_v2 *b) {
+  return &b->input[b->inputs - 1];
+}
+static inline struct body_v2_output *body_v2_output(struct body_v2 *b) {
+  return &b->output[b->outputs - 1];
+}
+
+/* --- body_v2_where --- */
+
+/* A value of the JSON: an object of this level, of a list the `index`th; or that of a key in it. */
+struct body_v2_place {
+  enum body_v2_level level;
+  size_t index;
+  const char *key; /* or NULL */
+};
+
+void body_v2_point(const struct body_v2_place *at, char pointer[ERROR_POINTER_SIZE]);
+
+/* An invalid-request at that place; for failures that only this form of a body has. */
+enum status body_v2_refuse(struct body_v2 *b, struct body_v2_place at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static inline struct body_v2_place body_v2_at_input(const struct body_v2_input *in,
+                                                    const char *key) {
+  return (struct body_v2_place){V2_INPUT, in->index, key};
+}
+
+/* The value of the key in hand. */
+struct body_v2_place body_v2_at_key(const struct body_v2 *b);
+
+/* --- body_v2_values --- */
+
+/* Sets b->key, and b->field, to that of the name in b->small, a JSON string, in an object of this
+ * level. */
+enum status body_v2_find_key(struct body_v2 *b, enum body_v2_level level);
+const char *body_v2_key_name(const struct body_v2 *b); /* of b->key */
+const char *body_v2_datatype_name(enum tensor_dtype dtype);
+
+/* The text of a small value is whole, in b->small: parses it and keeps what it says. */
+enum status body_v2_end_small(struct body_v2 *b);
+
+/* --- body_v2_input --- */
+
+/* Is it known what the input is, so that its data can be read as they come? */
+static inline bool body_v2_input_is_known(const struct body_v2_input *in) {
+  return in->is && in->shaped && in->typed;
+}
+
+/* The data of an input, from their opening bracket on. Returns how many bytes were used. */
+size_t body_v2_data_feed(struct body_v2 *b, const char *text, size_t length, size_t offset,
+                         bool *complete);
+/* Keeps text. */
+enum status body_v2_text_keep(struct body_v2 *b, struct body_v2_text *t, const char *text,
+                              size_t length);
+
+/* The object of an input has ended. */
+enum status body_v2_end_input(struct body_v2 *b);
+
+/* Bytes behind the JSON. */
+enum status body_v2_blocks_feed(struct body_v2 *b, const char *bytes, size_t size);
+/* All have come: are the blocks whole? */
+enum status body_v2_end_blocks(struct body_v2 *b);
+
+#endif
