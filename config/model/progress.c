@@ -9,7 +9,7 @@
 #include "core/base/clock.h"
 
 /* Bytes of numbers: what takes less is loaded before anyone could read that it will be. */
-enum { WORTH_TELLING = 64 * 1024 * 1024 };
+enum { ABLATION_TELLING = 64 * 1024 * 1024 };
 
 enum { QUIET, TELLING, SILENCED };
 
@@ -88,7 +88,7 @@ void progress_begin(struct progress *p, const json_t *definitions, uint64_t byte
   p->loaded_bytes = 0;
   p->reported = false;
   p->next = p->begun + p->listener.every_ms * (uint64_t)CLOCK_MS;
-  if (!p->listener.tell || bytes < WORTH_TELLING) return;
+  if (!p->listener.tell || bytes < ABLATION_TELLING) return;
   const size_t files = count_files(definitions, &first);
   if (files == 0) return;
   write_begin(p, files, first, &news);

@@ -8,9 +8,9 @@
 #ifndef CORE_STACK_H
 #define CORE_STACK_H
 
+#include "core/stack/stack_ablation.h"
 #include "core/stack/stack_form.h"
 #include "core/stack/stack_generation.h"
-#include "core/stack/stack_worth.h"
 
 /* Sizes and kinds come from the form, and the parameters of the embedding, the last norm, the
  * pooling and the classifier, which are copied. The sizes must agree, and all numbers are finite:
@@ -100,7 +100,7 @@ struct stack_wish {
   bool hidden;            /* what the layer gives: hidden state l + 1 of layer l; not across */
   struct trace *trace;    /* of one query, or NULL (core/attention/trace.h) */
   bool input;             /* the rows that it reads, behind its norm; across its queries */
-  bool worth;             /* what each of its heads is worth, of a run that measures that */
+  bool ablation;          /* how much each of its heads contributes, of a run that measures that */
 };
 
 /* What one attention shows, and its layer. Each is NULL where it was not asked for. The keys k of
@@ -149,8 +149,9 @@ struct stack_run {
   size_t logit_lens;      /* as many of what each hidden state says in these rows; 0: not asked */
   bool want_logits;       /* of all rows of a stack with an output; then without targets */
   bool dense_left;        /* pooled items do not go through the form's dense layer */
-  struct stack_worth *worth; /* what heads are worth is measured, of a run that does not generate,
-                                and shows nothing else: see stack_worth_init. NULL: it is not */
+  struct stack_ablation
+      *ablation; /* what heads are worth is measured, of a run that does not generate,
+              and shows nothing else: see stack_ablation_init. NULL: it is not */
   struct stack_generation *generation; /* tokens are chosen, of a causal stack with an output. No
                                           item is empty, there are tokens; nothing is pooled, scored
                                           or traced. NULL: none are */

@@ -4,7 +4,7 @@
  * run. What the steps of attention do not compute, these files do: stack_embed.c, stack_join.c
  * (residuals and norms), stack_forward.c, stack_show.c (thumbnails), stack_pool.c, stack_output.c
  * (how likely given tokens are to come), stack_lens.c (what each layer would say of them) and
- * stack_worth.c (what heads are worth). Of a run that generates, stack_rounds.c says what each
+ * stack_ablation.c (what heads are worth). Of a run that generates, stack_rounds.c says what each
  * round takes; before the layers stands stack_recall.c (the beginnings of texts), and behind them
  * stack_logits.c and stack_next.c (what comes next), stack_beams.c with stack_search.c and
  * stack_settle.c (searches), stack_turn.c (keys as steps read them), stack_reveal.c (what is shown)
@@ -301,18 +301,18 @@ bool stack_rounds_again(const struct program *p, struct run *run);
 /* --- what heads are worth --- */
 
 /* Does a round of the run begin at this layer? Then the rows that enter it are to stay. */
-bool stack_worth_begins(const struct stack *s, const struct stack_run *r, size_t layer);
+bool stack_ablation_begins(const struct stack *s, const struct stack_run *r, size_t layer);
 
 /* Is a head of the list, by its number, one of this run, and not of its source? */
-bool stack_worth_cuts(const struct stack_run *r, size_t i);
+bool stack_ablation_cuts(const struct stack_run *r, size_t i);
 
 /* Once all else of such a run is prepared, the work of whose layers is `layers`. */
-enum status stack_worth_prepare(struct stack_run *r, double layers, struct arena *a,
-                                struct error *e);
+enum status stack_ablation_prepare(struct stack_run *r, double layers, struct arena *a,
+                                   struct error *e);
 
 /* Moves the run on to the round without the next head; false: that begins in its source, which is
  * what comes then, or there is none. */
-bool stack_worth_again(const struct program *p, struct run *run);
+bool stack_ablation_again(const struct program *p, struct run *run);
 
 /* --- making --- */
 
@@ -320,7 +320,7 @@ bool stack_worth_again(const struct program *p, struct run *run);
 enum status stack_list_steps(struct stack *s, struct error *e);
 
 extern const struct step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
-    stack_step_show, stack_step_pool, stack_step_output, stack_step_lens, stack_step_worth,
+    stack_step_show, stack_step_pool, stack_step_output, stack_step_lens, stack_step_ablation,
     stack_step_recall, stack_step_logits, stack_step_next, stack_step_search, stack_step_settle,
     stack_step_turn, stack_step_reveal, stack_step_keep, stack_step_release;
 

@@ -52,7 +52,7 @@ static bool reads_state(const struct stack *s, size_t layer) {
 /* Must hidden state `l` be kept? That of the last layer is not overwritten in any case. */
 static bool is_kept(const struct preparing *p, size_t l) {
   if (l == p->s->form.layers) return false;
-  if (stack_worth_begins(p->s, p->r, l)) return true;
+  if (stack_ablation_begins(p->s, p->r, l)) return true;
   if (reads_state(p->s, l) && wish_of(p, l)->input) return true;
   return l == 0 ? p->r->embedded : wish_of(p, l - 1)->hidden;
 }
@@ -83,7 +83,7 @@ static void place_flow(struct preparing *p) {
     struct stack_flow *at = &flow[l];
     at->state = is_kept(p, l) ? take_rows(p) : p->work[0];
     if (l == f->layers) break;
-    const bool stays = wish_of(p, l)->input || stack_worth_begins(p->s, p->r, l);
+    const bool stays = wish_of(p, l)->input || stack_ablation_begins(p->s, p->r, l);
     at->input = reads_state(p->s, l) ? at->state : stays ? take_rows(p) : p->work[1];
     if (p->s->layer[l].cross.layer) place_between(p, l);
     at->middle = p->work[post];
@@ -279,9 +279,9 @@ static enum status prepare_cut(struct preparing *p, struct stack_cut *cut) {
 }
 
 static enum status prepare_cuts(struct preparing *p) {
-  const struct stack_worth *w = p->r->worth;
+  const struct stack_ablation *w = p->r->ablation;
   for (size_t i = 0; w && i < w->cuts; i++)
-    if (stack_worth_cuts(p->r, i) && prepare_cut(p, &w->cut[i])) return p->e->status;
+    if (stack_ablation_cuts(p->r, i) && prepare_cut(p, &w->cut[i])) return p->e->status;
   return STATUS_OK;
 }
 
@@ -417,9 +417,9 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   struct preparing p = {.s = s, .r = r, .a = a, .e = e};
   const size_t layers = s->form.layers;
   must(s->set == layers);
-  must(!r->worth || !r->generation);
+  must(!r->ablation || !r->generation);
   r->run = (struct run){.program = r->generation ? &s->rounds
-                                   : r->worth    ? &s->again[layers]
+                                   : r->ablation ? &s->again[layers]
                                                  : &s->program};
   if (r->generation && stack_rounds_prepare(s, r, a, e)) return e->status;
   r->run.rows = r->geometry.q_rows;
@@ -446,7 +446,7 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   leave_memory(&p);
   r->run.work += rows_work + stack_pool_work(s, r);
   if (r->generation) stack_rounds_begin(s, r);
-  if (r->worth && stack_worth_prepare(r, layers_work, a, e)) return e->status;
+  if (r->ablation && stack_ablation_prepare(r, layers_work, a, e)) return e->status;
   if (r->source) r->source->run.whole = r->source->run.work + fmax(r->run.whole, r->run.work);
   return STATUS_OK;
 }

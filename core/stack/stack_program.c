@@ -69,8 +69,8 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
 
 enum {
   OWN_PER_LAYER = 8, /* lens, show and join of two attentions, up, down, join */
-  OWN_BESIDE = 15,   /* embed, enter, last, pool, output, worth; recall, logits, next, search, turn,
-                        reveal, settle, keep, release */
+  OWN_BESIDE = 15,   /* embed, enter, last, pool, output, ablation; recall, logits, next, search,
+                        turn,   reveal, settle, keep, release */
   ROWS_SMALL = 32,   /* of a unit of a step that touches each number a few times: */
   TOUCH_WORK = 20,   /* operations for a number there, about */
   TOUCH_ROW = 100    /* and for a row */
@@ -177,11 +177,11 @@ static void list_rounds(struct stack *s, const struct step **list) {
  * each of the layers begins is known. */
 static void list_again(struct stack *s) {
   const struct step **end = s->list + s->program.steps;
-  *end++ = &make_step(s, &stack_step_worth, s->form.layers)->step;
+  *end++ = &make_step(s, &stack_step_ablation, s->form.layers)->step;
   s->again[s->form.layers].step = s->list;
   for (size_t i = 0; i <= s->form.layers; i++) {
     s->again[i].steps = (unsigned)(end - s->again[i].step);
-    s->again[i].again = stack_worth_again;
+    s->again[i].again = stack_ablation_again;
   }
 }
 

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /* What a request asks of a model: the answer of its attention, measures of its heads (of a whole
- * one that becomes body_terms.worth); of a whole one what it makes of tokens, to which classes they
- * belong, how likely it holds them, or which come next; of its tokenizer the tokens of texts, or
- * the text of tokens. */
+ * one that becomes body_terms.ablation); of a whole one what it makes of tokens, to which classes
+ * they belong, how likely it holds them, or which come next; of its tokenizer the tokens of texts,
+ * or the text of tokens. */
 enum body_ask {
   ASK_ATTENTION,
   ASK_HEADS,
@@ -61,8 +61,8 @@ struct body_terms {
   uint64_t json_bytes; /* BODY_V2: of the JSON before the binary data; BODY_UNKNOWN: no such data */
   bool wants_binary;   /* the answer is wanted as safetensors, if it has that form */
   bool refuses_json;   /* and in no other form */
-  bool worth; /* of ASK_ENCODE and ASK_SCORE: not the answer itself, but what each head of the model
-                 is worth to it */
+  bool ablation; /* of ASK_ENCODE and ASK_SCORE: not the answer itself, but what each head of the
+                 model is worth to it */
 };
 #define BODY_UNKNOWN UINT64_MAX
 

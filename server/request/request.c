@@ -280,7 +280,7 @@ static void hand_back(struct exchange *x) {
 static uint64_t allowed_ms(const struct request *r) {
   const struct config *c = r->server->config;
   const struct body_terms *terms = &r->exchange.terms;
-  const bool generates = terms->ask == ASK_GENERATE || terms->worth; /* it comes bit by bit */
+  const bool generates = terms->ask == ASK_GENERATE || terms->ablation; /* it comes bit by bit */
   const uint64_t ms = generates ? c->generate_deadline_ms : c->deadline_ms;
   return r->header.timeout_ms ? size_min(ms, r->header.timeout_ms) : ms;
 }

@@ -12,7 +12,7 @@
 static void settle_heads(struct body_terms *terms, const struct model *m) {
   if (terms->ask != ASK_HEADS || !m || !m->whole) return;
   terms->ask = whole_has_output(m->whole) ? ASK_SCORE : ASK_ENCODE;
-  terms->worth = true;
+  terms->ablation = true;
 }
 
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
@@ -139,18 +139,18 @@ static void note_round(struct stack_generation *g) {
 }
 
 /* Likewise: a head was measured. */
-static void note_head(struct stack_worth *w) {
+static void note_head(struct stack_ablation *w) {
   struct exchange *x =
-      (struct exchange *)((char *)w - offsetof(struct exchange, request.stack.worth));
+      (struct exchange *)((char *)w - offsetof(struct exchange, request.stack.ablation));
   x->job.deadline = next_deadline(x, clock_now());
   if (x->stream && x->news) x->news(x);
 }
 
 static void plan_rounds(struct exchange *x) {
-  if (x->terms.ask != ASK_GENERATE && !x->terms.worth) return;
+  if (x->terms.ask != ASK_GENERATE && !x->terms.ablation) return;
   x->told = 0;
   x->request.stack.generation.moved = note_round;
-  x->request.stack.worth.moved = note_head;
+  x->request.stack.ablation.moved = note_head;
   x->job.deadline = next_deadline(x, x->begun);
 }
 
@@ -284,12 +284,12 @@ size_t exchange_chosen(const struct exchange *x) {
 
 bool exchange_has_begun(const struct exchange *x) {
   if (!x->stream) return false;
-  return x->terms.worth ? stack_worth_stream_has_begun(&x->measured)
-                        : stack_stream_has_begun(&x->streamed);
+  return x->terms.ablation ? stack_ablation_stream_has_begun(&x->measured)
+                           : stack_stream_has_begun(&x->streamed);
 }
 
 size_t exchange_stream(struct exchange *x, bool done, const char *problem, char *out, size_t room) {
-  if (x->terms.worth) return stack_worth_stream_write(&x->measured, done, problem, out, room);
+  if (x->terms.ablation) return stack_ablation_stream_write(&x->measured, done, problem, out, room);
   return stack_stream_write(&x->streamed, done, problem, out, room);
 }
 

@@ -8,8 +8,8 @@
 #include "config/build/model.h"
 #include "server/answer/answer.h"
 #include "server/attention/attention_body.h"
+#include "server/model/answer/stack_ablation_stream.h"
 #include "server/model/answer/stack_stream.h"
-#include "server/model/answer/stack_worth_stream.h"
 #include "server/model/check/stack_body.h"
 #include "server/service/service.h"
 #include "server/tokenize/tokenize_body.h"
@@ -35,11 +35,11 @@ struct exchange {
   struct answer answer;
   bool stream; /* the answer is made while it is computed, of `streamed` instead */
   struct stack_stream streamed;
-  struct stack_worth_stream measured; /* or of this one, of a request that measures heads; it ends
-                                         with the answer */
-  struct sequences_share sequences;   /* under way */
-  size_t told;                        /* tokens of which it is known that they are there */
-  uint64_t told_at;                   /* since when; on clock_now */
+  struct stack_ablation_stream measured; /* or of this one, of a request that measures heads; it
+                                         ends with the answer */
+  struct sequences_share sequences;      /* under way */
+  size_t told;                           /* tokens of which it is known that they are there */
+  uint64_t told_at;                      /* since when; on clock_now */
   uint64_t first_ns;        /* that the first one took, from `begun` on; 0: none is there */
   uint64_t client;          /* whose request it is, as the pool tells clients apart; set before
                                exchange_submit */

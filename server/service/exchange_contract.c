@@ -3,9 +3,9 @@
 #include "server/attention/attention_answer.h"
 #include "server/attention/attention_traced.h"
 #include "server/dialect/dialect_body.h"
+#include "server/model/answer/stack_ablation_answer.h"
 #include "server/model/answer/stack_answer.h"
 #include "server/model/answer/stack_speech.h"
-#include "server/model/answer/stack_worth_answer.h"
 #include "server/route/dialects.h"
 #include "server/route/find_model.h"
 #include "server/service/exchange.h"
@@ -78,12 +78,12 @@ static enum status prepare_stack(struct exchange *x) {
 }
 
 /* A stream of these ends with their answer. */
-static enum status finish_worth(struct exchange *x) {
+static enum status finish_ablation(struct exchange *x) {
   const struct stack_request *r = &x->request.stack;
-  if (stack_worth_answer_plan(&x->answer, x->model->name, r, &x->service->limits, &x->arena,
-                              &x->error))
+  if (stack_ablation_answer_plan(&x->answer, x->model->name, r, &x->service->limits, &x->arena,
+                                 &x->error))
     return x->error.status;
-  if (r->stream) stack_worth_stream_init(&x->measured, r, &x->answer, &x->arena, &x->error);
+  if (r->stream) stack_ablation_stream_init(&x->measured, r, &x->answer, &x->arena, &x->error);
   return x->error.status;
 }
 
@@ -94,7 +94,7 @@ static enum status finish_stack(struct exchange *x) {
   if (stack_body_finish(x->fields, r) ||
       choose_form(x, stack_request_has_binary(r), why_json(r), &form) || prepare_stack(x))
     return x->error.status;
-  if (r->weighs) return finish_worth(x);
+  if (r->weighs) return finish_ablation(x);
   if (r->stream)
     return stack_stream_init(&x->streamed, &stack_speech, NULL, r, &x->arena, &x->error);
   return stack_answer_plan(&x->answer, form, m->name, r, &x->service->limits, &x->arena, &x->error);

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "config/document/text.h"
-#include "config/tokenizer/utter.h"
+#include "config/tokenizer/detokenizer.h"
 #include "tests/support/poisoned.h"
 #include "tests/support/rounds.h"
 
@@ -86,7 +86,7 @@ static struct tokenizer *make(const struct kind *k) {
 
 struct case_ {
   const struct tokenizer *t;
-  int32_t id[UTTER_BEFORE + TOKENS];
+  int32_t id[DETOKENIZER_BEFORE + TOKENS];
   size_t before, count;
   char text[ROOM]; /* what is to be said */
   size_t length;
@@ -118,7 +118,7 @@ static size_t count_same(const char *a, const char *b, size_t most) {
 static void draw(struct case_ *c, const struct tokenizer *t) {
   static char known[ROOM];
   *c = (struct case_){.t = t,
-                      .before = (size_t)rand() % (UTTER_BEFORE + 1),
+                      .before = (size_t)rand() % (DETOKENIZER_BEFORE + 1),
                       .count = 1 + (size_t)rand() % TOKENS};
   for (size_t i = 0; i < c->before + c->count; i++) c->id[i] = rand() % 11;
   const bool steady = tokenizer_is_steady(t);
@@ -135,16 +135,16 @@ static void draw(struct case_ *c, const struct tokenizer *t) {
 
 /* Says the tokens one by one, or so many at a time. Returns how many there were when it was over.
  */
-static size_t say(struct case_ *c, struct utterance *u, const struct utter_terms *terms,
+static size_t say(struct case_ *c, struct detokenizer *u, const struct detokenizer_terms *terms,
                   size_t step, struct arena *a) {
   struct error e = {0};
   size_t said = 0;
   arena_init(a, NULL);
-  assert_int_equal(utter_init(u, terms, c->id, c->before, c->count, a, &e), STATUS_OK);
+  assert_int_equal(detokenizer_init(u, terms, c->id, c->before, c->count, a, &e), STATUS_OK);
   for (size_t n = step; !u->stopped; n += step) {
     const bool over = n >= c->count;
     const size_t count = over ? c->count : n;
-    assert_int_equal(utter_on(u, c->id + c->before, count, over, true, &e), STATUS_OK);
+    assert_int_equal(detokenizer_add(u, c->id + c->before, count, over, true, &e), STATUS_OK);
     assert_true(u->said >= said && u->said <= u->length);
     assert_true(u->said == 0 || memcmp(u->text, c->text, u->said) == 0);
     assert_true(text_is_utf8(u->text, u->said));
@@ -158,8 +158,8 @@ static void all_is_said(void **state) {
   (void)state;
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     struct tokenizer *t = make(&kinds[k]);
-    const struct utter_terms terms = {.tokenizer = t};
-    struct utterance u;
+    const struct detokenizer_terms terms = {.tokenizer = t};
+    struct detokenizer u;
     struct arena a;
     struct case_ c;
     for (size_t round = 0; round < rounds(ROUNDS); round++) {
@@ -194,7 +194,7 @@ static void what_stops_it(void **state) {
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     struct tokenizer *t = make(&kinds[k]);
     for (size_t round = 0; round < rounds(ROUNDS); round++) {
-      struct utterance u;
+      struct detokenizer u;
       struct arena a;
       struct case_ c;
       draw(&c, t);
@@ -202,7 +202,7 @@ static void what_stops_it(void **state) {
       const size_t from = character_at(&c, (size_t)rand() % c.length);
       const size_t end = character_behind(&c, from + (size_t)rand() % (c.length - from));
       const struct tokenizer_text stop[] = {{"never", 5}, {c.text + from, end - from}};
-      const struct utter_terms terms = {.tokenizer = t, .stop = stop, .stops = 2};
+      const struct detokenizer_terms terms = {.tokenizer = t, .stop = stop, .stops = 2};
       const char *first = memmem(c.text, c.length, stop[1].bytes, stop[1].length);
       say(&c, &u, &terms, 1, &a);
       arena_free(&a);
@@ -221,19 +221,19 @@ static void nothing_stops_it_too_early(void **state) {
   (void)state;
   struct tokenizer *t = make(&kinds[0]);
   const struct tokenizer_text stop = {"a", 1};
-  const struct utter_terms terms = {.tokenizer = t, .stop = &stop, .stops = 1};
+  const struct detokenizer_terms terms = {.tokenizer = t, .stop = &stop, .stops = 1};
   const int32_t id[] = {1, 1, 10, 1};
-  struct utterance u;
+  struct detokenizer u;
   struct arena a;
   struct error e = {0};
   arena_init(&a, NULL);
-  utter_init(&u, &terms, id, 0, 4, &a, &e);
+  detokenizer_init(&u, &terms, id, 0, 4, &a, &e);
   for (size_t n = 1; n <= 4; n++)
-    assert_int_equal(utter_on(&u, id, n, false, n > 2, &e), STATUS_OK);
+    assert_int_equal(detokenizer_add(&u, id, n, false, n > 2, &e), STATUS_OK);
   assert_int_equal(u.stopped, 1);
   assert_int_equal(u.length, strlen("a a x "));
   assert_memory_equal(u.text, "a a x ", u.length);
-  assert_int_equal(utter_on(&u, id, 4, true, true, &e), STATUS_OK); /* it is over */
+  assert_int_equal(detokenizer_add(&u, id, 4, true, true, &e), STATUS_OK); /* it is over */
   arena_free(&a);
   tokenizer_free(t);
 }
@@ -247,16 +247,16 @@ static void few_tokens_are_spelled_again(void **state) {
   for (size_t k = 0; k < 5; k++)
     for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
       struct tokenizer *t = make(&kinds[k]);
-      const struct utter_terms terms = {.tokenizer = t};
+      const struct detokenizer_terms terms = {.tokenizer = t};
       int32_t *id = malloc(MANY * sizeof *id);
-      struct utterance u;
+      struct detokenizer u;
       struct arena a;
       struct error e = {0};
       for (size_t n = 0; n < MANY; n++) id[n] = n == 1 ? 3 : many[i];
       arena_init(&a, NULL);
-      utter_init(&u, &terms, id, 1, MANY - 1, &a, &e);
+      detokenizer_init(&u, &terms, id, 1, MANY - 1, &a, &e);
       for (size_t n = 1; n < MANY; n++) {
-        assert_int_equal(utter_on(&u, id + 1, n, false, true, &e), STATUS_OK);
+        assert_int_equal(detokenizer_add(&u, id + 1, n, false, true, &e), STATUS_OK);
         assert_in_range(u.count - tokenizer_open(t, u.window, u.count), 0, FEW);
       }
       arena_free(&a);
@@ -280,7 +280,7 @@ static size_t count_characters(const char *text, size_t length) {
 }
 
 /* Whatever else is asked at the same time, and beside it the same once more. */
-static void look_ahead(const struct case_ *c, struct utterance *u, size_t n, struct joined *to) {
+static void look_ahead(const struct case_ *c, struct detokenizer *u, size_t n, struct joined *to) {
   const int32_t token[] = {c->id[c->before + n], rand() % 11, c->id[c->before + n]};
   const bool whole = text_is_utf8(to->text, to->length);
   struct tokenizer_text out[3];
@@ -288,9 +288,9 @@ static void look_ahead(const struct case_ *c, struct utterance *u, size_t n, str
   struct error e = {0};
   size_t characters;
   arena_init(&a, NULL);
-  assert_int_equal(utter_ahead(u, token, 3, out, &characters, &a, &e), STATUS_OK);
+  assert_int_equal(detokenizer_ahead(u, token, 3, out, &characters, &a, &e), STATUS_OK);
   for (size_t i = 0; i < 3; i++)
-    assert_true(out[i].bytes && out[i].length <= utter_ahead_room(c->t));
+    assert_true(out[i].bytes && out[i].length <= detokenizer_ahead_room(c->t));
   assert_int_equal(out[0].length, out[2].length);
   if (out[0].length) assert_memory_equal(out[0].bytes, out[2].bytes, out[0].length);
   if (whole) assert_int_equal(characters, count_characters(to->text, to->length));
@@ -316,20 +316,20 @@ static void what_tokens_add(void **state) {
   size_t compared = 0;
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     struct tokenizer *t = make(&kinds[k]);
-    const struct utter_terms terms = {.tokenizer = t};
+    const struct detokenizer_terms terms = {.tokenizer = t};
     for (size_t round = 0; kinds[k].steady && round < rounds(ROUNDS); round++) {
-      struct utterance u;
+      struct detokenizer u;
       struct arena a;
       struct case_ c;
       struct error e = {0};
       draw(&c, t);
       if (begins_within(&c)) continue;
       arena_init(&a, NULL);
-      utter_init(&u, &terms, c.id, c.before, c.count, &a, &e);
+      detokenizer_init(&u, &terms, c.id, c.before, c.count, &a, &e);
       j.length = 0;
       for (size_t n = 0; n < c.count; n++) {
         look_ahead(&c, &u, n, &j);
-        utter_on(&u, c.id + c.before, n + 1, n + 1 == c.count, true, &e);
+        detokenizer_add(&u, c.id + c.before, n + 1, n + 1 == c.count, true, &e);
       }
       arena_free(&a);
       if (!text_is_utf8(j.text, j.length)) continue;
@@ -365,15 +365,16 @@ static void what_one_token_adds(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     struct tokenizer *t = make(&kinds[list[i].kind]);
-    const struct utter_terms terms = {.tokenizer = t};
-    struct utterance u;
+    const struct detokenizer_terms terms = {.tokenizer = t};
+    struct detokenizer u;
     struct tokenizer_text out;
     struct arena a;
     struct error e = {0};
     size_t characters;
     arena_init(&a, NULL);
-    utter_init(&u, &terms, &list[i].before, 1, 1, &a, &e);
-    assert_int_equal(utter_ahead(&u, &list[i].token, 1, &out, &characters, &a, &e), STATUS_OK);
+    detokenizer_init(&u, &terms, &list[i].before, 1, 1, &a, &e);
+    assert_int_equal(detokenizer_ahead(&u, &list[i].token, 1, &out, &characters, &a, &e),
+                     STATUS_OK);
     if (!list[i].text)
       assert_null(out.bytes);
     else if (out.length != strlen(list[i].text) || memcmp(out.bytes, list[i].text, out.length))
@@ -389,21 +390,21 @@ static void what_one_token_adds(void **state) {
 static void every_allocation_may_fail(void **state) {
   (void)state;
   struct tokenizer *t = make(&kinds[3]);
-  const struct utter_terms terms = {.tokenizer = t};
+  const struct detokenizer_terms terms = {.tokenizer = t};
   const int32_t id[] = {2, 5, 6, 7, 3, 9};
   size_t failed = 0;
   for (size_t n = 1, over = 0; !over; n++) {
-    struct utterance u;
+    struct detokenizer u;
     struct arena a;
     struct error e = {0};
     arena_init(&a, NULL);
     poisoned_fail(n);
-    utter_init(&u, &terms, id, 1, 4, &a, &e);
+    detokenizer_init(&u, &terms, id, 1, 4, &a, &e);
     for (size_t count = 1; count < 5 && !e.status; count++) {
       struct tokenizer_text out[2];
       size_t characters;
-      utter_ahead(&u, id + count, 2, out, &characters, &a, &e);
-      utter_on(&u, id + 1, count, count == 4, true, &e);
+      detokenizer_ahead(&u, id + count, 2, out, &characters, &a, &e);
+      detokenizer_add(&u, id + 1, count, count == 4, true, &e);
     }
     poisoned_fail(0);
     arena_free(&a);
@@ -418,17 +419,17 @@ static void every_allocation_may_fail(void **state) {
 static void a_text_that_is_longer_than_its_room(void **state) {
   (void)state;
   struct tokenizer *t = make(&kinds[0]);
-  const struct utter_terms terms = {.tokenizer = t};
+  const struct detokenizer_terms terms = {.tokenizer = t};
   const int32_t id[] = {3, 4};
-  struct utterance u;
+  struct detokenizer u;
   struct arena a;
   struct error e = {0};
   arena_init(&a, NULL);
-  utter_init(&u, &terms, id, 0, 2, &a, &e);
+  detokenizer_init(&u, &terms, id, 0, 2, &a, &e);
   u.room = 4;
-  assert_int_equal(utter_on(&u, id, 2, true, true, &e), STATUS_TOO_LARGE);
+  assert_int_equal(detokenizer_add(&u, id, 2, true, true, &e), STATUS_TOO_LARGE);
   memset(&e, 0, sizeof e);
-  assert_int_equal(utter_init(&u, &terms, id, 1, SIZE_MAX, &a, &e), STATUS_TOO_LARGE);
+  assert_int_equal(detokenizer_init(&u, &terms, id, 1, SIZE_MAX, &a, &e), STATUS_TOO_LARGE);
   arena_free(&a);
   tokenizer_free(t);
 }
@@ -444,7 +445,7 @@ static void room_that_is_not_known(void **state) {
   const struct kind growing = {"growing", decoder, words, false};
   struct tokenizer *t = make(&growing);
   assert_true(tokenizer_spelt_room(t) > 1 << 30);
-  assert_true(utter_room(t, SIZE_MAX / 2) == SIZE_MAX);
+  assert_true(detokenizer_room(t, SIZE_MAX / 2) == SIZE_MAX);
   tokenizer_free(t);
 }
 

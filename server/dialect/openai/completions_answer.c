@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/tokenizer/utter.h"
+#include "config/tokenizer/detokenizer.h"
 #include "core/base/size.h"
 #include "server/dialect/dialect_answer.h"
 #include "server/dialect/openai/completions.h"
 #include "server/model/answer/stack_answer.h"
-#include "server/model/answer/stack_utter.h"
+#include "server/model/answer/stack_detokenizer.h"
 #include "server/text/json_string.h"
 
 static const char TEXT[] = "{\"text\":", INDEX[] = ",\"index\":",
@@ -18,7 +18,7 @@ enum { CHOICE_ROOM = sizeof TEXT + sizeof INDEX + COUNT_ROOM + sizeof FINISH + 1
 /* --- choices --- */
 
 /* The prompt, where it is wanted, and what follows it are one string. */
-static char *write_text(const struct tokenizer_text *echo, const struct utterance *u, char *out) {
+static char *write_text(const struct tokenizer_text *echo, const struct detokenizer *u, char *out) {
   *out++ = '"';
   if (echo) out = json_string_write_part(echo->bytes, echo->length, out);
   out = json_string_write_part(u->text, u->length, out);
@@ -34,7 +34,7 @@ static char *write_choices(const struct answer_rows *rows, char *out) {
     const struct tokenizer_text *echo = told->echo ? &told->echo[i / r->each] : NULL;
     if (i > rows->first) *out++ = ',';
     out = answer_write_text(out, TEXT);
-    out = write_text(echo, &r->utter->sequence[i].utterance, out);
+    out = write_text(echo, &r->detokenizer->sequence[i].detokenizer, out);
     out = answer_write_text(out, INDEX);
     out = number_write_integer(out, (int64_t)i);
     out = completions_logprobs(told, i, 0, stack_sequence_count(&r->generation.sequence[i]), out);
@@ -51,7 +51,7 @@ static size_t choice_room(const struct completions_told *told) {
   size_t room = 0;
   for (size_t i = 0; i < r->main.run->geometry.items; i++) {
     const size_t most = r->generation.sequence[i].most;
-    size_t each = stack_utter_room(r->utter, most, false), echo = 0;
+    size_t each = stack_detokenizer_room(r->detokenizer, most, false), echo = 0;
     if (told->echo && !size_mul(told->echo[i / r->each].length, JSON_STRING_ROOM, &echo))
       return SIZE_MAX;
     if (!size_add(each, echo, &each) ||

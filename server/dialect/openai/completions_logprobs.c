@@ -6,8 +6,8 @@
 #include "core/base/size.h"
 #include "server/answer/answer_section.h"
 #include "server/dialect/openai/completions.h"
+#include "server/model/answer/stack_detokenizer.h"
 #include "server/model/answer/stack_spelled.h"
-#include "server/model/answer/stack_utter.h"
 #include "server/text/json_string.h"
 
 static const char NONE[] = ",\"logprobs\":null", TOKENS[] = ",\"logprobs\":{\"tokens\":[",
@@ -33,7 +33,7 @@ struct told_tokens {
 
 static struct told_tokens tokens_of(const struct completions_told *told, size_t item) {
   const struct stack_request *r = told->request;
-  return (struct told_tokens){r->utter->sequence[item].spelled, &r->generation.sequence[item],
+  return (struct told_tokens){r->detokenizer->sequence[item].spelled, &r->generation.sequence[item],
                               r->generation.top_count};
 }
 
@@ -151,7 +151,7 @@ size_t completions_logprobs_room(const struct completions_told *told, size_t tok
   size_t string, room;
   if (!told->logprobs) return sizeof NONE;
   const size_t strings = 2 + r->generation.top_count;
-  if (!size_mul(stack_spelled_room(r->utter->terms.tokenizer), JSON_STRING_ROOM, &string) ||
+  if (!size_mul(stack_spelled_room(r->detokenizer->terms.tokenizer), JSON_STRING_ROOM, &string) ||
       !size_add(string, STRING_ROOM + TOP_ROOM, &string) || !size_mul(string, strings, &room) ||
       !size_add(room, TOKEN_ROOM, &room) || !size_mul(room, tokens, &room) ||
       !size_add(room, AROUND_ROOM, &room))

@@ -1,6 +1,6 @@
 /* completions_told: an answer's name and its prompts, and words of OpenAI's. */
 #include "server/dialect/openai/completions_told.h"
-#include "server/model/answer/stack_utter.h"
+#include "server/model/answer/stack_detokenizer.h"
 
 #include <time.h>
 
@@ -33,7 +33,7 @@ static const struct tokenizer_text *find_prompts(const struct contract_reading *
                                                  const struct stack_request *r) {
   struct tokenizer_text *echo = arena_alloc(read->arena, r->texts, sizeof *echo, read->e);
   if (!echo) return NULL;
-  if (!read->texts) spell_tokens(read, tokens, r->utter->terms.tokenizer, echo, r->texts);
+  if (!read->texts) spell_tokens(read, tokens, r->detokenizer->terms.tokenizer, echo, r->texts);
   for (size_t i = 0; read->texts && i < r->texts; i++) echo[i] = text_of(read->texts, i);
   return echo;
 }

@@ -7,7 +7,7 @@
 #include "core/base/size.h"
 #include "server/model/answer/stack_answer.h"
 #include "server/model/answer/stack_answer_parts.h"
-#include "server/model/answer/stack_utter.h"
+#include "server/model/answer/stack_detokenizer.h"
 #include "server/model/answer/stack_words.h"
 
 static const size_t zero = 0;
@@ -28,7 +28,8 @@ enum {
 };
 
 size_t stack_sequence_room(const struct stack_request *r, size_t most, size_t top) {
-  const size_t text = r->utter ? stack_utter_room(r->utter, most, r->tells_tokens) : 0;
+  const size_t text =
+      r->detokenizer ? stack_detokenizer_room(r->detokenizer, most, r->tells_tokens) : 0;
   size_t room;
   if (!size_mul(most, PLACE_ROOM + top * STACK_TOP_ROOM, &room) ||
       !size_add(room, AROUND_ROOM, &room) || !size_add(room, text, &room))
@@ -57,7 +58,7 @@ static char *write_sequence(const struct stack_request *r, size_t index, char *o
   const struct stack_sequence *q = &g->sequence[index];
   const size_t count = stack_sequence_count(q), top = g->top_count;
   out = write_tokens(q, count, out);
-  if (r->utter) out = stack_utter_write(r->utter, index, out);
+  if (r->detokenizer) out = stack_detokenizer_write(r->detokenizer, index, out);
   out = answer_write_text(out, ",\"score\":");
   out = number_write(out, (float)q->score);
   out = answer_write_text(out, ",\"finish\":\"");

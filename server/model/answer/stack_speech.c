@@ -1,7 +1,7 @@
 /* stack_speech: the events of a stream in our own words. */
 #include "server/model/answer/stack_speech.h"
 
-#include "server/model/answer/stack_utter.h"
+#include "server/model/answer/stack_detokenizer.h"
 #include "server/model/answer/stack_words.h"
 #include "server/number/number.h"
 #include "server/text/json_string.h"
@@ -9,7 +9,7 @@
 enum { EVENT_ROOM = 176 /* of an event without likeliest tokens, its numbers at their longest */ };
 
 static size_t room(const struct stack_stream *s) {
-  const size_t stop = s->utter ? stack_utter_stop_room(s->utter) : 0;
+  const size_t stop = s->detokenizer ? stack_detokenizer_stop_room(s->detokenizer) : 0;
   return EVENT_ROOM + s->run->generation->top_count * STACK_TOP_ROOM + stop;
 }
 
@@ -55,7 +55,7 @@ static char *write_finish(const struct stack_stream *s, size_t i, char *out) {
   out = answer_write_text(out, ",\"finish\":\"");
   out = answer_write_text(out, stack_finish_name(q->finish));
   out = answer_write_text(out, "\"");
-  if (s->utter) out = stack_utter_write_stop(s->utter, i, out);
+  if (s->detokenizer) out = stack_detokenizer_write_stop(s->detokenizer, i, out);
   out = answer_write_text(out, ",\"score\":");
   out = number_write(out, (float)q->score);
   return answer_write_text(out, "}\n\n");

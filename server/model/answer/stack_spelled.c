@@ -9,7 +9,7 @@
 static const char LONGEST_ID[] = "token_id:-2147483648";
 
 size_t stack_spelled_room(const struct tokenizer *t) {
-  return size_max(utter_ahead_room(t), sizeof LONGEST_ID);
+  return size_max(detokenizer_ahead_room(t), sizeof LONGEST_ID);
 }
 
 struct stack_spelled *stack_spelled_new(const struct tokenizer *t, size_t most, size_t top,
@@ -45,7 +45,7 @@ struct spelling {
   struct tokenizer_text *text; /* [each] */
 };
 
-static enum status look_ahead(struct stack_spelled *s, struct utterance *u,
+static enum status look_ahead(struct stack_spelled *s, struct detokenizer *u,
                               const struct stack_sequence *q, size_t t, struct arena *a,
                               struct error *e) {
   const size_t top = s->each - 1;
@@ -54,12 +54,12 @@ static enum status look_ahead(struct stack_spelled *s, struct utterance *u,
   if (e->status) return e->status;
   w.token[0] = q->token[t];
   if (top > 0) memcpy(w.token + 1, q->top_token + t * top, top * sizeof *w.token);
-  if (utter_ahead(u, w.token, s->each, w.text, &s->place[t], a, e)) return e->status;
+  if (detokenizer_ahead(u, w.token, s->each, w.text, &s->place[t], a, e)) return e->status;
   for (size_t i = 0; i < s->each; i++) put(s, t * s->each + i, w.token[i], w.text[i]);
   return e->status;
 }
 
-enum status stack_spelled_add(struct stack_spelled *s, struct utterance *u,
+enum status stack_spelled_add(struct stack_spelled *s, struct detokenizer *u,
                               const struct stack_generation *g, size_t item, size_t t,
                               struct error *e) {
   struct arena arena;

@@ -1,9 +1,9 @@
 /* stack_spelled: what each token of a sequence adds to its text, what the likeliest in its place
- * would have added, and where that is. For stack_utter, and who writes it. */
+ * would have added, and where that is. For stack_detokenizer, and who writes it. */
 #ifndef SERVER_STACK_SPELLED_H
 #define SERVER_STACK_SPELLED_H
 
-#include "config/tokenizer/utter.h"
+#include "config/tokenizer/detokenizer.h"
 #include "core/stack/stack_generation.h"
 
 struct stack_spelled {
@@ -19,9 +19,9 @@ size_t stack_spelled_room(const struct tokenizer *t); /* bytes of a string, at m
 struct stack_spelled *stack_spelled_new(const struct tokenizer *t, size_t most, size_t top,
                                         struct arena *a, struct error *e);
 
-/* Takes token t of a sequence, behind those before it and before its utterance hears it. Fails as
- * utter_on does. */
-enum status stack_spelled_add(struct stack_spelled *s, struct utterance *u,
+/* Takes token t of a sequence, behind those before it and before its detokenizer hears it. Fails as
+ * detokenizer_add does. */
+enum status stack_spelled_add(struct stack_spelled *s, struct detokenizer *u,
                               const struct stack_generation *g, size_t item, size_t t,
                               struct error *e);
 

@@ -5,7 +5,7 @@
 
 #include "core/base/size.h"
 #include "server/model/answer/stack_answer.h"
-#include "server/model/answer/stack_utter.h"
+#include "server/model/answer/stack_detokenizer.h"
 #include "server/number/number.h"
 #include "server/text/json_string.h"
 
@@ -20,8 +20,8 @@ enum status stack_stream_init(struct stack_stream *s, const struct stack_speech 
                              .of_speech = of_speech,
                              .run = r,
                              .usage = stack_answer_usage(of),
-                             .utter = of->utter,
-                             .texts = of->utter && of->utter->shown,
+                             .detokenizer = of->detokenizer,
+                             .texts = of->detokenizer && of->detokenizer->shown,
                              .sent = arena_alloc(a, items, sizeof *s->sent, e),
                              .said = arena_alloc(a, items, sizeof *s->said, e)};
   s->event = speech->room(s) + NUMBER_WRITE_MARGIN;
@@ -35,7 +35,7 @@ enum status stack_stream_init(struct stack_stream *s, const struct stack_speech 
 enum status stack_stream_begin_with(struct stack_stream *s, const struct tokenizer_text *front,
                                     struct arena *a, struct error *e) {
   const size_t items = s->run->geometry.items;
-  must(s->utter != NULL); /* an event has room for text */
+  must(s->detokenizer != NULL); /* an event has room for text */
   s->fronted = arena_alloc(a, items, sizeof *s->fronted, e);
   if (!s->fronted) return e->status;
   for (size_t i = 0; i < items; i++) s->fronted[i] = 0;
@@ -72,15 +72,15 @@ static struct tokenizer_text take_front(struct stack_stream *s, size_t i) {
 /* The part of the text up to token t that no event has had yet. */
 static struct tokenizer_text take_text(struct stack_stream *s, size_t i, size_t t) {
   if (!s->texts) return (struct tokenizer_text){NULL, 0};
-  const char *text = s->utter->sequence[i].utterance.text + s->said[i];
-  const struct tokenizer_text part = cut(text, s->utter->sequence[i].said[t] - s->said[i]);
+  const char *text = s->detokenizer->sequence[i].detokenizer.text + s->said[i];
+  const struct tokenizer_text part = cut(text, s->detokenizer->sequence[i].said[t] - s->said[i]);
   s->said[i] += part.length;
   return part;
 }
 
 /* Did the event of token t have no room for all of its text? */
 static bool has_rest(const struct stack_stream *s, size_t i, size_t t) {
-  return s->texts && s->said[i] < s->utter->sequence[i].said[t];
+  return s->texts && s->said[i] < s->detokenizer->sequence[i].said[t];
 }
 
 /* The next event of a sequence; `out` itself: it has none yet. */

@@ -30,10 +30,11 @@ struct stack_stream {
   const struct stack_speech *speech;
   const void *of_speech; /* its own */
   const struct stack_run *run;
-  const struct stack_utter *utter; /* that makes text of the tokens; NULL: none is made */
-  bool texts;                      /* it is shown */
-  size_t *sent; /* [items] tokens of each sequence that were written; one more: its end, too */
-  size_t *said; /* [items] bytes of its text that were written */
+  const struct stack_detokenizer
+      *detokenizer; /* that makes text of the tokens; NULL: none is made */
+  bool texts;       /* it is shown */
+  size_t *sent;     /* [items] tokens of each sequence that were written; one more: its end, too */
+  size_t *said;     /* [items] bytes of its text that were written */
 
   /* What is said in front of the tokens: of each text, behind which its sequences are. */
   const struct tokenizer_text *front; /* NULL: nothing */

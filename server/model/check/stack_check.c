@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "core/base/size.h"
+#include "server/model/check/stack_ablation_check.h"
 #include "server/model/check/stack_items.h"
 #include "server/model/check/stack_targets.h"
 #include "server/model/check/stack_texts.h"
-#include "server/model/check/stack_worth_check.h"
 #include "server/tokenize/tokenize_texts.h"
 
 /* --- items --- */
@@ -261,7 +261,7 @@ static enum status leave_out(struct stack_check *k) {
 
 static bool wishes_nothing(const struct stack_wish *w) {
   return w->weights == STACK_WEIGHTS_NONE && !w->head_mask && !w->hidden && !w->input &&
-         !w->trace && !w->worth;
+         !w->trace && !w->ablation;
 }
 
 /* Its query is to be there; its layer then is to make the trace. */
@@ -335,7 +335,7 @@ enum status stack_check(const struct contract_reading *reading, const struct who
   if (make_runs(&k) || find_rows(&k) || check_pool(&k) || check_items(&k) || leave_out(&k) ||
       find_trace(&k))
     return k.e->status;
-  if (terms->worth) stack_worth_take(&k);
+  if (terms->ablation) stack_ablation_take(&k);
   const size_t tokens = out->main.form->embedding.tokens;
   out->main.run->top = out->top = size_min(v->top, tokens);
   out->main.run->logit_lens = out->logit_lens = size_min(v->logit_lens, tokens);

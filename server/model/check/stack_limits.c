@@ -4,9 +4,9 @@
 #include "core/base/size.h"
 #include "server/answer/answer.h"
 #include "server/model/answer/stack_answer_sequences.h"
+#include "server/model/check/stack_ablation_check.h"
 #include "server/model/check/stack_check.h"
 #include "server/model/check/stack_texts.h"
-#include "server/model/check/stack_worth_check.h"
 #include "server/number/number.h"
 
 /* What the items of a side have together. */
@@ -85,7 +85,7 @@ static enum status check_work(struct stack_check *k) {
   size_t source = 0, own = 0, work = 0;
   const bool counted = (!stack_check_has_source(k) || add_work(k, k->reader, &source)) &&
                        add_work(k, main, &own) && size_add(source, own, &work) &&
-                       (!k->out->weighs || stack_worth_pairs(k, source, own, &work));
+                       (!k->out->weighs || stack_ablation_pairs(k, source, own, &work));
   if (counted && work <= k->limits->max_pairs) return STATUS_OK;
   return stack_check_refuse_pairs(stack_check_has_source(k) ? k->reader->form : NULL, main->form,
                                   k->out->weighs, counted ? work : 0, k->limits->max_pairs, k->e);

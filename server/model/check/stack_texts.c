@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/size.h"
-#include "server/model/answer/stack_utter.h"
+#include "server/model/answer/stack_detokenizer.h"
 #include "server/model/check/stack_items.h"
 
 /* --- how many tokens --- */
@@ -184,16 +184,17 @@ static enum status check_fields(struct stack_check *k) {
   return STATUS_OK;
 }
 
-/* Sets k->out->utter if the response shows text or token strings, or a stop sequence ends it. */
+/* Sets k->out->detokenizer if the response shows text or token strings, or a stop sequence ends it.
+ */
 static enum status check_shown_text(struct stack_check *k) {
   const struct stack_values *v = k->values;
   const bool text = wants_text(k);
-  const struct utter_terms terms = {.tokenizer = k->w->tokenizer,
-                                    .stop = v->stop,
-                                    .stops = v->stops};
+  const struct detokenizer_terms terms = {.tokenizer = k->w->tokenizer,
+                                          .stop = v->stop,
+                                          .stops = v->stops};
   if (!text && v->stops == 0 && !v->tokens) return STATUS_OK;
   if (check_fields(k)) return k->e->status;
-  struct stack_utter *u = stack_utter_new(&terms, k->out, k->reading->arena, k->e);
+  struct stack_detokenizer *u = stack_detokenizer_new(&terms, k->out, k->reading->arena, k->e);
   if (!u) return k->e->status;
   u->shown = text;
   u->spelled = v->spelled;
@@ -261,5 +262,5 @@ enum status stack_texts_take(struct stack_check *k) {
     for (size_t i = 1; i < k->out->each; i++)
       memcpy(fed + item[i].q_row, first, item->q * sizeof *fed);
   }
-  return stack_utter_begin(k->out, k->reading->arena, k->e);
+  return stack_detokenizer_begin(k->out, k->reading->arena, k->e);
 }

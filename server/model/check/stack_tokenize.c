@@ -144,7 +144,7 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
     return r->e->status;
   if (d->too_many_pairs)
     return stack_check_refuse_pairs(v->source.stack ? v->source.form : NULL, v->main.form,
-                                    terms->worth, 0, limits->max_pairs, r->e);
+                                    terms->ablation, 0, limits->max_pairs, r->e);
   if (give_tokens(d, r) || give_types(d, r, w)) return r->e->status;
   out->tokenized = d;
   out->tells_tokens = v->tokens;

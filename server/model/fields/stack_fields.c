@@ -174,7 +174,7 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                           .longest = STACK_STOPS_LONGEST},
     [STACK_FIELD_RETURN_TEXT] = {NAMED("return_text"), OF_GENERATE, .read = contract_read_flag,
                                  VALUE_AT(text)},
-    [STACK_FIELD_ATTENTIONS] = {NAMED("attentions"), OF_HEADS, .read = stack_names_worth,
+    [STACK_FIELD_ATTENTIONS] = {NAMED("attentions"), OF_HEADS, .read = stack_names_ablation,
                                 .longest = NAMES_LONGEST},
     [STACK_FIELD_PROMPT] = {NAMED("prompt"), OF_ENCODED, .read = contract_read_text,
                             VALUE_AT(prompt), .longest = STACK_PROMPT_LONGEST},
@@ -397,7 +397,7 @@ static uint64_t plan_cost(const struct contract_reading *r) {
 #define SHOWN_BITS                                                                   \
   (BIT(RETURN_TOP) | BIT(RETURN_LENS) | BIT(RETURN_HIDDEN) | BIT(RETURN_ATTENTION) | \
    BIT(ENCODING_FORMAT) | BIT(TRACE) | BIT(RETURN_TOKENS))
-#define WORTH_BITS(bits) (((bits) | SHOWN_BITS) & ~(HEAD_BITS | BIT(STREAM)))
+#define ABLATION_BITS(bits) (((bits) | SHOWN_BITS) & ~(HEAD_BITS | BIT(STREAM)))
 
 /* What a request to score or to generate takes is another thing where an encoder reads the tokens:
  * anything that can be encoded, and beside it targets. */
@@ -412,11 +412,11 @@ static const struct contract encode_pair = {CONTRACT, .v2 = &protocol_of_pairs,
                                             .elsewhere = ENCODE_BITS};
 static const struct contract score_pair = {CONTRACT, .elsewhere = OTHER_BITS | CHOICE_BITS};
 static const struct contract generate_pair = {CONTRACT, .elsewhere = OTHER_BITS | SCORE_BITS};
-static const struct contract worth_encoded = {CONTRACT, .elsewhere = WORTH_BITS(ENCODE_BITS)};
-static const struct contract worth_scored = {CONTRACT, .elsewhere = WORTH_BITS(
-                                                           OTHER_BITS | READER_BITS | CHOICE_BITS)};
-static const struct contract worth_scored_pair = {CONTRACT, .elsewhere = WORTH_BITS(OTHER_BITS |
-                                                                                    CHOICE_BITS)};
+static const struct contract ablation_encoded = {CONTRACT, .elsewhere = ABLATION_BITS(ENCODE_BITS)};
+static const struct contract ablation_scored = {
+    CONTRACT, .elsewhere = ABLATION_BITS(OTHER_BITS | READER_BITS | CHOICE_BITS)};
+static const struct contract ablation_scored_pair = {CONTRACT, .elsewhere = ABLATION_BITS(
+                                                                   OTHER_BITS | CHOICE_BITS)};
 
 _Static_assert((int)STACK_FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");
 _Static_assert((int)STACK_FIELD_COUNT <= (int)CONTRACT_FIELDS_MAX, "a bit for each field");
@@ -447,9 +447,9 @@ static const struct contract *find_contract(const struct body_terms *terms, bool
                                                      [ASK_GENERATE] = &generate};
   static const struct contract *const of_pairs[] = {
       [ASK_ENCODE] = &encode_pair, [ASK_SCORE] = &score_pair, [ASK_GENERATE] = &generate_pair};
-  if (!terms->worth) return (both ? of_pairs : contracts)[terms->ask];
-  if (terms->ask == ASK_ENCODE) return &worth_encoded;
-  return both ? &worth_scored_pair : &worth_scored;
+  if (!terms->ablation) return (both ? of_pairs : contracts)[terms->ask];
+  if (terms->ask == ASK_ENCODE) return &ablation_encoded;
+  return both ? &ablation_scored_pair : &ablation_scored;
 }
 
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,

@@ -148,7 +148,7 @@ static inline struct stack_side *stack_values_side(struct stack_values *v, unsig
 uint64_t stack_sequences_cost(size_t texts, size_t each, size_t layers);
 
 /* Makes the reading of a request to this model, ASK_ENCODE, ASK_CLASSIFY, ASK_SCORE or
- * ASK_GENERATE, the first and the third maybe with terms->worth, of which nothing has been read
+ * ASK_GENERATE, the first and the third maybe with terms->ablation, of which nothing has been read
  * yet. `values` get their defaults; they have both sides of a model where the request may go
  * through both. Fails without memory. */
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,

@@ -66,7 +66,7 @@ struct stack_list {
   struct stack_values *values;
   const char *pointer;    /* of the list */
   bool hidden;            /* of hidden states; else of attentions */
-  bool worth;             /* of attentions: their heads are measured, and nothing else is wished */
+  bool ablation;          /* of attentions: their heads are measured, and nothing else is wished */
   struct stack_wish wish; /* of attentions: what is wished of each */
 };
 
@@ -145,8 +145,8 @@ static void wish_weights(struct stack_side *s, struct stack_named of,
   }
 }
 
-static void wish_worth(struct stack_side *s, struct stack_named of) {
-  for (size_t i = of.first; i < of.end; i++) s->wish[i].worth = true;
+static void wish_ablation(struct stack_side *s, struct stack_named of) {
+  for (size_t i = of.first; i < of.end; i++) s->wish[i].ablation = true;
 }
 
 static void wish_inputs(struct stack_side *s, struct stack_named of) {
@@ -180,8 +180,8 @@ static bool note_parts(const struct stack_list *list, struct stack_side *s, cons
   if (is_new(of, layers, stack_side_is_across(s, of.first) ? &noted->across : &noted->own)) {
     if (list->hidden)
       wish_inputs(s, of);
-    else if (list->worth)
-      wish_worth(s, of);
+    else if (list->ablation)
+      wish_ablation(s, of);
     else
       wish_weights(s, of, &list->wish);
   }
@@ -297,9 +297,9 @@ enum status stack_names_attention(const json_t *value, const struct contract_fie
 
 /* --- attentions --- */
 
-enum status stack_names_worth(const json_t *value, const struct contract_field *field, void *to,
-                              struct error *e) {
-  const struct stack_list list = {.values = to, .pointer = field->pointer, .worth = true};
+enum status stack_names_ablation(const json_t *value, const struct contract_field *field, void *to,
+                                 struct error *e) {
+  const struct stack_list list = {.values = to, .pointer = field->pointer, .ablation = true};
   if (!json_is_array(value) || json_array_size(value) == 0)
     return error_at(e, field->pointer,
                     "attentions must be a list of at least one name; without the field, the heads "

@@ -21,8 +21,8 @@ enum status stack_names_attention(const struct json_t *value, const struct contr
                                   void *to, struct error *e);
 
 /* attentions: a list of names, of those whose heads are measured. */
-enum status stack_names_worth(const struct json_t *value, const struct contract_field *field,
-                              void *to, struct error *e);
+enum status stack_names_ablation(const struct json_t *value, const struct contract_field *field,
+                                 void *to, struct error *e);
 
 /* head_mask: {name: a number for each head}. */
 enum status stack_names_head_mask(const struct json_t *value, const struct contract_field *field,

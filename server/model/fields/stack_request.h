@@ -38,11 +38,11 @@ struct stack_request {
   size_t each, returns, texts;
   size_t text_tokens; /* of all texts, and of their sources */
   struct stack_generation generation;
-  struct stack_utter *utter; /* that makes text of them; NULL: none is asked for */
+  struct stack_detokenizer *detokenizer; /* that makes text of them; NULL: none is asked for */
 
   /* Of a request that measures heads: what each is worth to what would be scored or encoded. */
   bool weighs;
-  struct stack_worth worth;
+  struct stack_ablation ablation;
 
   const struct tokenize_texts *tokenized; /* what its texts have become; NULL: it has none */
   bool tells_tokens;                      /* the answer shows them */

@@ -1,9 +1,9 @@
-/* stack_worth: the rounds of a run that measures heads: which head comes next, and what the outputs
- * have lost without it.
+/* stack_ablation: the rounds of a run that measures heads: which head comes next, and what the
+ * outputs have lost without it.
  *
  * The last step of a round looks at what came out, and puts the call of the next round, without the
  * next head, in its place. Between two rounds only counters move. */
-#include "core/stack/stack_worth.h"
+#include "core/stack/stack_ablation.h"
 
 #include <float.h>
 #include <math.h>
@@ -16,16 +16,16 @@ enum { MAIN, SOURCE }; /* the parts */
 
 /* --- the list --- */
 
-static const struct stack_wish *wish_of(const struct stack_worth_part *p, size_t attention) {
+static const struct stack_wish *wish_of(const struct stack_ablation_part *p, size_t attention) {
   static const struct stack_wish none;
   return p->run->wish ? &p->run->wish[attention] : &none;
 }
 
 /* Lists the heads of an attention behind the others, or counts them where there is no list yet. */
-static void list_attention(struct stack_worth *w, unsigned part, size_t attention) {
-  const struct stack_worth_part *p = &w->part[part];
+static void list_attention(struct stack_ablation *w, unsigned part, size_t attention) {
+  const struct stack_ablation_part *p = &w->part[part];
   const size_t heads = stack_shape(p->stack, attention)->heads;
-  if (!wish_of(p, attention)->worth) return;
+  if (!wish_of(p, attention)->ablation) return;
   for (size_t head = 0; w->cut && head < heads; head++)
     w->cut[w->cuts + head] = (struct stack_cut){.of_source = part == SOURCE,
                                                 .layer = attention % p->stack->form.layers,
@@ -34,7 +34,7 @@ static void list_attention(struct stack_worth *w, unsigned part, size_t attentio
   w->cuts += heads;
 }
 
-static void list_heads(struct stack_worth *w) {
+static void list_heads(struct stack_ablation *w) {
   w->cuts = 0;
   for (unsigned part = MAIN; part <= SOURCE; part++) {
     const struct stack *s = w->part[part].stack;
@@ -45,10 +45,11 @@ static void list_heads(struct stack_worth *w) {
   }
 }
 
-enum status stack_worth_init(struct stack_worth *w, const struct stack *s, struct stack_run *r,
-                             const struct stack *source, struct arena *a, struct error *e) {
-  w->part[MAIN] = (struct stack_worth_part){.stack = s, .run = r};
-  w->part[SOURCE] = (struct stack_worth_part){.stack = source, .run = r->source};
+enum status stack_ablation_init(struct stack_ablation *w, const struct stack *s,
+                                struct stack_run *r, const struct stack *source, struct arena *a,
+                                struct error *e) {
+  w->part[MAIN] = (struct stack_ablation_part){.stack = s, .run = r};
+  w->part[SOURCE] = (struct stack_ablation_part){.stack = source, .run = r->source};
   w->measure = r->targets ? STACK_MEASURE_LOGS : STACK_MEASURE_OUTPUTS;
   w->cut = NULL;
   list_heads(w);
@@ -60,42 +61,42 @@ enum status stack_worth_init(struct stack_worth *w, const struct stack *s, struc
   atomic_init(&w->done, 0);
   w->round = 0;
   w->full = 0;
-  r->worth = w;
-  if (source) r->source->worth = w;
+  r->ablation = w;
+  if (source) r->source->ablation = w;
   return STATUS_OK;
 }
 
-bool stack_worth_begins(const struct stack *s, const struct stack_run *r, size_t layer) {
-  const struct stack_worth_part p = {.stack = s, .run = (struct stack_run *)r};
-  if (!r->worth) return false;
-  return wish_of(&p, layer)->worth ||
-         (s->form.cross.heads && wish_of(&p, s->form.layers + layer)->worth);
+bool stack_ablation_begins(const struct stack *s, const struct stack_run *r, size_t layer) {
+  const struct stack_ablation_part p = {.stack = s, .run = (struct stack_run *)r};
+  if (!r->ablation) return false;
+  return wish_of(&p, layer)->ablation ||
+         (s->form.cross.heads && wish_of(&p, s->form.layers + layer)->ablation);
 }
 
 /* --- the work --- */
 
 /* Of a part from a layer on. */
-static double work_from(const struct stack_worth_part *p, size_t layer) {
+static double work_from(const struct stack_ablation_part *p, size_t layer) {
   const size_t layers = p->stack->form.layers;
   return p->beside + p->layers * (double)(layers - layer) / (double)size_max(layers, 1);
 }
 
-static double work_of_round(const struct stack_worth *w, const struct stack_cut *cut) {
+static double work_of_round(const struct stack_ablation *w, const struct stack_cut *cut) {
   if (!cut->of_source) return work_from(&w->part[MAIN], cut->layer);
   return work_from(&w->part[SOURCE], cut->layer) + work_from(&w->part[MAIN], 0);
 }
 
-static unsigned part_of(const struct stack_worth *w, const struct stack_run *r) {
+static unsigned part_of(const struct stack_ablation *w, const struct stack_run *r) {
   return r == w->part[MAIN].run ? MAIN : SOURCE;
 }
 
 /* --- preparing --- */
 
-bool stack_worth_cuts(const struct stack_run *r, size_t i) {
-  return r->worth->cut[i].of_source == (part_of(r->worth, r) == SOURCE);
+bool stack_ablation_cuts(const struct stack_run *r, size_t i) {
+  return r->ablation->cut[i].of_source == (part_of(r->ablation, r) == SOURCE);
 }
 
-static enum status keep_outputs(struct stack_worth *w, struct arena *a, struct error *e) {
+static enum status keep_outputs(struct stack_ablation *w, struct arena *a, struct error *e) {
   const struct stack_run *r = w->part[MAIN].run;
   if (w->measure != STACK_MEASURE_OUTPUTS) return STATUS_OK;
   const size_t rows = r->pool == STACK_POOL_NONE ? r->geometry.q_rows : r->geometry.items;
@@ -104,10 +105,10 @@ static enum status keep_outputs(struct stack_worth *w, struct arena *a, struct e
   return e->status;
 }
 
-enum status stack_worth_prepare(struct stack_run *r, double layers, struct arena *a,
-                                struct error *e) {
-  struct stack_worth *w = r->worth;
-  struct stack_worth_part *p = &w->part[part_of(w, r)];
+enum status stack_ablation_prepare(struct stack_run *r, double layers, struct arena *a,
+                                   struct error *e) {
+  struct stack_ablation *w = r->ablation;
+  struct stack_ablation_part *p = &w->part[part_of(w, r)];
   p->layers = layers;
   p->beside = r->run.work - layers;
   if (part_of(w, r) == SOURCE) return STATUS_OK;
@@ -135,7 +136,7 @@ static double length_of(const float *x, const float *y, size_t count) {
   return sqrt(sum);
 }
 
-static void measure_whole(struct stack_worth *w) {
+static void measure_whole(struct stack_ablation *w) {
   const struct stack_run *r = w->part[MAIN].run;
   if (w->measure == STACK_MEASURE_LOGS) {
     w->full = sum_logs(r);
@@ -145,7 +146,7 @@ static void measure_whole(struct stack_worth *w) {
   w->full = length_of(w->outputs, NULL, w->output_count);
 }
 
-static double measure_loss(const struct stack_worth *w) {
+static double measure_loss(const struct stack_ablation *w) {
   const struct stack_run *r = w->part[MAIN].run;
   if (w->measure == STACK_MEASURE_LOGS) return w->full - sum_logs(r);
   return w->full > 0 ? length_of(r->outputs, w->outputs, w->output_count) / w->full : 0;
@@ -158,7 +159,7 @@ static bool is_in_front(const struct stack_cut *a, const struct stack_cut *b) {
   return a->attention != b->attention ? a->attention < b->attention : a->head < b->head;
 }
 
-static void rank(struct stack_worth *w, size_t i) {
+static void rank(struct stack_ablation *w, size_t i) {
   const struct stack_cut *cut = &w->cut[i];
   size_t at = i;
   for (; at > 0; at--) {
@@ -171,19 +172,19 @@ static void rank(struct stack_worth *w, size_t i) {
 
 /* --- from head to head --- */
 
-static struct call *place_of(struct stack_worth *w, const struct stack_cut *cut) {
+static struct call *place_of(struct stack_ablation *w, const struct stack_cut *cut) {
   return &w->part[cut->of_source ? SOURCE : MAIN].run->call[cut->attention];
 }
 
 /* Calls of layers from one on are to be computed once more. */
-static void renew_calls(const struct stack_worth_part *p, size_t layer) {
+static void renew_calls(const struct stack_ablation_part *p, size_t layer) {
   const size_t layers = p->stack->form.layers;
   for (size_t number = 0; number < stack_form_attentions(&p->stack->form); number++)
     if (number % layers >= layer) layer_renew_call(&p->run->call[number]);
 }
 
 /* Leaves the head out in what is computed next. */
-static void cut_head(struct stack_worth *w, const struct stack_cut *cut) {
+static void cut_head(struct stack_ablation *w, const struct stack_cut *cut) {
   struct call *place = place_of(w, cut);
   w->whole = *place;
   *place = cut->call;
@@ -192,7 +193,7 @@ static void cut_head(struct stack_worth *w, const struct stack_cut *cut) {
 }
 
 /* Measures what the round gave, and makes the runs those of the next one. */
-static void end_round(struct stack_worth *w, const struct unit *u) {
+static void end_round(struct stack_ablation *w, const struct unit *u) {
   if (w->round == 0) {
     measure_whole(w);
   } else {
@@ -207,13 +208,13 @@ static void end_round(struct stack_worth *w, const struct unit *u) {
 }
 
 /* Gives a run its program and work from a layer on. */
-static void begin_from(const struct stack_worth_part *p, size_t layer, bool whole) {
+static void begin_from(const struct stack_ablation_part *p, size_t layer, bool whole) {
   p->run->run.program = &p->stack->again[whole ? p->stack->form.layers : layer];
   p->run->run.work = whole ? p->layers + p->beside : work_from(p, layer);
 }
 
-bool stack_worth_again(const struct program *program, struct run *run) {
-  struct stack_worth *w = stack_run_of(run)->worth;
+bool stack_ablation_again(const struct program *program, struct run *run) {
+  struct stack_ablation *w = stack_run_of(run)->ablation;
   (void)program;
   if (stack_run_of(run) != w->part[MAIN].run) return false; /* what reads it comes then */
   run->then = NULL;
@@ -231,31 +232,33 @@ bool stack_worth_again(const struct program *program, struct run *run) {
 
 /* --- the step --- */
 
-static bool worth_unit(const struct step *step, struct cursor *at, struct unit *u) {
-  const struct stack_worth *w = stack_run_of(u->run)->worth;
+static bool ablation_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct stack_ablation *w = stack_run_of(u->run)->ablation;
   (void)step;
   return w && stack_run_of(u->run) == w->part[MAIN].run && at->row++ == 0;
 }
 
-static double worth_work(const struct step *step, const struct unit *u) {
+static double ablation_work(const struct step *step, const struct unit *u) {
   enum { TOUCH_WORK = 8 }; /* operations for a number, about */
-  const struct stack_worth *w = stack_run_of(u->run)->worth;
+  const struct stack_ablation *w = stack_run_of(u->run)->ablation;
   (void)step;
   return TOUCH_WORK * (double)(w->output_count + stack_run_of(u->run)->geometry.q_rows);
 }
 
-static void compute_worth(const struct step *step, const struct span *span, void *scratch) {
+static void compute_ablation(const struct step *step, const struct span *span, void *scratch) {
   struct span left = *span;
   struct unit u;
   (void)step, (void)scratch;
-  while (run_next_unit(&left, &u)) end_round(stack_run_of(u.run)->worth, &u);
+  while (run_next_unit(&left, &u)) end_round(stack_run_of(u.run)->ablation, &u);
 }
 
-static enum status fault_of_worth(const struct step *step, const struct run *r, uint64_t place,
-                                  struct error *e) {
+static enum status fault_of_ablation(const struct step *step, const struct run *r, uint64_t place,
+                                     struct error *e) {
   (void)step, (void)r, (void)place;
   return error_set(e, STATUS_NOT_FINITE, "the importance of a head exceeds the float32 range");
 }
 
-const struct step stack_step_worth = {
-    .unit = worth_unit, .work = worth_work, .compute = compute_worth, .fault = fault_of_worth};
+const struct step stack_step_ablation = {.unit = ablation_unit,
+                                         .work = ablation_work,
+                                         .compute = compute_ablation,
+                                         .fault = fault_of_ablation};

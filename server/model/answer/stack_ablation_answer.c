@@ -1,6 +1,6 @@
-/* stack_worth_answer: the sections of the answer: how much is lost without each head, and the heads
- * in that order. */
-#include "server/model/answer/stack_worth_answer.h"
+/* stack_ablation_answer: the sections of the answer: how much is lost without each head, and the
+ * heads in that order. */
+#include "server/model/answer/stack_ablation_answer.h"
 
 #include <stdio.h>
 
@@ -17,15 +17,15 @@ static const struct stack_side *side_of(const struct stack_request *r,
 }
 
 static void make_name(const struct stack_request *r, const struct stack_cut *cut,
-                      char name[STACK_WORTH_NAME_ROOM]) {
+                      char name[STACK_ABLATION_NAME_ROOM]) {
   const struct stack_side *s = side_of(r, cut);
-  snprintf(name, STACK_WORTH_NAME_ROOM, "%.12s.%zu%s", s->form->name, cut->layer,
+  snprintf(name, STACK_ABLATION_NAME_ROOM, "%.12s.%zu%s", s->form->name, cut->layer,
            stack_side_ending(s, cut->attention));
 }
 
-char *stack_worth_write_name(const struct stack_request *r, const struct stack_cut *cut,
-                             char *out) {
-  char name[STACK_WORTH_NAME_ROOM];
+char *stack_ablation_write_name(const struct stack_request *r, const struct stack_cut *cut,
+                                char *out) {
+  char name[STACK_ABLATION_NAME_ROOM];
   make_name(r, cut, name);
   *out++ = '"';
   out = answer_write_text(out, name);
@@ -37,7 +37,7 @@ char *stack_worth_write_name(const struct stack_request *r, const struct stack_c
 
 static char *write_full(const struct answer_rows *r, char *out) {
   const struct stack_request *of = r->section->data;
-  return number_write(out, (float)of->worth.full);
+  return number_write(out, (float)of->ablation.full);
 }
 
 /* What is lost without the heads of an attention, which lie side by side. */
@@ -54,10 +54,10 @@ static char *write_losses(const struct answer_rows *r, char *out) {
 static char *write_ranking(const struct answer_rows *r, char *out) {
   const struct stack_request *of = r->section->data;
   for (size_t i = r->first; i < r->first + r->count; i++) {
-    const struct stack_cut *cut = &of->worth.cut[of->worth.ranking[i]];
+    const struct stack_cut *cut = &of->ablation.cut[of->ablation.ranking[i]];
     if (i > r->first) *out++ = ',';
     *out++ = '[';
-    out = stack_worth_write_name(of, cut, out);
+    out = stack_ablation_write_name(of, cut, out);
     *out++ = ',';
     out = number_write_integer(out, (int64_t)cut->head);
     *out++ = ']';
@@ -69,7 +69,7 @@ static char *write_ranking(const struct answer_rows *r, char *out) {
 static size_t count_ranked(const struct answer_section *s, size_t item) {
   const struct stack_request *of = s->data;
   (void)item;
-  return atomic_load_explicit(&of->worth.done, memory_order_acquire);
+  return atomic_load_explicit(&of->ablation.done, memory_order_acquire);
 }
 
 /* --- the list --- */
@@ -77,7 +77,7 @@ static size_t count_ranked(const struct answer_section *s, size_t item) {
 struct listing {
   const struct stack_request *r;
   struct answer_content *content;
-  char (*name)[STACK_WORTH_NAME_ROOM]; /* [attentions] */
+  char (*name)[STACK_ABLATION_NAME_ROOM]; /* [attentions] */
   size_t names;
 };
 
@@ -98,10 +98,10 @@ static struct answer_section *add(struct listing *l, const char *name, const voi
 
 /* The heads of an attention, if they are measured. */
 static void add_attention(struct listing *l, const struct stack_side *s, size_t attention) {
-  const struct stack_worth *w = &l->r->worth;
+  const struct stack_ablation *w = &l->r->ablation;
   const bool of_source = s != &l->r->main;
   size_t i = 0;
-  if (!s->wish[attention].worth) return;
+  if (!s->wish[attention].ablation) return;
   while (w->cut[i].of_source != of_source || w->cut[i].attention != attention) i++;
   make_name(l->r, &w->cut[i], l->name[l->names]);
   struct answer_section *section = add(l, l->name[l->names++], &w->cut[i], write_losses);
@@ -111,7 +111,7 @@ static void add_attention(struct listing *l, const struct stack_side *s, size_t 
 
 static void add_all(struct listing *l) {
   const struct stack_request *r = l->r;
-  const bool logs = r->worth.measure == STACK_MEASURE_LOGS;
+  const bool logs = r->ablation.measure == STACK_MEASURE_LOGS;
   l->content->section[l->content->sections++] =
       answer_section_text("measure", logs ? "\"log_probability\"" : "\"outputs\"");
   if (logs) add(l, "log_probability", r, write_full)->single = true;
@@ -122,13 +122,14 @@ static void add_all(struct listing *l) {
   }
   struct answer_section *ranking = add(l, "ranking", r, write_ranking);
   ranking->there = count_ranked;
-  ranking->rows = (struct answer_sizes){&r->worth.cuts, 0};
-  ranking->row_room = STACK_WORTH_NAME_ROOM + COUNT_ROOM + ROW_ROOM;
+  ranking->rows = (struct answer_sizes){&r->ablation.cuts, 0};
+  ranking->row_room = STACK_ABLATION_NAME_ROOM + COUNT_ROOM + ROW_ROOM;
 }
 
-enum status stack_worth_answer_plan(struct answer *a, const char *model,
-                                    const struct stack_request *r, const struct body_limits *limits,
-                                    struct arena *arena, struct error *e) {
+enum status stack_ablation_answer_plan(struct answer *a, const char *model,
+                                       const struct stack_request *r,
+                                       const struct body_limits *limits, struct arena *arena,
+                                       struct error *e) {
   enum { BESIDE = 3 };
   size_t attentions = 0;
   for (unsigned n = 0; n < STACK_SIDES; n++)

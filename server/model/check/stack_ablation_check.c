@@ -1,13 +1,14 @@
-/* stack_worth_check: which heads of a whole model are measured, and how much work that is. */
-#include "server/model/check/stack_worth_check.h"
+/* stack_ablation_check: which heads of a whole model are measured, and how much work that is. */
+#include "server/model/check/stack_ablation_check.h"
 
 #include "core/base/size.h"
 
 static void take_all(struct stack_side *s) {
-  for (size_t i = 0; s->stack && i < stack_form_attentions(s->form); i++) s->wish[i].worth = true;
+  for (size_t i = 0; s->stack && i < stack_form_attentions(s->form); i++)
+    s->wish[i].ablation = true;
 }
 
-void stack_worth_take(struct stack_check *k) {
+void stack_ablation_take(struct stack_check *k) {
   struct stack_request *out = k->out;
   out->weighs = true;
   out->stream = k->values->stream;
@@ -22,7 +23,7 @@ static bool add_side(const struct stack_side *s, size_t own, size_t beside, size
   for (size_t i = 0; s->stack && i < stack_form_attentions(s->form); i++) {
     const size_t layers = s->form->layers, left = layers - stack_side_layer(s, i);
     size_t round;
-    if (!s->wish[i].worth) continue;
+    if (!s->wish[i].ablation) continue;
     if (!size_add(own / layers * left, beside, &round) ||
         !size_mul(round, stack_side_shape(s, i)->heads, &round) || !size_add(*pairs, round, pairs))
       return false;
@@ -30,7 +31,7 @@ static bool add_side(const struct stack_side *s, size_t own, size_t beside, size
   return true;
 }
 
-bool stack_worth_pairs(const struct stack_check *k, size_t source, size_t own, size_t *pairs) {
+bool stack_ablation_pairs(const struct stack_check *k, size_t source, size_t own, size_t *pairs) {
   return size_add(source, own, pairs) && add_side(&k->out->main, own, 0, pairs) &&
          add_side(&k->out->source, source, own, pairs);
 }

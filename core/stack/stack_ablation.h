@@ -1,13 +1,13 @@
-/* stack_worth: what each head of a whole model is worth to a request: its run is computed, and then
- * once more without each of the heads.
+/* stack_ablation: what each head of a whole model is worth to a request: its run is computed, and
+ * then once more without each of the heads.
  *
  * These are rounds of one run. A round without a head begins at the layer of the head, whose rows
  * the first round has left where they are; it goes on into memory of later layers alone. So the
  * heads of the last layer come first, and those of a source behind all of the stack that reads it:
  * without one of them, that stack is computed anew from its beginning. Every round has the bits of
  * a run of its own whose head_mask has a 0 for the head. */
-#ifndef CORE_STACK_WORTH_H
-#define CORE_STACK_WORTH_H
+#ifndef CORE_STACK_ABLATION_H
+#define CORE_STACK_ABLATION_H
 
 #include <stdatomic.h>
 
@@ -33,16 +33,16 @@ struct stack_cut {
 };
 
 /* One of the runs: the stack's own. */
-struct stack_worth_part {
+struct stack_ablation_part {
   const struct stack *stack; /* NULL: there is no such run */
   struct stack_run *run;
   double layers, beside; /* the work of a round: of all layers, and of what does not lie in them */
 };
 
-struct stack_worth {
+struct stack_ablation {
   /* The request, beside the wishes of the runs. */
-  void (*moved)(struct stack_worth *w); /* a round is over and another one follows: called as that
-                                           of stack_generation; or NULL */
+  void (*moved)(struct stack_ablation *w); /* a round is over and another one follows: called as
+                                           that of stack_generation; or NULL */
 
   /* The answer. */
   enum stack_measure measure;
@@ -53,17 +53,18 @@ struct stack_worth {
   size_t *ranking;    /* [done] these, the least loss first, of equals the one in front */
 
   /* The stack's own. */
-  struct stack_worth_part part[2]; /* the run itself, and its source */
-  size_t round;                    /* that is under way; in 0 no head is left out */
-  struct call whole;               /* in a round without a head the call that has it */
-  float *outputs;                  /* those of the first round; of STACK_MEASURE_OUTPUTS */
+  struct stack_ablation_part part[2]; /* the run itself, and its source */
+  size_t round;                       /* that is under way; in 0 no head is left out */
+  struct call whole;                  /* in a round without a head the call that has it */
+  float *outputs;                     /* those of the first round; of STACK_MEASURE_OUTPUTS */
   size_t output_count;
 };
 
 /* Lists the heads of the attentions whose wishes say `worth`. To be called once a run, and its
  * source if it has one, hold their requests; `source` is the stack of the latter, or NULL. Then
  * both are to be prepared as any runs. */
-enum status stack_worth_init(struct stack_worth *w, const struct stack *s, struct stack_run *r,
-                             const struct stack *source, struct arena *a, struct error *e);
+enum status stack_ablation_init(struct stack_ablation *w, const struct stack *s,
+                                struct stack_run *r, const struct stack *source, struct arena *a,
+                                struct error *e);
 
 #endif
