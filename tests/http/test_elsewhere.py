@@ -7,7 +7,7 @@ import unittest
 from support import ROOT, Server, ServerCase
 
 MODELS = {"models": {"demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}}
-with open(os.path.join(ROOT, "server", "service", "elsewhere.c"), encoding="utf-8") as source:
+with open(os.path.join(ROOT, "server", "route", "elsewhere.c"), encoding="utf-8") as source:
     TABLE = re.findall(r'\{"(/[^"]+)", ERROR_(\w+),', source.read())
 
 

@@ -43,7 +43,7 @@ class Errors(ServerCase):
 
     def test_each_slug_of_the_server(self):
         """The table has an explanation of each slug, except of what no client gets."""
-        slugs = set(re.findall(r'\{\s*\d{3}, "([a-z-]+)"', read("server", "service", "problems.c")))
+        slugs = set(re.findall(r'\{\s*\d{3}, "([a-z-]+)"', read("server", "route", "problems.c")))
         self.assertEqual(slugs - {"ok", "gone"}, set(self.types()))
 
     def test_what_errors_name(self):

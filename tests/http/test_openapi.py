@@ -180,7 +180,7 @@ class OpenApi(Case):
 
     def test_every_route_is_told_of(self):
         """The server's table of routes is the document's; a version is the model itself."""
-        with open(os.path.join(ROOT, "server", "service", "routes.c")) as file:
+        with open(os.path.join(ROOT, "server", "route", "routes.c")) as file:
             table = re.findall(r'\[ROUTE_\w+\] = \{"(/[^" ]*)", (true|false)(?:,\s+[A-Z_0-9| ]+)*\}',
                                file.read())
         self.assertGreater(len(table), 16)
