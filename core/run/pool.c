@@ -86,24 +86,6 @@ void pool_free(struct pool *p) {
   free(p);
 }
 
-/* --- ending jobs --- */
-
-void pool_end_jobs(struct pool *p, struct ending *ending) {
-  if (!ending->first) return;
-  for (const struct job *job = ending->first; job; job = job->next)
-    clients_correct(&p->clients, job->client, job->paid - job->cost);
-  pool_share_work(p);
-  pool_unlock(p);
-  ending_run(ending);
-  pool_lock(p);
-  p->running -= ending->count;
-  if (p->running == 0 && p->waiting == 0) {
-    clients_forget(&p->clients);
-    pthread_cond_broadcast(&p->idle);
-  }
-  *ending = (struct ending){0};
-}
-
 /* --- tiny jobs --- */
 
 static bool is_tiny(const struct job *job) {

@@ -63,9 +63,6 @@ static inline void pool_count_time(struct pool *p, enum half half, double ns) {
   p->ahead += half == HALF_ROUND ? ns : -ns;
 }
 
-/* The batch with a task that comes first in a half; NULL: there is none. */
-struct batch *pool_first_batch(const struct pool *p, enum half half);
-
 /* Of the cost of a batch, so much has been computed: time passes in the ideal round. */
 static inline void pool_tell_clients(struct pool *p, struct batch *b, double cost) {
   if (cost <= b->told) return;
@@ -73,32 +70,26 @@ static inline void pool_tell_clients(struct pool *p, struct batch *b, double cos
   b->told = cost;
 }
 
-/* Releases the lock, ends the jobs, takes the lock again. */
-void pool_end_jobs(struct pool *p, struct ending *ending);
+/* --- pool_work.c: the workers --- */
 
-/* --- pool_form.c: from the queue to a batch, and back --- */
-
-/* Ends the jobs whose deadline has passed while they waited. It may release the lock. */
-void pool_expire(struct pool *p);
-
-bool pool_may_form(const struct pool *p); /* may jobs that wait become a batch now? */
-
-/* Makes a batch of them, if so, and counts it. It releases the lock while clients are asked. */
+/* Makes a batch of jobs that wait, if some may begin now, and counts it in the tally. It releases
+ * the lock while clients are asked. */
 bool pool_form_batch(struct pool *p, struct tally *tally);
 
 /* Lets a batch move on after a piece or the last span of a step. */
 void pool_advance(struct pool *p, struct batch *b, struct ending *ending);
 
-/* --- pool_work.c: the workers --- */
-
-/* The next task, of the batch that comes first; false: there is none. Its expected time is counted;
- * what it took more, or less, is still to be. */
+/* Sets the next task, of the batch that comes first; false: there is none. Its expected time is
+ * counted at once, the difference to the real one when the task is done. */
 bool pool_take_task(struct pool *p, struct task *t);
 
-/* Lets those that have nothing to do find what there is: a task for each worker that watches, and
- * as many of those that sleep as there are tasks left. It is called before the lock is released by
- * a thread that may leave work behind; not while a batch is formed, which takes microseconds. */
+/* Gives tasks to workers without work: one to each worker that watches, and as many sleeping
+ * workers are woken as tasks are left. A thread that may leave work behind calls it before it
+ * releases the lock; not while a batch is formed, which takes microseconds. */
 void pool_share_work(struct pool *p);
+
+/* Releases the lock, ends the jobs, takes the lock again. */
+void pool_end_jobs(struct pool *p, struct ending *ending);
 
 void *pool_serve(void *pool); /* a worker, until the pool is stopping; not under the lock */
 

@@ -174,17 +174,6 @@ void answer_write_piece(struct answer *a, size_t i) {
   }
 }
 
-char *answer_usage_write(char *out, const struct answer_usage *u) {
-  if (u->write) return u->write(out, u);
-  out = answer_write_text(out, "{\"tokens\":");
-  out = number_write_integer(out, (int64_t)u->tokens);
-  out = answer_write_text(out, ",\"cached\":");
-  out = number_write_integer(out, (int64_t)u->cached);
-  out = answer_write_text(out, ",\"generated\":");
-  out = number_write_integer(out, u->generated ? (int64_t)u->generated(u->of) : 0);
-  return answer_write_text(out, "}");
-}
-
 size_t answer_bytes(const struct answer *a) {
   size_t bytes = 0;
   for (size_t i = 0; i < a->pieces; i++) bytes += a->piece[i].iov_len;

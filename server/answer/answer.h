@@ -22,17 +22,6 @@ enum { ANSWER_PIECES_MAX = 256 };
  * that are binary lie behind it. */
 enum answer_form { ANSWER_JSON, ANSWER_SAFETENSORS, ANSWER_V2 };
 
-/* What was used for it. */
-struct answer_usage {
-  size_t tokens, cached;
-  size_t (*generated)(const void *of); /* asked once all is computed; NULL: none are */
-  const void *of;
-  char *(*write)(char *out, const struct answer_usage *u); /* in other words, no longer; or NULL */
-};
-
-enum { ANSWER_USAGE_ROOM = 144 };
-char *answer_usage_write(char *out, const struct answer_usage *u); /* a JSON object */
-
 /* What an answer says. Lives as long as the answer. */
 struct answer_content {
   const char *model;  /* its name, which needs no escaping, in front; NULL: JSON without it there */

@@ -110,3 +110,14 @@ char *answer_write_integers(const struct answer_rows *r, char *out) {
   }
   return out;
 }
+
+char *answer_usage_write(char *out, const struct answer_usage *u) {
+  if (u->write) return u->write(out, u);
+  out = answer_write_text(out, "{\"tokens\":");
+  out = number_write_integer(out, (int64_t)u->tokens);
+  out = answer_write_text(out, ",\"cached\":");
+  out = number_write_integer(out, (int64_t)u->cached);
+  out = answer_write_text(out, ",\"generated\":");
+  out = number_write_integer(out, u->generated ? (int64_t)u->generated(u->of) : 0);
+  return answer_write_text(out, "}");
+}

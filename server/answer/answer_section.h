@@ -160,4 +160,17 @@ static inline char *answer_write_text(char *out, const char *text) {
   return out + length;
 }
 
+/* How many tokens a request used. */
+struct answer_usage {
+  size_t tokens, cached;
+  size_t (*generated)(
+      const void *of); /* called after the computation; NULL: no tokens are generated */
+  const void *of;
+  char *(*write)(char *out, const struct answer_usage *u); /* another format, no longer; or NULL */
+};
+
+/* Writes it as a JSON object of at most ANSWER_USAGE_ROOM bytes. */
+enum { ANSWER_USAGE_ROOM = 144 };
+char *answer_usage_write(char *out, const struct answer_usage *u);
+
 #endif

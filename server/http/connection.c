@@ -90,15 +90,6 @@ enum connection_phase connection_phase(struct connection *c) {
   return connection_state_phase(atomic_load_explicit(&c->state, memory_order_acquire));
 }
 
-void connection_refuse(struct connection *c, const struct error *e, const char *request_id) {
-  char text[REPLY_RAW_SIZE];
-  const enum error_form form = request_id ? c->errors : ERROR_PROBLEM;
-  size_t size = reply_raw(e, form, request_id, request_id ? c->origin : NULL, text);
-  /* The text fits in an empty socket buffer. If the buffer is full, the client does not read. */
-  (void)!send(c->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-  shutdown(c->fd, SHUT_WR);
-}
-
 /* --- the set --- */
 
 struct connections *connections_new(const struct connection_times *t, struct metrics *m,

@@ -20,6 +20,15 @@ enum {
   EMPTY_LINE = 2,        /* bytes that may follow a request without beginning the next one */
 };
 
+void connection_refuse(struct connection *c, const struct error *e, const char *request_id) {
+  char text[REPLY_RAW_SIZE];
+  const enum error_form form = request_id ? c->errors : ERROR_PROBLEM;
+  size_t size = reply_raw(e, form, request_id, request_id ? c->origin : NULL, text);
+  /* The text fits in an empty socket buffer. If the buffer is full, the client does not read. */
+  (void)!send(c->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+  shutdown(c->fd, SHUT_WR);
+}
+
 static struct tcp_info socket_info(int fd) {
   struct tcp_info info = {0};
   socklen_t size = sizeof info;

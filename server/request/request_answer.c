@@ -121,12 +121,14 @@ static const char *answer_type(const struct request *r) {
   return header_media_type(a->json_bytes ? MEDIA_OCTETS : MEDIA_JSON);
 }
 
-bool request_begin_stream(struct request *r, struct reply *reply) {
+bool request_answer_stream(struct request *r) {
   if (!enter_answer_phase(r)) return false;
-  *reply = begin_reply(r, 200, "text/event-stream");
-  reply_add(reply, "Cache-Control", "no-cache");
-  reply_add(reply, "X-Accel-Buffering", "no"); /* nginx would keep events back */
-  return true;
+  struct reply reply = begin_reply(r, 200, "text/event-stream");
+  reply_add(&reply, "Cache-Control", "no-cache");
+  reply_add(&reply, "X-Accel-Buffering", "no"); /* nginx would keep events back */
+  r->streams = true;
+  if (atomic_load(&r->handoff) != HANDOFF_DONE) r->state = REQUEST_STREAMED;
+  return reply_stream(&reply, request_read_stream, r);
 }
 
 bool request_answer_exchange(struct request *r) {

@@ -163,8 +163,9 @@ static bool has_pool(const struct request *r) {
 void request_end(struct request *r, bool sent) {
   if (r->streams) request_count_tokens(r);
   if (has_pool(r)) {
-    request_leave(r);
-    r->has_exchange = false; /* it ends when the pool gives it back */
+    r->left = true;
+    exchange_cancel(&r->exchange);
+    r->has_exchange = false; /* the exchange ends when the pool gives it back */
   }
   const uint64_t now = clock_now(), nanoseconds = now - r->started;
   if (!r->code) r->code = code_unanswered(r);

@@ -96,17 +96,15 @@ void request_wait(struct request *r, unsigned seen);
 void request_note_news(struct exchange *x);
 void request_note_pace(struct exchange *x, bool first, uint64_t ns);
 
-/* Queues an answer of which a part is there. False: the connection has to be closed. */
-bool request_answer_stream(struct request *r);
-
-/* The stream is cut off while the pool has the request: nothing more is computed. */
-void request_leave(struct request *r);
+/* A callback of libmicrohttpd: copies the part of the response that is there, up to `room` bytes.
+ */
+ssize_t request_read_stream(void *request, uint64_t at, char *out, size_t room);
 
 /* --- request_answer: these queue an answer. False: the connection has to be closed. --- */
 
 bool request_answer_error(struct request *r, const struct error *e);
-bool request_answer_exchange(struct request *r);                   /* what the pool has computed */
-bool request_begin_stream(struct request *r, struct reply *reply); /* its header */
+bool request_answer_exchange(struct request *r);  /* what the pool has computed */
+bool request_answer_stream(struct request *r);    /* a response of which a part is there */
 bool request_answer_route(struct request *r);     /* of a route that is not computed */
 bool request_answer_preflight(struct request *r); /* what a page may send */
 bool request_answer_server(struct request *r);    /* which methods there are */

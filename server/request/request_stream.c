@@ -63,8 +63,7 @@ static const char *problem_of(struct request *r) {
   return r->problem;
 }
 
-/* For libmicrohttpd: what there is of the answer, up to `room` bytes. */
-static ssize_t read_stream(void *of, uint64_t at, char *out, size_t room) {
+ssize_t request_read_stream(void *of, uint64_t at, char *out, size_t room) {
   struct request *r = of;
   const unsigned seen = atomic_load(&r->news); /* before the look at what there is */
   const bool done = atomic_load(&r->handoff) == HANDOFF_DONE;
@@ -85,19 +84,4 @@ static ssize_t read_stream(void *of, uint64_t at, char *out, size_t room) {
   silence_begin(&r->io->silence, &r->silent, clock_now());
   request_wait(r, seen);
   return 0;
-}
-
-bool request_answer_stream(struct request *r) {
-  struct reply reply;
-  if (!request_begin_stream(r, &reply)) return false;
-  r->streams = true;
-  if (atomic_load(&r->handoff) != HANDOFF_DONE) r->state = REQUEST_STREAMED;
-  return reply_stream(&reply, read_stream, r);
-}
-
-/* --- a client that leaves --- */
-
-void request_leave(struct request *r) {
-  r->left = true;
-  exchange_cancel(&r->exchange);
 }

@@ -95,7 +95,7 @@ char *base64_write_portable(char *out, const unsigned char *bytes, size_t size) 
     const size_t count = size < BYTES ? size : BYTES;
     memcpy(rest, bytes, count);
     write_block(out, rest);
-    out += base64_length(count);
+    out += (count + 2) / 3 * 4;
     if (count % 3 != 0) out[-1] = '=';
     if (count % 3 == 1) out[-2] = '=';
     size -= count;
