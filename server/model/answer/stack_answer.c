@@ -17,13 +17,6 @@ static const size_t one = 1, zero = 0;
 
 /* --- sections --- */
 
-struct answer_section *stack_answer_add(struct stack_listing *l, const char *group,
-                                        const char *name) {
-  struct answer_section *s = &l->content->section[l->content->sections++];
-  *s = (struct answer_section){.group = group, .name = name, .items = 1, .heads = 1};
-  return s;
-}
-
 /* A side whose parts are listed, and whether these are of sequences. */
 static bool has_sequences(const struct stack_listing *l, const struct stack_side *side) {
   return l->r->generates && side == &l->r->main;
@@ -33,7 +26,7 @@ static bool has_sequences(const struct stack_listing *l, const struct stack_side
 static struct answer_section *add_batch(struct stack_listing *l, const struct stack_side *side,
                                         const char *group, const void *data) {
   const struct geometry *g = &side->run->geometry;
-  struct answer_section *s = stack_answer_add(l, group, NULL);
+  struct answer_section *s = stack_listing_add(l, group, NULL);
   s->batch = true;
   s->alike = side->rectangular;
   s->padded = !side->rectangular;
@@ -70,7 +63,7 @@ static void add_outputs(struct stack_listing *l) {
     add_rows(l, &l->r->main, NULL, run->outputs)->name = "outputs";
     return;
   }
-  struct answer_section *s = stack_answer_add(l, NULL, "outputs");
+  struct answer_section *s = stack_listing_add(l, NULL, "outputs");
   s->batch = s->single = s->alike = true;
   s->rows = (struct answer_sizes){&run->geometry.items, 0};
   s->width = (struct answer_sizes){&run->output_size, 0};
@@ -147,7 +140,7 @@ static enum status add_lens(struct stack_listing *l, const char *name, const int
                             struct arena *arena, struct error *e) {
   const struct stack_request *r = l->r;
   const struct stack_side *reader = r->source.run ? &r->source : &r->main;
-  struct answer_section *s = stack_answer_add(l, NULL, name);
+  struct answer_section *s = stack_listing_add(l, NULL, name);
   s->number = NUMBER_LENGTH;
   s->alike = true;
   s->rows = (struct answer_sizes){&reader->run->geometry.items, 0};
@@ -167,31 +160,23 @@ static enum status add_lens(struct stack_listing *l, const char *name, const int
 
 /* --- which there are --- */
 
-void stack_answer_name(struct stack_listing *l, const struct stack_side *side, size_t number,
-                       const char *ending, const char *behind) {
-  const size_t last = l->content->sections - 1;
-  snprintf(l->part[last], STACK_PART_NAME_SIZE, "%.12s.%zu%s%s", side->form->name, number, ending,
-           behind);
-  l->content->section[last].name = l->part[last];
-}
-
 /* Of a layer the inputs of its attentions stand in front of what it gives. */
 static void add_hidden(struct stack_listing *l, const struct stack_side *side) {
   const struct stack_run *run = side->run;
   const size_t sorts = side->form->cross.heads ? 2 : 1;
   if (side->embedded) {
     add_rows(l, side, hidden, run->embedding);
-    stack_answer_name(l, side, 0, "", "");
+    stack_listing_name(l, side, 0, "", "");
   }
   for (size_t place = 0; run->wish && place < stack_form_attentions(side->form); place++) {
     const size_t at = stack_side_in_order(side, place), layer = stack_side_layer(side, at);
     if (side->wish[at].input) {
       add_rows(l, side, hidden, run->shown[at].input);
-      stack_answer_name(l, side, layer, stack_side_ending(side, at), ".input");
+      stack_listing_name(l, side, layer, stack_side_ending(side, at), ".input");
     }
     if (place % sorts + 1 == sorts && side->wish[layer].hidden) {
       add_rows(l, side, hidden, run->shown[layer].hidden);
-      stack_answer_name(l, side, layer + 1, "", "");
+      stack_listing_name(l, side, layer + 1, "", "");
     }
   }
 }
@@ -205,7 +190,7 @@ static enum status add_attention(struct stack_listing *l, const struct stack_sid
     if (side->wish[at].weights == STACK_WEIGHTS_NONE || (picture && has_sequences(l, side)))
       continue;
     if ((picture ? add_thumbnails : add_weights)(l, side, at, a, e)) return e->status;
-    stack_answer_name(l, side, stack_side_layer(side, at), stack_side_ending(side, at), "");
+    stack_listing_name(l, side, stack_side_layer(side, at), stack_side_ending(side, at), "");
   }
   return STATUS_OK;
 }

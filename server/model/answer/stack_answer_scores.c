@@ -11,7 +11,7 @@ static const size_t one = 1, zero = 0;
 static struct answer_section *add_targets(struct stack_listing *l, const char *group,
                                           const char *name, const size_t *width, const void *data) {
   const struct stack_request *r = l->r;
-  struct answer_section *s = stack_answer_add(l, group, name);
+  struct answer_section *s = stack_listing_add(l, group, name);
   s->batch = s->padded = true;
   s->alike = r->targets_alike;
   s->padded_rows = r->most_targets;
@@ -83,16 +83,16 @@ static void add_lens(struct stack_listing *l, enum answer_form form) {
     const struct stack_lens *lens = &main->run->lens[i];
     if (form == ANSWER_SAFETENSORS) {
       add_seen(l, lens->token)->number = NUMBER_TOKEN;
-      stack_answer_name(l, main, i, "", ".token");
+      stack_listing_name(l, main, i, "", ".token");
       add_seen(l, lens->log_probability);
-      stack_answer_name(l, main, i, "", ".log_probability");
+      stack_listing_name(l, main, i, "", ".log_probability");
       continue;
     }
     struct answer_section *s = add_seen(l, lens);
     s->number = NUMBER_TOKEN;
     s->row_room += l->r->logit_lens * STACK_TOP_ROOM;
     s->write = write_lens;
-    stack_answer_name(l, main, i, "", "");
+    stack_listing_name(l, main, i, "", "");
   }
 }
 

@@ -137,7 +137,7 @@ static size_t steps_there(const struct answer_section *s, size_t item) {
 }
 
 static void add_search(struct stack_listing *l, struct stack_listed *listed) {
-  struct answer_section *s = stack_answer_add(l, NULL, "search");
+  struct answer_section *s = stack_listing_add(l, NULL, "search");
   const struct stack_sequence *q = l->r->generation.sequence;
   for (size_t i = 0; i < l->r->texts; i++)
     listed->steps = size_max(listed->steps, q[i * l->r->each].most);
@@ -184,7 +184,7 @@ static size_t row_room(struct stack_listed *l) {
 enum status stack_answer_sequences(struct stack_listing *l, struct arena *a, struct error *e) {
   struct stack_listed *listed = list_parts(l->r, a, e);
   if (!listed) return e->status;
-  struct answer_section *s = stack_answer_add(l, NULL, "sequences");
+  struct answer_section *s = stack_listing_add(l, NULL, "sequences");
   s->number = NUMBER_TOKEN; /* text in any case */
   s->batch = true;
   s->items = l->r->texts;

@@ -3,7 +3,7 @@
 #ifndef SERVER_STACK_ABLATION_CHECK_H
 #define SERVER_STACK_ABLATION_CHECK_H
 
-#include "server/model/check/stack_check.h"
+#include "server/model/check/stack_checking.h"
 
 /* Notes that heads are measured: those that the request names, else all. */
 void stack_ablation_take(struct stack_check *k);

@@ -9,6 +9,7 @@
 #include "core/base/size.h"
 #include "server/model/check/stack_ablation_check.h"
 #include "server/model/check/stack_items.h"
+#include "server/model/check/stack_limits.h"
 #include "server/model/check/stack_targets.h"
 #include "server/model/check/stack_texts.h"
 #include "server/tokenize/tokenize_texts.h"
@@ -78,7 +79,9 @@ static enum status count_fed(struct stack_check *k) {
   return k->terms->ask == ASK_SCORE ? stack_targets_count(k) : stack_targets_begin(k);
 }
 
-enum status stack_check_place(struct stack_check *k, struct stack_side *side, const int32_t *lens) {
+/* Makes the items of a side, which have `lens` rows each, end to end. */
+static enum status place_items(struct stack_check *k, struct stack_side *side,
+                               const int32_t *lens) {
   struct geometry *g = &side->run->geometry;
   g->items = k->items;
   g->item = arena_alloc(k->reading->arena, k->items, sizeof *g->item, k->e);
@@ -108,8 +111,8 @@ static enum status make_items(struct stack_check *k) {
   if (count_rows(k)) return k->e->status;
   for (size_t i = 0; i < k->items; i++)
     if (check_rows(k, i, (size_t)k->lens[i])) return k->e->status;
-  if (count_fed(k) || stack_check_place(k, reader, k->lens)) return k->e->status;
-  return stack_check_has_source(k) ? stack_check_place(k, k->main, k->begun) : STATUS_OK;
+  if (count_fed(k) || place_items(k, reader, k->lens)) return k->e->status;
+  return stack_check_has_source(k) ? place_items(k, k->main, k->begun) : STATUS_OK;
 }
 
 static enum status check_items(struct stack_check *k) {
@@ -342,6 +345,6 @@ enum status stack_check(const struct contract_reading *reading, const struct who
   take_wishes(&out->main);
   if (out->source.run) take_wishes(&out->source);
   if (terms->ask == ASK_GENERATE && stack_texts_check(&k)) return k.e->status;
-  if (stack_check_limits(&k) || take_rows(&k)) return k.e->status;
+  if (stack_limits_check(&k) || take_rows(&k)) return k.e->status;
   return take_types(&k);
 }

@@ -3,7 +3,7 @@
 #ifndef SERVER_STACK_ITEMS_H
 #define SERVER_STACK_ITEMS_H
 
-#include "server/model/check/stack_check.h"
+#include "server/model/check/stack_checking.h"
 
 /* Refuses an item: at "/tokens/3", or at "/tokens" where there is but one, which is no batch. */
 enum status stack_items_refuse(struct stack_check *k, enum stack_field field, size_t item,

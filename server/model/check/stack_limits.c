@@ -1,11 +1,12 @@
-/* stack_limits: what a request would cost, counted before anything is allocated for it. */
+/* stack_limits: sums of rows, pairs and bytes, each with a check for overflow. */
+#include "server/model/check/stack_limits.h"
+
 #include <stdio.h>
 
 #include "core/base/size.h"
 #include "server/answer/answer.h"
 #include "server/model/answer/stack_answer_sequences.h"
 #include "server/model/check/stack_ablation_check.h"
-#include "server/model/check/stack_check.h"
 #include "server/model/check/stack_texts.h"
 #include "server/number/number.h"
 
@@ -57,8 +58,9 @@ static bool add_work(const struct stack_check *k, const struct stack_side *s, si
          size_add(*work, own, work);
 }
 
-enum status stack_check_refuse_pairs(const struct stack_form *source, const struct stack_form *main,
-                                     bool weighs, size_t work, size_t most, struct error *e) {
+enum status stack_limits_refuse_pairs(const struct stack_form *source,
+                                      const struct stack_form *main, bool weighs, size_t work,
+                                      size_t most, struct error *e) {
   char count[64];
   snprintf(count, sizeof count, "%s%zu", work > most ? "" : "more than ",
            work > most ? work : most);
@@ -87,8 +89,8 @@ static enum status check_work(struct stack_check *k) {
                        add_work(k, main, &own) && size_add(source, own, &work) &&
                        (!k->out->weighs || stack_ablation_pairs(k, source, own, &work));
   if (counted && work <= k->limits->max_pairs) return STATUS_OK;
-  return stack_check_refuse_pairs(stack_check_has_source(k) ? k->reader->form : NULL, main->form,
-                                  k->out->weighs, counted ? work : 0, k->limits->max_pairs, k->e);
+  return stack_limits_refuse_pairs(stack_check_has_source(k) ? k->reader->form : NULL, main->form,
+                                   k->out->weighs, counted ? work : 0, k->limits->max_pairs, k->e);
 }
 
 /* --- the answer --- */
@@ -287,7 +289,7 @@ static bool count_bytes(const struct stack_check *k, size_t *bytes) {
   return b.fits && add_trace(k, bytes);
 }
 
-enum status stack_check_limits(struct stack_check *k) {
+enum status stack_limits_check(struct stack_check *k) {
   size_t bytes;
   if (check_work(k) || k->out->stream || k->out->weighs) return k->e->status;
   /* Brackets and names are not counted here: the whole text is counted when it is planned. */

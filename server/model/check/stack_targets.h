@@ -8,7 +8,7 @@
 #ifndef SERVER_STACK_TARGETS_H
 #define SERVER_STACK_TARGETS_H
 
-#include "server/model/check/stack_check.h"
+#include "server/model/check/stack_checking.h"
 
 /* Holds the targets to be scored against the items, and adds to what begins each item (`begun`)
  * what is fed behind it; likewise to the rows of the widest item. */

@@ -4,7 +4,7 @@
 #ifndef SERVER_STACK_TEXTS_H
 #define SERVER_STACK_TEXTS_H
 
-#include "server/model/check/stack_check.h"
+#include "server/model/check/stack_checking.h"
 
 /* Holds the settings of the choice against each other and the model, and makes each text as many
  * items of the run's geometry as it has sequences. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/size.h"
-#include "server/model/check/stack_check.h"
+#include "server/model/check/stack_limits.h"
 #include "server/model/fields/stack_fields.h"
 
 /* --- what goes with texts --- */
@@ -143,8 +143,8 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
       tokenize_texts(d, w->tokenizer, r->texts, &ask, r->arena, r->e))
     return r->e->status;
   if (d->too_many_pairs)
-    return stack_check_refuse_pairs(v->source.stack ? v->source.form : NULL, v->main.form,
-                                    terms->ablation, 0, limits->max_pairs, r->e);
+    return stack_limits_refuse_pairs(v->source.stack ? v->source.form : NULL, v->main.form,
+                                     terms->ablation, 0, limits->max_pairs, r->e);
   if (give_tokens(d, r) || give_types(d, r, w)) return r->e->status;
   out->tokenized = d;
   out->tells_tokens = v->tokens;

@@ -3,12 +3,10 @@
 #ifndef SERVER_STACK_FIELDS_H
 #define SERVER_STACK_FIELDS_H
 
-#include "config/build/whole.h"
 #include "config/describe/whole_choice.h"
-#include "server/attention/attention_traced.h"
 #include "server/body/body_terms.h"
 #include "server/body/contract.h"
-#include "server/model/fields/stack_side.h"
+#include "server/model/fields/stack_values.h"
 
 #define STACK_FIELD_OF_OPTION(id, ...) STACK_FIELD_##id,
 enum stack_field {
@@ -69,40 +67,6 @@ enum stack_v2_output {
   STACK_V2_OUTPUTS
 };
 
-#define STACK_TRUNCATE_UNSAID (SIZE_MAX - 1)
-
-/* The small values as they were read. */
-struct stack_values {
-  struct stack_side source, main; /* as in stack_request */
-  struct arena *arena;
-  enum stack_pool pool;
-  size_t dimensions; /* 0: all */
-  bool normalize;
-  enum stack_function function; /* of classes */
-  bool special;                 /* special_tokens */
-  size_t truncate; /* the tokens that a text is cut to; SIZE_MAX: to the model's own length;
-                      0: it is not cut; STACK_TRUNCATE_UNSAID: of a dialect's own */
-  struct contract_text prompt,
-      prompt_name;                   /* what stands in front of texts, or what it is called */
-  struct contract_text query_prompt; /* in front of those that are queries to the others */
-  bool tokens;                       /* return_tokens */
-  size_t top;                        /* return_top */
-  size_t logit_lens;                 /* return_lens */
-  bool base64;                       /* encoding_format */
-  struct attention_traced trace;
-  size_t traced;              /* the attention whose trace that is, */
-  bool traced_source;         /* of the source; else of main */
-  struct stack_choice choice; /* of the next tokens */
-  bool ignores_end;           /* ignore_eos */
-  size_t max_tokens, returns;
-  size_t usual_tokens; /* the most tokens where max_tokens is 0: the request does not say */
-  bool stream, search;
-  struct tokenizer_text *stop; /* [stops] */
-  size_t stops;
-  bool text;    /* return_text */
-  bool spelled; /* what each token adds to the text is told: no field of ours asks for it */
-};
-
 extern const struct contract_field stack_fields[STACK_FIELD_COUNT];
 
 static inline const char *stack_field_name(enum stack_field field) {
@@ -137,11 +101,6 @@ void stack_fields_prompt(struct contract_text *to, const struct json_t *text);
  * only a shape that was given says so. */
 static inline bool stack_is_unbatched(const struct tensor *t, unsigned depth) {
   return t->depth == depth && (t->count > 0 || t->shaped);
-}
-
-/* Its sides, the source first; one may have no stack. */
-static inline struct stack_side *stack_values_side(struct stack_values *v, unsigned number) {
-  return number == 0 ? &v->source : &v->main;
 }
 
 /* How long it takes to prepare so many sequences of each text, in nanoseconds, about. */

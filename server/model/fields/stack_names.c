@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "server/json/json_small.h"
-#include "server/model/fields/stack_fields.h"
+#include "server/model/fields/stack_values.h"
 
 enum { THUMBNAIL_MAX = 64, DIGITS_MAX = 5 };
 

@@ -1,0 +1,39 @@
+/* stack_listing: the sections of a response while they are listed. Private to the files of this
+ * folder. */
+#ifndef SERVER_STACK_LISTING_H
+#define SERVER_STACK_LISTING_H
+
+#include <stdio.h>
+
+#include "server/answer/answer.h"
+#include "server/model/fields/stack_request.h"
+
+enum { STACK_PART_NAME_SIZE = 48 };
+
+struct stack_listing {
+  const struct stack_request *r;
+  struct answer_content *content;
+  char (*part)[STACK_PART_NAME_SIZE]; /* [sections] the names of parts of the model */
+  const size_t *side[STACK_SIDES];    /* [items] the rows of thumbnails of the source and of main;
+                                         NULL: not listed yet */
+};
+
+/* Appends a section, of one list; the array has room for it. */
+static inline struct answer_section *stack_listing_add(struct stack_listing *l, const char *group,
+                                                       const char *name) {
+  struct answer_section *s = &l->content->section[l->content->sections++];
+  *s = (struct answer_section){.group = group, .name = name, .items = 1, .heads = 1};
+  return s;
+}
+
+/* Names the section that was added last: "decoder.3.cross.input" is number 3 of main, ".cross" and
+ * ".input". */
+static inline void stack_listing_name(struct stack_listing *l, const struct stack_side *side,
+                                      size_t number, const char *ending, const char *after) {
+  const size_t last = l->content->sections - 1;
+  snprintf(l->part[last], STACK_PART_NAME_SIZE, "%.12s.%zu%s%s", side->form->name, number, ending,
+           after);
+  l->content->section[last].name = l->part[last];
+}
+
+#endif
