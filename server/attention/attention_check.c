@@ -4,21 +4,9 @@
  * again. */
 #include "server/attention/attention_check.h"
 
-#include <stdio.h>
+#include "server/attention/attention_checking.h"
 
 /* --- lists of one element per item --- */
-
-enum status attention_fail_at(struct attention_check *k, enum attention_field field, size_t item,
-                              const char *format, ...) {
-  char pointer[ERROR_POINTER_SIZE];
-  int n = snprintf(pointer, sizeof pointer, "%s", attention_field_pointer(field));
-  if (!k->unbatched) snprintf(pointer + n, sizeof pointer - (size_t)n, "/%zu", item);
-  va_list args;
-  va_start(args, format);
-  error_at_v(k->e, pointer, format, args);
-  va_end(args);
-  return k->e->status;
-}
 
 /* Is a field of one list per item of this depth, with a list for each item? A text without numbers
  * has any depth that its brackets leave open: `[]` is no rows of one item as well as no items. */
@@ -36,12 +24,6 @@ static enum status check_depth(struct attention_check *k, enum attention_field f
     return error_at(k->e, attention_field_pointer(field), "%s has %zu items, but queries has %zu",
                     attention_field_name(field), t->elements, k->g->items);
   return STATUS_OK;
-}
-
-bool attention_items_alike(const struct geometry *g) {
-  for (size_t i = 1; i < g->items; i++)
-    if (g->item[i].q != g->item[0].q || g->item[i].k != g->item[0].k) return false;
-  return true;
 }
 
 /* --- rows --- */

@@ -2,7 +2,7 @@
 #include "core/attention/measures.h"
 #include "core/base/size.h"
 #include "server/answer/answer.h"
-#include "server/attention/attention_check.h"
+#include "server/attention/attention_checking.h"
 #include "server/number/number.h"
 
 /* Pairs of a query and what it is compared with, over all items. */

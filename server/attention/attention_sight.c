@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "server/attention/attention_check.h"
+#include "server/attention/attention_checking.h"
 
 /* --- valid_lens --- */
 
