@@ -8,7 +8,7 @@
 
 #include "config/describe/notes.h"
 #include "core/base/status.h"
-#include "core/stack/stack_choice.h"
+#include "core/generate/choice.h"
 
 /* The options of a choice that are one number, of definitions, requests and descriptions alike: the
  * identifier, the word, which is a member of struct stack_choice, its type, and its range. */

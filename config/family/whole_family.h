@@ -3,7 +3,7 @@
 #ifndef CONFIG_WHOLE_FAMILY_H
 #define CONFIG_WHOLE_FAMILY_H
 
-#include "core/stack/stack_form.h"
+#include "core/forward/stack_form.h"
 
 /* What a model is, and with it which paths it has. */
 enum model_kind {

@@ -2,7 +2,7 @@
 #ifndef CORE_CHOICE_REF_H
 #define CORE_CHOICE_REF_H
 
-#include "core/stack/stack_choice.h"
+#include "core/generate/choice.h"
 
 /* The probability [tokens] with which each token is chosen: 1 for one of them where nothing is
  * drawn; all 0 where every token is banned. */

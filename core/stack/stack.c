@@ -1,5 +1,5 @@
 /* stack: how a whole model is made. */
-#include "core/stack/stack_parts.h"
+#include "core/stack/stack.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/size.h"
+#include "core/forward/forward.h"
 #include "core/kernel/gemm.h"
 #include "core/kernel/narrow.h"
+#include "core/stack/stack_program.h"
 
 enum {
   POSITION_ROWS = 1024,     /* that are kept of computed positions */
@@ -69,16 +72,6 @@ static double turn_of(enum positions kind, size_t width, size_t x) {
   const double i = (double)(width < 2 ? 0 : x % (width / 2));
   if (kind == POSITIONS_INTERLEAVED) return pow(10000, -(double)(x - x % 2) / d);
   return pow(10000, kind == POSITIONS_HALVES ? -2 * i / d : -i / (half - 1));
-}
-
-void stack_compute_position(const struct stack *s, size_t p, float *row) {
-  const size_t d = s->form.width;
-  const bool turns = s->form.embedding.positions == POSITIONS_INTERLEAVED;
-  for (size_t x = 0; x < d; x++) {
-    const bool sine = turns ? x % 2 == 0 : x < d / 2;
-    const double angle = (double)p * s->turns[x];
-    row[x] = (float)(sine ? sin(angle) : cos(angle));
-  }
 }
 
 /* The first positions are kept; those behind them are computed when they are needed. */
@@ -181,7 +174,7 @@ struct stack *stack_new(const struct stack_form *form, struct error *e) {
   s->first = pack(s, &classifier->first, form->width, form->width, e);
   s->classes = pack(s, &classifier->classes, classifier->count, form->width, e);
   make_output(s, form, e);
-  if (!e->status && form->layers == 0) stack_list_steps(s, e);
+  if (!e->status && form->layers == 0) stack_program_list(s, e);
   if (!e->status) return s;
   stack_free(s);
   return NULL;
@@ -211,7 +204,7 @@ enum status stack_set_layer(struct stack *s, const struct stack_layer *layer, st
   if (f->cross.heads) b->norm_cross = copy_norm(s, &layer->norm_cross, e);
   b->norm_forward = copy_norm(s, &layer->norm_forward, e);
   if (e->status) return e->status;
-  return ++s->set == f->layers ? stack_list_steps(s, e) : STATUS_OK;
+  return ++s->set == f->layers ? stack_program_list(s, e) : STATUS_OK;
 }
 
 static void free_block(const struct stack_block *b) {
@@ -261,4 +254,41 @@ const char *stack_weights(const struct stack *s) {
   for (enum kernel_form form = 0; form < KERNEL_FORMS; form++)
     if (s->forms == 1U << form) return narrow_name(form);
   return "mixed";
+}
+
+/* --- how fast it goes here --- */
+
+static double seconds_of(const struct gemm *g, size_t rows, const float *x, size_t in, size_t out,
+                         float *y) {
+  const uint64_t begun = clock_now();
+  for (size_t first = 0; first < out; first += gemm_columns(g, first))
+    gemm_run(g, first, rows, x, in, y);
+  return 1e-9 * (double)(clock_now() - begun);
+}
+
+/* One row through the matrices of all layers reads them from memory; many rows through one matrix
+ * of these multiply. The best of some times, where others use the processor. */
+void stack_measure_pace(const struct stack *s, struct stack_pace *pace) {
+  enum { TIMES = 3, ROWS = 64, BYTES_LEAST = 32 << 20 }; /* fewer bytes may lie in a cache */
+  const size_t in = s->form.width, out = s->form.forward_size, layers = s->form.layers;
+  const double product = 2.0 * (double)in * (double)out;
+  size_t bytes = 0;
+  for (size_t l = 0; l < layers; l++) bytes += gemm_bytes(s->layer[l].up);
+  if (bytes < BYTES_LEAST) return;
+  float *x = calloc(ROWS * in, sizeof *x),
+        *y = aligned_alloc(64, ROWS * KERNEL_PANEL_MAX * sizeof *y);
+  double reads = INFINITY, multiplies = INFINITY;
+  const unsigned mode = kernel_enter();
+  for (size_t i = 0; x && y && i < TIMES; i++) {
+    double all = 0;
+    for (size_t l = 0; l < layers; l++) all += seconds_of(s->layer[l].up, 1, x, in, out, y);
+    reads = fmin(reads, all);
+    multiplies = fmin(multiplies, seconds_of(s->layer[0].up, ROWS, x, in, out, y));
+  }
+  kernel_leave(mode);
+  free(x);
+  free(y);
+  if (!isfinite(reads) || reads <= 0 || multiplies <= 0) return;
+  pace->second_work = ROWS * product / multiplies;
+  pace->byte_work = pace->second_work * reads / (double)bytes;
 }

@@ -1,9 +1,12 @@
-/* stack_prepare: where the rows of a run lie, and what its layers are asked. */
+/* stack_prepare: reserves the memory of a run, and makes the calls of its attentions. */
 #include <math.h>
 #include <string.h>
 
 #include "core/base/size.h"
-#include "core/stack/stack_parts.h"
+#include "core/forward/forward.h"
+#include "core/generate/generate_parts.h"
+#include "core/inspect/inspect.h"
+#include "core/stack/stack.h"
 
 struct stack_run *stack_run_new(const struct stack *s, struct arena *a, struct error *e) {
   const size_t calls = stack_form_attentions(&s->form);
@@ -14,33 +17,23 @@ struct stack_run *stack_run_new(const struct stack *s, struct arena *a, struct e
   r->geometry.window_left = s->form.window ? (int64_t)s->form.window - 1 : -1;
   r->geometry.window_right = -1;
   r->geometry.causal = s->form.causal;
+  r->each = 1;
   r->across.window_left = r->across.window_right = -1;
   return r;
 }
 
-/* What is being prepared. */
-struct preparing {
-  const struct stack *s;
-  struct stack_run *r;
-  size_t rows_size; /* numbers of rows [rows, d] */
-  float *work[2];   /* rows that come and go; see place_flow */
-  struct spare room;
-  struct arena *a;
-  struct error *e;
-};
-
-static void *take(struct preparing *p, size_t count, size_t size) {
-  return p->e->status ? NULL : arena_alloc(p->a, count, size, p->e);
+static float *alloc_rows(const struct stack_preparing *p) {
+  return stack_alloc(p, p->r->space->numbers, sizeof(float));
 }
 
-static float *take_rows(struct preparing *p) { return take(p, p->rows_size, sizeof(float)); }
-
-static const struct stack_wish *wish_of(const struct preparing *p, size_t number) {
+static const struct stack_wish *wish_of(const struct stack_preparing *p, size_t number) {
   static const struct stack_wish none;
   return p->r->wish ? &p->r->wish[number] : &none;
 }
 
-static size_t attentions(const struct preparing *p) { return stack_form_attentions(&p->s->form); }
+static size_t attentions(const struct stack_preparing *p) {
+  return stack_form_attentions(&p->s->form);
+}
 
 /* --- rows --- */
 
@@ -50,22 +43,22 @@ static bool reads_state(const struct stack *s, size_t layer) {
 }
 
 /* Must hidden state `l` be kept? That of the last layer is not overwritten in any case. */
-static bool is_kept(const struct preparing *p, size_t l) {
+static bool is_kept(const struct stack_preparing *p, size_t l) {
   if (l == p->s->form.layers) return false;
-  if (stack_ablation_begins(p->s, p->r, l)) return true;
+  if (ablation_begins(p->s, p->r, l)) return true;
   if (reads_state(p->s, l) && wish_of(p, l)->input) return true;
   return l == 0 ? p->r->embedded : wish_of(p, l - 1)->hidden;
 }
 
 /* Rows between the attentions of a layer. The queries of the second one are made of them, or of
  * what its norm makes of them. */
-static void place_between(struct preparing *p, size_t layer) {
+static void place_between(const struct stack_preparing *p, size_t layer) {
   const bool post = p->s->form.place == NORM_POST;
   const bool shows = wish_of(p, p->s->form.layers + layer)->input;
   struct stack_flow *at = &p->r->space->flow[layer];
   const bool as_they_are = post || !p->s->layer[layer].norm_cross.factor;
-  at->between = as_they_are && shows ? take_rows(p) : p->work[post];
-  at->asking = as_they_are ? at->between : shows ? take_rows(p) : p->work[1];
+  at->between = as_they_are && shows ? alloc_rows(p) : p->r->space->work[post];
+  at->asking = as_they_are ? at->between : shows ? alloc_rows(p) : p->r->space->work[1];
 }
 
 /* Two stretches of rows serve all layers in turn. What enters a layer lies in the first, and so
@@ -75,37 +68,27 @@ static void place_between(struct preparing *p, size_t layer) {
  * the rows, and what the feed-forward gives takes the place of what it has read; the first one is
  * added to in place. What an attention to a source gives is added in place, too. Rows that are
  * shown have memory of their own. */
-static void place_flow(struct preparing *p) {
+static void place_flow(const struct stack_preparing *p) {
   const struct stack_form *f = &p->s->form;
   const bool post = f->place == NORM_POST;
   struct stack_flow *flow = p->r->space->flow;
   for (size_t l = 0; l <= f->layers; l++) {
     struct stack_flow *at = &flow[l];
-    at->state = is_kept(p, l) ? take_rows(p) : p->work[0];
+    at->state = is_kept(p, l) ? alloc_rows(p) : p->r->space->work[0];
     if (l == f->layers) break;
-    const bool stays = wish_of(p, l)->input || stack_ablation_begins(p->s, p->r, l);
-    at->input = reads_state(p->s, l) ? at->state : stays ? take_rows(p) : p->work[1];
+    const bool stays = wish_of(p, l)->input || ablation_begins(p->s, p->r, l);
+    at->input = reads_state(p->s, l) ? at->state : stays ? alloc_rows(p) : p->r->space->work[1];
     if (p->s->layer[l].cross.layer) place_between(p, l);
-    at->middle = p->work[post];
-    at->entering = p->s->layer[l].norm_forward.factor ? p->work[1] : at->middle;
-    at->forward = p->work[!post];
+    at->middle = p->r->space->work[post];
+    at->entering = p->s->layer[l].norm_forward.factor ? p->r->space->work[1] : at->middle;
+    at->forward = p->r->space->work[!post];
   }
-  flow[f->layers].input = f->last.factor ? p->work[1] : flow[f->layers].state;
+  flow[f->layers].input = f->last.factor ? p->r->space->work[1] : flow[f->layers].state;
 }
 
 /* --- what is shown --- */
 
-const float *stack_hidden_rows(const struct stack *s, const struct stack_run *r, size_t l) {
-  const struct stack_flow *flow = &r->space->flow[l];
-  return l < s->form.layers || s->form.last_aside ? flow->state : flow->input;
-}
-
-const float *stack_input_rows(const struct stack *s, const struct stack_run *r, size_t number) {
-  const size_t layers = s->form.layers;
-  return number < layers ? r->space->flow[number].input : r->space->flow[number - layers].asking;
-}
-
-static void show_rows(struct preparing *p) {
+static void show_rows(const struct stack_preparing *p) {
   struct stack_run *r = p->r;
   if (r->embedded) r->embedding = stack_hidden_rows(p->s, r, 0);
   for (size_t i = 0; r->wish && i < attentions(p); i++) {
@@ -115,7 +98,8 @@ static void show_rows(struct preparing *p) {
   }
 }
 
-static bool add_thumbnail(const struct preparing *p, size_t number, size_t item, size_t *count) {
+static bool add_thumbnail(const struct stack_preparing *p, size_t number, size_t item,
+                          size_t *count) {
   const struct item *at = &p->r->call[number].geometry->item[item];
   const size_t most = p->r->wish[number].thumbnail;
   size_t bytes;
@@ -124,16 +108,16 @@ static bool add_thumbnail(const struct preparing *p, size_t number, size_t item,
          size_add(*count, bytes, count);
 }
 
-static enum status place_thumbnails(struct preparing *p, size_t number) {
+static enum status place_thumbnails(const struct stack_preparing *p, size_t number) {
   struct stack_shown *shown = &p->r->shown[number];
-  size_t *at = take(p, p->r->geometry.items, sizeof *at), count = 0;
+  size_t *at = stack_alloc(p, p->r->geometry.items, sizeof *at), count = 0;
   for (size_t i = 0; at && i < p->r->geometry.items; i++) {
     at[i] = count;
     if (!add_thumbnail(p, number, i, &count))
       return error_limit(p->e, "max_answer_bytes", "the thumbnails exceed the address space");
   }
   shown->thumbnails_at = at;
-  shown->thumbnails = p->r->space->thumbnails[number] = take(p, count, 1);
+  shown->thumbnails = p->r->space->thumbnails[number] = stack_alloc(p, count, 1);
   return p->e->status;
 }
 
@@ -141,7 +125,7 @@ static enum status place_thumbnails(struct preparing *p, size_t number) {
 
 /* Floats for what one attention needs and leaves to the next: queries, keys, values and contexts of
  * all heads, outputs, and what relative positions add. */
-static bool count_attention(const struct preparing *p, const struct layer_shape *a,
+static bool count_attention(const struct stack_preparing *p, const struct layer_shape *a,
                             const struct geometry *g, size_t *floats) {
   const size_t head = a->head_size + a->value_head_size;
   const size_t row = a->heads * head + p->s->form.width, key = a->kv_heads * head;
@@ -156,7 +140,7 @@ static bool count_attention(const struct preparing *p, const struct layer_shape 
 }
 
 /* Of the largest: they come one after the other. */
-static bool count_attentions(const struct preparing *p, size_t *floats) {
+static bool count_attentions(const struct stack_preparing *p, size_t *floats) {
   const struct stack_form *f = &p->s->form;
   size_t across;
   if (!count_attention(p, &f->self, &p->r->geometry, floats)) return false;
@@ -167,7 +151,7 @@ static bool count_attentions(const struct preparing *p, size_t *floats) {
 }
 
 /* Memory for that, and for the feed-forward in between. What does not fit has memory of its own. */
-static enum status place_room(struct preparing *p) {
+static enum status place_room(const struct stack_preparing *p) {
   const size_t rows = p->r->geometry.q_rows, f = p->s->form.forward_size;
   const bool shares = rows <= STACK_SHARED_ROWS || p->r->generation;
   size_t count, inner;
@@ -175,10 +159,10 @@ static enum status place_room(struct preparing *p) {
       !size_mul(size_min(rows, STACK_SHARED_ROWS), shares ? f : 0, &inner) ||
       !size_add(size_max(count, inner), 8 * SPARE_ALIGNMENT, &count))
     return error_set(p->e, STATUS_TOO_LARGE, "the rows exceed the address space");
-  float *room = take(p, count, sizeof *room);
-  p->room = (struct spare){0};
+  float *room = stack_alloc(p, count, sizeof *room);
+  p->r->space->room = (struct spare){0};
   if (!room) return p->e->status;
-  spare_add(&p->room, room, count * sizeof *room);
+  spare_add(&p->r->space->room, room, count * sizeof *room);
   if (shares) p->r->space->inner = room; /* attentions are over by then */
   return STATUS_OK;
 }
@@ -189,7 +173,7 @@ static enum weights weights_of(const struct stack_wish *wish) {
 }
 
 /* What the call of a run that generates has besides. */
-static void set_rounds(const struct preparing *p, size_t number) {
+static void set_rounds(const struct stack_preparing *p, size_t number) {
   const struct stack_rounds *rounds = p->r->generation->rounds;
   const bool across = stack_is_across(p->s, number);
   struct call *c = &p->r->call[number];
@@ -201,7 +185,7 @@ static void set_rounds(const struct preparing *p, size_t number) {
 }
 
 /* The call of an attention, before it is prepared. */
-static struct call make_call(const struct preparing *p, size_t number) {
+static struct call make_call(const struct stack_preparing *p, size_t number) {
   struct stack_run *r = p->r;
   const struct stack_wish *wish = wish_of(p, number);
   const bool across = stack_is_across(p->s, number);
@@ -210,12 +194,13 @@ static struct call make_call(const struct preparing *p, size_t number) {
                    .head_mask = wish->head_mask,
                    .want = weights_of(wish),
                    .trace = wish->trace,
-                   .room = p->room};
+                   .room = p->r->space->room};
   c.keys = c.values = across ? r->source->rows : c.queries;
   return c;
 }
 
-static enum status prepare_attention(struct preparing *p, size_t number, struct spare *weights) {
+static enum status prepare_attention(const struct stack_preparing *p, size_t number,
+                                     struct spare *weights) {
   struct stack_run *r = p->r;
   struct call *c = &r->call[number];
   const struct stack_wish *wish = wish_of(p, number);
@@ -238,7 +223,7 @@ static enum status prepare_attention(struct preparing *p, size_t number, struct 
 }
 
 /* In the order of their steps. */
-static enum status prepare_attentions(struct preparing *p) {
+static enum status prepare_attentions(const struct stack_preparing *p) {
   const size_t layers = p->s->form.layers;
   struct spare weights = {0};
   for (size_t l = 0; l < layers; l++) {
@@ -253,17 +238,17 @@ static enum status prepare_attentions(struct preparing *p) {
 /* What a request says of an attention's heads, but that one of them is left out. NULL with an
  * error.
  */
-static const float *mask_without(struct preparing *p, size_t number, size_t head) {
+static const float *mask_without(const struct stack_preparing *p, size_t number, size_t head) {
   const size_t heads = stack_shape(p->s, number)->heads;
   const float *given = wish_of(p, number)->head_mask;
-  float *mask = take(p, heads, sizeof *mask);
+  float *mask = stack_alloc(p, heads, sizeof *mask);
   for (size_t i = 0; mask && i < heads; i++) mask[i] = i == head ? 0 : given ? given[i] : 1;
   return mask;
 }
 
 /* The call of an attention without a head, made where the one with it stays. What the queries see
  * was reserved with that. */
-static enum status prepare_cut(struct preparing *p, struct stack_cut *cut) {
+static enum status prepare_cut(const struct stack_preparing *p, struct stack_cut *cut) {
   struct call *place = &p->r->call[cut->attention], whole = *place;
   const double work = p->r->run.work;
   struct layer_step step[STEP_COUNT];
@@ -278,10 +263,10 @@ static enum status prepare_cut(struct preparing *p, struct stack_cut *cut) {
   return p->e->status;
 }
 
-static enum status prepare_cuts(struct preparing *p) {
+static enum status prepare_cuts(const struct stack_preparing *p) {
   const struct stack_ablation *w = p->r->ablation;
   for (size_t i = 0; w && i < w->cuts; i++)
-    if (stack_ablation_cuts(p->r, i) && prepare_cut(p, &w->cut[i])) return p->e->status;
+    if (ablation_cuts(p->r, i) && prepare_cut(p, &w->cut[i])) return p->e->status;
   return STATUS_OK;
 }
 
@@ -289,7 +274,7 @@ static enum status prepare_cuts(struct preparing *p) {
 
 /* Its items are this run's, which read their own one each. A run that generates has laid them out
  * already. */
-static enum status place_across(struct preparing *p) {
+static enum status place_across(const struct stack_preparing *p) {
   struct stack_run *r = p->r;
   struct geometry *g = &r->across;
   must(!r->source == !p->s->form.cross.heads);
@@ -301,7 +286,7 @@ static enum status place_across(struct preparing *p) {
   g->items = r->geometry.items;
   g->q_rows = r->geometry.q_rows;
   g->k_rows = r->source->geometry.k_rows;
-  g->item = take(p, g->items, sizeof *g->item);
+  g->item = stack_alloc(p, g->items, sizeof *g->item);
   for (size_t i = 0; g->item && i < g->items; i++) {
     const struct item *own = &r->geometry.item[i], *source = &r->source->geometry.item[i];
     g->item[i] =
@@ -312,7 +297,7 @@ static enum status place_across(struct preparing *p) {
 
 /* --- the outputs --- */
 
-static enum status place_outputs(struct preparing *p) {
+static enum status place_outputs(const struct stack_preparing *p) {
   const struct stack_form *f = &p->s->form;
   struct stack_run *r = p->r;
   const float *rows = r->space->flow[f->layers].input;
@@ -326,24 +311,24 @@ static enum status place_outputs(struct preparing *p) {
   if (r->dimensions) r->output_size = size_min(r->output_size, r->dimensions);
   if (!size_mul(r->geometry.items, r->output_size, &count))
     return error_limit(p->e, "max_answer_bytes", "the outputs exceed the address space");
-  r->outputs = r->space->pooled = take(p, count, sizeof(float));
+  r->outputs = r->space->pooled = stack_alloc(p, count, sizeof(float));
   return p->e->status;
 }
 
-static enum status place_logits(struct preparing *p) {
+static enum status place_logits(const struct stack_preparing *p) {
   struct stack_run *r = p->r;
   size_t count;
   if (!r->want_logits) return STATUS_OK;
   must(p->s->output && !r->targets);
   if (!size_mul(r->geometry.q_rows, p->s->form.embedding.tokens, &count))
     return error_limit(p->e, "max_answer_bytes", "the logits exceed the address space");
-  r->logits = r->space->logits = take(p, count, sizeof(float));
+  r->logits = r->space->logits = stack_alloc(p, count, sizeof(float));
   r->run.work += (double)r->geometry.q_rows * stack_output_work(p->s);
   return p->e->status;
 }
 
 /* Of rows without a target they stay as they are here. */
-static enum status place_logs(struct preparing *p) {
+static enum status place_logs(const struct stack_preparing *p) {
   struct stack_run *r = p->r;
   struct stack_space *space = r->space;
   const size_t rows = r->geometry.q_rows;
@@ -353,9 +338,9 @@ static enum status place_logs(struct preparing *p) {
   r->top_count = size_min(r->top, p->s->form.embedding.tokens);
   if (!size_mul(rows, r->top_count, &count))
     return error_limit(p->e, "max_answer_bytes", "the most likely tokens exceed the address space");
-  space->logs = take(p, rows, sizeof *space->logs);
-  space->top_logs = take(p, count, sizeof *space->top_logs);
-  space->top_tokens = take(p, count, sizeof *space->top_tokens);
+  space->logs = stack_alloc(p, rows, sizeof *space->logs);
+  space->top_logs = stack_alloc(p, count, sizeof *space->top_logs);
+  space->top_tokens = stack_alloc(p, count, sizeof *space->top_tokens);
   if (p->e->status) return p->e->status;
   memset(space->logs, 0, rows * sizeof *space->logs);
   memset(space->top_logs, 0, count * sizeof *space->top_logs);
@@ -379,23 +364,23 @@ static size_t number_targets(const struct stack_run *r, size_t *target_at) {
 }
 
 /* Every hidden state costs what the outputs do; those of the last layer are these. */
-static enum status place_lens(struct preparing *p) {
+static enum status place_lens(const struct stack_preparing *p) {
   struct stack_run *r = p->r;
   struct stack_space *space = r->space;
   const size_t layers = p->s->form.layers;
   size_t count;
   if (!r->targets || r->logit_lens == 0) return STATUS_OK;
   r->lens_count = size_min(r->logit_lens, p->s->form.embedding.tokens);
-  space->target_at = take(p, r->geometry.q_rows, sizeof *space->target_at);
-  space->lens = take(p, layers + 1, sizeof *space->lens);
+  space->target_at = stack_alloc(p, r->geometry.q_rows, sizeof *space->target_at);
+  space->lens = stack_alloc(p, layers + 1, sizeof *space->lens);
   if (p->e->status) return p->e->status;
   const size_t targets = number_targets(r, space->target_at);
   if (!size_mul(targets, r->lens_count, &count))
     return error_limit(p->e, "max_answer_bytes", "the most likely tokens exceed the address space");
   for (size_t l = 0; l <= layers; l++) {
     struct stack_lens *lens = &space->lens[l];
-    lens->token = take(p, count, sizeof *lens->token);
-    lens->log_probability = take(p, count, sizeof *lens->log_probability);
+    lens->token = stack_alloc(p, count, sizeof *lens->token);
+    lens->log_probability = stack_alloc(p, count, sizeof *lens->log_probability);
   }
   r->lens = space->lens;
   r->run.work += (double)targets * (double)layers * stack_output_work(p->s);
@@ -403,50 +388,52 @@ static enum status place_lens(struct preparing *p) {
 }
 
 /* What the answer does not show of the working memory. */
-static void leave_memory(struct preparing *p) {
+static void leave_memory(const struct stack_preparing *p) {
   struct stack_run *r = p->r;
   const struct stack_flow *last = &r->space->flow[p->s->form.layers];
-  r->left = p->room;
+  r->left = p->r->space->room;
   for (size_t i = 0; i < 2; i++)
-    if (p->work[i] != last->state && p->work[i] != last->input)
-      spare_add(&r->left, p->work[i], p->rows_size * sizeof(float));
+    if (p->r->space->work[i] != last->state && p->r->space->work[i] != last->input)
+      spare_add(&r->left, p->r->space->work[i], p->r->space->numbers * sizeof(float));
 }
 
 enum status stack_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                           struct error *e) {
-  struct preparing p = {.s = s, .r = r, .a = a, .e = e};
-  const size_t layers = s->form.layers;
+  const struct stack_preparing preparing = {.s = s, .r = r, .a = a, .e = e}, *p = &preparing;
+  const size_t layers = s->form.layers, shown = stack_form_attentions(&s->form);
+  size_t numbers;
   must(s->set == layers);
   must(!r->ablation || !r->generation);
   r->run = (struct run){.program = r->generation ? &s->rounds
                                    : r->ablation ? &s->again[layers]
                                                  : &s->program};
-  if (r->generation && stack_rounds_prepare(s, r, a, e)) return e->status;
+  r->each = r->generation ? stack_each(r->generation) : 1;
+  if (r->generation && rounds_prepare(p)) return e->status;
   r->run.rows = r->geometry.q_rows;
-  if (!size_mul(r->geometry.q_rows, s->form.width, &p.rows_size))
+  if (!size_mul(r->geometry.q_rows, s->form.width, &numbers))
     return error_set(e, STATUS_TOO_LARGE, "the rows exceed the address space");
-  struct stack_space *space = r->space = take(&p, 1, sizeof *space);
+  struct stack_space *space = r->space = stack_alloc(p, 1, sizeof *space);
   if (!space) return e->status;
-  const size_t shown = attentions(&p);
-  *space = (struct stack_space){.flow = take(&p, layers + 1, sizeof *space->flow),
-                                .thumbnails = take(&p, shown, sizeof *space->thumbnails)};
+  *space = (struct stack_space){.numbers = numbers,
+                                .flow = stack_alloc(p, layers + 1, sizeof *space->flow),
+                                .thumbnails = stack_alloc(p, shown, sizeof *space->thumbnails)};
   const bool shows = r->wish && !r->generation; /* else that is prepared already */
-  if (shows) r->shown = take(&p, shown, sizeof *r->shown);
-  for (size_t i = 0; i < 2; i++) p.work[i] = take_rows(&p);
+  if (shows) r->shown = stack_alloc(p, shown, sizeof *r->shown);
+  for (size_t i = 0; i < 2; i++) space->work[i] = alloc_rows(p);
   if (e->status) return e->status;
   memset(space->flow, 0, (layers + 1) * sizeof *space->flow);
   if (shows) memset(r->shown, 0, shown * sizeof *r->shown);
-  place_flow(&p);
-  if (e->status || place_across(&p) || place_room(&p) || prepare_attentions(&p) || prepare_cuts(&p))
+  place_flow(p);
+  if (e->status || place_across(p) || place_room(p) || prepare_attentions(p) || prepare_cuts(p))
     return e->status;
   const double rows_work = s->row_work * (double)r->geometry.q_rows,
                layers_work = r->run.work + rows_work;
-  if (place_outputs(&p) || place_logs(&p) || place_lens(&p) || place_logits(&p)) return e->status;
-  if (!r->generation) show_rows(&p);
-  leave_memory(&p);
+  if (place_outputs(p) || place_logs(p) || place_lens(p) || place_logits(p)) return e->status;
+  if (!r->generation) show_rows(p);
+  leave_memory(p);
   r->run.work += rows_work + stack_pool_work(s, r);
-  if (r->generation) stack_rounds_begin(s, r);
-  if (r->ablation && stack_ablation_prepare(r, layers_work, a, e)) return e->status;
+  if (r->generation) rounds_begin(s, r);
+  if (r->ablation && ablation_prepare(p, layers_work)) return e->status;
   if (r->source) r->source->run.whole = r->source->run.work + fmax(r->run.whole, r->run.work);
   return STATUS_OK;
 }

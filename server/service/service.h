@@ -6,7 +6,7 @@
 #include "core/base/arena.h"
 #include "core/run/pool.h"
 #include "core/stack/stack.h"
-#include "core/stack/stack_prefix.h"
+#include "core/generate/prefix.h"
 #include "server/attention/attention_body.h"
 #include "server/service/models.h"
 #include "server/service/sequences.h"

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "core/base/size.h"
-#include "core/stack/stack_parts.h"
-#include "core/stack/stack_prefix.h"
+#include "core/generate/generate_parts.h"
+#include "core/generate/prefix.h"
 #include "tests/support/compare_stack.h"
 #include "tests/support/poisoned_run.h"
 #include "tests/support/pooled.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/stack/stack_prefix.h"
+#include "core/generate/prefix.h"
 #include "tests/support/number_draw.h"
 #include "tests/support/rounds.h"
 

@@ -10,7 +10,7 @@
 
 #include "core/base/size.h"
 #include "core/reference/stack_ref.h"
-#include "core/stack/stack_prefix.h"
+#include "core/generate/prefix.h"
 #include "tests/support/compare_stack.h"
 #include "tests/support/random_case.h"
 #include "tests/support/rounds.h"

@@ -4,7 +4,7 @@
 #define SERVER_STACK_DETOKENIZER_H
 
 #include "config/tokenizer/detokenizer.h"
-#include "core/stack/stack_generation.h"
+#include "core/generate/generation.h"
 #include "server/model/answer/stack_spelled.h"
 #include "server/model/fields/stack_request.h"
 

@@ -4,7 +4,7 @@
 #define SERVER_STACK_SPELLED_H
 
 #include "config/tokenizer/detokenizer.h"
-#include "core/stack/stack_generation.h"
+#include "core/generate/generation.h"
 
 struct stack_spelled {
   char *bytes;   /* of all strings, one behind the other */

@@ -3,7 +3,7 @@
 #ifndef SERVER_STACK_WORDS_H
 #define SERVER_STACK_WORDS_H
 
-#include "core/stack/stack_generation.h"
+#include "core/generate/generation.h"
 
 enum {
   STACK_TOP_ROOM = 64, /* bytes of {"token":,"log_probability":} with both of its numbers */

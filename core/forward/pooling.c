@@ -1,0 +1,233 @@
+/* pooling: the rows of an item become one vector, or the scores of its classes. */
+#include <math.h>
+#include <string.h>
+
+#include "core/base/size.h"
+#include "core/forward/forward.h"
+#include "core/kernel/gemm.h"
+
+const char *const stack_pool_names[] = {[STACK_POOL_NONE] = "none",
+                                        [STACK_POOL_CLS] = "cls",
+                                        [STACK_POOL_MEAN] = "mean",
+                                        [STACK_POOL_MAX] = "max",
+                                        [STACK_POOL_LAST] = "last",
+                                        [STACK_POOL_MEAN_SQRT_LEN] = "mean_sqrt_len",
+                                        [STACK_POOL_WEIGHTED_MEAN] = "weighted_mean",
+                                        [STACK_POOL_POOLER] = "pooler",
+                                        NULL};
+
+enum { POOL_ITEMS = 16 }; /* of a unit: these share the reading of the matrices */
+
+/* --- the layout of the scratch: vectors of a unit's items, before and behind a matrix --- */
+
+static size_t widest(const struct stack *s) {
+  size_t most = size_max(s->form.width, s->form.classifier.count);
+  for (size_t i = 0; i < STACK_DENSE_MOST; i++)
+    most = size_max(most, s->form.pooling.dense[i].size);
+  return size_round_up(most, 16);
+}
+
+static size_t pool_floats(const struct stack *s) {
+  const size_t vectors = 2 * POOL_ITEMS * widest(s);
+  return vectors + POOL_ITEMS * KERNEL_PANEL_MAX + 2 * size_round_up(s->form.width, 16);
+}
+
+/* --- rows to a vector --- */
+
+/* A mean of the rows from `from` on, weighted by their numbers or not. Each number in double, row
+ * after row. */
+static void take_mean(enum stack_pool pool, const float *row, size_t from, size_t rows, size_t d,
+                      float *to, double *sum) {
+  const bool weighted = pool == STACK_POOL_WEIGHTED_MEAN;
+  const double n = (double)rows, less = (double)from;
+  const double by = weighted                           ? (n * (n + 1) - less * (less + 1)) / 2
+                    : pool == STACK_POOL_MEAN_SQRT_LEN ? sqrt(n - less)
+                                                       : n - less;
+  memset(sum, 0, d * sizeof *sum);
+  for (size_t i = from; i < rows; i++) {
+    const double weight = weighted ? (double)(i + 1) : 1;
+    for (size_t x = 0; x < d; x++) sum[x] += weight * row[i * d + x];
+  }
+  for (size_t x = 0; x < d; x++) to[x] = (float)(sum[x] / by);
+}
+
+static void take_max(const float *row, size_t from, size_t rows, size_t d, float *to) {
+  memcpy(to, row + from * d, d * sizeof *to);
+  for (size_t i = from + 1; i < rows; i++)
+    for (size_t x = 0; x < d; x++) to[x] = row[i * d + x] > to[x] ? row[i * d + x] : to[x];
+}
+
+static void take_item(const struct stack *s, const struct stack_run *r, size_t item, float *to,
+                      double *sum) {
+  const size_t d = s->form.width, rows = r->geometry.item[item].q;
+  const size_t from = r->left_out ? r->left_out[item] : 0;
+  const float *row = r->space->flow[s->form.layers].input + r->geometry.item[item].q_row * d;
+  if (r->pool == STACK_POOL_MAX)
+    take_max(row, from, rows, d, to);
+  else if (stack_pool_is_of_all(r->pool))
+    take_mean(r->pool, row, from, rows, d, to, sum);
+  else
+    memcpy(to, r->pool == STACK_POOL_LAST ? row + (rows - 1) * d : row, d * sizeof *to);
+}
+
+/* --- vectors through a matrix --- */
+
+struct pooled {
+  size_t items, size;
+  float *vector, *other; /* [items, widest] */
+  size_t row;
+  float *product; /* [items, stripe] */
+};
+
+/* What bends a finite number. What becomes of others is not finite, so that they are found. */
+static float bend_tanh(float z) { return (float)tanh(z) + (z - z); }
+static float bend_relu(float z) { return (z > 0 ? z : 0) + (z - z); }
+static float bend_not(float z) { return z; }
+
+static void multiply(struct pooled *p, const struct gemm *g, size_t out, float bend(float z)) {
+  for (size_t first = 0, columns; first < out; first += columns) {
+    columns = gemm_columns(g, first);
+    gemm_run(g, first, p->items, p->vector, p->row, p->product);
+    for (size_t i = 0; i < p->items; i++)
+      for (size_t x = 0; x < columns; x++)
+        p->other[i * p->row + first + x] = bend(p->product[i * KERNEL_PANEL_MAX + x]);
+  }
+  float *done = p->other;
+  p->other = p->vector, p->vector = done, p->size = out;
+}
+
+/* Adds what came in, which is still there, to what came out: as it is, or through a matrix. */
+static void add_residual(struct pooled *p, const struct gemm *skip) {
+  for (size_t first = 0, columns; first < p->size; first += columns) {
+    columns = skip ? gemm_columns(skip, first) : p->size;
+    if (skip) gemm_run(skip, first, p->items, p->other, p->row, p->product);
+    const float *from = skip ? p->product : p->other;
+    const size_t row = skip ? KERNEL_PANEL_MAX : p->row;
+    for (size_t i = 0; i < p->items; i++)
+      for (size_t x = 0; x < columns; x++) p->vector[i * p->row + first + x] += from[i * row + x];
+  }
+}
+
+static void pass_dense(const struct stack *s, struct pooled *p) {
+  const struct stack_dense *dense = s->form.pooling.dense;
+  for (size_t i = 0; i < STACK_DENSE_MOST && dense[i].size; i++) {
+    multiply(p, s->dense[i], dense[i].size, dense[i].tanh ? bend_tanh : bend_not);
+    if (dense[i].residual) add_residual(p, s->skip[i]);
+  }
+}
+
+/* --- classes --- */
+
+static void make_softmax(float *x, size_t count) {
+  float top = x[0];
+  double sum = 0;
+  for (size_t i = 1; i < count; i++) top = x[i] > top ? x[i] : top;
+  for (size_t i = 0; i < count; i++) sum += exp((double)x[i] - top);
+  for (size_t i = 0; i < count; i++) x[i] = (float)(exp((double)x[i] - top) / sum);
+}
+
+static void make_sigmoids(float *x, size_t count) {
+  for (size_t i = 0; i < count; i++) x[i] = (float)(1 / (1 + exp(-(double)x[i])));
+}
+
+/* Of finite scores. */
+static void apply_function(enum stack_function function, float *x, size_t count) {
+  if (function == STACK_FUNCTION_SOFTMAX) make_softmax(x, count);
+  if (function == STACK_FUNCTION_SIGMOID) make_sigmoids(x, count);
+}
+
+static void classify(const struct stack *s, struct pooled *p) {
+  const struct stack_classifier *c = &s->form.classifier;
+  multiply(p, c->pooler ? s->pooler : s->first, s->form.width, c->relu ? bend_relu : bend_tanh);
+  multiply(p, s->classes, c->count, bend_not);
+}
+
+/* --- the whole --- */
+
+/* The vector to length 1, unless it has none. */
+static void make_unit(float *x, size_t count) {
+  double squares = 0;
+  for (size_t i = 0; i < count; i++) squares += (double)x[i] * x[i];
+  for (size_t i = 0; i < count && squares > 0; i++) x[i] = (float)(x[i] / sqrt(squares));
+}
+
+static void put_items(const struct stack *s, const struct stack_run *r, const struct unit *u,
+                      const struct pooled *p) {
+  const size_t size = r->output_size;
+  for (size_t i = 0; i < u->items; i++) {
+    float *to = r->space->pooled + (u->item + i) * size;
+    memcpy(to, p->vector + i * p->row, size * sizeof *to);
+    if (r->normalize) make_unit(to, size);
+    if (s->kernel->peak(size, to) >= KERNEL_NOT_FINITE)
+      run_note_fault(u->run, u->step, u->item + i);
+    else if (r->pool == STACK_POOL_CLASSES)
+      apply_function(r->function, to, size);
+  }
+}
+
+static void pool_items(const struct stack_step *step, const struct unit *u, void *scratch) {
+  const struct stack *s = step->stack;
+  const struct stack_run *r = stack_run_of(u->run);
+  const size_t row = widest(s);
+  struct pooled p = {.items = u->items, .size = s->form.width, .row = row};
+  double *sum = scratch;
+  p.vector = (float *)scratch + 2 * size_round_up(s->form.width, 16);
+  p.other = p.vector + POOL_ITEMS * row;
+  p.product = p.other + POOL_ITEMS * row;
+  for (size_t i = 0; i < u->items; i++) take_item(s, r, u->item + i, p.vector + i * row, sum);
+  if (r->pool == STACK_POOL_POOLER) multiply(&p, s->pooler, s->form.width, bend_tanh);
+  if (r->pool == STACK_POOL_CLASSES)
+    classify(s, &p);
+  else if (!r->dense_left)
+    pass_dense(s, &p);
+  put_items(s, r, u, &p);
+}
+
+static bool pool_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  (void)step;
+  const struct stack_run *r = stack_run_of(u->run);
+  if (r->pool == STACK_POOL_NONE || at->item == r->geometry.items) return false;
+  u->item = at->item;
+  u->items = size_min(POOL_ITEMS, r->geometry.items - at->item);
+  at->item += u->items;
+  return true;
+}
+
+/* Of so many items with so many rows. */
+static double items_work(const struct stack *s, size_t items, size_t rows) {
+  const struct stack_form *f = &s->form;
+  const double d = (double)f->width;
+  double dense = 0, in = d;
+  for (size_t i = 0; i < STACK_DENSE_MOST && f->pooling.dense[i].size; i++) {
+    const double out = (double)f->pooling.dense[i].size;
+    dense += in * out * (s->skip[i] ? 2 : 1);
+    in = out;
+  }
+  return 4 * d * (double)rows +
+         2 * (d * d + fmax(dense, d * (double)f->classifier.count)) * (double)items;
+}
+
+static double pool_work(const struct step *step, const struct unit *u) {
+  const struct item *item = &stack_run_of(u->run)->geometry.item[u->item];
+  const struct item *last = item + u->items - 1;
+  return items_work(stack_step_of(step)->stack, u->items, last->q_row + last->q - item->q_row);
+}
+
+double stack_pool_work(const struct stack *s, const struct stack_run *r) {
+  return r->pool == STACK_POOL_NONE ? 0 : items_work(s, r->geometry.items, r->geometry.q_rows);
+}
+
+static enum status fault_of_pool(const struct step *step, const struct run *r, uint64_t item,
+                                 struct error *e) {
+  const bool classes = stack_run_of(r)->pool == STACK_POOL_CLASSES;
+  (void)step;
+  return error_set(e, STATUS_NOT_FINITE, "the %s of item %zu exceeds the float32 range",
+                   classes ? "score of a class" : "vector", (size_t)item);
+}
+
+const struct stack_step stack_step_pool = {.step = {.unit = pool_unit,
+                                                    .work = pool_work,
+                                                    .compute = stack_compute_kernels,
+                                                    .fault = fault_of_pool},
+                                           .floats = pool_floats,
+                                           .each = pool_items};

@@ -1,0 +1,317 @@
+/* choice: the next token, from the logits of all.
+ *
+ * What changes a logit names its token, and these are few: so the greatest one is found without a
+ * copy of the logits. A draw has the weights of all tokens in the scratch, e^((logit - greatest) /
+ * temperature), and 0 for those that cannot be drawn. The likeliest are taken from a heap: only as
+ * many of them are put in order as count. */
+#include "core/generate/choice.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/base/size.h"
+#include "core/kernel/kernel.h"
+#include "core/kernel/philox.h"
+
+enum { OF_CHOICE = 1 }; /* the last word of a draw's counter: attention's draws have 0 there */
+
+/* What is known of a choice that is being made. */
+struct choosing {
+  const struct stack_choice *c;
+  const struct stack_past *past;
+  size_t tokens;
+  float *logit;   /* [tokens] the copy, as it is changed */
+  uint32_t *heap; /* [tokens] */
+};
+
+static size_t copy_bytes(size_t tokens) { return size_round_up(tokens * sizeof(float), 64); }
+
+size_t stack_choice_scratch(size_t tokens) {
+  return copy_bytes(tokens) + tokens * sizeof(uint32_t);
+}
+
+/* --- what changes logits --- */
+
+static bool changes_logits(const struct stack_choice *c, const struct stack_past *past) {
+  return c->repetition_penalty != 1 || c->presence_penalty != 0 || c->frequency_penalty != 0 ||
+         c->no_repeat_ngram > 0 || c->biases > 0 || c->banned_count > 0 ||
+         past->chosen < c->min_tokens;
+}
+
+/* Sets a logit, which stays finite: one that is not is banned. */
+static void set_logit(struct choosing *k, size_t token, double x) {
+  k->logit[token] = (float)fmin(fmax(x, -FLT_MAX), FLT_MAX);
+}
+
+static void add_biases(struct choosing *k) {
+  for (size_t i = 0; i < k->c->biases; i++) {
+    const struct stack_bias *b = &k->c->bias[i];
+    set_logit(k, (size_t)b->token, k->logit[b->token] + b->added);
+  }
+}
+
+/* Penalises each token of the past once: its first place there counts. `heap` marks what was met.
+ */
+static void penalise_past(struct choosing *k) {
+  const double r = k->c->repetition_penalty;
+  if (r == 1) return;
+  memset(k->heap, 0, k->tokens * sizeof *k->heap);
+  for (size_t i = 0; i < k->past->count; i++) {
+    const size_t token = (size_t)k->past->token[i];
+    const double x = k->logit[token];
+    if (k->heap[token]++ > 0) continue;
+    set_logit(k, token, x < 0 ? x * r : x / r);
+  }
+}
+
+/* Penalises what was chosen, but not what it goes on from. `heap` counts. */
+static void penalise_chosen(struct choosing *k) {
+  const double once = k->c->presence_penalty, each = k->c->frequency_penalty;
+  const int32_t *chosen = k->past->token + (k->past->count - k->past->chosen);
+  if (once == 0 && each == 0) return;
+  memset(k->heap, 0, k->tokens * sizeof *k->heap);
+  for (size_t i = 0; i < k->past->chosen; i++) k->heap[chosen[i]]++;
+  for (size_t i = 0; i < k->past->chosen; i++) {
+    const size_t token = (size_t)chosen[i];
+    if (k->heap[token] > 0) set_logit(k, token, k->logit[token] - (once + each * k->heap[token]));
+    k->heap[token] = 0;
+  }
+}
+
+static void ban(struct choosing *k, const int32_t *list, size_t count) {
+  for (size_t i = 0; i < count; i++) k->logit[list[i]] = -INFINITY;
+}
+
+/* Where the last n - 1 tokens were there before, what came behind them does not come again. */
+static void ban_repetitions(struct choosing *k) {
+  const size_t n = k->c->no_repeat_ngram, count = k->past->count;
+  if (n == 0 || count < n) return;
+  const int32_t *last = k->past->token + count - (n - 1);
+  for (size_t i = 0; i + n <= count; i++)
+    if (!memcmp(k->past->token + i, last, (n - 1) * sizeof *last))
+      ban(k, k->past->token + i + n - 1, 1);
+}
+
+static void change_logits(struct choosing *k) {
+  const struct stack_choice *c = k->c;
+  add_biases(k);
+  penalise_past(k);
+  penalise_chosen(k);
+  ban_repetitions(k);
+  ban(k, c->banned, c->banned_count);
+  if (k->past->chosen >= c->min_tokens) return;
+  ban(k, c->end, c->ends);
+  ban(k, c->stop, c->stops);
+}
+
+/* --- the greatest --- */
+
+static int32_t find_greatest(const float *x, size_t count) {
+  size_t at = 0;
+  for (size_t i = 1; i < count; i++)
+    if (x[i] > x[at]) at = i;
+  return x[at] > -INFINITY ? (int32_t)at : -1;
+}
+
+/* --- the likeliest first: a heap of tokens --- */
+
+/* Does token a come before b? Of equals the lower does. */
+static bool is_before(const float *x, uint32_t a, uint32_t b) {
+  return x[a] > x[b] || (x[a] == x[b] && a < b);
+}
+
+static void sink(uint32_t *heap, size_t count, size_t at, const float *x) {
+  for (size_t child; (child = 2 * at + 1) < count; at = child) {
+    if (child + 1 < count && is_before(x, heap[child + 1], heap[child])) child++;
+    if (!is_before(x, heap[child], heap[at])) return;
+    const uint32_t token = heap[at];
+    heap[at] = heap[child], heap[child] = token;
+  }
+}
+
+static void make_heap(struct choosing *k) {
+  for (size_t i = 0; i < k->tokens; i++) k->heap[i] = (uint32_t)i;
+  for (size_t i = k->tokens / 2; i > 0; i--) sink(k->heap, k->tokens, i - 1, k->logit);
+}
+
+/* Moves the first one behind the others, of which there is one less then. */
+static uint32_t take_first(struct choosing *k, size_t *count) {
+  const uint32_t token = k->heap[0];
+  k->heap[0] = k->heap[--*count];
+  k->heap[*count] = token;
+  sink(k->heap, *count, 0, k->logit);
+  return token;
+}
+
+/* --- a draw --- */
+
+/* Weights in the place of logits: the greatest has 1. Returns their sum. */
+static double weigh(struct choosing *k, float greatest) {
+  const float cold = (float)fmin(1 / k->c->temperature, FLT_MAX);
+  double sum = 0;
+  for (size_t i = 0; i < k->tokens; i++) k->logit[i] = (k->logit[i] - greatest) * cold;
+  kernel_best()->exp(k->tokens, k->logit, k->logit);
+  for (size_t i = 0; i < k->tokens; i++) sum += k->logit[i];
+  return sum;
+}
+
+/* The sum of the `top_k` likeliest and those that are as likely as the last of them; the others
+ * weigh nothing then. */
+static double keep_top_k(struct choosing *k) {
+  size_t count = k->tokens;
+  float least = 0;
+  double sum = 0;
+  for (size_t i = 0; i < k->c->top_k; i++) least = k->logit[take_first(k, &count)];
+  for (size_t i = 0; i < k->tokens; i++) {
+    if (k->logit[i] < least) k->logit[i] = 0;
+    sum += k->logit[i];
+  }
+  return sum;
+}
+
+/* Likewise of the likeliest that reach `top_p` of the sum. What was taken lies at the heap's end.
+ */
+static double keep_top_p(struct choosing *k, double sum) {
+  const double wanted = k->c->top_p * sum;
+  size_t count = k->tokens;
+  double reached = 0;
+  make_heap(k);
+  do reached += k->logit[take_first(k, &count)];
+  while (reached < wanted && count > 0);
+  for (size_t i = 0; i < count; i++) k->logit[k->heap[i]] = 0;
+  sum = 0;
+  for (size_t i = 0; i < k->tokens; i++) sum += k->logit[i];
+  return sum;
+}
+
+/* Keeps the tokens that weigh at least `min_p`, where the greatest weighs 1; returns their sum. */
+static double keep_min_p(struct choosing *k) {
+  double sum = 0;
+  for (size_t i = 0; i < k->tokens; i++) {
+    if (k->logit[i] < k->c->min_p) k->logit[i] = 0;
+    sum += k->logit[i];
+  }
+  return sum;
+}
+
+/* A number in [0, 1) that depends on the seed, the sequence and the step alone. */
+static double chance_of(const struct stack_choice *c, const struct stack_past *past) {
+  const uint32_t key[2] = {(uint32_t)c->seed, (uint32_t)(c->seed >> 32)};
+  const uint32_t counter[4] = {past->item, past->sample, (uint32_t)past->chosen, OF_CHOICE};
+  return philox(key, counter).word[0] * 0x1p-32;
+}
+
+/* The first token at which the sum of the weights exceeds the share; rounding may leave the last
+ * one that weighs anything. */
+static int32_t find_share(const struct choosing *k, double share) {
+  double sum = 0;
+  int32_t last = -1;
+  for (size_t i = 0; i < k->tokens; i++) {
+    if (k->logit[i] == 0) continue;
+    last = (int32_t)i;
+    sum += k->logit[i];
+    if (sum > share) break;
+  }
+  return last;
+}
+
+static int32_t draw(struct choosing *k) {
+  const int32_t first = find_greatest(k->logit, k->tokens);
+  if (first < 0) return -1;
+  double sum = weigh(k, k->logit[first]);
+  if (k->c->top_k > 0 && k->c->top_k < k->tokens) {
+    make_heap(k);
+    sum = keep_top_k(k);
+  }
+  if (k->c->top_p < 1) sum = keep_top_p(k, sum);
+  if (k->c->min_p > 0) sum = keep_min_p(k);
+  return find_share(k, chance_of(k->c, k->past) * sum);
+}
+
+/* The forced token, whatever its logit; -1: none is forced. */
+static int32_t forced_token(const struct stack_choice *c, const struct stack_past *past) {
+  if (c->forced_end >= 0 && past->chosen + 1 == past->most) return (int32_t)c->forced_end;
+  return past->count == 1 && past->chosen == 0 ? (int32_t)c->forced_begin : -1;
+}
+
+int32_t stack_choose(const struct stack_choice *c, const struct stack_past *past,
+                     const float *logit, size_t tokens, void *scratch) {
+  struct choosing k = {.c = c, .past = past, .tokens = tokens, .logit = scratch};
+  k.heap = (uint32_t *)((char *)scratch + copy_bytes(tokens));
+  const int32_t forced = forced_token(c, past);
+  if (forced >= 0) return forced;
+  if (c->temperature == 0 && !changes_logits(c, past)) return find_greatest(logit, tokens);
+  memcpy(k.logit, logit, tokens * sizeof *logit);
+  change_logits(&k);
+  return c->temperature == 0 ? find_greatest(k.logit, tokens) : draw(&k);
+}
+
+/* --- some of the likeliest --- */
+
+/* Lists the greatest of x, less what makes it a log probability; nothing is taken from one that has
+ * it already. Rounding keeps the order, so that most are passed over by a comparison with the
+ * last one listed. */
+static size_t list_greatest(const float *x, double less, size_t count, size_t most, int32_t *token,
+                            float *log) {
+  size_t listed = 0;
+  float least = -INFINITY; /* x of the last one, once there are `most` */
+  for (size_t i = 0; i < count; i++) {
+    if (!(x[i] > least)) continue;
+    const float value = (float)(x[i] - less);
+    if (!(value > (listed == most ? log[most - 1] : -INFINITY))) continue;
+    size_t at = listed < most ? listed++ : most - 1;
+    for (; at > 0 && value > log[at - 1]; at--) log[at] = log[at - 1], token[at] = token[at - 1];
+    log[at] = value, token[at] = (int32_t)i;
+    if (listed == most) least = x[token[most - 1]];
+  }
+  return listed;
+}
+
+/* The same of many: those that come first in a heap. */
+static size_t heap_greatest(struct choosing *k, size_t most, int32_t *token, float *log) {
+  size_t listed = 0, count = k->tokens;
+  make_heap(k);
+  while (listed < most && count > 0) {
+    const uint32_t first = take_first(k, &count);
+    if (k->logit[first] == -INFINITY) break;
+    token[listed] = (int32_t)first;
+    log[listed++] = k->logit[first];
+  }
+  return listed;
+}
+
+enum { LISTED_MOST = 256 }; /* above, a heap takes less time than to keep a list in order */
+
+size_t stack_choose_some(const struct stack_choice *c, const struct stack_past *past,
+                         const float *logit, double log_sum, size_t tokens, size_t most,
+                         int32_t *token, float *log, void *scratch) {
+  struct choosing k = {.c = c, .past = past, .tokens = tokens, .logit = scratch};
+  k.heap = (uint32_t *)((char *)scratch + copy_bytes(tokens));
+  const int32_t forced = forced_token(c, past);
+  if (forced >= 0) {
+    token[0] = forced, log[0] = 0;
+    return 1;
+  }
+  const bool changes = changes_logits(c, past), many = most > LISTED_MOST;
+  if (!changes && !many) return list_greatest(logit, log_sum, tokens, most, token, log);
+  for (size_t i = 0; i < tokens; i++) k.logit[i] = (float)(logit[i] - log_sum);
+  if (changes) change_logits(&k);
+  return many ? heap_greatest(&k, most, token, log)
+              : list_greatest(k.logit, 0, tokens, most, token, log);
+}
+
+/* --- the end --- */
+
+bool stack_choice_lists(const int32_t *list, size_t count, int32_t token) {
+  for (size_t i = 0; i < count; i++)
+    if (list[i] == token) return true;
+  return false;
+}
+
+enum stack_finish stack_choice_finish(const struct stack_choice *c, int32_t token, size_t chosen,
+                                      size_t most) {
+  if (stack_choice_lists(c->end, c->ends, token)) return STACK_FINISH_END;
+  if (stack_choice_lists(c->stop, c->stops, token)) return STACK_FINISH_STOP;
+  return chosen == most ? STACK_FINISH_LENGTH : STACK_FINISH_NOT;
+}

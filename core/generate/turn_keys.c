@@ -1,0 +1,127 @@
+/* turn_keys: keys as later rounds read them: a block of them that is whole is turned, so that the
+ * scores of its keys with one query are made side by side without turning it each time. */
+#include <string.h>
+
+#include "core/base/size.h"
+#include "core/generate/generate_parts.h"
+
+static size_t turn_floats(const struct stack *s) {
+  return KERNEL_KEYS * size_max(s->form.self.key_head_size, s->form.cross.key_head_size);
+}
+
+/* --- units: an attention of an item; across of a source, once it is there --- */
+
+/* Rows of its keys that are turned in this round. */
+struct turn_rows {
+  size_t from, to;
+};
+
+static struct turn_rows rows_of(const struct stack_run *r, size_t item) {
+  const struct stack_advance *at = &r->generation->rounds->advance[item];
+  return (struct turn_rows){at->turned, at->turns};
+}
+
+static bool is_due(const struct stack_run *r, size_t item) {
+  const struct stack_advance *at = &r->generation->rounds->advance[item];
+  return at->turns != at->turned || at->opens || (at->weaves && at->woven == at->lineage.own);
+}
+
+static struct turn_rows rows_across(const struct stack_run *r, size_t source) {
+  const size_t rows = r->generation->rounds->source[source].rows;
+  return (struct turn_rows){0, rows / KERNEL_KEYS * KERNEL_KEYS};
+}
+
+/* Behind the items come the sources, of which keys are there since the first round. */
+static bool turn_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct stack_run *r = stack_run_of(u->run);
+  const struct stack_rounds *o = r->generation->rounds;
+  const size_t items = r->geometry.items, layers = stack_step_of(step)->stack->form.layers;
+  const size_t all = items + (o->source && o->number == 1 ? r->across.items : 0);
+  for (; at->item < all; at->item++, at->head = 0) {
+    if (at->head == layers) continue;
+    if (at->item < items && !is_due(r, at->item)) continue;
+    u->item = at->item < items ? at->item : at->item - items;
+    u->head = at->head++ + (at->item < items ? 0 : layers);
+    u->heads = 1;
+    return true;
+  }
+  return false;
+}
+
+/* Bound by memory. */
+static double turn_work(const struct step *step, const struct unit *u) {
+  const struct stack *s = stack_step_of(step)->stack;
+  const struct stack_run *r = stack_run_of(u->run);
+  const struct layer_shape *a = stack_shape(s, u->head);
+  const struct turn_rows rows =
+      stack_is_across(s, u->head) ? rows_across(r, u->item) : rows_of(r, u->item);
+  return 4.0 * (double)(rows.to - rows.from) * (double)(a->kv_heads * a->key_head_size);
+}
+
+/* --- what they do --- */
+
+static void turn_rows(const struct stack *s, const struct layer_shape *a, struct turn_rows rows,
+                      struct kept *k, float *scratch) {
+  const size_t size = a->key_head_size, block = KERNEL_KEYS * size;
+  must(k->rows.row_step == size && k->rows.turned == rows.from);
+  for (size_t head = 0; head < a->kv_heads; head++)
+    for (size_t row = rows.from; row < rows.to; row += KERNEL_KEYS) {
+      float *at = k->rows.row + head * k->rows.head_step + row * size;
+      s->kernel->turn_keys(size, at, scratch);
+      memcpy(at, scratch, block * sizeof *at);
+    }
+  k->rows.turned = rows.to;
+}
+
+/* --- rows that sequences share --- */
+
+/* The rows behind the whole blocks of a text go to where all its ways look for them. */
+static void open_rows(const struct stack_advance *at, const struct kept *k, size_t heads) {
+  const size_t size = k->rows.row_step, whole = at->lineage.whole;
+  for (size_t head = 0; head < heads; head++) {
+    float *from = k->rows.row + head * k->rows.head_step + whole * size;
+    memcpy(from + KERNEL_KEYS * size, from, (at->kept - whole) * size * sizeof *from);
+  }
+}
+
+/* The rows behind the blocks become a block, whichever sequences own them. */
+static void weave(const struct stack *s, const struct kept *k, size_t heads, bool keys,
+                  float *scratch) {
+  const size_t size = k->rows.row_step;
+  for (size_t head = 0; head < heads; head++) {
+    float *to = k->rows.row + head * k->rows.head_step + k->lineage->whole * size;
+    kept_gather(k, head, KERNEL_KEYS, keys ? scratch : to);
+    if (keys) s->kernel->turn_keys(size, scratch, to);
+  }
+}
+
+static void share_rows(const struct stack *s, const struct stack_advance *at,
+                       const struct kept_pair *pair, float *scratch) {
+  const size_t heads = s->form.self.kv_heads;
+  if (at->opens) {
+    open_rows(at, &pair->key, heads);
+    open_rows(at, &pair->value, heads);
+  }
+  if (!at->weaves || at->woven != at->lineage.own) return;
+  weave(s, &pair->key, heads, true, scratch);
+  weave(s, &pair->value, heads, false, scratch);
+}
+
+static void turn_each(const struct stack_step *step, const struct unit *u, void *scratch) {
+  const struct stack *s = step->stack;
+  const struct stack_run *r = stack_run_of(u->run);
+  const struct stack_rounds *o = r->generation->rounds;
+  struct kept_pair *pair = &o->kept[u->head][u->item];
+  const bool across = stack_is_across(s, u->head);
+  turn_rows(s, stack_shape(s, u->head), across ? rows_across(r, u->item) : rows_of(r, u->item),
+            &pair->key, scratch);
+  if (across)
+    pair->key.count = pair->value.count = o->source[u->item].rows;
+  else
+    share_rows(s, &o->advance[u->item], pair, scratch);
+}
+
+const struct stack_step stack_step_turn_keys = {
+    .step = {.unit = turn_unit, .work = turn_work, .compute = stack_compute},
+    .floats = turn_floats,
+    .each = turn_each};

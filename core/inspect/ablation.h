@@ -1,0 +1,70 @@
+/* ablation: what each head of a whole model is worth to a request: its run is computed, and
+ * then once more without each of the heads.
+ *
+ * These are rounds of one run. A round without a head begins at the layer of the head, whose rows
+ * the first round has left where they are; it goes on into memory of later layers alone. So the
+ * heads of the last layer come first, and those of a source behind all of the stack that reads it:
+ * without one of them, that stack is computed anew from its beginning. Every round has the bits of
+ * a run of its own whose head_mask has a 0 for the head. */
+#ifndef CORE_ABLATION_H
+#define CORE_ABLATION_H
+
+#include <stdatomic.h>
+
+#include "core/attention/call.h"
+#include "core/base/arena.h"
+
+struct stack;
+struct stack_run;
+
+enum stack_measure {
+  STACK_MEASURE_LOGS,   /* the sum of the log probabilities of all targets, less that without */
+  STACK_MEASURE_OUTPUTS /* by how much the outputs change, relative to their length (both are the
+                           root of the sum of all squares); 0 where all outputs are 0 */
+};
+
+/* A head that is left out in a round. */
+struct stack_cut {
+  bool of_source;          /* it belongs to the source of the run */
+  size_t layer, attention; /* the attention by its number */
+  size_t head;
+  double loss;      /* the measure, once `done` counts it; 0 until then */
+  struct call call; /* the stack's own: that of its attention, without it */
+};
+
+/* One of the runs: the stack's own. */
+struct stack_ablation_part {
+  const struct stack *stack; /* NULL: there is no such run */
+  struct stack_run *run;
+  double layers, beside; /* the work of a round: of all layers, and of what does not lie in them */
+};
+
+struct stack_ablation {
+  /* The request, beside the wishes of the runs. */
+  void (*moved)(struct stack_ablation *w); /* a round is over and another one follows: called as
+                                           that of stack_generation; or NULL */
+
+  /* The answer. */
+  enum stack_measure measure;
+  double full;           /* the sum of the log probabilities, or the length of the outputs */
+  struct stack_cut *cut; /* [cuts] in the order of the rounds: those of an attention together */
+  size_t cuts;
+  atomic_size_t done; /* the first so many have been measured */
+  size_t *ranking;    /* [done] these, the least loss first, of equals the one in front */
+
+  /* The stack's own. */
+  struct stack_ablation_part part[2]; /* the run itself, and its source */
+  size_t round;                       /* that is under way; in 0 no head is left out */
+  struct call whole;                  /* in a round without a head the call that has it */
+  float *outputs;                     /* those of the first round; of STACK_MEASURE_OUTPUTS */
+  size_t output_count;
+};
+
+/* Lists the heads of the attentions whose wishes say `worth`. To be called once a run, and its
+ * source if it has one, hold their requests; `source` is the stack of the latter, or NULL. Then
+ * both are to be prepared as any runs. */
+enum status stack_ablation_init(struct stack_ablation *w, const struct stack *s,
+                                struct stack_run *r, const struct stack *source, struct arena *a,
+                                struct error *e);
+
+#endif
