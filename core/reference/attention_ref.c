@@ -1,111 +1,254 @@
-/* attention_ref: the formulas of an attention, from queries, keys and values to outputs.
+/* attention_ref: the formulas of attention for one item, in the order of their computation.
  *
- *     project   q = W_q x + b; keys and values likewise     each row, in each head; q and k
- *                                                           normalised and turned, where they are
- *     compare   score = scale q.k + bias                    each query with the keys it may see
+ *     project   q = W_q x + b, and in the same way k and v   for each row and head; q and k are
+ *                                                            then normalized and rotated, if the
+ *                                                            layer has these steps
+ *     compare   score = scale q.k + bias                     for each query and each visible key
  *     weigh     weights = softmax(scores)
  *     choose    all keys by their weights, or one of them
  *     sum       context = sum of weight * v
- *     put out   y = W_o (the contexts of all heads) + b
+ *     put out   y = W_o (contexts of all heads) + b
  *
- * ref_attend, at the end, is just that. */
+ * attend(), after them, is exactly that. The rest of the file finds the heads and rows that the
+ * results depend on, and reserves memory. */
 #include <math.h>
 #include <string.h>
 
-#include "core/reference/attention_ref_parts.h"
+#include "core/attention/trace.h"
+#include "core/base/arena.h"
+#include "core/reference/attention_ref.h"
+#include "core/reference/ref_math.h"
 
-/* One head of a row: the head's rows of W times the input row; in a grouped layer times the head's
- * own slice of it; without a matrix it is this slice. */
-static void project_head(struct ref_work *r, enum role role, size_t row, size_t head) {
+/* The inputs of one role (queries, keys or values) and their projections. The two operands of a
+ * score, one made of the query and one made of the key, are called sides; both have side_size
+ * numbers. */
+struct ref_rows {
+  size_t count, in;     /* input rows, and numbers per row */
+  size_t heads, size;   /* heads of a projected row, and numbers per head */
+  const double *input;  /* [count, in] */
+  double *projected;    /* [count, heads, size] */
+  double *sides;        /* [count, heads, side_size]; unused for values */
+  uint8_t *head_needed; /* [heads] 1: the results depend on this head */
+  uint8_t *row_needed;  /* [count] 1: the results depend on this row */
+};
+
+struct ref_work {
+  const struct layer_shape *s;
+  const struct layer_matrix *matrix; /* [ROLE_COUNT] */
+  const struct ref_item *item;
+  const struct ref_answer *answer;
+  struct ref_rows rows[ROLE_VALUE + 1]; /* by role */
+
+  /* The current query in the current head. */
+  double *scores;          /* [k] -INFINITY: the key is masked */
+  double *weights;         /* [k] */
+  double *segment_scores;  /* [segments] */
+  double *segment_weights; /* [segments] */
+  double *segment_key;     /* [d_k] the mean key of one segment */
+  double *segment_side;    /* [side_size] of that key */
+  int32_t pointer;         /* the key with the greatest weight, or the sampled one, or -1 */
+
+  double *context; /* [H d_v] contexts of all heads for the current query */
+  bool beyond;     /* a number that the results depend on exceeds the float32 range */
+};
+
+static void check_range(struct ref_work *r, const double *x, size_t n) {
+  for (size_t i = 0; i < n; i++) r->beyond |= !ref_is_float(x[i]);
+}
+
+/* The key/value head of a query head: H/G query heads share one. */
+static size_t key_head_of(const struct layer_shape *s, size_t head) {
+  return head / (s->heads / s->kv_heads);
+}
+
+static double *projected_at(const struct ref_work *r, enum role role, size_t row, size_t head) {
   const struct ref_rows *of = &r->rows[role];
-  const struct layer_matrix *m = &r->matrix[role];
-  const bool slice = r->s->grouped || !m->weight;
-  const size_t in = slice ? of->in / of->heads : of->in;
-  const double *x = of->input + row * of->in + (slice ? head * in : 0);
-  double *y = ref_projected(r, role, row, head);
-  if (!m->weight) {
-    memcpy(y, x, of->size * sizeof *y);
+  return of->projected + (row * of->heads + head) * of->size;
+}
+
+/* --- scores --- */
+
+/* scale q.k | v.tanh(W_q q + W_k k) | k.(W q): the sides are q and k themselves, or W_q q and
+ * W_k k, or W q and k. */
+static size_t side_size(const struct layer_shape *s) {
+  return s->score == SCORE_ADDITIVE ? s->score_size : s->key_head_size;
+}
+
+static double *side_at(const struct ref_work *r, enum role role, size_t row, size_t head) {
+  const struct ref_rows *of = &r->rows[role];
+  return of->sides + (row * of->heads + head) * side_size(r->s);
+}
+
+static void make_side(struct ref_work *r, enum role role, const double *x, double *side) {
+  const enum score score = r->s->score;
+  const size_t n = side_size(r->s);
+  const float *weight = NULL;
+  if (score == SCORE_ADDITIVE)
+    weight = r->matrix[role == ROLE_QUERY ? ROLE_SCORE_QUERY : ROLE_SCORE_KEY].weight;
+  else if (score == SCORE_BILINEAR && role == ROLE_QUERY)
+    weight = r->matrix[ROLE_SCORE_WEIGHT].weight;
+  if (!weight) {
+    memcpy(side, x, n * sizeof *side);
     return;
   }
-  ref_product(m->weight + head * of->size * in, m->bias ? m->bias + head * of->size : NULL,
-              of->size, in, x, y);
-  ref_check(r, y, of->size);
+  ref_product(weight, NULL, n, r->rows[role].size, x, side);
+  check_range(r, side, n);
 }
 
-/* Each head of queries or keys over the root of its mean square. */
-static void norm_head(struct ref_work *r, enum role role, size_t row, size_t head) {
-  const float *factor = r->matrix[role == ROLE_QUERY ? ROLE_NORM_QUERY : ROLE_NORM_KEY].weight;
-  double *x = ref_projected(r, role, row, head);
-  if (!factor) return;
-  ref_norm(x, r->s->head_size, true, r->s->norm_epsilon, factor, NULL, x);
-  ref_check(r, x, r->s->head_size);
+/* The score before scale and bias. */
+static double product_of(const struct ref_work *r, const double *query_side,
+                         const double *key_side) {
+  const float *v = r->matrix[ROLE_SCORE_VECTOR].weight;
+  double sum = 0;
+  for (size_t x = 0; x < side_size(r->s); x++)
+    sum += r->s->score == SCORE_ADDITIVE ? v[x] * tanh(query_side[x] + key_side[x])
+                                         : query_side[x] * key_side[x];
+  return sum;
 }
 
-/* Rotary: each head of queries or keys is turned by the position of its row. */
-static void turn_head(struct ref_work *r, enum role role, size_t row, size_t head) {
-  const double position = (double)row + (role == ROLE_QUERY ? (double)r->item->offset : 0);
-  double *x = ref_projected(r, role, row, head);
-  if (r->s->rope_base == 0) return;
-  ref_rotate(x, r->s->head_size, r->s->rope_base, &r->s->rope_stretch, position);
-  ref_check(r, x, r->s->head_size);
+static double score_of(const struct ref_work *r, const double *query_side, const double *key_side) {
+  const double product = product_of(r, query_side, key_side);
+  return r->s->score == SCORE_DOT ? r->s->scale * product : product;
 }
 
-/* All rows and heads that take part. */
+/* T5's bias of the distance from query i to key j. */
+static double relative_bias(const struct ref_work *r, size_t head, size_t i, size_t j) {
+  const struct layer_shape *s = r->s;
+  if (s->relative_buckets == 0) return 0;
+  const double ahead = (double)j - (double)i - (double)r->item->offset;
+  const size_t n = s->relative_both ? s->relative_buckets / 2 : s->relative_buckets;
+  const size_t first = s->relative_both && ahead > 0 ? n : 0;
+  const double distance = s->relative_both ? fabs(ahead) : fmax(-ahead, 0);
+  const size_t bucket = first + ref_bucket(n, (double)s->relative_distance, distance);
+  return r->matrix[ROLE_RELATIVE].weight[bucket * s->heads + head];
+}
+
+/* --- the six steps --- */
+
 static void project(struct ref_work *r, enum role role) {
+  const struct layer_shape *s = r->s;
   const struct ref_rows *of = &r->rows[role];
+  const struct layer_matrix *m = &r->matrix[role];
+  const float *norm[] = {r->matrix[ROLE_NORM_QUERY].weight, r->matrix[ROLE_NORM_KEY].weight, NULL};
+  /* A head of a grouped layer, or of a layer without this matrix, reads its own slice of the input
+   * row; any other head reads the whole row. */
+  const bool slice = s->grouped || !m->weight;
+  const size_t in = slice ? of->in / of->heads : of->in;
   for (size_t row = 0; row < of->count; row++)
     for (size_t head = 0; head < of->heads; head++) {
       if (!of->row_needed[row] || !of->head_needed[head]) continue;
-      project_head(r, role, row, head);
+      const double *x = of->input + row * of->in + (slice ? head * in : 0);
+      double *y = projected_at(r, role, row, head);
+      if (m->weight) {
+        ref_product(m->weight + head * of->size * in, m->bias ? m->bias + head * of->size : NULL,
+                    of->size, in, x, y);
+        check_range(r, y, of->size);
+      } else {
+        memcpy(y, x, of->size * sizeof *y);
+      }
       if (role == ROLE_VALUE) continue;
-      norm_head(r, role, row, head);
-      turn_head(r, role, row, head);
-      ref_make_side(r, role, ref_projected(r, role, row, head), ref_side(r, role, row, head));
+      if (norm[role]) {
+        ref_norm(y, s->head_size, true, s->norm_epsilon, norm[role], NULL, y);
+        check_range(r, y, s->head_size);
+      }
+      if (s->rope_base != 0) {
+        const double offset = role == ROLE_QUERY ? (double)r->item->offset : 0;
+        ref_rotate(y, s->head_size, s->rope_base, &s->rope_stretch, (double)row + offset);
+        check_range(r, y, s->head_size);
+      }
+      make_side(r, role, y, side_at(r, role, row, head));
     }
 }
 
-/* score = scale q.k + bias + what the distance adds; a key that the query may not see has none. */
+/* score = scale q.k + bias + bias of the distance; -INFINITY for a masked key. */
 static void compare(struct ref_work *r, size_t head, size_t i) {
   const struct ref_item *item = r->item;
-  const size_t key_head = ref_key_head(r->s, head);
+  const double *query = side_at(r, ROLE_QUERY, i, head);
   for (size_t j = 0; j < item->k; j++) {
     const size_t pair = (head * item->q + i) * item->k + j;
     r->scores[j] = -INFINITY;
     if (!item->seen[pair]) continue;
-    r->scores[j] =
-        ref_score(r, ref_side(r, ROLE_QUERY, i, head), ref_side(r, ROLE_KEY, j, key_head)) +
-        (item->bias ? item->bias[pair] : 0) + ref_relative(r, head, i, j);
-    ref_check(r, &r->scores[j], 1);
+    const double *key = side_at(r, ROLE_KEY, j, key_head_of(r->s, head));
+    r->scores[j] = score_of(r, query, key) + (item->bias ? item->bias[pair] : 0) +
+                   relative_bias(r, head, i, j);
+    check_range(r, &r->scores[j], 1);
   }
 }
 
-/* weights = softmax(scores); a query that sees nothing weighs nothing, or all keys alike. */
+/* context += sum of weight * value. A value with weight 0 may hold anything: it is not read. */
+static void add_weighted(const struct ref_work *r, enum role role, size_t head, size_t from,
+                         size_t to, double *context) {
+  for (size_t j = from; j < to; j++)
+    if (r->weights[j] != 0)
+      ref_add(context, r->weights[j], projected_at(r, role, j, key_head_of(r->s, head)),
+              r->rows[role].size);
+}
+
+/* Two levels: softmax within each segment; softmax over the scores of the segments' keys, where the
+ * key of a segment is the mean of its keys by their weights; the weight of a key is the product. */
+static void weigh_segments(struct ref_work *r, size_t head, size_t i) {
+  const int32_t *end = r->item->segment_end;
+  const size_t segments = r->item->segments, size = r->s->key_head_size;
+  for (size_t s = 0, from = 0; s < segments; from = (size_t)end[s++]) {
+    const size_t to = (size_t)end[s];
+    ref_softmax(r->scores + from, to - from, r->weights + from);
+    r->segment_scores[s] = -INFINITY;
+    if (ref_greatest(r->scores + from, to - from) < 0) continue; /* all keys are masked */
+    memset(r->segment_key, 0, size * sizeof *r->segment_key);
+    add_weighted(r, ROLE_KEY, head, from, to, r->segment_key);
+    make_side(r, ROLE_KEY, r->segment_key, r->segment_side);
+    r->segment_scores[s] = score_of(r, side_at(r, ROLE_QUERY, i, head), r->segment_side);
+    check_range(r, &r->segment_scores[s], 1);
+  }
+  ref_softmax(r->segment_scores, segments, r->segment_weights);
+  for (size_t s = 0, j = 0; s < segments; s++)
+    for (; j < (size_t)end[s]; j++) r->weights[j] *= r->segment_weights[s];
+}
+
+/* weights = softmax(scores). A query whose keys are all masked has weights of 0, or with
+ * uniform_rows equal weights. */
 static void weigh(struct ref_work *r, size_t head, size_t i) {
   const size_t k = r->item->k;
   if (r->item->uniform_rows && ref_greatest(r->scores, k) < 0)
     for (size_t j = 0; j < k; j++) r->weights[j] = 1.0 / (double)k;
   else if (r->item->segment_end)
-    ref_weigh_segments(r, head, i);
+    weigh_segments(r, head, i);
   else if (r->s->sigmoid)
     ref_sigmoid(r->scores, k, r->weights);
   else
     ref_softmax(r->scores, k, r->weights);
 }
 
-/* context = head_mask * sum of weight * value. On two levels a weight is that of the key's segment
- * times the key's within it. */
+/* Sets the pointer. With SELECT_HARD and SELECT_SAMPLE that key gets all the weight. */
+static void choose(struct ref_work *r, size_t head, size_t i) {
+  const struct ref_item *item = r->item;
+  r->pointer = ref_greatest(r->scores, item->k);
+  if (r->pointer < 0) return; /* all keys are masked */
+  if (item->select == SELECT_SAMPLE) {
+    const uint32_t counter[4] = {(uint32_t)item->number, (uint32_t)head, (uint32_t)i, 0};
+    r->pointer = ref_draw(r->weights, item->k, ref_random(item->seed, counter));
+  } else if (item->segment_end) {
+    r->pointer = ref_greatest(r->weights, item->k);
+  }
+  if (item->select == SELECT_SOFT) return;
+  if (r->answer->chosen) r->pointer = r->answer->chosen[head * item->q + i];
+  memset(r->weights, 0, item->k * sizeof *r->weights);
+  r->weights[r->pointer] = 1;
+}
+
+/* context = head_mask * sum of weight * value. With a head_mask of 0 the context is +0, whatever
+ * the values. */
 static void sum(struct ref_work *r, size_t head) {
-  const size_t size = r->s->value_head_size, key_head = ref_key_head(r->s, head);
+  const size_t size = r->s->value_head_size;
   const double mask = r->item->head_mask ? r->item->head_mask[head] : 1;
   double *context = r->context + head * size;
-  if (mask == 0) return; /* the context stays +0, whatever the values */
-  for (size_t j = 0; j < r->item->k; j++)
-    if (r->weights[j] != 0) /* a hidden key is not touched */
-      ref_add(context, r->weights[j], ref_projected(r, ROLE_VALUE, j, key_head), size);
+  memset(context, 0, size * sizeof *context);
+  if (mask == 0) return;
+  add_weighted(r, ROLE_VALUE, head, 0, r->item->k, context);
   for (size_t x = 0; x < size; x++) context[x] *= mask;
 }
 
-/* y = W_o context + b; without a matrix the context itself. */
+/* y = W_o context + b; without a matrix y is the context. */
 static void put_out(struct ref_work *r, size_t i) {
   const struct layer_matrix *m = &r->matrix[ROLE_OUTPUT];
   const size_t wide = r->s->heads * r->s->value_head_size, out = r->s->output_size;
@@ -114,25 +257,158 @@ static void put_out(struct ref_work *r, size_t i) {
     ref_product(m->weight, m->bias, out, wide, r->context, y);
   else
     memcpy(y, r->context, out * sizeof *y);
-  ref_check(r, y, out);
+  check_range(r, y, out);
 }
 
-void ref_attend(struct ref_work *r) {
+/* --- attention --- */
+
+static void write_weights(const struct ref_work *r, size_t head, size_t i) {
+  const struct ref_answer *answer = r->answer;
+  const size_t row = head * r->item->q + i, k = r->item->k, segments = r->item->segments;
+  if (answer->weights) memcpy(answer->weights + row * k, r->weights, k * sizeof *r->weights);
+  if (answer->segment_weights)
+    memcpy(answer->segment_weights + row * segments, r->segment_weights,
+           segments * sizeof *r->segment_weights);
+  if (answer->pointers) answer->pointers[row] = r->pointer;
+}
+
+static void copy_or_clear(bool copy, size_t size, const double *from, double *to) {
+  memset(to, 0, size * sizeof *to);
+  if (copy) memcpy(to, from, size * sizeof *to);
+}
+
+/* Writes the trace if it is this query's in this head. A row that is not read is written as 0. */
+static void write_trace(struct ref_work *r, size_t head, size_t i) {
+  const struct trace *request = r->item->trace;
+  struct ref_trace *t = r->answer->trace;
+  if (!t || !request || request->item != r->item->number || request->head != head ||
+      request->row != i)
+    return;
+  const size_t k = r->item->k, n = side_size(r->s), d_v = r->s->value_head_size;
+  const size_t key_head = key_head_of(r->s, head);
+  copy_or_clear(ref_greatest(r->scores, k) >= 0, n, side_at(r, ROLE_QUERY, i, head), t->query);
+  for (size_t j = 0; j < k; j++) {
+    const bool seen = r->scores[j] != -INFINITY;
+    const double *key = side_at(r, ROLE_KEY, j, key_head);
+    copy_or_clear(seen, n, key, t->keys + j * n);
+    copy_or_clear(seen || r->weights[j] != 0, d_v, projected_at(r, ROLE_VALUE, j, key_head),
+                  t->values + j * d_v);
+    t->products[j] = seen ? product_of(r, t->query, key) : 0;
+    t->scores[j] = seen ? r->scores[j] : 0;
+    t->weights[j] = r->weights[j];
+  }
+  check_range(r, t->products, k);
+  /* The head's context before head_mask. */
+  memset(t->context, 0, d_v * sizeof *t->context);
+  add_weighted(r, ROLE_VALUE, head, 0, k, t->context);
+  check_range(r, t->context, d_v);
+}
+
+static void attend(struct ref_work *r) {
+  const size_t heads = r->s->heads, wide = heads * r->s->value_head_size;
   project(r, ROLE_QUERY);
   project(r, ROLE_KEY);
   project(r, ROLE_VALUE);
+  memset(r->context, 0, wide * sizeof *r->context); /* stays 0 for heads that are not computed */
   for (size_t i = 0; i < r->item->q; i++) {
-    memset(r->context, 0, r->s->heads * r->s->value_head_size * sizeof *r->context);
-    for (size_t head = 0; head < r->s->heads; head++) {
+    for (size_t head = 0; head < heads; head++) {
       if (!r->rows[ROLE_QUERY].head_needed[head]) continue;
       compare(r, head, i);
       weigh(r, head, i);
-      ref_choose(r, head, i);
+      choose(r, head, i);
       sum(r, head);
-      ref_write_weights(r, head, i);
-      ref_write_trace(r, head, i);
+      write_weights(r, head, i);
+      write_trace(r, head, i);
     }
     put_out(r, i);
-    ref_write_context(r, i);
+    if (r->answer->contexts)
+      memcpy(r->answer->contexts + i * wide, r->context, wide * sizeof *r->context);
   }
+}
+
+/* --- what the results depend on --- */
+
+/* Finds the needed heads and rows. The others are not computed, so that no number in them is ever
+ * an error. */
+static void find_needed(struct ref_work *r) {
+  const struct ref_item *item = r->item;
+  struct ref_rows *query = &r->rows[ROLE_QUERY], *key = &r->rows[ROLE_KEY],
+                  *value = &r->rows[ROLE_VALUE];
+  for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
+    memset(r->rows[role].head_needed, 0, r->rows[role].heads);
+    memset(r->rows[role].row_needed, 0, r->rows[role].count);
+  }
+  bool blind = false; /* some query attends to no key in a needed head */
+  for (size_t head = 0; head < r->s->heads; head++) {
+    /* A key head is needed with any query head that shares it. Values show only in outputs and in a
+     * trace, so a masked head needs none. */
+    const size_t key_head = key_head_of(r->s, head);
+    const bool traced = item->trace && item->trace->head == head;
+    const bool masked = item->head_mask && item->head_mask[head] == 0 && !traced;
+    const bool needed = !masked || item->masked_heads;
+    query->head_needed[head] = needed;
+    key->head_needed[key_head] |= needed;
+    value->head_needed[key_head] |= !masked;
+    for (size_t i = 0; needed && i < item->q; i++) {
+      const uint8_t *seen = item->seen + (head * item->q + i) * item->k;
+      bool any = false;
+      for (size_t j = 0; j < item->k; j++) {
+        key->row_needed[j] |= seen[j];
+        any |= seen[j];
+      }
+      query->row_needed[i] |= any;
+      blind |= !any;
+    }
+  }
+  for (size_t j = 0; j < item->k; j++)
+    value->row_needed[j] = key->row_needed[j] || (blind && item->uniform_rows);
+}
+
+/* --- one item --- */
+
+static double *alloc_numbers(struct arena *a, size_t count, struct error *e) {
+  return arena_alloc(a, count, sizeof(double), e);
+}
+
+enum status attention_ref_item(const struct layer_shape *s,
+                               const struct layer_matrix matrix[ROLE_COUNT],
+                               const struct ref_item *item, const struct ref_answer *answer,
+                               struct error *e) {
+  const size_t side = side_size(s), rows = s->heads * item->q;
+  struct ref_work r = {.s = s, .matrix = matrix, .item = item, .answer = answer};
+  r.rows[ROLE_QUERY] =
+      (struct ref_rows){item->q, s->query_size, s->heads, s->head_size, .input = item->queries};
+  r.rows[ROLE_KEY] =
+      (struct ref_rows){item->k, s->key_size, s->kv_heads, s->key_head_size, .input = item->keys};
+  r.rows[ROLE_VALUE] = (struct ref_rows){item->k, s->value_size, s->kv_heads, s->value_head_size,
+                                         .input = item->values};
+  struct arena a;
+  arena_init(&a, NULL);
+  for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
+    struct ref_rows *of = &r.rows[role];
+    of->projected = alloc_numbers(&a, of->count * of->heads * of->size, e);
+    of->sides = alloc_numbers(&a, role == ROLE_VALUE ? 0 : of->count * of->heads * side, e);
+    of->head_needed = arena_alloc(&a, of->heads, 1, e);
+    of->row_needed = arena_alloc(&a, of->count, 1, e);
+  }
+  r.scores = alloc_numbers(&a, item->k, e);
+  r.weights = alloc_numbers(&a, item->k, e);
+  r.segment_scores = alloc_numbers(&a, item->segments, e);
+  r.segment_weights = alloc_numbers(&a, item->segments, e);
+  r.segment_key = alloc_numbers(&a, s->key_head_size, e);
+  r.segment_side = alloc_numbers(&a, side, e);
+  r.context = alloc_numbers(&a, s->heads * s->value_head_size, e);
+  if (e->status == STATUS_OK) {
+    /* Results of heads that are not computed. */
+    if (answer->weights) memset(answer->weights, 0, rows * item->k * sizeof *answer->weights);
+    if (answer->segment_weights)
+      memset(answer->segment_weights, 0, rows * item->segments * sizeof *answer->segment_weights);
+    for (size_t i = 0; answer->pointers && i < rows; i++) answer->pointers[i] = -1;
+    find_needed(&r);
+    attend(&r);
+    if (r.beyond)
+      error_set(e, STATUS_NOT_FINITE, "item %zu exceeds the float32 range", item->number);
+  }
+  arena_free(&a);
+  return e->status;
 }

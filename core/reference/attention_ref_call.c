@@ -1,9 +1,9 @@
-/* attention_ref_call: a call taken apart for the twin: its items, one after the other. */
+/* attention_ref_call: splits a call into its items, which the reference computes one by one. */
 #include "core/attention/sight.h"
 #include "core/base/arena.h"
 #include "core/reference/attention_ref.h"
 
-/* Rows from row `from` on, in float64. */
+/* Rows from .. from + count - 1, in float64. */
 static const double *widen_rows(const float *rows, size_t from, size_t count, size_t size,
                                 struct arena *a, struct error *e) {
   double *x = arena_alloc(a, count * size, sizeof *x, e);
@@ -11,9 +11,9 @@ static const double *widen_rows(const float *rows, size_t from, size_t count, si
   return x;
 }
 
-/* [H, q, k] what sight allows. */
-static const uint8_t *look(const struct layer_shape *s, const struct geometry *g,
-                           const struct item *item, struct arena *a, struct error *e) {
+/* The masks of all heads, [H, q, k]: 1 where sight_allows. */
+static const uint8_t *spread_mask(const struct layer_shape *s, const struct geometry *g,
+                                  const struct item *item, struct arena *a, struct error *e) {
   uint8_t *seen = arena_alloc(a, s->heads * item->q * item->k, 1, e);
   if (!seen) return NULL;
   for (size_t head = 0, pair = 0; head < s->heads; head++)
@@ -22,7 +22,7 @@ static const uint8_t *look(const struct layer_shape *s, const struct geometry *g
   return seen;
 }
 
-/* [H, q, k], whether or not the heads have the same. */
+/* The biases of all heads, [H, q, k], also if the call has one for all of them; NULL: no bias. */
 static const double *spread_bias(const struct layer_shape *s, const struct geometry *g,
                                  const struct item *item, struct arena *a, struct error *e) {
   const size_t plane = item->q * item->k;
@@ -44,7 +44,7 @@ static struct ref_item item_of(const struct layer_shape *s, const struct call *c
       .keys = widen_rows(c->keys, item->k_row, item->k, s->key_size, a, e),
       .values = widen_rows(c->values, item->k_row, item->k, s->value_size, a, e),
       .offset = item->offset,
-      .seen = look(s, g, item, a, e),
+      .seen = spread_mask(s, g, item, a, e),
       .bias = spread_bias(s, g, item, a, e),
       .head_mask = c->head_mask,
       .masked_heads = c->want != WEIGHTS_NONE || c->want_pointers || c->want_measures,
@@ -56,28 +56,22 @@ static struct ref_item item_of(const struct layer_shape *s, const struct call *c
       .segment_end = g->segment_end ? g->segment_end + item->segments_at : NULL};
 }
 
-/* Moves to where the answer of the next item lies. */
-static void move_answer(const struct layer_shape *s, const struct item *item,
-                        struct ref_answer *answer) {
-  const size_t rows = s->heads * item->q;
-  answer->outputs += item->q * s->output_size;
-  if (answer->weights) answer->weights += rows * item->k;
-  if (answer->segment_weights) answer->segment_weights += rows * item->segments;
-  if (answer->pointers) answer->pointers += rows;
-  if (answer->contexts) answer->contexts += rows * s->value_head_size;
-  if (answer->chosen) answer->chosen += rows;
-}
-
 enum status attention_ref(const struct layer_shape *s, const struct layer_matrix matrix[ROLE_COUNT],
                           const struct call *c, const struct ref_answer *answer, struct error *e) {
-  struct ref_answer at = *answer;
+  struct ref_answer at = *answer; /* the results of the current item */
   for (size_t i = 0; i < c->geometry->items && e->status == STATUS_OK; i++) {
-    struct arena room;
-    arena_init(&room, NULL);
-    const struct ref_item item = item_of(s, c, i, &room, e);
+    struct arena a;
+    arena_init(&a, NULL);
+    const struct ref_item item = item_of(s, c, i, &a, e);
     if (e->status == STATUS_OK) attention_ref_item(s, matrix, &item, &at, e);
-    move_answer(s, &c->geometry->item[i], &at);
-    arena_free(&room);
+    arena_free(&a);
+    const size_t rows = s->heads * item.q;
+    at.outputs += item.q * s->output_size;
+    if (at.weights) at.weights += rows * item.k;
+    if (at.segment_weights) at.segment_weights += rows * item.segments;
+    if (at.pointers) at.pointers += rows;
+    if (at.contexts) at.contexts += rows * s->value_head_size;
+    if (at.chosen) at.chosen += rows;
   }
   return e->status;
 }
