@@ -1,4 +1,4 @@
-/* choice_ref: the choice of a token, step by step. */
+/* choice_ref: the choice of a token: penalties and bans, temperature, top-k, top-p, min-p. */
 #include "core/reference/choice_ref.h"
 
 #include <float.h>
@@ -10,8 +10,8 @@ static bool is_in(const int32_t *list, size_t count, int32_t token) {
   return false;
 }
 
-/* Would the token make the last n tokens a stretch that is there already? */
-static bool repeats(const struct stack_past *past, size_t n, int32_t token) {
+/* Returns whether the token would complete an n-gram that the text already contains. */
+static bool repeats_ngram(const struct stack_past *past, size_t n, int32_t token) {
   for (size_t i = 0; n > 0 && i + n <= past->count; i++) {
     bool same = past->token[i + n - 1] == token;
     for (size_t j = 0; j + 1 < n; j++)
@@ -21,12 +21,12 @@ static bool repeats(const struct stack_past *past, size_t n, int32_t token) {
   return false;
 }
 
-/* The nearest float, which is no infinity. */
+/* The nearest finite float32. */
 static double in_float(double x) { return (float)fmin(fmax(x, -FLT_MAX), FLT_MAX); }
 
-static double changed(const struct stack_choice *c, const struct stack_past *past, int32_t token,
-                      double x) {
-  const bool early = past->chosen < c->min_tokens;
+/* The logit x of a token after bias and penalties; -INFINITY if the token is banned. */
+static double adjust(const struct stack_choice *c, const struct stack_past *past, int32_t token,
+                     double x) {
   size_t times = 0;
   for (size_t i = past->count - past->chosen; i < past->count; i++)
     times += past->token[i] == token;
@@ -35,13 +35,14 @@ static double changed(const struct stack_choice *c, const struct stack_past *pas
   if (is_in(past->token, past->count, token))
     x = in_float(x < 0 ? x * c->repetition_penalty : x / c->repetition_penalty);
   if (times > 0) x = in_float(x - (c->presence_penalty + c->frequency_penalty * (double)times));
-  if (repeats(past, c->no_repeat_ngram, token)) return -INFINITY;
-  if (is_in(c->banned, c->banned_count, token)) return -INFINITY;
-  if (early && (is_in(c->end, c->ends, token) || is_in(c->stop, c->stops, token))) return -INFINITY;
-  return x;
+  const bool ends = is_in(c->end, c->ends, token) || is_in(c->stop, c->stops, token);
+  const bool banned = repeats_ngram(past, c->no_repeat_ngram, token) ||
+                      is_in(c->banned, c->banned_count, token) ||
+                      (past->chosen < c->min_tokens && ends);
+  return banned ? -INFINITY : x;
 }
 
-/* How many tokens come before this one: are likelier, or as likely and lower. */
+/* The number of tokens that precede this one in descending order; a tie is ordered by index. */
 static size_t rank_of(const double *x, size_t tokens, size_t token) {
   size_t before = 0;
   for (size_t i = 0; i < tokens; i++) before += x[i] > x[token] || (x[i] == x[token] && i < token);
@@ -54,7 +55,7 @@ static void scale_to_one(double *p, size_t tokens) {
   for (size_t i = 0; i < tokens; i++) p[i] /= sum;
 }
 
-/* Those that are less likely than the k-th go. */
+/* Removes the tokens that are less likely than the k-th one. */
 static void keep_top_k(double *p, size_t tokens, size_t k) {
   double least = 0;
   for (size_t i = 0; i < tokens; i++)
@@ -63,15 +64,17 @@ static void keep_top_k(double *p, size_t tokens, size_t k) {
     if (p[i] < least) p[i] = 0;
 }
 
-/* Token by token, the least likely first, each goes if those before it reach the share. */
+/* Removes a token if those that precede it already have `share` of the probability; one by one, the
+ * least likely first. */
 static void keep_top_p(double *p, size_t tokens, double share) {
   for (size_t rank = tokens; rank-- > 1;) {
     size_t last = 0;
     double before = 0;
-    for (size_t i = 0; i < tokens; i++)
-      if (rank_of(p, tokens, i) == rank) last = i;
-    for (size_t i = 0; i < tokens; i++)
-      if (rank_of(p, tokens, i) < rank) before += p[i];
+    for (size_t i = 0; i < tokens; i++) {
+      const size_t r = rank_of(p, tokens, i);
+      if (r == rank) last = i;
+      if (r < rank) before += p[i];
+    }
     if (before >= share) p[last] = 0;
   }
 }
@@ -79,13 +82,13 @@ static void keep_top_p(double *p, size_t tokens, double share) {
 void choice_ref(const struct stack_choice *c, const struct stack_past *past, const float *logit,
                 size_t tokens, double *p) {
   size_t first = 0;
-  for (size_t i = 0; i < tokens; i++) p[i] = changed(c, past, (int32_t)i, logit[i]);
+  for (size_t i = 0; i < tokens; i++) p[i] = adjust(c, past, (int32_t)i, logit[i]);
   for (size_t i = 0; i < tokens; i++)
     if (rank_of(p, tokens, i) == 0) first = i;
   const bool ending = c->forced_end >= 0 && past->chosen + 1 == past->most;
   const bool beginning = c->forced_begin >= 0 && past->count == 1 && past->chosen == 0;
   const bool forced = ending || beginning;
-  const bool none = p[first] == -INFINITY;
+  const bool none = p[first] == -INFINITY; /* every token is banned */
   if (forced || c->temperature == 0 || none) {
     for (size_t i = 0; i < tokens; i++) p[i] = 0;
     if (forced || !none)

@@ -1,4 +1,4 @@
-/* ref_math: the row functions that the slow twins are made of, each formula as it is defined. */
+/* ref_math: row functions of the reference implementations, each formula as it is defined. */
 #include "core/reference/ref_math.h"
 
 #include <float.h>
@@ -23,7 +23,7 @@ void ref_add(double *y, double a, const double *x, size_t n) {
   for (size_t i = 0; i < n; i++) y[i] += a * x[i];
 }
 
-/* --- what stands between attentions --- */
+/* --- norms and activations --- */
 
 void ref_norm(const double *x, size_t n, bool rms, double epsilon, const float *factor,
               const float *shift, double *y) {
@@ -35,10 +35,6 @@ void ref_norm(const double *x, size_t n, bool rms, double epsilon, const float *
   for (size_t i = 0; i < n; i++) y[i] = (x[i] - mean) / spread * factor[i] + (shift ? shift[i] : 0);
 }
 
-static double part_below(double z) {
-  return erfc(-z / sqrt(2)) / 2;
-} /* of the normal distribution */
-
 static double sigmoid(double z) { return 1 / (1 + exp(-z)); }
 
 double ref_activate(enum activation kind, double z) {
@@ -47,12 +43,12 @@ double ref_activate(enum activation kind, double z) {
   case ACTIVATION_RELU:
     return z > 0 ? z : 0;
   case ACTIVATION_GELU:
-    return z * part_below(z);
+    return z * erfc(-z / sqrt(2)) / 2; /* z times the normal distribution's P(z) */
   case ACTIVATION_GELU_NEW:
     return z / 2 * (1 + tanh(sqrt(2 / pi) * (z + 0.044715 * z * z * z)));
   case ACTIVATION_SILU:
     return z * sigmoid(z);
-  default:
+  default: /* ACTIVATION_QUICK_GELU */
     return z * sigmoid(1.702 * z);
   }
 }
@@ -66,7 +62,7 @@ int32_t ref_greatest(const double *x, size_t n) {
   return best;
 }
 
-/* The greatest score is taken from all, which changes no quotient and keeps e^score in range. */
+/* Subtracting the greatest score changes no quotient and keeps e^score in range. */
 void ref_softmax(const double *score, size_t n, double *weight) {
   const int32_t top = ref_greatest(score, n);
   double sum = 0;
@@ -78,7 +74,7 @@ void ref_sigmoid(const double *score, size_t n, double *weight) {
   for (size_t i = 0; i < n; i++) weight[i] = sigmoid(score[i]);
 }
 
-/* --- chance --- */
+/* --- sampling --- */
 
 double ref_random(uint64_t seed, const uint32_t counter[4]) {
   const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
@@ -93,13 +89,14 @@ int32_t ref_draw(const double *weight, size_t n, double u) {
     sum += weight[i];
     last = (int32_t)i;
   }
-  return last; /* the last place that weighs anything, if rounding left the whole sum below u */
+  return last; /* the last index with a weight, if rounding left the whole sum below u */
 }
 
 /* --- positions --- */
 
-/* A wave that is long beside what the model was made of is made longer still. */
-static double ref_frequency(double base, double exponent, const struct layer_stretch *s) {
+/* The angle of one position: base^exponent. A context extension of a model divides it by a factor,
+ * with `positions` only if the wavelength is long compared with the original context length. */
+static double frequency(double base, double exponent, const struct layer_stretch *s) {
   const double plain = pow(base, exponent), wave = 2 * M_PI / plain;
   if (s->factor == 0) return plain;
   if (s->positions == 0) return plain / s->factor;
@@ -111,19 +108,19 @@ static double ref_frequency(double base, double exponent, const struct layer_str
 
 void ref_rotate(double *x, size_t d, double base, const struct layer_stretch *s, double position) {
   for (size_t t = 0; t < d / 2; t++) {
-    const double angle = position * ref_frequency(base, -2.0 * (double)t / (double)d, s);
+    const double angle = position * frequency(base, -2.0 * (double)t / (double)d, s);
     const double a = x[t], b = x[t + d / 2];
     x[t] = a * cos(angle) - b * sin(angle);
     x[t + d / 2] = b * cos(angle) + a * sin(angle);
   }
 }
 
-/* Far away it is e + floor(ln(distance/e) / ln(far/e) (n - e)), at most the last bucket. Where only
- * rounding keeps the quotient from being a whole number, that number. */
+/* With e = n/2, distances from e on are in bucket e + floor(ln(distance/e) / ln(far/e) (n - e)), at
+ * most the last one. A quotient that misses a whole number only by rounding is that number. */
 size_t ref_bucket(size_t n, double far, double distance) {
   const double e = floor((double)n / 2);
   if (distance < e) return (size_t)distance;
-  if (n == 1) return 0; /* the only one: e = 0 */
+  if (n == 1) return 0; /* the only bucket; e = 0 */
   const double x = log(distance / e) / log(far / e) * ((double)n - e);
   const double whole = fabs(x - round(x)) < 1e-9 ? round(x) : floor(x);
   return (size_t)fmin((double)n - 1, e + whole);

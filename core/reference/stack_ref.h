@@ -1,60 +1,58 @@
-/* stack_ref: the slow, readable twin of a whole model, in float64: one item, row after row. */
+/* stack_ref: the reference implementation of a model's forward pass, in float64, for one item. */
 #ifndef CORE_STACK_REF_H
 #define CORE_STACK_REF_H
 
 #include "core/stack/stack.h"
 
-/* One item: tokens, or rows in their place. */
+/* The input: tokens, or embeddings in their place. n: rows; d: hidden size. */
 struct ref_text {
   size_t n;
-  const int32_t *token;          /* [n], within the vocabulary; or NULL */
-  const double *embedding;       /* [n, d] instead */
+  const int32_t *token;          /* [n] within the vocabulary, or NULL */
+  const double *embedding;       /* [n, d] used if `token` is NULL */
   const int32_t *token_type;     /* [n] or NULL: all 0 */
-  const float *const *head_mask; /* [attentions] of [H], each or all NULL: what multiplies each
-                                    context */
-  size_t source_n;               /* of a form with cross attention: rows of the source, ... */
-  const double *source;          /* [source_n, its width] ... which are its outputs */
+  const float *const *head_mask; /* [attentions] of [H]; the array or any member may be NULL */
+  size_t source_n;               /* rows of `source` */
+  const double *source;          /* [source_n, d of the encoder] its outputs, for cross-attention */
 };
 
-/* What the twin computes; NULL: not asked for. */
+/* The results, in the caller's memory; NULL: not requested. L: layers. Cross-attentions are
+ * numbered after the self-attentions of all layers. */
 struct ref_hidden {
-  double
-      *state; /* [L + 1, n, d]: what enters the first layer, and what each layer gives; the last
-                 one is behind the last norm, or before it, as the form has it. Always asked for */
-  double **weights; /* [attentions] of [H, n, n], or across [H, n, source_n] */
-  double **input;   /* [attentions] of [n, d]: the rows that it reads, behind its norm; across those
-                       that its queries are made of */
-  double *outputs;  /* [n, d]: behind the last norm */
+  double *state;    /* [L + 1, n, d] the input of the first layer and the output of each layer;
+                       required. The form says whether the last one is after the final norm */
+  double **weights; /* [attentions] of [H, n, n], or for cross-attention [H, n, source_n] */
+  double **input;   /* [attentions] of [n, d]: the rows that queries are projected from */
+  double *outputs;  /* [n, d] after the final norm */
 };
 
-/* STATUS_NOT_FINITE if a number of an attention, a feed-forward layer, a hidden state or an output
- * exceeds the float32 range, STATUS_OUT_OF_MEMORY. */
+/* Computes the forward pass. Returns e->status: STATUS_NOT_FINITE if a number of an attention, a
+ * feed-forward layer, a hidden state or an output exceeds the float32 range, or
+ * STATUS_OUT_OF_MEMORY. */
 enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
                       const struct ref_hidden *out, struct error *e);
 
-/* --- what answers make of that: stack_ref_answer.c --- */
+/* --- results made of the outputs: stack_ref_answer.c --- */
 
-/* How one vector is made of the outputs of an item. */
+/* How the outputs of an item become one vector. */
 struct ref_pooling {
   enum stack_pool pool;
-  size_t dimensions; /* the first so many numbers are kept; 0: all */
-  size_t left_out;   /* rows that are not in a mean, or the greatest */
+  size_t dimensions; /* how many leading numbers are kept; 0: all */
+  size_t left_out;   /* leading rows that a mean or a maximum skips */
   bool normalize;
-  bool dense_left;              /* the dense layer is left out */
-  enum stack_function function; /* of classes */
+  bool dense_left;              /* skip the dense layers */
+  enum stack_function function; /* of the classes' scores */
 };
 
-/* Makes the vector [d, or what dense layer, dimensions or classes leave] of outputs [n, d], n above
- * 0. Fails as stack_ref does. */
+/* Computes the vector of outputs [n, d], n > 0. Its size is that of the classes, of `dimensions`,
+ * of the last dense layer, or d. Fails as stack_ref does. */
 enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling *how, size_t n,
                            const double *outputs, double *vector, struct error *e);
 
-/* log p [V] of the token that follows a row of outputs [d]; s has an output. The matrix is summed
- * in float64. */
+/* Computes log p [V] of the next token after one row of outputs [d]; s has an output matrix. */
 void stack_ref_log_probabilities(const struct stack_form *s, const double *row, double *logs);
 
-/* A picture of weights [rows, columns], of up to `most` each: the greatest weight of each block, as
- * a byte. */
+/* Reduces weights [rows, columns] to at most [most, most] bytes: the greatest weight of each block.
+ */
 void stack_ref_thumbnail(const double *weights, size_t rows, size_t columns, size_t most,
                          uint8_t *bytes);
 

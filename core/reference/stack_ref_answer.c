@@ -1,4 +1,5 @@
-/* stack_ref_answer: what an answer makes of outputs and weights: one vector, a thumbnail. */
+/* stack_ref_answer: what responses take from outputs and weights: one vector, class scores, log
+ * probabilities, thumbnails. */
 #include <math.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 
 /* --- one vector of an item --- */
 
+/* x [d] = the first row, the last row, or a mean or the maximum over the rows. */
 static void pool_rows(const struct ref_pooling *how, size_t n, size_t d, const double *rows,
                       double *x) {
   const bool last = how->pool == STACK_POOL_LAST, first = !last && !stack_pool_is_of_all(how->pool);
@@ -25,27 +27,28 @@ static void pool_rows(const struct ref_pooling *how, size_t n, size_t d, const d
   }
 }
 
-/* What becomes of a number behind a dense layer. */
-static double as_it_is(double z) { return z; }
-static double rectify(double z) { return fmax(z, 0); }
+/* Activations of dense layers. */
+static double identity(double z) { return z; }
+static double relu(double z) { return fmax(z, 0); }
 
-/* x becomes y, W x + b, each number bent. */
-static void pass_dense(const struct layer_matrix *w, size_t out, size_t in, double bend(double z),
-                       double *x, double *y, struct error *e) {
+/* x [out] = activation(y), y [out] = W x [in] + b. */
+static void pass_dense(const struct layer_matrix *w, size_t out, size_t in,
+                       double activation(double z), double *x, double *y, struct error *e) {
   ref_product(w->weight, w->bias, out, in, x, y);
   for (size_t t = 0; t < out; t++) {
     if (!ref_is_float(y[t]))
       error_set(e, STATUS_NOT_FINITE, "the vector exceeds the float32 range");
-    x[t] = bend(y[t]);
+    x[t] = activation(y[t]);
   }
 }
 
-/* x becomes what the dense layers make of it; returns its size. `was` and `y` have room for it. */
+/* Passes x [size] through the dense layers; returns its new size. `was` and `y` are scratch. A
+ * layer with a residual adds its input, or the skip matrix times its input. */
 static size_t pass_dense_layers(const struct stack_dense *l, size_t size, double *x, double *was,
                                 double *y, struct error *e) {
   for (size_t i = 0; i < STACK_DENSE_MOST && l[i].size; i++) {
     memcpy(was, x, size * sizeof *x);
-    pass_dense(&l[i].matrix, l[i].size, size, l[i].tanh ? tanh : as_it_is, x, y, e);
+    pass_dense(&l[i].matrix, l[i].size, size, l[i].tanh ? tanh : identity, x, y, e);
     if (l[i].skip.weight) ref_product(l[i].skip.weight, l[i].skip.bias, l[i].size, size, was, y);
     for (size_t t = 0; l[i].residual && t < l[i].size; t++)
       x[t] += l[i].skip.weight ? y[t] : was[t];
@@ -54,21 +57,14 @@ static size_t pass_dense_layers(const struct stack_dense *l, size_t size, double
   return size;
 }
 
-/* To length 1. */
-static void normalize(double *x, size_t size) {
-  double squares = 0;
-  for (size_t t = 0; t < size; t++) squares += x[t] * x[t];
-  for (size_t t = 0; squares > 0 && t < size; t++) x[t] /= sqrt(squares);
-}
-
-/* The scores of classes, and what a function makes of them. */
+/* Class scores: V act(W x_0 + b) + c, then the function. y is scratch. */
 static void classify(const struct stack_form *s, enum stack_function function, double *x, double *y,
                      struct error *e) {
   const struct stack_classifier *c = &s->classifier;
   const size_t d = s->width;
   double top = -INFINITY, sum = 0;
-  pass_dense(c->pooler ? &s->pooling.pooler : &c->first, d, d, c->relu ? rectify : tanh, x, y, e);
-  pass_dense(&c->classes, c->count, d, as_it_is, x, y, e);
+  pass_dense(c->pooler ? &s->pooling.pooler : &c->first, d, d, c->relu ? relu : tanh, x, y, e);
+  pass_dense(&c->classes, c->count, d, identity, x, y, e);
   for (size_t t = 0; t < c->count; t++) top = fmax(top, y[t]);
   for (size_t t = 0; t < c->count; t++) sum += exp(y[t] - top);
   for (size_t t = 0; t < c->count; t++) {
@@ -94,28 +90,31 @@ enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling 
     if (!classes && !how->dense_left) size = pass_dense_layers(p->dense, d, x, was, y, e);
     if (classes) classify(s, how->function, x, y, e);
     if (how->dimensions) size = how->dimensions;
-    if (how->normalize) normalize(x, size);
+    if (how->normalize) { /* to length 1 */
+      double squares = 0;
+      for (size_t t = 0; t < size; t++) squares += x[t] * x[t];
+      for (size_t t = 0; squares > 0 && t < size; t++) x[t] /= sqrt(squares);
+    }
     memcpy(vector, x, size * sizeof *x);
   }
   arena_free(&a);
   return e->status;
 }
 
-/* --- tokens to come --- */
-
-static double logit_of(const struct stack_form *s, const double *row, size_t token) {
-  const struct stack_output *o = &s->output;
-  const float *weight = o->tied ? s->embedding.token : o->matrix.weight;
-  double sum = 0;
-  for (size_t x = 0; x < s->width; x++) sum += row[x] * weight[token * s->width + x];
-  if (o->scale != 0) sum *= o->scale;
-  return o->matrix.bias ? sum + o->matrix.bias[token] : sum;
-}
+/* --- the next token --- */
 
 void stack_ref_log_probabilities(const struct stack_form *s, const double *row, double *logs) {
-  const size_t tokens = s->embedding.tokens;
+  const struct stack_output *o = &s->output;
+  const float *weight = o->tied ? s->embedding.token : o->matrix.weight;
+  const size_t tokens = s->embedding.tokens, d = s->width;
   double most = -INFINITY, sum = 0;
-  for (size_t t = 0; t < tokens; t++) most = fmax(most, logs[t] = logit_of(s, row, t));
+  for (size_t t = 0; t < tokens; t++) {
+    double logit = 0;
+    for (size_t x = 0; x < d; x++) logit += row[x] * weight[t * d + x];
+    if (o->scale != 0) logit *= o->scale;
+    logs[t] = o->matrix.bias ? logit + o->matrix.bias[t] : logit;
+    most = fmax(most, logs[t]);
+  }
   for (size_t t = 0; t < tokens; t++) sum += exp(logs[t] - most);
   for (size_t t = 0; t < tokens; t++) logs[t] -= most + log(sum);
 }
