@@ -1,4 +1,4 @@
-/* stack_choice_fields: readers of what says how tokens are chosen. */
+/* stack_choice_fields: readers of the fields that say how tokens are chosen, one for each sort. */
 #include "server/model/fields/stack_choice_fields.h"
 
 #include <jansson.h>
@@ -56,7 +56,7 @@ enum status stack_read_early(const json_t *value, const struct contract_field *f
 
 /* --- numbers --- */
 
-/* NaN where the value is no number: it is in no range. */
+/* NaN, which is in no range, for a value that is not a number. */
 static double number_of(const json_t *value) {
   return json_is_number(value) ? json_number_value(value) : NAN;
 }
@@ -69,18 +69,18 @@ enum status stack_read_power(const json_t *value, const struct contract_field *f
   return STATUS_OK;
 }
 
-/* --- options --- */
-
-static const struct whole_option *find_option(const struct contract_field *field) {
+enum status stack_read_option(const json_t *value, const struct contract_field *field, void *to,
+                              struct error *e) {
   size_t i = 0;
   while (i < WHOLE_OPTION_COUNT && strcmp(whole_options[i].word, contract_name(field)) != 0) i++;
   must(i < WHOLE_OPTION_COUNT);
-  return &whole_options[i];
-}
-
-static enum status refuse_option(const struct whole_option *o, const struct contract_field *field,
-                                 struct error *e) {
+  const struct whole_option *o = &whole_options[i];
   const bool above = o->type == WHOLE_ABOVE;
+  if (o->type == WHOLE_COUNT) return read_integer(value, field, (json_int_t)o->least, to, e);
+  if (whole_option_has(o, number_of(value))) {
+    *(double *)to = number_of(value);
+    return STATUS_OK;
+  }
   if (o->most == INFINITY)
     return error_at(e, field->pointer, "%s must be %s %g", o->word,
                     above ? "above" : "a number of at least", o->least);
@@ -89,34 +89,15 @@ static enum status refuse_option(const struct whole_option *o, const struct cont
                   o->most);
 }
 
-enum status stack_read_option(const json_t *value, const struct contract_field *field, void *to,
-                              struct error *e) {
-  const struct whole_option *o = find_option(field);
-  const double x = number_of(value);
-  if (o->type == WHOLE_COUNT) return read_integer(value, field, (json_int_t)o->least, to, e);
-  if (!whole_option_has(o, x)) return refuse_option(o, field, e);
-  *(double *)to = x;
-  return STATUS_OK;
-}
-
 /* --- biases --- */
 
 enum { BIAS_MOST = 100 };
 
-/* The token that the key names; -1: none. */
+/* The token id that the key is; -1: it is not one. */
 static int32_t token_of(const char *key) {
   const size_t digits = strspn(key, "0123456789");
   const bool good = digits > 0 && digits < 10 && !key[digits] && (key[0] != '0' || digits == 1);
   return good ? (int32_t)strtol(key, NULL, 10) : -1;
-}
-
-static enum status refuse_bias(const struct contract_field *field, const char *key,
-                               struct error *e) {
-  char shown[CONTRACT_NAME_SHOWN + 1], name[ERROR_POINTER_SIZE], pointer[ERROR_POINTER_SIZE];
-  contract_show_name(key, strlen(key), shown, name, sizeof name - field->name_length - 1);
-  snprintf(pointer, sizeof pointer, "%s%s", field->pointer, name);
-  if (token_of(key) < 0) return error_at(e, pointer, "\"%s\" is not a token id", shown);
-  return error_at(e, pointer, "must be a number from -%d to %d", BIAS_MOST, BIAS_MOST);
 }
 
 enum status stack_read_bias(const json_t *value, const struct contract_field *field, void *values,
@@ -132,22 +113,22 @@ enum status stack_read_bias(const json_t *value, const struct contract_field *fi
   if (!to) return e->status;
   v->choice.bias = to;
   json_object_foreach((json_t *)value, key, one) {
+    const int32_t token = token_of(key);
     const double x = number_of(one);
-    if (token_of(key) < 0 || !(fabs(x) <= BIAS_MOST)) return refuse_bias(field, key, e);
-    to[v->choice.biases++] = (struct stack_bias){token_of(key), x};
+    if (token >= 0 && fabs(x) <= BIAS_MOST) {
+      to[v->choice.biases++] = (struct stack_bias){token, x};
+      continue;
+    }
+    char shown[CONTRACT_NAME_SHOWN + 1], name[ERROR_POINTER_SIZE], pointer[ERROR_POINTER_SIZE];
+    contract_show_name(key, strlen(key), shown, name, sizeof name - field->name_length - 1);
+    snprintf(pointer, sizeof pointer, "%s%s", field->pointer, name);
+    if (token < 0) return error_at(e, pointer, "\"%s\" is not a token id", shown);
+    return error_at(e, pointer, "must be a number from -%d to %d", BIAS_MOST, BIAS_MOST);
   }
   return STATUS_OK;
 }
 
 /* --- lists of tokens --- */
-
-static enum status refuse_token(const struct contract_field *field, size_t at, size_t tokens,
-                                struct error *e) {
-  char pointer[ERROR_POINTER_SIZE];
-  snprintf(pointer, sizeof pointer, "%s/%zu", field->pointer, at);
-  return error_at(e, pointer, "must be a token id of the model: an integer from 0 to %zu",
-                  tokens - 1);
-}
 
 static enum status read_tokens(const json_t *value, const struct contract_field *field,
                                const struct stack_values *v, const int32_t **list, size_t *count,
@@ -160,8 +141,14 @@ static enum status read_tokens(const json_t *value, const struct contract_field 
   for (size_t i = 0; to && i < *count; i++) {
     const json_t *token = json_array_get(value, i);
     const json_int_t id = json_is_integer(token) ? json_integer_value(token) : -1;
-    if (id < 0 || (uint64_t)id >= tokens) return refuse_token(field, i, tokens, e);
-    to[i] = (int32_t)id;
+    if (id >= 0 && (uint64_t)id < tokens) {
+      to[i] = (int32_t)id;
+      continue;
+    }
+    char pointer[ERROR_POINTER_SIZE];
+    snprintf(pointer, sizeof pointer, "%s/%zu", field->pointer, i);
+    return error_at(e, pointer, "must be a token id of the model: an integer from 0 to %zu",
+                    tokens - 1);
   }
   *list = to;
   return e->status;
@@ -189,22 +176,7 @@ enum status stack_read_banned(const json_t *value, const struct contract_field *
   return STATUS_OK;
 }
 
-/* --- texts that end one --- */
-
-static enum status refuse_stop(const struct contract_field *field, bool alone, size_t at,
-                               struct error *e) {
-  char pointer[ERROR_POINTER_SIZE];
-  snprintf(pointer, sizeof pointer, alone ? "%s" : "%s/%zu", field->pointer, at);
-  return error_at(e, pointer, "each stop sequence must have 1 to %d bytes", STACK_STOP_LONGEST);
-}
-
-static void copy_stop(const json_t *value, struct stack_values *v, struct error *e) {
-  const size_t length = json_string_length(value);
-  char *bytes = arena_alloc(v->arena, length, 1, e);
-  if (!bytes) return;
-  memcpy(bytes, json_string_value(value), length);
-  v->stop[v->stops++] = (struct tokenizer_text){bytes, length};
-}
+/* --- stop sequences --- */
 
 enum status stack_read_stop_texts(const json_t *value, const struct contract_field *field,
                                   void *values, struct error *e) {
@@ -215,11 +187,19 @@ enum status stack_read_stop_texts(const json_t *value, const struct contract_fie
     return error_at(e, field->pointer, "stop must be a string, or a list of up to %d strings",
                     STACK_STOPS_MAX);
   v->stop = arena_alloc(v->arena, count, sizeof *v->stop, e);
-  for (size_t i = 0; i < count && !e->status; i++) {
+  if (!v->stop) return e->status;
+  for (size_t i = 0; i < count; i++) {
     const json_t *text = alone ? value : json_array_get(value, i);
     const size_t length = json_string_length(text);
-    if (length == 0 || length > STACK_STOP_LONGEST) return refuse_stop(field, alone, i, e);
-    copy_stop(text, v, e);
+    if (length == 0 || length > STACK_STOP_LONGEST) {
+      char pointer[ERROR_POINTER_SIZE];
+      snprintf(pointer, sizeof pointer, alone ? "%s" : "%s/%zu", field->pointer, i);
+      return error_at(e, pointer, "each stop sequence must have 1 to %d bytes", STACK_STOP_LONGEST);
+    }
+    char *bytes = arena_alloc(v->arena, length, 1, e);
+    if (!bytes) return e->status;
+    memcpy(bytes, json_string_value(text), length);
+    v->stop[v->stops++] = (struct tokenizer_text){bytes, length};
   }
-  return e->status;
+  return STATUS_OK;
 }

@@ -1,5 +1,5 @@
-/* stack_fields: the table of the fields that requests to whole models have, which of them belong to
- * which request, and the readers of small values but those that hold names. */
+/* stack_fields: the table of the fields that requests to models have, which of them belong to which
+ * request, and readers of small values. stack_names and stack_choice_fields have the others. */
 #include "server/model/fields/stack_fields.h"
 
 #include <jansson.h>
@@ -57,20 +57,22 @@ enum status stack_fields_truncate(const json_t *value, const struct contract_fie
 
 /* --- the table --- */
 
-enum { ANY_SIZE, ROW_SIZE }; /* of the model: d */
+enum { ANY_SIZE, ROW_SIZE }; /* ROW_SIZE: the model's width */
 
-/* Bytes of text that names of parts and masks of heads may have: those of some hundred layers. Of
- * more, `*` names all, and what is named one by one is asked for in several requests. */
+/* The longest text of names of parts, or of masks of heads, in bytes: room for some hundred layers.
+ * In a larger model `*` names all, and further names need several requests. */
 enum { NAMES_LONGEST = 32 * 1024 };
 
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
 #define VALUE_AT(value) .at = offsetof(struct stack_values, value)
 
-/* Integers of one item, or of each item of a batch; and one for each item. */
+/* INTEGERS: a list of integers, or a list for each item of a batch. LENGTHS: an integer for each
+ * item. */
 #define INTEGERS .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2}
 #define LENGTHS \
   .rule = {.type = TENSOR_INTEGER, .nullable = true, .depth_max = 1, .ragged_depth = 2}
 
+/* The error for a field of another endpoint. */
 #define OF_ENCODE .elsewhere = "it is supported by POST /v1/models/NAME/encode"
 #define OF_ENCODED                                                        \
   .elsewhere = "it is supported by POST /v1/models/NAME/encode and POST " \
@@ -211,7 +213,7 @@ const char *stack_field_shown(enum stack_field field, enum body_form form) {
   return stack_field_name(field);
 }
 
-/* Other services and libraries call things so. */
+/* Names of other services and libraries, and what to send instead. */
 static const char model_in_path[] =
     "name the model in the path: POST /v1/models/NAME/encode (GET /v1/models lists all models)";
 static const char tokens_instead[] = "use \"text\" for texts and \"tokens\" for token ids";
@@ -299,9 +301,10 @@ static const struct contract_stray strays[] = {
     {"prompt_logprobs", return_top},
 };
 
-/* --- how many numbers there may be --- */
+/* --- sizes and costs --- */
 
-/* The array that says which items there are; NULL: none has been read. */
+/* The array that says which items there are, and the depth of one item in it; NULL: none has been
+ * read. */
 static const struct tensor *find_rows(const struct contract_reading *r, unsigned *depth) {
   const struct tensor *tokens = r->tensor[STACK_FIELD_TOKENS];
   *depth = tokens ? 1 : 2;
@@ -318,31 +321,27 @@ static size_t max_count(const struct contract_reading *r, unsigned field) {
   return size_max(depth == 1 ? t->count : t->count / r->size[ROW_SIZE], 1);
 }
 
-enum { ARRAY_NS = 45 }; /* of planning an item's part of an array of the answer */
+enum { ARRAY_NS = 45 }; /* to plan one item of one array of the response */
 
-/* Every layer is prepared item by item, and so is each array of the answer planned. */
-static uint64_t plan_cost_of(const struct stack_side *s, size_t items) {
-  enum { LAYER_NS = 300, ITEM_NS = 15 };
+/* Nanoseconds to prepare one side's layers for each item and to plan its arrays; `ablation`: and to
+ * prepare a forward pass without each head. */
+static uint64_t side_cost(const struct stack_side *s, size_t items, bool ablation) {
+  enum { LAYER_NS = 300, ITEM_NS = 15, PASS_NS = 1000 };
   if (!s->stack) return 0;
   const size_t attentions = stack_form_attentions(s->form);
   size_t arrays = s->embedded;
-  for (size_t i = 0; i < attentions; i++)
-    arrays += s->wish[i].hidden + s->wish[i].input + (s->wish[i].weights != STACK_WEIGHTS_NONE);
-  return LAYER_NS * (uint64_t)attentions +
-         items * (ITEM_NS * (uint64_t)attentions + ARRAY_NS * arrays);
-}
-
-/* And a call for each head that is measured; of all, at most. */
-static uint64_t heads_cost(const struct stack_side *s, size_t items) {
-  enum { CALL_NS = 1000, ITEM_NS = 15 };
   uint64_t heads = 0;
-  for (size_t i = 0; s->stack && i < stack_form_attentions(s->form); i++)
-    heads += stack_side_shape(s, i)->heads;
-  return heads * (CALL_NS + ITEM_NS * (uint64_t)items);
+  for (size_t i = 0; i < attentions; i++) {
+    arrays += s->wish[i].hidden + s->wish[i].input + (s->wish[i].weights != STACK_WEIGHTS_NONE);
+    heads += ablation ? stack_side_shape(s, i)->heads : 0;
+  }
+  return LAYER_NS * (uint64_t)attentions +
+         items * (ITEM_NS * (uint64_t)attentions + ARRAY_NS * arrays) +
+         heads * (PASS_NS + ITEM_NS * (uint64_t)items);
 }
 
 uint64_t stack_sequences_cost(size_t texts, size_t each, size_t layers) {
-  enum { SEQUENCE_NS = 10000, LAYER_NS = 1000, MANY = 1 << 20 /* as good as any more */ };
+  enum { SEQUENCE_NS = 10000, LAYER_NS = 1000, MANY = 1 << 20 /* more would be rejected */ };
   size_t sequences;
   if (!size_mul(texts, each, &sequences)) sequences = MANY;
   return size_min(sequences, MANY) * (uint64_t)(SEQUENCE_NS + LAYER_NS * layers);
@@ -356,16 +355,17 @@ static uint64_t plan_cost(const struct contract_reading *r) {
                        : !t                           ? 0
                        : stack_is_unbatched(t, depth) ? 1
                                                       : t->elements;
-  uint64_t cost = plan_cost_of(&v->source, items) + plan_cost_of(&v->main, items);
+  const bool ablation = !(r->contract->elsewhere >> STACK_FIELD_ATTENTIONS & 1);
+  uint64_t cost = side_cost(&v->source, items, ablation) + side_cost(&v->main, items, ablation);
   if (r->texts) cost += CONTRACT_TEXT_NS * (uint64_t)v->prompt.length * items;
   if (v->logit_lens > 0) cost += ARRAY_NS * items * (v->main.form->layers + 1);
-  if (!(r->contract->elsewhere >> STACK_FIELD_ATTENTIONS & 1))
-    cost += heads_cost(&v->source, items) + heads_cost(&v->main, items);
   if (!(r->contract->elsewhere >> STACK_FIELD_RETURNS & 1))
     cost +=
         stack_sequences_cost(items, size_max(v->returns, v->choice.beams), v->main.form->layers);
   return cost;
 }
+
+/* --- which fields belong to which request --- */
 
 #define BIT(field)      (UINT64_C(1) << STACK_FIELD_##field)
 #define OR_BIT(id, ...) | BIT(id)
@@ -388,19 +388,19 @@ static uint64_t plan_cost(const struct contract_reading *r) {
 #define PROMPT_BITS    (BIT(PROMPT) | BIT(PROMPT_NAME))
 #define FOLLOWING_BITS (TARGET_BITS | BIT(RETURN_TOP) | BIT(RETURN_LENS) | CHOICE_BITS)
 #define ENCODE_BITS    (V2_BITS | FOLLOWING_BITS | CLASS_BITS | HEAD_BITS)
-/* Fields that requests for what follows do not have. */
+/* OTHER_BITS: fields that neither /score nor /generate has. SCORE_BITS: fields of /score that have
+ * no place in generated sequences. */
 #define OTHER_BITS (V2_BITS | POOL_BITS | CLASS_BITS | HEAD_BITS | PROMPT_BITS)
-/* They have no place in sequences. */
 #define SCORE_BITS (BIT(TRACE) | BIT(RETURN_LENS))
 
-/* Of those that measure heads: what would be scored or encoded is not shown. */
+/* SHOWN_BITS: fields of results, which /heads does not return. */
 #define SHOWN_BITS                                                                   \
   (BIT(RETURN_TOP) | BIT(RETURN_LENS) | BIT(RETURN_HIDDEN) | BIT(RETURN_ATTENTION) | \
    BIT(ENCODING_FORMAT) | BIT(TRACE) | BIT(RETURN_TOKENS))
 #define ABLATION_BITS(bits) (((bits) | SHOWN_BITS) & ~(HEAD_BITS | BIT(STREAM)))
 
-/* What a request to score or to generate takes is another thing where an encoder reads the tokens:
- * anything that can be encoded, and beside it targets. */
+/* An encoder-decoder model scores and generates from anything that its encoder reads, and from
+ * targets: the contracts named `_pair`. */
 static const struct contract encode = {CONTRACT, .v2 = &protocol, .elsewhere = ENCODE_BITS};
 static const struct contract classify = {CONTRACT, .elsewhere = V2_BITS | FOLLOWING_BITS |
                                                                 POOL_BITS | HEAD_BITS};
@@ -423,7 +423,14 @@ _Static_assert((int)STACK_FIELD_COUNT <= (int)CONTRACT_FIELDS_MAX, "a bit for ea
 _Static_assert((int)INPUTS <= (int)CONTRACT_INPUTS_MAX, "the inputs have room");
 _Static_assert((int)STACK_V2_OUTPUTS <= (int)CONTRACT_OUTPUTS_MAX, "the outputs have room");
 
-/* A side through this stack, of which nothing is asked yet; NULL: none. */
+/* --- a request to a model --- */
+
+void stack_fields_prompt(struct contract_text *to, const json_t *text) {
+  to->bytes = json_string_value(text);
+  to->length = json_string_length(text);
+}
+
+/* Makes a side that goes through this stack, or through none, without wishes. */
 static enum status init_side(struct stack_side *s, const struct stack *stack, struct arena *a,
                              struct error *e) {
   *s = (struct stack_side){.stack = stack};
@@ -433,11 +440,6 @@ static enum status init_side(struct stack_side *s, const struct stack *stack, st
   s->wish = arena_alloc(a, attentions, sizeof *s->wish, e);
   for (size_t i = 0; s->wish && i < attentions; i++) s->wish[i] = (struct stack_wish){0};
   return e->status;
-}
-
-void stack_fields_prompt(struct contract_text *to, const json_t *text) {
-  to->bytes = json_string_value(text);
-  to->length = json_string_length(text);
 }
 
 static const struct contract *find_contract(const struct body_terms *terms, bool both) {

@@ -1,5 +1,5 @@
-/* stack_fields: the contracts of whole models, to encode, to classify, to score, to generate and to
- * measure heads: their fields as one table, and their small values. */
+/* stack_fields: the contracts of requests to models (encode, classify, score, generate, and
+ * ablation of heads): one table of their fields, and the defaults of their small values. */
 #ifndef SERVER_STACK_FIELDS_H
 #define SERVER_STACK_FIELDS_H
 
@@ -10,16 +10,16 @@
 
 #define STACK_FIELD_OF_OPTION(id, ...) STACK_FIELD_##id,
 enum stack_field {
-  /* Arrays, which are read from the text straight into memory. */
+  /* Arrays, which are read from the body straight into memory. */
   STACK_FIELD_TOKENS,
   STACK_FIELD_EMBEDDINGS,
   STACK_FIELD_VALID_LENS,
   STACK_FIELD_TOKEN_TYPES,
-  STACK_FIELD_ATTENTION_MASK, /* of the Open Inference Protocol alone */
+  STACK_FIELD_ATTENTION_MASK, /* only in the Open Inference Protocol */
   STACK_FIELD_TARGETS,
   STACK_FIELD_TARGET_LENS,
-  STACK_FIELD_DECODER_TOKENS, /* these two, too */
-  STACK_FIELD_DECODER_MASK,
+  STACK_FIELD_DECODER_TOKENS, /* only in the Open Inference Protocol */
+  STACK_FIELD_DECODER_MASK,   /* only in the Open Inference Protocol */
   STACK_FIELD_ARRAYS,
 
   /* Small values, which are collected and then parsed. */
@@ -33,7 +33,7 @@ enum stack_field {
   STACK_FIELD_HEAD_MASK,
   STACK_FIELD_ENCODING_FORMAT,
   STACK_FIELD_TRACE,
-  STACK_FIELD_TEXT, /* no small value, but texts */
+  STACK_FIELD_TEXT, /* texts, which are read like an array */
   STACK_FIELD_SPECIAL_TOKENS,
   STACK_FIELD_TRUNCATE,
   STACK_FIELD_RETURN_TOKENS,
@@ -58,12 +58,12 @@ enum stack_field {
   WHOLE_OPTIONS(STACK_FIELD_OF_OPTION) STACK_FIELD_COUNT
 };
 
-/* The outputs of the Open Inference Protocol, as body_v2_asked counts them. */
+/* The outputs of the Open Inference Protocol: body_v2_asked.output[].which. */
 enum stack_v2_output {
   STACK_V2_LAST_HIDDEN_STATE,
   STACK_V2_POOLER_OUTPUT,
   STACK_V2_LOGITS,
-  STACK_V2_ENCODER_ROWS, /* from here on: of models of an encoder and a decoder */
+  STACK_V2_ENCODER_ROWS, /* only encoder-decoder models have this one */
   STACK_V2_OUTPUTS
 };
 
@@ -79,37 +79,38 @@ static inline const char *stack_field_pointer(enum stack_field field) {
 const char *stack_output_name(enum stack_v2_output output);
 
 enum {
-  STACK_TOP_MAX = 64,              /* of the likeliest tokens */
+  STACK_TOP_MAX = 64,              /* most likely tokens that a response shows for each token */
   STACK_PROMPT_LONGEST = 16 * 1024 /* bytes of JSON */
 };
 
-/* What a request of this form calls the field. */
+/* The name of the field in a body of this form. */
 const char *stack_field_shown(enum stack_field field, enum body_form form);
 
 static inline bool stack_field_is_seen(const struct contract_reading *r, enum stack_field field) {
   return r->seen >> field & 1;
 }
 
-/* A reader of small values: what stack_values.truncate is, to a size_t. */
+/* Reader of "truncate", to a size_t with the meaning of stack_values.truncate. */
 enum status stack_fields_truncate(const struct json_t *value, const struct contract_field *field,
                                   void *to, struct error *e);
 
-/* Sets a prompt to one of the model's; NULL: to none. */
+/* Sets a prompt to this text of the model; NULL: to none. */
 void stack_fields_prompt(struct contract_text *to, const struct json_t *text);
 
-/* Is this array, of a depth that an item of it has, one item and no batch of them? Without numbers
- * only a shape that was given says so. */
+/* Whether the array is one item, which has this depth, and not a batch. An array without numbers is
+ * one item only if the request gives its shape. */
 static inline bool stack_is_unbatched(const struct tensor *t, unsigned depth) {
   return t->depth == depth && (t->count > 0 || t->shaped);
 }
 
-/* How long it takes to prepare so many sequences of each text, in nanoseconds, about. */
+/* Estimates the nanoseconds to prepare `each` sequences of each text in a stack of so many layers.
+ */
 uint64_t stack_sequences_cost(size_t texts, size_t each, size_t layers);
 
-/* Makes the reading of a request to this model, ASK_ENCODE, ASK_CLASSIFY, ASK_SCORE or
- * ASK_GENERATE, the first and the third maybe with terms->ablation, of which nothing has been read
- * yet. `values` get their defaults; they have both sides of a model where the request may go
- * through both. Fails without memory. */
+/* Begins to read a request to this model: sets the reading's contract and sizes, and `values` to
+ * their defaults. terms->ask is ASK_ENCODE, ASK_CLASSIFY, ASK_SCORE or ASK_GENERATE;
+ * terms->ablation is possible with ASK_ENCODE and ASK_SCORE. `values` have both sides if the
+ * request may go through the encoder and the decoder. Fails without memory. */
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
                               const struct body_terms *terms, const struct whole *w,
                               size_t max_items, struct arena *a, struct error *e);

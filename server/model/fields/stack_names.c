@@ -13,13 +13,15 @@ enum { THUMBNAIL_MAX = 64, DIGITS_MAX = 5 };
 
 /* --- which parts a name means --- */
 
-/* The parts of one sort that a name means: from `first` to before `end`. None: both are 0. */
+/* The parts of one sort that a name means: `first` to `end` - 1. None: both are 0. */
 struct stack_named {
   size_t first, end;
 };
 
-/* Reads the number at `at`, of `count` parts, and returns what follows it; NULL: it is none, or no
- * part has it. */
+static bool is_any(struct stack_named p) { return p.end > p.first; }
+
+/* Reads the number, `*` or `-1` at `at`, of `count` parts, and returns the text after it; NULL: it
+ * is none of these, or no part has the number. */
 static const char *read_number(const char *at, size_t count, struct stack_named *out) {
   size_t number = 0, digits = 0;
   if (*at == '*') {
@@ -37,94 +39,34 @@ static const char *read_number(const char *at, size_t count, struct stack_named 
   return at + digits;
 }
 
-/* "STACK.NUMBER" and `behind`: of `count` parts. */
+/* The parts, of `count`, that "STACK.NUMBER" followed by `suffix` means. */
 static struct stack_named find_parts(const char *name, size_t length, const char *stack,
-                                     const char *behind, size_t count) {
+                                     const char *suffix, size_t count) {
   struct stack_named found = {0, 0};
   const size_t before = strlen(stack);
   if (strlen(name) != length || strncmp(name, stack, before) != 0 || name[before] != '.')
     return (struct stack_named){0, 0};
   const char *end = read_number(name + before + 1, count, &found);
-  return end && strcmp(end, behind) == 0 ? found : (struct stack_named){0, 0};
+  return end && strcmp(end, suffix) == 0 ? found : (struct stack_named){0, 0};
 }
 
-static bool is_any(struct stack_named p) { return p.end > p.first; }
-
-enum { INDEX_SIZE = 8 }; /* of "/9999" behind a pointer, and more */
-
-/* Writes a name as it may be shown and, behind `within`, as a pointer that leaves room for an index
- * behind it. */
-static void point_at(const char *within, const char *name, size_t length,
-                     char shown[CONTRACT_NAME_SHOWN + 1], char pointer[ERROR_POINTER_SIZE]) {
-  const size_t before = (size_t)snprintf(pointer, ERROR_POINTER_SIZE, "%s", within);
-  contract_show_name(name, length, shown, pointer + before,
-                     ERROR_POINTER_SIZE - INDEX_SIZE - before);
-}
-
-/* A list of names that is being read, and what each of them sets. */
-struct stack_list {
-  struct stack_values *values;
-  const char *pointer;    /* of the list */
-  bool hidden;            /* of hidden states; else of attentions */
-  bool ablation;          /* of attentions: their heads are measured, and nothing else is wished */
-  struct stack_wish wish; /* of attentions: what is wished of each */
-};
-
-/* Writes what attentions the sides have: "encoder.0.self to encoder.2.self". `behind` stands behind
- * each name. */
-static void list_attentions(struct stack_values *v, const char *behind, char *text, size_t size) {
-  size_t used = 0;
-  *text = '\0';
-  for (unsigned i = 0; i < STACK_SIDES; i++) {
-    const struct stack_side *s = stack_values_side(v, i);
-    const size_t sorts = s->stack ? stack_form_attentions(s->form) / s->form->layers : 0;
-    for (size_t sort = 0; sort < sorts && used < size; sort++) {
-      const char *ending = stack_side_ending(s, sort * s->form->layers);
-      used += (size_t)snprintf(text + used, size - used, "%s%s.0%s%s to %s.%zu%s%s",
-                               used ? ", " : "", s->form->name, ending, behind, s->form->name,
-                               s->form->layers - 1, ending, behind);
-    }
-  }
-}
-
-static enum status refuse_name(struct stack_values *v, bool hidden, const char *pointer,
-                               const char *shown, struct error *e) {
-  char states[96] = "", attentions[256];
-  size_t used = 0;
-  list_attentions(v, hidden ? ".input" : "", attentions, sizeof attentions);
-  if (!hidden)
-    return error_at(
-        e, pointer,
-        "unknown attention \"%s\". Available: %s; use * for all layers, -1 for the last", shown,
-        attentions);
-  for (unsigned i = 0; i < STACK_SIDES; i++) {
-    const struct stack_side *s = stack_values_side(v, i);
-    if (s->stack)
-      used += (size_t)snprintf(states + used, sizeof states - used, "%s%s.0 to %s.%zu",
-                               used ? ", " : "", s->form->name, s->form->name, s->form->layers);
-  }
-  return error_at(
-      e, pointer,
-      "unknown hidden state \"%s\". Available: %s, and %s; use * for all layers, -1 for the last",
-      shown, states, attentions);
-}
-
-/* The attentions of a side that a name means, by their numbers; `behind` stands behind theirs. */
+/* The attentions of a side that a name with this suffix means, by their numbers. */
 static struct stack_named find_attentions(const struct stack_side *s, const char *name,
-                                          size_t length, const char *behind) {
+                                          size_t length, const char *suffix) {
   enum { ENDING_SIZE = 16 };
   if (!s->stack) return (struct stack_named){0, 0};
   const size_t layers = s->form->layers;
   for (size_t first = 0; first < stack_form_attentions(s->form); first += layers) {
     char ending[ENDING_SIZE];
-    snprintf(ending, sizeof ending, "%s%s", stack_side_ending(s, first), behind);
+    snprintf(ending, sizeof ending, "%s%s", stack_side_ending(s, first), suffix);
     const struct stack_named of = find_parts(name, length, s->form->name, ending, layers);
     if (is_any(of)) return (struct stack_named){first + of.first, first + of.end};
   }
   return (struct stack_named){0, 0};
 }
 
-/* Those of the side that has them, which is the main one where none has. */
+/* The attentions that a name means, of the side that has them; if none has, `*side` is the main
+ * one. */
 static struct stack_named find_side(struct stack_values *v, const char *name, size_t length,
                                     struct stack_side **side) {
   const struct stack_named of = find_attentions(&v->source, name, length, "");
@@ -132,64 +74,116 @@ static struct stack_named find_side(struct stack_values *v, const char *name, si
   return is_any(of) ? of : find_attentions(&v->main, name, length, "");
 }
 
+/* --- errors --- */
+
+enum { INDEX_SIZE = 8 }; /* bytes of "/9999" after a pointer, and more */
+
+/* Writes a name as it may be shown and, after `within`, as a pointer that leaves room for an index
+ * after it. */
+static void point_at(const char *within, const char *name, size_t length,
+                     char shown[CONTRACT_NAME_SHOWN + 1], char pointer[ERROR_POINTER_SIZE]) {
+  const size_t before = (size_t)snprintf(pointer, ERROR_POINTER_SIZE, "%s", within);
+  contract_show_name(name, length, shown, pointer + before,
+                     ERROR_POINTER_SIZE - INDEX_SIZE - before);
+}
+
+/* Reports that a name matches nothing, and lists the names that would. */
+static enum status refuse_name(struct stack_values *v, bool hidden, const char *pointer,
+                               const char *shown, struct error *e) {
+  char states[96] = "", attentions[256] = "";
+  const char *const suffix = hidden ? ".input" : "";
+  size_t states_used = 0, used = 0;
+  for (unsigned i = 0; i < STACK_SIDES; i++) {
+    const struct stack_side *s = stack_values_side(v, i);
+    if (!s->stack) continue;
+    const char *const name = s->form->name;
+    const size_t layers = s->form->layers;
+    if (hidden)
+      states_used +=
+          (size_t)snprintf(states + states_used, sizeof states - states_used, "%s%s.0 to %s.%zu",
+                           states_used ? ", " : "", name, name, layers);
+    /* "encoder.0.self to encoder.2.self", for each sort of attention. */
+    for (size_t at = 0; at < stack_form_attentions(s->form); at += layers) {
+      const char *ending = stack_side_ending(s, at);
+      if (used < sizeof attentions)
+        used += (size_t)snprintf(attentions + used, sizeof attentions - used,
+                                 "%s%s.0%s%s to %s.%zu%s%s", used ? ", " : "", name, ending, suffix,
+                                 name, layers - 1, ending, suffix);
+    }
+  }
+  if (!hidden)
+    return error_at(
+        e, pointer,
+        "unknown attention \"%s\". Available: %s; use * for all layers, -1 for the last", shown,
+        attentions);
+  return error_at(
+      e, pointer,
+      "unknown hidden state \"%s\". Available: %s, and %s; use * for all layers, -1 for the last",
+      shown, states, attentions);
+}
+
+/* --- lists of names --- */
+
+/* A list of names that is being read, and the wish that each name sets. */
+struct stack_list {
+  struct stack_values *values;
+  const char *pointer;    /* the list's place in the body */
+  bool hidden;            /* whether the names are of hidden states; else they are of attentions */
+  bool ablation;          /* whether the heads of attentions are measured; then `wish` is ignored */
+  struct stack_wish wish; /* weights and thumbnail of each attention */
+};
+
 static void wish_states(struct stack_side *s, struct stack_named states) {
   for (size_t l = states.first; l < states.end; l++)
     *(l == 0 ? &s->embedded : &s->wish[l - 1].hidden) = true;
 }
 
-static void wish_weights(struct stack_side *s, struct stack_named of,
-                         const struct stack_wish *wish) {
+static void wish_attentions(const struct stack_list *list, struct stack_side *s,
+                            struct stack_named of) {
   for (size_t i = of.first; i < of.end; i++) {
-    s->wish[i].weights = wish->weights;
-    s->wish[i].thumbnail = wish->thumbnail;
+    struct stack_wish *wish = &s->wish[i];
+    if (list->hidden) {
+      wish->input = true;
+    } else if (list->ablation) {
+      wish->ablation = true;
+    } else {
+      wish->weights = list->wish.weights;
+      wish->thumbnail = list->wish.thumbnail;
+    }
   }
 }
 
-static void wish_ablation(struct stack_side *s, struct stack_named of) {
-  for (size_t i = of.first; i < of.end; i++) s->wish[i].ablation = true;
-}
-
-static void wish_inputs(struct stack_side *s, struct stack_named of) {
-  for (size_t i = of.first; i < of.end; i++) s->wish[i].input = true;
-}
-
-/* Names of all parts of a sort, as far as they were noted. Names of all of many layers would take
- * long, one after another. */
-struct stack_noted {
-  bool states, own, across;
+/* Whether all parts of a sort were named before. If a list repeats `*`, only the first one costs a
+ * loop over all layers. */
+struct stack_complete {
+  bool states, self, cross;
 };
 
-/* Does a name mean parts that are not noted yet, as far as `all` tells, which is set once all are?
- */
-static bool is_new(struct stack_named p, size_t count, bool *all) {
-  const bool noted = *all;
-  *all = noted || p.end - p.first == count;
-  return is_any(p) && !noted;
+/* Whether a name means parts that may not have been named before. Sets `complete` if it means all
+ * `count` of them. */
+static bool is_new(struct stack_named p, size_t count, bool *complete) {
+  const bool before = *complete;
+  *complete = before || p.end - p.first == count;
+  return is_any(p) && !before;
 }
 
-/* Notes what a name means of a side. False: nothing. */
-static bool note_parts(const struct stack_list *list, struct stack_side *s, const char *name,
-                       size_t length, struct stack_noted *noted) {
+/* Sets the wishes for the parts of one side that a name means. False: it means none. */
+static bool wish_parts(const struct stack_list *list, struct stack_side *s, const char *name,
+                       size_t length, struct stack_complete *complete) {
   if (!s->stack) return false;
   const size_t layers = s->form->layers;
   const struct stack_named states = list->hidden
                                         ? find_parts(name, length, s->form->name, "", layers + 1)
                                         : (struct stack_named){0, 0};
   const struct stack_named of = find_attentions(s, name, length, list->hidden ? ".input" : "");
-  if (is_new(states, layers + 1, &noted->states)) wish_states(s, states);
-  if (is_new(of, layers, stack_side_is_across(s, of.first) ? &noted->across : &noted->own)) {
-    if (list->hidden)
-      wish_inputs(s, of);
-    else if (list->ablation)
-      wish_ablation(s, of);
-    else
-      wish_weights(s, of, &list->wish);
-  }
+  if (is_new(states, layers + 1, &complete->states)) wish_states(s, states);
+  if (is_new(of, layers, stack_side_is_across(s, of.first) ? &complete->cross : &complete->self))
+    wish_attentions(list, s, of);
   return is_any(states) || is_any(of);
 }
 
 static enum status read_list(const struct stack_list *list, const json_t *names, struct error *e) {
-  struct stack_noted noted[STACK_SIDES] = {0};
+  struct stack_complete complete[STACK_SIDES] = {0};
   for (size_t i = 0; i < json_array_size(names); i++) {
     const json_t *name = json_array_get(names, i);
     char pointer[ERROR_POINTER_SIZE], shown[CONTRACT_NAME_SHOWN + 1], unused[ERROR_POINTER_SIZE];
@@ -197,8 +191,8 @@ static enum status read_list(const struct stack_list *list, const json_t *names,
     if (!json_is_string(name)) return error_at(e, pointer, "a name must be a string");
     bool known = false;
     for (unsigned side = 0; side < STACK_SIDES; side++)
-      known |= note_parts(list, stack_values_side(list->values, side), json_string_value(name),
-                          json_string_length(name), &noted[side]);
+      known |= wish_parts(list, stack_values_side(list->values, side), json_string_value(name),
+                          json_string_length(name), &complete[side]);
     if (known) continue;
     contract_show_name(json_string_value(name), json_string_length(name), shown, unused,
                        sizeof unused);
@@ -229,8 +223,13 @@ enum status stack_names_hidden(const json_t *value, const struct contract_field 
 
 /* --- return_attention --- */
 
-static enum status read_thumbnails(const json_t *value, struct stack_wish *wish, struct error *e) {
+static enum status read_form(const json_t *value, struct stack_wish *wish, struct error *e) {
   const json_t *n = json_object_get(value, "thumbnails");
+  const bool heads = json_small_is_text(value, "heads");
+  if (heads || json_small_is_text(value, "average")) {
+    wish->weights = heads ? STACK_WEIGHTS_PER_HEAD : STACK_WEIGHTS_AVERAGE;
+    return STATUS_OK;
+  }
   if (!json_is_object(value) || json_object_size(value) != 1 || !n)
     return error_at(e, "/return_attention/as",
                     "\"as\" must be \"heads\", \"average\" or {\"thumbnails\": n}");
@@ -242,17 +241,7 @@ static enum status read_thumbnails(const json_t *value, struct stack_wish *wish,
   return STATUS_OK;
 }
 
-static enum status read_form(const json_t *value, struct stack_wish *wish, struct error *e) {
-  if (json_small_is_text(value, "heads"))
-    wish->weights = STACK_WEIGHTS_PER_HEAD;
-  else if (json_small_is_text(value, "average"))
-    wish->weights = STACK_WEIGHTS_AVERAGE;
-  else
-    return read_thumbnails(value, wish, e);
-  return STATUS_OK;
-}
-
-/* {"of": names, "as": form}, with both and nothing else. */
+/* Reads {"of": names, "as": form}, with both and nothing else. */
 static enum status read_named(struct stack_values *v, const json_t *value, struct error *e) {
   const json_t *of = json_object_get(value, "of"), *as = json_object_get(value, "as");
   struct stack_list list = {.values = v, .pointer = "/return_attention/of"};
@@ -274,11 +263,11 @@ static enum status read_named(struct stack_values *v, const json_t *value, struc
 enum status stack_names_attention(const json_t *value, const struct contract_field *field, void *to,
                                   struct error *e) {
   struct stack_values *v = to;
+  const bool averaged = json_small_is_text(value, "average");
   const struct stack_list list = {.values = v,
                                   .pointer = field->pointer,
-                                  .wish.weights = STACK_WEIGHTS_PER_HEAD};
-  const struct stack_wish average = {.weights = STACK_WEIGHTS_AVERAGE};
-  const bool averaged = json_small_is_text(value, "average");
+                                  .wish.weights =
+                                      averaged ? STACK_WEIGHTS_AVERAGE : STACK_WEIGHTS_PER_HEAD};
   if (json_is_array(value)) return read_list(&list, value, e);
   if (json_is_object(value)) return read_named(v, value, e);
   if (json_is_false(value)) return STATUS_OK;
@@ -290,7 +279,7 @@ enum status stack_names_attention(const json_t *value, const struct contract_fie
   for (unsigned i = 0; i < STACK_SIDES; i++) {
     struct stack_side *s = stack_values_side(v, i);
     const size_t count = s->stack ? stack_form_attentions(s->form) : 0;
-    wish_weights(s, (struct stack_named){0, count}, averaged ? &average : &list.wish);
+    wish_attentions(&list, s, (struct stack_named){0, count});
   }
   return STATUS_OK;
 }
@@ -309,7 +298,7 @@ enum status stack_names_ablation(const json_t *value, const struct contract_fiel
 
 /* --- head_mask --- */
 
-/* The numbers of a mask of so many heads. NULL with an error, at `pointer` or in it. */
+/* [heads] the numbers of a mask. NULL with an error, at `pointer` or in it. */
 static const float *read_mask(struct arena *a, size_t heads, const json_t *value,
                               const char *pointer, struct error *e) {
   if (!json_is_array(value) || json_array_size(value) != heads) {
@@ -321,7 +310,7 @@ static const float *read_mask(struct arena *a, size_t heads, const json_t *value
     const json_t *n = json_array_get(value, i);
     mask[i] = (float)json_number_value(n);
     if (json_is_number(n) && isfinite(mask[i])) continue;
-    char at[ERROR_POINTER_SIZE + 32]; /* for the compiler: it has room */
+    char at[ERROR_POINTER_SIZE + 32]; /* the compiler warns of less: `pointer` leaves room */
     snprintf(at, sizeof at, "%s/%zu", pointer, i);
     error_at(e, at, "expected a number within the float32 range");
     return NULL;

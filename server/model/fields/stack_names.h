@@ -1,16 +1,15 @@
-/* stack_names: names of the parts of a model in a request: which attentions and hidden states are
- * meant, and what is asked of them.
+/* stack_names: readers of fields that name parts of a model, attentions and hidden states.
  *
- * A name has a number, from 0, or `*` for every one, or `-1` for the last: "encoder.3.self" is an
- * attention, "encoder.3" what enters it and leaves the layer before, "encoder.3.self.input" the
- * rows that the attention reads. */
+ * A name has a layer's number, from 0, or `*` for all layers, or `-1` for the last:
+ * "encoder.3.self" is an attention, "encoder.3" the hidden state that enters layer 3 and leaves
+ * layer 2, "encoder.3.self.input" the rows that the attention reads. */
 #ifndef SERVER_STACK_NAMES_H
 #define SERVER_STACK_NAMES_H
 
 #include "server/body/contract.h"
 
-/* Readers of small values: each sets what is wished of the layers in struct stack_values, which
- * `to` is. A name that matches nothing is refused, with its place. */
+/* Readers of small values: each sets the wishes of both sides in `to`, a struct stack_values. A
+ * name that matches nothing fails with invalid-request at its place. */
 
 /* return_hidden: false, true, "all" or a list of names. */
 enum status stack_names_hidden(const struct json_t *value, const struct contract_field *field,
@@ -20,15 +19,15 @@ enum status stack_names_hidden(const struct json_t *value, const struct contract
 enum status stack_names_attention(const struct json_t *value, const struct contract_field *field,
                                   void *to, struct error *e);
 
-/* attentions: a list of names, of those whose heads are measured. */
+/* attentions: a list of names of the attentions whose heads are measured. */
 enum status stack_names_ablation(const struct json_t *value, const struct contract_field *field,
                                  void *to, struct error *e);
 
-/* head_mask: {name: a number for each head}. */
+/* head_mask: {name: [a number for each head]}. */
 enum status stack_names_head_mask(const struct json_t *value, const struct contract_field *field,
                                   void *to, struct error *e);
 
-/* trace: {"attention": a name that means one, "item": i, "head": h, "query": q}. */
+/* trace: {"attention": the name of one attention, "item": i, "head": h, "query": q}. */
 enum status stack_names_trace(const struct json_t *value, const struct contract_field *field,
                               void *to, struct error *e);
 

@@ -1,5 +1,5 @@
-/* stack_request: a request to a whole model as it was meant: the core's runs, and what is asked of
- * the answer. */
+/* stack_request: a checked request to a model: the core's runs, and what the response contains. It
+ * lives in the request's arena. */
 #ifndef SERVER_STACK_REQUEST_H
 #define SERVER_STACK_REQUEST_H
 
@@ -11,67 +11,75 @@
 /* The targets of one item. */
 struct stack_scored {
   size_t count; /* at least 1 */
-  size_t row;   /* of the run, which has the first one */
-  size_t first; /* the targets of the items before it */
+  size_t row;   /* the row of the run that has the first target */
+  size_t first; /* targets of all items before it */
 };
 
 struct stack_request {
-  struct stack_side source; /* what it attends to across, if anything: */
+  struct stack_side source; /* what main attends to across; it may have no stack */
   struct stack_side main;   /* what encodes, scores or generates */
-  bool unbatched;           /* one item, which is no batch: the answer loses its first dimension */
-  bool base64;              /* arrays of floats as base64 */
-  bool stream; /* of one that generates or measures heads: they come while they are computed */
+  bool unbatched; /* whether it is one item without a batch: arrays of the response have no
+                     first dimension */
+  bool base64;    /* whether arrays of floats are base64 */
+  bool stream;    /* whether results are sent while they are computed */
 
-  /* Of a request to score. */
-  struct stack_scored *scored; /* [items]; NULL: it encodes */
-  const int32_t *target_lens;  /* [items] the targets that each has */
+  /* A request to score. */
+  struct stack_scored *scored; /* [items]; NULL: the request does not score */
+  const int32_t *target_lens;  /* [items] valid targets of each */
   size_t targets;              /* of all items */
-  size_t most_targets;         /* of an item as it came, before target_lens */
-  bool targets_alike;          /* all items have `most_targets` */
-  size_t top;                  /* the likeliest so many tokens are shown of each target */
-  size_t logit_lens;           /* and so many of each hidden state in its place */
+  size_t most_targets;         /* of the longest item before target_lens cuts it */
+  bool targets_alike;          /* whether all items have `most_targets` */
+  size_t top;                  /* how many of the most likely tokens each target shows */
+  size_t logit_lens;           /* the same for each hidden state in its place */
 
-  /* Of a request to generate: `generates` says that it is one. Each text has `each` sequences, one
-   * after the other, of which the first `returns` are shown. */
+  /* A request to generate. Each text has `each` sequences, one after the other; the first `returns`
+   * of them are returned. */
   bool generates;
-  bool search; /* the answer has the steps of the search */
+  bool search; /* whether the steps of the beam search are returned */
   size_t each, returns, texts;
-  size_t text_tokens; /* of all texts, and of their sources */
+  size_t text_tokens; /* of all texts and their sources */
   struct stack_generation generation;
-  struct stack_detokenizer *detokenizer; /* that makes text of them; NULL: none is asked for */
+  struct stack_detokenizer *detokenizer; /* makes text of the tokens; NULL: no text is needed */
 
-  /* Of a request that measures heads: what each is worth to what would be scored or encoded. */
+  /* An ablation of heads: how much the scores or outputs lose without each. */
   bool weighs;
   struct stack_ablation ablation;
 
-  const struct tokenize_texts *tokenized; /* what its texts have become; NULL: it has none */
-  bool tells_tokens;                      /* the answer shows them */
-  const struct trace *trace;              /* that a layer of a run makes; or NULL */
-  const struct whole *classes_of; /* whose classes the outputs are of; NULL: they are of none */
+  const struct tokenize_texts *tokenized; /* the tokens of its texts; NULL: it has no texts */
+  bool tells_tokens;                      /* whether they are returned */
+  const struct trace *trace;              /* the trace that a layer of a run writes; or NULL */
+  const struct whole *classes_of; /* the model whose classes the outputs are; NULL: no classes */
   struct body_v2_asked v2;
 };
 
-/* Its sides, the source first; one may have no stack. */
+/* Its sides by number: 0 is the source. Either may have no stack. */
 static inline const struct stack_side *stack_request_side(const struct stack_request *r,
                                                           unsigned number) {
   return number == 0 ? &r->source : &r->main;
 }
 
-/* Prepares its runs, in the arena: see stack_prepare. */
-enum status stack_request_prepare(struct stack_request *r, struct arena *a, struct error *e);
+/* Prepares its runs, in the arena. Fails as stack_prepare does. */
+static inline enum status stack_request_prepare(struct stack_request *r, struct arena *a,
+                                                struct error *e) {
+  if (r->weighs &&
+      stack_ablation_init(&r->ablation, r->main.stack, r->main.run, r->source.stack, a, e))
+    return e->status;
+  if (r->source.run && stack_prepare(r->source.stack, r->source.run, a, e)) return e->status;
+  return stack_prepare(r->main.stack, r->main.run, a, e);
+}
 
-/* The run to be computed, behind which the other one comes if there are two. */
+/* The run to submit. With two runs it is the source's, which main's follows. */
 static inline struct run *stack_request_run(const struct stack_request *r) {
   return r->source.run ? &r->source.run->run : &r->main.run->run;
 }
 
-/* The rows of the source that a sequence or item attends to. */
+/* The rows of the source that a sequence or an item attends to. */
 static inline size_t stack_request_source_rows(const struct stack_request *r, size_t item) {
   const size_t text = r->generates ? item / r->each : item;
   return r->source.run ? r->source.run->geometry.item[text].q : 0;
 }
 
-/* Does the answer have a form as safetensors? */
+/* Whether the response has a form as safetensors. */
 static inline bool stack_request_has_binary(const struct stack_request *r) {
   return !r->trace && !r->generates && !r->weighs && !r->tells_tokens;
 }

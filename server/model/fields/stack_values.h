@@ -1,4 +1,5 @@
-/* stack_values: the small values of a request to a model, as they were read. */
+/* stack_values: the small values of a request to a model, as they were read. Names of fields are in
+ * quotes where they differ from the member's. */
 #ifndef SERVER_STACK_VALUES_H
 #define SERVER_STACK_VALUES_H
 
@@ -15,32 +16,31 @@ struct stack_values {
   enum stack_pool pool;
   size_t dimensions; /* 0: all */
   bool normalize;
-  enum stack_function function; /* of classes */
-  bool special;                 /* special_tokens */
-  size_t truncate; /* the tokens that a text is cut to; SIZE_MAX: to the model's own length;
-                      0: it is not cut; STACK_TRUNCATE_UNSAID: of a dialect's own */
-  struct contract_text prompt,
-      prompt_name;                   /* what stands in front of texts, or what it is called */
-  struct contract_text query_prompt; /* in front of those that are queries to the others */
-  bool tokens;                       /* return_tokens */
-  size_t top;                        /* return_top */
-  size_t logit_lens;                 /* return_lens */
-  bool base64;                       /* encoding_format */
+  enum stack_function function; /* applied to the scores of classes */
+  bool special;                 /* "special_tokens" */
+  size_t truncate; /* tokens that a text is cut to; SIZE_MAX: the model's own length; 0: texts are
+                      not cut; STACK_TRUNCATE_UNSAID: a dialect's request does not say */
+  struct contract_text prompt, prompt_name; /* text before each text, or the name of one */
+  struct contract_text query_prompt;        /* text before each query of a ranking */
+  bool tokens;                              /* "return_tokens" */
+  size_t top;                               /* "return_top" */
+  size_t logit_lens;                        /* "return_lens" */
+  bool base64;                              /* "encoding_format" */
   struct attention_traced trace;
-  size_t traced;              /* the attention whose trace that is, */
+  size_t traced;              /* the attention that is traced, */
   bool traced_source;         /* of the source; else of main */
-  struct stack_choice choice; /* of the next tokens */
-  bool ignores_end;           /* ignore_eos */
+  struct stack_choice choice; /* how next tokens are chosen */
+  bool ignores_end;           /* "ignore_eos" */
   size_t max_tokens, returns;
-  size_t usual_tokens; /* the most tokens where max_tokens is 0: the request does not say */
-  bool stream, search;
+  size_t usual_tokens;         /* the default of max_tokens, which applies if that is 0 */
+  bool stream, search;         /* "stream", "return_search" */
   struct tokenizer_text *stop; /* [stops] */
   size_t stops;
-  bool text;    /* return_text */
-  bool spelled; /* what each token adds to the text is told: no field of ours asks for it */
+  bool text;    /* "return_text" */
+  bool spelled; /* whether the text of each token is returned; only dialects set it */
 };
 
-/* The sides of a model, the source first; one may have no stack. */
+/* The sides of a request by number: 0 is the source. Either may have no stack. */
 static inline struct stack_side *stack_values_side(struct stack_values *v, unsigned number) {
   return number == 0 ? &v->source : &v->main;
 }
