@@ -1,5 +1,5 @@
-/* digest: SHA-256 by Nettle. It adds no library to the process: libmicrohttpd links GnuTLS, and
- * GnuTLS links Nettle. */
+/* digest: SHA-256 by Nettle, and the table of its vector levels. Nettle adds no library to the
+ * process: libmicrohttpd links GnuTLS, and GnuTLS links Nettle. */
 #include "config/document/digest.h"
 
 #include <nettle/sha2.h>
@@ -26,4 +26,23 @@ void digest_hex(const unsigned char digest[DIGEST_SIZE], char out[DIGEST_TEXT_SI
     out[2 * i + 1] = digits[digest[i] & 15];
   }
   out[2 * (size_t)DIGEST_SIZE] = '\0';
+}
+
+#if defined(__x86_64__)
+extern const struct sha256_level sha256_portable, sha256_avx2, sha256_avx512;
+#endif
+
+const struct sha256_level *sha256_level(enum cpu_level level) {
+  switch (level) {
+#if defined(__x86_64__)
+  case CPU_PORTABLE:
+    return &sha256_portable;
+  case CPU_AVX2:
+    return &sha256_avx2;
+  case CPU_AVX512:
+    return &sha256_avx512;
+#endif
+  default:
+    return NULL;
+  }
 }

@@ -1,11 +1,11 @@
-/* digest_tree: the digest of much data, as a tree of SHA-256. */
+/* digest_tree: the digest of much data, as a tree of SHA-256. Threads of a team hash pieces of
+ * PIECE leaves each. */
 #include "config/document/digest_tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/document/sha256.h"
 #include "core/base/size.h"
 #include "core/base/team.h"
 
@@ -19,12 +19,12 @@ struct digest_tree {
   unsigned char (*leaf)[DIGEST_SIZE]; /* [leaves], the digests */
 };
 
-/* Bytes of the leaf. */
+/* The size of the leaf in bytes. */
 static size_t leaf_size(const struct digest_tree *t, size_t leaf) {
   return size_min(DIGEST_TREE_LEAF, t->size - leaf * DIGEST_TREE_LEAF);
 }
 
-/* Where the leaf lies; NULL: in more than one part. */
+/* The bytes of the leaf; NULL if they lie in more than one part. */
 static const unsigned char *leaf_place(const struct digest_tree *t, size_t leaf) {
   size_t at = leaf * DIGEST_TREE_LEAF;
   const struct digest_part *p = t->part;
@@ -32,24 +32,20 @@ static const unsigned char *leaf_place(const struct digest_tree *t, size_t leaf)
   return leaf_size(t, leaf) <= p->size - at ? (const unsigned char *)p->bytes + at : NULL;
 }
 
-static void gather_leaf(const struct digest_tree *t, size_t leaf, unsigned char *out) {
-  size_t at = leaf * DIGEST_TREE_LEAF, left = leaf_size(t, leaf);
-  for (const struct digest_part *p = t->part; left > 0; p++) {
-    const size_t n = at < p->size ? size_min(left, p->size - at) : 0;
-    if (n > 0) memcpy(out, (const unsigned char *)p->bytes + at, n);
-    at -= n > 0 ? at : p->size;
-    out += n;
-    left -= n;
-  }
-}
-
+/* Hashes a leaf that leaf_place has found, or that it must gather. */
 static void hash_leaf(const struct digest_tree *t, size_t leaf, const unsigned char *place) {
   unsigned char gathered[DIGEST_TREE_LEAF];
-  if (!place) gather_leaf(t, leaf, gathered);
+  size_t at = leaf * DIGEST_TREE_LEAF, got = 0;
+  for (const struct digest_part *p = t->part; !place && got < leaf_size(t, leaf); p++) {
+    const size_t n = at < p->size ? size_min(leaf_size(t, leaf) - got, p->size - at) : 0;
+    if (n > 0) memcpy(gathered + got, (const unsigned char *)p->bytes + at, n);
+    at -= n > 0 ? at : p->size;
+    got += n;
+  }
   digest_bytes(place ? place : gathered, leaf_size(t, leaf), t->leaf[leaf]);
 }
 
-/* Leaves that lie in one part and are whole fill the lanes; the few others are hashed alone. */
+/* Complete leaves that lie in one part fill the lanes; the few others are hashed alone. */
 static enum status hash_piece(void *of, size_t index, struct error *e) {
   const struct digest_tree *t = of;
   const struct sha256_level *level = sha256_level(cpu_level());
@@ -74,12 +70,10 @@ static enum status hash_piece(void *of, size_t index, struct error *e) {
   return e->status;
 }
 
-/* Hashes all leaves. */
 static enum status hash_leaves(struct digest_tree *t, struct error *e) {
   return team_split((t->leaves + PIECE - 1) / PIECE, hash_piece, t, e);
 }
 
-/* The text of the digest of leaves. */
 static void write_top(const void *leaf, size_t leaves, char out[DIGEST_TREE_TEXT_SIZE]) {
   unsigned char top[DIGEST_SIZE];
   digest_bytes(leaf, leaves * DIGEST_SIZE, top);
@@ -100,11 +94,11 @@ enum status digest_tree_text(const struct digest_part *part, size_t parts,
   return e->status;
 }
 
-/* --- bit by bit --- */
+/* --- in pieces --- */
 
 struct digest_tree_flow {
-  size_t most, made; /* leaves: of all, and those whose digests are known */
-  size_t held;       /* bytes of the next */
+  size_t most, made; /* leaves in all, and leaves whose digests are known */
+  size_t held;       /* bytes of the next leaf */
   unsigned char bytes[DIGEST_TREE_LEAF];
   unsigned char leaf[][DIGEST_SIZE]; /* [most] */
 };
@@ -124,7 +118,7 @@ struct digest_tree_flow *digest_tree_flow_new(uint64_t size, struct error *e) {
 
 void digest_tree_flow_free(struct digest_tree_flow *f) { free(f); }
 
-/* Adds to the leaf that is held; returns how many of the bytes. */
+/* Appends to the incomplete leaf, at most to its end; returns how many bytes it took. */
 static size_t hold_bytes(struct digest_tree_flow *f, const unsigned char *bytes, size_t size) {
   const size_t n = size_min(size, DIGEST_TREE_LEAF - f->held);
   memcpy(f->bytes + f->held, bytes, n);

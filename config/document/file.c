@@ -1,4 +1,4 @@
-/* file: reads pieces of files, and whole JSON documents. */
+/* file: opens and reads files. Messages show at most the last 120 bytes of a path. */
 #include "config/document/file.h"
 
 #include <errno.h>
@@ -15,33 +15,21 @@
 #include "config/document/text.h"
 #include "core/base/size.h"
 
-/* A document in memory. */
 struct file_bytes {
   void *bytes; /* malloc */
   size_t size;
 };
 
 enum {
-  FIRST_GUESS = 64 * 1024, /* first guess where the size is not known */
+  FIRST_GUESS = 64 * 1024, /* bytes allocated at first if the size is unknown */
   LONGEST_READ = 1 << 30,  /* the kernel gives at most 2 GiB at once */
   DOCUMENT_MAX = 16 * 1024 * 1024,
   LONG_DOCUMENT_MAX = 256 * 1024 * 1024,
 };
 
-static enum status system_error(const char *path, struct error *e) {
-  return error_set(e, STATUS_CONFIG, "%s: %s", path, strerror(errno));
-}
-
-static bool grow_bytes(struct file_bytes *f, size_t *room, const char *path, struct error *e) {
-  size_t more;
-  void *moved = size_mul(*room, 2, &more) ? realloc(f->bytes, more) : NULL;
-  if (!moved) {
-    error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for more than %zu bytes", path, *room);
-    return false;
-  }
-  f->bytes = moved;
-  *room = more;
-  return true;
+static void file_free(struct file_bytes *f) {
+  free(f->bytes);
+  *f = (struct file_bytes){0};
 }
 
 /* Reads to the end of the file, or until there are more than `limit` bytes. The buffer has room for
@@ -53,10 +41,19 @@ static enum status read_to_end(int fd, size_t expected, size_t limit, const char
   if (!f->bytes)
     return error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for its %zu bytes", path, room - 1);
   while (f->size <= limit) {
-    if (f->size == room && !grow_bytes(f, &room, path, e)) return e->status;
-    ssize_t n = read(fd, (char *)f->bytes + f->size, size_min(room - f->size, LONGEST_READ));
+    if (f->size == room) {
+      size_t more;
+      void *moved = size_mul(room, 2, &more) ? realloc(f->bytes, more) : NULL;
+      if (!moved)
+        return error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for more than %zu bytes", path,
+                         room);
+      f->bytes = moved;
+      room = more;
+    }
+    const ssize_t n = read(fd, (char *)f->bytes + f->size, size_min(room - f->size, LONGEST_READ));
     if (n == 0) return STATUS_OK;
-    if (n < 0 && errno != EINTR) return system_error(path, e);
+    if (n < 0 && errno != EINTR)
+      return error_set(e, STATUS_CONFIG, "%s: %s", path, strerror(errno));
     if (n > 0) f->size += (size_t)n;
   }
   return error_set(e, STATUS_CONFIG, "%s: larger than %zu bytes", path, limit);
@@ -104,13 +101,7 @@ enum status file_read_at(int fd, uint64_t at, void *out, size_t size, struct err
   return STATUS_OK;
 }
 
-static void file_free(struct file_bytes *f) {
-  free(f->bytes);
-  *f = (struct file_bytes){0};
-}
-
-/* Opens a file or a pipe that is read from its beginning to its end. *size is 0 where it is not
- * known. */
+/* Opens a file or a pipe to be read from its beginning to its end. *size is 0 if it is unknown. */
 static int open_file_or_pipe(const char *path, uint64_t *size, struct error *e) {
   struct stat about;
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -124,7 +115,7 @@ static int open_file_or_pipe(const char *path, uint64_t *size, struct error *e) 
   return -1;
 }
 
-/* Reads all bytes of a document, of which there may be so many. */
+/* Reads a whole document of at most `most` bytes. */
 static enum status read_bytes(const char *path, bool pipe, size_t most, struct file_bytes *f,
                               struct error *e) {
   *f = (struct file_bytes){0};
@@ -136,13 +127,6 @@ static enum status read_bytes(const char *path, bool pipe, size_t most, struct f
   close(fd);
   if (e->status) file_free(f);
   return e->status;
-}
-
-/* The line, counted from 1, in which a byte lies. */
-static size_t line_at(const struct file_bytes *f, size_t offset) {
-  size_t line = 1;
-  for (size_t i = 0; i < offset; i++) line += ((const char *)f->bytes)[i] == '\n';
-  return line;
 }
 
 typedef json_t *loader(const char *text, size_t size, json_error_t *why, bool *no_memory);
@@ -158,8 +142,9 @@ static json_t *read_document(const char *path, bool pipe, size_t most, loader *l
   /* Jansson would take a NUL inside a document for its end. */
   const char *nul = memchr(f.bytes, '\0', f.size);
   if (nul) {
-    error_set(e, STATUS_CONFIG, "%s, line %zu: a NUL byte", shown,
-              line_at(&f, (size_t)(nul - (const char *)f.bytes)));
+    size_t line = 1;
+    for (const char *at = f.bytes; at < nul; at++) line += *at == '\n';
+    error_set(e, STATUS_CONFIG, "%s, line %zu: a NUL byte", shown, line);
   } else if (f.size >= 3 && memcmp(f.bytes, "\xef\xbb\xbf", 3) == 0) {
     error_set(e, STATUS_CONFIG, "%s: begins with a byte order mark: save it without one", shown);
   } else {

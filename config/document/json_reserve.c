@@ -1,4 +1,4 @@
-/* json_reserve: Jansson's allocator, and whole documents. */
+/* json_reserve: Jansson's allocator, and the reading of whole documents. */
 #include "config/document/json_reserve.h"
 
 #include <stdalign.h>
@@ -8,14 +8,13 @@
 #include "core/base/size.h"
 #include "core/base/status.h"
 
-/* The size of the reserve: what a document still needs after the first allocation that fails. No
- * more text is given to Jansson then, so it reads the rest of one piece, at most 1024 bytes, which
- * need up to 77 times as much memory ("{},{},..."). One large buffer may also double once more,
- * which needs at most 8 bytes for each byte of text (a list of one-digit numbers; a long string
- * needs less). */
+/* The size of the reserve: what a document still needs after the first allocation that fails.
+ * Jansson gets no more text then: it reads the rest of one piece, at most 1024 bytes, which need up
+ * to 77 times as much memory ("{},{},..."). One large buffer may also double once more, which needs
+ * at most 8 bytes for each byte of text (a list of one-digit numbers; a long string needs less). */
 enum { RESERVE_TIMES = 16, RESERVE_LEAST = 128 * 1024 };
 
-/* The reserve of this thread while it reads; else NULL. */
+/* The reserve of this thread while it reads; NULL otherwise. */
 static _Thread_local struct json_reserve *reserve;
 
 static void *allocate_or_reserve(size_t size) {
@@ -51,7 +50,7 @@ struct json_reserve_text {
 };
 
 /* Gives Jansson the next piece of the text; nothing once memory has run out, so that it soon
- * refuses a text that breaks off. */
+ * rejects the truncated text. */
 static size_t next_piece(void *out, size_t room, void *of) {
   struct json_reserve_text *t = of;
   const size_t n = reserve->used > 0 ? 0 : size_min(t->left, room);

@@ -1,4 +1,4 @@
-/* member: one member each. */
+/* member: reads one member at a time. */
 #include "config/document/member.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "config/document/text.h"
 #include "core/base/size.h"
 
-enum { LIST_MOST = 400 }; /* bytes of all names */
+enum { LIST_MOST = 400 }; /* bytes of the names in a message */
 
 /* --- types --- */
 
@@ -38,24 +38,21 @@ static bool is_member(const char *key, const char *members) {
   return false;
 }
 
-static void refuse_member(const char *key, const char *members, struct error *e) {
-  struct nearest near;
-  char hint[NEAREST_HINT], copy[LIST_MOST];
-  nearest_init(&near, key);
-  snprintf(copy, sizeof copy, "%s", members);
-  for (char *at = copy, *end; (end = strchr(at, ' ')); at = end + 1) {
-    *end = '\0';
-    nearest_offer(&near, at);
-  }
-  error_set(e, STATUS_CONFIG, "the member \"%.60s\" is not known%s", key,
-            nearest_hint(&near, hint));
-}
-
 void member_known(const json_t *json, const char *members, struct error *e) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)json, key, value) {
-    if (strcmp(key, "type") != 0 && !is_member(key, members)) refuse_member(key, members, e);
+    if (strcmp(key, "type") == 0 || is_member(key, members)) continue;
+    struct nearest near;
+    char hint[NEAREST_HINT], copy[LIST_MOST];
+    nearest_init(&near, key);
+    snprintf(copy, sizeof copy, "%s", members);
+    for (char *at = copy, *end; (end = strchr(at, ' ')); at = end + 1) {
+      *end = '\0';
+      nearest_offer(&near, at);
+    }
+    error_set(e, STATUS_CONFIG, "the member \"%.60s\" is not known%s", key,
+              nearest_hint(&near, hint));
   }
 }
 

@@ -1,7 +1,8 @@
 /* member: the members of one part of a tokenizer.json, an object with a "type", read strictly.
  *
- * Each of these records the first mistake in `e`, STATUS_CONFIG with a detail that begins with the
- * member, and goes on: what is read of a part that is refused is not used. Texts are the JSON's. */
+ * Each function records the first mistake in `e`, STATUS_CONFIG with a detail that begins with the
+ * member's name, and returns a harmless value: a part with a mistake is not used. Texts belong to
+ * the JSON. */
 #ifndef CONFIG_MEMBER_H
 #define CONFIG_MEMBER_H
 
@@ -13,23 +14,24 @@
 
 struct member_type {
   const char *name;
-  const char *members; /* beside "type", each with a blank behind it */
+  const char *members; /* in addition to "type"; each is followed by a space */
 };
 
-/* Which of the types it is, of so many. One that is not known is refused, and so is a member that
- * its type does not have. */
+/* The index of the part's type among `count`. Rejects an unknown type, and a member that its type
+ * does not have. */
 size_t member_type(const json_t *json, const struct member_type *type, size_t count,
                    struct error *e);
 
-/* Refuses a member that is none of these, each with a blank behind it; "type" may be there. */
+/* Rejects a member other than "type" and these; each is followed by a space. */
 void member_known(const json_t *json, const char *members, struct error *e);
 
+/* Rejects a member: the message says what it needs, and whether it is missing. */
 void member_refuse(const json_t *json, const char *key, const char *needs, struct error *e);
 
-/* Must be there. */
+/* Required. */
 bool member_flag(const json_t *json, const char *key, struct error *e);
 
-/* May be absent, or null. */
+/* Optional: `otherwise` if it is absent or null. */
 bool member_flag_or(const json_t *json, const char *key, bool otherwise, struct error *e);
 
 struct member_text {
@@ -37,15 +39,15 @@ struct member_text {
   size_t length;
 };
 
-/* Must be there: a string; one of one character; a list. The last is NULL if it is none. */
+/* Required: a string; a string of one character; a list, NULL if it is not a list. */
 struct member_text member_string(const json_t *json, const char *key, struct error *e);
 struct member_text member_character(const json_t *json, const char *key, struct error *e);
 const json_t *member_list(const json_t *json, const char *key, struct error *e);
 
-/* Must be there: an integer from `low` to `high`. */
+/* Required: an integer from `low` to `high`. */
 size_t member_count(const json_t *json, const char *key, size_t low, size_t high, struct error *e);
 
-/* One of the words, by its place among them; they end with NULL. */
+/* Required: one of the words, which end with NULL. Returns its index. */
 size_t member_word(const json_t *json, const char *key, const char *const *words, struct error *e);
 
 #endif

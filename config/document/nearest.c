@@ -1,4 +1,4 @@
-/* nearest: edit distance between what was written and what is known. */
+/* nearest: edit distance between a word and the known names. */
 #include "config/document/nearest.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@ void nearest_init(struct nearest *n, const char *word) { *n = (struct nearest){.
 static char folded(char c) { return c == '-' ? '_' : (char)tolower((unsigned char)c); }
 
 /* Optimal string alignment. Three rows of the usual table are kept, the third for swapped
- * neighbours. */
+ * neighbors. */
 static size_t edit_distance(const char *a, const char *b) {
   size_t rows = strnlen(a, LONGEST), columns = strnlen(b, LONGEST);
   size_t table[3][LONGEST + 1] = {0};
@@ -52,19 +52,16 @@ static bool has_part(const char *name, const char *part) {
   return false;
 }
 
-/* How near a name is, the nearest first. */
-enum rank { RANK_SLIP, RANK_PART, RANK_ALIKE, RANK_FAR };
-
-static enum rank rank_of(const char *word, const char *candidate, size_t distance) {
-  const size_t length = size_max(strnlen(word, LONGEST), strnlen(candidate, LONGEST));
-  if (distance <= 1 && distance < length) return RANK_SLIP;
-  if (has_part(word, candidate) || has_part(candidate, word)) return RANK_PART;
-  return distance <= (length + 2) / 3 ? RANK_ALIKE : RANK_FAR;
-}
-
 void nearest_offer(struct nearest *n, const char *candidate) {
+  enum { RANK_SLIP, RANK_PART, RANK_ALIKE, RANK_FAR } rank = RANK_FAR; /* the nearest first */
   const size_t distance = edit_distance(n->word, candidate);
-  const unsigned rank = rank_of(n->word, candidate, distance);
+  const size_t length = size_max(strnlen(n->word, LONGEST), strnlen(candidate, LONGEST));
+  if (distance <= 1 && distance < length)
+    rank = RANK_SLIP;
+  else if (has_part(n->word, candidate) || has_part(candidate, n->word))
+    rank = RANK_PART;
+  else if (distance <= (length + 2) / 3)
+    rank = RANK_ALIKE;
   if (rank == RANK_FAR && !n->any) return;
   if (n->name && (rank > n->rank || (rank == n->rank && distance >= n->distance))) return;
   *n = (struct nearest){n->word, candidate, distance, rank, n->any};

@@ -1,12 +1,12 @@
 /* sha256_lanes: SHA-256 of several messages of one length, side by side, one in each lane of
  * vectors.
  *
- * A part of sha256_portable.c, sha256_avx2.c and sha256_avx512.c, which say how many LANES there
- * are and how the function is named. FIPS 180-4 has the names of what is computed. */
+ * sha256_portable.c, sha256_avx2.c and sha256_avx512.c include it: each defines LANES and LEVEL,
+ * the name of its struct sha256_level. The names of the values are those of FIPS 180-4. */
 #include <stdint.h>
 #include <string.h>
 
-#include "config/document/sha256.h"
+#include "config/document/digest.h"
 
 enum { BLOCK = 64, WORDS = 16, ROUNDS = 64 };
 
@@ -29,21 +29,19 @@ static const uint32_t initial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff5
 
 INLINE word turn_right(word x, int bits) { return (x >> bits) | (x << (32 - bits)); }
 
-/* Big-endian words, as SHA-256 has them. */
-INLINE uint32_t load_word(const unsigned char *at) {
-  uint32_t x;
-  memcpy(&x, at, sizeof x);
-  return __builtin_bswap32(x);
-}
-
+/* Transposes a block of each message; the words of SHA-256 are big-endian. */
 INLINE void load_block(const unsigned char *const message[LANES], size_t from, word w[WORDS]) {
   _Alignas(sizeof(word)) uint32_t turned[WORDS][LANES];
   for (unsigned lane = 0; lane < LANES; lane++)
-    for (unsigned i = 0; i < WORDS; i++) turned[i][lane] = load_word(message[lane] + from + 4 * i);
+    for (unsigned i = 0; i < WORDS; i++) {
+      uint32_t x;
+      memcpy(&x, message[lane] + from + 4 * i, sizeof x);
+      turned[i][lane] = __builtin_bswap32(x);
+    }
   memcpy(w, turned, sizeof turned);
 }
 
-/* What follows a message that ends with a whole block: a one, zeros, and its length in bits. */
+/* The padding of a message that ends with a whole block: a one, zeros, and its length in bits. */
 INLINE void load_padding(uint64_t size, word w[WORDS]) {
   for (unsigned i = 0; i < WORDS; i++) w[i] = (word){0};
   w[0] += 0x80000000u;
@@ -51,7 +49,7 @@ INLINE void load_padding(uint64_t size, word w[WORDS]) {
   w[15] += (uint32_t)(size * 8);
 }
 
-/* The names of FIPS 180-4 move on by one in each round, instead of what they name. */
+/* Each round shifts the names of FIPS 180-4 by one, and leaves the values in their places. */
 INLINE void do_round(word s[8], unsigned t, word input) {
 #define S(i) s[(unsigned)((i)-t) % 8]
   const word a = S(0), b = S(1), c = S(2), e = S(4), f = S(5), g = S(6);

@@ -6,8 +6,8 @@
 
 #include "core/base/size.h"
 
-/* The second byte's bounds depend on the first: this keeps out overlong forms, surrogates and code
- * points beyond U+10FFFF. */
+/* The second byte's bounds depend on the first: they exclude overlong forms, surrogates and code
+ * points above U+10FFFF. */
 size_t text_character(const void *bytes, size_t left) {
   const unsigned char *at = bytes;
   if (left == 0) return 0;
@@ -72,7 +72,7 @@ bool text_is_path_word(const char *word) {
   return words[i];
 }
 
-/* Returns the length of a part of a model's name; 0: it is none. */
+/* The length of the part of a model's name at `at`; 0: there is none. */
 static size_t part_length(const char *at) {
   const size_t length =
       strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
@@ -92,21 +92,15 @@ const char *text_tail(const char *path) {
   return length > 120 ? path + length - 120 : path;
 }
 
-/* The code point of a well-formed character of `size` bytes. */
-static uint32_t code_point(const char *text, size_t size) {
-  static const unsigned char mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-  uint32_t code = (unsigned char)text[0] & mask[size];
-  for (size_t i = 1; i < size; i++) code = code << 6 | ((unsigned char)text[i] & 0x3f);
-  return code;
-}
-
 size_t text_visible(const char *text) {
   static const uint32_t hidden[][2] = {
       {0x00, 0x1f},     {0x7f, 0x9f},     {0x061c, 0x061c}, {0x200e, 0x200f},
       {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff},
   };
+  static const unsigned char mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07}; /* of the first byte, by size */
   const size_t size = text_character(text, strnlen(text, 4));
-  const uint32_t code = size > 0 ? code_point(text, size) : 0;
+  uint32_t code = size > 0 ? (unsigned char)text[0] & mask[size] : 0;
+  for (size_t i = 1; i < size; i++) code = code << 6 | ((unsigned char)text[i] & 0x3f);
   for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
     if (code >= hidden[i][0] && code <= hidden[i][1]) return 0;
   return size;

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "config/document/digest.h"
 #include "config/document/digest_tree.h"
-#include "config/document/sha256.h"
 #include "core/base/size.h"
 
 /* The digests of FIPS 180-2 and of the empty message. */
