@@ -7,8 +7,7 @@
 
 #include "config/document/text.h"
 #include "server/http/framing.h"
-#include "server/http/request_id.h"
-#include "server/watch/traceparent.h"
+#include "server/watch/request_id.h"
 
 enum { TIMEOUT_MS_MAX = 86400000 };
 

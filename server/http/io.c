@@ -16,17 +16,16 @@
 #include "core/base/thread.h"
 
 enum {
-  /* At most so many per turn of the loop, so that connections that are open already get theirs. */
+  /* The most in one turn of the loop, so that connections that are open already get theirs. */
   ARRIVALS_MAX = 64,
   ENDS_MAX = 64,
-  SOURCES = 4,       /* descriptors that the thread polls, beside */
-  MET_MS = 5,        /* the first bytes of a connection are awaited: what these are is known before
-                        libmicrohttpd has them; */
-  MET_LOOK_MS = 1,   /* and how often it looks at those that have sent too few */
-  LOBBY_LOOK_MS = 2, /* how often the lobby is asked while requests wait in it */
-  /* libmicrohttpd wants to be called again at once for as long as a connection's buffer is full of
-   * what it can make nothing of: a line of a chunk that is longer. After so many such turns in a
-   * row, in which nothing happened and no answer was under way, the thread sleeps between them. */
+  SOURCES = 4,       /* descriptors that the thread polls, without those of `met` */
+  MET_MS = 5,        /* the wait for the first bytes, which are known before libmicrohttpd reads */
+  MET_LOOK_MS = 1,   /* between two looks at connections that have sent too few */
+  LOBBY_LOOK_MS = 2, /* between two looks at the lobby while requests wait there */
+  /* libmicrohttpd asks to be called again at once while a connection's buffer is full of bytes that
+   * it cannot use: a line of a chunk that is longer than the buffer. After BLOCKED_TURNS such turns
+   * in a row, without an event and without a response to send, the thread sleeps between them. */
   BLOCKED_TURNS = 64,
   BLOCKED_MS = 10,
 };
@@ -39,19 +38,8 @@ static void add_connection(struct io *io, const struct io_arrival *a) {
   if (!io->opened) io->connection_lost(io->owner);
 }
 
-static void meet(struct io *io, struct io_arrival *a, uint64_t now) {
-  const enum io_met met = io->connection_met(io->owner, a->fd);
-  if (met <= IO_MET_PART && io->met_count < IO_MET_MAX) {
-    a->until = now + MET_MS * CLOCK_MS;
-    a->begun = met == IO_MET_PART;
-    io->met[io->met_count++] = *a;
-  } else if (met != IO_MET_ENDED) {
-    add_connection(io, a);
-  }
-}
-
-/* Looks again at the connections that had sent nothing, and adds those that have, and those that
- * are waited for no longer; `now` of UINT64_MAX: all. */
+/* Looks again at the connections that had sent too little, and adds those that have sent more and
+ * those whose time is over; `now` of UINT64_MAX: all. */
 static void meet_again(struct io *io, uint64_t now) {
   size_t left = 0;
   for (size_t i = 0; i < io->met_count; i++) {
@@ -66,48 +54,35 @@ static void meet_again(struct io *io, uint64_t now) {
   io->met_count = left;
 }
 
-/* False: the pipe has ended. */
+/* Meets the connections in the pipe. False: the pipe has ended. */
 static bool add_arrivals(struct io *io, uint64_t now) {
   struct io_arrival a;
   for (int n = 0; n < ARRIVALS_MAX; n++) {
-    ssize_t got = read(io->arrivals[0], &a, sizeof a);
+    const ssize_t got = read(io->arrivals[0], &a, sizeof a);
     if (got == 0) return false;
     if (got != sizeof a) return true; /* the pipe is empty */
-    meet(io, &a, now);
+    const enum io_met met = io->connection_met(io->owner, a.fd);
+    if (met <= IO_MET_PART && io->met_count < IO_MET_MAX) {
+      a.until = now + MET_MS * CLOCK_MS;
+      a.begun = met == IO_MET_PART;
+      io->met[io->met_count++] = a;
+    } else if (met != IO_MET_ENDED) {
+      add_connection(io, &a);
+    }
   }
   return true;
 }
 
-/* No connection is closed between the wait and the calls, so each pointer is still good. */
-static void report_ends(struct io *io) {
-  struct epoll_event e[ENDS_MAX];
-  const int n = epoll_wait(io->ends, e, ENDS_MAX, 0);
-  for (int i = 0; i < n; i++) io->client_ended(e[i].data.ptr);
-}
-
-static void release_waiters(struct io *io, uint64_t now) {
-  for (struct lobby_waiter *w; (w = lobby_call(&io->lobby, now));) io->wait_ended(w);
-}
-
-static void break_silence(struct io *io, uint64_t now) {
-  for (struct silent *w; (w = silence_over(&io->silence, now));) io->silence_over(w);
-}
-
-/* Resumes every waiter: a daemon with suspended connections must not be stopped. */
-static void close_lobby(struct io *io) {
-  for (struct lobby_waiter *w; (w = lobby_close(&io->lobby));) io->wait_ended(w);
-}
-
-/* How long the thread may sleep; -1: until an event. */
+/* Milliseconds that the thread may sleep; -1: until an event. */
 static int sleep_ms(struct io *io) {
   if (io->leaving.block) return 0;
   MHD_UNSIGNED_LONG_LONG ms;
   if (MHD_get_timeout(io->daemon, &ms) != MHD_YES) ms = INT_MAX;
   io->quiet_turns = ms == 0 && !io->answers ? io->quiet_turns + 1 : 0;
   if (io->quiet_turns > BLOCKED_TURNS) ms = BLOCKED_MS;
-  if (io->lobby.first && ms > LOBBY_LOOK_MS) return LOBBY_LOOK_MS;
+  if (io->lobby.line.first && ms > LOBBY_LOOK_MS) return LOBBY_LOOK_MS;
   if (io->met_count > 0 && ms > MET_LOOK_MS) ms = MET_LOOK_MS;
-  if (io->silence.first) {
+  if (io->silence.line.first) {
     const int left = silence_left_ms(&io->silence, clock_now());
     if (ms > (MHD_UNSIGNED_LONG_LONG)left) return left;
   }
@@ -133,13 +108,6 @@ static void wait_for_events(struct io *io, struct pollfd p[SOURCES + IO_MET_MAX]
   atomic_store(&io->resumed, false); /* before MHD_run, which handles what was resumed */
 }
 
-/* While a turn lasts, all other connections of the thread wait. */
-static void note_turn(struct io *io, uint64_t took) {
-  uint64_t longest = atomic_load_explicit(io->longest_turn, memory_order_relaxed);
-  while (took > longest && !atomic_compare_exchange_weak(io->longest_turn, &longest, took))
-    continue;
-}
-
 static void *io_main(void *of) {
   struct io *io = of;
   struct pollfd p[SOURCES + IO_MET_MAX] = {{.fd = io->events, .events = POLLIN},
@@ -154,15 +122,25 @@ static void *io_main(void *of) {
     if (io->met_count > 0) meet_again(io, begun);
     if (p[1].revents && !add_arrivals(io, begun)) break;
     MHD_run(io->daemon);
-    if (p[3].revents) report_ends(io);
+    if (p[3].revents) {
+      /* No connection is closed between epoll_wait and the calls, so each pointer is valid. */
+      struct epoll_event e[ENDS_MAX];
+      const int n = epoll_wait(io->ends, e, ENDS_MAX, 0);
+      for (int i = 0; i < n; i++) io->client_ended(e[i].data.ptr);
+    }
     arena_free_some(&io->leaving);
     const uint64_t ended = clock_now();
-    release_waiters(io, ended);
-    break_silence(io, ended);
-    note_turn(io, ended - begun);
+    for (struct lobby_waiter *w; (w = lobby_call(&io->lobby, ended));) io->wait_ended(w);
+    for (struct silent *w; (w = silence_over(&io->silence, ended));) io->silence_over(w);
+    /* While a turn lasts, all other connections of the thread wait: the longest is a metric. */
+    uint64_t longest = atomic_load_explicit(io->longest_turn, memory_order_relaxed);
+    while (ended - begun > longest &&
+           !atomic_compare_exchange_weak(io->longest_turn, &longest, ended - begun))
+      continue;
   }
   meet_again(io, UINT64_MAX);
-  close_lobby(io);
+  /* A daemon with suspended connections must not be stopped: all waiters are resumed. */
+  for (struct lobby_waiter *w; (w = lobby_close(&io->lobby));) io->wait_ended(w);
   return NULL;
 }
 
@@ -206,6 +184,7 @@ void io_resume(struct io *io, struct MHD_Connection *c) {
   if (atomic_exchange(&io->asleep, false)) (void)!write(io->wake, &(uint64_t){1}, sizeof(uint64_t));
 }
 
+/* `how`: an operation of epoll_ctl. */
 static void set_watch(struct io *io, int how, int fd, void *watched) {
   struct epoll_event e = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = watched};
   (void)epoll_ctl(io->ends, how, fd, &e);
@@ -226,7 +205,7 @@ void io_stop(struct io *io) {
   if (io->running) pthread_join(io->thread, NULL);
   if (io->arrivals[0]) close(io->arrivals[0]);
   if (io->wake > 0) close(io->wake);
-  if (io->daemon) MHD_stop_daemon(io->daemon); /* it closes connections, which end their watch */
-  arena_free(&io->leaving);                    /* the requests of these, too */
+  if (io->daemon) MHD_stop_daemon(io->daemon); /* closes connections, which end their watch */
+  arena_free(&io->leaving);                    /* also of the requests that ended just now */
   if (io->ends > 0) close(io->ends);
 }

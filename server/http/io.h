@@ -16,8 +16,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/status.h"
-#include "server/http/lobby.h"
-#include "server/http/silence.h"
+#include "server/http/waiting.h"
 #include "server/watch/pulse.h"
 
 struct MHD_Connection;
@@ -28,19 +27,19 @@ struct io_arrival {
   int fd;
   socklen_t size;
   struct sockaddr_storage from;
-  uint64_t until; /* its first bytes are awaited; */
-  bool begun;     /* some of them have come */
+  uint64_t until; /* when the thread stops waiting for its first bytes */
+  bool begun;     /* some of them have arrived */
 };
 
-/* Results of meeting a connection. */
+/* Results of meeting a connection, that is of looking at its first bytes. */
 enum io_met {
-  IO_MET_NOTHING, /* nothing has come: its first bytes are awaited for a moment */
-  IO_MET_PART,    /* too few of them have come: likewise */
+  IO_MET_NOTHING, /* none have arrived: the thread waits for them for a moment */
+  IO_MET_PART,    /* too few have arrived: the same */
   IO_MET_WELCOME, /* it is added */
   IO_MET_ENDED    /* the owner has ended it */
 };
 
-enum { IO_MET_MAX = 8 }; /* connections whose first bytes a thread awaits */
+enum { IO_MET_MAX = 8 }; /* connections whose first bytes a thread waits for */
 
 struct io {
   struct MHD_Daemon *daemon; /* run by the thread, stopped after the thread has ended */
@@ -51,35 +50,35 @@ struct io {
   atomic_bool asleep, resumed;
   pthread_t thread;
   struct pulse pulse;
-  int ends; /* epoll of all connections, for the end of what their clients send */
-  _Atomic uint64_t
-      *longest_turn; /* nanoseconds: raised by each turn that takes longer; the owner's */
-  /* The thread's own: */
-  struct arena leaving;   /* memory of requests that have ended; a little is freed in each turn */
-  struct lobby lobby;     /* of its requests */
-  struct silence silence; /* of its streams */
-  size_t answers;         /* of its requests, that are being sent; counted by the owner */
-  struct io_arrival met[IO_MET_MAX]; /* [met_count] whose first bytes are awaited: not added yet */
+  int ends; /* epoll of all connections, readable when a client has closed its half */
+  _Atomic uint64_t *longest_turn; /* the owner's: nanoseconds, raised by each longer turn */
+
+  /* Members of the thread alone. */
+  struct arena leaving; /* memory of requests that have ended; a little is freed in each turn */
+  struct lobby lobby;
+  struct silence silence;
+  size_t answers; /* responses being sent; counted by the owner */
+  struct io_arrival met[IO_MET_MAX]; /* [met_count] connections that are not added yet */
   size_t met_count;
-  unsigned quiet_turns; /* in a row, in which there was no event, no body, and no answer to send */
-  bool opened;          /* was the connection being added reported as open? */
+  unsigned quiet_turns; /* in a row, without an event, a body or a response to send */
+  bool opened;          /* the connection that is being added was reported as open */
 
   /* Set by the owner before io_start; called on the thread. */
   void *owner;
-  enum io_met (*connection_met)(void *owner, int fd); /* that is not added yet */
+  enum io_met (*connection_met)(void *owner, int fd); /* of a connection that is not added yet */
   void (*connection_lost)(void *owner);               /* not added, and never reported as open */
   void (*client_ended)(void *watched);                /* the client sends no more */
   void (*wait_ended)(struct lobby_waiter *released);  /* out of the lobby: to be resumed */
-  void (*silence_over)(struct silent *stream);        /* it is to say something */
+  void (*silence_over)(struct silent *stream);        /* the stream has to send something */
 };
 
 /* The most descriptors that one io needs: five of its own (the pipe has two, the eventfd, and two
  * epolls, one of them the daemon's), and two with which releases after 0.9.75 wake their daemon. */
 enum { IO_DESCRIPTORS = 7 };
 
-/* Starts the thread and takes the daemon, which is NULL if it could not be started. The lobby's
- * pool and threads are set before, as are the longest silence and the callbacks. io_stop has to
- * follow, after a failure, too. */
+/* Starts the thread and owns the daemon, which is NULL if it could not be started. The lobby's pool
+ * and threads, the longest silence and the callbacks are set before. io_stop has to follow, also
+ * after a failure. */
 enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e);
 
 /* Gives a new connection to the thread, from another thread. False, and errno: the system had no
@@ -101,7 +100,7 @@ void io_watch(struct io *io, int fd, void *watched);
 void io_watch_again(struct io *io, int fd, void *watched); /* after client_ended was called */
 void io_unwatch(struct io *io, int fd);                    /* before the descriptor is closed */
 
-/* Ends the thread, then closes all its connections. Fine for a zeroed io. */
+/* Ends the thread, then closes all its connections. Valid for a zeroed io. */
 void io_stop(struct io *io);
 
 #endif

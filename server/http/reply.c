@@ -10,7 +10,7 @@
 
 #include "config/document/text.h"
 #include "server/http/cors.h"
-#include "server/http/request_id.h"
+#include "server/watch/request_id.h"
 #include "server/route/problems.h"
 
 /* Of a pointer each segment grows by one character at most: "/3" is "[3]". */

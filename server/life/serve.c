@@ -18,7 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/cpu.h"
 #include "core/base/size.h"
-#include "server/http/request_id.h"
+#include "server/watch/request_id.h"
 #include "server/life/announce.h"
 #include "server/life/reload.h"
 #include "server/life/signals.h"

@@ -13,7 +13,7 @@
 #include "core/base/clock.h"
 #include "core/base/size.h"
 #include "server/http/bearer.h"
-#include "server/http/request_id.h"
+#include "server/watch/request_id.h"
 #include "server/request/request_parts.h"
 #include "server/route/find_model.h"
 
@@ -66,7 +66,7 @@ static void resume_waiter(struct request *r) {
 }
 
 void request_client_ended(struct request *r) {
-  if (r->waiter.waits) {
+  if (r->waiter.line.waits) {
     lobby_leave(&r->io->lobby, &r->waiter);
     resume_waiter(r);
   }

@@ -3,7 +3,7 @@
 #define SERVER_REQUEST_PARTS_H
 
 #include "server/http/framing.h"
-#include "server/http/request_id.h"
+#include "server/watch/request_id.h"
 #include "server/request/request.h"
 #include "server/watch/timeline.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/document/text.h"
-#include "server/watch/traceparent.h"
+#include "server/watch/request_id.h"
 
 /* A line as it grows. Its parts are bounded so that they fit. */
 struct log_text {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "core/base/clock.h"
-#include "server/http/lobby.h"
+#include "server/http/waiting.h"
 
 static const uint64_t MS = CLOCK_MS;
 
@@ -59,8 +59,8 @@ static void test_waited_long_enough(void **state) {
   lobby_leave(&l, &w[0]);
   assert_int_equal(l.entering, 1);
   assert_ptr_equal(lobby_call(&l, 600 * MS), &w[1]);
-  assert_null(l.first);
-  assert_null(l.last);
+  assert_null(l.line.first);
+  assert_null(l.line.last);
 }
 
 static void test_leaving(void **state) {
@@ -70,11 +70,11 @@ static void test_leaving(void **state) {
   lobby_leave(&l, &w[1]);
   lobby_leave(&l, &w[3]);
   lobby_leave(&l, &w[0]);
-  assert_false(w[0].waits);
-  assert_true(w[2].waits);
+  assert_false(w[0].line.waits);
+  assert_true(w[2].line.waits);
   assert_ptr_equal(lobby_close(&l), &w[2]);
   assert_null(lobby_close(&l));
-  assert_false(w[2].waits);
+  assert_false(w[2].line.waits);
   struct lobby_waiter never = {0};
   lobby_leave(&l, &never);
   assert_int_equal(l.entering, 0);

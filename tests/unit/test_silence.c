@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "core/base/clock.h"
-#include "server/http/silence.h"
+#include "server/http/waiting.h"
 
 static void the_oldest_is_over_first(void **unused) {
   (void)unused;
@@ -20,7 +20,7 @@ static void the_oldest_is_over_first(void **unused) {
   assert_int_equal(silence_left_ms(&s, 3 * CLOCK_MS), 8);
   assert_int_equal(silence_left_ms(&s, 20 * CLOCK_MS), 0);
   assert_ptr_equal(silence_over(&s, 10 * CLOCK_MS), &w[0]);
-  assert_true(w[0].over && !w[0].waits);
+  assert_true(w[0].over && !w[0].line.waits);
   assert_null(silence_over(&s, 10 * CLOCK_MS));
   silence_begin(&s, &w[0], 11 * CLOCK_MS);
   assert_false(w[0].over);
@@ -41,11 +41,11 @@ static void any_may_end_at_any_time(void **unused) {
   silence_end(&s, &w[3]);
   silence_end(&s, &w[0]);
   silence_end(&s, &w[0]);
-  assert_ptr_equal(s.first, &w[2]);
-  assert_ptr_equal(s.last, &w[2]);
+  assert_ptr_equal(s.line.first, &w[2].line);
+  assert_ptr_equal(s.line.last, &w[2].line);
   silence_end(&s, &w[2]);
-  assert_null(s.first);
-  assert_null(s.last);
+  assert_null(s.line.first);
+  assert_null(s.line.last);
 }
 
 int main(void) {

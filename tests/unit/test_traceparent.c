@@ -10,7 +10,7 @@
 
 #include "server/http/header.h"
 #include "server/watch/timeline.h"
-#include "server/watch/traceparent.h"
+#include "server/watch/request_id.h"
 
 #define TRACE  "0af7651916cd43dd8448eb211c80319c"
 #define PARENT "b7ad6b7169203331"

@@ -1,5 +1,5 @@
-/* request_id: the identifier of a request. */
-#include "server/http/request_id.h"
+/* request_id: the identifiers that a request has in its response and in the log. */
+#include "server/watch/request_id.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -33,4 +33,25 @@ void request_id_make(char id[REQUEST_ID_SIZE], uint32_t process, uint64_t connec
 const char *request_id_make_random(char id[REQUEST_ID_SIZE]) {
   snprintf(id, REQUEST_ID_SIZE, "%016llx", (unsigned long long)request_id_random());
   return id;
+}
+
+/* --- traceparent --- */
+
+/* Whether the first `size` bytes are digits; a NUL is not one. */
+static bool is_hex(const char *at, size_t size) { return strspn(at, "0123456789abcdef") >= size; }
+
+static bool is_zero(const char *at, size_t size) { return strspn(at, "0") >= size; }
+
+bool traceparent_is_valid(const char *value) {
+  enum { SIZE = 55 };
+  size_t size = strlen(value);
+  while (size && strchr(" \t", value[size - 1])) size--;
+  if (size < SIZE || value[2] != '-' || value[35] != '-' || value[52] != '-') return false;
+  if (!is_hex(value, 2) || !is_hex(value + 3, TRACEPARENT_TRACE_SIZE) ||
+      !is_hex(value + 36, TRACEPARENT_PARENT_SIZE) || !is_hex(value + 53, 2))
+    return false;
+  if (!memcmp(value, "ff", 2) || is_zero(value + 3, TRACEPARENT_TRACE_SIZE) ||
+      is_zero(value + 36, TRACEPARENT_PARENT_SIZE))
+    return false;
+  return size == SIZE || (memcmp(value, "00", 2) && value[SIZE] == '-');
 }
