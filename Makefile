@@ -371,7 +371,7 @@ $(BUILD)/config/checkpoint/builtin.o: $(wildcard config/checkpoint/builtin/*/*)
 
 # The page, one file of all that it is made of.
 PAGE := $(BUILD)/server/page/page.html
-$(PAGE): $(wildcard server/page/*) | $(BUILD)/flags
+$(PAGE): $(wildcard server/page/* server/page/*/*) | $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,PACK,server/page)
 	$(Q)server/page/pack server/page/index.html >$@

@@ -1,4 +1,5 @@
 // start: starts the page: sets its tabs up and loads the models.
+// needs: dom rove state models
 (() => {
   const list = document.querySelector("[role=tablist]"), tabs = [...list.children];
   const choose = (tab) => {

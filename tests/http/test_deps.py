@@ -171,7 +171,7 @@ class Bare(Folder):
         with open(page, "rb") as plain, gzip.open(page + ".gz") as packed:
             text = plain.read()
             self.assertEqual(packed.read(), text)
-        with open(os.path.join(ROOT, "server", "page", "state.js"), "rb") as script:
+        with open(os.path.join(ROOT, "server", "page", "base", "state.js"), "rb") as script:
             self.assertIn(script.read().strip(), text)
 
 

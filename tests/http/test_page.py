@@ -1,5 +1,6 @@
 """test_page: the page at /: its head, its two forms, and what may run in it."""
 import base64
+import glob
 import gzip
 import hashlib
 import os
@@ -276,7 +277,8 @@ class Packing(Case):
         self.assertIn(page, needs["build/release/server/describe/page.o"].split())
         self.assertIn(page + ".gz", needs["build/release/server/describe/page.o"].split())
         self.assertIn(page, needs[page + ".gz"].split())
-        parts = {os.path.join("server/page", name) for name in os.listdir(os.path.join(ROOT, "server/page"))}
+        parts = {os.path.relpath(path, ROOT) for depth in ("*", "*/*")
+                 for path in glob.glob(os.path.join(ROOT, "server", "page", depth))}
         self.assertEqual(set(needs[page].split("|")[0].split()), parts)
 
     def setUp(self):

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
 import { random } from "./oracle.mjs";
 
-const JSON_JS = new URL("../../server/page/json.js", import.meta.url);
+const JSON_JS = new URL("../../server/page/base/json.js", import.meta.url);
 const Json = new Function(`"use strict";${fs.readFileSync(JSON_JS, "utf8")};return Json;`)();
 
 // --- json.js against texts that know where their values are ---

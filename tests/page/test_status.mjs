@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import { ask, audit, open, serve, settle, test } from "./browser.mjs";
 
-const METRICS_JS = new URL("../../server/page/metrics.js", import.meta.url);
+const METRICS_JS = new URL("../../server/page/net/metrics.js", import.meta.url);
 const Metrics = new Function(
   `"use strict";${fs.readFileSync(METRICS_JS, "utf8")};return Metrics;`)();
 const REQUEST = { queries: [[[1, 0, 0, 1]]], return_attention: true };

@@ -1,0 +1,120 @@
+// ask: sends the request in State.body to the chosen model and puts the answer into the state.
+//
+// Ask.send() -> a promise, done when the state has an answer or a problem. A request under way is
+//   stopped first.
+// Ask.sent(body): the body as it is sent: without gradients, which only the measures of heads use.
+// Ask.start() -> the same for a user who waits: on a narrow page the answer, or what is wrong, is
+//   scrolled to.
+// Ask.stop(). Net.path(what, model): "v1/models/NAME/attention". Ask.what(): which path the request is
+//   for: "attention", or what a whole model does with it. Ask.accept(size): the Accept
+//   header for a request of that size. Ask.ready(): is there a request to send?
+//
+// An answer of more than Ask.limit bytes is not read, but can be saved as a file: it has no items,
+// tooLarge is true, and raw is null, whatever its type.
+// needs: dom state models net answer request whole
+const Ask = (() => {
+  // Small answers are asked for as text, which people can read, large ones in binary form. A ragged
+  // answer has no binary form and always comes as text.
+  const READABLE = 20000;
+  const accept = (size) =>
+    size > READABLE ? "application/x-safetensors, application/json;q=0.5" : "application/json";
+  const what = () => {
+    const model = Models.current();
+    return Models.isWhole(model) ? Whole.path(model, Request.fields(State.get("body")) || {})
+      : "attention";
+  };
+  const ready = () => {
+    const body = State.get("body");
+    return Boolean(State.get("model") && body && (!("text" in body) || body.text.trim()));
+  };
+
+  const sent = (body) => {
+    const { gradients } = Request.fields(body) || {};
+    return (gradients && Request.change(body, { gradients: undefined })) || body;
+  };
+
+  const unreadable = ({ message }) => ({ reply: { ok: false, aborted: false,
+    problem: { title: "The response cannot be read", detail: message, status: 0 } } });
+  const unread = (reply, model) => ({ ...reply, model, batched: true, average: false, items: [],
+    raw: null, tooLarge: true, bytes: reply.buffer.byteLength });
+  const take = ({ reply, answer: made }, asked) => {
+    if (!reply.ok) return { problem: { ...reply.problem, body: asked.body } };
+    try {
+      const answer = made || (reply.buffer.byteLength > self.limit
+        ? unread(reply, asked.model)
+        : Answer.read(reply, Request.fields(asked.body) || {}));
+      const view = State.get("view"), last = Math.max(0, answer.items.length - 1);
+      return { answer, asked, problem: null,
+        view: { ...view, item: Math.min(view.item, last), part: answer.part || null, row: -1,
+          col: -1 },
+        over: { row: -1, col: -1 }, off: [], losses: null };
+    } catch (error) {
+      return { problem: unreadable(error).reply.problem };
+    }
+  };
+
+  // Of one attention. An offset into the body as sent does not fit the body as shown, if gradients
+  // were left out.
+  const ask = async (body, model, signal) => {
+    const bare = sent(body);
+    const reply = await Net.ask("POST", Net.path("attention", model),
+      { ...Request.wire(bare), accept: accept(Request.size(body)), signal });
+    if (bare !== body && reply.problem) delete reply.problem.offset;
+    return { reply };
+  };
+
+  let under = null;
+  const stop = () => {
+    if (under) under.abort();
+    under = null;
+    State.set({ asking: false });
+  };
+  const send = async () => {
+    if (!ready()) return;
+    stop();
+    const [body, model, labels] = ["body", "model", "labels"].map(State.get);
+    const mine = new AbortController();
+    under = mine;
+    State.set({ asking: true });
+    const one = Models.find(model), isWhole = Models.isWhole(one);
+    const found = await (isWhole ? Whole.ask(body, one, mine.signal) : ask(body, model, mine.signal))
+      .catch(unreadable);
+    if (under !== mine) return;
+    under = null;
+    State.set({ asking: false, ...take(found, { body, model, labels }) });
+  };
+
+  const button = Dom.id("send"), halt = Dom.id("stop");
+  const hint = Dom.id("send-hint"), keys = hint.textContent;
+  const isOld = () => ["body", "model"].some((name) =>
+    State.get("asked") && State.get("asked")[name] !== State.get(name));
+  // While a request is under way the button does nothing; it is not disabled, and keeps the focus.
+  const show = () => {
+    const asking = State.get("asking");
+    halt.hidden = !asking;
+    button.disabled = !ready();
+    button.setAttribute("aria-disabled", asking);
+    hint.textContent = isOld() ? "The response belongs to an earlier request." : keys;
+  };
+  // On a narrow page the answer is below the request.
+  const start = async () => {
+    await send();
+    if (Dom.id("see").offsetParent) Dom.id("answer-side").scrollIntoView();
+  };
+  const unlessAsking = () => State.get("asking") || start();
+  button.addEventListener("click", unlessAsking);
+  halt.addEventListener("click", stop);
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    // A field that is being typed into commits its text when it loses the focus.
+    const at = document.activeElement;
+    at.blur();
+    at.focus();
+    unlessAsking();
+  });
+  State.on(["asked", "asking", "body", "model"], show);
+  show();
+  const self = { send, start, sent, stop, what, accept, ready, limit: 128 * 2 ** 20 };
+  return self;
+})();

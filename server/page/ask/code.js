@@ -1,0 +1,78 @@
+// code: the request as curl, Python and JavaScript, to copy. A body that is long, or that cannot be
+// written in a program's text, is saved as a file that the program reads.
+// needs: dom state key net ask request
+const Code = (() => {
+  const LONG = 8000;
+  const part = Dom.id("code-part"), shown = Dom.id("code"), choice = Dom.id("code-language");
+  const told = Dom.id("code-told");
+  const body = () => Ask.sent(State.get("body"));
+
+  // The parts of a snippet. `text`: the body, or null if the program reads it from `file`.
+  const parts = () => {
+    const { text } = body(), isText = text !== undefined;
+    const inline = isText && text.length <= LONG && !/[^\n\t -\uffff]/.test(text);
+    const url = new URL(Net.path(Ask.what(), State.get("model")), location).href;
+    return { url, text: inline ? text : null,
+      file: isText ? "request.json" : "request.safetensors",
+      type: isText ? "application/json" : "application/x-safetensors",
+      key: Net.hasKey() };
+  };
+
+  const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  const curl = ({ url, text, file, type, key }) => [`curl -s ${shell(url)}`,
+    `-H 'Content-Type: ${type}'`, "-H 'Accept: application/json'",
+    ...(key ? ['-H "Authorization: Bearer $ATTEND_KEY"'] : []),
+    text === null ? `--data-binary @${file}` : `--data-raw ${shell(text)}`].join(" \\\n  ");
+
+  const pyText = (text) => `'''${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'''`;
+  const python = ({ url, text, file, type, key }) => [
+    key ? "import json, os, urllib.request" : "import json, urllib.request", "",
+    text === null ? `body = open("${file}", "rb").read()` : `body = ${pyText(text)}.encode()`,
+    `headers = {"Content-Type": "${type}", "Accept": "application/json"}`,
+    ...(key ? ['headers["Authorization"] = "Bearer " + os.environ["ATTEND_KEY"]'] : []),
+    `request = urllib.request.Request(${JSON.stringify(url)}, body, headers)`,
+    "response = json.load(urllib.request.urlopen(request))",
+    "print(json.dumps(response))"].join("\n");
+
+  const jsText = (text) => `\x60${text.replace(/[\\\x60]|\$\{/g, "\\$&")}\x60`;
+  const script = ({ url, text, file, type, key }) => [
+    ...(text === null ? ['import { readFile } from "node:fs/promises";', ""] : []),
+    text === null ? `const body = await readFile("${file}");` : `const body = ${jsText(text)};`,
+    `const headers = { "Content-Type": "${type}", Accept: "application/json" };`,
+    ...(key ? ["headers.Authorization = `Bearer ${process.env.ATTEND_KEY}`;"] : []),
+    `const response = await fetch(${JSON.stringify(url)}, { method: "POST", headers, body });`,
+    "const result = await response.json();",
+    "console.log(JSON.stringify(result));"].join("\n");
+
+  const WAYS = { curl, Python: python, JavaScript: script };
+  const show = () => {
+    if (!part.open) return;
+    const made = Ask.ready() ? parts() : null;
+    shown.textContent = made ? WAYS[choice.value](made) : "There is no request yet.";
+    for (const name of ["code-copy", "code-save"]) Dom.id(name).disabled = !made;
+    told.textContent = made && made.text === null ? `It reads ${made.file}: save it first.` : "";
+  };
+
+  // Without a secure connection there is no clipboard: the text is selected instead, to be copied.
+  const copy = async () => {
+    try {
+      await Dom.copy(shown.textContent);
+      told.textContent = "Copied.";
+    } catch {
+      getSelection().selectAllChildren(shown);
+      told.textContent = "Selected: press Ctrl+C or ⌘+C to copy.";
+    }
+  };
+  const save = () => {
+    const { type, data } = Request.wire(body());
+    Dom.save(new Blob([data], { type }), parts().file);
+  };
+
+  Dom.fill(choice, Object.keys(WAYS).map((name) => Dom.el("option", {}, name)));
+  choice.addEventListener("change", show);
+  Dom.id("code-copy").addEventListener("click", copy);
+  Dom.id("code-save").addEventListener("click", save);
+  part.addEventListener("toggle", show);
+  State.on(["body", "model"], show);
+  Key.on(show);
+})();

@@ -1,0 +1,53 @@
+// labels: the names of queries and keys: the words that were typed for them, else their numbers.
+//
+// Labels.row(item, i), Labels.col(item, j) -> text, of the answer that is shown. Without words for
+// keys, those of the queries are used, if the request has no keys of its own. Words belong to a
+// request: whoever puts another one in its place sets State.labels, too. They are never sent.
+// Labels.now(): the words that are shown, as in State.labels. Labels.NONE, and Labels.of(rows, cols):
+// from lists of words separated by blanks, one for an item.
+// needs: dom state request
+const Labels = (() => {
+  const NONE = { rows: [], cols: [] };
+  // What is typed now, if the answer is that of the request as it stands.
+  const now = () => {
+    const asked = State.get("asked"), answer = State.get("answer");
+    if (answer && answer.whole) return answer.labels;
+    return asked && asked.body !== State.get("body") ? asked.labels || NONE : State.get("labels");
+  };
+  const pick = (lists, item, i) => (lists[item] && lists[item][i]) || null;
+  const hasKeys = () => Boolean((Request.fields((State.get("asked") || {}).body) || {}).keys);
+  const row = (item, i) => pick(now().rows, item, i) || String(i);
+  const col = (item, j) => {
+    const { rows, cols } = now();
+    return pick(cols, item, j) || (hasKeys() ? null : pick(rows, item, j)) || String(j);
+  };
+
+  const split = (line) => line.split(/\s+/).filter(Boolean);
+  const of = (rows, cols = []) => ({ rows: rows.map(split), cols: cols.map(split) });
+  const area = (side) => Dom.id(`labels-${side}`);
+  const words = (text) => (text ? text.split("\n").map(split) : []);
+  const spelt = (lists) => lists.map((line) => line.join(" ")).join("\n");
+  const show = () => {
+    for (const [side, lists] of Object.entries(State.get("labels")))
+      if (spelt(words(area(side).value)) !== spelt(lists)) area(side).value = spelt(lists);
+  };
+
+  // Where the words of an item are more or fewer than there is to name.
+  const wrong = (kind, lists, sizes) => lists.map((list, item) =>
+    (list.length && list.length !== sizes[item]
+      ? `Item ${item} has ${kind}: ${sizes[item] ?? 0}, words: ${list.length}.` : ""));
+  const check = () => {
+    const { rows, cols } = now(), items = (State.get("answer") || {}).items || [];
+    const sizes = (side) => items.map(({ weights }) => weights[0][side]);
+    const told = items.every(({ weights }) => weights && weights[0])
+      ? [...wrong("queries", rows, sizes("rows")), ...wrong("keys", cols, sizes("cols"))] : [];
+    Dom.id("labels-note").textContent = told.filter(Boolean).join(" ");
+  };
+
+  for (const side of ["rows", "cols"])
+    area(side).addEventListener("input", () =>
+      State.set({ labels: { ...State.get("labels"), [side]: words(area(side).value) } }));
+  State.on(["labels"], show);
+  State.on(["labels", "answer", "body"], check);
+  return { row, col, now, of, NONE };
+})();

@@ -1,0 +1,82 @@
+// line: what a whole model is asked, as text or as ids, a line for each item; the request follows.
+//
+// Enter sends, Shift and Enter begins another item. Of a model that can score, a second line has the
+// targets: what is fed behind the tokens, or to the decoder.
+// needs: dom state models ask request
+(() => {
+  const part = Dom.id("line-part"), line = Dom.id("line"), behind = Dom.id("line-targets");
+  const note = Dom.id("line-note"), title = Dom.id("line-title"), other = Dom.id("line-second");
+  const WORDS = /[\s,]+/;
+  // A word that is no number is sent as a string: the server's error names its place.
+  const ids = (text) => text.split(WORDS).filter(Boolean)
+    .map((word) => (/^-?\d+$/.test(word) ? Number(word) : word));
+
+  // The items of a field as lines, or null where they have another form.
+  const spelt = (value, isText) => {
+    if (value === undefined) return "";
+    if (isText) {
+      const texts = Array.isArray(value) ? value : [value];
+      return texts.every((one) => typeof one === "string" && !one.includes("\n"))
+        ? texts.join("\n") : null;
+    }
+    if (!Array.isArray(value)) return null;
+    const lists = Array.isArray(value[0]) ? value : [value];
+    return lists.every((list) => Array.isArray(list) && list.every((id) => Number.isInteger(id)
+      || (typeof id === "string" && id && !WORDS.test(id))))
+      ? lists.map((list) => list.join(" ")).join("\n") : null;
+  };
+  const isText = (fields, model) => ("text" in fields || !("tokens" in fields))
+    && Boolean(model.tokenizer);
+
+  let wrong = "";
+  const commit = () => {
+    const model = Models.current(), body = State.get("body"), text = isText(Request.fields(body) || {}, model);
+    const lines = line.value.split("\n"), lists = text ? lines : lines.map(ids);
+    const targets = behind.value.trim() ? behind.value.split("\n").map(ids) : undefined;
+    const bad = [...(text ? [] : lists), ...(targets || [])].flat().some((id) => !Number.isInteger(id));
+    wrong = bad ? "Token IDs must be whole numbers, separated by spaces." : "";
+    const one = lines.length === 1, of = (list) => (one ? list[0] : list);
+    const next = Request.change(body || { text: "{}" }, { [text ? "text" : "tokens"]: of(lists),
+      targets: targets && of(targets) });
+    if (next) State.set({ body: next });
+  };
+
+  const fill = (area, value) => {
+    if (area.value !== value && document.activeElement !== area) area.value = value;
+  };
+  const show = () => {
+    const model = Models.current();
+    part.hidden = !Models.isWhole(model);
+    if (part.hidden) return;
+    const fields = Request.fields(State.get("body")) || {}, text = isText(fields, model);
+    const lines = [spelt(text ? fields.text : fields.tokens, text), spelt(fields.targets, false)];
+    title.textContent = text ? "Text" : "Token IDs";
+    Dom.id("line-more").hidden = model.kind === "encoder";
+    other.textContent = model.kind === "seq2seq" ? "Decoder input (token IDs)" : "Targets (token IDs)";
+    const isOther = lines.includes(null) || "embeddings" in fields;
+    line.disabled = behind.disabled = isOther;
+    note.textContent = isOther ? "The request has another format: edit its JSON below." : wrong;
+    fill(line, lines[0] || "");
+    fill(behind, lines[1] || "");
+  };
+  const press = (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    commit();
+    Ask.start();
+  };
+  for (const area of [line, behind]) {
+    area.addEventListener("input", commit);
+    area.addEventListener("keydown", press);
+    area.addEventListener("blur", show);
+  }
+  // The request as JSON is for those who want it: a plain layer has nothing else.
+  let kind = null;
+  const drawer = () => {
+    const isWhole = Models.isWhole(Models.current());
+    if (kind !== isWhole) Dom.id("drawer").open = !isWhole;
+    kind = isWhole;
+  };
+  State.on(["models", "model"], drawer);
+  State.on(["models", "model", "body"], show);
+})();

@@ -1,0 +1,160 @@
+// source: the request that will be sent: a text area, or a summary of a file.
+//
+// Source.take(file) -> a promise: makes a JSON or safetensors file the request, or says why it
+// cannot. A file may be dropped or pasted anywhere on the page. Long text and binary files are
+// shown as a summary.
+// needs: dom format state labels link request
+const Source = (() => {
+  const LONG = 2e6, LONGEST = 500e6, READABLE = 20000;
+  const area = Dom.id("source"), whole = Dom.id("source-whole"), note = Dom.id("source-note");
+  const isLong = (body) => body && (!("text" in body) || body.text.length > LONG);
+
+  // --- files ---
+
+  const OPENING = 0x7b;
+  // A safetensors file begins with the length of its header, whose eighth byte is 0; text has no 0.
+  const isBinary = (name, bytes) =>
+    (bytes[7] === 0 && bytes[8] === OPENING) || /\.safetensors$/i.test(name);
+  const bodyOf = (name, buffer) => {
+    if (isBinary(name, new Uint8Array(buffer))) return { name, ...Tensor.read(buffer) };
+    let text = null;
+    try {
+      text = new TextDecoder("utf-8", { fatal: true }).decode(buffer);
+    } catch {
+      // `text` stays null
+    }
+    if (text === null || text.trimStart()[0] !== "{")
+      throw new Error("it is neither a JSON object nor a safetensors file");
+    return { name, text: text.replace(/\r\n/g, "\n") };
+  };
+  // Of several files the last one is used, even if another one takes longer to read.
+  let last = null;
+  const take = async (file) => {
+    last = file;
+    try {
+      if (file.size > LONGEST)
+        throw new Error(`it has ${Format.bytes(file.size)}, more than ${Format.bytes(LONGEST)}`);
+      const buffer = await file.arrayBuffer();
+      if (last !== file) return;
+      const body = bodyOf(file.name, buffer), saved = Link.of(Request.fields(body));
+      if (saved) Link.restore(saved);
+      else State.set({ body, labels: Labels.NONE });
+    } catch (error) {
+      if (last !== file) return;
+      note.textContent = `${file.name} cannot be sent: ${error.message}.`;
+    }
+  };
+
+  const input = Dom.id("source-file");
+  Dom.id("source-open").addEventListener("click", () => input.click());
+  input.addEventListener("change", () => {
+    if (input.files[0]) take(input.files[0]);
+    input.value = "";
+  });
+  const has = (transfer, type) => Boolean(transfer && transfer.types.includes(type));
+  const takeFrom = (event, transfer) => {
+    if (!has(transfer, "Files")) return;
+    event.preventDefault();
+    if (transfer.files[0]) take(transfer.files[0]);
+  };
+  const over = (is) => document.body.classList.toggle("dropping", is);
+  document.addEventListener("dragover", (event) => {
+    if (!has(event.dataTransfer, "Files")) return;
+    event.preventDefault();
+    over(true);
+  });
+  document.addEventListener("dragleave", (event) => event.relatedTarget || over(false));
+  document.addEventListener("drop", (event) => {
+    over(false);
+    takeFrom(event, event.dataTransfer);
+  });
+  // Cells copied from a spreadsheet come as text and as a picture: the text is pasted.
+  document.addEventListener("paste", (event) =>
+    has(event.clipboardData, "text/plain") || takeFrom(event, event.clipboardData));
+
+  // --- the summary ---
+
+  // Moves the focus to the text area, which replaces the summary.
+  const put = (body) => {
+    State.set({ body });
+    queueMicrotask(() => area.focus());
+  };
+  const toText = () => {
+    const body = Request.asText(State.get("body"));
+    if (body) put(body);
+    else note.textContent = "It has numbers that JSON cannot represent.";
+  };
+  const remove = () => {
+    State.set({ labels: Labels.NONE });
+    put({ text: "" });
+  };
+  const line = (...cells) => Dom.el("tr", {}, cells.map((cell) => Dom.el("td", {}, cell)));
+  const tensorLines = ({ tensors, fields }) => [
+    ...Object.entries(tensors).map(([name, { dtype, shape }]) =>
+      line(name, `${dtype} [${shape.join(", ")}]`)),
+    ...Object.entries(fields).map(([name, value]) => line(name, JSON.stringify(value))),
+  ];
+  const sumUp = (body) => {
+    const isText = "text" in body, size = Request.size(body);
+    Dom.fill(whole,
+      Dom.el("p", {}, Dom.el("b", {}, body.name || "The request"),
+        ` · ${isText ? "JSON" : "safetensors"} · ${Format.bytes(size)}`),
+      isText ? null : Dom.el("table", { class: "mono" }, tensorLines(body)),
+      Dom.el("div", { class: "row" },
+        isText || size > 4 * READABLE ? null : Dom.button("As JSON", toText),
+        Dom.button("Remove", remove)));
+  };
+
+  // --- text ---
+
+  const doubt = (text) => {
+    if (!text.trim()) return "Write or paste a request as JSON, or drop a file anywhere.";
+    try {
+      JSON.parse(text);
+      return "A request must be a JSON object.";
+    } catch (error) {
+      return `Invalid JSON: ${error.message}`;
+    }
+  };
+  // As if it were typed over what is there, so that undoing brings that back whole: not where it
+  // would take long.
+  const TYPED = 200000;
+  let writing = false;
+  const write = (text) => {
+    const at = document.activeElement;
+    if (area.value && Math.max(text.length, area.value.length) < TYPED) {
+      writing = true;
+      area.focus({ preventScroll: true });
+      area.select();
+      // Where it is folded away it has no focus, and another element would get the text.
+      if (document.activeElement === area)
+        document.execCommand(text ? "insertText" : "delete", false, text);
+      writing = false;
+      if (at !== area) area.blur();
+      if (at !== area && at) at.focus({ preventScroll: true });
+    }
+    if (area.value !== text) area.value = text;
+  };
+  const show = () => {
+    const body = State.get("body"), long = isLong(body);
+    const text = body && "text" in body ? body.text : "";
+    note.textContent = "";
+    Dom.id("source-wrap").hidden = long;
+    whole.hidden = !long;
+    if (long) sumUp(body);
+    else if (area.value !== text) write(text);
+    Dom.id("source-hint").textContent = Request.fields(body) ? "" : doubt(text);
+  };
+  // What is pasted over all of the text is another request.
+  let anew = false;
+  area.addEventListener("beforeinput", ({ inputType }) => {
+    anew = inputType === "insertFromPaste" && area.selectionEnd - area.selectionStart > 0
+      && area.selectionStart === 0 && area.selectionEnd === area.value.length;
+  });
+  area.addEventListener("input", () => {
+    if (!writing) State.set({ body: { text: area.value }, ...(anew && { labels: Labels.NONE }) });
+  });
+  State.on(["body"], show);
+  show();
+  return { take };
+})();

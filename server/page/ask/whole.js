@@ -1,0 +1,161 @@
+// whole: asks whole models, whose answers become those of a layer: the weights of one attention.
+//
+// Whole.path(model, fields): "encode", or "score" where there are targets. Whole.ask(body, model,
+// signal) -> a promise of { reply, answer }: the request with a thumbnail of every attention's
+// weights; `answer` as of Answer.read, and in it
+//   path; kind: of the model
+//   part: the attention whose weights its items have, exact ones, of the item that is shown,
+//     null of the others; names: of all attentions that ran
+//   thumbs(name, item): for each head { rows, cols, data }, greatest weights from 0 to 1
+//   words(item, name) -> { rows, cols }: what stands at an attention's queries and keys
+//   places: for each item the words of the "encoder" and of the "decoder", of rows that count
+//   sees: what a row of each attention may see, { causal, window }, as in a request
+//   heads(item): all of them, { name, head, thumb, words }
+//   labels: the words of the part that is shown, as in State.labels
+// Whole.show(part, head): the weights of another attention, read where they are not there.
+// Whole.weights(body, model, part, item, words) -> a promise of { ok, weights } of one attention, or of
+//   a reply with its problem; words: of the item there.
+// Whole.again(changes, what): the request of the answer that is shown with other fields -> a promise
+//   of a reply; `what`: its path, else the answer's.
+// needs: state tensor models net request
+const Whole = (() => {
+  const SIDE = 64;
+  const OF_ITEMS = ["tokens", "text", "embeddings", "token_types", "targets", "valid_lens",
+    "target_lens"];
+  const path = (model, fields) => (model.kind !== "encoder" && fields.targets ? "score" : "encode");
+  // Which of the model's attentions run.
+  const ran = ({ kind, attentions }, what) => attentions.filter((name) =>
+    what === "score" || kind !== "seq2seq" || name.startsWith("encoder"));
+
+  // A request of one item loses the dimension of the batch.
+  const batched = ({ text, tokens, embeddings }) => Array.isArray(text)
+    || Array.isArray(tokens && tokens[0]) || Array.isArray(embeddings && embeddings[0][0]);
+  const single = (fields, item) => (batched(fields)
+    ? Object.fromEntries(OF_ITEMS.filter((name) => Array.isArray(fields[name]))
+      .map((name) => [name, [fields[name][item]]])) : {});
+
+  const post = (what, body, model, signal) => Net.ask("POST", Net.path(what, model.name),
+    { ...Request.wire(body), accept: "application/json", signal });
+  // The exact weights of an attention, of one item: a matrix for each head, without padding.
+  const read = async (body, model, part, item, words, signal) => {
+    const fields = Request.fields(body), one = single(fields, item);
+    const reply = await post(path(model, fields), Request.change(body, { ...one,
+      return_attention: [part], encoding_format: "base64", return_hidden: undefined,
+      return_top: undefined, trace: undefined }), model, signal);
+    if (!reply.ok) return reply;
+    const all = JSON.parse(reply.text()).attention[part], at = Object.keys(one).length ? 0 : item;
+    const many = Array.isArray(all) || all.shape.length > 3;
+    const tensor = Tensor.of(many ? Tensor.part(all, at) : all), [h, n, m] = tensor.shape;
+    const [rows, cols] = [words.rows.length, words.cols.length];
+    return { ok: true, weights: Array.from({ length: h }, (_, i) => {
+      const data = tensor.data.subarray(i * n * m, (i + 1) * n * m);
+      return { rows, cols, data: n === rows && m === cols ? data
+        : Float32Array.from({ length: rows * cols }, (__, k) =>
+          data[Math.floor(k / cols) * m + k % cols]) };
+    }) };
+  };
+
+  const pictures = ({ shape: [h, rows, cols], base64 }) => {
+    const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)), size = rows * cols;
+    return Array.from({ length: h }, (_, i) => ({ rows, cols,
+      data: Float32Array.from(bytes.subarray(i * size, (i + 1) * size), (x) => x / 255) }));
+  };
+  const matrix = (rows) => {
+    const { shape: [n, cols], data } = Tensor.of(Array.isArray(rows[0]) ? rows : [rows]);
+    return { rows: n, cols, data: Float32Array.from(data) };
+  };
+  const START = "start";
+  // The words of the encoder's rows and of the decoder's, without padding.
+  const places = (fields, said, kind, item, isMany) => {
+    const of = (value) => (value && isMany ? Tensor.part(value, item) : value);
+    const listed = (value) => (Array.isArray(value) ? value : (value && Tensor.of(value).data) || []);
+    const rows = of(fields.embeddings), count = Array.isArray(rows) ? rows.length
+      : rows ? Tensor.of(rows).shape[0] : 0;
+    const kept = (name) => listed(fields[name])[item] ?? Infinity;
+    const read = fields.embeddings ? Array.from({ length: count }, (_, i) => i) : listed(of(fields.tokens));
+    const source = (of(said.strings) || Array.from(read, String)).slice(0, kept("valid_lens"));
+    const fed = Array.from(listed(of(fields.targets)), String).slice(0, kept("target_lens")).slice(0, -1);
+    return kind === "seq2seq" ? { encoder: source, decoder: [START, ...fed] }
+      : { [kind]: [...source, ...fed] };
+  };
+  const wordsOf = (places, part) => {
+    const [side, , of] = part.split(".");
+    return { rows: places[side], cols: places[of === "cross" ? "encoder" : side] };
+  };
+
+  const answerOf = (reply, fields, model, what, names) => {
+    const said = JSON.parse(reply.text()), first = said.thumbnails[names[0]];
+    const isMany = Array.isArray(first), n = isMany ? first.length : 1;
+    const kept = new Map();
+    const thumbs = (name, item) => {
+      const key = `${name} ${item}`, value = said.thumbnails[name];
+      if (!kept.has(key)) kept.set(key, pictures(isMany ? value[item] : value));
+      return kept.get(key);
+    };
+    const outputs = (item) => (said.outputs ? matrix(isMany ? said.outputs[item] : said.outputs) : null);
+    const all = Array.from({ length: n }, (_, item) => places(fields, said, model.kind, item, isMany));
+    const heads = (item) => names.flatMap((name) => thumbs(name, item).map((thumb, head) =>
+      ({ name, head, thumb, words: wordsOf(all[item], name) })));
+    const { window } = model.decoder || model, isSelf = (name) => /^decoder.*self$/.test(name);
+    const sees = Object.fromEntries(names.map((name) => [name, { causal: isSelf(name),
+      ...(window && isSelf(name) && { window: [window - 1, -1] }) }]));
+    const { status, type, id, timing, took, buffer } = reply;
+    return { model: model.name, batched: isMany, average: false, whole: true, path: what, kind: model.kind,
+      names, thumbs,
+      places: all, words: (item, name) => wordsOf(all[item], name), heads, sees,
+      items: all.map((_, item) => ({ outputs: outputs(item), weights: null, segments: null,
+        pointers: null })),
+      timing, took, status, type, id, bytes: buffer.byteLength, raw: reply.text(), buffer };
+  };
+  const withPart = (answer, part, item, weights) => ({ ...answer, part,
+    labels: { rows: answer.places.map((one) => wordsOf(one, part).rows),
+      cols: answer.places.map((one) => wordsOf(one, part).cols) },
+    items: answer.items.map((one, i) => ({ ...one, weights: i === item ? weights
+      : answer.part === part ? one.weights : null })) });
+
+  const ask = async (body, model, signal) => {
+    const fields = Request.fields(body);
+    if (!fields) return { reply: await post("encode", body, model, signal) };
+    const what = path(model, fields), names = ran(model, what);
+    const reply = await post(what, Request.change(body, { return_tokens: "text" in fields || undefined,
+      return_attention: { of: names, as: { thumbnails: SIDE } } }), model, signal);
+    if (reply.problem) delete reply.problem.offset; // of a text with more in it
+    if (!reply.ok) return { reply };
+    const answer = answerOf(reply, fields, model, what, names), view = State.get("view");
+    const part = names.includes(view.part) ? view.part : names.at(-1);
+    const item = Math.min(view.item, answer.items.length - 1);
+    if (item < 0) return { reply, answer: withPart(answer, part, item, null) };
+    const exact = await read(body, model, part, item, answer.words(item, part), signal);
+    return exact.ok ? { reply, answer: withPart(answer, part, item, exact.weights) } : { reply: exact };
+  };
+
+  const again = (changes, what = State.get("answer").path) => {
+    const { body, model } = State.get("asked");
+    return post(what, Request.change(body, changes), Models.find(model));
+  };
+
+  // Reads the weights of the current view if the answer lacks them. A failed read is not repeated.
+  let wanted = null;
+  const gone = { title: "The model is no longer served", detail: "Choose another one.", status: 0 };
+  const load = async () => {
+    const { item, part } = State.get("view"), now = State.get("answer");
+    if (!now || !now.whole || !now.items[item] || !now.names.includes(part)) return;
+    if (now.part === part && now.items[item].weights) return;
+    const { body, model } = State.get("asked"), one = Models.find(model);
+    const mine = { thumbs: now.thumbs, item, part };
+    if (wanted && Object.keys(mine).every((name) => mine[name] === wanted[name])) return;
+    wanted = mine;
+    const found = one ? await read(body, one, part, item, now.words(item, part)) : { problem: gone };
+    const answer = State.get("answer");
+    if (mine !== wanted || answer.thumbs !== mine.thumbs) return;
+    if (!found.ok) return State.set({ problem: found.problem, view: { ...State.get("view"), part: answer.part } });
+    wanted = null;
+    State.set({ answer: withPart(answer, part, item, found.weights), problem: null });
+  };
+  const show = (part, head) => {
+    wanted = null;
+    State.view({ part, head });
+  };
+  State.on(["view"], load);
+  return { path, ask, show, again, weights: read };
+})();

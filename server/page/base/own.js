@@ -1,0 +1,66 @@
+// own: the requests that are the user's, kept while others are looked at, and over a reload.
+//
+// Own.made(body) -> body: the page has made it, it is nobody's own. Own.list() -> the last few, the
+// newest first: editing changes the newest, a file or a paste over it is another one.
+// Own.labels(body): the words that it had. Own.kept: what the tab had before it was loaded anew,
+// { model, body }, or null: then `body` is null where it was none of the user's.
+// needs: state
+const Own = (() => {
+  const MOST = 3, LONGEST = 1e6, NAME = "attend";
+  const made = new WeakSet();
+  const isOwn = (body) =>
+    Boolean(body && !made.has(body) && (!("text" in body) || body.text.trim()));
+
+  const read = () => {
+    try {
+      const kept = JSON.parse(sessionStorage.getItem(NAME));
+      return kept && Array.isArray(kept.own) ? kept : null;
+    } catch {
+      return null; // the browser keeps nothing, or somebody else's
+    }
+  };
+  const kept = read();
+  const words = new WeakMap();
+  let own = (kept ? kept.own : []).map(({ text, labels }) => {
+    const body = { text: String(text) };
+    words.set(body, labels);
+    return body;
+  });
+
+  // A request that follows another of the user's own text is an edit of it.
+  let last = null;
+  const note = () => {
+    const body = State.get("body"), edits = last && own[0] === last && "text" in last
+      && body && "text" in body && !body.name;
+    last = body;
+    if (!isOwn(body) || own.includes(body)) return;
+    own = [body, ...(edits ? own.slice(1) : own)].slice(0, MOST);
+  };
+  const save = () => {
+    const body = State.get("body");
+    if (isOwn(body)) words.set(body, State.get("labels"));
+    const all = own.filter((one) => "text" in one && one.text.length < LONGEST);
+    try {
+      sessionStorage.setItem(NAME, JSON.stringify({ model: State.get("model"),
+        own: all.map((one) => ({ text: one.text, labels: words.get(one) })),
+        current: all.indexOf(body) }));
+    } catch {
+      // it is kept as long as the page is
+    }
+  };
+  State.on(["body"], note);
+  State.on(["body", "model", "labels"], save);
+  return {
+    made: (body) => {
+      made.add(body);
+      return body;
+    },
+    list: () => own,
+    labels: (body) => {
+      const { rows, cols } = words.get(body) || {}, good = (side) => Array.isArray(side)
+        && side.every((line) => Array.isArray(line) && line.every((w) => typeof w === "string"));
+      return good(rows) && good(cols) ? { rows, cols } : { rows: [], cols: [] };
+    },
+    kept: kept && { model: kept.model, body: own[kept.current] || null },
+  };
+})();

@@ -1,0 +1,17 @@
+// report: numbers with a bar, and problems with a button.
+//
+// Report.number(x, part, text) -> nodes: a number, as `text` if that is given, and a bar of that part
+//   of the line's width.
+// Report.failed(problem, again) -> a node that shows the problem, with a button to try again.
+// needs: dom format
+const Report = (() => {
+  const { el, button } = Dom;
+  const number = (x, part, text = Format.short(x)) => {
+    const bar = el("div", { class: "fill" });
+    bar.style.width = `${Math.min(100, 100 * part || 0)}%`;
+    return [el("span", { title: Format.float(x) }, text), part >= 0 ? bar : null];
+  };
+  const failed = ({ title, detail, pointer }, again) => el("p", { role: "alert" },
+    el("b", null, title), ` ${pointer || ""} ${detail} `, button("Try again", again));
+  return { number, failed };
+})();

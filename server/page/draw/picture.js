@@ -1,0 +1,121 @@
+// picture: a sheet (heatmap.js) as a picture to be saved, on paper: with its title, the names of
+// its axes, labels and the colours' legend.
+//
+// Picture.svg(sheet) -> an SVG element; Picture.text(sheet): as the text of a file. Picture.png(sheet) -> a promise of a Blob: the same, as
+// pixels; it rejects where the browser cannot draw it. With more than VECTOR cells the cells are an
+// image within it, a pixel for each.
+// needs: dom format scale heatmap shrink
+const Picture = (() => {
+  const VECTOR = 40000, SIDE = 800, LARGEST = 48, PRINTED = 44, LEGEND = 160, FOOT = 64;
+  const PIXELS = 4096, { svg } = Dom;
+  const css = (weight, high) => Scale.paper.css(weight / high).replaceAll(" ", ",");
+
+  // Characters that XML cannot hold are replaced.
+  const clean = (text) =>
+    text.slice(0, 200).replace(/[^\t\n\r -\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD");
+  const text = (place, words) => svg("text", { fill: "#333", ...place }, clean(words));
+
+  // A rectangle for each stretch of cells of one colour; none where there is no colour.
+  const stretches = ({ rows, cols }, size, fillOf) => {
+    const list = [];
+    for (let i = 0; i < rows; i++)
+      for (let j = 0, from = 0, last; j <= cols; j++) {
+        const fill = j < cols ? fillOf(i * cols + j) : undefined;
+        if (fill === last) continue;
+        if (last)
+          list.push(svg("rect", { x: from * size, y: i * size, width: (j - from) * size,
+            height: size, fill: last }));
+        [from, last] = [j, fill];
+      }
+    return list;
+  };
+  const weighs = ({ matrix, seen }, at) => seen[at] || matrix.data[at] > 0;
+  const vector = (sheet, size) => {
+    const { matrix, seen, high } = sheet, zero = css(0, 1);
+    return [...stretches(matrix, size, (at) => {
+      const fill = weighs(sheet, at) ? css(matrix.data[at], high) : null;
+      return fill === zero ? null : fill;
+    }), ...stretches(matrix, size, (at) => (seen[at] ? null : "url(#hidden)"))];
+  };
+  const raster = (sheet, size) => {
+    const most = Math.max(sheet.matrix.rows, sheet.matrix.cols);
+    const small = Shrink.of(sheet, Math.ceil(most / PIXELS));
+    const { matrix: { rows, cols, data }, high } = small, image = new ImageData(cols, rows);
+    const canvas = Dom.el("canvas", { width: cols, height: rows });
+    const out = new Uint32Array(image.data.buffer), { words } = Scale.paper;
+    for (let at = 0; at < out.length; at++)
+      out[at] = weighs(small, at) ? words[Scale.index(data[at] / high)]
+        : (at % cols + Math.floor(at / cols)) % 4 ? words[0] : 0xff999999;
+    canvas.getContext("2d").putImageData(image, 0, 0);
+    return [svg("image", { width: sheet.matrix.cols * size, height: sheet.matrix.rows * size,
+      href: canvas.toDataURL(), "image-rendering": "pixelated", preserveAspectRatio: "none" })];
+  };
+
+  // Numbers, if there is room, lines where segments end, and rings where pointers lead.
+  const numbers = ({ matrix: { cols, data }, seen, high }, size) => Array.from(data, (weight, at) =>
+    (seen[at] ? svg("text", { x: (at % cols + 0.5) * size, "font-size": 11, "text-anchor": "middle",
+      y: (Math.floor(at / cols) + 0.5) * size + 4, fill: Scale.paper.ink(weight / high) },
+    Heatmap.number(weight)) : null));
+  const marks = ({ matrix: { rows, cols, data }, high, cuts, pointers }, size) => [
+    ...cuts.filter((key) => key > 0 && key < cols).map((key) =>
+      svg("path", { d: `M${key * size} 0V${rows * size}`, stroke: "#000" })),
+    ...(pointers || []).map((key, i) => (key < 0 ? null
+      : svg("circle", { cx: (key + 0.5) * size, cy: (i + 0.5) * size, r: size / 4, fill: "none",
+        stroke: Scale.paper.ink(data[i * cols + key] / high) })))];
+  const words = (list, size, put) => list.map((word, i) =>
+    (i % Math.ceil(14 / size) ? null : text(put((i + 0.5) * size + 4), Heatmap.brief(word)[0])));
+  const edge = (list) =>
+    44 + 1.1 * list.reduce((most, word) => Math.max(most, Heatmap.brief(word)[1]), 0);
+  const legend = (high, y) => [
+    svg("linearGradient", { id: "weights" }, Array.from({ length: 17 }, (_, i) =>
+      svg("stop", { offset: i / 16, "stop-color": css(i / 16, 1) }))),
+    svg("rect", { y, width: LEGEND, height: 12, fill: "url(#weights)", stroke: "#bbb" }),
+    text({ y: y + 28 }, "0"),
+    text({ x: LEGEND, y: y + 28, "text-anchor": "end" }, Format.short(high)),
+    svg("rect", { x: LEGEND + 24, y, width: 22, height: 12, fill: "url(#hidden)", stroke: "#bbb" }),
+    text({ x: LEGEND + 54, y: y + 11 }, "masked")];
+
+  const draw = (sheet) => {
+    const { matrix, rows, cols, high } = sheet, isLarge = matrix.data.length > VECTOR;
+    const room = SIDE / Math.max(matrix.rows, matrix.cols);
+    const size = isLarge ? Math.max(0.25, room) : Math.max(2, Math.min(LARGEST, Math.floor(room)));
+    const left = edge(rows), top = 30 + edge(cols);
+    const wide = matrix.cols * size, tall = matrix.rows * size;
+    const title = `${sheet.title}, 0 to ${Format.short(high)}`;
+    const width = left + Math.max(wide, LEGEND + 110, 7.5 * title.length - left + 40) + 20;
+    const height = top + tall + FOOT;
+    return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-size": 12,
+      "font-family": "sans-serif" }, svg("rect", { width, height, fill: css(0, 1) }),
+    svg("pattern", { id: "hidden", width: 6, height: 6, patternUnits: "userSpaceOnUse" },
+      svg("path", { d: "M-1 1L1-1M0 6L6 0M5 7L7 5", stroke: "#888" })),
+    text({ x: 20, y: 26, "font-size": 14 }, title),
+    svg("g", { transform: `translate(${left} ${top})` },
+      svg("g", { "shape-rendering": "crispEdges" }, (isLarge ? raster : vector)(sheet, size)),
+      svg("rect", { width: wide, height: tall, fill: "none", stroke: "#bbb" }),
+      size >= PRINTED ? numbers(sheet, size) : null, marks(sheet, size),
+      words(rows, size, (y) => ({ x: -6, y, "text-anchor": "end" })),
+      words(cols, size, (x) => ({ transform: `translate(${x} -6) rotate(-90)` })),
+      text({ x: wide / 2, y: 46 - top, "text-anchor": "middle" }, "keys"),
+      text({ transform: `translate(${18 - left} ${tall / 2}) rotate(-90)`,
+        "text-anchor": "middle" }, "queries"), legend(high, tall + 16)));
+  };
+
+  const FINE = 2, MOST = 32000;
+  const spelt = (drawn) => new XMLSerializer().serializeToString(drawn);
+  const png = async (sheet) => {
+    const drawn = draw(sheet), file = new Blob([spelt(drawn)], { type: "image/svg+xml" });
+    const [width, height] = ["width", "height"].map((name) => Number(drawn.getAttribute(name)));
+    const image = new Image(width, height), fine = Math.max(width, height) * FINE > MOST ? 1 : FINE;
+    const free = Dom.show(image, file);
+    await image.decode();
+    const canvas = Dom.el("canvas", { width: fine * width, height: fine * height });
+    const context = canvas.getContext("2d");
+    context.scale(fine, fine);
+    context.drawImage(image, 0, 0, width, height);
+    free();
+    const blob = await new Promise((done) => canvas.toBlob(done));
+    if (!blob) throw new Error("the browser has no room for it");
+    return blob;
+  };
+  return { svg: draw, text: (sheet) => spelt(draw(sheet)), png };
+})();

@@ -1,0 +1,53 @@
+// key: the bearer key, and the dialog that asks for it. The key is in this closure alone: in no
+// storage, cookie, address or state, and in no element once the dialog has closed.
+//
+// Key.headers(): the headers for a request. Key.has(). Key.forget(). Key.on(f): calls f at changes.
+// Key.count(): how many changes there have been.
+// Key.ask() -> a promise: was a key given? There is one dialog, however many calls wait for it.
+// Key.refused(count) likewise, after a 401. `count` is Key.count() from when the request was sent:
+//   if the key has changed since, there is no dialog.
+// needs: dom
+const Key = (() => {
+  let key = null, changes = 0, asked = null;
+  const listeners = [];
+  const dialog = Dom.id("key-dialog"), field = Dom.id("key-text");
+  const say = (text) => (Dom.id("key-says").textContent = text);
+  const has = () => key !== null;
+
+  const change = (text) => {
+    key = text;
+    changes++;
+    for (const listener of listeners) listener();
+  };
+  const take = () => {
+    const text = field.value.trim();
+    if (!/^[!-~]+$/.test(text))
+      return say("An API key has only ASCII letters, digits and punctuation, and no spaces.");
+    change(text);
+    dialog.close();
+  };
+  const open = (done) => {
+    const before = changes;
+    say(has() ? "The server rejected this key." : "");
+    dialog.onclose = () => {
+      field.value = "";
+      asked = null;
+      done(changes !== before);
+    };
+    dialog.showModal();
+    field.focus();
+  };
+  field.addEventListener("keydown", (event) => event.key === "Enter" && take());
+  Dom.id("key-use").addEventListener("click", take);
+  Dom.id("key-leave").addEventListener("click", () => dialog.close());
+
+  const ask = () => (asked ||= new Promise(open));
+  return {
+    has, ask,
+    headers: () => (has() ? { Authorization: `Bearer ${key}` } : {}),
+    count: () => changes,
+    forget: () => change(null),
+    on: (listener) => listeners.push(listener),
+    refused: async (count) => (has() && count !== changes) || ask(),
+  };
+})();

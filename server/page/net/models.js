@@ -1,0 +1,79 @@
+// models: the list of models, and the chosen one.
+//
+// Models.load() -> a promise: reads the list and chooses a model. Models.current() -> the chosen
+// one's description, or null. Models.find(name) -> that of any model. If the chosen model is not in
+// the list, the first one is chosen. A request that is refused may be about a model that the server
+// has replaced: the list is read anew.
+// Models.isWhole(model): does it take tokens through layers, or is it one attention?
+// needs: dom format own state terms net
+const Models = (() => {
+  const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
+  const current = () => find(State.get("model"));
+
+  const SIZES = ["query_size", "key_size", "value_size", "output_size", "heads", "parameters"];
+  const KINDS = ["encoder", "decoder", "seq2seq"];
+  const isWhole = (m) => Boolean(m) && KINDS.includes(m.kind);
+  const isModel = (m) => typeof m.name === "string" && (isWhole(m)
+    ? Array.isArray(m.attentions) && m.attentions.length > 0 : SIZES.every((name) => Number.isSafeInteger(m[name]) && m[name] >= 0));
+  const listOf = (reply) => {
+    try {
+      const { models } = JSON.parse(reply.text());
+      return models.every(isModel) ? models : null;
+    } catch {
+      return null;
+    }
+  };
+  const strange = { title: "The response did not come from an attend server", status: 0,
+    detail: "GET v1/models returned no list of models." };
+  const load = async () => {
+    const reply = await Net.ask("GET", "v1/models");
+    if (!reply.ok) return State.set({ problem: reply.problem });
+    const models = listOf(reply);
+    if (!models) return State.set({ problem: strange });
+    const before = State.get("model") || (Own.kept && Own.kept.model);
+    const kept = models.some((m) => m.name === before);
+    const model = kept ? before : models[0] ? models[0].name : null;
+    const same = JSON.stringify(models) === JSON.stringify(State.get("models"));
+    if (!same || model !== State.get("model")) State.set({ models, model });
+  };
+
+  const choice = Dom.id("model");
+  const FACTS = ("score weighting projection hidden query_size key_size value_size output_size "
+    + "heads kv_heads bias causal kind family layers width feed_forward vocabulary positions pool weights "
+    + "parameters sha256 digest source").split(" ");
+  const SPELT = new Map([[true, "yes"], [false, "no"]]);
+  const said = (name, value) => (/^(sha256|digest)$/.test(name)
+    ? String(value).replace(/.*:/, "").slice(0, 8) : SPELT.get(value) ?? value);
+  const counted = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
+  const summary = (m) => (isWhole(m)
+    ? [m.kind, counted(m.layers, "layer"), counted(m.heads, "head"), `width ${m.width}`,
+      m.tokenizer ? "text" : "ids"]
+    : [counted(m.heads, "head"), `${m.query_size} → ${m.output_size}`, m.score])
+    .concat(`${Format.count(m.parameters)} parameters`, m.source).join(" · ");
+  const lacking = () => {
+    if (State.get("models")) return "The server has no model.";
+    return State.get("problem") ? "The models could not be loaded." : "Loading the models …";
+  };
+  const show = () => {
+    const m = current();
+    const names = (State.get("models") || []).map((one) => one.name);
+    Dom.fill(choice, names.map((name) => Dom.el("option", {}, name)));
+    choice.value = m ? m.name : "";
+    choice.disabled = !m;
+    Dom.id("model-summary").textContent = m ? summary(m) : lacking();
+    const facts = m ? FACTS.filter((name) => name in m) : [];
+    Dom.fill(Dom.id("model-facts"), facts.map((name) => Dom.el("div", { title: m[name] },
+      Dom.el("dt", {}, Terms.of(name)), Dom.el("dd", {}, said(name, m[name])))));
+  };
+  choice.addEventListener("change", () => State.set({ model: choice.value }));
+  State.on(["models", "model", "problem"], show);
+  // A reload of the server changes the list. A list that could not be read is read once the problem
+  // is gone: a key was given, or a request succeeded.
+  State.on(["problem"], () => {
+    const problem = State.get("problem");
+    if (problem ? problem.body && problem.status < 500 : !State.get("models")) load();
+  });
+  Net.onReturn(load);
+  show();
+  return { load, find, current, isWhole };
+})();

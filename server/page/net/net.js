@@ -1,0 +1,184 @@
+// net: sends requests to the server, and waits for a server that is away.
+//
+// Net.ask(method, path, { type, data, accept, signal }) -> a promise of a reply:
+//   { status, ok, type, timing: [{ name, ms }], id, took, buffer, text(), problem, aborted }
+// `path` has no slash at its beginning, since a proxy may serve the page below a path of its own. The
+// promise never rejects: without a response, status is 0 and `problem` has the reason. `problem` is
+// null if ok, else { title, detail, status, pointer?, offset?, limit?, wait? }, wait in seconds.
+// `took` is in ms, from sending to the last byte. If `signal` (of an AbortController) has stopped the
+// request, `aborted` is true, ok is false and `problem` is null.
+// The reply may take long: after a 401 a dialog asks for a key (key.js), and while the server is
+// away the request waits for it. For each of these reasons the request is sent again once.
+//
+// Net.stream(path, { type, data, signal }, each) -> a promise of a reply of events: each(event) is
+//   called with the JSON of every event; `problem` also has errors that follow the header.
+// Net.path(what, model): "v1/models/NAME/attention". Net.hasKey(): is a key sent with each request?
+// Net.peek(path): a GET without a dialog and without waiting.
+// Net.pause(ms) -> a promise, done after that time, and not while the page is hidden.
+// Net.heard(reply): does the reply mean that the server is away? After the first such reply #notice
+//   says so, and /readyz is asked until the server is back (or the list of models, if a proxy does
+//   not forward that path). Net.isAway(). Net.onReturn(f): calls f when the server is back.
+// needs: dom key
+const Net = (() => {
+  const path = (what, model) => `v1/models/${encodeURIComponent(model)}/${what}`;
+  // A request that no user waits for is given up after this time, in ms.
+  const PATIENCE = 10000;
+  const timingOf = (text) =>
+    (text || "").split(",").map((part) => /^\s*(\w+);dur=([\d.]+)/.exec(part)).filter(Boolean)
+      .map(([, name, ms]) => ({ name, ms: Number(ms) }));
+  const typeOf = (text) => (text || "").split(";")[0].trim().toLowerCase();
+
+  // The members of a problem; those of another type are left out.
+  const FORMS = { type: "string", title: "string", detail: "string", pointer: "string",
+    offset: "number", limit: "string" };
+  const problemOf = (reply) => {
+    if (reply.ok) return null;
+    const { status } = reply;
+    const plain = { title: `The server responded with ${status}`, detail: "", status };
+    if (reply.type !== "application/problem+json") return plain;
+    try {
+      const said = Object.entries(JSON.parse(reply.text()));
+      const sound = said.filter(([name, value]) => typeof value === FORMS[name]);
+      return { ...plain, ...Object.fromEntries(sound) };
+    } catch {
+      return plain;
+    }
+  };
+  const nothing = { status: 0, ok: false, aborted: false, type: "", timing: [], id: null, took: 0,
+    buffer: new ArrayBuffer(0), text: () => "", problem: { title: "No response", status: 0,
+      detail: "The connection closed before the response was complete, also after a retry." } };
+  const stopped = { ...nothing, aborted: true, problem: null };
+
+  const read = async (answer) => {
+    const buffer = await answer.arrayBuffer();
+    const reply = { status: answer.status, ok: answer.ok, aborted: false, buffer,
+      type: typeOf(answer.headers.get("Content-Type")),
+      timing: timingOf(answer.headers.get("Server-Timing")),
+      id: answer.headers.get("X-Request-Id"), text: () => new TextDecoder().decode(buffer) };
+    const problem = problemOf(reply), wait = Number(answer.headers.get("Retry-After"));
+    return { ...reply, problem: problem && wait > 0 ? { ...problem, wait } : problem };
+  };
+  const once = async (method, path, { type, data, accept, signal }) => {
+    const headers = { Accept: accept || "application/json", ...Key.headers() };
+    if (type) headers["Content-Type"] = type;
+    const begun = performance.now();
+    try {
+      const answer = await fetch(path, { method, headers, body: data, signal, cache: "no-store" });
+      const reply = await read(answer);
+      return { ...reply, took: performance.now() - begun };
+    } catch {
+      return signal && signal.aborted && signal.reason.name !== "TimeoutError" ? stopped : nothing;
+    }
+  };
+  const peek = (path) =>
+    once("GET", path, { accept: "*/*", signal: AbortSignal.timeout(PATIENCE) });
+
+  const visible = () => new Promise((done) =>
+    document.addEventListener("visibilitychange", done, { once: true }));
+  const pause = async (ms) => {
+    await new Promise((done) => setTimeout(done, ms));
+    while (document.visibilityState === "hidden") await visible();
+  };
+
+  // --- a server that is away ---
+  const FIRST = 1000, LONGEST = 5000;
+  const notice = Dom.id("notice");
+  const listeners = [];
+  let coming = null, waiting = 0, how = "";
+
+  // A proxy without a server behind it says 502, or 503 without a problem type of the server's.
+  const kind = ({ status, problem }) => {
+    const { type, title } = problem || {};
+    if (status === 503 && /\/(draining|not-ready)$/.test(type)) return title;
+    return status === 0 || status === 502 || (status === 503 && !type)
+      ? "The server does not respond" : null;
+  };
+  const tell = () => {
+    const then = waiting ? "your request will be sent again when it is back"
+      : "this page keeps trying to reach it";
+    const text = `${how}: ${then}.`;
+    if (notice.textContent !== text) notice.textContent = text;
+    notice.hidden = false;
+  };
+
+  // A proxy may not pass /readyz on.
+  const sign = async () => {
+    const ready = await peek("readyz");
+    return ready.status === 404 ? peek("v1/models") : ready;
+  };
+  const watch = async () => {
+    for (let ms = FIRST; ; ms = Math.min(1.5 * ms, LONGEST)) {
+      await pause(ms);
+      if (!heard(await sign())) break;
+    }
+    coming = null;
+    notice.hidden = true;
+    for (const listener of listeners) listener();
+  };
+  const heard = (reply) => {
+    how = kind(reply) || how;
+    if (!kind(reply)) return false;
+    tell();
+    coming ||= watch();
+    return true;
+  };
+  const left = (signal) => new Promise((done) => signal && (signal.onabort = done));
+  const back = async (signal) => {
+    waiting++;
+    tell();
+    await Promise.race([coming, left(signal)]);
+    waiting--;
+    if (coming) tell();
+    return !(signal && signal.aborted);
+  };
+
+  // Repeats a request after a new key, and once after the server was away; never a stream that began.
+  const patiently = async (signal, send) => {
+    for (let waited = false; ;) {
+      const count = Key.count(), reply = await send();
+      if (reply.begun) return reply;
+      if (reply.status === 401 && await Key.refused(count)) continue;
+      if (reply.aborted || !heard(reply) || waited) return reply;
+      waited = true;
+      if (!await back(signal)) return stopped;
+    }
+  };
+  const ask = (method, path, options = {}) =>
+    patiently(options.signal, () => once(method, path, options));
+  // Blocks of lines with an empty one behind them; comments and other names are left out.
+  const events = async (answer, each) => {
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      text += part.value;
+      const blocks = text.split("\n\n");
+      text = blocks.pop();
+      for (const block of blocks) {
+        const data = /^data: ?(.*)$/m.exec(block);
+        if (!data || data[1] === "[DONE]") continue;
+        const said = JSON.parse(data[1]);
+        if (/^event: ?error$/m.test(block)) return { ...nothing.problem, ...said };
+        each(said);
+      }
+    }
+    return null;
+  };
+  const flow = async (path, { type, data, signal }, each) => {
+    const headers = { Accept: "text/event-stream", "Content-Type": type, ...Key.headers() };
+    let begun = false;
+    try {
+      const answer = await fetch(path,
+        { method: "POST", headers, body: data, signal, cache: "no-store" });
+      if (!answer.ok) return await read(answer);
+      begun = true;
+      const problem = await events(answer, each);
+      return { ...nothing, begun, status: answer.status, ok: !problem, problem };
+    } catch {
+      return { ...(signal && signal.aborted ? stopped : nothing), begun };
+    }
+  };
+  const stream = (path, options, each) =>
+    patiently(options.signal, () => flow(path, options, each));
+  return { ask, stream, peek, pause, path, heard, hasKey: Key.has, isAway: () => coming !== null,
+    onReturn: (listener) => listeners.push(listener) };
+})();

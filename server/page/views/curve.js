@@ -1,0 +1,46 @@
+// curve: measures the loss while heads are removed one after another, and draws it as a curve and a
+// list.
+//
+// Curve.follow(place, what, names, lose, goesOn) -> a promise. lose(n) -> a promise of the loss without
+// the first n names, { lost }, or of { problem }; `what` names the loss. Measuring stops when goesOn()
+// is false or a newer call uses the same place.
+// needs: dom format report
+const Curve = (() => {
+  const { el, fill, svg } = Dom;
+  const STEPS = 32, WIDE = 480, TALL = 140, EDGE = 44, FOOT = TALL - 20;
+
+  const draw = (points) => {
+    const n = points.at(-1)[0], lost = points.map(([, y]) => y);
+    const high = Math.max(...lost) || 1, low = Math.min(...lost);
+    const x = (i) => EDGE + i / n * (WIDE - EDGE - 8);
+    const y = (v) => FOOT - (v - low) / (high - low) * (TALL - 34);
+    const text = (x, y, word, anchor) => svg("text", { x, y, "text-anchor": anchor, "font-size": 11,
+      fill: "currentColor" }, word);
+    return svg("svg", { class: "axes", width: WIDE, height: TALL, role: "img",
+      "aria-label": "Loss by number of removed heads" },
+    svg("path", { d: `M${x(0)} ${y(high)}V${FOOT}H${x(n)}`, fill: "none", stroke: "currentColor" }),
+    text(EDGE - 4, y(high) + 4, Format.short(high), "end"),
+    text(EDGE - 4, y(low) + 4, Format.short(low), "end"),
+    text(x(0), TALL - 6, "0", "middle"), text(x(n), TALL - 6, `${n} heads`, "end"),
+    svg("polyline", { points: points.map(([i, v]) => `${x(i)},${y(v)}`).join(" ") }));
+  };
+  const running = new WeakMap();
+  const follow = async (place, what, names, lose, goesOn) => {
+    const points = [[0, 0]], list = el("ol");
+    running.set(place, list);
+    fill(place, "Measuring …");
+    for (let n = 0; n < names.length;) {
+      n = Math.min(names.length, n + Math.ceil(names.length / STEPS));
+      const { lost, problem } = await lose(n);
+      if (running.get(place) !== list) return;
+      if (!goesOn()) return fill(place);
+      if (problem) return fill(place, Report.failed(problem, () =>
+        follow(place, what, names, lose, goesOn)));
+      points.push([n, lost]);
+      list.append(el("li", { value: n }, `${names[n - 1]}: `, Report.number(lost)[0]));
+    }
+    fill(place, el("p", null, `${what} as heads are removed, least important first:`),
+      draw(points), list);
+  };
+  return { follow };
+})();

@@ -1,0 +1,78 @@
+// flow: the tab Rollout: attention rollout, from which tokens the vector of a token can come after
+// each layer. The product of the layers' weights, averaged over heads, with the residual or without.
+//
+// The token is State.view.row, the last one where that is -1. Each row of the table is one layer.
+// needs: dom format report scale state terms whole
+const Flow = (() => {
+  const { el, fill } = Dom;
+  const LONGEST = 64;
+  const panel = Dom.id("flow"), table = el("div", { class: "wide", tabindex: 0, role: "region",
+    "aria-label": "Rollout, layer by layer" });
+  const residual = el("input", { type: "checkbox", checked: true, onchange: () => draw() });
+  const place = el("select", { onchange: () => State.view({ row: Number(place.value) }) });
+  const words = el("div", { "aria-live": "polite" });
+  const content = [el("div", { class: "bar" }, el("label", null, "Token", place),
+    el("label", null, residual, "with the residual connection (half of each layer)")), words, table,
+  el("p", { class: "soft small" }, Terms.of("attention", "Attention"), " rollout ignores values, signs and "
+    + "everything between attention layers: it shows where information can come from, not why.")];
+  let layers = null, shown = null, names = [];
+
+  // R = A of each layer times what was there before; A is half itself and half the residual.
+  const roll = (list, isHalf) => {
+    const n = list.length ? list[0].length : 0;
+    const every = (f) => Array.from({ length: n }, (_, i) => f(i));
+    let before = every((i) => every((j) => Number(i === j)));
+    return list.map((weights) => {
+      before = weights.map((row, i) => before[i].map((stays, j) => {
+        const comes = row.reduce((sum, x, k) => sum + x * before[k][j], 0);
+        return isHalf ? (comes + stays) / 2 : comes;
+      }));
+      return before;
+    });
+  };
+
+  const draw = () => {
+    if (!layers || panel.hidden) return;
+    const { row, item } = State.get("view"), n = layers[0].length;
+    const at = row < 0 || row >= n ? n - 1 : row;
+    const tokens = State.get("answer").words(item, names[0]).rows;
+    fill(place, tokens.map((word, i) => el("option", { value: i }, `${i} ${word}`)));
+    place.value = at;
+    const rolled = roll(layers, residual.checked).map((all) => all[at]);
+    const cell = (x) => Scale.cell(x, Format.percent(x), Format.float(x));
+    fill(table, Dom.table(`Token ${at}, “${tokens[at]}”, after each layer`, ["", ...tokens],
+      rolled.map((one, l) => [names[l], ...one.map(cell)]).reverse()));
+    const last = rolled.at(-1), most = [...last.keys()].sort((a, b) => last[b] - last[a]).slice(0, 3);
+    const from = most.map((j) => `“${tokens[j]}” (${Format.percent(last[j])})`).join(", ");
+    fill(words, `After the last layer, most can come from ${from}.`);
+  };
+  const look = async () => {
+    const answer = State.get("answer"), { item } = State.get("view");
+    if (panel.hidden || !answer || !answer.whole) return;
+    const key = `${item}`, same = shown && shown.thumbs === answer.thumbs && shown.key === key;
+    if (same) return draw();
+    shown = { thumbs: answer.thumbs, key };
+    layers = null;
+    const side = answer.part.split(".")[0];
+    names = answer.names.filter((name) => name.startsWith(side) && name.endsWith("self"));
+    const n = answer.items[item] ? answer.words(item, names[0]).rows.length : 0;
+    if (!n || n > LONGEST) return fill(panel, el("p", { class: "soft" }, n
+      ? `Rollout supports up to ${LONGEST} tokens; these are ${n}.` : "There are no tokens."));
+    fill(panel, content);
+    fill(words, "Loading …");
+    fill(table);
+    const mine = shown, reply = await Whole.again({ return_attention: { of: names, as: "average" },
+      return_hidden: undefined, encoding_format: undefined, trace: undefined });
+    if (mine !== shown) return;
+    if (!reply.ok) return fill(words, Report.failed(reply.problem, () => {
+      shown = null;
+      look();
+    }));
+    const { attention } = JSON.parse(reply.text());
+    layers = names.map((name) => (answer.batched ? attention[name][item] : attention[name]));
+    draw();
+  };
+  document.addEventListener("show", look);
+  State.on(["answer", "view", "dark"], look);
+  return { roll };
+})();

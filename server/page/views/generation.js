@@ -1,0 +1,249 @@
+// generation: generated tokens, a column for each, with the most likely alternatives; a click on an
+// alternative continues from it. More than one beam is a beam search, drawn as a tree; a click on a
+// node selects its hypothesis and shows its alignment (alignment.js).
+//
+// The prompt is the request's first item, followed by its targets, with its head_mask. The generated
+// tokens may become the request's targets, so that the other views show them. The logit lens shows
+// the most likely token after each layer.
+// needs: dom format report rove scale state tensor models net ask labels request alignment beams
+(() => {
+  const { el, fill, button } = Dom;
+  const TOP = 5;
+  const panel = Dom.id("generation");
+  const input = (value, more) => el("input", { type: "number", value, ...more });
+  const most = input(20, { min: 1 }), heat = input(0, { min: 0, step: 0.1 });
+  const isSearch = () => Number(ways.value) > 1; // nothing is drawn in it
+  const ways = input(1, { min: 1, max: 64, onchange: () => {
+    heat.disabled = isSearch();
+  } });
+  const words = el("p", { class: "small soft", "aria-live": "polite" });
+  const old = el("p", { class: "small bad", hidden: true }, "This belongs to an earlier request.");
+  const key = el("p", { class: "small soft" }, "Each column is a step; boxes show a hypothesis' last token "
+    + "and its probability. Dashed boxes are finished hypotheses with their scores.");
+  const tree = el("div", { class: "wide", role: "group", "aria-label": "Beam search tree" });
+  const columns = el("div", { class: "wide columns" }), lens = el("div", { class: "wide",
+    tabindex: 0, role: "region", "aria-label": "Logit lens" });
+  // The model and request of the newest run: text or tokens, token ids, targets, head mask.
+  let model = null, begun = null, source = {}, prompt = [], fed = [], mask = {};
+  // The generated tokens; for a search also the tree, its chosen node, and the tokens before the tree.
+  let line = [], nodes = null, node = null, kept = [], opinion = null;
+  let under = null, ended = "";
+
+  // --- tokens as text ---
+
+  const HIDDEN = "…";
+  let texts = new Map(), unknown = new Set(), learning = null;
+  const spelt = (token) => texts.get(token) ?? String(token);
+  const post = (what, body, signal) => Net.ask("POST", Net.path(what, model.name),
+    { type: "application/json", data: JSON.stringify(body), signal });
+  // Requests the texts of unknown tokens, one batch at a time. Token ids beyond the tokenizer have none.
+  const learn = async (tokens) => {
+    const mine = texts, { tokens: known = 0 } = model.tokenizer || {};
+    for (const token of tokens) {
+      if (token >= known || texts.has(token)) continue;
+      unknown.add(token);
+      texts.set(token, HIDDEN);
+    }
+    if (learning === mine) return;
+    learning = mine;
+    while (unknown.size && mine === texts) {
+      const list = [...unknown];
+      unknown.clear();
+      const reply = await post("detokenize",
+        { tokens: list.map((token) => [token]), special_tokens: true });
+      if (mine !== texts) return;
+      const said = reply.ok ? JSON.parse(reply.text()).text : [];
+      list.forEach((token, i) => texts.set(token, said[i] || `#${token}`));
+      fresh = true;
+      draw();
+      Alignment.draw();
+    }
+    learning = null;
+  };
+
+  // --- asking ---
+
+  const first = (value) => {
+    const tensor = Tensor.of(value);
+    return tensor ? [...tensor.data.slice(0, tensor.shape.at(-1))] : (value && value[0]) || [];
+  };
+  const begin = async () => {
+    const fields = Request.fields(begun) || {}, { text, head_mask } = fields;
+    fed = first(fields.targets);
+    mask = head_mask ? { head_mask } : {};
+    source = "tokens" in fields ? { tokens: first(fields.tokens) }
+      : { text: Array.isArray(text) ? text[0] : text };
+    if (source.tokens) return source;
+    const reply = await post("tokenize", source);
+    return reply.ok ? JSON.parse(reply.text()) : reply;
+  };
+  const chosen = () => line.map(({ token }) => token);
+  // A seq2seq model takes the chosen tokens as targets, a decoder as part of its prompt.
+  const asked = () => {
+    const targets = [...fed, ...kept];
+    return model.kind === "seq2seq" ? { ...mask, tokens: prompt, ...(targets.length && { targets }) }
+      : { ...mask, tokens: [...prompt, ...targets] };
+  };
+  const scored = () => ({ ...mask, tokens: prompt, targets: [...fed, ...chosen()] });
+  const early = { problem: { title: "The response ended early", detail: "" } };
+  const stream = async (left, signal) => {
+    const reply = await Net.stream(Net.path("generate", model.name), { type: "application/json", signal,
+      data: JSON.stringify({ ...asked(), max_tokens: left, temperature: Number(heat.value),
+        stream: true, return_top: TOP }) }, (event) => !signal.aborted && take(event));
+    return reply.ok && !ended ? early : reply;
+  };
+  const search = async (left, signal) => {
+    const beams = Number(ways.value), reply = await post("generate", { ...asked(), beams,
+      max_tokens: left, returns: beams, return_search: true }, signal);
+    if (!reply.ok || signal.aborted) return reply;
+    const found = JSON.parse(reply.text());
+    [nodes, fresh] = [Beams.tree(found), true];
+    ended = `the best of ${found.sequences.length} hypotheses`;
+    follow(nodes.find(({ done }) => done === 0));
+    learn(nodes.map(({ token }) => token));
+    return reply;
+  };
+  const ask = async () => {
+    if (under) under.abort();
+    const mine = (under = new AbortController()), left = Number(most.value) - line.length;
+    clear();
+    kept = chosen();
+    if (left < 1) return end("token limit reached");
+    halt.hidden = false;
+    fill(words, isSearch() ? "Searching …" : "Generating …");
+    const reply = await (isSearch() ? search : stream)(left, mine.signal);
+    if (mine !== under) return;
+    halt.hidden = true;
+    if (reply.problem) return fill(words, Report.failed(reply.problem, ask));
+    end(reply.aborted ? "stopped" : ended);
+  };
+  const clear = () => {
+    [nodes, node, opinion, ended] = [null, null, null, ""];
+    Alignment.clear();
+    draw();
+  };
+  const take = ({ token, log_probability, top = [], finish }) => {
+    if (finish) ended = { end: "end-of-sequence token", length: "token limit reached" }[finish] || finish;
+    if (token === undefined) return;
+    line.push({ token, log_probability, top });
+    learn([token, ...top.map((one) => one.token)]);
+    draw();
+  };
+  const end = (why) => {
+    halt.hidden = true;
+    fill(words, `${line.length} tokens: ${why}.`);
+    draw();
+  };
+  const start = async () => {
+    if (under) under.abort();
+    const mine = (under = new AbortController());
+    [model, begun, line, texts] = [Models.current(), State.get("body"), [], new Map()];
+    unknown.clear();
+    clear();
+    age();
+    const found = await begin();
+    if (mine !== under) return;
+    if (found.problem) return fill(words, Report.failed(found.problem, start));
+    prompt = found.tokens;
+    if (!prompt.length) return fill(words, "The prompt has no tokens.");
+    ask();
+  };
+  const from = (entry, one) => {
+    const at = line.indexOf(entry);
+    line = [...line.slice(0, at), { ...one, top: entry.top }];
+    focus = at;
+    ask();
+  };
+  // The hypothesis of a node becomes the text.
+  const follow = (to) => {
+    const way = [];
+    node = to;
+    opinion = null;
+    for (let at = node; at; at = at.parent) way.unshift({ ...at, top: [] });
+    line = [...line.slice(0, kept.length), ...way];
+    draw();
+  };
+  const open = (to) => {
+    follow(to);
+    end(to.done === null ? "an unfinished hypothesis" : `finished hypothesis ${to.done + 1}`);
+    looked();
+  };
+  const looked = () => {
+    learn(prompt);
+    Alignment.show({ model, body: scored(), tokens: chosen(), spelt, post });
+  };
+  // The logit lens: the most likely token after each layer.
+  const listen = async () => {
+    const mine = line, reply = await post("score", { ...scored(), return_lens: 1 });
+    if (mine !== line) return;
+    if (!reply.ok) return fill(lens, Report.failed(reply.problem, listen));
+    const layers = Object.entries(JSON.parse(reply.text()).lens);
+    opinion = layers.map(([, list]) => list.slice(-line.length).map(([one]) => one));
+    learn(opinion.flat().map(({ token }) => token));
+    draw();
+  };
+  const look = () => {
+    begun = { text: Request.layout({ ...source, targets: [...fed, ...chosen()], ...mask }) };
+    State.set({ model: model.name, body: begun, labels: Labels.NONE });
+    Ask.start();
+  };
+
+  // --- what is shown ---
+
+  const share = ({ log_probability: log }) => Math.exp(log);
+  const made = new WeakMap(); // columns of which all texts are known
+  const column = (entry) => {
+    const { token, top } = entry, others = top.filter((one) => one.token !== token);
+    if (made.has(entry)) return made.get(entry);
+    const column = el("div", { class: "column" }, el("b", null, spelt(token)),
+      Report.number(share(entry), share(entry), Format.percent(share(entry))),
+      others.map((one) => el("button", { type: "button", class: "way", title: "Continue from here",
+        onclick: () => from(entry, one) }, el("span", null, spelt(one.token)), " ",
+      el("small", null, Format.percent(share(one))))));
+    if (![entry, ...others].some((one) => texts.get(one.token) === HIDDEN)) made.set(entry, column);
+    return column;
+  };
+  const heard = () => {
+    const cell = (one) => Scale.cell(share(one), spelt(one.token), Format.percent(share(one)));
+    const name = (at) => (at ? `layer ${at - 1}` : "embeddings");
+    fill(lens, opinion && Dom.table("Logit lens", ["after", ...chosen().map(spelt)],
+      opinion.map((list, at) => [name(at), ...list.map(cell)]).reverse()));
+  };
+  let fresh = false, focus = -1, frame = 0; // is the tree to be made anew?
+  const paint = () => {
+    line.map(column).forEach((one, i) => {
+      const there = columns.children[i];
+      if (there !== one) columns.replaceChild(one, there || columns.appendChild(el("i")));
+    });
+    while (columns.children.length > line.length) columns.lastChild.remove();
+    if (focus >= 0 && columns.children[focus]) columns.children[focus].querySelector("button")?.focus();
+    focus = -1;
+    key.hidden = !nodes;
+    if (!nodes) fill(tree);
+    else if (fresh) Beams.draw(tree, nodes, { spelt, choose: open });
+    fresh = false;
+    if (nodes) Beams.choose(tree, nodes.indexOf(node));
+    heard();
+    for (const one of [inside, opinions, alignment]) one.disabled = !line.length;
+  };
+  const draw = () => {
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(paint);
+  };
+  const age = () => {
+    old.hidden = !line.length || (State.get("body") === begun && State.get("model") === model.name);
+  };
+  State.on(["body", "model"], age);
+
+  const halt = button("Stop", () => under && under.abort());
+  const inside = button("Inspect as targets", look), alignment = button("Alignment", looked);
+  const opinions = button("Logit lens", listen);
+  halt.hidden = true;
+  fill(panel, el("div", { class: "bar" }, button("Generate", start), halt,
+    el("label", null, "max tokens", most), el("label", null, "temperature", heat),
+    el("label", null, "beams", ways), inside, alignment, opinions),
+  old, words, key, tree, columns, Alignment.node, lens);
+  Rove.in(tree, "button");
+  fill(words, "The model generates one token at a time after the prompt.");
+  draw();
+})();

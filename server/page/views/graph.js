@@ -1,0 +1,104 @@
+// graph: the tab that shows the pieces of a whole model in the order of the data: shape, parameters and
+// share of the computing time. A click on an attention opens its weights.
+//
+// The server lists the pieces. It measures the computing time as a whole; the page divides it in
+// proportion to the multiplications of each piece.
+// needs: dom format report state models net request whole
+(() => {
+  const { el, fill } = Dom;
+  const panel = Dom.id("graph"), kept = new Map(); // the pieces of models, by name and digest
+  const words = el("p", { class: "small soft" }), sides = el("div", { class: "sides" });
+
+  // --- how much each piece has to do for the answer ---
+
+  const sum = (list, f) => list.reduce((all, one) => all + f(one), 0);
+  const fields = () => Request.fields(State.get("asked").body);
+  const pools = () => (fields().pool ?? (Models.find(State.get("asked").model) || {}).pool) === "pooler";
+  const runs = ({ kind, side }, { path, names }) => (kind === "output" ? path === "score"
+    : kind === "pooler" ? pools() : kind !== "classifier" && names.some((name) => name.startsWith(side)));
+  // How many query-key pairs an attention computes under its causal mask and window.
+  const seen = ({ causal, window }, rows, keys) => (causal
+    ? sum([...Array(rows).keys()], (i) => Math.min(i, window ? window[0] : i) + 1) : rows * keys);
+  const work = (piece, answer) => {
+    const { name, kind, side, multiply_adds: { token, pair = 0, key = 0 } } = piece;
+    if (!runs(piece, answer)) return 0;
+    // A row of each target.
+    if (kind === "output") return token * JSON.parse(answer.raw).log_probabilities.flat().length;
+    if (kind === "pooler") return token * answer.items.length;
+    return sum(answer.places, (place) => {
+      const rows = place[side].length, source = (place.encoder || []).length;
+      const keys = name.endsWith("cross") ? source : rows;
+      return token * rows + key * source + (pair && pair * seen(answer.sees[name], rows, keys));
+    });
+  };
+
+  // --- what is shown ---
+
+  const open = (name) => {
+    Whole.show(name, State.get("view").head);
+    Dom.id("tab-look").click();
+  };
+  // The heads of an attention stand side by side.
+  const spelt = (kind, shape) => (kind === "attention"
+    ? `${shape[0]} → ${shape[1]} × ${shape[2]} → ${shape[3]}` : shape.join(" → "));
+  const box = (piece, answer, all, ms) => {
+    const { name, kind, side, layer, shape, parameters, tied } = piece, part = work(piece, answer) / all;
+    const isOpen = kind === "attention" && runs(piece, answer);
+    const title = el("b", null, name.replace(`${side}.`, "").replace(`${layer}.`, "").replace("_", " "),
+    name.endsWith("cross") ? " ← encoder" : null);
+    const count = tied ? `${parameters ? `${Format.count(parameters)} and ` : ""}shared parameters`
+      : `${Format.count(parameters)} parameters`;
+    return el(isOpen ? "button" : "div", { class: "card", "data-piece": name, title: isOpen
+      ? "See its weights" : null, onclick: isOpen && (() => open(name)) }, title,
+    el("span", { class: "mono" }, spelt(kind, shape)), el("span", { title: parameters }, count),
+    runs(piece, answer) ? Report.number(part * ms, part, Number.isFinite(ms) ? `${Format.ms(part * ms)}, `
+      + Format.percent(part) : Format.percent(part)) : el("span", { class: "soft" }, "did not run"));
+  };
+  const column = (side, pieces, draw) => {
+    const rows = new Map(); // the pieces of a layer stand side by side
+    for (const piece of pieces) {
+      const key = piece.layer ?? piece.name;
+      rows.set(key, [...(rows.get(key) || []), piece]);
+    }
+    return el("section", { "aria-label": side }, el("h3", null, side), [...rows].map(([key, list]) =>
+      el("div", { class: "stage" }, Number.isInteger(key) ? el("span", { class: "small soft" },
+        `layer ${key}`) : null, list.map(draw))));
+  };
+  const show = (pieces, answer) => {
+    const all = sum(pieces, (piece) => work(piece, answer)) || 1;
+    const { ms } = answer.timing.find(({ name }) => name === "compute") || {};
+    fill(words, `${Format.count(sum(pieces, ({ parameters }) => parameters))} parameters. `,
+      "Compute time is estimated from the number of multiply-adds. Attention blocks show heads × head size; "
+      + "click one to see its weights.");
+    fill(sides, [...new Set(pieces.map(({ side }) => side))].map((side) => column(side,
+      pieces.filter((piece) => piece.side === side), (piece) => box(piece, answer, all, ms))));
+    fill(panel, words, sides);
+  };
+  const bad = (title) => ({ problem: { title, detail: "" } });
+  const learn = async (model) => {
+    if (!model) return bad("The model is no longer served");
+    const key = `${model.name} ${model.digest}`;
+    if (!kept.has(key)) {
+      const reply = await Net.ask("GET", `v1/models/${encodeURIComponent(model.name)}`);
+      if (!reply.ok) return reply;
+      const { pieces } = JSON.parse(reply.text());
+      if (!Array.isArray(pieces)) return bad("The server does not list the parts of this model");
+      kept.set(key, pieces);
+    }
+    return { pieces: kept.get(key) };
+  };
+  let shown = null;
+  const look = async () => {
+    const answer = State.get("answer");
+    if (panel.hidden || !answer || !answer.whole || shown === answer.thumbs) return;
+    shown = answer.thumbs;
+    if (!answer.items.length) return fill(panel, el("p", { class: "soft" }, "The batch is empty."));
+    const found = await learn(Models.find(State.get("asked").model));
+    if (State.get("answer")?.thumbs !== answer.thumbs) return;
+    if (found.pieces) return show(found.pieces, answer);
+    shown = null;
+    fill(panel, Report.failed(found.problem, look));
+  };
+  document.addEventListener("show", look);
+  State.on(["answer"], look);
+})();

@@ -1,0 +1,187 @@
+// look: the heads as small multiples and one of them large.
+//
+// Look.sheet() -> the large one, as a sheet of heatmap.js, or null; for saving it.
+// Look.seen(item, head, { answer, asked }) -> which keys each query may see (visible.js), kept for
+// each answer; by default of the one that is shown.
+// needs: dom format rove scale state tensor terms models answer labels request visible heatmap large
+const Look = (() => {
+  const { el, fill, id } = Dom;
+  const SLICE = 8;
+  const kept = new WeakMap();
+  const now = () => ({ answer: State.get("answer"), asked: State.get("asked") });
+  const fields = ({ answer: { whole, part, sees }, asked } = now()) => (whole
+    ? sees[part] : Request.fields(asked.body) || {});
+
+  const seen = (item, head, of = now()) => {
+    const { answer, asked } = of, { rows, cols } = Answer.faces(answer, item)[0].matrix;
+    if (!kept.has(answer)) kept.set(answer, new Map());
+    const all = kept.get(answer), name = `${item} ${fields(of).bias ? head : ""}`;
+    if (!all.has(name))
+      all.set(name, Visible.of(fields(of), Models.find(asked.model), item, rows, cols, head));
+    return all.get(name);
+  };
+  const cuts = (item) => {
+    const { segments } = fields();
+    const own = segments && Request.batched(fields()) ? Tensor.part(segments, item) : segments;
+    const lengths = Tensor.of(own);
+    let at = 0;
+    return lengths ? Array.from(lengths.data, (n) => (at += n)) : [];
+  };
+  const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
+  const shape = ({ rows, cols }) =>
+    `${count(rows, "query", "queries")} × ${count(cols, "key", "keys")}`;
+  const isStrong = (faces) => State.get("view").strong ?? Scale.strong(faces);
+  const isEven = () => {
+    const model = Models.find(State.get("asked").model);
+    return model !== null && model.weighting === "sigmoid";
+  };
+  const highOf = (faces, one) => {
+    const chosen = State.get("view").range === "shared" ? faces : [one];
+    return Scale.high(chosen, isStrong(faces));
+  };
+  const sheetOf = (faces, { head, label: plain, matrix }) => {
+    const { item } = State.get("view"), { part } = State.get("answer");
+    const label = part ? `${part}, ${plain}` : plain;
+    const { pointers, segments } = State.get("answer").items[item];
+    const words = (n, word) => Array.from({ length: n }, (_, i) => String(word(item, i)));
+    return { title: `${label}, ${shape(matrix)}`, label, matrix, seen: seen(item, head),
+      even: isEven(), high: highOf(faces, { matrix }), rows: words(matrix.rows, Labels.row),
+      cols: words(matrix.cols, Labels.col), cuts: cuts(item),
+      pointers: pointers && pointers[head], segments: segments && segments[head] };
+  };
+
+  // Small multiples are drawn when they become visible, a few milliseconds at a time.
+  let tiles = [], waiting = [], busy = false;
+  const work = () => {
+    const end = performance.now() + SLICE;
+    while (waiting.length && performance.now() < end) if (waiting[0].next().done) waiting.shift();
+    busy = waiting.length > 0;
+    if (busy) requestAnimationFrame(work);
+  };
+  function* paint({ canvas, faces, one }) {
+    const hidden = seen(State.get("view").item, one.head);
+    yield;
+    yield* Heatmap.small(canvas, { matrix: one.matrix, seen: hidden, high: highOf(faces, one) });
+    canvas.className = "hatched"; // a tile that is not drawn yet hides no keys
+  }
+  const watcher = new IntersectionObserver((entries) => {
+    for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
+      watcher.unobserve(target);
+      waiting.push(paint(tiles.find((tile) => tile.button === target)));
+      if (!busy) requestAnimationFrame(work);
+      busy = true;
+    }
+  }, { root: id("multiples"), rootMargin: "200px" });
+
+  Rove.in(id("multiples"), "button");
+  const tileOf = (faces, one) => {
+    const canvas = el("canvas", { width: 1, height: 1 }), mark = el("i", { hidden: true });
+    canvas.style.aspectRatio = Math.max(0.6, Math.min(3, one.matrix.cols / one.matrix.rows));
+    const button = el("button", { type: "button", onclick: () => State.view({ head: one.head }) },
+      el("span", { class: "sheet" }, canvas, mark), one.head === "mean" ? "mean" : one.label, " ",
+      el("span", { class: "soft", title: "largest weight" },
+        Format.short(Scale.high([one]))));
+    return { button, canvas, mark, faces, one };
+  };
+  const multiples = (faces, fresh) => {
+    if (fresh) {
+      tiles = faces.length > 1 && !State.get("answer").whole ? faces.map((one) => tileOf(faces, one)) : [];
+      fill(id("multiples"), tiles.map((tile) => tile.button)).hidden = !tiles.length;
+      Rove.tidy(id("multiples"));
+    }
+    watcher.disconnect();
+    waiting = [];
+    for (const { button } of tiles) watcher.observe(button);
+  };
+  // The chosen query lights up in each of them; heads that are switched off are struck out.
+  const light = (rows) => {
+    const { row } = State.get("view"), off = State.get("off");
+    for (const { button, mark, one } of tiles) {
+      mark.hidden = row < 0 || row >= rows;
+      mark.style.top = `${100 * row / rows}%`;
+      mark.style.height = `${100 / rows}%`;
+      button.classList.toggle("off", off.includes(one.head));
+    }
+  };
+
+  // The tools: the item (for all tabs but the heads), the range of colours, and their legend.
+  const go = (item) => State.view({ item, row: -1, col: -1 });
+  const step = (by, text, name) => el("button", { type: "button", "aria-label": name,
+    onclick: () => go(State.get("view").item + by) }, text);
+  const before = step(-1, "‹", "Previous item"), after = step(1, "›", "Next item");
+  const jump = () => {
+    const n = State.get("answer").items.length, to = Number(which.value);
+    if (which.value !== "" && Number.isInteger(to)) go(Math.max(0, Math.min(n - 1, to)));
+    which.value = State.get("view").item;
+  };
+  const which = el("input", { type: "number", min: 0, onchange: jump });
+  const choice = el("label", null, "item", which);
+  const where = el("span", { id: "item", "aria-live": "polite" });
+  const tick = (text, title, change) => {
+    const box = el("input", { type: "checkbox", onchange: () => State.view(change(box.checked)) });
+    return [box, el("label", { class: "small", title }, box, text)];
+  };
+  const [shared, sharing] = tick("One color scale for all heads", null,
+    (on) => ({ range: on ? "shared" : "head" }));
+  const [strong, contrast] = tick("Contrast", "The color scale ends at the 99th percentile, "
+    + "because most weights of a long text are small.", (on) => ({ strong: on }));
+  const high = el("span", {});
+  const legend = el("div", { class: "row small soft", id: "legend" }, Terms.of("weight"), "0", Scale.bar(), high,
+    el("span", { class: "hatched swatch" }), Terms.of("masked"));
+  id("items").append(before, choice, after, where);
+  id("look-tools").append(sharing, contrast, legend);
+  const tools = (answer, item, faces) => {
+    const n = answer ? answer.items.length : 0;
+    id("look-tools").hidden = !sheet;
+    before.hidden = after.hidden = choice.hidden = n < 2;
+    before.disabled = item < 1;
+    after.disabled = item >= n - 1;
+    Object.assign(which, { value: item, max: n - 1 });
+    where.textContent = [n > 1 && `of ${n}`, sheet && shape(sheet.matrix)].filter(Boolean)
+      .join(" · ");
+    shared.checked = State.get("view").range === "shared";
+    sharing.hidden = !sheet || faces.length < 2;
+    legend.hidden = !sheet;
+    strong.checked = Boolean(sheet) && isStrong(faces);
+    if (sheet) high.textContent = (strong.checked ? "≥ " : "") + Format.short(sheet.high);
+  };
+
+  const reason = (answer, item, face) => {
+    if (!answer) return "Run a request to see its attention weights.";
+    if (answer.tooLarge)
+      return "This response is too large to draw. Download it in the Response tab.";
+    if (!answer.items.length) return "The batch is empty: there is nothing to draw.";
+    if (!answer.items[item].weights && answer.whole) return "Loading the weights …";
+    if (!answer.items[item].weights)
+      return "This response has no weights. Set return_attention and run again.";
+    const lacks = !face || !face.matrix.rows ? "queries" : !face.matrix.cols ? "keys" : null;
+    return lacks && `This item has no ${lacks}: there is nothing to draw.`;
+  };
+
+  let shown = [], sheet = null;
+  const change = () => {
+    const answer = State.get("answer"), { item, head, range, strong: lit } = State.get("view");
+    const now = [answer, item, head, `${range} ${lit} ${State.get("dark")}`, Labels.now()];
+    const same = now.map((value, i) => value === shown[i]);
+    shown = now;
+    if (same.includes(false)) renew(answer, item, same);
+    light(sheet ? sheet.matrix.rows : 0);
+    Large.point();
+  };
+  const renew = (answer, item, [sameAnswer, sameItem, , sameRange]) => {
+    const face = Answer.face(answer, State.get("view"));
+    const why = reason(answer, item, face), faces = why ? [] : Answer.faces(answer, item);
+    sheet = why ? null : sheetOf(faces, face);
+    fill(id("empty"), why).hidden = !why;
+    id("large").hidden = Boolean(why);
+    tools(answer, item, faces);
+    const fresh = !sameAnswer || !sameItem;
+    if (fresh || !sameRange) multiples(faces, fresh);
+    for (const { button, one } of tiles)
+      button.setAttribute("aria-pressed", one.head === face.head);
+    Large.show(sheet, !fresh);
+  };
+  State.on(["answer", "view", "over", "off", "labels", "body", "dark"], change);
+  change();
+  return { sheet: () => sheet, seen };
+})();

@@ -1,0 +1,96 @@
+// measures: asks the server what each head does, and for the answer without some heads, with the
+// request of the answer that is shown.
+//
+// Measures.ask(kind) -> a promise of { rows, heads, divergence, ranking }, or of { problem }.
+//   `kind`: the gradients that are sent: "none", "request" (the request's own), "square" (of half
+//   the squared output: these are the outputs) or "signs" (random, the same every time).
+// Measures.mask(h) -> the request's own head_mask, or ones.
+// Measures.lose(head_mask) -> a promise of { lost, most }, or of { problem }. lost: ‖Y' - Y‖ / ‖Y‖
+//   over all items, where Y are the outputs that are shown; most: the greatest change of a number.
+// Measures.race(head_mask, goesOn) -> a promise of [times of all heads, times with the mask], in ms
+//   of computing, in pairs; of { problem }; or of null as soon as goesOn() is false.
+// needs: state tensor net answer ask request
+const Measures = (() => {
+  const PAIRS = 5, LIMIT = 1500;
+
+  const fields = () => Request.fields(State.get("asked").body);
+  const post = (what, changes) => {
+    const { body, model } = State.get("asked");
+    const sent = Request.change(body, { return_attention: undefined, return_pointers: undefined,
+      gradients: undefined, trace: undefined, ...changes });
+    return Net.ask("POST", Net.path(what, model),
+      { ...Request.wire(sent), accept: Ask.accept(Infinity) });
+  };
+  const attend = (head_mask) => post("attention", head_mask && { head_mask });
+
+  // The highest bit of the simplest random generator is random enough.
+  let seed;
+  const sign = () => (seed = (Math.imul(seed, 1664525) + 1013904223) | 0) < 0 ? -1 : 1;
+  const gradients = ({ items, batched }, kind) => {
+    seed = 1;
+    const lists = items.map(({ outputs }) => Array.from({ length: outputs.rows }, (_, i) =>
+      Array.from(Answer.row(outputs, i), (y) => (kind === "signs" ? sign() : y))));
+    return batched ? lists : lists[0];
+  };
+  const ask = async (kind) => {
+    const answer = State.get("answer"), changes = {};
+    if (kind === "request") changes.gradients = fields().gradients;
+    // Without any output, a safetensors file could not give the gradients their shape.
+    else if (kind !== "none" && answer.items.some(({ outputs }) => outputs.rows))
+      changes.gradients = gradients(answer, kind);
+    const reply = await post("heads", changes);
+    return reply.ok ? tried(() => whole(JSON.parse(reply.text()))) : reply;
+  };
+  const whole = (found) => {
+    const { heads, ranking, divergence } = found, h = heads.length;
+    const square = (list) => list.length === h && list.every((line) => line.length === h);
+    const good = h > 0 && heads.every((head) => Object.keys(head).length) && ranking.length === h
+      && ranking.every((i) => i in heads) && (!divergence || square(divergence));
+    if (!good) throw new Error("it does not describe every head");
+    return found;
+  };
+  const tried = (read) => {
+    try {
+      return read();
+    } catch ({ message }) {
+      return { problem: { title: "The response cannot be read", detail: message, status: 0 } };
+    }
+  };
+
+  const mask = (h) => {
+    const own = Tensor.of(fields().head_mask);
+    return own ? [...own.data] : Array(h).fill(1);
+  };
+  const lose = async (head_mask) => {
+    const { items } = State.get("answer"), asked = fields(), reply = await attend(head_mask);
+    return reply.ok ? tried(() => loss(items, Answer.read(reply, asked).items)) : reply;
+  };
+  const loss = (items, pruned) => {
+    let change = 0, all = 0, most = 0;
+    for (const [i, { outputs }] of items.entries())
+      outputs.data.forEach((y, j) => {
+        const by = Math.abs(pruned[i].outputs.data[j] - y);
+        change += by * by;
+        all += y * y;
+        most = Math.max(most, by);
+      });
+    return { lost: all && Math.sqrt(change / all), most };
+  };
+
+  // Both are measured in turns, so that other work on the machine slows both. A pair that would end
+  // after the limit is not begun.
+  const race = async (head_mask, goesOn) => {
+    const times = [[], []], begin = performance.now();
+    for (let pair = 0; pair < PAIRS; pair++) {
+      if ((performance.now() - begin) * (pair + 1) > LIMIT * pair && pair) break;
+      for (const which of pair % 2 ? [1, 0] : [0, 1]) {
+        const reply = await attend(which && head_mask);
+        if (!goesOn()) return null;
+        if (!reply.ok) return reply;
+        times[which].push(reply.timing.find(({ name }) => name === "compute")?.ms);
+      }
+    }
+    return times;
+  };
+  return { ask, mask, lose, race };
+})();

@@ -1,0 +1,62 @@
+// raw: the answer as it came: its text, or the tensors of a binary one, and the first of its
+// outputs as exact numbers. All of it can be downloaded.
+// needs: dom format state tensor answer labels time
+(() => {
+  const CUT = 200000, SIDE = 8, { el } = Dom;
+  const panel = Dom.id("raw");
+  let made = [];
+
+  const about = (answer) => {
+    const { status, type, id, bytes, buffer } = answer;
+    const parts = [status, type, Format.bytes(bytes), id && `request ${id}`].filter(Boolean);
+    const name = `outputs.${type === "application/json" ? "json" : "safetensors"}`;
+    return el("div", { class: "bar" }, el("span", { class: "soft" }, parts.join(" · ")),
+      Dom.button("Download", () => Dom.save(new Blob([buffer], { type }), name)));
+  };
+  const region = (tag, name, ...parts) =>
+    el(tag, { tabindex: 0, role: "region", "aria-label": name }, parts);
+  const textOf = (text, end) => {
+    const pre = region("pre", "Response body", text.slice(0, end));
+    const all = () => {
+      more.remove();
+      Dom.fill(pre, text).focus();
+    };
+    const more = Dom.button(`Show all ${Format.count(text.length)} characters`, all);
+    return [pre, end < text.length ? more : null];
+  };
+  const table = (caption, titles, rows) => region("div", caption, Dom.table(caption, titles, rows));
+  const tensorsOf = (buffer) => {
+    const { tensors, fields } = Tensor.read(buffer);
+    const rows = Object.entries(tensors).map(([name, { dtype, shape, bytes }]) =>
+      [name, dtype, shape.join(" × "), Format.bytes(bytes.length)]);
+    return [table("Tensors of the response", ["Name", "Type", "Shape", "Size"], rows),
+      el("p", { class: "mono" }, JSON.stringify(fields))];
+  };
+  const outputsOf = (item, outputs) => {
+    const { rows, cols } = outputs, n = Math.min(SIDE, rows), m = Math.min(SIDE, cols);
+    const row = (_, i) => [Labels.row(item, i).slice(0, 40),
+      ...Array.from(Answer.row(outputs, i).subarray(0, m), Format.float)];
+    const part = n * m < rows * cols ? `the first ${n} × ${m} of ` : "";
+    return table(`Outputs of item ${item}, ${part}${rows} × ${cols}`,
+      ["", ...Array(m).keys()], Array.from({ length: n }, row));
+  };
+
+  const parts = (answer, item) => {
+    if (!answer) return [el("p", { class: "soft" }, "There is no response yet.")];
+    if (answer.tooLarge)
+      return [about(answer), Time.show(answer),
+        el("p", {}, "This response is too large to draw. Download it instead.")];
+    const part = answer.items[item];
+    return [about(answer), Time.show(answer),
+      part && part.outputs ? outputsOf(item, part.outputs) : null,
+      ...(answer.raw === null ? tensorsOf(answer.buffer) : textOf(answer.raw, CUT))];
+  };
+  const draw = () => {
+    if (panel.hidden) return;
+    const now = [State.get("answer"), State.get("view").item, Labels.now()];
+    if (now.some((x, i) => x !== made[i])) Dom.fill(panel, parts(...now));
+    made = now;
+  };
+  State.on(["answer", "labels", "body", "view"], draw);
+  document.addEventListener("show", draw);
+})();

@@ -1,0 +1,61 @@
+// rows: a table of the chosen face: for each row its entropy, the number of its unmasked keys, and
+// the one with the largest weight. Choosing a row sets State.view.row; choosing it again clears it.
+//
+// The table is made when the face or its labels change, not when the cursor moves. The weights of a
+// sigmoid are no distribution and have no entropy.
+// needs: dom format rove state terms answer look
+(() => {
+  const FIRST = 50, { el } = Dom;
+  const place = Dom.id("rows");
+  let made = null;
+
+  const word = (tag, text) => el(tag, { class: "word plain", title: text }, text);
+  const entropy = (nats, visible) => {
+    const share = visible > 1 ? Math.round(100 * Math.min(1, nats / Math.log(visible))) : 0;
+    const bar = el("span", { class: "share" }, el("span"));
+    bar.firstChild.style.width = `${share}%`;
+    return [nats.toFixed(3), bar, ` ${share} %`];
+  };
+  const cells = ({ matrix, seen, rows, cols, even }, i) => {
+    const from = i * matrix.cols, best = Answer.heaviest(matrix, i);
+    const visible = seen.subarray(from, from + matrix.cols)
+      .reduce((sum, x) => sum + (x === 1), 0);
+    const heaviest = best < 0 || !visible ? "–"
+      : [word("span", cols[best]), " ", el("span", { class: "soft" },
+        Format.percent(matrix.data[from + best]))];
+    return [word("button", rows[i]),
+      !visible ? "all masked" : even ? "–" : entropy(Answer.entropy(matrix, i), visible),
+      visible, heaviest];
+  };
+  const choose = ({ target }) => {
+    const row = target.closest("tr").sectionRowIndex;
+    State.view({ row: row === State.get("view").row ? -1 : row });
+  };
+  const make = (sheet, limit) => {
+    const all = sheet.rows.length, next = Math.min(all, 10 * limit);
+    const table = Dom.table(`Queries of ${sheet.label}`,
+      [Terms.of("query", "Query"), Terms.of("entropy", "Entropy, nats"), Terms.of("unmasked keys", "Unmasked keys"),
+        Terms.of("top key", "Top key")],
+      sheet.rows.slice(0, limit).map((_, i) => cells(sheet, i)));
+    table.tBodies[0].addEventListener("click", choose);
+    const more = () => {
+      make(sheet, next);
+      place.querySelectorAll("tbody button")[limit].focus();
+    };
+    Rove.in(table.tBodies[0], "button");
+    Dom.fill(place, table, all > limit ? Dom.button(`Show ${next} of ${all} queries`, more) : null);
+  };
+
+  const draw = () => {
+    if (Dom.id("look").hidden) return;
+    const sheet = Look.sheet();
+    if (!sheet) Dom.fill(place);
+    else if (sheet !== made) make(sheet, FIRST);
+    made = sheet;
+    for (const on of place.querySelectorAll(".on")) on.classList.remove("on");
+    const row = place.querySelectorAll("tbody tr")[State.get("view").row];
+    if (row) row.classList.add("on");
+  };
+  State.on(["answer", "labels", "body", "view"], draw);
+  document.addEventListener("show", draw);
+})();

@@ -1,0 +1,186 @@
+// steps: the tab Computation: how the weights of one query are computed, in the server's own numbers:
+// its query, the products with each key, scores, weights, and the context. A user may change a score
+// or mask a key: then the page computes the effect.
+//
+// The query, the key and the head are those of State.view; of none the first query, its heaviest key,
+// and head 0. The trace is asked for when the tab is looked at, once for each of them.
+// needs: dom format report rove state terms net answer request sentence look
+const Steps = (() => {
+  const { el, fill, button } = Dom;
+  const FEW = 12, SOME = 6; // keys, and numbers of a vector, that are shown at first
+  const panel = Dom.id("steps");
+  const NAMES = ["Query", "Products", "Scores", "Weights", "Values", "Context"];
+  let shown = "", trace = null, step = 0, all = false, asking = null;
+  const changed = new Map(); // key -> another score, or null: hidden
+
+  // --- numbers ---
+
+  const hidden = (x) => x === null || x === undefined;
+  // What scores become: shares of one, or with a sigmoid each for itself.
+  const weigh = (scores, isEven) => {
+    if (isEven) return scores.map((x) => (hidden(x) ? 0 : 1 / (1 + Math.exp(-x))));
+    const most = Math.max(...scores.filter((x) => !hidden(x)));
+    const parts = scores.map((x) => (hidden(x) ? 0 : Math.exp(x - most)));
+    const sum = parts.reduce((a, b) => a + b, 0);
+    return parts.map((x) => (sum ? x / sum : 0));
+  };
+  const mix = (weights, values) => values[0].map((_, c) =>
+    weights.reduce((sum, x, j) => sum + x * values[j][c], 0));
+  const short = Format.short;
+  const vector = (list) => el("code", null, `[${list.slice(0, SOME).map(short).join(", ")}`
+    + `${list.length > SOME ? `, … ${list.length} numbers` : ""}]`);
+  const product = (a, b) => {
+    const terms = a.slice(0, 3).map((x, c) => `${short(x)}·${short(b[c])}`).join(" + ");
+    return a.length > 3 ? `${terms} + …` : terms;
+  };
+
+  const softmax = (scores, col, weight) => {
+    const there = scores.filter((x) => !hidden(x)), most = Math.max(...there);
+    const sum = there.reduce((all, x) => all + Math.exp(x - most), 0);
+    return `exp(${short(scores[col])} − ${short(most)}) / ${short(sum)} → ${short(weight)}`;
+  };
+
+  // --- what is looked at ---
+
+  const place = () => {
+    const sheet = Look.sheet(), view = State.get("view");
+    if (!sheet || !sheet.matrix.rows || !sheet.matrix.cols) return null;
+    const row = view.row < 0 ? 0 : view.row, best = Math.max(0, Answer.heaviest(sheet.matrix, row));
+    return { sheet, row, col: view.col < 0 ? best : view.col, item: view.item,
+      head: typeof view.head === "number" ? view.head : 0, mean: typeof view.head !== "number" };
+  };
+  const ask = async ({ item, head, row }) => {
+    const { body, model } = State.get("asked"), { path = "attention", part } = State.get("answer");
+    const sent = Request.change(body, { return_attention: undefined, return_pointers: undefined,
+      return_hidden: undefined, return_top: undefined, return_lens: undefined,
+      gradients: undefined, trace: { ...(part && { attention: part }), item, head, query: row } });
+    const reply = await Net.ask("POST", Net.path(path, model),
+      { ...Request.wire(sent), accept: "application/json" });
+    return reply.ok ? { trace: JSON.parse(reply.text()).trace } : reply;
+  };
+
+  // --- the steps ---
+
+  const scores = () => trace.scores.map((x, j) => (changed.has(j) ? changed.get(j) : x));
+  const line = (...parts) => el("p", null, parts);
+  const explain = ({ sheet, row, col }) => {
+    const key = Sentence.key(sheet, col), q = trace.query, k = trace.keys[col], s = scores();
+    const weights = changed.size ? weigh(s, sheet.even) : trace.weights, v = trace.values;
+    if (step && step < 5 && hidden(s[col])) return [line(`${key} is masked for this query: no score.`)];
+    const ratio = trace.products[col] ? trace.scores[col] / trace.products[col] : NaN;
+    return [
+      () => [line(`${Sentence.query(sheet, row).replace("query", "Query")} in this head: q = `, vector(q))],
+      () => [line(`${key}: k = `, vector(k)), line("How well q and k match: ",
+        el("code", null, `${product(q, k)} → ${short(trace.products[col])}`))],
+      () => [line("Scaled, plus a bias or relative positions if any: ",
+        el("code", null, `${short(trace.products[col])} → ${short(s[col])}`),
+        Number.isFinite(ratio) ? ` (factor ${short(ratio)})` : "")],
+      () => [line(...(sheet.even ? ["Sigmoid of the score: "] : [Terms.of("softmax", "Softmax"), " over all keys: "]),
+        el("code", null, sheet.even ? `1 / (1 + exp(−${short(s[col])})) → ${short(weights[col])}`
+          : softmax(s, col, weights[col])))],
+      () => [line(`${key}: `, Terms.of("value"), " v = ", vector(v[col])), line("Multiplied by the weight ",
+        el("code", null, short(weights[col])), ": ", vector(v[col].map((x) => x * weights[col])))],
+      () => [line("The sum over all keys is the head's output, the context: ",
+        vector(changed.size ? mix(weights, v) : trace.context)),
+      changed.size ? line("With the server's scores: ", vector(trace.context)) : null],
+    ][step]();
+  };
+
+  const edit = (j, value) => {
+    if (value === trace.scores[j]) changed.delete(j);
+    else changed.set(j, value);
+    draw();
+  };
+  const cells = (sheet, j, s, weights, top) => {
+    const original = trace.scores[j], gone = hidden(s[j]), name = Sentence.key(sheet, j);
+    const number = el("input", { type: "number", step: "any", value: gone ? "" : s[j], disabled: gone,
+      "aria-label": `Score of ${name}`, onchange: () => number.value !== ""
+        && edit(j, Number(number.value)) });
+    const seen = el("input", { type: "checkbox", checked: !gone, disabled: hidden(original),
+      "aria-label": `Attend to ${name}`,
+      onchange: () => edit(j, seen.checked ? original : null) });
+    const word = button(sheet.cols[j], () => State.view({ col: j }));
+    word.className = "word plain";
+    return [word, hidden(original) ? "–" : short(trace.products[j]), el("span", null, seen, number),
+      Report.number(weights[j], weights[j] / top), changed.size ? short(trace.weights[j]) : null];
+  };
+  const table = ({ sheet, col }) => {
+    const s = scores(), weights = changed.size ? weigh(s, sheet.even) : trace.weights;
+    const order = [...weights.keys()].sort((a, b) => trace.weights[b] - trace.weights[a] || a - b);
+    const some = all || order.length <= FEW ? [...weights.keys()]
+      : [...new Set([...order.slice(0, FEW), col])].sort((a, b) => a - b);
+    const titles = [Terms.of("key", "Key"), "q·k", "Score", Terms.of("weight", "Weight"),
+      ...(changed.size ? ["Server's weight"] : [])];
+    const node = Dom.table("Keys", titles, some.map((j) =>
+      cells(sheet, j, s, weights, Math.max(...weights) || 1).slice(0, titles.length)));
+    for (const [i, row] of [...node.tBodies[0].rows].entries())
+      row.classList.toggle("on", some[i] === col);
+    for (const row of node.rows)
+      [...row.cells].forEach((cell, c) => cell.classList.toggle("now", c > 0 && c === step));
+    return [node, some.length < order.length ? button(`Show all ${order.length} keys`, () => {
+      all = true;
+      draw();
+    }) : null];
+  };
+
+  const list = el("div", { class: "row", role: "group", "aria-label": "Steps" }, NAMES.map((name, i) =>
+    button(`${i + 1} ${name}`, () => go(i))));
+  Rove.in(list, "button");
+  const words = el("div", { id: "steps-text", "aria-live": "polite" });
+  const content = el("div", { class: "wide" }), back = button("Back to the server's numbers", () => {
+    changed.clear();
+    draw();
+  });
+  const go = (to) => {
+    step = Math.max(0, Math.min(NAMES.length - 1, to));
+    draw();
+  };
+  const before = button("Previous", () => go(step - 1)), after = button("Next", () => go(step + 1));
+  const head = el("p", { class: "soft" });
+  const draw = () => {
+    const at = place();
+    if (!at || !trace) return;
+    const missing = ["query", "keys", "products", "scores", "weights", "values", "context"]
+      .filter((name) => !trace[name]);
+    if (missing.length) return fill(words, `The trace has no ${missing.join(", ")}.`);
+    before.disabled = step === 0;
+    after.disabled = step === NAMES.length - 1;
+    back.hidden = !changed.size;
+    for (const [i, one] of [...list.children].entries()) one.setAttribute("aria-pressed", i === step);
+    Rove.tidy(list);
+    fill(head, `${Sentence.query(at.sheet, at.row).replace("query", "Query")} in ${at.sheet.label}`
+      + `${at.mean ? ": head 0" : ""}. Change a score or mask a key to see the effect.`);
+    fill(words, explain(at));
+    const focused = document.activeElement.ariaLabel;
+    fill(content, table(at));
+    if (focused) [...content.querySelectorAll("input")].find((one) =>
+      one.ariaLabel === focused)?.focus();
+  };
+  const look = async () => {
+    if (panel.hidden) return;
+    const at = place();
+    if (!at) {
+      shown = "";
+      return fill(panel, el("p", { class: "soft" }, "There are no weights to explain."));
+    }
+    const { part } = State.get("answer"), now = [at.item, at.head, at.row, part].join();
+    if (now === shown && asking === State.get("answer")) return draw();
+    [shown, asking, trace, all] = [now, State.get("answer"), null, false];
+    changed.clear();
+    fill(panel, el("div", { class: "bar" }, list, before, after, back), head, words, content);
+    fill(words, "Loading …");
+    fill(content);
+    const reply = await ask(at).catch(({ message }) => ({ problem: { title: "The response cannot be read",
+      detail: message } }));
+    if (now !== shown || asking !== State.get("answer")) return;
+    if (reply.trace) trace = reply.trace;
+    else return fill(words, Report.failed(reply.problem, () => {
+      shown = "";
+      look();
+    }));
+    draw();
+  };
+  document.addEventListener("show", look);
+  State.on(["answer", "view", "labels"], look);
+  return { weigh };
+})();

@@ -1,0 +1,240 @@
+// worth: the tab Head importance of a model: the server measures the loss without each head (ablation);
+// switches disable heads, by hand or along the ranking.
+//
+// The loss is the log probability that the targets lose, or the change of the outputs where there are
+// no targets. The tab of a model that generates also shows whether its greedy continuation changes.
+// Disabled heads are in State.off, as "ATTENTION HEAD", and the losses in State.losses, for the grid.
+// needs: dom format report rove scale state models net ask request whole curve
+(() => {
+  const { el, fill, button } = Dom;
+  const TOKENS = 16;
+  const panel = Dom.id("worth"), words = el("p", { class: "small soft", "aria-live": "polite" });
+  const grid = el("div", { class: "wide" }), report = el("div", { "aria-live": "polite" });
+  const along = el("div", { class: "wide along", "aria-live": "polite" });
+  const off = new Set();
+  let shown = null, under = null, found = null, last = null;
+
+  const key = (name, head) => `${name} ${head}`;
+  const measure = (lost = 1) => (State.get("answer").path !== "score" ? "the outputs change by"
+    : `the targets' log probability ${lost < 0 ? "rises" : "falls"} by`);
+
+  // --- the masks ---
+
+  // Does a mask name, which may have * or a negative layer, match this attention?
+  const means = (said, name, names) => {
+    const [side, layer, kind] = said.split("."), [own, at, what] = name.split(".");
+    const n = names.filter((one) => one.startsWith(own) && one.endsWith(what)).length;
+    return side === own && (kind || what) === what
+      && ["*", at, String(Number(at) - n)].includes(layer);
+  };
+  // The request's own mask, without these heads too, a line for each attention.
+  const masked = (keys) => {
+    const { body } = State.get("asked"), { thumbs, names } = State.get("answer");
+    const own = Object.entries((Request.fields(body) || {}).head_mask || {}), all = {};
+    for (const name of names) {
+      const mask = own.find(([said]) => means(said, name, names));
+      const now = thumbs(name, 0).map((_, head) => (keys.includes(key(name, head)) ? 0
+        : mask ? mask[1][head] : 1));
+      if (mask || now.includes(0)) all[name] = now;
+    }
+    return all;
+  };
+  const bare = { return_hidden: undefined, return_top: undefined, return_lens: undefined,
+    return_attention: undefined, trace: undefined, encoding_format: undefined };
+  // What is compared: the sum of log probabilities, or all outputs.
+  const ask = async (head_mask) => {
+    const reply = await Whole.again({ ...bare, head_mask });
+    if (!reply.ok) return reply;
+    const { log_probabilities, outputs } = JSON.parse(reply.text());
+    return { ok: true, numbers: (log_probabilities || outputs).flat(Infinity) };
+  };
+  // The answers of f with all heads and without these. The first is requested once per answer of the page.
+  const whole = new WeakMap();
+  const both = async (f, keys) => {
+    const { thumbs } = State.get("answer"), some = masked(keys);
+    if (!whole.has(thumbs)) whole.set(thumbs, new Map());
+    const kept = whole.get(thumbs), before = kept.get(f) || await f(masked([]));
+    if (!before.ok) return { bad: before };
+    kept.set(f, before);
+    const after = await f(some);
+    return { before, after, bad: after.ok ? null : after };
+  };
+  const lose = async (keys) => {
+    const { before, after, bad } = await both(ask, keys);
+    if (bad) return bad;
+    const sum = (list, f) => list.reduce((all, x, i) => all + f(x, i), 0);
+    const by = sum(before.numbers, (x, i) => (x - after.numbers[i]) ** 2);
+    return { ok: true, lost: State.get("answer").path === "score"
+      ? sum(before.numbers, (x, i) => x - after.numbers[i])
+      : Math.sqrt(by / (sum(before.numbers, (x) => x * x) || 1)) };
+  };
+
+  // The greedy continuations of the texts.
+  const READ = ["tokens", "text", "embeddings", "valid_lens", "special_tokens", "truncate"];
+  const written = async (head_mask) => {
+    const { body, model } = State.get("asked"), fields = Request.fields(body) || {};
+    const read = Object.entries(fields).filter(([name]) => READ.includes(name));
+    const reply = await Net.ask("POST", Net.path("generate", model), { type: "application/json",
+      data: JSON.stringify({ ...Object.fromEntries(read), max_tokens: TOKENS, temperature: 0, beams: 1,
+        head_mask }) });
+    if (!reply.ok) return reply;
+    const { sequences } = JSON.parse(reply.text());
+    return { ok: true, texts: sequences.flat().map(({ text, tokens }) => text ?? tokens.join(" ")) };
+  };
+  const writes = () => /decoder|seq2seq/.test(Models.find(State.get("asked").model)?.kind);
+  const quoted = (text) => (text.trim() ? `“${text.trim()}”` : "nothing");
+  const rewrite = async (keys) => {
+    const { before, after, bad } = await both(written, keys);
+    if (bad) return `The greedy continuation is unknown: ${bad.problem.detail || bad.problem.title}`;
+    const changed = before.texts.flatMap((text, i) => (text === after.texts[i] ? [] : [i]));
+    if (!changed.length)
+      return `The greedy continuation is unchanged: ${quoted(before.texts[0] || "")}.`;
+    const [i] = changed, many = before.texts.length > 1
+      ? ` in ${changed.length} of ${before.texts.length} items, in item ${i}` : "";
+    return `The greedy continuation changes${many}: ${quoted(after.texts[i])}, not ${quoted(before.texts[i])}.`;
+  };
+
+  // --- the grid of losses ---
+
+  const cells = new Map();
+  const paint = () => {
+    const values = [...cells.values()].map(({ loss }) => loss).filter((x) => x !== null);
+    const high = Math.max(0, ...values.map(Math.abs)) || 1, form = Format.even(values);
+    const isApart = values.some((x) => x < 0), ramp = isApart ? Scale.apart() : Scale.ramp();
+    for (const [name, { node, loss }] of cells) {
+      node.classList.toggle("off", off.has(name));
+      node.setAttribute("aria-pressed", off.has(name));
+      if (loss === null) continue;
+      const t = isApart ? (1 + loss / high) / 2 : loss / high;
+      Object.assign(node.style, { background: ramp.css(t), color: ramp.ink(t) });
+      node.textContent = form(loss);
+    }
+  };
+  const toggle = (name) => {
+    if (!off.delete(name)) off.add(name);
+    mark();
+    change();
+  };
+  const mark = () => {
+    State.set({ off: [...off] });
+    taken.disabled = allOn.disabled = !off.size;
+    paint();
+  };
+  const lay = () => {
+    const { names, thumbs } = State.get("answer");
+    cells.clear();
+    const row = (name) => thumbs(name, 0).map((_, head) => {
+      const node = el("button", { type: "button", title: `${name}, head ${head}: enable or disable`,
+        onclick: () => toggle(key(name, head)) }, "·");
+      cells.set(key(name, head), { node, loss: null });
+      return node;
+    });
+    const most = Math.max(...names.map((name) => thumbs(name, 0).length));
+    fill(grid, Dom.table("Head importance (ablation)", ["", ...Array(most).keys()],
+      names.map((name) => [name, ...row(name)])));
+    paint();
+    Rove.tidy(grid);
+  };
+
+  // --- measuring ---
+
+  const told = () => [...cells.values()].filter(({ loss }) => loss !== null).length;
+  const take = (event) => {
+    if (event.ranking) found = event;
+    else if (cells.has(key(event.attention, event.head)))
+      cells.get(key(event.attention, event.head)).loss = event.loss;
+    fill(words, found ? `Ablation: without a head, ${measure()} the number shown. Least important first: `
+      + found.ranking.slice(0, 5).map(([name, head]) => `${name} ${head}`).join(", ")
+      : `${told()} of ${cells.size} heads are measured.`);
+    paint();
+    followed.disabled = !found;
+    if (found) State.set({ losses: new Map([...cells].map(([name, { loss }]) => [name, loss])) });
+  };
+  const begin = async () => {
+    if (under) under.abort();
+    const { body, model } = State.get("asked"), mine = (under = new AbortController());
+    found = null;
+    for (const cell of cells.values()) cell.loss = null;
+    lay();
+    stop.hidden = false;
+    fill(words, "Measuring …");
+    const sent = Request.change(body, { ...bare, return_tokens: undefined, stream: true });
+    const reply = await Net.stream(Net.path("heads", model),
+      { ...Request.wire(sent), signal: mine.signal }, (event) => mine === under && take(event));
+    if (mine !== under) return;
+    stop.hidden = true;
+    if (reply.ok && !found) reply.problem = { title: "The response ended early", detail: "" };
+    if (reply.problem) fill(words, Report.failed(reply.problem, begin));
+    else if (reply.aborted) fill(words, `Stopped: ${told()} of ${cells.size} heads are measured.`);
+  };
+
+  // --- without some heads ---
+
+  const change = async () => {
+    const mine = (last = {}), answer = State.get("answer");
+    if (!off.size) return fill(report, el("p", { class: "soft" }, "Disable heads in the table to see "
+      + "what is lost without them."));
+    fill(report, el("p", { class: "soft" }, "Measuring …"));
+    const { ok, lost, problem } = await lose([...off]);
+    if (mine !== last || answer.thumbs !== State.get("answer").thumbs) return;
+    const count = off.size === 1 ? "this head" : `these ${off.size} heads`;
+    if (!ok) return fill(report, Report.failed(problem, change));
+    fill(report, el("p", null, `Without ${count}, ${measure(lost)} `,
+      el("b", null, Format.short(Math.abs(lost))), "."));
+    if (!writes()) return;
+    const told = await rewrite([...off]);
+    if (mine === last && answer.thumbs === State.get("answer").thumbs) report.append(el("p", null, told));
+  };
+  const follow = () => {
+    const { thumbs, path } = State.get("answer"), names = found.ranking.map((one) => key(...one));
+    Curve.follow(along, path === "score" ? "Lost log probability of the targets" : "Output change",
+      names, (n) => lose(names.slice(0, n)),
+      () => thumbs === State.get("answer").thumbs && !panel.hidden);
+  };
+
+  const taken = button("Copy to request", () => {
+    const next = Request.change(State.get("asked").body, { head_mask: masked([...off]) });
+    if (!next) return;
+    State.set({ body: next });
+    Ask.start();
+  });
+  const allOn = button("Enable all heads", () => {
+    off.clear();
+    mark();
+    change();
+  });
+  const stop = button("Stop", () => under && under.abort());
+  const followed = button("Ablation curve", follow);
+  stop.hidden = true;
+  Rove.in(grid, "td button");
+  const every = button("Measure every head", begin);
+  const content = [el("div", { class: "bar" }, every, stop, followed, allOn,
+    taken), words, report, grid, along];
+
+  const look = () => {
+    const answer = State.get("answer");
+    // A measurement belongs to one answer: a new answer ends it.
+    if (under && (!answer || answer.thumbs !== shown)) {
+      under.abort();
+      under = null;
+    }
+    if (panel.hidden || !answer || !answer.whole) return;
+    if (!answer.items.length) return fill(panel, el("p", { class: "soft" }, "The batch is empty."));
+    if (answer.thumbs === shown) return;
+    [shown, under, found] = [answer.thumbs, null, null];
+    stop.hidden = followed.disabled = true;
+    off.clear();
+    fill(panel, content);
+    const lacks = answer.kind !== "encoder" && answer.path !== "score";
+    every.disabled = lacks;
+    fill(words, lacks ? "Enter targets: head importance is the log probability that they lose."
+      : "Each head is removed once (ablation), and the exact loss is measured.");
+    fill(along);
+    lay();
+    mark();
+    change();
+  };
+  document.addEventListener("show", look);
+  State.on(["answer"], look);
+  State.on(["dark"], paint);
+})();
