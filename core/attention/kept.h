@@ -1,8 +1,9 @@
-/* kept: keys or values of one item, as attention reads them: head by head, row after row.
+/* kept: keys or values of one item in the KV cache, as attention reads them: head by head, row
+ * after row.
  *
- * A request without a past has memory of its own for them, or, where nothing is projected and
- * queries are few, reads its inputs in place. A caller with a past keeps them itself, with a place
- * for every row that is to come: what is there already stays, what is new is put behind it. */
+ * A call without a KV cache has its own memory for them, or reads its inputs in place if nothing is
+ * projected and queries are few. A caller with a KV cache reserves a place for every row in
+ * advance; new rows are written after those that are already there. */
 #ifndef CORE_KEPT_H
 #define CORE_KEPT_H
 
@@ -10,41 +11,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A row that several sequences have belongs to the one that made it. Each of these members has a
- * place, and these lie side by side: in it are its own rows of the last block, which is not whole
- * yet, KERNEL_KEYS rows further on than they are counted; and whole blocks as they were when its
- * own sequence had them, with turned keys. A row is written once: what follows
- * upon another sequence changes only whose rows are named here. */
+/* Rows shared by the hypotheses of a beam search, called members. A row belongs to the member that
+ * computed it. The places of all members lie side by side, member_step floats apart. A member's
+ * place holds its rows of the last, incomplete block, KERNEL_KEYS rows after their index; and
+ * complete blocks with transposed keys. A row is written once: if a hypothesis continues another
+ * one, only the owners listed here change. */
 struct kept_lineage {
-  size_t own;      /* which member it is; the first one's `top` counts for all of them */
-  size_t whole;    /* rows in whole blocks */
-  uint32_t *block; /* [whole / KERNEL_KEYS] the member whose block each of them is */
-  uint32_t *row;   /* [KERNEL_KEYS] likewise of each row behind these */
+  size_t own;      /* index of this member; the first member's `top` is that of all members */
+  size_t whole;    /* rows in complete blocks */
+  uint32_t *block; /* [whole / KERNEL_KEYS] the member that owns each complete block */
+  uint32_t *row;   /* [KERNEL_KEYS] the member that owns each row after these */
 };
 
 struct kept_rows {
-  float *row;                 /* the first row of the first head */
-  size_t row_step, head_step; /* floats from a row to the next one, and from a head */
-  size_t turned; /* of keys that a caller keeps: the first so many rows of each head, which lie end
-                    to end, are turned block by block (kernel_tile). The caller turns them */
+  float *row;                 /* first row of the first head */
+  size_t row_step, head_step; /* floats from a row to the next one, and from a head to the next */
+  size_t turned; /* keys of a KV cache: how many leading rows of each head, end to end, are
+                    transposed block by block (kernel_tile). The caller transposes them */
 };
 
-/* What a caller with a past keeps. */
+/* Keys or values of one item in a KV cache. */
 struct kept {
   struct kept_rows rows;
-  size_t count;         /* rows that are there already: the first ones. The caller counts a call's
-                           new ones once it has been computed */
-  size_t capacity;      /* rows that there is a place for: at least the item's keys */
-  _Atomic uint32_t top; /* bits of the greatest magnitude so far; 0 in the beginning */
-  const struct kept_lineage *lineage; /* whose the rows are, or NULL: all its own */
+  size_t count;         /* how many rows are there, from the first one on. The caller adds a call's
+                           new rows once it is computed */
+  size_t capacity;      /* how many rows have a place: at least the item's keys */
+  _Atomic uint32_t top; /* bits of the greatest magnitude so far; 0 at first */
+  const struct kept_lineage *lineage; /* owners of the rows, or NULL: all are its own */
   size_t member_step;                 /* floats from a member's place to the next one's */
 };
 
-/* Lays the first so many rows behind the whole blocks end to end, in one head: each from the member
- * that the lineage names. (layer_lineage.c) */
+/* Copies the first `rows` rows after the complete blocks end to end, in one head, each from the
+ * member that the lineage names. (layer_kept.c) */
 void kept_gather(const struct kept *k, size_t head, size_t rows, float *to);
 
-/* The keys and values of an item. */
 struct kept_pair {
   struct kept key, value;
 };

@@ -1,11 +1,11 @@
-/* layer: one multi-head attention layer: how it is made. */
+/* layer: one multi-head attention layer: how it is made, and the programs of its steps. */
 #include "core/attention/layer.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/attention/layer_rows.h"
+#include "core/attention/layer_parts.h"
 #include "core/base/size.h"
 
 enum {
@@ -13,25 +13,14 @@ enum {
   TILE_ROWS_MIN = 8,
 };
 
-/* A matrix of the layer, if it has one. */
+/* Returns NULL if the layer has no such matrix, or with an error. */
 static struct gemm *pack_matrix(const struct layer_matrix *m, size_t out, size_t in, size_t groups,
                                 enum gemm_engine engine, struct error *e) {
   if (!m->weight || e->status) return NULL;
   return gemm_new(out, in, groups, m->weight, m->bias, engine, e);
 }
 
-static void pack_projections(struct layer *l, const struct layer_matrix matrix[ROLE_COUNT],
-                             enum gemm_engine engine, struct error *e) {
-  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) {
-    const size_t in = role_in(l, role), out = role_heads(l, role) * role_head_size(l, role);
-    const size_t fit = TILE_FLOATS / size_max(in, 1);
-    l->tile_rows[role] = size_max(TILE_ROWS_MIN, size_min(TILE_ROWS_MAX, fit));
-    l->matrix[role] =
-        pack_matrix(&matrix[role], out, in, l->shape.grouped ? role_heads(l, role) : 1, engine, e);
-  }
-}
-
-/* NULL where there is none, or without memory. */
+/* Returns NULL if there is no vector, or with an error. */
 static float *copy_vector(const float *vector, size_t size, struct error *e) {
   float *copy = vector ? malloc(size * sizeof *copy + 1) : NULL;
   if (copy)
@@ -41,13 +30,7 @@ static float *copy_vector(const float *vector, size_t size, struct error *e) {
   return copy;
 }
 
-static void take_vector(struct layer *l, const float *vector, struct error *e) {
-  l->vector = copy_vector(vector, l->compare_size, e);
-  for (size_t i = 0; l->vector && i < l->compare_size; i++)
-    l->score_bound += fabs((double)vector[i]);
-}
-
-/* The matrices between the heads of queries and keys and what is compared. */
+/* Packs the matrices between the heads of queries and keys and the operands of a score. */
 static void pack_score(struct layer *l, const struct layer_matrix matrix[ROLE_COUNT],
                        enum gemm_engine engine, struct error *e) {
   const struct layer_shape *s = &l->shape;
@@ -58,7 +41,9 @@ static void pack_score(struct layer *l, const struct layer_matrix matrix[ROLE_CO
         pack_matrix(&matrix[ROLE_SCORE_QUERY], s->score_size, s->head_size, 1, engine, e);
     l->compare[ROLE_KEY] =
         pack_matrix(&matrix[ROLE_SCORE_KEY], s->score_size, s->key_head_size, 1, engine, e);
-    take_vector(l, matrix[ROLE_SCORE_VECTOR].weight, e);
+    l->vector = copy_vector(matrix[ROLE_SCORE_VECTOR].weight, l->compare_size, e);
+    for (size_t i = 0; l->vector && i < l->compare_size; i++)
+      l->score_bound += fabs((double)l->vector[i]);
   }
   if (s->score == SCORE_BILINEAR) {
     l->compare_size = s->key_head_size;
@@ -66,6 +51,36 @@ static void pack_score(struct layer *l, const struct layer_matrix matrix[ROLE_CO
         pack_matrix(&matrix[ROLE_SCORE_WEIGHT], s->key_head_size, s->head_size, 1, engine, e);
   }
 }
+
+/* --- programs --- */
+
+_Static_assert(offsetof(struct layer_run, run) == 0, "a run is the first member of its struct");
+
+unsigned layer_list_steps(const struct layer_place *at, struct layer_step step[STEP_COUNT],
+                          const struct step **list) {
+  static const struct step *const kind[STEP_COUNT] = {
+      [STEP_LOOK] = &step_look,   [STEP_QUERY] = &step_rows,      [STEP_KEY] = &step_rows,
+      [STEP_VALUE] = &step_rows,  [STEP_ATTEND] = &step_attend,   [STEP_TRACE] = &step_trace,
+      [STEP_OUTPUT] = &step_rows, [STEP_MEASURE] = &step_measure, [STEP_SUM] = &step_sum};
+  static const unsigned role[STEP_COUNT] = {[STEP_QUERY] = ROLE_QUERY,
+                                            [STEP_KEY] = ROLE_KEY,
+                                            [STEP_VALUE] = ROLE_VALUE,
+                                            [STEP_OUTPUT] = ROLE_OUTPUT};
+  const unsigned steps = at->measures ? STEP_COUNT : STEP_MEASURE;
+  for (unsigned i = 0; i < STEP_COUNT; i++) {
+    step[i] = (struct layer_step){.step = *kind[i], .at = *at};
+    if (kind[i] != &step_rows) continue;
+    /* Keys and values join the queries: none of them waits for another. */
+    step[i].role = role[i];
+    step[i].step.joins = role[i] == ROLE_KEY || role[i] == ROLE_VALUE;
+    step[i].step.columns = rows_columns(at->layer, role[i]);
+    step[i].side_by_side = rows_side_by_side(at->layer, role[i]);
+  }
+  for (unsigned i = 0; i < steps; i++) list[i] = &step[i].step;
+  return steps;
+}
+
+/* --- a layer --- */
 
 struct layer *layer_new(const struct layer_shape *shape,
                         const struct layer_matrix matrix[ROLE_COUNT], enum gemm_engine engine,
@@ -77,7 +92,13 @@ struct layer *layer_new(const struct layer_shape *shape,
   }
   l->shape = *shape;
   l->kernel = kernel_best();
-  pack_projections(l, matrix, engine, e);
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) {
+    const size_t in = role_in(l, role), out = role_heads(l, role) * role_head_size(l, role);
+    const size_t fit = TILE_FLOATS / size_max(in, 1);
+    l->tile_rows[role] = size_max(TILE_ROWS_MIN, size_min(TILE_ROWS_MAX, fit));
+    l->matrix[role] =
+        pack_matrix(&matrix[role], out, in, shape->grouped ? role_heads(l, role) : 1, engine, e);
+  }
   pack_score(l, matrix, engine, e);
   for (unsigned role = ROLE_QUERY; role <= ROLE_KEY; role++)
     l->norm[role] = copy_vector(matrix[ROLE_NORM_QUERY + role].weight, shape->head_size, e);
@@ -92,7 +113,14 @@ struct layer *layer_new(const struct layer_shape *shape,
     l->rows_independent[role] =
         (!l->matrix[role] || gemm_rows_independent(l->matrix[role])) &&
         (role > ROLE_KEY || !l->compare[role] || gemm_rows_independent(l->compare[role]));
-  program_make(l);
+  const struct layer_place alone = {.layer = l,
+                                    .call_at = offsetof(struct layer_run, call),
+                                    .first = true,
+                                    .measures = true,
+                                    .where = ""};
+  const unsigned steps = layer_list_steps(&alone, l->step, l->list);
+  l->plain = (struct program){.step = l->list, .steps = STEP_MEASURE, .bytes = layer_bytes(l)};
+  l->measured = (struct program){.step = l->list, .steps = steps, .bytes = layer_bytes(l)};
   return l;
 }
 
@@ -133,7 +161,7 @@ unsigned layer_forms(const struct layer *l) {
 
 size_t layer_scratch_bytes(const struct layer *l) {
   size_t floats = l->kernel->attend_scratch(l->compare_size, l->shape.value_head_size) +
-                  lineage_floats(l) + size_round_up(l->queries, 16); /* a draw for each */
+                  lineage_floats(l) + size_round_up(l->queries, 16); /* a random number each */
   for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
     floats = size_max(floats, strip_floats(l, role));
   floats = size_max(floats, measure_scratch_floats(l));

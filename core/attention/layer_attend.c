@@ -1,4 +1,7 @@
-/* layer_attend: attention of query tiles. */
+/* layer_attend: attention: scores, weights and contexts of queries, tile by tile.
+ *
+ * A unit is some query rows of an item in one head or several, or several small items. A tile is
+ * what the kernel takes at a time: up to l->queries query rows in one head. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -8,14 +11,19 @@
 #include "core/kernel/philox.h"
 
 enum {
-  UNIT_WORK = 100000000, /* operations: about a millisecond */
-  UNIT_LEAST = 100000,   /* to begin a unit costs as much as some thousands */
-  VISIT_WORK = 20000,    /* of a head beside its scores, about */
-  READ_WORK = 24         /* of a number of its keys and values, which come from far */
+  UNIT_WORK = 100000000, /* operations of a unit: about a millisecond */
+  UNIT_LEAST = 100000,   /* operations: beginning a unit costs as much as some thousands */
+  VISIT_WORK = 20000,    /* operations per head in addition to its scores */
+  READ_WORK = 24,        /* operations per number of its keys and values, read from memory */
+
+  /* Rows that are read in place have all heads side by side: that many heads go through them
+   * together, in the order of memory. There no query has a uniform row, and no key is sampled. */
+  HEADS_TOGETHER = 4
 };
 
-/* --- the numbers of a tile --- */
+/* --- overflow --- */
 
+/* The greatest magnitude of an item's rows in a role; infinity if they are read in place. */
 static float magnitude(const struct call *c, size_t item, unsigned role) {
   const uint32_t bits = atomic_load_explicit(role_top(c, item, role), memory_order_relaxed);
   float x;
@@ -23,52 +31,26 @@ static float magnitude(const struct call *c, size_t item, unsigned role) {
   return bits == TOP_IN_PLACE ? INFINITY : x;
 }
 
-/* Could a score leave float32, by the greatest magnitudes of the item's projections? The bias may
- * hold anything, even a NaN, where it is not seen. */
+/* Returns whether a score could overflow, given the greatest magnitudes of the item's projections.
+ * Under the mask, the bias may hold anything, even a NaN. */
 static bool scores_may_overflow(const struct layer *l, const struct call *c, size_t item) {
   const double added = c->geometry->sight.item[item].bias_top + relative_bound(l);
   if (l->vector) return !(l->score_bound + added <= FLT_MAX / 4);
-  /* The query is scaled first: small keys do not make up for a scaled query that is too large. */
+  /* The query is scaled first: small keys do not compensate a scaled query that is too large. */
   const double dot = (double)l->compare_size * magnitude(c, item, ROLE_QUERY) *
                      fabs((double)l->shape.scale) * fmax(1, magnitude(c, item, ROLE_KEY));
   return !(dot + added <= FLT_MAX / 4);
 }
 
-/* Could a weighted sum leave float32, of values, or on two levels of keys? A weight is less than
- * 256 before it is divided by the sum of all. */
+/* Returns whether a weighted sum of values, or on two levels of keys, could overflow. A weight is
+ * less than 256 before it is divided by the sum of all weights. */
 static bool sums_may_overflow(const struct call *c, size_t item) {
   const double keys = c->geometry->segment_end ? magnitude(c, item, ROLE_KEY) : 0;
   const double most = fmax(magnitude(c, item, ROLE_VALUE), keys);
   return !(most * 256.0 * (double)(c->geometry->item[item].k + 1) <= FLT_MAX / 4);
 }
 
-/* Does a query of the tile see anything in its head? The first key of its stretch need not tell:
- * with a mask it may be one that only another head sees. */
-static bool query_sees(const struct kernel_tile *t, size_t i) {
-  int32_t j = t->from[i];
-  while (t->mask && j < t->to[i] && !t->mask[i * t->mask_row + (size_t)j]) j++;
-  return j < t->to[i];
-}
-
-/* The mean of all the item's values. */
-void tile_fill_uniform(const struct kernel_tile *t, const struct layer_step *s,
-                       const struct unit *u, void *scratch) {
-  const struct call *c = call_of(s, u->run);
-  const size_t keys = c->geometry->item[u->item].k;
-  if (!c->uniform_rows || keys == 0 || !c->geometry->sight.item[u->item].some_blind) return;
-  double *mean = scratch; /* [value_head_size], well within what attend needs of it */
-  const float weight = t->weights_factor / (float)keys;
-  memset(mean, 0, t->value_head_size * sizeof *mean);
-  for (size_t j = 0; j < keys; j++)
-    for (size_t x = 0; x < t->value_head_size; x++) mean[x] += t->value[j * t->value_row + x];
-  for (size_t i = 0; i < t->queries; i++) {
-    if (query_sees(t, i)) continue;
-    for (size_t x = 0; x < t->value_head_size; x++)
-      t->context[i * t->context_row + x] = (float)(mean[x] / (double)keys) * t->context_factor;
-    float *w = t->weights ? t->weights + i * t->weights_row : NULL;
-    for (size_t j = 0; w && j < keys; j++) w[j] = t->weights_add ? w[j] + weight : weight;
-  }
-}
+/* --- tiles --- */
 
 void tile_begin(struct kernel_tile *t, const struct layer_step *s, const struct unit *u) {
   const struct layer *l = s->at.layer;
@@ -142,43 +124,7 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer_step *s, const st
   t->segment_factor = c->space->measuring.segment_factor + at;
 }
 
-static bool wants_weights(const struct call *c, size_t item) {
-  return c->want != WEIGHTS_NONE && (!c->want_of || c->want_of[item]);
-}
-
-static void tile_set_weights(struct kernel_tile *t, const struct layer_step *s,
-                             const struct unit *u, size_t head) {
-  const struct call *c = call_of(s, u->run);
-  const struct item *item = &c->geometry->item[u->item];
-  const bool adds = c->want == WEIGHTS_AVERAGE;
-  const size_t row = (adds ? 0 : head * item->q) + u->row;
-  if (!wants_weights(c, u->item)) return;
-  must(!c->want_of || item->q <= c->want_rows);
-  t->weights = c->weights + c->weights_at[u->item] + row * item->k;
-  if (!adds) return;
-  t->weights_factor = 1.0f / (float)s->at.layer->shape.heads;
-  t->weights_add = head > 0;
-}
-
-static void tile_set_answer(struct kernel_tile *t, const struct layer_step *s, const struct unit *u,
-                            size_t head) {
-  const struct layer *l = s->at.layer;
-  const struct call *c = call_of(s, u->run);
-  const struct item *item = &c->geometry->item[u->item];
-  const size_t row = head * item->q + u->row; /* among the item's rows of all heads */
-  t->context =
-      c->space->context + (item->q_row + u->row) * t->context_row + head * l->shape.value_head_size;
-  t->context_factor = c->head_mask ? c->head_mask[head] : 1.0f;
-  /* A masked head may be computed for its weights alone: it has no context. */
-  t->value_head_size =
-      needed_has(&c->space->needed[ROLE_OUTPUT], head) ? l->shape.value_head_size : 0;
-  tile_set_weights(t, s, u, head);
-  if (c->segment_weights)
-    t->segment_weights = c->segment_weights + c->segment_weights_at[u->item] + row * item->segments;
-}
-
-/* The first 24 bits of a word each, which depends on the seed, the item, the head and the query
- * alone. */
+/* The first 24 bits of a word that depends only on the seed, the item, the head and the query. */
 void tile_draw_chances(const struct call *c, const struct unit *u, size_t head, float *chance) {
   const uint32_t key[2] = {(uint32_t)c->seed, (uint32_t)(c->seed >> 32)};
   for (size_t i = 0; i < u->rows; i++) {
@@ -187,41 +133,85 @@ void tile_draw_chances(const struct call *c, const struct unit *u, size_t head, 
   }
 }
 
-/* Keys behind the last one that is seen weigh nothing. */
-static void clear_weights_behind(const struct kernel_tile *t) {
-  for (size_t i = 0; t->weights && !t->weights_add && i < t->queries; i++)
-    memset(t->weights + i * t->weights_row + t->keys, 0,
-           (t->weights_row - t->keys) * sizeof(float));
+/* Returns whether query i of the tile attends to any key. The first key of its stretch may be
+ * visible only in another head. */
+static bool query_sees(const struct kernel_tile *t, size_t i) {
+  int32_t j = t->from[i];
+  while (t->mask && j < t->to[i] && !t->mask[i * t->mask_row + (size_t)j]) j++;
+  return j < t->to[i];
 }
 
-static bool contexts_are_finite(const struct layer *l, size_t heads, const struct kernel_tile *t) {
-  bool finite = true;
-  for (; heads > 0; heads--, t++)
-    for (size_t i = 0; i < t->queries; i++)
-      finite &=
-          l->kernel->peak(t->value_head_size, t->context + i * t->context_row) < KERNEL_NOT_FINITE;
-  return finite;
+void tile_fill_uniform(const struct kernel_tile *t, const struct layer_step *s,
+                       const struct unit *u, void *scratch) {
+  const struct call *c = call_of(s, u->run);
+  const size_t keys = c->geometry->item[u->item].k;
+  if (!c->uniform_rows || keys == 0 || !c->geometry->sight.item[u->item].some_blind) return;
+  double *mean = scratch; /* [value_head_size], much less than attend needs */
+  const float weight = t->weights_factor / (float)keys;
+  memset(mean, 0, t->value_head_size * sizeof *mean);
+  for (size_t j = 0; j < keys; j++)
+    for (size_t x = 0; x < t->value_head_size; x++) mean[x] += t->value[j * t->value_row + x];
+  for (size_t i = 0; i < t->queries; i++) {
+    if (query_sees(t, i)) continue;
+    for (size_t x = 0; x < t->value_head_size; x++)
+      t->context[i * t->context_row + x] = (float)(mean[x] / (double)keys) * t->context_factor;
+    float *w = t->weights ? t->weights + i * t->weights_row : NULL;
+    for (size_t j = 0; w && j < keys; j++) w[j] = t->weights_add ? w[j] + weight : weight;
+  }
 }
 
-/* Rows that are read in place have all heads side by side: some heads go through them together, so
- * that memory is read as it lies. There a query has no uniform row, and no key is drawn. */
-enum { HEADS_TOGETHER = 4 };
+static bool wants_weights(const struct call *c, size_t item) {
+  return c->want != WEIGHTS_NONE && (!c->want_of || c->want_of[item]);
+}
 
-/* Sets the tiles of the next needed heads, from `head` on. Returns how many; 0: none is left. */
+/* Sets where the results of a head go. */
+static void tile_set_results(struct kernel_tile *t, const struct layer_step *s,
+                             const struct unit *u, size_t head) {
+  const struct layer *l = s->at.layer;
+  const struct call *c = call_of(s, u->run);
+  const struct item *item = &c->geometry->item[u->item];
+  const size_t row = head * item->q + u->row; /* among the item's rows of all heads */
+  t->context =
+      c->space->context + (item->q_row + u->row) * t->context_row + head * l->shape.value_head_size;
+  t->context_factor = c->head_mask ? c->head_mask[head] : 1.0f;
+  /* A masked head that is computed only for its weights has no context. */
+  t->value_head_size =
+      needed_has(&c->space->needed[ROLE_OUTPUT], head) ? l->shape.value_head_size : 0;
+  if (wants_weights(c, u->item)) {
+    must(!c->want_of || item->q <= c->want_rows);
+    const bool adds = c->want == WEIGHTS_AVERAGE;
+    t->weights = c->weights + c->weights_at[u->item] + (adds ? u->row : row) * item->k;
+    if (adds) {
+      t->weights_factor = 1.0f / (float)l->shape.heads;
+      t->weights_add = head > 0;
+    }
+  }
+  if (c->segment_weights)
+    t->segment_weights = c->segment_weights + c->segment_weights_at[u->item] + row * item->segments;
+}
+
+/* --- attention of a unit --- */
+
+/* Sets the tiles of the next needed heads, from `head` on, and moves `head` after them. Returns how
+ * many; 0: none is left. */
 static size_t set_tiles(const struct layer_step *s, const struct unit *u, struct tile_kept *kept,
                         size_t *head, size_t most, struct kernel_tile *t) {
   const struct call *c = call_of(s, u->run);
   size_t tiles = 0;
   for (; *head < u->head + u->heads && tiles < most; ++*head) {
     if (!needed_has(&c->space->needed[ROLE_QUERY], *head)) continue;
-    tile_set_inputs(&t[tiles], s, u, kept, *head);
-    tile_set_answer(&t[tiles], s, u, *head);
-    clear_weights_behind(&t[tiles++]);
+    struct kernel_tile *one = &t[tiles++];
+    tile_set_inputs(one, s, u, kept, *head);
+    tile_set_results(one, s, u, *head);
+    /* Keys after the last visible one have a weight of 0. */
+    for (size_t i = 0; one->weights && !one->weights_add && i < one->queries; i++)
+      memset(one->weights + i * one->weights_row + one->keys, 0,
+             (one->weights_row - one->keys) * sizeof(float));
   }
   return tiles;
 }
 
-/* Has a query of the unit a score beyond float32, in one of the heads? It is attended to alone. */
+/* Returns whether the unit's only query has a score that overflows, in one of the heads. */
 static bool has_bad_score(const struct layer_step *s, const struct unit *u, float *scratch) {
   const struct call *c = call_of(s, u->run);
   struct tile_kept kept = tile_kept_of(s, u, scratch);
@@ -237,8 +227,8 @@ static bool has_bad_score(const struct layer_step *s, const struct unit *u, floa
   return false;
 }
 
-/* A score exceeds the float32 range by itself, or because of a key that was read in place. Which
- * query has it is looked for one by one: the kernel tells of all together. */
+/* A score overflows by itself, or because of a key that was read in place. The kernel reports the
+ * tile as a whole, so the query is searched one by one. */
 static void note_bad_score(const struct layer_step *s, const struct unit *u, float *scratch) {
   const struct call *c = call_of(s, u->run);
   struct unit one = *u;
@@ -247,6 +237,15 @@ static void note_bad_score(const struct layer_step *s, const struct unit *u, flo
   while (one.row + 1 < u->row + u->rows && !has_bad_score(s, &one, scratch)) one.row++;
   run_note_fault(u->run, u->step,
                  attend_fault(ATTEND_SCORE, c->geometry->item[u->item].q_row + one.row));
+}
+
+static bool contexts_are_finite(const struct layer *l, size_t heads, const struct kernel_tile *t) {
+  bool finite = true;
+  for (; heads > 0; heads--, t++)
+    for (size_t i = 0; i < t->queries; i++)
+      finite &=
+          l->kernel->peak(t->value_head_size, t->context + i * t->context_row) < KERNEL_NOT_FINITE;
+  return finite;
 }
 
 static void attend(const struct layer_step *s, const struct unit *u, float *scratch) {
@@ -279,57 +278,36 @@ static void attend(const struct layer_step *s, const struct unit *u, float *scra
 
 /* --- units --- */
 
-/* Query rows of a unit whose rows cost `row` operations each: as many as share their keys, but
- * fewer where the unit would hold a worker for long. */
-static size_t attend_rows(const struct layer *l, double row) {
-  size_t rows = l->queries;
-  while (rows > l->kernel->lanes && row * (double)rows > UNIT_WORK) rows /= 2;
-  return rows;
-}
-
-/* Heads of a unit: all where they add up to an average, several where they are small. */
-static size_t attend_heads(const struct layer *l, const struct call *c, double work, size_t item,
-                           size_t head) {
-  const size_t left = l->shape.heads - head;
-  if (c->want == WEIGHTS_AVERAGE && wants_weights(c, item)) return left;
-  return work * (double)left <= UNIT_LEAST ? left : (size_t)fmax(1, UNIT_LEAST / work);
-}
-
-/* Over the keys that are seen, or all if a query that sees nothing weighs all alike. */
+/* Over the visible keys, or over all if a query without visible keys has equal weights for all. */
 static double item_query_work(const struct layer *l, const struct call *c, size_t item) {
   return query_work(l, c, &c->geometry->item[item], role_rows(c, item, ROLE_VALUE));
 }
 
-/* Queries of the cursor's item in one head or several. Heads that are not needed are passed over.
- */
+/* Sets a unit of queries of the cursor's item, in one head or several; false: none is left. */
 static bool attend_item(const struct layer *l, const struct call *c, struct cursor *at,
                         struct unit *u) {
   const struct item *item = &c->geometry->item[at->item];
   const struct needed *needed = &c->space->needed[ROLE_QUERY];
   while (at->head < l->shape.heads && !needed_has(needed, at->head)) at->head++;
   if (item->q == 0 || at->head >= l->shape.heads) return false;
-  const double query = item_query_work(l, c, at->item);
+  /* All heads if they are summed to an average, several if they are small. */
+  const size_t left = l->shape.heads - at->head;
+  const double query = item_query_work(l, c, at->item), head = query * (double)item->q;
   u->item = at->item;
   u->head = at->head;
-  u->heads = attend_heads(l, c, query * (double)item->q, at->item, at->head);
+  u->heads = left;
+  if (!(c->want == WEIGHTS_AVERAGE && wants_weights(c, at->item)) &&
+      head * (double)left > UNIT_LEAST)
+    u->heads = (size_t)fmax(1, UNIT_LEAST / head);
+  /* As many rows as share their keys, but fewer if the unit would take long. */
+  size_t rows = l->queries;
+  while (rows > l->kernel->lanes && (double)u->heads * query * (double)rows > UNIT_WORK) rows /= 2;
   u->row = at->row;
-  u->rows = size_min(attend_rows(l, (double)u->heads * query), item->q - at->row);
+  u->rows = size_min(rows, item->q - at->row);
   at->row += u->rows;
   if (at->row < item->q) return true;
   at->row = 0;
   at->head += u->heads;
-  return true;
-}
-
-/* Several small items, whole. */
-static bool attend_items(const struct layer *l, const struct call *c, struct cursor *at,
-                         struct unit *u) {
-  const size_t items = c->geometry->items;
-  if (at->item == items) return false;
-  u->item = at->item;
-  u->items = size_min(c->space->bunch, items - at->item);
-  u->heads = l->shape.heads;
-  at->item += u->items;
   return true;
 }
 
@@ -338,17 +316,17 @@ static bool attend_unit(const struct step *step, struct cursor *at, struct unit 
   const struct call *c = call_of(layer_step_of(step), u->run);
   const struct geometry *g = c->geometry;
   if (c->space->needed[ROLE_QUERY].count == 0 || g->q_rows == 0) return false;
-  if (c->space->bunch > 1) return attend_items(l, c, at, u);
+  if (c->space->bunch > 1) { /* several small items, whole */
+    if (at->item == g->items) return false;
+    u->item = at->item;
+    u->items = size_min(c->space->bunch, g->items - at->item);
+    u->heads = l->shape.heads;
+    at->item += u->items;
+    return true;
+  }
   for (; at->item < g->items; at->item++, at->head = at->row = 0)
     if (attend_item(l, c, at, u)) return true;
   return false;
-}
-
-/* What a head costs beside its queries: its keys and values are read once, however few these are.
- * It is for the cut alone. */
-static double head_work(const struct layer *l, size_t keys) {
-  return VISIT_WORK +
-         READ_WORK * (double)keys * (double)(l->compare_size + l->shape.value_head_size);
 }
 
 static double attend_unit_work(const struct step *step, const struct unit *u) {
@@ -356,26 +334,15 @@ static double attend_unit_work(const struct step *step, const struct unit *u) {
   const struct layer *l = s->at.layer;
   const struct call *c = call_of(s, u->run);
   if (u->rows == 0) return c->space->attend_work * (double)u->items;
-  const double queries = (double)u->rows * item_query_work(l, c, u->item);
-  return (double)u->heads * (queries + head_work(l, role_rows(c, u->item, ROLE_VALUE)));
+  /* A head reads its keys and values once, however few its queries are. */
+  const double keys = (double)role_rows(c, u->item, ROLE_VALUE);
+  const double head =
+      VISIT_WORK + READ_WORK * keys * (double)(l->compare_size + l->shape.value_head_size);
+  return (double)u->heads * ((double)u->rows * item_query_work(l, c, u->item) + head);
 }
 
-static void attend_to(const struct layer_step *s, const struct unit *u, float *scratch) {
-  const struct item *item = call_of(s, u->run)->geometry->item;
-  struct unit part = *u;
-  if (u->rows > 0) {
-    attend(s, u, scratch);
-    return;
-  }
-  for (part.item = u->item; part.item < u->item + u->items; part.item++)
-    for (part.row = 0; part.row < item[part.item].q; part.row += part.rows) {
-      part.rows = size_min(s->at.layer->queries, item[part.item].q - part.row);
-      attend(s, &part, scratch);
-    }
-}
-
-/* Has `next` other heads of the same rows, which are read in place? */
-static bool goes_on(const struct layer_step *s, const struct unit *u, const struct unit *next) {
+/* Returns whether `next` has other heads of the same rows, which are read in place. */
+static bool continues(const struct layer_step *s, const struct unit *u, const struct unit *next) {
   return next->run == u->run && next->item == u->item && next->row == u->row &&
          next->head == u->head + u->heads && u->rows > 0 &&
          item_is_in_place(call_of(s, u->run), u->item);
@@ -387,8 +354,19 @@ static void compute_attention(const struct step *step, const struct span *span, 
   struct span left = *span;
   struct unit u, next;
   for (bool more = run_next_unit(&left, &u); more; u = next) {
-    while ((more = run_next_unit(&left, &next)) && goes_on(s, &u, &next)) u.heads += next.heads;
-    attend_to(s, &u, scratch);
+    while ((more = run_next_unit(&left, &next)) && continues(s, &u, &next)) u.heads += next.heads;
+    if (u.rows > 0) {
+      attend(s, &u, scratch);
+      continue;
+    }
+    /* Several items: all their queries, tile by tile. */
+    const struct item *item = call_of(s, u.run)->geometry->item;
+    struct unit part = u;
+    for (; part.item < u.item + u.items; part.item++)
+      for (part.row = 0; part.row < item[part.item].q; part.row += part.rows) {
+        part.rows = size_min(s->at.layer->queries, item[part.item].q - part.row);
+        attend(s, &part, scratch);
+      }
   }
   kernel_leave(mode);
 }

@@ -1,9 +1,9 @@
-/* layer_relative: what T5's relative positions add to the scores.
+/* layer_relative: T5's relative positions, which are added to the scores.
  *
- * That depends only on the head and on how far the key lies after the query: so one line of numbers
- * per item and head holds all of it. Query row i reads a piece of the line that begins one number
- * before the piece of row i - 1. In front the line has as many numbers more as a vector has lanes:
- * idle lanes read them. */
+ * What is added depends only on the head and on how far the key is after the query. So one line of
+ * numbers per item and head holds all of it; query row i reads a part of the line that begins one
+ * number before the part of row i - 1. The line begins with as many more numbers as a vector has
+ * lanes: idle lanes read them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,15 +13,15 @@
 struct relative {
   size_t buckets;  /* of the table */
   size_t side;     /* buckets of one direction */
-  float bound;     /* the greatest magnitude */
+  float bound;     /* greatest magnitude */
   float *table;    /* [H, buckets] */
-  uint64_t *least; /* [side] the least distance that falls into each */
+  uint64_t *least; /* [side] least distance of each bucket */
 };
 
 /* --- the layer --- */
 
 /* The distance at which bucket b > e of n begins: e + floor(ln(r/e) / ln(max/e) (n - e)) reaches b
- * at the first whole r that is not below e (max/e)^((b - e)/(n - e)). Where that is a whole number
+ * at the first whole r that is not below e (max/e)^((b - e)/(n - e)). If that is a whole number
  * itself, rounding may miss it, by far less than 1e-15 of it. */
 static uint64_t least_of(size_t b, size_t n, size_t most) {
   const size_t e = n / 2;
@@ -29,22 +29,6 @@ static uint64_t least_of(size_t b, size_t n, size_t most) {
   const long double r = (long double)e * powl((long double)most / (long double)e, power);
   const long double whole = roundl(r);
   return (uint64_t)fminl(fabsl(r - whole) <= 1e-15L * r ? whole : ceill(r), 0x1p62L);
-}
-
-static void find_least_distances(struct relative *r, const struct layer_shape *s) {
-  for (size_t b = 1; b < r->side; b++) {
-    const uint64_t least = b <= r->side / 2 ? b : least_of(b, r->side, s->relative_distance);
-    r->least[b] = least > r->least[b - 1] ? least : r->least[b - 1];
-  }
-}
-
-static void copy_table(struct relative *r, size_t heads, const float *table) {
-  for (size_t h = 0; h < heads; h++)
-    for (size_t b = 0; b < r->buckets; b++) {
-      const float x = table[b * heads + h];
-      r->table[h * r->buckets + b] = x;
-      if (fabsf(x) > r->bound) r->bound = fabsf(x);
-    }
 }
 
 void relative_make(struct layer *l, const float *table, struct error *e) {
@@ -62,8 +46,16 @@ void relative_make(struct layer *l, const float *table, struct error *e) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a layer");
     return;
   }
-  find_least_distances(r, s);
-  copy_table(r, s->heads, table);
+  for (size_t b = 1; b < r->side; b++) {
+    const uint64_t least = b <= r->side / 2 ? b : least_of(b, r->side, s->relative_distance);
+    r->least[b] = least > r->least[b - 1] ? least : r->least[b - 1];
+  }
+  for (size_t h = 0; h < s->heads; h++)
+    for (size_t b = 0; b < r->buckets; b++) {
+      const float x = table[b * s->heads + h];
+      r->table[h * r->buckets + b] = x;
+      if (fabsf(x) > r->bound) r->bound = fabsf(x);
+    }
 }
 
 void relative_free(struct relative *r) {
@@ -77,7 +69,7 @@ double relative_bound(const struct layer *l) { return l->relative ? l->relative-
 
 /* --- the call --- */
 
-/* The line of one item in one head. */
+/* Numbers of the line of one item in one head. */
 static size_t line_floats(const struct item *item) { return item->q + item->k + KERNEL_LANES_MAX; }
 
 static float *line_of(const struct call *c, size_t item, size_t slot) {
@@ -101,7 +93,7 @@ enum status relative_prepare(const struct layer *l, struct call *c, struct arena
       !size_add(g->q_rows, g->sight.key_rows, &count) || !size_add(count, padding, &count) ||
       !size_mul(count, c->space->needed[ROLE_QUERY].count, &count))
     return error_set(e, STATUS_TOO_LARGE, "the relative positions exceed the address space");
-  c->space->relative = place_in(&c->room, count, a, e);
+  c->space->relative = spare_floats(&c->room, count, a, e);
   return e->status;
 }
 
@@ -110,17 +102,17 @@ double relative_work(const struct layer *l, const struct call *c, const struct i
   return 30.0 * (double)line_floats(item) * (double)c->space->needed[ROLE_QUERY].count;
 }
 
-/* How many distances, from some distance on, fall into one bucket. */
+/* A bucket, and how many consecutive distances from some distance on fall into it. */
 struct relative_stretch {
   size_t bucket;
   uint64_t count;
 };
 
-/* `r` is how far the key lies after the query; before it, r is negative. */
+/* `r` is how far the key is after the query, negative for a key before it. */
 static struct relative_stretch stretch_at(const struct relative *s, bool both, int64_t r) {
   const uint64_t distance = r > 0 ? (both ? (uint64_t)r : 0) : -(uint64_t)r;
   size_t b = 0, end = s->side;
-  while (b + 1 < end) { /* the last bucket that does not begin behind the distance */
+  while (b + 1 < end) { /* the last bucket that does not begin after the distance */
     const size_t middle = (b + end) / 2;
     if (s->least[middle] <= distance)
       b = middle;
@@ -138,7 +130,7 @@ void relative_fill(const struct layer *l, const struct call *c, size_t item) {
   const struct relative *s = l->relative;
   const struct needed *needed = &c->space->needed[ROLE_QUERY];
   const size_t count = line_floats(at);
-  /* The number at x belongs to keys that lie x - q - KERNEL_LANES_MAX + 1 rows after the query. */
+  /* The number at x is of keys that are x - q - KERNEL_LANES_MAX + 1 rows after the query. */
   const int64_t first = -(int64_t)(at->q + KERNEL_LANES_MAX - 1) - at->offset;
   for (size_t x = 0, end; x < count; x = end) {
     const struct relative_stretch found = stretch_at(s, l->shape.relative_both, first + (int64_t)x);

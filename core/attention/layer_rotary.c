@@ -1,13 +1,14 @@
-/* layer_rotary: by how much a position turns the heads of queries and keys.
+/* layer_rotary: the angles of rotary positions.
  *
- * Angles are made in double: at positions up to 2^31 they are right to 4e-7 in every pair. They
- * depend on the position alone, so a row's bits do not depend on the rows computed beside it. */
+ * Angles are computed in double: at positions up to 2^31 they are exact to 4e-7 in every pair. They
+ * depend only on the position, so a row's bits do not depend on the rows computed with it. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/attention/layer_parts.h"
 #include "core/base/size.h"
 
+/* The frequency of a pair after context extension (struct layer_stretch). */
 static double stretched(const struct layer_stretch *s, double by) {
   const double turns = s->positions * by / (2 * M_PI);
   if (s->factor == 0 || (s->positions > 0 && turns > s->high)) return by;
@@ -30,21 +31,17 @@ void rotary_make(struct layer *l, struct error *e) {
         stretched(&s->rope_stretch, pow(s->rope_base, -2.0 * (double)t / (double)s->head_size));
 }
 
-/* For positions so far away that the kernel does not make their angles. */
-static void find_far_angles(double p, size_t half, const double *by, float *angle) {
+void rotary_angles(const struct layer *l, int64_t position, float *angle) {
+  const size_t half = l->shape.head_size / 2;
+  const double p = (double)position, *by = l->rotary;
+  if (half == 0) return;
+  /* Frequencies rise or fall from pair to pair: the greatest is the first or the last. */
+  if (fmax(by[0], by[half - 1]) * fabs(p) <= KERNEL_ANGLE_MAX) {
+    l->kernel->angles(p, half, by, angle);
+    return;
+  }
   for (size_t t = 0; t < half; t++) {
     angle[t] = (float)cos(p * by[t]);
     angle[half + t] = (float)sin(p * by[t]);
   }
-}
-
-void rotary_angles(const struct layer *l, int64_t p, float *angle) {
-  const size_t half = l->shape.head_size / 2;
-  if (half == 0) return;
-  /* Frequencies rise or fall from pair to pair: one of the ends is the greatest. */
-  const double most = fmax(l->rotary[0], l->rotary[half - 1]) * fabs((double)p);
-  if (most <= KERNEL_ANGLE_MAX)
-    l->kernel->angles((double)p, half, l->rotary, angle);
-  else
-    find_far_angles((double)p, half, l->rotary, angle);
 }

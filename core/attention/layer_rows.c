@@ -1,12 +1,196 @@
-/* layer_rows: rows through a matrix, collected in strips. */
-#include "core/attention/layer_rows.h"
-
+/* layer_rows: the steps that multiply rows with a matrix: projections and output.
+ *
+ * A unit is some rows of an item, or several small items. A thread collects rows of its units in a
+ * strip and multiplies them together. The product's columns are copied to the places of the heads.
+ * If scores do not compare the heads themselves, each head of a row then goes through a second
+ * matrix that the heads share. Norms and rotary positions then change queries and keys in place,
+ * once all heads of a row are there.
+ *
+ * Heads that the call does not need are not computed: their places are never read. Rows that no
+ * query attends to are not computed either, and become zeros. Rows that are queries, keys and
+ * values at the same time go through all three matrices while they are in cache. */
+#include <math.h>
 #include <string.h>
 
+#include "core/attention/layer_parts.h"
 #include "core/base/size.h"
 #include "core/kernel/gemm.h"
 
-/* --- the layout of the scratch --- */
+enum {
+  SHARED_ROWS = 128,     /* of a batch: with more, cutting by rows occupies all threads */
+  SHARED_WORK = 4000000, /* operations of a unit of columns: some tens of microseconds */
+  SHARED_COLUMNS = 256,  /* least columns of such a unit; twice as many if rows are of several runs,
+                            since each unit copies them side by side */
+  LEAST_ROWS = 16,       /* rows that should share the reading of a matrix: it may be in memory */
+  LEAST_WORK = 100000000 /* operations, about a millisecond: most work of a span for that reason */
+};
+
+static bool is_of_keys(unsigned role) { return role == ROLE_KEY || role == ROLE_VALUE; }
+
+/* --- columns of a matrix, shared out among threads --- */
+
+/* Each column is computed for whole rows, which changes no bits if rows are independent. */
+size_t rows_columns(const struct layer *l, unsigned role) {
+  const bool compared = role <= ROLE_KEY && l->compare[role];
+  if (!l->matrix[role] || !l->rows_independent[role] || l->shape.grouped || compared) return 0;
+  return role_heads(l, role) * role_head_size(l, role);
+}
+
+double rows_side_by_side(const struct layer *l, unsigned role) {
+  if (role == ROLE_OUTPUT) return (double)rows_columns(l, role) * (double)role_in(l, role) * 2;
+  double work = 0;
+  for (unsigned r = ROLE_QUERY; r <= ROLE_VALUE; r++)
+    work += (double)rows_columns(l, r) * (double)role_in(l, r) * 2;
+  return work;
+}
+
+/* Columns of a unit; 0: units have whole rows. Queries, keys and values decide alike: only with
+ * whole rows do they go through all three matrices together. A role whose columns cannot be shared
+ * has one unit with all of them. */
+static size_t rows_share(const struct step *step, const struct run *first) {
+  const struct layer_step *s = layer_step_of(step);
+  const struct layer *l = s->at.layer;
+  size_t q_rows = 0, k_rows = 0;
+  if (!first->next && first->work < 2.0 * SHARED_WORK) return 0;
+  for (const struct run *r = first; r; r = r->next) {
+    const struct geometry *g = call_of_const(s, r)->geometry;
+    q_rows += g->q_rows, k_rows += g->k_rows;
+    if (q_rows > SHARED_ROWS || (k_rows > SHARED_ROWS && s->role != ROLE_OUTPUT)) return 0;
+  }
+  const size_t rows = is_of_keys(s->role) ? k_rows : q_rows;
+  const size_t most = s->role == ROLE_OUTPUT ? q_rows : size_max(q_rows, k_rows);
+  if (s->side_by_side * (double)most < 2.0 * SHARED_WORK) return 0;
+  if (!step->columns || !rows) return size_max(step->columns, 1);
+  const double fit = SHARED_WORK / (2.0 * (double)role_in(l, s->role) * (double)rows);
+  const size_t columns = size_max(SHARED_COLUMNS * (first->next ? 2 : 1), (size_t)fit);
+  /* Rounded up to whole stripes of the matrix, and to whole heads if these are normalized or
+   * rotated; that is not always a power of two. */
+  const bool whole_heads = s->role <= ROLE_KEY && (l->rotary || l->norm[s->role]);
+  const size_t stripe = gemm_stripe(l->matrix[s->role]);
+  size_t whole = stripe;
+  while (whole_heads && whole % l->shape.head_size) whole += stripe;
+  return size_min((columns + whole - 1) / whole * whole, step->columns);
+}
+
+/* --- units --- */
+
+/* The last role that the rows of a unit go through: usually the step's own; with self-attention the
+ * queries' rows go through all three. */
+static unsigned last_role_of(const struct layer_step *s, const struct call *c,
+                             const struct unit *u) {
+  const bool all = s->role == ROLE_QUERY && !u->columns && c->space->of_itself;
+  return all ? ROLE_VALUE : s->role;
+}
+
+static bool rows_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct layer_step *s = layer_step_of(step);
+  const struct call *c = call_of(s, u->run);
+  const size_t items = c->geometry->items;
+  if (is_of_keys(s->role) && !at->columns && c->space->of_itself)
+    return false; /* they went with the queries */
+  bool needed = s->role == ROLE_OUTPUT;
+  for (unsigned role = s->role; role <= last_role_of(s, c, u); role++)
+    needed |= c->space->needed[role].count > 0;
+  if (!needed) return false;
+  if (c->space->bunch > 1) { /* several small items, whole */
+    if (at->item >= items) return false;
+    u->item = at->item;
+    u->items = size_min(c->space->bunch, items - at->item);
+    at->item += u->items;
+    return true;
+  }
+  for (; at->item < items; at->item++, at->row = 0) {
+    const size_t all = role_rows(c, at->item, s->role);
+    at->row = size_max(at->row, role_rows_there(c, at->item, s->role));
+    if (at->row >= all) continue;
+    u->item = at->item;
+    u->row = at->row;
+    u->rows = size_min(s->at.layer->tile_rows[s->role], all - at->row);
+    at->row += u->rows;
+    return true;
+  }
+  return false;
+}
+
+/* The work of `rows` rows in the unit's roles and columns. */
+static double some_rows_work(const struct layer_step *s, const struct unit *u, size_t rows) {
+  const struct call *c = call_of(s, u->run);
+  const unsigned last = last_role_of(s, c, u);
+  const bool shared = u->columns && s->step.columns;
+  double work = 0;
+  for (unsigned role = s->role; role <= last; role++) work += rows_work(s->at.layer, c, role, rows);
+  return shared ? work * (double)u->columns / (double)s->step.columns : work;
+}
+
+static double rows_unit_work(const struct step *step, const struct unit *u) {
+  const struct layer_step *s = layer_step_of(step);
+  if (u->rows > 0) return some_rows_work(s, u, u->rows);
+  /* The rows of a bunch of items follow each other. */
+  const struct geometry *g = call_of(s, u->run)->geometry;
+  const struct item *first = &g->item[u->item], *last = first + u->items - 1;
+  const size_t q_rows = last->q_row + last->q - first->q_row;
+  const size_t keys = sight_key_at(g, u->item + u->items - 1) + last->k - sight_key_at(g, u->item);
+  return some_rows_work(s, u, is_of_keys(s->role) ? keys : q_rows);
+}
+
+/* A span has as many rows as share the reading of a matrix, unless that takes long. */
+static double rows_least(const struct step *step, const struct cursor *at) {
+  const struct unit u = {.run = at->unit.run};
+  return at->columns ? 0 : fmin(some_rows_work(layer_step_of(step), &u, LEAST_ROWS), LEAST_WORK);
+}
+
+/* --- the strip --- */
+
+enum {
+  ANGLES = TILE_ROWS_MAX
+}; /* positions whose angles are stored: as many as a strip has rows */
+
+#define ANGLE_NONE INT64_MIN
+
+/* Rows of one item, as a unit has them. */
+struct strip_part {
+  struct call *call;
+  size_t item, row, rows;
+};
+
+/* Consecutive rows of a part that take part in the current role. */
+struct strip_stretch {
+  const float *from;     /* the first row's input */
+  float *to;             /* the place of the first row's first head */
+  size_t rows, row_step; /* rows, and floats from one row's place to the next one's */
+  size_t head_step;      /* floats from one head's place to the next one's */
+  struct call *call;
+  size_t item, number; /* the first row's number over all items, for faults */
+  uint32_t top;        /* bits of the greatest magnitude among them */
+  size_t bad;          /* the first row with a number that is not finite; `rows`: none */
+};
+
+/* Rows collected for one product. They may belong to several items and calls. */
+struct strip {
+  const struct layer_step *step;
+  const struct layer *l;
+  unsigned number;        /* of the step in its program */
+  unsigned last_role;     /* the last role of the rows; the first is the step's */
+  size_t column, columns; /* of the matrix, if they are shared out; 0, 0: all */
+  float *scratch;
+  size_t rows, parts;
+  struct strip_part part[TILE_ROWS_MAX];
+
+  /* The current role. */
+  unsigned role;
+  const struct needed *needed; /* the same for all rows */
+  size_t stretches, count;     /* stretches; rows of all stretches */
+  struct strip_stretch stretch[TILE_ROWS_MAX];
+  float *angle;    /* [ANGLES, head size] with rotary positions; see rotary_angles */
+  float *gathered; /* [tile rows, in] */
+  float *product;  /* [tile rows, stripe] */
+  float *heads;    /* [tile rows, needed heads, head size] input of the second matrix */
+  float *compared; /* [tile rows, stripe of the second matrix] */
+
+  /* Positions repeat: those of an item's queries with its keys, those of an item with the next one.
+   * So angles are stored, those of position p in place p modulo ANGLES. */
+  int64_t angle_of[ANGLES]; /* the position whose angles are in this place, or ANGLE_NONE */
+};
 
 static struct gemm *second_matrix(const struct layer *l, unsigned role) {
   return role <= ROLE_KEY ? l->compare[role] : NULL;
@@ -14,7 +198,7 @@ static struct gemm *second_matrix(const struct layer *l, unsigned role) {
 
 static size_t whole_lines(size_t floats) { return size_round_up(floats, 16); }
 
-/* Where the numbers of a strip lie in its scratch, and how many there are. */
+/* Where the arrays of a strip begin in its scratch, and its size, in floats. */
 struct strip_layout {
   size_t gathered, product, heads, compared, all;
 };
@@ -34,41 +218,19 @@ static struct strip_layout layout_of(const struct layer *l, unsigned role) {
 
 size_t strip_floats(const struct layer *l, unsigned role) { return layout_of(l, role).all; }
 
-void strip_begin(struct strip *s, const struct layer_step *step, float *scratch) {
-  const struct layer *l = step->at.layer;
-  s->step = step;
-  s->l = l;
-  s->scratch = scratch;
-  s->rows = s->parts = 0;
-  for (size_t i = 0; l->rotary && i < ANGLES; i++) s->angle_of[i] = ANGLE_NONE;
+/* --- copying columns to the heads --- */
+
+/* Updates the greatest magnitude of a stretch with that of some columns. Only if it is not finite,
+ * the first row with such a number is searched. */
+static void update_top(const struct strip *s, struct strip_stretch *r, uint32_t top, size_t columns,
+                       const float *at, size_t row) {
+  r->top = top > r->top ? top : r->top;
+  if (top < KERNEL_NOT_FINITE) return;
+  for (size_t i = 0; i < r->bad; i++)
+    if (s->l->kernel->peak(columns, at + i * row) >= KERNEL_NOT_FINITE) r->bad = i;
 }
 
-static void place_scratch(struct strip *s) {
-  const struct strip_layout at = layout_of(s->l, s->role);
-  s->angle = s->scratch;
-  s->gathered = s->scratch + at.gathered;
-  s->product = s->scratch + at.product;
-  s->heads = s->scratch + at.heads;
-  s->compared = s->scratch + at.compared;
-}
-
-/* The rows as one matrix: where they lie if they follow each other, else a copy. */
-static const float *gather_input(struct strip *s, size_t in) {
-  bool together = true;
-  for (size_t i = 1; i < s->stretches && together; i++)
-    together = s->stretch[i].from == s->stretch[i - 1].from + s->stretch[i - 1].rows * in;
-  if (together) return s->stretch[0].from;
-  float *to = s->gathered;
-  for (size_t i = 0; i < s->stretches; i++) {
-    memcpy(to, s->stretch[i].from, s->stretch[i].rows * in * sizeof(float));
-    to += s->stretch[i].rows * in;
-  }
-  return s->gathered;
-}
-
-/* --- dealing out --- */
-
-/* Columns on their way to one head of some rows. */
+/* Columns of some rows, and their place in one head. */
 struct strip_columns {
   size_t columns;
   const float *from;
@@ -77,25 +239,16 @@ struct strip_columns {
   size_t to_row;
 };
 
-/* Keeps the greatest magnitude of some columns of a stretch. Only where it is not finite, the first
- * row that holds such a number is looked for. */
-static void note_top(const struct strip *s, struct strip_stretch *r, uint32_t top, size_t columns,
-                     const float *at, size_t row) {
-  r->top = top > r->top ? top : r->top;
-  if (top < KERNEL_NOT_FINITE) return;
-  for (size_t i = 0; i < r->bad; i++)
-    if (s->l->kernel->peak(columns, at + i * row) >= KERNEL_NOT_FINITE) r->bad = i;
-}
-
 static void carry_columns(const struct strip *s, struct strip_stretch *r,
                           const struct strip_columns *p) {
   const uint32_t top =
       s->l->kernel->carry(r->rows, p->columns, p->from, p->from_row, p->to, p->to_row);
-  note_top(s, r, top, p->columns, p->from, p->from_row);
+  update_top(s, r, top, p->columns, p->from, p->from_row);
 }
 
-/* Columns first .. first + count - 1 of a stretch to the heads they belong to: to their places in
- * the call, or, with the needed heads side by side, to where the second matrix reads them. */
+/* Copies columns first .. first + count - 1 of a stretch, whose rows begin at row `row` of the
+ * strip, to the places of their heads in the call; or, if there is a second matrix, to its input,
+ * where the needed heads are side by side. */
 static void deal_columns(const struct strip *s, struct strip_stretch *r, size_t row,
                          const float *from, size_t from_row, size_t first, size_t count) {
   const size_t size = role_head_size(s->l, s->role);
@@ -114,20 +267,23 @@ static void deal_columns(const struct strip *s, struct strip_stretch *r, size_t 
   }
 }
 
-static void deal_product(struct strip *s, size_t stripe, size_t first, size_t count) {
-  for (size_t i = 0, row = 0; i < s->stretches; row += s->stretch[i++].rows)
-    deal_columns(s, &s->stretch[i], row, s->product + row * stripe, stripe, first, count);
-}
-
-/* The rows as they are. */
-static void deal_input(struct strip *s, size_t out) {
-  for (size_t i = 0, row = 0; i < s->stretches; row += s->stretch[i++].rows)
-    deal_columns(s, &s->stretch[i], row, s->stretch[i].from, role_in(s->l, s->role), 0, out);
-}
-
 /* --- the first matrix --- */
 
-/* Does any of the columns belong to a head that is needed? */
+/* The rows as one matrix: in place if they follow each other, else a copy. */
+static const float *gather_input(struct strip *s, size_t in) {
+  bool together = true;
+  for (size_t i = 1; i < s->stretches && together; i++)
+    together = s->stretch[i].from == s->stretch[i - 1].from + s->stretch[i - 1].rows * in;
+  if (together) return s->stretch[0].from;
+  float *to = s->gathered;
+  for (size_t i = 0; i < s->stretches; i++) {
+    memcpy(to, s->stretch[i].from, s->stretch[i].rows * in * sizeof(float));
+    to += s->stretch[i].rows * in;
+  }
+  return s->gathered;
+}
+
+/* Returns whether any of the columns belongs to a needed head. */
 static bool columns_are_needed(const struct strip *s, size_t first, size_t count) {
   const size_t size = role_head_size(s->l, s->role);
   if (s->role == ROLE_OUTPUT) return true;
@@ -136,7 +292,7 @@ static bool columns_are_needed(const struct strip *s, size_t first, size_t count
   return false;
 }
 
-/* The output sums the contexts of needed heads only, as many at a time as lie side by side. */
+/* The output sums the contexts of needed heads only, as many at a time as are side by side. */
 static void add_contexts(const struct strip *s, const struct gemm *g, size_t first,
                          const float *x) {
   const size_t heads = s->l->shape.heads, size = s->l->shape.value_head_size;
@@ -162,38 +318,36 @@ static void multiply_rows(struct strip *s) {
       add_contexts(s, g, first, x);
     else
       gemm_run(g, first, s->count, x, in, s->product);
-    deal_product(s, stripe, first, columns);
+    for (size_t i = 0, row = 0; i < s->stretches; row += s->stretch[i++].rows)
+      deal_columns(s, &s->stretch[i], row, s->product + row * stripe, stripe, first, columns);
   }
 }
 
-/* --- the second matrix --- */
+/* --- the second matrix, norms and rotary positions --- */
 
 /* One head of all rows at a time: how many rows a product has does not depend on the heads. */
-static void compare_head(struct strip *s, size_t head, size_t place) {
+static void compare_heads(struct strip *s) {
   const struct gemm *g = second_matrix(s->l, s->role);
   const size_t size = role_head_size(s->l, s->role), stripe = gemm_stripe(g);
-  for (size_t first = 0, columns; first < s->l->compare_size; first += columns) {
-    columns = gemm_columns(g, first);
-    gemm_run(g, first, s->count, s->heads + place * size, s->needed->count * size, s->compared);
-    struct strip_columns p = {.columns = columns, .from = s->compared, .from_row = stripe};
-    for (size_t i = 0; i < s->stretches; i++) {
-      struct strip_stretch *r = &s->stretch[i];
-      p.to = r->to + head * r->head_step + first;
-      p.to_row = r->row_step;
-      carry_columns(s, r, &p);
-      p.from += r->rows * stripe;
+  for (size_t head = 0, place = 0; head < role_heads(s->l, s->role); head++) {
+    if (!needed_has(s->needed, head)) continue;
+    for (size_t first = 0, columns; first < s->l->compare_size; first += columns) {
+      columns = gemm_columns(g, first);
+      gemm_run(g, first, s->count, s->heads + place * size, s->needed->count * size, s->compared);
+      struct strip_columns p = {.columns = columns, .from = s->compared, .from_row = stripe};
+      for (size_t i = 0; i < s->stretches; i++) {
+        struct strip_stretch *r = &s->stretch[i];
+        p.to = r->to + head * r->head_step + first;
+        p.to_row = r->row_step;
+        carry_columns(s, r, &p);
+        p.from += r->rows * stripe;
+      }
     }
+    place++;
   }
 }
 
-static void compare_heads(struct strip *s) {
-  for (size_t head = 0, place = 0; head < role_heads(s->l, s->role); head++)
-    if (needed_has(s->needed, head)) compare_head(s, head, place++);
-}
-
-/* --- one head of all rows after the other --- */
-
-/* The heads that the columns at hand make up. */
+/* The heads that consist of the strip's columns. */
 struct strip_heads {
   size_t first, end;
 };
@@ -205,7 +359,7 @@ static struct strip_heads heads_of(const struct strip *s) {
                               s->columns ? size_min(first + s->columns / size, heads) : heads};
 }
 
-static void norm_stretch(struct strip *s, struct strip_stretch *r) {
+static void norm_heads(struct strip *s, struct strip_stretch *r) {
   const struct layer *l = s->l;
   const struct strip_heads heads = heads_of(s);
   for (size_t head = heads.first; head < heads.end; head++) {
@@ -220,11 +374,9 @@ static void norm_stretch(struct strip *s, struct strip_stretch *r) {
                                   .x_row = r->row_step,
                                   .y = x,
                                   .y_row = r->row_step};
-    note_top(s, r, l->kernel->norm(&n), n.count, x, r->row_step);
+    update_top(s, r, l->kernel->norm(&n), n.count, x, r->row_step);
   }
 }
-
-/* --- positions --- */
 
 static int64_t position_of(const struct strip *s, const struct strip_stretch *r, size_t row) {
   const struct item *item = &r->call->geometry->item[r->item];
@@ -236,7 +388,7 @@ static int64_t position_of(const struct strip *s, const struct strip_stretch *r,
 _Static_assert((ANGLES & (ANGLES - 1)) == 0, "a power of two");
 static size_t angle_place(int64_t p) { return (size_t)p % ANGLES; }
 
-/* The angles of `rows` positions from `p` on, which have places side by side. */
+/* The angles of `rows` positions from `p` on, whose places are side by side. */
 static const float *angles_from(struct strip *s, int64_t p, size_t rows) {
   const size_t size = s->l->shape.head_size, first = angle_place(p);
   for (size_t i = 0; i < rows; i++) {
@@ -247,48 +399,60 @@ static const float *angles_from(struct strip *s, int64_t p, size_t rows) {
   return s->angle + first * size;
 }
 
-static void rotate_rows(struct strip *s, struct strip_stretch *r, size_t row, size_t rows) {
+static void rotate_heads(struct strip *s, struct strip_stretch *r) {
   const size_t size = s->l->shape.head_size;
-  const float *angle = angles_from(s, position_of(s, r, row), rows);
   const struct strip_heads heads = heads_of(s);
-  for (size_t head = heads.first; head < heads.end; head++) {
-    if (!needed_has(s->needed, head)) continue;
-    float *x = r->to + head * r->head_step;
-    const uint32_t top =
-        s->l->kernel->rotate(rows, size / 2, angle, x + row * r->row_step, r->row_step);
-    note_top(s, r, top, size, x, r->row_step);
-  }
-}
-
-static void rotate_heads(struct strip *s) {
-  for (size_t i = 0; i < s->stretches; i++) {
-    struct strip_stretch *r = &s->stretch[i];
-    for (size_t row = 0, rows; row < r->rows; row += rows) {
-      rows = size_min(r->rows - row, ANGLES - angle_place(position_of(s, r, row)));
-      rotate_rows(s, r, row, rows);
+  for (size_t row = 0, rows; row < r->rows; row += rows) {
+    const int64_t position = position_of(s, r, row);
+    rows = size_min(r->rows - row, ANGLES - angle_place(position));
+    const float *angle = angles_from(s, position, rows);
+    for (size_t head = heads.first; head < heads.end; head++) {
+      if (!needed_has(s->needed, head)) continue;
+      float *x = r->to + head * r->head_step;
+      const uint32_t top =
+          s->l->kernel->rotate(rows, size / 2, angle, x + row * r->row_step, r->row_step);
+      update_top(s, r, top, size, x, r->row_step);
     }
   }
 }
 
-/* --- all of it --- */
+/* --- one role of the strip's rows --- */
 
 static void clear_tops(struct strip *s) {
   for (size_t i = 0; i < s->stretches; i++)
     s->stretch[i].top = 0, s->stretch[i].bad = s->stretch[i].rows;
 }
 
-static void note_faults(const struct strip *s) {
-  const unsigned step = s->number + s->role - s->step->role;
+static void compute_role(struct strip *s) {
+  const struct layer *l = s->l;
+  const size_t in = role_in(l, s->role), out = role_heads(l, s->role) * role_head_size(l, s->role);
+  clear_tops(s);
+  if (l->matrix[s->role])
+    multiply_rows(s);
+  else
+    for (size_t i = 0, row = 0; i < s->stretches; row += s->stretch[i++].rows)
+      deal_columns(s, &s->stretch[i], row, s->stretch[i].from, in, 0, out);
+  /* A number that is not finite stays so in all that follows: infinity times 0 is NaN. So tops and
+   * faults may be those of the last operation alone. */
+  if (second_matrix(l, s->role)) {
+    clear_tops(s);
+    compare_heads(s);
+  }
+  if (s->role <= ROLE_KEY && l->norm[s->role]) {
+    clear_tops(s);
+    for (size_t i = 0; i < s->stretches; i++) norm_heads(s, &s->stretch[i]);
+  }
+  if (s->role <= ROLE_KEY && l->rotary) {
+    clear_tops(s);
+    for (size_t i = 0; i < s->stretches; i++) rotate_heads(s, &s->stretch[i]);
+  }
+  /* Faults, and the items' greatest magnitudes for the attention that follows. */
   for (size_t i = 0; i < s->stretches; i++) {
     const struct strip_stretch *r = &s->stretch[i];
-    if (r->bad < r->rows) run_note_fault(run_of(s->step, r->call), step, r->number + r->bad);
-  }
-}
-
-/* Keeps the items' greatest magnitudes for the attention to come. */
-static void note_tops(const struct strip *s) {
-  for (size_t i = 0; i < s->stretches && s->role != ROLE_OUTPUT; i++) {
-    const struct strip_stretch *r = &s->stretch[i];
+    if (r->bad < r->rows)
+      run_note_fault(run_of(s->step, r->call), s->number + s->role - s->step->role,
+                     r->number + r->bad);
+    if (s->role == ROLE_OUTPUT) continue;
     _Atomic uint32_t *top = role_top(r->call, r->item, s->role);
     uint32_t known = atomic_load_explicit(top, memory_order_relaxed);
     while (r->top > known && !atomic_compare_exchange_weak(top, &known, r->top)) {
@@ -296,33 +460,7 @@ static void note_tops(const struct strip *s) {
   }
 }
 
-static void compute_role(struct strip *s) {
-  clear_tops(s);
-  if (s->l->matrix[s->role])
-    multiply_rows(s);
-  else
-    deal_input(s, role_heads(s->l, s->role) * role_head_size(s->l, s->role));
-  /* What is not finite stays so in all that follows: infinity times 0 is NaN. So tops and faults
-   * may be those of the last step alone. */
-  if (second_matrix(s->l, s->role)) {
-    clear_tops(s);
-    compare_heads(s);
-  }
-  if (s->role <= ROLE_KEY && s->l->norm[s->role]) {
-    clear_tops(s);
-    for (size_t i = 0; i < s->stretches; i++) norm_stretch(s, &s->stretch[i]);
-  }
-  if (s->role <= ROLE_KEY && s->l->rotary) {
-    clear_tops(s);
-    rotate_heads(s);
-  }
-  note_faults(s);
-  note_tops(s);
-}
-
-/* --- which rows --- */
-
-/* Does the row take part in the role? */
+/* Returns whether the row takes part in the role. */
 static bool row_counts(const struct strip_part *t, unsigned role, size_t row) {
   const struct geometry *g = t->call->geometry;
   const struct sight *sight = &g->sight;
@@ -341,103 +479,129 @@ static bool row_counts(const struct strip_part *t, unsigned role, size_t row) {
   }
 }
 
-/* Where the first head of an item's rows goes, from row `row` on. */
-static struct kept_rows place_of(const struct strip *s, const struct strip_part *t, size_t row) {
+/* Sets a stretch of rows row .. row + rows - 1 of the item. */
+static void set_stretch(const struct strip *s, const struct strip_part *t, size_t row, size_t rows,
+                        struct strip_stretch *r) {
   const struct call *c = t->call;
   const struct item *item = &c->geometry->item[t->item];
+  const bool of_keys = is_of_keys(s->role);
   const size_t size = role_kept_size(s->l, s->role);
+  const size_t number =
+      (of_keys ? item->k_row : item->q_row) + row - role_rows_there(c, t->item, s->role);
+  const float *const input[ROLE_PROJECTIONS] = {c->queries, c->keys, c->values, c->space->context};
   struct kept_rows place = {.row_step = size, .head_step = item->q * size};
-  const bool of_keys = s->role == ROLE_KEY || s->role == ROLE_VALUE;
   if (of_keys)
     place = kept_rows_of(s->l, c, t->item, s->role);
   else if (s->role == ROLE_QUERY)
     place.row = c->space->projected[ROLE_QUERY] + item->q_row * s->l->shape.heads * size;
   else
     place.row = c->outputs + item->q_row * size;
-  place.row += row * place.row_step;
   if (of_keys && c->kept && role_kept(c, t->item, s->role)->lineage)
     place.row += KERNEL_KEYS * place.row_step;
-  return place;
+  *r = (struct strip_stretch){.from = input[s->role] + number * role_in(s->l, s->role),
+                              .to = place.row + row * place.row_step,
+                              .rows = rows,
+                              .row_step = place.row_step,
+                              .head_step = place.head_step,
+                              .call = t->call,
+                              .item = t->item,
+                              .number = number};
 }
 
-/* Rows row .. row + rows - 1 of the item. */
-static void set_stretch(const struct strip *s, const struct strip_part *t, size_t row, size_t rows,
-                        struct strip_stretch *r) {
-  const struct call *c = t->call;
-  const struct item *item = &c->geometry->item[t->item];
-  const bool of_keys = s->role == ROLE_KEY || s->role == ROLE_VALUE;
-  const size_t there = role_rows_there(c, t->item, s->role);
-  const size_t number = (of_keys ? item->k_row : item->q_row) + row - there;
-  const float *const input[ROLE_PROJECTIONS] = {c->queries, c->keys, c->values, c->space->context};
-  const struct kept_rows place = place_of(s, t, row);
-  r->from = input[s->role] + number * role_in(s->l, s->role);
-  r->to = place.row;
-  r->rows = rows;
-  r->row_step = place.row_step;
-  r->head_step = place.head_step;
-  r->call = t->call;
-  r->item = t->item;
-  r->number = number;
-}
-
-static void clear_rows(const struct strip *s, const struct strip_stretch *r) {
-  const size_t bytes = role_kept_size(s->l, s->role) * sizeof(float);
-  for (size_t h = 0; h < role_heads(s->l, s->role); h++)
-    for (size_t i = 0; i < r->rows; i++)
-      memset(r->to + h * r->head_step + i * r->row_step, 0, bytes);
-}
-
-/* Adds the rows of a part that are seen in this role, as stretches; the others become zeros. */
+/* Adds the rows of a part that take part in this role, as stretches; the others become zeros. */
 static void add_stretches(struct strip *s, const struct strip_part *t) {
   const size_t all = role_rows(t->call, t->item, s->role);
   const size_t end = size_min(t->row + t->rows, all);
+  const size_t bytes = role_kept_size(s->l, s->role) * sizeof(float);
   for (size_t i = t->row, next; i < end; i = next) {
     const bool counts = row_counts(t, s->role, i);
     for (next = i + 1; next < end && row_counts(t, s->role, next) == counts;) next++;
-    struct strip_stretch *r = &s->stretch[s->stretches]; /* these are no more than rows */
+    struct strip_stretch *r = &s->stretch[s->stretches]; /* there are no more stretches than rows */
     set_stretch(s, t, i, next - i, r);
     if (counts)
       s->stretches++, s->count += r->rows;
     else if (s->column == 0)
-      clear_rows(s, r);
+      for (size_t h = 0; h < role_heads(s->l, s->role); h++)
+        for (size_t j = 0; j < r->rows; j++)
+          memset(r->to + h * r->head_step + j * r->row_step, 0, bytes);
   }
 }
 
-void strip_flush(struct strip *s) {
+/* --- collecting rows --- */
+
+/* Computes all rows in the strip, which is then empty. */
+static void flush_strip(struct strip *s) {
   for (s->role = s->step->role; s->parts > 0 && s->role <= s->last_role; s->role++) {
     s->needed = &s->part[0].call->space->needed[s->role];
     s->count = s->stretches = 0;
-    if (s->role != ROLE_OUTPUT && s->needed->count == 0) continue; /* for speed alone */
+    if (s->role != ROLE_OUTPUT && s->needed->count == 0) continue; /* only for speed */
     for (size_t i = 0; i < s->parts; i++) add_stretches(s, &s->part[i]);
-    place_scratch(s);
+    const struct strip_layout at = layout_of(s->l, s->role);
+    s->angle = s->scratch;
+    s->gathered = s->scratch + at.gathered;
+    s->product = s->scratch + at.product;
+    s->heads = s->scratch + at.heads;
+    s->compared = s->scratch + at.compared;
     if (s->count > 0) compute_role(s);
   }
   s->rows = s->parts = 0;
 }
 
-/* May the rows of a unit share a tile with those in the strip? */
+/* Returns whether the rows of a unit may share a tile with those in the strip. */
 static bool may_join(const struct strip *s, const struct unit *u) {
   const struct call *c = call_of(s->step, u->run);
   const struct needed *needed = c->space->needed;
   const struct needed *ours = s->part[0].call->space->needed;
-  if (rows_last_role(s->step, c, u) != s->last_role || u->column != s->column) return false;
+  if (last_role_of(s->step, c, u) != s->last_role || u->column != s->column) return false;
   for (unsigned role = s->step->role; role <= s->last_role; role++)
     if (needed[role].slot != ours[role].slot || !s->l->rows_independent[role]) return false;
   return true;
 }
 
-void strip_add(struct strip *s, const struct unit *u, size_t item, size_t row, size_t rows) {
+/* Adds rows row .. end - 1 of one of the unit's items; computes whenever the strip is full. */
+static void add_rows(struct strip *s, const struct unit *u, size_t item, size_t row, size_t end) {
   const size_t most = s->l->tile_rows[s->step->role];
   struct call *call = call_of(s->step, u->run);
-  if (s->parts && !may_join(s, u)) strip_flush(s);
+  if (s->parts && !may_join(s, u)) flush_strip(s);
   s->number = u->step;
-  s->last_role = rows_last_role(s->step, call, u);
+  s->last_role = last_role_of(s->step, call, u);
   s->column = u->column;
   s->columns = s->step->step.columns ? u->columns : 0;
-  for (size_t end = row + rows; row < end; row += rows) {
+  for (size_t rows; row < end; row += rows) {
     rows = size_min(end - row, most - s->rows);
     s->part[s->parts++] = (struct strip_part){call, item, row, rows};
     s->rows += rows;
-    if (s->rows == most) strip_flush(s);
+    if (s->rows == most) flush_strip(s);
   }
 }
+
+static void compute_rows(const struct step *step, const struct span *span, void *scratch) {
+  const struct layer_step *s = layer_step_of(step);
+  const unsigned mode = kernel_enter();
+  struct span left = *span;
+  struct strip strip;
+  struct unit u;
+  strip.step = s;
+  strip.l = s->at.layer;
+  strip.scratch = scratch;
+  strip.rows = strip.parts = 0;
+  for (size_t i = 0; strip.l->rotary && i < ANGLES; i++) strip.angle_of[i] = ANGLE_NONE;
+  while (run_next_unit(&left, &u)) {
+    const struct call *c = call_of(s, u.run);
+    for (size_t i = u.item; i < u.item + u.items; i++) {
+      const size_t first = size_max(u.row, role_rows_there(c, i, s->role));
+      const size_t all = role_rows(c, i, s->role);
+      const size_t end = u.rows == 0 ? all : size_min(u.row + u.rows, all);
+      if (first < end) add_rows(&strip, &u, i, first, end);
+    }
+  }
+  flush_strip(&strip);
+  kernel_leave(mode);
+}
+
+const struct step step_rows = {.unit = rows_unit,
+                               .work = rows_unit_work,
+                               .share = rows_share,
+                               .least = rows_least,
+                               .compute = compute_rows,
+                               .fault = fault_of_row};

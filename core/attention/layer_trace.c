@@ -1,8 +1,8 @@
-/* layer_trace: the trace of a call: one query of one head, which is attended to once more, alone.
+/* layer_trace: the trace of a call: the attention of one query in one head, computed again, alone.
  *
- * That gives its weights and its context, with the bits that they have in company. Queries, keys
- * and values are copied from where attention reads them. Products and scores are made anew, in
- * double: attention keeps none. */
+ * Its weights and context are bit-identical to those of the call. Query, keys and values are copied
+ * from where attention reads them. Products and scores are computed in double, since attention does
+ * not store them. */
 #include <string.h>
 
 #include "core/attention/layer_parts.h"
@@ -10,7 +10,7 @@
 
 /* --- preparing --- */
 
-static float *place_rows(struct arena *a, size_t rows, size_t size, struct error *e) {
+static float *alloc_rows(struct arena *a, size_t rows, size_t size, struct error *e) {
   return arena_alloc(a, rows, size * sizeof(float), e);
 }
 
@@ -23,18 +23,18 @@ enum status trace_prepare(const struct layer *l, const struct call *c, struct ar
   t->keys = c->geometry->item[t->item].k;
   t->size = l->compare_size;
   t->value_size = l->shape.value_head_size;
-  t->query = place_rows(a, 1, t->size, e);
-  t->key = place_rows(a, t->keys, t->size, e);
-  t->value = place_rows(a, t->keys, t->value_size, e);
+  t->query = alloc_rows(a, 1, t->size, e);
+  t->key = alloc_rows(a, t->keys, t->size, e);
+  t->value = alloc_rows(a, t->keys, t->value_size, e);
   t->seen = arena_alloc(a, t->keys, sizeof *t->seen, e);
-  t->product = place_rows(a, t->keys, 1, e);
-  t->score = place_rows(a, t->keys, 1, e);
-  t->weight = place_rows(a, t->keys, 1, e);
-  t->context = place_rows(a, 1, t->value_size, e);
+  t->product = alloc_rows(a, t->keys, 1, e);
+  t->score = alloc_rows(a, t->keys, 1, e);
+  t->weight = alloc_rows(a, t->keys, 1, e);
+  t->context = alloc_rows(a, 1, t->value_size, e);
   return e->status;
 }
 
-/* Attention once more, and copies and products, which are bound by memory. */
+/* Attention again, and copies and products, which are limited by memory. */
 double trace_work(const struct layer *l, const struct call *c) {
   if (!c->trace) return 0;
   const struct item *item = &c->geometry->item[c->trace->item];
@@ -42,17 +42,7 @@ double trace_work(const struct layer *l, const struct call *c) {
   return 2 * query_work(l, c, item, item->k) + 8 * numbers * (double)item->k;
 }
 
-/* --- what the query sees --- */
-
-static bool find_seen(const struct trace *t, const struct kernel_tile *tile) {
-  const size_t from = (size_t)tile->from[0], to = (size_t)tile->to[0];
-  bool any = false;
-  for (size_t j = 0; j < t->keys; j++) {
-    t->seen[j] = from <= j && j < to && (!tile->mask || tile->mask[j]);
-    any |= t->seen[j];
-  }
-  return any;
-}
+/* --- the results --- */
 
 static void copy_row(bool there, size_t size, const float *from, float *to) {
   if (there)
@@ -61,22 +51,24 @@ static void copy_row(bool there, size_t size, const float *from, float *to) {
     memset(to, 0, size * sizeof *to);
 }
 
-/* Rows that are not seen are not looked at. A query that sees nothing may weigh all keys alike:
- * then all values are there. */
+/* Sets `seen`, and copies the query, keys and values. Masked rows are not read, except for values
+ * if a query without visible keys has equal weights for all. */
 static void copy_inputs(const struct trace *t, const struct kernel_tile *tile) {
-  copy_row(find_seen(t, tile), t->size, tile->query, t->query);
+  const size_t from = (size_t)tile->from[0], to = (size_t)tile->to[0];
+  bool any = false;
   for (size_t j = 0; j < t->keys; j++) {
+    t->seen[j] = from <= j && j < to && (!tile->mask || tile->mask[j]);
+    any |= t->seen[j];
     copy_row(t->seen[j], t->size, tile->key + j * tile->key_row, t->key + j * t->size);
     copy_row(t->seen[j] || t->weight[j] != 0, t->value_size, tile->value + j * tile->value_row,
              t->value + j * t->value_size);
   }
+  copy_row(any, t->size, tile->query, t->query);
 }
 
-/* --- products and scores --- */
-
-/* How the query compares with one key, before scale and bias. */
-static double compare_key(const struct kernel *k, const struct kernel_tile *tile, const float *key,
-                          float *scratch) {
+/* The score of one key before scale and bias. */
+static double product_of(const struct kernel *k, const struct kernel_tile *tile, const float *key,
+                         float *scratch) {
   if (!tile->vector) return k->dot(tile->head_size, tile->query, key);
   for (size_t x = 0; x < tile->head_size; x++) scratch[x] = tile->query[x] + key[x];
   k->tanh(tile->head_size, scratch, scratch);
@@ -88,25 +80,12 @@ static void compare_keys(const struct kernel *k, const struct trace *t,
   for (size_t j = 0; j < t->keys; j++) {
     t->product[j] = t->score[j] = 0;
     if (!t->seen[j]) continue;
-    const double product = compare_key(k, tile, tile->key + j * tile->key_row, scratch);
+    const double product = product_of(k, tile, tile->key + j * tile->key_row, scratch);
     const double bias = tile->bias ? tile->bias[j] : 0,
                  relative = tile->relative ? tile->relative[j] : 0;
     t->product[j] = (float)product;
     t->score[j] = (float)(tile->scale * product + bias + relative);
   }
-}
-
-/* --- weights and context --- */
-
-static void set_answer(struct kernel_tile *tile, const struct trace *t) {
-  tile->value_head_size = t->value_size;
-  tile->context = t->context;
-  tile->context_row = t->value_size;
-  tile->context_factor = 1.0f;
-  tile->weights = t->weight;
-  tile->pointers = NULL;
-  tile->top = tile->factor = tile->greatest = tile->segment_top = tile->segment_factor = NULL;
-  memset(t->weight, 0, t->keys * sizeof *t->weight);
 }
 
 static bool trace_is_finite(const struct kernel *k, const struct trace *t) {
@@ -123,26 +102,38 @@ static bool trace_is_finite(const struct kernel *k, const struct trace *t) {
 }
 
 static void trace_query(const struct layer_step *s, const struct unit *u, float *scratch) {
-  const struct layer *l = s->at.layer;
+  const struct kernel *k = s->at.layer->kernel;
   const struct call *c = call_of(s, u->run);
+  const struct trace *t = c->trace;
   struct tile_kept kept = tile_kept_of(s, u, NULL);
-  float chance;
   struct kernel_tile tile;
+  float chance;
   tile_begin(&tile, s, u);
   tile_set_inputs(&tile, s, u, &kept, u->head);
-  set_answer(&tile, c->trace);
   tile_draw_chances(c, u, u->head, &chance);
   tile.chance = &chance;
-  const bool done = l->kernel->attend(1, &tile, scratch);
-  if (done) tile_fill_uniform(&tile, s, u, scratch);
-  if (done) copy_inputs(c->trace, &tile);
-  if (done) compare_keys(l->kernel, c->trace, &tile, scratch);
-  if (!done || !trace_is_finite(l->kernel, c->trace)) run_note_fault(u->run, u->step, 0);
+  /* The results of attention go to the trace, and nowhere else. */
+  tile.value_head_size = t->value_size;
+  tile.context = t->context;
+  tile.context_row = t->value_size;
+  tile.context_factor = 1.0f;
+  tile.weights = t->weight;
+  tile.pointers = NULL;
+  tile.top = tile.factor = tile.greatest = tile.segment_top = tile.segment_factor = NULL;
+  memset(t->weight, 0, t->keys * sizeof *t->weight);
+  bool finite = k->attend(1, &tile, scratch);
+  if (finite) {
+    tile_fill_uniform(&tile, s, u, scratch);
+    copy_inputs(t, &tile);
+    compare_keys(k, t, &tile, scratch);
+    finite = trace_is_finite(k, t);
+  }
+  if (!finite) run_note_fault(u->run, u->step, 0);
 }
 
 /* --- units --- */
 
-/* The one query. */
+/* The only unit: the traced query. */
 static bool trace_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct trace *t = call_of(layer_step_of(step), u->run)->trace;
   if (!t || at->row++ > 0) return false;
@@ -163,6 +154,17 @@ static void compute_trace(const struct step *step, const struct span *span, void
   struct unit u;
   while (run_next_unit(&left, &u)) trace_query(layer_step_of(step), &u, scratch);
   kernel_leave(mode);
+}
+
+static enum status fault_of_trace(const struct step *step, const struct run *run, uint64_t place,
+                                  struct error *e) {
+  const struct layer_step *s = layer_step_of(step);
+  const struct trace *t = call_of_const(s, run)->trace;
+  (void)place;
+  return error_set(
+      e, STATUS_NOT_FINITE,
+      "%sa number in the trace of query %zu of item %zu in head %zu exceeds the float32 range",
+      s->at.where, t->row, t->item, t->head);
 }
 
 const struct step step_trace = {

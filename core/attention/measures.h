@@ -1,10 +1,10 @@
-/* measures: how much each head of a layer does on a batch, and how much the heads differ.
+/* measures: how much each head of a layer contributes on a batch, and how much the heads differ.
  *
- * Sums run over the query rows of all items that see at least one key in some head; a head that
- * sees nothing in such a row weighs nothing there. A mean over nothing and a quotient by zero are
- * 0. A head's contribution c to an output row is its context, head_mask included, times its own
- * columns of the output projection, without the bias. All numbers are finite as float32: what is
- * not is a fault of the call. */
+ * Sums run over the query rows of all items that attend to at least one key in some head; a head
+ * that attends to none in such a row has weights of 0 there. A mean over nothing and a quotient by
+ * 0 are 0. A head's contribution c to an output row is its context, multiplied by head_mask, times
+ * its own columns of the output projection, without the bias. All numbers are finite as float32:
+ * others are a fault of the call. */
 #ifndef CORE_MEASURES_H
 #define CORE_MEASURES_H
 
@@ -12,8 +12,8 @@
 
 struct head_measures {
   double confidence; /* mean of the greatest weight of a row */
-  double entropy;    /* mean of (- sum A ln A) / ln m, 0 where m = 1; m: keys that the row
-                          may see in this head */
+  double entropy;    /* mean of (- sum A ln A) / ln m, 0 if m = 1; m: how many keys the row attends
+                        to in this head */
   double distance;   /* mean of sum A |i - j| */
   double norm;       /* mean of |c| */
   double share;      /* norm / the sum of all heads' norms */
@@ -22,12 +22,12 @@ struct head_measures {
 };
 
 struct measures {
-  size_t rows;                /* query rows that see something in some head */
+  size_t rows;                /* query rows that attend to some key in some head */
   struct head_measures *head; /* [H] */
-  double *divergence;         /* [H, H] mean Jensen-Shannon divergence of two heads' weights; NULL
-                                 where weights are sigmoids: then entropy means nothing either */
-  size_t *ranking;            /* [H] heads, the least important first: by michel where there are
-                                 gradients, else by delta; the lower index first on a tie */
+  double *divergence;         /* [H, H] mean Jensen-Shannon divergence of two heads' weights. NULL
+                                 with sigmoid weights: then the entropy is meaningless, too */
+  size_t *ranking;            /* [H] heads, the least important first: by michel if there are
+                                 gradients, else by delta; a tie is ordered by index */
 };
 
 #endif

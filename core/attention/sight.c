@@ -1,4 +1,4 @@
-/* sight: lengths, causal, window and mask of a geometry -> what each query may see. */
+/* sight: lengths, causal, window and mask of a geometry -> which keys each query attends to. */
 #include "core/attention/sight.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ bool sight_allows(const struct geometry *g, const struct item *item, size_t head
 
 static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The stretch of keys that lengths, causal and window leave to query row `i`. */
+/* Sets the stretch of keys that lengths, causal and window leave to query row `i`. */
 static void find_stretch(const struct geometry *g, const struct item *item, size_t i, int32_t *from,
                          int32_t *to) {
   const int64_t position = (int64_t)i + item->offset;
@@ -37,24 +37,20 @@ static void find_stretch(const struct geometry *g, const struct item *item, size
   *to = (int32_t)high;
 }
 
-/* Narrows the stretch to its first and last unmasked key; marks the keys that are seen. */
-static void apply_mask(const uint8_t *mask, uint8_t *seen, int32_t *from, int32_t *to) {
-  while (*from < *to && !mask[*from]) (*from)++;
-  while (*from < *to && !mask[*to - 1]) (*to)--;
-  for (int32_t j = *from; j < *to; j++) seen[j] |= mask[j] != 0;
-}
-
-/* Narrows the stretch to the least one that holds those of all needed heads. False if one of these
- * heads sees nothing. */
+/* Narrows the stretch to the smallest one that contains the unmasked keys of all needed heads, and
+ * marks these keys in `seen`. Returns false if one of these heads masks all keys. */
 static bool apply_masks(const struct geometry *g, const struct item *item, size_t i, uint8_t *seen,
                         int32_t *from, int32_t *to) {
   const size_t masks = g->mask_per_head ? g->sight.heads : 1;
   int32_t least = *to, most = *from;
   bool all_see = true;
   for (size_t head = 0; head < masks; head++) {
-    int32_t first = *from, end = *to;
     if (g->mask_per_head && !needed_has(&g->sight.needed, head)) continue;
-    apply_mask(mask_row(g, item, head, i), seen, &first, &end);
+    const uint8_t *mask = mask_row(g, item, head, i);
+    int32_t first = *from, end = *to;
+    while (first < end && !mask[first]) first++;
+    while (first < end && !mask[end - 1]) end--;
+    for (int32_t j = first; j < end; j++) seen[j] |= mask[j] != 0;
     if (first == end) {
       all_see = false;
       continue;
@@ -65,15 +61,6 @@ static bool apply_masks(const struct geometry *g, const struct item *item, size_
   *from = least < most ? least : 0;
   *to = least < most ? most : 0;
   return all_see;
-}
-
-/* Marks the keys in the stretches that begin at each key. */
-static void mark_stretches(const int32_t *reach, uint8_t *seen, size_t keys) {
-  int32_t end = 0;
-  for (size_t j = 0; j < keys; j++) {
-    end = reach[j] > end ? reach[j] : end;
-    seen[j] = (int32_t)j < end;
-  }
 }
 
 void sight_look(const struct geometry *g, size_t index) {
@@ -98,28 +85,28 @@ void sight_look(const struct geometry *g, size_t index) {
     s->to[item->q_row + i] = to;
     out->key_end = size_max(out->key_end, (size_t)to);
   }
-  if (!g->mask) mark_stretches(reach, seen, item->k);
+  if (g->mask) return;
+  /* Without a mask, a key is visible if a stretch that begins at or before it reaches it. */
+  int32_t end = 0;
+  for (size_t j = 0; j < item->k; j++) {
+    end = reach[j] > end ? reach[j] : end;
+    seen[j] = (int32_t)j < end;
+  }
 }
 
 /* --- preparing --- */
 
-/* Counts the keys. Where some of them are kept already, rows of keys are fewer. */
-static enum status count_keys(struct geometry *g, struct arena *a, struct error *e) {
-  struct sight *s = &g->sight;
-  for (size_t i = 0; i < g->items; i++)
-    if (!size_add(s->key_rows, g->item[i].k, &s->key_rows))
-      return error_set(e, STATUS_TOO_LARGE, "the keys exceed the address space");
-  if (s->key_rows == g->k_rows && !g->moves) return STATUS_OK;
-  s->key_at = arena_alloc(a, g->items, sizeof *s->key_at, e);
-  for (size_t i = 0, keys = 0; s->key_at && i < g->items; keys += g->item[i++].k)
-    s->key_at[i] = keys;
-  return e->status;
-}
-
 enum status sight_reserve(struct geometry *g, struct arena *a, struct error *e) {
   struct sight *s = &g->sight;
   *s = (struct sight){0};
-  if (count_keys(g, a, e)) return e->status;
+  for (size_t i = 0; i < g->items; i++)
+    if (!size_add(s->key_rows, g->item[i].k, &s->key_rows))
+      return error_set(e, STATUS_TOO_LARGE, "the keys exceed the address space");
+  if (s->key_rows != g->k_rows || g->moves) { /* some keys are in the KV cache, or will be */
+    s->key_at = arena_alloc(a, g->items, sizeof *s->key_at, e);
+    for (size_t i = 0, keys = 0; s->key_at && i < g->items; keys += g->item[i++].k)
+      s->key_at[i] = keys;
+  }
   s->item = arena_alloc(a, g->items, sizeof *s->item, e);
   s->from = arena_alloc(a, g->q_rows, sizeof *s->from, e);
   s->to = arena_alloc(a, g->q_rows, sizeof *s->to, e);

@@ -1,8 +1,8 @@
-/* trace: how the weights of one query in one head come about.
+/* trace: the intermediate numbers of attention for one query in one head.
  *
- * Letters as in geometry.h: k are the keys of the query's item. Queries and keys are as scores
- * compare them: projected, turned, and n numbers each: d, with SCORE_ADDITIVE a, with
- * SCORE_BILINEAR d_k. A trace depends on what its query sees in its head, and on nothing else. */
+ * Letters as in geometry.h; k: keys of the query's item. Query and keys are shown as scores compare
+ * them, projected and rotated, with n numbers each: n is d, a with SCORE_ADDITIVE, d_k with
+ * SCORE_BILINEAR. A trace depends only on its query and the keys that it attends to. */
 #ifndef CORE_TRACE_H
 #define CORE_TRACE_H
 
@@ -11,19 +11,19 @@
 
 struct trace {
   /* The request. */
-  size_t item, head, row; /* the query's row in its item */
+  size_t item, head, row; /* `row` is the query's row in its item */
 
-  /* The answer, allocated when the call is prepared. All of its numbers are finite: what is not is
-   * a fault of the call. */
+  /* The results, allocated when the call is prepared. All numbers are finite: others are a fault of
+   * the call. */
   size_t keys, size, value_size; /* k, n, d_v */
-  uint8_t *seen;                 /* [k] 1: the query may see the key */
-  float *query;                  /* [n] zeros where it sees none */
-  float *key;                    /* [k, n] zeros where the key is not seen */
-  float *value;                  /* [k, d_v] zeros where the key is not seen and weighs nothing */
-  float *product;                /* [k] q.k, or v.tanh(q + k); 0 where the key is not seen */
-  float *score;                  /* [k] with scale, bias and relative positions; 0 likewise */
-  float *weight;                 /* [k] the bits of the call's weights, if it gave them */
-  float *context;                /* [d_v] before head_mask; the bits of what head_mask multiplies */
+  uint8_t *seen;                 /* [k] 1: the query attends to the key */
+  float *query;                  /* [n] zeros if it attends to no key */
+  float *key;                    /* [k, n] zeros for a masked key */
+  float *value;                  /* [k, d_v] zeros for a masked key with a weight of 0 */
+  float *product;                /* [k] q.k, or v.tanh(q + k); 0 for a masked key */
+  float *score;                  /* [k] with scale, bias and relative positions; 0 if masked */
+  float *weight;                 /* [k] bit-identical to the call's attention weights */
+  float *context;                /* [d_v] before head_mask; bit-identical to the call's */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* spare: memory that has served its purpose and may serve another. */
+/* spare: memory that is no longer used and may be used again. */
 #include "core/base/spare.h"
 
 #include <stdint.h>
@@ -21,4 +21,9 @@ void *spare_take(struct spare *s, size_t bytes) {
     return at;
   }
   return NULL;
+}
+
+float *spare_floats(struct spare *s, size_t count, struct arena *a, struct error *e) {
+  float *there = count <= SIZE_MAX / sizeof(float) ? spare_take(s, count * sizeof(float)) : NULL;
+  return there ? there : arena_alloc(a, count, sizeof(float), e);
 }
