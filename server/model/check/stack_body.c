@@ -1,4 +1,4 @@
-/* stack_body: the fields of a request to a whole model, and the one check that they lead to. */
+/* stack_body: the body of a request to a model, and the check at its end. */
 #include "server/model/check/stack_body.h"
 
 #include <string.h>
@@ -29,16 +29,6 @@ struct body *stack_body_of(struct stack_body *b) {
   return &b->body;
 }
 
-/* What the outputs that a v2 request names ask for. As in an export of the model, no dense layer
- * stands behind its pooler. */
-static void read_outputs(struct stack_body *b, const struct body_v2_asked *v2) {
-  struct stack_values *v = &b->values;
-  v->pool = STACK_POOL_NONE;
-  for (size_t i = 0; i < v2->outputs; i++)
-    if (v2->output[i].which == STACK_V2_POOLER_OUTPUT) v->pool = STACK_POOL_POOLER;
-  v->normalize = false;
-}
-
 enum status stack_body_make(struct contract_reading *r, const struct whole *w,
                             const struct body_terms *terms, const struct body_limits *limits,
                             struct stack_request *out) {
@@ -47,9 +37,17 @@ enum status stack_body_make(struct contract_reading *r, const struct whole *w,
 }
 
 enum status stack_body_finish(struct stack_body *b, struct stack_request *out) {
+  struct stack_values *v = &b->values;
   memset(out, 0, sizeof *out);
   if (body_finish(&b->body, &out->v2)) return b->body.e->status;
-  if (b->body.v2) read_outputs(b, &out->v2);
+  /* The outputs that a v2 request names replace the model's defaults. As in an export of the model,
+   * its pooler has no dense layer after it. */
+  if (b->body.v2) {
+    v->pool = STACK_POOL_NONE;
+    v->normalize = false;
+    for (size_t i = 0; i < out->v2.outputs; i++)
+      if (out->v2.output[i].which == STACK_V2_POOLER_OUTPUT) v->pool = STACK_POOL_POOLER;
+  }
   stack_body_make(&b->body.reading, b->whole, &b->terms, &b->limits, out);
   return body_locate(&b->body);
 }

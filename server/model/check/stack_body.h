@@ -1,6 +1,6 @@
-/* stack_body: the body of a request to a whole model, chunk by chunk, into a run of the core.
+/* stack_body: the body of a request to a model, fed chunk by chunk, into runs of the core.
  *
- * The contract is checked in one place (stack_check): what is accepted, the core computes. */
+ * The contract is checked in one place (stack_check); the core computes what is accepted. */
 #ifndef SERVER_STACK_BODY_H
 #define SERVER_STACK_BODY_H
 
@@ -10,8 +10,8 @@
 
 struct stack_body;
 
-/* It lives, like all that it makes, in the arena. `e` holds no failure, and outlives the body: the
- * first one goes there. NULL with a failure. The model has the stack that is asked. */
+/* It lives, like all that it makes, in the arena. `e`, which holds no failure, outlives it and gets
+ * the first failure. The model can serve what `terms` ask. NULL with a failure. */
 struct stack_body *stack_body_new(const struct whole *w, const struct body_terms *terms,
                                   const struct body_limits *limits, struct arena *a,
                                   struct error *e);
@@ -19,14 +19,13 @@ struct stack_body *stack_body_new(const struct whole *w, const struct body_terms
 /* The body itself, for body_feed and body_cost. */
 struct body *stack_body_of(struct stack_body *b);
 
-/* The body has ended: checks what can only be checked now, across fields. */
+/* Ends the body: checks its fields against each other, and makes the request. */
 enum status stack_body_finish(struct stack_body *b, struct stack_request *out);
 
-/* The same of fields that were read, of whichever body (server/dialect/dialect_stack.h has other
- * services' words): texts become their tokens, and all of them the request's runs. With
- * ASK_CLASSIFY the outputs of main.run, once it is computed, are the scores of an item's classes,
- * behind the values' function: [items, output_size]; their names are those of classes_of. `out` is
- * empty, but for its v2. */
+/* Makes the request of fields that were read, from any body (server/dialect has the fields of other
+ * services): tokenizes texts, and checks the fields. With ASK_CLASSIFY the outputs of main.run,
+ * [items, output_size], are the scores of classes after the values' function; classes_of has their
+ * names. `out` is empty except for its v2. */
 enum status stack_body_make(struct contract_reading *r, const struct whole *w,
                             const struct body_terms *terms, const struct body_limits *limits,
                             struct stack_request *out);

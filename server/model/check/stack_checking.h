@@ -1,5 +1,5 @@
 /* stack_checking: a request to a model while it is checked: what the files of this folder share.
- * Private to them. */
+ * Private to them. Their functions that return a status leave an error in `e`, too. */
 #ifndef SERVER_STACK_CHECKING_H
 #define SERVER_STACK_CHECKING_H
 
@@ -13,18 +13,18 @@ struct stack_check {
   const struct body_terms *terms;
   const struct body_limits *limits;
   struct stack_request *out; /* being made */
-  struct stack_side *main;   /* of `out` */
-  struct stack_side *reader; /* of `out`: what the request's rows enter: the source, or main */
+  struct stack_side *main;   /* out->main */
+  struct stack_side *reader; /* the side that the request's rows enter: out->source or out->main */
   const struct tensor *rows; /* tokens or embeddings, of this field: */
   enum stack_field field;
-  size_t items;   /* that the request has */
-  int32_t *lens;  /* [items] the rows of each that the reader has */
-  int32_t *begun; /* [items] those that main has: `lens`, or what follows is fed behind
-                     the token that begins */
+  size_t items;   /* of the request */
+  int32_t *lens;  /* [items] rows of each that enter the reader */
+  int32_t *begun; /* [items] rows of each that enter main: `lens`, or with a source the token that
+                     begins and what follows it */
   struct error *e;
 };
 
-/* Is there a source, whose rows are the request's? */
+/* Whether the request's rows enter a source of main. */
 static inline bool stack_check_has_source(const struct stack_check *k) {
   return k->reader != k->main;
 }
@@ -35,12 +35,12 @@ static inline const struct tensor *stack_check_tensor(const struct stack_check *
   return k->reading->tensor[field];
 }
 
-/* What the request calls the field. */
+/* The name of the field in the request. */
 static inline const char *stack_check_shown(const struct stack_check *k, enum stack_field field) {
   return stack_field_shown(field, k->terms->form);
 }
 
-/* The numbers of a pooled item, before `dimensions` leave some of them; or those of its classes. */
+/* Numbers of a pooled item before `dimensions` cuts them, or of its classes. */
 static inline size_t stack_check_pooled(const struct stack_form *f, enum stack_pool pool) {
   if (pool == STACK_POOL_CLASSES) return f->classifier.count;
   return stack_form_pooled(f);

@@ -1,11 +1,11 @@
-/* stack_items: where the items of a request stand in its body, and how much of each counts. */
+/* stack_items: places of items in the body, and how much of each item is valid. */
 #include "server/model/check/stack_items.h"
 
 #include <stdio.h>
 
-/* --- where --- */
+/* --- places --- */
 
-/* Returns the pointer's length. */
+/* Writes the pointer, and returns its length. */
 static size_t point_at_item(const struct stack_check *k, enum stack_field field, size_t item,
                             char pointer[ERROR_POINTER_SIZE]) {
   const bool text = field == STACK_FIELD_TOKENS && k->reading->texts;
@@ -38,7 +38,7 @@ enum status stack_items_refuse_number(struct stack_check *k, enum stack_field fi
   return k->e->status;
 }
 
-/* --- which --- */
+/* --- lists --- */
 
 size_t stack_items_count(const struct stack_check *k, enum stack_field field, size_t item) {
   const struct tensor *t = stack_check_tensor(k, field);
@@ -73,13 +73,17 @@ enum status stack_items_alike(struct stack_check *k, enum stack_field field, enu
   return STATUS_OK;
 }
 
-/* --- how many count --- */
+/* --- valid lengths --- */
 
-static enum status read_lens(struct stack_check *k, enum stack_field lengths, enum stack_field of,
+enum status stack_items_lens(struct stack_check *k, enum stack_field lengths, enum stack_field of,
                              int32_t *lens) {
   const struct tensor *t = stack_check_tensor(k, lengths);
   const size_t items = k->items;
   const char *name = stack_field_name(lengths);
+  if (!t || t->null) {
+    for (size_t i = 0; i < items; i++) lens[i] = (int32_t)stack_items_count(k, of, i);
+    return STATUS_OK;
+  }
   if (t->depth != (k->out->unbatched ? 0u : 1u))
     return error_at(k->e, stack_field_pointer(lengths), "%s has %u dimensions: %s", name, t->depth,
                     k->out->unbatched ? "a single item requires one length, not an array"
@@ -98,42 +102,28 @@ static enum status read_lens(struct stack_check *k, enum stack_field lengths, en
   return STATUS_OK;
 }
 
-enum status stack_items_lens(struct stack_check *k, enum stack_field lengths, enum stack_field of,
-                             int32_t *lens) {
-  const struct tensor *t = stack_check_tensor(k, lengths);
-  if (t && !t->null) return read_lens(k, lengths, of, lens);
-  for (size_t i = 0; i < k->items; i++) lens[i] = (int32_t)stack_items_count(k, of, i);
-  return STATUS_OK;
-}
-
-/* The ones of a mask of so many numbers; `*at` is the number that does not belong there, or
- * `count`. */
-static size_t count_ones(const int32_t *mask, size_t count, size_t *at) {
-  size_t ones = 0;
-  while (ones < count && mask[ones] == 1) ones++;
-  for (*at = ones; *at < count && mask[*at] == 0;) ++*at;
-  return ones;
-}
-
 enum status stack_items_mask(struct stack_check *k, enum stack_field mask, enum stack_field of,
                              int32_t *lens) {
   const int32_t *number = stack_check_tensor(k, mask)->data;
   if (stack_items_alike(k, mask, of)) return k->e->status;
   for (size_t i = 0; i < k->items; i++) {
     const size_t rows = stack_items_count(k, of, i);
-    size_t at = 0;
-    lens[i] = rows ? (int32_t)count_ones(number, rows, &at) : 0; /* or there may be none at all */
+    size_t ones = 0;
+    while (ones < rows && number[ones] == 1) ones++;
+    lens[i] = (int32_t)ones;
+    size_t at = ones;
+    while (at < rows && number[at] == 0) at++;
     if (at < rows)
       return stack_items_refuse_number(
           k, mask, i, at,
           "%d is not allowed here: the mask must be ones followed by zeros (pad on the right)",
           (int)number[at]);
-    if (rows) number += rows;
+    if (rows) number += rows; /* without rows it may be NULL */
   }
   return STATUS_OK;
 }
 
-/* --- what they hold --- */
+/* --- numbers --- */
 
 enum status stack_items_below(struct stack_check *k, enum stack_field field, size_t item,
                               const int32_t *number, size_t count, size_t end) {

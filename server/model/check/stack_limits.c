@@ -6,56 +6,65 @@
 #include "core/base/size.h"
 #include "server/answer/answer.h"
 #include "server/model/answer/stack_answer_sequences.h"
-#include "server/model/check/stack_ablation_check.h"
 #include "server/model/check/stack_texts.h"
 #include "server/number/number.h"
 
-/* What the items of a side have together. */
+/* Totals over all items of one side. */
 struct stack_sums {
   size_t rows;
-  size_t pairs, across; /* of a query and a key: among the rows themselves, and with the source's */
+  size_t pairs, across; /* of a query and a key: of the side itself, and of its source */
 };
 
-/* Adds rows that are there so many times, each with so many keys of either sort. */
+/* Adds `times` items with so many rows, keys and keys of the source. False: an overflow. */
 static bool add_rows(struct stack_sums *s, size_t rows, size_t keys, size_t across, size_t times) {
   size_t pairs, far;
-  if (times == 0) return true; /* whatever their shape says */
+  if (times == 0) return true; /* the shape of no item may overflow */
   return size_mul(rows, times, &rows) && size_mul(rows, keys, &pairs) &&
          size_mul(rows, across, &far) && size_add(s->rows, rows, &s->rows) &&
          size_add(s->pairs, pairs, &s->pairs) && size_add(s->across, far, &s->across);
 }
 
-/* The rows of a source that each row of main attends to; of a source itself there are none. */
+/* The rows of a source that each row of main attends to; 0 for the source itself. */
 static size_t source_rows(const struct stack_check *k, const struct stack_side *s, size_t item) {
   return s == k->main ? stack_request_source_rows(k->out, item) : 0;
 }
 
-/* --- the work --- */
-
+/* Whether the side's items are generated sequences. */
 static bool has_sequences(const struct stack_check *k, const struct stack_side *s) {
   return k->out->generates && s == k->main;
 }
 
-/* Of sequences all rows count that they may come to have. */
-static bool sum_work(const struct stack_check *k, const struct stack_side *s,
-                     struct stack_sums *sums) {
-  const struct geometry *g = &s->run->geometry;
-  for (size_t i = 0; i < g->items; i++) {
-    const size_t rows = has_sequences(k, s) ? stack_texts_rows(k->out, i) : g->item[i].q;
-    if (!add_rows(sums, rows, rows, source_rows(k, s, i), 1)) return false;
-  }
-  return true;
-}
+/* --- work --- */
 
-/* Every head of every layer meets every pair. */
+/* Adds a side's pairs of a query and a key, for each head of each layer. Sequences count with all
+ * rows that they may have. */
 static bool add_work(const struct stack_check *k, const struct stack_side *s, size_t *work) {
+  const struct geometry *g = &s->run->geometry;
   struct stack_sums sums = {0};
   size_t own, across;
-  return sum_work(k, s, &sums) && size_mul(sums.pairs, s->form->self.heads, &own) &&
-         size_mul(own, s->form->layers, &own) &&
+  for (size_t i = 0; i < g->items; i++) {
+    const size_t rows = has_sequences(k, s) ? stack_texts_rows(k->out, i) : g->item[i].q;
+    if (!add_rows(&sums, rows, rows, source_rows(k, s, i), 1)) return false;
+  }
+  return size_mul(sums.pairs, s->form->self.heads, &own) && size_mul(own, s->form->layers, &own) &&
          size_mul(sums.across, s->form->cross.heads, &across) &&
          size_mul(across, s->form->layers, &across) && size_add(own, across, &own) &&
          size_add(*work, own, work);
+}
+
+/* Adds the pairs of the forward passes without each of a side's heads that are measured. A pass
+ * begins at the head's layer: the side has `own` pairs in all its layers, and the layers of the
+ * other side after it have `after`. */
+static bool add_ablation(const struct stack_side *s, size_t own, size_t after, size_t *work) {
+  for (size_t i = 0; s->stack && i < stack_form_attentions(s->form); i++) {
+    const size_t layers = s->form->layers, left = layers - stack_side_layer(s, i);
+    size_t pass;
+    if (!s->wish[i].ablation) continue;
+    if (!size_add(own / layers * left, after, &pass) ||
+        !size_mul(pass, stack_side_shape(s, i)->heads, &pass) || !size_add(*work, pass, work))
+      return false;
+  }
+  return true;
 }
 
 enum status stack_limits_refuse_pairs(const struct stack_form *source,
@@ -82,45 +91,33 @@ enum status stack_limits_refuse_pairs(const struct stack_form *source,
                      count, main->self.heads, main->layers, most);
 }
 
-static enum status check_work(struct stack_check *k) {
-  const struct stack_side *main = k->main;
-  size_t source = 0, own = 0, work = 0;
-  const bool counted = (!stack_check_has_source(k) || add_work(k, k->reader, &source)) &&
-                       add_work(k, main, &own) && size_add(source, own, &work) &&
-                       (!k->out->weighs || stack_ablation_pairs(k, source, own, &work));
-  if (counted && work <= k->limits->max_pairs) return STATUS_OK;
-  return stack_limits_refuse_pairs(stack_check_has_source(k) ? k->reader->form : NULL, main->form,
-                                   k->out->weighs, counted ? work : 0, k->limits->max_pairs, k->e);
-}
+/* --- the response --- */
 
-/* --- the answer --- */
-
-/* Bytes that a number of the answer takes at most. Of text it is one with what parts it from the
- * next. */
+/* The most bytes of a number: as text with a separator, as base64, and in binary. */
 enum { TEXT = NUMBER_TEXT_MAX + 1, BASE64 = 6, FLOAT = 4 };
 
-/* An answer that has no form as safetensors is sent as JSON, or not at all. */
+/* Whether the response is safetensors: one without that form is JSON or an error. */
 static bool is_binary(const struct stack_check *k) {
   return k->terms->wants_binary && stack_request_has_binary(k->out);
 }
 
-/* Is the answer made of rectangles? */
+/* Whether arrays are rectangles, with zeros after shorter items. */
 static bool is_rectangle(const struct stack_check *k) {
   return k->terms->form == BODY_V2 || is_binary(k) || k->out->base64;
 }
 
-/* Of a float of all arrays, but for those of v2. */
+/* Bytes per float in every array except v2's. */
 static size_t bytes_of_float(const struct stack_check *k) {
   if (is_binary(k)) return FLOAT;
   return k->out->base64 ? BASE64 : TEXT;
 }
 
-/* Is the item in the answer? Of a search the sequences that are returned are. */
+/* Whether the item is in the response: all are, except sequences that are not returned. */
 static bool is_shown(const struct stack_check *k, const struct stack_side *s, size_t item) {
   return !has_sequences(k, s) || item % k->out->each < k->out->returns;
 }
 
-/* The rows and columns of an item's weights, at most. */
+/* The most rows and columns of an item's weights. */
 static void shape_of(const struct stack_check *k, const struct stack_side *s, size_t item,
                      bool across, size_t *rows, size_t *columns) {
   const bool sequences = has_sequences(k, s);
@@ -128,10 +125,10 @@ static void shape_of(const struct stack_check *k, const struct stack_side *s, si
   *columns = across ? source_rows(k, s, item) : sequences ? stack_texts_rows(k->out, item) : *rows;
 }
 
-/* The rows that are shown of a side. Those of rectangles count, also those behind an item's; of
- * sequences there is one of each token that is chosen. */
-static bool sum_answer(const struct stack_check *k, const struct stack_side *s,
-                       struct stack_sums *sums) {
+/* Sums the rows of a side in the response, with the zeros of rectangles. A sequence has a row for
+ * each generated token. False: an overflow. */
+static bool sum_shown(const struct stack_check *k, const struct stack_side *s,
+                      struct stack_sums *sums) {
   const size_t items = s->run->geometry.items;
   size_t most = 0, keys = 0, shown = 0;
   if (is_rectangle(k) && !has_sequences(k, s))
@@ -148,10 +145,10 @@ static bool sum_answer(const struct stack_check *k, const struct stack_side *s,
   return !is_rectangle(k) || add_rows(sums, most, keys, k->out->source.widest, shown);
 }
 
-/* Bytes of an answer, added up until they are too many. */
+/* Bytes of a response, added up. */
 struct stack_answer_bytes {
   size_t count;
-  bool fits;
+  bool fits; /* whether nothing overflowed */
 };
 
 static void add_bytes(struct stack_answer_bytes *b, size_t each, size_t times, size_t size) {
@@ -160,7 +157,7 @@ static void add_bytes(struct stack_answer_bytes *b, size_t each, size_t times, s
             size_add(b->count, product, &b->count);
 }
 
-/* In JSON each item's thumbnails have its own size, and three of their bytes take four letters. */
+/* In JSON each item's thumbnails have a size of their own, and three bytes take four letters. */
 static void add_thumbnails(struct stack_answer_bytes *b, const struct stack_check *k,
                            const struct stack_side *s, size_t attention) {
   enum { IN_LETTERS = 3, LETTERS = 4 };
@@ -181,34 +178,27 @@ static void add_thumbnails(struct stack_answer_bytes *b, const struct stack_chec
   }
 }
 
-static void add_weights(struct stack_answer_bytes *b, const struct stack_check *k,
-                        const struct stack_side *s, size_t attention,
-                        const struct stack_sums *sums) {
-  const enum stack_weights weights = s->wish[attention].weights;
-  const size_t size = bytes_of_float(k), heads = stack_side_shape(s, attention)->heads;
-  const size_t pairs = stack_side_is_across(s, attention) ? sums->across : sums->pairs;
-  if (weights == STACK_WEIGHTS_AVERAGE) add_bytes(b, pairs, 1, size);
-  if (weights == STACK_WEIGHTS_PER_HEAD) add_bytes(b, pairs, heads, size);
-  if (weights == STACK_WEIGHTS_THUMBNAILS) add_thumbnails(b, k, s, attention);
-}
-
-/* What is shown of the parts of a side. */
-static bool add_parts(struct stack_answer_bytes *b, const struct stack_check *k,
+/* Adds the hidden states and weights of a side. */
+static void add_parts(struct stack_answer_bytes *b, const struct stack_check *k,
                       const struct stack_side *s) {
   const size_t width = s->form->width, size = bytes_of_float(k);
   struct stack_sums sums = {0};
-  if (!sum_answer(k, s, &sums)) return false;
+  b->fits = b->fits && sum_shown(k, s, &sums);
   if (s->embedded) add_bytes(b, sums.rows, width, size);
   for (size_t i = 0; i < stack_form_attentions(s->form); i++) {
-    if (s->wish[i].hidden) add_bytes(b, sums.rows, width, size);
-    if (s->wish[i].input) add_bytes(b, sums.rows, width, size);
-    add_weights(b, k, s, i, &sums);
+    const struct stack_wish *wish = &s->wish[i];
+    const size_t pairs = stack_side_is_across(s, i) ? sums.across : sums.pairs;
+    if (wish->hidden) add_bytes(b, sums.rows, width, size);
+    if (wish->input) add_bytes(b, sums.rows, width, size);
+    if (wish->weights == STACK_WEIGHTS_AVERAGE) add_bytes(b, pairs, 1, size);
+    if (wish->weights == STACK_WEIGHTS_PER_HEAD)
+      add_bytes(b, pairs, stack_side_shape(s, i)->heads, size);
+    if (wish->weights == STACK_WEIGHTS_THUMBNAILS) add_thumbnails(b, k, s, i);
   }
-  return true;
 }
 
-/* Of what follows a target, and of each of the likeliest tokens in its place: those of the outputs,
- * and of each hidden state. */
+/* Adds the log probability of each target, and the most likely tokens in its place: by the outputs,
+ * and by each hidden state. */
 static void add_scores(struct stack_answer_bytes *b, const struct stack_check *k) {
   const struct stack_request *out = k->out;
   const size_t each = is_binary(k) ? 2 * FLOAT : STACK_TOP_ROOM;
@@ -220,46 +210,38 @@ static void add_scores(struct stack_answer_bytes *b, const struct stack_check *k
   add_bytes(b, targets, out->logit_lens * (k->main->form->layers + 1), each);
 }
 
-/* Of each sequence what stands around its tokens; of each token itself, its log probability, and
- * the likeliest in its place. Of each step of a search its beams. */
-static void add_sequences(struct stack_answer_bytes *b, const struct stack_check *k) {
+/* Adds everything except v2's outputs and the trace. */
+static void add_native(struct stack_answer_bytes *b, const struct stack_check *k) {
   const struct stack_request *out = k->out;
-  for (size_t text = 0; text < out->texts; text++) {
-    const size_t most = out->generation.sequence[text * out->each].most;
-    add_bytes(b, stack_sequence_room(out, most, out->top), out->returns, 1);
-    if (out->search) add_bytes(b, most, out->each, STACK_BEAM_ROOM);
-  }
-}
-
-static bool add_outputs(struct stack_answer_bytes *b, const struct stack_check *k) {
   const struct stack_run *r = k->main->run;
-  const struct stack_form *f = k->main->form;
   struct stack_sums sums = {0};
-  if (!sum_answer(k, k->main, &sums)) return false;
-  if (r->pool == STACK_POOL_NONE)
-    add_bytes(b, sums.rows, f->width, bytes_of_float(k));
-  else
-    add_bytes(b, k->items, r->dimensions ? r->dimensions : stack_check_pooled(f, r->pool),
-              bytes_of_float(k));
-  return true;
-}
-
-static bool add_native(struct stack_answer_bytes *b, const struct stack_check *k) {
-  if (k->out->generates)
-    add_sequences(b, k);
-  else if (k->out->scored)
+  if (out->generates) {
+    /* The sequences, and the beams of each step of a search. */
+    for (size_t text = 0; text < out->texts; text++) {
+      const size_t most = out->generation.sequence[text * out->each].most;
+      add_bytes(b, stack_sequence_room(out, most, out->top), out->returns, 1);
+      if (out->search) add_bytes(b, most, out->each, STACK_BEAM_ROOM);
+    }
+  } else if (out->scored) {
     add_scores(b, k);
-  else if (!add_outputs(b, k))
-    return false;
-  return (!stack_check_has_source(k) || add_parts(b, k, k->reader)) && add_parts(b, k, k->main);
+  } else if (r->pool == STACK_POOL_NONE) {
+    b->fits = b->fits && sum_shown(k, k->main, &sums);
+    add_bytes(b, sums.rows, k->main->form->width, bytes_of_float(k));
+  } else {
+    add_bytes(b, k->items,
+              r->dimensions ? r->dimensions : stack_check_pooled(k->main->form, r->pool),
+              bytes_of_float(k));
+  }
+  if (stack_check_has_source(k)) add_parts(b, k, k->reader);
+  add_parts(b, k, k->main);
 }
 
-/* Each output that is named has a form of its own. */
-static bool add_v2(struct stack_answer_bytes *b, const struct stack_check *k) {
+/* Adds the outputs that a v2 request names, each of which is binary or text. */
+static void add_v2(struct stack_answer_bytes *b, const struct stack_check *k) {
   const struct body_v2_asked *v2 = &k->out->v2;
   const struct stack_form *f = k->main->form;
   struct stack_sums main = {0}, read = {0};
-  if (!sum_answer(k, k->main, &main) || !sum_answer(k, k->reader, &read)) return false;
+  b->fits = b->fits && sum_shown(k, k->main, &main) && sum_shown(k, k->reader, &read);
   for (size_t i = 0; i < v2->outputs; i++) {
     const size_t size = v2->output[i].binary ? FLOAT : TEXT;
     const unsigned which = v2->output[i].which;
@@ -268,10 +250,9 @@ static bool add_v2(struct stack_answer_bytes *b, const struct stack_check *k) {
                                                          : main.rows;
     add_bytes(b, rows, which == STACK_V2_LOGITS ? f->embedding.tokens : f->width, size);
   }
-  return true;
 }
 
-/* Of each key of the query that is traced. */
+/* Adds the trace of one query, which has numbers for each key. False: an overflow. */
 static bool add_trace(const struct stack_check *k, size_t *bytes) {
   const struct stack_values *v = k->values;
   const struct stack_side *s = v->traced_source ? k->reader : k->main;
@@ -282,18 +263,26 @@ static bool add_trace(const struct stack_check *k, size_t *bytes) {
   return attention_traced_count(keys, stack_side_shape(s, v->traced), TEXT, bytes);
 }
 
-static bool count_bytes(const struct stack_check *k, size_t *bytes) {
-  struct stack_answer_bytes b = {.fits = true};
-  if (!(k->terms->form == BODY_V2 ? add_v2(&b, k) : add_native(&b, k))) return false;
-  *bytes = b.count;
-  return b.fits && add_trace(k, bytes);
-}
+/* --- both limits --- */
 
 enum status stack_limits_check(struct stack_check *k) {
-  size_t bytes;
-  if (check_work(k) || k->out->stream || k->out->weighs) return k->e->status;
+  const struct stack_side *main = k->main;
+  const struct stack_request *out = k->out;
+  const bool source = stack_check_has_source(k);
+  size_t of_source = 0, own = 0, work = 0;
+  const bool counted = (!source || add_work(k, k->reader, &of_source)) && add_work(k, main, &own) &&
+                       size_add(of_source, own, &work) &&
+                       (!out->weighs || (add_ablation(&out->main, own, 0, &work) &&
+                                         add_ablation(&out->source, of_source, own, &work)));
+  if (!counted || work > k->limits->max_pairs)
+    return stack_limits_refuse_pairs(source ? k->reader->form : NULL, main->form, out->weighs,
+                                     counted ? work : 0, k->limits->max_pairs, k->e);
+  if (out->stream || out->weighs) return STATUS_OK;
+
   /* Brackets and names are not counted here: the whole text is counted when it is planned. */
-  const bool counted = count_bytes(k, &bytes);
-  if (counted && bytes <= k->limits->max_answer_bytes) return STATUS_OK;
-  return answer_refuse_size(counted, bytes, k->limits->max_answer_bytes, k->e);
+  struct stack_answer_bytes b = {.fits = true};
+  (k->terms->form == BODY_V2 ? add_v2 : add_native)(&b, k);
+  const bool fits = b.fits && add_trace(k, &b.count);
+  if (fits && b.count <= k->limits->max_answer_bytes) return STATUS_OK;
+  return answer_refuse_size(fits, b.count, k->limits->max_answer_bytes, k->e);
 }

@@ -1,5 +1,5 @@
-/* stack_limits: what a request would cost, counted before anything is allocated for it. Private to
- * the files of this folder. */
+/* stack_limits: the cost of a request, counted before anything is allocated for it. Private to the
+ * files of this folder. */
 #ifndef SERVER_STACK_LIMITS_H
 #define SERVER_STACK_LIMITS_H
 
@@ -8,8 +8,9 @@
 /* Checks the work of the request and the bytes of its response against the limits. */
 enum status stack_limits_check(struct stack_check *k);
 
-/* Sets the error that there are more pairs than `most`: `work` of them, or, if it is 0, an unknown
- * number. Without `source` there is one stack. Returns its status. */
+/* Reports that there are more pairs than `most`: `work` of them, or an unknown number if that is 0.
+ * `source` is NULL if the request has one side; `weighs`: heads are measured. Returns the error's
+ * status. */
 enum status stack_limits_refuse_pairs(const struct stack_form *source,
                                       const struct stack_form *main, bool weighs, size_t work,
                                       size_t most, struct error *e);

@@ -1,4 +1,4 @@
-/* stack_texts: the texts that a request is to go on from, and the sequences that become of them. */
+/* stack_texts: the prompts of a request to generate, and their sequences. */
 #include "server/model/check/stack_texts.h"
 
 #include <stdio.h>
@@ -10,9 +10,9 @@
 
 /* --- how many tokens --- */
 
-/* The tokens that may follow a text: those that are asked for; by default no more than the model
- * has positions for. 0 with an error. */
-static size_t tokens_behind(struct stack_check *k, size_t text, size_t tokens) {
+/* The most tokens that may follow a prompt of `tokens`: max_tokens, or by default as many as the
+ * model has positions for. 0 with an error. */
+static size_t tokens_after(struct stack_check *k, size_t text, size_t tokens) {
   const size_t asked = k->values->max_tokens, positions = k->w->target_positions;
   const size_t room = positions ? positions + 1 - tokens : SIZE_MAX; /* the last one is not fed */
   const size_t most = k->limits->max_tokens;
@@ -39,40 +39,30 @@ static size_t tokens_behind(struct stack_check *k, size_t text, size_t tokens) {
 
 /* --- the choice --- */
 
-/* Are the tokens with a bias some of the model's? */
-static enum status check_biases(struct stack_check *k) {
-  const struct stack_choice *c = &k->values->choice;
-  const size_t tokens = k->main->form->embedding.tokens;
-  size_t i = 0;
-  while (i < c->biases && (size_t)c->bias[i].token < tokens) i++;
-  if (i == c->biases) return STATUS_OK;
-  char pointer[ERROR_POINTER_SIZE];
-  snprintf(pointer, sizeof pointer, "%s/%d", stack_field_pointer(STACK_FIELD_LOGIT_BIAS),
-           (int)c->bias[i].token);
-  return error_at(k->e, pointer, "is not a token of the model: its tokens are 0 to %zu",
-                  tokens - 1);
-}
-
-/* There is no search where tokens are drawn: naming one of the two switches the model's default of
- * the other off. */
-static enum status settle_choice(struct stack_check *k, struct stack_choice *c) {
+/* Sets how tokens are chosen, and checks it. Beam search does not sample: a request that sets the
+ * temperature or the beams switches the model's default of the other one off. */
+static enum status set_choice(struct stack_check *k, struct stack_choice *c) {
   const bool drawn = stack_field_is_seen(k->reading, STACK_FIELD_TEMPERATURE),
              searched = stack_field_is_seen(k->reading, STACK_FIELD_BEAMS);
+  const size_t tokens = k->main->form->embedding.tokens, returns = k->values->returns;
   *c = k->values->choice;
-  if (check_biases(k)) return k->e->status;
+  for (size_t i = 0; i < c->biases; i++) {
+    char pointer[ERROR_POINTER_SIZE];
+    if ((size_t)c->bias[i].token < tokens) continue;
+    snprintf(pointer, sizeof pointer, "%s/%d", stack_field_pointer(STACK_FIELD_LOGIT_BIAS),
+             (int)c->bias[i].token);
+    return error_at(k->e, pointer, "is not a token of the model: its tokens are 0 to %zu",
+                    tokens - 1);
+  }
   if (k->values->ignores_end) c->ends = 0;
   if (drawn && !searched) c->beams = 1;
   c->beams = size_max(c->beams, 1);
   if (!drawn && (searched || c->beams > 1)) c->temperature = 0;
-  if (c->beams == 1 || c->temperature == 0) return STATUS_OK;
-  return error_at(k->e, "/temperature",
-                  "beam search (%zu beams) does not sample: use either \"beams\" above 1 or "
-                  "\"temperature\" above 0",
-                  c->beams);
-}
-
-static enum status check_returns(struct stack_check *k, const struct stack_choice *c) {
-  const size_t returns = k->values->returns;
+  if (c->beams > 1 && c->temperature != 0)
+    return error_at(k->e, "/temperature",
+                    "beam search (%zu beams) does not sample: use either \"beams\" above 1 or "
+                    "\"temperature\" above 0",
+                    c->beams);
   if (c->beams > 1 && returns > c->beams)
     return error_at(
         k->e, "/returns",
@@ -89,38 +79,31 @@ static enum status check_returns(struct stack_check *k, const struct stack_choic
   return STATUS_OK;
 }
 
-/* --- what is shown inside --- */
-
-/* What is asked of the parts of a side, one bit each. */
-enum { SHOWS_HIDDEN = 1, SHOWS_ATTENTION = 2 };
-
-static unsigned asked_of(const struct stack_side *s) {
-  unsigned asked = s->embedded ? SHOWS_HIDDEN : 0;
-  for (size_t i = 0; s->stack && i < stack_form_attentions(s->form); i++) {
-    const struct stack_wish *wish = &s->wish[i];
-    if (wish->hidden || wish->input) asked |= SHOWS_HIDDEN;
-    if (wish->weights != STACK_WEIGHTS_NONE) asked |= SHOWS_ATTENTION;
-  }
-  return asked;
-}
-
-/* Events are tokens; what is shown inside comes with the whole answer. */
+/* Events of a stream are tokens: hidden states and attention come only with a whole response. */
 static enum status check_stream(struct stack_check *k, size_t beams) {
-  const unsigned asked = asked_of(&k->out->source) | asked_of(k->main);
+  bool hidden = false, attention = false;
   if (!k->values->stream) return STATUS_OK;
   if (beams > 1)
     return error_at(k->e, "/stream",
                     "streaming is not supported with beam search (%zu beams): set \"beams\": 1 or "
                     "\"stream\": false",
                     beams);
-  if (!asked) return STATUS_OK;
+  for (unsigned n = 0; n < STACK_SIDES; n++) {
+    const struct stack_side *s = stack_request_side(k->out, n);
+    hidden = hidden || s->embedded;
+    for (size_t i = 0; s->stack && i < stack_form_attentions(s->form); i++) {
+      hidden = hidden || s->wish[i].hidden || s->wish[i].input;
+      attention = attention || s->wish[i].weights != STACK_WEIGHTS_NONE;
+    }
+  }
+  if (!hidden && !attention) return STATUS_OK;
   return error_at(k->e, "/stream", "streaming excludes \"%s\": remove it or set \"stream\": false",
-                  asked & SHOWS_ATTENTION ? "return_attention" : "return_hidden");
+                  attention ? "return_attention" : "return_hidden");
 }
 
 /* --- sequences --- */
 
-/* Texts become items, one after the other for each of their sequences. */
+/* Makes an item for each sequence, those of a text one after the other. */
 static enum status make_sequences(struct stack_check *k, size_t items) {
   struct geometry *g = &k->main->run->geometry;
   struct stack_request *out = k->out;
@@ -130,7 +113,7 @@ static enum status make_sequences(struct stack_check *k, size_t items) {
   size_t rows = 0;
   for (size_t i = 0; i < items; i++) {
     const size_t text = i / out->each, n = (size_t)k->begun[text];
-    const size_t most = n ? tokens_behind(k, text, n) : 0;
+    const size_t most = n ? tokens_after(k, text, n) : 0;
     if (n == 0)
       return stack_items_refuse(k, STACK_FIELD_TOKENS, text,
                                 "the item has no tokens: the prompt must have at least one");
@@ -149,51 +132,35 @@ static enum status make_sequences(struct stack_check *k, size_t items) {
   return STATUS_OK;
 }
 
-/* --- what the response shows of generated texts --- */
+/* --- generated text --- */
 
-static enum status refuse_field(struct stack_check *k, enum stack_field field, const char *why) {
-  return error_at(k->e, stack_field_pointer(field), "%s", why);
-}
-
-/* A request that sends text, or a stop, gets text unless return_text says otherwise. */
-static bool wants_text(const struct stack_check *k) {
-  if (stack_field_is_seen(k->reading, STACK_FIELD_RETURN_TEXT)) return k->values->text;
-  return k->reading->texts || k->values->stops > 0;
-}
-
-static enum status check_fields(struct stack_check *k) {
-  const struct stack_choice *c = &k->out->generation.choice;
-  const enum stack_field field = k->values->stops ? STACK_FIELD_STOP : STACK_FIELD_RETURN_TEXT;
-  if (!k->w->tokenizer)
-    return refuse_field(
-        k, field,
-        "this model has no tokenizer and returns only token ids: remove \"return_text\" "
-        "and \"stop\"");
-  if (tokenizer_spelt_room(k->w->tokenizer) == SIZE_MAX)
-    return refuse_field(
-        k, field,
-        "this model's tokenizer cannot return text (the size of its decoder's output is "
-        "unbounded): request tokens only");
-  if (k->values->stops > 0 && c->beams > 1)
-    return refuse_field(
-        k, STACK_FIELD_STOP,
-        "beam search does not support stop sequences: set \"beams\": 1 or use \"stop_tokens\"");
-  if (k->values->stream && k->values->tokens)
-    return refuse_field(k, STACK_FIELD_RETURN_TOKENS,
-                        "streaming excludes \"return_tokens\": remove it or set \"stream\": false");
-  return STATUS_OK;
-}
-
-/* Sets k->out->detokenizer if the response shows text or token strings, or a stop sequence ends it.
- */
-static enum status check_shown_text(struct stack_check *k) {
+/* Sets k->out->detokenizer if the response has text or token strings, or a stop sequence ends it. A
+ * request that sends texts or stop sequences gets text unless return_text says otherwise. */
+static enum status check_text(struct stack_check *k) {
   const struct stack_values *v = k->values;
-  const bool text = wants_text(k);
+  const bool text = stack_field_is_seen(k->reading, STACK_FIELD_RETURN_TEXT)
+                        ? v->text
+                        : k->reading->texts || v->stops > 0;
+  const char *field = stack_field_pointer(v->stops ? STACK_FIELD_STOP : STACK_FIELD_RETURN_TEXT);
+  if (!text && v->stops == 0 && !v->tokens) return STATUS_OK;
+  if (!k->w->tokenizer)
+    return error_at(k->e, field,
+                    "this model has no tokenizer and returns only token ids: remove "
+                    "\"return_text\" and \"stop\"");
+  if (tokenizer_spelt_room(k->w->tokenizer) == SIZE_MAX)
+    return error_at(k->e, field,
+                    "this model's tokenizer cannot return text (the size of its decoder's output "
+                    "is unbounded): request tokens only");
+  if (v->stops > 0 && k->out->generation.choice.beams > 1)
+    return error_at(k->e, stack_field_pointer(STACK_FIELD_STOP),
+                    "beam search does not support stop sequences: set \"beams\": 1 or use "
+                    "\"stop_tokens\"");
+  if (v->stream && v->tokens)
+    return error_at(k->e, stack_field_pointer(STACK_FIELD_RETURN_TOKENS),
+                    "streaming excludes \"return_tokens\": remove it or set \"stream\": false");
   const struct detokenizer_terms terms = {.tokenizer = k->w->tokenizer,
                                           .stop = v->stop,
                                           .stops = v->stops};
-  if (!text && v->stops == 0 && !v->tokens) return STATUS_OK;
-  if (check_fields(k)) return k->e->status;
   struct stack_detokenizer *u = stack_detokenizer_new(&terms, k->out, k->reading->arena, k->e);
   if (!u) return k->e->status;
   u->shown = text;
@@ -206,9 +173,7 @@ enum status stack_texts_check(struct stack_check *k) {
   struct stack_request *out = k->out;
   struct stack_generation *g = &out->generation;
   size_t items;
-  if (settle_choice(k, &g->choice) || check_returns(k, &g->choice) ||
-      check_stream(k, g->choice.beams))
-    return k->e->status;
+  if (set_choice(k, &g->choice) || check_stream(k, g->choice.beams)) return k->e->status;
   out->generates = true;
   out->stream = v->stream;
   out->search = v->search;
@@ -227,30 +192,16 @@ enum status stack_texts_check(struct stack_check *k) {
     return error_limit(k->e, "max_sequences",
                        "%zu sequences exceed the limit of %zu at the same time", items,
                        k->limits->max_sequences);
-  return check_shown_text(k) ? k->e->status : make_sequences(k, items);
+  return check_text(k) ? k->e->status : make_sequences(k, items);
 }
 
-/* --- their tokens --- */
+/* --- tokens --- */
 
-/* Takes the text of an item: what begins it, and the tokens behind that, which come from a field
- * that has so many numbers of the item. */
-static enum status take_text(struct stack_check *k, size_t text, const int32_t **from,
-                             int32_t *fed) {
+enum status stack_texts_set(struct stack_check *k) {
+  const struct geometry *g = &k->main->run->geometry;
   const bool source = stack_check_has_source(k);
   const enum stack_field field = source ? STACK_FIELD_TARGETS : STACK_FIELD_TOKENS;
-  const size_t begun = source ? 1 : 0, n = (size_t)k->begun[text] - begun;
-  if (source) fed[0] = (int32_t)k->w->token.begin;
-  if (!*from) return STATUS_OK;
-  if (stack_items_below(k, field, text, *from, n, k->w->target_vocabulary)) return k->e->status;
-  if (n > 0) memcpy(fed + begun, *from, n * sizeof *fed);
-  *from += stack_items_count(k, field, text);
-  return STATUS_OK;
-}
-
-enum status stack_texts_take(struct stack_check *k) {
-  const struct geometry *g = &k->main->run->geometry;
-  const struct tensor *t =
-      stack_check_tensor(k, stack_check_has_source(k) ? STACK_FIELD_TARGETS : STACK_FIELD_TOKENS);
+  const struct tensor *t = stack_check_tensor(k, field);
   const int32_t *from = t ? t->data : NULL;
   int32_t *fed = arena_alloc(k->reading->arena, g->q_rows, sizeof *fed, k->e);
   if (!fed) return k->e->status;
@@ -258,7 +209,14 @@ enum status stack_texts_take(struct stack_check *k) {
   for (size_t text = 0; text < k->out->texts; text++) {
     const struct item *item = &g->item[text * k->out->each];
     int32_t *first = fed + item->q_row;
-    if (take_text(k, text, &from, first)) return k->e->status;
+    /* The token that begins if there is a source, and the valid tokens that the field has. */
+    const size_t begun = source ? 1 : 0, n = (size_t)k->begun[text] - begun;
+    if (source) first[0] = (int32_t)k->w->token.begin;
+    if (from) {
+      if (stack_items_below(k, field, text, from, n, k->w->target_vocabulary)) return k->e->status;
+      if (n > 0) memcpy(first + begun, from, n * sizeof *fed);
+      from += stack_items_count(k, field, text);
+    }
     for (size_t i = 1; i < k->out->each; i++)
       memcpy(fed + item[i].q_row, first, item->q * sizeof *fed);
   }

@@ -7,11 +7,29 @@
 #include "server/model/check/stack_limits.h"
 #include "server/model/fields/stack_fields.h"
 
-/* --- what goes with texts --- */
+/* --- prompts --- */
 
-static enum status check_fields(const struct contract_reading *r, const struct whole *w) {
+enum status stack_tokenize_prompt(const struct whole *w, const struct contract_text *name,
+                                  struct contract_text *prompt, struct error *e) {
+  const json_t *text = w->prompt;
+  if (name->length)
+    text = strlen(name->bytes) == name->length ? json_object_get(w->prompts, name->bytes) : NULL;
+  stack_fields_prompt(prompt, text);
+  if (text || !name->length) return STATUS_OK;
+  if (!w->prompts) return error_at(e, "/prompt_name", "this model has no prompts");
+  return error_at(e, "/prompt_name",
+                  "unknown prompt name: GET /v1/models/NAME lists the \"prompts\" of the model");
+}
+
+/* --- fields --- */
+
+/* Checks the fields next to texts, and finds the prompt: the model's default if the request neither
+ * has nor names one. */
+static enum status check_fields(const struct contract_reading *r, const struct whole *w,
+                                struct contract_text *prompt) {
   static const enum stack_field others[] = {STACK_FIELD_TOKENS, STACK_FIELD_EMBEDDINGS,
                                             STACK_FIELD_VALID_LENS, STACK_FIELD_TOKEN_TYPES};
+  const struct stack_values *v = r->values;
   if (!w->tokenizer)
     return error_at(r->e, "/text",
                     "this model has no tokenizer: send %s (a tokenizer is tokenizer.json, "
@@ -21,11 +39,16 @@ static enum status check_fields(const struct contract_reading *r, const struct w
     if (stack_field_is_seen(r, others[i]))
       return error_at(r->e, stack_field_pointer(others[i]),
                       "%s excludes \"text\": send one of both", stack_field_name(others[i]));
-  return STATUS_OK;
+  *prompt = v->prompt;
+  if (!v->prompt_name.length) return STATUS_OK;
+  if (stack_field_is_seen(r, STACK_FIELD_PROMPT))
+    return error_at(r->e, "/prompt_name",
+                    "\"prompt\" and \"prompt_name\" exclude each other: send one");
+  return stack_tokenize_prompt(w, &v->prompt_name, prompt, r->e);
 }
 
-/* What goes with texts alone. */
-static enum status check_without(const struct contract_reading *r) {
+/* Rejects the fields that a request without texts cannot have. */
+static enum status check_without_texts(const struct contract_reading *r) {
   static const enum stack_field alone[] = {STACK_FIELD_SPECIAL_TOKENS, STACK_FIELD_TRUNCATE,
                                            STACK_FIELD_RETURN_TOKENS, STACK_FIELD_PROMPT,
                                            STACK_FIELD_PROMPT_NAME};
@@ -38,115 +61,63 @@ static enum status check_without(const struct contract_reading *r) {
 
 /* --- tokens --- */
 
-/* The tokens that a text may have at most; 0: any. */
-static size_t longest(const struct stack_values *v, const struct whole *w) {
-  return v->truncate == SIZE_MAX ? w->longest : v->truncate;
-}
-
-/* --- as arrays --- */
-
-/* A list of integers for each item, or for the one alone. */
-static struct tensor *make_tensor(const struct tokenize_texts *d, struct contract_reading *r) {
+/* Adds the field to the reading: for each token its id, or its type. It has a list of integers for
+ * each item, or for the only one. */
+static enum status add_tensor(const struct tokenize_texts *d, struct contract_reading *r,
+                              enum stack_field field) {
   const struct texts *t = r->texts;
   struct tensor *made = arena_alloc(r->arena, 1, sizeof *made, r->e);
   int32_t *data = arena_alloc(r->arena, d->tokens.count, sizeof *data, r->e);
   struct tensor_shape *shape = arena_alloc(r->arena, t->items, sizeof *shape, r->e);
-  if (r->e->status) return NULL;
+  if (r->e->status) return r->e->status;
   for (size_t i = 0; i < t->items; i++)
     shape[i] = (struct tensor_shape){{d->first[i + 1] - d->first[i]}};
+  for (size_t i = 0; i < d->tokens.count; i++) {
+    const struct token *token = &d->tokens.token[i];
+    data[i] = field == STACK_FIELD_TOKENS ? token->id : token->type;
+  }
   *made = (struct tensor){.depth = t->alone ? 1 : 2,
                           .elements = t->alone ? d->tokens.count : t->items,
                           .count = d->tokens.count,
                           .data = data,
                           .ragged = t->alone ? NULL : shape,
                           .shaped = t->alone};
-  return made;
-}
-
-static enum status give_tokens(const struct tokenize_texts *d, struct contract_reading *r) {
-  struct tensor *made = make_tensor(d, r);
-  if (!made) return r->e->status;
-  for (size_t i = 0; i < d->tokens.count; i++) ((int32_t *)made->data)[i] = d->tokens.token[i].id;
-  r->tensor[STACK_FIELD_TOKENS] = made;
+  r->tensor[field] = made;
   return STATUS_OK;
-}
-
-/* A model whose types are fewer than a pair's has one for all. */
-static enum status give_types(const struct tokenize_texts *d, struct contract_reading *r,
-                              const struct whole *w) {
-  if (w->types < 2 || r->texts->of_item == 1) return STATUS_OK;
-  struct tensor *made = make_tensor(d, r);
-  if (!made) return r->e->status;
-  for (size_t i = 0; i < d->tokens.count; i++) ((int32_t *)made->data)[i] = d->tokens.token[i].type;
-  r->tensor[STACK_FIELD_TOKEN_TYPES] = made;
-  return STATUS_OK;
-}
-
-/* --- what stands in front of them --- */
-
-static enum status refuse_name(const struct whole *w, struct error *e) {
-  if (!w->prompts) return error_at(e, "/prompt_name", "this model has no prompts");
-  return error_at(e, "/prompt_name",
-                  "unknown prompt name: GET /v1/models/NAME lists the \"prompts\" of the model");
-}
-
-enum status stack_tokenize_prompt(const struct whole *w, const struct contract_text *name,
-                                  struct contract_text *prompt, struct error *e) {
-  const json_t *text = w->prompt;
-  if (name->length)
-    text = strlen(name->bytes) == name->length ? json_object_get(w->prompts, name->bytes) : NULL;
-  stack_fields_prompt(prompt, text);
-  return text || !name->length ? STATUS_OK : refuse_name(w, e);
-}
-
-/* Finds the prompt of a request, which is the model's default where it has none and names none. */
-static enum status find_prompt(const struct contract_reading *r, const struct whole *w,
-                               struct contract_text *prompt) {
-  const struct stack_values *v = r->values;
-  *prompt = v->prompt;
-  if (!v->prompt_name.length) return STATUS_OK;
-  if (stack_field_is_seen(r, STACK_FIELD_PROMPT))
-    return error_at(r->e, "/prompt_name",
-                    "\"prompt\" and \"prompt_name\" exclude each other: send one");
-  return stack_tokenize_prompt(w, &v->prompt_name, prompt, r->e);
-}
-
-/* --- the whole --- */
-
-/* So many pairs of tokens there may be at most, whatever else is asked for. */
-static size_t most_pairs(const struct stack_values *v, const struct body_limits *limits) {
-  const struct stack_form *f = v->source.stack ? v->source.form : v->main.form;
-  return limits->max_pairs / size_max(1, f->layers * f->self.heads);
 }
 
 enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
                            const struct body_terms *terms, const struct body_limits *limits,
                            struct stack_request *out) {
-  if (!r->texts) return check_without(r);
+  if (!r->texts) return check_without_texts(r);
   const struct stack_values *v = r->values;
   const struct contract_text *query = &v->query_prompt;
+  const struct stack_form *source = v->source.stack ? v->source.form : NULL;
+  const struct stack_form *f = source ? source : v->main.form;
   struct contract_text prompt;
   struct tokenize_texts *d = arena_alloc(r->arena, 1, sizeof *d, r->e);
-  if (!d || check_fields(r, w) || find_prompt(r, w, &prompt)) return r->e->status;
-  const struct tokenize_ask ask = {.of_each = {.special = v->special,
-                                               .traced = v->tokens,
-                                               .longest = longest(v, w),
-                                               .patience = r->patience},
-                                   .prompt = {[TOKENIZE_OF_TEXT] = {prompt.bytes, prompt.length},
-                                              [TOKENIZE_OF_QUERY] = {query->bytes, query->length}},
-                                   .counts_prompts =
-                                       w->prompt_left_out && stack_pool_is_of_all(v->pool),
-                                   .most_tokens = w->positions,
-                                   .most_pairs = most_pairs(v, limits)};
+  if (!d || check_fields(r, w, &prompt)) return r->e->status;
+  const struct tokenize_ask ask = {
+      .of_each = {.special = v->special,
+                  .traced = v->tokens,
+                  .longest = v->truncate == SIZE_MAX ? w->longest : v->truncate, /* 0: any */
+                  .patience = r->patience},
+      .prompt = {[TOKENIZE_OF_TEXT] = {prompt.bytes, prompt.length},
+                 [TOKENIZE_OF_QUERY] = {query->bytes, query->length}},
+      .counts_prompts = w->prompt_left_out && stack_pool_is_of_all(v->pool),
+      .most_tokens = w->positions,
+      .most_pairs = limits->max_pairs / size_max(1, f->layers * f->self.heads)};
   const size_t said = v->truncate == SIZE_MAX ? 0 : v->truncate;
   if (tokenize_texts_check(w->tokenizer, r->texts, &ask.of_each, said, r->e) ||
       tokenize_texts(d, w->tokenizer, r->texts, &ask, r->arena, r->e))
     return r->e->status;
   if (d->too_many_pairs)
-    return stack_limits_refuse_pairs(v->source.stack ? v->source.form : NULL, v->main.form,
-                                     terms->ablation, 0, limits->max_pairs, r->e);
-  if (give_tokens(d, r) || give_types(d, r, w)) return r->e->status;
+    return stack_limits_refuse_pairs(source, v->main.form, terms->ablation, 0, limits->max_pairs,
+                                     r->e);
   out->tokenized = d;
   out->tells_tokens = v->tokens;
-  return STATUS_OK;
+  if (add_tensor(d, r, STACK_FIELD_TOKENS)) return r->e->status;
+  /* A model with one token type has it for both texts of a pair. */
+  const bool typed = w->types > 1 && r->texts->of_item > 1;
+  return typed ? add_tensor(d, r, STACK_FIELD_TOKEN_TYPES) : STATUS_OK;
 }

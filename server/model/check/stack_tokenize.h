@@ -1,5 +1,4 @@
-/* stack_tokenize: the texts of a request become the tokens that it might have had in their stead.
- */
+/* stack_tokenize: the texts of a request become the tokens that it could have had instead. */
 #ifndef SERVER_STACK_TOKENIZE_H
 #define SERVER_STACK_TOKENIZE_H
 
@@ -13,11 +12,10 @@
 enum status stack_tokenize_prompt(const struct whole *w, const struct contract_text *name,
                                   struct contract_text *prompt, struct error *e);
 
-/* Gives the reading the tensors of tokens, and of token types where the model has them, if it has
- * texts; else does nothing. Sets `tokenized` and `tells_tokens` of `out`. Fails with
- * invalid-request where the model has no tokenizer, or the request has tokens or embeddings, too,
- * or names a prompt that there is not; as tokenizer_cut does; and as stack_check does where there
- * are too many pairs, as soon as that is known. */
+/* If the reading has texts, adds the tensors of their tokens, and of token types if the model has
+ * them, and sets `tokenized` and `tells_tokens` of `out`. Fails with invalid-request if the model
+ * has no tokenizer or no prompt of that name, or if a field excludes texts or requires them; as
+ * tokenizer_cut does; and as stack_check does for too many pairs, as soon as that is known. */
 enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
                            const struct body_terms *terms, const struct body_limits *limits,
                            struct stack_request *out);
