@@ -60,7 +60,7 @@ uint64_t bearer_number(const struct header *h) {
   return number;
 }
 
-/* RFC 6750: no error is named to a client that sent no token. */
+/* A client that sent no token gets no error code (RFC 6750). */
 const char *bearer_challenge(const struct header *h) {
   size_t size;
   return find_token(h, &size) ? "Bearer error=\"invalid_token\"" : "Bearer";

@@ -6,18 +6,18 @@
 #include "server/http/header.h"
 #include "server/route/routes.h"
 
-/* Does a path need a key, in a server with keys? Probes bring none, nor does a browser that opens
- * the page, which asks its user for one; metrics may be open. Paths that do not exist need a key,
- * so that clients without one learn nothing. */
+/* Whether a path needs a key, in a server with keys. Probes send none, nor does a browser that
+ * opens the page, which asks its user for one; metrics may be open. Paths that do not exist need a
+ * key, so that clients without one learn nothing. */
 bool bearer_is_needed(enum route route, const struct config *c);
 
 /* STATUS_UNAUTHORIZED unless the header contains one of the keys. */
 enum status bearer_check(const struct header *h, const struct api_keys *k, struct error *e);
 
-/* A number of the header's key; of different keys different ones, as good as always. */
+/* A hash of the header's key. */
 uint64_t bearer_number(const struct header *h);
 
-/* The value of WWW-Authenticate in the answer to a header that was refused. Static text. */
+/* The value of WWW-Authenticate in the response to a header that was rejected. Static text. */
 const char *bearer_challenge(const struct header *h);
 
 #endif

@@ -1,4 +1,4 @@
-/* cors: the origins whose pages may read answers in a browser. */
+/* cors: the origins whose pages may read responses in a browser. */
 #include "server/http/cors.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ struct cors {
   char origins[];
 };
 
-/* Those fields of answers that a page could not read otherwise. */
+/* Fields of responses that a page could not read otherwise. */
 const struct reply_field cors_every[] = {
     {"Access-Control-Expose-Headers",
      "X-Request-Id, Server-Timing, Inference-Header-Content-Length, Retry-After, "
@@ -20,9 +20,8 @@ const struct reply_field cors_every[] = {
     {NULL, NULL},
 };
 
-/* The fields that mean something here, and any others, which clients of other services send; of all
- * of these a browser takes Authorization by its name alone. Chromium remembers a preflight for two
- * hours at most. */
+/* The fields that have a meaning here, and any others, which clients of other services send; `*`
+ * does not include Authorization. Chromium remembers a preflight for two hours at most. */
 const struct reply_field cors_preflight[] = {
     {"Access-Control-Allow-Headers",
      "Authorization, Content-Type, Accept, X-Request-Id, X-Timeout-Ms, traceparent, tracestate, "

@@ -21,8 +21,8 @@ enum framing_first framing_look(int fd) {
   return got == sizeof first ? FRAMING_HTTP_2 : FRAMING_PART;
 }
 
-/* Empty SETTINGS, as the first frame has to be, and GOAWAY: no stream was looked at, the code is
- * HTTP_1_1_REQUIRED, and a sentence is its data, which some clients show (RFC 9113, 6.8). */
+/* Sends empty SETTINGS, as the first frame has to be, and GOAWAY: no stream was looked at, the code
+ * is HTTP_1_1_REQUIRED, and a sentence is its data, which some clients show (RFC 9113, 6.8). */
 void framing_refuse_http2(int fd) {
   enum { GOAWAY_BYTES = 8 + sizeof HTTP_2_WHY - 1 };
   static const char frames[] = {0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, GOAWAY_BYTES, 7, 0, 0,
@@ -33,12 +33,6 @@ void framing_refuse_http2(int fd) {
   (void)!send(fd, text, sizeof text, MSG_DONTWAIT | MSG_NOSIGNAL);
   shutdown(fd, SHUT_WR);
 }
-
-/* A walk through a header: `at` is after the text of a line and before the line's end. */
-struct framing_walk {
-  const char *at;
-  bool whole; /* so far every byte was accounted for */
-};
 
 /* The end of the letters, digits and `others` at `at`. */
 static const char *skip_characters(const char *at, const char *others) {
@@ -61,32 +55,21 @@ const char *framing_skip_host(const char *at) {
 
 bool framing_is_needed(void) { return MHD_get_version()[0] == '0'; }
 
-/* The authority of a target that is a whole URI; NULL: it is a path, or something else. */
-static const char *find_authority(const char *target, const char *end) {
-  const char *at = *target == '/' ? NULL : memmem(target, (size_t)(end - target), "://", 3);
-  return at ? at + 3 : NULL;
-}
-
-static bool names_user(const char *authority, const char *end) {
-  while (authority < end && !strchr("/?@", *authority)) authority++;
-  return authority < end && *authority == '@';
-}
-
-static bool is_authority(const char *at, const char *end) {
-  const char *behind = framing_skip_host(at);
-  return behind && behind > at && *at != ':' && (behind == end || strchr("/?#", *behind));
-}
-
-/* A proxy that takes such a target may have asked its rules about another one than the routes see:
- * about what comes before the '#', about another host, or about other characters. */
+/* A sentence about a target that a proxy may have understood in another way than the routes do: cut
+ * at a '#', of another host, or with other characters. NULL: no fault. */
 static const char *find_fault(const char *target, const char *end) {
   if (*end == ' ') return "the target has a space: send it as %20";
-  const char *authority = find_authority(target, end);
-  if (authority && names_user(authority, end)) return "the target must not have a user (user@host)";
-  if (authority && !is_authority(authority, end))
-    return "the target's host is not a host with an optional port";
-  if (!authority && *target != '/' && !(*target == '*' && end == target + 1))
+  const char *scheme = *target == '/' ? NULL : memmem(target, (size_t)(end - target), "://", 3);
+  if (scheme) {
+    const char *host = scheme + 3, *at = host, *host_end = framing_skip_host(host);
+    while (at < end && !strchr("/?@", *at)) at++;
+    if (at < end && *at == '@') return "the target must not have a user (user@host)";
+    if (!host_end || host_end == host || *host == ':' ||
+        (host_end != end && !strchr("/?#", *host_end)))
+      return "the target's host is not a host with an optional port";
+  } else if (*target != '/' && !(*target == '*' && end == target + 1)) {
     return "the target is neither a path, which begins with /, nor an absolute URI";
+  }
   for (const char *at = target; at < end; at++) {
     if (*at == '#') return "the target must not have a fragment (#)";
     if ((unsigned char)*at >= 0x80)
@@ -104,8 +87,16 @@ struct framing_target framing_target(const char *target) {
   return found;
 }
 
-/* Are there only NULs from `from` to `to`, at least `least` and at most `most`? False if the two
- * are not in this order, or not in the same buffer: that makes `size` huge. */
+/* --- the header, walked again --- */
+
+/* A walk through a header: `at` is after the text of a line and before the line's end. */
+struct framing_walk {
+  const char *at;
+  bool whole; /* so far every byte was accounted for */
+};
+
+/* Whether there are only NULs from `from` to `to`, at least `least` and at most `most`. False if
+ * the two are not in this order, or not in the same buffer: that makes `size` huge. */
 static bool is_nuls(const char *from, const char *to, size_t least, size_t most) {
   size_t size = (uintptr_t)to - (uintptr_t)from;
   if (size < least || size > most) return false;
@@ -114,35 +105,19 @@ static bool is_nuls(const char *from, const char *to, size_t least, size_t most)
   return true;
 }
 
-/* Is this all the end of a line: CR and LF, or LF? */
-static bool is_line_end(const char *from, const char *to) { return is_nuls(from, to, 1, 2); }
-
-/* Walks on over the end of the line before, a name, a colon (a NUL now), blanks, and the value. A
- * folded value was put together in other memory, or begins its second line with a blank. */
-static bool walk_field(struct framing_walk *w, const char *name, size_t name_size,
-                       const char *value, size_t value_size) {
-  if (!value || !is_line_end(w->at, name) || name[name_size]) return false;
-  const char *text = name + name_size + 1;
-  if (value != text + strspn(text, " \t")) return false;
-  w->at = value + value_size;
-  return !memchr(value, '\r', value_size); /* which some proxies take for the end of a line */
-}
-
-static enum MHD_Result on_field(void *of, enum MHD_ValueKind kind, const char *name,
-                                size_t name_size, const char *value, size_t value_size) {
+/* Walks over the end of the line before (CR and LF, or LF; NULs now), a name, a colon (a NUL now),
+ * blanks, and the value. A folded value was put together in other memory, or begins its second line
+ * with a blank. A CR in a value would be the end of a line to some proxies. */
+static enum MHD_Result walk_field(void *of, enum MHD_ValueKind kind, const char *name,
+                                  size_t name_size, const char *value, size_t value_size) {
   (void)kind;
   struct framing_walk *w = of;
-  w->whole = walk_field(w, name, name_size, value, value_size);
-  return w->whole ? MHD_YES : MHD_NO;
-}
-
-/* Walks over `POST /path HTTP/1.1`, whose blanks are NULs now. libmicrohttpd allows several blanks
- * before the target. */
-static bool walk_request_line(struct framing_walk *w, const char *method, const char *url,
-                              const char *version, const char *target_end) {
-  const char *target = method + strlen(method) + 1;
-  w->at = version + strlen(version);
-  return url == target + strspn(target, " ") && version == target_end + 1;
+  const char *text = name + name_size + 1;
+  w->whole = value && is_nuls(w->at, name, 1, 2) && !name[name_size] &&
+             value == text + strspn(text, " \t") && !memchr(value, '\r', value_size);
+  if (!w->whole) return MHD_NO;
+  w->at = value + value_size;
+  return MHD_YES;
 }
 
 bool framing_header_is_whole(struct MHD_Connection *c, const char *method, const char *url,
@@ -150,10 +125,14 @@ bool framing_header_is_whole(struct MHD_Connection *c, const char *method, const
   if (!framing_is_needed()) return true;
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-  struct framing_walk w = {0};
-  w.whole = info && walk_request_line(&w, method, url, version, target_end);
-  if (w.whole) MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_field, &w);
-  /* Left are the ends of the last field and of the empty line. */
+  /* `POST /path HTTP/1.1`, whose blanks are NULs now. libmicrohttpd allows several blanks before
+   * the target. */
+  const char *target = method + strlen(method) + 1;
+  struct framing_walk w = {.at = version + strlen(version),
+                           .whole = info && url == target + strspn(target, " ") &&
+                                    version == target_end + 1};
+  if (w.whole) MHD_get_connection_values_n(c, MHD_HEADER_KIND, walk_field, &w);
+  /* The ends of the last field and of the empty line follow. */
   return w.whole && is_nuls(w.at, method + info->header_size, 2, 4);
 }
 

@@ -1,4 +1,4 @@
-/* header: the header of a request: reads those of its fields that have a meaning here. */
+/* header: reads the fields of a request's header that have a meaning here. */
 #include "server/http/header.h"
 
 #include <ctype.h>
@@ -20,13 +20,7 @@ void header_init(struct header *h) {
   h->error = (struct error){0};
 }
 
-static bool is_token(const char *text, size_t size) {
-  for (size_t i = 0; i < size; i++) {
-    unsigned char c = (unsigned char)text[i];
-    if (!isalnum(c) && (c == 0 || !strchr("!#$%&'*+-.^_`|~", c))) return false;
-  }
-  return size > 0;
-}
+/* --- lists --- */
 
 /* One element of a list such as `text/html, application/json;q=0.5`: its type without blanks around
  * it, and its parameters. */
@@ -83,21 +77,18 @@ static const char *const types[MEDIA_OTHER] = {
 
 const char *header_media_type(enum header_media media) { return types[media]; }
 
-/* Where the quality of this range belongs. NULL: the range has no meaning here. */
-static int *find_range(struct header_accept *a, const struct header_element *m) {
-  for (enum header_media t = 0; t < MEDIA_OTHER; t++)
-    if (element_is(m, types[t])) return &a->named[t];
-  if (element_is(m, "application/*")) return &a->application;
-  if (element_is(m, "text/event-stream")) return &a->events;
-  return element_is(m, "*/*") ? &a->any : NULL;
-}
-
 static void read_accept(struct header_accept *a, const char *value) {
   struct header_element m;
   while ((value = next_element(value, &m))) {
-    a->given = true;
-    int *range = find_range(a, &m), quality = element_quality(&m);
+    int *range = element_is(&m, "*/*")                 ? &a->any
+                 : element_is(&m, "application/*")     ? &a->application
+                 : element_is(&m, "text/event-stream") ? &a->events
+                                                       : NULL; /* the range has no meaning here */
+    for (enum header_media t = 0; t < MEDIA_OTHER; t++)
+      if (element_is(&m, types[t])) range = &a->named[t];
+    const int quality = element_quality(&m);
     if (range && quality > *range) *range = quality;
+    a->given = true;
   }
 }
 
@@ -129,21 +120,13 @@ static unsigned find_tags(const char *list, const char *const *tags) {
   return named;
 }
 
-/* Control characters mean different things to different readers; libmicrohttpd lets them pass. */
-static bool has_control(const char *value) {
-  while (*value && (!framing_is_control(*value) || *value == '\t')) value++;
-  return *value;
-}
-
-static bool is_host(const char *value) {
-  const char *end = framing_skip_host(value);
-  while (end && (*end == ' ' || *end == '\t')) end++;
-  return end && !*end;
-}
+/* --- single fields --- */
 
 static void read_host(struct header *h, const char *value) {
+  const char *end = framing_skip_host(value);
+  while (end && (*end == ' ' || *end == '\t')) end++;
   h->hosts++;
-  if (!is_host(value))
+  if (!end || *end)
     error_set(&h->error, STATUS_BAD_FRAMING, "Host is not a host with an optional port");
 }
 
@@ -182,28 +165,20 @@ static void read_transfer_coding(struct header *h, const char *value) {
               "the only supported transfer coding is chunked");
 }
 
-static void read_timeout(struct header *h, const char *value) {
-  if (!text_decimal(value, &h->timeout_ms) || h->timeout_ms < 1 || h->timeout_ms > TIMEOUT_MS_MAX)
-    h->bad_timeout = true;
-}
-
-/* A browser sends one: two are as none. */
-static void read_origin(struct header *h, const char *value) {
-  h->origin = h->origins++ ? NULL : value;
-}
-
-static void read_authorization(struct header *h, const char *value) {
-  h->authorization = value;
-  h->authorizations++;
-}
-
 void header_add(struct header *h, const char *name, size_t name_size, const char *value) {
   if (!value) value = "";
-  if (!is_token(name, name_size)) {
+  size_t token = 0;
+  while (token < name_size && name[token] &&
+         (isalnum((unsigned char)name[token]) || strchr("!#$%&'*+-.^_`|~", name[token])))
+    token++;
+  if (token < name_size || name_size == 0) {
     error_set(&h->error, STATUS_BAD_FRAMING, "the name of a header field is not a token");
     return;
   }
-  if (has_control(value))
+  /* Control characters mean different things to different readers; libmicrohttpd accepts them. */
+  const char *at = value;
+  while (*at && (!framing_is_control(*at) || *at == '\t')) at++;
+  if (*at)
     error_set(&h->error, STATUS_BAD_FRAMING, "the value of a header field has a control character");
 #define IS(text) (name_size == sizeof text - 1 && !strncasecmp(name, text, sizeof text - 1))
   if (IS("Content-Length"))
@@ -223,7 +198,8 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
   else if (IS("traceparent"))
     h->traceparent = h->traceparents++ == 0 && traceparent_is_valid(value) ? value : NULL;
   else if (IS("X-Timeout-Ms"))
-    read_timeout(h, value);
+    h->bad_timeout |=
+        !text_decimal(value, &h->timeout_ms) || h->timeout_ms < 1 || h->timeout_ms > TIMEOUT_MS_MAX;
   else if (IS("X-Request-Id"))
     h->request_id = request_id_is_valid(value) ? value : NULL;
   else if (IS("Content-Type"))
@@ -233,16 +209,16 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
   else if (IS("Content-Encoding"))
     h->coded = h->coded || (*value && strcasecmp(value, "identity"));
   else if (IS("Authorization"))
-    read_authorization(h, value);
+    h->authorizations++, h->authorization = value;
   else if (IS("Origin"))
-    read_origin(h, value);
+    h->origin = h->origins++ ? NULL : value; /* a browser sends one */
   else if (IS("Access-Control-Request-Method"))
     h->asks_method = true;
 #undef IS
 }
 
 void header_finish(struct header *h) {
-  /* These replace any other error: a proxy may have found another end of the body. */
+  /* These two replace any other error: a proxy may have found another end of the body. */
   if (h->names_chunked && !h->ends_chunked)
     h->error = (struct error){.status = STATUS_BAD_FRAMING,
                               .detail = "chunked is not the last transfer coding"};
@@ -256,6 +232,9 @@ void header_finish(struct header *h) {
   if (h->chunked) h->body_bytes = 0;
 }
 
+/* --- results --- */
+
+/* The quality of a type, of the most specific range that contains it. */
 static int quality_of(const struct header_accept *a, enum header_media media) {
   if (!a->given) return 1000;
   if (a->named[media] >= 0) return a->named[media];

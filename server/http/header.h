@@ -1,4 +1,4 @@
-/* header: the header of a request: reads those of its fields that have a meaning here.
+/* header: reads the fields of a request's header that have a meaning here.
  *
  * Pure functions over text, which allocate nothing: pointers in struct header lead into the fields
  * themselves, which live as long as the request. */
@@ -24,17 +24,17 @@ enum header_media {
  * most specific range that contains a type decides. */
 struct header_accept {
   bool given;
-  int any, application; /* of the ranges star/star and application/star */
-  int events;           /* of text/event-stream */
+  int any, application; /* the ranges star/star and application/star */
+  int events;           /* text/event-stream */
   int named[MEDIA_OTHER];
 };
 
-/* Likewise of the codings in Accept-Encoding. */
+/* The qualities of the codings in Accept-Encoding; -1: the coding is not there. */
 struct header_codings {
   int any, gzip, identity;
 };
 
-/* The form that Accept asks for, where an answer may be JSON or binary. */
+/* The form that Accept asks for, if a response may be JSON or binary. */
 enum header_wish { WISH_JSON, WISH_BINARY, WISH_BINARY_ALONE, WISH_NEITHER };
 
 struct header {
@@ -42,8 +42,8 @@ struct header {
   const char *request_id;    /* X-Request-Id if it is valid, else NULL */
   const char *agent;         /* User-Agent, or NULL */
   const char *traceparent;   /* traceparent if it is valid, else NULL */
-  const char *authorization; /* the last one, or NULL */
-  const char *origin;        /* Origin if there is one and no more, else NULL */
+  const char *authorization; /* the last Authorization, or NULL */
+  const char *origin;        /* Origin if there is exactly one, else NULL */
   const char *const *tags;   /* entity tags to look for in If-None-Match, ended by NULL; or NULL */
   struct header_accept accept;
   struct header_codings takes;
@@ -53,7 +53,7 @@ struct header {
   enum header_media content; /* Content-Type; two that differ are MEDIA_OTHER */
   unsigned known;            /* one bit for each of `tags` that If-None-Match names */
   bool chunked;
-  bool names_chunked, ends_chunked; /* is a coding chunked? Is the last one? */
+  bool names_chunked, ends_chunked; /* whether a coding, or the last one, is chunked */
   bool coded;                       /* there is a Content-Encoding other than identity */
   bool bad_timeout, bad_json_bytes;
   bool asks_method; /* Access-Control-Request-Method is there: a preflight, if it is OPTIONS */
@@ -63,24 +63,25 @@ struct header {
 
 void header_init(struct header *h);
 
-/* Reads one more field, in the order of the message. NULL for `value`: it is empty. */
+/* Reads the next field of the message. NULL for `value`: it is empty. */
 void header_add(struct header *h, const char *name, size_t name_size, const char *value);
 
 /* Checks what depends on several fields, after the last one. */
 void header_finish(struct header *h);
 
-/* The form of the answer to a request with a binary or a JSON body. A binary type that is named
- * wins over JSON of the same quality; if no type is named, the answer has the form of the body. */
+/* The form of the response to a request with a binary or a JSON body. A binary type that is named
+ * wins over JSON of the same quality; if no type is named, the response has the form of the body.
+ */
 enum header_wish header_wish(const struct header *h, bool binary);
 
-/* Does Accept name text/event-stream? */
+/* Whether Accept names text/event-stream. */
 bool header_takes_events(const struct header *h);
 
-/* The type of a binary answer: MEDIA_OCTETS only if Accept names it, or excludes the other one. */
+/* The type of a binary response: MEDIA_OCTETS only if Accept names it, or excludes the other one.
+ */
 enum header_media header_binary_type(const struct header *h);
 
-/* Should an answer that exists in both forms be sent as gzip? Only if Accept-Encoding asks for it.
- */
+/* Whether a response that exists in both forms is sent as gzip: only if Accept-Encoding asks. */
 bool header_takes_gzip(const struct header *h);
 
 const char *header_media_type(enum header_media media); /* the name of one of the first three */

@@ -57,7 +57,7 @@ struct io {
   struct arena leaving; /* memory of requests that have ended; a little is freed in each turn */
   struct lobby lobby;
   struct silence silence;
-  size_t answers; /* responses being sent; counted by the owner */
+  size_t answers;                    /* responses being sent; counted by the owner */
   struct io_arrival met[IO_MET_MAX]; /* [met_count] connections that are not added yet */
   size_t met_count;
   unsigned quiet_turns; /* in a row, without an event, a body or a response to send */

@@ -1,4 +1,4 @@
-/* reply: an answer, from its status or its bytes to libmicrohttpd's queue. */
+/* reply: a response, from its status or its bytes to libmicrohttpd's queue. */
 #include "server/http/reply.h"
 
 #include <limits.h>
@@ -10,10 +10,10 @@
 
 #include "config/document/text.h"
 #include "server/http/cors.h"
-#include "server/watch/request_id.h"
 #include "server/route/problems.h"
+#include "server/watch/request_id.h"
 
-/* Of a pointer each segment grows by one character at most: "/3" is "[3]". */
+/* Each segment of a pointer grows by one character at most: "/3" is "[3]". */
 enum { REPLY_PARAM_SIZE = 2 * ERROR_POINTER_SIZE };
 
 unsigned reply_code(enum status status) { return problem_find(status)->code; }
@@ -21,7 +21,9 @@ const char *reply_slug(enum status status) { return problem_find(status)->slug; 
 
 static bool asks_to_retry(unsigned code) { return code == 429 || code == 503; }
 
-/* Text that grows in a fixed space, which is large enough for the longest answer. */
+/* --- the text of an error --- */
+
+/* Text that grows in a fixed space, which is large enough for the longest error. */
 struct reply_text {
   char *at, *end;
 };
@@ -36,7 +38,7 @@ static void append_text(struct reply_text *t, const char *word) {
   append_bytes(t, word, strlen(word));
 }
 
-/* Appends a JSON string. The value may contain bytes of a client, also such as are no UTF-8. */
+/* Appends a JSON string. The value may contain bytes of a client that are not UTF-8. */
 static void append_json_string(struct reply_text *t, const char *value) {
   append_text(t, "\"");
   const char *end = value + strlen(value);
@@ -93,47 +95,8 @@ size_t reply_sentence(const struct error *e, char sentence[REPLY_SENTENCE_SIZE])
   return (size_t)(at - sentence);
 }
 
-/* With a kind, or without one where it is NULL. */
-static size_t write_sentence(const struct error *e, const char *kind, char text[REPLY_ERROR_SIZE]) {
-  struct reply_text t = {text, text + REPLY_ERROR_SIZE};
-  char sentence[REPLY_SENTENCE_SIZE];
-  reply_sentence(e, sentence);
-  append_text(&t, "{\"error\":");
-  append_json_string(&t, sentence);
-  if (kind) append_string_member(&t, "error_type", kind);
-  append_text(&t, "}\n");
-  return (size_t)(t.at - text);
-}
-
-/* --- as text-embeddings-inference does --- */
-
-static const char *tei_kind(unsigned code) {
-  if (code == 429) return "Overloaded";
-  if (code == 503) return "Unhealthy";
-  return code >= 500 ? "Backend" : "Validation";
-}
-
-/* --- as OpenAI does --- */
-
-/* The kind of error, by which OpenAI's clients choose their class. */
-static const char *openai_type(unsigned code) {
-  if (code == 429) return "rate_limit_error";
-  return code >= 500 ? "server_error" : "invalid_request_error";
-}
-
-/* Its own word where it has one, else ours with its underscores. */
-static void append_openai_code(struct reply_text *t, enum status status) {
-  static const char *const own[STATUS_COUNT] = {[STATUS_UNAUTHORIZED] = "invalid_api_key",
-                                                [STATUS_UNKNOWN_MODEL] = "model_not_found",
-                                                [STATUS_OVERLOADED] = "rate_limit_exceeded",
-                                                [STATUS_QUEUE_FULL] = "rate_limit_exceeded"};
-  append_text(t, "\"");
-  for (const char *c = own[status] ? own[status] : problem_find(status)->slug; *c; c++)
-    append_bytes(t, *c == '-' ? "_" : c, 1);
-  append_text(t, "\"");
-}
-
-/* "/input/3/17" as "input[3][17]", and "/a/b" as "a.b". */
+/* Writes a JSON Pointer as OpenAI names a field: "/input/3/17" as "input[3][17]", "/a/b" as "a.b".
+ */
 static void write_param(const char *pointer, char param[REPLY_PARAM_SIZE]) {
   char *out = param;
   while (*pointer == '/') {
@@ -152,8 +115,15 @@ static void write_param(const char *pointer, char param[REPLY_PARAM_SIZE]) {
   *out = '\0';
 }
 
-/* Appends the object. The place stands in its `param` alone. */
+/* Appends OpenAI's object of an error. Its message names no place: `param` does. */
 static void append_openai(struct reply_text *t, const struct error *e) {
+  static const char *const own_codes[STATUS_COUNT] = {
+      [STATUS_UNAUTHORIZED] = "invalid_api_key",
+      [STATUS_UNKNOWN_MODEL] = "model_not_found",
+      [STATUS_OVERLOADED] = "rate_limit_exceeded",
+      [STATUS_QUEUE_FULL] = "rate_limit_exceeded",
+  };
+  const struct problem *p = problem_find(e->status);
   struct error placeless = *e;
   char sentence[REPLY_SENTENCE_SIZE], param[REPLY_PARAM_SIZE];
   placeless.pointer[0] = '\0';
@@ -161,97 +131,69 @@ static void append_openai(struct reply_text *t, const struct error *e) {
   write_param(e->pointer, param);
   append_text(t, "{\"message\":");
   append_json_string(t, sentence);
-  append_string_member(t, "type", openai_type(problem_find(e->status)->code));
+  /* OpenAI's clients choose the class of their exception by the type. */
+  append_string_member(t, "type",
+                       p->code == 429   ? "rate_limit_error"
+                       : p->code >= 500 ? "server_error"
+                                        : "invalid_request_error");
   append_text(t, ",\"param\":");
   if (*param)
     append_json_string(t, param);
   else
     append_text(t, "null");
-  append_text(t, ",\"code\":");
-  append_openai_code(t, e->status);
-  append_text(t, "}");
+  /* OpenAI's word if there is one, else the slug with underscores. */
+  append_text(t, ",\"code\":\"");
+  for (const char *c = own_codes[e->status] ? own_codes[e->status] : p->slug; *c; c++)
+    append_bytes(t, *c == '-' ? "_" : c, 1);
+  append_text(t, "\"}");
 }
-
-/* With a message beside it, or alone. */
-static size_t write_openai(const struct error *e, bool message, char text[REPLY_ERROR_SIZE]) {
-  struct reply_text t = {text, text + REPLY_ERROR_SIZE};
-  char sentence[REPLY_SENTENCE_SIZE];
-  append_text(&t, "{\"error\":");
-  append_openai(&t, e);
-  if (message) {
-    reply_sentence(e, sentence);
-    append_string_member(&t, "message", sentence);
-  }
-  append_text(&t, "}\n");
-  return (size_t)(t.at - text);
-}
-
-/* --- as a problem --- */
-
-/* With OpenAI's object in it, or without. */
-static size_t write_problem(const struct error *e, bool openai, char text[REPLY_ERROR_SIZE]) {
-  struct reply_text t = {text, text + REPLY_ERROR_SIZE};
-  append_text(&t, "{\"type\":\"/problems/");
-  append_text(&t, problem_find(e->status)->slug);
-  append_text(&t, "\"");
-  append_string_member(&t, "title", problem_find(e->status)->title);
-  append_number_member(&t, "status", problem_find(e->status)->code);
-  if (e->pointer[0]) append_string_member(&t, "pointer", e->pointer);
-  if (e->detail[0]) append_string_member(&t, "detail", e->detail);
-  if (e->has_offset) append_number_member(&t, "offset", e->offset);
-  if (e->limit) append_string_member(&t, "limit", e->limit);
-  if (openai) {
-    append_text(&t, ",\"error\":");
-    append_openai(&t, e);
-  }
-  append_text(&t, "}\n");
-  return (size_t)(t.at - text);
-}
-
-/* --- in each form --- */
 
 size_t reply_error_text(const struct error *e, enum error_form form, char text[REPLY_ERROR_SIZE]) {
+  struct reply_text t = {text, text + REPLY_ERROR_SIZE};
+  const struct problem *p = problem_find(e->status);
+  char sentence[REPLY_SENTENCE_SIZE];
+  reply_sentence(e, sentence);
   switch (form) {
   case ERROR_PROBLEM:
   case ERROR_V1:
-    return write_problem(e, form == ERROR_V1, text);
+    append_text(&t, "{\"type\":\"/problems/");
+    append_text(&t, p->slug);
+    append_text(&t, "\"");
+    append_string_member(&t, "title", p->title);
+    append_number_member(&t, "status", p->code);
+    if (e->pointer[0]) append_string_member(&t, "pointer", e->pointer);
+    if (e->detail[0]) append_string_member(&t, "detail", e->detail);
+    if (e->has_offset) append_number_member(&t, "offset", e->offset);
+    if (e->limit) append_string_member(&t, "limit", e->limit);
+    if (form == ERROR_PROBLEM) break;
+    append_text(&t, ",\"error\":");
+    append_openai(&t, e);
+    break;
   case ERROR_OPENAI:
   case ERROR_COHERE:
-    return write_openai(e, form == ERROR_COHERE, text);
+    append_text(&t, "{\"error\":");
+    append_openai(&t, e);
+    if (form == ERROR_COHERE) append_string_member(&t, "message", sentence);
+    break;
   case ERROR_V2:
-    return write_sentence(e, NULL, text);
   case ERROR_TEI:
+    append_text(&t, "{\"error\":");
+    append_json_string(&t, sentence);
+    if (form == ERROR_V2) break;
+    append_string_member(&t, "error_type",
+                         p->code == 429   ? "Overloaded"
+                         : p->code == 503 ? "Unhealthy"
+                         : p->code >= 500 ? "Backend"
+                                          : "Validation");
     break;
   }
-  return write_sentence(e, tei_kind(problem_find(e->status)->code), text);
+  append_text(&t, "}\n");
+  return (size_t)(t.at - text);
 }
 
 static const char *error_type(enum error_form form) {
   const bool problem = form == ERROR_PROBLEM || form == ERROR_V1;
   return problem ? "application/problem+json" : "application/json";
-}
-
-/* Appends the header lines for a page of an allowed origin. */
-static void append_cors_lines(const char *origin, struct reply_text *t) {
-  append_text(t, "Vary: Origin\r\nAccess-Control-Allow-Origin: ");
-  append_text(t, origin);
-  for (const struct reply_field *f = cors_every; f->name; f++) {
-    append_text(t, "\r\n");
-    append_text(t, f->name);
-    append_text(t, ": ");
-    append_text(t, f->value);
-  }
-  append_text(t, "\r\n");
-}
-
-/* RFC 9110 requires a Date of a server with a clock; libmicrohttpd adds it to its own answers. */
-static void append_date_line(struct reply_text *t) {
-  const time_t now = time(NULL);
-  struct tm parts;
-  char line[64];
-  if (!gmtime_r(&now, &parts)) return;
-  if (strftime(line, sizeof line, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts) > 0)
-    append_text(t, line);
 }
 
 size_t reply_raw(const struct error *e, enum error_form form, const char *request_id,
@@ -263,19 +205,35 @@ size_t reply_raw(const struct error *e, enum error_form form, const char *reques
   snprintf(line, sizeof line, "HTTP/1.1 %u %s\r\nConnection: close\r\n", code,
            MHD_get_reason_phrase_for(code));
   append_text(&t, line);
-  append_date_line(&t);
+  /* RFC 9110 requires a Date of a server with a clock; libmicrohttpd adds it to its own responses.
+   */
+  const time_t now = time(NULL);
+  struct tm date;
+  if (gmtime_r(&now, &date) &&
+      strftime(line, sizeof line, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &date) > 0)
+    append_text(&t, line);
   if (asks_to_retry(code)) append_text(&t, "Retry-After: 1\r\n");
   append_text(&t, "X-Request-Id: ");
   append_text(&t, request_id ? request_id : request_id_make_random(fresh));
-  append_text(&t, "\r\n");
-  if (origin) append_cors_lines(origin, &t);
-  snprintf(line, sizeof line, "Content-Type: %s\r\nContent-Length: %zu\r\n\r\n", error_type(form),
-           size);
+  if (origin) {
+    append_text(&t, "\r\nVary: Origin\r\nAccess-Control-Allow-Origin: ");
+    append_text(&t, origin);
+    for (const struct reply_field *f = cors_every; f->name; f++) {
+      append_text(&t, "\r\n");
+      append_text(&t, f->name);
+      append_text(&t, ": ");
+      append_text(&t, f->value);
+    }
+  }
+  snprintf(line, sizeof line, "\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n",
+           error_type(form), size);
   append_text(&t, line);
   append_bytes(&t, body, size);
   *t.at = '\0';
   return (size_t)(t.at - text);
 }
+
+/* --- the queue --- */
 
 void reply_add(struct reply *r, const char *name, const char *value) {
   must(r->fields < REPLY_FIELDS);
@@ -286,7 +244,7 @@ void reply_add_all(struct reply *r, const struct reply_field *list) {
   for (; list->name; list++) reply_add(r, list->name, list->value);
 }
 
-/* Queues the response with its header fields. Takes the response; NULL was a failed allocation. */
+/* Queues the response with its header fields, and drops it. NULL was a failed allocation. */
 static bool queue_response(const struct reply *r, struct MHD_Response *response) {
   if (!response) return false;
   bool good = true;
@@ -311,10 +269,10 @@ bool reply_and_free(const struct reply *r, char *bytes, size_t length) {
 
 /* --- pieces --- */
 
-/* Does the list of pieces fit in the connection's memory? libmicrohttpd (0.9.75) copies it there
- * and aborts the process if it does not. The same memory holds the request's header, an entry for
- * each of its fields, and bytes that the client has sent ahead, up to half of it. So the list fits
- * beside a small header with few fields, and without a trailer, whose text is counted nowhere. */
+/* Whether the list of pieces fits in the connection's memory. libmicrohttpd (0.9.75) copies it
+ * there and aborts the process if it does not. The same memory holds the request's header, an entry
+ * for each of its fields, and bytes that the client has sent ahead, up to half of it. The list fits
+ * after a small header with few fields and no trailer, whose text is counted nowhere. */
 static bool is_room_for_list(const struct reply *r) {
   enum { HEADER_MOST = 16 * 1024, FIELD = 96 };
   const union MHD_ConnectionInfo *info =
@@ -326,10 +284,10 @@ static bool is_room_for_list(const struct reply *r) {
          MHD_get_connection_values(r->to, MHD_FOOTER_KIND, NULL, NULL) == 0;
 }
 
-/* Where copy_pieces is in an answer that libmicrohttpd asks for block by block. */
+/* The progress of copy_pieces through a response that libmicrohttpd asks for block by block. */
 struct reply_copy {
   const struct iovec *piece, *end;
-  uint64_t begin; /* where `piece` begins in the answer */
+  uint64_t begin; /* the offset of `piece` in the response */
 };
 
 static ssize_t copy_pieces(void *of, uint64_t at, char *out, size_t room) {
@@ -342,8 +300,18 @@ static ssize_t copy_pieces(void *of, uint64_t at, char *out, size_t room) {
   return (ssize_t)n;
 }
 
-static bool reply_copied_pieces(const struct reply *r, const struct iovec *piece, size_t pieces) {
+/* One piece is sent in the same system call as the header, several in a gathered write, or in
+ * blocks if libmicrohttpd has no room for their list. */
+bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t pieces) {
   enum { BLOCK = 64 * 1024 };
+  _Static_assert(sizeof(struct iovec) == sizeof(struct MHD_IoVec) &&
+                     offsetof(struct iovec, iov_len) == offsetof(struct MHD_IoVec, iov_len),
+                 "libmicrohttpd's vector is the system's");
+  if (pieces == 1) return reply_bytes(r, piece->iov_base, piece->iov_len);
+  must(pieces <= UINT_MAX);
+  if (is_room_for_list(r))
+    return queue_response(r, MHD_create_response_from_iovec((const struct MHD_IoVec *)piece,
+                                                            (unsigned)pieces, NULL, NULL));
   struct reply_copy *c = malloc(sizeof *c);
   if (!c) return false;
   *c = (struct reply_copy){.piece = piece, .end = piece + pieces};
@@ -353,18 +321,6 @@ static bool reply_copied_pieces(const struct reply *r, const struct iovec *piece
       MHD_create_response_from_callback(bytes, BLOCK, copy_pieces, c, free);
   if (!response) free(c);
   return queue_response(r, response);
-}
-
-/* One piece is sent in the same system call as the header, several in a gathered write. */
-bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t pieces) {
-  _Static_assert(sizeof(struct iovec) == sizeof(struct MHD_IoVec) &&
-                     offsetof(struct iovec, iov_len) == offsetof(struct MHD_IoVec, iov_len),
-                 "libmicrohttpd's vector is the system's");
-  if (pieces == 1) return reply_bytes(r, piece->iov_base, piece->iov_len);
-  must(pieces <= UINT_MAX);
-  if (!is_room_for_list(r)) return reply_copied_pieces(r, piece, pieces);
-  return queue_response(r, MHD_create_response_from_iovec((const struct MHD_IoVec *)piece,
-                                                          (unsigned)pieces, NULL, NULL));
 }
 
 bool reply_stream(const struct reply *r,
