@@ -1,4 +1,4 @@
-/* connection: a record of each open connection. */
+/* connection: our record of each open connection. */
 #include "server/http/connection_parts.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "core/base/size.h"
 #include "server/http/reply.h"
 
-/* An end of stream is shown to libmicrohttpd at most so many times: it may ignore it. */
+/* How often an end of stream is shown to libmicrohttpd, which may ignore it. */
 enum { SHOWN_MAX = 4096 };
 
 /* --- one connection, on its I/O thread --- */
@@ -43,7 +43,7 @@ static bool add_lingering(struct connections *all, int fd) {
 
 void connection_close(struct connections *all, struct connection *c) {
   /* A copy of the descriptor outlives libmicrohttpd's close. Without it, bytes that the client
-   * still sends would cause a reset, which may reach the client before it has read its answer. */
+   * still sends would cause a reset, which may reach the client before it has read its response. */
   int copy = c->discard ? fcntl(c->fd, F_DUPFD_CLOEXEC, 0) : -1;
   pthread_mutex_lock(&all->lock);
   if (c->next) c->next->previous = c->previous;
@@ -141,27 +141,24 @@ void connections_ask(struct connections *all) {
 
 bool connections_answered(struct connections *all) { return pulse_answered(&all->pulse); }
 
-/* Of two connections in these states, is `a` the one to end when room is needed? One that waits for
- * (the rest of) a request goes before one that waits for an answer, then the older one. */
-static bool is_ended_before(uint64_t a, uint64_t b) {
-  const bool a_receives = connection_state_phase(a) <= CONNECTION_BODY;
-  const bool b_receives = connection_state_phase(b) <= CONNECTION_BODY;
-  return a_receives != b_receives ? a_receives
-                                  : connection_state_since_ms(a) <= connection_state_since_ms(b);
-}
-
 void connections_make_room(struct connections *all, size_t most) {
   struct connection *first = NULL;
-  uint64_t seen = 0;
+  uint64_t seen = 0, first_since = 0;
+  bool first_receives = false;
   size_t open = 0;
   pthread_mutex_lock(&all->lock);
   for (struct connection *c = all->first; c; c = c->next) {
-    const uint64_t state = atomic_load(&c->state);
+    const uint64_t state = atomic_load(&c->state), since = connection_state_since_ms(state);
     if (connection_state_phase(state) > CONNECTION_ANSWER) continue;
     open++;
-    if (first && is_ended_before(seen, state)) continue;
+    /* A connection that waits for (the rest of) a request is ended before one that waits for a
+     * response, and of two of the same kind the older one. */
+    const bool receives = connection_state_phase(state) <= CONNECTION_BODY;
+    if (first && (first_receives != receives ? first_receives : first_since <= since)) continue;
     first = c;
     seen = state;
+    first_since = since;
+    first_receives = receives;
   }
   if (first && open >= most && connection_move(first, seen, CONNECTION_SLOW_READER))
     shutdown(first->fd, SHUT_RDWR);

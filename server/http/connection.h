@@ -1,11 +1,10 @@
-/* connection: a record of each open connection, beside libmicrohttpd's own, and the reaper, a
- * thread that ends connections which take too long.
+/* connection: our record of each open connection, and the reaper, a thread that ends connections
+ * which take too long.
  *
- * A connection's state is one word: its phase, and since when it is in it. The I/O thread that owns
- * the connection moves it from phase to phase; the reaper may only end it. Both do so by compare
- * and exchange, so that each knows which of them was first. The reaper touches a descriptor only
- * with the list locked, and a connection leaves the list before libmicrohttpd closes its
- * descriptor. */
+ * A connection's state is one word: its phase, and when it entered it. The I/O thread that owns the
+ * connection moves it from phase to phase; the reaper may only end it. Both do so by compare and
+ * exchange, so that each knows which of them was first. The reaper touches a descriptor only with
+ * the list locked, and a connection leaves the list before libmicrohttpd closes its descriptor. */
 #ifndef SERVER_CONNECTION_H
 #define SERVER_CONNECTION_H
 
@@ -27,38 +26,40 @@ enum connection_phase {
   CONNECTION_HEADER, /* the header of a later request has begun to arrive */
   CONNECTION_LOBBY,  /* the header is complete, the body waits unread for a place in the queue */
   CONNECTION_BODY,   /* the header is complete, the body arrives */
-  CONNECTION_QUEUED, /* the request is complete, its answer is being made */
-  CONNECTION_ANSWER, /* the answer is being sent */
+  CONNECTION_QUEUED, /* the request is complete, its response is being computed */
+  CONNECTION_ANSWER, /* the response is being sent */
   /* Ended, mostly by the reaper. Bytes that still arrive are discarded. */
   CONNECTION_SLOW_HEADER,
   CONNECTION_SLOW_BODY,
   CONNECTION_SLOW_READER,
-  CONNECTION_DRAINED,   /* the server stops, and the request has not arrived whole */
-  CONNECTION_REFUSED,   /* by the I/O thread, in the middle of a body */
-  CONNECTION_OVER_IDLE, /* idle for too long; a request that was on its way is still answered */
+  CONNECTION_DRAINED,   /* the server stops, and the request is incomplete */
+  CONNECTION_REFUSED,   /* rejected by the I/O thread, in the middle of a body */
+  CONNECTION_OVER_IDLE, /* idle for too long; a request on its way still gets its response */
 };
 
 struct connection {
   int fd;
   uint64_t serial;        /* counts connections; part of request identifiers */
-  _Atomic uint64_t state; /* phase and since when */
-  /* Of the request whose body arrives: */
+  _Atomic uint64_t state; /* the phase, and when it was entered */
+
+  /* Members for an error that the reaper sends while a request arrives. */
   const char *request_id;
-  const char *origin;     /* of the page that may read the answer (cors_allow), or NULL */
-  enum error_form errors; /* as its path has them */
+  const char *origin;     /* the page that may read the response (cors_allow), or NULL */
+  enum error_form errors; /* the form that its path has */
 
   bool half_closed; /* the client sends no more */
   unsigned shown;   /* how often libmicrohttpd was shown that end */
-  bool discard;     /* answered before the body was read: the body is read after the close */
+  bool discard; /* the response is sent before the body is read, which is read after the close */
   struct connection *next, *previous;
-  /* The reaper's last look at the socket: the state then, how many bytes had arrived since the
-   * connection was opened, and since when (ms) it is so. */
+
+  /* The reaper's last look at the socket: the state then, the bytes that had arrived since the
+   * connection was opened, and the time (ms) of the last change. */
   uint64_t looked_state, looked_bytes, looked_ms;
 };
 
 struct connections;
 
-/* How long each phase may take. */
+/* The longest time of each phase. */
 struct connection_times {
   uint64_t header_ms, body_ms, answer_ms, idle_ms;
 };
@@ -68,7 +69,7 @@ struct connections *connections_new(const struct connection_times *t, struct met
                                     struct keep *keep, struct error *e);
 void connections_free(struct connections *all); /* no connection is open */
 
-/* Called by the I/O thread when the descriptor was just opened, and before it is closed. */
+/* Called by the I/O thread after the descriptor was opened, and before it is closed. */
 void connection_open(struct connections *all, struct connection *c, int fd);
 void connection_close(struct connections *all, struct connection *c);
 
@@ -79,8 +80,8 @@ enum connection_phase connection_enter(struct connection *c, enum connection_pha
 
 /* To be called when the client has closed its half. While more of a request has to arrive,
  * libmicrohttpd is shown the end of stream, which it sees after all earlier bytes; then this
- * returns true, and is to be called again after libmicrohttpd has run. False: there is nothing to
- * do now; a complete request is answered first. */
+ * returns true, and has to be called again after libmicrohttpd has run. False: there is nothing to
+ * do now; a complete request gets its response first. */
 bool connection_half_closed(struct connection *c);
 
 enum connection_phase connection_phase(struct connection *c);
@@ -89,35 +90,36 @@ static inline bool connection_is_ended(enum connection_phase p) {
   return p >= CONNECTION_SLOW_HEADER && p <= CONNECTION_REFUSED;
 }
 
-/* Sends the error past libmicrohttpd, while the request still arrives, and ends the sending half of
- * the connection. libmicrohttpd must have sent nothing for this request. NULL for `request_id`: the
- * answer gets a new one. */
+/* Sends the error without libmicrohttpd, while the request still arrives, and ends the sending half
+ * of the connection. libmicrohttpd must have sent nothing for this request. NULL for `request_id`:
+ * the response gets a new one. */
 void connection_refuse(struct connection *c, const struct error *e, const char *request_id);
 
-/* Takes a descriptor on which an answer was sent, and closes it once the client had time to read
+/* Owns a descriptor on which a response was sent, and closes it once the client had time to read
  * that. */
 void connections_linger(struct connections *all, int fd);
 
-/* Connections with a request that arrives, waits, is computed or is being answered. */
+/* How many connections have a request that arrives, waits, is computed or gets its response. */
 size_t connections_busy(struct connections *all);
 size_t connections_queued(struct connections *all); /* in phase QUEUED: suspended, or about to be */
 size_t connections_count(struct connections *all);
 uint64_t connections_opened(struct connections *all); /* since the start */
 
-/* Where `most` or more have not been ended yet, ends the one that has waited longest for a request;
- * if none waits, the one whose answer has taken longest. So a crowd that is let in, or refused,
- * faster than the ended ones are closed does not end everybody. */
+/* If `most` or more connections are not ended yet, ends the one that has waited longest for a
+ * request; if none waits, the one whose response has taken longest. Clients that connect faster
+ * than the ended connections are closed do not end all others. */
 void connections_make_room(struct connections *all, size_t most);
 
-/* Does the reaper still pass through its loop? It answers some microseconds after the question. */
+/* Whether the reaper still passes through its loop. It answers some microseconds after the
+ * question. */
 void connections_ask(struct connections *all);
 bool connections_answered(struct connections *all);
 
-/* From now on ends connections that are idle, or fresh and silent, and soon also refuses those
- * whose header is not complete, or whose body stops arriving. */
+/* From now on ends connections that are idle, or fresh and silent, and soon also rejects those
+ * whose header is incomplete, or whose body stops arriving. */
 void connections_drain(struct connections *all);
 
-/* Refuses, in a set that drains, every request that has not arrived whole. Returns how many. */
+/* Rejects, in a set that drains, every incomplete request. Returns how many. */
 size_t connections_refuse_incomplete(struct connections *all);
 
 #endif

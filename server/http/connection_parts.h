@@ -13,10 +13,10 @@ enum {
   CONNECTION_TICK_MS = 100, /* the longest time between two looks of the reaper */
   LINGER_MAX = 128,
   LINGER_MS = 1000,
-  LINGER_BYTES = 16 << 20, /* a proxy sends some megabytes before it looks for an answer */
+  LINGER_BYTES = 16 << 20, /* a proxy sends some megabytes before it looks for a response */
 };
 
-/* A descriptor on which an answer was sent, while its client may still be sending. */
+/* A descriptor on which a response was sent, while its client may still be sending. */
 struct connection_leaving {
   int fd;
   uint64_t until; /* ms */
@@ -30,11 +30,11 @@ struct connections {
   uint64_t tick_ms;
   int wake; /* eventfd */
   atomic_bool stop;
-  _Atomic uint64_t draining; /* since when, in ms; 0: not draining */
+  _Atomic uint64_t draining; /* the time at which it began, in ms; 0: not draining */
   bool running;
   pthread_t thread;
   struct pulse pulse;
-  pthread_mutex_t lock; /* of all that follows */
+  pthread_mutex_t lock; /* protects all members that follow */
   struct connection *first;
   size_t count;
   uint64_t serial;
@@ -42,7 +42,7 @@ struct connections {
   struct connection_leaving leaving[LINGER_MAX];
 };
 
-/* --- a connection's state: since when (ms), and its phase --- */
+/* --- a connection's state: the time at which it entered its phase (ms), and the phase --- */
 
 enum { CONNECTION_PHASE_BITS = 4 };
 

@@ -13,10 +13,10 @@
 
 enum {
   DRAIN_TICK_MS = 5,
-  LOOK_MS = 500,         /* how often the system is asked about a waiting connection */
-  HEADER_GRACE_MS = 500, /* how long a draining server waits for a header to be complete */
-  BODY_GRACE_MS = 500,   /* and for a body to go on */
-  DRAIN_LOOK_MS = 50,    /* how often it asks the system for that */
+  LOOK_MS = 500,         /* between two questions to the system about a waiting connection */
+  HEADER_GRACE_MS = 500, /* a draining server waits for a header to be complete, */
+  BODY_GRACE_MS = 500,   /* and for more of a body, */
+  DRAIN_LOOK_MS = 50,    /* and asks the system about it in this interval */
   EMPTY_LINE = 2,        /* bytes that may follow a request without beginning the next one */
 };
 
@@ -36,7 +36,7 @@ static struct tcp_info socket_info(int fd) {
   return info;
 }
 
-/* Has the client sent more of a request than the empty line that may precede one? */
+/* Whether the client has sent more of a request than the empty line that may precede one. */
 static bool has_begun_request(const struct connection *c, uint64_t seen) {
   return connection_state_phase(seen) == CONNECTION_HEADER ||
          socket_info(c->fd).tcpi_bytes_received > EMPTY_LINE;
@@ -65,7 +65,7 @@ static void end_slow_body(struct connections *all, struct connection *c, uint64_
   connection_refuse(c, &e, c->request_id);
 }
 
-/* Throws unsent bytes of the answer away, which the system would keep for minutes. */
+/* Drops unsent bytes of the response, which the system would keep for minutes. */
 static void end_slow_reader(struct connections *all, struct connection *c, uint64_t seen) {
   if (!connection_move(c, seen, CONNECTION_SLOW_READER)) return;
   metrics_reject(all->metrics, 0, REJECT_SLOW_READER);
@@ -74,7 +74,7 @@ static void end_slow_reader(struct connections *all, struct connection *c, uint6
   shutdown(c->fd, SHUT_RDWR);
 }
 
-/* Shuts only the receiving half, so that a request that has arrived already is still answered.
+/* Shuts only the receiving half, so that a request that has arrived already gets its response.
  * False: another thread has moved the connection meanwhile. */
 static bool end_idle(struct connection *c, uint64_t seen) {
   const bool moved = connection_move(c, seen, CONNECTION_OVER_IDLE);
@@ -82,23 +82,8 @@ static bool end_idle(struct connection *c, uint64_t seen) {
   return moved;
 }
 
-/* Ends a connection between requests that is overdue. While the system still holds unsent bytes of
- * the last answer, its client does not read: then the deadline of a reader counts, not that of an
- * idle connection. */
-static void end_overdue_idle(struct connections *all, struct connection *c, uint64_t seen,
-                             uint64_t age, bool look) {
-  const uint64_t due =
-      look ? size_min(all->times.idle_ms, all->times.answer_ms) : all->times.idle_ms;
-  if (age < due) return;
-  if (!socket_info(c->fd).tcpi_notsent_bytes) {
-    if (age >= all->times.idle_ms) end_idle(c, seen);
-  } else if (age >= all->times.answer_ms) {
-    end_slow_reader(all, c, seen);
-  }
-}
-
-/* Refuses, in a draining server, a request that has not arrived whole. False: another thread has
- * moved the connection meanwhile. */
+/* Rejects, in a draining server, an incomplete request. False: another thread has moved the
+ * connection meanwhile. */
 static bool end_incomplete(struct connections *all, struct connection *c, uint64_t seen) {
   const bool in_body = connection_state_phase(seen) >= CONNECTION_LOBBY;
   if (!connection_move(c, seen, CONNECTION_DRAINED)) return false;
@@ -110,17 +95,7 @@ static bool end_incomplete(struct connections *all, struct connection *c, uint64
   return true;
 }
 
-/* Ends, in a draining server, a connection whose header is not complete: as an idle one if the
- * header has not begun, else with an answer, after a grace that is shorter than header_ms. */
-static void end_incomplete_header(struct connections *all, struct connection *c, uint64_t seen,
-                                  uint64_t now) {
-  if (!has_begun_request(c, seen))
-    end_idle(c, seen);
-  else if (now >= atomic_load(&all->draining) + HEADER_GRACE_MS)
-    end_incomplete(all, c, seen);
-}
-
-/* Refuses, in a draining server, a request whose body has stopped to arrive. Bytes that wait to be
+/* Rejects, in a draining server, a request whose body has stopped arriving. Bytes that wait to be
  * read are no fault of the client. */
 static void end_stalled_body(struct connections *all, struct connection *c, uint64_t seen,
                              uint64_t now) {
@@ -136,9 +111,9 @@ static void end_stalled_body(struct connections *all, struct connection *c, uint
   }
 }
 
-/* Asks the socket for two things that libmicrohttpd does not report: whether a later request has
- * begun to arrive (the socket's count of bytes has grown by more than an empty line since the last
- * look), and whether the client has closed its half (io_watch may have had no memory). */
+/* Finds what libmicrohttpd does not report: that a later request has begun to arrive (the socket's
+ * count of bytes has grown by more than an empty line since the last look), and that the client has
+ * closed its half (io_watch may have had no memory). */
 static void look_at_socket(struct connection *c, uint64_t seen) {
   enum { CLOSE_WAIT = 8 }; /* a state of TCP; the two headers that name it exclude each other */
   struct tcp_info info = socket_info(c->fd);
@@ -154,39 +129,48 @@ static void look_at_socket(struct connection *c, uint64_t seen) {
 
 /* Ends the connection if its phase has taken too long. */
 static void end_if_overdue(struct connections *all, struct connection *c, uint64_t now, bool look) {
-  uint64_t seen = atomic_load(&c->state);
-  uint64_t age = now > connection_state_since_ms(seen) ? now - connection_state_since_ms(seen) : 0;
-  bool draining = atomic_load(&all->draining) != 0;
+  const struct connection_times *times = &all->times;
+  const uint64_t seen = atomic_load(&c->state), since = connection_state_since_ms(seen);
+  const uint64_t age = now > since ? now - since : 0, draining = atomic_load(&all->draining);
   if (look && connection_state_phase(seen) <= CONNECTION_BODY) look_at_socket(c, seen);
   switch (connection_state_phase(seen)) {
   case CONNECTION_FRESH:
   case CONNECTION_HEADER:
-    if (age >= all->times.header_ms)
+    if (age >= times->header_ms)
       end_slow_header(all, c, seen);
-    else if (draining && age >= HEADER_GRACE_MS)
-      end_incomplete_header(all, c, seen, now);
+    else if (!draining || age < HEADER_GRACE_MS)
+      return;
+    else if (!has_begun_request(c, seen))
+      end_idle(c, seen);
+    else if (now >= draining + HEADER_GRACE_MS)
+      end_incomplete(all, c, seen);
     return;
   case CONNECTION_IDLE:
-    if (draining)
+    if (draining) {
       end_idle(c, seen);
-    else
-      end_overdue_idle(all, c, seen, age, look);
+    } else if (age >= (look ? size_min(times->idle_ms, times->answer_ms) : times->idle_ms)) {
+      /* Unsent bytes of the last response mean a client that does not read: then the deadline of
+       * the phase ANSWER is valid, not that of an idle connection. */
+      const bool unread = socket_info(c->fd).tcpi_notsent_bytes > 0;
+      if (unread && age >= times->answer_ms) end_slow_reader(all, c, seen);
+      if (!unread && age >= times->idle_ms) end_idle(c, seen);
+    }
     return;
   case CONNECTION_LOBBY:
   case CONNECTION_BODY:
-    if (age >= all->times.body_ms)
+    if (age >= times->body_ms)
       end_slow_body(all, c, seen);
     else if (draining && look && connection_state_phase(seen) == CONNECTION_BODY)
       end_stalled_body(all, c, seen, now);
     return;
   case CONNECTION_ANSWER:
-    if (age >= all->times.answer_ms) end_slow_reader(all, c, seen);
+    if (age >= times->answer_ms) end_slow_reader(all, c, seen);
     return;
   case CONNECTION_SLOW_HEADER:
   case CONNECTION_SLOW_BODY:
   case CONNECTION_DRAINED:
   case CONNECTION_REFUSED:
-    /* The client had a second to read the answer; the end of stream makes libmicrohttpd close. */
+    /* The client had a second to read the response; the end of stream makes libmicrohttpd close. */
     if (age >= LINGER_MS) shutdown(c->fd, SHUT_RD);
     return;
   case CONNECTION_QUEUED: /* the pool keeps that deadline */
@@ -196,10 +180,10 @@ static void end_if_overdue(struct connections *all, struct connection *c, uint64
   }
 }
 
-/* Refuses a connection's request if it has not arrived whole; true: so it was. A connection between
- * requests is let go. */
+/* Rejects a connection's request if it is incomplete, and returns whether it was. A connection
+ * between requests is ended as an idle one. */
 static bool refuse_if_incomplete(struct connections *all, struct connection *c) {
-  for (;;) { /* again, where another thread has moved the connection meanwhile */
+  for (;;) { /* again if another thread has moved the connection meanwhile */
     const uint64_t seen = atomic_load(&c->state);
     const enum connection_phase phase = connection_state_phase(seen);
     if (phase > CONNECTION_BODY) return false;
@@ -220,7 +204,7 @@ size_t connections_refuse_incomplete(struct connections *all) {
   return refused;
 }
 
-/* Discards what has arrived on a lingering descriptor. True: it can be closed. */
+/* Discards the bytes that have arrived on a lingering descriptor. True: it can be closed. */
 static bool discard_arrived(struct connection_leaving *l, uint64_t now) {
   char sink[16384];
   for (int i = 0; i < 16; i++) {

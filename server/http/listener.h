@@ -17,7 +17,7 @@ struct listener {
 enum status listener_open(struct listener *l, const char *setting, const struct address *a,
                           struct error *e);
 
-/* Takes over a descriptor that the process was started with. STATUS_CONFIG: it is no listening TCP
+/* Uses a descriptor that the process was started with. STATUS_CONFIG: it is not a listening TCP
  * socket. */
 enum status listener_inherit(struct listener *l, int fd, struct error *e);
 
