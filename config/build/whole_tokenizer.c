@@ -96,7 +96,7 @@ static enum status read_truncate(struct whole *w, const json_t *said, struct err
   if (!json_is_boolean(said) && count < 1)
     return error_set(e, STATUS_CONFIG, "truncate: needs true, false or an integer from 1");
   if (!w->tokenizer) return error_set(e, STATUS_CONFIG, "truncate: the model has no tokenizer");
-  const size_t around = tokenizer_frame(w->tokenizer, w->classes > 0);
+  const size_t around = tokenizer_special_count(w->tokenizer, w->classes > 0);
   if (json_is_integer(said) && (uint64_t)count < around)
     return error_set(e, STATUS_CONFIG, "truncate: too small for the %zu special tokens of each %s",
                      around, w->classes > 0 ? "pair" : "text");

@@ -13,7 +13,7 @@
 
 /* --- reading --- */
 
-static enum status read_token(struct added *a, const json_t *one, const struct lexicon *l,
+static enum status read_token(struct added *a, const json_t *one, const struct subword_model *l,
                               struct error *e) {
   const json_t *content = json_object_get(one, "content"), *id = json_object_get(one, "id");
   struct added_token *t = &a->token[a->count];
@@ -37,13 +37,13 @@ static enum status read_token(struct added *a, const json_t *one, const struct l
   a->count++;
   if (e->status) return text_before(e, "\"%.60s\": ", json_string_value(content));
   memcpy(t->content, json_string_value(content), t->length);
-  const int32_t piece = lexicon_find(l, t->content, t->length);
+  const int32_t piece = subword_find(l, t->content, t->length);
   if (piece >= 0) t->id = piece;
   a->ids = size_max(a->ids, (size_t)t->id + 1);
   return STATUS_OK;
 }
 
-static enum status read_tokens(struct added *a, const json_t *json, const struct lexicon *l,
+static enum status read_tokens(struct added *a, const json_t *json, const struct subword_model *l,
                                struct error *e) {
   const size_t count = json_array_size(json);
   const json_t *one;
@@ -93,8 +93,8 @@ static enum status ask_clock(struct patience *p) {
   return p->asked >= ((struct added_patience *)p)->ends ? STATUS_DEADLINE : STATUS_OK;
 }
 
-static enum status change(struct added_token *t, const struct normal *n, struct patience *patience,
-                          struct error *e) {
+static enum status change(struct added_token *t, const struct normalizer *n,
+                          struct patience *patience, struct error *e) {
   struct arena arena;
   struct passage p;
   arena_init(&arena, NULL);
@@ -102,7 +102,7 @@ static enum status change(struct added_token *t, const struct normal *n, struct 
   p.most = most_of(t);
   p.patience = p.watch.patience = patience;
   if (passage_begin(&p, t->content, t->length, 0, false) == STATUS_OK &&
-      normal_apply(n, &p) == STATUS_OK)
+      normalizer_apply(n, &p) == STATUS_OK)
     keep_changed(t, &p.now, e);
   arena_free(&arena);
   const bool large = e->status == STATUS_TOO_LARGE, late = e->status == STATUS_DEADLINE;
@@ -116,7 +116,7 @@ static enum status change(struct added_token *t, const struct normal *n, struct 
                    late ? " with the tokens up to this one" : " with it");
 }
 
-static enum status change_all(struct added *a, const struct normal *n, struct error *e) {
+static enum status change_all(struct added *a, const struct normalizer *n, struct error *e) {
   struct added_patience p = {.patience = {.ask = ask_clock},
                              .ends = clock_now() + CHANGE_MS * (uint64_t)CLOCK_MS};
   for (size_t i = 0; i < a->count && n && e->status == STATUS_OK; i++)
@@ -143,8 +143,8 @@ static enum status make_trie(struct added *a, bool changed, struct error *e) {
   return e->status;
 }
 
-enum status added_init(struct added *a, const json_t *json, const struct normal *n,
-                       const struct lexicon *l, struct error *e) {
+enum status added_init(struct added *a, const json_t *json, const struct normalizer *n,
+                       const struct subword_model *l, struct error *e) {
   *a = (struct added){0};
   if (json && !json_is_null(json) && read_tokens(a, json, l, e)) return e->status;
   if (change_all(a, n, e) || make_trie(a, false, e)) return e->status;

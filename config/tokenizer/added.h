@@ -5,9 +5,9 @@
 #ifndef CONFIG_ADDED_H
 #define CONFIG_ADDED_H
 
-#include "config/tokenizer/model/lexicon.h"
+#include "config/tokenizer/model/subword.h"
 #include "config/tokenizer/model/trie.h"
-#include "config/tokenizer/normalizer/normal.h"
+#include "config/tokenizer/normalizer/normalizer.h"
 #include "core/base/patience.h"
 
 struct added_token {
@@ -34,10 +34,10 @@ struct added {
 };
 
 /* Of a list, or NULL: none. Texts are changed by `n`, which may be NULL. A token that is a piece of
- * the lexicon has the id of that, whatever the list says, as in the library. STATUS_CONFIG that
- * names what is at fault, or STATUS_OUT_OF_MEMORY. */
-enum status added_init(struct added *a, const json_t *json, const struct normal *n,
-                       const struct lexicon *l, struct error *e);
+ * the subword_model has the id of that, whatever the list says, as in the library. STATUS_CONFIG
+ * that names what is at fault, or STATUS_OUT_OF_MEMORY. */
+enum status added_init(struct added *a, const json_t *json, const struct normalizer *n,
+                       const struct subword_model *l, struct error *e);
 void added_done(struct added *a);
 size_t added_bytes(const struct added *a); /* of memory */
 

@@ -7,7 +7,7 @@
 #include "core/base/size.h"
 
 size_t detokenizer_room(const struct tokenizer *t, size_t tokens) {
-  const size_t each = tokenizer_spelt_room(t);
+  const size_t each = tokenizer_text_max(t);
   size_t room;
   if (each == SIZE_MAX || !size_add(tokens, DETOKENIZER_BEFORE, &tokens)) return SIZE_MAX;
   return size_mul(tokens, each, &room) ? room : SIZE_MAX;
@@ -23,20 +23,20 @@ struct detokenizing {
 };
 
 /* The text of so many tokens of the window, from one on. */
-static struct spell_text spell(const struct detokenizing *g, size_t from, size_t count) {
-  struct spell_text text = {NULL, 0, false};
-  tokenizer_spell(g->u->terms->tokenizer, g->u->window + from, count, true, g->arena, &text, g->e);
-  return g->e->status ? (struct spell_text){NULL, 0, false} : text;
+static struct decoder_text spell(const struct detokenizing *g, size_t from, size_t count) {
+  struct decoder_text text = {NULL, 0, false};
+  tokenizer_decode(g->u->terms->tokenizer, g->u->window + from, count, true, g->arena, &text, g->e);
+  return g->e->status ? (struct decoder_text){NULL, 0, false} : text;
 }
 
 /* Its bytes without those of an unfinished character. */
-static size_t count_whole(const struct spell_text *text) {
-  return text->length - (text->open ? sizeof SPELL_REPLACEMENT - 1 : 0);
+static size_t count_whole(const struct decoder_text *text) {
+  return text->length - (text->open ? sizeof DECODER_REPLACEMENT - 1 : 0);
 }
 
 /* Tokens of the window whose text later ones leave as it is, but for an unfinished character. */
 static size_t count_closed(const struct detokenizer *u) {
-  return u->count - tokenizer_open(u->terms->tokenizer, u->window, u->count);
+  return u->count - tokenizer_count_open(u->terms->tokenizer, u->window, u->count);
 }
 
 /* All text is known, but for a character that is unfinished: the next one is spelled from the last
@@ -45,7 +45,7 @@ static void move_on(struct detokenizing *g, bool open) {
   enum { FEW = 8 };
   struct detokenizer *u = g->u;
   for (size_t few = 1; few <= FEW && few < u->count; few++) {
-    const struct spell_text text = spell(g, u->count - few, few);
+    const struct decoder_text text = spell(g, u->count - few, few);
     if (text.length == 0 || text.open != open) continue;
     memmove(u->window, u->window + u->count - few, few * sizeof *u->window);
     u->count = u->closed = few;
@@ -66,8 +66,8 @@ static enum status add(struct detokenizer *u, const char *bytes, size_t length, 
 }
 
 /* How far the text of the tokens before the first one goes on in this one, in whole characters. */
-static size_t count_before(const struct detokenizing *g, const struct spell_text *text) {
-  const struct spell_text before = spell(g, 0, g->u->before);
+static size_t count_before(const struct detokenizing *g, const struct decoder_text *text) {
+  const struct decoder_text before = spell(g, 0, g->u->before);
   const size_t most = size_min(before.length, text->length);
   size_t same = 0;
   while (same < most && before.bytes[same] == text->bytes[same]) same++;
@@ -77,7 +77,8 @@ static size_t count_before(const struct detokenizing *g, const struct spell_text
 }
 
 /* Of a decoder that is not steady each token may have changed all text: it is made anew. */
-static enum status make_anew(struct detokenizing *g, const struct spell_text *text, size_t length) {
+static enum status make_anew(struct detokenizing *g, const struct decoder_text *text,
+                             size_t length) {
   const size_t known = count_before(g, text);
   g->u->length = 0;
   if (g->e->status || length <= known) return g->e->status;
@@ -89,7 +90,7 @@ static enum status add_settled(struct detokenizing *g, bool over) {
   struct detokenizer *u = g->u;
   const size_t closed = over ? u->count : count_closed(u);
   if (closed == u->closed && !over) return g->e->status;
-  const struct spell_text text = spell(g, 0, closed);
+  const struct decoder_text text = spell(g, 0, closed);
   const size_t length = over ? text.length : count_whole(&text);
   u->closed = closed;
   if (!u->steady) return make_anew(g, &text, length);
@@ -167,7 +168,7 @@ enum status detokenizer_init(struct detokenizer *u, const struct detokenizer_ter
   take(u, before + (befores - taken), taken);
   u->before = u->count;
   u->closed = count_closed(u);
-  const struct spell_text text = spell(&g, 0, u->closed);
+  const struct decoder_text text = spell(&g, 0, u->closed);
   u->known = count_whole(&text);
   return e->status;
 }
@@ -191,7 +192,7 @@ enum status detokenizer_add(struct detokenizer *u, const int32_t *token, size_t 
 /* --- tokens that may come --- */
 
 size_t detokenizer_ahead_room(const struct tokenizer *t) {
-  return size_max(tokenizer_piece_longest(t), tokenizer_spelt_room(t));
+  return size_max(tokenizer_piece_max(t), tokenizer_text_max(t));
 }
 
 static size_t count_characters(const char *text, size_t length) {
@@ -202,7 +203,7 @@ static size_t count_characters(const char *text, size_t length) {
 
 /* Of the text so far: what is settled of it, and what is whole behind that in the text of the
  * window, which has all of it where nothing settles. */
-static size_t count_all(struct detokenizer *u, const struct spell_text *window) {
+static size_t count_all(struct detokenizer *u, const struct decoder_text *window) {
   const size_t whole = count_whole(window), known = size_min(u->known, whole);
   if (u->steady && u->length > u->counted) {
     u->characters += count_characters(u->text + u->counted, u->length - u->counted);
@@ -214,11 +215,11 @@ static size_t count_all(struct detokenizer *u, const struct spell_text *window) 
 
 /* What a token adds behind the window, whose text is known; or its piece. */
 static struct tokenizer_text add_behind(const struct detokenizing *g,
-                                        const struct spell_text *window, int32_t id) {
+                                        const struct decoder_text *window, int32_t id) {
   const struct tokenizer *t = g->u->terms->tokenizer;
   const size_t length = window->length;
   g->u->window[g->u->count] = id; /* where the next one is going to lie */
-  const struct spell_text text = spell(g, 0, g->u->count + 1);
+  const struct decoder_text text = spell(g, 0, g->u->count + 1);
   const bool follows = text.length >= length && text.length - length <= detokenizer_ahead_room(t) &&
                        (length == 0 || memcmp(text.bytes, window->bytes, length) == 0);
   if (!follows || g->e->status) return tokenizer_piece(t, id, g->arena, g->e);
@@ -226,7 +227,7 @@ static struct tokenizer_text add_behind(const struct detokenizing *g,
 }
 
 static struct tokenizer_text look_ahead(const struct detokenizing *g,
-                                        const struct spell_text *window, int32_t id) {
+                                        const struct decoder_text *window, int32_t id) {
   const struct tokenizer *t = g->u->terms->tokenizer;
   struct tokenizer_text own;
   if (!tokenizer_has_text(t, id)) return tokenizer_piece(t, id, g->arena, g->e);
@@ -239,7 +240,7 @@ enum status detokenizer_ahead(struct detokenizer *u, const int32_t *token, size_
                               struct tokenizer_text *out, size_t *characters, struct arena *a,
                               struct error *e) {
   const struct detokenizing g = {u, a, e};
-  const struct spell_text window = spell(&g, 0, u->count);
+  const struct decoder_text window = spell(&g, 0, u->count);
   *characters = e->status ? 0 : count_all(u, &window);
   for (size_t i = 0; i < count && !e->status; i++) out[i] = look_ahead(&g, &window, token[i]);
   return e->status;

@@ -3,23 +3,25 @@
 
 #include <string.h>
 
-#include "config/tokenizer/model/bytes.h"
+#include "config/tokenizer/model/byte_level.h"
 #include "config/tokenizer/tokenizer_parts.h"
 #include "core/base/size.h"
 
-const char *tokenizer_kind(const struct tokenizer *t) { return lexicon_kind(t->lexicon); }
+const char *tokenizer_kind(const struct tokenizer *t) { return subword_kind(t->subword_model); }
 
 size_t tokenizer_size(const struct tokenizer *t) {
-  return size_max(lexicon_vocabulary(t->lexicon)->size, t->added.ids);
+  return size_max(subword_vocabulary(t->subword_model)->size, t->added.ids);
 }
 
 size_t tokenizer_bytes(const struct tokenizer *t) {
-  return sizeof *t + lexicon_bytes(t->lexicon) + added_bytes(&t->added);
+  return sizeof *t + subword_bytes(t->subword_model) + added_bytes(&t->added);
 }
 
-size_t tokenizer_longest(const struct tokenizer *t) { return t->longest; }
+size_t tokenizer_truncation(const struct tokenizer *t) { return t->longest; }
 
-size_t tokenizer_frame(const struct tokenizer *t, bool pair) { return frame_count(t->frame, pair); }
+size_t tokenizer_special_count(const struct tokenizer *t, bool pair) {
+  return postprocessor_count(t->postprocessor, pair);
+}
 
 /* --- one text --- */
 
@@ -31,7 +33,7 @@ void tokenizer_work_init(struct tokenizer_work *w, struct arena *a, struct error
 }
 
 /* A text that is being cut into tokens. */
-struct tokenizer_cutting {
+struct tokenizer_encoding {
   const struct tokenizer *t;
   struct tokenizer_work *w;
   struct tokens *out;
@@ -41,7 +43,7 @@ struct tokenizer_cutting {
 };
 
 /* Asks now and then; a step is a word, or a stretch between added tokens. */
-static bool is_unwanted(const struct tokenizer_cutting *c) {
+static bool is_unwanted(const struct tokenizer_encoding *c) {
   enum { STEPS = 1024 };
   return ++c->w->steps % STEPS == 0 && patience_ends(c->patience, c->out->e);
 }
@@ -51,7 +53,7 @@ static void place_token(const struct passage *p, struct token *token) {
   passage_origin(p, token->begin, token->end, &token->begin, &token->end);
 }
 
-static enum status put_added(const struct tokenizer_cutting *c, const struct passage *p,
+static enum status put_added(const struct tokenizer_encoding *c, const struct passage *p,
                              const struct added_search *s) {
   struct token token = {.id = s->token->id,
                         .begin = (uint32_t)s->begin,
@@ -59,7 +61,7 @@ static enum status put_added(const struct tokenizer_cutting *c, const struct pas
                         .special = s->token->special};
   if (c->traced) {
     place_token(p, &token);
-    if (frame_trims(c->t->frame))
+    if (postprocessor_trims(c->t->postprocessor))
       tokenizer_trim_added(c->t, c->text, p->now.bytes + s->begin, s->end - s->begin, c->out->count,
                            &token);
   }
@@ -68,27 +70,28 @@ static enum status put_added(const struct tokenizer_cutting *c, const struct pas
 }
 
 /* Words of a text that has no added token. */
-static enum status cut_words(const struct tokenizer_cutting *c, struct passage *p) {
+static enum status cut_words(const struct tokenizer_encoding *c, struct passage *p) {
   const size_t first = c->out->count;
-  if (c->t->split && split_apply(c->t->split, p)) return p->e->status;
+  if (c->t->pretokenizer && pretokenizer_apply(c->t->pretokenizer, p)) return p->e->status;
   c->w->word.out = c->out;
   c->w->word.patience = c->patience;
   for (size_t i = 0; i < p->pieces.count; i++) {
     const struct passage_piece *piece = &p->pieces.piece[i];
-    if (lexicon_cut(c->t->lexicon, p->now.bytes + piece->begin, piece->end - piece->begin,
-                    piece->begin, &c->w->word) ||
+    if (subword_tokenize(c->t->subword_model, p->now.bytes + piece->begin,
+                         piece->end - piece->begin, piece->begin, &c->w->word) ||
         is_unwanted(c))
       return c->out->e->status;
   }
   for (size_t i = first; i < c->out->count && c->traced && !is_unwanted(c); i++) {
     place_token(p, &c->out->token[i]);
-    if (frame_trims(c->t->frame)) tokenizer_trim(c->t, c->text, i, &c->out->token[i]);
+    if (postprocessor_trims(c->t->postprocessor))
+      tokenizer_trim(c->t, c->text, i, &c->out->token[i]);
   }
   return c->out->e->status;
 }
 
 /* Words of a stretch between added tokens. */
-static enum status cut_within(const struct tokenizer_cutting *c, size_t begin, size_t end) {
+static enum status cut_within(const struct tokenizer_encoding *c, size_t begin, size_t end) {
   const struct passage_piece stretch = {(uint32_t)begin, (uint32_t)end};
   if (begin == end) return STATUS_OK;
   if (passage_begin_within(&c->w->part, &c->w->whole, &stretch)) return c->out->e->status;
@@ -96,12 +99,12 @@ static enum status cut_within(const struct tokenizer_cutting *c, size_t begin, s
 }
 
 /* A stretch of the original between added tokens: it is changed, and then others may be in it. */
-static enum status cut_changed(const struct tokenizer_cutting *c, const struct tokenizer_text *text,
-                               size_t begin, size_t end) {
+static enum status cut_changed(const struct tokenizer_encoding *c,
+                               const struct tokenizer_text *text, size_t begin, size_t end) {
   struct passage *p = &c->w->whole;
   if (begin == end || is_unwanted(c)) return c->out->e->status;
   if (passage_begin(p, text->bytes + begin, end - begin, begin, c->traced) ||
-      (c->t->normal && normal_apply(c->t->normal, p)))
+      (c->t->normalizer && normalizer_apply(c->t->normalizer, p)))
     return p->e->status;
   struct added_search s = {.added = &c->t->added,
                            .changed = true,
@@ -118,7 +121,7 @@ static enum status cut_changed(const struct tokenizer_cutting *c, const struct t
   return done == 0 ? cut_words(c, p) : cut_within(c, done, p->now.length);
 }
 
-static enum status cut_text(const struct tokenizer_cutting *c, const struct tokenizer_text *text) {
+static enum status cut_text(const struct tokenizer_encoding *c, const struct tokenizer_text *text) {
   struct added_search s = {.added = &c->t->added,
                            .text = text->bytes,
                            .length = text->length,
@@ -138,23 +141,23 @@ static enum status cut_text(const struct tokenizer_cutting *c, const struct toke
   return s.e->status ? s.e->status : cut_changed(c, text, done, text->length);
 }
 
-enum status tokenizer_cut(const struct tokenizer *t, struct tokenizer_work *w,
-                          const struct tokenizer_text *text, size_t texts,
-                          const struct tokenizer_ask *ask, struct tokens *out) {
+enum status tokenizer_encode(const struct tokenizer *t, struct tokenizer_work *w,
+                             const struct tokenizer_text *text, size_t texts,
+                             const struct tokenizer_options *ask, struct tokens *out) {
   const bool pair = texts == 2;
   for (size_t i = ask->first_again ? 1 : 0; i < texts; i++) {
-    const struct tokenizer_cutting c = {t,           w,
-                                        &w->text[i], text[i].bytes,
-                                        ask->traced, ask->patience};
+    const struct tokenizer_encoding c = {t,           w,
+                                         &w->text[i], text[i].bytes,
+                                         ask->traced, ask->patience};
     if (cut_text(&c, &text[i])) return out->e->status;
   }
   struct tokens first = w->text[0], second = w->text[1];
   if (ask->longest) {
-    const size_t around = ask->special ? frame_count(t->frame, pair) : 0;
-    tokenizer_shorten(t, &first, pair ? &second : NULL,
-                      ask->longest - size_min(ask->longest, around));
+    const size_t around = ask->special ? postprocessor_count(t->postprocessor, pair) : 0;
+    tokenizer_truncate(t, &first, pair ? &second : NULL,
+                       ask->longest - size_min(ask->longest, around));
   }
-  return frame_apply(t->frame, &first, pair ? &second : NULL, ask->special, out);
+  return postprocessor_apply(t->postprocessor, &first, pair ? &second : NULL, ask->special, out);
 }
 
 /* --- fewer tokens --- */
@@ -176,8 +179,8 @@ static void keep_both(const struct tokenizer *t, struct tokens *a, struct tokens
   }
 }
 
-void tokenizer_shorten(const struct tokenizer *t, struct tokens *first, struct tokens *second,
-                       size_t most) {
+void tokenizer_truncate(const struct tokenizer *t, struct tokens *first, struct tokens *second,
+                        size_t most) {
   const size_t count = first->count + (second ? second->count : 0);
   if (count <= most) return;
   if (!second) {

@@ -1,15 +1,15 @@
 /* tokenizer: from text to tokens and back, as the tokenizer.json of a model says it.
  *
  * A text goes through these rooms: tokens that stand in it as they are (added), what is done to it
- * (normal), how it is cut into words (split), what these are made of (lexicon), what stands around
- * them (frame); and tokens back to text: their pieces put together (spell).
+ * (normal), how it is cut into words (split), what these are made of (subword_model), what stands
+ * around them (frame); and tokens back to text: their pieces put together (spell).
  *
  * Immutable once it is loaded; any number of threads may use it at once, without a lock. */
 #ifndef CONFIG_TOKENIZER_H
 #define CONFIG_TOKENIZER_H
 
-#include "config/tokenizer/decoder/spell.h"
-#include "config/tokenizer/model/lexicon.h"
+#include "config/tokenizer/decoder/decoder.h"
+#include "config/tokenizer/model/subword.h"
 #include "config/tokenizer/normalizer/passage.h"
 
 struct tokenizer;
@@ -24,10 +24,10 @@ size_t tokenizer_size(const struct tokenizer *t);      /* above all ids */
 size_t tokenizer_bytes(const struct tokenizer *t);     /* of memory, about */
 
 /* Tokens that the file cuts texts to; 0: it does not say. */
-size_t tokenizer_longest(const struct tokenizer *t);
+size_t tokenizer_truncation(const struct tokenizer *t);
 
 /* How many tokens are put around a text, or two. */
-size_t tokenizer_frame(const struct tokenizer *t, bool pair);
+size_t tokenizer_special_count(const struct tokenizer *t, bool pair);
 
 /* --- to tokens --- */
 
@@ -36,7 +36,7 @@ struct tokenizer_text {
   size_t length;
 };
 
-struct tokenizer_ask {
+struct tokenizer_options {
   bool special;     /* the tokens that stand around texts are put there */
   bool traced;      /* which bytes of a text each token came from is wanted */
   bool first_again; /* the first text of a pair is that of the call before, with the same work: it
@@ -49,7 +49,7 @@ struct tokenizer_ask {
 /* Memory for one text after the other: an arena's. */
 struct tokenizer_work {
   struct passage whole, part; /* a text; what is between its added tokens */
-  struct lexicon_work word;
+  struct subword_work word;
   struct tokens text[2]; /* without what stands around them */
   size_t steps;          /* so far: how long it takes, about */
 };
@@ -59,9 +59,9 @@ void tokenizer_work_init(struct tokenizer_work *w, struct arena *a, struct error
 /* Appends the tokens of a text, or of a pair of texts, to `out`. Returns the status that the work's
  * error holds: no memory, a text that is too long or takes a pattern too long, a character that the
  * tokenizer has no token for, or who waits has ceased to. */
-enum status tokenizer_cut(const struct tokenizer *t, struct tokenizer_work *w,
-                          const struct tokenizer_text *text, size_t texts,
-                          const struct tokenizer_ask *ask, struct tokens *out);
+enum status tokenizer_encode(const struct tokenizer *t, struct tokenizer_work *w,
+                             const struct tokenizer_text *text, size_t texts,
+                             const struct tokenizer_options *ask, struct tokens *out);
 
 /* --- to text --- */
 
@@ -80,25 +80,25 @@ bool tokenizer_has_text(const struct tokenizer *t, int64_t id);
 
 /* The text of tokens, without the special ones if `bare`. An id that no token has is passed over.
  */
-enum status tokenizer_spell(const struct tokenizer *t, const int32_t *id, size_t count, bool bare,
-                            struct arena *a, struct spell_text *out, struct error *e);
+enum status tokenizer_decode(const struct tokenizer *t, const int32_t *id, size_t count, bool bare,
+                             struct arena *a, struct decoder_text *out, struct error *e);
 
 /* Is what the token adds to a text the same wherever it stands: bytes, maybe of a character that is
  * not whole? Then these, in the arena. False, too: there is no memory, with an error. */
 bool tokenizer_bytes_of(const struct tokenizer *t, int64_t id, struct arena *a,
                         struct tokenizer_text *out, struct error *e);
 
-/* See spell_is_steady. */
+/* See decoder_is_steady. */
 bool tokenizer_is_steady(const struct tokenizer *t);
 
-/* The number of tokens at the end whose text may still change (spell_leaves_open). Special
+/* The number of tokens at the end whose text may still change (decoder_leaves_open). Special
  * tokens between them count, though they have no text. */
-size_t tokenizer_open(const struct tokenizer *t, const int32_t *id, size_t count);
+size_t tokenizer_count_open(const struct tokenizer *t, const int32_t *id, size_t count);
 
 /* A bound on the bytes of every piece, as tokenizer_piece returns them. */
-size_t tokenizer_piece_longest(const struct tokenizer *t);
+size_t tokenizer_piece_max(const struct tokenizer *t);
 
 /* The most bytes that a token adds to a text; SIZE_MAX: there is no bound. */
-size_t tokenizer_spelt_room(const struct tokenizer *t);
+size_t tokenizer_text_max(const struct tokenizer *t);
 
 #endif

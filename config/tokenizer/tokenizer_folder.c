@@ -95,8 +95,8 @@ static json_t *add_special(const json_t *vocabulary, const char *const *names, s
 
 /* {"type": type, first: ["<s>", its id], second: ["</s>", its id]}, if both are among the pieces.
  */
-static json_t *frame_between(const char *type, const json_t *vocabulary, const char *first,
-                             const char *second) {
+static json_t *postprocessor_between(const char *type, const json_t *vocabulary, const char *first,
+                                     const char *second) {
   const json_t *cls = json_object_get(vocabulary, first),
                *sep = json_object_get(vocabulary, second);
   if (!cls || !sep) return json_null();
@@ -161,7 +161,7 @@ static struct tokenizer *of_merges(const char *folder, bool lower, struct error 
   if (!e->status)
     t = make(json_null(), byte_level(),
              json_pack("{s:s, s:O, s:O}", "type", "BPE", "vocab", vocabulary, "merges", lines),
-             frame_between("RobertaProcessing", vocabulary, "<s>", "</s>"), byte_level(),
+             postprocessor_between("RobertaProcessing", vocabulary, "<s>", "</s>"), byte_level(),
              add_special(vocabulary, names, e), lower, e);
   json_decref(vocabulary);
   json_decref(lines);
@@ -189,7 +189,7 @@ static struct tokenizer *of_words(const char *folder, bool lower, struct error *
              json_pack("{s:s}", "type", "BertPreTokenizer"),
              json_pack("{s:s, s:O, s:s, s:s}", "type", "WordPiece", "vocab", vocabulary,
                        "unk_token", "[UNK]", "continuing_subword_prefix", "##"),
-             frame_between("BertProcessing", vocabulary, "[CLS]", "[SEP]"),
+             postprocessor_between("BertProcessing", vocabulary, "[CLS]", "[SEP]"),
              json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", "##", "cleanup", 1),
              add_special(vocabulary, names, e), lower, e);
   }

@@ -32,7 +32,7 @@ static enum status read_where(struct tokenizer *t, const json_t *json, struct er
   if (!value) return STATUS_OK;
   for (size_t i = 0; name && i < sizeof names / sizeof *names; i++) {
     if (strcmp(name, names[i]) != 0) continue;
-    t->where = (enum tokenizer_cut_where)i;
+    t->where = (enum tokenizer_strategy)i;
     return STATUS_OK;
   }
   return error_set(e, STATUS_CONFIG, "strategy: needs LongestFirst, OnlyFirst or OnlySecond");
@@ -59,13 +59,13 @@ static enum status read_truncation(struct tokenizer *t, const json_t *json, stru
 static bool is_raw(const struct tokenizer *t, const json_t *model) {
   const char *type = json_string_value(member(model, "type"));
   const bool merges = type ? strcmp(type, "BPE") == 0 : member(model, "merges") != NULL;
-  return merges && t->split && split_writes_bytes(t->split);
+  return merges && t->pretokenizer && pretokenizer_writes_bytes(t->pretokenizer);
 }
 
 static enum status read_lexicon(struct tokenizer *t, const json_t *model, struct error *e) {
   t->raw = is_raw(t, model);
-  if (t->raw) split_leave_bytes(t->split);
-  t->lexicon = lexicon_new(model, t->raw, e);
+  if (t->raw) pretokenizer_leave_bytes(t->pretokenizer);
+  t->subword_model = subword_new(model, t->raw, e);
   return e->status;
 }
 
@@ -76,16 +76,16 @@ static enum status within(const char *key, enum status status, struct error *e) 
 
 static enum status read_parts(struct tokenizer *t, const json_t *json, struct error *e) {
   const json_t *normal = member(json, "normalizer"), *split = member(json, "pre_tokenizer");
-  if (normal) t->normal = normal_new(normal, e);
+  if (normal) t->normalizer = normalizer_new(normal, e);
   if (e->status) return within("normalizer", e->status, e);
-  if (split) t->split = split_new(split, e);
+  if (split) t->pretokenizer = pretokenizer_new(split, e);
   if (e->status) return within("pre_tokenizer", e->status, e);
   if (read_lexicon(t, member(json, "model"), e)) return within("model", e->status, e);
-  t->frame = frame_new(member(json, "post_processor"), e);
+  t->postprocessor = postprocessor_new(member(json, "post_processor"), e);
   if (e->status) return within("post_processor", e->status, e);
-  t->spell = spell_new(member(json, "decoder"), e);
+  t->decoder = decoder_new(member(json, "decoder"), e);
   if (e->status) return within("decoder", e->status, e);
-  if (added_init(&t->added, member(json, "added_tokens"), t->normal, t->lexicon, e))
+  if (added_init(&t->added, member(json, "added_tokens"), t->normalizer, t->subword_model, e))
     return within("added_tokens", e->status, e);
   return within("truncation", read_truncation(t, member(json, "truncation"), e), e);
 }
@@ -93,7 +93,7 @@ static enum status read_parts(struct tokenizer *t, const json_t *json, struct er
 /* --- what they must agree in --- */
 
 static enum status check_frame(const struct tokenizer *t, struct error *e) {
-  const int64_t last = frame_last(t->frame);
+  const int64_t last = postprocessor_last(t->postprocessor);
   if (last < 0 || (uint64_t)last < tokenizer_size(t)) return STATUS_OK;
   return error_set(e, STATUS_CONFIG, "post_processor: the id %lld is outside the vocabulary of %zu",
                    (long long)last, tokenizer_size(t));
@@ -117,10 +117,10 @@ struct tokenizer *tokenizer_new(const json_t *json, struct error *e) {
 void tokenizer_free(struct tokenizer *t) {
   if (!t) return;
   added_done(&t->added);
-  normal_free(t->normal);
-  split_free(t->split);
-  lexicon_free(t->lexicon);
-  frame_free(t->frame);
-  spell_free(t->spell);
+  normalizer_free(t->normalizer);
+  pretokenizer_free(t->pretokenizer);
+  subword_free(t->subword_model);
+  postprocessor_free(t->postprocessor);
+  decoder_free(t->decoder);
   free(t);
 }

@@ -37,7 +37,7 @@ static void apply(const struct tokenizer *t, const char *text, struct trim_ends 
   const bool first = number == 0 || token->begin == 0;
   uint32_t end = token->end;
   size_t size;
-  if (first && n.before == 1 && frame_leaves_first(t->frame)) n.before = 0;
+  if (first && n.before == 1 && postprocessor_leaves_first(t->postprocessor)) n.before = 0;
   for (; n.before > 0 && token->begin < token->end; n.before--) {
     unicode_read(text + token->begin, &size);
     token->begin += (uint32_t)size;
@@ -51,7 +51,7 @@ static void apply(const struct tokenizer *t, const char *text, struct trim_ends 
 
 void tokenizer_trim(const struct tokenizer *t, const char *text, size_t number,
                     struct token *token) {
-  struct spell_piece piece;
+  struct decoder_piece piece;
   if (!tokenizer_find_piece(t, token->id, false, &piece)) return;
   apply(t, text, (piece.raw ? ends_of_bytes : ends_of_text)(piece.bytes, piece.length), number,
         token);

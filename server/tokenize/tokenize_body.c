@@ -129,12 +129,12 @@ static enum status refuse_id(struct error *e, const struct tensor *t, size_t ite
 
 static enum status spell_item(const struct contract_reading *r, const struct tokenizer *t,
                               size_t item, const int32_t *id, size_t count, bool special,
-                              struct spell_text *out) {
+                              struct decoder_text *out) {
   const size_t size = tokenizer_size(t);
   for (size_t i = 0; i < count; i++)
     if (id[i] < 0 || (size_t)id[i] >= size)
       return refuse_id(r->e, r->tensor[TOKENIZE_TOKENS], item, i, id[i], size);
-  return tokenizer_spell(t, id, count, !special, r->arena, out, r->e);
+  return tokenizer_decode(t, id, count, !special, r->arena, out, r->e);
 }
 
 enum status tokenize_spell_all(const struct contract_reading *r, const struct whole *w,

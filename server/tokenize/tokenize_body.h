@@ -16,7 +16,7 @@ struct tokenize_request {
   bool back;      /* texts were made of tokens: */
   bool alone;     /* ... one, which is no list */
   size_t items;
-  struct spell_text *text; /* [items] */
+  struct decoder_text *text; /* [items] */
   struct tokenize_texts texts;
 };
 

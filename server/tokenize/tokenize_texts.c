@@ -18,8 +18,9 @@ static enum status locate(struct error *e, const struct texts *t, size_t item) {
 }
 
 enum status tokenize_texts_check(const struct tokenizer *t, const struct texts *texts,
-                                 const struct tokenizer_ask *ask, size_t said, struct error *e) {
-  const size_t around = ask->special ? tokenizer_frame(t, texts->of_item == TEXTS_PAIR) : 0;
+                                 const struct tokenizer_options *ask, size_t said,
+                                 struct error *e) {
+  const size_t around = ask->special ? tokenizer_special_count(t, texts->of_item == TEXTS_PAIR) : 0;
   if (said == 0 || said >= around) return STATUS_OK;
   return error_at(
       e, "/truncate",
@@ -34,13 +35,13 @@ enum status tokenize_texts_check(const struct tokenizer *t, const struct texts *
  * another one: byte-level BPE puts a blank at the end of a prompt to the word that follows.) */
 static enum status count_prompt(size_t *count, const struct tokenizer *t,
                                 const struct tokenizer_text *prompt,
-                                const struct tokenizer_ask *ask, struct tokenizer_work *work) {
-  struct tokenizer_ask alone = *ask;
+                                const struct tokenizer_options *ask, struct tokenizer_work *work) {
+  struct tokenizer_options alone = *ask;
   struct tokens tokens;
   alone.first_again = false;
   alone.longest = 0;
   tokens_init(&tokens, work->text[0].arena, work->text[0].e);
-  if (!prompt->length || tokenizer_cut(t, work, prompt, 1, &alone, &tokens))
+  if (!prompt->length || tokenizer_encode(t, work, prompt, 1, &alone, &tokens))
     return tokens.e->status;
   *count = tokens.count;
   if (tokens.count > 0 && tokens.token[tokens.count - 1].special) --*count;
@@ -75,7 +76,7 @@ static enum status cut_item(struct tokenize_texts *d, size_t item, struct tokeni
   const struct tokenizer_text *prompt = &ask->prompt[tokenize_prompt_of(texts, item)];
   const unsigned there = texts_of(texts, item);
   const size_t from = d->tokens.count;
-  struct tokenizer_ask of_each = ask->of_each;
+  struct tokenizer_options of_each = ask->of_each;
   struct tokenizer_text text[TEXTS_PAIR];
   for (size_t j = 0; j < there; j++) {
     const struct texts_part *part = &texts->part[item * texts->of_item + j];
@@ -87,7 +88,7 @@ static enum status cut_item(struct tokenize_texts *d, size_t item, struct tokeni
     if (text->length) memcpy(room + prompt->length, text->bytes, text->length);
     *text = (struct tokenizer_text){room, prompt->length + text->length};
   }
-  if (tokenizer_cut(d->tokenizer, work, text, there, &of_each, &d->tokens))
+  if (tokenizer_encode(d->tokenizer, work, text, there, &of_each, &d->tokens))
     return locate(d->tokens.e, texts, item);
   if (prompt->length && of_each.traced) move_places(&d->tokens, from, prompt->length);
   return STATUS_OK;

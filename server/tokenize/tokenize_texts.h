@@ -10,7 +10,7 @@ enum { TOKENIZE_OF_TEXT, TOKENIZE_OF_QUERY, TOKENIZE_PROMPTS };
 
 /* A request's texts are asked this together, beside what each is asked. */
 struct tokenize_ask {
-  struct tokenizer_ask of_each;                   /* its `first_again` is set here */
+  struct tokenizer_options of_each;               /* its `first_again` is set here */
   struct tokenizer_text prompt[TOKENIZE_PROMPTS]; /* in front of the first text of an item */
   bool counts_prompts;                            /* how many tokens they take is wanted */
   size_t most_tokens;                             /* of an item; 0: any number */
@@ -36,10 +36,10 @@ static inline unsigned tokenize_prompt_of(const struct texts *t, size_t item) {
 /* Is there room, in as many tokens as a request says that texts are cut to, for those that stand
  * around one? 0: it says no number. */
 enum status tokenize_texts_check(const struct tokenizer *t, const struct texts *texts,
-                                 const struct tokenizer_ask *ask, size_t said, struct error *e);
+                                 const struct tokenizer_options *ask, size_t said, struct error *e);
 
 /* Cuts all texts; those behind the first item with too many tokens or pairs get none, since the
- * request is refused for it. Fails as tokenizer_cut does, at "/text/3" where it is about one of
+ * request is refused for it. Fails as tokenizer_encode does, at "/text/3" where it is about one of
  * them. */
 enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
                            const struct texts *texts, const struct tokenize_ask *ask,

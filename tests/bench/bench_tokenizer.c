@@ -12,7 +12,7 @@
 enum { TURNS = 5 };
 
 static size_t cut_lines(const struct tokenizer *t, const char *text, size_t length) {
-  const struct tokenizer_ask ask = {.special = true};
+  const struct tokenizer_options ask = {.special = true};
   struct tokenizer_work work;
   struct tokens tokens;
   struct arena a;
@@ -26,7 +26,7 @@ static size_t cut_lines(const struct tokenizer *t, const char *text, size_t leng
     end = newline ? (size_t)(newline - text) : length;
     const struct tokenizer_text line = {text + at, end - at};
     tokens.count = 0;
-    if (tokenizer_cut(t, &work, &line, 1, &ask, &tokens)) fprintf(stderr, "%s\n", e.detail);
+    if (tokenizer_encode(t, &work, &line, 1, &ask, &tokens)) fprintf(stderr, "%s\n", e.detail);
     count += tokens.count;
   }
   arena_free(&a);

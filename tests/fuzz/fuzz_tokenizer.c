@@ -129,11 +129,11 @@ struct cutting {
   struct error error;
 };
 
-static void cut(struct cutting *c, const struct tokenizer_ask *ask, struct tokens *out) {
+static void cut(struct cutting *c, const struct tokenizer_options *ask, struct tokens *out) {
   struct tokenizer_work work;
   tokenizer_work_init(&work, &c->arena, &c->error);
   tokens_init(out, &c->arena, &c->error);
-  tokenizer_cut(c->t, &work, c->text, c->texts, ask, out);
+  tokenizer_encode(c->t, &work, c->text, c->texts, ask, out);
 }
 
 static void check_tokens(const struct cutting *c, const struct tokens *tokens, bool traced) {
@@ -148,15 +148,15 @@ static void check_tokens(const struct cutting *c, const struct tokens *tokens, b
 
 static void check_text(struct cutting *c, const struct tokens *tokens) {
   int32_t *id = arena_alloc(&c->arena, tokens->count, sizeof *id, &c->error);
-  struct spell_text bare, whole;
+  struct decoder_text bare, whole;
   for (size_t i = 0; i < tokens->count; i++) id[i] = tokens->token[i].id;
-  must(!tokenizer_spell(c->t, id, tokens->count, true, &c->arena, &bare, &c->error));
-  must(!tokenizer_spell(c->t, id, tokens->count, false, &c->arena, &whole, &c->error));
+  must(!tokenizer_decode(c->t, id, tokens->count, true, &c->arena, &bare, &c->error));
+  must(!tokenizer_decode(c->t, id, tokens->count, false, &c->arena, &whole, &c->error));
   must(text_is_utf8(bare.bytes, bare.length) && text_is_utf8(whole.bytes, whole.length));
 }
 
 static void check(struct cutting *c, unsigned how) {
-  struct tokenizer_ask ask = {.special = how & 1, .traced = how & 2, .longest = how >> 3};
+  struct tokenizer_options ask = {.special = how & 1, .traced = how & 2, .longest = how >> 3};
   struct tokens tokens, again;
   cut(c, &ask, &tokens);
   if (c->error.status) {
@@ -164,7 +164,7 @@ static void check(struct cutting *c, unsigned how) {
     return;
   }
   check_tokens(c, &tokens, ask.traced);
-  must(!ask.longest || tokens.count <= ask.longest + tokenizer_frame(c->t, c->texts == 2));
+  must(!ask.longest || tokens.count <= ask.longest + tokenizer_special_count(c->t, c->texts == 2));
   ask.traced = !ask.traced;
   cut(c, &ask, &again);
   must(!c->error.status && again.count == tokens.count);

@@ -27,8 +27,8 @@ static size_t characters(const struct tokenizer_text *text, size_t byte) {
 }
 
 static json_t *spelt(struct question *q, const int32_t *id, size_t count, bool bare) {
-  struct spell_text out = {NULL, 0};
-  if (tokenizer_spell(q->t, id, count, bare, &q->arena, &out, &q->error)) return json_null();
+  struct decoder_text out = {NULL, 0};
+  if (tokenizer_decode(q->t, id, count, bare, &q->arena, &out, &q->error)) return json_null();
   json_t *text = json_stringn(out.bytes ? out.bytes : "", out.length);
   must(text);
   return text;
@@ -63,15 +63,15 @@ static json_t *offsets(const struct question *q) {
 static json_t *cut(struct question *q, const json_t *asked) {
   const json_t *pair = json_object_get(asked, "pair"), *text = json_object_get(asked, "text");
   const bool two = json_is_string(pair);
-  const struct tokenizer_ask ask = {.special = !json_is_true(json_object_get(asked, "bare")),
-                                    .traced = true,
-                                    .longest = tokenizer_longest(q->t)};
+  const struct tokenizer_options ask = {.special = !json_is_true(json_object_get(asked, "bare")),
+                                        .traced = true,
+                                        .longest = tokenizer_truncation(q->t)};
   struct tokenizer_work work;
   tokenizer_work_init(&work, &q->arena, &q->error);
   tokens_init(&q->tokens, &q->arena, &q->error);
   q->text[0] = (struct tokenizer_text){json_string_value(text), json_string_length(text)};
   q->text[1] = (struct tokenizer_text){json_string_value(pair), json_string_length(pair)};
-  if (tokenizer_cut(q->t, &work, q->text, two ? 2 : 1, &ask, &q->tokens)) return NULL;
+  if (tokenizer_encode(q->t, &work, q->text, two ? 2 : 1, &ask, &q->tokens)) return NULL;
   int32_t *id = arena_alloc(&q->arena, q->tokens.count, sizeof *id, &q->error);
   for (size_t i = 0; i < q->tokens.count; i++) id[i] = q->tokens.token[i].id;
   json_t *answer = json_pack("{s:o, s:o, s:o}", "ids", list_of(q, id_of), "types",

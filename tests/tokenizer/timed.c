@@ -16,21 +16,21 @@ static long long now(void) {
 }
 
 static void take(const struct tokenizer *t, const struct tokenizer_text *text) {
-  const struct tokenizer_ask ask = {.special = true, .traced = true};
+  const struct tokenizer_options ask = {.special = true, .traced = true};
   struct tokenizer_work work;
   struct tokens tokens;
-  struct spell_text out;
+  struct decoder_text out;
   struct arena a;
   struct error e = {0};
   arena_init(&a, NULL);
   tokenizer_work_init(&work, &a, &e);
   tokens_init(&tokens, &a, &e);
   const long long began = now();
-  tokenizer_cut(t, &work, text, 1, &ask, &tokens);
+  tokenizer_encode(t, &work, text, 1, &ask, &tokens);
   const long long cut = now();
   int32_t *id = arena_alloc(&a, tokens.count, sizeof *id, &e);
   for (size_t i = 0; id && i < tokens.count; i++) id[i] = tokens.token[i].id;
-  if (id) tokenizer_spell(t, id, tokens.count, false, &a, &out, &e);
+  if (id) tokenizer_decode(t, id, tokens.count, false, &a, &out, &e);
   printf("%zu %zu %lld %lld %s\n", text->length, tokens.count, cut - began, now() - cut, e.detail);
   fflush(stdout);
   arena_free(&a);

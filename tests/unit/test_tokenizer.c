@@ -63,7 +63,7 @@ static void cuts(const struct tokenizer *t, const char *first, const char *secon
                  const char *expected) {
   const struct tokenizer_text text[] = {{first, strlen(first)},
                                         {second, second ? strlen(second) : 0}};
-  const struct tokenizer_ask ask = {.special = true, .traced = true, .longest = longest};
+  const struct tokenizer_options ask = {.special = true, .traced = true, .longest = longest};
   struct tokenizer_work work;
   struct tokens tokens;
   struct arena a;
@@ -72,21 +72,21 @@ static void cuts(const struct tokenizer *t, const char *first, const char *secon
   arena_init(&a, NULL);
   tokenizer_work_init(&work, &a, &e);
   tokens_init(&tokens, &a, &e);
-  assert_int_equal(tokenizer_cut(t, &work, text, second ? 2 : 1, &ask, &tokens), STATUS_OK);
+  assert_int_equal(tokenizer_encode(t, &work, text, second ? 2 : 1, &ask, &tokens), STATUS_OK);
   write_tokens(&tokens, found);
   if (strcmp(found, expected) != 0) fail_msg("%s: %s, not %s", first, found, expected);
   arena_free(&a);
 }
 
 static void spells(const struct tokenizer *t, int32_t id, const char *piece, const char *text) {
-  struct spell_text out;
+  struct decoder_text out;
   struct arena a;
   struct error e = {0};
   arena_init(&a, NULL);
   const struct tokenizer_text written = tokenizer_piece(t, id, &a, &e);
   assert_int_equal(written.length, strlen(piece));
   assert_memory_equal(written.bytes, piece, written.length);
-  assert_int_equal(tokenizer_spell(t, &id, 1, false, &a, &out, &e), STATUS_OK);
+  assert_int_equal(tokenizer_decode(t, &id, 1, false, &a, &out, &e), STATUS_OK);
   assert_int_equal(out.length, strlen(text));
   assert_memory_equal(out.length ? out.bytes : "", text, out.length);
   arena_free(&a);
@@ -139,7 +139,7 @@ static void a_run_that_bytes_spell(void **state) {
            "[\"?\",0],[\"<0xE3>\",-1],[\"<0x80>\",-1]]}" TRIMS("true") "}");
   char *bytes = malloc(MANY * BYTES_OF);
   const struct tokenizer_text text = {bytes, MANY * BYTES_OF};
-  const struct tokenizer_ask ask = {.traced = true};
+  const struct tokenizer_options ask = {.traced = true};
   struct tokenizer_work work;
   struct tokens tokens;
   struct arena a;
@@ -149,7 +149,7 @@ static void a_run_that_bytes_spell(void **state) {
   arena_init(&a, NULL);
   tokenizer_work_init(&work, &a, &e);
   tokens_init(&tokens, &a, &e);
-  assert_int_equal(tokenizer_cut(t, &work, &text, 1, &ask, &tokens), STATUS_OK);
+  assert_int_equal(tokenizer_encode(t, &work, &text, 1, &ask, &tokens), STATUS_OK);
   assert_int_equal(tokens.count, MANY * BYTES_OF);
   for (size_t i = 0; i < tokens.count; i++)
     assert_true(tokens.token[i].begin == 0 && tokens.token[i].end == MANY * BYTES_OF);
@@ -219,7 +219,7 @@ static void no_memory_at_every_step_of_reading(void **state) {
 static void the_longer_text_is_cut(void **state) {
   (void)state;
   struct tokenizer *t = make(LETTERS CUT("Right", "LongestFirst") "}");
-  assert_int_equal(tokenizer_longest(t), 3);
+  assert_int_equal(tokenizer_truncation(t), 3);
   cuts(t, "ab", "a", 3, "0 0-1, 1 1-2, 0 0-1");
   cuts(t, "abab", "a", 3, "0 0-1, 1 1-2, 0 0-1");
   cuts(t, "a", "abab", 3, "0 0-1, 0 0-1, 1 1-2");

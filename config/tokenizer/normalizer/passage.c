@@ -13,7 +13,7 @@ static enum status refuse_length(struct passage *p) {
   return error_limit(p->e, "max_body_bytes", "a text of more than %zu bytes", p->most);
 }
 
-bool passage_ask(struct passage *p, size_t at) {
+bool passage_check_patience(struct passage *p, size_t at) {
   enum { EVERY = 1 << 14 }; /* bytes */
   const bool ends = p->e->status || patience_ends(p->patience, p->e);
   p->ask_at = ends ? 0 : at + EVERY;
@@ -58,7 +58,7 @@ static struct passage_room *reserve(struct passage *p, size_t more) {
   return reserve_places(p, to, needed) ? to : NULL;
 }
 
-void *passage_lend(struct passage *p, size_t bytes) {
+void *passage_scratch(struct passage *p, size_t bytes) {
   if (bytes <= p->lent_room) return p->lent;
   if (p->e->status) return NULL;
   size_t room = size_max(bytes, 2 * p->lent_room);
@@ -127,7 +127,7 @@ void passage_origin(const struct passage *p, size_t begin, size_t end, uint32_t 
   *to = (uint32_t)(p->at + end);
 }
 
-void passage_put(struct passage *p, const char *bytes, size_t length, size_t from, size_t to) {
+void passage_append(struct passage *p, const char *bytes, size_t length, size_t from, size_t to) {
   struct passage_room *r = length ? reserve(p, length) : NULL;
   struct passage_place place;
   if (!r) return;
@@ -151,7 +151,7 @@ static void keep_places(struct passage *p, struct passage_room *r, size_t from, 
   }
 }
 
-char *passage_keep(struct passage *p, size_t from, size_t to) {
+char *passage_copy(struct passage *p, size_t from, size_t to) {
   struct passage_room *r = from < to ? reserve(p, to - from) : NULL;
   if (!r) return NULL;
   memcpy(r->bytes + p->length, p->now.bytes + from, to - from);
@@ -164,25 +164,25 @@ char *passage_keep(struct passage *p, size_t from, size_t to) {
   return r->bytes + p->length - (to - from);
 }
 
-enum status passage_take(struct passage *p) {
+enum status passage_commit(struct passage *p) {
   const struct passage_room *r = &p->room[p->next];
   p->now = (struct passage_bytes){p->length ? r->bytes : "", p->length, p->leading, r->place};
   p->next ^= 1;
   p->length = p->leading = 0;
   p->whole = false;
-  if (p->next_pieces.count == 0) passage_cut(p, 0, p->now.length);
-  return passage_take_pieces(p);
+  if (p->next_pieces.count == 0) passage_add_piece(p, 0, p->now.length);
+  return passage_commit_pieces(p);
 }
 
 /* --- pieces --- */
 
-void passage_cut(struct passage *p, size_t begin, size_t end) {
+void passage_add_piece(struct passage *p, size_t begin, size_t end) {
   struct passage_pieces *to = &p->next_pieces;
   if (begin >= end || p->e->status || !reserve_pieces(p, to)) return;
   to->piece[to->count++] = (struct passage_piece){(uint32_t)begin, (uint32_t)end};
 }
 
-enum status passage_take_pieces(struct passage *p) {
+enum status passage_commit_pieces(struct passage *p) {
   const struct passage_pieces old = p->pieces;
   p->pieces = p->next_pieces;
   p->next_pieces = old;

@@ -81,38 +81,38 @@ enum status passage_begin_within(struct passage *p, const struct passage *of,
 
 /* Each loop over a text asks this at the places that it comes to: is there no memory, or does
  * nobody wait any more, as `e` says then? The loop ends. */
-bool passage_ask(struct passage *p, size_t at);
-static inline bool passage_ends(struct passage *p, size_t at) {
-  return at >= p->ask_at && passage_ask(p, at);
+bool passage_check_patience(struct passage *p, size_t at);
+static inline bool passage_is_over(struct passage *p, size_t at) {
+  return at >= p->ask_at && passage_check_patience(p, at);
 }
 
 /* --- another text --- */
 
 /* Puts down bytes that came from bytes `from` to before `to` of the text as it is. Of none (a text
  * that is put between others) it is where those begin: an empty stretch. */
-void passage_put(struct passage *p, const char *bytes, size_t length, size_t from, size_t to);
+void passage_append(struct passage *p, const char *bytes, size_t length, size_t from, size_t to);
 
 /* Puts down the bytes themselves from `from` to before `to`. Returns them, for who puts as many
  * others in their places; NULL: there are none, or there is no memory. */
-char *passage_keep(struct passage *p, size_t from, size_t to);
+char *passage_copy(struct passage *p, size_t from, size_t to);
 
 /* What was put down is the text from now on, in one piece if none were put down. */
-enum status passage_take(struct passage *p);
+enum status passage_commit(struct passage *p);
 
 /* --- other pieces --- */
 
 /* Puts down a piece: of what has been put down if anything was, else of the text as it is. An empty
  * one is left out. */
-void passage_cut(struct passage *p, size_t begin, size_t end);
+void passage_add_piece(struct passage *p, size_t begin, size_t end);
 
 /* The pieces that were put down take the place of those that there are. */
-enum status passage_take_pieces(struct passage *p);
+enum status passage_commit_pieces(struct passage *p);
 
 /* --- memory of a step --- */
 
 /* At least so many bytes, aligned for anything, with what was written to those lent before; the
  * next step has the same. NULL: no memory. */
-void *passage_lend(struct passage *p, size_t bytes);
+void *passage_scratch(struct passage *p, size_t bytes);
 
 /* --- where it came from --- */
 

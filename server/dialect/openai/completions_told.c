@@ -12,8 +12,8 @@ static struct tokenizer_text text_of(const struct texts *t, size_t item) {
 
 static struct tokenizer_text spell(const struct contract_reading *read, const struct tokenizer *t,
                                    const int32_t *token, size_t count) {
-  struct spell_text text = {NULL, 0, false};
-  tokenizer_spell(t, token, count, true, read->arena, &text, read->e);
+  struct decoder_text text = {NULL, 0, false};
+  tokenizer_decode(t, token, count, true, read->arena, &text, read->e);
   return (struct tokenizer_text){text.bytes, text.length};
 }
 

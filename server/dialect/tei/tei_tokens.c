@@ -171,13 +171,13 @@ static char *write_part(const char *text, const struct token *t, char *out) {
   size_t begin = t->begin, end = t->end;
   *out++ = '"';
   for (; begin < end && is_within(text[begin]); begin++)
-    out = answer_write_text(out, SPELL_REPLACEMENT);
+    out = answer_write_text(out, DECODER_REPLACEMENT);
   size_t last = end; /* character's first byte, and behind it */
   while (last > begin && is_within(text[last - 1])) last--;
   const bool cut = last > begin && last - 1 + character_bytes(text[last - 1]) > end;
   if (cut) end = last - 1;
   out = json_string_write_part(text + begin, end - begin, out);
-  if (cut) out = answer_write_text(out, SPELL_REPLACEMENT);
+  if (cut) out = answer_write_text(out, DECODER_REPLACEMENT);
   *out++ = '"';
   return out;
 }
@@ -212,7 +212,7 @@ static size_t count_room(const struct tokenize_texts *d) {
     AROUND = sizeof ID + sizeof TEXT + sizeof SPECIAL + sizeof START + sizeof STOP
   };
   enum {
-    EACH = AROUND + 3 * INTEGER + sizeof "false" + 2 * sizeof SPELL_REPLACEMENT + sizeof "\"\"},"
+    EACH = AROUND + 3 * INTEGER + sizeof "false" + 2 * sizeof DECODER_REPLACEMENT + sizeof "\"\"},"
   };
   size_t room = 3 * (d->texts->items + 1) + 1 + NUMBER_WRITE_MARGIN;
   for (size_t i = 0; i < d->tokens.count; i++) {

@@ -77,7 +77,7 @@ struct stack_detokenizer *stack_detokenizer_new(const struct detokenizer_terms *
 
 static size_t strings_room(const struct tokenizer *t, size_t most) {
   size_t each, room;
-  return size_mul(tokenizer_piece_longest(t), JSON_STRING_ROOM, &each) &&
+  return size_mul(tokenizer_piece_max(t), JSON_STRING_ROOM, &each) &&
                  size_add(each, QUOTES + sizeof "null", &each) && size_mul(each, most, &room)
              ? room
              : SIZE_MAX;

@@ -1,0 +1,136 @@
+/* normalizer_unicode: NFC, NFD, NFKC, NFKD: characters decomposed and put in canonical order, and
+ * composed again.
+ *
+ * Nearly all characters of nearly all texts are `still`: the form leaves them alone, and nothing
+ * before them reaches them. Only groups around the others are taken apart. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/tokenizer/normalizer/normalizer_letters.h"
+#include "config/tokenizer/normalizer/normalizer_parts.h"
+#include "config/tokenizer/pattern/unicode.h"
+
+enum { TABLED = 0x10000 }; /* characters below it are looked up, others worked out */
+
+struct normalizer_form {
+  bool compatibly, composes;
+  unsigned char still[TABLED / 8]; /* a bit for each character */
+};
+
+/* --- still characters --- */
+
+/* Does a character that decomposes to this one first have nothing to do with what is before it? */
+static bool parts(const struct normalizer_form *f, uint32_t first) {
+  return f->composes ? !unicode_may_join(first) : unicode_order(first) == 0;
+}
+
+static bool work_out_still(const struct normalizer_form *f, uint32_t c) {
+  uint32_t of[UNICODE_DECOMPOSED_MAX];
+  const size_t count = unicode_decompose(c, f->compatibly, of);
+  if (!parts(f, of[0]) || (count > 1 && !f->composes)) return false;
+  uint32_t whole = of[0];
+  for (size_t i = 1; i < count && whole; i++) whole = unicode_compose(whole, of[i]);
+  return whole == c;
+}
+
+static bool is_still(const struct normalizer_form *f, uint32_t c) {
+  return c < TABLED ? f->still[c / 8] >> c % 8 & 1 : work_out_still(f, c);
+}
+
+/* From `at` to before the first character that is not still. `last` becomes where the last one
+ * begins that was passed. */
+static size_t pass_still(const struct normalizer_form *f, const struct passage_bytes *now,
+                         size_t at, size_t *last) {
+  while (at < now->length) {
+    size_t length = unicode_ascii(now->bytes + at, now->length - at);
+    if (length > 0) {
+      *last = at + length - 1;
+    } else {
+      if (!is_still(f, unicode_read(now->bytes + at, &length))) break;
+      *last = at;
+    }
+    at += length;
+  }
+  return at;
+}
+
+/* --- groups of the others --- */
+
+/* The letters of the characters from `at` on to before one that parts; where nothing is composed,
+ * to the first that leaves no marks to be sorted. Returns where they end. */
+static size_t gather(const struct normalizer_form *f, struct passage *p, size_t at,
+                     struct normalizer_letters *l) {
+  const struct passage_bytes *now = &p->now;
+  bool open = true;
+  size_t length;
+  for (const size_t begin = at; open && at < now->length && !passage_is_over(p, at); at += length) {
+    uint32_t of[UNICODE_DECOMPOSED_MAX];
+    const uint32_t c = unicode_read(now->bytes + at, &length);
+    const size_t count = unicode_decompose(c, f->compatibly, of);
+    if (at > begin && parts(f, of[0])) break;
+    for (size_t i = 0; i < count; i++) {
+      const uint8_t order = unicode_order(of[i]);
+      normalizer_letters_add(l, &(struct normalizer_letter){of[i], (uint32_t)at,
+                                                            (uint32_t)(at + length), order});
+      open = f->composes || order > 0;
+    }
+  }
+  return at;
+}
+
+/* A still character may be composed with what follows it, so that its group begins with it. */
+static void apply_form(const void *made, struct passage *p) {
+  const struct normalizer_form *f = made;
+  const struct passage_bytes *now = &p->now;
+  struct normalizer_edit edit = normalizer_edit_begin(p);
+  struct normalizer_letters letters;
+  normalizer_letters_init(&letters, &edit);
+  for (size_t at = 0;;) {
+    size_t begin = at;
+    at = pass_still(f, now, at, &begin);
+    if (at == now->length || passage_is_over(p, at)) break;
+    if (!f->composes) begin = at;
+    at = gather(f, p, begin, &letters);
+    normalizer_letters_sort(&letters);
+    if (f->composes) normalizer_letters_compose(&letters);
+    normalizer_letters_put(&letters, begin, at);
+  }
+  normalizer_edit_end(&edit);
+}
+
+/* --- the four --- */
+
+static void *make_form(bool compatibly, bool composes, struct error *e) {
+  struct normalizer_form *f = normalizer_make(sizeof *f, e);
+  if (!f) return NULL;
+  f->compatibly = compatibly;
+  f->composes = composes;
+  for (uint32_t c = 0; c < TABLED; c++)
+    if (work_out_still(f, c)) f->still[c / 8] |= (unsigned char)(1u << c % 8);
+  return f;
+}
+
+static void *read_nfc(const json_t *json, struct error *e) {
+  (void)json;
+  return make_form(false, true, e);
+}
+
+static void *read_nfd(const json_t *json, struct error *e) {
+  (void)json;
+  return make_form(false, false, e);
+}
+
+static void *read_nfkc(const json_t *json, struct error *e) {
+  (void)json;
+  return make_form(true, true, e);
+}
+
+static void *read_nfkd(const json_t *json, struct error *e) {
+  (void)json;
+  return make_form(true, false, e);
+}
+
+const struct normalizer_kind normalizer_kind_nfc = {{"NFC", ""}, read_nfc, apply_form, NULL};
+const struct normalizer_kind normalizer_kind_nfd = {{"NFD", ""}, read_nfd, apply_form, NULL};
+const struct normalizer_kind normalizer_kind_nfkc = {{"NFKC", ""}, read_nfkc, apply_form, NULL};
+const struct normalizer_kind normalizer_kind_nfkd = {{"NFKD", ""}, read_nfkd, apply_form, NULL};
