@@ -147,7 +147,7 @@ static enum status check_text(struct stack_check *k) {
     return error_at(k->e, field,
                     "this model has no tokenizer and returns only token ids: remove "
                     "\"return_text\" and \"stop\"");
-  if (tokenizer_spelt_room(k->w->tokenizer) == SIZE_MAX)
+  if (tokenizer_text_max(k->w->tokenizer) == SIZE_MAX)
     return error_at(k->e, field,
                     "this model's tokenizer cannot return text (the size of its decoder's output "
                     "is unbounded): request tokens only");

@@ -15,7 +15,7 @@ enum status stack_tokenize_prompt(const struct whole *w, const struct contract_t
 /* If the reading has texts, adds the tensors of their tokens, and of token types if the model has
  * them, and sets `tokenized` and `tells_tokens` of `out`. Fails with invalid-request if the model
  * has no tokenizer or no prompt of that name, or if a field excludes texts or requires them; as
- * tokenizer_cut does; and as stack_check does for too many pairs, as soon as that is known. */
+ * tokenizer_encode does; and as stack_check does for too many pairs, as soon as that is known. */
 enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
                            const struct body_terms *terms, const struct body_limits *limits,
                            struct stack_request *out);
