@@ -1,4 +1,4 @@
-/* embed: the rows of tokens, types and positions are added, and for some models normalized. */
+/* embed: the rows of tokens, positions and types are added, and for some models normalized. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ void stack_compute_position(const struct stack *s, size_t p, float *row) {
   }
 }
 
-/* Reads a row of the table of tokens, whoever holds it and in whichever form. */
+/* Reads a row of the table of tokens: this stack's or another one's, packed or not. */
 static void read_token(const struct stack *of, size_t token, float *row) {
   const struct stack *s = of->form.embedding.lender ? of->form.embedding.lender : of;
   const size_t d = s->form.width;
@@ -32,64 +32,44 @@ static void read_token(const struct stack *of, size_t token, float *row) {
     s->kernel->widen(s->token_form, d, (const uint16_t *)s->token + token * d, row);
 }
 
-/* Row `at` of the run, row `within` of its item. */
+/* Row `at` of the run, whose position in its item is `within`. */
 static void embed_row(const struct stack *s, const struct stack_run *r, size_t at, size_t within,
                       float *scratch) {
   const struct stack_embedding *m = &s->form.embedding;
-  const size_t d = s->form.width;
+  const size_t d = s->form.width, p = m->first_position + within;
   float *row = r->space->flow[0].state + at * d;
   if (!r->tokens)
     memcpy(row, r->embeddings + at * d, d * sizeof *row);
   else
     read_token(s, (size_t)r->tokens[at], row);
   for (size_t x = 0; r->tokens && x < d; x++) row[x] *= m->scale;
-  if (s->position) {
-    const size_t p = m->first_position + within;
-    if (p >= s->position_rows) stack_compute_position(s, p, scratch);
-    add_rows(row, p < s->position_rows ? s->position + p * d : scratch, d);
-  }
+  if (s->position && p >= s->position_rows) stack_compute_position(s, p, scratch);
+  if (s->position) add_rows(row, p < s->position_rows ? s->position + p * d : scratch, d);
   if (m->type) add_rows(row, m->type + (r->types ? (size_t)r->types[at] * d : 0), d);
-}
-
-static void normalize(const struct stack *s, const struct unit *u, float *rows) {
-  const struct stack_form *f = &s->form;
-  const struct stack_norm *norm = &f->embedding.norm;
-  const struct kernel_norm n = {.rows = u->rows,
-                                .count = f->width,
-                                .rms = f->norm == NORM_RMS,
-                                .epsilon = f->epsilon,
-                                .factor = norm->factor,
-                                .shift = norm->shift,
-                                .x = rows,
-                                .x_row = f->width,
-                                .y = rows,
-                                .y_row = f->width};
-  uint32_t top = 0;
-  if (norm->factor)
-    top = s->kernel->norm(&n);
-  else
-    for (size_t i = 0; i < u->rows; i++) {
-      const uint32_t peak = s->kernel->peak(f->width, rows + i * f->width);
-      top = peak > top ? peak : top;
-    }
-  stack_note_rows(s, u, rows, top);
 }
 
 static void embed_unit(const struct stack_step *step, const struct unit *u, void *scratch) {
   const struct stack *s = step->stack;
+  const struct stack_norm *norm = &s->form.embedding.norm;
   const struct stack_run *r = stack_run_of(u->run);
   const struct item *items = r->geometry.item;
+  const size_t d = s->form.width;
   size_t item = stack_item_of(&r->geometry, u->row);
   for (size_t at = u->row; at < u->row + u->rows; at++) {
     while (at - items[item].q_row >= items[item].q) item++;
     embed_row(s, r, at, at - items[item].q_row + (size_t)items[item].offset, scratch);
   }
-  normalize(s, u, r->space->flow[0].state + u->row * s->form.width);
-}
-
-static enum status fault_of_embed(const struct step *step, const struct run *r, uint64_t row,
-                                  struct error *e) {
-  return stack_fault(stack_step_of(step), r, "the embedding of", row, e);
+  float *rows = r->space->flow[0].state + u->row * d;
+  uint32_t top = 0;
+  if (norm->factor) {
+    const struct kernel_norm n = stack_norm_rows(s, norm, u->rows, rows, rows);
+    top = s->kernel->norm(&n);
+  }
+  for (size_t i = 0; !norm->factor && i < u->rows; i++) {
+    const uint32_t peak = s->kernel->peak(d, rows + i * d);
+    top = peak > top ? peak : top;
+  }
+  stack_note_rows(s, u, rows, top);
 }
 
 static size_t embed_floats(const struct stack *s) { return s->form.width; }
@@ -97,6 +77,7 @@ static size_t embed_floats(const struct stack *s) { return s->form.width; }
 const struct stack_step stack_step_embed = {.step = {.unit = stack_rows_unit,
                                                      .work = stack_rows_work,
                                                      .compute = stack_compute_kernels,
-                                                     .fault = fault_of_embed},
+                                                     .fault = stack_fault_of_row},
                                             .floats = embed_floats,
-                                            .each = embed_unit};
+                                            .each = embed_unit,
+                                            .what = "the embedding of"};

@@ -1,10 +1,10 @@
-/* feed_forward: rows through the two matrices of a feed-forward, with the activation between them.
+/* feed_forward: rows through the matrices of a feed-forward, with the activation between them.
  *
- * Many rows go through both matrices in one unit, a tile at a time: what lies between them stays in
- * the thread's scratch, which the second cache holds. Few rows, of all runs of a batch together,
- * would not occupy all threads so: then columns are shared out, first those of `up` (with `gate`),
- * then those of `down`, and what lies between is memory of the run's own. A number's bits are the
- * same on both ways: each is one chain of multiply-adds over the whole depth (gemm.h). */
+ * Many rows go through all matrices in one unit, a tile at a time: the numbers between them stay in
+ * the thread's scratch, which the second-level cache holds. Few rows, of all runs of a batch, would
+ * not occupy all threads: then columns are shared out, first those of `up` (with `gate`), then
+ * those of `down`, and the numbers between lie in the memory of the run. A number's bits are the
+ * same both ways: it is one chain of multiply-adds over the whole depth (gemm.h). */
 #include <string.h>
 
 #include "core/base/size.h"
@@ -12,19 +12,19 @@
 #include "core/kernel/gemm.h"
 
 enum {
-  ROWS_LEAST = 32, /* of a unit towards the end, so that threads end together */
-  TURNS = 4        /* units that what is left of the rows makes at least */
+  ROWS_LEAST = 32, /* of a unit: units become smaller, so that threads end together */
+  TURNS = 4        /* the rest of the rows makes at least as many units */
 };
 
 /* --- units --- */
 
-/* Each unit lays the rows of several runs side by side. */
 static size_t forward_share(const struct step *step, const struct run *first) {
   const struct stack_form *f = &stack_step_of(step)->stack->form;
   const double product = 2.0 * (double)f->width * (double)f->forward_size;
   size_t rows = 0;
   for (const struct run *r = first; r; r = r->next)
     rows += stack_run_of((struct run *)r)->geometry.q_rows;
+  /* A unit of a batch gathers the rows of several runs: it is to be worth that. */
   return stack_share_columns(step, rows, product, first->next ? 2 : 1);
 }
 
@@ -34,7 +34,6 @@ static double forward_work(const struct step *step, const struct unit *u) {
   return s->row_work * (double)u->rows * (double)u->columns / (double)step->columns;
 }
 
-/* Rows that share the reading of the matrices: not more than go through these together. */
 static size_t rows_least(const struct stack_step *s) {
   return size_min(s->stack->tile, ROWS_LEAST);
 }
@@ -44,7 +43,7 @@ static double forward_least(const struct step *step, const struct cursor *at) {
   return at->columns ? 0 : s->tile_work * (double)rows_least(s);
 }
 
-/* As many rows as share the reading of the matrices, and fewer towards the end. */
+/* Units of a tile, which share the reading of the matrices, and smaller ones towards the end. */
 static bool up_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct stack_step *s = stack_step_of(step);
   const size_t rows = stack_run_of(u->run)->geometry.q_rows;
@@ -80,36 +79,15 @@ struct tile {
   float *inner;    /* [tile, forward size] */
 };
 
-static size_t whole_lines(size_t floats) { return size_round_up(floats, 16); }
-
-static size_t forward_floats(const struct stack *s) {
-  const size_t d = s->form.width, f = s->form.forward_size, tile = s->tile;
-  return tile * (whole_lines(size_max(d, f)) + 2 * KERNEL_PANEL_MAX + whole_lines(f));
-}
-
-static void tile_init(struct tile *t, const struct stack_step *s, float *scratch) {
-  const struct stack_form *f = &s->stack->form;
-  const size_t tile = s->stack->tile;
-  t->step = s;
-  t->rows = t->parts = 0;
-  t->gathered = scratch;
-  t->product = t->gathered + tile * whole_lines(size_max(f->width, f->forward_size));
-  t->gate = t->product + tile * KERNEL_PANEL_MAX;
-  t->inner = t->gate + tile * KERNEL_PANEL_MAX;
-}
-
-/* Where the rows of a part lie: before the feed-forward, between its matrices, behind it. */
+/* The rows of a part, as the matrices of `up` and of `down` read them. */
 static float *entering_of(const struct tile *t, const struct tile_part *p) {
   return p->run->space->flow[t->step->layer].entering + p->row * t->step->stack->form.width;
 }
 static float *inner_of(const struct tile *t, const struct tile_part *p) {
   return p->run->space->inner + p->row * t->step->stack->form.forward_size;
 }
-static float *forward_of(const struct tile *t, const struct tile_part *p) {
-  return p->run->space->flow[t->step->layer].forward + p->row * t->step->stack->form.width;
-}
 
-/* The rows as one matrix: where they lie if they follow each other, else a copy. */
+/* The rows of all parts as one matrix: in place if they are adjacent, else a copy. */
 static const float *gather(struct tile *t, size_t width,
                            float *(*of)(const struct tile *, const struct tile_part *)) {
   const float *first = of(t, &t->part[0]);
@@ -129,59 +107,45 @@ static void copy_columns(size_t rows, size_t columns, const float *from, float *
     memcpy(to + i * to_row, from + i * KERNEL_PANEL_MAX, columns * sizeof *to);
 }
 
-/* A stripe of `up`, activated. What lies behind its last column is activated, too, and not read. */
-static void activate_stripe(struct tile *t, const float *x, size_t first) {
+/* Writes to the scratch, or, where columns are shared out, to the runs. */
+static void run_up(struct tile *t, size_t end) {
   const struct stack *s = t->step->stack;
   const struct stack_block *b = &s->layer[t->step->layer];
-  const size_t d = s->form.width, count = t->rows * KERNEL_PANEL_MAX;
-  gemm_run(b->up, first, t->rows, x, d, t->product);
-  if (b->gate) {
-    gemm_run(b->gate, first, t->rows, x, d, t->gate);
-    s->kernel->activate(s->form.activation, count, t->gate, t->product);
-  } else {
-    s->kernel->activate(s->form.activation, count, t->product, NULL);
-  }
-}
-
-/* To the scratch, or, where columns are shared out, to the runs. */
-static void run_up(struct tile *t, size_t end) {
-  const struct stack_block *b = &t->step->stack->layer[t->step->layer];
-  const size_t size = t->step->stack->form.forward_size;
-  const float *x = gather(t, t->step->stack->form.width, entering_of);
+  const size_t d = s->form.width, size = s->form.forward_size;
+  const size_t count = t->rows * KERNEL_PANEL_MAX; /* some numbers follow the last column: unread */
+  const float *x = gather(t, d, entering_of), *from = b->gate ? t->gate : t->product;
   for (size_t first = t->column, columns; first < end; first += columns) {
     columns = size_min(gemm_columns(b->up, first), end - first);
-    activate_stripe(t, x, first);
-    const float *from = b->gate ? t->gate : t->product;
-    if (!t->columns) {
-      copy_columns(t->rows, columns, from, t->inner + first, size);
-      continue;
-    }
-    for (size_t i = 0; i < t->parts; from += t->part[i++].rows * KERNEL_PANEL_MAX)
-      copy_columns(t->part[i].rows, columns, from, inner_of(t, &t->part[i]) + first, size);
+    gemm_run(b->up, first, t->rows, x, d, t->product);
+    if (b->gate) gemm_run(b->gate, first, t->rows, x, d, t->gate);
+    if (b->gate)
+      s->kernel->activate(s->form.activation, count, t->gate, t->product);
+    else
+      s->kernel->activate(s->form.activation, count, t->product, NULL);
+    if (!t->columns) copy_columns(t->rows, columns, from, t->inner + first, size);
+    const float *part = from;
+    for (size_t i = 0; t->columns && i < t->parts; part += t->part[i++].rows * KERNEL_PANEL_MAX)
+      copy_columns(t->part[i].rows, columns, part, inner_of(t, &t->part[i]) + first, size);
   }
 }
 
-/* A stripe of `down` to its runs; notes what exceeds the float32 range. */
-static void put_stripe(const struct tile *t, size_t first, size_t columns) {
-  const struct kernel *k = t->step->stack->kernel;
-  const float *from = t->product;
-  const size_t d = t->step->stack->form.width;
-  for (size_t i = 0; i < t->parts; from += t->part[i++].rows * KERNEL_PANEL_MAX) {
-    const struct tile_part *p = &t->part[i];
-    float *to = forward_of(t, p) + first;
-    if (k->carry(p->rows, columns, from, KERNEL_PANEL_MAX, to, d) < KERNEL_NOT_FINITE) continue;
-    for (size_t row = 0; row < p->rows; row++)
-      if (k->peak(columns, to + row * d) >= KERNEL_NOT_FINITE)
-        run_note_fault(&p->run->run, t->number, p->row + row);
-  }
-}
-
+/* Writes to the runs; notes the rows that exceed the float32 range. */
 static void run_down(struct tile *t, const float *x, size_t end) {
-  const struct stack_block *b = &t->step->stack->layer[t->step->layer];
+  const struct stack *s = t->step->stack;
+  const struct gemm *down = s->layer[t->step->layer].down;
+  const size_t d = s->form.width;
   for (size_t first = t->column, columns; first < end; first += columns) {
-    columns = size_min(gemm_columns(b->down, first), end - first);
-    gemm_run(b->down, first, t->rows, x, t->step->stack->form.forward_size, t->product);
-    put_stripe(t, first, columns);
+    columns = size_min(gemm_columns(down, first), end - first);
+    gemm_run(down, first, t->rows, x, s->form.forward_size, t->product);
+    const float *from = t->product;
+    for (size_t i = 0; i < t->parts; from += t->part[i++].rows * KERNEL_PANEL_MAX) {
+      const struct tile_part *p = &t->part[i];
+      float *to = p->run->space->flow[t->step->layer].forward + p->row * d + first;
+      const uint32_t top = s->kernel->carry(p->rows, columns, from, KERNEL_PANEL_MAX, to, d);
+      for (size_t row = 0; top >= KERNEL_NOT_FINITE && row < p->rows; row++)
+        if (s->kernel->peak(columns, to + row * d) >= KERNEL_NOT_FINITE)
+          run_note_fault(&p->run->run, t->number, p->row + row);
+    }
   }
 }
 
@@ -199,33 +163,38 @@ static void flush(struct tile *t) {
   t->rows = t->parts = 0;
 }
 
-static void add_unit(struct tile *t, const struct unit *u) {
-  const size_t most = t->step->stack->tile;
-  if (t->parts && t->column != u->column) flush(t);
-  t->number = u->step;
-  t->column = u->column, t->columns = u->columns;
-  for (size_t row = u->row, end = u->row + u->rows, rows; row < end; row += rows) {
-    rows = size_min(end - row, most - t->rows);
-    t->part[t->parts++] = (struct tile_part){stack_run_of(u->run), row, rows};
-    t->rows += rows;
-    if (t->rows == most) flush(t);
-  }
+static size_t whole_lines(size_t floats) { return size_round_up(floats, 16); }
+
+/* The scratch: rows together, a stripe of products and one of the gate, rows between the matrices.
+ */
+static size_t forward_floats(const struct stack *s) {
+  const size_t d = s->form.width, f = s->form.forward_size;
+  return s->tile * (whole_lines(size_max(d, f)) + 2 * KERNEL_PANEL_MAX + whole_lines(f));
 }
 
 static void compute_tiles(const struct step *step, const struct span *span, void *scratch) {
+  const struct stack *s = stack_step_of(step)->stack;
   const unsigned mode = kernel_enter();
   struct span left = *span;
-  struct tile t;
+  struct tile t = {.step = stack_step_of(step)};
   struct unit u;
-  tile_init(&t, stack_step_of(step), scratch);
-  while (run_next_unit(&left, &u)) add_unit(&t, &u);
+  t.gathered = scratch;
+  t.product = t.gathered + s->tile * whole_lines(size_max(s->form.width, s->form.forward_size));
+  t.gate = t.product + s->tile * KERNEL_PANEL_MAX;
+  t.inner = t.gate + s->tile * KERNEL_PANEL_MAX;
+  while (run_next_unit(&left, &u)) {
+    if (t.parts && t.column != u.column) flush(&t);
+    t.number = u.step;
+    t.column = u.column, t.columns = u.columns;
+    for (size_t row = u.row, end = u.row + u.rows, rows; row < end; row += rows) {
+      rows = size_min(end - row, s->tile - t.rows);
+      t.part[t.parts++] = (struct tile_part){stack_run_of(u.run), row, rows};
+      t.rows += rows;
+      if (t.rows == s->tile) flush(&t);
+    }
+  }
   flush(&t);
   kernel_leave(mode);
-}
-
-static enum status fault_of_forward(const struct step *step, const struct run *r, uint64_t row,
-                                    struct error *e) {
-  return stack_fault(stack_step_of(step), r, "the feed-forward of", row, e);
 }
 
 const struct stack_step stack_step_up = {.step = {.unit = up_unit,
@@ -233,12 +202,14 @@ const struct stack_step stack_step_up = {.step = {.unit = up_unit,
                                                   .share = forward_share,
                                                   .least = forward_least,
                                                   .compute = compute_tiles,
-                                                  .fault = fault_of_forward},
-                                         .floats = forward_floats};
+                                                  .fault = stack_fault_of_row},
+                                         .floats = forward_floats,
+                                         .what = "the feed-forward of"};
 const struct stack_step stack_step_down = {.step = {.unit = down_unit,
                                                     .work = forward_work,
                                                     .share = forward_share,
                                                     .compute = compute_tiles,
-                                                    .fault = fault_of_forward},
+                                                    .fault = stack_fault_of_row},
                                            .floats = forward_floats,
+                                           .what = "the feed-forward of",
                                            .down = true};

@@ -54,6 +54,7 @@ struct stack_step {
   void (*each)(const struct stack_step *s, const struct unit *u,
                void *scratch); /* computes a unit,
 where `compute` is stack_compute or stack_compute_kernels */
+  const char *what;            /* begins the message of stack_fault_of_row */
   const struct stack *stack;
   size_t layer;         /* L of a step that belongs to no layer */
   size_t attention;     /* the number of the attention that it belongs to */
@@ -187,6 +188,11 @@ size_t stack_item_of(const struct geometry *g, size_t row);
 /* The number of an item in messages: of a run that generates, the prompt's. */
 static inline size_t stack_named(const struct stack_run *r, size_t item) { return item / r->each; }
 
+/* A norm, of a kind that the form names, of rows [rows, d] from `x` to `y`, which may be the same.
+ */
+struct kernel_norm stack_norm_rows(const struct stack *s, const struct stack_norm *norm,
+                                   size_t rows, const float *x, float *y);
+
 /* Notes the first row of a unit that holds a number beyond float32: the rows begin at `row`, and
  * `top` is the greatest magnitude among them, as kernels return it. */
 void stack_note_rows(const struct stack *s, const struct unit *u, const float *row, uint32_t top);
@@ -194,6 +200,10 @@ void stack_note_rows(const struct stack *s, const struct unit *u, const float *r
 /* Reports that `what` of a row exceeds the float32 range; returns the error's status. */
 enum status stack_fault(const struct stack_step *s, const struct run *r, const char *what,
                         uint64_t row, struct error *e);
+
+/* The same of the step's own `what`; the place of the fault is a row. */
+enum status stack_fault_of_row(const struct step *step, const struct run *r, uint64_t row,
+                               struct error *e);
 
 /* Hidden state l [rows, d]: the inputs of layer l; for l = L see stack_form.last_aside. */
 const float *stack_hidden_rows(const struct stack *s, const struct stack_run *r, size_t l);
@@ -203,12 +213,6 @@ const float *stack_input_rows(const struct stack *s, const struct stack_run *r, 
 
 /* Writes position p to `row` [d]. */
 void stack_compute_position(const struct stack *s, size_t p, float *row);
-
-/* Operations for the log probabilities of a row, about. */
-double stack_output_work(const struct stack *s);
-
-/* Writes a row of the outputs to `to` [d] as the output's matrix reads it. */
-void stack_output_row(const struct stack *s, const struct stack_run *r, size_t row, float *to);
 
 /* Operations for pooling a run, about. */
 double stack_pool_work(const struct stack *s, const struct stack_run *r);

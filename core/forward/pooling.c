@@ -18,25 +18,11 @@ const char *const stack_pool_names[] = {[STACK_POOL_NONE] = "none",
 
 enum { POOL_ITEMS = 16 }; /* of a unit: these share the reading of the matrices */
 
-/* --- the layout of the scratch: vectors of a unit's items, before and behind a matrix --- */
-
-static size_t widest(const struct stack *s) {
-  size_t most = size_max(s->form.width, s->form.classifier.count);
-  for (size_t i = 0; i < STACK_DENSE_MOST; i++)
-    most = size_max(most, s->form.pooling.dense[i].size);
-  return size_round_up(most, 16);
-}
-
-static size_t pool_floats(const struct stack *s) {
-  const size_t vectors = 2 * POOL_ITEMS * widest(s);
-  return vectors + POOL_ITEMS * KERNEL_PANEL_MAX + 2 * size_round_up(s->form.width, 16);
-}
-
 /* --- rows to a vector --- */
 
-/* A mean of the rows from `from` on, weighted by their numbers or not. Each number in double, row
- * after row. */
-static void take_mean(enum stack_pool pool, const float *row, size_t from, size_t rows, size_t d,
+/* The mean of the rows from `from` on, by the pooling's weights. Each number is summed in double,
+ * row after row. */
+static void pool_mean(enum stack_pool pool, const float *row, size_t from, size_t rows, size_t d,
                       float *to, double *sum) {
   const bool weighted = pool == STACK_POOL_WEIGHTED_MEAN;
   const double n = (double)rows, less = (double)from;
@@ -51,35 +37,33 @@ static void take_mean(enum stack_pool pool, const float *row, size_t from, size_
   for (size_t x = 0; x < d; x++) to[x] = (float)(sum[x] / by);
 }
 
-static void take_max(const float *row, size_t from, size_t rows, size_t d, float *to) {
-  memcpy(to, row + from * d, d * sizeof *to);
-  for (size_t i = from + 1; i < rows; i++)
-    for (size_t x = 0; x < d; x++) to[x] = row[i * d + x] > to[x] ? row[i * d + x] : to[x];
-}
-
-static void take_item(const struct stack *s, const struct stack_run *r, size_t item, float *to,
+static void pool_item(const struct stack *s, const struct stack_run *r, size_t item, float *to,
                       double *sum) {
   const size_t d = s->form.width, rows = r->geometry.item[item].q;
   const size_t from = r->left_out ? r->left_out[item] : 0;
   const float *row = r->space->flow[s->form.layers].input + r->geometry.item[item].q_row * d;
-  if (r->pool == STACK_POOL_MAX)
-    take_max(row, from, rows, d, to);
-  else if (stack_pool_is_of_all(r->pool))
-    take_mean(r->pool, row, from, rows, d, to, sum);
-  else
+  if (r->pool == STACK_POOL_MAX) {
+    memcpy(to, row + from * d, d * sizeof *to);
+    for (size_t i = from + 1; i < rows; i++)
+      for (size_t x = 0; x < d; x++) to[x] = row[i * d + x] > to[x] ? row[i * d + x] : to[x];
+  } else if (stack_pool_is_of_all(r->pool)) {
+    pool_mean(r->pool, row, from, rows, d, to, sum);
+  } else {
     memcpy(to, r->pool == STACK_POOL_LAST ? row + (rows - 1) * d : row, d * sizeof *to);
+  }
 }
 
 /* --- vectors through a matrix --- */
 
 struct pooled {
   size_t items, size;
-  float *vector, *other; /* [items, widest] */
+  float *vector, *other; /* [items, row] the vectors, and room for the products that replace them */
   size_t row;
   float *product; /* [items, stripe] */
 };
 
-/* What bends a finite number. What becomes of others is not finite, so that they are found. */
+/* Activations. Adding z - z, which is 0 or not a number, keeps numbers that are not finite so, and
+ * they are found. */
 static float bend_tanh(float z) { return (float)tanh(z) + (z - z); }
 static float bend_relu(float z) { return (z > 0 ? z : 0) + (z - z); }
 static float bend_not(float z) { return z; }
@@ -96,7 +80,8 @@ static void multiply(struct pooled *p, const struct gemm *g, size_t out, float b
   p->other = p->vector, p->vector = done, p->size = out;
 }
 
-/* Adds what came in, which is still there, to what came out: as it is, or through a matrix. */
+/* Adds the inputs of a dense layer, which are still there, to its outputs: as they are, or through
+ * a matrix. */
 static void add_residual(struct pooled *p, const struct gemm *skip) {
   for (size_t first = 0, columns; first < p->size; first += columns) {
     columns = skip ? gemm_columns(skip, first) : p->size;
@@ -108,79 +93,67 @@ static void add_residual(struct pooled *p, const struct gemm *skip) {
   }
 }
 
-static void pass_dense(const struct stack *s, struct pooled *p) {
-  const struct stack_dense *dense = s->form.pooling.dense;
-  for (size_t i = 0; i < STACK_DENSE_MOST && dense[i].size; i++) {
-    multiply(p, s->dense[i], dense[i].size, dense[i].tanh ? bend_tanh : bend_not);
-    if (dense[i].residual) add_residual(p, s->skip[i]);
-  }
-}
-
-/* --- classes --- */
-
-static void make_softmax(float *x, size_t count) {
-  float top = x[0];
-  double sum = 0;
-  for (size_t i = 1; i < count; i++) top = x[i] > top ? x[i] : top;
-  for (size_t i = 0; i < count; i++) sum += exp((double)x[i] - top);
-  for (size_t i = 0; i < count; i++) x[i] = (float)(exp((double)x[i] - top) / sum);
-}
-
-static void make_sigmoids(float *x, size_t count) {
-  for (size_t i = 0; i < count; i++) x[i] = (float)(1 / (1 + exp(-(double)x[i])));
-}
-
-/* Of finite scores. */
+/* Applies the function to finite scores of classes. */
 static void apply_function(enum stack_function function, float *x, size_t count) {
-  if (function == STACK_FUNCTION_SOFTMAX) make_softmax(x, count);
-  if (function == STACK_FUNCTION_SIGMOID) make_sigmoids(x, count);
-}
-
-static void classify(const struct stack *s, struct pooled *p) {
-  const struct stack_classifier *c = &s->form.classifier;
-  multiply(p, c->pooler ? s->pooler : s->first, s->form.width, c->relu ? bend_relu : bend_tanh);
-  multiply(p, s->classes, c->count, bend_not);
-}
-
-/* --- the whole --- */
-
-/* The vector to length 1, unless it has none. */
-static void make_unit(float *x, size_t count) {
-  double squares = 0;
-  for (size_t i = 0; i < count; i++) squares += (double)x[i] * x[i];
-  for (size_t i = 0; i < count && squares > 0; i++) x[i] = (float)(x[i] / sqrt(squares));
-}
-
-static void put_items(const struct stack *s, const struct stack_run *r, const struct unit *u,
-                      const struct pooled *p) {
-  const size_t size = r->output_size;
-  for (size_t i = 0; i < u->items; i++) {
-    float *to = r->space->pooled + (u->item + i) * size;
-    memcpy(to, p->vector + i * p->row, size * sizeof *to);
-    if (r->normalize) make_unit(to, size);
-    if (s->kernel->peak(size, to) >= KERNEL_NOT_FINITE)
-      run_note_fault(u->run, u->step, u->item + i);
-    else if (r->pool == STACK_POOL_CLASSES)
-      apply_function(r->function, to, size);
+  if (function == STACK_FUNCTION_SOFTMAX) {
+    float top = x[0];
+    double sum = 0;
+    for (size_t i = 1; i < count; i++) top = x[i] > top ? x[i] : top;
+    for (size_t i = 0; i < count; i++) sum += exp((double)x[i] - top);
+    for (size_t i = 0; i < count; i++) x[i] = (float)(exp((double)x[i] - top) / sum);
   }
+  if (function == STACK_FUNCTION_SIGMOID)
+    for (size_t i = 0; i < count; i++) x[i] = (float)(1 / (1 + exp(-(double)x[i])));
+}
+
+/* --- the step --- */
+
+/* Numbers of the widest vector, in whole cache lines. */
+static size_t widest(const struct stack *s) {
+  size_t most = size_max(s->form.width, s->form.classifier.count);
+  for (size_t i = 0; i < STACK_DENSE_MOST; i++)
+    most = size_max(most, s->form.pooling.dense[i].size);
+  return size_round_up(most, 16);
+}
+
+/* The scratch: sums in double, the vectors of a unit twice, a stripe of products. */
+static size_t pool_floats(const struct stack *s) {
+  const size_t vectors = 2 * POOL_ITEMS * widest(s);
+  return vectors + POOL_ITEMS * KERNEL_PANEL_MAX + 2 * size_round_up(s->form.width, 16);
 }
 
 static void pool_items(const struct stack_step *step, const struct unit *u, void *scratch) {
   const struct stack *s = step->stack;
   const struct stack_run *r = stack_run_of(u->run);
-  const size_t row = widest(s);
-  struct pooled p = {.items = u->items, .size = s->form.width, .row = row};
-  double *sum = scratch;
-  p.vector = (float *)scratch + 2 * size_round_up(s->form.width, 16);
+  const struct stack_dense *dense = s->form.pooling.dense;
+  const struct stack_classifier *c = &s->form.classifier;
+  const size_t row = widest(s), d = s->form.width, size = r->output_size;
+  struct pooled p = {.items = u->items, .size = d, .row = row};
+  p.vector = (float *)scratch + 2 * size_round_up(d, 16);
   p.other = p.vector + POOL_ITEMS * row;
   p.product = p.other + POOL_ITEMS * row;
-  for (size_t i = 0; i < u->items; i++) take_item(s, r, u->item + i, p.vector + i * row, sum);
-  if (r->pool == STACK_POOL_POOLER) multiply(&p, s->pooler, s->form.width, bend_tanh);
-  if (r->pool == STACK_POOL_CLASSES)
-    classify(s, &p);
-  else if (!r->dense_left)
-    pass_dense(s, &p);
-  put_items(s, r, u, &p);
+  for (size_t i = 0; i < u->items; i++) pool_item(s, r, u->item + i, p.vector + i * row, scratch);
+  if (r->pool == STACK_POOL_POOLER) multiply(&p, s->pooler, d, bend_tanh);
+  if (r->pool == STACK_POOL_CLASSES) {
+    multiply(&p, c->pooler ? s->pooler : s->first, d, c->relu ? bend_relu : bend_tanh);
+    multiply(&p, s->classes, c->count, bend_not);
+  } else if (!r->dense_left) {
+    for (size_t i = 0; i < STACK_DENSE_MOST && dense[i].size; i++) {
+      multiply(&p, s->dense[i], dense[i].size, dense[i].tanh ? bend_tanh : bend_not);
+      if (dense[i].residual) add_residual(&p, s->skip[i]);
+    }
+  }
+  for (size_t i = 0; i < u->items; i++) {
+    float *to = r->space->pooled + (u->item + i) * size;
+    memcpy(to, p.vector + i * row, size * sizeof *to);
+    double squares = 0; /* of the length */
+    for (size_t x = 0; r->normalize && x < size; x++) squares += (double)to[x] * to[x];
+    for (size_t x = 0; x < size && squares > 0; x++) to[x] = (float)(to[x] / sqrt(squares));
+    if (s->kernel->peak(size, to) >= KERNEL_NOT_FINITE)
+      run_note_fault(u->run, u->step, u->item + i);
+    else if (r->pool == STACK_POOL_CLASSES)
+      apply_function(r->function, to, size);
+  }
 }
 
 static bool pool_unit(const struct step *step, struct cursor *at, struct unit *u) {
@@ -193,7 +166,7 @@ static bool pool_unit(const struct step *step, struct cursor *at, struct unit *u
   return true;
 }
 
-/* Of so many items with so many rows. */
+/* Operations for items with `rows` rows in all. */
 static double items_work(const struct stack *s, size_t items, size_t rows) {
   const struct stack_form *f = &s->form;
   const double d = (double)f->width;

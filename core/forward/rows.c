@@ -51,6 +51,21 @@ size_t stack_item_of(const struct geometry *g, size_t row) {
   return first;
 }
 
+struct kernel_norm stack_norm_rows(const struct stack *s, const struct stack_norm *norm,
+                                   size_t rows, const float *x, float *y) {
+  const size_t d = s->form.width;
+  return (struct kernel_norm){.rows = rows,
+                              .count = d,
+                              .rms = s->form.norm == NORM_RMS,
+                              .epsilon = s->form.epsilon,
+                              .factor = norm->factor,
+                              .shift = norm->shift,
+                              .x = x,
+                              .x_row = d,
+                              .y = y,
+                              .y_row = d};
+}
+
 void stack_note_rows(const struct stack *s, const struct unit *u, const float *row, uint32_t top) {
   const size_t d = s->form.width;
   if (top < KERNEL_NOT_FINITE) return;
@@ -73,6 +88,11 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
                    "%s%s: %s position %zu of item %zu exceeds the float32 range", f->name, layer,
                    what, before + (size_t)row - g->item[item].q_row,
                    stack_named(stack_run_of(r), item));
+}
+
+enum status stack_fault_of_row(const struct step *step, const struct run *r, uint64_t row,
+                               struct error *e) {
+  return stack_fault(stack_step_of(step), r, stack_step_of(step)->what, row, e);
 }
 
 const float *stack_hidden_rows(const struct stack *s, const struct stack_run *r, size_t l) {

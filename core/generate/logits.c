@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/size.h"
+#include "core/forward/output.h"
 #include "core/generate/generate_parts.h"
 #include "core/kernel/gemm.h"
 
@@ -69,7 +70,7 @@ static void add_row(struct logits_tile *t, const struct stack_run *r, size_t ask
   const struct stack_rounds *o = r->generation->rounds;
   const struct item *item = &r->geometry.item[o->asking[ask]];
   if (t->count == t->stack->tile) flush(t);
-  stack_output_row(t->stack, r, item->q_row + item->q - 1,
+  output_row(t->stack, r, item->q_row + item->q - 1,
                    t->x + t->count * stack_row_floats(t->stack));
   t->to[t->count++] = o->logits + ask * t->stack->form.embedding.tokens;
 }

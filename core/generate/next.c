@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/size.h"
-#include "core/forward/outcome.h"
+#include "core/forward/output.h"
 #include "core/generate/choice.h"
 #include "core/generate/generate_parts.h"
 

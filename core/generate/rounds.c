@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/size.h"
+#include "core/forward/output.h"
 #include "core/generate/generate_parts.h"
 
 enum { TOUCH_PAIR = 40 }; /* operations for a query and a key in a head beside products, about */
@@ -51,7 +52,7 @@ static double whole_work(const struct stack *s, const struct stack_run *r, size_
   const double rows = (shares ? 0 : (double)(at->text - at->kept)) + most;
   const double across = o->source ? (double)o->source[index / stack_each(r->generation)].rows : 0;
   return rows * (o->row_work + across * o->cross_work) + rows * rows / 2 * o->pair_work +
-         most * stack_output_work(s);
+         most * output_work(s);
 }
 
 /* --- preparing --- */
@@ -304,7 +305,7 @@ static void lay_across(struct stack_run *r) {
 static bool lay_round(const struct stack *s, struct stack_run *r) {
   struct stack_rounds *o = r->generation->rounds;
   struct geometry *g = &r->geometry;
-  const double each = o->row_work + stack_output_work(s); /* of a sequence that goes on */
+  const double each = o->row_work + output_work(s); /* of a sequence that goes on */
   struct round_left round = {.work = r->generation->round_work > 0
                                          ? r->generation->round_work - each * (double)o->asks
                                          : INFINITY,
@@ -320,7 +321,7 @@ static bool lay_round(const struct stack *s, struct stack_run *r) {
   g->k_rows = r->run.rows = g->q_rows;
   if (o->begun < g->items) /* others follow in turn */
     r->run.rounds *= 1 + (g->items - o->begun + o->at_once - 1) / o->at_once;
-  r->run.work += (double)o->asks * stack_output_work(s);
+  r->run.work += (double)o->asks * output_work(s);
   if (r->source) lay_across(r);
   if (o->number == 1 && r->source) r->run.work += (double)r->across.k_rows * o->source_work;
   return g->q_rows > 0;

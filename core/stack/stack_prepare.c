@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/base/size.h"
-#include "core/forward/forward.h"
+#include "core/forward/output.h"
 #include "core/generate/generate_parts.h"
 #include "core/inspect/inspect.h"
 #include "core/stack/stack.h"
@@ -323,7 +323,7 @@ static enum status place_logits(const struct stack_preparing *p) {
   if (!size_mul(r->geometry.q_rows, p->s->form.embedding.tokens, &count))
     return error_limit(p->e, "max_answer_bytes", "the logits exceed the address space");
   r->logits = r->space->logits = stack_alloc(p, count, sizeof(float));
-  r->run.work += (double)r->geometry.q_rows * stack_output_work(p->s);
+  r->run.work += (double)r->geometry.q_rows * output_work(p->s);
   return p->e->status;
 }
 
@@ -349,7 +349,7 @@ static enum status place_logs(const struct stack_preparing *p) {
   r->top_log_probabilities = space->top_logs;
   r->top_tokens = space->top_tokens;
   for (size_t i = 0; i < rows; i++)
-    if (r->targets[i] >= 0) r->run.work += stack_output_work(p->s);
+    if (r->targets[i] >= 0) r->run.work += output_work(p->s);
   return STATUS_OK;
 }
 
@@ -383,7 +383,7 @@ static enum status place_lens(const struct stack_preparing *p) {
     lens->log_probability = stack_alloc(p, count, sizeof *lens->log_probability);
   }
   r->lens = space->lens;
-  r->run.work += (double)targets * (double)layers * stack_output_work(p->s);
+  r->run.work += (double)targets * (double)layers * output_work(p->s);
   return p->e->status;
 }
 

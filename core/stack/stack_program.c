@@ -49,8 +49,15 @@ static struct stack_step *add_rows(struct program_lists *l, const struct stack_s
 }
 
 static void add_join(struct program_lists *l, enum join_place place, size_t layer) {
+  static const char *const what[] = {[JOIN_ENTER] = "the first norm of",
+                                     [JOIN_SELF] = "after the attention,",
+                                     [JOIN_CROSS] = "after the cross-attention,",
+                                     [JOIN_FORWARD] = "after the feed-forward,",
+                                     [JOIN_LAST] = "the last norm of"};
   const double work = TOUCH_WORK * (double)l->stack->form.width + TOUCH_ROW;
-  add_rows(l, &stack_step_join, layer, work)->join = place;
+  struct stack_step *own = add_rows(l, &stack_step_join, layer, work);
+  own->join = place;
+  own->what = what[place];
 }
 
 static void add_attention(struct program_lists *l, size_t number, size_t layer) {
@@ -79,7 +86,7 @@ static void add_output(struct program_lists *l, const struct stack_step *kind, s
   if (!l->stack->output) return;
   struct stack_step *own = add_step(l, kind, layer);
   own->rows = STACK_OUTPUT_ROWS;
-  own->row_work = stack_output_work(l->stack);
+  own->row_work = output_work(l->stack);
 }
 
 /* The steps from the tokens to the outputs. A forward pass also has steps that show what enters a
@@ -134,7 +141,7 @@ static void list_rounds(struct program_lists *l) {
   struct stack_step *logits = add_step(l, &stack_step_logits, none);
   logits->step.columns = tokens;
   logits->row_work = product;
-  add_step(l, &stack_step_next, none)->row_work = stack_output_work(s) - product;
+  add_step(l, &stack_step_next, none)->row_work = output_work(s) - product;
   add_step(l, &stack_step_search, none);
   add_step(l, &stack_step_turn_keys, none);
   add_step(l, &stack_step_copy_out, none);

@@ -4,9 +4,9 @@
 
 #include "config/settings/config.h"
 #include "core/base/arena.h"
+#include "core/generate/prefix.h"
 #include "core/run/pool.h"
 #include "core/stack/stack.h"
-#include "core/generate/prefix.h"
 #include "server/attention/attention_body.h"
 #include "server/service/models.h"
 #include "server/service/sequences.h"

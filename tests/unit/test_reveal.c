@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "core/base/size.h"
-#include "core/reference/stack_ref.h"
 #include "core/generate/prefix.h"
+#include "core/reference/stack_ref.h"
 #include "tests/support/compare_stack.h"
 #include "tests/support/random_case.h"
 #include "tests/support/rounds.h"
