@@ -1,4 +1,4 @@
-/* stack: how a whole model is made. */
+/* stack: how a stack is made: its parameters are copied, matrices packed. */
 #include "core/stack/stack.h"
 
 #include <math.h>
@@ -15,16 +15,19 @@
 #include "core/stack/stack_program.h"
 
 enum {
-  POSITION_ROWS = 1024,     /* that are kept of computed positions */
-  TILE_INNER = 1024 * 1024, /* numbers between the matrices of a feed-forward, at most */
-  TILE_WORK = 1250000000    /* operations of it, some 10 ms: others wait for its end */
+  POSITION_ROWS = 1024,     /* of the table of computed positions */
+  TILE_INNER = 1024 * 1024, /* most numbers between the matrices of a feed-forward */
+  TILE_WORK = 1250000000    /* most operations of a tile, some 10 ms: others wait for its end */
 };
+
+/* The static functions below do nothing where e->status is an error already, and leave theirs
+ * there. */
 
 static enum status no_memory(struct error *e) {
   return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
 }
 
-/* A copy of some numbers, which are counted; NULL where there are none. */
+/* Copies numbers [rows, width]; NULL where there are none. */
 static float *copy_numbers(struct stack *s, const float *from, size_t rows, size_t width,
                            struct error *e) {
   size_t bytes;
@@ -56,6 +59,7 @@ static enum gemm_engine engine_of(const struct stack *s) {
   return s->form.whole ? GEMM_PACKED : GEMM_NARROW;
 }
 
+/* Packs a matrix [out, in]; NULL where there is none. */
 static struct gemm *pack(struct stack *s, const struct layer_matrix *m, size_t out, size_t in,
                          struct error *e) {
   if (!m->weight || e->status) return NULL;
@@ -64,19 +68,9 @@ static struct gemm *pack(struct stack *s, const struct layer_matrix *m, size_t o
   return g;
 }
 
-/* --- positions --- */
-
-/* By how much a position turns number x of d. */
-static double turn_of(enum positions kind, size_t width, size_t x) {
-  const double d = (double)width, half = (double)(width / 2);
-  const double i = (double)(width < 2 ? 0 : x % (width / 2));
-  if (kind == POSITIONS_INTERLEAVED) return pow(10000, -(double)(x - x % 2) / d);
-  return pow(10000, kind == POSITIONS_HALVES ? -2 * i / d : -i / (half - 1));
-}
-
-/* The first positions are kept; those behind them are computed when they are needed. */
-static void make_positions(struct stack *s, struct error *e) {
-  const struct stack_embedding *m = &s->form.embedding;
+/* Copies learned positions, or computes the first ones; further ones are computed when they are
+ * needed. */
+static void make_positions(struct stack *s, const struct stack_embedding *m, struct error *e) {
   const size_t d = s->form.width;
   if (m->positions == POSITIONS_NONE || e->status) return;
   s->position_rows = m->positions == POSITIONS_LEARNED ? m->position_rows : POSITION_ROWS;
@@ -90,14 +84,18 @@ static void make_positions(struct stack *s, struct error *e) {
     no_memory(e);
     return;
   }
-  for (size_t x = 0; x < d; x++) s->turns[x] = turn_of(m->positions, d, x);
+  const double width = (double)d, half = (double)(d / 2);
+  for (size_t x = 0; x < d; x++) {
+    const double i = (double)(d < 2 ? 0 : x % (d / 2));
+    s->turns[x] = pow(10000, m->positions == POSITIONS_INTERLEAVED ? -(double)(x - x % 2) / width
+                             : m->positions == POSITIONS_HALVES    ? -2 * i / width
+                                                                   : -i / (half - 1));
+  }
   for (size_t p = 0; p < POSITION_ROWS; p++) stack_compute_position(s, p, s->position + p * d);
   s->bytes += POSITION_ROWS * d * sizeof(float);
 }
 
-/* --- making --- */
-
-/* The table of tokens, in 16 bits where that loses nothing. */
+/* Copies the table of tokens, in 16 bits where that loses nothing. */
 static void copy_table(struct stack *s, const struct stack_embedding *from, struct error *e) {
   const size_t count = from->tokens * s->form.width;
   if (!from->token || e->status) return;
@@ -114,66 +112,55 @@ static void copy_table(struct stack *s, const struct stack_embedding *from, stru
   if (!narrow) no_memory(e);
 }
 
-static void copy_embedding(struct stack *s, const struct stack_form *form, struct error *e) {
-  const struct stack_embedding *from = &form->embedding;
-  struct stack_embedding *to = &s->form.embedding;
-  if (!form->output.tied && !from->lender) copy_table(s, from, e);
-  to->type = copy_numbers(s, from->type, from->types, form->width, e);
-  to->norm = copy_norm(s, &from->norm, e);
-  make_positions(s, e);
-  to->position = NULL;
-}
-
-/* A tied matrix is the table of tokens, which is packed once for both. */
-static void make_output(struct stack *s, const struct stack_form *form, struct error *e) {
-  struct layer_matrix m = form->output.matrix;
-  if (form->output.tied) m.weight = form->embedding.token;
-  s->output = pack(s, &m, form->embedding.tokens, form->width, e);
+/* Replaces the form's pointers by copies, and packs its matrices. */
+static void copy_form(struct stack *s, const struct stack_form *form, struct error *e) {
+  const struct stack_embedding *m = &form->embedding;
+  const struct stack_classifier *c = &form->classifier;
+  const size_t d = form->width;
+  s->form = *form;
+  s->form.layer = NULL;
+  s->form.embedding.token = s->form.embedding.position = NULL;
+  s->form.pooling.pooler = (struct layer_matrix){0};
+  s->form.classifier.first = s->form.classifier.classes = (struct layer_matrix){0};
   s->form.output.matrix = (struct layer_matrix){0};
-}
-
-/* Each takes what the one before it makes. */
-static void pack_dense(struct stack *s, const struct stack_dense *from, struct error *e) {
-  size_t in = s->form.width;
-  for (size_t i = 0; i < STACK_DENSE_MOST && from[i].size; i++) {
-    s->dense[i] = pack(s, &from[i].matrix, from[i].size, in, e);
-    s->skip[i] = pack(s, &from[i].skip, from[i].size, in, e);
+  if (!form->output.tied && !m->lender) copy_table(s, m, e);
+  s->form.embedding.type = copy_numbers(s, m->type, m->types, d, e);
+  s->form.embedding.norm = copy_norm(s, &m->norm, e);
+  make_positions(s, m, e);
+  s->form.last = copy_norm(s, &form->last, e);
+  s->pooler = pack(s, &form->pooling.pooler, d, d, e);
+  size_t in = d; /* each dense layer takes what the one before it makes */
+  for (size_t i = 0; i < STACK_DENSE_MOST && form->pooling.dense[i].size; i++) {
+    const struct stack_dense *from = &form->pooling.dense[i];
+    s->dense[i] = pack(s, &from->matrix, from->size, in, e);
+    s->skip[i] = pack(s, &from->skip, from->size, in, e);
     s->form.pooling.dense[i].matrix = s->form.pooling.dense[i].skip = (struct layer_matrix){0};
-    in = from[i].size;
+    in = from->size;
   }
+  s->first = pack(s, &c->first, d, d, e);
+  s->classes = pack(s, &c->classes, c->count, d, e);
+  /* A tied matrix is the table of tokens, which is packed once for both. */
+  struct layer_matrix output = form->output.matrix;
+  if (form->output.tied) output.weight = m->token;
+  s->output = pack(s, &output, m->tokens, d, e);
 }
 
 struct stack *stack_new(const struct stack_form *form, struct error *e) {
+  static atomic_uint_fast64_t serials;
   struct stack *s = calloc(1, sizeof *s);
   if (!s) {
     no_memory(e);
     return NULL;
   }
-  const struct stack_pooling *pooling = &form->pooling;
-  const struct stack_classifier *classifier = &form->classifier;
-  static atomic_uint_fast64_t serials;
   s->serial = atomic_fetch_add(&serials, 1);
-  s->form = *form;
-  s->form.layer = NULL;
-  s->form.embedding.token = s->form.embedding.type = NULL;
-  s->form.embedding.norm = s->form.last = (struct stack_norm){0};
-  s->form.pooling.pooler = (struct layer_matrix){0};
-  s->form.classifier.first = s->form.classifier.classes = (struct layer_matrix){0};
   s->kernel = kernel_best();
-  const size_t row =
-      4 * form->width * size_max(form->forward_size, 1); /* operations, without gate */
-  const size_t rows = size_min(TILE_INNER / size_max(form->forward_size, 1), TILE_WORK / row);
+  const size_t size = size_max(form->forward_size, 1);
+  const size_t work = 4 * form->width * size; /* operations for a row, without gate */
+  const size_t rows = size_min(TILE_INNER / size, TILE_WORK / work);
   s->tile = size_max(16, size_min(STACK_TILE_ROWS, rows / 16 * 16));
   s->layer = calloc(form->layers + 1, sizeof *s->layer);
   if (!s->layer) no_memory(e);
-  /* The embedding's own positions are looked at before they are forgotten. */
-  copy_embedding(s, form, e);
-  s->form.last = copy_norm(s, &form->last, e);
-  s->pooler = pack(s, &pooling->pooler, form->width, form->width, e);
-  pack_dense(s, pooling->dense, e);
-  s->first = pack(s, &classifier->first, form->width, form->width, e);
-  s->classes = pack(s, &classifier->classes, classifier->count, form->width, e);
-  make_output(s, form, e);
+  copy_form(s, form, e);
   if (!e->status && form->layers == 0) stack_program_list(s, e);
   if (!e->status) return s;
   stack_free(s);
@@ -207,20 +194,19 @@ enum status stack_set_layer(struct stack *s, const struct stack_layer *layer, st
   return ++s->set == f->layers ? stack_program_list(s, e) : STATUS_OK;
 }
 
-static void free_block(const struct stack_block *b) {
-  layer_free(b->self.layer);
-  layer_free(b->cross.layer);
-  gemm_free(b->gate);
-  gemm_free(b->up);
-  gemm_free(b->down);
-  free_norm(&b->norm_self);
-  free_norm(&b->norm_cross);
-  free_norm(&b->norm_forward);
-}
-
 void stack_free(struct stack *s) {
   if (!s) return;
-  for (size_t i = 0; s->layer && i < s->form.layers; i++) free_block(&s->layer[i]);
+  for (size_t i = 0; s->layer && i < s->form.layers; i++) {
+    struct stack_block *b = &s->layer[i];
+    layer_free(b->self.layer);
+    layer_free(b->cross.layer);
+    gemm_free(b->gate);
+    gemm_free(b->up);
+    gemm_free(b->down);
+    free_norm(&b->norm_self);
+    free_norm(&b->norm_cross);
+    free_norm(&b->norm_forward);
+  }
   free(s->token);
   free((void *)s->form.embedding.type);
   free_norm(&s->form.embedding.norm);
@@ -256,7 +242,7 @@ const char *stack_weights(const struct stack *s) {
   return "mixed";
 }
 
-/* --- how fast it goes here --- */
+/* --- pace --- */
 
 static double seconds_of(const struct gemm *g, size_t rows, const float *x, size_t in, size_t out,
                          float *y) {
@@ -266,10 +252,10 @@ static double seconds_of(const struct gemm *g, size_t rows, const float *x, size
   return 1e-9 * (double)(clock_now() - begun);
 }
 
-/* One row through the matrices of all layers reads them from memory; many rows through one matrix
- * of these multiply. The best of some times, where others use the processor. */
+/* One row through the matrices of all layers is as fast as memory is read; many rows through one of
+ * them are as fast as the processor multiplies. The best of several times: others use it, too. */
 void stack_measure_pace(const struct stack *s, struct stack_pace *pace) {
-  enum { TIMES = 3, ROWS = 64, BYTES_LEAST = 32 << 20 }; /* fewer bytes may lie in a cache */
+  enum { TIMES = 3, ROWS = 64, BYTES_LEAST = 32 << 20 }; /* fewer may lie in a cache */
   const size_t in = s->form.width, out = s->form.forward_size, layers = s->form.layers;
   const double product = 2.0 * (double)in * (double)out;
   size_t bytes = 0;

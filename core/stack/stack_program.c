@@ -1,4 +1,21 @@
-/* stack_program: the lists of steps of a stack. */
+/* stack_program: the lists of steps of a stack.
+ *
+ *   a forward pass of BERT (post-norm)     a round of GPT-2 (pre-norm)
+ *
+ *   embed                                  prefix_fetch, embed, join: first norm
+ *   each layer:                            each layer:
+ *     look, query, key, value                look, query, key, value
+ *     attend, trace, output                  attend, trace, output
+ *     thumbnails
+ *     join: residual, norm                   join: residual, norm of the feed-forward
+ *     up, down                               up, down
+ *     join: residual, norm                   join: residual, norm of the next layer or the last
+ *   pool                                   logits, next, search, turn_keys, copy_out,
+ *                                          search_finish, prefix_store, release
+ *
+ * An output adds logit_lens before each layer of a forward pass and `output` after `pool`. The
+ * steps from `look` to `output` of a layer are core/attention's, the others are tables
+ * stack_step_*. A step that a run does not need has no units in it. */
 #include "core/stack/stack_program.h"
 
 #include <stdlib.h>
@@ -15,7 +32,7 @@ enum {
   TOUCH_ROW = 100  /* and for a row */
 };
 
-/* Lists under way. The first pass counts, and writes to `unused`; the second one writes the lists.
+/* The lists while they are written. A first pass only counts the steps: it writes them to `unused`.
  */
 struct program_lists {
   struct stack *stack;
@@ -97,7 +114,7 @@ static void add_layers(struct program_lists *l, bool shows) {
   add_rows(l, &stack_step_embed, f->layers, TOUCH_WORK * (double)f->width + TOUCH_ROW);
   if (pre) add_join(l, JOIN_ENTER, 0);
   for (size_t i = 0; i < f->layers; i++) {
-    if (shows) l->stack->again[i].steps = (unsigned)l->steps; /* here it begins */
+    if (shows) l->stack->again[i].steps = (unsigned)l->steps; /* the first step of layer i */
     if (shows) add_output(l, &stack_step_logit_lens, i);
     add_attention(l, i, i);
     if (shows) add_step(l, &stack_step_thumbnails, i)->attention = i;
@@ -115,7 +132,7 @@ static void add_layers(struct program_lists *l, bool shows) {
 
 static void list_forward(struct program_lists *l) {
   struct stack *s = l->stack;
-  const size_t none = s->form.layers;
+  const size_t none = s->form.layers; /* the layer of a step that belongs to none */
   add_layers(l, true);
   add_step(l, &stack_step_pool, none);
   add_output(l, &stack_step_output, none);
