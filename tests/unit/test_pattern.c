@@ -423,7 +423,7 @@ static void texts_are_refused_together(void **state) {
   size_t n = 0;
   assert_int_equal(pattern_search_begin(&s, p, NULL, "", 0, &e), STATUS_OK);
   for (; n < MANY && !e.status; n++) {
-    pattern_search_turn(&s, text, strlen(text));
+    pattern_search_text(&s, text, strlen(text));
     assert_false(pattern_search_next(&s, &e));
   }
   pattern_search_end(&s);
@@ -433,7 +433,7 @@ static void texts_are_refused_together(void **state) {
   for (n = 0; n < MANY && !e.status; n++) {
     assert_int_equal(pattern_search_begin(&s, p, &watch, "", 0, &e), STATUS_OK);
     for (size_t i = 0; i < 100 && !e.status; i++) {
-      pattern_search_turn(&s, text, strlen(text));
+      pattern_search_text(&s, text, strlen(text));
       assert_false(pattern_search_next(&s, &e));
     }
     pattern_search_end(&s);

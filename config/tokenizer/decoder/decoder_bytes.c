@@ -1,4 +1,4 @@
-/* decoder_bytes: pieces that are put down, and bytes that become text. */
+/* decoder_bytes: the list of pieces that a step appends, and bytes made well-formed. */
 #include <string.h>
 
 #include "config/document/text.h"
@@ -58,8 +58,8 @@ void decoder_append_letters(struct decoder_work *w, const char *bytes, size_t le
     w->next.length += count;
 }
 
-/* Bytes of what is ill-formed there: as many as a character might have begun with, or one. *open is
- * whether more bytes behind them may make it whole. */
+/* The length of the ill-formed bytes at `at`: as many as may begin a character, or one. *open:
+ * whether more bytes after the last one may complete it. */
 static size_t count_bad(const unsigned char *at, size_t left, bool *open) {
   const unsigned char lead = at[0];
   const size_t whole = lead < 0xc2 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 1;
@@ -77,15 +77,6 @@ static size_t count_bad(const unsigned char *at, size_t left, bool *open) {
   return bad;
 }
 
-/* Well-formed bytes from there on. */
-static size_t count_good(const char *at, size_t left) {
-  size_t good = unicode_ascii(at, left);
-  for (size_t size; good < left && (size = text_character(at + good, left - good)) > 0;
-       good += size) {
-  }
-  return good;
-}
-
 void decoder_commit_bytes(struct decoder_work *w) {
   decoder_end_piece(w);
   w->next.count = 0;
@@ -93,9 +84,11 @@ void decoder_commit_bytes(struct decoder_work *w) {
   const struct decoder_list *l = &w->now;
   size_t at = 0;
   while (at < l->length && w->e->status == STATUS_OK) {
-    const size_t good = count_good(l->bytes + at, l->length - at);
-    decoder_append(w, l->bytes + at, good);
-    at += good;
+    size_t good = at + unicode_ascii(l->bytes + at, l->length - at), size;
+    while (good < l->length && (size = text_character(l->bytes + good, l->length - good)) > 0)
+      good += size;
+    decoder_append(w, l->bytes + at, good - at);
+    at = good;
     if (at == l->length) break;
     decoder_append(w, DECODER_REPLACEMENT, sizeof DECODER_REPLACEMENT - 1);
     at += count_bad((const unsigned char *)l->bytes + at, l->length - at, &w->open);

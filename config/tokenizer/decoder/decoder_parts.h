@@ -1,7 +1,7 @@
-/* decoder_parts: the steps in which pieces become text.
+/* decoder_parts: the steps of a decoder, from pieces to text.
  *
- * A step goes over the pieces that there are, puts others down one behind the other, and has them
- * take their place. Where there is no memory, what is put down is lost, and the error says so. */
+ * A step reads the list of pieces, appends those that replace them to another list, and commits
+ * that. Without memory, what is appended is lost, and the error says so. */
 #ifndef CONFIG_DECODER_PARTS_H
 #define CONFIG_DECODER_PARTS_H
 
@@ -15,41 +15,42 @@
 struct decoder_list {
   char *bytes; /* of all pieces */
   size_t length, room;
-  size_t *end; /* [count] of the bytes of each */
+  size_t *end; /* [count] where the bytes of each piece end */
   size_t count, end_room;
 };
 
 struct decoder_work {
   struct decoder_list now, next;
-  bool open; /* bytes that became text ended with what may be the beginning of a character */
+  bool open; /* whether the bytes decoded last end with what may be the beginning of a character */
   struct arena *arena;
   struct error *e;
 };
 
-/* Bytes of the piece that is being put down; the piece is at its end; all that was put down takes
- * the place of what there is. */
+/* Appends bytes to the next list's last piece; ends that piece; makes the next list the current
+ * one. */
 void decoder_append(struct decoder_work *w, const char *bytes, size_t length);
 void decoder_end_piece(struct decoder_work *w);
 void decoder_commit(struct decoder_work *w);
 
-/* Puts down the bytes that a piece's letters stand for, or the piece if it has other characters. */
+/* Appends the bytes that the characters of a piece stand for (byte_level.h), or the piece itself if
+ * one of its characters stands for none. */
 void decoder_append_letters(struct decoder_work *w, const char *bytes, size_t length);
 
-/* All bytes that were put down are one piece, well-formed from now on. */
+/* Commits all appended bytes as one piece, made well-formed. */
 void decoder_commit_bytes(struct decoder_work *w);
 
-/* The byte that a piece is, which the vocabulary has no character for; -1: it is none. */
+/* The byte that a piece such as <0x61> stands for; -1: none. */
 int decoder_byte_of(const char *piece, size_t length);
 
 struct decoder_step {
   void (*apply)(const struct decoder_step *s, struct decoder_work *w);
-  char *text, *other; /* its own: a prefix, a suffix, what is put down in the place of matches */
+  char *text, *other; /* owned: a prefix, a suffix, a replacement */
   size_t length, other_length;
   bool cleanup;
-  struct pattern *pattern; /* its own */
+  struct pattern *pattern; /* owned */
   struct metaspace metaspace;
   uint32_t character;
-  size_t start, stop; /* so many characters at most */
+  size_t start, stop; /* how many characters are stripped at most */
 };
 
 void decoder_byte_level(const struct decoder_step *s, struct decoder_work *w);

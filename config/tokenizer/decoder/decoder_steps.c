@@ -17,13 +17,9 @@ static struct decoder_view piece_at(const struct decoder_list *l, size_t i) {
   return (struct decoder_view){l->bytes ? l->bytes + begin : "", l->end[i] - begin};
 }
 
-static bool begins_with(struct decoder_view v, const char *text, size_t length) {
-  return v.length >= length && memcmp(v.bytes, text, length) == 0;
-}
-
-/* Puts down a text, which is not empty, in the place of another wherever that is. */
-static void put_replaced(struct decoder_work *w, struct decoder_view v, struct decoder_view old,
-                         struct decoder_view other) {
+/* Appends a piece in which each `old`, which is not empty, is replaced by `other`. */
+static void append_replaced(struct decoder_work *w, struct decoder_view v, struct decoder_view old,
+                            struct decoder_view other) {
   while (v.length > 0) {
     const char *found = memmem(v.bytes, v.length, old.bytes, old.length);
     const size_t before = found ? (size_t)(found - v.bytes) : v.length;
@@ -37,20 +33,7 @@ static void put_replaced(struct decoder_work *w, struct decoder_view v, struct d
 
 /* --- cleaning up --- */
 
-/* In the place of these, in this order, the bytes of the second, which are fewer. */
-static const char *const marks[][2] = {{" .", "."},     {" ?", "?"},           {" !", "!"},
-                                       {" ,", ","},     {" ' ", "'"},          {" n't", "n't"},
-                                       {" 'm", "'m"},   {" do not", " don't"}, {" 's", "'s"},
-                                       {" 've", "'ve"}, {" 're", "'re"}};
-
-/* All of them begin with a blank, and most texts have none of what follows it. */
-static bool may_have_marks(const char *text, size_t length) {
-  const char *end = text + length;
-  for (const char *at = text; (at = memchr(at, ' ', (size_t)(end - at))); at++)
-    if (end - at > 1 && at[1] && strchr(".?!,'nd", at[1])) return true;
-  return false;
-}
-
+/* Replaces each `old` by `other`, which is not longer; returns the length of the text then. */
 static size_t replace_in_place(char *text, size_t length, const char *old, const char *other) {
   const size_t old_length = strlen(old), other_length = strlen(other);
   char *out = text, *at = text, *end = text + length;
@@ -65,12 +48,21 @@ static size_t replace_in_place(char *text, size_t length, const char *old, const
   return (size_t)(out - text) + (size_t)(end - at);
 }
 
-/* Of what has been put down from `begin` on. */
+/* Cleans up the appended bytes from `begin` on. */
 static void clean_up(struct decoder_work *w, size_t begin) {
+  static const char *const marks[][2] = {{" .", "."},     {" ?", "?"},           {" !", "!"},
+                                         {" ,", ","},     {" ' ", "'"},          {" n't", "n't"},
+                                         {" 'm", "'m"},   {" do not", " don't"}, {" 's", "'s"},
+                                         {" 've", "'ve"}, {" 're", "'re"}};
   if (w->e->status || w->next.length == begin) return;
   char *text = w->next.bytes + begin;
   size_t length = w->next.length - begin;
-  if (!may_have_marks(text, length)) return;
+  /* All marks begin with a blank, and most texts have none of the characters that follow it. */
+  const char *blank = text, *end = text + length;
+  while ((blank = memchr(blank, ' ', (size_t)(end - blank))) &&
+         !(end - blank > 1 && blank[1] && strchr(".?!,'nd", blank[1])))
+    blank++;
+  if (!blank) return;
   for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
     length = replace_in_place(text, length, marks[i][0], marks[i][1]);
   w->next.length = begin + length;
@@ -91,9 +83,10 @@ void decoder_word_piece(const struct decoder_step *s, struct decoder_work *w) {
   for (size_t i = 0; i < w->now.count; i++) {
     const struct decoder_view v = piece_at(&w->now, i);
     const size_t begin = w->next.length;
-    const bool goes_on = i > 0 && begins_with(v, s->text, s->length);
-    const size_t skipped = goes_on ? s->length : 0;
-    if (i > 0 && !goes_on) decoder_append(w, " ", 1);
+    const bool continues =
+        i > 0 && v.length >= s->length && memcmp(v.bytes, s->text, s->length) == 0;
+    const size_t skipped = continues ? s->length : 0;
+    if (i > 0 && !continues) decoder_append(w, " ", 1);
     decoder_append(w, v.bytes + skipped, v.length - skipped);
     if (s->cleanup) clean_up(w, begin);
     decoder_end_piece(w);
@@ -101,13 +94,13 @@ void decoder_word_piece(const struct decoder_step *s, struct decoder_work *w) {
   decoder_commit(w);
 }
 
-/* The first piece loses its replacements, not only one that was put there. */
+/* The first piece loses all its replacements, not only a prepended one. */
 void decoder_metaspace(const struct decoder_step *s, struct decoder_work *w) {
-  const struct metaspace *b = &s->metaspace;
-  const struct decoder_view old = {b->replacement, b->length};
+  const struct metaspace *m = &s->metaspace;
+  const struct decoder_view old = {m->replacement, m->length};
   for (size_t i = 0; i < w->now.count; i++) {
-    const bool none = i == 0 && b->prepend != METASPACE_NEVER;
-    put_replaced(w, piece_at(&w->now, i), old, (struct decoder_view){" ", !none});
+    const bool none = i == 0 && m->prepend != METASPACE_NEVER;
+    append_replaced(w, piece_at(&w->now, i), old, (struct decoder_view){" ", !none});
     decoder_end_piece(w);
   }
   decoder_commit(w);
@@ -117,25 +110,24 @@ void decoder_bpe(const struct decoder_step *s, struct decoder_work *w) {
   const struct decoder_view suffix = {s->text, s->length};
   for (size_t i = 0; i < w->now.count; i++) {
     const bool last = i + 1 == w->now.count;
-    put_replaced(w, piece_at(&w->now, i), suffix, (struct decoder_view){" ", !last});
+    append_replaced(w, piece_at(&w->now, i), suffix, (struct decoder_view){" ", !last});
     decoder_end_piece(w);
   }
   decoder_commit(w);
 }
 
-static bool is_repeated(const struct decoder_list *l, size_t i) {
-  if (i == 0) return false;
-  const struct decoder_view v = piece_at(l, i), before = piece_at(l, i - 1);
-  return v.length == before.length && memcmp(v.bytes, before.bytes, v.length) == 0;
-}
-
-/* The padding stands between letters that are double, and is nothing else. */
+/* A repeated piece is dropped; padding separates double letters, and is dropped as well. */
 void decoder_ctc(const struct decoder_step *s, struct decoder_work *w) {
   const struct decoder_view padding = {s->text, s->length}, nothing = {"", 0};
+  struct decoder_view before = nothing;
   for (size_t i = 0; i < w->now.count; i++) {
     const size_t begin = w->next.length;
-    if (is_repeated(&w->now, i)) continue;
-    put_replaced(w, piece_at(&w->now, i), padding, nothing);
+    const struct decoder_view v = piece_at(&w->now, i);
+    const bool repeated =
+        i > 0 && v.length == before.length && memcmp(v.bytes, before.bytes, v.length) == 0;
+    before = v;
+    if (repeated) continue;
+    append_replaced(w, v, padding, nothing);
     if (s->cleanup) {
       clean_up(w, begin);
       if (w->e->status == STATUS_OK && w->next.length > begin)
@@ -153,7 +145,7 @@ void decoder_replace(const struct decoder_step *s, struct decoder_work *w) {
   for (size_t i = 0; i < w->now.count && w->e->status == STATUS_OK; i++) {
     const struct decoder_view v = piece_at(&w->now, i);
     size_t at = 0;
-    pattern_search_turn(&search, v.bytes, v.length);
+    pattern_search_text(&search, v.bytes, v.length);
     while (v.length > 0 && pattern_search_next(&search, w->e)) {
       decoder_append(w, v.bytes + at, search.begin - at);
       decoder_append(w, s->text, s->length);
@@ -174,14 +166,14 @@ static int hex_of(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Of <0x61>; of one digit, the other may be a sign. */
+/* The library accepts a plus sign as the first digit, too. */
 int decoder_byte_of(const char *piece, size_t length) {
   if (length != 6 || memcmp(piece, "<0x", 3) != 0 || piece[5] != '>') return -1;
   const int high = piece[3] == '+' ? 0 : hex_of(piece[3]), low = hex_of(piece[4]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* The bytes put down from `begin` on become a piece, or one for each if they are no text. */
+/* Ends a piece of the bytes from `begin` on; if they are not UTF-8, one U+FFFD for each. */
 static void end_bytes(struct decoder_work *w, size_t begin) {
   static const char bad[] = DECODER_REPLACEMENT;
   const size_t count = w->next.length - begin;
@@ -199,7 +191,7 @@ static void end_bytes(struct decoder_work *w, size_t begin) {
 
 void decoder_byte_fallback(const struct decoder_step *s, struct decoder_work *w) {
   (void)s;
-  size_t begin = 0; /* of bytes that belong together */
+  size_t begin = 0; /* of the bytes of successive pieces */
   for (size_t i = 0; i < w->now.count; i++) {
     const struct decoder_view v = piece_at(&w->now, i);
     const int byte = decoder_byte_of(v.bytes, v.length);
@@ -223,7 +215,7 @@ void decoder_fuse(const struct decoder_step *s, struct decoder_work *w) {
   decoder_commit(w);
 }
 
-/* Characters at the beginning are counted before those at the end: both may be the same ones. */
+/* The same characters may count both at the beginning and at the end, as in the library. */
 void decoder_strip(const struct decoder_step *s, struct decoder_work *w) {
   for (size_t i = 0; i < w->now.count; i++) {
     const struct decoder_view v = piece_at(&w->now, i);

@@ -180,7 +180,7 @@ enum status pattern_search_begin(struct pattern_search *s, const struct pattern 
   s->watch = watch ? watch : &s->own;
   if (m && s->watch->may == 0) s->watch->may = GRACE;
   if (m) m->began = now_by(s->watch);
-  pattern_search_turn(s, text, length);
+  pattern_search_text(s, text, length);
   return STATUS_OK;
 }
 
@@ -191,7 +191,7 @@ static void move_limit(struct pattern_match *m, size_t at, size_t length) {
   pcre2_set_offset_limit(m->limits, m->limit);
 }
 
-void pattern_search_turn(struct pattern_search *s, const char *text, size_t length) {
+void pattern_search_text(struct pattern_search *s, const char *text, size_t length) {
   struct pattern_match *m = s->match;
   if (m) m->passed += s->length;
   s->text = length ? text : "";

@@ -49,7 +49,7 @@ enum status pattern_search_begin(struct pattern_search *s, const struct pattern 
                                  struct error *e);
 
 /* Goes on with another text, which allocates nothing. */
-void pattern_search_turn(struct pattern_search *s, const char *text, size_t length);
+void pattern_search_text(struct pattern_search *s, const char *text, size_t length);
 
 /* Finds the next match, which may be empty, but not where the last one ended; false: there is none,
  * or it failed, and `e` says why (STATUS_INVALID_REQUEST where the text takes too long). */

@@ -5,26 +5,23 @@
 
 #include "config/document/member.h"
 
-/* Older documents say only whether anything is put in front; newer ones say both. */
-static enum metaspace_prepend read_prepend(const json_t *json, struct error *e) {
+enum status metaspace_read(struct metaspace *m, const json_t *json, struct error *e) {
   static const char *const words[] = {[METASPACE_NEVER] = "never",
                                       [METASPACE_FIRST] = "first",
                                       [METASPACE_ALWAYS] = "always",
                                       NULL};
-  const bool any = member_flag_or(json, "add_prefix_space", true, e);
-  if (!json_object_get(json, "prepend_scheme")) return any ? METASPACE_ALWAYS : METASPACE_NEVER;
-  const size_t which = member_word(json, "prepend_scheme", words, e);
-  if (!any && which != METASPACE_NEVER)
-    error_set(e, STATUS_CONFIG, "add_prefix_space: is false, but prepend_scheme is not never");
-  return (enum metaspace_prepend)which;
-}
-
-enum status metaspace_read(struct metaspace *b, const json_t *json, struct error *e) {
   const struct member_text text = member_character(json, "replacement", e);
-  *b = (struct metaspace){.split = member_flag_or(json, "split", true, e),
-                          .prepend = read_prepend(json, e)};
+  *m = (struct metaspace){.split = member_flag_or(json, "split", true, e)};
+  /* Older documents have only add_prefix_space; newer ones have both. */
+  const bool any = member_flag_or(json, "add_prefix_space", true, e);
+  m->prepend = any ? METASPACE_ALWAYS : METASPACE_NEVER;
+  if (json_object_get(json, "prepend_scheme")) {
+    m->prepend = (enum metaspace_prepend)member_word(json, "prepend_scheme", words, e);
+    if (!any && m->prepend != METASPACE_NEVER)
+      error_set(e, STATUS_CONFIG, "add_prefix_space: is false, but prepend_scheme is not never");
+  }
   if (e->status) return e->status;
-  b->character = unicode_read(text.bytes, &b->length);
-  memcpy(b->replacement, text.bytes, b->length);
+  m->character = unicode_read(text.bytes, &m->length);
+  memcpy(m->replacement, text.bytes, m->length);
   return STATUS_OK;
 }

@@ -1,5 +1,5 @@
-/* metaspace: how blanks are written as other characters: what the members of a "Metaspace" say, of
- * a pre-tokenizer as of a decoder. */
+/* metaspace: blanks that are written as another character: the members of a "Metaspace", which is a
+ * pre-tokenizer or a decoder. */
 #ifndef CONFIG_METASPACE_H
 #define CONFIG_METASPACE_H
 
@@ -10,17 +10,18 @@
 
 #define METASPACE_MEMBERS "replacement add_prefix_space prepend_scheme split str_rep "
 
+/* Which pieces the replacement is prepended to: none, the first of the text, all. */
 enum metaspace_prepend { METASPACE_NEVER, METASPACE_FIRST, METASPACE_ALWAYS };
 
 struct metaspace {
-  char replacement[UNICODE_BYTES_MAX];
-  size_t length;                  /* of it, in bytes */
-  uint32_t character;             /* that it is */
-  enum metaspace_prepend prepend; /* which pieces have one in front */
-  bool split;                     /* pieces begin with one */
+  char replacement[UNICODE_BYTES_MAX]; /* of a blank: one character */
+  size_t length;                       /* bytes of the replacement */
+  uint32_t character;                  /* code point of the replacement */
+  enum metaspace_prepend prepend;
+  bool split; /* whether each replacement begins a piece */
 };
 
-/* Where it is refused, STATUS_CONFIG with a detail that begins with the member. */
-enum status metaspace_read(struct metaspace *b, const json_t *json, struct error *e);
+/* STATUS_CONFIG with a detail that begins with the member. */
+enum status metaspace_read(struct metaspace *m, const json_t *json, struct error *e);
 
 #endif

@@ -1,27 +1,26 @@
-/* pretokenizer_parts: the steps in which a text is cut.
+/* pretokenizer_parts: the steps of a pre-tokenizer.
  *
- * A step that cuts goes over the pieces, and over each character of them or each match of a
- * pattern: their classes say where one piece ends and the next begins. A step that changes the text
- * puts down all pieces anew. */
+ * A step goes over the pieces of a passage. One that splits classifies each character, or each
+ * match of a pattern: the classes say where a piece ends and the next begins. One that changes the
+ * text writes all pieces anew. Failures are kept in the passage's error. */
 #ifndef CONFIG_PRETOKENIZER_PARTS_H
 #define CONFIG_PRETOKENIZER_PARTS_H
 
-#include "config/document/member.h"
 #include "config/tokenizer/normalizer/passage.h"
 #include "config/tokenizer/pattern/pattern.h"
 #include "config/tokenizer/pretokenizer/metaspace.h"
 
-/* What becomes of a stretch of the text. */
+/* Which piece a stretch of the text belongs to. */
 enum split_class {
-  SPLIT_DROP,      /* it is in no piece */
-  SPLIT_ALONE,     /* it is a piece */
-  SPLIT_RUN,       /* a piece with all those of the same class around it, */
-  SPLIT_OTHER_RUN, /* likewise; */
-  SPLIT_BEGIN,     /* with those behind it that are SPLIT_RUN or SPLIT_END, */
-  SPLIT_END        /* with those before it */
+  SPLIT_DROP,      /* none */
+  SPLIT_ALONE,     /* a piece of its own */
+  SPLIT_RUN,       /* one with its neighbors of the same class */
+  SPLIT_OTHER_RUN, /* the same */
+  SPLIT_BEGIN,     /* one with those after it that are SPLIT_RUN or SPLIT_END */
+  SPLIT_END        /* one with those before it */
 };
 
-/* In the order of their names, split_behavior_names. */
+/* SplitDelimiterBehavior of the library. */
 enum split_behavior {
   SPLIT_REMOVED,
   SPLIT_ISOLATED,
@@ -29,10 +28,9 @@ enum split_behavior {
   SPLIT_MERGED_WITH_NEXT,
   SPLIT_CONTIGUOUS
 };
-extern const char *const split_behavior_names[];
 
-/* Which characters a step's class is for. */
-enum pretokenizer_chars {
+/* Which characters are delimiters. */
+enum split_chars {
   SPLIT_SPACES,
   SPLIT_PUNCTUATION,
   SPLIT_NUMBERS,
@@ -45,62 +43,35 @@ struct pretokenizer_step {
   void (*apply)(const struct pretokenizer_step *s, struct passage *p);
   enum split_behavior behavior;
   /* By characters. */
-  enum pretokenizer_chars chars;
+  enum split_chars chars;
   uint32_t character;       /* SPLIT_ONE */
   unsigned char ascii[128]; /* classes */
-  size_t length;            /* of pieces of so many characters */
+  size_t length;            /* characters of a piece */
   /* By a pattern. */
-  struct pattern *pattern; /* its own */
-  bool invert;
+  struct pattern *pattern; /* owned */
+  bool invert;             /* whether matches are pieces and what is between them delimiters */
   /* Another text. */
   struct metaspace metaspace;
 };
 
-/* --- steps --- */
-
-/* By the classes of characters. Made ready by pretokenizer_chars_init. */
-void pretokenizer_chars_init(struct pretokenizer_step *s, enum pretokenizer_chars chars,
-                             enum split_behavior behavior);
+/* Splits by the classes of characters. Initialized by pretokenizer_chars_init; `character` is that
+ * of SPLIT_ONE. */
+void pretokenizer_chars_init(struct pretokenizer_step *s, enum split_chars chars,
+                             uint32_t character, enum split_behavior behavior);
 void pretokenizer_chars_apply(const struct pretokenizer_step *s, struct passage *p);
+
+/* Splits after every `length` characters. */
 void pretokenizer_length_apply(const struct pretokenizer_step *s, struct passage *p);
 
 void pretokenizer_pattern_apply(const struct pretokenizer_step *s, struct passage *p);
 
-/* Blanks become the replacement, which pieces may begin with. */
+/* Replaces blanks, and prepends the replacement to pieces. */
 void pretokenizer_metaspace_apply(const struct pretokenizer_step *s, struct passage *p);
 
-/* Pieces begin with a blank. */
+/* Prepends a blank to pieces without one. */
 void pretokenizer_prefix_apply(const struct pretokenizer_step *s, struct passage *p);
 
-/* Each byte becomes the character that stands for it. */
+/* Replaces each byte by its character (byte_level.h). */
 void pretokenizer_bytes_apply(const struct pretokenizer_step *s, struct passage *p);
-
-/* --- pieces --- */
-
-/* The piece that is open, if one is. */
-struct splitter {
-  struct passage *p;
-  size_t begin, end;
-  bool open;
-  enum split_class is;
-};
-
-static inline void splitter_close(struct splitter *c) {
-  if (c->open) passage_add_piece(c->p, c->begin, c->end);
-  c->open = false;
-}
-
-static inline void splitter_feed(struct splitter *c, size_t begin, size_t end,
-                                 enum split_class is) {
-  const bool goes_on = c->open && (is == SPLIT_END || (is == c->is && is != SPLIT_BEGIN));
-  if (!goes_on) {
-    splitter_close(c);
-    c->begin = begin;
-    c->is = is == SPLIT_BEGIN ? SPLIT_RUN : is;
-  }
-  c->end = end;
-  c->open = is != SPLIT_DROP;
-  if (is == SPLIT_ALONE || is == SPLIT_END) splitter_close(c);
-}
 
 #endif
