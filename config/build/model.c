@@ -9,7 +9,6 @@
 #include "config/build/layer/parameters.h"
 #include "config/build/trial.h"
 #include "config/build/whole.h"
-#include "config/build/whole_load.h"
 #include "config/checkpoint/checkpoint.h"
 #include "config/describe/definition.h"
 #include "config/describe/hints_compare.h"
@@ -164,7 +163,7 @@ struct model *model_load(const char *name, const json_t *definition, const char 
   struct model *m = calloc(1, sizeof *m);
   if (!m) {
     error_no_memory(e);
-  } else if (!whole_load_is_meant(definition)) {
+  } else if (!whole_is_meant(definition)) {
     load_layer(m, &l, name, definition, directory, engine, e);
   } else if ((m->name = strdup(name))) {
     whole_load(m, definition, directory, e);
@@ -180,8 +179,8 @@ struct model *model_load(const char *name, const json_t *definition, const char 
 enum status model_measure(const char *name, const json_t *definition, const char *directory,
                           uint64_t *bytes, struct error *e) {
   struct model_loading l = {0};
-  if (whole_load_is_meant(definition)) {
-    whole_load_measure(definition, directory, bytes, e);
+  if (whole_is_meant(definition)) {
+    whole_measure(definition, directory, bytes, e);
     return loading_end(&l, name, e);
   }
   if (definition_read(&l.definition, definition, e) == STATUS_OK &&

@@ -1,4 +1,4 @@
-/* whole_find: compares the names of a checkpoint's tensors with those of a family. */
+/* whole_find: compares the names of a checkpoint's tensors with those of the families. */
 #include "config/build/whole_find.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { NAME_SIZE = LAYOUT_ADDRESS_SIZE + 16 };
 
-/* What looks for the tensors of one stack. */
+/* The search for the tensors of one stack. */
 struct whole_finding {
   struct whole_plan *p;
   struct whole_stack *stack;
@@ -21,14 +21,15 @@ struct whole_finding {
 
 /* --- names --- */
 
-/* What is looked for. */
+/* A role to be found, and the stem of its tensors. */
 struct whole_spot {
   enum whole_role role;
   size_t layer;
   const char *stem;
 };
 
-/* The end, ".weight", is the caller's: some roles have several. */
+/* Writes prefix, path of the layer and stem. The caller appends the end, ".weight": some roles have
+ * several ends. */
 static void write_name(const struct whole_plan *p, const struct whole_family *f,
                        const struct whole_spot *s, char out[LAYOUT_ADDRESS_SIZE]) {
   char path[LAYOUT_ADDRESS_SIZE] = "";
@@ -53,8 +54,8 @@ const struct checkpoint_entry *whole_find_near(const struct whole_plan *p, const
   }
 }
 
-static const struct checkpoint_entry *find(const struct whole_finding *f,
-                                           const struct whole_spot *s, const char *end) {
+static const struct checkpoint_entry *find_tensor(const struct whole_finding *f,
+                                                  const struct whole_spot *s, const char *end) {
   const struct whole_family *family = f->stack->family;
   char name[LAYOUT_ADDRESS_SIZE], whole[NAME_SIZE];
   if (family->loose && is_table(s->role)) {
@@ -66,6 +67,7 @@ static const struct checkpoint_entry *find(const struct whole_finding *f,
   return checkpoint_find(f->p->source.file, whole);
 }
 
+/* The stem of a role; NULL if this model has no such role. */
 static const char *stem_of(const struct whole_plan *p, const struct whole_family *f,
                            enum whole_role role) {
   const bool gated = p->said.gated == TOGGLE_ON;
@@ -76,29 +78,27 @@ static const char *stem_of(const struct whole_plan *p, const struct whole_family
   return f->stem[role];
 }
 
-/* Where queries, keys and values of one attention are one tensor: its name but for its end. */
+/* The name of the joint tensor of queries, keys and values, without its end; NULL: they are
+ * separate. */
 static const char *joint_of(const struct whole_family *f, enum whole_role role) {
   return role <= WHOLE_VALUE                                      ? f->joint
          : role >= WHOLE_CROSS_QUERY && role <= WHOLE_CROSS_VALUE ? f->cross_joint
                                                                   : NULL;
 }
 
-/* The table of tokens that both stacks may have; else the first of this one. */
-static const char *table_of(const struct whole_plan *p, const struct whole_family *f) {
-  const struct whole_family *other = p->kind == MODEL_SEQ2SEQ ? p->family->decoder : NULL;
-  for (size_t i = 0; other && i < WHOLE_TABLES_MOST && p->family->table[i]; i++)
-    for (size_t j = 0; j < WHOLE_TABLES_MOST && other->table[j]; j++)
-      if (strcmp(p->family->table[i], other->table[j]) == 0) return other->table[j];
-  return f->table[0];
-}
-
 const char *whole_find_name(const struct whole_plan *p, const struct whole_stack *stack,
                             const struct whole_place *at, char out[LAYOUT_ADDRESS_SIZE]) {
   const struct whole_family *f = stack->family;
-  const char *joint = joint_of(f, at->role);
-  const char *stem = joint                     ? joint
-                     : at->role == WHOLE_TOKEN ? table_of(p, f)
-                                               : stem_of(p, f, at->role);
+  const char *joint = joint_of(f, at->role), *stem = joint ? joint : stem_of(p, f, at->role);
+  if (at->role == WHOLE_TOKEN) {
+    /* The table of tokens that both stacks may have, or the first of this stack. */
+    const struct whole_family *other = p->kind == MODEL_SEQ2SEQ ? p->family->decoder : NULL;
+    const char *both = NULL;
+    for (size_t i = 0; other && i < WHOLE_TABLES_MOST && p->family->table[i]; i++)
+      for (size_t j = 0; j < WHOLE_TABLES_MOST && other->table[j] && !both; j++)
+        if (strcmp(p->family->table[i], other->table[j]) == 0) both = other->table[j];
+    stem = both ? both : f->table[0];
+  }
   write_name(p, f, &(struct whole_spot){at->role, at->layer, stem ? stem : ""}, out);
   return joint ? "" : ".";
 }
@@ -113,20 +113,6 @@ static void write_mark(const struct whole_family *f, char out[LAYOUT_ADDRESS_SIZ
            f->joint ? "weight" : ".weight");
 }
 
-/* Finds the prefixes behind which the mark stands; returns how many there are, and the first. */
-static size_t list_prefixes(const struct checkpoint *file, const char *mark,
-                            char first[LAYOUT_ADDRESS_SIZE]) {
-  const size_t length = strlen(mark);
-  size_t count = 0;
-  for (size_t i = 0; i < checkpoint_count(file); i++) {
-    const char *name = checkpoint_at(file, i)->name;
-    const size_t before = text_ends_with(name, mark) ? strlen(name) - length : SIZE_MAX;
-    if (before >= 128 || (before > 0 && name[before - 1] != '.')) continue;
-    if (count++ == 0) snprintf(first, LAYOUT_ADDRESS_SIZE, "%.*s", (int)before, name);
-  }
-  return count;
-}
-
 static bool is_candidate(const struct whole_plan *p, const struct whole_family *f) {
   const struct whole_type *type = p->words.type;
   if (f->by_kind && !(p->said.has_kind && p->said.kind == MODEL_DECODER)) return false;
@@ -134,25 +120,23 @@ static bool is_candidate(const struct whole_plan *p, const struct whole_family *
   return type && strcmp(f->name, type->family) == 0;
 }
 
-static enum status refuse_names(const struct whole_plan *p, struct error *e) {
-  char mark[LAYOUT_ADDRESS_SIZE] = "";
-  for (size_t i = 0; i < whole_family_count() && !*mark; i++)
-    if (is_candidate(p, whole_family_at(i))) write_mark(whole_family_at(i), mark);
-  if (!p->words.type)
-    return error_set(e, STATUS_CONFIG,
-                     "there is no config.json beside the tensors, and their names are neither "
-                     "those of nn.Transformer nor of d2l");
-  return error_set(e, STATUS_CONFIG, "no tensor's name ends with \"%s\", as those of %s do", mark,
-                   p->words.type->family);
-}
-
 enum status whole_find_family(struct whole_plan *p, struct error *e) {
-  char mark[LAYOUT_ADDRESS_SIZE];
+  char mark[LAYOUT_ADDRESS_SIZE], expected[LAYOUT_ADDRESS_SIZE] = "";
+  const struct checkpoint *file = p->source.file;
   for (size_t i = 0; i < whole_family_count(); i++) {
     const struct whole_family *f = whole_family_at(i);
     if (!is_candidate(p, f)) continue;
     write_mark(f, mark);
-    const size_t count = list_prefixes(p->source.file, mark, p->prefix);
+    if (!*expected) snprintf(expected, sizeof expected, "%s", mark);
+    /* The prefix is the part of a name before the mark. */
+    const size_t length = strlen(mark);
+    size_t count = 0;
+    for (size_t j = 0; j < checkpoint_count(file); j++) {
+      const char *name = checkpoint_at(file, j)->name;
+      const size_t before = text_ends_with(name, mark) ? strlen(name) - length : SIZE_MAX;
+      if (before >= 128 || (before > 0 && name[before - 1] != '.')) continue;
+      if (count++ == 0) snprintf(p->prefix, sizeof p->prefix, "%.*s", (int)before, name);
+    }
     if (count == 0) continue;
     if (count > 1)
       return error_set(e, STATUS_CONFIG,
@@ -160,12 +144,17 @@ enum status whole_find_family(struct whole_plan *p, struct error *e) {
     p->family = f;
     return STATUS_OK;
   }
-  return refuse_names(p, e);
+  if (!p->words.type)
+    return error_set(e, STATUS_CONFIG,
+                     "there is no config.json beside the tensors, and their names are neither "
+                     "those of nn.Transformer nor of d2l");
+  return error_set(e, STATUS_CONFIG, "no tensor's name ends with \"%s\", as those of %s do",
+                   expected, p->words.type->family);
 }
 
 /* --- parts --- */
 
-/* A stretch of the rows of a tensor, all of its columns. A vector is one row. */
+/* All rows and columns of a tensor. A vector is one row. */
 static enum status set_part(struct layout_part *out, const struct checkpoint_entry *t, size_t rank,
                             struct error *e) {
   if (checkpoint_check_tensor(t, e)) return e->status;
@@ -188,11 +177,6 @@ enum status whole_find_use(struct whole_plan *p, const struct checkpoint_entry *
   return STATUS_OK;
 }
 
-static enum status use_part(const struct whole_finding *f, struct layout_part *out,
-                            const struct checkpoint_entry *t, size_t rank) {
-  return whole_find_use(f->p, t, rank, out, f->e);
-}
-
 static enum status refuse_missing(const struct whole_finding *f, const struct whole_spot *s,
                                   const char *end) {
   char name[LAYOUT_ADDRESS_SIZE];
@@ -204,38 +188,42 @@ bool whole_find_needs_bias(const struct whole_family *f, enum whole_role role) {
   return f->bias == WHOLE_BIAS_ALWAYS && !is_table(role) && !(f->unbiased & 1U << role);
 }
 
-/* Old files call weight and bias of norms otherwise. */
+/* Finds weight and bias of a role, if it has a weight. Old files use other names for those of
+ * norms. */
 static enum status find_pair(const struct whole_finding *f, const struct whole_spot *s) {
   const struct whole_family *family = f->stack->family;
   const enum whole_role role = s->role;
   struct layout_matrix *m = whole_plan_part(f->stack, role, s->layer);
-  const struct checkpoint_entry *weight = find(f, s, ".weight"), *bias = NULL;
+  const struct checkpoint_entry *weight = find_tensor(f, s, ".weight"), *bias = NULL;
   const bool norm = whole_role_is_norm(role);
-  if (!weight && norm) weight = find(f, s, ".gamma");
-  if (!weight && role == WHOLE_POSITION) weight = find(f, s, ".weights");
+  if (!weight && norm) weight = find_tensor(f, s, ".gamma");
+  if (!weight && role == WHOLE_POSITION) weight = find_tensor(f, s, ".weights");
   if (!weight) return STATUS_OK;
   if (!is_table(role) && family->bias != WHOLE_BIAS_NEVER) {
-    bias = find(f, s, ".bias");
-    if (!bias && norm) bias = find(f, s, ".beta");
+    bias = find_tensor(f, s, ".bias");
+    if (!bias && norm) bias = find_tensor(f, s, ".beta");
   }
   if (!bias && whole_find_needs_bias(family, role)) return refuse_missing(f, s, ".bias");
   m->found = true;
   m->has_bias = bias;
   m->transposed = family->across && role < WHOLE_LAYER_ROLES && !norm;
-  if (use_part(f, &m->weight, weight, norm ? 1 : 2)) return f->e->status;
-  return bias ? use_part(f, &m->bias, bias, 1) : STATUS_OK;
+  if (whole_find_use(f->p, weight, norm ? 1 : 2, &m->weight, f->e)) return f->e->status;
+  return bias ? whole_find_use(f->p, bias, 1, &m->bias, f->e) : STATUS_OK;
 }
 
-/* The thirds of a joint tensor, from the role of its queries on. */
+/* Finds the thirds of a joint tensor: queries, keys and values, beginning with the role `first`. */
 static enum status find_joint(const struct whole_finding *f, size_t layer, enum whole_role first) {
   const bool across = f->stack->family->across;
   const struct whole_spot s = {first, layer, joint_of(f->stack->family, first)};
   struct layout_part all, biases = {0};
   if (!s.stem) return STATUS_OK;
-  const struct checkpoint_entry *weight = find(f, &s, "weight"), *bias = find(f, &s, "bias");
+  const struct checkpoint_entry *weight = find_tensor(f, &s, "weight");
+  const struct checkpoint_entry *bias = find_tensor(f, &s, "bias");
   if (!weight) return refuse_missing(f, &s, "weight");
   if (!bias && whole_find_needs_bias(f->stack->family, first)) return refuse_missing(f, &s, "bias");
-  if (use_part(f, &all, weight, 2) || (bias && use_part(f, &biases, bias, 1))) return f->e->status;
+  if (whole_find_use(f->p, weight, 2, &all, f->e) ||
+      (bias && whole_find_use(f->p, bias, 1, &biases, f->e)))
+    return f->e->status;
   const size_t out = across ? all.columns : all.rows, third = out / 3;
   if (out % 3 != 0)
     return error_set(f->e, STATUS_CONFIG, "tensor \"%.120s\" has %zu %s, which are no three times",
@@ -255,43 +243,47 @@ static enum status find_joint(const struct whole_finding *f, size_t layer, enum 
   return STATUS_OK;
 }
 
-static enum status find_layer(const struct whole_finding *f, size_t layer) {
-  if (find_joint(f, layer, WHOLE_QUERY) || find_joint(f, layer, WHOLE_CROSS_QUERY))
-    return f->e->status;
-  for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) {
-    const struct whole_spot s = {role, layer, stem_of(f->p, f->stack->family, role)};
-    if (!s.stem) continue;
-    if (find_pair(f, &s)) return f->e->status;
-    if (!whole_plan_part(f->stack, role, layer)->found) return refuse_missing(f, &s, ".weight");
+/* Counts the layers up to the first that the file lacks, and finds the parts of each. */
+static enum status find_layers(const struct whole_finding *f) {
+  struct whole_stack *stack = f->stack;
+  const struct whole_family *family = stack->family;
+  const char *end = family->joint ? "weight" : ".weight";
+  struct whole_spot query = {WHOLE_QUERY, 0,
+                             family->joint ? family->joint : family->stem[WHOLE_QUERY]};
+  while (query.layer <= DEFINITION_LAYER_MAX && find_tensor(f, &query, end)) query.layer++;
+  const size_t said = f->p->said.of[family->decodes ? WHOLE_DECODER : WHOLE_ENCODER].layers;
+  stack->form.layers = said ? said : query.layer;
+  if (said && said < query.layer)
+    notes_add(&f->p->notes, "%zu of the %zu layers in the file are used, as configured", said,
+              query.layer);
+  if (stack->form.layers == 0) stack->form.layers = 1; /* reports its first tensor as missing */
+  stack->layer = calloc(stack->form.layers, sizeof *stack->layer);
+  if (!stack->layer) return error_no_memory(f->e);
+  for (size_t i = 0; i < stack->form.layers; i++) {
+    if (find_joint(f, i, WHOLE_QUERY) || find_joint(f, i, WHOLE_CROSS_QUERY)) return f->e->status;
+    for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) {
+      const struct whole_spot s = {role, i, stem_of(f->p, family, role)};
+      if (!s.stem) continue;
+      if (find_pair(f, &s)) return f->e->status;
+      if (!whole_plan_part(stack, role, i)->found) return refuse_missing(f, &s, ".weight");
+    }
   }
   return STATUS_OK;
 }
 
-/* How many layers the file has, up to the first that it lacks. */
-static size_t count_layers(const struct whole_finding *f) {
-  const char *joint = f->stack->family->joint, *end = joint ? "weight" : ".weight";
-  struct whole_spot s = {WHOLE_QUERY, 0, joint ? joint : f->stack->family->stem[WHOLE_QUERY]};
-  while (s.layer <= DEFINITION_LAYER_MAX && find(f, &s, end)) s.layer++;
-  return s.layer;
-}
-
-/* The first of the tables of tokens that is there; of stacks whose tables are apart, its own. A
- * decoder beside an encoder has no other rows to begin with. */
-static enum status find_table(const struct whole_finding *f) {
+/* Finds the tables, the last norm and the pooler. */
+static enum status find_stack_parts(const struct whole_finding *f) {
   const struct whole_family *family = f->stack->family;
+  /* The table of tokens is the first that the file has; the stack's own if each stack has one. A
+   * decoder with an encoder must have one: it has no other rows to begin with. */
   const char *const *table = family->table;
-  const bool beside = f->stack != whole_plan_reader(f->p), apart = f->p->words.apart;
+  const bool cross = f->stack != whole_plan_reader(f->p), apart = f->p->words.apart;
   const size_t first = apart ? 1 + family->decodes : 0, end = apart ? first + 1 : WHOLE_TABLES_MOST;
   const struct layout_matrix *m = &f->stack->part[WHOLE_TOKEN];
   for (size_t i = first; i < end && table[i] && !m->found; i++)
     if (find_pair(f, &(struct whole_spot){WHOLE_TOKEN, 0, table[i]})) return f->e->status;
-  if (m->found || !(beside || (family->keys && table[0]))) return STATUS_OK;
-  return refuse_missing(f, &(struct whole_spot){WHOLE_TOKEN, 0, table[first]}, ".weight");
-}
-
-static enum status find_model_parts(const struct whole_finding *f) {
-  const struct whole_family *family = f->stack->family;
-  if (find_table(f)) return f->e->status;
+  if (!m->found && (cross || (family->keys && table[0])))
+    return refuse_missing(f, &(struct whole_spot){WHOLE_TOKEN, 0, table[first]}, ".weight");
   for (enum whole_role role = WHOLE_TOKEN + 1; role < WHOLE_DENSE; role++) {
     const struct whole_spot s = {role, 0, family->stem[role]};
     if (!s.stem) continue;
@@ -306,7 +298,7 @@ static enum status find_model_parts(const struct whole_finding *f) {
   return STATUS_OK;
 }
 
-/* Of a decoder: the matrix of its own for its logits, where it has one, and their bias. */
+/* Finds a decoder's own matrix for its logits, if it has one, and their bias. */
 static enum status find_head(const struct whole_finding *f) {
   const struct whole_family *family = f->stack->family;
   struct layout_matrix *m = &f->stack->part[WHOLE_HEAD];
@@ -321,12 +313,13 @@ static enum status find_head(const struct whole_finding *f) {
   if (family->headed && !weight)
     return refuse_missing(f, &(struct whole_spot){WHOLE_HEAD, 0, family->head}, ".weight");
   m->found = weight && (family->headed || f->p->said.tie_output != TOGGLE_ON);
-  if (m->found && use_part(f, &m->weight, weight, 2)) return f->e->status;
+  if (m->found && whole_find_use(f->p, weight, 2, &m->weight, f->e)) return f->e->status;
   added->found = bias;
-  return bias ? use_part(f, &added->weight, bias, bias->rank == 2 ? 2 : 1) : STATUS_OK;
+  return bias ? whole_find_use(f->p, bias, bias->rank == 2 ? 2 : 1, &added->weight, f->e)
+              : STATUS_OK;
 }
 
-/* A matrix of a dense layer of sentence-transformers, with or without a bias. */
+/* Finds a matrix of a dense layer of sentence-transformers, with or without a bias. */
 static enum status find_dense_matrix(const struct whole_dense *d, const char *name, bool biased,
                                      struct layout_matrix *m, struct error *e) {
   char full[2][NAME_SIZE];
@@ -359,57 +352,111 @@ static enum status find_dense(const struct whole_finding *f) {
 
 /* --- the stacks --- */
 
-/* Has the file a decoder, too? */
-static bool has_decoder(const struct whole_plan *p) {
+/* Sets the kind and the families of the stacks: a decoder is used if the file has one, unless the
+ * definition asks for the encoder alone. */
+static enum status find_kind(struct whole_plan *p, struct error *e) {
   const struct whole_family *decoder = p->family->decoder;
-  char begin[LAYOUT_ADDRESS_SIZE];
-  size_t count = 0;
-  if (!decoder) return false;
-  snprintf(begin, sizeof begin, "%.127s%.*s", p->prefix, (int)strcspn(decoder->layer, "{") % 64,
-           decoder->layer);
-  checkpoint_behind(p->source.file, begin, &count);
-  return count > 0;
-}
-
-static enum status settle_kind(struct whole_plan *p, struct error *e) {
   const bool alone = p->said.has_kind && p->said.kind == MODEL_ENCODER;
-  p->kind = p->family->decodes         ? MODEL_DECODER
-            : !alone && has_decoder(p) ? MODEL_SEQ2SEQ
-                                       : MODEL_ENCODER;
+  size_t count = 0; /* tensors of a decoder */
+  if (decoder) {
+    char begin[LAYOUT_ADDRESS_SIZE];
+    snprintf(begin, sizeof begin, "%.127s%.*s", p->prefix, (int)strcspn(decoder->layer, "{") % 64,
+             decoder->layer);
+    checkpoint_behind(p->source.file, begin, &count);
+  }
+  p->kind = p->family->decodes    ? MODEL_DECODER
+            : !alone && count > 0 ? MODEL_SEQ2SEQ
+                                  : MODEL_ENCODER;
   whole_plan_reader(p)->family = p->family;
-  if (p->kind == MODEL_SEQ2SEQ) p->stack[WHOLE_DECODER].family = p->family->decoder;
+  if (p->kind == MODEL_SEQ2SEQ) p->stack[WHOLE_DECODER].family = decoder;
   if (!p->said.has_kind || p->said.kind == p->kind) return STATUS_OK;
   if (p->family->decodes)
     return error_set(e, STATUS_CONFIG, "kind: a model of %s is a decoder", p->family->name);
   if (p->said.kind == MODEL_SEQ2SEQ)
     return error_set(e, STATUS_CONFIG, "kind: seq2seq, but there is no decoder%s",
-                     p->family->decoder ? "" : " that is supported");
+                     decoder ? "" : " that is supported");
   return error_set(e, STATUS_CONFIG, "kind: %s: %s", p->family->name,
-                   p->family->decoder ? "a decoder is supported only with its encoder: as seq2seq"
-                                      : "only the encoder is supported");
-}
-
-static enum status find_stack(const struct whole_finding *f) {
-  struct whole_stack *s = f->stack;
-  const enum whole_side side = s->family->decodes ? WHOLE_DECODER : WHOLE_ENCODER;
-  const size_t there = count_layers(f), said = f->p->said.of[side].layers;
-  s->form.layers = said ? said : there;
-  if (said && said < there)
-    notes_add(&f->p->notes, "%zu of the %zu layers in the file are used, as configured", said,
-              there);
-  if (s->form.layers == 0) s->form.layers = 1; /* whose first tensor is missing */
-  s->layer = calloc(s->form.layers, sizeof *s->layer);
-  if (!s->layer) return error_no_memory(f->e);
-  for (size_t i = 0; i < s->form.layers; i++)
-    if (find_layer(f, i)) return f->e->status;
-  return find_model_parts(f) || find_head(f) || find_dense(f) ? f->e->status : STATUS_OK;
+                   decoder ? "a decoder is supported only with its encoder: as seq2seq"
+                           : "only the encoder is supported");
 }
 
 enum status whole_find_parts(struct whole_plan *p, struct error *e) {
-  if (settle_kind(p, e)) return e->status;
+  if (find_kind(p, e)) return e->status;
   p->used = calloc(checkpoint_count(p->source.file) + 1, sizeof *p->used);
   if (!p->used) return error_no_memory(e);
-  for (enum whole_side i = 0; i < WHOLE_SIDES && !e->status; i++)
-    if (p->stack[i].family) find_stack(&(struct whole_finding){p, &p->stack[i], e});
-  return e->status;
+  for (enum whole_side i = 0; i < WHOLE_SIDES; i++) {
+    const struct whole_finding f = {p, &p->stack[i], e};
+    if (!f.stack->family) continue;
+    if (find_layers(&f) || find_stack_parts(&f) || find_head(&f) || find_dense(&f))
+      return e->status;
+  }
+  return STATUS_OK;
+}
+
+/* --- the tensors that no role uses --- */
+
+static bool begins_with(const char *name, const char *beginning) {
+  return strncmp(name, beginning, strlen(beginning)) == 0;
+}
+
+/* Does the name, without the prefix, belong to a layer after the last one that is used? */
+static bool is_of_later_layer(const struct whole_stack *stack, const char *name) {
+  const char *path = stack->family->layer;
+  const size_t before = strcspn(path, "{");
+  const size_t digits = strncmp(name, path, before) == 0 ? strspn(name + before, "0123456789") : 0;
+  char number[24];
+  uint64_t layer;
+  if (digits == 0 || digits >= sizeof number || name[before + digits] != '.') return false;
+  snprintf(number, sizeof number, "%.*s", (int)digits, name + before);
+  return text_decimal(number, &layer) && layer >= stack->form.layers &&
+         layer <= DEFINITION_LAYER_MAX;
+}
+
+/* Would the tensor of this name, without the prefix, change what the stack computes? */
+static bool would_change(const struct whole_plan *p, const struct whole_stack *stack,
+                         const char *name) {
+  const struct whole_family *f = stack->family;
+  bool known = false;
+  for (size_t i = 0; i < WHOLE_NAMES_MOST && f->scope[i]; i++)
+    known = known || begins_with(name, f->scope[i]);
+  if (!known) return false;
+  for (size_t i = 0; i < WHOLE_NAMES_MOST && f->ignored[i]; i++)
+    if (strcmp(name, f->ignored[i]) == 0) return false;
+  for (size_t i = 0; i < WHOLE_TABLES_MOST && f->table[i]; i++)
+    if (begins_with(name, f->table[i]) && strcmp(name + strlen(f->table[i]), ".weight") == 0)
+      return false;
+  const size_t before = strcspn(f->layer, "{");
+  if (strncmp(name, f->layer, before) == 0) {
+    const char *in_layer = name + before + strspn(name + before, "0123456789");
+    for (size_t i = 0; i < WHOLE_NAMES_MOST && f->buffer[i]; i++)
+      if (*in_layer == '.' && strcmp(in_layer + 1, f->buffer[i]) == 0) return false;
+  }
+  const bool counted = p->said.of[f->decodes ? WHOLE_DECODER : WHOLE_ENCODER].layers;
+  return !(counted && is_of_later_layer(stack, name));
+}
+
+enum status whole_find_check_rest(struct whole_plan *p, struct error *e) {
+  for (size_t i = 0; i < checkpoint_count(p->source.file); i++) {
+    const char *name = checkpoint_at(p->source.file, i)->name;
+    const char *rest = begins_with(name, p->prefix) ? name + strlen(p->prefix) : NULL;
+    if (p->used[i]) continue;
+    p->aside++;
+    for (enum whole_side side = 0; rest && side < WHOLE_SIDES; side++) {
+      const struct whole_stack *stack = &p->stack[side];
+      if (!stack->family || !would_change(p, stack, rest)) continue;
+      if (!is_of_later_layer(stack, rest))
+        return error_set(
+            e, STATUS_CONFIG,
+            "unexpected tensor \"%.150s\" in a %s model: attend would compute a different "
+            "function, so it does not load the model",
+            name, stack->family->name);
+      /* Counting the layers ended at a gap, and no key gives their number. */
+      char missing[LAYOUT_ADDRESS_SIZE];
+      const struct whole_place at = {WHOLE_QUERY, stack->form.layers};
+      const char *dot = whole_find_name(p, stack, &at, missing);
+      return error_set(e, STATUS_CONFIG, "there is no tensor \"%.150s%sweight\", but \"%.150s\"",
+                       missing, dot, name);
+    }
+  }
+  return STATUS_OK;
 }

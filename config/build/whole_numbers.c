@@ -1,6 +1,8 @@
-/* whole_numbers: reads the numbers of whole models. */
+/* whole_numbers: reads the numbers of whole models, or makes those of random ones. A struct
+ * whole_reader keeps the first failure: after it every read returns NULL. */
 #include "config/build/whole_numbers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,16 +11,20 @@
 #include "config/build/whole_find.h"
 #include "config/build/whole_random.h"
 #include "config/document/digest_tree.h"
+#include "core/base/size.h"
+#include "core/base/team.h"
 
-/* What reads: of which stack, into which arena. The first failure is kept. */
+enum { COMPARED = 4 * 1024 }; /* numbers that are compared at a time */
+
+/* The reading of a stack's numbers into an arena. */
 struct whole_reader {
   const struct whole_plan *p;
   const struct whole_stack *stack;
   struct arena *a;
-  struct error *e;
+  struct error *e; /* the first failure */
 };
 
-/* Some of a tensor, or of what is drawn. NULL after a failure. */
+/* Reads a part of a tensor, or makes random numbers. NULL after a failure. */
 static float *read_some(const struct whole_reader *r, const struct layout_part *part,
                         bool transposed, const struct whole_place *at, bool bias) {
   float *out =
@@ -27,12 +33,12 @@ static float *read_some(const struct whole_reader *r, const struct layout_part *
   if (r->p->source.file) {
     layout_matrix_read(whole_plan_file(r->p, at->role), part, transposed, out, r->e);
   } else {
-    whole_random_draw(r->p, r->stack, at, bias, out);
+    whole_random_fill(r->p, r->stack, at, bias, out);
   }
   return out;
 }
 
-/* One tensor's part: a weight or a bias. NULL where there is none, or after a failure. */
+/* Reads the weight or the bias of a role. NULL if there is none, or after a failure. */
 static float *read_part(const struct whole_reader *r, enum whole_role role, size_t layer,
                         bool bias) {
   const struct layout_matrix *m = whole_plan_part(r->stack, role, layer);
@@ -41,7 +47,7 @@ static float *read_part(const struct whole_reader *r, enum whole_role role, size
   return read_some(r, bias ? &m->bias : &m->weight, !bias && m->transposed, &at, bias);
 }
 
-/* What an arena refuses is memory that a load does not have. */
+/* A refusal of an arena means for a load that memory ran out. */
 static enum status name_memory(struct error *e) {
   if (e->status == STATUS_TOO_LARGE || e->status == STATUS_OVERLOADED)
     e->status = STATUS_OUT_OF_MEMORY;
@@ -84,7 +90,7 @@ enum status whole_numbers_stack(const struct whole_plan *p, const struct whole_s
   return name_memory(e);
 }
 
-/* The matrices of an attention whose roles begin with that of its queries. */
+/* Reads the matrices of an attention; `first` is the role of its queries. */
 static void read_attention(const struct whole_reader *r, enum whole_role first, size_t layer,
                            struct layer_matrix out[ROLE_COUNT]) {
   _Static_assert((int)ROLE_QUERY == 0 && ROLE_KEY + WHOLE_QUERY == WHOLE_KEY &&
@@ -116,20 +122,20 @@ enum status whole_numbers_layer(const struct whole_plan *p, const struct whole_s
 
 /* --- the digest --- */
 
-/* A stretch of a tensor; several of one name follow each other in it. */
+/* A part of a tensor as the digest sees it; several parts of one tensor follow each other. */
 struct whole_piece {
-  const char *name;
-  size_t at;
+  const char *name; /* of the tensor */
+  size_t at;        /* the order of the parts in it */
   const struct whole_stack *stack;
   struct whole_place place;
   bool bias;
-  struct layout_part part; /* as it lies in the tensor */
+  struct layout_part part; /* as it is stored */
 };
 
 struct whole_pieces {
   size_t count;
   struct whole_piece *piece;
-  struct arena names; /* of what is drawn */
+  struct arena names; /* of random tensors */
 };
 
 static int compare_pieces(const void *left, const void *right) {
@@ -137,26 +143,7 @@ static int compare_pieces(const void *left, const void *right) {
   const int order = strcmp(a->name, b->name);
   if (order != 0) return order;
   if (a->at != b->at) return a->at > b->at ? 1 : -1;
-  return (int)a->place.role - (int)b->place.role; /* of two dense layers, in files of their own */
-}
-
-/* What is drawn has the names of nn.Transformer, whose queries, keys and values are one tensor. */
-static const char *drawn_name(const struct whole_plan *p, const struct whole_piece *of,
-                              struct arena *a, struct error *e) {
-  char stem[LAYOUT_ADDRESS_SIZE], whole[LAYOUT_ADDRESS_SIZE + 16];
-  const char *dot = whole_find_name(p, of->stack, &of->place, stem);
-  snprintf(whole, sizeof whole, "%s%s%s", stem, dot, of->bias ? "bias" : "weight");
-  const size_t size = strlen(whole) + 1;
-  char *name = arena_alloc(a, size, 1, e);
-  return name ? memcpy(name, whole, size) : "";
-}
-
-/* Columns of a joint tensor do not follow each other in it: the first piece is all of it then. */
-static bool is_of_first(const struct layout_matrix *m, bool bias, struct layout_part *part) {
-  *part = bias ? m->bias : m->weight;
-  if (bias || !m->transposed) return false;
-  part->columns = (size_t)part->tensor->dim[1];
-  return part->column > 0;
+  return (int)a->place.role - (int)b->place.role; /* the files of dense layers have equal names */
 }
 
 static void add_piece(const struct whole_plan *p, struct whole_pieces *all,
@@ -165,22 +152,27 @@ static void add_piece(const struct whole_plan *p, struct whole_pieces *all,
   const struct layout_matrix *m = whole_plan_part(stack, place->role, place->layer);
   if (whole_plan_is_lent(p, stack, place->role)) return;
   for (int bias = 0; m->found && bias <= m->has_bias; bias++) {
-    struct layout_part part;
-    if (is_of_first(m, bias, &part)) continue;
+    struct layout_part part = bias ? m->bias : m->weight;
+    if (!bias && m->transposed) {
+      /* Columns of a joint tensor are not contiguous: the first piece is then the whole tensor. */
+      part.columns = (size_t)part.tensor->dim[1];
+      if (part.column > 0) continue;
+    }
     struct whole_piece *piece = &all->piece[all->count++];
     *piece = (struct whole_piece){.stack = stack, .place = *place, .bias = bias, .part = part};
-    piece->at = p->source.file ? part.row + part.column : place->role;
-    piece->name = p->source.file ? part.tensor->name : drawn_name(p, piece, &all->names, e);
+    if (p->source.file) {
+      piece->at = part.row + part.column;
+      piece->name = part.tensor->name;
+      continue;
+    }
+    /* Random tensors have the names of nn.Transformer, whose queries, keys and values are joint. */
+    char stem[LAYOUT_ADDRESS_SIZE], whole[LAYOUT_ADDRESS_SIZE + 16];
+    const char *dot = whole_find_name(p, stack, place, stem);
+    snprintf(whole, sizeof whole, "%s%s%s", stem, dot, bias ? "bias" : "weight");
+    char *name = arena_alloc(&all->names, strlen(whole) + 1, 1, e);
+    piece->at = place->role;
+    piece->name = name ? memcpy(name, whole, strlen(whole) + 1) : "";
   }
-}
-
-static void add_stack(const struct whole_plan *p, struct whole_pieces *all,
-                      const struct whole_stack *s, struct error *e) {
-  for (size_t i = 0; i < s->form.layers; i++)
-    for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++)
-      add_piece(p, all, s, &(struct whole_place){role, i}, e);
-  for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
-    add_piece(p, all, s, &(struct whole_place){role, 0}, e);
 }
 
 static enum status list_pieces(const struct whole_plan *p, struct whole_pieces *all,
@@ -191,7 +183,14 @@ static enum status list_pieces(const struct whole_plan *p, struct whole_pieces *
   all->count = 0;
   all->piece = malloc(most * sizeof *all->piece);
   if (!all->piece) return error_no_memory(e);
-  for (enum whole_side i = 0; i < WHOLE_SIDES; i++) add_stack(p, all, &p->stack[i], e);
+  for (enum whole_side side = 0; side < WHOLE_SIDES; side++) {
+    const struct whole_stack *s = &p->stack[side];
+    for (size_t i = 0; i < s->form.layers; i++)
+      for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++)
+        add_piece(p, all, s, &(struct whole_place){role, i}, e);
+    for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
+      add_piece(p, all, s, &(struct whole_place){role, 0}, e);
+  }
   qsort(all->piece, all->count, sizeof *all->piece, compare_pieces);
   return name_memory(e);
 }
@@ -206,7 +205,7 @@ static size_t piece_bytes(const struct whole_piece *piece) {
   return piece->part.rows * piece->part.columns * sizeof(float);
 }
 
-/* All of them side by side in memory. */
+/* Hashes all pieces at once: they are in memory together. */
 static enum status digest_small(const struct whole_plan *p, const struct whole_pieces *all,
                                 char out[MODEL_DIGEST_SIZE], struct error *e) {
   unsigned char digest[DIGEST_SIZE];
@@ -228,7 +227,7 @@ static enum status digest_small(const struct whole_plan *p, const struct whole_p
   return e->status;
 }
 
-/* One after the other. */
+/* Hashes one piece after the other. */
 static enum status digest_large(const struct whole_plan *p, const struct whole_pieces *all,
                                 char out[MODEL_DIGEST_SIZE], struct error *e) {
   struct digest_tree_flow *flow = digest_tree_flow_new(p->count * sizeof(float), e);
@@ -254,4 +253,59 @@ enum status whole_numbers_digest(const struct whole_plan *p, char out[MODEL_DIGE
   arena_free(&all.names);
   free(all.piece);
   return e->status;
+}
+
+/* --- copies of the table of tokens --- */
+
+struct whole_copies {
+  struct checkpoint *file;
+  const struct checkpoint_entry *one, *other;
+};
+
+static enum status refuse_copy(const struct whole_copies *c, struct error *e) {
+  return error_set(e, STATUS_CONFIG,
+                   "tensor \"%.120s\" differs from \"%.120s\", of which it should be a copy",
+                   c->other->name, c->one->name);
+}
+
+static enum status compare_piece(void *of, size_t index, struct error *e) {
+  const struct whole_copies *c = of;
+  float one[COMPARED], other[COMPARED];
+  const uint64_t at = (uint64_t)index * COMPARED;
+  const size_t n = c->one->count - at < COMPARED ? (size_t)(c->one->count - at) : COMPARED;
+  if (checkpoint_read_floats(c->file, c->one, at, n, one, e) ||
+      checkpoint_read_floats(c->file, c->other, at, n, other, e))
+    return e->status;
+  for (size_t i = 0; i < n; i++)
+    if (one[i] != other[i]) return refuse_copy(c, e);
+  return STATUS_OK;
+}
+
+/* Compares the table of tokens with a copy, which may be NULL. */
+static enum status check_copy(const struct whole_plan *p, const struct checkpoint_entry *copy,
+                              struct error *e) {
+  const struct whole_stack *s =
+      &p->stack[p->stack[WHOLE_DECODER].family ? WHOLE_DECODER : WHOLE_ENCODER];
+  struct whole_copies c = {p->source.file, s->part[WHOLE_TOKEN].weight.tensor, copy};
+  if (!c.other || c.other == c.one) return STATUS_OK;
+  if (checkpoint_check_tensor(c.other, e)) return e->status;
+  if (c.other->rank != 2 || c.other->dim[0] != c.one->dim[0] || c.other->dim[1] != c.one->dim[1] ||
+      c.other->by_columns != c.one->by_columns)
+    return refuse_copy(&c, e);
+  const size_t pieces = (size_t)((c.one->count + COMPARED - 1) / COMPARED);
+  return (checkpoint_reads_anywhere(c.file) ? team_split : team_row)(pieces, compare_piece, &c, e);
+}
+
+enum status whole_numbers_check_copies(const struct whole_plan *p, struct error *e) {
+  const struct whole_stack *decoder = &p->stack[WHOLE_DECODER];
+  char name[LAYOUT_ADDRESS_SIZE + 64];
+  if (!p->source.file) return STATUS_OK;
+  for (size_t i = 0; i < WHOLE_TABLES_MOST && p->family->table[i]; i++) {
+    if (!p->family->tied || p->words.apart) break;
+    snprintf(name, sizeof name, "%s%s.weight", p->prefix, p->family->table[i]);
+    if (check_copy(p, checkpoint_find(p->source.file, name), e)) return e->status;
+  }
+  if (!decoder->form.output.tied) return STATUS_OK;
+  snprintf(name, sizeof name, "%s.weight", decoder->family->head);
+  return check_copy(p, whole_find_near(p, name), e);
 }

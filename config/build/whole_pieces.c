@@ -1,4 +1,4 @@
-/* whole_pieces: lists what a whole model is made of. */
+/* whole_pieces: lists the blocks of a model, their widths, parameters and multiplications. */
 #include "config/build/whole_pieces.h"
 
 #include <stdio.h>
@@ -14,14 +14,14 @@ const char *const whole_block_kinds[] = {[BLOCK_EMBEDDINGS] = "embeddings",
                                          [BLOCK_CLASSIFIER] = "classifier",
                                          [BLOCK_OUTPUT] = "output"};
 
-/* The roles whose numbers a block has, a bit 1U << role each. Every role is in one of these, or the
- * sum of the blocks' parameters would not be the model's. */
+/* The roles whose numbers belong to a block, a bit 1U << role each. Every role is in one of these:
+ * the blocks' parameters add up to the model's. */
 enum {
   OF_EMBEDDINGS =
       1U << WHOLE_TOKEN | 1U << WHOLE_TYPE | 1U << WHOLE_POSITION | 1U << WHOLE_NORM_EMBEDDED,
   OF_SELF = 1U << WHOLE_QUERY | 1U << WHOLE_KEY | 1U << WHOLE_VALUE | 1U << WHOLE_OUTPUT |
             1U << WHOLE_NORM_QUERY | 1U << WHOLE_NORM_KEY | 1U << WHOLE_NORM_SELF,
-  OF_FIRST = OF_SELF | 1U << WHOLE_RELATIVE, /* the table of layer 0 is that of all */
+  OF_FIRST = OF_SELF | 1U << WHOLE_RELATIVE, /* all layers use the table of layer 0 */
   OF_CROSS = 1U << WHOLE_CROSS_QUERY | 1U << WHOLE_CROSS_KEY | 1U << WHOLE_CROSS_VALUE |
              1U << WHOLE_CROSS_OUTPUT | 1U << WHOLE_NORM_CROSS,
   OF_FORWARD = 1U << WHOLE_UP | 1U << WHOLE_GATE | 1U << WHOLE_DOWN | 1U << WHOLE_NORM_FORWARD,
@@ -30,10 +30,10 @@ enum {
   OF_DENSE = (2U << WHOLE_DENSE_END) - (1U << WHOLE_DENSE),
   OF_CLASSIFIER = 1U << WHOLE_CLASS_FIRST | 1U << WHOLE_CLASSES,
   OF_OUTPUT = 1U << WHOLE_HEAD | 1U << WHOLE_LOGITS_BIAS,
-  BESIDE_LAYERS = 6 /* blocks of a stack that are in no layer, at most */
+  BESIDE_LAYERS = 6 /* most blocks of a stack that are not in a layer */
 };
 
-/* What lists the pieces of one stack. */
+/* The listing of one stack. */
 struct whole_listing {
   struct whole *w;
   const struct whole_plan *p;
@@ -42,22 +42,20 @@ struct whole_listing {
 
 /* --- numbers --- */
 
-/* Is it the encoder's, too, whose pieces come first? */
+/* Does the encoder, which is listed first, have it too? */
 static bool is_borrowed(const struct whole_listing *l, enum whole_role role) {
   const struct whole_stack *encoder = &l->p->stack[WHOLE_ENCODER];
   return l->stack != encoder && whole_plan_is_lent(l->p, encoder, role);
 }
 
-static uint64_t count_role(const struct whole_listing *l, enum whole_role role, size_t layer) {
-  const struct layout_matrix *m = whole_plan_part(l->stack, role, layer);
-  if (!m->found || is_borrowed(l, role)) return 0;
-  return (uint64_t)m->weight.rows * m->weight.columns + (m->has_bias ? m->bias.columns : 0);
-}
-
 static uint64_t count_roles(const struct whole_listing *l, unsigned roles, size_t layer) {
   uint64_t count = 0;
-  for (enum whole_role role = 0; role < WHOLE_ROLES; role++)
-    if (roles & 1U << role) count += count_role(l, role, layer);
+  for (enum whole_role role = 0; role < WHOLE_ROLES; role++) {
+    if (!(roles & 1U << role)) continue;
+    const struct layout_matrix *m = whole_plan_part(l->stack, role, layer);
+    if (!m->found || is_borrowed(l, role)) continue;
+    count += (uint64_t)m->weight.rows * m->weight.columns + (m->has_bias ? m->bias.columns : 0);
+  }
   return count;
 }
 
@@ -67,7 +65,7 @@ static bool has_role(const struct whole_listing *l, enum whole_role role) {
 
 /* --- blocks --- */
 
-/* The next one, of no layer. */
+/* Appends a block that is not in a layer. */
 static struct whole_block *add_block(const struct whole_listing *l, enum whole_block_kind kind,
                                      const char *name, unsigned roles) {
   struct whole_block *b = &l->w->block[l->w->blocks++];
@@ -90,14 +88,13 @@ static struct whole_block *add_in_layer(const struct whole_listing *l, enum whol
 
 static void add_width(struct whole_block *b, size_t width) { b->width[b->widths++] = width; }
 
-/* One more matrix that rows go through. */
+/* Adds a matrix that every row is multiplied with. */
 static void add_matrix(struct whole_block *b, size_t in, size_t out) {
   if (b->widths == 0) add_width(b, in);
   add_width(b, out);
   b->token += (uint64_t)in * out;
 }
 
-/* Rows of tables are looked up and added. */
 static void add_embeddings(const struct whole_listing *l) {
   const struct stack_embedding *m = &l->stack->form.embedding;
   const uint64_t count = count_roles(l, OF_EMBEDDINGS, 0);
@@ -108,7 +105,8 @@ static void add_embeddings(const struct whole_listing *l) {
   b->tied = is_borrowed(l, WHOLE_TOKEN);
 }
 
-/* Keys and values are made once of each of its rows: across those are the encoder's. */
+/* Keys and values are computed once for each row they come from: in a cross-attention, the
+ * encoder's. */
 static void add_attention(const struct whole_listing *l, size_t layer, bool cross) {
   const struct layer_shape *s = cross ? &l->stack->form.cross : &l->stack->form.self;
   const uint64_t heads = s->heads * s->head_size, size = s->kv_heads * s->head_size;
@@ -122,7 +120,7 @@ static void add_attention(const struct whole_listing *l, size_t layer, bool cros
   add_width(b, s->output_size);
   b->token = heads * (s->query_size + s->output_size) + (cross ? 0 : made);
   b->key = cross ? made : 0;
-  b->pair = 2 * heads; /* the score, and what its weight takes of the value */
+  b->pair = 2 * heads; /* for the score, and for the weighted value */
 }
 
 static void add_forward(const struct whole_listing *l, size_t layer) {
@@ -135,15 +133,7 @@ static void add_forward(const struct whole_listing *l, size_t layer) {
     b->token += (uint64_t)f->width * f->forward_size;
 }
 
-static void add_layers(const struct whole_listing *l) {
-  for (size_t i = 0; i < l->stack->form.layers; i++) {
-    add_attention(l, i, false);
-    if (l->stack->form.cross.heads) add_attention(l, i, true);
-    add_forward(l, i);
-  }
-}
-
-/* What makes one vector of an item: of its first row, and of whatever was made. */
+/* Adds the pooler and the dense layers, which make one vector of an item. */
 static void add_pooling(const struct whole_listing *l) {
   const struct stack_form *f = &l->stack->form;
   if (has_role(l, WHOLE_POOLER))
@@ -158,44 +148,36 @@ static void add_pooling(const struct whole_listing *l) {
   }
 }
 
-/* The first of its matrices may be the pooler, which is a piece of its own. */
-static void add_classifier(const struct whole_listing *l) {
-  const struct stack_form *f = &l->stack->form;
-  if (!has_role(l, WHOLE_CLASSES)) return;
-  struct whole_block *b = add_block(l, BLOCK_CLASSIFIER, "classifier", OF_CLASSIFIER);
-  if (has_role(l, WHOLE_CLASS_FIRST)) add_matrix(b, f->width, f->width);
-  add_matrix(b, f->width, f->classifier.count);
-}
-
-static void add_output(const struct whole_listing *l) {
-  const struct stack_form *f = &l->stack->form;
-  if (!f->output.tied && !has_role(l, WHOLE_HEAD)) return;
-  struct whole_block *b = add_block(l, BLOCK_OUTPUT, "output", OF_OUTPUT);
-  add_matrix(b, f->width, f->embedding.tokens);
-  b->tied = f->output.tied;
-}
-
 static void add_stack(const struct whole_listing *l) {
+  const struct stack_form *f = &l->stack->form;
   add_embeddings(l);
-  add_layers(l);
-  if (has_role(l, WHOLE_NORM_LAST))
-    add_width(add_block(l, BLOCK_NORM, "norm", OF_NORM), l->stack->form.width);
+  for (size_t i = 0; i < f->layers; i++) {
+    add_attention(l, i, false);
+    if (f->cross.heads) add_attention(l, i, true);
+    add_forward(l, i);
+  }
+  if (has_role(l, WHOLE_NORM_LAST)) add_width(add_block(l, BLOCK_NORM, "norm", OF_NORM), f->width);
   add_pooling(l);
-  add_classifier(l);
-  add_output(l);
+  if (has_role(l, WHOLE_CLASSES)) {
+    struct whole_block *b = add_block(l, BLOCK_CLASSIFIER, "classifier", OF_CLASSIFIER);
+    /* Its first matrix may be the pooler, which is a block of its own. */
+    if (has_role(l, WHOLE_CLASS_FIRST)) add_matrix(b, f->width, f->width);
+    add_matrix(b, f->width, f->classifier.count);
+  }
+  if (f->output.tied || has_role(l, WHOLE_HEAD)) {
+    struct whole_block *b = add_block(l, BLOCK_OUTPUT, "output", OF_OUTPUT);
+    add_matrix(b, f->width, f->embedding.tokens);
+    b->tied = f->output.tied;
+  }
 }
 
-static size_t count_most(const struct whole_plan *p) {
+enum status whole_pieces_list(struct whole *w, const struct whole_plan *p, struct error *e) {
   size_t most = 0;
   for (enum whole_side i = 0; i < WHOLE_SIDES; i++) {
     const struct stack_form *f = &p->stack[i].form;
     most += stack_form_attentions(f) + f->layers + BESIDE_LAYERS;
   }
-  return most;
-}
-
-enum status whole_pieces_list(struct whole *w, const struct whole_plan *p, struct error *e) {
-  w->block = calloc(count_most(p), sizeof *w->block);
+  w->block = calloc(most, sizeof *w->block);
   if (!w->block) return error_no_memory(e);
   for (enum whole_side i = 0; i < WHOLE_SIDES; i++)
     if (p->stack[i].family) add_stack(&(struct whole_listing){w, p, &p->stack[i]});

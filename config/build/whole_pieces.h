@@ -1,12 +1,12 @@
-/* whole_pieces: lists what a whole model is made of, in the order in which data flows. */
+/* whole_pieces: lists the blocks of a model in the order in which data flows. */
 #ifndef CONFIG_WHOLE_PIECES_H
 #define CONFIG_WHOLE_PIECES_H
 
 #include "config/build/whole.h"
 #include "config/build/whole_plan.h"
 
-/* Sets w->block and w->blocks from a plan that is settled. Together the blocks have as many
- * parameters as the plan has numbers. STATUS_OUT_OF_MEMORY; whole_free frees what there is. */
+/* Sets w->block and w->blocks from a complete plan. Together the blocks have as many parameters as
+ * the plan has numbers. STATUS_OUT_OF_MEMORY; whole_free frees what there is. */
 enum status whole_pieces_list(struct whole *w, const struct whole_plan *p, struct error *e);
 
 #endif

@@ -1,14 +1,18 @@
-/* whole_plan: makes the plan of a whole model from its definition. */
+/* whole_plan: the sizes of its parts, its errors, its end. */
 #include "config/build/whole_plan.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "config/build/whole_classifier.h"
-#include "config/build/whole_find.h"
-#include "config/build/whole_rest.h"
-#include "config/build/whole_sizes.h"
 #include "config/document/text.h"
+
+void whole_plan_free(struct whole_plan *p) {
+  whole_source_close(&p->source);
+  whole_words_free(&p->words);
+  for (enum whole_side i = 0; i < WHOLE_SIDES; i++) free(p->stack[i].layer);
+  free(p->used);
+  json_decref(p->labels);
+  *p = (struct whole_plan){0};
+}
 
 enum status whole_plan_blame(const struct whole_plan *p, struct error *e) {
   whole_words_blame(&p->words, p->kind == MODEL_SEQ2SEQ, e);
@@ -25,117 +29,45 @@ bool whole_plan_is_lent(const struct whole_plan *p, const struct whole_stack *s,
                         : role == WHOLE_TOKEN || role == WHOLE_POSITION;
 }
 
-/* What has no default, where there are no tensors to tell it. */
-static enum status check_random(const struct whole_plan *p, struct error *e) {
-  const struct whole_settings *s = &p->said;
-  const char *missing = !s->has_kind     ? "kind"
-                        : !s->width      ? "width"
-                        : !s->vocabulary ? "vocabulary"
-                                         : NULL;
-  for (enum whole_side i = 0; i < WHOLE_SIDES && !missing; i++) {
-    const struct whole_stack_sizes *of = &s->of[i];
-    if (s->kind != MODEL_SEQ2SEQ && (s->kind == MODEL_DECODER) != (i == WHOLE_DECODER)) continue;
-    missing = !of->layers         ? "layers"
-              : !of->heads        ? "heads"
-              : !of->forward_size ? "feed_forward"
-                                  : NULL;
-  }
-  return missing ? error_set(e, STATUS_CONFIG, "%s: required with random", missing) : STATUS_OK;
-}
-
-/* The tokens of a random model, where they are not said. */
-static void settle_random_tokens(struct whole_plan *p) {
-  struct whole_tokens *t = &p->said.token;
-  if (!json_object_get(p->words.words, "begin")) t->begin = 1;
-  if (!json_object_get(p->words.words, "pad")) t->pad = 0;
-  if (!json_object_get(p->words.words, "end")) {
-    t->ends = 1;
-    t->end[0] = 2;
-  }
-}
-
-static enum status plan_random(struct whole_plan *p, struct error *e) {
-  if (check_random(p, e)) return e->status;
-  p->kind = p->said.kind;
-  size_t row = 0;
-  while (whole_family_at(row)->decodes != (p->kind == MODEL_DECODER)) row++;
-  p->family = whole_plan_reader(p)->family = whole_family_at(row);
-  must(strcmp(p->family->name, "plain") == 0);
-  if (p->kind == MODEL_SEQ2SEQ) p->stack[WHOLE_DECODER].family = p->family->decoder;
-  settle_random_tokens(p);
-  return whole_sizes_find(p, e);
-}
-
-static enum status plan_files(struct whole_plan *p, struct error *e) {
-  if (whole_find_family(p, e) || whole_find_parts(p, e) || whole_classifier_find(p, e) ||
-      whole_sizes_find(p, e) || whole_rest_check(p, e))
-    return e->status;
-  return STATUS_OK;
-}
-
-static enum status check_token(const char *key, int64_t token, size_t vocabulary, struct error *e) {
-  if (token < (int64_t)vocabulary) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG, "%s: %jd is outside the vocabulary of %zu", key,
-                   (intmax_t)token, vocabulary);
-}
-
-/* Are all of these in the vocabularies? */
-static enum status check_all(const struct whole_plan *p, const struct whole_tokens *t,
-                             struct error *e) {
-  const struct whole_stack *decoder = &p->stack[WHOLE_DECODER];
-  const size_t tokens = whole_plan_reader(p)->form.embedding.tokens;
-  const size_t chosen = decoder->family ? decoder->form.embedding.tokens : tokens;
-  if (!tokens) return STATUS_OK;
-  if (check_token("begin", t->begin, chosen, e) || check_token("pad", t->pad, tokens, e) ||
-      check_token("forced_begin", t->forced_begin, chosen, e) ||
-      check_token("forced_end", t->forced_end, chosen, e))
-    return e->status;
-  for (size_t i = 0; i < t->ends && !e->status; i++) check_token("end", t->end[i], chosen, e);
-  return e->status;
-}
-
-/* Tokens that a definition says, or the file of a model of one's own, must be in its vocabulary;
- * the library's files name some that are not, and never use them, but for the one with which a
- * decoder beside an encoder begins. */
-static enum status check_tokens(const struct whole_plan *p, const json_t *definition,
-                                struct error *e) {
-  const struct whole_tokens begin = {p->said.token.begin, -1, -1, -1, 0, {0}};
-  struct whole_settings own;
-  if (!p->family->keys) return check_all(p, &p->said.token, e);
-  if (p->kind == MODEL_SEQ2SEQ && check_all(p, &begin, e)) return e->status;
-  if (whole_settings_read(&own, definition, e)) return e->status;
-  return check_all(p, &own.token, e);
-}
-
-enum status whole_plan_settle(struct whole_plan *p, const json_t *definition, struct error *e) {
-  const struct whole_documents beside = {p->source.config, p->source.generation};
-  if (whole_words_make(&p->words, &beside, &p->notes, e)) return whole_plan_blame(p, e);
-  if (whole_words_override(&p->words, definition, &p->notes, e) ||
-      whole_settings_read(&p->said, p->words.words, e))
-    return e->status;
-  if (p->source.file ? plan_files(p, e) : plan_random(p, e)) return whole_plan_blame(p, e);
-  if (check_tokens(p, definition, e)) return whole_plan_blame(p, e);
-  if (p->kind == MODEL_SEQ2SEQ && p->said.token.begin < 0)
-    notes_add(&p->notes, "no decoder start token: /score and /generate are not available; set "
-                         "\"begin\" in the definition");
-  return STATUS_OK;
-}
-
-enum status whole_plan_make(struct whole_plan *p, const json_t *definition, const char *directory,
-                            struct error *e) {
-  struct whole_settings own;
-  *p = (struct whole_plan){0};
-  if (whole_settings_read(&own, definition, e) ||
-      whole_source_open(&p->source, definition, directory, e))
-    return e->status;
-  return whole_plan_settle(p, definition, e);
-}
-
-void whole_plan_free(struct whole_plan *p) {
-  whole_source_close(&p->source);
-  whole_words_free(&p->words);
-  for (enum whole_side i = 0; i < WHOLE_SIDES; i++) free(p->stack[i].layer);
-  free(p->used);
-  json_decref(p->labels);
-  *p = (struct whole_plan){0};
+void whole_plan_size(const struct whole_stack *stack, enum whole_role role, size_t *out,
+                     size_t *in) {
+  const struct stack_form *f = &stack->form;
+  const struct layer_shape *s = &f->self, *c = &f->cross;
+  const size_t d = f->width, queries = s->heads * s->head_size, keys = s->kv_heads * s->head_size;
+  const size_t asking = c->heads * c->head_size, asked = c->kv_heads * c->head_size;
+  const struct stack_embedding *m = &f->embedding;
+  const struct stack_dense *dense = f->pooling.dense;
+  const size_t sizes[WHOLE_ROLES][2] = {[WHOLE_QUERY] = {queries, d},
+                                        [WHOLE_KEY] = {keys, d},
+                                        [WHOLE_VALUE] = {keys, d},
+                                        [WHOLE_OUTPUT] = {d, queries},
+                                        [WHOLE_UP] = {f->forward_size, d},
+                                        [WHOLE_GATE] = {f->forward_size, d},
+                                        [WHOLE_DOWN] = {d, f->forward_size},
+                                        [WHOLE_NORM_SELF] = {1, d},
+                                        [WHOLE_NORM_FORWARD] = {1, d},
+                                        [WHOLE_NORM_QUERY] = {1, s->head_size},
+                                        [WHOLE_NORM_KEY] = {1, s->head_size},
+                                        [WHOLE_NORM_CROSS] = {1, d},
+                                        [WHOLE_CROSS_QUERY] = {asking, d},
+                                        [WHOLE_CROSS_KEY] = {asked, c->key_size},
+                                        [WHOLE_CROSS_VALUE] = {asked, c->value_size},
+                                        [WHOLE_CROSS_OUTPUT] = {d, asking},
+                                        [WHOLE_TOKEN] = {m->tokens, d},
+                                        [WHOLE_TYPE] = {m->types, d},
+                                        [WHOLE_POSITION] = {m->position_rows, d},
+                                        [WHOLE_NORM_EMBEDDED] = {1, d},
+                                        [WHOLE_NORM_LAST] = {1, d},
+                                        [WHOLE_POOLER] = {d, d},
+                                        [WHOLE_RELATIVE] = {s->relative_buckets, s->heads},
+                                        [WHOLE_DENSE] = {dense[0].size, d},
+                                        [WHOLE_DENSE_SKIP] = {dense[0].size, d},
+                                        [WHOLE_DENSE + 2] = {dense[1].size, dense[0].size},
+                                        [WHOLE_DENSE_SKIP + 2] = {dense[1].size, dense[0].size},
+                                        [WHOLE_HEAD] = {m->tokens, d},
+                                        [WHOLE_LOGITS_BIAS] = {1, m->tokens},
+                                        [WHOLE_CLASS_FIRST] = {d, d},
+                                        [WHOLE_CLASSES] = {f->classifier.count, d}};
+  *out = sizes[role][0];
+  *in = sizes[role][1];
 }

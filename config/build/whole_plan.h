@@ -1,7 +1,8 @@
-/* whole_plan: everything about a whole model but its numbers: its family, its sizes, and where the
- * numbers of each of its roles lie.
+/* whole_plan: everything about a model except its numbers: its family, its sizes, and the tensors
+ * that hold the numbers of each role.
  *
- * Made of a definition and its files; of the tensors only names, types and shapes are read. */
+ * A plan is made from a definition and its files (whole_plan_make.h); only names, types and shapes
+ * of tensors are read for it. One thread uses it. */
 #ifndef CONFIG_WHOLE_PLAN_H
 #define CONFIG_WHOLE_PLAN_H
 
@@ -12,19 +13,19 @@
 #include "config/describe/whole_words.h"
 #include "config/family/layout_family.h"
 
-/* One of its stacks. */
+/* One stack of the model. */
 struct whole_stack {
-  const struct whole_family *family; /* how its tensors are called; NULL: there is no such stack */
+  const struct whole_family *family; /* names of its tensors; NULL: there is no such stack */
 
-  /* Sizes and kinds; without parameters, which whole_numbers.h reads. */
+  /* Sizes and kinds, without parameters, which whole_numbers.h reads. */
   struct stack_form form;
-  enum whole_places places; /* those of its positions: never unsaid once its sizes are found */
-  size_t positions;         /* rows that an item may have; 0: as many as one likes */
+  enum whole_places places; /* how it encodes positions: not UNSAID once its sizes are known */
+  size_t positions;         /* rows that an item may have; 0: any number */
 
-  /* Where the numbers are. A norm's factor is its weight, its shift its bias. Of a random model
+  /* The tensors of each role. A norm's factor is its weight, its shift its bias. In a random model
    * only the sizes are set, and `tensor` is NULL. */
-  struct layout_matrix part[WHOLE_ROLES];           /* those of the stack */
-  struct layout_matrix (*layer)[WHOLE_LAYER_ROLES]; /* [layers] */
+  struct layout_matrix part[WHOLE_ROLES];           /* roles of the stack */
+  struct layout_matrix (*layer)[WHOLE_LAYER_ROLES]; /* [layers] roles of each layer */
 };
 
 struct whole_plan {
@@ -42,51 +43,42 @@ struct whole_plan {
   enum stack_function function;
 
   bool *used;     /* [tensors of the file] */
-  size_t aside;   /* tensors that are not used */
-  uint64_t count; /* numbers of all parts, once each */
+  size_t aside;   /* tensors of the file that are not used */
+  uint64_t count; /* numbers of all parts; shared ones count once */
   struct notes notes;
 };
 
-/* Makes it from a definition, which must outlive it. STATUS_CONFIG, with a detail that begins with
- * the key, the file or the tensor, or STATUS_OUT_OF_MEMORY; what there is then is freed by
- * whole_plan_free. */
-enum status whole_plan_make(struct whole_plan *p, const json_t *definition, const char *directory,
-                            struct error *e);
+void whole_plan_free(struct whole_plan *p); /* a zeroed plan is fine */
 
-/* The same of files that are open: only `source` is set. */
-enum status whole_plan_settle(struct whole_plan *p, const json_t *definition, struct error *e);
-
-/* Puts before an error about the files which they are, and what in them said the word that it
- * begins with. Returns the status that it holds. */
+/* Completes an error about the files: puts their path before it, and the name that the file at
+ * fault uses for the setting with which it begins. Returns e->status. */
 enum status whole_plan_blame(const struct whole_plan *p, struct error *e);
-
-void whole_plan_free(struct whole_plan *p); /* zeroed ones are fine */
 
 /* A part of a stack. */
 struct whole_place {
   enum whole_role role;
-  size_t layer; /* counts for a layer's roles */
+  size_t layer; /* ignored for roles of the stack */
 };
 
-/* The stack that reads `tokens`: the encoder, or a decoder alone. */
+/* The stack that reads `tokens`: the encoder, or the decoder of a decoder-only model. */
 static inline struct whole_stack *whole_plan_reader(const struct whole_plan *p) {
   return (struct whole_stack *)&p->stack[p->kind == MODEL_DECODER ? WHOLE_DECODER : WHOLE_ENCODER];
 }
 
-/* A part by its role; `layer` counts for a layer's roles. */
+/* The part of a role; `layer` is ignored for roles of the stack. */
 static inline struct layout_matrix *whole_plan_part(const struct whole_stack *s,
                                                     enum whole_role role, size_t layer) {
   return role < WHOLE_LAYER_ROLES ? &s->layer[layer][role] : (struct layout_matrix *)&s->part[role];
 }
 
-/* Has the encoder no such part of its own, as it uses the decoder's? These are tables. */
+/* Is `s` the encoder, and does it use the decoder's table for this role? */
 bool whole_plan_is_lent(const struct whole_plan *p, const struct whole_stack *s,
                         enum whole_role role);
 
-/* What a role's weight must be, [out, in], once the form is known; a vector is one row. */
+/* The size of a role's weight, [out, in], once the form is known; a vector is one row. */
 void whole_plan_size(const struct whole_stack *s, enum whole_role role, size_t *out, size_t *in);
 
-/* The file in which the role lies. */
+/* The file that holds the role's tensor. */
 static inline struct checkpoint *whole_plan_file(const struct whole_plan *p, enum whole_role role) {
   const bool dense = role >= WHOLE_DENSE && role <= WHOLE_DENSE_END;
   return dense ? p->source.dense[(role - WHOLE_DENSE) / 2].file : p->source.file;

@@ -1,4 +1,4 @@
-/* whole_random: draws whole models. */
+/* whole_random: the parts of a random model, and their numbers. */
 #include "config/build/whole_random.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 enum { LAYER_ROLES = 64, FACTOR_ROLES = 32, DECODER_ROLES = 1 << 20 };
 
-/* The numbers stay what they are, whatever roles come: a model that was drawn once is the same for
- * ever. Roles without one are in no drawn model, and so is 0 but for queries. */
+/* These numbers never change: a seed means the same model for ever. A role without a number, 0
+ * except for queries, occurs in no random model. */
 static const unsigned char number[WHOLE_ROLES] = {[WHOLE_QUERY] = 0,
                                                   [WHOLE_KEY] = 1,
                                                   [WHOLE_VALUE] = 2,
@@ -30,7 +30,7 @@ static const unsigned char number[WHOLE_ROLES] = {[WHOLE_QUERY] = 0,
                                                   [WHOLE_CLASS_FIRST] = 21,
                                                   [WHOLE_CLASSES] = 22};
 
-/* Which parts a stack has. */
+/* Does a random stack have this part? */
 static bool has_part(const struct whole_plan *p, const struct whole_stack *s,
                      enum whole_role role) {
   switch (role) {
@@ -81,22 +81,13 @@ enum status whole_random_list(const struct whole_plan *p, struct whole_stack *s,
   return STATUS_OK;
 }
 
-/* Is the part one that both stacks have, and is drawn as the encoder's? */
-static bool is_shared(const struct whole_plan *p, enum whole_role role) {
-  return whole_plan_is_lent(p, &p->stack[WHOLE_ENCODER], role);
-}
-
-static uint32_t identify(const struct whole_plan *p, const struct whole_stack *s,
-                         const struct whole_place *at) {
-  const bool beside = s != whole_plan_reader(p) && !is_shared(p, at->role);
-  const size_t within = at->role < WHOLE_LAYER_ROLES ? LAYER_ROLES * (at->layer + 1) : 0;
-  return (uint32_t)(within + number[at->role] + (beside ? DECODER_ROLES : 0));
-}
-
-void whole_random_draw(const struct whole_plan *p, const struct whole_stack *s,
+void whole_random_fill(const struct whole_plan *p, const struct whole_stack *s,
                        const struct whole_place *at, bool bias, float *out) {
   const struct layout_matrix *m = whole_plan_part(s, at->role, at->layer);
-  const uint32_t id = identify(p, s, at);
+  const bool shared = whole_plan_is_lent(p, &p->stack[WHOLE_ENCODER], at->role);
+  const bool cross = s != whole_plan_reader(p) && !shared;
+  const size_t within = at->role < WHOLE_LAYER_ROLES ? LAYER_ROLES * (at->layer + 1) : 0;
+  const uint32_t id = (uint32_t)(within + number[at->role] + (cross ? DECODER_ROLES : 0));
   const uint64_t seed = p->source.seed;
   if (bias) {
     random_bias(seed, id, m->bias.columns, out);

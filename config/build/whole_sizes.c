@@ -1,4 +1,6 @@
-/* whole_sizes: works out the sizes of a whole model. */
+/* whole_sizes: works out the sizes of a model, stack by stack: widths, positions, heads, kinds of
+ * norms; then compares all parts with them. A size comes from a tensor if there is one; the same
+ * size in the configuration must agree. */
 #include "config/build/whole_sizes.h"
 
 #include <math.h>
@@ -12,9 +14,21 @@
 #include "config/document/text.h"
 #include "core/base/size.h"
 
-/* --- sizes that a tensor tells --- */
+/* The work on one stack. */
+struct whole_sizing {
+  struct whole_plan *p;
+  struct whole_stack *stack;
+  const struct whole_stack_sizes *said; /* of this stack */
+};
 
-/* What is said must be what the tensor has, where it is there. */
+static bool is_random(const struct whole_sizing *z) { return !z->p->source.file; }
+
+/* Is it the stack that reads `tokens`? Otherwise it is the decoder of an encoder-decoder model. */
+static bool is_reader(const struct whole_sizing *z) { return z->stack == whole_plan_reader(z->p); }
+
+/* --- widths --- */
+
+/* Rejects a size in the configuration that differs from the tensor's, if there is a tensor. */
 static enum status agree(const struct layout_part *part, size_t is, const char *key, size_t said,
                          struct error *e) {
   if (!said || !part->tensor || is == said) return STATUS_OK;
@@ -23,68 +37,52 @@ static enum status agree(const struct layout_part *part, size_t is, const char *
                    part->tensor->name, is);
 }
 
-/* What works out the sizes of one stack. */
-struct whole_sizing {
-  struct whole_plan *p;
-  struct whole_stack *stack;
-  const struct whole_stack_sizes *said; /* of it */
-};
-
-static bool is_random(const struct whole_sizing *z) { return !z->p->source.file; }
-
-/* Is it the stack that reads `tokens`? Else it is a decoder beside an encoder. */
-static bool is_reader(const struct whole_sizing *z) { return z->stack == whole_plan_reader(z->p); }
-
-/* How many tokens are said for the table: those of a decoder are its own where its table is. */
-static enum status settle_tokens(const struct whole_sizing *z, struct error *e) {
-  const struct whole_words *w = &z->p->words;
-  const struct layout_part *token = &z->stack->part[WHOLE_TOKEN].weight;
-  const struct whole_stack *other = &z->p->stack[WHOLE_ENCODER];
-  const bool own = !is_reader(z) && other->part[WHOLE_TOKEN].weight.tensor != token->tensor;
-  const size_t said = own ? w->target_vocabulary : z->p->said.vocabulary;
-  z->stack->form.embedding.tokens = is_random(z) ? z->p->said.vocabulary : token->rows;
-  if (!own) return agree(token, token->rows, "vocabulary", said, e);
-  return agree(token, token->rows, "config.json: decoder_vocab_size", said, e);
-}
-
-static enum status settle_sizes(const struct whole_sizing *z, struct error *e) {
+static enum status set_widths(const struct whole_sizing *z, struct error *e) {
   struct stack_form *f = &z->stack->form;
   static const struct layout_matrix none;
+  const struct whole_words *w = &z->p->words;
+  const struct whole_settings *said = &z->p->said;
   const bool random = is_random(z);
   const struct layout_matrix *query = random ? &none : &z->stack->layer[0][WHOLE_QUERY];
   const struct layout_matrix *up = random ? &none : &z->stack->layer[0][WHOLE_UP];
-  if (agree(&query->weight, layout_matrix_in(query), "width", z->p->said.width, e) ||
+  if (agree(&query->weight, layout_matrix_in(query), "width", said->width, e) ||
       agree(&up->weight, layout_matrix_out(up), "feed_forward", z->said->forward_size, e))
     return e->status;
-  f->width = random ? z->p->said.width : layout_matrix_in(query);
+  f->width = random ? said->width : layout_matrix_in(query);
   f->forward_size = random ? z->said->forward_size : layout_matrix_out(up);
   if (random) f->layers = z->said->layers;
-  if (!z->stack->family->rows_only && (random || z->stack->part[WHOLE_TOKEN].found))
-    return settle_tokens(z, e);
-  if (z->p->said.vocabulary)
-    error_set(e, STATUS_CONFIG, "vocabulary: given, but there are no token embeddings");
-  return e->status;
-}
 
-static enum status settle_types(const struct whole_sizing *z, struct error *e) {
+  const struct layout_matrix *token = &z->stack->part[WHOLE_TOKEN];
+  if (!z->stack->family->rows_only && (random || token->found)) {
+    /* A decoder with a table of its own has its own vocabulary. */
+    const struct layout_matrix *encoder = &z->p->stack[WHOLE_ENCODER].part[WHOLE_TOKEN];
+    const bool own = !is_reader(z) && encoder->weight.tensor != token->weight.tensor;
+    f->embedding.tokens = random ? said->vocabulary : token->weight.rows;
+    if (agree(&token->weight, token->weight.rows,
+              own ? "config.json: decoder_vocab_size" : "vocabulary",
+              own ? w->target_vocabulary : said->vocabulary, e))
+      return e->status;
+  } else if (said->vocabulary) {
+    return error_set(e, STATUS_CONFIG, "vocabulary: given, but there are no token embeddings");
+  }
+
   const struct layout_matrix *type = &z->stack->part[WHOLE_TYPE];
-  const struct whole_words *w = &z->p->words;
-  const size_t rows = z->stack->form.embedding.types = type->found ? type->weight.rows : 0;
-  if (!w->has_types || w->types == rows) return STATUS_OK;
+  f->embedding.types = type->found ? type->weight.rows : 0;
+  if (!w->has_types || w->types == f->embedding.types) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
-                   "config.json: type_vocab_size: %zu, but the table has %zu rows", w->types, rows);
+                   "config.json: type_vocab_size: %zu, but the table has %zu rows", w->types,
+                   f->embedding.types);
 }
 
 /* --- which positions --- */
 
-/* A table that is not meant is left aside. */
-static void leave_table(const struct whole_sizing *z, enum whole_role role) {
+/* Marks a table that the configuration rules out as unused. */
+static void drop_table(const struct whole_sizing *z, enum whole_role role) {
   struct layout_matrix *m = &z->stack->part[role];
   if (m->found) z->p->used[m->weight.tensor - checkpoint_at(z->p->source.file, 0)] = false;
   *m = (struct layout_matrix){0};
 }
 
-/* What a family of the library does is not a matter of choice. */
 static enum whole_places usual_places(const struct whole_family *f) {
   return f->relative                         ? WHOLE_PLACES_RELATIVE
          : f->rotary                         ? WHOLE_PLACES_ROTARY
@@ -93,9 +91,9 @@ static enum whole_places usual_places(const struct whole_family *f) {
                                              : WHOLE_PLACES_SINUSOID;
 }
 
-/* Where no key says it, the table that the file has does; and the encoder's, where there are both.
- */
-static enum status settle_places(const struct whole_sizing *z, struct error *e) {
+/* Finds how positions are encoded: by the family; else by the settings, by the encoder's way, or by
+ * the table that the file has. */
+static enum status set_places(const struct whole_sizing *z, struct error *e) {
   struct whole_stack *s = z->stack;
   const enum whole_places other = z->p->stack[WHOLE_ENCODER].places;
   const enum whole_places said = z->p->said.places                            ? z->p->said.places
@@ -122,33 +120,12 @@ static enum status settle_places(const struct whole_sizing *z, struct error *e) 
 
 /* --- heads --- */
 
-static enum status settle_relative(const struct whole_sizing *z, struct error *e) {
-  const struct whole_words *w = &z->p->words;
-  struct layer_shape *s = &z->stack->form.self;
-  struct layout_matrix *table = &z->stack->part[WHOLE_RELATIVE];
-  if (z->stack->places != WHOLE_PLACES_RELATIVE) {
-    leave_table(z, WHOLE_RELATIVE);
-    return STATUS_OK;
-  }
-  s->relative_buckets = table->found ? table->weight.rows : DEFINITION_RELATIVE_BUCKETS;
-  s->relative_distance = w->distance ? w->distance : DEFINITION_RELATIVE_DISTANCE;
-  s->relative_both = !z->stack->family->decodes;
-  if (!is_random(z) && !table->found)
-    return error_set(e, STATUS_CONFIG, "positions: there is no tensor \"%s.weight\"",
-                     z->stack->family->stem[WHOLE_RELATIVE]);
-  if (w->buckets && w->buckets != s->relative_buckets)
-    return error_set(e, STATUS_CONFIG,
-                     "config.json: relative_attention_num_buckets: %zu, but the table has %zu rows",
-                     w->buckets, s->relative_buckets);
-  return sizes_check_relative(s, e);
-}
-
 static float norm_epsilon(const struct whole_plan *p) {
   return (float)(p->said.epsilon > 0 ? p->said.epsilon : 1e-5);
 }
 
-/* The shape of an attention whose roles begin with that of its queries, and whose keys are made of
- * rows of this width. */
+/* Makes the shape of an attention. `first` is the role of its queries; `keys` is the width of the
+ * rows that keys and values are made from. */
 static enum status make_shape(const struct whole_sizing *z, enum whole_role first, size_t keys,
                               struct layer_shape *out, struct error *e) {
   const struct whole_plan *p = z->p;
@@ -182,30 +159,40 @@ static enum status make_shape(const struct whole_sizing *z, enum whole_role firs
   return STATUS_OK;
 }
 
-static enum status settle_self(const struct whole_sizing *z, struct error *e) {
+static enum status set_self(const struct whole_sizing *z, struct error *e) {
   const struct whole_plan *p = z->p;
+  const struct whole_words *w = &p->words;
   struct layer_shape *s = &z->stack->form.self;
   if (make_shape(z, WHOLE_QUERY, z->stack->form.width, s, e)) return e->status;
-  s->norm_epsilon = p->words.type && p->words.type->head_norms ? norm_epsilon(p) : 0;
+  s->norm_epsilon = w->type && w->type->head_norms ? norm_epsilon(p) : 0;
   s->rope_base = z->stack->places != WHOLE_PLACES_ROTARY ? 0
-                 : p->words.rope_base > 0                ? p->words.rope_base
+                 : w->rope_base > 0                      ? w->rope_base
                                                          : DEFINITION_ROPE_BASE;
-  s->rope_stretch = p->words.rope_stretch;
+  s->rope_stretch = w->rope_stretch;
   if (s->rope_base > 0 && s->head_size % 2 != 0)
     return error_set(e, STATUS_CONFIG,
                      "positions: rotary positions need an even head size, not %zu", s->head_size);
-  return settle_relative(z, e);
-}
-
-/* Positions count among the rows of one stack alone. */
-static enum status settle_cross(const struct whole_sizing *z, struct error *e) {
-  const size_t width = z->p->stack[WHOLE_ENCODER].form.width;
-  if (is_reader(z)) return STATUS_OK;
-  return make_shape(z, WHOLE_CROSS_QUERY, width, &z->stack->form.cross, e);
+  if (z->stack->places != WHOLE_PLACES_RELATIVE) {
+    drop_table(z, WHOLE_RELATIVE);
+    return STATUS_OK;
+  }
+  const struct layout_matrix *table = &z->stack->part[WHOLE_RELATIVE];
+  s->relative_buckets = table->found ? table->weight.rows : DEFINITION_RELATIVE_BUCKETS;
+  s->relative_distance = w->distance ? w->distance : DEFINITION_RELATIVE_DISTANCE;
+  s->relative_both = !z->stack->family->decodes;
+  if (!is_random(z) && !table->found)
+    return error_set(e, STATUS_CONFIG, "positions: there is no tensor \"%s.weight\"",
+                     z->stack->family->stem[WHOLE_RELATIVE]);
+  if (w->buckets && w->buckets != s->relative_buckets)
+    return error_set(e, STATUS_CONFIG,
+                     "config.json: relative_attention_num_buckets: %zu, but the table has %zu rows",
+                     w->buckets, s->relative_buckets);
+  return sizes_check_relative(s, e);
 }
 
 /* --- norms and activation --- */
 
+/* Rejects settings that contradict the family. */
 static enum status check_choices(const struct whole_sizing *z, struct error *e) {
   const struct whole_family *f = z->stack->family;
   const struct whole_settings *s = &z->p->said;
@@ -221,37 +208,25 @@ static enum status check_choices(const struct whole_sizing *z, struct error *e) 
              : STATUS_OK;
 }
 
-/* The first norm that has a bias; NULL: none has. */
-static const struct layout_matrix *find_shift(const struct whole_stack *s) {
+/* An RMS norm has no bias: a file whose norms have biases is a different model. */
+static enum status check_shift(const struct whole_sizing *z, struct error *e) {
+  const struct whole_stack *s = z->stack;
+  if (s->form.norm != NORM_RMS || is_random(z)) return STATUS_OK;
   for (enum whole_role role = 0; role < WHOLE_ROLES; role++) {
     if (!whole_role_is_norm(role)) continue;
-    const size_t places = role < WHOLE_LAYER_ROLES ? s->form.layers : 1;
-    for (size_t layer = 0; layer < places; layer++)
-      if (whole_plan_part(s, role, layer)->has_bias) return whole_plan_part(s, role, layer);
+    const size_t layers = role < WHOLE_LAYER_ROLES ? s->form.layers : 1;
+    for (size_t layer = 0; layer < layers; layer++) {
+      const struct layout_matrix *m = whole_plan_part(s, role, layer);
+      if (m->has_bias)
+        return error_set(e, STATUS_CONFIG,
+                         "norm_kind: an RMS norm has no bias, but there is tensor \"%.120s\"",
+                         m->bias.tensor->name);
+    }
   }
-  return NULL;
+  return STATUS_OK;
 }
 
-/* RMS norm shifts nothing: a file whose norms have biases means another. */
-static enum status check_shift(const struct whole_sizing *z, struct error *e) {
-  const bool may = z->stack->form.norm != NORM_RMS || is_random(z);
-  const struct layout_matrix *m = may ? NULL : find_shift(z->stack);
-  if (!m) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG,
-                   "norm_kind: an RMS norm has no bias, but there is tensor \"%.120s\"",
-                   m->bias.tensor->name);
-}
-
-static void settle_output(const struct whole_sizing *z) {
-  struct stack_form *f = &z->stack->form;
-  f->output.tied = z->stack->family->decodes && f->embedding.tokens > 0 &&
-                   !z->stack->part[WHOLE_HEAD].found && z->p->said.tie_output != TOGGLE_OFF;
-  const bool shrunk = f->output.tied && z->stack->family->shrunk;
-  f->output.scale = shrunk ? (float)(1 / sqrt((double)f->width)) : 1;
-  if (!f->output.tied && !z->stack->part[WHOLE_HEAD].found) leave_table(z, WHOLE_LOGITS_BIAS);
-}
-
-static enum status settle_kinds(const struct whole_sizing *z, struct error *e) {
+static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
   const struct whole_family *family = z->stack->family;
   const struct whole_settings *s = &z->p->said;
   struct stack_form *f = &z->stack->form;
@@ -266,7 +241,11 @@ static enum status settle_kinds(const struct whole_sizing *z, struct error *e) {
   f->whole = s->float32;
   f->activation = s->activation ? s->activate : ACTIVATION_RELU;
   f->last_aside = family->aside;
-  settle_output(z);
+  const bool headed = z->stack->part[WHOLE_HEAD].found;
+  f->output.tied =
+      family->decodes && f->embedding.tokens > 0 && !headed && s->tie_output != TOGGLE_OFF;
+  f->output.scale = f->output.tied && family->shrunk ? (float)(1 / sqrt((double)f->width)) : 1;
+  if (!f->output.tied && !headed) drop_table(z, WHOLE_LOGITS_BIAS);
   const bool scaled =
       s->scale_embedding == TOGGLE_UNSAID ? !family->keys : s->scale_embedding == TOGGLE_ON;
   f->embedding.scale = scaled ? (float)sqrt((double)f->width) : 1;
@@ -275,7 +254,8 @@ static enum status settle_kinds(const struct whole_sizing *z, struct error *e) {
 
 /* --- positions --- */
 
-static enum status settle_table(const struct whole_sizing *z, struct error *e) {
+/* Sets the number of learned positions. */
+static enum status set_position_rows(const struct whole_sizing *z, struct error *e) {
   const struct whole_plan *p = z->p;
   const struct whole_family *family = z->stack->family;
   struct stack_embedding *m = &z->stack->form.embedding;
@@ -302,7 +282,7 @@ static enum status settle_table(const struct whole_sizing *z, struct error *e) {
   return STATUS_OK;
 }
 
-static enum status settle_positions(const struct whole_sizing *z, struct error *e) {
+static enum status set_positions(const struct whole_sizing *z, struct error *e) {
   struct whole_plan *p = z->p;
   struct whole_stack *s = z->stack;
   struct stack_embedding *m = &s->form.embedding;
@@ -311,9 +291,9 @@ static enum status settle_positions(const struct whole_sizing *z, struct error *
                                                       : POSITIONS_NONE;
   m->first_position = p->said.first_position;
   if (m->positions == POSITIONS_LEARNED) {
-    if (settle_table(z, e)) return e->status;
+    if (set_position_rows(z, e)) return e->status;
   } else {
-    leave_table(z, WHOLE_POSITION);
+    drop_table(z, WHOLE_POSITION);
     if (s->family->rotary) s->positions = p->words.positions;
   }
   const bool computed = m->positions != POSITIONS_LEARNED && m->positions != POSITIONS_NONE;
@@ -328,16 +308,16 @@ static enum status settle_positions(const struct whole_sizing *z, struct error *
   return STATUS_OK;
 }
 
-/* --- one vector of an item --- */
+/* --- pooling --- */
 
-static enum status settle_pooling(const struct whole_sizing *z, struct error *e) {
+static enum status set_pooling(const struct whole_sizing *z, struct error *e) {
   struct whole_plan *p = z->p;
   struct stack_form *f = &z->stack->form;
   const struct whole_source *s = &p->source;
   if (!is_reader(z)) return STATUS_OK;
   p->pool = p->said.has_pool ? p->said.pool : s->pool;
   p->normalize = p->said.normalize == TOGGLE_UNSAID ? s->normalize : p->said.normalize == TOGGLE_ON;
-  const bool says = s->modules && s->pool != STACK_POOL_NONE; /* a model alone says nothing */
+  const bool says = s->modules && s->pool != STACK_POOL_NONE; /* does modules.json choose a pool? */
   if (says && p->pool != s->pool)
     notes_add(&p->notes, "modules.json says pool %s, but here it is %s", stack_pool_names[s->pool],
               stack_pool_names[p->pool]);
@@ -364,50 +344,7 @@ static enum status settle_pooling(const struct whole_sizing *z, struct error *e)
 
 /* --- do the parts agree? --- */
 
-void whole_plan_size(const struct whole_stack *stack, enum whole_role role, size_t *out,
-                     size_t *in) {
-  const struct stack_form *f = &stack->form;
-  const struct layer_shape *s = &f->self, *c = &f->cross;
-  const size_t d = f->width, queries = s->heads * s->head_size, keys = s->kv_heads * s->head_size;
-  const size_t asking = c->heads * c->head_size, asked = c->kv_heads * c->head_size;
-  const struct stack_embedding *m = &f->embedding;
-  const struct stack_dense *dense = f->pooling.dense;
-  const size_t sizes[WHOLE_ROLES][2] = {[WHOLE_QUERY] = {queries, d},
-                                        [WHOLE_KEY] = {keys, d},
-                                        [WHOLE_VALUE] = {keys, d},
-                                        [WHOLE_OUTPUT] = {d, queries},
-                                        [WHOLE_UP] = {f->forward_size, d},
-                                        [WHOLE_GATE] = {f->forward_size, d},
-                                        [WHOLE_DOWN] = {d, f->forward_size},
-                                        [WHOLE_NORM_SELF] = {1, d},
-                                        [WHOLE_NORM_FORWARD] = {1, d},
-                                        [WHOLE_NORM_QUERY] = {1, s->head_size},
-                                        [WHOLE_NORM_KEY] = {1, s->head_size},
-                                        [WHOLE_NORM_CROSS] = {1, d},
-                                        [WHOLE_CROSS_QUERY] = {asking, d},
-                                        [WHOLE_CROSS_KEY] = {asked, c->key_size},
-                                        [WHOLE_CROSS_VALUE] = {asked, c->value_size},
-                                        [WHOLE_CROSS_OUTPUT] = {d, asking},
-                                        [WHOLE_TOKEN] = {m->tokens, d},
-                                        [WHOLE_TYPE] = {m->types, d},
-                                        [WHOLE_POSITION] = {m->position_rows, d},
-                                        [WHOLE_NORM_EMBEDDED] = {1, d},
-                                        [WHOLE_NORM_LAST] = {1, d},
-                                        [WHOLE_POOLER] = {d, d},
-                                        [WHOLE_RELATIVE] = {s->relative_buckets, s->heads},
-                                        [WHOLE_DENSE] = {dense[0].size, d},
-                                        [WHOLE_DENSE_SKIP] = {dense[0].size, d},
-                                        [WHOLE_DENSE + 2] = {dense[1].size, dense[0].size},
-                                        [WHOLE_DENSE_SKIP + 2] = {dense[1].size, dense[0].size},
-                                        [WHOLE_HEAD] = {m->tokens, d},
-                                        [WHOLE_LOGITS_BIAS] = {1, m->tokens},
-                                        [WHOLE_CLASS_FIRST] = {d, d},
-                                        [WHOLE_CLASSES] = {f->classifier.count, d}};
-  *out = sizes[role][0];
-  *in = sizes[role][1];
-}
-
-/* Numbers that the stacks share are counted once. */
+/* Checks the sizes of a part, and counts its numbers; those that both stacks share count once. */
 static enum status check_part(const struct whole_sizing *z, enum whole_role role, size_t layer,
                               struct error *e) {
   const struct layout_matrix *m = whole_plan_part(z->stack, role, layer);
@@ -428,39 +365,36 @@ static enum status check_part(const struct whole_sizing *z, enum whole_role role
   return STATUS_OK;
 }
 
-static enum status check_parts(const struct whole_sizing *z, struct error *e) {
-  for (size_t i = 0; i < z->stack->form.layers; i++)
-    for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++)
-      if (check_part(z, role, i, e)) return e->status;
-  for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
-    if (check_part(z, role, 0, e)) return e->status;
-  return STATUS_OK;
-}
-
-/* An error about what may be said of one stack alone begins with its name. */
-static enum status name_side(enum whole_side side, struct error *e) {
-  char word[16];
-  const size_t length = strcspn(e->detail, ":");
-  if (e->status != STATUS_CONFIG || length >= sizeof word) return e->status;
-  snprintf(word, sizeof word, "%.*s", (int)length, e->detail);
-  return whole_settings_is_size(word) ? text_before(e, "%s: ", whole_settings_side(side))
-                                      : e->status;
-}
-
-static enum status find_sizes(const struct whole_sizing *z, struct error *e) {
-  if (settle_sizes(z, e) || settle_types(z, e) || settle_places(z, e) || settle_self(z, e) ||
-      settle_cross(z, e) || settle_kinds(z, e) || settle_positions(z, e) || settle_pooling(z, e) ||
-      (is_reader(z) && whole_classifier_settle(z->p, e)))
+static enum status set_sizes(const struct whole_sizing *z, struct error *e) {
+  const size_t encoded = z->p->stack[WHOLE_ENCODER].form.width;
+  if (set_widths(z, e) || set_places(z, e) || set_self(z, e)) return e->status;
+  if (!is_reader(z) && make_shape(z, WHOLE_CROSS_QUERY, encoded, &z->stack->form.cross, e))
     return e->status;
+  if (set_kinds(z, e) || set_positions(z, e) || set_pooling(z, e)) return e->status;
+  if (is_reader(z) && whole_classifier_complete(z->p, e)) return e->status;
   return is_random(z) ? whole_random_list(z->p, z->stack, e) : STATUS_OK;
 }
 
 enum status whole_sizes_find(struct whole_plan *p, struct error *e) {
-  for (enum whole_side i = 0; i < WHOLE_SIDES; i++)
-    if (p->stack[i].family &&
-        find_sizes(&(struct whole_sizing){p, &p->stack[i], &p->said.of[i]}, e))
-      return name_side(i, e);
-  for (enum whole_side i = 0; i < WHOLE_SIDES && !e->status; i++)
-    if (p->stack[i].family) check_parts(&(struct whole_sizing){p, &p->stack[i], NULL}, e);
-  return e->status;
+  for (enum whole_side i = 0; i < WHOLE_SIDES; i++) {
+    const struct whole_sizing z = {p, &p->stack[i], &p->said.of[i]};
+    if (!z.stack->family || set_sizes(&z, e) == STATUS_OK) continue;
+    /* An error about a size that each stack has begins with the name of the stack. */
+    char word[16];
+    const size_t length = strcspn(e->detail, ":");
+    if (e->status != STATUS_CONFIG || length >= sizeof word) return e->status;
+    snprintf(word, sizeof word, "%.*s", (int)length, e->detail);
+    return whole_settings_is_size(word) ? text_before(e, "%s: ", whole_settings_side(i))
+                                        : e->status;
+  }
+  for (enum whole_side i = 0; i < WHOLE_SIDES; i++) {
+    const struct whole_sizing z = {p, &p->stack[i], NULL};
+    const size_t layers = z.stack->family ? z.stack->form.layers : 0;
+    for (size_t layer = 0; layer < layers; layer++)
+      for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++)
+        if (check_part(&z, role, layer, e)) return e->status;
+    for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES && layers; role++)
+      if (check_part(&z, role, 0, e)) return e->status;
+  }
+  return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* whole_tokenizer: finds the tokenizer of a whole model. */
+/* whole_tokenizer: loads the tokenizer of a model and reads what configurations say of texts. */
 #include "config/build/whole_tokenizer.h"
 
 #include <math.h>
@@ -12,43 +12,13 @@
 #include "config/tokenizer/tokenizer_folder.h"
 #include "core/base/size.h"
 
-#define LENGTH_MOST 1e15 /* a length from there on is none */
+#define LENGTH_MOST 1e15 /* a length from here on means no limit */
 
 enum { PROMPTS_MOST = 256, PROMPT_LONGEST = 16 * 1024 /* bytes */ };
 
-/* A new string: where it would lie; NULL: nowhere, or no memory. */
-static char *find_folder(const struct whole_plan *p, const json_t *said, const char *directory,
-                         struct error *e) {
-  char *folder = NULL;
-  if (said)
-    folder = file_path(directory, json_string_value(said));
-  else if (p->source.file && !p->source.builtin)
-    folder = file_folder(checkpoint_path(p->source.file));
-  else
-    return NULL;
-  if (!folder) error_no_memory(e);
-  return folder;
-}
+/* --- the length of a text --- */
 
-/* Every token that it makes must be in the model's table. */
-static enum status check_size(const struct whole *w, struct error *e) {
-  const size_t size = tokenizer_size(w->tokenizer);
-  const size_t least = w->target_vocabulary < w->vocabulary ? w->target_vocabulary : w->vocabulary;
-  if (size <= least) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG,
-                   "%s: has %zu tokens, but the model has %zu: it is for another model",
-                   w->tokenizer_file, size, least);
-}
-
-/* The definition does not name this tokenizer: it may be left out. */
-static void tell_the_way_out(struct error *e) {
-  const size_t used = strlen(e->detail);
-  snprintf(e->detail + used, sizeof e->detail - used,
-           " (\"tokenizer\": false serves the model without it)");
-}
-
-/* --- how long a text may be --- */
-
+/* Reads an optional length; no limit leaves *out as it is. */
 static enum status read_length(const json_t *json, const char *file, const char *key, size_t *out,
                                struct error *e) {
   const json_t *value = json_object_get(json, key);
@@ -60,7 +30,7 @@ static enum status read_length(const json_t *json, const char *file, const char 
   return STATUS_OK;
 }
 
-/* Reads how long sentence-transformers let a text be, and whether they put it in lower case. */
+/* Reads the longest text of sentence-transformers, and whether it is put in lower case. */
 static enum status read_sentences(struct whole *w, const struct whole_plan *p, bool *lower,
                                   struct error *e) {
   static const char file[] = "sentence_bert_config.json";
@@ -78,18 +48,7 @@ static enum status read_sentences(struct whole *w, const struct whole_plan *p, b
   return e->status;
 }
 
-/* Sets w->longest, where it is not said yet, to what the tokenizer says, and to no more than there
- * are positions. */
-static enum status settle_longest(struct whole *w, const char *folder, struct error *e) {
-  static const char file[] = "tokenizer_config.json";
-  json_t *json = w->longest ? NULL : tokenizer_folder_json(folder, file, e);
-  if (!e->status) read_length(json, file, "model_max_length", &w->longest, e);
-  json_decref(json);
-  if (w->positions && (!w->longest || w->longest > w->positions)) w->longest = w->positions;
-  return e->status;
-}
-
-/* Reads `truncate` of the definition: the default of requests that do not say it. */
+/* Reads `truncate` of the definition, the default of requests. */
 static enum status read_truncate(struct whole *w, const json_t *said, struct error *e) {
   const json_int_t count = json_integer_value(said);
   if (!said) return STATUS_OK;
@@ -107,12 +66,7 @@ static enum status read_truncate(struct whole *w, const json_t *said, struct err
 
 /* --- prompts --- */
 
-/* sentence-transformers write these two names without a text, too. */
-static bool is_usual_name(const char *name) {
-  return strcmp(name, "query") == 0 || strcmp(name, "document") == 0;
-}
-
-/* Takes the prompts of config_sentence_transformers.json, and their default. */
+/* Reads the prompts of config_sentence_transformers.json, and their default. */
 static enum status read_prompts(struct whole *w, const json_t *file, struct error *e) {
   json_t *all = json_object_get(file, "prompts"), *text;
   const json_t *said = json_object_get(file, "default_prompt_name");
@@ -133,7 +87,9 @@ static enum status read_prompts(struct whole *w, const json_t *file, struct erro
   if (said && !json_is_null(said) && !chosen)
     return error_set(e, STATUS_CONFIG, "default_prompt_name: needs a name");
   json_t *prompt = chosen ? json_object_get(all, chosen) : NULL;
-  if (chosen && !prompt && !is_usual_name(chosen))
+  /* sentence-transformers writes these two names even if they have no prompt. */
+  const bool usual = chosen && (strcmp(chosen, "query") == 0 || strcmp(chosen, "document") == 0);
+  if (chosen && !prompt && !usual)
     return error_set(e, STATUS_CONFIG, "default_prompt_name: \"%.60s\" is not among the prompts",
                      chosen);
   w->prompt = json_incref(prompt);
@@ -141,38 +97,49 @@ static enum status read_prompts(struct whole *w, const json_t *file, struct erro
   return STATUS_OK;
 }
 
-/* Reads `prompt` of the definition: the name of the default, or its text. */
-static enum status choose_prompt(struct whole *w, json_t *said, struct error *e) {
-  if (!said) return STATUS_OK;
-  if (!json_is_string(said))
-    return error_set(e, STATUS_CONFIG, "prompt: needs a text, or the name of one");
-  if (!w->tokenizer) return error_set(e, STATUS_CONFIG, "prompt: the model has no tokenizer");
-  if (json_string_length(said) > PROMPT_LONGEST)
-    return error_set(e, STATUS_CONFIG, "prompt: longer than %d bytes", PROMPT_LONGEST);
-  json_t *named = json_object_get(w->prompts, json_string_value(said));
-  json_decref(w->prompt);
-  w->prompt = json_incref(named ? named : said);
-  return STATUS_OK;
-}
-
-static void measure_prompts(struct whole *w) {
-  const char *name;
-  json_t *text;
-  w->longest_prompt = json_string_length(w->prompt);
-  json_object_foreach(w->prompts, name, text) w->longest_prompt =
-      size_max(w->longest_prompt, json_string_length(text));
-}
-
+/* Sets the prompts and their default, which `said`, the `prompt` of the definition, overrides: the
+ * name of a prompt, or its text. */
 static enum status find_prompts(struct whole *w, const struct whole_plan *p, json_t *said,
                                 struct error *e) {
   w->prompt_left_out = p->source.prompt_left_out;
   if (w->tokenizer && read_prompts(w, p->source.sentences, e))
     return text_before(e, "config_sentence_transformers.json: ");
-  if (choose_prompt(w, said, e) == STATUS_OK) measure_prompts(w);
-  return e->status;
+  if (said) {
+    if (!json_is_string(said))
+      return error_set(e, STATUS_CONFIG, "prompt: needs a text, or the name of one");
+    if (!w->tokenizer) return error_set(e, STATUS_CONFIG, "prompt: the model has no tokenizer");
+    if (json_string_length(said) > PROMPT_LONGEST)
+      return error_set(e, STATUS_CONFIG, "prompt: longer than %d bytes", PROMPT_LONGEST);
+    json_t *named = json_object_get(w->prompts, json_string_value(said));
+    json_decref(w->prompt);
+    w->prompt = json_incref(named ? named : said);
+  }
+  const char *name;
+  json_t *text;
+  w->longest_prompt = json_string_length(w->prompt);
+  json_object_foreach(w->prompts, name, text) w->longest_prompt =
+      size_max(w->longest_prompt, json_string_length(text));
+  return STATUS_OK;
 }
 
-/* --- the whole --- */
+/* --- the tokenizer --- */
+
+/* Checks the tokenizer against the model, and sets w->longest if it is not known yet: what the
+ * tokenizer says, and at most the number of positions. */
+static enum status check_tokenizer(struct whole *w, const char *folder, struct error *e) {
+  static const char file[] = "tokenizer_config.json";
+  const size_t size = tokenizer_size(w->tokenizer);
+  const size_t least = w->target_vocabulary < w->vocabulary ? w->target_vocabulary : w->vocabulary;
+  if (size > least)
+    return error_set(e, STATUS_CONFIG,
+                     "%s: has %zu tokens, but the model has %zu: it is for another model",
+                     w->tokenizer_file, size, least);
+  json_t *json = w->longest ? NULL : tokenizer_folder_json(folder, file, e);
+  if (!e->status) read_length(json, file, "model_max_length", &w->longest, e);
+  json_decref(json);
+  if (w->positions && (!w->longest || w->longest > w->positions)) w->longest = w->positions;
+  return e->status;
+}
 
 static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
                                   const json_t *definition, const char *directory,
@@ -183,10 +150,13 @@ static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
     return error_set(e, STATUS_CONFIG, "tokenizer: needs the path of a folder, or false");
   if (said && !w->vocabulary)
     return error_set(e, STATUS_CONFIG, "tokenizer: the model has no token embeddings");
-  char *folder = w->vocabulary ? find_folder(p, said, directory, e) : NULL;
-  if (!folder) return e->status;
+  const bool has_folder = p->source.file && !p->source.builtin;
+  if (!w->vocabulary || (!said && !has_folder)) return STATUS_OK;
+  char *folder = said ? file_path(directory, json_string_value(said))
+                      : file_folder(checkpoint_path(p->source.file));
+  if (!folder) return error_no_memory(e);
   bool lower = false;
-  if (!p->source.file || p->source.builtin || read_sentences(w, p, &lower, e) == STATUS_OK)
+  if (!has_folder || read_sentences(w, p, &lower, e) == STATUS_OK)
     w->tokenizer = tokenizer_folder(folder, lower, &w->tokenizer_file, e);
   if (said && !w->tokenizer && !e->status)
     error_set(e, STATUS_CONFIG,
@@ -195,9 +165,13 @@ static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
               text_tail(folder));
   if (!w->tokenizer)
     w->longest = 0;
-  else if (check_size(w, e) == STATUS_OK)
-    settle_longest(w, folder, e);
-  if (e->status == STATUS_CONFIG && !said) tell_the_way_out(e);
+  else
+    check_tokenizer(w, folder, e);
+  if (e->status == STATUS_CONFIG && !said) { /* the user did not ask for this tokenizer */
+    const size_t used = strlen(e->detail);
+    snprintf(e->detail + used, sizeof e->detail - used,
+             " (\"tokenizer\": false serves the model without it)");
+  }
   free(folder);
   return e->status;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/build/model.h"
-#include "config/build/whole_plan.h"
+#include "config/build/whole_plan_make.h"
 #include "config/checkpoint/floats.h"
 #include "config/describe/whole_modules.h"
 #include "config/document/file.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/build/whole_numbers.h"
+#include "config/build/whole_plan_make.h"
 #include "config/document/json_reserve.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -94,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   open_tensors(&p, which - (unsigned)'a');
   p.source.config = object_of(config);
   if (p.source.file || !p.source.config) {
-    if (whole_plan_settle(&p, definition, &e) == STATUS_OK)
+    if (whole_plan_from_source(&p, definition, &e) == STATUS_OK)
       plan_must_agree(&p);
     else
       config_must_be_told(&e);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "config/build/whole_numbers.h"
+#include "config/build/whole_plan_make.h"
 
 struct whole_read {
   json_t *definition;
