@@ -33,8 +33,8 @@
 
 enum {
   /* libmicrohttpd zeroes it for every request, so that much more would cost time. Half of it is for
-   * reading: a body of 40 kB that has arrived comes in one call, and is answered before the thread
-   * turns to another connection. */
+   * reading: a body of 40 kB that has arrived comes in one call, and gets its response before the
+   * thread turns to another connection. */
   CONNECTION_MEMORY = 80 * 1024,
   ACCEPT_PAUSE_MS = 50, /* between attempts while accepting fails */
   OVERLAP = 64,         /* connections that the admin door has ended and that are not closed yet */
@@ -87,7 +87,7 @@ static void *on_target(void *of, const char *target, struct MHD_Connection *c) {
   (void)of;
   struct request *r =
       MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-  if (r) request_note_target(r, target);
+  if (r) request_target(r, target);
   return NULL;
 }
 
@@ -96,14 +96,6 @@ static void on_completed(void *of, struct MHD_Connection *c, void **context,
   (void)of, (void)c;
   if (*context) request_end(*context, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
   *context = NULL;
-}
-
-/* For a connection without a record: no deadline would ever end it, and libmicrohttpd overlooks an
- * end of stream that comes together with the last bytes. Only a socket that is no longer connected
- * is closed for certain. */
-static void disconnect(int fd) {
-  const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
-  (void)connect(fd, &nothing, sizeof nothing);
 }
 
 static void on_connection(void *of, struct MHD_Connection *c, void **context,
@@ -115,7 +107,12 @@ static void on_connection(void *of, struct MHD_Connection *c, void **context,
     io->opened = true;
     *context = request_open(h->door, io, c, fd);
     atomic_fetch_sub(&h->arriving, 1); /* now that the door's connections include it */
-    if (!*context) disconnect(fd);
+    if (*context) return;
+    /* A connection without a record would have no deadline, and libmicrohttpd overlooks an end of
+     * stream that comes together with the last bytes. It surely closes only a socket that is no
+     * longer connected. */
+    const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
+    (void)connect(fd, &nothing, sizeof nothing);
     return;
   }
   if (*context) request_close(*context);
@@ -125,7 +122,7 @@ static void on_connection(void *of, struct MHD_Connection *c, void **context,
 
 static void on_client_ended(void *watched) { request_client_ended(watched); }
 
-/* Leaves paths percent-encoded: the routes cut a path into segments before they decode each. */
+/* Leaves paths percent-encoded: the routes cut a path into segments before they decode each one. */
 static size_t leave_escaped(void *of, struct MHD_Connection *c, char *text) {
   (void)of, (void)c;
   return strlen(text);
@@ -141,7 +138,7 @@ static void on_message(void *of, const char *format, va_list args) {
 
 /* --- accepting --- */
 
-/* Answers a connection over the limit with an error, and closes it. */
+/* Sends an error to a connection over the limit, and closes it. */
 static void refuse_connection(struct httpd *h, int fd) {
   struct error e = {0};
   char text[REPLY_RAW_SIZE];
@@ -162,8 +159,8 @@ static void refuse_connection(struct httpd *h, int fd) {
   connections_linger(h->door->connections, fd);
 }
 
-/* Is there room for one more connection? On the admin door a prober that keeps its connections open
- * must not lock others out: that door ends a connection to make room, and counts on its being
+/* Whether there is room for one more connection. On the admin door a prober that keeps its
+ * connections open must not lock others out: that door ends a connection to make room, which is
  * closed a moment later. */
 static bool has_room(struct httpd *h) {
   const size_t now = atomic_load(&h->connections), most = h->door->max_connections;
@@ -173,7 +170,7 @@ static bool has_room(struct httpd *h) {
   return now < most + OVERLAP;
 }
 
-/* There was no memory for a connection, which libmicrohttpd or the caller closes. */
+/* Counts a connection for which there was no memory; libmicrohttpd or the caller closes it. */
 static void on_connection_lost(void *of) {
   struct httpd *h = of;
   atomic_fetch_sub(&h->arriving, 1);
@@ -181,9 +178,9 @@ static void on_connection_lost(void *of) {
   log_complain(h->log, COMPLAINT_LOST, "a connection could not be taken: %s", strerror(errno));
 }
 
-/* Looks at the first bytes of a connection. A client that begins in HTTP/2 is refused here:
- * libmicrohttpd would close the connection after an answer that such a client cannot read. Where
- * the bytes come later than they are awaited, libmicrohttpd still does. */
+/* Looks at the first bytes of a connection. A client that begins with HTTP/2 is rejected here:
+ * libmicrohttpd would close the connection after a response that such a client cannot read. It
+ * still does if the bytes arrive too late. */
 static enum io_met on_connection_met(void *of, int fd) {
   static const enum io_met met[] = {[FRAMING_NOTHING] = IO_MET_NOTHING,
                                     [FRAMING_PART] = IO_MET_PART,
@@ -202,18 +199,6 @@ static enum io_met on_connection_met(void *of, int fd) {
   return IO_MET_ENDED;
 }
 
-static void give_to_thread(struct httpd *h, int fd, const struct sockaddr *from, socklen_t size) {
-  if (!has_room(h)) {
-    refuse_connection(h, fd);
-    return;
-  }
-  atomic_fetch_add(&h->connections, 1);
-  atomic_fetch_add(&h->arriving, 1);
-  if (io_add(io_of(h, fd), fd, from, size)) return;
-  on_connection_lost(h);
-  close(fd);
-}
-
 /* Accepts until the backlog is empty, but no more than one full backlog, so that a flood cannot
  * keep the thread here. False: accepting would fail again at once, because descriptors or memory
  * are used up, or another process has shut the shared socket down. */
@@ -222,14 +207,22 @@ static bool accept_all(struct httpd *h) {
     struct sockaddr_storage from;
     socklen_t size = sizeof from;
     int fd = accept4(h->listener.fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0)
-      give_to_thread(h, fd, (struct sockaddr *)&from, size);
-    else if (errno == EAGAIN || errno == EWOULDBLOCK)
-      return true;
-    else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM ||
-             errno == EINVAL)
-      return false;
-    /* Any other error concerns this one connection alone. */
+    if (fd < 0) {
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM ||
+          errno == EINVAL)
+        return false;
+      continue; /* any other error concerns this one connection */
+    }
+    if (!has_room(h)) {
+      refuse_connection(h, fd);
+      continue;
+    }
+    atomic_fetch_add(&h->connections, 1);
+    atomic_fetch_add(&h->arriving, 1);
+    if (io_add(io_of(h, fd), fd, (struct sockaddr *)&from, size)) continue;
+    on_connection_lost(h);
+    close(fd);
   }
   return true;
 }
@@ -302,17 +295,6 @@ static struct MHD_Daemon *start_daemon(struct httpd *h) {
                           MHD_OPTION_END);
 }
 
-/* Where addresses are limited (ulimit -v), all may be used up by what was made before. Such a
- * server would close every connection, for ever, and look alive: it does not start. */
-static enum status check_memory(struct error *e) {
-  void *some = mmap(NULL, FIRST_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (some == MAP_FAILED)
-    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory is left for connections: %s",
-                     strerror(errno));
-  munmap(some, FIRST_MEMORY);
-  return STATUS_OK;
-}
-
 enum status httpd_start(struct httpd *h, struct error *e) {
   struct server *s = h->door->server;
   for (size_t i = 0; i < h->door->io_threads; i++) {
@@ -332,7 +314,14 @@ enum status httpd_start(struct httpd *h, struct error *e) {
   int failed = pthread_create(&h->thread, NULL, accept_thread_main, h);
   if (failed) return error_set(e, STATUS_SYSTEM, "accept thread: %s", strerror(failed));
   h->accepting = true;
-  return check_memory(e);
+  /* If addresses are limited (ulimit -v), all may be in use by now. Such a server would close every
+   * connection and look alive: it does not start. */
+  void *some = mmap(NULL, FIRST_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (some == MAP_FAILED)
+    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory is left for connections: %s",
+                     strerror(errno));
+  munmap(some, FIRST_MEMORY);
+  return STATUS_OK;
 }
 
 static void wake_accept_thread(struct httpd *h) {

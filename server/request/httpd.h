@@ -11,7 +11,7 @@ struct httpd;
 /* The descriptors that a door needs for all its connections. */
 size_t httpd_descriptors(const struct door *d);
 
-/* Takes the listener, always. NULL with an error. */
+/* Owns the listener from now on, also after a failure. NULL with an error. */
 struct httpd *httpd_new(struct door *d, const struct listener *l, struct error *e);
 const char *httpd_address(const struct httpd *h); /* with the port that the system chose for 0 */
 
@@ -22,16 +22,16 @@ enum status httpd_start(struct httpd *h, struct error *e);
 void httpd_stop_accepting(struct httpd *h);
 
 /* How many accepted connections have not reached their I/O threads yet. Until then the door's
- * connections do not include them: who asks for both asks for this number first. */
+ * connections do not include them: a caller of both functions calls this one first. */
 size_t httpd_arriving(const struct httpd *h);
 
-/* Does every thread of the door still pass through its loop: the I/O threads, the accepting one,
- * the reaper? httpd_ask asks all; they answer within microseconds, or when they have finished what
- * they are doing. A door that is NULL has answered. */
+/* Whether every thread of the door still passes through its loop: the I/O threads, the accepting
+ * one, the reaper. httpd_ask asks all; they answer within microseconds, or after the work that they
+ * have begun. A door that is NULL has answered. */
 void httpd_ask(struct httpd *h);
 bool httpd_answered(struct httpd *h);
 
-/* Closes all connections. None may be in phase QUEUED. NULL is fine. */
+/* Closes all connections. None may be in phase QUEUED. `h` may be NULL. */
 void httpd_free(struct httpd *h);
 
 #endif

@@ -13,15 +13,15 @@
 #include "core/base/clock.h"
 #include "core/base/size.h"
 #include "server/http/bearer.h"
-#include "server/watch/request_id.h"
 #include "server/request/request_parts.h"
 #include "server/route/find_model.h"
+#include "server/watch/request_id.h"
 
 enum {
-  /* Only after this time in the queue is the socket asked whether the client is still there. That
-   * saves a system call, and answers a client that closes its sending half after its request. */
+  /* The socket is asked whether the client is still there only after this time in the queue. That
+   * saves a system call, and a client may close its sending half after its request. */
   GONE_AFTER_US = 2000,
-  /* A refused body of at most so many bytes is read and its connection kept: most of the body is on
+  /* A rejected body of at most this size is read and its connection kept: most of the body is on
    * its way anyway, and the client need not connect again. */
   REFUSED_BODY = 1 << 20,
 };
@@ -82,77 +82,45 @@ static enum MHD_Result read_field(void *of, enum MHD_ValueKind kind, const char 
   return MHD_YES;
 }
 
-/* Notes the origin of the page that sends the request, if its answer may be read there, and whether
- * the request is a preflight. */
-static void note_page(struct request *r) {
-  const struct cors *cors = r->server->cors;
-  const struct header *h = &r->header;
-  r->connection.origin = cors && h->origin ? cors_allow(cors, h->origin) : NULL;
-  r->preflight = r->connection.origin && h->asks_method && r->method == METHOD_OPTIONS &&
-                 route_exists(r->route) && !header_has_body(h);
-}
-
-/* Sets the identifier: the client's own if it is valid, else a new one. */
-static void set_id(struct request *r) {
-  if (r->header.request_id)
-    snprintf(r->id, sizeof r->id, "%s", r->header.request_id);
-  else
-    request_id_make(r->id, r->server->id_prefix, r->connection.serial, r->served);
-}
-
-/* Is the body of a refused request likely to be on its way already, and small enough to be read? */
+/* Whether the body of a rejected request is likely to be on its way already, and small enough to be
+ * read. */
 static bool is_body_on_its_way(const struct request *r) {
   return r->header.body_bytes <= REFUSED_BODY && !r->header.chunked &&
          !MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT);
 }
 
-/* Is the route one that a setting has turned off? */
-static bool is_off(const struct config *c, enum route route) {
-  if (route_is_tei(route)) return !c->text_embeddings_inference;
-  return route == ROUTE_PAGE && !c->page;
-}
-
-/* A second segment that belongs to no model's name is a path below the model of the first one. */
-static void settle_name(struct request *r) {
-  if (!r->names.joined || r->door->kind == DOOR_ADMIN) return;
-  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
-  if (!registry_find(hold.registry, r->names.model)) r->route = route_separate(r->route, &r->names);
-  models_release(&hold);
-}
-
-/* Clients of text-embeddings-inference may post to its root, which does what its model is for. */
-static void settle_root(struct request *r) {
-  if (r->route != ROUTE_PAGE || r->method != METHOD_POST || r->door->kind == DOOR_ADMIN ||
-      !r->server->config->text_embeddings_inference)
+/* Finds the route of r->url. Routes that do not exist on this door, or that a setting turns off,
+ * are those of an unknown path. */
+static void find_route(struct request *r) {
+  const struct config *c = r->server->config;
+  r->route = route_find(r->url, &r->names);
+  if (r->door->kind == DOOR_ADMIN) {
+    if (!route_is_admin(r->route)) r->route = route_is_v2(r->route) ? ROUTE_V2_NONE : ROUTE_NONE;
     return;
-  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
-  const struct model *m = find_model_of_texts(hold.registry);
-  r->route = m && m->whole->classes > 0 ? ROUTE_TEI_PREDICT : ROUTE_TEI_EMBED;
-  r->names.errors = ERROR_TEI;
-  models_release(&hold);
+  }
+  /* Clients of text-embeddings-inference may post to the root: its model decides on the route. */
+  const bool root =
+      r->route == ROUTE_PAGE && r->method == METHOD_POST && c->text_embeddings_inference;
+  if (r->names.joined || root) {
+    struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+    /* A second segment that is not part of a model's name is a path below the model of the first
+     * one. */
+    if (r->names.joined && !registry_find(hold.registry, r->names.model))
+      r->route = route_separate(r->route, &r->names);
+    if (root) {
+      const struct model *m = find_model_of_texts(hold.registry);
+      r->route = m && m->whole->classes > 0 ? ROUTE_TEI_PREDICT : ROUTE_TEI_EMBED;
+      r->names.errors = ERROR_TEI;
+    }
+    models_release(&hold);
+  }
+  if (route_is_tei(r->route) ? !c->text_embeddings_inference : r->route == ROUTE_PAGE && !c->page)
+    r->route = ROUTE_NONE;
 }
 
-/* Hides a route that does not exist here: on the admin door all but its own, elsewhere what is off.
- */
-static void hide_route(struct request *r) {
-  const bool admin = r->door->kind == DOOR_ADMIN;
-  if (admin ? route_is_admin(r->route) : !is_off(r->server->config, r->route)) return;
-  r->route = route_is_v2(r->route) ? ROUTE_V2_NONE : ROUTE_NONE;
-}
+void request_target(struct request *r, const char *target) { r->target = framing_target(target); }
 
-/* Is the error sent now, and the connection closed after it, instead of after the body? */
-static bool is_refused_at_once(const struct request *r) {
-  enum status status = r->error.status;
-  if (status == STATUS_OVERLOADED && is_body_on_its_way(r)) return false;
-  return status == STATUS_BAD_FRAMING || status == STATUS_UNSUPPORTED_TRANSFER_ENCODING ||
-         (status && header_has_body(&r->header));
-}
-
-void request_note_target(struct request *r, const char *target) {
-  r->target = framing_target(target);
-}
-
-/* Finds what is wrong with the header as a whole, and with its target. */
+/* Finds faults of the header as a whole, and of its target. */
 static void check_head(struct request *r, const char *version) {
   struct error *e = &r->header.error;
   const bool whole = strcmp(r->url, "*") == 0;
@@ -168,41 +136,50 @@ static void check_head(struct request *r, const char *version) {
 }
 
 bool request_header(struct request *r, const char *url, const char *method, const char *version) {
+  struct header *h = &r->header;
   r->started = clock_now();
   r->state = REQUEST_IN_BODY;
   r->url = url;
   r->method_word = method;
+  r->method = method_find(method);
   r->code = 0;
   r->verdict = STATUS_OK;
   r->body_bytes = r->answer_bytes = 0;
   r->answered = 0;
   r->timeline = (struct timeline){0};
-  r->route = route_find(url, &r->names);
-  settle_name(r);
-  r->method = method_find(method);
-  settle_root(r);
-  hide_route(r);
-  header_init(&r->header);
-  r->header.tags = r->server->page.tags;
-  MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, read_field, &r->header);
-  header_finish(&r->header);
+  find_route(r);
+  header_init(h);
+  h->tags = r->server->page.tags;
+  MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, read_field, h);
+  header_finish(h);
   check_head(r, version);
-  set_id(r);
+  if (h->request_id)
+    snprintf(r->id, sizeof r->id, "%s", h->request_id);
+  else
+    request_id_make(r->id, r->server->id_prefix, r->connection.serial, r->served);
   r->connection.request_id = r->id;
   r->connection.errors = r->names.errors;
-  note_page(r);
+  r->connection.origin =
+      r->server->cors && h->origin ? cors_allow(r->server->cors, h->origin) : NULL;
+  r->preflight = r->connection.origin && h->asks_method && r->method == METHOD_OPTIONS &&
+                 route_exists(r->route) && !header_has_body(h);
   if (connection_is_ended(connection_enter(&r->connection, CONNECTION_BODY))) return false;
   request_admit(r, version);
-  if (!is_refused_at_once(r)) return true;
-  /* libmicrohttpd closes the connection after an answer that is queued before the body. */
+  /* An error is sent now, and the connection closed after it, or it is sent after the body. */
+  const enum status status = r->error.status;
+  if (!status || (status == STATUS_OVERLOADED && is_body_on_its_way(r))) return true;
+  if (status != STATUS_BAD_FRAMING && status != STATUS_UNSUPPORTED_TRANSFER_ENCODING &&
+      !header_has_body(h))
+    return true;
+  /* libmicrohttpd closes the connection after a response that is queued before the body. */
   r->connection.discard = true;
   return request_answer_error(r, &r->error);
 }
 
 /* --- the body --- */
 
-/* Sends the error past libmicrohttpd, which takes no answer in the middle of a body. Bytes that
- * still arrive are discarded. */
+/* Sends the error without libmicrohttpd, which accepts no response in the middle of a body. Bytes
+ * that still arrive are discarded. */
 static void refuse_in_body(struct request *r, const struct error *e) {
   if (connection_is_ended(connection_enter(&r->connection, CONNECTION_REFUSED))) return;
   r->code = reply_code(e->status);
@@ -212,37 +189,31 @@ static void refuse_in_body(struct request *r, const struct error *e) {
   connection_refuse(&r->connection, e, r->id);
 }
 
-/* Such a body may have no end: the error is not kept until then. */
-static void refuse_endless_body(struct request *r) {
-  struct error e = {0};
-  error_limit(&e, "max_body_bytes", "the body exceeds the limit of %llu bytes by far",
-              (unsigned long long)r->server->config->max_body_bytes);
-  refuse_in_body(r, &e);
-}
-
-/* If there is no place, a client that would still send much, or waits to be asked for its body,
- * gets the refusal now. */
+/* If there is no place, a client that would still send much, or that waits to be asked for its
+ * body, gets the error now. */
 void request_end_wait(struct lobby_waiter *w) {
   struct request *r = (struct request *)((char *)w - offsetof(struct request, waiter));
   if (!w->enters && !is_body_on_its_way(r) && !request_has_place(r)) refuse_in_body(r, &r->error);
   resume_waiter(r);
 }
 
-/* The body of a request that was in the lobby begins to arrive: finishes its admission. */
-static void leave_lobby(struct request *r) {
-  request_admit_computed(r);
-  r->state = REQUEST_IN_BODY;
-  if (r->error.status && !is_body_on_its_way(r)) refuse_in_body(r, &r->error);
-}
-
-/* No answer can be queued in the middle of a body: an error is kept until the end of the body,
+/* No response can be queued in the middle of a body: an error is kept until the end of the body,
  * whose rest is read and dropped. */
 bool request_body(struct request *r, const char *bytes, size_t size) {
+  const unsigned long long limit = r->server->config->max_body_bytes;
   if (connection_is_ended(connection_phase(&r->connection))) return true;
   r->body_bytes += size;
   r->io->quiet_turns = 0;
-  if (r->state == REQUEST_IN_LOBBY) leave_lobby(r);
-  if (r->body_bytes > 2 * r->server->config->max_body_bytes) refuse_endless_body(r);
+  if (r->state == REQUEST_IN_LOBBY) {
+    request_admit_computed(r);
+    r->state = REQUEST_IN_BODY;
+    if (r->error.status && !is_body_on_its_way(r)) refuse_in_body(r, &r->error);
+  }
+  if (r->body_bytes > 2 * limit) { /* it may have no end */
+    struct error e = {0};
+    error_limit(&e, "max_body_bytes", "the body exceeds the limit of %llu bytes by far", limit);
+    refuse_in_body(r, &e);
+  }
   if (r->has_exchange && !r->error.status) {
     exchange_feed(&r->exchange, bytes, size);
     if (r->exchange.error.status) r->error = r->exchange.error;
@@ -253,14 +224,14 @@ bool request_body(struct request *r, const char *bytes, size_t size) {
 
 /* --- the work --- */
 
-/* Has the client left while its request waited in the queue? */
+/* Whether the client has left while its request waited in the queue. */
 static bool is_client_gone(struct exchange *x) {
   struct request *r = (struct request *)((char *)x - offsetof(struct request, exchange));
   if (clock_now() - r->submitted < GONE_AFTER_US * (uint64_t)1000) return false;
   struct tcp_info info = {0};
   socklen_t size = sizeof info;
-  /* A read would not do: bytes of the next request may precede the end of stream. The states from
-   * TIME_WAIT on are those of a connection that the client has closed or reset. */
+  /* A read is not enough: bytes of the next request may precede the end of stream. A connection
+   * that the client has closed or reset is in a state from TIME_WAIT on. */
   getsockopt(r->connection.fd, IPPROTO_TCP, TCP_INFO, &info, &size);
   return info.tcpi_state >= TCP_TIME_WAIT;
 }
@@ -276,21 +247,17 @@ static void hand_back(struct exchange *x) {
   if (was == HANDOFF_LEFT) free_left(r);
 }
 
-/* How long the request may take, unless its body asks for less. */
+/* The longest time of the request, unless its body asks for less. Generated tokens and ablated
+ * heads are results one by one, which have a deadline of their own. */
 static uint64_t allowed_ms(const struct request *r) {
   const struct config *c = r->server->config;
   const struct body_terms *terms = &r->exchange.terms;
-  const bool generates = terms->ask == ASK_GENERATE || terms->ablation; /* it comes bit by bit */
+  const bool generates = terms->ask == ASK_GENERATE || terms->ablation;
   const uint64_t ms = generates ? c->generate_deadline_ms : c->deadline_ms;
   return r->header.timeout_ms ? size_min(ms, r->header.timeout_ms) : ms;
 }
 
-/* Clients are told apart by their key, or, where there are no keys, by their connection. */
-static uint64_t client_of(const struct request *r) {
-  return *r->server->config->api_key_file ? bearer_number(&r->header) : r->connection.serial;
-}
-
-/* Gives the complete request to the pool. Suspends the connection unless the answer is there. */
+/* Gives the complete request to the pool. Suspends the connection unless the response is there. */
 static bool submit(struct request *r) {
   struct exchange *x = &r->exchange;
   const uint64_t deadline = clock_now() + allowed_ms(r) * CLOCK_MS;
@@ -298,10 +265,11 @@ static bool submit(struct request *r) {
   if (!exchange_finish(x, deadline)) return request_answer_error(r, &x->error);
   x->done = hand_back;
   x->gone = is_client_gone;
-  x->news = request_note_news;
-  x->paced = request_note_pace;
+  x->news = request_news;
+  x->paced = request_pace;
   x->pause_ns = r->server->config->deadline_ms * CLOCK_MS;
-  x->client = client_of(r);
+  /* The key identifies a client, or the connection if the server has no keys. */
+  x->client = *r->server->config->api_key_file ? bearer_number(&r->header) : r->connection.serial;
   r->state = REQUEST_IN_POOL;
   r->submitted = clock_now();
   atomic_store(&r->handoff, HANDOFF_RUNNING);
@@ -313,16 +281,8 @@ static bool submit(struct request *r) {
   return true;
 }
 
-/* The connection was resumed: the work is done, or a stream has news. */
-static bool go_on(struct request *r) {
-  const unsigned seen = atomic_load(&r->news);
-  if (atomic_load(&r->handoff) == HANDOFF_DONE) return request_answer_exchange(r);
-  if (exchange_has_begun(&r->exchange)) return request_answer_stream(r);
-  if (r->exchange.stream) request_wait(r, seen);
-  return true;
-}
-
 bool request_continue(struct request *r) {
+  unsigned seen;
   switch (r->state) {
   case REQUEST_IN_LOBBY: /* the body comes next, unless the connection was ended meanwhile */
     if (!connection_is_ended(connection_phase(&r->connection))) return true;
@@ -335,12 +295,16 @@ bool request_continue(struct request *r) {
     if (r->preflight) return request_answer_preflight(r);
     if (r->asks_server) return request_answer_server(r);
     return route_is_computed(r->route) ? submit(r) : request_answer_route(r);
-  case REQUEST_IN_POOL:
-    return go_on(r);
+  case REQUEST_IN_POOL: /* the work is done, or a stream has news */
+    seen = atomic_load(&r->news);
+    if (atomic_load(&r->handoff) == HANDOFF_DONE) return request_answer_exchange(r);
+    if (exchange_has_begun(&r->exchange)) return request_answer_stream(r);
+    if (r->exchange.stream) request_wait(r, seen);
+    return true;
   case REQUEST_NONE:
   case REQUEST_STREAMED:
   case REQUEST_ANSWERED:
-    break; /* libmicrohttpd calls once more while it sends the answer */
+    break; /* libmicrohttpd calls once more while it sends the response */
   }
   return true;
 }

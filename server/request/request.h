@@ -1,12 +1,13 @@
-/* request: one HTTP request at a time on a connection, from its header to the end of its answer.
+/* request: one HTTP request at a time on a connection, from its header to the end of its response.
  *
  * The record is made with the connection and used again for each of its requests, so that a request
  * costs no allocation of its own. It belongs to the connection's I/O thread, except between
  * exchange_submit and the call of the exchange's `done`, when it belongs to the pool. All that a
- * request holds is given back in one place, request_end.
+ * request holds is released in one place, request_end.
  *
  * request.c receives it, request_admit.c checks it before its body, request_answer.c queues its
- * answer, request_end.c counts and logs it. */
+ * response, request_stream.c sends a response while it is computed, request_end.c counts and logs
+ * it. */
 #ifndef SERVER_REQUEST_H
 #define SERVER_REQUEST_H
 
@@ -21,17 +22,17 @@ struct request;
 struct request *request_open(struct door *d, struct io *io, struct MHD_Connection *c, int fd);
 void request_close(struct request *r);
 
-/* Called by the lobby's thread: the waiter is out of the line, and its request goes on. */
+/* Called by the lobby's thread: the waiter is out of the line, and its request continues. */
 void request_end_wait(struct lobby_waiter *w);
 
-/* A stream has been silent for as long as it may. */
+/* Called when a stream has been silent for as long as it may: it sends a comment. */
 void request_speak(struct silent *stream);
 
 /* Called when the client sends no more. */
 void request_client_ended(struct request *r);
 
 /* Called when the request line has arrived, with its target before libmicrohttpd cuts it. */
-void request_note_target(struct request *r, const char *target);
+void request_target(struct request *r, const char *target);
 
 /* The three kinds of call of libmicrohttpd's handler: the header is complete; a part of the body
  * has arrived; the body has ended, or the connection was resumed. False: the connection has to be
@@ -40,7 +41,7 @@ bool request_header(struct request *r, const char *url, const char *method, cons
 bool request_body(struct request *r, const char *bytes, size_t size);
 bool request_continue(struct request *r);
 
-/* The request is over: its answer was sent to the last byte (`sent`), or cut off. */
+/* The request is over: its response was sent to the last byte (`sent`), or cut off. */
 void request_end(struct request *r, bool sent);
 
 #endif

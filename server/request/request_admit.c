@@ -12,13 +12,13 @@
 
 enum {
   /* A smaller body may be a tiny request, which takes no place in the queue; and reading it costs
-   * no more than refusing it. */
+   * no more than rejecting it. */
   QUEUE_BODY = 16 * 1024,
-  LOBBY_MS = 500, /* how long a request waits for a place in the queue, its body unread */
+  LOBBY_MS = 500, /* the wait for a place in the queue, while the body is unread */
 };
 
-/* What follows texts, and what heads are worth, comes as a stream or as JSON: only the body says
- * which. */
+/* The form that Accept asks for. Generated texts and the importance of heads are a stream or JSON:
+ * only the body says which. */
 static enum header_wish find_wish(const struct request *r, bool binary) {
   const enum header_wish wish = header_wish(&r->header, binary);
   const bool other = wish == WISH_NEITHER || wish == WISH_BINARY_ALONE;
@@ -27,18 +27,32 @@ static enum header_wish find_wish(const struct request *r, bool binary) {
   return wish;
 }
 
-/* Heads of one layer come as JSON alone: only the model says that there is no stream. */
-static void refuse_events(struct request *r, const struct model *m) {
-  if (r->route != ROUTE_MODEL_HEADS || m->whole) return;
-  if (header_wish(&r->header, r->header.content != MEDIA_JSON) == WISH_NEITHER)
-    error_set(&r->error, STATUS_NOT_ACCEPTABLE,
-              "Accept excludes application/json, the only format of head measures");
-}
-
-/* Reads from the header in which forms a native request has its body and wants its answer. */
-static void read_native_forms(struct request *r, struct body_terms *terms) {
+/* Finds the forms of a request's body and response, by its header, or sets r->error. */
+static void read_forms(struct request *r, struct body_terms *terms) {
   struct error *e = &r->error;
-  const bool heads = route_ask(r->route) == ASK_HEADS;
+  if (route_is_v2(r->route)) {
+    /* Clients of the Open Inference Protocol send any Content-Type and Accept, or none: the body
+     * itself names the forms. */
+    if (r->header.bad_json_bytes)
+      error_set(e, STATUS_INVALID_REQUEST, "Inference-Header-Content-Length is not an integer");
+    terms->form = BODY_V2;
+    terms->json_bytes = r->header.json_bytes;
+    return;
+  }
+  terms->ask = route_ask(r->route);
+  if (route_dialect(r->route)) {
+    const enum header_wish wish = find_wish(r, false);
+    if (r->header.content != MEDIA_JSON && r->header.content != MEDIA_NONE)
+      error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
+                "unsupported Content-Type: this path supports application/json only");
+    else if (wish == WISH_NEITHER || wish == WISH_BINARY_ALONE)
+      error_set(e, STATUS_NOT_ACCEPTABLE,
+                "Accept excludes application/json, the only format of this response");
+    terms->dialect = route_dialect(r->route);
+    terms->form = BODY_JSON;
+    return;
+  }
+  const bool heads = terms->ask == ASK_HEADS;
   const enum header_media content = r->header.content;
   const bool binary = content == MEDIA_SAFETENSORS || content == MEDIA_OCTETS;
   const enum header_wish wish = find_wish(r, binary);
@@ -52,46 +66,9 @@ static void read_native_forms(struct request *r, struct body_terms *terms) {
   else if (wish == WISH_BINARY_ALONE && heads)
     error_set(e, STATUS_NOT_ACCEPTABLE,
               "Accept excludes application/json, the only format of head measures");
-  terms->ask = route_ask(r->route);
   terms->form = binary ? BODY_SAFETENSORS : BODY_JSON;
   terms->wants_binary = !heads && wish != WISH_JSON;
   terms->refuses_json = wish == WISH_BINARY_ALONE;
-}
-
-/* Likewise of a request in another service's words, which are JSON. */
-static void read_dialect_forms(struct request *r, struct body_terms *terms) {
-  struct error *e = &r->error;
-  const enum header_wish wish = find_wish(r, false);
-  if (r->header.content != MEDIA_JSON && r->header.content != MEDIA_NONE)
-    error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
-              "unsupported Content-Type: this path supports application/json only");
-  else if (wish == WISH_NEITHER || wish == WISH_BINARY_ALONE)
-    error_set(e, STATUS_NOT_ACCEPTABLE,
-              "Accept excludes application/json, the only format of this response");
-  terms->ask = route_ask(r->route);
-  terms->dialect = route_dialect(r->route);
-  terms->form = BODY_JSON;
-}
-
-/* Likewise for the Open Inference Protocol. Its clients send any Content-Type and Accept, or none:
- * the body itself names the forms. */
-static void read_v2_forms(struct request *r, struct body_terms *terms) {
-  struct error *e = &r->error;
-  if (r->header.bad_json_bytes)
-    error_set(e, STATUS_INVALID_REQUEST, "Inference-Header-Content-Length is not an integer");
-  terms->form = BODY_V2;
-  terms->json_bytes = r->header.json_bytes;
-}
-
-/* Names as many attentions as fit. */
-static void refuse_layer(struct request *r, const struct model *m) {
-  char names[300] = "";
-  size_t used = 0;
-  for (size_t i = 0; i < m->whole->parts && used < sizeof names; i++)
-    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                             m->whole->part[i].name);
-  error_set(&r->error, STATUS_NOT_FOUND,
-            "the model %s has no attention of this name. Available: %s", m->name, names);
 }
 
 const struct model *request_find_model(struct request *r, const struct registry *all) {
@@ -99,18 +76,32 @@ const struct model *request_find_model(struct request *r, const struct registry 
   return find_model(r->route, name, all, &r->error);
 }
 
-/* Likewise, where the path names an attention of the model, that. */
+/* The model that the request asks, or the attention of it that the path names. NULL with r->error
+ * set, which may also be set with a model. */
 static const struct model *find_asked(struct request *r, const struct registry *all) {
   const struct model *m = request_find_model(r, all);
-  if (m) memcpy(r->names.model, m->name, strlen(m->name) + 1);
-  if (m) refuse_events(r, m);
-  if (!m || !route_has_layer(r->route)) return m;
+  if (!m) return NULL;
+  memcpy(r->names.model, m->name, strlen(m->name) + 1);
+  /* Heads of a single layer have no stream, which only the model says. */
+  if (r->route == ROUTE_MODEL_HEADS && !m->whole &&
+      header_wish(&r->header, r->header.content != MEDIA_JSON) == WISH_NEITHER)
+    error_set(&r->error, STATUS_NOT_ACCEPTABLE,
+              "Accept excludes application/json, the only format of head measures");
+  if (!route_has_layer(r->route)) return m;
   const struct whole_part *part = whole_find_part(m->whole, r->names.layer);
-  if (!part) refuse_layer(r, m);
-  if (!part) return NULL;
-  r->part = part->model;
-  r->part.name = r->names.model; /* as it was asked for, which may be an alias */
-  return &r->part;
+  if (part) {
+    r->part = part->model;
+    r->part.name = r->names.model; /* the requested name, which may be an alias */
+    return &r->part;
+  }
+  char names[300] = ""; /* as many as fit */
+  size_t used = 0;
+  for (size_t i = 0; i < m->whole->parts && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                             m->whole->part[i].name);
+  error_set(&r->error, STATUS_NOT_FOUND,
+            "the model %s has no attention of this name. Available: %s", m->name, names);
+  return NULL;
 }
 
 bool request_has_place(struct request *r) {
@@ -144,12 +135,8 @@ void request_admit_computed(struct request *r) {
   else if (r->header.coded)
     error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
               "compressed bodies are not supported: remove Content-Encoding");
-  else if (route_is_v2(r->route))
-    read_v2_forms(r, &terms);
-  else if (route_dialect(r->route))
-    read_dialect_forms(r, &terms);
   else
-    read_native_forms(r, &terms);
+    read_forms(r, &terms);
   if (e->status) return;
   struct models_hold hold = models_hold(s->service.models, request_shard(r));
   const struct model *m = terms.dialect ? NULL : find_asked(r, hold.registry);
@@ -163,15 +150,7 @@ void request_admit_computed(struct request *r) {
   *e = r->exchange.error;
 }
 
-/* Nothing is at a path below a model, if there is one: says what it has. */
-static enum status refuse_below_model(struct request *r) {
-  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
-  const struct model *m = registry_find(hold.registry, r->names.model);
-  if (m) find_model_refuse(r->route, m, &r->error);
-  models_release(&hold);
-  return r->error.status;
-}
-
+/* Sets the error for a path that does not exist. */
 static enum status refuse_path(struct request *r) {
   if (r->door->kind == DOOR_ADMIN)
     return error_set(&r->error, STATUS_NOT_FOUND,
@@ -188,7 +167,13 @@ static enum status refuse_path(struct request *r) {
                      "(Cohere), or GET /v2, "
                      "/v2/health/live, /v2/health/ready, /v2/models, /v2/models/NAME, "
                      "/v2/models/NAME/ready");
-  if (*r->names.model && refuse_below_model(r)) return r->error.status;
+  if (*r->names.model) { /* if there is such a model, the error lists its paths */
+    struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+    const struct model *m = registry_find(hold.registry, r->names.model);
+    if (m) find_model_refuse(r->route, m, &r->error);
+    models_release(&hold);
+    if (m) return r->error.status;
+  }
   if (r->names.errors == ERROR_TEI)
     return error_set(&r->error, STATUS_NOT_FOUND,
                      "the paths of text-embeddings-inference are disabled: enable the setting "
@@ -199,7 +184,7 @@ static enum status refuse_path(struct request *r) {
                    "and GET /v1/models lists the models");
 }
 
-/* A POST to a model's own path gets an answer that names the paths below it. */
+/* Sets the error for a wrong method. For a POST to a model's own path it lists the paths below. */
 static enum status refuse_method(struct request *r) {
   char list[ROUTE_LIST_SIZE] = "";
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
@@ -211,7 +196,7 @@ static enum status refuse_method(struct request *r) {
                    route_allow(r->route), m ? "; for the model, use POST " : "", list);
 }
 
-/* The first check, so that clients without a key learn nothing else. */
+/* Checks the API key first, so that clients without one learn nothing else. */
 static enum status check_api_key(struct request *r) {
   const struct config *c = r->server->config;
   if (!*c->api_key_file || r->door->kind == DOOR_ADMIN) return STATUS_OK;

@@ -1,4 +1,4 @@
-/* request_answer: the answer to each kind of request, given to libmicrohttpd. */
+/* request_answer: the response to each kind of request, given to libmicrohttpd. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +11,8 @@
 #include "server/route/problems.h"
 #include "server/watch/metrics_text.h"
 
-/* Adds the fields by which a browser decides whether a page may read the answer. */
-static void add_cors_fields(struct reply *reply, const struct request *r) {
-  if (r->server->cors) reply_add(reply, "Vary", "Origin");
-  if (!r->connection.origin) return;
-  reply_add(reply, "Access-Control-Allow-Origin", r->connection.origin);
-  reply_add_all(reply, cors_every);
-}
-
-/* The code and common header fields of an answer that is about to be queued. `type` is NULL if the
- * answer has no body. */
+/* The code and common header fields of a response that is about to be queued. `type` is NULL if the
+ * response has no body. */
 static struct reply begin_reply(struct request *r, unsigned code, const char *type) {
   r->state = REQUEST_ANSWERED;
   r->code = code;
@@ -28,7 +20,12 @@ static struct reply begin_reply(struct request *r, unsigned code, const char *ty
   r->io->answers++;
   struct reply reply = {.to = r->mhd, .code = code, .errors = r->connection.errors};
   reply_add(&reply, "X-Request-Id", r->id);
-  add_cors_fields(&reply, r);
+  /* A browser decides by these whether a page may read the response. */
+  if (r->server->cors) reply_add(&reply, "Vary", "Origin");
+  if (r->connection.origin) {
+    reply_add(&reply, "Access-Control-Allow-Origin", r->connection.origin);
+    reply_add_all(&reply, cors_every);
+  }
   if (type) reply_add(&reply, "Content-Type", type);
   if (r->connection.discard || atomic_load_explicit(&r->server->stopping, memory_order_relaxed))
     reply_add(&reply, "Connection", "close");
@@ -45,7 +42,7 @@ static bool asks_readiness(enum route route) {
 }
 
 bool request_answer_error(struct request *r, const struct error *e) {
-  /* "Not ready" is the answer to a question for readiness, not a rejection of it. */
+  /* "Not ready" is the expected response of a probe of readiness, not a rejection. */
   if (!asks_readiness(r->route)) request_count_reject(r, e->status);
   r->state = REQUEST_ANSWERED;
   if (e->status == STATUS_GONE) {
@@ -85,7 +82,7 @@ static bool answer_status(struct request *r, enum status status, const char *det
   return request_answer_error(r, &e);
 }
 
-/* Takes a text made with malloc, always; NULL was a failed malloc. */
+/* Sends a text made with malloc, and frees it in any case; NULL was a failed malloc. */
 static bool answer_text(struct request *r, const char *type, char *text, size_t length) {
   if (!text) return answer_status(r, STATUS_OUT_OF_MEMORY, "no memory for the answer");
   if (!enter_answer_phase(r)) {
@@ -97,10 +94,10 @@ static bool answer_text(struct request *r, const char *type, char *text, size_t 
   return reply_and_free(&reply, text, length);
 }
 
-/* Puts the durations of the stages so far into the metrics, and into the text of Server-Timing. */
+/* Adds the durations of the stages so far to the metrics, and writes them for Server-Timing. */
 static void report_stages(struct request *r) {
   unsigned us[STAGE_WRITE];
-  request_note_stages(r);
+  request_set_stages(r);
   for (unsigned i = 0; i < STAGE_WRITE; i++) {
     metrics_stage(r->server->metrics, request_shard(r), (enum timeline_stage)i, r->timeline.ns[i]);
     us[i] = (unsigned)(r->timeline.ns[i] / 1000);
@@ -114,55 +111,42 @@ static void report_stages(struct request *r) {
            us[3] / 1000, us[3] % 1000);
 }
 
-/* The Content-Type of a computed answer. */
-static const char *answer_type(const struct request *r) {
-  const struct answer *a = &r->exchange.answer;
-  if (a->form == ANSWER_SAFETENSORS) return header_media_type(header_binary_type(&r->header));
-  return header_media_type(a->json_bytes ? MEDIA_OCTETS : MEDIA_JSON);
-}
-
 bool request_answer_stream(struct request *r) {
   if (!enter_answer_phase(r)) return false;
   struct reply reply = begin_reply(r, 200, "text/event-stream");
   reply_add(&reply, "Cache-Control", "no-cache");
-  reply_add(&reply, "X-Accel-Buffering", "no"); /* nginx would keep events back */
+  reply_add(&reply, "X-Accel-Buffering", "no"); /* nginx would buffer the events */
   r->streams = true;
   if (atomic_load(&r->handoff) != HANDOFF_DONE) r->state = REQUEST_STREAMED;
   return reply_stream(&reply, request_read_stream, r);
 }
 
 bool request_answer_exchange(struct request *r) {
-  struct exchange *x = &r->exchange;
+  const struct exchange *x = &r->exchange;
+  const struct answer *a = &x->answer;
   if (x->error.status) return request_answer_error(r, &x->error);
   if (x->stream) return request_answer_stream(r);
   report_stages(r);
   if (!enter_answer_phase(r)) return false;
   request_count_tokens(r);
-  r->answer_bytes = answer_bytes(&x->answer);
-  struct reply reply = begin_reply(r, 200, answer_type(r));
+  r->answer_bytes = answer_bytes(a);
+  const enum header_media type = a->form == ANSWER_SAFETENSORS ? header_binary_type(&r->header)
+                                 : a->json_bytes               ? MEDIA_OCTETS
+                                                               : MEDIA_JSON;
+  struct reply reply = begin_reply(r, 200, header_media_type(type));
   char json_bytes[32];
   reply_add(&reply, "Server-Timing", r->timing);
-  if (x->answer.json_bytes) {
-    snprintf(json_bytes, sizeof json_bytes, "%zu", x->answer.json_bytes);
+  if (a->json_bytes) {
+    snprintf(json_bytes, sizeof json_bytes, "%zu", a->json_bytes);
     reply_add(&reply, "Inference-Header-Content-Length", json_bytes);
   }
-  return reply_pieces(&reply, x->answer.piece, x->answer.pieces);
+  return reply_pieces(&reply, a->piece, a->pieces);
 }
 
-/* Answers with a static text. */
-static bool answer_static(struct request *r, const char *text, size_t length) {
-  if (!enter_answer_phase(r)) return false;
-  r->answer_bytes = length;
-  struct reply reply = begin_reply(r, 200, "application/json");
-  return reply_bytes(&reply, text, length);
-}
+/* --- routes that are not computed --- */
 
-static bool answer_words(struct request *r, const char *words) {
-  return answer_static(r, words, strlen(words));
-}
-
-/* A browser that has the same form of the page already gets a 304, with which libmicrohttpd sends
- * no body, but the length of that. */
+/* A browser that has the same form of the page already gets a 304, for which libmicrohttpd sends
+ * the length of the page without the page. */
 static bool answer_page(struct request *r) {
   if (!enter_answer_phase(r)) return false;
   const struct header *h = &r->header;
@@ -199,7 +183,7 @@ static bool answer_metrics(struct request *r) {
   return answer_text(r, "text/plain; version=0.0.4; charset=utf-8", text, length);
 }
 
-/* Answers with the text that `text_of` makes of the model in the path. */
+/* Sends the text that `text_of` makes of the model in the path. */
 static bool answer_model(struct request *r, char *text_of(const struct model *, size_t *)) {
   size_t length = 0;
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
@@ -210,7 +194,7 @@ static bool answer_model(struct request *r, char *text_of(const struct model *, 
                          : answer_text(r, "application/json", text, length);
 }
 
-/* Likewise of all models. */
+/* Sends the text that `text_of` makes of all models. */
 static bool answer_models(struct request *r, char *text_of(const struct registry *, size_t *)) {
   size_t length = 0;
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
@@ -230,29 +214,7 @@ static bool answer_tei(struct request *r) {
   return answer_text(r, "application/json", text, length);
 }
 
-static bool answer_v2_server(struct request *r) {
-  size_t length = 0;
-  char *text = description_v2_server(&length);
-  return answer_text(r, "application/json", text, length);
-}
-
-static bool answer_problems(struct request *r) {
-  size_t length = 0;
-  char *text = problems_list(&length);
-  return answer_text(r, PROBLEMS_TYPE, text, length);
-}
-
-/* Answers with the explanation of the type of errors in the path. */
-static bool answer_problem(struct request *r) {
-  size_t length = 0;
-  bool found;
-  char *text = problems_page(r->names.slug, &length, &found);
-  if (found) return answer_text(r, PROBLEMS_TYPE, text, length);
-  return answer_status(r, STATUS_NOT_FOUND,
-                       "no error type has this name: GET /problems lists all of them");
-}
-
-/* How far the first load of the models is. */
+/* Sends the error of a probe of readiness while the models are loaded for the first time. */
 static bool answer_loading(struct request *r) {
   struct progress *p = &r->server->service.progress;
   const size_t models = atomic_load(&p->models); /* 0: they are being counted */
@@ -267,41 +229,55 @@ bool request_answer_route(struct request *r) {
     return answer_status(r, STATUS_DRAINING, "the server is stopping");
   if (asks_readiness(r->route) && !atomic_load(&r->server->loaded)) return answer_loading(r);
   size_t length = 0;
-  const char *text;
+  const char *text; /* static */
+  char *made;       /* by malloc */
+  bool found;
   switch (r->route) {
   case ROUTE_PAGE:
     return answer_page(r);
-  case ROUTE_OPENAPI:
-    text = description_openapi(&length);
-    return answer_static(r, text, length);
   case ROUTE_PROBLEMS:
-    return answer_problems(r);
+    made = problems_list(&length);
+    return answer_text(r, PROBLEMS_TYPE, made, length);
   case ROUTE_PROBLEM:
-    return answer_problem(r);
+    made = problems_page(r->names.slug, &length, &found);
+    if (found) return answer_text(r, PROBLEMS_TYPE, made, length);
+    return answer_status(r, STATUS_NOT_FOUND,
+                         "no error type has this name: GET /problems lists all of them");
   case ROUTE_MODELS:
     return answer_models(r, description_models);
   case ROUTE_MODEL:
     return answer_model(r, description_model);
   case ROUTE_TEI_INFO:
     return answer_tei(r);
-  case ROUTE_HEALTH:
-    return answer_words(r, "{\"status\":\"ok\"}\n");
-  case ROUTE_READY:
-    return answer_words(r, "{\"status\":\"ready\"}\n");
   case ROUTE_METRICS:
     return answer_metrics(r);
   case ROUTE_V2:
-    return answer_v2_server(r);
-  case ROUTE_V2_LIVE:
-    return answer_words(r, "{\"live\":true}\n");
-  case ROUTE_V2_READY:
-    return answer_words(r, "{\"live\":true,\"ready\":true}\n");
+    made = description_v2_server(&length);
+    return answer_text(r, "application/json", made, length);
   case ROUTE_V2_MODELS:
     return answer_models(r, description_v2_models);
   case ROUTE_V2_MODEL:
     return answer_model(r, description_v2_model);
-  default:
-    must(r->route == ROUTE_V2_MODEL_READY); /* every other route is computed, or was refused */
+  case ROUTE_V2_MODEL_READY:
     return answer_model(r, description_v2_ready);
+  case ROUTE_OPENAPI:
+    text = description_openapi(&length);
+    break;
+  case ROUTE_HEALTH:
+    text = "{\"status\":\"ok\"}\n";
+    break;
+  case ROUTE_READY:
+    text = "{\"status\":\"ready\"}\n";
+    break;
+  case ROUTE_V2_LIVE:
+    text = "{\"live\":true}\n";
+    break;
+  default:
+    must(r->route == ROUTE_V2_READY); /* every other route is computed, or was rejected */
+    text = "{\"live\":true,\"ready\":true}\n";
   }
+  if (!enter_answer_phase(r)) return false;
+  r->answer_bytes = length ? length : strlen(text);
+  struct reply reply = begin_reply(r, 200, "application/json");
+  return reply_bytes(&reply, text, r->answer_bytes);
 }

@@ -1,4 +1,5 @@
-/* request_end: the end of a request: it is counted and logged, and what it holds is given back. */
+/* request_end: the end of a request: it is counted and logged, and all that it holds is released.
+ */
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <stdio.h>
@@ -8,17 +9,11 @@
 
 enum {
   AT_ONCE = 1 << 20, /* bytes that are freed at once */
-  LEAVING_PART = 4 /* what is freed later is at most such a part of the budget: it is charged until
-                      then, and must not stand in the way of the client's next request */
+  LEAVING_PART = 4   /* memory that is freed later is at most this part of the budget: it is charged
+                        until then, and must not block the client's next request */
 };
 
 _Static_assert(REQUEST_CLIENT_SIZE >= INET6_ADDRSTRLEN, "room for an address");
-
-static void count_texts(const struct request *r, const struct tokenize_texts *d) {
-  if (!d) return;
-  const struct metrics_texts t = {d->texts->items, d->texts->length, d->tokens.count, d->ns};
-  metrics_texts(r->server->metrics, request_shard(r), &t);
-}
 
 void request_count_tokens(struct request *r) {
   static const enum metrics_work works[] = {[ASK_ENCODE] = WORK_ENCODE,
@@ -27,27 +22,28 @@ void request_count_tokens(struct request *r) {
                                             [ASK_GENERATE] = WORK_GENERATE};
   const struct exchange *x = &r->exchange;
   struct metrics *m = r->server->metrics;
-  const size_t chosen = exchange_chosen(x);
-  count_texts(r, exchange_texts(x));
-  if (x->tokens) metrics_tokens(m, request_shard(r), works[x->terms.ask], x->tokens);
-  if (chosen) metrics_tokens(m, request_shard(r), WORK_CHOOSE, chosen);
-  if (x->recalled) metrics_tokens(m, request_shard(r), WORK_RECALL, x->recalled);
+  const size_t shard = request_shard(r), chosen = exchange_chosen(x);
+  const struct tokenize_texts *t = exchange_texts(x);
+  if (t)
+    metrics_texts(m, shard,
+                  &(struct metrics_texts){t->texts->items, t->texts->length, t->tokens.count,
+                                          t->ns});
+  if (x->tokens) metrics_tokens(m, shard, works[x->terms.ask], x->tokens);
+  if (chosen) metrics_tokens(m, shard, WORK_CHOOSE, chosen);
+  if (x->recalled) metrics_tokens(m, shard, WORK_RECALL, x->recalled);
 }
 
-void request_note_stages(struct request *r) {
+void request_set_stages(struct request *r) {
   if (r->has_exchange) timeline_exchange(&r->timeline, &r->exchange);
 }
 
-static bool may_free_later(const struct request *r) {
+void request_end_exchange(struct request *r) {
+  request_set_stages(r);
+  if (!r->has_exchange) return;
   const size_t bytes = r->exchange.arena.bytes, leaving = r->io->leaving.bytes;
   const size_t most = r->server->service.budget.limit / LEAVING_PART;
-  return bytes > AT_ONCE && leaving <= most && bytes <= most - leaving;
-}
-
-void request_end_exchange(struct request *r) {
-  request_note_stages(r);
-  if (!r->has_exchange) return;
-  if (may_free_later(r)) arena_give(&r->exchange.arena, &r->io->leaving);
+  if (bytes > AT_ONCE && leaving <= most && bytes <= most - leaving)
+    arena_give(&r->exchange.arena, &r->io->leaving); /* is freed bit by bit */
   exchange_end(&r->exchange);
   r->has_exchange = false;
 }
@@ -67,7 +63,7 @@ void request_count_reject(struct request *r, enum status status) {
   if (status == STATUS_GONE) metrics_abort(m, request_shard(r), ABORT_QUEUE);
 }
 
-/* The code under which to count a request that request_answer has not answered; sets r->verdict. */
+/* The code to count for a request without a response; sets r->verdict. */
 static unsigned code_unanswered(struct request *r) {
   enum connection_phase phase = connection_phase(&r->connection);
   if (phase == CONNECTION_SLOW_BODY || phase == CONNECTION_SLOW_HEADER) {
@@ -87,18 +83,6 @@ static unsigned code_unanswered(struct request *r) {
   return reply_code(STATUS_GONE);
 }
 
-/* Counts how the sending of an answer went: the time it took, or that the client left. If the
- * server itself has ended the connection, the client did not leave. */
-static void count_sent(struct request *r, bool sent) {
-  struct metrics *m = r->server->metrics;
-  const struct timeline *t = &r->timeline;
-  if (sent && t->reached[STAGE_ENCODE] && t->reached[STAGE_WRITE])
-    metrics_stage(m, request_shard(r), STAGE_WRITE, t->ns[STAGE_WRITE]);
-  else if (!sent && r->state >= REQUEST_STREAMED &&
-           connection_phase(&r->connection) == CONNECTION_ANSWER)
-    metrics_abort(m, request_shard(r), ABORT_ANSWER);
-}
-
 /* --- the line in the access log --- */
 
 /* The address of the client as text, made once for a connection. */
@@ -115,33 +99,27 @@ static const char *client_address(struct request *r) {
   return r->client;
 }
 
-/* The line's `error`: why the answer is an error, or was not sent to its end. NULL: neither. */
-static const char *error_word(struct request *r, bool sent) {
-  if (r->verdict) return reply_slug(r->verdict);
-  if (sent) return NULL;
-  return connection_phase(&r->connection) == CONNECTION_SLOW_READER ? "slow-reader" : "cut-off";
-}
-
-/* The model in the path, or that which was found by its body. */
-static const char *asked_model(const struct request *r) {
-  if (r->has_exchange && r->exchange.model) return r->exchange.model->name;
-  return route_exists(r->route) ? r->names.model : "";
-}
-
 static void log_end(struct request *r, bool sent, uint64_t nanoseconds) {
   const bool probe = r->door->kind == DOOR_ADMIN;
   const struct exchange *x = r->has_exchange ? &r->exchange : NULL;
   if (!log_wants_request(r->server->log, probe, r->code, sent, nanoseconds)) return;
+  /* The reason of an error, or of a response that is cut off. */
+  const char *error = r->verdict ? reply_slug(r->verdict)
+                      : sent     ? NULL
+                      : connection_phase(&r->connection) == CONNECTION_SLOW_READER ? "slow-reader"
+                                                                                   : "cut-off";
+  /* The model that the body names, or the path. */
+  const char *model = x && x->model ? x->model->name : route_exists(r->route) ? r->names.model : "";
   struct log_request line = {.id = r->id,
                              .listener = door_name(r->door),
                              .client = client_address(r),
                              .method = r->method_word,
                              .route = route_template(r->route),
                              .path = route_path(r->url),
-                             .model = asked_model(r),
+                             .model = model,
                              .agent = r->header.agent,
                              .traceparent = r->header.traceparent,
-                             .error = error_word(r, sent),
+                             .error = error,
                              .code = r->code,
                              .bytes_in = r->body_bytes,
                              .bytes_out = r->method == METHOD_HEAD ? 0 : r->answer_bytes,
@@ -153,29 +131,33 @@ static void log_end(struct request *r, bool sent, uint64_t nanoseconds) {
   log_request(r->server->log, &line);
 }
 
-/* Has the pool the request still? A stream's connection is not suspended all the while: its client
- * may leave before its news are looked at. */
-static bool has_pool(const struct request *r) {
-  const bool given = r->state == REQUEST_IN_POOL || r->state == REQUEST_STREAMED;
-  return given && atomic_load(&r->handoff) != HANDOFF_DONE;
-}
-
 void request_end(struct request *r, bool sent) {
+  struct metrics *m = r->server->metrics;
+  const size_t shard = request_shard(r);
   if (r->streams) request_count_tokens(r);
-  if (has_pool(r)) {
+  /* The pool may still have the request: a stream's connection is not suspended all the time, and
+   * its client may leave before its news are read. */
+  if ((r->state == REQUEST_IN_POOL || r->state == REQUEST_STREAMED) &&
+      atomic_load(&r->handoff) != HANDOFF_DONE) {
     r->left = true;
     exchange_cancel(&r->exchange);
-    r->has_exchange = false; /* the exchange ends when the pool gives it back */
+    r->has_exchange = false; /* the exchange ends when the pool returns it */
   }
   const uint64_t now = clock_now(), nanoseconds = now - r->started;
   if (!r->code) r->code = code_unanswered(r);
-  request_note_stages(r);
+  request_set_stages(r);
   if (r->answered) {
     timeline_write(&r->timeline, now - r->answered);
     r->io->answers--;
   }
-  count_sent(r, sent);
-  metrics_request(r->server->metrics, request_shard(r), r->route, r->method, r->code, nanoseconds);
+  /* The time of sending, or that the client has left, unless the server ended the connection. */
+  const struct timeline *t = &r->timeline;
+  if (sent && t->reached[STAGE_ENCODE] && t->reached[STAGE_WRITE])
+    metrics_stage(m, shard, STAGE_WRITE, t->ns[STAGE_WRITE]);
+  else if (!sent && r->state >= REQUEST_STREAMED &&
+           connection_phase(&r->connection) == CONNECTION_ANSWER)
+    metrics_abort(m, shard, ABORT_ANSWER);
+  metrics_request(m, shard, r->route, r->method, r->code, nanoseconds);
   log_end(r, sent, nanoseconds);
   request_end_exchange(r);
   lobby_leave(&r->io->lobby, &r->waiter);

@@ -1,8 +1,8 @@
-/* request_stream: an answer that is sent while it is computed.
+/* request_stream: a response that is sent while it is computed.
  *
- * libmicrohttpd asks for more of it whenever the socket has taken what there was. Where there is
- * nothing yet, the connection is suspended, and the next round resumes it: so a reader that is slow
- * holds up nothing but its own answer, and one that waits costs nothing. */
+ * libmicrohttpd asks for more of it whenever the socket has accepted all there was. If there is
+ * nothing yet, the connection is suspended, and the next round resumes it: a slow reader delays
+ * only its own response, and one that waits costs nothing. */
 #include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,50 +27,47 @@ void request_wait(struct request *r, unsigned seen) {
     resume(r); /* a worker may have looked before it was suspended */
 }
 
-void request_note_pace(struct exchange *x, bool first, uint64_t ns) {
+void request_pace(struct exchange *x, bool first, uint64_t ns) {
   const struct request *r = (struct request *)((char *)x - offsetof(struct request, exchange));
   metrics_pace(r->server->metrics, 0, first ? PACE_FIRST : PACE_NEXT, ns);
 }
 
-void request_note_news(struct exchange *x) {
+void request_news(struct exchange *x) {
   struct request *r = (struct request *)((char *)x - offsetof(struct request, exchange));
   atomic_fetch_add(&r->news, 1);
   resume(r);
 }
 
-/* What was not suspended has news of its own. */
+/* A stream that is not suspended has news, and needs no comment. */
 void request_speak(struct silent *w) {
   resume((struct request *)((char *)w - offsetof(struct request, silent)));
 }
 
 /* --- sending --- */
 
-/* An empty comment: readers of events pass over it. */
+/* An empty comment, which readers of events ignore. */
 static const char COMMENT[] = ": \n\n";
 
 _Static_assert((int)REPLY_PROBLEM_SIZE <= (int)STACK_PROBLEM_MOST,
                "a stream has room for a problem");
 
-/* The text of what went wrong behind the header; NULL: nothing. */
-static const char *problem_of(struct request *r) {
-  const struct error *e = &r->exchange.error;
-  if (!e->status) return NULL;
-  r->verdict = e->status;
-  /* An event is read by clients of ours, which look for no `error` in a problem. */
-  const enum error_form form = r->names.errors == ERROR_V1 ? ERROR_PROBLEM : r->names.errors;
-  const size_t length = reply_error_text(e, form, r->problem);
-  if (r->problem[length - 1] == '\n') r->problem[length - 1] = 0; /* a line ends an event's data */
-  return r->problem;
-}
-
 ssize_t request_read_stream(void *of, uint64_t at, char *out, size_t room) {
   struct request *r = of;
-  const unsigned seen = atomic_load(&r->news); /* before the look at what there is */
+  const struct error *e = &r->exchange.error;
+  const unsigned seen = atomic_load(&r->news); /* before the look at the stream */
   const bool done = atomic_load(&r->handoff) == HANDOFF_DONE;
   (void)at;
   if (connection_is_ended(connection_enter(&r->connection, CONNECTION_ANSWER)))
     return MHD_CONTENT_READER_END_WITH_ERROR;
-  size_t bytes = exchange_stream(&r->exchange, done, done ? problem_of(r) : NULL, out, room);
+  if (done && e->status) {
+    /* Only our own clients read events, and they look for no member `error` in a problem. */
+    const enum error_form form = r->names.errors == ERROR_V1 ? ERROR_PROBLEM : r->names.errors;
+    const size_t length = reply_error_text(e, form, r->problem);
+    if (r->problem[length - 1] == '\n') r->problem[length - 1] = 0; /* it would end the event */
+    r->verdict = e->status;
+  }
+  size_t bytes =
+      exchange_stream(&r->exchange, done, done && e->status ? r->problem : NULL, out, room);
   if (bytes == 0 && !done && r->silent.over) {
     bytes = sizeof COMMENT - 1;
     memcpy(out, COMMENT, bytes);

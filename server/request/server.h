@@ -1,4 +1,4 @@
-/* server: the process as its connections see it: its doors, and what their requests share.
+/* server: the process as its connections see it: its doors, and all that their requests share.
  *
  * Made by life/serve. Every I/O thread reads it; only the atomic members change once a door is
  * open. */
@@ -19,8 +19,8 @@
 
 enum door_kind { DOOR_MAIN, DOOR_ADMIN, DOOR_COUNT };
 
-/* A listening socket with its own threads, connections and limits. The admin door serves health and
- * metrics alone and shares nothing with the main one that could be used up. */
+/* A listening socket with its own threads, connections and limits. The admin door serves only
+ * health and metrics, and shares nothing with the main door that could be used up. */
 struct door {
   enum door_kind kind;
   struct server *server;
@@ -46,8 +46,8 @@ struct server {
   struct door door[DOOR_COUNT];
   uint32_t id_prefix;   /* random; the beginning of every request id that is made here */
   atomic_bool loaded;   /* models and pool are ready; before that only the admin door is open */
-  atomic_bool stopping; /* /readyz says so, and every answer closes its connection */
-  _Atomic uint64_t longest_turn; /* of all I/O threads, in nanoseconds */
+  atomic_bool stopping; /* /readyz reports it, and every response closes its connection */
+  _Atomic uint64_t longest_turn; /* nanoseconds; the longest turn of any I/O thread */
 };
 
 #endif
