@@ -1,74 +1,51 @@
-/* copy_out: what a run that generates shows of its sequences: of each token the pass that chose
- * it, its hidden states and its attention weights.
+/* copy_out: what a generating run shows of its sequences: for each token the pass that chose it,
+ * its hidden states and its attention weights.
  *
- * The rows of a round lie where the next round writes its own. What is shown of them is copied
- * behind what earlier rounds have left. */
+ * The next round overwrites the rows of a round. Those that are shown are copied after those of
+ * earlier rounds. */
 #include <string.h>
 
 #include "core/base/size.h"
 #include "core/generate/generate_parts.h"
 #include "core/inspect/inspect.h"
 
-/* --- preparing --- */
-
-/* Gives each sequence its rows. */
-static enum status count_rows(const struct stack_preparing *p, size_t *numbers) {
-  struct stack_generation *g = p->r->generation;
-  size_t rows = 0;
-  for (size_t i = 0; i < p->r->geometry.items; i++) {
-    struct stack_sequence *q = &g->sequence[i];
-    q->row = rows;
-    q->keys = g->rounds->advance[i].text + q->most - 1;
-    rows += q->most; /* their tokens lie in memory: no sum overflows */
-  }
-  if (!size_mul(rows, p->s->form.width, numbers))
-    return error_limit(p->e, "max_answer_bytes", "the hidden states exceed the address space");
-  return STATUS_OK;
-}
-
 static size_t heads_of(const struct stack *s, const struct stack_run *r, size_t number) {
   if (r->wish[number].weights == STACK_WEIGHTS_AVERAGE) return 1;
   return stack_shape(s, number)->heads;
 }
 
-/* The text of a sequence, as an item across. */
-static size_t text_of(const struct stack_run *r, size_t item) {
-  return item / stack_each(r->generation);
-}
-
 /* Keys of a row of a sequence's weights. */
 static size_t keys_of(const struct stack *s, const struct stack_run *r, size_t number,
                       size_t item) {
-  if (stack_is_across(s, number)) return r->generation->rounds->source[text_of(r, item)].rows;
-  return r->generation->sequence[item].keys;
+  const struct stack_generation *g = r->generation;
+  if (stack_is_across(s, number)) return g->rounds->source[item / stack_each(g)].rows;
+  return g->sequence[item].keys;
 }
 
-/* Adds the numbers of a list [heads, rows, columns]. */
-static bool count_more(size_t *count, size_t heads, size_t rows, size_t columns) {
-  size_t more;
-  return size_mul(rows, columns, &more) && size_mul(more, heads, &more) &&
-         size_add(*count, more, count);
-}
+/* --- preparing --- */
 
-/* Places for pictures of up to `most` rows and columns, or for the weights themselves, where `most`
- * is SIZE_MAX. Returns how many numbers these are. */
+/* Places for weights [heads, rows, keys] of all sequences, of `most` rows and keys at most:
+ * SIZE_MAX for weights, the size of a picture for thumbnails. Returns where each begins; `count`:
+ * how many numbers they are. */
 static size_t *place_lists(const struct stack_preparing *p, size_t number, size_t most,
                            size_t *count) {
-  size_t *at = stack_alloc(p, p->r->geometry.items, sizeof *at);
+  const size_t heads = heads_of(p->s, p->r, number);
+  size_t *at = stack_alloc(p, p->r->geometry.items, sizeof *at), more;
   *count = 0;
   for (size_t i = 0; at && i < p->r->geometry.items; i++) {
     const size_t rows = p->r->generation->sequence[i].most, keys = keys_of(p->s, p->r, number, i);
     at[i] = *count;
-    if (!count_more(count, heads_of(p->s, p->r, number), size_min(rows, most),
-                    size_min(keys, most)))
+    if (!size_mul(size_min(rows, most), size_min(keys, most), &more) ||
+        !size_mul(more, heads, &more) || !size_add(*count, more, count))
       error_limit(p->e, "max_answer_bytes", "the attention weights exceed the address space");
   }
   return at;
 }
 
+/* `numbers`: of a hidden state of all tokens. */
 static void place_attention(const struct stack_preparing *p, size_t number, size_t numbers) {
   const struct stack_wish *wish = &p->r->wish[number];
-  struct copied *to = &p->r->generation->rounds->revealed[number];
+  struct copied *to = &p->r->generation->rounds->shown[number];
   struct stack_shown *shown = &p->r->shown[number];
   size_t count;
   *to = (struct copied){0};
@@ -87,12 +64,19 @@ enum status copy_out_prepare(const struct stack_preparing *p) {
   struct stack_run *r = p->r;
   struct stack_rounds *o = r->generation->rounds;
   const size_t attentions = stack_form_attentions(&p->s->form);
-  size_t numbers;
+  size_t rows = 0, numbers;
   bool weights = false;
-  if (count_rows(p, &numbers)) return p->e->status;
+  for (size_t i = 0; i < r->geometry.items; i++) {
+    struct stack_sequence *q = &r->generation->sequence[i];
+    q->row = rows;
+    q->keys = o->advance[i].text + q->most - 1;
+    rows += q->most; /* their tokens lie in memory: no sum overflows */
+  }
+  if (!size_mul(rows, p->s->form.width, &numbers))
+    return error_limit(p->e, "max_answer_bytes", "the hidden states exceed the address space");
   if (r->embedded) r->embedding = o->embedding = stack_alloc(p, numbers, sizeof(float));
   if (!r->wish) return p->e->status;
-  o->revealed = stack_alloc(p, attentions, sizeof *o->revealed);
+  o->shown = stack_alloc(p, attentions, sizeof *o->shown);
   r->shown = stack_alloc(p, attentions, sizeof *r->shown);
   for (size_t i = 0; !p->e->status && i < attentions; i++) {
     place_attention(p, i, numbers);
@@ -102,109 +86,63 @@ enum status copy_out_prepare(const struct stack_preparing *p) {
   return p->e->status;
 }
 
-/* --- units: an attention of a sequence; behind the last one what enters the first layer --- */
+/* --- copying --- */
 
-static bool is_shown(const struct stack_run *r, size_t number, size_t numbers) {
+struct copied_rows copy_out_rows(const struct stack *s, const struct stack_run *r, size_t number,
+                                 enum copied_kind kind, size_t item) {
   const struct stack_rounds *o = r->generation->rounds;
-  if (number == numbers) return o->embedding;
-  const struct copied *to = o->revealed ? &o->revealed[number] : NULL;
-  return to && (to->hidden || to->input || to->weights);
+  const struct stack_sequence *q = &r->generation->sequence[item];
+  const size_t d = s->form.width;
+  if (number < stack_form_attentions(&s->form) && kind == COPIED_WEIGHTS) {
+    float *weights = o->shown[number].weights;
+    const size_t keys = keys_of(s, r, number, item);
+    return (struct copied_rows){.row = weights ? weights + r->shown[number].weights_at[item] : NULL,
+                                .size = keys,
+                                .lists = heads_of(s, r, number),
+                                .list_step = q->most * keys};
+  }
+  float *rows = NULL;
+  if (number < stack_form_attentions(&s->form))
+    rows = kind == COPIED_HIDDEN ? o->shown[number].hidden : o->shown[number].input;
+  else if (kind == COPIED_HIDDEN)
+    rows = o->embedding;
+  return (struct copied_rows){.row = rows ? rows + q->row * d : NULL, .size = d, .lists = 1};
 }
 
-static bool reveal_unit(const struct step *step, struct cursor *at, struct unit *u) {
-  const struct stack_run *r = stack_run_of(u->run);
-  const struct stack_rounds *o = r->generation->rounds;
-  const size_t numbers = stack_form_attentions(&stack_step_of(step)->stack->form);
-  if (!o->revealed && !o->embedding) return false;
-  for (; at->item < o->asks; at->item++, at->head = 0)
-    for (; at->head <= numbers; at->head++) {
-      if (!is_shown(r, at->head, numbers)) continue;
-      u->item = o->asking[at->item];
-      u->head = at->head++;
-      u->heads = 1;
-      return true;
-    }
-  return false;
-}
-
-/* Bound by memory. */
-static double reveal_work(const struct step *step, const struct unit *u) {
-  const struct stack_form *f = &stack_step_of(step)->stack->form;
-  const double keys = (double)stack_run_of(u->run)->geometry.item[u->item].k;
-  return 4 * ((double)f->width + (double)f->self.heads * keys);
-}
-
-/* --- what they do --- */
-
-/* The pass of a sequence that chose its token t. */
-struct revealed_pass {
+/* A sequence in a round that chose its token t. */
+struct chosen_pass {
   const struct stack *s;
   const struct stack_run *r;
   const struct stack_sequence *q;
   size_t item, t;
 };
 
-struct copied_rows copy_out_rows(const struct stack *s, const struct stack_run *r, size_t number,
-                                 enum copied_kind kind, size_t item) {
-  const struct stack_rounds *o = r->generation->rounds;
-  const struct stack_sequence *q = &r->generation->sequence[item];
-  const bool last = number == stack_form_attentions(&s->form);
-  const size_t d = s->form.width;
-  struct copied_rows shown = {.size = d, .lists = 1};
-  if (last || kind != COPIED_WEIGHTS) {
-    float *rows = last                    ? kind == COPIED_HIDDEN ? o->embedding : NULL
-                  : kind == COPIED_HIDDEN ? o->revealed[number].hidden
-                                          : o->revealed[number].input;
-    shown.row = rows ? rows + q->row * d : NULL;
-    return shown;
-  }
-  float *weights = o->revealed[number].weights;
-  shown.row = weights ? weights + r->shown[number].weights_at[item] : NULL;
-  shown.size = keys_of(s, r, number, item);
-  shown.lists = heads_of(s, r, number);
-  shown.list_step = q->most * shown.size;
-  return shown;
-}
-
-/* Of a list of rows puts row t, and zeros behind it; behind the last token zeros. */
-static void put_row(const struct revealed_pass *p, float *rows, size_t size, const float *from,
-                    size_t count) {
-  float *row = rows + p->t * size;
-  memcpy(row, from, count * sizeof *row);
-  memset(row + count, 0, (size - count) * sizeof *row);
-  if (p->q->finish) memset(row + size, 0, (p->q->most - p->t - 1) * size * sizeof *row);
-}
-
-static void put_rows(const struct revealed_pass *p, size_t number, enum copied_kind kind,
-                     const float *from, size_t count, size_t step) {
+/* Copies row t of each list, of which `count` numbers are given: zeros follow, and after the last
+ * token rows of zeros. */
+static void copy_rows(const struct chosen_pass *p, size_t number, enum copied_kind kind,
+                      const float *from, size_t count, size_t step) {
   const struct copied_rows to = copy_out_rows(p->s, p->r, number, kind, p->item);
-  for (size_t i = 0; to.row && i < to.lists; i++)
-    put_row(p, to.row + i * to.list_step, to.size, from + i * step, count);
+  for (size_t i = 0; to.row && i < to.lists; i++) {
+    float *row = to.row + i * to.list_step + p->t * to.size;
+    memcpy(row, from + i * step, count * sizeof *row);
+    memset(row + count, 0, (to.size - count) * sizeof *row);
+    if (p->q->finish) memset(row + to.size, 0, (p->q->most - p->t - 1) * to.size * sizeof *row);
+  }
 }
 
-/* A row of the model, of the last one of the sequence that went through it. */
-static void put_hidden(const struct revealed_pass *p, size_t number, enum copied_kind kind,
+/* Copies the last row of the sequence, of `rows` [rows, d]. */
+static void copy_state(const struct chosen_pass *p, size_t number, enum copied_kind kind,
                        const float *rows) {
   const size_t d = p->s->form.width;
   const struct item *item = &p->r->geometry.item[p->item];
-  put_rows(p, number, kind, rows + (item->q_row + item->q - 1) * d, d, 0);
-}
-
-/* Its weights lie in the call's: across, the rows of all sequences of its text are one item's. */
-static void put_weights(const struct revealed_pass *p, size_t number) {
-  const struct call *c = &p->r->call[number];
-  const size_t of = stack_is_across(p->s, number) ? text_of(p->r, p->item) : p->item;
-  const struct item *item = &c->geometry->item[of];
-  const size_t row = p->r->geometry.item[p->item].q_row - item->q_row, keys = item->k;
-  put_rows(p, number, COPIED_WEIGHTS, c->weights + c->weights_at[of] + row * keys, keys,
-           item->q * keys);
+  copy_rows(p, number, kind, rows + (item->q_row + item->q - 1) * d, d, 0);
 }
 
 void copy_out_thumbnails(const struct stack *s, const struct stack_run *r, size_t number,
                          size_t item, size_t rows) {
   const struct copied_rows from = copy_out_rows(s, r, number, COPIED_WEIGHTS, item);
   const size_t text = r->generation->rounds->advance[item].text;
-  uint8_t *to = r->generation->rounds->revealed[number].thumbnails;
+  uint8_t *to = r->generation->rounds->shown[number].thumbnails;
   if (!to) return;
   to += r->shown[number].thumbnails_at[item];
   struct thumbnail of = {.weights = from.row,
@@ -218,32 +156,71 @@ void copy_out_thumbnails(const struct stack *s, const struct stack_run *r, size_
   }
 }
 
-/* Thumbnails of a search are made when it is known what was found. */
-static void put_attention(const struct revealed_pass *p, size_t number) {
-  const struct copied *to = &p->r->generation->rounds->revealed[number];
-  if (to->hidden) put_hidden(p, number, COPIED_HIDDEN, stack_hidden_rows(p->s, p->r, number + 1));
-  put_hidden(p, number, COPIED_INPUT, stack_input_rows(p->s, p->r, number));
-  if (to->weights) put_weights(p, number);
-  if (p->q->finish && !p->r->generation->rounds->beams)
-    copy_out_thumbnails(p->s, p->r, number, p->item, p->t + 1);
+/* Thumbnails of a beam search are made when its results are known. */
+static void copy_attention(const struct chosen_pass *p, size_t number) {
+  const struct stack_run *r = p->r;
+  const struct stack_rounds *o = r->generation->rounds;
+  if (o->shown[number].hidden)
+    copy_state(p, number, COPIED_HIDDEN, stack_hidden_rows(p->s, r, number + 1));
+  copy_state(p, number, COPIED_INPUT, stack_input_rows(p->s, r, number));
+  if (o->shown[number].weights) {
+    /* Across, the rows of all sequences of a prompt are one item's. */
+    const struct call *c = &r->call[number];
+    const size_t of = stack_is_across(p->s, number) ? p->item / r->each : p->item;
+    const struct item *item = &c->geometry->item[of];
+    const size_t row = r->geometry.item[p->item].q_row - item->q_row, keys = item->k;
+    copy_rows(p, number, COPIED_WEIGHTS, c->weights + c->weights_at[of] + row * keys, keys,
+              item->q * keys);
+  }
+  if (p->q->finish && !o->beams) copy_out_thumbnails(p->s, r, number, p->item, p->t + 1);
 }
 
-static void reveal_each(const struct stack_step *step, const struct unit *u, void *scratch) {
-  const struct stack *s = step->stack;
+/* --- the step: units are an attention of a sequence; after the last one, hidden state 0 --- */
+
+static bool copy_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct stack_run *r = stack_run_of(u->run);
   const struct stack_rounds *o = r->generation->rounds;
-  const struct revealed_pass p = {.s = s,
-                                  .r = r,
-                                  .q = &r->generation->sequence[u->item],
-                                  .item = u->item,
-                                  .t = r->geometry.item[u->item].k - o->advance[u->item].text};
+  const size_t numbers = stack_form_attentions(&stack_step_of(step)->stack->form);
+  if (!o->shown && !o->embedding) return false;
+  for (; at->item < o->asks; at->item++, at->head = 0)
+    for (; at->head <= numbers; at->head++) {
+      bool shown = o->embedding != NULL;
+      if (at->head < numbers) {
+        const struct copied *to = o->shown ? &o->shown[at->head] : NULL;
+        shown = to && (to->hidden || to->input || to->weights);
+      }
+      if (!shown) continue;
+      u->item = o->asking[at->item];
+      u->head = at->head++;
+      u->heads = 1;
+      return true;
+    }
+  return false;
+}
+
+/* Bound by memory. */
+static double copy_work(const struct step *step, const struct unit *u) {
+  const struct stack_form *f = &stack_step_of(step)->stack->form;
+  const double keys = (double)stack_run_of(u->run)->geometry.item[u->item].k;
+  return 4 * ((double)f->width + (double)f->self.heads * keys);
+}
+
+static void copy_each(const struct stack_step *step, const struct unit *u, void *scratch) {
+  const struct stack *s = step->stack;
+  const struct stack_run *r = stack_run_of(u->run);
+  const struct stack_generation *g = r->generation;
+  const struct chosen_pass p = {.s = s,
+                                .r = r,
+                                .q = &g->sequence[u->item],
+                                .item = u->item,
+                                .t =
+                                    r->geometry.item[u->item].k - g->rounds->advance[u->item].text};
   (void)scratch;
   if (u->head == stack_form_attentions(&s->form))
-    put_hidden(&p, u->head, COPIED_HIDDEN, stack_hidden_rows(s, r, 0));
+    copy_state(&p, u->head, COPIED_HIDDEN, stack_hidden_rows(s, r, 0));
   else
-    put_attention(&p, u->head);
+    copy_attention(&p, u->head);
 }
 
 const struct stack_step stack_step_copy_out = {
-    .step = {.unit = reveal_unit, .work = reveal_work, .compute = stack_compute},
-    .each = reveal_each};
+    .step = {.unit = copy_unit, .work = copy_work, .compute = stack_compute}, .each = copy_each};

@@ -33,10 +33,10 @@ struct stack_advance {
   size_t room_bytes;
   bool leaves; /* it was finished before this round, which releases them at its end */
   /* Of a hypothesis, whose keys and values lie in rows of several sequences: */
-  struct kept_lineage lineage; /* which rows, in one of these: */
-  struct stack_way {
+  struct kept_lineage lineage; /* references to these rows, in one of two sets */
+  struct {
     uint32_t *block, *row; /* [blocks], [KERNEL_KEYS] */
-  } way[2];
+  } refers[2];
   int32_t *other; /* like `token`: the two change places in each step */
   bool opens;     /* the rows of its prompt become the other hypotheses', too, in this round */
   bool weaves;    /* its last rows become a block in this round, ... */
@@ -68,9 +68,9 @@ struct stack_beams {
   float *top_log;
   int32_t *token; /* [beams, width] scratch for the tokens of candidates, and their logarithms */
   float *log;
-  uint32_t *pass; /* [beams, most] which hypothesis computed the pass that chose a token of a
-                     result; NULL: nothing is shown of passes */
-  size_t settled; /* the round in which it was finished; 0: it is not */
+  uint32_t *pass;  /* [beams, most] which hypothesis computed the pass that chose a token of a
+                      result; NULL: nothing is shown of passes */
+  size_t finished; /* the round in which it was finished; 0: it is not */
 };
 
 /* Memory for the keys and values of a sequence. */
@@ -98,7 +98,7 @@ struct stack_rounds {
   float *logits;              /* [asks, V] */
   double row_work, pair_work; /* operations for a row; for a query and a key */
   double cross_work, source_work; /* for a query and a key of a source; for a row of a source */
-  struct copied *revealed;        /* [attentions]; NULL where there are no wishes */
+  struct copied *shown;           /* [attentions]; NULL where there are no wishes */
   float *embedding;               /* [rows of all sequences, d] or NULL */
   bool *shows;                    /* [items] that choose a token, and the weights of that row are
                                      shown of some attention; NULL: of none */

@@ -1,7 +1,7 @@
-/* logits: the logits of all tokens, for the last row of each sequence that asks for one.
+/* logits: the logits of all tokens, for the last row of each sequence that chooses a token.
  *
  * The rows of all runs of a batch go through the matrix together, and its columns are shared out:
- * one row alone occupies all threads. Each logit is one chain of multiply-adds, whatever else is
+ * one row alone occupies all threads. Each logit is one chain of multiply-adds, whatever is
  * computed with it. */
 #include <string.h>
 
@@ -50,7 +50,7 @@ struct logits_tile {
 };
 
 static size_t logits_floats(const struct stack *s) {
-  return s->output ? s->tile * (stack_row_floats(s) + KERNEL_PANEL_MAX) : 0;
+  return s->tile * (stack_row_floats(s) + KERNEL_PANEL_MAX);
 }
 
 static void flush(struct logits_tile *t) {
@@ -66,26 +66,25 @@ static void flush(struct logits_tile *t) {
   t->count = 0;
 }
 
-static void add_row(struct logits_tile *t, const struct stack_run *r, size_t ask) {
-  const struct stack_rounds *o = r->generation->rounds;
-  const struct item *item = &r->geometry.item[o->asking[ask]];
-  if (t->count == t->stack->tile) flush(t);
-  output_row(t->stack, r, item->q_row + item->q - 1,
-                   t->x + t->count * stack_row_floats(t->stack));
-  t->to[t->count++] = o->logits + ask * t->stack->form.embedding.tokens;
-}
-
 static void compute_logits(const struct step *step, const struct span *span, void *scratch) {
   const struct stack *s = stack_step_of(step)->stack;
+  const size_t floats = stack_row_floats(s);
   struct logits_tile t = {.stack = s, .x = scratch};
   const unsigned mode = kernel_enter();
   struct span left = *span;
   struct unit u;
-  t.product = t.x + s->tile * stack_row_floats(s);
+  t.product = t.x + s->tile * floats;
   while (run_next_unit(&left, &u)) {
+    const struct stack_run *r = stack_run_of(u.run);
+    const struct stack_rounds *o = r->generation->rounds;
     if (u.column != t.column) flush(&t);
     t.column = u.column, t.columns = u.columns;
-    for (size_t i = u.row; i < u.row + u.rows; i++) add_row(&t, stack_run_of(u.run), i);
+    for (size_t i = u.row; i < u.row + u.rows; i++) {
+      const struct item *item = &r->geometry.item[o->asking[i]];
+      if (t.count == s->tile) flush(&t);
+      output_row(s, r, item->q_row + item->q - 1, t.x + t.count * floats);
+      t.to[t.count++] = o->logits + i * s->form.embedding.tokens;
+    }
   }
   flush(&t);
   kernel_leave(mode);

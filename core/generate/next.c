@@ -1,8 +1,8 @@
-/* next: the token that comes next in each sequence, and what is said of it.
+/* next: the token that comes next in each sequence, or the candidates of each hypothesis.
  *
- * Its log probability is the model's own; the choice works on what its settings make of the logits
- * (stack_choice.h). A sequence whose text goes on in the next round chooses nothing, but has more
- * rows now. */
+ * The log probabilities that are reported are the model's own; the choice works on what its
+ * settings make of the logits (choice.h). A sequence whose prompt continues in the next round
+ * chooses nothing, but has more rows now. */
 #include <float.h>
 #include <string.h>
 
@@ -11,72 +11,16 @@
 #include "core/generate/choice.h"
 #include "core/generate/generate_parts.h"
 
-/* What may go wrong with an item. */
+/* Faults of an item. */
 enum next_fault { FAULT_LOGITS, FAULT_BANNED, FAULT_HEARD, FAULTS };
-
-static size_t choice_floats(const struct stack *s) {
-  return size_round_up(stack_choice_scratch(s->form.embedding.tokens), 64) / sizeof(float);
-}
-
-static size_t next_floats(const struct stack *s) {
-  return s->output ? size_max(choice_floats(s), STACK_BLOCK_TOKENS) : 0;
-}
-
-/* --- units: items --- */
-
-static bool next_unit(const struct step *step, struct cursor *at, struct unit *u) {
-  const struct geometry *g = &stack_run_of(u->run)->geometry;
-  (void)step;
-  while (at->item < g->items && g->item[at->item].q == 0) at->item++;
-  if (at->item == g->items) return false;
-  u->item = at->item++;
-  return true;
-}
-
-static const struct stack_advance *advance_of(const struct unit *u) {
-  return &stack_run_of(u->run)->generation->rounds->advance[u->item];
-}
-
-static double next_work(const struct step *step, const struct unit *u) {
-  return advance_of(u)->asks == STACK_ASKS_NOT ? 0 : stack_step_of(step)->row_work;
-}
-
-/* --- one sequence --- */
 
 static void note_fault(const struct unit *u, enum next_fault fault) {
   run_note_fault(u->run, u->step, u->item * FAULTS + fault);
 }
 
-/* What is taken from a logit to make it a log probability, and the likeliest tokens with theirs.
- * False: one of these exceeds the float32 range. */
-static bool find_outcome(const struct stack *s, const float *logit,
-                         const struct stack_likely *likely, float *scratch, double *log_sum) {
-  const size_t tokens = s->form.embedding.tokens;
-  struct stack_outcome o;
-  if (s->kernel->peak(tokens, logit) >= KERNEL_NOT_FINITE) return false;
-  stack_outcome_begin(&o);
-  for (size_t first = 0, count; first < tokens; first += count) {
-    count = size_min(STACK_BLOCK_TOKENS, tokens - first);
-    stack_outcome_add(s->kernel, &o, logit + first, first, count, likely, scratch);
-  }
-  *log_sum = stack_outcome_end(&o, likely);
-  return stack_outcome_is_finite(&o, likely, 0);
-}
-
-static struct stack_past past_of(const struct stack_run *r, size_t item) {
-  const struct stack_sequence *q = &r->generation->sequence[item];
-  const struct stack_advance *at = &r->generation->rounds->advance[item];
-  const size_t chosen = stack_chosen(r, item);
-  return (struct stack_past){.token = at->token,
-                             .count = at->text + chosen,
-                             .chosen = chosen,
-                             .most = q->most,
-                             .item = q->item,
-                             .sample = q->sample};
-}
-
-/* The token is counted when all that belongs to it is there. */
-static void put_token(struct stack_generation *g, const struct unit *u, int32_t token, float log) {
+/* Appends a token. It is counted when all that belongs to it is there. */
+static void append_token(struct stack_generation *g, const struct unit *u, int32_t token,
+                         float log) {
   struct stack_sequence *q = &g->sequence[u->item];
   struct stack_advance *at = &g->rounds->advance[u->item];
   const size_t count = stack_sequence_count(q) + 1;
@@ -93,11 +37,29 @@ static void put_token(struct stack_generation *g, const struct unit *u, int32_t 
   atomic_store_explicit(&q->finish, finish, memory_order_release);
 }
 
-/* Where the likeliest tokens go: to the sequence, or to the way of a search. */
-static struct stack_likely likely_of(const struct stack_run *r, size_t item) {
+/* Lists the candidates of a hypothesis. `log_sum` makes log probabilities of its logits. */
+static void list_candidates(const struct stack *s, struct stack_beams *b,
+                            const struct stack_choice *c, const struct stack_past *past,
+                            size_t hypothesis, const float *logit, double log_sum, float *scratch) {
+  struct stack_searching *q = &b->search;
+  struct stack_candidate *to = q->candidate + hypothesis * q->width;
+  int32_t *token = b->token + hypothesis * q->width;
+  float *log = b->log + hypothesis * q->width;
+  const double sum = q->steps ? stack_search_beam(q, q->steps - 1, hypothesis)->sum : 0;
+  const size_t found = stack_choose_some(c, past, logit, log_sum, s->form.embedding.tokens,
+                                         q->width, token, log, scratch);
+  for (size_t i = 0; i < found; i++)
+    to[i] = (struct stack_candidate){.sum = sum + log[i],
+                                     .token = token[i],
+                                     .log_probability = (float)(logit[token[i]] - log_sum)};
+  q->found[hypothesis] = found;
+}
+
+/* The place of the most likely tokens: in the sequence, or in the step of a search. */
+static struct stack_likely likely_of(const struct stack_run *r, size_t item, size_t chosen) {
   const struct stack_generation *g = r->generation;
   const struct stack_sequence *q = &g->sequence[item];
-  const size_t top = g->top_count, chosen = stack_chosen(r, item), each = stack_each(g);
+  const size_t top = g->top_count, each = stack_each(g);
   if (!g->rounds->beams)
     return (struct stack_likely){top, q->top_token + chosen * top,
                                  q->top_log_probability + chosen * top};
@@ -106,54 +68,73 @@ static struct stack_likely likely_of(const struct stack_run *r, size_t item) {
   return (struct stack_likely){top, b->top_token + at, b->top_log + at};
 }
 
-/* Lists the candidates of a hypothesis. `log_sum` makes log probabilities of its logits. */
-static void list_candidates(const struct stack *s, const struct stack_run *r, size_t item,
-                            const float *logit, double log_sum, float *scratch) {
-  const struct stack_rounds *o = r->generation->rounds;
-  const struct stack_advance *at = &o->advance[item];
-  const size_t way = at->lineage.own;
-  struct stack_beams *b = &o->beams[item / stack_each(r->generation)];
-  struct stack_searching *q = &b->search;
-  struct stack_candidate *to = q->candidate + way * q->width;
-  int32_t *token = b->token + way * q->width;
-  float *log = b->log + way * q->width;
-  const struct stack_past past = past_of(r, item);
-  const double sum = q->steps ? stack_search_beam(q, q->steps - 1, way)->sum : 0;
-  q->found[way] = stack_choose_some(&r->generation->choice, &past, logit, log_sum,
-                                    s->form.embedding.tokens, q->width, token, log, scratch);
-  for (size_t i = 0; i < q->found[way]; i++)
-    to[i] = (struct stack_candidate){.sum = sum + log[i],
-                                     .token = token[i],
-                                     .log_probability = (float)(logit[token[i]] - log_sum)};
-}
-
+/* Chooses the token of a sequence from its logits. */
 static void find_next(const struct stack *s, const struct unit *u, float *scratch) {
-  struct stack_run *r = stack_run_of(u->run);
+  const struct stack_run *r = stack_run_of(u->run);
   struct stack_generation *g = r->generation;
-  const size_t tokens = s->form.embedding.tokens;
-  const float *logit = g->rounds->logits + advance_of(u)->asks * tokens;
-  const struct stack_likely likely = likely_of(r, u->item);
-  double log_sum;
-  if (!find_outcome(s, logit, &likely, scratch, &log_sum)) {
+  const struct stack_sequence *q = &g->sequence[u->item];
+  const struct stack_advance *at = &g->rounds->advance[u->item];
+  const size_t tokens = s->form.embedding.tokens, chosen = stack_chosen(r, u->item);
+  const float *logit = g->rounds->logits + at->asks * tokens;
+  const struct stack_likely likely = likely_of(r, u->item, chosen);
+  const struct stack_past past = {.token = at->token,
+                                  .count = at->text + chosen,
+                                  .chosen = chosen,
+                                  .most = q->most,
+                                  .item = q->item,
+                                  .sample = q->sample};
+  struct stack_outcome o;
+  if (s->kernel->peak(tokens, logit) >= KERNEL_NOT_FINITE) {
+    note_fault(u, FAULT_LOGITS);
+    return;
+  }
+  stack_outcome_begin(&o);
+  for (size_t first = 0, count; first < tokens; first += count) {
+    count = size_min(STACK_BLOCK_TOKENS, tokens - first);
+    stack_outcome_add(s->kernel, &o, logit + first, first, count, &likely, scratch);
+  }
+  const double log_sum = stack_outcome_end(&o, &likely);
+  if (!stack_outcome_is_finite(&o, &likely, 0)) {
     note_fault(u, FAULT_LOGITS);
     return;
   }
   if (g->rounds->beams) {
-    list_candidates(s, r, u->item, logit, log_sum, scratch);
+    list_candidates(s, &g->rounds->beams[u->item / g->each], &g->choice, &past, at->lineage.own,
+                    logit, log_sum, scratch);
     return;
   }
-  const struct stack_past past = past_of(r, u->item);
   const int32_t token = stack_choose(&g->choice, &past, logit, tokens, scratch);
   if (token < 0)
     note_fault(u, FAULT_BANNED);
   else if (logit[token] - log_sum < -FLT_MAX)
     note_fault(u, FAULT_LOGITS);
   else
-    put_token(g, u, token, (float)(logit[token] - log_sum));
+    append_token(g, u, token, (float)(logit[token] - log_sum));
 }
 
-/* The keys and values of the round's rows are there from now on. */
-static void count_rows(const struct stack *s, const struct unit *u) {
+/* --- the step: units are items --- */
+
+static bool next_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct geometry *g = &stack_run_of(u->run)->geometry;
+  (void)step;
+  while (at->item < g->items && g->item[at->item].q == 0) at->item++;
+  if (at->item == g->items) return false;
+  u->item = at->item++;
+  return true;
+}
+
+static bool asks(const struct unit *u) {
+  return stack_run_of(u->run)->generation->rounds->advance[u->item].asks != STACK_ASKS_NOT;
+}
+
+static double next_work(const struct step *step, const struct unit *u) {
+  return asks(u) ? stack_step_of(step)->row_work : 0;
+}
+
+static void next_item(const struct stack_step *step, const struct unit *u, void *scratch) {
+  const struct stack *s = step->stack;
+  if (asks(u)) find_next(s, u, scratch);
+  /* From now on the keys and values of the round's rows are there. */
   const struct stack_run *r = stack_run_of(u->run);
   struct stack_rounds *o = r->generation->rounds;
   const size_t rows = r->geometry.item[u->item].q;
@@ -164,11 +145,6 @@ static void count_rows(const struct stack *s, const struct unit *u) {
     o->kept[l][u->item].key.count += rows;
     o->kept[l][u->item].value.count += rows;
   }
-}
-
-static void next_each(const struct stack_step *step, const struct unit *u, void *scratch) {
-  if (advance_of(u)->asks != STACK_ASKS_NOT) find_next(step->stack, u, scratch);
-  count_rows(step->stack, u);
 }
 
 enum status next_fault_of_bans(const struct stack_run *r, size_t item, struct error *e) {
@@ -189,9 +165,14 @@ static enum status fault_of_next(const struct step *step, const struct run *run,
   return next_fault_of_bans(r, item, e);
 }
 
+static size_t next_floats(const struct stack *s) {
+  const size_t choice = size_round_up(stack_choice_scratch(s->form.embedding.tokens), 64);
+  return size_max(choice / sizeof(float), STACK_BLOCK_TOKENS);
+}
+
 const struct stack_step stack_step_next = {.step = {.unit = next_unit,
                                                     .work = next_work,
                                                     .compute = stack_compute_kernels,
                                                     .fault = fault_of_next},
                                            .floats = next_floats,
-                                           .each = next_each};
+                                           .each = next_item};

@@ -1,14 +1,14 @@
-/* rounds: what each round of a run that generates takes.
+/* rounds: which tokens each round of a generating run takes.
  *
- * A sequence is its text, and behind it the tokens that were chosen. Every token but the last is
- * fed once: its keys and values are kept then. A round takes one token of each sequence that has no
- * more to feed, and pieces of the texts that are longer, as much as the round may have: so that a
- * long text does not hold up those that the run is computed with. A text that is that of the item
- * before waits until its rows are there, and takes a copy.
+ * A sequence is its prompt, followed by the generated tokens. Every token except the last is fed
+ * once: its keys and values are kept. A round takes one token of each sequence that has only one to
+ * feed, and chunks of longer prompts, as far as the round's work allows: a long prompt does not
+ * hold up the other sequences. If an item repeats the previous item's prompt, it waits for those
+ * rows and copies them.
  *
- * Of many texts not all go on at the same time: no more than a round has rows for, and than there
- * is memory for keys and values. The others begin in their order, each where another one has ended.
- */
+ * Of many prompts not all continue at the same time: no more than a round has rows for, and than
+ * there is memory for keys and values. The others begin in their order, each where another one has
+ * ended. */
 #include <math.h>
 #include <string.h>
 
@@ -18,18 +18,18 @@
 
 enum { TOUCH_PAIR = 40 }; /* operations for a query and a key in a head beside products, about */
 
-/* --- the work --- */
+/* --- preparing --- */
 
-/* Of a row as a query and behind its contexts, in all layers. */
-static double query_work(const struct stack *s, const struct layer_shape *a) {
-  const double contexts = (double)(a->heads * (a->head_size + a->value_head_size));
-  return 2.0 * (double)s->form.width * contexts * (double)s->form.layers;
-}
-
-/* And as a key and a value. */
+/* Operations for a key and a value in all layers. */
 static double key_work(const struct stack *s, const struct layer_shape *a) {
   const double keys = (double)(a->kv_heads * (a->head_size + a->value_head_size));
   return 2.0 * (double)s->form.width * keys * (double)s->form.layers;
+}
+
+/* Operations for a query and its contexts in all layers. */
+static double query_work(const struct stack *s, const struct layer_shape *a) {
+  const double contexts = (double)(a->heads * (a->head_size + a->value_head_size));
+  return 2.0 * (double)s->form.width * contexts * (double)s->form.layers;
 }
 
 static double pair_work(const struct stack *s, const struct layer_shape *a) {
@@ -37,45 +37,27 @@ static double pair_work(const struct stack *s, const struct layer_shape *a) {
   return head * (double)(a->heads * s->form.layers);
 }
 
-/* Of a row in all layers, but for what grows with its keys. */
-static double row_work(const struct stack *s) {
-  const struct stack_form *f = &s->form;
-  return s->row_work + query_work(s, &f->self) + key_work(s, &f->self) + query_work(s, &f->cross);
-}
-
-/* Of a sequence, from its first round to its last. */
-static double whole_work(const struct stack *s, const struct stack_run *r, size_t index) {
-  const struct stack_rounds *o = r->generation->rounds;
-  const struct stack_advance *at = &o->advance[index];
-  const double most = (double)r->generation->sequence[index].most;
-  const bool shares = o->beams && index % stack_each(r->generation) > 0; /* the text of the first */
-  const double rows = (shares ? 0 : (double)(at->text - at->kept)) + most;
-  const double across = o->source ? (double)o->source[index / stack_each(r->generation)].rows : 0;
-  return rows * (o->row_work + across * o->cross_work) + rows * rows / 2 * o->pair_work +
-         most * output_work(s);
-}
-
-/* --- preparing --- */
-
-/* Several sequences of one text lie side by side. Those of different texts may be twins, too, but
- * not where each has a source of its own. The ways of a search have their text in common. */
+/* The first of the neighboring items with the same prompt. Several sequences of one prompt are
+ * neighbors. Those of different prompts may be equal, too, but not where each has a source of its
+ * own. The hypotheses of a beam search share the rows of their prompt another way. */
 static size_t find_first(const struct stack_preparing *p, size_t item) {
+  const struct stack_generation *g = p->r->generation;
   const struct item *text = &p->r->geometry.item[item], *other = text - 1;
   const size_t bytes = text->q * sizeof *p->r->tokens;
-  if (p->r->generation->choice.beams > 1) return STACK_NO_TWIN;
-  if (p->r->source && item % stack_each(p->r->generation) == 0) return STACK_NO_TWIN;
+  if (g->choice.beams > 1) return STACK_NO_TWIN;
+  if (p->r->source && item % stack_each(g) == 0) return STACK_NO_TWIN;
   if (item == 0 || text->q < 2 || other->q != text->q ||
       memcmp(p->r->tokens + text->q_row, p->r->tokens + other->q_row, bytes) != 0)
     return STACK_NO_TWIN;
-  const size_t first = p->r->generation->rounds->advance[item - 1].first;
+  const size_t first = g->rounds->advance[item - 1].first;
   return first == STACK_NO_TWIN ? item - 1 : first;
 }
 
-/* Memory for the tokens of a sequence, and for what is said of them. */
+/* Reserves memory for the tokens of a sequence, and for their probabilities. */
 static enum status place_sequence(const struct stack_preparing *p, size_t item) {
   struct stack_generation *g = p->r->generation;
   struct stack_sequence *q = &g->sequence[item];
-  struct stack_advance *at = &p->r->generation->rounds->advance[item];
+  struct stack_advance *at = &g->rounds->advance[item];
   const struct item *text = &p->r->geometry.item[item];
   size_t count, listed;
   must(text->q > 0 && q->most > 0);
@@ -90,7 +72,7 @@ static enum status place_sequence(const struct stack_preparing *p, size_t item) 
   q->top_log_probability = stack_alloc(p, listed, sizeof *q->top_log_probability);
   if (p->e->status) return p->e->status;
   memcpy(at->token, p->r->tokens + text->q_row, text->q * sizeof *at->token);
-  const bool searches = g->choice.beams > 1; /* then tokens go from sequence to sequence */
+  const bool searches = g->choice.beams > 1; /* then tokens move between sequences */
   q->token = searches ? stack_alloc(p, q->most, sizeof *q->token) : at->token + text->q;
   q->score = 0;
   q->recalled = 0;
@@ -101,130 +83,90 @@ static enum status place_sequence(const struct stack_preparing *p, size_t item) 
 }
 
 static enum status place_sequences(const struct stack_preparing *p) {
-  const size_t items = p->r->geometry.items, tokens = p->s->form.embedding.tokens;
+  const size_t items = p->r->geometry.items;
   struct stack_generation *g = p->r->generation;
-  g->top_count = size_min(g->top, tokens);
-  p->r->generation->rounds->advance =
-      stack_alloc(p, items, sizeof *p->r->generation->rounds->advance);
-  if (p->r->generation->rounds->advance)
-    memset(p->r->generation->rounds->advance, 0, items * sizeof *p->r->generation->rounds->advance);
-  p->r->generation->rounds->asking =
-      stack_alloc(p, items, sizeof *p->r->generation->rounds->asking);
+  struct stack_rounds *o = g->rounds;
+  g->top_count = size_min(g->top, p->s->form.embedding.tokens);
+  o->advance = stack_alloc(p, items, sizeof *o->advance);
+  if (o->advance) memset(o->advance, 0, items * sizeof *o->advance);
+  o->asking = stack_alloc(p, items, sizeof *o->asking);
   for (size_t i = 0; !p->e->status && i < items; i++) place_sequence(p, i);
   return p->e->status ? p->e->status : beams_prepare(p);
 }
 
-/* Of those that go on at the same time. */
-static enum status keep_logits(const struct stack_preparing *p) {
-  size_t logits;
-  if (!size_mul(p->r->generation->rounds->at_once, p->s->form.embedding.tokens, &logits))
-    return error_set(p->e, STATUS_TOO_LARGE, "the logits exceed the address space");
-  p->r->generation->rounds->logits =
-      stack_alloc(p, logits, sizeof *p->r->generation->rounds->logits);
-  return p->e->status;
-}
-
-/* The most that a round may have: of rows of all items, and of an item. */
-static void widen_geometry(const struct stack_preparing *p) {
-  struct geometry *g = &p->r->geometry;
-  const size_t most = rounds_rows(p->r->generation);
-  size_t rows = 0;
-  for (size_t i = 0; i < g->items; i++) {
-    struct item *item = &g->item[i];
-    rows += item->q; /* they lie in memory: no sum overflows */
-    item->q = size_min(item->q, most);
-    item->k = stack_kept_rows(p->r->generation, i);
-  }
-  g->moves = true;
-  g->q_rows = g->k_rows = size_min(rows, most + p->r->generation->rounds->at_once);
-}
-
-static bool wants_across(const struct stack_preparing *p) {
-  const size_t layers = p->s->form.layers;
-  for (size_t l = 0; p->r->wish && l < layers; l++)
-    if (p->r->wish[layers + l].weights != STACK_WEIGHTS_NONE) return true;
-  return false;
-}
-
-/* The sequences of a text are one item of the geometry across. */
+/* The sequences of a prompt are one item of the geometry across. */
 static enum status widen_across(const struct stack_preparing *p) {
-  const size_t each = stack_each(p->r->generation);
-  struct geometry *g = &p->r->across;
-  const struct geometry *source = &p->r->source->geometry;
-  must(source->items * each == p->r->geometry.items);
+  struct stack_run *r = p->r;
+  const size_t each = stack_each(r->generation), layers = p->s->form.layers;
+  struct geometry *g = &r->across;
+  const struct geometry *source = &r->source->geometry;
+  bool shows = false;
+  must(source->items * each == r->geometry.items);
   g->items = source->items;
   g->moves = true;
-  g->q_rows = p->r->geometry.q_rows;
+  g->q_rows = r->geometry.q_rows;
   g->k_rows = source->q_rows;
   g->item = stack_alloc(p, g->items, sizeof *g->item);
   for (size_t i = 0; g->item && i < g->items; i++) {
     g->item[i] = (struct item){.k = source->item[i].q, .k_row = source->item[i].q_row};
-    for (size_t j = 0; j < each; j++) g->item[i].q += p->r->geometry.item[i * each + j].q;
+    for (size_t j = 0; j < each; j++) g->item[i].q += r->geometry.item[i * each + j].q;
   }
-  if (wants_across(p))
-    p->r->generation->rounds->shows_across = stack_alloc(p, g->items, sizeof(bool));
+  for (size_t l = 0; r->wish && l < layers; l++)
+    shows |= r->wish[layers + l].weights != STACK_WEIGHTS_NONE;
+  if (shows) r->generation->rounds->shows_across = stack_alloc(p, g->items, sizeof(bool));
   return p->e->status;
-}
-
-/* Are the keys and values those that any other run would have? Of masked heads they are not, and
- * not of what depends on a source. */
-static bool may_be_known(const struct stack *s, const struct stack_run *r) {
-  for (size_t i = 0; r->wish && i < stack_form_attentions(&s->form); i++)
-    if (r->wish[i].head_mask) return false;
-  return !r->source;
 }
 
 enum status rounds_prepare(const struct stack_preparing *p) {
   const struct stack *s = p->s;
+  const struct stack_form *f = &s->form;
   struct stack_run *r = p->r;
+  struct geometry *g = &r->geometry;
   must(s->rounds.steps > 0 && r->tokens);
-  if (!may_be_known(s, r)) r->generation->prefixes = NULL;
-  struct stack_rounds *rounds = r->generation->rounds = stack_alloc(p, 1, sizeof *rounds);
-  if (!rounds) return p->e->status;
-  *rounds = (struct stack_rounds){.arena = p->a,
-                                  .row_work = row_work(s),
-                                  .pair_work = pair_work(s, &s->form.self),
-                                  .cross_work = pair_work(s, &s->form.cross),
-                                  .source_work = key_work(s, &s->form.cross)};
-  if (place_sequences(p) || room_prepare_sources(p) || copy_out_prepare(p) || room_prepare(p) ||
-      keep_logits(p))
+  /* Keys and values of masked heads, and of sequences with a source, are never cached. */
+  bool cached = !r->source;
+  for (size_t i = 0; r->wish && i < stack_form_attentions(f); i++) cached &= !r->wish[i].head_mask;
+  if (!cached) r->generation->prefixes = NULL;
+  struct stack_rounds *o = r->generation->rounds = stack_alloc(p, 1, sizeof *o);
+  if (!o) return p->e->status;
+  const double key = key_work(s, &f->self);
+  *o = (struct stack_rounds){.arena = p->a,
+                             .row_work = s->row_work + query_work(s, &f->self) + key +
+                                         query_work(s, &f->cross),
+                             .pair_work = pair_work(s, &f->self),
+                             .cross_work = pair_work(s, &f->cross),
+                             .source_work = key_work(s, &f->cross)};
+  if (place_sequences(p) || room_prepare_sources(p) || copy_out_prepare(p) || room_prepare(p))
     return p->e->status;
-  widen_geometry(p);
+  size_t logits, rows = 0;
+  if (!size_mul(o->at_once, f->embedding.tokens, &logits))
+    return error_set(p->e, STATUS_TOO_LARGE, "the logits exceed the address space");
+  o->logits = stack_alloc(p, logits, sizeof *o->logits);
+  if (p->e->status) return p->e->status;
+  /* The geometry of the largest round: of all rows of a round, and of those of an item. */
+  const size_t most = rounds_rows(r->generation);
+  for (size_t i = 0; i < g->items; i++) {
+    rows += g->item[i].q; /* they lie in memory: no sum overflows */
+    g->item[i].q = size_min(g->item[i].q, most);
+    g->item[i].k = stack_kept_rows(r->generation, i);
+  }
+  g->moves = true;
+  g->q_rows = g->k_rows = size_min(rows, most + o->at_once);
   if (r->source && widen_across(p)) return p->e->status;
-  r->tokens = rounds->token = stack_alloc(p, r->geometry.q_rows, sizeof *rounds->token);
+  r->tokens = o->token = stack_alloc(p, g->q_rows, sizeof *o->token);
   return p->e->status;
 }
 
 /* --- from round to round --- */
 
-/* Is a sequence of a search one of the ways that are followed? The first one's text is that of
- * all. */
-static bool is_followed(const struct stack_run *r, size_t index) {
-  const struct stack_beams *beams = r->generation->rounds->beams;
-  const size_t each = stack_each(r->generation);
-  return !beams || index % each < beams[index / each].search.running;
-}
-
-/* What the last round has woven is a block from now on. */
-static void settle_rows(struct stack_advance *at) {
-  struct kept_lineage *lineage = &at->lineage;
-  if (lineage->row && at->weaves) {
-    lineage->block[lineage->whole / KERNEL_KEYS] = (uint32_t)at->woven;
-    lineage->whole += KERNEL_KEYS;
-  }
-  if (at->opens) at->known = 0; /* what comes behind the text is not its alone */
-  at->weaves = at->opens = false;
-}
-
-/* What a round may still have of texts. */
+/* The work that a round may still take of prompts. */
 struct round_left {
   double work;
   size_t rows, least; /* at most, at least */
 };
 
-/* Rows of a sequence that the round takes, of `left` that are still to be fed. A row whose weights
- * are to be shown is fed alone, and so are all rows of a text whose sequences are one item across.
- */
+/* How many of the `left` rows of a sequence the round takes. A row whose weights are shown is fed
+ * alone, and so are all rows of a prompt whose sequences are one item across. */
 static size_t rows_of(const struct stack_rounds *o, const struct stack_advance *at, size_t left,
                       struct round_left *round) {
   if (left == 1 || o->shows_across) return 1;
@@ -238,7 +180,7 @@ static size_t rows_of(const struct stack_rounds *o, const struct stack_advance *
 }
 
 /* Does it wait for the rows of its twin? If these are computed, this round begins with a copy of
- * all but the last; or of whole blocks, if the twin has turned keys beyond its text meanwhile. */
+ * all but the last; or of whole blocks, if the twin has turned keys beyond its prompt meanwhile. */
 static bool waits_for_twin(struct stack_rounds *o, struct stack_advance *at) {
   if (at->twin == STACK_NO_TWIN || at->copies) return false;
   const struct stack_advance *twin = &o->advance[at->twin];
@@ -250,23 +192,33 @@ static bool waits_for_twin(struct stack_rounds *o, struct stack_advance *at) {
 }
 
 static void lay_item(struct stack_run *r, size_t index, struct round_left *round) {
-  const struct stack_sequence *q = &r->generation->sequence[index];
-  struct stack_rounds *o = r->generation->rounds;
+  struct stack_generation *generation = r->generation;
+  const struct stack_sequence *q = &generation->sequence[index];
+  const size_t each = stack_each(generation);
+  struct stack_rounds *o = generation->rounds;
   struct stack_advance *at = &o->advance[index];
+  struct kept_lineage *lineage = &at->lineage;
   struct geometry *g = &r->geometry;
   at->turned = at->turns;
   at->leaves = q->finish && at->room;
   o->leaving += at->leaves;
   const bool waits = index >= o->begun || q->finish || waits_for_twin(o, at);
   const size_t chosen = stack_chosen(r, index), left = at->text + chosen - at->kept;
-  settle_rows(at);
-  const size_t rows = waits || !is_followed(r, index) ? 0 : rows_of(o, at, left, round);
-  if (!q->finish) r->run.rounds = size_max(r->run.rounds, q->most - chosen);
-  if (rows > 0 && at->lineage.row) { /* its next row is its own */
-    must(at->kept - at->lineage.whole < KERNEL_KEYS);
-    at->lineage.row[at->kept - at->lineage.whole] = (uint32_t)at->lineage.own;
+  if (lineage->row && at->weaves) { /* the rows that the last round has woven are a block now */
+    lineage->block[lineage->whole / KERNEL_KEYS] = (uint32_t)at->woven;
+    lineage->whole += KERNEL_KEYS;
   }
-  if (!o->beams || index % stack_each(r->generation) == 0) r->generation->chosen += chosen;
+  if (at->opens) at->known = 0; /* the rows after the prompt are not its alone */
+  at->weaves = at->opens = false;
+  /* A hypothesis continues if it was selected; the first one computes the prompt of all. */
+  const bool runs = !o->beams || index % each < o->beams[index / each].search.running;
+  const size_t rows = waits || !runs ? 0 : rows_of(o, at, left, round);
+  if (!q->finish) r->run.rounds = size_max(r->run.rounds, q->most - chosen);
+  if (rows > 0 && lineage->row) { /* its next row is its own */
+    must(at->kept - lineage->whole < KERNEL_KEYS);
+    lineage->row[at->kept - lineage->whole] = (uint32_t)lineage->own;
+  }
+  if (!o->beams || index % each == 0) generation->chosen += chosen;
   g->item[index] = (struct item){.q = rows,
                                  .k = index < o->begun ? at->kept + rows : 0,
                                  .q_row = g->q_rows,
@@ -280,8 +232,8 @@ static void lay_item(struct stack_run *r, size_t index, struct round_left *round
   r->run.work += (double)rows * (o->row_work + (double)(at->kept + rows) * o->pair_work);
 }
 
-/* Across, the rows of a text's sequences, which lie side by side. Keys are made in the first round
- * alone. */
+/* The geometry across: the rows of a prompt's sequences, which are adjacent. Keys are made in the
+ * first round alone. */
 static void lay_across(struct stack_run *r) {
   const struct stack_rounds *o = r->generation->rounds;
   const size_t each = stack_each(r->generation);
@@ -301,11 +253,11 @@ static void lay_across(struct stack_run *r) {
   }
 }
 
-/* False: no sequence goes on. */
+/* Lays out the next round; false: no sequence continues. */
 static bool lay_round(const struct stack *s, struct stack_run *r) {
   struct stack_rounds *o = r->generation->rounds;
   struct geometry *g = &r->geometry;
-  const double each = o->row_work + output_work(s); /* of a sequence that goes on */
+  const double each = o->row_work + output_work(s); /* of a sequence that continues */
   struct round_left round = {.work = r->generation->round_work > 0
                                          ? r->generation->round_work - each * (double)o->asks
                                          : INFINITY,
@@ -328,8 +280,18 @@ static bool lay_round(const struct stack *s, struct stack_run *r) {
 }
 
 void rounds_begin(const struct stack *s, struct stack_run *r) {
+  const struct stack_rounds *o = r->generation->rounds;
+  const size_t each = stack_each(r->generation);
   r->run.whole = 0;
-  for (size_t i = 0; i < r->geometry.items; i++) r->run.whole += whole_work(s, r, i);
+  for (size_t i = 0; i < r->geometry.items; i++) {
+    const struct stack_advance *at = &o->advance[i];
+    const double most = (double)r->generation->sequence[i].most;
+    const bool shares = o->beams && i % each > 0; /* the rows of the first one's prompt */
+    const double rows = (shares ? 0 : (double)(at->text - at->kept)) + most;
+    const double across = o->source ? (double)o->source[i / each].rows : 0;
+    r->run.whole += rows * (o->row_work + across * o->cross_work) + rows * rows / 2 * o->pair_work +
+                    most * output_work(s);
+  }
   lay_round(s, r);
 }
 

@@ -1,4 +1,4 @@
-/* search: the steps of a search. */
+/* search: the steps of a beam search. */
 #include "core/generate/search.h"
 
 #include <float.h>
@@ -8,26 +8,19 @@
 #include "core/base/size.h"
 #include "core/generate/choice.h"
 
-/* --- making --- */
-
-static size_t count_ends(const struct stack_choice *c) {
-  size_t ends = 0;
+/* Of the candidates of one hypothesis, the first `beams` that do not end a sequence may be
+ * selected, and all that do may precede them. The result is the same whether all candidates are
+ * ranked, or the best (1 + ends) beams: of these at least `beams` do not end a sequence. */
+enum status stack_search_init(struct stack_searching *q, const struct stack_choice *c,
+                              size_t tokens, size_t most, struct arena *a, struct error *e) {
+  *q = (struct stack_searching){.choice = c, .most = most, .running = 1};
+  size_t beams, candidates, ends = 0; /* different tokens that end a sequence */
+  must(c->beams > 1 && most > 0);
   for (size_t i = 0; i < c->ends; i++) ends += !stack_choice_lists(c->end, i, c->end[i]);
   for (size_t i = 0; i < c->stops; i++)
     ends += !stack_choice_lists(c->stop, i, c->stop[i]) &&
             !stack_choice_lists(c->end, c->ends, c->stop[i]);
-  return ends;
-}
-
-/* Of the candidates of one way the first `beams` that do not end a text may be followed, and all
- * that do may stand before them. Whether all candidates are ranked, or the best (1 + ends) beams,
- * is the same: among these `beams` do not end one, if so many there are. */
-enum status stack_search_init(struct stack_searching *q, const struct stack_choice *c,
-                              size_t tokens, size_t most, struct arena *a, struct error *e) {
-  *q = (struct stack_searching){.choice = c, .most = most, .running = 1};
-  size_t beams, candidates;
-  must(c->beams > 1 && most > 0);
-  q->width = size_min(c->beams + count_ends(c), tokens);
+  q->width = size_min(c->beams + ends, tokens);
   if (!size_mul(most, c->beams, &beams) || !size_mul(q->width, c->beams, &candidates))
     return error_set(e, STATUS_TOO_LARGE, "the steps of a search exceed the address space");
   q->candidate = arena_alloc(a, candidates, sizeof *q->candidate, e);
@@ -38,10 +31,8 @@ enum status stack_search_init(struct stack_searching *q, const struct stack_choi
   return e->status;
 }
 
-/* --- a step --- */
-
-/* The next best of the candidates that have not been ranked; of equals that of the lower way, whose
- * own are in order. Returns its way; `beams`: there is none. */
+/* Finds the hypothesis with the best candidate that is not ranked yet; of equals the lower one,
+ * whose own candidates are in order. `beams`: there is none. */
 static size_t find_best(const struct stack_searching *q, const size_t *ranked) {
   const size_t beams = q->choice->beams;
   size_t best = beams;
@@ -62,7 +53,7 @@ static double score_of(const struct stack_choice *c, double sum, size_t count) {
 
 static bool is_beyond(double number) { return !(fabs(number) <= FLT_MAX); }
 
-/* Keeps the best, of equals those that were done before. */
+/* Keeps the best results, of equals the earlier ones. */
 static void add_done(struct stack_searching *q, const struct stack_done *done) {
   const size_t most = q->choice->beams;
   if (q->dones == most && !(done->score > q->done[most - 1].score)) return;
@@ -71,7 +62,7 @@ static void add_done(struct stack_searching *q, const struct stack_done *done) {
   q->done[at] = *done;
 }
 
-/* Nothing that goes on could become better than what is done, as far as `early` looks. */
+/* Can no hypothesis become better than the results, as far as `early` looks? */
 static bool is_over(const struct stack_searching *q) {
   const struct stack_choice *c = q->choice;
   if (q->running == 0) return true;
@@ -82,38 +73,30 @@ static bool is_over(const struct stack_searching *q) {
   return !(score_of(c, sum, far ? q->most : q->steps) > q->done[c->beams - 1].score);
 }
 
-/* A candidate of a rank: done, or followed, or neither. */
-static void take(struct stack_searching *q, size_t rank, size_t parent,
-                 const struct stack_candidate *from, size_t *followed) {
-  const struct stack_choice *c = q->choice;
-  const size_t count = q->steps + 1;
-  const enum stack_finish finish = stack_choice_finish(c, from->token, count, q->most);
-  const struct stack_beam beam = {.parent = (int32_t)parent,
-                                  .token = from->token,
-                                  .log_probability = from->log_probability,
-                                  .sum = from->sum};
-  if (finish == STACK_FINISH_NOT) {
-    if (*followed == c->beams) return;
-    q->beyond |= is_beyond(from->sum);
-    q->beam[q->steps * c->beams + (*followed)++] = beam;
-  } else if (rank < c->beams) {
-    add_done(q, &(struct stack_done){.score = score_of(c, from->sum, count),
-                                     .count = count,
-                                     .last = beam,
-                                     .finish = finish});
-  }
-}
-
 void stack_search_step(struct stack_searching *q) {
-  size_t ranked[STACK_BEAMS_MAX] = {0}, followed = 0;
-  must(q->steps < q->most && q->choice->beams <= STACK_BEAMS_MAX);
-  const size_t beams = q->choice->beams;
-  for (size_t rank = 0; rank < beams || followed < beams; rank++) {
+  const struct stack_choice *c = q->choice;
+  const size_t beams = c->beams, count = q->steps + 1;
+  size_t ranked[STACK_BEAMS_MAX] = {0}, selected = 0;
+  must(q->steps < q->most && beams <= STACK_BEAMS_MAX);
+  for (size_t rank = 0; rank < beams || selected < beams; rank++) {
     const size_t parent = find_best(q, ranked);
     if (parent == beams) break;
-    take(q, rank, parent, &q->candidate[parent * q->width + ranked[parent]++], &followed);
+    const struct stack_candidate *from = &q->candidate[parent * q->width + ranked[parent]++];
+    const enum stack_finish finish = stack_choice_finish(c, from->token, count, q->most);
+    const struct stack_beam beam = {.parent = (int32_t)parent,
+                                    .token = from->token,
+                                    .log_probability = from->log_probability,
+                                    .sum = from->sum};
+    if (finish != STACK_FINISH_NOT) {
+      const struct stack_done done = {
+          .score = score_of(c, from->sum, count), .count = count, .last = beam, .finish = finish};
+      if (rank < beams) add_done(q, &done);
+    } else if (selected < beams) {
+      q->beyond |= is_beyond(from->sum);
+      q->beam[q->steps * beams + selected++] = beam;
+    }
   }
-  q->count[q->steps++] = q->running = followed;
+  q->count[q->steps++] = q->running = selected;
   q->over = is_over(q);
   for (size_t i = 0; i < q->dones && q->over; i++) q->beyond |= is_beyond(q->done[i].score);
 }
