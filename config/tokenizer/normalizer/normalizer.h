@@ -1,4 +1,4 @@
-/* normalizer: what is done to a text before it is cut: the "normalizer" of a tokenizer.json.
+/* normalizer: changes a text before it is cut: the "normalizer" of a tokenizer.json.
  *
  * Immutable; any number of threads may apply it at once. */
 #ifndef CONFIG_NORMALIZER_H
@@ -10,12 +10,13 @@
 
 struct normalizer;
 
-/* Of a "normalizer", an object. NULL with STATUS_CONFIG that names the type or member at fault and
- * says what is known, or STATUS_OUT_OF_MEMORY. */
+/* From a "normalizer", an object. NULL with STATUS_CONFIG that names the type or member at fault
+ * and lists what is supported, or STATUS_OUT_OF_MEMORY. */
 struct normalizer *normalizer_new(const json_t *json, struct error *e);
 void normalizer_free(struct normalizer *n); /* NULL is fine */
 
-/* Does it to the text of a passage in one piece. The passage's failure is returned. */
+/* Changes the text of a passage in one piece. Returns the status of the passage's error: no memory,
+ * a text that becomes too long, a pattern that takes too long, or the caller's patience ended. */
 enum status normalizer_apply(const struct normalizer *n, struct passage *p);
 
 #endif

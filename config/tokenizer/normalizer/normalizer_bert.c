@@ -1,18 +1,18 @@
-/* normalizer_bert: BertNormalizer: control characters removed, blanks around those of Chinese,
- * accents removed, lower case; all in one pass. */
+/* normalizer_bert: BertNormalizer: removes control characters, surrounds Chinese characters by
+ * blanks, strips accents and lowers case; all in one pass. */
 #include <string.h>
 
 #include "config/tokenizer/normalizer/normalizer_letters.h"
 #include "config/tokenizer/normalizer/normalizer_parts.h"
 #include "config/tokenizer/pattern/unicode.h"
 
-/* Of most alphabets: what a character becomes if that is one that marks do not pass, or nothing. */
+/* Code points below TABLED, of most alphabets, are looked up. */
 enum { TABLED = 0x3400, REMOVED = 0xfffe, OTHER = 0xffff };
 
 struct normalizer_bert {
   bool cleans, parts_chinese, strips, lowers;
   struct normalizer_edit_table ascii;
-  uint16_t becomes[TABLED];
+  uint16_t becomes[TABLED]; /* one character that marks do not pass, or REMOVED, or OTHER */
 };
 
 /* --- one character --- */
@@ -43,20 +43,7 @@ static void add_lowered(const struct normalizer_bert *b, uint32_t c, uint8_t ord
   for (size_t i = 0; i < count; i++) add_part(to, lower[i], order);
 }
 
-/* A mark without a class is gone as well, but not before those around it have been sorted. */
-static void add_stripped(const struct normalizer_bert *b, uint32_t c, struct bert_parts *to) {
-  uint32_t of[UNICODE_DECOMPOSED_MAX];
-  const size_t count = unicode_decompose(c, false, of);
-  for (size_t i = 0; i < count; i++) {
-    const uint8_t order = unicode_order(of[i]);
-    if (!unicode_is_nonspacing(of[i]))
-      add_lowered(b, of[i], order, to);
-    else if (order == 0)
-      add_part(to, NORMALIZER_LETTERS_NONE, 0);
-  }
-}
-
-/* What a character becomes: maybe nothing. */
+/* The parts that replace a character: maybe none. */
 static void change(const struct normalizer_bert *b, uint32_t c, struct bert_parts *to) {
   to->count = 0;
   if (b->cleans) {
@@ -66,24 +53,29 @@ static void change(const struct normalizer_bert *b, uint32_t c, struct bert_part
   }
   const bool chinese = b->parts_chinese && is_chinese(c);
   if (chinese) add_part(to, ' ', 0);
-  if (b->strips)
-    add_stripped(b, c, to);
-  else
-    add_lowered(b, c, 0, to);
+  uint32_t part[UNICODE_DECOMPOSED_MAX] = {c};
+  const size_t count = b->strips ? unicode_decompose(c, false, part) : 1;
+  for (size_t i = 0; i < count; i++) {
+    const uint8_t order = b->strips ? unicode_order(part[i]) : 0;
+    if (!b->strips || !unicode_is_nonspacing(part[i]))
+      add_lowered(b, part[i], order, to);
+    else if (order == 0) /* removed, but only after the marks around it have been sorted */
+      add_part(to, NORMALIZER_LETTERS_NONE, 0);
+  }
   if (chinese) add_part(to, ' ', 0);
 }
 
 /* --- the text --- */
 
-/* The ideographs of the first plane come apart no further, and have no lower case. */
+/* Ideographs of the first plane do not decompose, and have no lower case. */
 static bool is_ideograph(uint32_t c) {
   return (c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf);
 }
 
-/* A syllable of Hangul comes apart into letters, none of which is removed or has a lower case. */
+/* A syllable of Hangul decomposes to letters, none of which is removed or has a lower case. */
 static bool is_syllable(uint32_t c) { return c >= 0xac00 && c <= 0xd7a3; }
 
-/* What a character becomes as bytes, if that needs no sorting; SIZE_MAX: it may. */
+/* Writes the bytes that replace a character; SIZE_MAX: marks may have to be sorted. */
 static size_t write_quickly(const struct normalizer_bert *b, uint32_t c, char *to) {
   uint32_t letter[UNICODE_DECOMPOSED_MAX] = {c};
   size_t count = 1, used = 0;
@@ -104,8 +96,8 @@ static size_t write_quickly(const struct normalizer_bert *b, uint32_t c, char *t
   return used;
 }
 
-/* The letters of the character at `at`, and of those behind it as long as the last letter is a mark
- * that is to be sorted among others; returns where they end. */
+/* Adds the letters of the character at `at`, and of the next ones while the last letter is a mark
+ * that may have to be sorted among others; returns where the characters end. */
 static size_t gather(const struct normalizer_bert *b, struct passage *p, size_t at,
                      struct normalizer_letters *l) {
   const struct passage_bytes *now = &p->now;
@@ -124,14 +116,12 @@ static size_t gather(const struct normalizer_bert *b, struct passage *p, size_t 
   return at;
 }
 
-static void apply_bert(const void *made, struct passage *p) {
-  const struct normalizer_bert *b = made;
+static void apply_bert(const void *settings, struct passage *p) {
+  const struct normalizer_bert *b = settings;
   struct normalizer_edit edit = normalizer_edit_begin(p);
   struct normalizer_letters letters;
   normalizer_letters_init(&letters, &edit);
-  for (size_t at = 0, length; (at = normalizer_edit_ascii(&edit, &b->ascii, at)) < p->now.length &&
-                              !passage_is_over(p, at);
-       at += length) {
+  for (size_t at = 0, length; normalizer_edit_next(&edit, &b->ascii, &at); at += length) {
     char bytes[3 * UNICODE_BYTES_MAX];
     const size_t written = write_quickly(b, unicode_read(p->now.bytes + at, &length), bytes);
     if (written != SIZE_MAX) {
@@ -140,15 +130,24 @@ static void apply_bert(const void *made, struct passage *p) {
     }
     length = gather(b, p, at, &letters) - at;
     normalizer_letters_sort(&letters);
-    normalizer_letters_put(&letters, at, at + length);
+    normalizer_letters_write(&letters, at, at + length);
   }
   normalizer_edit_end(&edit);
 }
 
-/* --- its members --- */
+/* --- reading --- */
 
-/* The tables have what `change` makes of each character alone. ASCII is never OTHER. */
-static void fill_tables(struct normalizer_bert *b) {
+void normalizer_read_bert(void *to, const json_t *json, struct error *e) {
+  struct normalizer_bert *b = normalizer_add_step(to, sizeof *b, apply_bert, NULL, e);
+  if (!b) return;
+  const json_t *strips = json_object_get(json, "strip_accents");
+  b->cleans = member_flag(json, "clean_text", e);
+  b->parts_chinese = member_flag(json, "handle_chinese_chars", e);
+  b->lowers = member_flag(json, "lowercase", e);
+  b->strips = json_is_boolean(strips) ? json_is_true(strips) : b->lowers;
+  if (strips && !json_is_boolean(strips) && !json_is_null(strips))
+    member_refuse(json, "strip_accents", "true, false or null", e);
+  /* The tables have what `change` makes of each character alone. ASCII is never OTHER. */
   normalizer_edit_table_init(&b->ascii);
   for (uint32_t c = 0; c < TABLED; c++) {
     struct bert_parts parts;
@@ -163,28 +162,3 @@ static void fill_tables(struct normalizer_bert *b) {
       b->ascii.of[c] = b->becomes[c] == REMOVED ? NORMALIZER_EDIT_REMOVED : (unsigned char)first->c;
   }
 }
-
-static void *read_bert(const json_t *json, struct error *e) {
-  struct normalizer_bert *b = normalizer_make(sizeof *b, e);
-  if (!b) return NULL;
-  const json_t *strips = json_object_get(json, "strip_accents");
-  b->cleans = member_flag(json, "clean_text", e);
-  b->parts_chinese = member_flag(json, "handle_chinese_chars", e);
-  b->lowers = member_flag(json, "lowercase", e);
-  b->strips = json_is_boolean(strips) ? json_is_true(strips) : b->lowers;
-  if (strips && !json_is_boolean(strips) && !json_is_null(strips))
-    member_refuse(json, "strip_accents", "true, false or null", e);
-  fill_tables(b);
-  return b;
-}
-
-const struct normalizer_kind normalizer_kind_bert = {
-    {"BertNormalizer", "clean_text handle_chinese_chars strip_accents lowercase "},
-    read_bert,
-    apply_bert,
-    NULL};
-const struct normalizer_kind normalizer_kind_bert_old = {
-    {"Bert", "clean_text handle_chinese_chars strip_accents lowercase "},
-    read_bert,
-    apply_bert,
-    NULL};

@@ -1,5 +1,5 @@
-/* normalizer_charsmap: Precompiled: what SentencePiece has compiled of its rules: a trie of texts,
- * and what each is replaced by. */
+/* normalizer_charsmap: Precompiled: SentencePiece's compiled rules: a trie of texts, and the text
+ * that replaces each. */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,42 +10,43 @@
 #include "config/tokenizer/pattern/unicode.h"
 
 struct normalizer_charsmap {
-  unsigned char *bytes; /* decoded: how many bytes the trie has, the trie, the texts */
+  unsigned char *bytes; /* [size] owned: the size of the trie in bytes, the trie, the texts */
   size_t size;
-  const uint32_t *unit; /* [units] of the trie */
+  const uint32_t *unit; /* [units] the trie */
   size_t units;
-  const char *text; /* [length] what texts are replaced by, each to before a NUL */
+  const char *text; /* [length] replacements, each ends before a NUL */
   size_t length;
-  struct normalizer_edit_table ascii; /* characters that stay, where none but ASCII follows */
+  struct normalizer_edit_table ascii; /* characters that stay if ASCII follows */
 };
 
 /* --- the trie --- */
 
-/* Of darts-clone: a unit has the byte by which it is reached, and what its followers' places are
- * this one's XOR; that of a value has the highest bit. */
+/* The format is darts-clone's. A unit has the byte that leads to it, and an offset: the place of
+ * its child is the unit's place XOR the offset XOR the child's byte. A value's unit has the highest
+ * bit. */
 #define VALUE_BIT (UINT32_C(1) << 31)
 
-static size_t place_behind(uint32_t unit) { return (size_t)(unit >> 10) << ((unit >> 6) & 8); }
-static bool has_value(uint32_t unit) { return unit >> 8 & 1; }
+static size_t offset_of(uint32_t unit) { return (size_t)(unit >> 10) << ((unit >> 6) & 8); }
 
 struct charsmap_found {
   const char *bytes;
   size_t length;
 };
 
-/* What replaces the shortest beginning of a text that the trie has (so does Hugging Face's library;
- * SentencePiece takes the longest); bytes are NULL: it has none. */
+/* The replacement of the shortest beginning of a text that is in the trie, as in Hugging Face's
+ * library (SentencePiece takes the longest); .bytes NULL: none is. */
 static struct charsmap_found find(const struct normalizer_charsmap *m, const char *text,
                                   size_t length) {
-  size_t place = place_behind(m->unit[0]);
+  size_t place = offset_of(m->unit[0]);
   for (size_t i = 0; i < length && text[i]; i++) {
     const unsigned char byte = (unsigned char)text[i];
     place ^= byte;
     if (place >= m->units) break;
     const uint32_t unit = m->unit[place];
     if ((unit & (VALUE_BIT | 0xff)) != byte) break;
-    place ^= place_behind(unit);
-    if (!has_value(unit)) continue;
+    place ^= offset_of(unit);
+    const bool has_value = unit >> 8 & 1;
+    if (!has_value) continue;
     if (place >= m->units || !(m->unit[place] & VALUE_BIT)) break;
     const size_t at = m->unit[place] & ~VALUE_BIT;
     return (struct charsmap_found){m->text + at, strnlen(m->text + at, m->length - at)};
@@ -55,11 +56,11 @@ static struct charsmap_found find(const struct normalizer_charsmap *m, const cha
 
 /* --- the text --- */
 
-/* A cluster as a whole if it is short; else, or if the trie does not have it, each character. */
-enum { SHORT = 6 };
-
+/* Replaces a cluster as a whole if it is short; else, or if it is not in the trie, each of its
+ * characters. */
 static void replace_cluster(const struct normalizer_charsmap *m, struct normalizer_edit *edit,
                             size_t at, size_t size) {
+  enum { SHORT = 6 }; /* bytes, as in SentencePiece */
   const char *text = edit->p->now.bytes;
   struct charsmap_found found = {0};
   if (size < SHORT) found = find(m, text + at, size);
@@ -74,9 +75,9 @@ static void replace_cluster(const struct normalizer_charsmap *m, struct normaliz
   }
 }
 
-/* A character of ASCII may be the first of a cluster with what is behind it. */
-static void apply_charsmap(const void *made, struct passage *p) {
-  const struct normalizer_charsmap *m = made;
+/* An ASCII character before another one may begin a cluster with it. */
+static void apply_charsmap(const void *settings, struct passage *p) {
+  const struct normalizer_charsmap *m = settings;
   const struct passage_bytes *now = &p->now;
   struct normalizer_edit edit = normalizer_edit_begin(p);
   for (size_t begin = 0, at, size;; begin = at + size) {
@@ -98,7 +99,7 @@ static int value_of(char c) {
   return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Padded, and with no bits behind the last byte. */
+/* Strict: padded, and without bits after the last byte. */
 static bool decode_base64(const struct member_text *from, struct normalizer_charsmap *m) {
   size_t digits = from->length;
   uint32_t bits = 0;
@@ -115,21 +116,10 @@ static bool decode_base64(const struct member_text *from, struct normalizer_char
   return digits % 4 != 1 && (bits & ((1u << rest) - 1)) == 0;
 }
 
-/* --- what is read --- */
+/* --- reading --- */
 
-/* The trie's values are places in the texts, where a character begins. */
-static enum status check_values(const struct normalizer_charsmap *m, struct error *e) {
-  for (size_t i = 0; i < m->units; i++) {
-    const size_t at = m->unit[i] & ~VALUE_BIT;
-    if (!(m->unit[i] & VALUE_BIT)) continue;
-    if (at > m->length || (at < m->length && ((unsigned char)m->text[at] & 0xc0) == 0x80))
-      return error_set(e, STATUS_CONFIG,
-                       "precompiled_charsmap: unit %zu of the trie points at no text", i);
-  }
-  return STATUS_OK;
-}
-
-static enum status take_apart(struct normalizer_charsmap *m, struct error *e) {
+/* Finds the trie and the texts in the decoded bytes, and checks them. */
+static enum status read_sections(struct normalizer_charsmap *m, struct error *e) {
   uint32_t *unit = (uint32_t *)m->bytes;
   const size_t bytes = m->size < sizeof *unit ? 0 : le32toh(*unit);
   m->units = bytes / sizeof *unit;
@@ -142,11 +132,35 @@ static enum status take_apart(struct normalizer_charsmap *m, struct error *e) {
   m->length = m->size - (1 + m->units) * sizeof *unit;
   if (!text_is_utf8(m->text, m->length))
     return error_set(e, STATUS_CONFIG, "precompiled_charsmap: the texts are not UTF-8");
-  return check_values(m, e);
+  /* A value is the place of a text, where a character begins. */
+  for (size_t i = 0; i < m->units; i++) {
+    const size_t at = m->unit[i] & ~VALUE_BIT;
+    if (!(m->unit[i] & VALUE_BIT)) continue;
+    if (at > m->length || (at < m->length && ((unsigned char)m->text[at] & 0xc0) == 0x80))
+      return error_set(e, STATUS_CONFIG,
+                       "precompiled_charsmap: unit %zu of the trie points at no text", i);
+  }
+  return STATUS_OK;
 }
 
-/* The first of two characters of ASCII is a cluster, but for the end of a line. */
-static void find_ascii(struct normalizer_charsmap *m) {
+static void release_charsmap(void *settings) {
+  struct normalizer_charsmap *m = settings;
+  if (m) free(m->bytes);
+  free(m);
+}
+
+void normalizer_read_charsmap(void *to, const json_t *json, struct error *e) {
+  struct normalizer_charsmap *m =
+      normalizer_add_step(to, sizeof *m, apply_charsmap, release_charsmap, e);
+  const struct member_text text = member_string(json, "precompiled_charsmap", e);
+  if (!m) return;
+  m->bytes = calloc(1, text.length / 4 * 3 + sizeof(uint32_t));
+  if (!m->bytes)
+    error_no_memory(e);
+  else if (!decode_base64(&text, m))
+    error_set(e, STATUS_CONFIG, "precompiled_charsmap: is not base64");
+  if (e->status || read_sections(m, e)) return;
+  /* The first of two ASCII characters is a cluster, except of a line's end. */
   normalizer_edit_table_init(&m->ascii);
   for (unsigned c = 0; c < 0x80; c++) {
     const char one = (char)c;
@@ -155,25 +169,3 @@ static void find_ascii(struct normalizer_charsmap *m) {
     if (!stays || one == '\r') m->ascii.of[c] = NORMALIZER_EDIT_OTHER;
   }
 }
-
-static void release_charsmap(void *made) {
-  struct normalizer_charsmap *m = made;
-  if (m) free(m->bytes);
-  free(m);
-}
-
-static void *read_charsmap(const json_t *json, struct error *e) {
-  struct normalizer_charsmap *m = normalizer_make(sizeof *m, e);
-  const struct member_text text = member_string(json, "precompiled_charsmap", e);
-  if (!m || !text.bytes) return m;
-  m->bytes = normalizer_make(text.length / 4 * 3 + sizeof(uint32_t), e);
-  if (!m->bytes) return m;
-  if (!decode_base64(&text, m))
-    error_set(e, STATUS_CONFIG, "precompiled_charsmap: is not base64");
-  else if (take_apart(m, e) == STATUS_OK)
-    find_ascii(m);
-  return m;
-}
-
-const struct normalizer_kind normalizer_kind_precompiled = {
-    {"Precompiled", "precompiled_charsmap "}, read_charsmap, apply_charsmap, release_charsmap};

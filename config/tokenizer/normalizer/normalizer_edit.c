@@ -1,4 +1,4 @@
-/* normalizer_edit: replaces bytes of a text, and keeps those between. */
+/* normalizer_edit: replaces bytes of a text, and copies those between. */
 #include "config/tokenizer/normalizer/normalizer_edit.h"
 
 #include <string.h>
@@ -32,19 +32,6 @@ void normalizer_edit_table_init(struct normalizer_edit_table *t) {
     t->of[i] = (unsigned char)(i < 0x80 ? i : NORMALIZER_EDIT_OTHER);
 }
 
-/* Bytes that become as many others have their own origins: they are copied and then changed. */
-static size_t change_run(struct normalizer_edit *edit, const struct normalizer_edit_table *t,
-                         size_t at) {
-  const struct passage_bytes *now = &edit->p->now;
-  size_t end = at;
-  while (end < now->length && t->of[(unsigned char)now->bytes[end]] < 0x80) end++;
-  normalizer_edit_open(edit, at);
-  char *to = passage_copy(edit->p, at, end);
-  for (size_t i = 0; to && i < end - at; i++) to[i] = (char)t->of[(unsigned char)to[i]];
-  normalizer_edit_close(edit, end);
-  return end;
-}
-
 /* Most bytes of most texts stay: they are passed one by one, and copied with what follows them. */
 size_t normalizer_edit_ascii(struct normalizer_edit *edit, const struct normalizer_edit_table *t,
                              size_t at) {
@@ -54,7 +41,14 @@ size_t normalizer_edit_ascii(struct normalizer_edit *edit, const struct normaliz
     if (becomes == byte) {
       at++;
     } else if (becomes < 0x80) {
-      at = change_run(edit, t, at);
+      /* Bytes that become as many others have their own origins: copied, then changed. */
+      size_t end = at;
+      while (end < now->length && t->of[(unsigned char)now->bytes[end]] < 0x80) end++;
+      normalizer_edit_open(edit, at);
+      char *to = passage_copy(edit->p, at, end);
+      for (size_t i = 0; to && i < end - at; i++) to[i] = (char)t->of[(unsigned char)to[i]];
+      normalizer_edit_close(edit, end);
+      at = end;
     } else if (becomes == NORMALIZER_EDIT_REMOVED) {
       normalizer_edit_replace(edit, at, at + 1, NULL, 0);
       at++;

@@ -1,8 +1,8 @@
-/* normalizer_edit: a change of a text from its beginning to its end, which copies nothing where
- * nothing changes.
+/* normalizer_edit: changes a text from its beginning to its end, and copies nothing where nothing
+ * changes.
  *
- * Bytes are replaced in the order in which they stand. What is between two replacements stays, and
- * so does what is behind the last: a text without one is left as it is. */
+ * Bytes are replaced in their order. The bytes between two replacements and after the last stay; a
+ * text without a replacement is left as it is. */
 #ifndef CONFIG_NORMALIZER_EDIT_H
 #define CONFIG_NORMALIZER_EDIT_H
 
@@ -10,7 +10,7 @@
 
 struct normalizer_edit {
   struct passage *p;
-  size_t done; /* bytes of the text up to here are put down or replaced */
+  size_t done; /* how many bytes of the text are copied or replaced */
   bool changed;
 };
 
@@ -18,29 +18,36 @@ static inline struct normalizer_edit normalizer_edit_begin(struct passage *p) {
   return (struct normalizer_edit){.p = p};
 }
 
-/* Puts bytes in the place of those from `from` to before `to`, unless they are the same. */
+/* Replaces the bytes from `from` to before `to`, unless the new ones are the same. */
 void normalizer_edit_replace(struct normalizer_edit *edit, size_t from, size_t to,
                              const char *bytes, size_t length);
 
-/* The same with several calls of passage_append between these two. */
+/* The same for several calls of passage_append, between these two. */
 void normalizer_edit_open(struct normalizer_edit *edit, size_t from);
 void normalizer_edit_close(struct normalizer_edit *edit, size_t to);
 
-/* The changed text is the passage's. */
+/* Makes the changed text the passage's. */
 void normalizer_edit_end(struct normalizer_edit *edit);
 
-/* What becomes of each byte: another character of ASCII, or one of these. */
+/* What each byte becomes: another ASCII character, or one of these. */
 enum { NORMALIZER_EDIT_REMOVED = 0xfe, NORMALIZER_EDIT_OTHER = 0xff };
 struct normalizer_edit_table {
   unsigned char of[256];
 };
 
-/* A table in which ASCII stays as it is, and all else is another's. */
+/* ASCII stays as it is, and every other byte is NORMALIZER_EDIT_OTHER. */
 void normalizer_edit_table_init(struct normalizer_edit_table *t);
 
-/* Changes the text by a table, from `at` to before the first byte that is NORMALIZER_EDIT_OTHER, or
- * the end; returns where that is. */
+/* Changes the text by a table from `at` on; returns the place of the first byte that is
+ * NORMALIZER_EDIT_OTHER, or the length of the text. */
 size_t normalizer_edit_ascii(struct normalizer_edit *edit, const struct normalizer_edit_table *t,
                              size_t at);
+
+/* The same from *at on, which becomes that place; false: the end, or passage_is_over. */
+static inline bool normalizer_edit_next(struct normalizer_edit *edit,
+                                        const struct normalizer_edit_table *t, size_t *at) {
+  *at = normalizer_edit_ascii(edit, t, *at);
+  return *at < edit->p->now.length && !passage_is_over(edit->p, *at);
+}
 
 #endif

@@ -13,7 +13,7 @@ void normalizer_letters_init(struct normalizer_letters *l, struct normalizer_edi
   l->room = NORMALIZER_LETTERS_FEW;
 }
 
-/* Room for so many in all. */
+/* Room for `count` letters in all. */
 static bool reserve(struct normalizer_letters *l, size_t count) {
   if (count <= l->room) return true;
   const size_t room = size_max(count, 2 * l->room);
@@ -31,7 +31,7 @@ void normalizer_letters_add(struct normalizer_letters *l, const struct normalize
 
 /* --- order --- */
 
-/* Stable, and fast where there is next to nothing to do. */
+/* A stable insertion sort. */
 static void sort_few(struct normalizer_letter *m, size_t count) {
   for (size_t i = 1; i < count; i++) {
     const struct normalizer_letter one = m[i];
@@ -41,7 +41,7 @@ static void sort_few(struct normalizer_letter *m, size_t count) {
   }
 }
 
-/* Counts how many there are of each class: texts of a million marks must not take their square. */
+/* A counting sort: a million marks must not take quadratic time. */
 static void sort_many(struct normalizer_letter *m, size_t count, struct normalizer_letter *spare) {
   size_t next[256] = {0};
   for (size_t i = 0; i < count; i++) next[m[i].order]++;
@@ -69,11 +69,11 @@ void normalizer_letters_sort(struct normalizer_letters *l) {
 
 /* --- composition --- */
 
-/* A mark is composed with the last letter unless one between them, which was not, has the same
- * class; the next letter only where there is none between them. */
+/* A mark composes with the last base unless a mark between them, which did not compose, has the
+ * same class; a base only if nothing is between them. */
 void normalizer_letters_compose(struct normalizer_letters *l) {
   struct normalizer_letter *base = NULL;
-  int between = -1; /* the class of the last one behind the base */
+  int between = -1; /* class of the last mark after the base; -1: none */
   size_t kept = 0;
   for (size_t i = 0; i < l->count; i++) {
     const struct normalizer_letter *next = &l->letter[i];
@@ -92,13 +92,13 @@ void normalizer_letters_compose(struct normalizer_letters *l) {
   l->count = kept;
 }
 
-/* --- into the text --- */
+/* --- writing --- */
 
 static size_t write_letter(const struct normalizer_letter *letter, char out[UNICODE_BYTES_MAX]) {
   return letter->c == NORMALIZER_LETTERS_NONE ? 0 : unicode_write(letter->c, out);
 }
 
-/* Much of what is taken apart becomes what it was. */
+/* Whether the letters are the same bytes as before, as they often are. */
 static bool are_same(const struct normalizer_letters *l, size_t from, size_t to) {
   const char *text = l->edit->p->now.bytes;
   for (size_t i = 0; i < l->count; i++) {
@@ -110,35 +110,26 @@ static bool are_same(const struct normalizer_letters *l, size_t from, size_t to)
   return from == to;
 }
 
-/* Where marks have changed places, origins go back and forth. They are made so much wider that
- * neither begins nor ends decrease. */
-static void widen_origins(struct normalizer_letters *l) {
-  for (size_t i = 1; i < l->count; i++)
-    if (l->letter[i].to < l->letter[i - 1].to) l->letter[i].to = l->letter[i - 1].to;
-  for (size_t i = l->count; i-- > 1;)
-    if (l->letter[i - 1].from > l->letter[i].from) l->letter[i - 1].from = l->letter[i].from;
-}
-
-/* Those that came from the same bytes are put down at once. */
-static void put_all(struct normalizer_letters *l) {
+void normalizer_letters_write(struct normalizer_letters *l, size_t from, size_t to) {
   char bytes[UNICODE_BYTES_MAX * UNICODE_DECOMPOSED_MAX];
-  for (size_t i = 0; i < l->count;) {
+  const size_t count = l->count;
+  const bool same = are_same(l, from, to);
+  l->count = 0;
+  if (same) return;
+  /* Sorted marks may have decreasing origins: widened until neither begins nor ends decrease. */
+  for (size_t i = 1; i < count; i++)
+    if (l->letter[i].to < l->letter[i - 1].to) l->letter[i].to = l->letter[i - 1].to;
+  for (size_t i = count; i-- > 1;)
+    if (l->letter[i - 1].from > l->letter[i].from) l->letter[i - 1].from = l->letter[i].from;
+  normalizer_edit_open(l->edit, from);
+  for (size_t i = 0; i < count;) { /* letters of the same origin are appended at once */
     const struct normalizer_letter *first = &l->letter[i];
     size_t length = 0;
-    for (; i < l->count && l->letter[i].from == first->from && l->letter[i].to == first->to &&
+    for (; i < count && l->letter[i].from == first->from && l->letter[i].to == first->to &&
            length <= sizeof bytes - UNICODE_BYTES_MAX;
          i++)
       length += write_letter(&l->letter[i], bytes + length);
     passage_append(l->edit->p, bytes, length, first->from, first->to);
   }
-}
-
-void normalizer_letters_put(struct normalizer_letters *l, size_t from, size_t to) {
-  if (!are_same(l, from, to)) {
-    widen_origins(l);
-    normalizer_edit_open(l->edit, from);
-    put_all(l);
-    normalizer_edit_close(l->edit, to);
-  }
-  l->count = 0;
+  normalizer_edit_close(l->edit, to);
 }

@@ -1,25 +1,27 @@
-/* normalizer_parts: the kinds of steps that a normalizer has, and what they read of it. */
+/* normalizer_parts: the types of steps that a normalizer has. */
 #ifndef CONFIG_NORMALIZER_PARTS_H
 #define CONFIG_NORMALIZER_PARTS_H
 
 #include "config/document/member.h"
-#include "config/tokenizer/normalizer/passage.h"
+#include "config/tokenizer/normalizer/normalizer.h"
 
-/* A kind of step. What is made of its members is its own: freed by `release`, or by free. */
-struct normalizer_kind {
-  struct member_type type;
-  void *(*read)(const json_t *json, struct error *e); /* NULL: it has no members */
-  void (*apply)(const void *made, struct passage *p); /* to a text that is not empty */
-  void (*release)(void *made);
-};
+/* Adds a step at the end with `size` zero bytes for its settings, which are the step's and which it
+ * returns: NULL without memory, as `e` says, or for a size of 0. `apply` changes a text that is not
+ * empty. `release` frees the settings, also after a failure; NULL: free does. */
+void *normalizer_add_step(struct normalizer *n, size_t size,
+                          void (*apply)(const void *settings, struct passage *p),
+                          void (*release)(void *settings), struct error *e);
 
-extern const struct normalizer_kind normalizer_kind_bert, normalizer_kind_bert_old,
-    normalizer_kind_nfc, normalizer_kind_nfd, normalizer_kind_nfkc, normalizer_kind_nfkd,
-    normalizer_kind_strip, normalizer_kind_strip_accents, normalizer_kind_nmt,
-    normalizer_kind_lowercase, normalizer_kind_prepend, normalizer_kind_byte_level,
-    normalizer_kind_replace, normalizer_kind_precompiled;
-
-/* Cleared memory for what is made of a step's members. */
-void *normalizer_make(size_t size, struct error *e);
+/* Read a step of a type, whose members are known, into a struct normalizer. See part.h. */
+void normalizer_read_bert(void *to, const json_t *json, struct error *e);
+void normalizer_read_form(void *to, const json_t *json, struct error *e); /* NFC, ... */
+void normalizer_read_strip(void *to, const json_t *json, struct error *e);
+void normalizer_read_strip_accents(void *to, const json_t *json, struct error *e);
+void normalizer_read_nmt(void *to, const json_t *json, struct error *e);
+void normalizer_read_lowercase(void *to, const json_t *json, struct error *e);
+void normalizer_read_prepend(void *to, const json_t *json, struct error *e);
+void normalizer_read_byte_level(void *to, const json_t *json, struct error *e);
+void normalizer_read_replace(void *to, const json_t *json, struct error *e);
+void normalizer_read_charsmap(void *to, const json_t *json, struct error *e);
 
 #endif

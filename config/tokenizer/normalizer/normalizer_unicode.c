@@ -1,8 +1,8 @@
-/* normalizer_unicode: NFC, NFD, NFKC, NFKD: characters decomposed and put in canonical order, and
- * composed again.
+/* normalizer_unicode: NFC, NFD, NFKC, NFKD: decomposes characters, sorts marks into canonical
+ * order, and composes again.
  *
- * Nearly all characters of nearly all texts are `still`: the form leaves them alone, and nothing
- * before them reaches them. Only groups around the others are taken apart. */
+ * Nearly all characters of nearly all texts are `still`: the form leaves them as they are, and they
+ * do not join with those before them. Only groups around the others are decomposed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "config/tokenizer/normalizer/normalizer_parts.h"
 #include "config/tokenizer/pattern/unicode.h"
 
-enum { TABLED = 0x10000 }; /* characters below it are looked up, others worked out */
+enum { TABLED = 0x10000 }; /* code points below it are looked up, others computed */
 
 struct normalizer_form {
   bool compatibly, composes;
@@ -19,12 +19,12 @@ struct normalizer_form {
 
 /* --- still characters --- */
 
-/* Does a character that decomposes to this one first have nothing to do with what is before it? */
+/* Whether a character whose decomposition begins with `first` never joins with those before it. */
 static bool parts(const struct normalizer_form *f, uint32_t first) {
   return f->composes ? !unicode_may_join(first) : unicode_order(first) == 0;
 }
 
-static bool work_out_still(const struct normalizer_form *f, uint32_t c) {
+static bool compute_still(const struct normalizer_form *f, uint32_t c) {
   uint32_t of[UNICODE_DECOMPOSED_MAX];
   const size_t count = unicode_decompose(c, f->compatibly, of);
   if (!parts(f, of[0]) || (count > 1 && !f->composes)) return false;
@@ -34,11 +34,11 @@ static bool work_out_still(const struct normalizer_form *f, uint32_t c) {
 }
 
 static bool is_still(const struct normalizer_form *f, uint32_t c) {
-  return c < TABLED ? f->still[c / 8] >> c % 8 & 1 : work_out_still(f, c);
+  return c < TABLED ? f->still[c / 8] >> c % 8 & 1 : compute_still(f, c);
 }
 
-/* From `at` to before the first character that is not still. `last` becomes where the last one
- * begins that was passed. */
+/* The place of the first character from `at` on that is not still. *last becomes the place of the
+ * character before it, if it is not `at`. */
 static size_t pass_still(const struct normalizer_form *f, const struct passage_bytes *now,
                          size_t at, size_t *last) {
   while (at < now->length) {
@@ -56,8 +56,8 @@ static size_t pass_still(const struct normalizer_form *f, const struct passage_b
 
 /* --- groups of the others --- */
 
-/* The letters of the characters from `at` on to before one that parts; where nothing is composed,
- * to the first that leaves no marks to be sorted. Returns where they end. */
+/* Adds the letters of the characters from `at` to before one that parts; where nothing is composed,
+ * to the first that leaves no marks to sort. Returns where the characters end. */
 static size_t gather(const struct normalizer_form *f, struct passage *p, size_t at,
                      struct normalizer_letters *l) {
   const struct passage_bytes *now = &p->now;
@@ -78,9 +78,9 @@ static size_t gather(const struct normalizer_form *f, struct passage *p, size_t 
   return at;
 }
 
-/* A still character may be composed with what follows it, so that its group begins with it. */
-static void apply_form(const void *made, struct passage *p) {
-  const struct normalizer_form *f = made;
+/* A still character may compose with what follows it: a group begins with the one before it. */
+static void apply_form(const void *settings, struct passage *p) {
+  const struct normalizer_form *f = settings;
   const struct passage_bytes *now = &p->now;
   struct normalizer_edit edit = normalizer_edit_begin(p);
   struct normalizer_letters letters;
@@ -93,44 +93,20 @@ static void apply_form(const void *made, struct passage *p) {
     at = gather(f, p, begin, &letters);
     normalizer_letters_sort(&letters);
     if (f->composes) normalizer_letters_compose(&letters);
-    normalizer_letters_put(&letters, begin, at);
+    normalizer_letters_write(&letters, begin, at);
   }
   normalizer_edit_end(&edit);
 }
 
-/* --- the four --- */
+/* --- reading --- */
 
-static void *make_form(bool compatibly, bool composes, struct error *e) {
-  struct normalizer_form *f = normalizer_make(sizeof *f, e);
-  if (!f) return NULL;
-  f->compatibly = compatibly;
-  f->composes = composes;
+/* The type is one of NFC, NFD, NFKC and NFKD. */
+void normalizer_read_form(void *to, const json_t *json, struct error *e) {
+  const char *type = json_string_value(json_object_get(json, "type"));
+  struct normalizer_form *f = normalizer_add_step(to, sizeof *f, apply_form, NULL, e);
+  if (!f) return;
+  f->compatibly = type[2] == 'K';
+  f->composes = type[strlen(type) - 1] == 'C';
   for (uint32_t c = 0; c < TABLED; c++)
-    if (work_out_still(f, c)) f->still[c / 8] |= (unsigned char)(1u << c % 8);
-  return f;
+    if (compute_still(f, c)) f->still[c / 8] |= (unsigned char)(1u << c % 8);
 }
-
-static void *read_nfc(const json_t *json, struct error *e) {
-  (void)json;
-  return make_form(false, true, e);
-}
-
-static void *read_nfd(const json_t *json, struct error *e) {
-  (void)json;
-  return make_form(false, false, e);
-}
-
-static void *read_nfkc(const json_t *json, struct error *e) {
-  (void)json;
-  return make_form(true, true, e);
-}
-
-static void *read_nfkd(const json_t *json, struct error *e) {
-  (void)json;
-  return make_form(true, false, e);
-}
-
-const struct normalizer_kind normalizer_kind_nfc = {{"NFC", ""}, read_nfc, apply_form, NULL};
-const struct normalizer_kind normalizer_kind_nfd = {{"NFD", ""}, read_nfd, apply_form, NULL};
-const struct normalizer_kind normalizer_kind_nfkc = {{"NFKC", ""}, read_nfkc, apply_form, NULL};
-const struct normalizer_kind normalizer_kind_nfkd = {{"NFKD", ""}, read_nfkd, apply_form, NULL};

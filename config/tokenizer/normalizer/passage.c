@@ -32,17 +32,7 @@ static bool reserve_pieces(struct passage *p, struct passage_pieces *to) {
   return true;
 }
 
-static bool reserve_places(struct passage *p, struct passage_room *to, size_t needed) {
-  if (!p->traced || needed <= to->places) return true;
-  size_t room = size_max(needed, 2 * to->places);
-  struct passage_place *moved = arena_grow(p->arena, to->place, &room, sizeof *moved, p->e);
-  if (!moved) return false;
-  to->place = moved;
-  to->places = room;
-  return true;
-}
-
-/* The room in which is put down, with place for so many more bytes. NULL: there is no memory. */
+/* The room that is appended to, with memory for `more` bytes. NULL: no memory, or too long. */
 static struct passage_room *reserve(struct passage *p, size_t more) {
   struct passage_room *to = &p->room[p->next];
   const size_t needed = p->length + more;
@@ -55,25 +45,33 @@ static struct passage_room *reserve(struct passage *p, size_t more) {
     to->bytes = moved;
     to->room = room;
   }
-  return reserve_places(p, to, needed) ? to : NULL;
+  if (p->traced && needed > to->places) {
+    size_t room = size_max(needed, 2 * to->places);
+    void *moved = arena_grow(p->arena, to->place, &room, sizeof *to->place, p->e);
+    if (!moved) return NULL;
+    to->place = moved;
+    to->places = room;
+  }
+  return to;
 }
 
 void *passage_scratch(struct passage *p, size_t bytes) {
-  if (bytes <= p->lent_room) return p->lent;
+  if (bytes <= p->scratch_room) return p->scratch;
   if (p->e->status) return NULL;
-  size_t room = size_max(bytes, 2 * p->lent_room);
-  void *moved = arena_grow(p->arena, p->lent, &room, 1, p->e);
+  size_t room = size_max(bytes, 2 * p->scratch_room);
+  void *moved = arena_grow(p->arena, p->scratch, &room, 1, p->e);
   if (!moved) return NULL;
-  p->lent = moved;
-  p->lent_room = room;
+  p->scratch = moved;
+  p->scratch_room = room;
   return moved;
 }
 
 /* --- the text --- */
 
-static bool is_behind(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
+/* Whether a byte continues a character. */
+static bool continues(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 
-/* In one piece, and nothing is put down yet. */
+/* Begins in one piece, and with nothing appended. */
 static enum status begin(struct passage *p) {
   p->length = p->leading = 0;
   p->pieces.count = p->next_pieces.count = 0;
@@ -86,7 +84,7 @@ enum status passage_begin(struct passage *p, const char *text, size_t length, si
                           bool traced) {
   if (length > PASSAGE_LONGEST - at) return refuse_length(p);
   p->now = (struct passage_bytes){.bytes = text, .length = length, .leading = length > 0};
-  while (p->now.leading < length && is_behind(text[p->now.leading])) p->now.leading++;
+  while (p->now.leading < length && continues(text[p->now.leading])) p->now.leading++;
   p->at = at;
   p->whole = true;
   p->traced = traced;
@@ -115,14 +113,14 @@ void passage_origin(const struct passage *p, size_t begin, size_t end, uint32_t 
     *to = b->place[end - 1].to;
     return;
   }
-  if (!p->whole) { /* a place within what came from one character is all of it */
+  if (!p->whole) { /* an empty stretch within the bytes of one character is all of it */
     const uint32_t before = begin > 0 ? b->place[begin - 1].to : (uint32_t)p->at;
     *from = begin < b->length ? b->place[begin].from : before;
     *to = *from > before ? *from : before;
     return;
   }
-  while (begin < end && begin > 0 && is_behind(b->bytes[begin])) begin--;
-  while (begin < end && end < b->length && is_behind(b->bytes[end])) end++;
+  while (begin < end && begin > 0 && continues(b->bytes[begin])) begin--;
+  while (begin < end && end < b->length && continues(b->bytes[end])) end++;
   *from = (uint32_t)(p->at + begin);
   *to = (uint32_t)(p->at + end);
 }
@@ -140,26 +138,20 @@ void passage_append(struct passage *p, const char *bytes, size_t length, size_t 
   p->length += length;
 }
 
-/* Of bytes that are the original's own, each character's. */
-static void keep_places(struct passage *p, struct passage_room *r, size_t from, size_t to) {
-  size_t at = p->length;
-  for (size_t i = from, end; i < to; i = end) {
-    for (end = i + 1; end < to && is_behind(p->now.bytes[end]); end++) {
-    }
-    for (size_t j = i; j < end; j++, at++)
-      r->place[at] = (struct passage_place){(uint32_t)(p->at + i), (uint32_t)(p->at + end)};
-  }
-}
-
 char *passage_copy(struct passage *p, size_t from, size_t to) {
   struct passage_room *r = from < to ? reserve(p, to - from) : NULL;
   if (!r) return NULL;
   memcpy(r->bytes + p->length, p->now.bytes + from, to - from);
   if (p->leading == p->length && from < p->now.leading)
     p->leading += size_min(to, p->now.leading) - from;
-  if (p->traced && p->whole) keep_places(p, r, from, to);
   if (p->traced && !p->whole)
     memcpy(r->place + p->length, p->now.place + from, (to - from) * sizeof *r->place);
+  for (size_t i = from, end, at = p->length; p->traced && p->whole && i < to; i = end) {
+    end = i + 1;
+    while (end < to && continues(p->now.bytes[end])) end++;
+    for (size_t j = i; j < end; j++, at++)
+      r->place[at] = (struct passage_place){(uint32_t)(p->at + i), (uint32_t)(p->at + end)};
+  }
   p->length += to - from;
   return r->bytes + p->length - (to - from);
 }
