@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,13 +10,13 @@
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
 #include "core/base/keep.h"
+#include "core/kernel/gemm.h"
 #include "server/command/command.h"
 #include "server/command/command_check.h"
 #include "server/command/command_health.h"
 #include "server/command/command_inspect.h"
 #include "server/command/command_run.h"
 #include "server/life/serve.h"
-#include "server/service/coretype.h"
 
 extern char **environ;
 
@@ -30,53 +31,59 @@ static int serve(const struct config *c, char **words) {
   return status;
 }
 
-/* Has blocks of large requests go back to the system when they are freed. By itself glibc would
- * keep them: with every large block it sees, it raises the size from which blocks are mapped. */
-static void return_freed_memory(void) {
+/* Opens descriptors 0, 1 and 2 if the process was started without them: else the first socket would
+ * get such a number, and the log would be sent to a client. O_PATH can be neither read nor written,
+ * so that writing a response to it fails. Makes glibc return the blocks of large requests to the
+ * system when they are freed: without these settings it raises the size from which blocks are
+ * mapped with every large block. */
+static void ready_process(void) {
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) < 0) break;
 #ifdef M_MMAP_THRESHOLD
   mallopt(M_MMAP_THRESHOLD, KEEP_LEAST);
   mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
 #endif
 }
 
-/* Fills descriptors 0, 1 and 2 where the process was started without them: else the first socket
- * would get such a number, and the log would be sent to a client. O_PATH can be neither read nor
- * written, so that an answer written to it fails. */
-static void hold_standard_descriptors(void) {
-  for (int fd = 0; fd <= 2; fd++)
-    if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) < 0) return;
+/* Executes the program again, once, if OpenBLAS is to multiply and has taken this processor for an
+ * old one: it computes several times slower then, with other bits, and reads OPENBLAS_CORETYPE only
+ * before main. To be called before anything is opened; `argv` as main received it. */
+static void correct_coretype(const struct config *c, char **argv) {
+  const struct gemm_blas blas = gemm_blas();
+  const bool set = getenv("OPENBLAS_CORETYPE");
+  if (strcmp(c->gemm, "openblas") != 0 || !blas.better) return;
+  fprintf(stderr, /* there is no log yet */
+          "level=warning msg=\"OpenBLAS took this processor for %s: %sOPENBLAS_CORETYPE=%s%s\"\n",
+          blas.core, set ? "" : "starting again with ", blas.better, set ? " would be faster" : "");
+  if (set) return;
+  setenv("OPENBLAS_CORETYPE", blas.better, 1);
+  execv("/proc/self/exe", argv);
+  fprintf(stderr, "level=warning msg=\"cannot start again: %s\"\n", strerror(errno));
 }
 
 static bool is_word(const char *word) { return word && word[0] != '-'; }
 
-/* A file where a command belongs is left to the settings of `serve`, which say how to name it. */
-static bool names_configuration(const char *word) { return text_ends_with(word, ".json"); }
-
-/* What `attend run` is asked for. */
+/* The words of `attend run`. */
 struct run_words {
-  struct command_run_asked asked; /* no model: none is named */
-  const char *file;               /* NULL: likewise */
-  const char *second;             /* that asks something else than a word before it; or NULL */
+  struct command_run_asked asked; /* its model is NULL if none is named */
+  const char *file;               /* NULL: standard input */
+  const char *second;             /* a word that contradicts one before it; or NULL */
 };
 
-/* What else than an attention's answer is asked for. */
-static enum body_ask find_ask(const char *word) {
-  if (!strcmp(word, "--heads")) return ASK_HEADS;
-  if (!strcmp(word, "--encode")) return ASK_ENCODE;
-  if (!strcmp(word, "--classify")) return ASK_CLASSIFY;
-  if (!strcmp(word, "--score")) return ASK_SCORE;
-  if (!strcmp(word, "--generate")) return ASK_GENERATE;
-  if (!strcmp(word, "--tokenize")) return ASK_TOKENIZE;
-  return !strcmp(word, "--detokenize") ? ASK_DETOKENIZE : ASK_ATTENTION;
-}
-
-/* Parts the words of `attend run`, which come in any order, from those that are settings; for these
- * there is as much room. */
+/* Separates the words of `attend run`, which come in any order, from those that are settings; for
+ * these there is as much room. */
 static void read_run_words(char **words, struct run_words *run, char **settings) {
+  static const char *const asks[] = {
+      [ASK_HEADS] = "--heads",          [ASK_ENCODE] = "--encode",
+      [ASK_CLASSIFY] = "--classify",    [ASK_SCORE] = "--score",
+      [ASK_GENERATE] = "--generate",    [ASK_TOKENIZE] = "--tokenize",
+      [ASK_DETOKENIZE] = "--detokenize"};
   struct command_run_asked *asked = &run->asked;
   while (*words) {
-    const enum body_ask before = asked->terms.ask, ask = find_ask(*words);
-    if (ask) {
+    const enum body_ask before = asked->terms.ask;
+    enum body_ask ask = sizeof asks / sizeof *asks - 1;
+    while (ask && (!asks[ask] || strcmp(*words, asks[ask]) != 0)) ask--;
+    if (ask) { /* other than ASK_ATTENTION, the default */
       asked->terms.ask = ask;
       if (before && before != ask) run->second = *words;
       words++;
@@ -126,7 +133,7 @@ static bool is_help(const char *word) {
   return word && (!strcmp(word, "--help") || !strcmp(word, "-h"));
 }
 
-/* `attend help SETTING`; the help of a command is that of all. */
+/* `attend help SETTING`; all commands have the same help. */
 static int help(const char *word) {
   return command_help(word && !is_help(word) && find_command(word) == COMMANDS ? word : NULL);
 }
@@ -142,11 +149,12 @@ int main(int argc, char **argv) {
   struct error e = {0};
   int status;
 
-  hold_standard_descriptors();
-  return_freed_memory();
+  ready_process();
   json_reserve_init();
   if (is_help(words[0])) return help(words[1]);
-  if (is_word(words[0]) && !names_configuration(words[0])) {
+  /* A configuration file in the place of a command is an error of the settings of `serve`, which
+   * say how to name it. */
+  if (is_word(words[0]) && !text_ends_with(words[0], ".json")) {
     command = find_command(words[0]);
     if (command == COMMANDS) return command_misuse("unknown command '%.100s'", words[0]);
     words++;
@@ -173,7 +181,7 @@ int main(int argc, char **argv) {
     return command_misuse("%s are of JSON: they cannot be --binary", "--lines");
 
   if (config_read(&c, words, environ, &e) == STATUS_OK && (command == SERVE || command == RUN))
-    coretype_correct(&c, argv);
+    correct_coretype(&c, argv);
   if (e.status)
     status = command_fail(&e);
   else if (command == RUN)

@@ -1,18 +1,23 @@
-/* exchange_contract: the ways in which a request asks a model, and what its fields become. */
+/* exchange_contract: how the fields of each kind of request become work and a plan of the response.
+ */
 #include "core/base/size.h"
 #include "server/attention/attention_answer.h"
 #include "server/attention/attention_traced.h"
+#include "server/dialect/cohere/cohere_embed.h"
+#include "server/dialect/cohere/rerank.h"
 #include "server/dialect/dialect_body.h"
+#include "server/dialect/openai/completions.h"
+#include "server/dialect/openai/embeddings.h"
+#include "server/dialect/tei/tei.h"
 #include "server/model/answer/stack_ablation_answer.h"
 #include "server/model/answer/stack_answer.h"
 #include "server/model/answer/stack_speech.h"
-#include "server/route/dialects.h"
 #include "server/route/find_model.h"
 #include "server/service/exchange.h"
 #include "server/tokenize/tokenize_answer.h"
 
-/* Only a request that was read says whether its answer has the form that is asked for; `why_json`
- * says why it has none as safetensors. */
+/* Chooses the form of the response, which depends on the fields of the request. `why_json` is the
+ * error if Accept requires safetensors and the response has no such form. */
 static enum status choose_form(struct exchange *x, bool has_binary, const char *why_json,
                                enum answer_form *form) {
   *form = x->terms.form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
@@ -54,16 +59,10 @@ static void begin_stack(struct exchange *x) {
   x->body = b ? stack_body_of(b) : NULL;
 }
 
-static const char *why_json(const struct stack_request *r) {
-  return r->generates ? "Accept excludes application/json, the only format of generated sequences"
-         : r->weighs  ? "Accept excludes application/json, the only format of head measures"
-                      : attention_traced_is_json;
-}
-
-/* Others of the same model wait for a round of texts at most so long, about. */
+/* The longest round of prompts, about: other requests to the same model wait for it. */
 static const double round_seconds = 0.1;
 
-/* What was asked can be computed. */
+/* Prepares the run of a checked request. */
 static enum status prepare_stack(struct exchange *x) {
   struct stack_request *r = &x->request.stack;
   r->generation.prefixes = x->service->prefixes;
@@ -77,27 +76,26 @@ static enum status prepare_stack(struct exchange *x) {
   return STATUS_OK;
 }
 
-/* A stream of these ends with their answer. */
-static enum status finish_ablation(struct exchange *x) {
-  const struct stack_request *r = &x->request.stack;
-  if (stack_ablation_answer_plan(&x->answer, x->model->name, r, &x->service->limits, &x->arena,
-                                 &x->error))
-    return x->error.status;
-  if (r->stream) stack_ablation_stream_init(&x->measured, r, &x->answer, &x->arena, &x->error);
-  return x->error.status;
-}
-
 static enum status finish_stack(struct exchange *x) {
-  const struct model *m = x->model;
+  const struct body_limits *limits = &x->service->limits;
+  const char *name = x->model->name;
   struct stack_request *r = &x->request.stack;
   enum answer_form form;
-  if (stack_body_finish(x->fields, r) ||
-      choose_form(x, stack_request_has_binary(r), why_json(r), &form) || prepare_stack(x))
+  if (stack_body_finish(x->fields, r)) return x->error.status;
+  const char *why_json =
+      r->generates ? "Accept excludes application/json, the only format of generated sequences"
+      : r->weighs  ? "Accept excludes application/json, the only format of head measures"
+                   : attention_traced_is_json;
+  if (choose_form(x, stack_request_has_binary(r), why_json, &form) || prepare_stack(x))
     return x->error.status;
-  if (r->weighs) return finish_ablation(x);
-  if (r->stream)
+  if (!r->weighs && r->stream)
     return stack_stream_init(&x->streamed, &stack_speech, NULL, r, &x->arena, &x->error);
-  return stack_answer_plan(&x->answer, form, m->name, r, &x->service->limits, &x->arena, &x->error);
+  if (!r->weighs) return stack_answer_plan(&x->answer, form, name, r, limits, &x->arena, &x->error);
+  /* A stream of head measures ends with its response. */
+  if (stack_ablation_answer_plan(&x->answer, name, r, limits, &x->arena, &x->error) == STATUS_OK &&
+      r->stream)
+    stack_ablation_stream_init(&x->measured, r, &x->answer, &x->arena, &x->error);
+  return x->error.status;
 }
 
 /* --- tokenize and detokenize --- */
@@ -120,24 +118,39 @@ static enum status finish_tokenize(struct exchange *x) {
                               &x->arena, &x->error);
 }
 
-/* --- in another service's words: the body names the model --- */
+/* --- the forms of other services: the body names the model --- */
 
-/* Finds the longest prompt of all models, since the body has not named its own yet. */
-static size_t longest_prompt(const struct registry *all) {
+const struct dialect *exchange_dialect(enum body_dialect dialect) {
+  static const struct dialect *const dialects[] = {
+      [DIALECT_EMBEDDINGS] = &embeddings,
+      [DIALECT_COMPLETIONS] = &completions,
+      [DIALECT_RERANK] = &rerank,
+      [DIALECT_COHERE_EMBED] = &cohere_embed,
+      [DIALECT_COHERE_EMBED_V2] = &cohere_embed_v2,
+      [DIALECT_TEI_EMBED] = &tei_embed,
+      [DIALECT_TEI_RERANK] = &tei_rerank,
+      [DIALECT_TEI_PREDICT] = &tei_predict,
+      [DIALECT_TEI_EMBED_ALL] = &tei_embed_all,
+      [DIALECT_TEI_SIMILARITY] = &tei_similarity,
+      [DIALECT_TEI_TOKENIZE] = &tei_tokenize,
+      [DIALECT_TEI_DECODE] = &tei_decode,
+  };
+  return dialects[dialect];
+}
+
+static void begin_dialect(struct exchange *x) {
+  const struct registry *all = x->hold.registry;
+  struct dialect_body *b = dialect_body_new(exchange_dialect(x->terms.dialect), &x->terms,
+                                            &x->service->limits, &x->arena, &x->error);
+  x->fields = b;
+  x->body = b ? dialect_body_of(b) : NULL;
+  /* The body has not named its model yet: it may be the one with the longest prompt. */
   size_t longest = 0;
   for (size_t i = 0; i < registry_count(all); i++) {
     const struct whole *w = registry_at(all, i)->whole;
     if (w) longest = size_max(longest, w->longest_prompt);
   }
-  return longest;
-}
-
-static void begin_dialect(struct exchange *x) {
-  struct dialect_body *b = dialect_body_new(dialects_find(x->terms.dialect), &x->terms,
-                                            &x->service->limits, &x->arena, &x->error);
-  x->fields = b;
-  x->body = b ? dialect_body_of(b) : NULL;
-  if (b) x->body->reading.prompt = longest_prompt(x->hold.registry);
+  if (b) x->body->reading.prompt = longest;
 }
 
 static enum status finish_dialect(struct exchange *x) {
@@ -156,17 +169,13 @@ static enum status finish_dialect(struct exchange *x) {
                    : dialect_body_answer(x->fields, x->model->name, r, &x->answer);
 }
 
-/* --- all of them --- */
-
-static const struct exchange_contract attention = {begin_attention, finish_attention};
-
-static const struct exchange_contract stack = {begin_stack, finish_stack};
-
-static const struct exchange_contract tokenize = {begin_tokenize, finish_tokenize};
-
-static const struct exchange_contract dialect = {begin_dialect, finish_dialect};
+/* --- the table --- */
 
 const struct exchange_contract *exchange_contract(const struct body_terms *terms) {
+  static const struct exchange_contract attention = {begin_attention, finish_attention};
+  static const struct exchange_contract stack = {begin_stack, finish_stack};
+  static const struct exchange_contract tokenize = {begin_tokenize, finish_tokenize};
+  static const struct exchange_contract dialect = {begin_dialect, finish_dialect};
   static const struct exchange_contract *const contracts[] = {
       [ASK_ATTENTION] = &attention, [ASK_HEADS] = &attention,    [ASK_ENCODE] = &stack,
       [ASK_CLASSIFY] = &stack,      [ASK_SCORE] = &stack,        [ASK_GENERATE] = &stack,

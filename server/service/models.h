@@ -6,7 +6,7 @@
 #include "config/model/registry.h"
 #include "config/settings/api_keys.h"
 
-enum { MODELS_OLDER = 3 }; /* older sets that may still be held beside the one in service */
+enum { MODELS_OLDER = 3 }; /* older sets that requests may still hold */
 
 struct models;
 
@@ -17,7 +17,7 @@ struct models_set {
 };
 void models_set_free(struct models_set *set); /* a set that was not put into service, or empty */
 
-/* A set that is held stays as it is until models_release. */
+/* A set that is held does not change until models_release. */
 struct models_hold {
   const struct registry *registry; /* NULL: holds nothing */
   const struct api_keys *api_keys;
@@ -26,17 +26,17 @@ struct models_hold {
   unsigned generation;
 };
 
-/* Takes the first set over, even if it fails. Threads that pass different shards to models_hold
- * touch no common cache line. NULL: no memory. */
+/* Owns the first set from now on, also after a failure. Threads that pass different shards to
+ * models_hold touch no common cache line. NULL: no memory. */
 struct models *models_new(struct models_set first, size_t shards, struct error *e);
-void models_free(struct models *m); /* no set is held; NULL is fine */
+void models_free(struct models *m); /* no set is held; `m` may be NULL */
 
 /* For any thread; never waits. `shard` counts modulo the number of shards. */
 struct models_hold models_hold(struct models *m, size_t shard);
-void models_release(struct models_hold *h); /* on any thread; a second time is fine */
+void models_release(struct models_hold *h); /* on any thread; may be called again */
 
 /* Puts another set into service. False, and the set stays the caller's, while MODELS_OLDER older
- * sets are still held. To be called by one thread at a time, as models_collect. */
+ * sets are still held. Only one thread at a time may call this or models_collect. */
 bool models_swap(struct models *m, struct models_set next);
 
 /* Frees the older sets that are not held. Returns how many are still held; if these are fewer than

@@ -1,4 +1,4 @@
-/* service: all that requests share, on whatever way they come: models, pool and budget. */
+/* service: all that requests share, with or without HTTP: models, pool, budget, sequences. */
 #include "server/service/service.h"
 
 #include <string.h>
@@ -8,6 +8,24 @@
 #include "core/base/cpu.h"
 #include "core/base/size.h"
 #include "core/kernel/gemm.h"
+
+enum status sequences_begin(struct sequences *s, struct sequences_share share, struct error *e) {
+  if (!budget_charge(&s->running, share.count))
+    return error_set(e, STATUS_QUEUE_FULL,
+                     "%zu sequences are in progress, and %zu more would exceed max_sequences, %zu",
+                     atomic_load(&s->running.used), share.count, s->running.limit);
+  atomic_fetch_add(&s->kept_bytes, share.bytes);
+  return STATUS_OK;
+}
+
+void sequences_end(struct sequences *s, struct sequences_share *share) {
+  if (share->count == 0) return;
+  budget_return(&s->running, share->count);
+  atomic_fetch_sub(&s->kept_bytes, share->bytes);
+  *share = (struct sequences_share){0};
+}
+
+/* --- the start --- */
 
 /* A model that computes with a BLAS built for one thread, or NULL. */
 static const struct model *find_single_threaded(const struct registry *r) {
@@ -19,20 +37,7 @@ static const struct model *find_single_threaded(const struct registry *r) {
   return NULL;
 }
 
-/* Gives the submitting threads seats, unless a model's BLAS is built for one thread: two threads in
- * it would corrupt each other's numbers. One worker is safe as long as it computes everything, tiny
- * jobs, too. */
-static enum status seat_submitters(struct service *s, const struct registry *r, struct error *e) {
-  const struct model *m = find_single_threaded(r);
-  s->seats = m ? 0 : s->submitters;
-  if (!m || s->workers == 1) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG,
-                   "model %s computes with OpenBLAS, whose flavour here (%s) is not made for %zu "
-                   "workers: install libopenblas0-pthread, or set gemm to packed or workers to 1",
-                   m->name, gemm_blas().config, s->workers);
-}
-
-/* The keys come first: loading them takes less time, so their faults are reported at once. */
+/* Loads the keys first: they take less time, so their faults are reported at once. */
 static enum status load_models_and_keys(const struct config *c, struct progress *p,
                                         struct models_set *out, struct error *e) {
   *out = (struct models_set){0};
@@ -65,8 +70,8 @@ void service_init(struct service *s, const struct config *c, size_t submitters) 
   budget_init(&s->sequences.running, c->max_sequences);
 }
 
-/* Measures how fast a worker is with the largest of the models; where all are small, as a usual
- * processor is. */
+/* Measures the speed of a worker with the largest of the models; if all are small, assumes that of
+ * a usual processor. */
 static void measure_pace(struct service *s, const struct registry *r) {
   const struct stack *largest = NULL;
   s->pace = (struct stack_pace){.second_work = 1e11, .byte_work = 4};
@@ -78,35 +83,38 @@ static void measure_pace(struct service *s, const struct registry *r) {
   if (largest) stack_measure_pace(largest, &s->pace);
 }
 
-/* Requests need the other half at least. */
-static enum status open_prefixes(struct service *s, struct error *e) {
-  const uint64_t most = s->config->prefix_cache_bytes;
-  if (most > s->budget.limit / 2)
+enum status service_open(struct service *s, struct error *e) {
+  const struct config *c = s->config;
+  gemm_blas_init();
+  if (c->prefix_cache_bytes > s->budget.limit / 2) /* requests need the other half at least */
     return error_set(e, STATUS_CONFIG,
                      "prefix_cache_bytes: %llu is more than half of the memory budget of all "
                      "requests, %zu (memory_budget_bytes)",
-                     (unsigned long long)most, s->budget.limit);
-  if (most > 0) s->prefixes = prefixes_new((size_t)most, &s->budget, e);
-  return e->status;
-}
-
-enum status service_open(struct service *s, struct error *e) {
-  const struct config *c = s->config;
-  struct pool_options options = {.workers = s->workers,
-                                 .max_queue = c->max_queue,
-                                 .merge = c->merge};
-  gemm_blas_init();
-  struct models_set set = {0};
-  if (open_prefixes(s, e) == STATUS_OK &&
-      load_models_and_keys(c, &s->progress, &set, e) == STATUS_OK)
-    s->models = models_new(set, s->submitters, e);
-  if (s->models && seat_submitters(s, set.registry, e) == STATUS_OK) {
-    options.seats = s->seats;
-    options.scratch_bytes = registry_scratch_bytes(set.registry);
-    measure_pace(s, set.registry);
-    options.byte_work = s->pace.byte_work;
-    s->pool = pool_new(&options, e);
-  }
+                     (unsigned long long)c->prefix_cache_bytes, s->budget.limit);
+  if (c->prefix_cache_bytes > 0 &&
+      !(s->prefixes = prefixes_new((size_t)c->prefix_cache_bytes, &s->budget, e)))
+    return e->status;
+  struct models_set set;
+  if (load_models_and_keys(c, &s->progress, &set, e)) return e->status;
+  s->models = models_new(set, s->submitters, e);
+  if (!s->models) return e->status;
+  /* Two threads in a BLAS that is built for one thread would corrupt each other's numbers. One
+   * worker is safe as long as it computes everything, also tiny jobs. */
+  const struct model *single = find_single_threaded(set.registry);
+  s->seats = single ? 0 : s->submitters;
+  if (single && s->workers > 1)
+    return error_set(e, STATUS_CONFIG,
+                     "model %s computes with OpenBLAS, whose flavour here (%s) is not made for %zu "
+                     "workers: install libopenblas0-pthread, or set gemm to packed or workers to 1",
+                     single->name, gemm_blas().config, s->workers);
+  measure_pace(s, set.registry);
+  const struct pool_options options = {.workers = s->workers,
+                                       .max_queue = c->max_queue,
+                                       .merge = c->merge,
+                                       .seats = s->seats,
+                                       .scratch_bytes = registry_scratch_bytes(set.registry),
+                                       .byte_work = s->pace.byte_work};
+  s->pool = pool_new(&options, e);
   return e->status;
 }
 
@@ -130,28 +138,23 @@ void service_stop(struct service *s) {
 
 /* --- other models --- */
 
-/* If the submitters compute, too, no later model may need a BLAS built for one thread. They do not
- * if the start had such a model: then one worker computes everything. */
-static enum status check_engine(const struct service *s, const struct registry *r,
-                                struct error *e) {
-  const struct model *m = s->seats ? find_single_threaded(r) : NULL;
-  if (!m) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG,
-                   "model %s computes with OpenBLAS, whose flavour here (%s) is made for one "
-                   "thread, and the server has started without such a model: restart, or install "
-                   "libopenblas0-pthread",
-                   m->name, gemm_blas().config);
-}
-
 enum status service_load(struct service *s, const struct config *c, struct progress *p,
                          struct models_set *out, struct error *e) {
   struct config settings = *c; /* its strings and models are those of `c` */
   settings.gemm = s->config->gemm;
-  /* Whether keys are needed is decided at the start: a mistake in a reload must not open a door. */
+  /* The start decides whether keys are needed: a mistake in a reload must not open a door. */
   settings.api_key_file = s->config->api_key_file;
   if (load_models_and_keys(&settings, p, out, e) != STATUS_OK) return e->status;
-  if (check_engine(s, out->registry, e) != STATUS_OK ||
-      pool_reserve(s->pool, registry_scratch_bytes(out->registry), e) != STATUS_OK)
+  /* If the submitters compute, too, no later model may need a BLAS built for one thread. They do
+   * not if the start had such a model: then one worker computes everything. */
+  const struct model *m = s->seats ? find_single_threaded(out->registry) : NULL;
+  if (m)
+    error_set(e, STATUS_CONFIG,
+              "model %s computes with OpenBLAS, whose flavour here (%s) is made for one "
+              "thread, and the server has started without such a model: restart, or install "
+              "libopenblas0-pthread",
+              m->name, gemm_blas().config);
+  if (m || pool_reserve(s->pool, registry_scratch_bytes(out->registry), e) != STATUS_OK)
     models_set_free(out);
   return e->status;
 }

@@ -7,7 +7,7 @@
 
 #include "config/build/whole.h"
 #include "server/dialect/dialect_body.h"
-#include "server/route/dialects.h"
+#include "server/service/exchange.h"
 #include "tests/fuzz/asked.h"
 
 enum { EVENTS = 1 << 20 };
@@ -81,8 +81,8 @@ static void read_body(struct dialled *d, const struct dial *dial, struct input b
                                  .json_bytes = BODY_UNKNOWN};
   budget_init(&d->asked.budget, 32 << 20);
   arena_init(&d->asked.arena, &d->asked.budget);
-  d->body = dialect_body_new(dialects_find(dial->dialect), &d->terms, &fuzz_limits, &d->asked.arena,
-                             &d->asked.error);
+  d->body = dialect_body_new(exchange_dialect(dial->dialect), &d->terms, &fuzz_limits,
+                             &d->asked.arena, &d->asked.error);
   must(d->body);
   fuzz_feed(dialect_body_of(d->body), body, cut, &d->asked.error);
   if (dialect_body_finish(d->body, &model) == STATUS_OK && !body_ask_is_of_tokenizer(dial->ask))

@@ -12,7 +12,7 @@
 
 #include "core/base/size.h"
 #include "server/dialect/dialect_body.h"
-#include "server/route/dialects.h"
+#include "server/service/exchange.h"
 #include "tests/support/body_read.h"
 #include "tests/support/made_model.h"
 
@@ -40,7 +40,7 @@ static void ask(struct asking *k, const char *json, size_t cut, size_t step,
   arena_init(&k->arena, budget);
   k->terms = body_read_terms(asks, BODY_JSON);
   k->terms.dialect = dialect;
-  k->body = dialect_body_new(dialects_find(dialect), &k->terms, &limits, &k->arena, &k->error);
+  k->body = dialect_body_new(exchange_dialect(dialect), &k->terms, &limits, &k->arena, &k->error);
   assert_int_equal(k->body == NULL, k->error.status != STATUS_OK);
   if (!k->body) return;
   body_read_chunks(dialect_body_of(k->body), &k->error, json, strlen(json), cut, step);

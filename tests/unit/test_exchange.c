@@ -595,7 +595,7 @@ static void a_deadline_moves_from_token_to_token(void **state) {
 static struct { size_t all, first; } paces;
 
 static void count_pace(struct exchange *x, bool first, uint64_t ns) {
-  paces.all += x->told > 0 && ns < PATIENCE_NS;
+  paces.all += x->counted > 0 && ns < PATIENCE_NS;
   paces.first += first;
 }
 
@@ -636,7 +636,7 @@ static void the_steps_of_searches_are_counted(void **state) {
     const size_t one = steps_of(answer, 0), other = steps_of(answer, 1);
     assert_true(one > 1 && other > 1);
     assert_true((exchange_chosen(&v.exchange) > one + other) == list[i].more);
-    assert_int_equal(v.exchange.told, one + other);
+    assert_int_equal(v.exchange.counted, one + other);
     assert_int_equal(paces.all,
                      one > other ? one : other); /* a round is a step of all that go on */
     assert_int_equal(paces.first, 1);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "server/service/sequences.h"
+#include "server/service/service.h"
 
 static void shares_come_back_once(void **unused) {
   (void)unused;
