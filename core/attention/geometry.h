@@ -41,7 +41,7 @@ struct item {
   size_t segments_at;  /* index in `segment_end` of its [segments] */
 };
 
-/* What sight_look finds out about an item. */
+/* Results of sight_look for one item. */
 struct sight_item {
   size_t key_end;  /* all keys from here on are masked for all queries */
   bool some_blind; /* some query attends to no key, in at least one head */

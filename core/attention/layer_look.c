@@ -37,7 +37,7 @@ static void look_at_item(const struct layer_step *s, const struct call *c, size_
       memcpy(&g->sight.item[index].bias_top, &bits, sizeof bits);
     }
   }
-  /* For each layer. The contexts of heads that are not computed are zeros. */
+  /* Each layer. The contexts of heads that are not computed are zeros. */
   if (c->space->needed[ROLE_OUTPUT].slot) {
     const size_t row = role_in(l, ROLE_OUTPUT);
     memset(c->space->context + item->q_row * row, 0, item->q * row * sizeof(float));

@@ -175,7 +175,7 @@ static inline size_t role_rows_there(const struct call *c, size_t item, unsigned
 
 /* --- keys and values: layer_kept.c --- */
 
-/* Where an item's keys or values lie. */
+/* The place of an item's keys or values. */
 struct kept_rows kept_rows_of(const struct layer *l, const struct call *c, size_t item,
                               unsigned role);
 
@@ -222,7 +222,7 @@ const float *relative_row(const struct call *c, size_t item, size_t head, size_t
 
 /* --- tiles, for attention, traces and measures: layer_attend.c --- */
 
-/* Where the keys and values of a unit's item lie, in all heads. */
+/* The places of the keys and values of a unit's item, in all heads. */
 struct tile_kept {
   struct kept_rows keys, values;
   const struct kept_pair *shared; /* rows shared with other items, or NULL */

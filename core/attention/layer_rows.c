@@ -198,7 +198,7 @@ static struct gemm *second_matrix(const struct layer *l, unsigned role) {
 
 static size_t whole_lines(size_t floats) { return size_round_up(floats, 16); }
 
-/* Where the arrays of a strip begin in its scratch, and its size, in floats. */
+/* The first float of each array of a strip in its scratch, and the size of all. */
 struct strip_layout {
   size_t gathered, product, heads, compared, all;
 };

@@ -6,13 +6,13 @@
 #include "core/base/clock.h"
 #include "core/base/patience.h"
 
-static const double span_least = 2e6; /* below this handing out costs more than it wins */
+static const double span_least = 2e6; /* operations; handing out less costs more than it gains */
 static const double span_most = 2e7;  /* or one unit of the program, if that is more */
 
 enum {
   SPANS_PER_WORKER = 16, /* of a batch, so that all workers end at about the same time */
-  CHECK_EVERY_MS = 5,    /* how often it is asked whether jobs are still wanted, behind a span */
-  CHECK_LATEST_MS = 1000,
+  CHECK_EVERY_MS = 5,    /* how often jobs are checked, after a span */
+  CHECK_LATEST_MS = 1000 /* the longest time without a check */
 };
 
 /* --- jobs --- */
@@ -54,9 +54,9 @@ void job_give_up(struct job *job, enum status why) {
 
 /* --- handing out --- */
 
-/* A step begins. What is left to hand out counts as one task, so that their number comes to zero
- * only once all spans have been handed out and finished. */
-static void note_step(struct batch *b) {
+/* Begins a step. The spans that are not handed out count as one task, so that the number of tasks
+ * becomes zero only once all spans have been handed out and finished. */
+static void begin_step(struct batch *b) {
   atomic_store(&b->tasks, run_has_units(&b->cursor));
   b->given = 0;
 }
@@ -64,12 +64,6 @@ static void note_step(struct batch *b) {
 void batch_reserve(struct batch *b, const struct line *line, enum half half) {
   *b = (struct batch){
       .cursor = {.program = line->program}, .large = line->large, .half = half, .tasks = 1};
-}
-
-/* How many spans a batch has for each worker. Where there are several, a step of the usual length
- * is cut for all of them: a program of many steps has at least as many spans as steps. */
-static double spans_per_worker(const struct program *p, size_t workers) {
-  return workers == 1 ? SPANS_PER_WORKER : fmax(SPANS_PER_WORKER, p->steps);
 }
 
 void batch_init(struct batch *b, struct job *jobs, double reading, size_t workers, uint64_t now) {
@@ -91,11 +85,14 @@ void batch_init(struct batch *b, struct job *jobs, double reading, size_t worker
     job->paid += cost;
   }
   const double work = b->work - reading;
-  const double share = work / ((double)workers * spans_per_worker(program, workers));
+  /* With several workers, a step of average length is cut for all of them: a program of many steps
+   * has at least as many spans as steps. */
+  const double spans = workers == 1 ? SPANS_PER_WORKER : fmax(SPANS_PER_WORKER, program->steps);
+  const double share = work / ((double)workers * spans);
   b->span_work = fmin(fmax(share, span_least), span_most);
   run_begin(&b->cursor, jobs->run);
   b->spans = (size_t)(work / program->steps / b->span_work);
-  note_step(b);
+  begin_step(b);
 }
 
 double batch_rank(const struct batch *b, enum half half) {
@@ -113,14 +110,6 @@ size_t batch_tasks(const struct batch *b) {
   return b->spans > b->given ? b->spans - b->given : 1;
 }
 
-/* Is it time to ask which jobs are still wanted? One worker asks at a time, after a span of its
- * own: until that is finished the batch stays in its step, and the chain of its jobs as it is. */
-static bool check_is_due(struct batch *b, uint64_t now) {
-  if (b->checking || now - b->checked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS) return false;
-  b->checked = now;
-  return b->checking = true;
-}
-
 bool batch_is_forgotten(const struct batch *b, uint64_t now) {
   return batch_has_task(b) && !batch_is_computed(b) && !b->checking && now > b->checked &&
          now - b->checked > (uint64_t)CHECK_LATEST_MS * CLOCK_MS;
@@ -133,7 +122,11 @@ void batch_cut(struct batch *b, uint64_t now, struct task *t) {
     must(run_cut(&b->cursor, b->span_work, &t->span));
     if (run_has_units(&b->cursor)) atomic_fetch_add(&b->tasks, 1);
     b->served += t->span.work;
-    t->check = check_is_due(b, now);
+    /* One worker at a time checks which jobs are still wanted, after its own span: until that is
+     * finished, the batch stays in its step, and the chain of its jobs does not change. */
+    if (b->checking || now - b->checked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS) return;
+    b->checked = now;
+    b->checking = t->check = true;
     return;
   }
   t->job = b->writing;
@@ -142,7 +135,7 @@ void batch_cut(struct batch *b, uint64_t now, struct task *t) {
   if (t->job->pieces_given == t->job->pieces) b->writing = t->job->next;
 }
 
-/* --- doing it --- */
+/* --- computing --- */
 
 void task_run(struct task *t, void *scratch) {
   if (t->job) {
@@ -155,16 +148,12 @@ void task_run(struct task *t, void *scratch) {
     if ((job->verdict = job_ask(job, now))) t->unwanted = true;
 }
 
-static void give_up_unwanted(struct batch *b) {
-  for (struct job *job = b->first; job; job = job->next)
-    if (job->verdict && !job->error.status) job_give_up(job, job->verdict);
-}
-
 bool task_end_span(const struct task *t) { return atomic_fetch_sub(&t->batch->tasks, 1) == 1; }
 
 void task_end_check(const struct task *t) {
   t->batch->checking = false;
-  if (t->unwanted) give_up_unwanted(t->batch);
+  for (struct job *job = t->unwanted ? t->batch->first : NULL; job; job = job->next)
+    if (job->verdict && !job->error.status) job_give_up(job, job->verdict);
 }
 
 void task_end_piece(const struct task *t, struct ending *ending) {
@@ -175,8 +164,8 @@ void task_end_piece(const struct task *t, struct ending *ending) {
 
 /* --- from step to step --- */
 
-/* All is computed: the jobs go again, or have pieces to be written, or end. */
-static void part_jobs(struct batch *b, struct ending *ending) {
+/* All is computed: each job has another round, or pieces to be written, or ends. */
+static void release_jobs(struct batch *b, struct ending *ending) {
   const uint64_t now = clock_now();
   struct job **again = &b->again, **writing = &b->writing;
   size_t pieces = 0;
@@ -206,8 +195,8 @@ static void part_jobs(struct batch *b, struct ending *ending) {
 void batch_advance(struct batch *b, struct ending *ending) {
   while (b->tasks == 0 && !batch_is_computed(b)) {
     run_next(&b->cursor);
-    note_step(b);
-    if (batch_is_computed(b)) part_jobs(b, ending);
+    begin_step(b);
+    if (batch_is_computed(b)) release_jobs(b, ending);
   }
 }
 

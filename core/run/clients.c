@@ -1,15 +1,15 @@
-/* clients: when each job would end in an ideal round. */
+/* clients: the times at which jobs would end in an ideal round. */
 #include "core/run/clients.h"
 
 #include <stdlib.h>
 
-/* Where more clients have work at a time, some begin anew with each of their jobs. */
+/* If more clients have work at a time, each job of the others begins now. */
 enum { CLIENTS_MOST = 4096 };
 
 struct client {
   uint64_t name;
-  struct heap_node ends; /* when it has no work left */
-  struct client *next;   /* in its bucket, or among the free ones */
+  struct heap_node ends; /* the virtual time at which it has no work left */
+  struct client *next;   /* in its bucket, or in the list of free ones */
 };
 
 bool clients_init(struct clients *c) {
@@ -27,7 +27,7 @@ void clients_done(struct clients *c) {
   free(c->client);
 }
 
-/* The link to a client of this name, or to where it would be. */
+/* The link to the client of this name, or to its place. */
 static struct client **find(struct clients *c, uint64_t name) {
   struct client **at = &c->bucket[(name * 0x9e3779b97f4a7c15) >> 32 & (CLIENTS_MOST - 1)];
   while (*at && (*at)->name != name) at = &(*at)->next;

@@ -1,4 +1,4 @@
-/* crew: the workers that have nothing to do. */
+/* crew: the idle workers. */
 #include "core/run/crew.h"
 
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "core/base/size.h"
 
 enum {
-  /* About as long as it takes to put a thread to sleep and to wake it: to watch in vain costs at
-   * most as much again. */
+  /* About the time in which a thread falls asleep and wakes: watching in vain at most doubles it.
+   */
   WATCH_NS = 30000,
-  LOOKS = 16 /* between two looks at the clock */
+  LOOKS = 16 /* how often the word is read between two reads of the clock */
 };
 
 enum { BUSY, WATCHING, DEALT };
@@ -32,7 +32,7 @@ void crew_done(struct crew *c) {
   free(c->member);
 }
 
-/* Lets the other thread of the core go ahead. */
+/* Leaves the core to its other hardware thread for a moment. */
 static void pause_briefly(void) {
 #if defined __x86_64__
   __builtin_ia32_pause();
@@ -43,13 +43,14 @@ static void pause_briefly(void) {
 
 /* --- watching --- */
 
-/* In one order with the dealer's note of work, which the worker reads next: either the dealer sees
- * that the worker watches, or the worker sees that there is work. */
+/* Sequentially consistent with the dealer's `has_work`, which the worker reads next: either the
+ * dealer sees that the worker watches, or the worker sees that there is work. */
 void crew_begin_watch(struct crew *c, size_t worker) {
   atomic_store(&c->member[worker].state, WATCHING);
 }
 
-static bool take(struct member *m, unsigned leave, struct task *t) {
+/* Receives a dealt task and leaves the state `leave`; false: there is none. */
+static bool receive(struct member *m, unsigned leave, struct task *t) {
   unsigned state = DEALT;
   if (atomic_load_explicit(&m->state, memory_order_relaxed) != DEALT ||
       !atomic_compare_exchange_strong(&m->state, &state, leave))
@@ -63,7 +64,7 @@ bool crew_watch(struct crew *c, size_t worker, struct task *t) {
   const uint64_t until = clock_now() + WATCH_NS;
   do {
     for (int i = 0; i < LOOKS; i++) {
-      if (take(m, BUSY, t)) return true;
+      if (receive(m, BUSY, t)) return true;
       pause_briefly();
     }
   } while (clock_now() < until);
@@ -72,7 +73,7 @@ bool crew_watch(struct crew *c, size_t worker, struct task *t) {
 
 bool crew_end_watch(struct crew *c, size_t worker, struct task *t) {
   struct member *m = &c->member[worker];
-  if (take(m, BUSY, t)) return true;
+  if (receive(m, BUSY, t)) return true;
   atomic_store(&m->state, BUSY);
   return false;
 }
@@ -96,7 +97,7 @@ void crew_deal(struct crew *c, size_t worker, const struct task *t) {
 
 bool crew_take_back(struct crew *c, struct task *t) {
   for (size_t i = 0; i < c->count; i++)
-    if (take(&c->member[i], WATCHING, t)) return true;
+    if (receive(&c->member[i], WATCHING, t)) return true;
   return false;
 }
 

@@ -8,7 +8,7 @@ static bool comes_first(const struct heap_node *a, const struct heap_node *b) {
   return a->key < b->key || (a->key == b->key && a->entry < b->entry);
 }
 
-/* Puts the later of two roots below the other; each may be NULL. */
+/* Makes the later of two roots a child of the other and returns the other; each may be NULL. */
 static struct heap_node *meld(struct heap_node *a, struct heap_node *b) {
   if (!a || !b) return a ? a : b;
   if (comes_first(b, a)) {
@@ -24,8 +24,8 @@ static struct heap_node *meld(struct heap_node *a, struct heap_node *b) {
   return a;
 }
 
-/* Makes one root of nodes that lie side by side: first of each pair, then of all pairs from the
- * last one on, which is what keeps the heap flat. */
+/* Melds siblings into one root: first in pairs, then all pairs from the last one on, which keeps
+ * the heap flat. */
 static struct heap_node *meld_all(struct heap_node *first) {
   struct heap_node *pairs = NULL, *root = NULL;
   while (first) {

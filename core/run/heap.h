@@ -1,7 +1,7 @@
-/* heap: things in the order of a number, the least first; of equal ones the one that came first.
+/* heap: things ordered by a number, the least first; a tie is ordered by entry.
  *
- * A pairing heap: each thing brings its node, so that nothing is allocated. Adding takes constant
- * time, taking out the logarithm of the number of things, on average. */
+ * A pairing heap. A node is a member of its thing, so nothing is allocated. Adding takes constant
+ * time, removing O(log n) on average. */
 #ifndef CORE_HEAP_H
 #define CORE_HEAP_H
 
@@ -9,18 +9,19 @@
 
 struct heap_node {
   double key;
-  uint64_t entry;                 /* decides among equal keys */
-  struct heap_node *child, *next; /* the first of those below it; the next one beside it */
-  struct heap_node **link;        /* what points to it, unless it is the root */
+  uint64_t entry;                 /* orders equal keys */
+  struct heap_node *child, *next; /* its first child; its next sibling */
+  struct heap_node **link;        /* the pointer to this node; unused for the root */
 };
 
 struct heap {
   struct heap_node *root; /* the least; NULL: the heap is empty */
 };
 
-/* The caller has set the key and the entry. */
+/* Adds a node, whose key and entry are set. */
 void heap_add(struct heap *h, struct heap_node *node);
 
-void heap_remove(struct heap *h, struct heap_node *node); /* which is in this heap */
+/* Removes a node, which is in this heap. */
+void heap_remove(struct heap *h, struct heap_node *node);
 
 #endif

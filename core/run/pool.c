@@ -1,5 +1,4 @@
-/* pool: the workers and their queue, from outside; and tiny jobs, which need neither: they take a
- * seat, which has scratch of its own. */
+/* pool: the workers and their queue, as callers see them; and tiny jobs, which need neither. */
 #include "core/run/pool.h"
 
 #include <sched.h>
@@ -9,15 +8,15 @@
 #include "core/base/size.h"
 #include "core/run/pool_parts.h"
 
-/* A tiny job has fewer operations, some 20 us where there are vector instructions. Waking a worker
- * and then the waiting thread costs about as much, and merging so little work wins nothing. */
+/* Operations below which a job is tiny: about 20 us with vector instructions. Waking a worker and
+ * then the waiting thread costs about as much, and merging so little work gains nothing. */
 static const double tiny_work = 2e6;
 
 enum {
-  BATCHES_MIN = 64, /* that may be under way at once, and as many more as jobs may wait: each may
-                       have been passed by the next one */
-  BATCHES_MORE = 1024,
-  SEATS_MAX = 64, /* bits of the word `taken` */
+  BATCHES_MIN = 64,    /* batches that may be active at once, ... */
+  BATCHES_MORE = 1024, /* ... and at most that many more, one per waiting job: each batch may have
+                          been overtaken by the next one */
+  SEATS_MAX = 64,      /* bits of the word `taken` */
 };
 
 struct pool *pool_new(const struct pool_options *options, struct error *e) {
@@ -25,7 +24,7 @@ struct pool *pool_new(const struct pool_options *options, struct error *e) {
   if (!p) goto no_memory;
   *p = (struct pool){.options = *options};
   p->options.seats = size_min(options->seats, SEATS_MAX);
-  pthread_mutexattr_t brief; /* it is held for less time than it takes to fall asleep */
+  pthread_mutexattr_t brief; /* the lock is held for less time than falling asleep takes */
   pthread_mutexattr_init(&brief);
   pthread_mutexattr_settype(&brief, PTHREAD_MUTEX_ADAPTIVE_NP);
   pthread_mutex_init(&p->lock, &brief);
@@ -88,12 +87,8 @@ void pool_free(struct pool *p) {
 
 /* --- tiny jobs --- */
 
-static bool is_tiny(const struct job *job) {
-  return job->run->work < tiny_work && job->run->whole < tiny_work && job->pieces <= 1;
-}
-
-/* The number of a seat that was free, or the number of seats if none was. The first choice is the
- * seat of this processor, whose caches may still hold its scratch. */
+/* Occupies a free seat and returns its index; the number of seats if none is free. The first choice
+ * is the seat of this processor, whose caches may still hold its scratch. */
 static size_t occupy_seat(struct pool *p) {
   const size_t seats = p->options.seats;
   if (seats == 0) return 0;
@@ -106,11 +101,7 @@ static size_t occupy_seat(struct pool *p) {
   return seats;
 }
 
-static void leave_seat(struct pool *p, size_t seat) {
-  atomic_fetch_and_explicit(&p->taken, ~((uint64_t)1 << seat), memory_order_release);
-}
-
-/* Ends a round; true: there is another one. */
+/* Ends a round; returns whether there is another one. */
 static bool has_another_round(struct pool *p, struct job *job) {
   if (run_fault(job->run, &job->error)) return false;
   struct run *next = run_goes_on(job->run);
@@ -137,19 +128,21 @@ static void compute_tiny(struct pool *p, struct job *job, size_t seat) {
   if (!job->error.status && job->pieces) job->write(job, 0);
 }
 
-/* Computes the job if it is tiny and there is a seat; false: it has to go through the queue. */
+/* Computes the job if it is tiny and a seat is free; false: it must go through the queue. */
 static bool submit_tiny(struct pool *p, struct job *job) {
-  if (!is_tiny(job) || atomic_load(&p->closed)) return false;
+  const struct run *run = job->run;
+  const bool tiny = run->work < tiny_work && run->whole < tiny_work && job->pieces <= 1;
+  if (!tiny || atomic_load(&p->closed)) return false;
   const size_t seat = occupy_seat(p);
   if (seat == p->options.seats) return false;
   compute_tiny(p, job, seat);
-  leave_seat(p, seat);
+  atomic_fetch_and_explicit(&p->taken, ~((uint64_t)1 << seat), memory_order_release);
   job->finished = clock_now();
   job->done(job);
   return true;
 }
 
-/* --- from outside --- */
+/* --- for callers --- */
 
 enum status pool_reserve(struct pool *p, size_t scratch_bytes, struct error *e) {
   if (scratch_grow(&p->scratch, scratch_bytes)) return STATUS_OK;

@@ -1,7 +1,7 @@
 /* pool_parts: what the files of the pool share. Private to the pool.
  *
- * One lock guards the queue and the batches; it is held while tasks are handed out, never while one
- * is done. All functions are called under it, except where their comment says otherwise. */
+ * One lock guards the queue and the batches. It is held while tasks are handed out, never while
+ * they are computed. All functions are called under it, unless their comment says otherwise. */
 #ifndef CORE_POOL_PARTS_H
 #define CORE_POOL_PARTS_H
 
@@ -18,27 +18,27 @@ struct pool {
   struct pool_options options;
   pthread_mutex_t lock;
   uint64_t now;        /* shortly before the lock was taken */
-  pthread_cond_t idle; /* signalled: no job waits or runs */
+  pthread_cond_t idle; /* signaled when no job waits or runs */
   struct queue queue;
-  atomic_size_t waiting; /* newcomers in the queue; read without the lock, too */
-  size_t running;
+  atomic_size_t waiting; /* new jobs in the queue; read without the lock, too */
+  size_t running;        /* jobs after that, until they end */
   struct batch *active, *free, *batches;
   struct clients clients;
   double ahead;       /* nanoseconds that HALF_ROUND has had more than the other half */
-  size_t large;       /* batches under way of one large job each */
+  size_t large;       /* active batches of one large job each */
   atomic_bool closed; /* by pool_abandon: all jobs are refused */
-  bool stopping;      /* the workers are to end */
-  size_t workers;     /* that have begun */
-  struct crew crew;   /* in the order in which they began */
+  bool stopping;      /* the workers end */
+  size_t workers;     /* how many have begun */
+  struct crew crew;   /* idle workers, numbered in the order in which they began */
   pthread_t *thread;
-  struct scratch scratch;              /* of the seats, then of the workers */
+  struct scratch scratch;              /* a piece for each seat, then for each worker */
   struct tally *tally;                 /* in the same order */
-  _Alignas(64) atomic_bool has_work;   /* to hand out or to form; read without the lock, too */
+  _Alignas(64) atomic_bool has_work;   /* tasks or waiting jobs; read without the lock, too */
   _Alignas(64) _Atomic uint64_t taken; /* a bit for each seat in use; not under the lock */
 };
 
 static inline void pool_lock(struct pool *p) {
-  const uint64_t now = clock_now(); /* for all that is done under the lock */
+  const uint64_t now = clock_now(); /* the time for all that is done under the lock */
   pthread_mutex_lock(&p->lock);
   if (p->now < now) p->now = now;
 }
@@ -55,15 +55,15 @@ static inline enum half pool_turn(const struct pool *p) {
   return p->ahead > 0 ? HALF_SHORTEST : HALF_ROUND;
 }
 
-/* Is it not to be overtaken by a new batch yet? Meanwhile more jobs may come, and be merged. What
- * it gets is counted as of the half in which it was formed. */
+/* Whether the batch has had too little work to be overtaken by a new one. Meanwhile more jobs may
+ * come, and be merged. Its time belongs to the half in which it was formed. */
 static inline bool pool_is_beginning(const struct batch *b) { return b->served < MERGE_WORK; }
 
 static inline void pool_count_time(struct pool *p, enum half half, double ns) {
   p->ahead += half == HALF_ROUND ? ns : -ns;
 }
 
-/* Of the cost of a batch, so much has been computed: time passes in the ideal round. */
+/* Advances the ideal round: `cost` of the cost of a batch has been computed so far. */
 static inline void pool_tell_clients(struct pool *p, struct batch *b, double cost) {
   if (cost <= b->told) return;
   clients_advance(&p->clients, cost - b->told);
@@ -72,20 +72,20 @@ static inline void pool_tell_clients(struct pool *p, struct batch *b, double cos
 
 /* --- pool_work.c: the workers --- */
 
-/* Makes a batch of jobs that wait, if some may begin now, and counts it in the tally. It releases
- * the lock while clients are asked. */
+/* Forms a batch of waiting jobs, if some may begin now, and counts it in the tally. Releases the
+ * lock while it checks whether the jobs are still wanted. */
 bool pool_form_batch(struct pool *p, struct tally *tally);
 
-/* Lets a batch move on after a piece or the last span of a step. */
+/* Moves a batch on after a piece or the last span of a step. */
 void pool_advance(struct pool *p, struct batch *b, struct ending *ending);
 
-/* Sets the next task, of the batch that comes first; false: there is none. Its expected time is
- * counted at once, the difference to the real one when the task is done. */
+/* Sets the next task, of the batch that is first; false: there is none. Its expected time is
+ * counted at once, the difference to the real time when the task is done. */
 bool pool_take_task(struct pool *p, struct task *t);
 
-/* Gives tasks to workers without work: one to each worker that watches, and as many sleeping
- * workers are woken as tasks are left. A thread that may leave work behind calls it before it
- * releases the lock; not while a batch is formed, which takes microseconds. */
+/* Deals tasks to idle workers: one to each worker that watches; then it wakes as many sleeping
+ * workers as tasks are left. A thread that may leave work to others calls it before it releases the
+ * lock; but not while a batch is formed, which takes microseconds. */
 void pool_share_work(struct pool *p);
 
 /* Releases the lock, ends the jobs, takes the lock again. */

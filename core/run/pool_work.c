@@ -1,13 +1,13 @@
-/* pool_work: the workers: which jobs become a batch, what a worker does next, and how it finds it.
+/* pool_work: the workers: which jobs become a batch, and which task a worker takes next.
  *
- * A span that is neither the last of its step nor followed by another ends without the lock, and a
- * worker that watches is dealt its next. */
+ * A span ends without the lock if it is neither the last of its step nor followed by another; a
+ * worker that watches is dealt its next task without the lock, too. */
 #include <math.h>
 
 #include "core/base/thread.h"
 #include "core/run/pool_parts.h"
 
-/* Returns the batch with a task that is first in a half; NULL: there is none. */
+/* The first batch with a task in a half; NULL: there is none. */
 static struct batch *first_batch(const struct pool *p, enum half half) {
   struct batch *first = NULL;
   for (struct batch *b = p->active; b; b = b->next)
@@ -17,9 +17,9 @@ static struct batch *first_batch(const struct pool *p, enum half half) {
 
 /* --- the jobs that become a batch --- */
 
-/* Is a batch of a program under way whose end those that wait for the program should await, to go
- * on or to begin together? Two batches side by side would never meet, and read every matrix twice.
- * Where reading costs little, workers that have nothing else to do had better begin. */
+/* Returns whether the jobs of a line should wait for the end of an active batch of their program,
+ * to be computed together with its jobs: two batches side by side would never meet, and read every
+ * matrix twice. If reading costs little, idle workers had better begin. */
 static bool should_wait(const struct pool *p, const struct line *line) {
   if (!p->options.merge || line->large) return false;
   if (!line->program->again && queue_merge_work(&p->queue, line->program) <= MERGE_WORK)
@@ -29,9 +29,9 @@ static bool should_wait(const struct pool *p, const struct line *line) {
   return false;
 }
 
-/* The line whose jobs are the next batch: the first one in a half, if it comes before all batches
- * under way that have something to hand out. NULL: there is none. Where these have nothing, as many
- * large jobs are begun as there are workers: more would only slow each other down. */
+/* The line whose jobs are the next batch: the first one in a half, if it precedes all active
+ * batches with a task. NULL: there is none. If no batch has a task, at most as many large jobs are
+ * begun as there are workers: more would only slow each other down. */
 static struct line *next_line(const struct pool *p, enum half half) {
   if (!p->queue.lines || !p->free) return NULL;
   for (const struct batch *b = p->active; b; b = b->next)
@@ -50,20 +50,14 @@ static struct line *next_line(const struct pool *p, enum half half) {
 
 /* --- tasks --- */
 
-/* Of an operation, about. Time of a half is counted when a task is handed out, so that all workers
- * know of it; what the task took more, or less, when it is done. */
+/* Nanoseconds of an operation, about. The time of a half is counted when a task is handed out, so
+ * that all workers know it; the difference to the real time when the task is done. */
 static const double usual_ns = 0.01;
 
-/* A batch that others have passed for long gets a span, behind which it is asked whether its
- * clients are still there, and in time. */
-static struct batch *forgotten_batch(const struct pool *p) {
+bool pool_take_task(struct pool *p, struct task *t) {
+  /* A batch that others have overtaken for long gets a span, after which its jobs are checked. */
   struct batch *b = p->active;
   while (b && !batch_is_forgotten(b, p->now)) b = b->next;
-  return b;
-}
-
-bool pool_take_task(struct pool *p, struct task *t) {
-  struct batch *b = forgotten_batch(p);
   if (!b) b = first_batch(p, pool_turn(p));
   if (!b) return false;
   const enum half half = pool_is_beginning(b) ? b->half : pool_turn(p);
@@ -82,29 +76,29 @@ static size_t count_tasks(const struct pool *p) {
   return tasks;
 }
 
-/* How many workers could find something to do now, about. */
+/* How many workers could find a task now, about. */
 static size_t count_work(const struct pool *p) {
   const size_t tasks = count_tasks(p);
   return tasks == 0 && next_line(p, pool_turn(p)) ? 1 : tasks;
 }
 
-/* Before it is looked who watches: see crew_begin_watch. */
-static void note_work(struct pool *p, bool has_work) {
+/* Must precede the search for workers that watch: see crew_begin_watch. */
+static void set_has_work(struct pool *p, bool has_work) {
   if (atomic_load(&p->has_work) != has_work) atomic_store(&p->has_work, has_work);
 }
 
 void pool_share_work(struct pool *p) {
-  note_work(p, p->queue.lines || count_tasks(p) > 0); /* or a worker that is busy may find out */
+  set_has_work(p, p->queue.lines || count_tasks(p) > 0); /* a busy worker may take it, too */
   if (!crew_is_idle(&p->crew)) return;
   size_t left = count_work(p);
   for (size_t i = 0; i < p->crew.count && left > 0; i++) {
     struct task task = {0};
     if (!crew_is_watching(&p->crew, i)) continue;
-    left = pool_take_task(p, &task) ? count_work(p) : 0; /* 0: the worker is to form a batch */
+    left = pool_take_task(p, &task) ? count_work(p) : 0; /* 0: the worker forms a batch */
     crew_deal(&p->crew, i, &task);
   }
   crew_call(&p->crew, left);
-  note_work(p, left > 0);
+  set_has_work(p, left > 0);
 }
 
 /* --- ending jobs --- */
@@ -127,21 +121,21 @@ void pool_end_jobs(struct pool *p, struct ending *ending) {
 
 /* --- from the queue to a batch, and back --- */
 
-/* Those of the jobs that have not been in a batch do not wait any more. */
-static void count_newcomers(struct pool *p, const struct job *jobs) {
+/* Counts the new jobs of a chain as running. */
+static void count_as_running(struct pool *p, const struct job *jobs) {
   size_t newcomers = 0;
   for (; jobs; jobs = jobs->next) newcomers += jobs->started == 0;
   p->waiting -= newcomers;
   p->running += newcomers;
 }
 
-/* The jobs of a batch to be, after those have left that are not wanted any more. */
+/* The jobs of a batch that is being formed. */
 struct wanted {
   struct job *first;
   size_t count, rows;
 };
 
-/* Gives up jobs that are not wanted any more; chains the runs of the others. */
+/* Gives up jobs that are not wanted any more; chains the runs of the others. Not under the lock. */
 static struct wanted chain_wanted(struct job *jobs, struct ending *ending) {
   struct wanted wanted = {0};
   struct job **link = &wanted.first;
@@ -169,7 +163,7 @@ static struct wanted chain_wanted(struct job *jobs, struct ending *ending) {
   return wanted;
 }
 
-/* A batch for the jobs of this line, already among those that are under way. */
+/* Appends an empty batch for the jobs of this line to the active ones. */
 static struct batch *reserve_batch(struct pool *p, const struct line *line, enum half half) {
   struct batch *b = p->free, **end = &p->active;
   p->free = b->next;
@@ -188,11 +182,11 @@ static void release_batch(struct pool *p, struct batch *b) {
   p->free = b;
 }
 
-static void expire_jobs(struct pool *p) {
+static void end_late_jobs(struct pool *p) {
   struct ending ending = {0};
   struct job *late = p->queue.lines ? queue_take_late(&p->queue, p->now) : NULL;
   if (!late) return;
-  count_newcomers(p, late);
+  count_as_running(p, late);
   ending_give_up(&ending, late, STATUS_DEADLINE);
   pool_end_jobs(p, &ending);
 }
@@ -202,7 +196,7 @@ void pool_advance(struct pool *p, struct batch *b, struct ending *ending) {
   if (batch_is_computed(b)) pool_tell_clients(p, b, b->cost);
   for (struct job *job = b->again, *next; job; job = next) {
     next = job->next;
-    if (job->paid > job->cost) { /* it takes longer than it seemed */
+    if (job->paid > job->cost) { /* it costs more than estimated */
       clients_correct(&p->clients, job->client, job->paid - job->cost);
       job->ends += job->paid - job->cost;
       job->cost = job->paid;
@@ -221,7 +215,7 @@ bool pool_form_batch(struct pool *p, struct tally *tally) {
   const struct program *program = line->program;
   struct batch *b = reserve_batch(p, line, half);
   struct job *jobs = queue_take(&p->queue, line, half, p->options.merge);
-  count_newcomers(p, jobs);
+  count_as_running(p, jobs);
   pool_unlock(p);
   struct wanted wanted = chain_wanted(jobs, &ending);
   pool_lock(p);
@@ -242,7 +236,7 @@ bool pool_form_batch(struct pool *p, struct tally *tally) {
 
 /* --- the worker --- */
 
-/* Watches: true with a task and without the lock, false with the lock. */
+/* Watches. Returns true with a task and without the lock, or false with the lock. */
 static bool watch(struct pool *p, size_t worker, struct task *t) {
   if (!atomic_load(&p->has_work) && crew_watch(&p->crew, worker, t)) return true;
   pool_lock(p);
@@ -251,21 +245,8 @@ static bool watch(struct pool *p, size_t worker, struct task *t) {
   return true;
 }
 
-/* Takes the lock, and settles a piece, a check, or the last span of a step. */
-static void end_task(struct pool *p, const struct task *t, bool last) {
-  struct ending ending = {0};
-  pool_lock(p);
-  if (t->job) task_end_piece(t, &ending);
-  if (t->check) {
-    task_end_check(t);
-    last = task_end_span(t);
-  }
-  if (t->job || last) pool_advance(p, t->batch, &ending);
-  pool_end_jobs(p, &ending);
-}
-
-/* Does the task, and those that are dealt meanwhile; then it takes the lock. True: the worker has
- * watched in vain. */
+/* Computes the task, and those that are dealt meanwhile; then takes the lock. Returns true if the
+ * worker has watched in vain. */
 static bool run_tasks(struct pool *p, size_t worker, struct task *t) {
   double late[HALVES] = {0}; /* nanoseconds that tasks took more than expected */
   bool locked = false, watched = false;
@@ -273,9 +254,17 @@ static bool run_tasks(struct pool *p, size_t worker, struct task *t) {
     const uint64_t begun = clock_now();
     task_run(t, scratch_use(&p->scratch, p->options.seats + worker));
     late[t->half] += (double)(clock_now() - begun) - t->expected;
-    const bool light = !t->job && !t->check;
-    if (!light || task_end_span(t)) {
-      end_task(p, t, light);
+    bool last = !t->job && !t->check && task_end_span(t); /* of its step */
+    if (t->job || t->check || last) {
+      struct ending ending = {0};
+      pool_lock(p);
+      if (t->job) task_end_piece(t, &ending);
+      if (t->check) {
+        task_end_check(t);
+        last = task_end_span(t);
+      }
+      if (t->job || last) pool_advance(p, t->batch, &ending);
+      pool_end_jobs(p, &ending);
       locked = true;
     } else if (atomic_load(&p->has_work)) {
       break;
@@ -289,14 +278,15 @@ static bool run_tasks(struct pool *p, size_t worker, struct task *t) {
   return watched;
 }
 
-/* True: with a task and without the lock. A worker that has `watched` in vain does not watch again,
- * but takes what was dealt to others that have not begun. */
+/* Returns true with a task and without the lock, or false with the lock. A worker that has
+ * `watched` in vain does not watch again, but takes a task dealt to a worker that has not begun it.
+ */
 static bool find_task(struct pool *p, size_t worker, bool *watched, struct task *t) {
   bool found = pool_take_task(p, t);
   if (found)
     pool_share_work(p);
   else
-    note_work(p, false);
+    set_has_work(p, false);
   if (!found && *watched) found = crew_take_back(&p->crew, t);
   const bool watches = !found && !*watched && p->active;
   if (watches) crew_begin_watch(&p->crew, worker);
@@ -313,11 +303,11 @@ void *pool_serve(void *argument) {
   const size_t worker = p->workers++;
   for (bool watched = false; !p->stopping;) {
     const bool watched_before = watched;
-    expire_jobs(p);
+    end_late_jobs(p);
     if (pool_form_batch(p, &p->tally[p->options.seats + worker])) continue;
     if (find_task(p, worker, &watched, &task)) {
       watched = run_tasks(p, worker, &task);
-    } else if (watched == watched_before) { /* else it looks once more */
+    } else if (watched == watched_before) { /* else it tries again */
       crew_sleep(&p->crew, &p->lock);
       watched = false;
     }

@@ -1,4 +1,4 @@
-/* queue: the jobs that wait, by program. */
+/* queue: the waiting jobs, by program. */
 #include "core/run/queue.h"
 
 #include <math.h>
@@ -6,9 +6,9 @@
 #include "core/base/clock.h"
 
 enum {
-  READING_MOST = 10, /* a batch is full where reading is less than a tenth of computing */
-  LARGE_PART = 4,    /* of such a batch is a batch by itself, where runs go again */
-  SIFT_EVERY_MS = 5, /* how often the queue is searched for jobs that are too late */
+  READING_MOST = 10, /* a batch is full if reading is less than a tenth of computing */
+  LARGE_PART = 4,    /* a job of a quarter of such a batch is large, if runs have several rounds */
+  SIFT_EVERY_MS = 5, /* how often late jobs are searched */
 };
 
 /* --- what jobs cost --- */
@@ -29,6 +29,7 @@ double queue_left(const struct queue *q, const struct job *job) {
 
 /* --- lines --- */
 
+/* The job of a node in one of its line's two orders. */
 static struct job *job_of(struct heap_node *rank, enum half half) {
   return rank ? (struct job *)((char *)(rank - half) - offsetof(struct job, rank)) : NULL;
 }
@@ -45,14 +46,15 @@ static struct line **find_line(struct queue *q, const struct program *program, b
   return at;
 }
 
-/* Is a job a batch by itself? One that goes again would make each round of all that it is merged
- * with as long as its own: so it need not fill a batch. */
+/* Returns whether a job is a batch by itself. In a program with rounds it need not fill a batch for
+ * that: it would make each round of the jobs merged with it as long as its own. */
 static bool is_large(const struct queue *q, const struct run *run) {
   const double most = queue_merge_work(q, run->program);
   return run->work >= (run->program->again ? fmax(MERGE_WORK, most / LARGE_PART) : most);
 }
 
-static bool is_again(const struct line *line, const struct job *job) {
+/* Returns whether a job precedes the new jobs of its line. */
+static bool continues(const struct line *line, const struct job *job) {
   return job->started != 0 && !line->large;
 }
 
@@ -68,9 +70,9 @@ void queue_add(struct queue *q, struct job *job) {
   job->rank[HALF_ROUND].key = job->ends;
   job->rank[HALF_SHORTEST].entry = job->rank[HALF_ROUND].entry = ++q->entries;
   job->next = NULL;
-  struct heap *heaps = is_again(line, job) ? line->returning : line->order;
+  struct heap *heaps = continues(line, job) ? line->returning : line->order;
   for (enum half h = 0; h < HALVES; h++) heap_add(&heaps[h], &job->rank[h]);
-  if (is_again(line, job)) {
+  if (continues(line, job)) {
     *(line->again ? &line->last->next : &line->again) = job;
     line->last = job;
   }
@@ -81,9 +83,21 @@ void queue_add(struct queue *q, struct job *job) {
   if (job->deadline && (!q->soonest || job->deadline < q->soonest)) q->soonest = job->deadline;
 }
 
-/* The line that lies in a job which leaves: into another job of it, or it ends. */
-static void move_line(struct queue *q, struct line *line) {
-  struct line **at = find_line(q, line->program, line->large);
+static void remove_job(struct queue *q, struct job *job) {
+  struct line **at = find_line(q, job->run->program, is_large(q, job->run)), *line = *at;
+  if (continues(line, job)) {
+    struct job **link = &line->again, *before = NULL;
+    for (; *link != job; link = &(*link)->next) before = *link;
+    *link = job->next;
+    if (line->last == job) line->last = before;
+  }
+  struct heap *heaps = continues(line, job) ? line->returning : line->order;
+  for (enum half h = 0; h < HALVES; h++) heap_remove(&heaps[h], &job->rank[h]);
+  *(job->newer ? &job->newer->older : &q->newest) = job->older;
+  *(job->older ? &job->older->newer : &q->oldest) = job->newer;
+  job->next = NULL;
+  if (line->host != job) return;
+  /* The line is stored in this job: it moves to another one, or ends. */
   struct job *to = line->again ? line->again : job_of(line->order[0].root, 0);
   if (!to) {
     *at = line->next;
@@ -94,31 +108,7 @@ static void move_line(struct queue *q, struct line *line) {
   *at = &to->line;
 }
 
-static void leave(struct queue *q, struct job *job) {
-  struct line *line = *find_line(q, job->run->program, is_large(q, job->run));
-  if (is_again(line, job)) {
-    struct job **at = &line->again, *before = NULL;
-    for (; *at != job; at = &(*at)->next) before = *at;
-    *at = job->next;
-    if (line->last == job) line->last = before;
-  }
-  struct heap *heaps = is_again(line, job) ? line->returning : line->order;
-  for (enum half h = 0; h < HALVES; h++) heap_remove(&heaps[h], &job->rank[h]);
-  *(job->newer ? &job->newer->older : &q->newest) = job->older;
-  *(job->older ? &job->older->newer : &q->oldest) = job->newer;
-  job->next = NULL;
-  if (line->host == job) move_line(q, line);
-}
-
 /* --- taking --- */
-
-/* The job of a line that comes next: once the first is taken, those that go again come before the
- * newcomers. */
-static struct job *choose_job(const struct line *line, enum half half, bool first) {
-  const bool returns = rank_of(&line->returning[half]) <= rank_of(&line->order[half]);
-  if (line->again && (!first || returns)) return line->again;
-  return job_of(line->order[half].root, half);
-}
 
 struct job *queue_take(struct queue *q, struct line *line, enum half half, bool merge) {
   const struct program *program = line->program;
@@ -128,17 +118,20 @@ struct job *queue_take(struct queue *q, struct line *line, enum half half, bool 
   double work = 0;
   bool newcomers = false;
   do {
-    struct job *job = choose_job(line, half, !taken);
-    /* Jobs that go again fit until the batch is full, and so does one newcomer, or a larger one
-     * might wait for ever beside jobs that go on and on. */
+    /* The first job is that of the order; after it, continuing jobs precede new ones. */
+    const bool returns = rank_of(&line->returning[half]) <= rank_of(&line->order[half]);
+    struct job *job =
+        line->again && (taken || returns) ? line->again : job_of(line->order[half].root, half);
+    /* Continuing jobs are added until the batch is full, and so is one new job: otherwise a larger
+     * new job might wait forever while others continue. */
     const bool newcomer = job->started == 0;
     if (newcomer && newcomers && work + job->run->work > most) break;
     newcomers |= newcomer;
     work += job->run->work;
-    leave(q, job);
+    remove_job(q, job);
     *end = job;
     end = &job->next;
-    line = *find_line(q, program, large); /* which may lie elsewhere now */
+    line = *find_line(q, program, large); /* it may have moved */
   } while (line && merge && !large && work < most);
   return taken;
 }
@@ -152,7 +145,7 @@ struct job *queue_take_late(struct queue *q, uint64_t now) {
   for (struct job *job = q->oldest, *newer; job; job = newer) {
     newer = job->newer;
     if (job->deadline && job->deadline <= now) {
-      leave(q, job);
+      remove_job(q, job);
       job->next = late;
       late = job;
     } else if (job->deadline && (!q->soonest || job->deadline < q->soonest)) {
@@ -166,7 +159,7 @@ struct job *queue_take_all(struct queue *q) {
   struct job *all = NULL, **end = &all;
   while (q->oldest) {
     struct job *job = q->oldest;
-    leave(q, job);
+    remove_job(q, job);
     *end = job;
     end = &job->next;
   }

@@ -5,43 +5,40 @@ enum { UNITS_MAX = 512 }; /* of a span: cutting walks them while other threads w
 
 static const struct step *step_at(const struct cursor *at) { return at->program->step[at->step]; }
 
-/* To the next run, or with the next columns to the first one. */
-static void leave_run(struct cursor *at) {
-  at->item = at->head = at->row = 0;
-  at->unit.run = at->unit.run->next;
-  if (at->unit.run || at->columns == 0) return;
-  at->column += at->columns;
-  if (at->column < step_at(at)->columns) at->unit.run = at->first;
-}
-
-/* To the next unit of the step, of any run of the batch; its run is NULL if there is none. A unit
- * is set field by field, and cursors move in place: compilers clear and copy whole structs slowly.
- */
-static void go_on(struct cursor *at) {
+/* Moves to the next unit of the step, of any run of the batch; its run is NULL if there is none. A
+ * unit is set field by field, and cursors move in place: compilers clear and copy whole structs
+ * slowly. */
+static void move_on(struct cursor *at) {
   const struct step *s = step_at(at);
   struct unit *u = &at->unit;
-  for (; u->run; leave_run(at)) {
+  while (u->run) {
     u->step = at->step;
     u->pass = at->pass;
     u->item = u->head = u->heads = u->row = u->rows = 0;
     u->items = 1;
     u->column = at->column, u->columns = at->columns;
     if (s->unit(s, at, u)) return;
+    /* The next run; after the last one, the first run again with the next columns. */
+    at->item = at->head = at->row = 0;
+    u->run = u->run->next;
+    if (u->run || at->columns == 0) continue;
+    at->column += at->columns;
+    if (at->column < s->columns) u->run = at->first;
   }
 }
 
-/* To the first unit of a step, or of a pass of it. */
+/* Moves to the first unit of a pass of a step. */
 static void enter_step(struct cursor *at, unsigned step, size_t pass) {
   const struct step *s = at->program->step[step];
   at->step = step, at->pass = pass;
   at->unit.run = at->first;
   at->item = at->head = at->row = at->column = 0;
   at->columns = s->share ? s->share(s, at->first) : 0;
-  go_on(at);
+  move_on(at);
 }
 
-/* Where nothing is left of the cursor's step, it moves on to the steps that join it. */
-static void settle(struct cursor *at) {
+/* If no unit is left in the cursor's step, moves on to the steps that join it. */
+static void enter_joined(struct cursor *at) {
   const struct program *p = at->program;
   while (!run_has_units(at) && at->step + 1 < p->steps && p->step[at->step + 1]->joins)
     enter_step(at, at->step + 1, 0);
@@ -51,26 +48,21 @@ void run_begin(struct cursor *at, struct run *first) {
   at->program = first->program;
   at->first = first;
   enter_step(at, 0, 0);
-  settle(at);
+  enter_joined(at);
 }
 
-static size_t passes_of(const struct cursor *at) {
+void run_next(struct cursor *at) {
   const struct step *s = step_at(at);
-  size_t most = 1;
+  size_t most = 1; /* passes of any run */
   for (const struct run *r = at->first; s->passes && r; r = r->next) {
     const size_t passes = run_is_over(r, at->step) ? 0 : s->passes(s, r);
     most = passes > most ? passes : most;
   }
-  return most;
-}
-
-void run_next(struct cursor *at) {
-  const bool again = at->pass + 1 < passes_of(at);
-  if (again)
+  if (at->pass + 1 < most)
     enter_step(at, at->step, at->pass + 1);
   else if (++at->step < at->program->steps)
     enter_step(at, at->step, 0);
-  if (!run_is_done(at)) settle(at);
+  if (!run_is_done(at)) enter_joined(at);
 }
 
 bool run_cut(struct cursor *at, double work, struct span *out) {
@@ -81,9 +73,9 @@ bool run_cut(struct cursor *at, double work, struct span *out) {
   const double most = work > least ? work : least;
   for (; run_has_units(at) && out->work < most && out->units < UNITS_MAX; out->units++) {
     out->work += run_is_over(at->unit.run, at->step) ? 0 : s->work(s, &at->unit);
-    go_on(at);
+    move_on(at);
   }
-  settle(at);
+  enter_joined(at);
   return out->units > 0;
 }
 
@@ -95,7 +87,7 @@ void run_span(const struct span *span, void *scratch) {
 bool run_next_unit(struct span *left, struct unit *u) {
   while (left->units > 0) {
     *u = left->from.unit;
-    if (--left->units > 0) go_on(&left->from);
+    if (--left->units > 0) move_on(&left->from);
     if (!run_is_over(u->run, u->step)) return true;
   }
   return false;
@@ -110,7 +102,7 @@ void run_compute(struct run *first, double work, void *scratch) {
 
 /* --- faults --- */
 
-/* The step's number is kept with one added, so that no fault is 0. */
+/* The step's number is stored plus one, so that no fault is 0. */
 void run_note_fault(struct run *r, unsigned step, uint64_t place) {
   const uint64_t here = (uint64_t)(step + 1) << RUN_FAULT_SHIFT | place;
   uint64_t known = atomic_load(&r->fault);

@@ -1,4 +1,4 @@
-/* tally: how large the batches were. */
+/* tally: the sizes of batches. */
 #include "core/run/tally.h"
 
 #include <stdlib.h>
@@ -16,19 +16,15 @@ struct tally *tally_new(size_t count) {
 
 void tally_free(struct tally *t) { free(t); }
 
-/* With one writer, a load and a store do as well as a locked addition, and cost less. */
+/* With one writer, a load and a store are enough, and cheaper than a locked addition. */
 static void add_to_counter(_Atomic uint64_t *to, uint64_t n) {
   const uint64_t was = atomic_load_explicit(to, memory_order_relaxed);
   atomic_store_explicit(to, was + n, memory_order_relaxed);
 }
 
-static size_t class_of(size_t size) {
-  const size_t bits = size <= 1 ? 0 : 64 - (size_t)__builtin_clzll(size - 1);
-  return size_min(bits, TALLY_CLASSES - 1);
-}
-
 static void count_size(struct tally_counts *c, size_t size) {
-  add_to_counter(&c->number[class_of(size)], 1);
+  const size_t bits = size <= 1 ? 0 : 64 - (size_t)__builtin_clzll(size - 1);
+  add_to_counter(&c->number[size_min(bits, TALLY_CLASSES - 1)], 1);
   add_to_counter(&c->sum, size);
 }
 

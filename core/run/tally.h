@@ -1,7 +1,7 @@
-/* tally: how large the batches were. Private to the pool, except for its sums.
+/* tally: the sizes of batches. Private to the pool, except for its sums.
  *
- * Each thread that forms batches has a tally of its own, so that counting touches no line of
- * another thread's cache; a reader adds the tallies up. */
+ * Each thread that forms batches has its own tally, so that counting touches no cache line of
+ * another thread; a reader adds the tallies up. */
 #ifndef CORE_TALLY_H
 #define CORE_TALLY_H
 
@@ -19,7 +19,7 @@ struct tally_sizes {
   uint64_t sum;                   /* of their sizes */
 };
 
-/* Of all batches: how many requests, and how many query rows, were computed together. */
+/* How many requests, and how many query rows, were computed together in each batch. */
 struct tally_sum {
   struct tally_sizes requests, rows;
 };
@@ -33,13 +33,13 @@ struct tally {
   struct tally_counts rows;
 };
 
-struct tally *tally_new(size_t count); /* all zero; NULL: no memory */
+struct tally *tally_new(size_t count); /* `count` tallies, all zero; NULL: no memory */
 void tally_free(struct tally *t);
 
-/* One writer of a tally at a time. */
+/* Counts a batch. A tally has one writer at a time. */
 void tally_batch(struct tally *t, size_t requests, size_t rows);
 
-/* The sum of `count` tallies, which may be written meanwhile. */
+/* Sets the sum of `count` tallies, which may be written meanwhile. */
 void tally_read(const struct tally *t, size_t count, struct tally_sum *sum);
 
 #endif
