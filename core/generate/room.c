@@ -1,48 +1,46 @@
-/* room: where the keys and values of a run that generates are.
+/* room: the memory of the keys and values of a generating run.
  *
- * There is memory for as many texts as continue at the same time. When a sequence is over, its
- * memory goes to the next text that has not begun. Once all have begun, it goes back to the budget.
- * A sequence that is over keeps it for one more round: another one with its text may begin that
- * round with a copy of its rows. */
+ * There is memory for as many prompts as continue at the same time. When a sequence is over, its
+ * memory goes to the next prompt that has not begun; once all have begun, back to the budget. A
+ * sequence that is over keeps its memory for one more round: another one with its prompt may begin
+ * that round with a copy of its rows. */
 #include "core/base/size.h"
 #include "core/generate/generate_parts.h"
 
 /* --- preparing --- */
 
-/* Of keys or values of an item in all heads: `rows` for the first of its members, and behind them
- * those for each of the others, which begin at row `common`. So that of member i every row lies i
- * times as many floats further on. */
+/* The keys or values of an item in a head: `rows` of the first member, and after them those of each
+ * other member that differ: from row `common` on. So every row of member i lies i times as many
+ * floats further on. */
 struct places {
   size_t members, rows, common;
 };
 
-static size_t rows_between(const struct places *p) { return p->rows - p->common; }
 static size_t rows_of_places(const struct places *p) {
-  return p->members * rows_between(p) + p->common;
+  return p->members * (p->rows - p->common) + p->common;
 }
 
-/* The kept rows of a member; none is there yet. */
-static void place_kept(struct kept *k, const struct places *p, size_t member, size_t size,
-                       float *room) {
-  k->member_step = rows_between(p) * size;
-  k->rows = (struct kept_rows){.row = room + member * k->member_step,
-                               .row_step = size,
-                               .head_step = rows_of_places(p) * size};
-  k->count = 0;
-  k->capacity = p->rows;
-  k->lineage = NULL;
-  atomic_init(&k->top, 0);
-}
-
-/* Those of all members, which lie side by side. */
-static void place_pairs(struct kept_pair *pair, const struct layer_shape *a, const struct places *p,
-                        float **room) {
+/* Sets the places of the keys and values of all members; none is there yet. Returns the end of the
+ * memory. */
+static float *place_pairs(struct kept_pair *pair, const struct layer_shape *a,
+                          const struct places *p, float *room) {
   const size_t rows = a->kv_heads * rows_of_places(p);
-  for (size_t i = 0; i < p->members; i++) {
-    place_kept(&pair[i].key, p, i, a->key_head_size, *room);
-    place_kept(&pair[i].value, p, i, a->value_head_size, *room + rows * a->key_head_size);
+  for (size_t role = 0; role < 2; role++) { /* keys, values */
+    const size_t size = role == 0 ? a->key_head_size : a->value_head_size;
+    for (size_t i = 0; i < p->members; i++) {
+      struct kept *k = role == 0 ? &pair[i].key : &pair[i].value;
+      k->member_step = (p->rows - p->common) * size;
+      k->rows = (struct kept_rows){.row = room + i * k->member_step,
+                                   .row_step = size,
+                                   .head_step = rows_of_places(p) * size};
+      k->count = 0;
+      k->capacity = p->rows;
+      k->lineage = NULL;
+      atomic_init(&k->top, 0);
+    }
+    room += rows * size;
   }
-  *room += rows * (a->key_head_size + a->value_head_size);
+  return room;
 }
 
 /* Numbers of a row in all layers. */
@@ -51,7 +49,7 @@ static size_t row_floats(const struct stack *s, const struct layer_shape *a) {
 }
 
 /* The sequences that share a room: the hypotheses of a beam search, which have the blocks of their
- * text in common, and space for one more (see struct kept_lineage). Others have a room each. */
+ * prompt in common, and space for one more (see struct kept_lineage). Others have a room each. */
 static size_t members_of_room(const struct stack_generation *g) {
   return g->rounds->beams ? stack_each(g) : 1;
 }
@@ -65,44 +63,33 @@ static struct places places_of(const struct stack_generation *g, size_t first) {
                          .common = many ? at->text / KERNEL_KEYS * KERNEL_KEYS : 0};
 }
 
-/* Bytes of all keys and values of an item, and of those that lie with it. */
 static size_t room_bytes(const struct stack *s, const struct stack_generation *g, size_t first) {
   const struct places places = places_of(g, first);
   return rows_of_places(&places) * row_floats(s, &s->form.self) * sizeof(float);
 }
 
-/* Says where the keys and values of an item lie, which begins. */
+/* Places an item, which begins, and the other members of its room. */
 static void place_items(const struct stack *s, struct stack_generation *g, size_t first,
                         float *room) {
   const struct stack_advance *at = &g->rounds->advance[first];
   const struct places places = places_of(g, first);
   for (size_t l = 0; l < s->form.layers; l++) {
     struct kept_pair *pair = &g->rounds->kept[l][first];
-    place_pairs(pair, &s->form.self, &places, &room);
+    room = place_pairs(pair, &s->form.self, &places, room);
     pair->key.count = pair->value.count = at->kept;
     pair->key.rows.turned = at->turned;
   }
 }
 
-/* Floats of the weights that one attention shows, of all its heads. */
-static size_t shown_floats(const struct stack_preparing *p, size_t attention) {
-  const struct stack_generation *g = p->r->generation;
-  const bool across = stack_is_across(p->s, attention);
-  size_t keys = 0;
-  if (p->r->wish[attention].weights == STACK_WEIGHTS_NONE) return 0;
-  for (size_t i = 0; i < p->r->geometry.items; i++)
-    keys += across ? p->r->source->geometry.item[i / stack_each(g)].q : stack_kept_rows(g, i);
-  return keys * (across ? p->s->form.cross.heads : p->s->form.self.heads);
-}
-
 /* Bytes that the run reserves after the rooms, at most: the logits of the items that continue at
  * the same time; for each row of a round the states between two layers, and queries and contexts of
- * an attention; the inside of a feed-forward; what is shown of each attention. Twice that covers
- * what is small beside these. */
+ * an attention; the numbers inside a feed-forward; what is shown of each attention. Twice that
+ * covers smaller things. */
 static size_t bytes_of_rest(const struct stack_preparing *p, size_t at_once) {
   const struct stack_form *f = &p->s->form;
+  const struct stack_generation *g = p->r->generation;
   const struct layer_shape *shapes[] = {&f->self, &f->cross};
-  const size_t rows = rounds_rows(p->r->generation) + at_once;
+  const size_t rows = rounds_rows(g) + at_once, items = p->r->geometry.items;
   size_t heads = 0, row = 3 * f->width;
   for (size_t i = 0; i < 2; i++) {
     const struct layer_shape *a = shapes[i];
@@ -111,20 +98,23 @@ static size_t bytes_of_rest(const struct stack_preparing *p, size_t at_once) {
   }
   size_t floats = STACK_SHARED_ROWS * f->forward_size;
   for (size_t i = 0; p->r->wish && i < stack_form_attentions(f); i++) {
-    floats += shown_floats(p, i);
+    const bool across = stack_is_across(p->s, i);
+    size_t keys = 0; /* of a row of weights, of all items */
+    for (size_t j = 0; p->r->wish[i].weights != STACK_WEIGHTS_NONE && j < items; j++)
+      keys += across ? p->r->source->geometry.item[j / stack_each(g)].q : stack_kept_rows(g, j);
+    floats += keys * (across ? f->cross.heads : f->self.heads);
     row += 2 * f->width; /* of its input, and of the state after it */
   }
-  floats +=
-      at_once * f->embedding.tokens + rows * row + p->r->geometry.items * heads * KERNEL_LANES_MAX;
+  floats += at_once * f->embedding.tokens + rows * row + items * heads * KERNEL_LANES_MAX;
   return 2 * floats * sizeof(float);
 }
 
-/* Reserves rooms for `count` texts: if these are all, for each what it needs; else for each what
- * the largest one needs. False: there is not enough memory for them, and for the rest of the run.
- */
-static bool keep_texts(const struct stack_preparing *p, size_t count) {
+/* Reserves rooms for `count` prompts: if these are all, of the size that each needs; else of the
+ * size that the largest one needs. False: there is not enough memory for them and the rest of the
+ * run. */
+static bool reserve_rooms(const struct stack_preparing *p, size_t count) {
   struct stack_generation *g = p->r->generation;
-  struct stack_rounds *o = p->r->generation->rounds;
+  struct stack_rounds *o = g->rounds;
   const size_t items = p->r->geometry.items, step = members_of_room(g);
   size_t largest = 0, got = 0;
   for (size_t i = 0; i < items; i += step) largest = size_max(largest, room_bytes(p->s, g, i));
@@ -144,21 +134,6 @@ static bool keep_texts(const struct stack_preparing *p, size_t count) {
   return !p->e->status;
 }
 
-/* The memory for keys and values of a source. */
-static void keep_source(const struct stack_preparing *p, size_t index) {
-  struct stack_source *at = &p->r->generation->rounds->source[index];
-  const size_t layers = p->s->form.layers, row = row_floats(p->s, &p->s->form.cross);
-  *at = (struct stack_source){.rows = p->r->source->geometry.item[index].q};
-  float *room = at->room = stack_alloc(p, at->rows, row * sizeof *room);
-  if (!room) return;
-  at->room_bytes = at->rows * row * sizeof *room;
-  p->r->generation->kept_bytes += at->room_bytes;
-  const struct places places = {.members = 1, .rows = at->rows};
-  for (size_t l = 0; l < layers; l++)
-    place_pairs(&p->r->generation->rounds->kept[layers + l][index], &p->s->form.cross, &places,
-                &room);
-}
-
 enum status room_prepare_sources(const struct stack_preparing *p) {
   const struct stack_run *r = p->r;
   struct stack_rounds *o = r->generation->rounds;
@@ -171,7 +146,18 @@ enum status room_prepare_sources(const struct stack_preparing *p) {
     o->kept[i] = stack_alloc(p, count, sizeof **o->kept);
   }
   if (r->source) o->source = stack_alloc(p, sources, sizeof *o->source);
-  for (size_t i = 0; !p->e->status && i < sources; i++) keep_source(p, i);
+  const size_t layers = p->s->form.layers, row = row_floats(p->s, &p->s->form.cross);
+  for (size_t i = 0; !p->e->status && i < sources; i++) {
+    const size_t rows = r->source->geometry.item[i].q;
+    float *room = stack_alloc(p, rows, row * sizeof *room);
+    if (!room) break;
+    o->source[i] =
+        (struct stack_source){.rows = rows, .room = room, .room_bytes = rows * row * sizeof *room};
+    r->generation->kept_bytes += o->source[i].room_bytes;
+    const struct places places = {.members = 1, .rows = rows};
+    for (size_t l = 0; l < layers; l++)
+      room = place_pairs(&o->kept[layers + l][i], &p->s->form.cross, &places, room);
+  }
   return p->e->status;
 }
 
@@ -179,7 +165,7 @@ enum status room_prepare(const struct stack_preparing *p) {
   struct stack_generation *g = p->r->generation;
   const size_t items = p->r->geometry.items, step = members_of_room(g);
   size_t count = size_min(items / step, size_max(1, rounds_rows(g) / step));
-  while (!keep_texts(p, count) && count > 1 && p->e->status != STATUS_OUT_OF_MEMORY) {
+  while (!reserve_rooms(p, count) && count > 1 && p->e->status != STATUS_OUT_OF_MEMORY) {
     count /= 2;
     *p->e = (struct error){0};
   }
@@ -189,59 +175,52 @@ enum status room_prepare(const struct stack_preparing *p) {
   return p->e->status;
 }
 
-/* --- from text to text --- */
+/* --- from prompt to prompt --- */
 
-/* The memory of a sequence that is over goes to one that has not begun. */
-static void pass_on(struct stack_rounds *o, struct stack_advance *at) {
+/* Frees the room of a sequence that is over for one that has not begun. */
+static void free_room(struct stack_rounds *o, struct stack_advance *at) {
   o->rooms[o->rooms_left++] = (struct stack_room){at->room, at->room_bytes};
   at->room = NULL;
 }
 
-/* If all texts that have begun are over, the next ones take their memory at once. They cannot copy
+/* If all prompts that have begun are over, the next ones get their memory at once, and cannot copy
  * from them then. */
-static void pass_on_all(struct stack_run *r) {
+static void free_rooms_of_all(struct stack_run *r) {
   struct stack_rounds *o = r->generation->rounds;
   if (o->begun == r->geometry.items) return;
   for (size_t i = 0; i < o->begun; i++)
     if (!r->generation->sequence[i].finish) return;
-  for (size_t i = 0; i < o->begun; i++)
-    if (o->advance[i].room) {
-      pass_on(o, &o->advance[i]);
-      o->leaving++;
-    }
-}
-
-/* The first item with the text of this one that still has its rows; STACK_NO_TWIN: none. */
-static size_t find_twin(const struct stack_rounds *o, size_t item) {
-  const size_t first = o->advance[item].first;
-  for (size_t i = first; first != STACK_NO_TWIN && i < item; i++)
-    if (o->advance[i].room) return i;
-  return STACK_NO_TWIN;
-}
-
-/* Lets texts begin while there is memory. If no other item has the rows of such a text any more, it
- * is computed instead of copied, once for all that begin now. */
-void room_begin(const struct stack *s, struct stack_run *r) {
-  struct stack_generation *g = r->generation;
-  struct stack_rounds *o = g->rounds;
-  pass_on_all(r);
-  for (; o->begun < r->geometry.items && o->rooms_left > 0; o->begun += members_of_room(g)) {
-    struct stack_advance *at = &o->advance[o->begun];
-    const struct stack_room *room = &o->rooms[--o->rooms_left];
-    at->room = room->floats;
-    at->room_bytes = room->bytes;
-    place_items(s, g, o->begun, room->floats);
-    if (at->recalls > 0) at->copies = o->copied = o->number;
-    at->twin = find_twin(o, o->begun);
-    if (at->first != STACK_NO_TWIN) /* a copy was known if what is copied was */
-      g->sequence[o->begun].recalled =
-          at->twin == STACK_NO_TWIN ? 0 : g->sequence[at->twin].recalled;
+  for (size_t i = 0; i < o->begun; i++) {
+    if (!o->advance[i].room) continue;
+    free_room(o, &o->advance[i]);
+    o->leaving++;
   }
 }
 
-/* --- the step --- */
+void room_begin(const struct stack *s, struct stack_run *r) {
+  struct stack_generation *g = r->generation;
+  struct stack_rounds *o = g->rounds;
+  free_rooms_of_all(r);
+  for (; o->begun < r->geometry.items && o->rooms_left > 0; o->begun += members_of_room(g)) {
+    const size_t item = o->begun;
+    struct stack_advance *at = &o->advance[item];
+    const struct stack_room *room = &o->rooms[--o->rooms_left];
+    at->room = room->floats;
+    at->room_bytes = room->bytes;
+    place_items(s, g, item, room->floats);
+    if (at->recalls > 0) at->copies = o->copied = o->number;
+    at->twin = STACK_NO_TWIN;
+    if (at->first == STACK_NO_TWIN) continue;
+    /* The first item with this prompt that still has its rows. If there is none, the prompt is
+     * computed, once for all that begin now. */
+    for (size_t i = item; i-- > at->first;)
+      if (o->advance[i].room) at->twin = i;
+    g->sequence[item].recalled = at->twin == STACK_NO_TWIN ? 0 : g->sequence[at->twin].recalled;
+  }
+}
 
-/* One unit: the arena is one thread's at a time. */
+/* --- the step: one unit, since the arena is one thread's at a time --- */
+
 static bool release_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct stack_rounds *o = stack_run_of(u->run)->generation->rounds;
   (void)step;
@@ -255,30 +234,16 @@ static double release_work(const struct step *step, const struct unit *u) {
   return 0;
 }
 
-/* A source is needed as long as one of its sequences continues. */
-static void release_sources(const struct stack_run *r) {
-  const struct stack_rounds *o = r->generation->rounds;
-  const size_t each = stack_each(r->generation);
-  for (size_t i = 0; o->source && i < r->across.items; i++) {
-    struct stack_source *at = &o->source[i];
-    size_t left = 0;
-    for (size_t j = i * each; j < (i + 1) * each; j++)
-      left += o->advance[j].room || !r->generation->sequence[j].finish;
-    if (left > 0 || !at->room) continue;
-    arena_release(o->arena, at->room, at->room_bytes);
-    at->room = NULL;
-  }
-}
-
 static void release(const struct stack_step *step, const struct unit *u, void *scratch) {
   const struct stack_run *r = stack_run_of(u->run);
-  (void)step, (void)scratch;
   struct stack_rounds *o = r->generation->rounds;
+  const size_t each = stack_each(r->generation);
+  (void)step, (void)scratch;
   for (size_t i = 0; i < r->geometry.items; i++) {
     struct stack_advance *at = &o->advance[i];
     if (!at->leaves) continue;
     if (o->begun < r->geometry.items)
-      pass_on(o, at);
+      free_room(o, at);
     else
       arena_release(o->arena, at->room, at->room_bytes);
     at->room = NULL;
@@ -287,7 +252,16 @@ static void release(const struct stack_step *step, const struct unit *u, void *s
     const struct stack_room *room = &o->rooms[o->rooms_left - 1];
     arena_release(o->arena, room->floats, room->bytes);
   }
-  release_sources(r);
+  /* A source is needed as long as one of its sequences continues. */
+  for (size_t i = 0; o->source && i < r->across.items; i++) {
+    struct stack_source *at = &o->source[i];
+    bool needed = false;
+    for (size_t j = i * each; j < (i + 1) * each; j++)
+      needed |= o->advance[j].room || !r->generation->sequence[j].finish;
+    if (needed || !at->room) continue;
+    arena_release(o->arena, at->room, at->room_bytes);
+    at->room = NULL;
+  }
 }
 
 const struct stack_step stack_step_release = {
