@@ -1,9 +1,9 @@
 /* choice: the next token, from the logits of all.
  *
- * What changes a logit names its token, and these are few: so the greatest one is found without a
- * copy of the logits. A draw has the weights of all tokens in the scratch, e^((logit - greatest) /
- * temperature), and 0 for those that cannot be drawn. The likeliest are taken from a heap: only as
- * many of them are put in order as count. */
+ * A change of a logit names its token, and these are few: so the greatest logit is found without a
+ * copy. Sampling has the weights of all tokens in the scratch, e^((logit - greatest) /
+ * temperature), and 0 for those that cannot be sampled. The most likely tokens are taken from a
+ * heap: only as many of them are sorted as are needed. */
 #include "core/generate/choice.h"
 
 #include <float.h>
@@ -14,15 +14,15 @@
 #include "core/kernel/kernel.h"
 #include "core/kernel/philox.h"
 
-enum { OF_CHOICE = 1 }; /* the last word of a draw's counter: attention's draws have 0 there */
+enum { OF_CHOICE = 1 }; /* the last word of a sample's counter: attention's samples have 0 there */
 
-/* What is known of a choice that is being made. */
+/* A choice that is being made. */
 struct choosing {
   const struct stack_choice *c;
   const struct stack_past *past;
   size_t tokens;
   float *logit;   /* [tokens] the copy, as it is changed */
-  uint32_t *heap; /* [tokens] */
+  uint32_t *heap; /* [tokens] first it counts tokens, and then it is a heap of them */
 };
 
 static size_t copy_bytes(size_t tokens) { return size_round_up(tokens * sizeof(float), 64); }
@@ -31,7 +31,7 @@ size_t stack_choice_scratch(size_t tokens) {
   return copy_bytes(tokens) + tokens * sizeof(uint32_t);
 }
 
-/* --- what changes logits --- */
+/* --- changes of logits --- */
 
 static bool changes_logits(const struct stack_choice *c, const struct stack_past *past) {
   return c->repetition_penalty != 1 || c->presence_penalty != 0 || c->frequency_penalty != 0 ||
@@ -39,40 +39,28 @@ static bool changes_logits(const struct stack_choice *c, const struct stack_past
          past->chosen < c->min_tokens;
 }
 
-/* Sets a logit, which stays finite: one that is not is banned. */
+/* Sets a logit, which stays finite: a logit of -infinity is banned. */
 static void set_logit(struct choosing *k, size_t token, double x) {
   k->logit[token] = (float)fmin(fmax(x, -FLT_MAX), FLT_MAX);
 }
 
-static void add_biases(struct choosing *k) {
-  for (size_t i = 0; i < k->c->biases; i++) {
-    const struct stack_bias *b = &k->c->bias[i];
-    set_logit(k, (size_t)b->token, k->logit[b->token] + b->added);
-  }
-}
-
-/* Penalises each token of the past once: its first place there counts. `heap` marks what was met.
- */
-static void penalise_past(struct choosing *k) {
-  const double r = k->c->repetition_penalty;
-  if (r == 1) return;
-  memset(k->heap, 0, k->tokens * sizeof *k->heap);
-  for (size_t i = 0; i < k->past->count; i++) {
-    const size_t token = (size_t)k->past->token[i];
+static void penalize(struct choosing *k) {
+  const struct stack_choice *c = k->c;
+  const struct stack_past *past = k->past;
+  const double r = c->repetition_penalty, once = c->presence_penalty, each = c->frequency_penalty;
+  /* Each token of the past once. */
+  if (r != 1) memset(k->heap, 0, k->tokens * sizeof *k->heap);
+  for (size_t i = 0; r != 1 && i < past->count; i++) {
+    const size_t token = (size_t)past->token[i];
     const double x = k->logit[token];
-    if (k->heap[token]++ > 0) continue;
-    set_logit(k, token, x < 0 ? x * r : x / r);
+    if (k->heap[token]++ == 0) set_logit(k, token, x < 0 ? x * r : x / r);
   }
-}
-
-/* Penalises what was chosen, but not what it goes on from. `heap` counts. */
-static void penalise_chosen(struct choosing *k) {
-  const double once = k->c->presence_penalty, each = k->c->frequency_penalty;
-  const int32_t *chosen = k->past->token + (k->past->count - k->past->chosen);
   if (once == 0 && each == 0) return;
+  /* The generated tokens, by how often each occurs. */
+  const int32_t *chosen = past->token + (past->count - past->chosen);
   memset(k->heap, 0, k->tokens * sizeof *k->heap);
-  for (size_t i = 0; i < k->past->chosen; i++) k->heap[chosen[i]]++;
-  for (size_t i = 0; i < k->past->chosen; i++) {
+  for (size_t i = 0; i < past->chosen; i++) k->heap[chosen[i]]++;
+  for (size_t i = 0; i < past->chosen; i++) {
     const size_t token = (size_t)chosen[i];
     if (k->heap[token] > 0) set_logit(k, token, k->logit[token] - (once + each * k->heap[token]));
     k->heap[token] = 0;
@@ -83,30 +71,27 @@ static void ban(struct choosing *k, const int32_t *list, size_t count) {
   for (size_t i = 0; i < count; i++) k->logit[list[i]] = -INFINITY;
 }
 
-/* Where the last n - 1 tokens were there before, what came behind them does not come again. */
-static void ban_repetitions(struct choosing *k) {
-  const size_t n = k->c->no_repeat_ngram, count = k->past->count;
-  if (n == 0 || count < n) return;
-  const int32_t *last = k->past->token + count - (n - 1);
-  for (size_t i = 0; i + n <= count; i++)
-    if (!memcmp(k->past->token + i, last, (n - 1) * sizeof *last))
-      ban(k, k->past->token + i + n - 1, 1);
-}
-
 static void change_logits(struct choosing *k) {
   const struct stack_choice *c = k->c;
-  add_biases(k);
-  penalise_past(k);
-  penalise_chosen(k);
-  ban_repetitions(k);
+  const struct stack_past *past = k->past;
+  for (size_t i = 0; i < c->biases; i++) {
+    const struct stack_bias *b = &c->bias[i];
+    set_logit(k, (size_t)b->token, k->logit[b->token] + b->added);
+  }
+  penalize(k);
+  /* Where the last n - 1 tokens occurred before, the token that followed is banned. */
+  const size_t n = c->no_repeat_ngram, places = n > 0 && past->count >= n ? past->count - n + 1 : 0;
+  for (size_t i = 0; i < places; i++) {
+    const int32_t *last = past->token + places; /* [n - 1] */
+    if (!memcmp(past->token + i, last, (n - 1) * sizeof *last)) ban(k, past->token + i + n - 1, 1);
+  }
   ban(k, c->banned, c->banned_count);
-  if (k->past->chosen >= c->min_tokens) return;
+  if (past->chosen >= c->min_tokens) return;
   ban(k, c->end, c->ends);
   ban(k, c->stop, c->stops);
 }
 
-/* --- the greatest --- */
-
+/* The token with the greatest logit, of equals the lowest; -1: all are banned. */
 static int32_t find_greatest(const float *x, size_t count) {
   size_t at = 0;
   for (size_t i = 1; i < count; i++)
@@ -114,9 +99,8 @@ static int32_t find_greatest(const float *x, size_t count) {
   return x[at] > -INFINITY ? (int32_t)at : -1;
 }
 
-/* --- the likeliest first: a heap of tokens --- */
+/* --- a heap of tokens, the most likely first, of equals the lower --- */
 
-/* Does token a come before b? Of equals the lower does. */
 static bool is_before(const float *x, uint32_t a, uint32_t b) {
   return x[a] > x[b] || (x[a] == x[b] && a < b);
 }
@@ -135,8 +119,8 @@ static void make_heap(struct choosing *k) {
   for (size_t i = k->tokens / 2; i > 0; i--) sink(k->heap, k->tokens, i - 1, k->logit);
 }
 
-/* Moves the first one behind the others, of which there is one less then. */
-static uint32_t take_first(struct choosing *k, size_t *count) {
+/* Moves the first one after the others, of which there is one less then. */
+static uint32_t pop(struct choosing *k, size_t *count) {
   const uint32_t token = k->heap[0];
   k->heap[0] = k->heap[--*count];
   k->heap[*count] = token;
@@ -144,9 +128,9 @@ static uint32_t take_first(struct choosing *k, size_t *count) {
   return token;
 }
 
-/* --- a draw --- */
+/* --- sampling --- */
 
-/* Weights in the place of logits: the greatest has 1. Returns their sum. */
+/* Replaces logits by weights: the greatest one is 1. Returns their sum. */
 static double weigh(struct choosing *k, float greatest) {
   const float cold = (float)fmin(1 / k->c->temperature, FLT_MAX);
   double sum = 0;
@@ -156,77 +140,70 @@ static double weigh(struct choosing *k, float greatest) {
   return sum;
 }
 
-/* The sum of the `top_k` likeliest and those that are as likely as the last of them; the others
- * weigh nothing then. */
-static double keep_top_k(struct choosing *k) {
-  size_t count = k->tokens;
-  float least = 0;
+static double sum_weights(const struct choosing *k) {
   double sum = 0;
-  for (size_t i = 0; i < k->c->top_k; i++) least = k->logit[take_first(k, &count)];
-  for (size_t i = 0; i < k->tokens; i++) {
-    if (k->logit[i] < least) k->logit[i] = 0;
-    sum += k->logit[i];
-  }
+  for (size_t i = 0; i < k->tokens; i++) sum += k->logit[i];
   return sum;
 }
 
-/* Likewise of the likeliest that reach `top_p` of the sum. What was taken lies at the heap's end.
- */
+/* Each of these sets the weights of other tokens to 0, and returns the sum of the rest. */
+
+/* Keeps the `top_k` most likely tokens, and those that are as likely as the last of them. */
+static double keep_top_k(struct choosing *k) {
+  size_t count = k->tokens;
+  float least = 0;
+  for (size_t i = 0; i < k->c->top_k; i++) least = k->logit[pop(k, &count)];
+  for (size_t i = 0; i < k->tokens; i++)
+    if (k->logit[i] < least) k->logit[i] = 0;
+  return sum_weights(k);
+}
+
+/* Keeps the most likely tokens that reach `top_p` of the sum: they lie at the heap's end. */
 static double keep_top_p(struct choosing *k, double sum) {
   const double wanted = k->c->top_p * sum;
   size_t count = k->tokens;
   double reached = 0;
   make_heap(k);
-  do reached += k->logit[take_first(k, &count)];
+  do reached += k->logit[pop(k, &count)];
   while (reached < wanted && count > 0);
   for (size_t i = 0; i < count; i++) k->logit[k->heap[i]] = 0;
-  sum = 0;
-  for (size_t i = 0; i < k->tokens; i++) sum += k->logit[i];
-  return sum;
+  return sum_weights(k);
 }
 
-/* Keeps the tokens that weigh at least `min_p`, where the greatest weighs 1; returns their sum. */
+/* Keeps the tokens that weigh at least `min_p`; the greatest weighs 1. */
 static double keep_min_p(struct choosing *k) {
-  double sum = 0;
-  for (size_t i = 0; i < k->tokens; i++) {
+  for (size_t i = 0; i < k->tokens; i++)
     if (k->logit[i] < k->c->min_p) k->logit[i] = 0;
-    sum += k->logit[i];
-  }
-  return sum;
+  return sum_weights(k);
 }
 
-/* A number in [0, 1) that depends on the seed, the sequence and the step alone. */
-static double chance_of(const struct stack_choice *c, const struct stack_past *past) {
+static int32_t sample(struct choosing *k) {
+  const struct stack_choice *c = k->c;
+  const int32_t first = find_greatest(k->logit, k->tokens);
+  if (first < 0) return -1;
+  double sum = weigh(k, k->logit[first]);
+  if (c->top_k > 0 && c->top_k < k->tokens) {
+    make_heap(k);
+    sum = keep_top_k(k);
+  }
+  if (c->top_p < 1) sum = keep_top_p(k, sum);
+  if (c->min_p > 0) sum = keep_min_p(k);
+  /* A number in [0, 1) that depends on the seed, the sequence and the step alone. */
+  const struct stack_past *past = k->past;
   const uint32_t key[2] = {(uint32_t)c->seed, (uint32_t)(c->seed >> 32)};
   const uint32_t counter[4] = {past->item, past->sample, (uint32_t)past->chosen, OF_CHOICE};
-  return philox(key, counter).word[0] * 0x1p-32;
-}
-
-/* The first token at which the sum of the weights exceeds the share; rounding may leave the last
- * one that weighs anything. */
-static int32_t find_share(const struct choosing *k, double share) {
-  double sum = 0;
+  const double share = philox(key, counter).word[0] * 0x1p-32 * sum;
+  /* The first token at which the sum of the weights exceeds the share; rounding may leave the last
+   * one that weighs anything. */
+  double reached = 0;
   int32_t last = -1;
   for (size_t i = 0; i < k->tokens; i++) {
     if (k->logit[i] == 0) continue;
     last = (int32_t)i;
-    sum += k->logit[i];
-    if (sum > share) break;
+    reached += k->logit[i];
+    if (reached > share) break;
   }
   return last;
-}
-
-static int32_t draw(struct choosing *k) {
-  const int32_t first = find_greatest(k->logit, k->tokens);
-  if (first < 0) return -1;
-  double sum = weigh(k, k->logit[first]);
-  if (k->c->top_k > 0 && k->c->top_k < k->tokens) {
-    make_heap(k);
-    sum = keep_top_k(k);
-  }
-  if (k->c->top_p < 1) sum = keep_top_p(k, sum);
-  if (k->c->min_p > 0) sum = keep_min_p(k);
-  return find_share(k, chance_of(k->c, k->past) * sum);
 }
 
 /* The forced token, whatever its logit; -1: none is forced. */
@@ -235,23 +212,30 @@ static int32_t forced_token(const struct stack_choice *c, const struct stack_pas
   return past->count == 1 && past->chosen == 0 ? (int32_t)c->forced_begin : -1;
 }
 
+static struct choosing choosing_of(const struct stack_choice *c, const struct stack_past *past,
+                                   size_t tokens, void *scratch) {
+  return (struct choosing){.c = c,
+                           .past = past,
+                           .tokens = tokens,
+                           .logit = scratch,
+                           .heap = (uint32_t *)((char *)scratch + copy_bytes(tokens))};
+}
+
 int32_t stack_choose(const struct stack_choice *c, const struct stack_past *past,
                      const float *logit, size_t tokens, void *scratch) {
-  struct choosing k = {.c = c, .past = past, .tokens = tokens, .logit = scratch};
-  k.heap = (uint32_t *)((char *)scratch + copy_bytes(tokens));
+  struct choosing k = choosing_of(c, past, tokens, scratch);
   const int32_t forced = forced_token(c, past);
   if (forced >= 0) return forced;
   if (c->temperature == 0 && !changes_logits(c, past)) return find_greatest(logit, tokens);
   memcpy(k.logit, logit, tokens * sizeof *logit);
   change_logits(&k);
-  return c->temperature == 0 ? find_greatest(k.logit, tokens) : draw(&k);
+  return c->temperature == 0 ? find_greatest(k.logit, tokens) : sample(&k);
 }
 
-/* --- some of the likeliest --- */
+/* --- candidates of a beam search --- */
 
-/* Lists the greatest of x, less what makes it a log probability; nothing is taken from one that has
- * it already. Rounding keeps the order, so that most are passed over by a comparison with the
- * last one listed. */
+/* Lists the greatest of x, less `less`, which makes log probabilities of them, or 0. Rounding keeps
+ * the order: most are skipped after a comparison with the last one listed. */
 static size_t list_greatest(const float *x, double less, size_t count, size_t most, int32_t *token,
                             float *log) {
   size_t listed = 0;
@@ -268,12 +252,12 @@ static size_t list_greatest(const float *x, double less, size_t count, size_t mo
   return listed;
 }
 
-/* The same of many: those that come first in a heap. */
+/* The same of many: the first ones of a heap. */
 static size_t heap_greatest(struct choosing *k, size_t most, int32_t *token, float *log) {
   size_t listed = 0, count = k->tokens;
   make_heap(k);
   while (listed < most && count > 0) {
-    const uint32_t first = take_first(k, &count);
+    const uint32_t first = pop(k, &count);
     if (k->logit[first] == -INFINITY) break;
     token[listed] = (int32_t)first;
     log[listed++] = k->logit[first];
@@ -281,13 +265,12 @@ static size_t heap_greatest(struct choosing *k, size_t most, int32_t *token, flo
   return listed;
 }
 
-enum { LISTED_MOST = 256 }; /* above, a heap takes less time than to keep a list in order */
+enum { LISTED_MOST = 256 }; /* of more, a heap takes less time than a sorted list */
 
 size_t stack_choose_some(const struct stack_choice *c, const struct stack_past *past,
                          const float *logit, double log_sum, size_t tokens, size_t most,
                          int32_t *token, float *log, void *scratch) {
-  struct choosing k = {.c = c, .past = past, .tokens = tokens, .logit = scratch};
-  k.heap = (uint32_t *)((char *)scratch + copy_bytes(tokens));
+  struct choosing k = choosing_of(c, past, tokens, scratch);
   const int32_t forced = forced_token(c, past);
   if (forced >= 0) {
     token[0] = forced, log[0] = 0;

@@ -1,9 +1,9 @@
-/* generation: a run that goes on from its texts, a token of each a round.
+/* generation: a run that generates tokens, one of each sequence a round.
  *
- * Every item of the run's geometry is the text of a sequence. The first rounds take the texts, in
- * pieces where they are long; each of the others takes the token that was chosen last. Keys and
- * values of a sequence are kept until it is over, and then given back to the arena. It has the bits
- * that it would have alone, and those that a run over its whole text has. */
+ * Every item of the run's geometry is the prompt of a sequence. The first rounds take the prompts
+ * (prefill), in chunks where they are long; each later round takes the last generated token. Keys
+ * and values of a sequence are kept until it is over, and then released to the arena. A sequence
+ * has the bits that it would have alone, and those of a run over its prompt and tokens. */
 #ifndef CORE_GENERATION_H
 #define CORE_GENERATION_H
 
@@ -13,48 +13,48 @@
 #include "core/generate/choice.h"
 
 struct stack_sequence {
-  /* The request. The text is the item's of the geometry: at least one token. */
+  /* The request. The prompt is the item's of the geometry: at least one token. */
   uint32_t item, sample; /* as stack_past has them */
-  size_t most;           /* tokens that are chosen at most, above 0 */
+  size_t most;           /* tokens to generate, at most; above 0 */
 
-  /* The answer, allocated when the run is prepared. What belongs to token t is whole, and does not
-   * change any more, once `count` is above t. */
-  size_t recalled;        /* tokens of the text whose keys and values were known */
-  atomic_size_t count;    /* tokens that were chosen */
+  /* The response, allocated when the run is prepared. All that belongs to token t is complete, and
+   * does not change any more, once `count` is above t. */
+  size_t recalled;        /* tokens of the prompt whose keys and values were in the prefix cache */
+  atomic_size_t count;    /* generated tokens */
   int32_t *token;         /* [most] */
-  float *log_probability; /* [most] the model's own, whatever the choice made of it */
+  float *log_probability; /* [most] the model's own, before the choice changes any */
   int32_t *top_token;     /* [most, top_count] as in a run that scores */
   float *top_log_probability;
-  double score;                     /* the sum of the log probabilities, once it is finished; of
-                                       a search what it is ordered by */
-  _Atomic enum stack_finish finish; /* set behind the last token's count */
+  double score;                     /* the sum of the log probabilities, once it is finished; of a
+                                       beam search the score that orders results */
+  _Atomic enum stack_finish finish; /* set after the last token's count */
 
-  /* Where it lies in what the run shows (stack_shown), once the run is over: row t is the pass that
+  /* Its rows in what the run shows (stack_shown), once the run is over: row t is of the pass that
    * chose token t. */
-  size_t row;  /* its first one of `most` rows, among those of all sequences */
-  size_t keys; /* of a row of weights: all that it may come to see */
+  size_t row;  /* the first of its `most` rows, among those of all sequences */
+  size_t keys; /* of a row of weights: all that its tokens may attend to */
 };
 
-/* A way on of a text in one step of a search. */
+/* A hypothesis in one step of a beam search. */
 struct stack_beam {
-  int32_t parent; /* which of the ways of the step before it goes on from; 0 in the first step */
+  int32_t parent; /* the hypothesis of the step before that it continues; 0 in the first step */
   int32_t token;
   float log_probability; /* of the token, the model's own */
-  double sum;            /* of all its tokens, by which the search goes: see stack_choice */
+  double sum;            /* of all its tokens, after the changes of stack_choice */
 };
 
-/* The steps of the search behind one text. */
+/* The steps of the beam search of one prompt. */
 struct stack_search {
-  size_t steps;                  /* that were taken */
-  const size_t *count;           /* [steps] ways that went on, at most `beams`; the last may be 0 */
-  const struct stack_beam *beam; /* [steps, beams] the best of these first */
+  size_t steps;        /* that were taken */
+  const size_t *count; /* [steps] selected hypotheses, at most `beams`; the last may be 0 */
+  const struct stack_beam *beam; /* [steps, beams] the best first */
 };
 
-/* A listener hears each token when it is chosen, and may end the sequence behind it. */
+/* A callback for every chosen token, which may end the sequence after it. */
 struct stack_listener {
-  /* Token `count` - 1 of the sequence `item` was chosen; of a search, all `count` tokens, once
-   * it is over. The calls for one sequence come in order, from the thread that chose the token,
-   * before stack_sequence_count says so; calls for several sequences may come at the same time.
+  /* Token `count` - 1 of the sequence `item` was chosen; of a beam search, all `count` tokens, once
+   * it is over. The calls for one sequence are in order, by the thread that chose the token, before
+   * stack_sequence_count counts it; calls for several sequences may be at the same time.
    * `finish` is the choice's. Returns it, or STACK_FINISH_STOP to end the sequence, or
    * STACK_FINISH_FAILED: then `fault` has the error once the run is over. */
   enum stack_finish (*hear)(struct stack_listener *l, size_t item, size_t count,
@@ -66,39 +66,39 @@ struct stack_generation {
   /* The request. */
   struct stack_choice choice;
   struct stack_sequence *sequence; /* [items] */
-  size_t each; /* sequences of a text, which lie side by side, and are `beams` of a search, all
-                  with the same `most`; 0 is read as 1. Once a search is over its best come first;
-                  where fewer were found than it has, the others have no token, and are
-                  STACK_FINISH_LENGTH */
-  size_t top;  /* the likeliest so many tokens are shown beside each */
-  double round_work;         /* that a round may be, about, however long the texts; 0: any */
-  struct prefixes *prefixes; /* beginnings of texts that are known (stack_prefix.h), or NULL; of no
-                                use where heads are masked */
+  size_t each; /* sequences of a prompt, which are adjacent; 0 is read as 1. Of a beam search they
+                  are `beams`, all with the same `most`: its results, the best first; if there are
+                  fewer, the others have no token and are STACK_FINISH_LENGTH */
+  size_t top;  /* how many of the most likely tokens are listed for each token */
+  double round_work;         /* operations of a round, about, however long the prompts; 0: any */
+  struct prefixes *prefixes; /* the prefix cache (prefix.h), or NULL; unused where heads are masked
+                              */
   struct stack_listener *listener; /* or NULL */
-  /* A round is over and another one follows. Called by a thread of the pool, under its lock: it is
-   * to take no time. NULL: not wanted. */
+  /* A round is over and another one follows. Called by a thread of the pool, under its lock: it
+   * must take no time. Or NULL. */
   void (*moved)(struct stack_generation *g);
 
-  /* The answer. */
+  /* The response. */
   size_t top_count;                  /* `top`, or as many as there are tokens */
   size_t chosen;                     /* tokens of all sequences, or steps of all searches, when
                                         the last round began */
   size_t kept_bytes;                 /* of keys and values, while the run is prepared */
-  const struct stack_search *search; /* [texts] of a search; else NULL */
+  const struct stack_search *search; /* [prompts] of a beam search; else NULL */
 
   struct stack_rounds *rounds; /* the stack's own */
 };
 
-/* Gives back what the run still holds of `prefixes`: needed behind a run that is not computed. */
+/* Gives back the blocks of `prefixes` that the run still holds: needed after a run that is not
+ * computed. */
 void stack_generation_end(struct stack_generation *g, size_t items);
 
-/* Lets the listener hear a token; without one, `finish` stays. */
+/* Calls the listener, and returns its result; without one, `finish`. */
 static inline enum stack_finish stack_tell(const struct stack_generation *g, size_t item,
                                            size_t count, enum stack_finish finish) {
   return g->listener ? g->listener->hear(g->listener, item, count, finish) : finish;
 }
 
-/* The tokens of a sequence that are there. */
+/* How many tokens of a sequence are complete. */
 static inline size_t stack_sequence_count(const struct stack_sequence *q) {
   return atomic_load_explicit(&q->count, memory_order_acquire);
 }

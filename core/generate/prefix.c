@@ -1,4 +1,4 @@
-/* prefix: keys and values of the beginnings of texts. */
+/* prefix: the prefix cache: a table of blocks, and their order of use, under one lock. */
 #include "core/generate/prefix.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 #include "core/base/size.h"
 
-enum { PLACES = 1 << 14 }; /* of the table */
+enum { PLACES = 1 << 14 }; /* in the table */
 
 struct prefixes {
   pthread_mutex_t lock;
@@ -19,9 +19,7 @@ struct prefixes {
   struct prefix_block *place[PLACES];
 };
 
-size_t prefixes_bytes(const struct prefixes *p) { return atomic_load(&p->bytes); }
-
-/* --- the table, and the order of use; under the lock --- */
+/* --- with the lock held --- */
 
 static size_t place_of(uint64_t parent, const int32_t *token) {
   uint64_t h = parent * 0x9e3779b97f4a7c15;
@@ -35,12 +33,12 @@ static struct prefix_block *find_block(struct prefixes *p, uint64_t parent, cons
   return b;
 }
 
-static void take_out(struct prefixes *p, struct prefix_block *b) {
+static void unlink_block(struct prefixes *p, struct prefix_block *b) {
   *(b->newer ? &b->newer->older : &p->newest) = b->older;
   *(b->older ? &b->older->newer : &p->oldest) = b->newer;
 }
 
-static void put_first(struct prefixes *p, struct prefix_block *b) {
+static void link_newest(struct prefixes *p, struct prefix_block *b) {
   b->newer = NULL;
   b->older = p->newest;
   *(p->newest ? &p->newest->newer : &p->oldest) = b;
@@ -54,35 +52,35 @@ static void free_block(struct prefixes *p, struct prefix_block *b) {
   free(b);
 }
 
-static void drop(struct prefixes *p, struct prefix_block *b) {
+static void remove_block(struct prefixes *p, struct prefix_block *b) {
   struct prefix_block **at = &p->place[place_of(b->parent, b->token)];
   while (*at != b) at = &(*at)->chained;
   *at = b->chained;
-  take_out(p, b);
+  unlink_block(p, b);
   free_block(p, b);
 }
 
-/* Of what has not been used for longest, until no more than `most` bytes are left. What is in use
- * stays. */
-static void drop_oldest(struct prefixes *p, size_t most) {
+/* Removes the least recently used blocks, until at most `most` bytes are left. Blocks in use stay.
+ */
+static void remove_oldest(struct prefixes *p, size_t most) {
   for (struct prefix_block *b = p->oldest, *newer; b && p->bytes > most; b = newer) {
     newer = b->newer;
-    if (b->users == 0) drop(p, b);
+    if (b->users == 0) remove_block(p, b);
   }
 }
 
-/* For requests that get no memory. */
+/* --- making --- */
+
+/* The budget's give_way: releases memory for requests that get none. */
 static bool give_way(void *of, size_t bytes) {
   struct prefixes *p = of;
   pthread_mutex_lock(&p->lock);
   const size_t before = p->bytes;
-  drop_oldest(p, before - size_min(bytes, before));
+  remove_oldest(p, before - size_min(bytes, before));
   const bool gave = p->bytes < before;
   pthread_mutex_unlock(&p->lock);
   return gave;
 }
-
-/* --- making --- */
 
 struct prefixes *prefixes_new(size_t most, struct budget *budget, struct error *e) {
   struct prefixes *p = calloc(1, sizeof *p);
@@ -101,12 +99,14 @@ struct prefixes *prefixes_new(size_t most, struct budget *budget, struct error *
 void prefixes_free(struct prefixes *p) {
   if (!p) return;
   p->budget->give_way = NULL;
-  while (p->oldest) drop(p, p->oldest);
+  while (p->oldest) remove_block(p, p->oldest);
   pthread_mutex_destroy(&p->lock);
   free(p);
 }
 
-/* --- for the stack --- */
+size_t prefixes_bytes(const struct prefixes *p) { return atomic_load(&p->bytes); }
+
+/* --- blocks --- */
 
 size_t prefixes_find(struct prefixes *p, uint64_t root, const int32_t *token, size_t most,
                      struct prefix_block **found) {
@@ -118,8 +118,8 @@ size_t prefixes_find(struct prefixes *p, uint64_t root, const int32_t *token, si
     found[count]->users++;
   }
   for (size_t i = count; i > 0; i--) { /* a block is of use only where those before it are */
-    take_out(p, found[i - 1]);
-    put_first(p, found[i - 1]);
+    unlink_block(p, found[i - 1]);
+    link_newest(p, found[i - 1]);
   }
   pthread_mutex_unlock(&p->lock);
   return count;
@@ -143,7 +143,7 @@ struct prefix_block *prefixes_make(struct prefixes *p, uint64_t parent, const in
                                    size_t numbers) {
   const size_t bytes = numbers * sizeof(float) + sizeof(struct prefix_block);
   pthread_mutex_lock(&p->lock);
-  drop_oldest(p, p->most - size_min(bytes, p->most));
+  remove_oldest(p, p->most - size_min(bytes, p->most));
   const bool fits = p->bytes + bytes <= p->most && budget_charge(p->budget, bytes);
   if (fits) atomic_fetch_add(&p->bytes, bytes);
   pthread_mutex_unlock(&p->lock);
@@ -170,7 +170,7 @@ uint64_t prefixes_add(struct prefixes *p, struct prefix_block *b) {
     struct prefix_block **place = &p->place[place_of(b->parent, b->token)];
     b->chained = *place;
     *place = b;
-    put_first(p, b);
+    link_newest(p, b);
   }
   const uint64_t id = there ? there->id : b->id;
   pthread_mutex_unlock(&p->lock);
