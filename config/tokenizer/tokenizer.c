@@ -1,29 +1,9 @@
-/* tokenizer: the way of a text through the parts of a tokenizer, and of tokens back. */
+/* tokenizer: encodes texts: passes them through the parts of a tokenizer. */
 #include "config/tokenizer/tokenizer.h"
 
-#include <string.h>
-
-#include "config/tokenizer/model/byte_level.h"
+#include "config/tokenizer/pattern/unicode.h"
 #include "config/tokenizer/tokenizer_parts.h"
 #include "core/base/size.h"
-
-const char *tokenizer_kind(const struct tokenizer *t) { return subword_kind(t->subword_model); }
-
-size_t tokenizer_size(const struct tokenizer *t) {
-  return size_max(subword_vocabulary(t->subword_model)->size, t->added.ids);
-}
-
-size_t tokenizer_bytes(const struct tokenizer *t) {
-  return sizeof *t + subword_bytes(t->subword_model) + added_bytes(&t->added);
-}
-
-size_t tokenizer_truncation(const struct tokenizer *t) { return t->longest; }
-
-size_t tokenizer_special_count(const struct tokenizer *t, bool pair) {
-  return postprocessor_count(t->postprocessor, pair);
-}
-
-/* --- one text --- */
 
 void tokenizer_work_init(struct tokenizer_work *w, struct arena *a, struct error *e) {
   *w = (struct tokenizer_work){0};
@@ -32,46 +12,81 @@ void tokenizer_work_init(struct tokenizer_work *w, struct arena *a, struct error
   for (size_t i = 0; i < 2; i++) tokens_init(&w->text[i], a, e);
 }
 
-/* A text that is being cut into tokens. */
+/* --- places --- */
+
+/* Whether a character of a piece is a blank: U+0120 is the blank of byte-level pieces. */
+static bool is_blank(uint32_t c) { return c == 0x120 || unicode_is_space(c); }
+
+/* Excludes the blanks at the ends of a token from its place in `text` ("trim_offsets"). The blanks
+ * of its piece count, which may begin with a prepended one; each is a character of the text. A text
+ * may begin with one prepended blank, which is kept if the postprocessor says so. */
+static void trim_place(const struct tokenizer *t, const char *text,
+                       const struct decoder_piece *piece, bool first, struct token *token) {
+  size_t before = 0, after = 0, size;
+  if (piece->raw) {
+    while (before < piece->length && piece->bytes[before] == ' ') before++;
+    while (after < piece->length && piece->bytes[piece->length - 1 - after] == ' ') after++;
+  } else {
+    for (size_t at = 0; at < piece->length && is_blank(unicode_read(piece->bytes + at, &size));
+         at += size)
+      before++;
+    for (size_t at = piece->length;
+         at > 0 && is_blank(unicode_read_before(piece->bytes, at, &size)); at -= size)
+      after++;
+  }
+  if ((first || token->begin == 0) && before == 1 && postprocessor_leaves_first(t->postprocessor))
+    before = 0;
+  for (; before > 0 && token->begin < token->end; before--) {
+    unicode_read(text + token->begin, &size);
+    token->begin += (uint32_t)size;
+  }
+  uint32_t end = token->end;
+  for (; after > 0 && end > 0; after--) {
+    unicode_read_before(text, end, &size);
+    end -= (uint32_t)size;
+  }
+  if (after == 0) token->end = end > token->begin ? end : token->begin;
+}
+
+/* --- one text --- */
+
+/* A text that is being encoded. */
 struct tokenizer_encoding {
   const struct tokenizer *t;
   struct tokenizer_work *w;
   struct tokens *out;
-  const char *text; /* as it came */
+  const char *text; /* the original */
   bool traced;
   struct patience *patience;
 };
 
 /* Asks now and then; a step is a word, or a stretch between added tokens. */
-static bool is_unwanted(const struct tokenizer_encoding *c) {
+static bool is_over(const struct tokenizer_encoding *c) {
   enum { STEPS = 1024 };
   return ++c->w->steps % STEPS == 0 && patience_ends(c->patience, c->out->e);
 }
 
-/* Tokens came from bytes of a passage: now they came from those of the original. */
-static void place_token(const struct passage *p, struct token *token) {
-  passage_origin(p, token->begin, token->end, &token->begin, &token->end);
-}
-
-static enum status put_added(const struct tokenizer_encoding *c, const struct passage *p,
-                             const struct added_search *s) {
+/* Appends the added token that a search has found in a passage. */
+static enum status append_added(const struct tokenizer_encoding *c, const struct passage *p,
+                                const struct added_search *s) {
   struct token token = {.id = s->token->id,
                         .begin = (uint32_t)s->begin,
                         .end = (uint32_t)s->end,
                         .special = s->token->special};
   if (c->traced) {
-    place_token(p, &token);
+    passage_origin(p, token.begin, token.end, &token.begin, &token.end);
+    const struct decoder_piece found = {p->now.bytes + s->begin, s->end - s->begin, false};
     if (postprocessor_trims(c->t->postprocessor))
-      tokenizer_trim_added(c->t, c->text, p->now.bytes + s->begin, s->end - s->begin, c->out->count,
-                           &token);
+      trim_place(c->t, c->text, &found, c->out->count == 0, &token);
   }
   tokens_add(c->out, token);
   return c->out->e->status;
 }
 
-/* Words of a text that has no added token. */
-static enum status cut_words(const struct tokenizer_encoding *c, struct passage *p) {
+/* Encodes a passage without added tokens. */
+static enum status encode_words(const struct tokenizer_encoding *c, struct passage *p) {
   const size_t first = c->out->count;
+  const bool trims = postprocessor_trims(c->t->postprocessor);
   if (c->t->pretokenizer && pretokenizer_apply(c->t->pretokenizer, p)) return p->e->status;
   c->w->word.out = c->out;
   c->w->word.patience = c->patience;
@@ -79,30 +94,33 @@ static enum status cut_words(const struct tokenizer_encoding *c, struct passage 
     const struct passage_piece *piece = &p->pieces.piece[i];
     if (subword_tokenize(c->t->subword_model, p->now.bytes + piece->begin,
                          piece->end - piece->begin, piece->begin, &c->w->word) ||
-        is_unwanted(c))
+        is_over(c))
       return c->out->e->status;
   }
-  for (size_t i = first; i < c->out->count && c->traced && !is_unwanted(c); i++) {
-    place_token(p, &c->out->token[i]);
-    if (postprocessor_trims(c->t->postprocessor))
-      tokenizer_trim(c->t, c->text, i, &c->out->token[i]);
+  for (size_t i = first; i < c->out->count && c->traced && !is_over(c); i++) {
+    struct token *token = &c->out->token[i];
+    struct decoder_piece piece;
+    passage_origin(p, token->begin, token->end, &token->begin, &token->end);
+    if (trims && tokenizer_find_piece(c->t, token->id, false, &piece))
+      trim_place(c->t, c->text, &piece, i == 0, token);
   }
   return c->out->e->status;
 }
 
-/* Words of a stretch between added tokens. */
-static enum status cut_within(const struct tokenizer_encoding *c, size_t begin, size_t end) {
+/* Encodes a stretch of the changed text between added tokens. */
+static enum status encode_within(const struct tokenizer_encoding *c, size_t begin, size_t end) {
   const struct passage_piece stretch = {(uint32_t)begin, (uint32_t)end};
   if (begin == end) return STATUS_OK;
   if (passage_begin_within(&c->w->part, &c->w->whole, &stretch)) return c->out->e->status;
-  return cut_words(c, &c->w->part);
+  return encode_words(c, &c->w->part);
 }
 
-/* A stretch of the original between added tokens: it is changed, and then others may be in it. */
-static enum status cut_changed(const struct tokenizer_encoding *c,
-                               const struct tokenizer_text *text, size_t begin, size_t end) {
+/* Encodes a stretch of the original between added tokens: once it is changed, it may have others.
+ */
+static enum status encode_stretch(const struct tokenizer_encoding *c,
+                                  const struct tokenizer_text *text, size_t begin, size_t end) {
   struct passage *p = &c->w->whole;
-  if (begin == end || is_unwanted(c)) return c->out->e->status;
+  if (begin == end || is_over(c)) return c->out->e->status;
   if (passage_begin(p, text->bytes + begin, end - begin, begin, c->traced) ||
       (c->t->normalizer && normalizer_apply(c->t->normalizer, p)))
     return p->e->status;
@@ -114,14 +132,15 @@ static enum status cut_changed(const struct tokenizer_encoding *c,
                            .e = p->e};
   size_t done = 0;
   while (added_next(&s)) {
-    if (cut_within(c, done, s.begin) || put_added(c, p, &s)) return c->out->e->status;
+    if (encode_within(c, done, s.begin) || append_added(c, p, &s)) return c->out->e->status;
     done = s.end;
   }
   if (p->e->status) return p->e->status;
-  return done == 0 ? cut_words(c, p) : cut_within(c, done, p->now.length);
+  return done == 0 ? encode_words(c, p) : encode_within(c, done, p->now.length);
 }
 
-static enum status cut_text(const struct tokenizer_encoding *c, const struct tokenizer_text *text) {
+static enum status encode_text(const struct tokenizer_encoding *c,
+                               const struct tokenizer_text *text) {
   struct added_search s = {.added = &c->t->added,
                            .text = text->bytes,
                            .length = text->length,
@@ -132,65 +151,60 @@ static enum status cut_text(const struct tokenizer_encoding *c, const struct tok
   c->w->whole.patience = c->w->part.patience = c->patience;
   c->w->whole.watch.patience = c->w->part.watch.patience = c->patience;
   while (added_next(&s)) {
-    if (cut_changed(c, text, done, s.begin)) return c->out->e->status;
+    if (encode_stretch(c, text, done, s.begin)) return c->out->e->status;
     if (passage_begin(&c->w->whole, text->bytes, text->length, 0, c->traced) ||
-        put_added(c, &c->w->whole, &s))
+        append_added(c, &c->w->whole, &s))
       return c->out->e->status;
     done = s.end;
   }
-  return s.e->status ? s.e->status : cut_changed(c, text, done, text->length);
+  return s.e->status ? s.e->status : encode_stretch(c, text, done, text->length);
 }
 
-enum status tokenizer_encode(const struct tokenizer *t, struct tokenizer_work *w,
-                             const struct tokenizer_text *text, size_t texts,
-                             const struct tokenizer_options *ask, struct tokens *out) {
-  const bool pair = texts == 2;
-  for (size_t i = ask->first_again ? 1 : 0; i < texts; i++) {
-    const struct tokenizer_encoding c = {t,           w,
-                                         &w->text[i], text[i].bytes,
-                                         ask->traced, ask->patience};
-    if (cut_text(&c, &text[i])) return out->e->status;
-  }
-  struct tokens first = w->text[0], second = w->text[1];
-  if (ask->longest) {
-    const size_t around = ask->special ? postprocessor_count(t->postprocessor, pair) : 0;
-    tokenizer_truncate(t, &first, pair ? &second : NULL,
-                       ask->longest - size_min(ask->longest, around));
-  }
-  return postprocessor_apply(t->postprocessor, &first, pair ? &second : NULL, ask->special, out);
-}
+/* --- truncation --- */
 
-/* --- fewer tokens --- */
-
-static void keep(const struct tokenizer *t, struct tokens *of, size_t count) {
+/* Truncates a text to `count` tokens, at its beginning or its end. */
+static void truncate_one(const struct tokenizer *t, struct tokens *of, size_t count) {
   if (count >= of->count) return;
   if (t->left) of->token += of->count - count;
   of->count = count;
 }
 
-/* Of two texts the longer one is cut; if that is not enough, both to half. */
-static void keep_both(const struct tokenizer *t, struct tokens *a, struct tokens *b, size_t most) {
-  struct tokens *less = a->count <= b->count ? a : b, *more = less == a ? b : a;
-  if (2 * less->count >= most) {
-    keep(t, less, most / 2);
-    keep(t, more, most - most / 2);
+/* Truncates one text, or two together, to `most` tokens. */
+static void truncate_texts(const struct tokenizer *t, struct tokens *first, struct tokens *second,
+                           size_t most) {
+  if (first->count + (second ? second->count : 0) <= most) return;
+  if (!second) {
+    truncate_one(t, first, most);
+  } else if (t->strategy == TRUNCATE_LONGEST) {
+    /* The longer one is truncated; if that is not enough, each to half. */
+    struct tokens *shorter = first->count <= second->count ? first : second,
+                  *longer = shorter == first ? second : first;
+    const size_t half = size_min(shorter->count, most / 2);
+    truncate_one(t, shorter, half);
+    truncate_one(t, longer, most - half);
   } else {
-    keep(t, more, most - less->count);
+    struct tokens *cut = t->strategy == TRUNCATE_FIRST ? first : second,
+                  *other = cut == first ? second : first;
+    truncate_one(t, cut, most - size_min(most, other->count));
+    truncate_one(t, other, most - cut->count);
   }
 }
 
-void tokenizer_truncate(const struct tokenizer *t, struct tokens *first, struct tokens *second,
-                        size_t most) {
-  const size_t count = first->count + (second ? second->count : 0);
-  if (count <= most) return;
-  if (!second) {
-    keep(t, first, most);
-  } else if (t->where == CUT_LONGEST) {
-    keep_both(t, first, second, most);
-  } else {
-    struct tokens *cut = t->where == CUT_FIRST ? first : second,
-                  *other = cut == first ? second : first;
-    keep(t, cut, most - size_min(most, other->count));
-    keep(t, other, most - cut->count);
+enum status tokenizer_encode(const struct tokenizer *t, struct tokenizer_work *w,
+                             const struct tokenizer_text *text, size_t texts,
+                             const struct tokenizer_options *options, struct tokens *out) {
+  const bool pair = texts == 2;
+  for (size_t i = options->first_again ? 1 : 0; i < texts; i++) {
+    const struct tokenizer_encoding c = {
+        t, w, &w->text[i], text[i].bytes, options->traced, options->patience};
+    if (encode_text(&c, &text[i])) return out->e->status;
   }
+  struct tokens first = w->text[0], second = w->text[1];
+  if (options->longest) {
+    const size_t around = options->special ? postprocessor_count(t->postprocessor, pair) : 0;
+    truncate_texts(t, &first, pair ? &second : NULL,
+                   options->longest - size_min(options->longest, around));
+  }
+  return postprocessor_apply(t->postprocessor, &first, pair ? &second : NULL, options->special,
+                             out);
 }

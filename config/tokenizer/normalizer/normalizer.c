@@ -3,31 +3,8 @@
 
 #include <stdlib.h>
 
-#include "config/document/part.h"
 #include "config/document/text.h"
 #include "config/tokenizer/normalizer/normalizer_parts.h"
-
-struct normalizer_step {
-  void *settings; /* owned */
-  void (*apply)(const void *settings, struct passage *p);
-  void (*release)(void *settings);
-};
-
-struct normalizer {
-  struct part_list steps; /* of normalizer_step */
-};
-
-void *normalizer_add_step(struct normalizer *n, size_t size,
-                          void (*apply)(const void *settings, struct passage *p),
-                          void (*release)(void *settings), struct error *e) {
-  struct normalizer_step *step = part_list_add(&n->steps, sizeof *step, e);
-  if (!step) return NULL;
-  step->apply = apply;
-  step->release = release ? release : free;
-  if (size) step->settings = calloc(1, size);
-  if (size && !step->settings) error_no_memory(e);
-  return step->settings;
-}
 
 static const char bert[] = "clean_text handle_chinese_chars strip_accents lowercase ";
 
