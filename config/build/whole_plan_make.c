@@ -7,6 +7,7 @@
 #include "config/build/whole_classifier.h"
 #include "config/build/whole_find.h"
 #include "config/build/whole_sizes.h"
+#include "config/describe/whole_translate.h"
 
 /* Plans a random model, whose sizes come from the definition alone. */
 static enum status plan_random(struct whole_plan *p, struct error *e) {
@@ -86,7 +87,7 @@ static enum status check_used_tokens(const struct whole_plan *p, const json_t *d
 enum status whole_plan_from_source(struct whole_plan *p, const json_t *definition,
                                    struct error *e) {
   const struct whole_documents documents = {p->source.config, p->source.generation};
-  if (whole_words_make(&p->words, &documents, &p->notes, e)) return whole_plan_blame(p, e);
+  if (whole_translate(&p->words, &documents, &p->notes, e)) return whole_plan_blame(p, e);
   if (whole_words_override(&p->words, definition, &p->notes, e) ||
       whole_settings_read(&p->said, p->words.words, e))
     return e->status;

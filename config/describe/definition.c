@@ -1,4 +1,5 @@
-/* definition: the members of a model definition, and the values that they allow. */
+/* definition: the members of a layer's definition, and the values that they allow. The first
+ * mistake is kept in `e`, and the reading continues: a definition with a mistake is not used. */
 #include "config/describe/definition.h"
 
 #include <float.h>
@@ -68,22 +69,7 @@ bool definition_has(const struct definition *d, enum role role) {
   return d->compare == (role == ROLE_SCORE_WEIGHT ? SCORE_BILINEAR : SCORE_ADDITIVE);
 }
 
-/* What follows up to definition_read records the first mistake in `e` and goes on: the values of a
- * definition that is refused are not used. */
-static void read_scale(const json_t *json, double *out, struct error *e) {
-  const json_t *value = json_object_get(json, "scale");
-  if (!value) return;
-  double scale = json_number_value(value);
-  if (!json_is_number(value)) {
-    definition_value_refuse("scale", "a number", value, e);
-  } else if (!(scale >= (double)FLT_MIN && scale <= (double)FLT_MAX)) {
-    error_set(e, STATUS_CONFIG, "scale: %g is not a positive float32", scale);
-  }
-  *out = scale;
-}
-
-/* Reads an object, or false, which switches off what the layout would switch on. True if it is an
- * object. */
+/* Reads an object, or false, which overrides a layout's default. True if it is an object. */
 static bool read_object_or_false(const json_t *json, const char *key, const char *const *known,
                                  enum toggle *out, struct error *e) {
   const json_t *value = json_object_get(json, key);
@@ -107,7 +93,6 @@ static void read_rope(const json_t *json, struct definition *d, struct error *e)
     error_set(e, STATUS_CONFIG, "rope: base needs a number above 1, at most %g", rope_base_max);
 }
 
-/* A message about a value inside begins with relative_bias. */
 static void read_relative(const json_t *json, struct definition *d, struct error *e) {
   static const char *const known[] = {"max_distance", "bidirectional", "buckets", NULL};
   struct error inside = {0};
@@ -157,16 +142,9 @@ static void read_tensors(const json_t *json, struct definition *d, struct error 
   d->tensors = value;
 }
 
-/* --- the whole --- */
+/* --- contradictions --- */
 
-static void check_score(const struct definition *d, struct error *e) {
-  if (d->scale > 0 && !d->scaled)
-    error_set(e, STATUS_CONFIG, "scale: does not apply with score %s", d->score);
-  if (d->score_size && d->compare != SCORE_ADDITIVE)
-    error_set(e, STATUS_CONFIG, "score_size: does not apply with score %s", d->score);
-}
-
-/* A tensor that is named but not used is a mistake. */
+/* Rejects a tensor that is named but not used. */
 static void check_tensors(const struct definition *d, struct error *e) {
   for (enum role role = 0; role < DEFINITION_ROLES; role++) {
     const char *name = definition_role_name(role);
@@ -183,17 +161,6 @@ static void check_tensors(const struct definition *d, struct error *e) {
   }
 }
 
-static void check_weights(const struct definition *d, struct error *e) {
-  if (d->checkpoint || d->random) return;
-  if (d->projected || d->output_projected)
-    error_set(e, STATUS_CONFIG, "needs a checkpoint, or random, for its projections");
-  if (d->compare != SCORE_DOT)
-    error_set(e, STATUS_CONFIG, "needs a checkpoint, or random, for the parameters of score %s",
-              d->score);
-  if (d->relative == TOGGLE_ON)
-    error_set(e, STATUS_CONFIG, "relative_bias: needs a checkpoint, or random, for its table");
-}
-
 static void check_source(const json_t *json, const struct definition *d, struct error *e) {
   static const char *const of_checkpoints[] = {"layout", "prefix", "layer", "layers", "tensors"};
   if (d->checkpoint && d->random)
@@ -202,7 +169,15 @@ static void check_source(const json_t *json, const struct definition *d, struct 
   for (size_t i = 0; !d->checkpoint && i < sizeof of_checkpoints / sizeof *of_checkpoints; i++)
     if (json_object_get(json, of_checkpoints[i]))
       error_set(e, STATUS_CONFIG, "%s: does not apply without a checkpoint", of_checkpoints[i]);
-  check_weights(d, e);
+  if (!d->checkpoint && !d->random) {
+    if (d->projected || d->output_projected)
+      error_set(e, STATUS_CONFIG, "needs a checkpoint, or random, for its projections");
+    if (d->compare != SCORE_DOT)
+      error_set(e, STATUS_CONFIG, "needs a checkpoint, or random, for the parameters of score %s",
+                d->score);
+    if (d->relative == TOGGLE_ON)
+      error_set(e, STATUS_CONFIG, "relative_bias: needs a checkpoint, or random, for its table");
+  }
   if (d->checkpoint && d->relative_buckets)
     error_set(e, STATUS_CONFIG,
               "relative_bias: buckets: cannot be combined with a checkpoint, which contains them");
@@ -211,19 +186,7 @@ static void check_source(const json_t *json, const struct definition *d, struct 
   check_tensors(d, e);
 }
 
-/* Sets what the words mean; a table that `tensors` names is used. */
-static void apply_words(struct definition *d, enum toggle output) {
-  if (strcmp(d->score, "additive") == 0) d->compare = SCORE_ADDITIVE;
-  if (strcmp(d->score, "bilinear") == 0) d->compare = SCORE_BILINEAR;
-  d->scaled = strcmp(d->score, "scaled_dot") == 0;
-  d->sigmoid = strcmp(d->weighting, "sigmoid") == 0;
-  d->grouped = strcmp(d->projection, "grouped") == 0;
-  d->projected = strcmp(d->projection, "none") != 0;
-  d->output_projected = output == TOGGLE_UNSAID ? d->projected : output == TOGGLE_ON;
-  if (d->relative == TOGGLE_UNSAID &&
-      json_object_get(d->tensors, definition_role_name(ROLE_RELATIVE)))
-    d->relative = TOGGLE_ON;
-}
+/* --- all of it --- */
 
 enum status definition_read(struct definition *d, const json_t *json, struct error *e) {
   enum toggle output = TOGGLE_UNSAID;
@@ -243,7 +206,12 @@ enum status definition_read(struct definition *d, const json_t *json, struct err
   definition_value_count(json, "hidden", 1, SIZE_LIMIT, &d->hidden, e);
   definition_value_count(json, "output_size", 1, SIZE_LIMIT, &d->output_size, e);
   definition_value_count(json, "score_size", 1, SIZE_LIMIT, &d->score_size, e);
-  read_scale(json, &d->scale, e);
+  const json_t *scale = json_object_get(json, "scale");
+  d->scale = json_number_value(scale);
+  if (scale && !json_is_number(scale))
+    definition_value_refuse("scale", "a number", scale, e);
+  else if (scale && !(d->scale >= (double)FLT_MIN && d->scale <= (double)FLT_MAX))
+    error_set(e, STATUS_CONFIG, "scale: %g is not a positive float32", d->scale);
   definition_value_toggle(json, "causal", &d->causal, e);
   definition_value_toggle(json, "bias", &d->bias, e);
   definition_value_toggle(json, "output_projection", &output, e);
@@ -254,8 +222,21 @@ enum status definition_read(struct definition *d, const json_t *json, struct err
   read_layer(json, d, e);
   read_tensors(json, d, e);
   definition_value_seed(json, &d->random, &d->seed, e);
-  apply_words(d, output);
-  check_score(d, e);
+
+  if (strcmp(d->score, "additive") == 0) d->compare = SCORE_ADDITIVE;
+  if (strcmp(d->score, "bilinear") == 0) d->compare = SCORE_BILINEAR;
+  d->scaled = strcmp(d->score, "scaled_dot") == 0;
+  d->sigmoid = strcmp(d->weighting, "sigmoid") == 0;
+  d->grouped = strcmp(d->projection, "grouped") == 0;
+  d->projected = strcmp(d->projection, "none") != 0;
+  d->output_projected = output == TOGGLE_UNSAID ? d->projected : output == TOGGLE_ON;
+  if (d->relative == TOGGLE_UNSAID &&
+      json_object_get(d->tensors, definition_role_name(ROLE_RELATIVE)))
+    d->relative = TOGGLE_ON; /* a table that `tensors` names is used */
+  if (d->scale > 0 && !d->scaled)
+    error_set(e, STATUS_CONFIG, "scale: does not apply with score %s", d->score);
+  if (d->score_size && d->compare != SCORE_ADDITIVE)
+    error_set(e, STATUS_CONFIG, "score_size: does not apply with score %s", d->score);
   check_source(json, d, e);
   return e->status;
 }
@@ -265,12 +246,12 @@ static enum toggle toggle_or_custom(enum toggle said, bool custom) {
   return custom ? TOGGLE_ON : TOGGLE_OFF;
 }
 
-enum status definition_settle(struct definition *d, const struct definition_customs *customs,
-                              struct error *e) {
+enum status definition_complete(struct definition *d, const struct definition_customs *customs,
+                                struct error *e) {
   d->causal = toggle_or_custom(d->causal, customs->causal);
   d->rope = toggle_or_custom(d->rope, customs->rope);
   d->relative = toggle_or_custom(d->relative, customs->relative);
-  /* Where the family has no table, one that is asked for looks both ways, as in an encoder. */
+  /* A table in a family without tables looks both ways, as in an encoder. */
   d->relative_both =
       toggle_or_custom(d->relative_both, !customs->relative || customs->relative_both);
   if (!(d->scale > 0) && d->scaled && customs->unscaled) d->scale = 1;
@@ -282,26 +263,21 @@ enum status definition_settle(struct definition *d, const struct definition_cust
   return e->status;
 }
 
-static void refuse_no_heads(const struct definition *d, struct error *e) {
-  const char *pooling =
-      d->compare == SCORE_DOT ? "" : "; plain attention pooling has projection none";
-  if (!d->checkpoint) {
-    error_set(e, STATUS_CONFIG, "heads: required with projection %s%s", d->projection, pooling);
-  } else {
-    error_set(e, STATUS_CONFIG,
-              "heads: required with projection %s, and no config.json beside the checkpoint "
-              "contains it%s; look for num_heads or num_attention_heads where the checkpoint is "
-              "from (attend inspect %.100s --models --heads N writes it)",
-              d->projection, pooling, text_tail(d->checkpoint));
-  }
-}
-
-/* `heads` is required where matrices are cut into heads and the checkpoint does not tell how
- * many. */
-enum status definition_settle_heads(struct definition *d, size_t heads, size_t kv_heads,
-                                    struct error *e) {
+enum status definition_complete_heads(struct definition *d, size_t heads, size_t kv_heads,
+                                      struct error *e) {
   if (!d->heads) d->heads = heads;
-  if (!d->heads && d->projected) refuse_no_heads(d, e);
+  if (!d->heads && d->projected) { /* required to cut the matrices into heads */
+    const char *pooling =
+        d->compare == SCORE_DOT ? "" : "; plain attention pooling has projection none";
+    if (!d->checkpoint)
+      error_set(e, STATUS_CONFIG, "heads: required with projection %s%s", d->projection, pooling);
+    else
+      error_set(e, STATUS_CONFIG,
+                "heads: required with projection %s, and no config.json beside the checkpoint "
+                "contains it%s; look for num_heads or num_attention_heads where the checkpoint is "
+                "from (attend inspect %.100s --models --heads N writes it)",
+                d->projection, pooling, text_tail(d->checkpoint));
+  }
   if (!d->heads) d->heads = 1;
   if (heads && d->heads != heads)
     error_set(e, STATUS_CONFIG, "heads: %zu, but the table of relative positions is for %zu",

@@ -1,4 +1,4 @@
-/* definition_value: one value of a definition each. */
+/* definition_value: a function for each kind of value. */
 #include "config/describe/definition_value.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ void definition_value_refuse(const char *key, const char *wanted, const json_t *
   error_set(e, STATUS_CONFIG, "%s: needs %s, not %s", key, wanted, option_json_kind(value));
 }
 
-/* --- one value each; where it is absent, `out` stays as it is --- */
+/* --- values --- */
 
 void definition_value_count(const json_t *json, const char *key, size_t low, size_t high,
                             size_t *out, struct error *e) {
@@ -80,29 +80,23 @@ void definition_value_seed(const json_t *json, bool *random, uint64_t *out, stru
   *out = (uint64_t)number;
 }
 
-static bool is_known(const char *key, const char *const *known) {
-  while (*known && strcmp(key, *known) != 0) known++;
-  return *known;
-}
-
-static void refuse_key(const char *key, const char *const *known, definition_value_called *called,
-                       struct error *e) {
-  char hint[NEAREST_HINT], word[DEFINITION_CALLED];
-  struct nearest near;
-  nearest_init(&near, key);
-  for (const char *const *k = known; *k; k++) nearest_offer(&near, *k);
-  if (called && called(key, word))
-    error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"; here it is %s", key, word);
-  else
-    error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"%s", key, nearest_hint(&near, hint));
-}
+/* --- keys --- */
 
 void definition_value_names_called(const json_t *json, const char *const *known,
                                    definition_value_called *called, struct error *e) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)json, key, value) {
-    if (!is_known(key, known)) refuse_key(key, known, called, e);
+    char hint[NEAREST_HINT], word[DEFINITION_CALLED];
+    struct nearest near;
+    nearest_init(&near, key);
+    const char *const *k = known;
+    for (; *k && strcmp(key, *k) != 0; k++) nearest_offer(&near, *k);
+    if (*k) continue;
+    if (called && called(key, word))
+      error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"; here it is %s", key, word);
+    else
+      error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"%s", key, nearest_hint(&near, hint));
   }
 }
 

@@ -1,4 +1,4 @@
-/* hints: reads config.json, and finds the part of it that is about a layer. */
+/* hints: reads config.json, and finds the object in it that is about a layer. */
 #include "config/describe/hints.h"
 
 #include <stdlib.h>
@@ -50,21 +50,19 @@ static bool mean_the_same(const char *a, size_t a_length, const char *b, size_t 
   return false;
 }
 
-/* The length of the stem: "vision" of "vision_config", all of "text_encoder". */
-static size_t tower_stem(const char *key) {
+/* Does a word of the address, such as "vision_tower" or "vision", name the tower with this key? The
+ * stem of the key counts: "vision" of "vision_config", all of "text_encoder". */
+static bool names_tower(const char *word, const char *key) {
   static const char end[] = "_config";
   const size_t length = strlen(key), tail = sizeof end - 1;
-  return length > tail && strcmp(key + length - tail, end) == 0 ? length - tail : length;
-}
-
-/* Does a word of the address, such as "vision_tower" or "vision", name the tower with this key? */
-static bool names_tower(const char *word, const char *key) {
-  const size_t whole = strcspn(word, "."), first = strcspn(word, "._"), stem = tower_stem(key);
+  const bool cut = length > tail && strcmp(key + length - tail, end) == 0;
+  const size_t whole = strcspn(word, "."), first = strcspn(word, "._");
+  const size_t stem = cut ? length - tail : length;
   return mean_the_same(word, whole, key, stem) || mean_the_same(word, first, key, stem);
 }
 
-/* The last are of one tower each; "heads" is the word of definitions, which a model of one's own
- * has in its config.json. */
+/* Keys of the number of heads. The last two belong to one tower each; "heads" is the word of
+ * definitions, which the config.json of a custom model has. */
 static const char *const head_members[] = {
     "num_attention_heads",    "num_heads", "n_head", "n_heads", "heads", "encoder_attention_heads",
     "decoder_attention_heads"};
@@ -80,6 +78,8 @@ static bool is_tower(const json_t *value) {
   return json_is_object(value) && (tells_heads(value) || json_object_get(value, "model_type"));
 }
 
+/* The object about the layer at this address; the whole document if it has no towers; NULL:
+ * unknown. */
 static const json_t *find_tower(const struct hints *h, const char *address) {
   const char *key;
   json_t *value;
@@ -103,6 +103,7 @@ bool hints_ambiguous(const struct hints *h, const struct hints_layer *at) {
   return h->config && !find_tower(h, at->address);
 }
 
+/* A positive integer of at most `most`, or 0. */
 static size_t hinted_count(const struct hints *h, const struct hints_layer *at, const char *key,
                            json_int_t most) {
   const json_int_t number = json_integer_value(hints_value(h, at, key));

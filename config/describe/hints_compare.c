@@ -1,4 +1,4 @@
-/* hints_compare: notes on what config.json says and the layer does not do. */
+/* hints_compare: compares a layer with config.json, key by key. */
 #include "config/describe/hints_compare.h"
 
 #include <math.h>
@@ -10,19 +10,7 @@
 
 static bool differ(double a, double b) { return fabs(a - b) > 1e-6 * fabs(b); }
 
-/* --- what a definition can express --- */
-
-static void compare_rope(const struct hints *h, const struct hints_served *c, struct notes *n) {
-  const double wanted = hints_rope_base(h, &c->at), base = c->shape->rope_base;
-  if (!(wanted > 0) || c->said->rope_base > 0 || (c->at.family && c->at.family->cross)) return;
-  if (base > 0 && differ(wanted, base))
-    notes_add(n,
-              "config.json says rope_theta %.15g, but the base here is %.15g (set rope to confirm)",
-              wanted, base);
-  if (!(base > 0) && c->said->rope == TOGGLE_UNSAID)
-    notes_add(n, "config.json has rope_theta, but queries and keys are not rotated here (set rope "
-                 "to confirm)");
-}
+/* --- values that a definition can have --- */
 
 static void compare_count(const char *what, const char *key, size_t wanted, size_t is,
                           struct notes *n) {
@@ -50,10 +38,18 @@ void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, s
         n,
         "config.json says that the model is %s, but this definition is %s (set causal to confirm)",
         causal == TOGGLE_ON ? "causal" : "not causal", causal == TOGGLE_ON ? "not" : "causal");
-  compare_rope(h, c, n);
+  const double rope = hints_rope_base(h, &c->at), base = s->rope_base;
+  if (!(rope > 0) || c->said->rope_base > 0 || (c->at.family && c->at.family->cross)) return;
+  if (base > 0 && differ(rope, base))
+    notes_add(n,
+              "config.json says rope_theta %.15g, but the base here is %.15g (set rope to confirm)",
+              rope, base);
+  if (!(base > 0) && c->said->rope == TOGGLE_UNSAID)
+    notes_add(n, "config.json has rope_theta, but queries and keys are not rotated here (set rope "
+                 "to confirm)");
 }
 
-/* --- what no definition can express --- */
+/* --- values that no definition can have --- */
 
 static bool is_absent_or_off(const json_t *value) {
   return !value || json_is_null(value) || json_is_false(value) ||
@@ -70,8 +66,8 @@ static bool is_word_or_absent(const json_t *value, const char *word) {
   return !value || json_is_null(value) || (text && strcmp(text, word) == 0);
 }
 
-/* Are these the usual rotary positions: of no other type, the same in all layers, over all columns
- * of a head? */
+/* Are these the usual rotary positions: unscaled, the same in all layers, over all columns of a
+ * head? */
 static bool is_plain_rope(const json_t *parameters) {
   const char *key;
   json_t *value;
@@ -136,26 +132,6 @@ static void compare_reach(const struct hints *h, const struct hints_served *c, s
     note_unserved("attention_type", n);
 }
 
-static void compare_positions(const struct hints *h, const struct hints_served *c,
-                              struct notes *n) {
-  const json_t *kind = hints_value(h, &c->at, "position_embedding_type");
-  if (is_word_or_absent(kind, "absolute") ||
-      (is_word_or_absent(kind, "rotary") && c->said->rope != TOGGLE_UNSAID))
-    return;
-  note_unserved("position_embedding_type", n);
-}
-
-static void compare_type(const struct hints *h, const struct hints_served *c, struct notes *n) {
-  const char *type = hints_type(h, &c->at);
-  if (!type || !c->at.family || !c->at.family->models) return;
-  for (const char *const *known = c->at.family->models; *known; known++)
-    if (strcmp(*known, type) == 0) return;
-  notes_add(n,
-            "layout %s is not known to fit config.json's model_type %.40s: outputs may differ from "
-            "the model's",
-            c->at.family->layout, type);
-}
-
 void hints_compare_unserved(const struct hints *h, const struct hints_served *c, struct notes *n) {
   static const char *const none[] = {"attn_logit_softcapping",
                                      "clip_qkv",
@@ -165,12 +141,22 @@ void hints_compare_unserved(const struct hints *h, const struct hints_served *c,
                                      "qk_norm",
                                      "qk_layernorm"};
   if (!h->config || hints_ambiguous(h, &c->at)) return;
-  compare_type(h, c, n);
+  const char *type = hints_type(h, &c->at);
+  const char *const *fitting = type && c->at.family ? c->at.family->models : NULL;
+  while (fitting && *fitting && strcmp(*fitting, type) != 0) fitting++;
+  if (fitting && !*fitting)
+    notes_add(n,
+              "layout %s is not known to fit config.json's model_type %.40s: outputs may differ "
+              "from the model's",
+              c->at.family->layout, type);
   compare_scale(h, c, n);
   if (!c->at.family || !c->at.family->cross) {
     compare_turns(h, c, n);
     compare_reach(h, c, n);
-    compare_positions(h, c, n);
+    const json_t *kind = hints_value(h, &c->at, "position_embedding_type");
+    if (!is_word_or_absent(kind, "absolute") &&
+        !(is_word_or_absent(kind, "rotary") && c->said->rope != TOGGLE_UNSAID))
+      note_unserved("position_embedding_type", n);
   }
   for (size_t i = 0; i < sizeof none / sizeof *none; i++)
     if (!is_absent_or_off(hints_value(h, &c->at, none[i]))) note_unserved(none[i], n);

@@ -9,7 +9,7 @@ enum { NOTES_MOST = 8, NOTE_SIZE = 240 };
 /* All zeros: no notes. */
 struct notes {
   size_t count;
-  char text[NOTES_MOST][NOTE_SIZE]; /* each one line without a full stop */
+  char text[NOTES_MOST][NOTE_SIZE]; /* one line each, without a full stop */
 };
 
 /* Adds a sentence, unless it is there already or NOTES_MOST are. */

@@ -1,11 +1,12 @@
-/* whole_choice: the words of `generate`, and the library's for them. */
+/* whole_choice: the words of `generate`, and the keys of transformers for them. */
 #include "config/describe/whole_choice.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "config/describe/definition_value.h"
-#include "config/describe/whole_called.h"
+#include "config/family/whole_family.h"
 
 enum { COUNT_MOST = 1 << 24, MAX_TOKENS = 64 };
 
@@ -29,6 +30,99 @@ bool whole_option_has(const struct whole_option *o, double number) {
   return (o->type == WHOLE_ABOVE ? number > o->least : number >= o->least) && number <= o->most;
 }
 
+/* --- names of transformers, for the hints of errors --- */
+
+struct whole_called {
+  const char *key, *word; /* of transformers, NULL if it has none; of definitions */
+};
+
+static const struct whole_called members[] = {{"decoder_start_token_id", "begin"},
+                                              {"bos_token_id", "begin"},
+                                              {"eos_token_id", "end"},
+                                              {"pad_token_id", "pad"},
+                                              {"forced_bos_token_id", "forced_begin"},
+                                              {"forced_eos_token_id", "forced_end"},
+                                              {"tie_word_embeddings", "tie_output"},
+                                              {"is_encoder_decoder", "kind"},
+                                              {"is_decoder", "kind"},
+                                              {"id2label", "labels"},
+                                              {"num_labels", "classes"},
+                                              {"problem_type", "function"},
+                                              {"torch_dtype", "weights"},
+                                              {"dtype", "weights"}};
+
+/* Words that are equal in both are listed for definitions that have them in the wrong place. */
+#define SAME(id, word, ...) {#word, #word},
+static const struct whole_called generating[] = {{"max_new_tokens", "max_tokens"},
+                                                 {"max_length", "max_tokens"},
+                                                 {"max_tokens", "max_tokens"},
+                                                 {"min_new_tokens", "min_tokens"},
+                                                 {"min_length", "min_tokens"},
+                                                 {"num_beams", "beams"},
+                                                 {"beams", "beams"},
+                                                 {"length_penalty", "length_penalty"},
+                                                 {"early_stopping", "early_stopping"},
+                                                 {"do_sample", "temperature"},
+                                                 {"no_repeat_ngram_size", "no_repeat_ngram"},
+                                                 {"suppress_tokens", "banned_tokens"},
+                                                 {"bad_words_ids", "banned_tokens"},
+                                                 {"banned_tokens", "banned_tokens"},
+                                                 WHOLE_OPTIONS(SAME)};
+
+/* The word of a key; NULL: unknown. */
+static const char *find(const struct whole_called *all, size_t count, const char *key) {
+  for (size_t i = 0; i < count; i++)
+    if (all[i].key && strcmp(all[i].key, key) == 0) return all[i].word;
+  return NULL;
+}
+
+#define FIND(all, key) find(all, sizeof all / sizeof *all, key)
+
+/* The word for a size of the model in a family's config.json. */
+static const char *find_size(const struct whole_keys *k, const char *key) {
+  const struct whole_called sizes[] = {
+      {k->width, "width"},           {k->head_size, "head_size"},
+      {k->vocabulary, "vocabulary"}, {k->positions, "max_positions"},
+      {k->kv_heads, "kv_heads"},     {k->epsilon, "norm_eps"},
+      {k->activation, "activation"}};
+  return FIND(sizes, key);
+}
+
+/* The word for a size that each stack has. */
+static const char *find_side_size(const struct whole_side_keys *k, const char *key) {
+  const struct whole_called sizes[] = {{k->layers, "layers"},
+                                       {k->heads, "heads"},
+                                       {k->forward_size, "feed_forward"}};
+  return FIND(sizes, key);
+}
+
+/* Writes `"layers"`, or `"layers" in "decoder"`. */
+static bool write_word(const char *word, const char *within, char out[DEFINITION_CALLED]) {
+  if (!word) return false;
+  snprintf(out, DEFINITION_CALLED, "\"%s\"%s%s%s", word, within ? " in \"" : "",
+           within ? within : "", within ? "\"" : "");
+  return true;
+}
+
+bool whole_called(const char *key, char out[DEFINITION_CALLED]) {
+  if (write_word(FIND(members, key), NULL, out) ||
+      write_word(FIND(generating, key), "generate", out))
+    return true;
+  for (size_t i = 0; i < whole_family_count(); i++) {
+    const struct whole_keys *k = whole_family_at(i)->keys;
+    if (!k) continue;
+    if (write_word(find_size(k, key), NULL, out) ||
+        write_word(find_side_size(&k->own, key), k->decoder.heads ? "encoder" : NULL, out) ||
+        write_word(find_side_size(&k->decoder, key), "decoder", out))
+      return true;
+  }
+  return false;
+}
+
+bool whole_called_generating(const char *key, char out[DEFINITION_CALLED]) {
+  return write_word(FIND(generating, key), NULL, out);
+}
+
 /* --- a definition's words --- */
 
 static void read_number(const json_t *json, const struct whole_option *o, double *out,
@@ -45,19 +139,6 @@ static void read_number(const json_t *json, const struct whole_option *o, double
               o->type == WHOLE_ABOVE ? "above" : "at least", o->least, most);
   else
     *out = x;
-}
-
-static void read_option(const json_t *json, const struct whole_option *o, struct stack_choice *c,
-                        struct error *e) {
-  void *out = (char *)c + o->at;
-  const json_t *value = json_object_get(json, o->word);
-  if (o->type == WHOLE_COUNT && json_is_integer(value) && json_integer_value(value) < 0 &&
-      whole_option_has(o, (double)json_integer_value(value)))
-    *(size_t *)out = 0;
-  else if (o->type == WHOLE_COUNT)
-    definition_value_count(json, o->word, 0, COUNT_MOST, out, e);
-  else
-    read_number(json, o, out, e);
 }
 
 static void read_banned(struct whole_choice *c, const json_t *json, struct error *e) {
@@ -79,18 +160,6 @@ static void read_banned(struct whole_choice *c, const json_t *json, struct error
   }
 }
 
-/* When a search is over. */
-static void read_early(struct stack_choice *s, const json_t *json, struct error *e) {
-  const json_t *value = json_object_get(json, "early_stopping");
-  if (!value) return;
-  if (json_is_boolean(value))
-    s->early = json_is_true(value) ? STACK_EARLY_YES : STACK_EARLY_NOT;
-  else if (json_is_string(value) && strcmp(json_string_value(value), "never") == 0)
-    s->early = STACK_EARLY_NEVER;
-  else
-    error_set(e, STATUS_CONFIG, "early_stopping: needs true, false or \"never\"");
-}
-
 enum status whole_choice_read(struct whole_choice *c, const json_t *json, struct error *e) {
 #define WORD(id, word, ...) #word,
   static const char *const known[] = {"max_tokens",     "banned_tokens",  "beams",
@@ -99,10 +168,27 @@ enum status whole_choice_read(struct whole_choice *c, const json_t *json, struct
   struct stack_choice *s = &c->choice;
   definition_value_names_called(json, known, whole_called_generating, e);
   definition_value_count(json, "max_tokens", 1, COUNT_MOST, &c->max_tokens, e);
-  for (size_t i = 0; i < WHOLE_OPTION_COUNT; i++) read_option(json, &whole_options[i], s, e);
+  for (size_t i = 0; i < WHOLE_OPTION_COUNT; i++) {
+    const struct whole_option *o = &whole_options[i];
+    const json_t *value = json_object_get(json, o->word);
+    void *out = (char *)s + o->at;
+    if (o->type != WHOLE_COUNT)
+      read_number(json, o, out, e);
+    else if (json_is_integer(value) && json_integer_value(value) < 0 &&
+             whole_option_has(o, (double)json_integer_value(value)))
+      *(size_t *)out = 0;
+    else
+      definition_value_count(json, o->word, 0, COUNT_MOST, out, e);
+  }
   read_number(json, &power, &s->length_penalty, e);
   definition_value_count(json, "beams", 1, STACK_BEAMS_MAX, &s->beams, e);
-  read_early(s, json, e);
+  const json_t *early = json_object_get(json, "early_stopping");
+  if (json_is_boolean(early))
+    s->early = json_is_true(early) ? STACK_EARLY_YES : STACK_EARLY_NOT;
+  else if (json_is_string(early) && strcmp(json_string_value(early), "never") == 0)
+    s->early = STACK_EARLY_NEVER;
+  else if (early)
+    error_set(e, STATUS_CONFIG, "early_stopping: needs true, false or \"never\"");
   read_banned(c, json, e);
   if (e->status == STATUS_OK && s->beams > 1 && s->temperature > 0)
     error_set(e, STATUS_CONFIG, "beams: %zu and a temperature above 0 cannot be combined",
@@ -121,7 +207,7 @@ enum status whole_choice_override(json_t *known, json_t *said, struct error *e) 
 
 /* --- generation_config.json --- */
 
-/* What translates: of which document, into which words. The first mistake is kept. */
+/* A translation into words. The first mistake is kept in `e`. */
 struct whole_choosing {
   const struct whole_generating *from;
   json_t *words;
@@ -129,6 +215,7 @@ struct whole_choosing {
   struct error *e;
 };
 
+/* The value of a key; NULL: absent or null. */
 static json_t *said_of(const struct whole_choosing *c, const char *key) {
   json_t *value = json_object_get(c->from->said, key);
   return json_is_null(value) ? NULL : value;
@@ -138,7 +225,8 @@ static void refuse(const struct whole_choosing *c, const char *key, const char *
   error_set(c->e, STATUS_CONFIG, "%s: %s: %s", c->from->document, key, why);
 }
 
-/* A value that is checked as that of the word is; an error begins with the file's key instead. */
+/* Sets a word, whose value's reference is taken, and checks it as a definition's; an error begins
+ * with the file's key instead. */
 static void put(const struct whole_choosing *c, const char *word, const char *key, json_t *value) {
   struct whole_choice unused;
   struct error one = {0};
@@ -156,8 +244,9 @@ static void put_said(const struct whole_choosing *c, const char *word, const cha
   if (value) put(c, word, key, json_incref(value));
 }
 
-/* How many tokens come; or, of an encoder and a decoder, how many there are with the first, which
- * none has chosen. (Of a decoder alone the latter counts the text, too, and is left aside.) */
+/* Sets a number of generated tokens: the key `come`; or, in an encoder-decoder model, the key
+ * `all`, which counts the start token too. In a decoder-only model `all` counts the prompt, and is
+ * ignored. */
 static void put_tokens(const struct whole_choosing *c, const char *word, const char *come,
                        const char *all) {
   json_t *value = said_of(c, all);
@@ -170,9 +259,9 @@ static void put_tokens(const struct whole_choosing *c, const char *word, const c
     put(c, word, all, json_integer(count - 1));
 }
 
-/* The file draws only where do_sample is true; the temperature is then 1 unless the file has one.
- * It can draw the ways of a search, too: then they are drawn, but not searched among. */
-static void put_drawing(const struct whole_choosing *c) {
+/* Sets sampling or beam search. The file samples only if do_sample is true, with a temperature of 1
+ * unless it has another. It can combine both: then only sampling is kept. */
+static void put_sampling(const struct whole_choosing *c) {
   const json_t *draws = json_object_get(c->from->said, "do_sample"),
                *beams = said_of(c, "num_beams");
   if (draws && !json_is_boolean(draws)) refuse(c, "do_sample", "needs true or false");
@@ -189,7 +278,8 @@ static void put_drawing(const struct whole_choosing *c) {
     notes_add(c->notes, "%s: num_beams is ignored, because do_sample is true", c->from->document);
 }
 
-/* Tokens that are not wanted, and words of one token; words of several are not kept out. */
+/* Sets the banned tokens: suppressed tokens, and bad words of one token. Longer words are ignored.
+ */
 static void put_banned(const struct whole_choosing *c) {
   static const char tokens[] = "suppress_tokens", stretches[] = "bad_words_ids";
   json_t *suppressed = said_of(c, tokens);
@@ -216,11 +306,11 @@ static void put_banned(const struct whole_choosing *c) {
   json_decref(banned);
 }
 
-/* What would choose other tokens, where it is not this, or empty. */
+/* Keys that would change the generated tokens, unless they have the neutral value or are empty. */
 static const struct {
   const char *key;
   double neutral;
-  bool drawing; /* without effect where nothing is drawn */
+  bool drawing; /* has an effect only with sampling */
 } unserved[] = {{"num_beam_groups", 1, false},
                 {"diversity_penalty", 0, false},
                 {"encoder_repetition_penalty", 1, false},
@@ -245,15 +335,6 @@ static bool is_neutral(const json_t *value, double neutral) {
          !json_is_string(value);
 }
 
-static void note_unserved(const struct whole_choosing *c) {
-  const bool draws = json_is_true(json_object_get(c->from->said, "do_sample"));
-  for (size_t i = 0; i < sizeof unserved / sizeof *unserved; i++) {
-    const json_t *value = json_object_get(c->from->said, unserved[i].key);
-    if (!is_neutral(value, unserved[i].neutral) && (draws || !unserved[i].drawing))
-      notes_add(c->notes, "%s: %s is ignored", c->from->document, unserved[i].key);
-  }
-}
-
 json_t *whole_choice_translate(const struct whole_generating *g, struct notes *n, struct error *e) {
   const struct whole_choosing c = {g, json_object(), n, e};
   if (!c.words) error_set(e, STATUS_OUT_OF_MEMORY, "out of memory for %s", g->document);
@@ -263,9 +344,14 @@ json_t *whole_choice_translate(const struct whole_generating *g, struct notes *n
   put_said(&c, "no_repeat_ngram", "no_repeat_ngram_size");
   put_said(&c, "length_penalty", "length_penalty");
   put_said(&c, "early_stopping", "early_stopping");
-  put_drawing(&c);
+  put_sampling(&c);
   put_banned(&c);
-  note_unserved(&c);
+  const bool draws = json_is_true(json_object_get(g->said, "do_sample"));
+  for (size_t i = 0; i < sizeof unserved / sizeof *unserved; i++) {
+    const json_t *value = json_object_get(g->said, unserved[i].key);
+    if (!is_neutral(value, unserved[i].neutral) && (draws || !unserved[i].drawing))
+      notes_add(n, "%s: %s is ignored", g->document, unserved[i].key);
+  }
   if (!e->status) return c.words;
   json_decref(c.words);
   return NULL;

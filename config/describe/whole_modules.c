@@ -8,16 +8,16 @@
 #include "config/document/file.h"
 #include "config/document/text.h"
 
-/* The modules in the order in which they may stand. */
+/* The modules in their only possible order. */
 enum module { MODULE_TRANSFORMER, MODULE_POOLING, MODULE_DENSE, MODULE_NORMALIZE, MODULE_NONE };
 
 /* A module as modules.json names it. */
 struct whole_module {
   const char *folder; /* of all modules */
-  const char *path;   /* in it; "" is the folder itself */
+  const char *path;   /* relative to it; "" is the folder itself */
 };
 
-/* The last word of "sentence_transformers.models.Pooling"; newer ones have more words before. */
+/* The module by the last word of its type: "sentence_transformers.models.Pooling". */
 static enum module module_of(const char *type) {
   static const char *const names[] = {"Transformer", "Pooling", "Dense", "Normalize"};
   const char *dot = strrchr(type, '.');
@@ -33,14 +33,6 @@ static char *path_of(const struct whole_module *m, const char *name, struct erro
   free(folder);
   if (!path) error_no_memory(e);
   return path;
-}
-
-static json_t *read_config(const struct whole_module *m, struct error *e) {
-  char *path = path_of(m, "config.json", e);
-  json_t *json = path ? file_json(path, e) : NULL;
-  free(path);
-  if (json && !json_is_object(json)) error_set(e, STATUS_CONFIG, "config.json: is not an object");
-  return json;
 }
 
 enum { SIZE_MOST = 1 << 20 };
@@ -60,7 +52,8 @@ static bool flag_of(const json_t *config, const char *key, bool missing, struct 
 
 /* --- pooling --- */
 
-/* Newer files say one word, older ones have a flag for each mode. STACK_POOL_NONE: not served. */
+/* The mode that a key of the configuration chooses: newer files have one word, older ones a flag
+ * for each mode. STACK_POOL_NONE: not supported. */
 static enum stack_pool mode_of(const char *key, const json_t *value) {
   static const struct {
     const char *flag, *word;
@@ -101,7 +94,7 @@ static enum status read_pooling(struct whole_source *s, const json_t *config, st
 
 /* --- a dense layer --- */
 
-/* It may be said to take and to make something else than the one vector of an item. */
+/* Rejects a layer whose input or output is not the vector of an item. */
 static void check_name(const json_t *config, const char *key, struct error *e) {
   static const char only[] = "sentence_embedding";
   const json_t *value = json_object_get(config, key);
@@ -133,25 +126,7 @@ static enum status read_dense(struct whole_source *s, const struct whole_module 
   return e->status;
 }
 
-/* --- the whole --- */
-
-static enum status read_module(struct whole_source *s, enum module is, const struct whole_module *m,
-                               struct error *e) {
-  if (is == MODULE_NORMALIZE) {
-    s->normalize = true;
-    return STATUS_OK;
-  }
-  json_t *config = read_config(m, e);
-  if (e->status == STATUS_OK)
-    is == MODULE_POOLING ? read_pooling(s, config, e) : read_dense(s, m, config, e);
-  json_decref(config);
-  return e->status ? text_before(e, "module %.60s: ", m->path) : STATUS_OK;
-}
-
-/* A module's folder lies in the model's own. */
-static bool is_inside(const char *path) {
-  return strlen(path) < WHOLE_MODULES_PATH && path[0] != '/' && !strstr(path, "..");
-}
+/* --- the list --- */
 
 static enum status read_modules(struct whole_source *s, const char *folder, const json_t *list,
                                 char within[WHOLE_MODULES_PATH], struct error *e) {
@@ -163,7 +138,8 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     const char *path = json_string_value(json_object_get(one, "path"));
     if (!type || !path)
       return error_set(e, STATUS_CONFIG, "modules.json: needs a type and a path for each module");
-    if (!is_inside(path))
+    const bool inside = strlen(path) < WHOLE_MODULES_PATH && path[0] != '/' && !strstr(path, "..");
+    if (!inside)
       return error_set(e, STATUS_CONFIG,
                        "modules.json: the path \"%.100s\" does not lie within the folder", path);
     const enum module is = module_of(type);
@@ -180,11 +156,20 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
       return error_set(e, STATUS_CONFIG,
                        "modules.json: %.60s without a Pooling before it is not supported", type);
     last = (int)is;
+    if (is == MODULE_TRANSFORMER) snprintf(within, WHOLE_MODULES_PATH, "%s", path);
+    if (is == MODULE_NORMALIZE) s->normalize = true;
+    if (is != MODULE_POOLING && is != MODULE_DENSE) continue;
+    /* These have a config.json in their own folder. */
     const struct whole_module m = {folder, path};
-    if (is == MODULE_TRANSFORMER)
-      snprintf(within, WHOLE_MODULES_PATH, "%s", path);
-    else if (read_module(s, is, &m, e))
-      return e->status;
+    char *config_path = path_of(&m, "config.json", e);
+    json_t *config = config_path ? file_json(config_path, e) : NULL;
+    free(config_path);
+    if (config && !json_is_object(config))
+      error_set(e, STATUS_CONFIG, "config.json: is not an object");
+    if (e->status == STATUS_OK)
+      is == MODULE_POOLING ? read_pooling(s, config, e) : read_dense(s, &m, config, e);
+    json_decref(config);
+    if (e->status) return text_before(e, "module %.60s: ", path);
   }
   return last < 0 ? error_set(e, STATUS_CONFIG, "modules.json: has no modules") : STATUS_OK;
 }

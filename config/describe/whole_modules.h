@@ -1,4 +1,4 @@
-/* whole_modules: modules.json, in which sentence-transformers say what comes behind a model. */
+/* whole_modules: modules.json of sentence-transformers: the modules after the model. */
 #ifndef CONFIG_WHOLE_MODULES_H
 #define CONFIG_WHOLE_MODULES_H
 
@@ -6,8 +6,9 @@
 
 enum { WHOLE_MODULES_PATH = 128 };
 
-/* Reads the modules.json of a folder, if it is one and has one, and what it names; `within` becomes
- * the folder of the model itself in it, or empty. STATUS_CONFIG naming the module and why. */
+/* Reads the modules.json of a folder, if it has one, and the modules that it names. `within`
+ * becomes the path of the model itself in the folder, or empty. STATUS_CONFIG naming the module and
+ * why, or STATUS_OUT_OF_MEMORY. */
 enum status whole_modules_read(struct whole_source *s, const char *folder,
                                char within[WHOLE_MODULES_PATH], struct error *e);
 

@@ -1,10 +1,10 @@
-/* whole_settings: the members of a whole model's definition, and the values that they allow. */
+/* whole_settings: the members of a model's definition, and the values that they allow. The first
+ * mistake is kept in `e`, and the reading continues: values with a mistake are not used. */
 #include "config/describe/whole_settings.h"
 
 #include <string.h>
 
 #include "config/describe/definition.h"
-#include "config/describe/whole_called.h"
 
 const char *const whole_function_names[] = {[STACK_FUNCTION_NONE] = "none",
                                             [STACK_FUNCTION_SOFTMAX] = "softmax",
@@ -48,7 +48,7 @@ const char *whole_settings_activation(const char *name, enum activation *out) {
 
 /* --- words --- */
 
-/* Which of the words, which end with NULL, the value is; -1 where the key is absent. */
+/* The index of the value among the words, which end with NULL; -1 if the key is absent. */
 static int read_word(const json_t *json, const char *key, const char *const *words,
                      struct error *e) {
   const char *word = NULL;
@@ -57,14 +57,6 @@ static int read_word(const json_t *json, const char *key, const char *const *wor
   for (int i = 0; words[i]; i++)
     if (word == words[i]) return i;
   return -1;
-}
-
-static void read_kind(struct whole_settings *s, const json_t *json, struct error *e) {
-  static const char *const kinds[] = {"encoder", "decoder", "seq2seq", NULL};
-  static const enum model_kind means[] = {MODEL_ENCODER, MODEL_DECODER, MODEL_SEQ2SEQ};
-  const int kind = read_word(json, "kind", kinds, e);
-  s->has_kind = kind >= 0;
-  if (kind >= 0) s->kind = means[kind];
 }
 
 static void read_norm(struct whole_settings *s, const json_t *json, struct error *e) {
@@ -78,30 +70,6 @@ static void read_norm(struct whole_settings *s, const json_t *json, struct error
   s->epsilon = json_number_value(value);
   if (!json_is_number(value) || !(s->epsilon >= 1e-30 && s->epsilon <= 1))
     error_set(e, STATUS_CONFIG, "norm_eps: needs a number from 1e-30 to 1");
-}
-
-static void read_activation(struct whole_settings *s, const json_t *json, struct error *e) {
-  const char *word = NULL;
-  definition_value_string(json, "activation", &word, e);
-  if (!word) return;
-  s->activation = whole_settings_activation(word, &s->activate);
-  if (!s->activation)
-    error_set(e, STATUS_CONFIG,
-              "activation: \"%.60s\" is not one of relu, gelu, gelu_new, silu, quick_gelu", word);
-}
-
-static void read_positions(struct whole_settings *s, const json_t *json, struct error *e) {
-  static const char *const words[] = {"none", "sinusoid", "learned", "rotary", "relative", NULL};
-  s->places = (enum whole_places)(WHOLE_PLACES_NONE + read_word(json, "positions", words, e));
-  definition_value_count(json, "first_position", 0, SIZE_MOST, &s->first_position, e);
-  definition_value_count(json, "max_positions", 1, TOKENS_MOST, &s->max_positions, e);
-}
-
-static void read_pool(struct whole_settings *s, const json_t *json, struct error *e) {
-  const int pool = read_word(json, "pool", stack_pool_names, e);
-  s->has_pool = pool >= 0;
-  if (pool >= 0) s->pool = (enum stack_pool)pool;
-  definition_value_toggle(json, "normalize", &s->normalize, e);
 }
 
 /* --- classes --- */
@@ -126,7 +94,7 @@ static void read_classes(struct whole_settings *s, const json_t *json, struct er
 
 /* --- tokens --- */
 
-/* null is none. */
+/* Reads a token; -1 for null. */
 static int64_t read_token(const json_t *value, const char *key, struct error *e) {
   if (!value || json_is_null(value)) return -1;
   const json_int_t token = json_integer_value(value);
@@ -136,26 +104,24 @@ static int64_t read_token(const json_t *value, const char *key, struct error *e)
   return token;
 }
 
-static void read_ends(struct whole_tokens *t, const json_t *value, struct error *e) {
-  const bool many = json_is_array(value);
-  const size_t count = many ? json_array_size(value) : value && !json_is_null(value);
-  if (count > WHOLE_ENDS_MAX) {
-    error_set(e, STATUS_CONFIG, "end: %zu tokens are more than %d", count, WHOLE_ENDS_MAX);
-    return;
-  }
-  for (size_t i = 0; i < count; i++) {
-    const json_t *one = many ? json_array_get(value, i) : value;
-    if (json_is_null(one)) error_set(e, STATUS_CONFIG, "end: null is no token of a list");
-    t->end[t->ends++] = read_token(one, "end", e);
-  }
-}
-
 static void read_tokens(struct whole_tokens *t, const json_t *json, struct error *e) {
   t->begin = read_token(json_object_get(json, "begin"), "begin", e);
   t->pad = read_token(json_object_get(json, "pad"), "pad", e);
   t->forced_begin = read_token(json_object_get(json, "forced_begin"), "forced_begin", e);
   t->forced_end = read_token(json_object_get(json, "forced_end"), "forced_end", e);
-  read_ends(t, json_object_get(json, "end"), e);
+  /* `end` is a token or a list of tokens. */
+  const json_t *end = json_object_get(json, "end");
+  const bool many = json_is_array(end);
+  const size_t count = many ? json_array_size(end) : end && !json_is_null(end);
+  if (count > WHOLE_ENDS_MAX) {
+    error_set(e, STATUS_CONFIG, "end: %zu tokens are more than %d", count, WHOLE_ENDS_MAX);
+    return;
+  }
+  for (size_t i = 0; i < count; i++) {
+    const json_t *one = many ? json_array_get(end, i) : end;
+    if (json_is_null(one)) error_set(e, STATUS_CONFIG, "end: null is no token of a list");
+    t->end[t->ends++] = read_token(one, "end", e);
+  }
 }
 
 /* --- sizes --- */
@@ -178,64 +144,70 @@ static void read_stack_sizes(struct whole_stack_sizes *s, const json_t *json, st
   definition_value_count(json, "feed_forward", 1, SIZE_MOST, &s->forward_size, e);
 }
 
-/* `encoder`, `decoder`: what is said of that stack alone goes before. */
-static void read_side(struct whole_settings *s, const json_t *json, enum whole_side side,
-                      struct error *e) {
-  const char *key = whole_settings_side(side);
-  const json_t *value = json_object_get(json, key);
-  struct error inside = {0};
-  if (!value) return;
-  if (!json_is_object(value)) definition_value_refuse(key, "an object", value, e);
-  definition_value_names_called(value, stack_sizes, whole_called, &inside);
-  read_stack_sizes(&s->of[side], value, &inside);
-  if (inside.status) error_set(e, inside.status, "%s: %.400s", key, inside.detail);
-}
-
+/* Reads sizes of the model, and those of one stack alone, in the objects `encoder` and `decoder`,
+ * which override them. */
 static void read_sizes(struct whole_settings *s, const json_t *json, struct error *e) {
   read_stack_sizes(&s->of[WHOLE_ENCODER], json, e);
   s->of[WHOLE_DECODER] = s->of[WHOLE_ENCODER];
-  read_side(s, json, WHOLE_ENCODER, e);
-  read_side(s, json, WHOLE_DECODER, e);
+  for (enum whole_side side = 0; side < WHOLE_SIDES; side++) {
+    const char *key = whole_settings_side(side);
+    const json_t *value = json_object_get(json, key);
+    struct error inside = {0};
+    if (!value) continue;
+    if (!json_is_object(value)) definition_value_refuse(key, "an object", value, e);
+    definition_value_names_called(value, stack_sizes, whole_called, &inside);
+    read_stack_sizes(&s->of[side], value, &inside);
+    if (inside.status) error_set(e, inside.status, "%s: %.400s", key, inside.detail);
+  }
   definition_value_count(json, "width", 1, SIZE_MOST, &s->width, e);
   definition_value_count(json, "kv_heads", 1, DEFINITION_HEADS_MAX, &s->kv_heads, e);
   definition_value_count(json, "head_size", 1, SIZE_MOST, &s->head_size, e);
   definition_value_count(json, "vocabulary", 1, TOKENS_MOST, &s->vocabulary, e);
 }
 
-/* --- the whole --- */
-
-/* How numbers are kept. */
-static void read_weights(struct whole_settings *s, const json_t *json, struct error *e) {
-  static const char *const kept[] = {"auto", "float32", NULL};
-  s->float32 = read_word(json, "weights", kept, e) == 1;
-}
-
-static void read_choice(struct whole_settings *s, const json_t *json, struct error *e) {
-  const json_t *value = json_object_get(json, "generate");
-  struct error inside = {0};
-  whole_choice_init(&s->choice);
-  if (!value) return;
-  if (!json_is_object(value))
-    definition_value_refuse("generate", "an object", value, e);
-  else if (whole_choice_read(&s->choice, value, &inside))
-    error_set(e, inside.status, "generate: %.400s", inside.detail);
-}
+/* --- all of it --- */
 
 enum status whole_settings_read(struct whole_settings *s, const json_t *json, struct error *e) {
+  static const char *const kinds[] = {"encoder", "decoder", "seq2seq", NULL};
+  static const enum model_kind kind_of[] = {MODEL_ENCODER, MODEL_DECODER, MODEL_SEQ2SEQ};
+  static const char *const places[] = {"none", "sinusoid", "learned", "rotary", "relative", NULL};
+  static const char *const weights[] = {"auto", "float32", NULL};
   *s = (struct whole_settings){.token = {.begin = -1}};
   definition_value_names_called(json, members, whole_called, e);
-  read_kind(s, json, e);
+  const int kind = read_word(json, "kind", kinds, e);
+  s->has_kind = kind >= 0;
+  if (kind >= 0) s->kind = kind_of[kind];
   read_sizes(s, json, e);
   read_norm(s, json, e);
-  read_activation(s, json, e);
-  read_positions(s, json, e);
-  read_pool(s, json, e);
+
+  const char *activation = NULL;
+  definition_value_string(json, "activation", &activation, e);
+  if (activation) s->activation = whole_settings_activation(activation, &s->activate);
+  if (activation && !s->activation)
+    error_set(e, STATUS_CONFIG,
+              "activation: \"%.60s\" is not one of relu, gelu, gelu_new, silu, quick_gelu",
+              activation);
+  s->places = (enum whole_places)(WHOLE_PLACES_NONE + read_word(json, "positions", places, e));
+  definition_value_count(json, "first_position", 0, SIZE_MOST, &s->first_position, e);
+  definition_value_count(json, "max_positions", 1, TOKENS_MOST, &s->max_positions, e);
+
+  const int pool = read_word(json, "pool", stack_pool_names, e);
+  s->has_pool = pool >= 0;
+  if (pool >= 0) s->pool = (enum stack_pool)pool;
+  definition_value_toggle(json, "normalize", &s->normalize, e);
   read_classes(s, json, e);
   read_tokens(&s->token, json, e);
   definition_value_toggle(json, "gated", &s->gated, e);
   definition_value_toggle(json, "scale_embedding", &s->scale_embedding, e);
   definition_value_toggle(json, "tie_output", &s->tie_output, e);
-  read_choice(s, json, e);
-  read_weights(s, json, e);
+
+  const json_t *generate = json_object_get(json, "generate");
+  struct error inside = {0};
+  whole_choice_init(&s->choice);
+  if (generate && !json_is_object(generate))
+    definition_value_refuse("generate", "an object", generate, e);
+  else if (generate && whole_choice_read(&s->choice, generate, &inside))
+    error_set(e, inside.status, "generate: %.400s", inside.detail);
+  s->float32 = read_word(json, "weights", weights, e) == 1;
   return e->status;
 }

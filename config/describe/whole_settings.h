@@ -1,7 +1,7 @@
-/* whole_settings: what a definition of a whole model may say, read strictly.
+/* whole_settings: the definition of a model, read strictly.
  *
- * A config.json whose model_type is "transformer" says it in the same words, and those of the
- * library's other types are translated into them (whole_words.h). */
+ * A config.json whose model_type is "transformer" has the same words; other types are translated
+ * into them (whole_translate.h). */
 #ifndef CONFIG_WHOLE_SETTINGS_H
 #define CONFIG_WHOLE_SETTINGS_H
 
@@ -20,7 +20,7 @@ struct whole_tokens { /* token ids; -1: none */
   int64_t end[WHOLE_ENDS_MAX];
 };
 
-/* How positions come in; the family says which sinusoids these are. */
+/* How positions are encoded; the family determines the kind of sinusoids. */
 enum whole_places {
   WHOLE_PLACES_UNSAID,
   WHOLE_PLACES_NONE,
@@ -30,7 +30,7 @@ enum whole_places {
   WHOLE_PLACES_RELATIVE
 };
 
-/* What may be said of one stack alone; 0: not said. */
+/* The sizes that each stack has; 0: not given. */
 struct whole_stack_sizes {
   size_t layers, heads, forward_size;
 };
@@ -38,42 +38,41 @@ struct whole_stack_sizes {
 struct whole_settings {
   bool has_kind;
   enum model_kind kind;
-  struct whole_stack_sizes of[WHOLE_SIDES];      /* what is said of the model counts for both */
-  size_t width, kv_heads, head_size, vocabulary; /* 0: not said */
+  struct whole_stack_sizes of[WHOLE_SIDES];      /* a size of the model counts for both */
+  size_t width, kv_heads, head_size, vocabulary; /* 0: not given */
   enum toggle pre, rms, gated;
-  double epsilon;           /* 0: not said */
-  const char *activation;   /* static text; NULL: not said */
-  enum activation activate; /* what it means */
+  double epsilon;           /* 0: not given */
+  const char *activation;   /* static text; NULL: not given */
+  enum activation activate; /* its meaning */
   enum whole_places places;
-  size_t first_position, max_positions; /* 0: not said */
+  size_t first_position, max_positions; /* 0: not given */
   enum toggle scale_embedding, tie_output;
-  struct whole_tokens token; /* what is not said is none */
-  bool float32;              /* numbers stay so, even where 16 bits have them */
+  struct whole_tokens token; /* -1 also if not given */
+  bool float32;              /* keep weights as float32, even if 16 bits can hold them */
   struct whole_choice choice;
   bool has_pool;
   enum stack_pool pool;
   enum toggle normalize;
-  size_t classes;       /* 0: not said */
-  const json_t *labels; /* a list of strings; NULL: not said */
+  size_t classes;       /* 0: not given */
+  const json_t *labels; /* a list of strings; NULL: not given */
   bool has_function;
   enum stack_function function;
 };
 
-/* Reads the object; what is not said of the members above stays so. STATUS_CONFIG with a detail
- * that begins with the key. */
+/* Reads the object; *s borrows from it. STATUS_CONFIG with a detail that begins with the key. */
 enum status whole_settings_read(struct whole_settings *s, const json_t *json, struct error *e);
 
 /* The names of functions by their numbers; NULL after the last. */
 extern const char *const whole_function_names[];
 
-/* "encoder" or "decoder": the member in which a definition speaks of that stack alone. */
+/* "encoder" or "decoder": the member of a definition about that stack alone. */
 const char *whole_settings_side(enum whole_side side);
 
-/* Is it a word that may be said of one stack alone: "heads"? */
+/* Is it the word of a size that each stack has: "heads"? */
 bool whole_settings_is_size(const char *word);
 
-/* The activation of this name, as config.json of any family may call it. Returns the name, as
- * static text; NULL: it is not known. */
+/* Finds an activation by its name in definitions or in the config.json of any family. Returns the
+ * name as static text; NULL: unknown. */
 const char *whole_settings_activation(const char *name, enum activation *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* whole_source: opens the files of a whole model. */
+/* whole_source: opens the files of a model. */
 #include "config/describe/whole_source.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "config/document/nearest.h"
 #include "config/document/text.h"
 
-/* Reads a document, whose path it frees; NULL: there is none. */
+/* Reads a document and frees its path; NULL without an error: it does not exist. */
 static json_t *read_document(char *path, struct error *e) {
   if (!path) error_no_memory(e);
   json_t *json = path && file_is_there(path) ? file_json(path, e) : NULL;
@@ -63,7 +63,7 @@ static enum status open_builtin(struct whole_source *s, struct error *e) {
   return s->config ? STATUS_OK : error_no_memory(e);
 }
 
-/* An object in the place of a path names one of two sources. */
+/* Reads the object that may replace a path. */
 static enum status read_object(struct whole_source *s, const json_t *where, struct error *e) {
   static const char *const known[] = {"random", "builtin", NULL};
   const json_t *builtin = json_object_get(where, "builtin");

@@ -1,8 +1,7 @@
-/* whole_source: the files of a whole model: its tensors, and what stands beside them.
+/* whole_source: the files of a model: its tensors and the documents in their folder.
  *
- * A folder as Hugging Face saves it, or as sentence-transformers do: then modules.json names the
- * folders of what comes behind the last layer. Or a file of tensors alone. Or a model that the
- * program brings along. Or a seed. */
+ * A source is a folder as Hugging Face or sentence-transformers saves it (there modules.json names
+ * the folders of the modules after the model), a file of tensors, a builtin model, or a seed. */
 #ifndef CONFIG_WHOLE_SOURCE_H
 #define CONFIG_WHOLE_SOURCE_H
 
@@ -11,41 +10,41 @@
 #include "config/checkpoint/checkpoint.h"
 #include "core/stack/stack.h"
 
-/* A module Dense of modules.json. */
+/* A Dense module of modules.json. */
 struct whole_dense {
-  struct checkpoint *file; /* NULL: there is none */
+  struct checkpoint *file; /* NULL: no such module */
   size_t in, out;
   bool bias, tanh, residual;
 };
 
 struct whole_source {
-  /* As the definition says it: one of these. */
+  /* The definition's choice, one of these three; strings belong to the definition. */
   const char *path;
-  const char *builtin; /* the name of a model that the program brings along */
+  const char *builtin; /* the name of a builtin model */
   bool random;
-  uint64_t seed; /* of random */
+  uint64_t seed; /* of a random model */
 
   struct checkpoint *file;
   json_t *config, *generation; /* config.json, generation_config.json; NULL: there is none */
-  json_t *sentences;           /* likewise config_sentence_transformers.json, of a folder */
+  json_t *sentences;           /* config_sentence_transformers.json of a folder, or NULL */
 
-  /* Of modules.json. */
-  bool modules;                               /* there is one */
+  /* From modules.json. */
+  bool modules;                               /* whether there is one */
   enum stack_pool pool;                       /* of 1_Pooling */
-  size_t pool_width;                          /* its word_embedding_dimension; 0: not said */
-  bool prompt_left_out;                       /* its include_prompt is false */
+  size_t pool_width;                          /* its word_embedding_dimension; 0: not given */
+  bool prompt_left_out;                       /* whether its include_prompt is false */
   bool normalize;                             /* 3_Normalize */
   struct whole_dense dense[STACK_DENSE_MOST]; /* 2_Dense, and maybe 3_Dense */
 };
 
 /* Opens what the definition's `transformer` names; relative paths start at `directory`. The
  * definition must outlive it. STATUS_CONFIG with the reason, which names the file, or
- * STATUS_OUT_OF_MEMORY; what is open then is freed by whole_source_close. */
+ * STATUS_OUT_OF_MEMORY. The caller closes it in any case. */
 enum status whole_source_open(struct whole_source *s, const json_t *definition,
                               const char *directory, struct error *e);
 void whole_source_close(struct whole_source *s);
 
-/* An error that a file's reader has not begun with the path begins with that of the folder. */
+/* Puts the folder's path before an error, unless the error has it already. Returns e->status. */
 enum status whole_source_name_folder(const char *path, struct error *e);
 
 #endif

@@ -1,4 +1,5 @@
-/* whole_translate: translates config.json. */
+/* whole_translate: translates config.json, key by key. The first mistake is kept in `e`, and the
+ * translation continues: it is not used then. */
 #include "config/describe/whole_translate.h"
 
 #include <stdlib.h>
@@ -10,17 +11,16 @@
 
 enum { COUNT_MOST = 1 << 24 };
 
-/* The documents; with what records the first mistake in `e` and goes on. */
 struct whole_translation {
   struct whole_words *w;
   const struct whole_documents *of;
-  const json_t *config; /* what in config.json is about the stack that is served */
+  const json_t *config; /* the member of config.json about the model, or all of it */
   const struct whole_family *family;
   struct notes *notes;
   struct error *e;
 };
 
-/* `side`: of that stack alone; NULL: of the model. `key`: NULL: config.json does not say it. */
+/* Sets a word of one stack, or of the model if `side` is NULL. `key` is NULL for a default. */
 static void put_of(struct whole_translation *t, const char *side, const char *word, const char *key,
                    json_t *value) {
   whole_words_put(t->w, &(struct whole_word){side, word}, value,
@@ -31,8 +31,8 @@ static void put(struct whole_translation *t, const char *word, const char *key, 
   put_of(t, NULL, word, key, value);
 }
 
-/* What config.json says there, whose value is checked as one of a definition is; else the other,
- * whose reference is taken; NULL: nothing. */
+/* Sets a word to the value of a key, which is checked later like a definition's; else to
+ * `otherwise`, whose reference is taken, unless that is NULL. */
 static void put_said(struct whole_translation *t, const char *side, const char *word,
                      const char *key, json_t *otherwise) {
   json_t *value = key ? json_object_get(t->config, key) : NULL;
@@ -46,7 +46,7 @@ static void put_said(struct whole_translation *t, const char *side, const char *
 
 /* --- values --- */
 
-/* A setting that definitions lack. */
+/* Reads a count that definitions do not have. */
 static size_t count_of(struct whole_translation *t, const char *key, size_t low, size_t otherwise) {
   const json_t *value = key ? json_object_get(t->config, key) : NULL;
   const json_int_t number = json_integer_value(value);
@@ -62,8 +62,8 @@ static void put_count(struct whole_translation *t, const char *side, const char 
   put_said(t, side, word, key, otherwise ? json_integer((json_int_t)otherwise) : NULL);
 }
 
-/* The stacks of a model say it by keys of their own, where there are such; or the decoder by one of
- * its own alone, for which the other's stands where it says nothing. */
+/* Sets a size that each stack has. If the decoder has a key of its own, the other key is about the
+ * encoder alone, unless the family takes it as the decoder's default. */
 static void put_size(struct whole_translation *t, const char *word, const char *key,
                      const char *decoder_key, size_t otherwise) {
   const json_t *value = decoder_key ? json_object_get(t->config, decoder_key) : NULL;
@@ -73,7 +73,7 @@ static void put_size(struct whole_translation *t, const char *word, const char *
     put_count(t, whole_settings_side(WHOLE_DECODER), word, decoder_key, otherwise);
 }
 
-/* Of a key for which the library takes null to be what the other sizes make. */
+/* Sets a count that follows from the other sizes if its key is null. */
 static void put_free_count(struct whole_translation *t, const char *word, const char *key) {
   if (!json_is_null(json_object_get(t->config, key))) put_count(t, NULL, word, key, 0);
 }
@@ -87,7 +87,7 @@ static bool flag_of(struct whole_translation *t, const char *key, bool otherwise
   return json_is_true(value);
 }
 
-/* What the library works out of the activation's name, and writes beside it. */
+/* Checks two keys that transformers derives from the name of the activation. */
 static void check_gate(struct whole_translation *t, enum activation is, bool gated) {
   static const char act[] = "dense_act_fn", gate[] = "is_gated_act";
   const json_t *value = json_object_get(t->config, act);
@@ -127,12 +127,13 @@ static void put_activation(struct whole_translation *t) {
 
 /* --- tokens --- */
 
-/* NULL: none of the two documents says it; JSON's null is none. */
+/* The value of a key in either document; NULL: absent. JSON's null means no token. */
 static json_t *said_token(const struct whole_translation *t, const char *key) {
   json_t *value = json_object_get(t->of->generation, key);
   return value ? value : json_object_get(t->config, key);
 }
 
+/* Sets a token from either document, or to `otherwise` unless that is negative. */
 static void put_token(struct whole_translation *t, const char *word, const char *key,
                       int64_t otherwise) {
   json_t *value = json_object_get(t->of->generation, key);
@@ -143,29 +144,7 @@ static void put_token(struct whole_translation *t, const char *word, const char 
     put_said(t, NULL, word, key, otherwise >= 0 ? json_integer(otherwise) : NULL);
 }
 
-/* How it goes on from a text: generation_config.json says all of that, where there is one. */
-static void put_choice(struct whole_translation *t) {
-  const json_t *generation = t->of->generation;
-  const struct whole_generating said = {.said = generation ? generation : t->of->config,
-                                        .document =
-                                            generation ? "generation_config.json" : "config.json",
-                                        .pair = t->family->decoder};
-  if (!t->family->decoder && !t->family->decodes) return;
-  json_t *words = whole_choice_translate(&said, t->notes, t->e);
-  if (words) put(t, "generate", NULL, words);
-}
-
-static void put_tokens(struct whole_translation *t) {
-  const struct whole_type *type = t->w->type;
-  static const char start[] = "decoder_start_token_id";
-  put_token(t, "begin", said_token(t, start) ? start : "bos_token_id", type->begin);
-  put_token(t, "end", "eos_token_id", type->end);
-  put_token(t, "pad", "pad_token_id", type->pad);
-  put_token(t, "forced_begin", "forced_bos_token_id", -1);
-  put_token(t, "forced_end", "forced_eos_token_id", type->forced_end);
-}
-
-/* Where a table of positions begins: the library leaves out the rows up to that of the pad. */
+/* Sets the first position. Some types skip the rows of the table up to the padding token's. */
 static void put_first(struct whole_translation *t) {
   const struct whole_type *type = t->w->type;
   const json_t *pad = json_object_get(t->config, "pad_token_id");
@@ -180,11 +159,11 @@ static void put_first(struct whole_translation *t) {
   put(t, "first_position", NULL, json_integer((json_int_t)first));
 }
 
-/* --- what a row sees --- */
+/* --- sliding windows --- */
 
 enum { LAYERS_NONE, LAYERS_SOME, LAYERS_ALL };
 
-/* In which layers: those from max_window_layers on, or as layer_types has it. */
+/* Reads which layers have a window: those from max_window_layers on, or those of layer_types. */
 static int read_window_layers(struct whole_translation *t) {
   const json_t *types = json_object_get(t->config, "layer_types"), *one;
   const size_t layers = count_of(t, t->family->keys->own.layers, 1, 0);
@@ -204,7 +183,6 @@ static int read_window_layers(struct whole_translation *t) {
   return slide == 0 ? LAYERS_NONE : slide == i ? LAYERS_ALL : LAYERS_SOME;
 }
 
-/* A row may see a stretch of those before it alone. */
 static void read_window(struct whole_translation *t) {
   static const char key[] = "sliding_window";
   const struct whole_type *type = t->w->type;
@@ -220,9 +198,9 @@ static void read_window(struct whole_translation *t) {
   if (layers == LAYERS_ALL) t->w->window = window;
 }
 
-/* --- how positions turn queries and keys --- */
+/* --- rotary positions --- */
 
-/* A number of the object that says how rotary positions are stretched. */
+/* Reads a number of the object about scaled rotary positions. */
 static double read_stretch_number(struct whole_translation *t, const char *all,
                                   const json_t *scaling, const char *key, double least) {
   const json_t *value = json_object_get(scaling, key);
@@ -233,7 +211,7 @@ static double read_stretch_number(struct whole_translation *t, const char *all,
   return x;
 }
 
-/* False: the kind is not served. */
+/* Reads how rotary positions are scaled. False: the kind is not supported. */
 static bool read_stretch(struct whole_translation *t, const char *all, const json_t *scaling,
                          const char *kind) {
   struct layer_stretch *s = &t->w->rope_stretch;
@@ -279,8 +257,9 @@ static void read_rope(struct whole_translation *t) {
     error_set(t->e, STATUS_CONFIG, "config.json: %s: needs a number above 1", key);
 }
 
-/* --- the whole --- */
+/* --- the document --- */
 
+/* Is the value absent, empty, or the only one that is supported? */
 static bool is_only(const json_t *value, const char *only) {
   if (!value || json_is_null(value)) return true;
   if (json_is_object(value) || json_is_array(value))
@@ -292,20 +271,17 @@ static bool is_only(const json_t *value, const char *only) {
   return *only >= '0' && *only <= '9' && json_number_value(value) == strtod(only, NULL);
 }
 
-static bool is_guarded(const struct whole_translation *t, const struct whole_type_guard *g) {
-  const struct whole_family *f = t->family;
-  if (g->family && strcmp(g->family, f->name) != 0) return false;
-  if (g->but && strcmp(g->but, f->name) == 0) return false;
-  if (g->of && (g->of == WHOLE_GUARD_DECODERS) != f->decodes) return false;
-  if (g->rotary && f->rotary) return false;
-  return !(g->moot && json_is_false(json_object_get(t->config, g->moot)));
-}
-
-/* Some values stand beside what is about the encoder. */
+/* Rejects values that would change what is computed. Some are outside the member about the model.
+ */
 static void check_guards(struct whole_translation *t) {
+  const struct whole_family *f = t->family;
   for (size_t i = 0; i < whole_type_guard_count(); i++) {
     const struct whole_type_guard *g = whole_type_guard_at(i);
-    if (!is_guarded(t, g)) continue;
+    if (g->family && strcmp(g->family, f->name) != 0) continue;
+    if (g->but && strcmp(g->but, f->name) == 0) continue;
+    if (g->of && (g->of == WHOLE_GUARD_DECODERS) != f->decodes) continue;
+    if (g->rotary && f->rotary) continue;
+    if (g->moot && json_is_false(json_object_get(t->config, g->moot))) continue;
     if (!is_only(json_object_get(t->config, g->key), g->only) ||
         !is_only(json_object_get(t->of->config, g->key), g->only))
       error_set(t->e, STATUS_CONFIG,
@@ -336,8 +312,23 @@ static void translate(struct whole_translation *t) {
   if (t->family->gated) put(t, "gated", NULL, json_true());
   if (t->family->rotary) read_rope(t), read_window(t);
   put_first(t);
-  put_tokens(t);
-  put_choice(t);
+
+  static const char start[] = "decoder_start_token_id";
+  put_token(t, "begin", said_token(t, start) ? start : "bos_token_id", type->begin);
+  put_token(t, "end", "eos_token_id", type->end);
+  put_token(t, "pad", "pad_token_id", type->pad);
+  put_token(t, "forced_begin", "forced_bos_token_id", -1);
+  put_token(t, "forced_end", "forced_eos_token_id", type->forced_end);
+  /* How text is generated: generation_config.json replaces config.json. */
+  const json_t *generation = t->of->generation;
+  const struct whole_generating said = {.said = generation ? generation : t->of->config,
+                                        .document =
+                                            generation ? "generation_config.json" : "config.json",
+                                        .pair = t->family->decoder};
+  const bool generates = t->family->decoder || t->family->decodes;
+  json_t *words = generates ? whole_choice_translate(&said, t->notes, t->e) : NULL;
+  if (words) put(t, "generate", NULL, words);
+
   put_said(t, NULL, "scale_embedding", "scale_embedding", json_boolean(type->scaled_embedding));
   put_said(t, NULL, "tie_output", "tie_word_embeddings", json_boolean(!type->untied));
   t->w->positions = count_of(t, keys->positions, 1, 0);
@@ -349,13 +340,38 @@ static void translate(struct whole_translation *t) {
   if (t->w->apart) t->w->target_vocabulary = count_of(t, "decoder_vocab_size", 1, 0);
 }
 
-void whole_translate(struct whole_words *w, const struct whole_documents *of,
-                     const struct whole_family *family, struct notes *n, struct error *e) {
+enum status whole_translate(struct whole_words *w, const struct whole_documents *of,
+                            struct notes *n, struct error *e) {
+  if (whole_words_init(w, e) || !of->config) return e->status;
+  const char *name = json_string_value(json_object_get(of->config, "model_type"));
+  if (!name)
+    return error_set(e, STATUS_CONFIG,
+                     "config.json: no model_type; for a custom model set it to \"transformer\"");
+  w->type = whole_type_find(name);
+  if (!w->type) {
+    char known[300];
+    whole_type_list(known, sizeof known);
+    return error_set(e, STATUS_CONFIG,
+                     "config.json: unsupported model_type \"%.60s\"; supported: %s", name, known);
+  }
+  if (!w->type->family)
+    return error_set(e, STATUS_CONFIG, "config.json: model_type: %s %s", name, w->type->why);
+  size_t row = 0;
+  while (row < whole_family_count() && strcmp(whole_family_at(row)->name, w->type->family) != 0)
+    row++;
+  must(row < whole_family_count());
+  const struct whole_family *family = whole_family_at(row);
+  if (!family->keys) return whole_words_copy(w, of->config, e);
+
   const json_t *tower = w->type->tower ? json_object_get(of->config, w->type->tower) : NULL;
+  struct whole_settings read;
   translate(&(struct whole_translation){.w = w,
                                         .of = of,
                                         .config = tower ? tower : of->config,
                                         .family = family,
                                         .notes = n,
                                         .e = e});
+  if (e->status == STATUS_OK && whole_settings_read(&read, w->words, e))
+    whole_words_blame(w, true, e);
+  return e->status;
 }

@@ -1,5 +1,5 @@
-/* whole_words: what config.json and a definition say of a whole model, in the words of the latter.
- */
+/* whole_words: what config.json and a definition say of a model, in the words of definitions. It
+ * remembers which file and key a word comes from, so that errors and notes can name them. */
 #ifndef CONFIG_WHOLE_WORDS_H
 #define CONFIG_WHOLE_WORDS_H
 
@@ -9,57 +9,53 @@
 #include "config/family/whole_family.h"
 #include "config/family/whole_type.h"
 
-/* A word of a definition: "heads"; of one stack alone where `side` is its name, else NULL. */
+/* A word of a definition, "heads". `side` is the name of a stack if the word is about that stack
+ * alone; else NULL. */
 struct whole_word {
   const char *side, *word;
 };
 
 /* The document and key that a word comes from. */
 struct whole_by {
-  const char *document, *key; /* of config.json: "hidden_size"; NULL: none says it */
-};
-
-/* What stands beside the tensors; either may be NULL. */
-struct whole_documents {
-  const json_t *config;     /* config.json */
-  const json_t *generation; /* generation_config.json, whose tokens go before */
+  const char *document, *key; /* "config.json", "hidden_size"; NULL: no document says it */
 };
 
 struct whole_words {
   const struct whole_type *type; /* NULL: there is no config.json */
-  json_t *words;                 /* an object, what the library takes for missing keys included */
-  json_t *from; /* by these words what said it, "config.json: hidden_size"; not the definition's,
-                   nor what no file says */
-  /* What no definition says. 0: not said. */
+  json_t *words;                 /* an object; includes the defaults of missing keys */
+  json_t *from; /* by word: the origin, "config.json: hidden_size"; absent for words of the
+                   definition, and for defaults */
+  /* Values that definitions do not have. 0: not given. */
   size_t positions; /* as config.json counts them */
   size_t buckets, distance;
   double rope_base;
   struct layer_stretch rope_stretch;
-  size_t window;  /* rows that one sees, itself among them */
+  size_t window;  /* rows that a row attends to, including itself */
   bool has_types; /* of tokens */
   size_t types;
-  bool apart;               /* encoder and decoder have a table of tokens each, */
-  size_t target_vocabulary; /* the decoder's of so many */
+  bool apart;               /* encoder and decoder have a table of tokens each: */
+  size_t target_vocabulary; /* tokens of the decoder's */
 };
 
-/* STATUS_CONFIG where the model_type is not served, where a value is none that is served, naming
- * the key, or STATUS_OUT_OF_MEMORY. */
-enum status whole_words_make(struct whole_words *w, const struct whole_documents *of,
-                             struct notes *n, struct error *e);
+/* Makes an empty one. STATUS_OUT_OF_MEMORY. */
+enum status whole_words_init(struct whole_words *w, struct error *e);
 void whole_words_free(struct whole_words *w);
 
-/* Puts a value, whose reference is taken, in the place of what was known. */
+/* Sets a word, whose value's reference is taken, or records STATUS_OUT_OF_MEMORY. */
 void whole_words_put(struct whole_words *w, const struct whole_word *at, json_t *value,
                      const struct whole_by *by, struct error *e);
 
-/* What the definition says goes before; what differs is noted. What it says of the model goes
- * before what a file says of one stack alone. */
+/* Sets all words of a config.json that is written as a definition is. STATUS_CONFIG naming the key,
+ * or STATUS_OUT_OF_MEMORY. */
+enum status whole_words_copy(struct whole_words *w, const json_t *config, struct error *e);
+
+/* Sets the words of the definition, and notes where they differ. A word about the model also
+ * overrides what a file says of one stack alone. STATUS_OUT_OF_MEMORY. */
 enum status whole_words_override(struct whole_words *w, const json_t *definition, struct notes *n,
                                  struct error *e);
 
-/* An error that begins with a word which a file said begins with that file and its key instead;
- * before the word may stand of which stack it is, which is left out unless there are `both`.
- * Returns the status that the error holds. */
+/* Replaces the word with which an error begins by the file and key it comes from. The name of a
+ * stack before the word is removed if there is only one stack: unless `both`. Returns e->status. */
 enum status whole_words_blame(const struct whole_words *w, bool both, struct error *e);
 
 #endif

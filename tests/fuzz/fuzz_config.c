@@ -49,8 +49,8 @@ static void read_models(const struct config *c) {
                                                  .unscaled = family == 2,
                                                  .relative_both = family == 2};
       struct error last = {0};
-      if (definition_read(&d, json, &last) || definition_settle(&d, &customs, &last) ||
-          definition_settle_heads(&d, family, 1, &last))
+      if (definition_read(&d, json, &last) || definition_complete(&d, &customs, &last) ||
+          definition_complete_heads(&d, family, 1, &last))
         e = last;
     }
     if (e.status) config_must_be_told(&e);

@@ -359,7 +359,7 @@ static enum status settle_customs(const struct layout *l, const struct checkpoin
     customs = l->place.family->customs;
     if (layout_sees_all(&l->place, file)) customs.causal = false;
   }
-  return definition_settle(d, &customs, e);
+  return definition_complete(d, &customs, e);
 }
 
 enum status layout_find(struct layout *l, const struct checkpoint *file, struct definition *d,
@@ -379,5 +379,5 @@ enum status layout_find(struct layout *l, const struct checkpoint *file, struct 
   size_t hinted = 0;
   take_hints(l, d, heads, &hinted);
   const size_t kv_heads = kv_heads_by_rows(l, d->heads ? d->heads : heads);
-  return definition_settle_heads(d, heads, kv_heads ? kv_heads : hinted, e);
+  return definition_complete_heads(d, heads, kv_heads ? kv_heads : hinted, e);
 }
