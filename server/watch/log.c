@@ -11,13 +11,13 @@
 
 #include "core/base/clock.h"
 
-enum { ERR_LINES = 512, OUT_LINES = 2048 }; /* of the rings */
+enum { ERR_LINES = 512, OUT_LINES = 2048 }; /* lines that a ring holds */
 
 enum log_access { ACCESS_OFF, ACCESS_ERRORS, ACCESS_ALL };
 
 struct log_repeated {
-  _Atomic uint64_t next;    /* when a line may be written again; 0: there was none yet */
-  _Atomic uint64_t counted; /* since the last line */
+  _Atomic uint64_t next;    /* the time of the next line at the earliest; 0: there was none yet */
+  _Atomic uint64_t counted; /* complaints since the last line */
 };
 
 struct log {
@@ -32,7 +32,7 @@ struct log {
 
 static const struct {
   enum log_level level;
-  const char *what; /* how its lines begin */
+  const char *what; /* the beginning of its lines */
 } complaints[COMPLAINT_COUNT] = {
     [COMPLAINT_ACCEPT] = {LOG_WARNING, "cannot accept"},
     [COMPLAINT_LOST] = {LOG_WARNING, "a connection could not be taken"},
@@ -61,8 +61,8 @@ void log_line(struct log *l, enum log_level level, const char *format, ...) {
 
 /* --- complaints that are repeated --- */
 
-/* The thread that moves `next` on writes the line. Once one is counted, all are, until the ring's
- * thread has written their number and moves `next` on itself. */
+/* The thread that advances `next` writes the line. Once one is counted, all are, until the ring's
+ * thread has written their number and advances `next` itself. */
 void log_complain(struct log *l, enum log_complaint kind, const char *format, ...) {
   struct log_repeated *r = &l->repeated[kind];
   if (!log_wants(l, complaints[kind].level)) return;
@@ -80,7 +80,7 @@ void log_complain(struct log *l, enum log_complaint kind, const char *format, ..
   va_end(args);
 }
 
-/* The number of one complaint, if it is time for it (struct log_ring_hooks). */
+/* Writes the number of one complaint, if it is due (struct log_ring_hooks). */
 static size_t write_counted_complaint(void *of, bool end, bool *later, char line[LOG_LINE_SIZE]) {
   struct log *l = of;
   const uint64_t now = clock_now();

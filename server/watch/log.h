@@ -8,8 +8,8 @@
 #include "core/base/status.h"
 #include "server/watch/log_text.h"
 
-/* Complaints that may come thousands of times: the first is logged, later ones are counted, and a
- * line once in a while gives their number. */
+/* Complaints that may be repeated thousands of times: the first is logged, later ones are counted,
+ * and a line once in a while gives their number. */
 enum log_complaint {
   COMPLAINT_ACCEPT, /* no descriptor or memory for a connection */
   COMPLAINT_LOST,   /* an accepted connection could not be handed to its thread */
@@ -30,28 +30,29 @@ struct log_options {
   bool journal;               /* standard error goes to the journal */
 };
 
-/* Is the descriptor one that the systemd journal reads? The journal keeps the time itself. */
+/* Whether the systemd journal reads the descriptor. The journal keeps the time itself. */
 bool log_is_journal(int fd);
 
 struct log *log_new(const struct log_options *options, struct error *e);
 
-/* Writes what the rings hold, for a bounded time, and frees. NULL is fine. */
+/* Writes the lines in the rings, for a bounded time, and frees. `l` may be NULL. */
 void log_free(struct log *l);
 
 bool log_wants(const struct log *l, enum log_level level);
 
-/* One line on standard error (log_text_message), if the level is wanted. */
+/* Writes a line to standard error (log_text_message), if the level is wanted. */
 void log_line(struct log *l, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Likewise, unless there was a line about the same complaint less than repeat_ms ago: then this one
- * is counted, and a later line gives the number. The level is debug for COMPLAINT_HTTP, else
- * warning. */
+/* Writes a line about a complaint, unless there was one less than repeat_ms ago: then this one is
+ * counted, and a later line gives the number. The level is debug for COMPLAINT_HTTP, else warning.
+ */
 void log_complain(struct log *l, enum log_complaint kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Does the access log want a request with this status, answered as a `whole` or cut off? Of a
- * `probe`, of which several may come each second, it wants no more than errors and slow ones. */
+/* Whether the access log wants a request with this status, whose response was sent to its end
+ * (`whole`) or cut off. It wants only errors and slow ones of a `probe`, which may be sent several
+ * times a second. */
 bool log_wants_request(const struct log *l, bool probe, unsigned code, bool whole,
                        uint64_t nanoseconds);
 void log_request(struct log *l, const struct log_request *r);

@@ -19,12 +19,12 @@ enum {
   FLUSH_MS = 500, /* at the end, for a slow reader */
   HANG_MS = 250,  /* and then, for a write to return */
   COLLECT_MS = 1, /* after a write, so that the next one has more than one line */
-  LOOK_MS = 100,  /* between two looks at the time, where lines become due by time alone */
+  LOOK_MS = 100,  /* between two looks at the time, if lines will be due after some time */
   LOST_MS = 1000  /* between two lines about lost ones */
 };
 
 /* Line number n goes into slot n modulo `lines`. `turn` == n: the slot is free for it; n + 1: the
- * slot holds it. Many threads push, one takes lines out, and none takes a lock. */
+ * slot holds it. Many threads push, one removes lines, and none takes a lock. */
 struct log_ring_slot {
   _Atomic uint64_t turn;
   unsigned size;
@@ -42,14 +42,14 @@ struct log_ring {
   atomic_bool asleep, woken;             /* woken: by log_ring_wake */
   _Alignas(64) _Atomic uint64_t dropped; /* lines */
   atomic_bool stop, ended;
-  /* The thread's own. */
-  uint64_t collected;             /* the number of the next line to be taken out */
-  uint64_t reported, reported_at; /* how many of `dropped` a line has reported, and when */
-  uint64_t give_up;               /* when the thread stops trying to write; 0: not ending */
+  /* Members of the thread alone. */
+  uint64_t collected;             /* the number of the next line to be removed */
+  uint64_t reported, reported_at; /* how many of `dropped` the last report counted, and its time */
+  uint64_t give_up;               /* the time at which the thread stops writing; 0: not ending */
   size_t size;
   bool cut;            /* `text` begins with the rest of a line */
-  bool reporting;      /* `text` is a line about lost ones, which does not count as lost itself */
-  char text[PIPE_BUF]; /* being written */
+  bool reporting;      /* `text` is a report of lost lines, which does not count as lost itself */
+  char text[PIPE_BUF]; /* [size] being written */
 };
 
 /* --- any thread --- */
@@ -100,8 +100,8 @@ static struct log_ring_slot *first_slot(struct log_ring *r) {
   return atomic_load(&slot->turn) == r->collected + 1 ? slot : NULL;
 }
 
-/* Waits until the descriptor takes PIPE_BUF bytes. False: the ring is being freed, and the time for
- * its last lines is over. */
+/* Waits until the descriptor accepts PIPE_BUF bytes. False: the ring is being freed, and the time
+ * for its last lines is over. */
 static bool wait_until_writable(struct log_ring *r) {
   struct pollfd p = {.fd = r->fd, .events = POLLOUT};
   for (;;) {
@@ -112,8 +112,8 @@ static bool wait_until_writable(struct log_ring *r) {
   }
 }
 
-/* The descriptor took only `done` bytes of r->text. Keeps the rest of the line that they end in;
- * the lines after it are lost. */
+/* The descriptor accepted only `done` bytes of r->text. Keeps the rest of the line that they end
+ * in; the lines after it are lost. */
 static void keep_rest_of_line(struct log_ring *r, size_t done) {
   uint64_t left = 0;
   for (size_t i = done; i < r->size; i++) left += r->text[i] == '\n';
@@ -128,8 +128,8 @@ static void keep_rest_of_line(struct log_ring *r, size_t done) {
   if (!r->reporting) count_dropped(r, left);
 }
 
-/* Writes r->text. False: the descriptor failed, and r->text holds what must be written first next
- * time. */
+/* Writes r->text. False: the descriptor failed, and r->text is the rest of a line, which must be
+ * written first next time. */
 static bool write_text(struct log_ring *r) {
   for (size_t done = 0; done < r->size;) {
     if (!wait_until_writable(r)) {
@@ -160,6 +160,7 @@ static void collect_lines(struct log_ring *r) {
   }
 }
 
+/* Writes a line that is not in the ring. */
 static bool write_own_line(struct log_ring *r, const char *line, size_t size) {
   memcpy(r->text, line, size);
   r->size = size;
@@ -187,7 +188,7 @@ static bool write_own_lines(struct log_ring *r, bool end) {
   return later || log_ring_dropped(r) != r->reported;
 }
 
-/* Until there is something to do, or for `wait` ms; -1: without a limit. */
+/* Sleeps until there is something to do, or for `wait` ms; -1: without a limit. */
 static void sleep_until_woken(struct log_ring *r, int wait) {
   struct pollfd p = {.fd = r->wake, .events = POLLIN};
   uint64_t count;

@@ -1,12 +1,12 @@
 /* log_ring: lines on their way to a descriptor, and the thread that writes them.
  *
  * Memory and time are bounded: a full ring drops the line and counts it, and so does a descriptor
- * that takes no bytes, so that a log without a reader holds up no thread of the server. When the
- * descriptor takes bytes again, a line says how many lines were lost. A line is written whole or
- * not at all: writes hold whole lines and at most PIPE_BUF bytes, which a pipe takes in one piece.
- * Where a full disk took half a line, its rest is written first once there is room.
+ * that accepts no bytes, so that a log without a reader delays no thread of the server. When the
+ * descriptor accepts bytes again, a line says how many lines were lost. A line is written whole or
+ * not at all: writes hold whole lines and at most PIPE_BUF bytes, which a pipe accepts in one
+ * piece. If a full disk accepted half a line, its rest is written first once there is room.
  *
- * All but new and free: any thread. */
+ * Any thread may call all functions except log_ring_new and log_ring_free. */
 #ifndef SERVER_LOG_RING_H
 #define SERVER_LOG_RING_H
 
@@ -25,8 +25,8 @@ struct log_ring;
 struct log_ring_hooks {
   void *of;
   size_t (*write_lost)(void *of, uint64_t lines, char line[LOG_LINE_SIZE]);
-  /* A line that is due now, or in any case at the `end`; 0: none. Sets `*later` if one becomes due
-   * by time alone, without a push. NULL: there are no such lines. */
+  /* A line that is due now, or in any case at the `end`; 0: none. Sets `*later` if one will be due
+   * after some time, without a push. NULL: there are no such lines. */
   size_t (*write_due)(void *of, bool end, bool *later, char line[LOG_LINE_SIZE]);
 };
 
@@ -35,7 +35,7 @@ struct log_ring *log_ring_new(int fd, size_t lines, const struct log_ring_hooks 
                               struct error *e);
 
 /* Writes the lines in the ring, for a bounded time, and frees. False: the thread hangs in a write
- * and keeps the ring and what `of` points to. NULL is fine. */
+ * and keeps the ring and the object at `of`. `r` may be NULL. */
 bool log_ring_free(struct log_ring *r);
 
 void log_ring_push(struct log_ring *r, const char *line, size_t size); /* at most LOG_LINE_SIZE */

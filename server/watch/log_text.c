@@ -6,7 +6,7 @@
 #include "config/document/text.h"
 #include "server/watch/request_id.h"
 
-/* A line as it grows. Its parts are bounded so that they fit. */
+/* A growing line. Its parts are bounded so that they fit. */
 struct log_text {
   char *at, *end;
 };
@@ -21,7 +21,7 @@ static void append_word(struct log_text *t, const char *word) {
   append_bytes(t, word, strlen(word));
 }
 
-/* In decimal, with zeros before it up to so many digits. */
+/* Appends a decimal number of at least `least` digits. */
 static void append_digits(struct log_text *t, uint64_t n, size_t least) {
   char text[20], *const end = text + sizeof text, *at = end;
   do *--at = (char)('0' + n % 10);
@@ -31,7 +31,7 @@ static void append_digits(struct log_text *t, uint64_t n, size_t least) {
 
 static void append_number(struct log_text *t, uint64_t n) { append_digits(t, n, 1); }
 
-/* In milliseconds: "1.234". */
+/* Appends milliseconds: "1.234". */
 static void append_ms(struct log_text *t, uint64_t ns) {
   append_number(t, ns / 1000000);
   append_bytes(t, ".", 1);
@@ -40,8 +40,8 @@ static void append_ms(struct log_text *t, uint64_t ns) {
 
 /* --- the time --- */
 
-/* gmtime_r would take a lock of the whole process. Years are counted from March: then the day that
- * a leap year has more is the last of its year. */
+/* gmtime_r would take a lock of the whole process. Years are counted from March: then the extra day
+ * of a leap year is the last of its year. */
 void log_text_time(const struct timespec *realtime, char text[LOG_TIME_SIZE]) {
   enum { DAY = 86400, ERA_DAYS = 146097, FROM_MARCH_0000 = 719468 };
   const uint64_t seconds = realtime->tv_sec > 0 ? (uint64_t)realtime->tv_sec : 0;
@@ -79,7 +79,7 @@ static void append_now(struct log_text *t) {
 
 static char hex_char(uint32_t n) { return "0123456789abcdef"[n & 15]; }
 
-/* One UTF-16 unit as \uXXXX. Returns its length. */
+/* Writes a UTF-16 unit as \uXXXX. Returns the length. */
 static size_t escape_unit(char out[6], uint32_t unit) {
   const char text[6] = {
       '\\', 'u', hex_char(unit >> 12), hex_char(unit >> 8), hex_char(unit >> 4), hex_char(unit)};
@@ -87,8 +87,8 @@ static size_t escape_unit(char out[6], uint32_t unit) {
   return sizeof text;
 }
 
-/* A character of `size` bytes as a JSON string has it; size 0: a byte that is no UTF-8. Returns the
- * length. */
+/* Writes a character of `size` bytes for a JSON string; size 0: a byte that is not UTF-8. Returns
+ * the length. */
 static size_t escape_character(char out[12], const char *from, size_t size) {
   const unsigned char *b = (const unsigned char *)from;
   if (size == 0) return escape_unit(out, 0xfffd);
@@ -105,18 +105,14 @@ static size_t escape_character(char out[12], const char *from, size_t size) {
   return n + escape_unit(out + n, 0xdc00 + ((c - 0x10000) & 0x3ff));
 }
 
-/* How many bytes at the beginning, at most `most`, a JSON string takes as they are. */
-static size_t plain_bytes(const char *from, size_t most) {
-  size_t n = 0;
-  while (n < most && from[n] >= 0x20 && from[n] < 0x7f && from[n] != '"' && from[n] != '\\') n++;
-  return n;
-}
-
-/* The inside of a JSON string of at most `most` + 6 bytes, the six for an ellipsis. */
+/* Appends the inside of a JSON string of at most `most` + 6 bytes, the six for an ellipsis. */
 static void append_json(struct log_text *t, const char *from, size_t most) {
   char one[12];
   for (size_t used = 0;;) {
-    const size_t plain = plain_bytes(from, most - used);
+    size_t plain = 0; /* bytes that need no escape */
+    while (plain < most - used && from[plain] >= 0x20 && from[plain] < 0x7f && from[plain] != '"' &&
+           from[plain] != '\\')
+      plain++;
     append_bytes(t, from, plain);
     used += plain;
     from += plain;
@@ -133,7 +129,7 @@ static void append_json(struct log_text *t, const char *from, size_t most) {
   }
 }
 
-/* The inside of a quoted string of at most `most` bytes. */
+/* Appends the inside of a quoted string of at most `most` bytes. */
 static void append_quoted(struct log_text *t, const char *from, size_t most) {
   for (size_t used = 0; *from; from++) {
     const unsigned char c = (unsigned char)*from;
@@ -174,8 +170,8 @@ size_t log_text_message(bool journal, enum log_level level, const char *message,
 
 /* --- the access log --- */
 
-/* The most bytes that each value takes in the line, and six more for an ellipsis. The names and
- * numbers beside them take less than 640. */
+/* The most bytes of each value in the line, without six for an ellipsis. All names and numbers have
+ * less than 640. */
 enum {
   ID_MOST = 128,
   WORD_MOST = 40,
@@ -198,44 +194,28 @@ static void append_number_member(struct log_text *t, const char *name, uint64_t 
   append_number(t, n);
 }
 
-static void append_path(struct log_text *t, const char *path) {
-  char start[PATH_MOST + 2];
-  const size_t size = strcspn(path, "?#");
-  const size_t n = size < sizeof start ? size : sizeof start - 1;
-  memcpy(start, path, n);
-  start[n] = 0;
-  append_string_member(t, ",\"path\":\"", start, PATH_MOST);
-}
-
-static void append_traceparent(struct log_text *t, const char *value) {
-  append_word(t, ",\"trace_id\":\"");
-  append_bytes(t, traceparent_trace(value), TRACEPARENT_TRACE_SIZE);
-  append_word(t, "\",\"parent_id\":\"");
-  append_bytes(t, traceparent_parent(value), TRACEPARENT_PARENT_SIZE);
-  append_bytes(t, "\"", 1);
-}
-
-static void append_timeline(struct log_text *t, const struct timeline *timeline) {
-  for (enum timeline_stage s = 0; s < STAGE_COUNT; s++) {
-    if (!timeline->reached[s]) continue;
-    append_bytes(t, ",\"", 2);
-    append_word(t, timeline_name(s));
-    append_word(t, "_ms\":");
-    append_ms(t, timeline->ns[s]);
-  }
-}
-
 size_t log_text_request(const struct log_request *r, char line[LOG_LINE_SIZE]) {
   struct log_text t = {line, line + LOG_LINE_SIZE};
   append_word(&t, "{\"time\":\"");
   append_now(&t);
   append_string_member(&t, "\",\"request_id\":\"", r->id, ID_MOST);
-  if (r->traceparent) append_traceparent(&t, r->traceparent);
+  if (r->traceparent) {
+    append_word(&t, ",\"trace_id\":\"");
+    append_bytes(&t, traceparent_trace(r->traceparent), TRACEPARENT_TRACE_SIZE);
+    append_word(&t, "\",\"parent_id\":\"");
+    append_bytes(&t, traceparent_parent(r->traceparent), TRACEPARENT_PARENT_SIZE);
+    append_bytes(&t, "\"", 1);
+  }
   append_string_member(&t, ",\"listener\":\"", r->listener, WORD_MOST);
   append_string_member(&t, ",\"client\":\"", r->client, CLIENT_MOST);
   append_string_member(&t, ",\"method\":\"", r->method, WORD_MOST);
   append_string_member(&t, ",\"route\":\"", r->route, ROUTE_MOST);
-  append_path(&t, r->path);
+  char path[PATH_MOST + 2]; /* up to the '?'; one byte more than fits, so that it is cut */
+  const size_t size = strcspn(r->path, "?#");
+  const size_t n = size < sizeof path ? size : sizeof path - 1;
+  memcpy(path, r->path, n);
+  path[n] = 0;
+  append_string_member(&t, ",\"path\":\"", path, PATH_MOST);
   if (r->model && *r->model) append_string_member(&t, ",\"model\":\"", r->model, MODEL_MOST);
   append_number_member(&t, ",\"status\":", r->code);
   if (r->error) append_string_member(&t, ",\"error\":\"", r->error, WORD_MOST);
@@ -249,7 +229,13 @@ size_t log_text_request(const struct log_request *r, char line[LOG_LINE_SIZE]) {
   }
   append_word(&t, ",\"total_ms\":");
   append_ms(&t, r->nanoseconds);
-  append_timeline(&t, r->timeline);
+  for (enum timeline_stage s = 0; s < STAGE_COUNT; s++) {
+    if (!r->timeline->reached[s]) continue;
+    append_bytes(&t, ",\"", 2);
+    append_word(&t, timeline_name(s));
+    append_word(&t, "_ms\":");
+    append_ms(&t, r->timeline->ns[s]);
+  }
   if (r->agent) append_string_member(&t, ",\"agent\":\"", r->agent, AGENT_MOST);
   append_bytes(&t, "}\n", 2);
   return (size_t)(t.at - line);

@@ -43,8 +43,8 @@ static void add_count(_Atomic uint64_t *to, uint64_t n) {
 }
 
 static void add_duration(struct metrics_histogram *h, uint64_t nanoseconds) {
-  const uint64_t us =
-      nanoseconds / 1000 + (nanoseconds % 1000 != 0); /* a bound belongs to its bucket */
+  /* Rounded up: a bucket includes its upper bound. */
+  const uint64_t us = nanoseconds / 1000 + (nanoseconds % 1000 != 0);
   unsigned i = 0;
   while (i < METRICS_BOUNDS && us > metrics_bound_us[i]) i++;
   add_count(&h->bucket[i], 1);
@@ -82,7 +82,6 @@ void metrics_pace(struct metrics *m, size_t shard, enum metrics_pace pace, uint6
   add_duration(&shard_at(m, shard)->pace[pace], nanoseconds);
 }
 
-/* `expected` in seconds. */
 void metrics_wait(struct metrics *m, size_t shard, double expected, uint64_t nanoseconds) {
   const enum metrics_wait wait = expected < 0.1 ? WAIT_SHORT
                                  : expected < 1 ? WAIT_MEDIUM
@@ -116,67 +115,23 @@ static uint64_t load_count(const _Atomic uint64_t *of) {
   return atomic_load_explicit(of, memory_order_relaxed);
 }
 
-static void add_histogram(struct metrics_sum *s, const struct metrics_histogram *h) {
-  for (unsigned b = 0; b <= METRICS_BOUNDS; b++) {
-    const uint64_t n = load_count(&h->bucket[b]);
-    s->bucket[b] += n;
-    s->count += n;
-  }
-  s->ns += load_count(&h->sum_ns);
-}
-
-struct metrics_sum metrics_sum_stage(const struct metrics *m, enum timeline_stage stage) {
+struct metrics_sum metrics_sum(const struct metrics *m, size_t histogram) {
   struct metrics_sum s = {0};
-  for (size_t i = 0; i < m->shards; i++) add_histogram(&s, &shard_at(m, i)->stage[stage]);
-  return s;
-}
-
-struct metrics_sum metrics_sum_wait(const struct metrics *m, enum metrics_wait wait) {
-  struct metrics_sum s = {0};
-  for (size_t i = 0; i < m->shards; i++) add_histogram(&s, &shard_at(m, i)->wait[wait]);
-  return s;
-}
-
-struct metrics_sum metrics_sum_pace(const struct metrics *m, enum metrics_pace pace) {
-  struct metrics_sum s = {0};
-  for (size_t i = 0; i < m->shards; i++) add_histogram(&s, &shard_at(m, i)->pace[pace]);
-  return s;
-}
-
-struct metrics_sum metrics_sum_request(const struct metrics *m, unsigned route, unsigned method,
-                                       unsigned code) {
-  struct metrics_sum s = {0};
-  for (size_t i = 0; i < m->shards; i++)
-    add_histogram(&s, &shard_at(m, i)->request[route][method][code]);
-  return s;
-}
-
-uint64_t metrics_sum_reject(const struct metrics *m, enum metrics_reject reason) {
-  uint64_t n = 0;
-  for (size_t i = 0; i < m->shards; i++) n += load_count(&shard_at(m, i)->reject[reason]);
-  return n;
-}
-
-struct metrics_texts metrics_sum_texts(const struct metrics *m) {
-  struct metrics_texts sum = {0};
   for (size_t i = 0; i < m->shards; i++) {
-    const struct metrics_shard *s = shard_at(m, i);
-    sum.texts += load_count(&s->texts);
-    sum.bytes += load_count(&s->text_bytes);
-    sum.tokens += load_count(&s->text_tokens);
-    sum.ns += load_count(&s->text_ns);
+    const struct metrics_histogram *h = (const void *)((const char *)shard_at(m, i) + histogram);
+    for (unsigned b = 0; b <= METRICS_BOUNDS; b++) {
+      const uint64_t n = load_count(&h->bucket[b]);
+      s.bucket[b] += n;
+      s.count += n;
+    }
+    s.ns += load_count(&h->sum_ns);
   }
-  return sum;
+  return s;
 }
 
-uint64_t metrics_sum_tokens(const struct metrics *m, enum metrics_work work) {
+uint64_t metrics_count(const struct metrics *m, size_t count) {
   uint64_t n = 0;
-  for (size_t i = 0; i < m->shards; i++) n += load_count(&shard_at(m, i)->tokens[work]);
-  return n;
-}
-
-uint64_t metrics_sum_abort(const struct metrics *m, enum metrics_abort phase) {
-  uint64_t n = 0;
-  for (size_t i = 0; i < m->shards; i++) n += load_count(&shard_at(m, i)->abort[phase]);
+  for (size_t i = 0; i < m->shards; i++)
+    n += load_count((const void *)((const char *)shard_at(m, i) + count));
   return n;
 }

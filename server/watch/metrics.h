@@ -1,5 +1,4 @@
-/* metrics: counts requests and their times, in counters and histograms. metrics_text.h writes them
- * out.
+/* metrics: counts requests and their times, in counters and histograms. metrics_text.h writes them.
  *
  * There is a shard of counts for each thread that counts, so that requests on different threads
  * touch no common cache line; a scrape adds the shards up. Threads may share a shard: that is
@@ -15,24 +14,24 @@
 #include "server/route/routes.h"
 #include "server/watch/timeline.h"
 
-/* Why the server ended a request or a connection without the answer that was asked for. */
+/* The reason why the server ended a request or a connection without its result. */
 enum metrics_reject {
   REJECT_QUEUE,       /* max_queue requests are waiting */
   REJECT_BUDGET,      /* the memory budget is used up */
   REJECT_CONNECTIONS, /* more connections than allowed */
-  REJECT_HTTP_2,      /* connections that speak it */
+  REJECT_HTTP_2,      /* the client speaks HTTP/2 */
   REJECT_DRAINING,
   REJECT_DEADLINE,
-  REJECT_MEMORY,       /* the system has none */
+  REJECT_MEMORY,       /* the system has no memory left */
   REJECT_UNAUTHORIZED, /* no key, or a wrong one */
-  REJECT_TOO_LARGE,    /* over a limit of one request */
+  REJECT_TOO_LARGE,    /* a limit of one request is exceeded */
   REJECT_SLOW_HEADER,
   REJECT_SLOW_BODY,
   REJECT_SLOW_READER,
   REJECT_COUNT
 };
 
-/* What was under way when a client left. */
+/* The phase of a request whose client left. */
 enum metrics_abort {
   ABORT_BODY,
   ABORT_QUEUE, /* the request waited or was being computed */
@@ -40,26 +39,26 @@ enum metrics_abort {
   ABORT_COUNT
 };
 
-/* What whole models do with tokens. */
+/* The work of models on tokens. */
 enum metrics_work {
-  WORK_ENCODE,
+  WORK_ENCODE, /* input tokens of each kind of request */
   WORK_SCORE,
   WORK_GENERATE,
-  WORK_CHOOSE,
-  WORK_RECALL, /* of the texts to go on from, what was known */
+  WORK_CHOOSE, /* generated tokens */
+  WORK_RECALL, /* input tokens from the prefix cache */
   WORK_COUNT
 };
 
-/* Tokens that are generated: the first of a request, from the end of its body on, and each round of
- * others, from the one before. */
+/* Generated tokens: the first of a request, since the end of its body, and each round of others,
+ * since the one before. */
 enum metrics_pace { PACE_FIRST, PACE_NEXT, PACE_COUNT };
 
-/* Requests that wait for a worker, by the time that they are expected to take one, alone. */
+/* Requests that wait for a worker, by their expected time of computation. */
 enum metrics_wait { WAIT_SHORT, WAIT_MEDIUM, WAIT_LONG, WAIT_COUNT };
 
-/* Texts that became tokens. */
+/* Tokenized texts; `ns` is the time of tokenization. */
 struct metrics_texts {
-  uint64_t texts, bytes, tokens, ns; /* the last is the time that it took */
+  uint64_t texts, bytes, tokens, ns;
 };
 
 struct metrics;
@@ -67,7 +66,7 @@ struct metrics;
 struct metrics *metrics_new(size_t shards, struct error *e);
 void metrics_free(struct metrics *m);
 
-/* `shard` is taken modulo the number of shards. */
+/* `shard` counts modulo the number of shards. */
 void metrics_request(struct metrics *m, size_t shard, enum route route, enum method method,
                      unsigned code, uint64_t nanoseconds);
 void metrics_stage(struct metrics *m, size_t shard, enum timeline_stage stage,
@@ -75,11 +74,12 @@ void metrics_stage(struct metrics *m, size_t shard, enum timeline_stage stage,
 void metrics_tokens(struct metrics *m, size_t shard, enum metrics_work work, uint64_t tokens);
 void metrics_texts(struct metrics *m, size_t shard, const struct metrics_texts *t);
 void metrics_pace(struct metrics *m, size_t shard, enum metrics_pace pace, uint64_t nanoseconds);
-void metrics_wait(struct metrics *m, size_t shard, double expected, uint64_t nanoseconds);
+void metrics_wait(struct metrics *m, size_t shard, double expected /* seconds */,
+                  uint64_t nanoseconds);
 void metrics_reject(struct metrics *m, size_t shard, enum metrics_reject reason);
 void metrics_abort(struct metrics *m, size_t shard, enum metrics_abort phase);
 
-/* Models have been put into service: notes the time. */
+/* Models have been put into service: stores the time. */
 void metrics_loaded(struct metrics *m);
 
 /* A reload has ended; one that succeeded has put models into service. */

@@ -1,4 +1,4 @@
-/* metrics_process: the resources that this process uses, from the system. */
+/* metrics_process: the resources that this process uses, as the system reports them. */
 #include "server/watch/metrics_process.h"
 
 #include <dirent.h>
@@ -33,17 +33,6 @@ static bool read_stat(struct metrics_process_stat *s, const char *folder) {
                          &s->threads, &s->start_ticks, &s->virtual_bytes, &s->resident_pages) == 4;
 }
 
-static bool count_entries(const char *path, uint64_t *count) {
-  DIR *d = opendir(path);
-  if (!d) return false;
-  *count = 0;
-  for (const struct dirent *entry; (entry = readdir(d));)
-    if (entry->d_name[0] != '.') ++*count;
-  if (*count) --*count; /* the descriptor that reads the folder */
-  closedir(d);
-  return true;
-}
-
 /* Since Linux 6.2 the size of the folder is the number of its entries; before it was 0. */
 static bool count_fds(const char *folder, uint64_t *count) {
   char path[PATH_SIZE];
@@ -51,7 +40,14 @@ static bool count_fds(const char *folder, uint64_t *count) {
   snprintf(path, sizeof path, "%s/fd", folder);
   if (stat(path, &s)) return false;
   *count = (uint64_t)s.st_size;
-  return s.st_size > 0 || count_entries(path, count);
+  if (s.st_size > 0) return true;
+  DIR *d = opendir(path);
+  if (!d) return false;
+  for (const struct dirent *entry; (entry = readdir(d));)
+    if (entry->d_name[0] != '.') ++*count;
+  if (*count) --*count; /* the descriptor that reads the folder */
+  closedir(d);
+  return true;
 }
 
 static double clock_seconds(clockid_t clock) {

@@ -1,4 +1,4 @@
-/* metrics_process: the resources that this process uses, from the system. */
+/* metrics_process: the resources that this process uses, as the system reports them. */
 #ifndef SERVER_METRICS_PROCESS_H
 #define SERVER_METRICS_PROCESS_H
 
@@ -19,7 +19,7 @@ struct metrics_process {
  * microseconds; before Linux 6.2 longer, with thousands of open descriptors. */
 void metrics_process_read(struct metrics_process *p, const char *folder);
 
-/* When the process began, in Unix time; 0: unknown. */
+/* The start of the process, in Unix time; 0: unknown. */
 double metrics_process_start(const char *folder);
 
 #endif

@@ -1,8 +1,8 @@
 /* metrics_text: the metrics in Prometheus' text format.
  *
  * Series with a small, fixed set of labels are written from the start, so that their first count is
- * an increase. Those of requests, whose sets of labels are thousands, are written once there is
- * such a request, but for the outcomes that alerts look at. */
+ * an increase. The series of requests, which have thousands of sets of labels, are written once
+ * there is such a request, or from the start if alerts look at them. */
 #include "server/watch/metrics_text.h"
 
 #include <inttypes.h>
@@ -64,8 +64,8 @@ static void write_labelled(FILE *f, const char *name, const char *label, const c
   fprintf(f, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, value, n);
 }
 
-/* `label="value"` of text from outside, like the name of a file. Bytes that are no UTF-8 are
- * replaced, since a reader would refuse the whole text for them. */
+/* Writes `label="value"` of text from outside, such as the name of a file. Bytes that are not UTF-8
+ * are replaced, since a reader would reject the whole text for them. */
 static void write_label(FILE *f, const char *label, const char *value) {
   const char *end = value + strlen(value);
   fprintf(f, "%s=\"", label);
@@ -118,39 +118,28 @@ struct metrics_series {
   struct metrics_sum sum;
 };
 
-/* Is the series written even before the first such request? */
-static bool is_expected(unsigned route, unsigned method, unsigned code) {
-  const unsigned c = metrics_code[code];
-  const enum route asked = (enum route)route;
-  return route_is_computed(asked) && !route_is_tei(asked) && method == METHOD_POST &&
-         (c == 200 || c == 400 || c == 429 || c == 500 || c == 503 || c == 504);
-}
-
-/* Marks the series to write; returns how many they are. */
-static size_t mark_series(const struct metrics *m,
-                          bool marked[ROUTE_COUNT][METHOD_COUNT][METRICS_CODES]) {
-  size_t count = 0;
+/* Sums each series once, so that totals and histograms agree. NULL: no memory. */
+static struct metrics_series *collect_series(const struct metrics *m, size_t *count) {
+  bool marked[ROUTE_COUNT][METHOD_COUNT][METRICS_CODES];
+  *count = 0;
   for (unsigned r = 0; r < ROUTE_COUNT; r++)
     for (unsigned w = 0; w < METHOD_COUNT; w++)
       for (unsigned c = 0; c < METRICS_CODES; c++) {
-        marked[r][w][c] =
-            is_expected(r, w, c) || atomic_load_explicit(&m->used[r][w][c], memory_order_relaxed);
-        count += marked[r][w][c];
+        const unsigned code = metrics_code[c];
+        const bool expected = /* by alerts, even before the first such request */
+            route_is_computed((enum route)r) && !route_is_tei((enum route)r) && w == METHOD_POST &&
+            (code == 200 || code == 400 || code == 429 || code == 500 || code == 503 ||
+             code == 504);
+        marked[r][w][c] = expected || atomic_load_explicit(&m->used[r][w][c], memory_order_relaxed);
+        *count += marked[r][w][c];
       }
-  return count;
-}
-
-/* Adds each series up, once, so that totals and histograms agree. NULL: no memory. */
-static struct metrics_series *collect_series(const struct metrics *m, size_t *count) {
-  bool marked[ROUTE_COUNT][METHOD_COUNT][METRICS_CODES];
-  struct metrics_series *all = calloc(mark_series(m, marked), sizeof *all), *s = all;
+  struct metrics_series *all = calloc(*count, sizeof *all), *s = all;
   if (!all) return NULL;
   for (unsigned r = 0; r < ROUTE_COUNT; r++)
     for (unsigned w = 0; w < METHOD_COUNT; w++)
       for (unsigned c = 0; c < METRICS_CODES; c++)
         if (marked[r][w][c])
-          *s++ = (struct metrics_series){r, w, c, metrics_sum_request(m, r, w, c)};
-  *count = (size_t)(s - all);
+          *s++ = (struct metrics_series){r, w, c, metrics_sum(m, METRICS_AT(request[r][w][c]))};
   return all;
 }
 
@@ -185,60 +174,58 @@ static bool write_requests(FILE *f, const struct metrics *m) {
   return true;
 }
 
-static void write_texts(FILE *f, const struct metrics *m) {
-  const struct metrics_texts t = metrics_sum_texts(m);
-  write_counter(f, "attend_texts_total",
-                "Texts and text pairs that were tokenized for requests with a response.", t.texts);
-  write_counter(f, "attend_text_bytes_total", "Bytes of the texts that were tokenized.", t.bytes);
-  write_counter(f, "attend_text_tokens_total", "Tokens of the texts that were tokenized.",
-                t.tokens);
-  write_family(f, "attend_text_seconds_total", "counter", "Time of tokenization.");
-  fprintf(f, "attend_text_seconds_total %.9f\n", (double)t.ns / 1e9);
-}
-
 static void write_counted(FILE *f, const struct metrics *m) {
   write_family(f, "attend_stage_duration_seconds", "histogram",
                "Time in one stage of a request with a response.");
   for (unsigned i = 0; i < STAGE_COUNT; i++) {
     char labels[LABELS_SIZE];
     snprintf(labels, sizeof labels, "stage=\"%s\"", timeline_name((enum timeline_stage)i));
-    const struct metrics_sum s = metrics_sum_stage(m, (enum timeline_stage)i);
+    const struct metrics_sum s = metrics_sum(m, METRICS_AT(stage[i]));
     write_seconds(f, "attend_stage_duration_seconds", labels, &s);
   }
   write_family(f, "attend_rejected_total", "counter",
                "Requests and connections that the server rejected, by reason.");
   for (unsigned i = 0; i < REJECT_COUNT; i++)
     write_labelled(f, "attend_rejected_total", "reason", reject_names[i],
-                   metrics_sum_reject(m, (enum metrics_reject)i));
+                   metrics_count(m, METRICS_AT(reject[i])));
   write_family(f, "attend_tokens_total", "counter",
                "Tokens in requests with a response: encode, score and generate count input "
                "tokens, choose generated tokens, recall input tokens from the prefix cache.");
   for (unsigned i = 0; i < WORK_COUNT; i++)
     write_labelled(f, "attend_tokens_total", "work", work_names[i],
-                   metrics_sum_tokens(m, (enum metrics_work)i));
-  write_texts(f, m);
+                   metrics_count(m, METRICS_AT(tokens[i])));
+  write_counter(f, "attend_texts_total",
+                "Texts and text pairs that were tokenized for requests with a response.",
+                metrics_count(m, METRICS_AT(texts)));
+  write_counter(f, "attend_text_bytes_total", "Bytes of the texts that were tokenized.",
+                metrics_count(m, METRICS_AT(text_bytes)));
+  write_counter(f, "attend_text_tokens_total", "Tokens of the texts that were tokenized.",
+                metrics_count(m, METRICS_AT(text_tokens)));
+  write_family(f, "attend_text_seconds_total", "counter", "Time of tokenization.");
+  fprintf(f, "attend_text_seconds_total %.9f\n",
+          (double)metrics_count(m, METRICS_AT(text_ns)) / 1e9);
   write_family(f, "attend_token_duration_seconds", "histogram",
                "Time of generated tokens: the first one since the end of the body, each further "
                "round of tokens since the one before.");
   for (unsigned i = 0; i < PACE_COUNT; i++) {
-    const struct metrics_sum s = metrics_sum_pace(m, (enum metrics_pace)i);
+    const struct metrics_sum s = metrics_sum(m, METRICS_AT(pace[i]));
     write_seconds(f, "attend_token_duration_seconds", pace_labels[i], &s);
   }
   write_family(f, "attend_queue_wait_seconds", "histogram",
                "Time that requests with a response waited for a worker, by their expected compute "
                "time: short below 0.1 s, medium below 1 s, long. Tiny requests do not wait.");
   for (unsigned i = 0; i < WAIT_COUNT; i++) {
-    const struct metrics_sum s = metrics_sum_wait(m, (enum metrics_wait)i);
+    const struct metrics_sum s = metrics_sum(m, METRICS_AT(wait[i]));
     write_seconds(f, "attend_queue_wait_seconds", wait_labels[i], &s);
   }
   write_family(f, "attend_client_aborts_total", "counter",
                "Requests whose client disconnected before the response was sent, by phase.");
   for (unsigned i = 0; i < ABORT_COUNT; i++)
     write_labelled(f, "attend_client_aborts_total", "phase", abort_names[i],
-                   metrics_sum_abort(m, (enum metrics_abort)i));
+                   metrics_count(m, METRICS_AT(abort[i])));
 }
 
-/* --- the rest --- */
+/* --- the state of the server --- */
 
 /* Needs loaded models. */
 static void write_pool(FILE *f, const struct service *s) {
@@ -278,19 +265,17 @@ static void write_limits(FILE *f, const struct service *s) {
 }
 
 static void write_listeners(FILE *f, const struct metrics_now *now) {
+  const struct metrics_listener *l = now->listener, *end = l + now->listeners;
   write_family(f, "attend_connections", "gauge", "Open connections.");
-  for (size_t i = 0; i < now->listeners; i++)
-    write_labelled(f, "attend_connections", "listener", now->listener[i].name,
-                   now->listener[i].open);
+  for (l = now->listener; l < end; l++)
+    write_labelled(f, "attend_connections", "listener", l->name, l->open);
   write_family(f, "attend_connections_limit", "gauge",
                "Connections that may be open (max_connections).");
-  for (size_t i = 0; i < now->listeners; i++)
-    write_labelled(f, "attend_connections_limit", "listener", now->listener[i].name,
-                   now->listener[i].limit);
+  for (l = now->listener; l < end; l++)
+    write_labelled(f, "attend_connections_limit", "listener", l->name, l->limit);
   write_family(f, "attend_connections_total", "counter", "Connections that were accepted.");
-  for (size_t i = 0; i < now->listeners; i++)
-    write_labelled(f, "attend_connections_total", "listener", now->listener[i].name,
-                   now->listener[i].opened);
+  for (l = now->listener; l < end; l++)
+    write_labelled(f, "attend_connections_total", "listener", l->name, l->opened);
 }
 
 static void write_models(FILE *f, struct models *models) {
@@ -341,7 +326,7 @@ static void write_build(FILE *f, const struct metrics_now *now) {
           version_commit(), cpu_level_name(cpu_level()));
 }
 
-/* Leaves out what the system does not report. */
+/* Omits metrics that the system does not report. */
 static void write_process(FILE *f, const struct metrics *m) {
   struct metrics_process p;
   metrics_process_read(&p, "/proc/self");

@@ -12,7 +12,7 @@ struct metrics_listener {
   uint64_t opened; /* since the start */
 };
 
-/* Values of this moment, which no counter holds. */
+/* Current values, which no counter holds. */
 struct metrics_now {
   const struct metrics_listener *listener;
   size_t listeners;
@@ -22,7 +22,7 @@ struct metrics_now {
   uint64_t log_dropped, log_suppressed;
 };
 
-/* The whole text, which the caller frees with free(); NULL if memory runs out. */
+/* The text of all metrics, which the caller frees with free(); NULL: no memory. */
 char *metrics_text(const struct metrics *m, struct service *s, const struct metrics_now *now,
                    size_t *length);
 

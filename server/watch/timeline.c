@@ -13,7 +13,7 @@ void timeline_exchange(struct timeline *t, const struct exchange *x) {
   if (!job->submitted) return;
   set_stage(t, STAGE_QUEUE,
             x->waited_ns + (job->started ? job->started : job->finished) - job->submitted);
-  if (!job->started) return; /* refused, or dropped while waiting */
+  if (!job->started) return; /* rejected, or dropped while waiting */
   set_stage(t, STAGE_COMPUTE, (job->computed ? job->computed : job->finished) - job->started);
   if (job->computed && !job->error.status)
     set_stage(t, STAGE_ENCODE, job->finished - job->computed);

@@ -13,7 +13,7 @@ enum timeline_stage {
   STAGE_QUEUE,
   STAGE_COMPUTE,
   STAGE_ENCODE,
-  STAGE_WRITE, /* from when the answer is queued to the end of the request */
+  STAGE_WRITE, /* from the queueing of the response to the end of the request */
   STAGE_COUNT
 };
 

@@ -1,4 +1,4 @@
-/* version: the version of the program. The Makefile defines both words for this file alone, so that
+/* version: the version of the program. The Makefile defines both words for only this file, so that
  * a new commit recompiles nothing else. */
 #include "server/watch/version.h"
 

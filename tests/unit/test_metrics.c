@@ -45,7 +45,7 @@ static void a_duration_is_in_the_first_bucket_that_holds_it(void **unused) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct metrics *m = new_metrics(1);
     metrics_stage(m, 7, STAGE_WRITE, cases[i].ns);
-    const struct metrics_sum s = metrics_sum_stage(m, STAGE_WRITE);
+    const struct metrics_sum s = metrics_sum(m, METRICS_AT(stage[STAGE_WRITE]));
     assert_int_equal(s.bucket[cases[i].bucket], 1);
     assert_int_equal(s.count, 1);
     assert_true(s.ns == cases[i].ns);
@@ -94,25 +94,26 @@ static void nothing_is_lost_and_nothing_shrinks(void **unused) {
   struct metrics_sum last = {0};
   uint64_t rejected = 0;
   while (last.count < THREADS * ROUNDS || rejected < THREADS * ROUNDS) {
-    const struct metrics_sum now = metrics_sum_stage(m, STAGE_DECODE);
+    const struct metrics_sum now = metrics_sum(m, METRICS_AT(stage[STAGE_DECODE]));
     uint64_t sum = 0;
     for (unsigned b = 0; b <= METRICS_BOUNDS; b++) {
       assert_true(now.bucket[b] >= last.bucket[b]);
       sum += now.bucket[b];
     }
     assert_true(sum == now.count);
-    assert_true(metrics_sum_reject(m, REJECT_BUDGET) >= rejected);
-    rejected = metrics_sum_reject(m, REJECT_BUDGET);
+    assert_true(metrics_count(m, METRICS_AT(reject[REJECT_BUDGET])) >= rejected);
+    rejected = metrics_count(m, METRICS_AT(reject[REJECT_BUDGET]));
     last = now;
   }
   for (size_t i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
   const uint64_t each = THREADS * ROUNDS;
-  assert_true(metrics_sum_abort(m, ABORT_ANSWER) == each);
-  assert_true(metrics_sum_abort(m, ABORT_BODY) == 0);
-  assert_true(metrics_sum_reject(m, REJECT_QUEUE) == 0);
+  assert_true(metrics_count(m, METRICS_AT(abort[ABORT_ANSWER])) == each);
+  assert_true(metrics_count(m, METRICS_AT(abort[ABORT_BODY])) == 0);
+  assert_true(metrics_count(m, METRICS_AT(reject[REJECT_QUEUE])) == 0);
   for (unsigned i = 0; i < 3; i++)
-    assert_true(metrics_sum_request(m, ROUTE_ATTENTION, METHOD_POST, code_index(given[i])).count ==
-                each / 3);
+    assert_true(
+        metrics_sum(m, METRICS_AT(request[ROUTE_ATTENTION][METHOD_POST][code_index(given[i])]))
+            .count == each / 3);
   metrics_free(m);
 }
 
