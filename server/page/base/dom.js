@@ -1,13 +1,13 @@
-// dom: elements of the page, made and found. Text enters the page as text, never as HTML.
+// dom: makes and finds elements of the page. Text enters the page as text, never as HTML.
 //
 // Dom.el("p", { class: "note", onclick: f, "aria-live": "polite" }, "text", node, ...): properties
 //   that begin with "on" are listeners; true sets an attribute, false and null leave it out.
-// Dom.fill(node, ...children) replaces what is in a node. Dom.id(name) is getElementById.
+// Dom.fill(node, ...children) replaces the content of a node. Dom.id(name) is getElementById.
 // Dom.button(text, f). Dom.table(caption, titles, rows): rows are lists of cells, the first of
 //   which is the row's header.
-// Dom.copy(text) -> a promise: it is in the clipboard; it rejects where there is none.
-// Dom.save(blob, name) downloads a file. Dom.show(image, blob) -> a function that frees the blob, once
-// the image has been drawn.
+// Dom.copy(text) -> a promise: writes the clipboard; it rejects if there is none.
+// Dom.save(blob, name) downloads a file. Dom.show(image, blob) -> a function that frees the blob after
+//   the image has been drawn.
 const Dom = (() => {
   const SVG = "http://www.w3.org/2000/svg";
 

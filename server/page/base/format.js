@@ -1,12 +1,12 @@
-// format: numbers as people read them.
+// format: numbers for readers.
 //
-// Format.float(x): the shortest decimal that reads back as the same float32, as in answers.
-// Format.short(x): three digits. Format.even(list) -> a function of x: as many decimals for each of
-// them, the greatest with three digits. Format.percent(x): a share. Format.bytes(n), Format.ms(x),
+// Format.float(x): the shortest decimal that reads back as the same float32, as in responses.
+// Format.short(x): three digits. Format.even(list) -> a function of x: each number has as many decimals
+// as the greatest with three digits. Format.percent(x): a share. Format.bytes(n), Format.ms(x),
 // Format.count(n): with units. Format.CR: a carriage return.
 const Format = (() => {
-  // Below a power of two floats are closer together: there the second nearest decimal may be the
-  // one that reads back.
+  // Floats below a power of two are closer together: the second nearest decimal may be the one that
+  // reads back.
   const near = (x, digits) => {
     const first = Number(x.toPrecision(digits));
     const step = Math.sign(x) * 10 ** (Math.floor(Math.log10(Math.abs(x))) + 1 - digits);

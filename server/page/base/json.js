@@ -1,10 +1,10 @@
-// json: finds the place in a JSON text that a pointer or an offset leads to. The text may be
-// invalid or cut off anywhere; nothing here throws, and each character is looked at once.
+// json: finds the place of a JSON pointer or of a byte offset in a JSON text. The text may be invalid
+// or truncated anywhere; nothing here throws, and each character is read once.
 //
-// Json.find(text, pointer) -> [begin, end] of the value. If there is no such value: of the opening
-//   bracket of the list or object that it would be in.
-// Json.at(text, offset) -> [begin, end] of the character that has this byte, in the text as UTF-8;
-//   beyond the end both are the text's length.
+// Json.find(text, pointer) -> [begin, end] of the value; without such a value, of the opening bracket
+//   of the list or object that would contain it.
+// Json.at(text, offset) -> [begin, end] of the character that has this byte in UTF-8; both are the
+//   text's length if the offset exceeds it.
 // Json.keys(pointer): its parts. Json.place(text, i) -> { line, column }, from 1.
 const Json = (() => {
   const BLANK = ` \t\n\ufeff${String.fromCharCode(13)}`, ENDS = BLANK + ",:]}[{\"", OVER = ["]", "}", undefined];
@@ -38,7 +38,7 @@ const Json = (() => {
       return null;
     }
   };
-  // Where the value of the key begins, or -1. If two members have one name, the server has refused
+  // The offset of the key's value, or -1. If two members have the same name, the server has rejected
   // the last one for it, or has found an error within the first.
   const child = (text, at, key, isLast) => {
     const isObject = text[at] === "{", index = /^(0|[1-9]\d*)$/.test(key) ? Number(key) : -1;

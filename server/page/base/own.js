@@ -1,9 +1,9 @@
-// own: the requests that are the user's, kept while others are looked at, and over a reload.
+// own: the user's own requests, kept while others are shown, and over a reload of the tab.
 //
-// Own.made(body) -> body: the page has made it, it is nobody's own. Own.list() -> the last few, the
-// newest first: editing changes the newest, a file or a paste over it is another one.
-// Own.labels(body): the words that it had. Own.kept: what the tab had before it was loaded anew,
-// { model, body }, or null: then `body` is null where it was none of the user's.
+// Own.made(body) -> body: the page has made it, so it is not the user's own. Own.list() -> the last
+// few, newest first: an edit changes the newest; a file, or a paste over all of it, adds another one.
+// Own.labels(body): its labels. Own.kept: { model, body } of the tab before the reload, or null; `body`
+// is null if the request was not the user's own.
 // needs: state
 const Own = (() => {
   const MOST = 3, LONGEST = 1e6, NAME = "attend";
@@ -16,7 +16,7 @@ const Own = (() => {
       const kept = JSON.parse(sessionStorage.getItem(NAME));
       return kept && Array.isArray(kept.own) ? kept : null;
     } catch {
-      return null; // the browser keeps nothing, or somebody else's
+      return null; // nothing is stored, or something else
     }
   };
   const kept = read();
@@ -27,7 +27,7 @@ const Own = (() => {
     return body;
   });
 
-  // A request that follows another of the user's own text is an edit of it.
+  // A text that follows a text of the user's own is an edit of it.
   let last = null;
   const note = () => {
     const body = State.get("body"), edits = last && own[0] === last && "text" in last
@@ -45,7 +45,7 @@ const Own = (() => {
         own: all.map((one) => ({ text: one.text, labels: words.get(one) })),
         current: all.indexOf(body) }));
     } catch {
-      // it is kept as long as the page is
+      // storage is full or disabled: the requests last as long as the page
     }
   };
   State.on(["body"], note);

@@ -1,7 +1,7 @@
 // report: numbers with a bar, and problems with a button.
 //
-// Report.number(x, part, text) -> nodes: a number, as `text` if that is given, and a bar of that part
-//   of the line's width.
+// Report.number(x, part, text) -> nodes: a number, or `text` in its place, and a bar; `part` is the
+//   bar's share of the line's width.
 // Report.failed(problem, again) -> a node that shows the problem, with a button to try again.
 // needs: dom format
 const Report = (() => {

@@ -1,8 +1,8 @@
-// rove: one tab stop for a group of controls; the arrow keys, Home and End go from one to another.
+// rove: one tab stop for a group of controls; the arrow keys, Home and End move within the group.
 //
-// Rove.in(group, selector): the controls that match, now and later. The one that was focused last,
-// or is chosen (aria-pressed, aria-selected), is the stop. Rove.tidy(group): after its controls have
-// changed. Rove.fill(group, ...children): changes them all, and the focus stays at its place.
+// Rove.in(group, selector): the controls are those that match, now and later. The tab stop is the one
+// focused last, or a chosen one (aria-pressed, aria-selected). Rove.tidy(group) sets it again after the
+// controls have changed. Rove.fill(group, ...children) replaces them; the focus stays at its place.
 // needs: dom
 const Rove = (() => {
   const groups = new WeakMap();
@@ -15,7 +15,7 @@ const Rove = (() => {
       || list.find((one) => one.matches("[aria-pressed=true], [aria-selected=true]")) || list[0]);
   };
 
-  // The next one to that side: in a grid, the one above or below.
+  // The nearest control of the next line above or below.
   const vertical = (list, i, by) => {
     const places = list.map((one) => one.getBoundingClientRect()), { top, left } = places[i];
     const beyond = places.filter((place) => by * (place.top - top) > 4);

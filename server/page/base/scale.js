@@ -1,22 +1,20 @@
-// scale: turns a weight into a colour.
+// scale: maps a weight to a color.
 //
-// A straight line through OKLab: equal steps of weight are equal steps to the eye, and lightness
-// always goes one way. On a light page from paper to blue ink, so that what weighs nothing is not
-// there; on a dark page from dark blue to light yellow, which are told apart even by those who see
-// red and green as one.
+// A ramp is a straight line through OKLab: equal steps of weight look equal, and lightness is
+// monotonic. It runs from paper to blue ink on a light page, so that small weights disappear, and from
+// dark blue to light yellow on a dark page, which red-green color blindness does not confuse.
 //
-// A ramp is { css(t), ink(t), bytes, words }, t from 0 to 1: css: "rgb(...)"; ink: the colour of
-// text on it; bytes: a Uint8Array of 256 colours, three bytes each; words: the same as pixels.
-// Scale.ramp() is that of the theme, Scale.paper that of pictures to be saved, Scale.apart() that of
-// differences, of the theme: none at t = 0.5. The theme is State.dark. Scale.css, Scale.ink are
-// those of Scale.ramp(). Scale.index(t): the index of a colour. Scale.bar() -> a node with all
-// colours from left to right. Scale.cell(t, text, title) -> a node of that colour.
-// Scale.high(faces, strong): the weight for t = 1, the greatest of all faces. `strong`: a lower
-// one, which one weight of a hundred exceeds. Scale.strong(faces): is that better, as most weights
-// of long rows are small?
+// A ramp is { css(t), ink(t), bytes, words }, t from 0 to 1: css: "rgb(...)"; ink: the color of text on
+// it; bytes: a Uint8Array of 256 colors, three bytes each; words: the same as pixels. Scale.ramp() is
+// the theme's, Scale.paper is for saved pictures, Scale.apart() is the theme's for differences, with
+// zero at t = 0.5. The theme is State.dark. Scale.css, Scale.ink: of Scale.ramp(). Scale.index(t): the
+// index of a color. Scale.bar() -> a node with all colors from left to right.
+// Scale.cell(t, text, title) -> a node of that color.
+// Scale.high(faces, strong): the weight at t = 1: the maximum of all faces, or with `strong` their 99th
+// percentile. Scale.strong(faces): is the percentile better, because most weights of long rows are small?
 // needs: dom state
 const Scale = (() => {
-  const LONG = 48, FAR = 3; // keys of a long row; how many times the common weights
+  const LONG = 48, FAR = 3; // keys of a long row; maximum / percentile from which the latter is better
 
   const channel = (x) => {
     const y = x <= 0.0031308 ? 12.92 * x : 1.055 * x ** (1 / 2.4) - 0.055;
@@ -70,13 +68,6 @@ const Scale = (() => {
     return node;
   };
 
-  // From some thousands of the weights; an odd distance between them meets every column.
-  const common = ({ data }) => {
-    const some = [];
-    for (let i = 0, step = Math.floor(data.length / 4096) | 1; i < data.length; i += step)
-      if (data[i] > 0) some.push(data[i]);
-    return some.sort((a, b) => a - b)[Math.floor(0.99 * some.length)] || 0;
-  };
   const kept = (measure) => {
     const known = new WeakMap();
     return ({ matrix }) => {
@@ -90,7 +81,13 @@ const Scale = (() => {
     for (let i = 0; i < data.length; i++) if (data[i] > high) high = data[i];
     return high;
   });
-  const usual = kept(common);
+  // The percentile of some thousands of the weights; an odd step meets every column.
+  const usual = kept(({ data }) => {
+    const some = [];
+    for (let i = 0, step = Math.floor(data.length / 4096) | 1; i < data.length; i += step)
+      if (data[i] > 0) some.push(data[i]);
+    return some.sort((a, b) => a - b)[Math.floor(0.99 * some.length)] || 0;
+  });
   const high = (faces, strong) => Math.max(0, ...faces.map(strong ? usual : most)) || 1;
   const strong = (faces) => faces.some(({ matrix }) => matrix.cols >= LONG)
     && high(faces, false) > FAR * high(faces, true);

@@ -1,11 +1,10 @@
-// state: what the page knows, and listeners to its changes.
+// state: the state of the page, and listeners to its changes.
 //
 // State.get("answer"); State.set({ answer, problem: null }); State.on(["answer", "view"], f).
-// Before the browser draws again, each listener is called once for all that was set, in the order
-// of State.on; an exception in one does not keep others from being called. State.view({ head: 2 })
-// changes only parts of the view.
+// Before the next frame each listener is called once for all changes, in the order of State.on; an
+// exception in one does not stop the others. State.view({ head: 2 }) changes parts of the view.
 //
-//   models   array of descriptions; null: not read yet
+//   models   array of descriptions; null: not loaded yet
 //   model    name of the chosen one, or null
 //   body     the request that will be sent (request.js)
 //   labels   { rows, cols }: arrays of words for each item of the body (labels.js)
@@ -15,12 +14,11 @@
 //   problem  the last error (net.js), or null; an answer stays visible beside it. The error of a
 //            request has its body
 //   view     { item, part, head, row, col, range, strong }: what is shown. part: the attention of a
-//            whole model, or null; head: an index, or "mean";
-//            row, col: the chosen query and key, -1 is none; range: "shared" or "head"; strong:
-//            see Scale.high, null: chosen by the page
-//   over     { row, col } under the pointer, -1 is none: it is looked at, and chosen by a click
-//   off      the heads that are switched off, as a list
-//   losses   of a whole model, what is lost without each head, by "ATTENTION HEAD"; null: not measured
+//            whole model, or null; head: an index, or "mean"; row, col: the chosen query and key, or
+//            -1; range: "shared" or "head"; strong: see Scale.high, null: chosen by the page
+//   over     { row, col } under the pointer, or -1; a click chooses it
+//   off      list of the disabled heads
+//   losses   loss without each head of a whole model, by "ATTENTION HEAD"; null: not measured
 //   dark     is the page dark?
 const State = (() => {
   const values = {

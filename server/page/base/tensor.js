@@ -1,19 +1,19 @@
-// tensor: arrays of numbers in the forms that are sent: nested lists, base64, safetensors.
+// tensor: arrays of numbers in the formats of requests: nested lists, base64, safetensors.
 //
 // A tensor is { shape, data } with a typed array. Tensor.of(value) makes one of a nested list or a
 // base64 object; null if it is neither, or ragged. Tensor.list(tensor) is the reverse: nested
 // lists, with numbers as short as float32 allows. Tensor.part(value, i) is item i of any form; of a
 // tensor it is a view. Tensor.read(buffer) -> { tensors, fields } reads safetensors: tensors by
-// name, { dtype, shape, bytes }, and the metadata, parsed; it throws an Error that says what is
-// wrong. Tensor.write(tensors, fields) is the reverse, a Blob. A value must not change after it was
-// given to these: the tensor that it has become is kept.
+// name, { dtype, shape, bytes }, and the metadata, parsed; it throws an Error with the reason.
+// Tensor.write(tensors, fields) is the reverse, a Blob. Tensors are cached: a value must not change
+// after a call.
 // needs: format
 const Tensor = (() => {
   const KINDS = { __proto__: null,
     F64: [8, (b) => new Float64Array(b)], F32: [4, (b) => new Float32Array(b)],
     I64: [8, (b) => Float64Array.from(new BigInt64Array(b), Number)],
     I32: [4, (b) => new Int32Array(b)], U8: [1, (b) => new Uint8Array(b)],
-    BOOL: [1, (b) => new Uint8Array(b)], F16: [2, (b) => widened(b, half)],
+    BOOL: [1, (b) => new Uint8Array(b)], F16: [2, (b) => Float32Array.from(new Uint16Array(b), half)],
     BF16: [2, (b) => new Float32Array(Uint32Array.from(new Uint16Array(b), (x) => x << 16).buffer)],
   };
   const half = (x) => {
@@ -21,40 +21,35 @@ const Tensor = (() => {
     if (exponent === 31) return rest ? NaN : sign * Infinity;
     return sign * (exponent ? 2 ** (exponent - 15) * (1 + rest / 1024) : 2 ** -24 * rest);
   };
-  const widened = (buffer, wide) => Float32Array.from(new Uint16Array(buffer), wide);
+
   const size = (shape) => shape.reduce((product, n) => product * n, 1);
 
-  const numbers = (dtype, bytes) => KINDS[dtype][1](bytes.slice().buffer);
   const fromBytes = ({ dtype, shape, bytes }) =>
-    KINDS[dtype] ? { shape, data: numbers(dtype, bytes) } : null;
+    KINDS[dtype] ? { shape, data: KINDS[dtype][1](bytes.slice().buffer) } : null;
 
   const counts = (list) =>
     Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0);
-  const bytesOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
   const fromCoded = (value) => {
-    const tensor = fromBytes({ ...value, bytes: bytesOf(value.base64) });
+    const bytes = Uint8Array.from(atob(value.base64), (c) => c.charCodeAt(0));
+    const tensor = fromBytes({ ...value, bytes });
     return tensor && tensor.data.length === size(value.shape) ? tensor : null;
   };
 
-  // No field has more dimensions than this; a list may be nested deeper.
+  // The most dimensions of any field; a list may be nested deeper.
   const RANK = 8;
-  const shapeOf = (value) => {
-    const shape = [];
-    for (let at = value; Array.isArray(at) && shape.length < RANK; at = at[0])
-      shape.push(at.length);
-    return shape;
-  };
   const fits = (value, shape, depth) =>
     depth === shape.length
       ? typeof value === "number" || typeof value === "boolean"
       : Array.isArray(value) && value.length === shape[depth]
         && value.every((part) => fits(part, shape, depth + 1));
   const fromList = (value) => {
-    const shape = shapeOf(value);
+    const shape = [];
+    for (let at = value; Array.isArray(at) && shape.length < RANK; at = at[0])
+      shape.push(at.length);
     return fits(value, shape, 0) ? { shape, data: new Float64Array(value.flat(RANK)) } : null;
   };
 
-  // A zero in the shape counts as 1 here: the other numbers must be possible ones as well.
+  // A zero in the shape counts as 1 here: the other dimensions must be possible as well.
   const MOST = 2 ** 32;
   const make = (value) => {
     if (Array.isArray(value)) return fromList(value);
@@ -63,18 +58,14 @@ const Tensor = (() => {
     if (ArrayBuffer.isView(value.bytes)) return fromBytes(value);
     return typeof value.base64 === "string" ? fromCoded(value) : null;
   };
-  // The base64 may be invalid, or its shape larger than the memory.
-  const tried = (value) => {
-    try {
-      return make(value);
-    } catch {
-      return null;
-    }
-  };
   const made = new WeakMap();
   const of = (value) => {
     if (!value || typeof value !== "object") return null;
-    if (!made.has(value)) made.set(value, tried(value));
+    try {
+      if (!made.has(value)) made.set(value, make(value));
+    } catch {
+      made.set(value, null); // the base64 is invalid, or its shape exceeds the memory
+    }
     return made.get(value);
   };
   const list = ({ shape, data }, at = 0) => {
@@ -106,7 +97,7 @@ const Tensor = (() => {
       const header = JSON.parse(new TextDecoder().decode(bytes));
       if (header && typeof header === "object" && !Array.isArray(header)) return header;
     } catch {
-      // the error below says so
+      // the error below is thrown
     }
     throw new Error("its header is not a JSON object");
   };
@@ -121,7 +112,7 @@ const Tensor = (() => {
       throw new Error(`${name} has ${bytes.length} bytes, which does not match its shape`);
     return { dtype, shape, bytes };
   };
-  // A field in the metadata is JSON; a word that is no JSON is a string.
+  // A metadata field is JSON; text that is not JSON is a string.
   const word = (text) => {
     try {
       return JSON.parse(text);

@@ -1,4 +1,4 @@
-// terms: what the words of the page mean, each in a tip that a click or Enter opens.
+// terms: definitions of the page's terms, each in a tip that a click or Enter opens.
 //
 // Terms.of(word, shown = word) -> a node that shows the word, and its tip if it has one.
 // needs: dom

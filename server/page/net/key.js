@@ -1,11 +1,11 @@
-// key: the bearer key, and the dialog that asks for it. The key is in this closure alone: in no
-// storage, cookie, address or state, and in no element once the dialog has closed.
+// key: the bearer key, and the dialog that asks for it. Only this closure holds the key: no storage,
+// cookie, address or state does, and no element after the dialog has closed.
 //
 // Key.headers(): the headers for a request. Key.has(). Key.forget(). Key.on(f): calls f at changes.
-// Key.count(): how many changes there have been.
-// Key.ask() -> a promise: was a key given? There is one dialog, however many calls wait for it.
-// Key.refused(count) likewise, after a 401. `count` is Key.count() from when the request was sent:
-//   if the key has changed since, there is no dialog.
+// Key.count(): the number of changes so far.
+// Key.ask() -> a promise: was a key given? All calls that wait share one dialog.
+// Key.refused(count): the same after a 401. `count` is Key.count() from when the request was sent: if
+//   the key has changed since, there is no dialog.
 // needs: dom
 const Key = (() => {
   let key = null, changes = 0, asked = null;

@@ -1,10 +1,9 @@
 // metrics: reads Prometheus' text format.
 //
 // Metrics.parse(text) -> [{ name, labels, value }], without NaN and lines that are no samples.
-// Metrics.sum(list): of the values. Metrics.buckets(list) -> [[le, count], ...], ascending.
+// Metrics.sum(list): the sum of the values. Metrics.buckets(list) -> [[le, count], ...], ascending.
 // Metrics.since(now, before): the buckets' growth between two readings.
-// Metrics.quantile(buckets, q): interpolated in a straight line within its bucket; null if all are
-//   empty.
+// Metrics.quantile(buckets, q): interpolated linearly within its bucket; null if all are empty.
 const Metrics = (() => {
   const LINE = /^([a-zA-Z_:][\w:]*)\s*(?:\{(.*)\})?\s+([^\s}]+)(?:\s+-?\d+)?\s*$/;
   const LABEL = /(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"/g;

@@ -1,10 +1,8 @@
 // models: the list of models, and the chosen one.
 //
-// Models.load() -> a promise: reads the list and chooses a model. Models.current() -> the chosen
-// one's description, or null. Models.find(name) -> that of any model. If the chosen model is not in
-// the list, the first one is chosen. A request that is refused may be about a model that the server
-// has replaced: the list is read anew.
-// Models.isWhole(model): does it take tokens through layers, or is it one attention?
+// Models.load() -> a promise: reads the list and chooses a model: the first one if the chosen one is
+// not in it. Models.current() -> the description of the chosen one, or null. Models.find(name) -> that
+// of any model. Models.isWhole(model): is it a model with layers rather than a single attention?
 // needs: dom format own state terms net
 const Models = (() => {
   const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
@@ -13,8 +11,9 @@ const Models = (() => {
   const SIZES = ["query_size", "key_size", "value_size", "output_size", "heads", "parameters"];
   const KINDS = ["encoder", "decoder", "seq2seq"];
   const isWhole = (m) => Boolean(m) && KINDS.includes(m.kind);
-  const isModel = (m) => typeof m.name === "string" && (isWhole(m)
-    ? Array.isArray(m.attentions) && m.attentions.length > 0 : SIZES.every((name) => Number.isSafeInteger(m[name]) && m[name] >= 0));
+  const isModel = (m) => typeof m.name === "string"
+    && (isWhole(m) ? Array.isArray(m.attentions) && m.attentions.length > 0
+      : SIZES.every((name) => Number.isSafeInteger(m[name]) && m[name] >= 0));
   const listOf = (reply) => {
     try {
       const { models } = JSON.parse(reply.text());
@@ -50,25 +49,23 @@ const Models = (() => {
       m.tokenizer ? "text" : "ids"]
     : [counted(m.heads, "head"), `${m.query_size} → ${m.output_size}`, m.score])
     .concat(`${Format.count(m.parameters)} parameters`, m.source).join(" · ");
-  const lacking = () => {
-    if (State.get("models")) return "The server has no model.";
-    return State.get("problem") ? "The models could not be loaded." : "Loading the models …";
-  };
   const show = () => {
     const m = current();
     const names = (State.get("models") || []).map((one) => one.name);
     Dom.fill(choice, names.map((name) => Dom.el("option", {}, name)));
     choice.value = m ? m.name : "";
     choice.disabled = !m;
-    Dom.id("model-summary").textContent = m ? summary(m) : lacking();
+    Dom.id("model-summary").textContent = m ? summary(m)
+      : State.get("models") ? "The server has no model."
+        : State.get("problem") ? "The models could not be loaded." : "Loading the models …";
     const facts = m ? FACTS.filter((name) => name in m) : [];
     Dom.fill(Dom.id("model-facts"), facts.map((name) => Dom.el("div", { title: m[name] },
       Dom.el("dt", {}, Terms.of(name)), Dom.el("dd", {}, said(name, m[name])))));
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
   State.on(["models", "model", "problem"], show);
-  // A reload of the server changes the list. A list that could not be read is read once the problem
-  // is gone: a key was given, or a request succeeded.
+  // The list is loaded again after a rejected request, because a reload of the server may have changed
+  // it. A list that could not be loaded is loaded when the problem is gone: after a key or a success.
   State.on(["problem"], () => {
     const problem = State.get("problem");
     if (problem ? problem.body && problem.status < 500 : !State.get("models")) load();

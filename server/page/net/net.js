@@ -2,33 +2,29 @@
 //
 // Net.ask(method, path, { type, data, accept, signal }) -> a promise of a reply:
 //   { status, ok, type, timing: [{ name, ms }], id, took, buffer, text(), problem, aborted }
-// `path` has no slash at its beginning, since a proxy may serve the page below a path of its own. The
+// `path` does not begin with a slash, because a proxy may serve the page below a path of its own. The
 // promise never rejects: without a response, status is 0 and `problem` has the reason. `problem` is
 // null if ok, else { title, detail, status, pointer?, offset?, limit?, wait? }, wait in seconds.
 // `took` is in ms, from sending to the last byte. If `signal` (of an AbortController) has stopped the
 // request, `aborted` is true, ok is false and `problem` is null.
-// The reply may take long: after a 401 a dialog asks for a key (key.js), and while the server is
-// away the request waits for it. For each of these reasons the request is sent again once.
+// The reply may take long: a dialog asks for a key after a 401 (key.js), and a request waits for a
+// server that is away. The request is sent again once for each of these reasons.
 //
 // Net.stream(path, { type, data, signal }, each) -> a promise of a reply of events: each(event) is
 //   called with the JSON of every event; `problem` also has errors that follow the header.
 // Net.path(what, model): "v1/models/NAME/attention". Net.hasKey(): is a key sent with each request?
 // Net.peek(path): a GET without a dialog and without waiting.
-// Net.pause(ms) -> a promise, done after that time, and not while the page is hidden.
+// Net.pause(ms) -> a promise that ends after that time, and not while the page is hidden.
 // Net.heard(reply): does the reply mean that the server is away? After the first such reply #notice
-//   says so, and /readyz is asked until the server is back (or the list of models, if a proxy does
-//   not forward that path). Net.isAway(). Net.onReturn(f): calls f when the server is back.
+//   says so, and /readyz is requested until the server is back. Net.isAway(). Net.onReturn(f): calls f
+//   when the server is back.
 // needs: dom key
 const Net = (() => {
   const path = (what, model) => `v1/models/${encodeURIComponent(model)}/${what}`;
-  // A request that no user waits for is given up after this time, in ms.
+  // The timeout of a request that no user waits for, in ms.
   const PATIENCE = 10000;
-  const timingOf = (text) =>
-    (text || "").split(",").map((part) => /^\s*(\w+);dur=([\d.]+)/.exec(part)).filter(Boolean)
-      .map(([, name, ms]) => ({ name, ms: Number(ms) }));
-  const typeOf = (text) => (text || "").split(";")[0].trim().toLowerCase();
 
-  // The members of a problem; those of another type are left out.
+  // The members of a problem; those of another type are ignored.
   const FORMS = { type: "string", title: "string", detail: "string", pointer: "string",
     offset: "number", limit: "string" };
   const problemOf = (reply) => {
@@ -50,12 +46,13 @@ const Net = (() => {
   const stopped = { ...nothing, aborted: true, problem: null };
 
   const read = async (answer) => {
-    const buffer = await answer.arrayBuffer();
+    const buffer = await answer.arrayBuffer(), header = (name) => answer.headers.get(name) || "";
     const reply = { status: answer.status, ok: answer.ok, aborted: false, buffer,
-      type: typeOf(answer.headers.get("Content-Type")),
-      timing: timingOf(answer.headers.get("Server-Timing")),
-      id: answer.headers.get("X-Request-Id"), text: () => new TextDecoder().decode(buffer) };
-    const problem = problemOf(reply), wait = Number(answer.headers.get("Retry-After"));
+      type: header("Content-Type").split(";")[0].trim().toLowerCase(),
+      timing: header("Server-Timing").split(",").map((part) => /^\s*(\w+);dur=([\d.]+)/.exec(part))
+        .filter(Boolean).map(([, name, ms]) => ({ name, ms: Number(ms) })),
+      id: header("X-Request-Id"), text: () => new TextDecoder().decode(buffer) };
+    const problem = problemOf(reply), wait = Number(header("Retry-After"));
     return { ...reply, problem: problem && wait > 0 ? { ...problem, wait } : problem };
   };
   const once = async (method, path, { type, data, accept, signal }) => {
@@ -73,11 +70,10 @@ const Net = (() => {
   const peek = (path) =>
     once("GET", path, { accept: "*/*", signal: AbortSignal.timeout(PATIENCE) });
 
-  const visible = () => new Promise((done) =>
-    document.addEventListener("visibilitychange", done, { once: true }));
   const pause = async (ms) => {
     await new Promise((done) => setTimeout(done, ms));
-    while (document.visibilityState === "hidden") await visible();
+    while (document.visibilityState === "hidden") await new Promise((done) =>
+      document.addEventListener("visibilitychange", done, { once: true }));
   };
 
   // --- a server that is away ---
@@ -86,7 +82,7 @@ const Net = (() => {
   const listeners = [];
   let coming = null, waiting = 0, how = "";
 
-  // A proxy without a server behind it says 502, or 503 without a problem type of the server's.
+  // A proxy that does not reach the server responds with 502, or with 503 without our problem type.
   const kind = ({ status, problem }) => {
     const { type, title } = problem || {};
     if (status === 503 && /\/(draining|not-ready)$/.test(type)) return title;
@@ -101,15 +97,12 @@ const Net = (() => {
     notice.hidden = false;
   };
 
-  // A proxy may not pass /readyz on.
-  const sign = async () => {
-    const ready = await peek("readyz");
-    return ready.status === 404 ? peek("v1/models") : ready;
-  };
   const watch = async () => {
     for (let ms = FIRST; ; ms = Math.min(1.5 * ms, LONGEST)) {
       await pause(ms);
-      if (!heard(await sign())) break;
+      const ready = await peek("readyz");
+      // A proxy may not forward /readyz.
+      if (!heard(ready.status === 404 ? await peek("v1/models") : ready)) break;
     }
     coming = null;
     notice.hidden = true;
@@ -122,17 +115,16 @@ const Net = (() => {
     coming ||= watch();
     return true;
   };
-  const left = (signal) => new Promise((done) => signal && (signal.onabort = done));
   const back = async (signal) => {
     waiting++;
     tell();
-    await Promise.race([coming, left(signal)]);
+    await Promise.race([coming, new Promise((done) => signal && (signal.onabort = done))]);
     waiting--;
     if (coming) tell();
     return !(signal && signal.aborted);
   };
 
-  // Repeats a request after a new key, and once after the server was away; never a stream that began.
+  // Repeats a request after a new key, and once after the server was away, but no stream that has begun.
   const patiently = async (signal, send) => {
     for (let waited = false; ;) {
       const count = Key.count(), reply = await send();
@@ -145,7 +137,8 @@ const Net = (() => {
   };
   const ask = (method, path, options = {}) =>
     patiently(options.signal, () => once(method, path, options));
-  // Blocks of lines with an empty one behind them; comments and other names are left out.
+  // Calls `each` for the JSON of each event, which an empty line ends. Returns the problem of an error
+  // event, or null. Comments and other fields are ignored.
   const events = async (answer, each) => {
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let text = "";

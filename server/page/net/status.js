@@ -1,6 +1,6 @@
-// status: figures from /metrics, in a corner of the page, every two seconds while it is visible.
-// Only requests that compute are counted. Times are those of the last interval or, if it had no
-// requests, those since the server started.
+// status: numbers from /metrics in a corner of the page, every two seconds while it is visible. Only
+// requests that compute are counted. Times are those of the last interval or, if it had no requests,
+// those since the server started.
 // needs: dom format key metrics models net
 (() => {
   const PAUSE = 2000, LONG_PAUSE = 60000;
@@ -20,7 +20,7 @@
       limit: only("attend_queue_limit", (limit) => `of ${limit}`),
       memory: only("process_resident_memory_bytes", Format.bytes) };
   };
-  // Counts that have become smaller are those of a server that was restarted.
+  // Counts that have become smaller mean that the server was restarted.
   const figures = (now) => {
     const before = last && last.total <= now.total ? last : null;
     const seconds = before && (now.at - before.at) / 1000;
@@ -46,7 +46,7 @@
     Dom.id("key-forget").hidden = !Key.has();
     Dom.id("key-give").hidden = Key.has() || !needsKey;
   };
-  // Returns how long to wait before the next reading.
+  // Returns the pause before the next reading, in ms.
   const show = (reply) => {
     if (reply.status === 0 || reply.status >= 500) return PAUSE;
     needsKey = reply.status === 401;
