@@ -1,24 +1,24 @@
-// answer: turns an answer, JSON or safetensors, ragged or not, into matrices.
+// answer: turns a response, JSON or safetensors, ragged or not, into matrices.
 //
 // Answer.read(reply, fields) -> {
 //   model, batched, average,
 //   items: [{ outputs, weights, segments, pointers }],
 //     outputs: a matrix { rows, cols, data: Float32Array }
-//     weights: a matrix for each head, or a single one if averaged; null if none were asked for
-//     segments: weights of segments, likewise or null; pointers: a list for each head, or null
-//   timing: [{ name, ms }] of Server-Timing; took: ms from asking to the last byte
+//     weights: a matrix for each head, or a single one if averaged; null if not requested
+//     segments: weights of segments, likewise; pointers: a list for each head, or null
+//   timing: [{ name, ms }] of Server-Timing; took: ms from sending to the last byte
 //   status, type, id: of the reply; bytes: of the body; raw: its text, or null if it is binary;
 //   buffer
 // }
 // Answer.faces(answer, item) -> [{ head, label, matrix }]: the heads of an item, and their mean if
 //   there are several. Answer.face(answer, view): the chosen one, or null.
-// Answer.entropy(matrix, row): the row's, in nats. Answer.heaviest(matrix, row): the key, or -1.
+// Answer.entropy(matrix, row): in nats. Answer.heaviest(matrix, row): the key, or -1.
 // needs: tensor request
 const Answer = (() => {
-  // The constructor copies all at once; Float32Array.from would go number by number.
+  // The constructor copies all at once; Float32Array.from copies number by number.
   const floats = (data) => (data instanceof Float32Array ? data : new Float32Array(data));
-  // One matrix for each head, of an item with three dimensions. In JSON a matrix without rows has
-  // lost its number of columns.
+  // A matrix for each head of an item with three dimensions. A matrix without rows has no number of
+  // columns in JSON.
   const heads = (value) => {
     if (Array.isArray(value)) return value.map((head) => rowsOf(head));
     const tensor = Tensor.of(value);
@@ -41,15 +41,10 @@ const Answer = (() => {
       outputs: members.outputs === undefined ? null : rowsOf(get("outputs")),
       weights: weights === null ? null : average ? [rowsOf(weights)] : heads(weights),
       segments: segments === null ? null : heads(segments),
-      pointers: pointers === null ? null : pointerRows(pointers),
+      pointers: pointers === null || Array.isArray(pointers) ? pointers
+        : Array.from({ length: pointers.shape[0] }, (_, i) => [...Tensor.part(pointers, i).data]),
     };
   };
-  const pointerRows = (value) => {
-    if (Array.isArray(value)) return value;
-    const [h, q] = value.shape;
-    return Array.from({ length: h }, (_, i) => Array.from(value.data.subarray(i * q, (i + 1) * q)));
-  };
-  const count = (value) => (Array.isArray(value) ? value.length : value.shape[0]);
 
   const members = (reply) => {
     if (reply.type === "application/json") return JSON.parse(reply.text());
@@ -61,7 +56,7 @@ const Answer = (() => {
   const read = (reply, fields) => {
     const all = members(reply);
     const average = fields.return_attention === "average", batched = Request.batched(fields);
-    const n = batched ? count(all.outputs) : 1;
+    const n = !batched ? 1 : Array.isArray(all.outputs) ? all.outputs.length : all.outputs.shape[0];
     const items = Array.from({ length: n }, (_, i) =>
       itemOf(all, average, batched ? (value) => Tensor.part(value, i) : (value) => value));
     const raw = reply.type === "application/json" ? reply.text() : null;

@@ -1,20 +1,19 @@
-// ask: sends the request in State.body to the chosen model and puts the answer into the state.
+// ask: sends the request in State.body to the chosen model and stores the answer in the state.
 //
-// Ask.send() -> a promise, done when the state has an answer or a problem. A request under way is
+// Ask.send() -> a promise that ends when the state has an answer or a problem. A request under way is
 //   stopped first.
-// Ask.sent(body): the body as it is sent: without gradients, which only the measures of heads use.
-// Ask.start() -> the same for a user who waits: on a narrow page the answer, or what is wrong, is
-//   scrolled to.
-// Ask.stop(). Net.path(what, model): "v1/models/NAME/attention". Ask.what(): which path the request is
-//   for: "attention", or what a whole model does with it. Ask.accept(size): the Accept
-//   header for a request of that size. Ask.ready(): is there a request to send?
+// Ask.start() -> the same for a user who waits: a narrow page scrolls to the answer or the problem.
+// Ask.stop(). Ask.sent(body): the body as it is sent: without gradients, which only the measures of
+//   heads use. Ask.what(): the last part of the request's path: "attention", or "encode" or "score" of
+//   a whole model. Ask.accept(size): the Accept header for a request of that size. Ask.ready(): is
+//   there a request to send?
 //
 // An answer of more than Ask.limit bytes is not read, but can be saved as a file: it has no items,
-// tooLarge is true, and raw is null, whatever its type.
+// tooLarge is true, and raw is null for every type.
 // needs: dom state models net answer request whole
 const Ask = (() => {
-  // Small answers are asked for as text, which people can read, large ones in binary form. A ragged
-  // answer has no binary form and always comes as text.
+  // Small responses are requested as text, which is readable, large ones in binary form. A ragged
+  // response has no binary form and is always text.
   const READABLE = 20000;
   const accept = (size) =>
     size > READABLE ? "application/x-safetensors, application/json;q=0.5" : "application/json";
@@ -35,13 +34,12 @@ const Ask = (() => {
 
   const unreadable = ({ message }) => ({ reply: { ok: false, aborted: false,
     problem: { title: "The response cannot be read", detail: message, status: 0 } } });
-  const unread = (reply, model) => ({ ...reply, model, batched: true, average: false, items: [],
-    raw: null, tooLarge: true, bytes: reply.buffer.byteLength });
   const take = ({ reply, answer: made }, asked) => {
     if (!reply.ok) return { problem: { ...reply.problem, body: asked.body } };
     try {
       const answer = made || (reply.buffer.byteLength > self.limit
-        ? unread(reply, asked.model)
+        ? { ...reply, model: asked.model, batched: true, average: false, items: [], raw: null,
+          tooLarge: true, bytes: reply.buffer.byteLength }
         : Answer.read(reply, Request.fields(asked.body) || {}));
       const view = State.get("view"), last = Math.max(0, answer.items.length - 1);
       return { answer, asked, problem: null,
@@ -53,8 +51,8 @@ const Ask = (() => {
     }
   };
 
-  // Of one attention. An offset into the body as sent does not fit the body as shown, if gradients
-  // were left out.
+  // Sends the request of a single attention. Without gradients, the body as sent is not the body as
+  // shown, and an offset into the former is dropped.
   const ask = async (body, model, signal) => {
     const bare = sent(body);
     const reply = await Net.ask("POST", Net.path("attention", model),
@@ -88,7 +86,7 @@ const Ask = (() => {
   const hint = Dom.id("send-hint"), keys = hint.textContent;
   const isOld = () => ["body", "model"].some((name) =>
     State.get("asked") && State.get("asked")[name] !== State.get(name));
-  // While a request is under way the button does nothing; it is not disabled, and keeps the focus.
+  // The button does nothing while a request is under way; it is not disabled, and keeps the focus.
   const show = () => {
     const asking = State.get("asking");
     halt.hidden = !asking;
@@ -96,9 +94,9 @@ const Ask = (() => {
     button.setAttribute("aria-disabled", asking);
     hint.textContent = isOld() ? "The response belongs to an earlier request." : keys;
   };
-  // On a narrow page the answer is below the request.
   const start = async () => {
     await send();
+    // The link "See the response" is visible on a narrow page, where the answer is below the request.
     if (Dom.id("see").offsetParent) Dom.id("answer-side").scrollIntoView();
   };
   const unlessAsking = () => State.get("asking") || start();

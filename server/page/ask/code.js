@@ -7,7 +7,7 @@ const Code = (() => {
   const told = Dom.id("code-told");
   const body = () => Ask.sent(State.get("body"));
 
-  // The parts of a snippet. `text`: the body, or null if the program reads it from `file`.
+  // The variables of a snippet. `text`: the body, or null if the program reads it from `file`.
   const parts = () => {
     const { text } = body(), isText = text !== undefined;
     const inline = isText && text.length <= LONG && !/[^\n\t -\uffff]/.test(text);
@@ -53,7 +53,7 @@ const Code = (() => {
     told.textContent = made && made.text === null ? `It reads ${made.file}: save it first.` : "";
   };
 
-  // Without a secure connection there is no clipboard: the text is selected instead, to be copied.
+  // The clipboard needs a secure connection: without one the text is selected instead.
   const copy = async () => {
     try {
       await Dom.copy(shown.textContent);

@@ -1,14 +1,13 @@
-// examples: requests to start from, made to fit the chosen model.
+// examples: requests to start from, adapted to the chosen model.
 //
-// Examples.list: of { name, title, ... }. Choosing an example sends it. As long as its text is
-// unchanged, it is made anew for each model that is chosen. The page opens with the first one, or
-// with what the tab had before it was loaded anew. The user's own requests can be chosen, too.
-// An example that needs another model than the chosen one brings it, and the next example the one
-// before.
+// Examples.list: of { name, title, ... }. The choice of an example sends it. While its text is
+// unchanged, it is made again for each model that is chosen. The page opens with the request of a link
+// or of the tab before the reload, or with the first example. The user's own requests can be chosen,
+// too. An example that needs another model selects it, and the next one restores the model before.
 // needs: dom own state models ask labels link random request
 const Examples = (() => {
   const twice = (item) => [item, item];
-  // Numbers that are added to the scores: the others stay small where they are to be seen.
+  // A bias that adds numbers to some scores: the other scores are small in a `calm` example.
   const biased = (q, k, pairs) => {
     const rows = Array.from({ length: q }, () => Array(k).fill(0));
     for (const [i, j, by] of pairs) rows[i][j] = by;
@@ -52,7 +51,7 @@ const Examples = (() => {
       spoil: ({ queries }) => queries[1][2].pop(),
       note: "One vector is too short: the error shows where." },
   ];
-  // Of whole models; `fields` of a model, and of numbers that are drawn.
+  // The examples for whole models; their fields are made from a model and a random generator.
   const tokens = (model, next, n) => Array.from({ length: Math.min(n, model.positions || n) }, () =>
     Math.min(model.vocabulary - 1, 4 + Math.floor(next() * (model.vocabulary - 4))));
   const behind = (model, next) => (model.kind === "seq2seq" ? { targets: tokens(model, next, 5) } : {});
@@ -78,7 +77,7 @@ const Examples = (() => {
   const first = (model) => (offered(model)[0] || { name: "" }).name;
   const find = (name) => [...list, ...ofWhole].find((example) => example.name === name);
 
-  // Numbers with few decimals, and far enough from zero that heads differ.
+  // Vectors of numbers with one decimal.
   const rows = (next, count, width) => Array.from({ length: count }, () =>
     Array.from({ length: width }, () => Math.round(next()) / 10));
   const itemOf = (model, next, { q, k, own }) => {
@@ -88,7 +87,7 @@ const Examples = (() => {
       item.values = rows(next, k || q, model.value_size);
     return item;
   };
-  // The same body each time.
+  // The body is the same each time.
   const bodyOf = (name, model) => {
     if (Models.isWhole(model))
       return { text: Request.layout(find(name).fields(model, Random.draw(1))) };
@@ -101,22 +100,23 @@ const Examples = (() => {
   };
 
   const taker = ({ score }) => (State.get("models") || []).find((m) => m.score === score);
-  // Why the model does not take the example, or "".
+  // The reason why the model does not support the example, or "".
   const barred = (example, model) => {
     if (example.score && !taker(example)) return `no model has the score ${example.score}`;
     return example.sums && model && model.weighting === "sigmoid" ? "not with sigmoid weights" : "";
   };
 
-  // For a wider model an example is megabytes of text, and is made only when it is chosen.
+  // An example for a wider model is megabytes of text, and is made only when it is chosen.
   const WIDEST = 20000;
-  // The example, the request that it has become, and the model that this was made for.
+  // The example's name; its request; the name of the model that this was made for; and { from, to } if
+  // an example has changed the model.
   let chosen = null, made = null, madeFor = null, before = null;
   const put = (model, send = Ask.send) => {
     [made, madeFor] = [Own.made(bodyOf(chosen, model)), model.name];
     State.set({ body: made, labels: Labels.of(...(find(chosen).words || [[]])) });
     return send();
   };
-  // Makes the example anew for the current model; a request of the user's own stays.
+  // Makes the example again for the current model; a request of the user's own stays.
   const fit = () => {
     const model = Models.current();
     if (before && State.get("model") !== before.to) before = null;
@@ -143,7 +143,7 @@ const Examples = (() => {
     return Dom.el("option", { value: example.name, disabled: why !== "" },
       example.title + (why && ` (${why})`));
   };
-  // "own0" is the newest of the user's own; "" is what the page has drawn.
+  // "own0" is the newest of the user's own requests; "" is random input.
   const owned = (_, i) => Dom.el("option", { value: `own${i}` },
     i ? `your request, ${i} earlier` : "your request");
   const show = () => {
@@ -164,7 +164,7 @@ const Examples = (() => {
     if (choice.value.startsWith("own")) chooseOwn(own);
     else choose(choice.value);
   });
-  // What the tab had, once there are models to ask.
+  // The request of a link, or else that of the tab before the reload, is sent once there are models.
   let again = Own.kept && Own.kept.body, linked = true;
   const restore = () => {
     if (!Models.current() || (!again && !linked)) return;

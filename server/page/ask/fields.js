@@ -1,12 +1,12 @@
-// fields: every field of a request as a control with its meaning. Controls show the request's
-// values, and changing one rewrites the request.
+// fields: a control for every field of a request, with its meaning. Controls show the request's values,
+// and a change of one rewrites the request.
 //
 // A control has the id "field-NAME" and data-field="NAME".
 // needs: dom state tensor models request
 const Fields = (() => {
   const flag = (none) => [["", none], ["true", "yes"], ["false", "no"]];
   const words = (none, ...list) => [["", none], ...list.map((word) => [`"${word}"`, word])];
-  // Name; choices, or an example of what to write; meaning.
+  // Name; choices, or an example of a value; meaning.
   const LIST = [
     ["valid_lens", "[3, 2]", "each query attends to this many leading keys"],
     ["mask", "[[1, 0], [1, 1]]", "true or 1: the query attends to the key"],
@@ -48,7 +48,7 @@ const Fields = (() => {
   const part = Dom.id("fields-part"), controls = new Map();
   const node = (name, suffix) => Dom.id(`field-${name}${suffix}`);
   // Without a change of the text, aria-invalid stays: problem.js sets it on a field that the server
-  // refuses.
+  // rejects.
   const complain = (name, text) => {
     if (node(name, "-error").textContent === text) return;
     node(name, "-error").textContent = text;
@@ -97,18 +97,16 @@ const Fields = (() => {
       return HIDDEN;
     }
   };
-  // A value of the request that is none of the choices is added to them.
-  const showChoice = (select, kind, text) => {
-    const list = kind.some(([value]) => value === text) ? kind : [...kind, [text, text]];
-    Dom.fill(select, list.map(([value, label]) => Dom.el("option", { value }, label)));
-    select.value = text;
-  };
   const showOne = ([name, kind], fields) => {
     const control = controls.get(name), text = fields ? textOf(fields[name]) : "";
     control.disabled = !fields;
     complain(name, "");
-    if (typeof kind === "string") control.value = text;
-    else showChoice(control, kind, text);
+    if (typeof kind !== "string") {
+      // A value of the request that is none of the choices is added to them.
+      const list = kind.some(([value]) => value === text) ? kind : [...kind, [text, text]];
+      Dom.fill(control, list.map(([value, label]) => Dom.el("option", { value }, label)));
+    }
+    control.value = text;
   };
   const show = () => {
     if (!part.open) return;

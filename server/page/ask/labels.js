@@ -1,14 +1,14 @@
 // labels: the names of queries and keys: the words that were typed for them, else their numbers.
 //
-// Labels.row(item, i), Labels.col(item, j) -> text, of the answer that is shown. Without words for
-// keys, those of the queries are used, if the request has no keys of its own. Words belong to a
-// request: whoever puts another one in its place sets State.labels, too. They are never sent.
-// Labels.now(): the words that are shown, as in State.labels. Labels.NONE, and Labels.of(rows, cols):
-// from lists of words separated by blanks, one for an item.
+// Labels.row(item, i), Labels.col(item, j) -> text, for the answer that is shown. Keys without words
+// have those of the queries, if the request has no keys of its own. Words belong to a request: code
+// that sets State.body to another request sets State.labels, too. They are never sent.
+// Labels.now(): the words that are shown, as in State.labels. Labels.NONE. Labels.of(rows, cols): the
+// labels of lists of words separated by blanks, one for each item.
 // needs: dom state request
 const Labels = (() => {
   const NONE = { rows: [], cols: [] };
-  // What is typed now, if the answer is that of the request as it stands.
+  // The words that are typed now, if the answer belongs to the current request.
   const now = () => {
     const asked = State.get("asked"), answer = State.get("answer");
     if (answer && answer.whole) return answer.labels;
@@ -32,7 +32,7 @@ const Labels = (() => {
       if (spelt(words(area(side).value)) !== spelt(lists)) area(side).value = spelt(lists);
   };
 
-  // Where the words of an item are more or fewer than there is to name.
+  // Messages for the items whose number of words is not that of the queries or keys.
   const wrong = (kind, lists, sizes) => lists.map((list, item) =>
     (list.length && list.length !== sizes[item]
       ? `Item ${item} has ${kind}: ${sizes[item] ?? 0}, words: ${list.length}.` : ""));

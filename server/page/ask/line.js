@@ -1,17 +1,17 @@
-// line: what a whole model is asked, as text or as ids, a line for each item; the request follows.
+// line: the input of a whole model, as text or as token ids, a line for each item; the request follows.
 //
-// Enter sends, Shift and Enter begins another item. Of a model that can score, a second line has the
-// targets: what is fed behind the tokens, or to the decoder.
+// Enter sends, Shift+Enter begins another item. A model that can score has a second line with the
+// targets: they follow the tokens, or are the input of the decoder.
 // needs: dom state models ask request
 (() => {
   const part = Dom.id("line-part"), line = Dom.id("line"), behind = Dom.id("line-targets");
   const note = Dom.id("line-note"), title = Dom.id("line-title"), other = Dom.id("line-second");
   const WORDS = /[\s,]+/;
-  // A word that is no number is sent as a string: the server's error names its place.
+  // A word that is not a number is sent as a string: the server's error names its place.
   const ids = (text) => text.split(WORDS).filter(Boolean)
     .map((word) => (/^-?\d+$/.test(word) ? Number(word) : word));
 
-  // The items of a field as lines, or null where they have another form.
+  // The items of a field as lines, or null if they have another form.
   const spelt = (value, isText) => {
     if (value === undefined) return "";
     if (isText) {
@@ -70,7 +70,7 @@
     area.addEventListener("keydown", press);
     area.addEventListener("blur", show);
   }
-  // The request as JSON is for those who want it: a plain layer has nothing else.
+  // The request as JSON is folded away for a whole model: a single attention has no other input.
   let kind = null;
   const drawer = () => {
     const isWhole = Models.isWhole(Models.current());

@@ -1,15 +1,15 @@
-// link: a link that brings all of it back: the model, the request, its labels, the view and the tab,
-// in the address's fragment, which is never sent; and the same as a file.
+// link: a link that restores the model, the request, its labels, the view and the tab. They are in the
+// address's fragment, which is never sent. A file can hold the same.
 //
-// Link.kept -> what the address holds, { model, text, labels, view, tab }, or null. Link.of(parsed) ->
-// the same of a file's JSON, or null where it is no such file. Link.restore(kept): asks for it anew
-// and shows the view.
+// Link.kept -> { model, text, labels, view, tab } of the address, or null. Link.of(parsed) -> the same
+// of a file's JSON, or null if it is no such file. Link.restore(kept): sends the request again and shows
+// the view.
 // needs: dom state models answer ask
 const Link = (() => {
   const NAME = "attend", LONGEST = 16000;
   const told = Dom.el("span", { class: "soft small", role: "status" });
 
-  // --- what a stranger may have written ---
+  // --- untrusted input ---
 
   const list = (value) => Array.isArray(value) && value.every((line) => Array.isArray(line)
     && line.every((word) => typeof word === "string"));
@@ -26,7 +26,7 @@ const Link = (() => {
       labels: list(rows) && list(cols) ? { rows, cols } : { rows: [], cols: [] } };
   };
 
-  // --- there and back ---
+  // --- save and restore ---
 
   const state = () => {
     const body = State.get("body"), tab = document.querySelector("[role=tab][aria-selected=true]");

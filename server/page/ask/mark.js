@@ -1,11 +1,11 @@
-// mark: marks a piece of the text in #source: behind the text, whose background is transparent
-// meanwhile, lies the same text with a mark in it.
+// mark: marks a part of the text in #source: a copy of the text with the mark in it is behind the text
+// area, whose background is transparent meanwhile.
 //
-// Mark.show(text, begin, end): marks the piece and scrolls to it, if #source shows this text.
-// Mark.clear(). Mark.fits(text): does #source show it? Mark.go(text, begin, end) selects the piece.
+// Mark.show(text, begin, end): marks the part and scrolls to it, if #source shows this text.
+// Mark.clear(). Mark.fits(text): does #source show it? Mark.go(text, begin, end) selects the part.
 // needs: dom
 const Mark = (() => {
-  // Laying out a longer text twice takes noticeable time.
+  // Two layouts of a longer text take noticeable time.
   const LARGEST = 300000;
   const area = Dom.id("source");
   // A textarea ends its lines with \n.

@@ -1,6 +1,5 @@
-// problem: the last error, its place and what can be done, above the answer, which is that of an
-// earlier request then. The place is shown in the text that was sent, and is marked in #source as long
-// as that text is unchanged.
+// problem: the last error, its place and a remedy, above the answer of an earlier request. The place is
+// shown in the text that was sent, and is marked in #source while that text is unchanged.
 // needs: dom format json state tensor key ask mark
 (() => {
   const CONTEXT = 40, LONGEST = 160;
@@ -30,7 +29,7 @@
     blamed.setAttribute("aria-describedby", `problem-says ${others}`);
   };
 
-  // The wrong piece with some text around it, on one line.
+  // The marked part with some text around it, on one line.
   const excerpt = (text, begin, end) => {
     const from = Math.max(0, begin - CONTEXT), to = end + CONTEXT;
     const around = (a, b) => text.slice(a, b).replace(/\s+/g, " ");
@@ -67,9 +66,7 @@
     State.set({ problem: null });
     Ask.send();
   };
-  const remedy = (status) =>
-    status === 401 ? Dom.button("Enter API key", Key.ask)
-      : [0, 408, 429].includes(status) || status >= 500 ? Dom.button("Try again", again) : null;
+
   const show = () => {
     const problem = State.get("problem");
     forget();
@@ -80,7 +77,9 @@
       Dom.el("p", { id: "problem-says" }, detail), where(problem),
       limit && line("The limit is the setting ", Dom.el("code", {}, limit), "."),
       ADVICE[status] && line(ADVICE[status]),
-      wait && line(`Try again in about ${wait} s.`), remedy(status)));
+      wait && line(`Try again in about ${wait} s.`),
+      status === 401 ? Dom.button("Enter API key", Key.ask)
+        : [0, 408, 429].includes(status) || status >= 500 ? Dom.button("Try again", again) : null));
   };
 
   State.on(["problem"], show);

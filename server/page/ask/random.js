@@ -1,6 +1,6 @@
-// random: a request of chosen shapes, with numbers drawn from a seed.
+// random: a request of chosen shapes, with numbers sampled from a seed.
 //
-// Random.draw(seed) -> a function of numbers from 0 to 1, the same for the same seed.
+// Random.draw(seed) -> a generator of numbers from 0 to 1, the same for the same seed.
 // needs: dom format own state tensor models ask labels request
 const Random = (() => {
   const READABLE = 20000, MOST = 64e6;
@@ -12,7 +12,7 @@ const Random = (() => {
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   };
 
-  // The shapes of its arrays. Without k it is self-attention.
+  // The shapes of the request's arrays. Without k it is self-attention.
   const shapes = (m, { b, q, k }) => {
     const keys = k !== null || m.key_size !== m.query_size, rows = k ?? q;
     return { queries: [b, q, m.query_size], ...(keys && { keys: [b, rows, m.key_size] }),
@@ -32,15 +32,13 @@ const Random = (() => {
   };
 
   const form = Dom.id("random"), note = Dom.id("random-note");
-  const read = () => {
-    const of = (name) => Number(form.elements[name].value);
-    return { b: of("b"), q: of("q"), seed: of("seed"), lengths: form.elements.lengths.checked,
-      k: form.elements.k.value === "" ? null : of("k") };
-  };
+
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const model = Models.current(), shape = read();
+    const model = Models.current(), of = (name) => Number(form.elements[name].value);
     if (!model) return;
+    const shape = { b: of("b"), q: of("q"), seed: of("seed"), lengths: form.elements.lengths.checked,
+      k: form.elements.k.value === "" ? null : of("k") };
     const all = shapes(model, shape);
     const n = Object.values(all).reduce((sum, one) => sum + Tensor.size(one), 0);
     note.textContent = n > MOST

@@ -1,12 +1,12 @@
-// request: the body that will be sent: JSON as text, as it was written, or a safetensors file with
-// its fields.
+// request: the body that will be sent: JSON text as it was written, or a safetensors file with its
+// fields.
 //
 // A body is { text } or { name, tensors, fields } and is never changed: Request.change(body,
-// { causal: true, mask: undefined }) makes another one (undefined removes a field). If the text is
-// no JSON object, or is nested too deep, fields and change return null. A body from a file has the
+// { causal: true, mask: undefined }) makes another one (undefined removes a field). If the text is not
+// a JSON object, or is nested too deep, fields and change return null. A body from a file has the
 // file's name; a large one may be text as well.
 //
-// Request.asText(body): a file's body as text; null if it has numbers that JSON cannot write.
+// Request.asText(body): a file's body as text; null if it has numbers that JSON cannot represent.
 // Request.fields(body): all fields by name. Arrays are lists, base64 objects or tensors with bytes,
 //   which tensor.js reads.
 // Request.wire(body): { type, data } for HTTP. Request.size(body): bytes, roughly.
@@ -33,8 +33,8 @@ const Request = (() => {
 
   const without = (object) =>
     Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
-  // In a file, arrays become tensors of these types; all else becomes a field, also an array that
-  // does not fit its type, which the server will refuse.
+  // Arrays become tensors of these types in a file. All else becomes a field, also an array that does
+  // not fit its type, which the server will reject.
   const TYPES = { queries: "F32", keys: "F32", values: "F32", bias: "F32", head_mask: "F32",
     gradients: "F32", valid_lens: "I32", segments: "I32", mask: "U8" };
   const ARRAYS = { F32: Float32Array, I32: Int32Array, U8: Uint8Array };

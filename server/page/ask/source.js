@@ -1,8 +1,7 @@
-// source: the request that will be sent: a text area, or a summary of a file.
+// source: the request that will be sent: a text area, or a summary of long text and binary files.
 //
-// Source.take(file) -> a promise: makes a JSON or safetensors file the request, or says why it
-// cannot. A file may be dropped or pasted anywhere on the page. Long text and binary files are
-// shown as a summary.
+// Source.take(file) -> a promise: makes a JSON or safetensors file the request, or shows why it cannot.
+// A file may be dropped or pasted anywhere on the page.
 // needs: dom format state labels link request
 const Source = (() => {
   const LONG = 2e6, LONGEST = 500e6, READABLE = 20000;
@@ -27,7 +26,7 @@ const Source = (() => {
       throw new Error("it is neither a JSON object nor a safetensors file");
     return { name, text: text.replace(/\r\n/g, "\n") };
   };
-  // Of several files the last one is used, even if another one takes longer to read.
+  // The last of several files is used, even if another one takes longer to read.
   let last = null;
   const take = async (file) => {
     last = file;
@@ -68,7 +67,7 @@ const Source = (() => {
     over(false);
     takeFrom(event, event.dataTransfer);
   });
-  // Cells copied from a spreadsheet come as text and as a picture: the text is pasted.
+  // The cells of a spreadsheet are copied as text and as a picture: the text is pasted.
   document.addEventListener("paste", (event) =>
     has(event.clipboardData, "text/plain") || takeFrom(event, event.clipboardData));
 
@@ -88,18 +87,15 @@ const Source = (() => {
     State.set({ labels: Labels.NONE });
     put({ text: "" });
   };
-  const line = (...cells) => Dom.el("tr", {}, cells.map((cell) => Dom.el("td", {}, cell)));
-  const tensorLines = ({ tensors, fields }) => [
-    ...Object.entries(tensors).map(([name, { dtype, shape }]) =>
-      line(name, `${dtype} [${shape.join(", ")}]`)),
-    ...Object.entries(fields).map(([name, value]) => line(name, JSON.stringify(value))),
-  ];
   const sumUp = (body) => {
-    const isText = "text" in body, size = Request.size(body);
+    const isText = "text" in body, size = Request.size(body), { tensors = {}, fields = {} } = body;
+    const line = (...cells) => Dom.el("tr", {}, cells.map((cell) => Dom.el("td", {}, cell)));
     Dom.fill(whole,
       Dom.el("p", {}, Dom.el("b", {}, body.name || "The request"),
         ` · ${isText ? "JSON" : "safetensors"} · ${Format.bytes(size)}`),
-      isText ? null : Dom.el("table", { class: "mono" }, tensorLines(body)),
+      isText ? null : Dom.el("table", { class: "mono" }, Object.entries(tensors)
+        .map(([name, { dtype, shape }]) => line(name, `${dtype} [${shape.join(", ")}]`)),
+      Object.entries(fields).map(([name, value]) => line(name, JSON.stringify(value)))),
       Dom.el("div", { class: "row" },
         isText || size > 4 * READABLE ? null : Dom.button("As JSON", toText),
         Dom.button("Remove", remove)));
@@ -116,8 +112,7 @@ const Source = (() => {
       return `Invalid JSON: ${error.message}`;
     }
   };
-  // As if it were typed over what is there, so that undoing brings that back whole: not where it
-  // would take long.
+  // Replaces the text as typing would, so that undo restores the old text, unless it would take long.
   const TYPED = 200000;
   let writing = false;
   const write = (text) => {
@@ -126,7 +121,7 @@ const Source = (() => {
       writing = true;
       area.focus({ preventScroll: true });
       area.select();
-      // Where it is folded away it has no focus, and another element would get the text.
+      // A text area that is folded away has no focus, and another element would get the text.
       if (document.activeElement === area)
         document.execCommand(text ? "insertText" : "delete", false, text);
       writing = false;
@@ -145,7 +140,7 @@ const Source = (() => {
     else if (area.value !== text) write(text);
     Dom.id("source-hint").textContent = Request.fields(body) ? "" : doubt(text);
   };
-  // What is pasted over all of the text is another request.
+  // A paste over all of the text is another request.
   let anew = false;
   area.addEventListener("beforeinput", ({ inputType }) => {
     anew = inputType === "insertFromPaste" && area.selectionEnd - area.selectionStart > 0

@@ -1,12 +1,12 @@
-// visible: which keys a query may see, by the fields of the request. In the answer the weight is
-// zero for a hidden key and for a tiny weight alike; this tells them apart.
+// visible: the keys that a query may attend to, by the fields of the request. The response has a zero
+// weight for a masked key and for a tiny weight alike; this tells them apart.
 //
-// Visible.of(fields, model, item, q, k, head) -> Uint8Array of q * k, 1: may be seen; 2: may not, but
-// weighs as much as all others, as the query sees none and empty_rows is uniform. `head` matters
-// only if each head has a bias of its own. A field that cannot be read hides nothing.
+// Visible.of(fields, model, item, q, k, head) -> Uint8Array of q * k. 1: unmasked; 2: masked, but with
+// the same weight as all others, because all keys of the query are masked and empty_rows is uniform.
+// `head` matters only if each head has a bias of its own. A field that cannot be read masks nothing.
 // needs: tensor request
 const Visible = (() => {
-  // These fields are one for each item; a mask or a bias of rank two is for all items.
+  // These fields always have one value for each item; a mask or a bias of rank two is for all items.
   const PER_ITEM = ["valid_lens", "causal_offset"];
   // The field of one item, as { shape, data }; `rank` is its rank without the batch.
   const ofItem = (fields, name, item, rank) => {

@@ -1,29 +1,30 @@
-// whole: asks whole models, whose answers become those of a layer: the weights of one attention.
+// whole: sends the requests of whole models. Their answers look like those of a single attention: they
+// have the weights of one attention.
 //
-// Whole.path(model, fields): "encode", or "score" where there are targets. Whole.ask(body, model,
-// signal) -> a promise of { reply, answer }: the request with a thumbnail of every attention's
-// weights; `answer` as of Answer.read, and in it
+// Whole.path(model, fields): "encode", or "score" if there are targets. Whole.ask(body, model,
+// signal) -> a promise of { reply, answer }: the request with thumbnails of every attention's weights;
+// `answer` is as from Answer.read, and has
 //   path; kind: of the model
-//   part: the attention whose weights its items have, exact ones, of the item that is shown,
-//     null of the others; names: of all attentions that ran
-//   thumbs(name, item): for each head { rows, cols, data }, greatest weights from 0 to 1
-//   words(item, name) -> { rows, cols }: what stands at an attention's queries and keys
-//   places: for each item the words of the "encoder" and of the "decoder", of rows that count
-//   sees: what a row of each attention may see, { causal, window }, as in a request
+//   part: the attention whose exact weights the shown item has; the other items have null
+//   names: of all attentions that ran
+//   thumbs(name, item): for each head { rows, cols, data }, maxima of the weights from 0 to 1
+//   words(item, name) -> { rows, cols }: the tokens at an attention's queries and keys
+//   places: for each item the tokens of the "encoder" and of the "decoder", without padding
+//   sees: the fields that mask each attention, { causal, window }, as in a request
 //   heads(item): all of them, { name, head, thumb, words }
-//   labels: the words of the part that is shown, as in State.labels
-// Whole.show(part, head): the weights of another attention, read where they are not there.
+//   labels: the tokens of the part that is shown, as in State.labels
+// Whole.show(part, head): shows the weights of another attention, and loads them if the answer has none.
 // Whole.weights(body, model, part, item, words) -> a promise of { ok, weights } of one attention, or of
-//   a reply with its problem; words: of the item there.
-// Whole.again(changes, what): the request of the answer that is shown with other fields -> a promise
-//   of a reply; `what`: its path, else the answer's.
+//   a reply with its problem; words: from the answer's words(item, part).
+// Whole.again(changes, what): sends the request of the answer that is shown with changed fields -> a
+//   promise of a reply; `what`: its path, by default the answer's.
 // needs: state tensor models net request
 const Whole = (() => {
   const SIDE = 64;
   const OF_ITEMS = ["tokens", "text", "embeddings", "token_types", "targets", "valid_lens",
     "target_lens"];
   const path = (model, fields) => (model.kind !== "encoder" && fields.targets ? "score" : "encode");
-  // Which of the model's attentions run.
+  // The names of the attentions that run.
   const ran = ({ kind, attentions }, what) => attentions.filter((name) =>
     what === "score" || kind !== "seq2seq" || name.startsWith("encoder"));
 
@@ -36,7 +37,7 @@ const Whole = (() => {
 
   const post = (what, body, model, signal) => Net.ask("POST", Net.path(what, model.name),
     { ...Request.wire(body), accept: "application/json", signal });
-  // The exact weights of an attention, of one item: a matrix for each head, without padding.
+  // The exact weights of an attention for one item: a matrix for each head, without padding.
   const read = async (body, model, part, item, words, signal) => {
     const fields = Request.fields(body), one = single(fields, item);
     const reply = await post(path(model, fields), Request.change(body, { ...one,
@@ -65,7 +66,7 @@ const Whole = (() => {
     return { rows: n, cols, data: Float32Array.from(data) };
   };
   const START = "start";
-  // The words of the encoder's rows and of the decoder's, without padding.
+  // The tokens of the encoder's rows and of the decoder's, without padding.
   const places = (fields, said, kind, item, isMany) => {
     const of = (value) => (value && isMany ? Tensor.part(value, item) : value);
     const listed = (value) => (Array.isArray(value) ? value : (value && Tensor.of(value).data) || []);
@@ -101,8 +102,7 @@ const Whole = (() => {
       ...(window && isSelf(name) && { window: [window - 1, -1] }) }]));
     const { status, type, id, timing, took, buffer } = reply;
     return { model: model.name, batched: isMany, average: false, whole: true, path: what, kind: model.kind,
-      names, thumbs,
-      places: all, words: (item, name) => wordsOf(all[item], name), heads, sees,
+      names, thumbs, places: all, words: (item, name) => wordsOf(all[item], name), heads, sees,
       items: all.map((_, item) => ({ outputs: outputs(item), weights: null, segments: null,
         pointers: null })),
       timing, took, status, type, id, bytes: buffer.byteLength, raw: reply.text(), buffer };
@@ -119,7 +119,7 @@ const Whole = (() => {
     const what = path(model, fields), names = ran(model, what);
     const reply = await post(what, Request.change(body, { return_tokens: "text" in fields || undefined,
       return_attention: { of: names, as: { thumbnails: SIDE } } }), model, signal);
-    if (reply.problem) delete reply.problem.offset; // of a text with more in it
+    if (reply.problem) delete reply.problem.offset; // it counts the bytes of a longer text
     if (!reply.ok) return { reply };
     const answer = answerOf(reply, fields, model, what, names), view = State.get("view");
     const part = names.includes(view.part) ? view.part : names.at(-1);
