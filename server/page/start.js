@@ -17,8 +17,8 @@
     const at = document.activeElement;
     if (tabs.includes(at) && at.ariaSelected !== "true") choose(at);
   });
-  // Some parts are for some kinds of models: what is asked follows the model that is chosen, the
-  // views follow the answer.
+  // Some parts are for some kinds of models: those of the request follow the chosen model, the views
+  // follow the answer.
   const fit = () => {
     const kindOf = (model) => (Models.isWhole(model) ? model.kind : "layer");
     const answer = State.get("answer"), now = kindOf(Models.current());

@@ -1,10 +1,10 @@
-// cursor: how the pointer and the keyboard choose a cell of a map that is drawn (heatmap.js).
+// cursor: the choice of a cell of a map (heatmap.js) by the pointer and the keyboard.
 //
 // Cursor.NOWHERE: no cell. Cursor.at(event, canvas, drawn, place, sheet) -> the cell of `sheet` under
-// the pointer; of a smaller sheet, `drawn` in its place, the block's heaviest. Cursor.to(event, cell,
-// matrix, block, page) -> the cell that a key moves to, by blocks, or `page` rows; undefined: the key
-// moves nowhere. Cursor.blocks(cell, place): where it is in what is drawn. Cursor.same(a, b).
-// Cursor.within(cell, matrix). Cursor.clamp(x, low, high).
+// the pointer; if `drawn` is a smaller sheet, the cell with the largest weight of the block.
+// Cursor.to(event, cell, matrix, block, page) -> the cell that a key moves to, by blocks, or by `page`
+// rows; undefined for other keys. Cursor.blocks(cell, place): the cell of `drawn` that contains it.
+// Cursor.same(a, b). Cursor.within(cell, matrix). Cursor.clamp(x, low, high).
 // needs: shrink
 const Cursor = (() => {
   const NOWHERE = { row: -1, col: -1 };

@@ -1,4 +1,4 @@
-// fitted: a map of a sheet (heatmap.js) as large as there is room for: it neither zooms nor scrolls.
+// fitted: a map of a sheet (heatmap.js) that fits the available room: it neither zooms nor scrolls.
 //
 // Fitted.of({ look, choose, at }) -> { node, sheet, show(sheet), point(over) }. The pointer calls
 // look(cell, self); a click or a key calls choose(cell); at() returns the chosen cell. show(sheet) fits

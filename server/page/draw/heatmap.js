@@ -1,38 +1,38 @@
-// heatmap: draws a matrix of weights on a canvas, with its labels. It knows nothing of the page
-// but its colours.
+// heatmap: draws a matrix of weights on a canvas, with its labels. It uses nothing of the page except
+// its colors.
 //
 // A sheet is the content of a drawing:
 //   { title, matrix, seen, high, rows, cols, cuts, pointers, numbered, apart }
 //     seen: from Visible.of; high: from Scale.high; rows, cols: a word for each query and key;
 //     cuts: keys before which a line is drawn; pointers: a key for each query, or null; numbered:
-//     the words are numbers, of which some may be left out; apart: it holds differences, from -high
+//     the words are numbers, and some may be omitted; apart: the numbers are differences, from -high
 //     to high
 // A place is its position, all in device pixels:
 //   { left, top, turned, cell, ratio, width, height, x, y, row, col, over }
 //     left, top, turned: from Heatmap.box; cell: the side of a cell, a whole number; ratio:
-//     devicePixelRatio; width, height: of the canvas; x, y: how far it is scrolled; row, col: the
-//     chosen query and key, or -1; over: { row, col } under the pointer, likewise
+//     devicePixelRatio; width, height: of the canvas; x, y: the scroll offset; row, col: the chosen
+//     query and key, or -1; over: { row, col } under the pointer, or -1
 //
-// Heatmap.box(sheet, cell, ratio) -> { left, top, turned }: where cell 0, 0 begins (cell i, j at
+// Heatmap.box(sheet, cell, ratio) -> { left, top, turned }: the position of cell 0, 0 (cell i, j is at
 //   left + j * cell - x, top + i * cell - y), and whether the words of keys are written upwards.
-// Heatmap.draw(context, sheet, place): draws the part that the canvas has room for.
-// Heatmap.small(canvas, sheet): draws without labels, with a pixel for each cell, or for the
-//   greatest of a block of cells; hidden cells stay transparent. A generator, to be run in slices.
-// Heatmap.number(weight) -> as it is printed in a cell. Heatmap.brief(word) -> what of it has room
-//   as a label, and its width in CSS pixels.
+// Heatmap.draw(context, sheet, place): draws the part that is visible on the canvas.
+// Heatmap.small(canvas, sheet): draws without labels, with a pixel for each cell, or for the maximum
+//   of a block of cells; masked cells are transparent. A generator, to be run in slices.
+// Heatmap.number(weight) -> its text in a cell. Heatmap.brief(word) -> [the word, cut to the room of a
+//   label, its width in CSS pixels].
 // needs: scale
 const Heatmap = (() => {
   const SMALL = 256, LARGEST = 48, HATCH = 6, TEXT = 12, WORD = 132, AXIS = 16;
   const pen = document.createElement("canvas").getContext("2d");
 
-  // The colours of the page, as #rrggbb in whatever form its style sheet gives them.
+  // The page's colors as #rrggbb: the pen converts the notation of the style sheet.
   const theme = () => {
-    const style = getComputedStyle(document.documentElement), colours = {};
+    const style = getComputedStyle(document.documentElement), colors = {};
     for (const name of ["back", "text", "soft", "edge", "accent"]) {
       pen.fillStyle = style.getPropertyValue(`--${name}`);
-      colours[name] = pen.fillStyle;
+      colors[name] = pen.fillStyle;
     }
-    return colours;
+    return colors;
   };
   const solid = (word) => {
     const [r, g, b] = [1, 3, 5].map((at) => parseInt(word.slice(at, at + 2), 16));
@@ -40,7 +40,7 @@ const Heatmap = (() => {
   };
   const font = (size, ratio) => `${Math.round(size * ratio)}px system-ui, sans-serif`;
 
-  // Words are measured, and cut, once.
+  // Words are cut and measured once.
   const measured = new Map();
   const cut = (word) => {
     pen.font = font(TEXT, 1);
@@ -77,26 +77,26 @@ const Heatmap = (() => {
     [...inSight(y, height - top, cell, matrix.rows),
       ...inSight(x, width - left, cell, matrix.cols)];
 
-  // Visible cells stay the same while the cursor moves, so the last picture of a sheet is kept.
+  // The last picture of a sheet is cached: visible cells are the same while the cursor moves.
   const pictures = new WeakMap();
-  const cells = (context, sheet, place, colours) => {
+  const cells = (context, sheet, place, colors) => {
     const { left, top, cell, ratio, x, y } = place, { rows, cols } = sheet.matrix;
     const width = Math.min(place.width - left, cols * cell - x);
     const height = Math.min(place.height - top, rows * cell - y);
     if (width <= 0 || height <= 0) return;
-    const key = [width, height, cell, ratio, x, y, colours.back].join();
+    const key = [width, height, cell, ratio, x, y, colors.back].join();
     if (pictures.get(sheet)?.key !== key)
-      pictures.set(sheet, { key, image: imageOf(sheet, place, colours, [width, height]) });
+      pictures.set(sheet, { key, image: imageOf(sheet, place, colors, [width, height]) });
     context.putImageData(pictures.get(sheet).image, left, top);
   };
-  // The colours of a sheet, and where a weight stands among them.
+  // The ramp of a sheet, and the position of a weight on it.
   const tintOf = ({ high, apart }) => (apart
     ? { ...Scale.apart(), at: (weight) => (1 + weight / high) / 2 }
     : { ...Scale.ramp(), at: (weight) => weight / high });
-  const imageOf = (sheet, place, colours, [width, height]) => {
+  const imageOf = (sheet, place, colors, [width, height]) => {
     const { cell, ratio, x: dx, y: dy } = place, { matrix, seen } = sheet;
     const image = new ImageData(width, height), out = new Uint32Array(image.data.buffer);
-    const back = solid(colours.back), edge = solid(colours.edge), tint = tintOf(sheet);
+    const back = solid(colors.back), edge = solid(colors.edge), tint = tintOf(sheet);
     const stroke = Math.round(ratio), period = Math.round(HATCH * ratio);
     const gap = cell >= 12 * ratio ? stroke : 0;
     const [first, end] = inSight(dx, width, cell, matrix.cols);
@@ -115,25 +115,23 @@ const Heatmap = (() => {
     return image;
   };
 
-  // The words of one side: every first, second, fifth, tenth, ..., as there is room, and always
+  // The words of one side: every first, second, fifth, tenth, ..., as the room allows, and always
   // that of the current cell.
-  const each = (needed, cell) => {
-    for (let power = 1; ; power *= 10)
-      for (const n of [1, 2, 5]) if (n * power * cell >= needed) return n * power;
-  };
-  const words = (context, list, [first, end, needed, at], cell, colours, spot) => {
-    const step = each(needed, cell);
+  const words = (context, list, [first, end, needed, at], cell, colors, spot) => {
+    let power = 1;
+    while (5 * power * cell < needed) power *= 10;
+    const step = power * [1, 2, 5].find((n) => n * power * cell >= needed);
     for (let i = first; i < end; i++) {
       if (i !== at && (i % step || (at >= 0 && Math.abs(i - at) < step))) continue;
       context.save();
-      context.fillStyle = i === at ? colours.accent : colours.soft;
+      context.fillStyle = i === at ? colors.accent : colors.soft;
       context.translate(...spot((i + 0.5) * cell));
       if (context.textAlign === "left") context.rotate(-Math.PI / 2);
       context.fillText(brief(list[i])[0], 0, 0);
       context.restore();
     }
   };
-  const labels = (context, sheet, place, colours) => {
+  const labels = (context, sheet, place, colors) => {
     const { left, top, turned, cell, ratio, width, height, x, y, over } = place;
     const row = over.row < 0 ? place.row : over.row, col = over.col < 0 ? place.col : over.col;
     const [i, iEnd, j, jEnd] = sights(sheet, place), line = TEXT * 1.2 * ratio;
@@ -141,16 +139,16 @@ const Heatmap = (() => {
     context.font = font(TEXT, ratio);
     context.textAlign = "right";
     within(context, [0, top - 8 * ratio, left, height], () =>
-      words(context, sheet.rows, [i, iEnd, line, row], cell, colours,
+      words(context, sheet.rows, [i, iEnd, line, row], cell, colors,
         (at) => [left - 6 * ratio, top + at - y]));
     context.textAlign = turned ? "left" : "center";
     within(context, [left - 8 * ratio, 0, width, top], () =>
-      words(context, sheet.cols, [j, jEnd, wide, col], cell, colours,
+      words(context, sheet.cols, [j, jEnd, wide, col], cell, colors,
         (at) => [left + at - x, top - (turned ? 5 : TEXT / 2 + 5) * ratio]));
-    axes(context, sheet.matrix, place, colours);
+    axes(context, sheet.matrix, place, colors);
   };
-  const axes = (context, { rows, cols }, { left, top, cell, ratio, width, height }, colours) => {
-    context.fillStyle = colours.soft;
+  const axes = (context, { rows, cols }, { left, top, cell, ratio, width, height }, colors) => {
+    context.fillStyle = colors.soft;
     context.textAlign = "center";
     const middle = (room, n) => Math.max(24 * ratio, Math.min(room, n * cell) / 2);
     context.fillText("keys", left + middle(width - left, cols), AXIS / 2 * ratio);
@@ -161,7 +159,7 @@ const Heatmap = (() => {
     context.restore();
   };
 
-  // Inside the cells: numbers, if there is room, and rings where pointers lead.
+  // Cells contain numbers, if there is room, and rings at the keys of pointers.
   const marks = (context, sheet, place) => {
     const { matrix, seen, pointers } = sheet, { left, top, cell, ratio, x, y } = place;
     const tint = tintOf(sheet);
@@ -191,8 +189,8 @@ const Heatmap = (() => {
     context.stroke();
   };
 
-  // Lines where segments end, around the chosen query and key, and thin ones under the pointer.
-  const lines = (context, { matrix: { rows, cols }, cuts }, place, colours) => {
+  // Lines mark the ends of segments and the chosen query and key, thin ones those under the pointer.
+  const lines = (context, { matrix: { rows, cols }, cuts }, place, colors) => {
     const { left, top, cell, ratio, x, y, row, col, over } = place, a = left - x, b = top - y;
     const shapes = cuts.filter((key) => key > 0 && key < cols)
       .map((key) => [a + key * cell, b, 0, rows * cell]);
@@ -206,9 +204,9 @@ const Heatmap = (() => {
     const strong = shapes.length;
     cross(over.row, over.col);
     for (const [n, shape] of shapes.entries())
-      for (const [colour, line] of n < strong ? [[colours.back, 4], [colours.text, 2]]
-        : [[colours.back, 3], [colours.accent, 1]]) {
-        context.strokeStyle = colour;
+      for (const [color, line] of n < strong ? [[colors.back, 4], [colors.text, 2]]
+        : [[colors.back, 3], [colors.accent, 1]]) {
+        context.strokeStyle = color;
         context.lineWidth = line * ratio;
         context.strokeRect(...shape);
       }
@@ -223,15 +221,15 @@ const Heatmap = (() => {
     context.restore();
   };
   const draw = (context, sheet, place) => {
-    const { left, top, width, height, ratio } = place, colours = theme();
-    context.fillStyle = colours.back;
+    const { left, top, width, height, ratio } = place, colors = theme();
+    context.fillStyle = colors.back;
     context.fillRect(0, 0, width, height);
     context.textBaseline = "middle";
-    cells(context, sheet, place, colours);
+    cells(context, sheet, place, colors);
     within(context, [left, top, width, height], () => marks(context, sheet, place));
     within(context, [left - 4 * ratio, top - 4 * ratio, width, height],
-      () => lines(context, sheet, place, colours));
-    labels(context, sheet, place, colours);
+      () => lines(context, sheet, place, colors));
+    labels(context, sheet, place, colors);
   };
 
   function* small(canvas, { matrix: { rows, cols, data }, seen, high }) {

@@ -1,12 +1,11 @@
 // large: one sheet (heatmap.js) in a window that zooms and scrolls, a cursor, and its readout.
 //
-// Large.show(sheet, same): draws the sheet; null: nothing. same: zoom and cursor stay.
-// Large.point(): what is chosen, or looked at, has changed: State.view.row and col, chosen by a
-// click or by the keyboard, and State.over, the cell under the pointer. The canvas is as large as
-// the window and does not move; an empty element below it is scrolled instead. Of a sheet with more
-// cells than pixels a smaller one is drawn (shrink.js). The canvas has data-cell, data-left and
-// data-top, the place of its cells before scrolling, in CSS pixels, and data-block, the side of the
-// block of cells that each stands for.
+// Large.show(sheet, same): draws the sheet, or nothing for null. same: keeps the zoom and the cursor.
+// Large.point(): draws the cursor again after a change of State.view.row and col, chosen by a click or
+// by the keyboard, or of State.over, the cell under the pointer. The canvas is as large as the window
+// and does not move; an empty element below it is scrolled instead. A sheet with more cells than pixels
+// is drawn as a smaller one (shrink.js). The canvas has data-cell, data-left and data-top, the place of
+// its cells before scrolling, in CSS pixels, and data-block, the side of a cell's block of cells.
 // needs: dom state cursor heatmap sentence shrink
 const Large = (() => {
   const { el, id } = Dom;
@@ -30,9 +29,9 @@ const Large = (() => {
     };
   };
 
-  // The least side of a cell, in device pixels, with which all of them are seen, and the side that
-  // fits: as wide as there is room for; smaller if not all rows would be visible, but not below 16
-  // pixels; and all of them if they have no pixel each.
+  // The smallest side of a cell, in device pixels, at which all cells are visible, and the side that
+  // fits: the full width, or less so that all rows are visible, but at least 16 pixels. All cells are
+  // visible if there is less than a pixel for each.
   const fitting = (room, ratio) => {
     const { rows, cols } = sheet.matrix, { left, top } = Heatmap.box(sheet, 1, ratio);
     const high = Math.min(innerHeight * 0.7, 760) - 4;
@@ -61,7 +60,7 @@ const Large = (() => {
     if (!sheet || !frame.clientWidth) return;
     const ratio = devicePixelRatio || 1;
     let now = spread(frame.offsetWidth, ratio);
-    // The scroll bar has taken some of the room.
+    // The scroll bar takes some of the room.
     if (frame.clientWidth < frame.offsetWidth) now = spread(frame.clientWidth, ratio);
     const { cell, block, box, all, least } = now, { left, top } = box;
     const [width, height] = [frame.clientWidth, frame.clientHeight].map((room, i) =>
@@ -86,7 +85,7 @@ const Large = (() => {
   };
   const soon = once(draw);
 
-  // Zooms about a point of the canvas, in CSS pixels. null: fits the sheet to the window.
+  // Zooms about a point of the canvas, in CSS pixels. A factor of null fits the sheet to the window.
   const zoom = (factor, at) => {
     const [x, y] = at || [canvas.clientWidth / 2, canvas.clientHeight / 2];
     if (!place) return;
@@ -175,7 +174,7 @@ const Large = (() => {
       "cell, plus and minus zoom, Escape clears the selection.");
     name.textContent = sheet.label;
     parts();
-    // As wide as its largest cells, so that the table of rows may stand beside it.
+    // The width is that of its largest cells, so that there is room for the table of rows beside it.
     const wide = Heatmap.box(sheet, Heatmap.LARGEST, 1).left + Heatmap.LARGEST * sheet.matrix.cols;
     id("large").style.flexBasis = `${Math.min(9999, wide + 4)}px`;
     layout();

@@ -1,9 +1,9 @@
 // picture: a sheet (heatmap.js) as a picture to be saved, on paper: with its title, the names of
-// its axes, labels and the colours' legend.
+// its axes, labels and the colors' legend.
 //
-// Picture.svg(sheet) -> an SVG element; Picture.text(sheet): as the text of a file. Picture.png(sheet) -> a promise of a Blob: the same, as
-// pixels; it rejects where the browser cannot draw it. With more than VECTOR cells the cells are an
-// image within it, a pixel for each.
+// Picture.svg(sheet) -> an SVG element; Picture.text(sheet): the text of its file. Picture.png(sheet)
+// -> a promise of a Blob: the same in pixels; it rejects if the browser cannot draw it. More than
+// VECTOR cells become an image in the SVG, with a pixel for each.
 // needs: dom format scale heatmap shrink
 const Picture = (() => {
   const VECTOR = 40000, SIDE = 800, LARGEST = 48, PRINTED = 44, LEGEND = 160, FOOT = 64;
@@ -15,7 +15,7 @@ const Picture = (() => {
     text.slice(0, 200).replace(/[^\t\n\r -\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD");
   const text = (place, words) => svg("text", { fill: "#333", ...place }, clean(words));
 
-  // A rectangle for each stretch of cells of one colour; none where there is no colour.
+  // A rectangle for each run of cells of one color; none for cells without a color.
   const stretches = ({ rows, cols }, size, fillOf) => {
     const list = [];
     for (let i = 0; i < rows; i++)
@@ -51,7 +51,7 @@ const Picture = (() => {
       href: canvas.toDataURL(), "image-rendering": "pixelated", preserveAspectRatio: "none" })];
   };
 
-  // Numbers, if there is room, lines where segments end, and rings where pointers lead.
+  // Numbers, if there is room, lines at the ends of segments, and rings at the keys of pointers.
   const numbers = ({ matrix: { cols, data }, seen, high }, size) => Array.from(data, (weight, at) =>
     (seen[at] ? svg("text", { x: (at % cols + 0.5) * size, "font-size": 11, "text-anchor": "middle",
       y: (Math.floor(at / cols) + 0.5) * size + 4, fill: Scale.paper.ink(weight / high) },

@@ -1,6 +1,6 @@
-// sentence: what a cell of a sheet (heatmap.js) says, in a sentence.
+// sentence: the meaning of a cell of a sheet (heatmap.js), as a sentence.
 //
-// Sentence.of(sheet, row, col) -> text, with the weight as exact as in the answer.
+// Sentence.of(sheet, row, col) -> text, with the exact weight of the response.
 // Sentence.query(sheet, row), Sentence.key(sheet, col) -> "query 2, “it”,": a number, and the word
 // if there is one.
 // needs: format

@@ -1,9 +1,9 @@
-// shrink: a sheet (heatmap.js) that is too large to be seen whole, with a cell for each block of
-// its cells.
+// shrink: a smaller sheet for one (heatmap.js) that is too large to be drawn, with a cell for each
+// block of its cells.
 //
-// Shrink.of(sheet, n) -> a sheet of blocks of n by n cells: the greatest weight, or difference, of
-// each; a block is seen if one of its cells is. With n = 1 it is the sheet itself.
-// Shrink.heaviest(sheet, n, row, col) -> { row, col } of the block's heaviest cell.
+// Shrink.of(sheet, n) -> a sheet of blocks of n by n cells: the largest weight, or difference, of each;
+// a block is unmasked if one of its cells is. With n = 1 it is the sheet itself.
+// Shrink.heaviest(sheet, n, row, col) -> { row, col } of the block's cell with the largest weight.
 const Shrink = (() => {
   const kept = new WeakMap();
 

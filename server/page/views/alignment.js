@@ -1,8 +1,8 @@
 // alignment: a map of the attention weights with which each generated token was chosen: cross attention
-// to the source in a seq2seq model, self attention to the earlier tokens in a decoder. Averaged over the
-// heads of one layer, or of all layers.
+// to the source in a seq2seq model, self-attention to the earlier tokens in a decoder. The weights are
+// averaged over the heads of one layer, or of all layers.
 //
-// Alignment.show({ model, body, tokens, spelt, post }) asks /score for the weights and draws the map
+// Alignment.show({ model, body, tokens, spelt, post }) requests the weights from /score and draws the map
 // into Alignment.node; body: the request, whose last targets are the tokens; post(what, body) -> a
 // promise of a reply. Alignment.clear() hides the map. Alignment.draw() draws it again, for example when
 // more token texts are known.
@@ -14,7 +14,7 @@ const Alignment = (() => {
   const content = el("div", null, el("label", { class: "small" }, "Alignment:", layer), words);
   const node = el("div", { hidden: true });
   let last = null; // identifies the newest request
-  let drawn = null, cell = Cursor.NOWHERE, over = Cursor.NOWHERE; // { parts, and what they are of }
+  let drawn = null, cell = Cursor.NOWHERE, over = Cursor.NOWHERE; // { parts, sees, and the arguments of show }
 
   const say = () => {
     const { sheet } = map, at = over.row < 0 ? cell : over;

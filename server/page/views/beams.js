@@ -1,10 +1,10 @@
 // beams: draws a beam search as a tree. Each column is a step: first the beams that continue, the best
 // one on top, then the sequences that end at this step, with their scores.
 //
-// Beams.tree(found) -> its nodes, of an answer of /generate with return_search: { step, row, token,
-//   log_probability, sum, parent, path, done, score, best }; path: the tokens up to it; sum: of an
-//   unfinished hypothesis; done: which of the sequences ends there, or null, with its
-//   score; best: does the best sequence pass here?
+// Beams.tree(found) -> the nodes of a response of /generate with return_search: { step, row, token,
+//   log_probability, sum, parent, path, done, score, best }; path: the tokens up to the node; sum: the
+//   log probability of an unfinished hypothesis; done: the rank of the sequence that ends at the node,
+//   or null; score: of that sequence; best: is the node on the path of the best sequence?
 // Beams.draw(place, nodes, { spelt, choose }): a click calls choose(node). Beams.choose(place, i) marks
 //   node i and scrolls to it.
 // needs: dom format rove

@@ -1,8 +1,8 @@
 // compare: the tab that shows a pinned response beside the current one, and their difference.
 //
 // Three maps of the chosen head share one cursor: pinned weights, current weights, difference. A list
-// ranks the heads by the share of weight that moved to other keys, averaged over queries. For whole
-// models the ranking uses thumbnails.
+// ranks the heads by the share of weight that moved to other keys, averaged over queries. The ranking
+// of a whole model uses thumbnails.
 // needs: dom format report rove scale state models answer labels whole cursor fitted sentence look
 (() => {
   const { el, fill, button } = Dom;
@@ -17,7 +17,7 @@
 
   // --- three maps ---
 
-  let shown = [], under = null; // their sheets; the map that the pointer is on
+  let shown = [], under = null; // their sheets; the map under the pointer
   const maps = [0, 1, 2].map(() => Fitted.of({ at: () => State.get("view"), look: (over, map) => {
     under = map;
     State.set({ over });
@@ -49,7 +49,7 @@
     readout.textContent = say(over.row < 0 ? view : over);
   };
 
-  // --- what differs ---
+  // --- the difference ---
 
   const sum = (numbers) => numbers.reduce((all, x) => all + x, 0);
   const far = ({ data }) => Math.sqrt(data.reduce((all, x) => all + x * x, 0));
@@ -111,7 +111,7 @@
     }));
   };
 
-  // --- the pinned one ---
+  // --- the pinned response ---
 
   const wordsOf = (answer) => {
     if (answer.whole) return answer.words;
@@ -120,15 +120,6 @@
       ? { rows: each(weights[0].rows, Labels.row, item), cols: each(weights[0].cols, Labels.col, item) }
       : null));
     return (item) => all[item];
-  };
-  const take = () => {
-    const [answer, asked] = ["answer", "asked"].map(State.get);
-    pin = { answer, asked, model: Models.find(asked.model), words: wordsOf(answer) };
-    look();
-  };
-  const drop = () => {
-    pin = null;
-    look();
   };
   const gone = { problem: { title: "The pinned model is no longer served", detail: "Its other weights cannot be read." } };
   const read = async (part, item) => {
@@ -145,18 +136,14 @@
     if (pin.part !== key) Object.assign(pin, { part: key, found: read(part, item) });
     return pin.found;
   };
-  const again = () => {
-    pin.part = null;
-    look();
-  };
   const sheets = (now, then, view, head) => {
     const face = Answer.faces(then, view.item).find((one) => one.head === head);
     if (!face || !face.matrix.data.length) return [];
     const { rows, cols } = pin.words(view.item, view.part), { matrix } = face;
     const high = Scale.high([{ matrix }, now]), bare = { cuts: [], pointers: null, segments: null, high };
     const seen = Look.seen(view.item, face.head, { answer: then, asked: pin.asked });
-    const both = [{ ...now, ...bare, matrix, seen, rows, cols, name: `Pinned${pin.asked.model === State.get("asked").model ? "" : `: ${pin.asked.model}`}` },
-      { ...now, ...bare, name: "Now" }];
+    const { model } = pin.asked, name = `Pinned${model === State.get("asked").model ? "" : `: ${model}`}`;
+    const both = [{ ...now, ...bare, matrix, seen, rows, cols, name }, { ...now, ...bare, name: "Now" }];
     if (!alike(matrix, now.matrix)) return both;
     const apart = less(now.matrix, matrix), most = apart.data.reduce((all, x) => Math.max(all, Math.abs(x)), 0);
     const how = most ? `red is less, blue is more, up to ${Format.short(most)}` : "no difference";
@@ -164,9 +151,17 @@
       seen: seen.map((x, i) => x || now.seen[i]), name: `Now − pinned: ${how}` }];
   };
 
-  // --- what is shown ---
+  // --- the tab ---
 
-  const pinned = button("Pin this response", take), free = button("Unpin", drop);
+  const pinned = button("Pin this response", () => {
+    const [answer, asked] = ["answer", "asked"].map(State.get);
+    pin = { answer, asked, model: Models.find(asked.model), words: wordsOf(answer) };
+    look();
+  });
+  const free = button("Unpin", () => {
+    pin = null;
+    look();
+  });
   const bar = el("div", { class: "bar" }, pinned, free);
   const content = el("div", null, words, list, readout, three);
   const note = el("div", { class: "soft", "aria-live": "polite" });
@@ -192,7 +187,10 @@
       return only("The pinned response has nothing to compare with this.");
     const found = await withPart(view.part, item);
     if (mine !== last) return;
-    if (found.problem) return only(Report.failed(found.problem, again));
+    if (found.problem) return only(Report.failed(found.problem, () => {
+      pin.part = null;
+      look();
+    }));
     const sheet = Look.sheet(), face = Answer.face(now, view);
     shown = sheet ? sheets(sheet, found.answer, view, face.head) : [];
     if (!shown.length) return only(sheet ? "The pinned response does not have this head or its weights."

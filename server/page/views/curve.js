@@ -2,8 +2,8 @@
 // list.
 //
 // Curve.follow(place, what, names, lose, goesOn) -> a promise. lose(n) -> a promise of the loss without
-// the first n names, { lost }, or of { problem }; `what` names the loss. Measuring stops when goesOn()
-// is false or a newer call uses the same place.
+// the first n names, { lost }, or of { problem }; `what` names the loss. The measurement stops when
+// goesOn() is false or a newer call uses the same place.
 // needs: dom format report
 const Curve = (() => {
   const { el, fill, svg } = Dom;

@@ -1,21 +1,14 @@
-// divergence: how much every two heads differ, as a table of colours, with the value of the cell
-// under the pointer.
+// divergence: how much every two heads differ, as a table of colors, with the value of the cell under
+// the pointer.
 //
-// Divergence.show(matrix) -> nodes. Arrow keys go from cell to cell.
+// Divergence.show(matrix) -> nodes. Arrow keys move from cell to cell.
 // needs: dom format rove scale
 const Divergence = (() => {
   const { el, fill } = Dom;
   const WORDY = 16, MOST = 128;
 
   const place = (node) => [node.parentNode.rowIndex - 1, node.cellIndex - 1];
-  const colour = (table, matrix, high) => {
-    for (const cell of table.querySelectorAll("td")) {
-      const [i, j] = place(cell), t = matrix[i][j] / high;
-      if (i === j) continue; // no head differs from itself
-      cell.style.background = Scale.css(t);
-      cell.style.color = Scale.ink(t);
-    }
-  };
+
   const show = (matrix) => {
     const h = matrix.length;
     if (h > MOST) return [`${h} heads: too many for a matrix.`];
@@ -25,7 +18,11 @@ const Divergence = (() => {
       matrix.map((line, i) => [i, ...line.map((x, j) => (i === j ? "" : text(x)))]));
     table.setAttribute("role", "grid");
     table.className = h <= WORDY ? "" : "dense";
-    colour(table, matrix, high);
+    for (const cell of table.querySelectorAll("td")) {
+      const [i, j] = place(cell), t = matrix[i][j] / high;
+      if (i === j) continue; // no head differs from itself
+      Object.assign(cell.style, { background: Scale.css(t), color: Scale.ink(t) });
+    }
     Rove.in(table, "td");
     const words = el("p", { class: "small", "aria-live": "polite" }, "Point at a cell.");
     const tell = ({ target }) => {

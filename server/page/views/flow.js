@@ -1,7 +1,8 @@
-// flow: the tab Rollout: attention rollout, from which tokens the vector of a token can come after
-// each layer. The product of the layers' weights, averaged over heads, with the residual or without.
+// flow: the tab Rollout: attention rollout, the tokens from which the vector of a token can come after
+// each layer. It is the product of the layers' weights, averaged over heads, with the residual
+// connection or without.
 //
-// The token is State.view.row, the last one where that is -1. Each row of the table is one layer.
+// The token is State.view.row, or the last one if that is -1. Each row of the table is one layer.
 // needs: dom format report scale state terms whole
 const Flow = (() => {
   const { el, fill } = Dom;
@@ -17,7 +18,7 @@ const Flow = (() => {
     + "everything between attention layers: it shows where information can come from, not why.")];
   let layers = null, shown = null, names = [];
 
-  // R = A of each layer times what was there before; A is half itself and half the residual.
+  // R of a layer is A times R of the layer before; with the residual, A is half weights, half identity.
   const roll = (list, isHalf) => {
     const n = list.length ? list[0].length : 0;
     const every = (f) => Array.from({ length: n }, (_, i) => f(i));
@@ -49,9 +50,8 @@ const Flow = (() => {
   const look = async () => {
     const answer = State.get("answer"), { item } = State.get("view");
     if (panel.hidden || !answer || !answer.whole) return;
-    const key = `${item}`, same = shown && shown.thumbs === answer.thumbs && shown.key === key;
-    if (same) return draw();
-    shown = { thumbs: answer.thumbs, key };
+    if (shown && shown.thumbs === answer.thumbs && shown.item === item) return draw();
+    shown = { thumbs: answer.thumbs, item };
     layers = null;
     const side = answer.part.split(".")[0];
     names = answer.names.filter((name) => name.startsWith(side) && name.endsWith("self"));

@@ -1,6 +1,6 @@
 // generation: generated tokens, a column for each, with the most likely alternatives; a click on an
-// alternative continues from it. More than one beam is a beam search, drawn as a tree; a click on a
-// node selects its hypothesis and shows its alignment (alignment.js).
+// alternative continues from it. With more than one beam it is a beam search, drawn as a tree; a click
+// on a node selects its hypothesis and shows its alignment (alignment.js).
 //
 // The prompt is the request's first item, followed by its targets, with its head_mask. The generated
 // tokens may become the request's targets, so that the other views show them. The logit lens shows
@@ -12,7 +12,7 @@
   const panel = Dom.id("generation");
   const input = (value, more) => el("input", { type: "number", value, ...more });
   const most = input(20, { min: 1 }), heat = input(0, { min: 0, step: 0.1 });
-  const isSearch = () => Number(ways.value) > 1; // nothing is drawn in it
+  const isSearch = () => Number(ways.value) > 1; // without sampling
   const ways = input(1, { min: 1, max: 64, onchange: () => {
     heat.disabled = isSearch();
   } });
@@ -23,9 +23,10 @@
   const tree = el("div", { class: "wide", role: "group", "aria-label": "Beam search tree" });
   const columns = el("div", { class: "wide columns" }), lens = el("div", { class: "wide",
     tabindex: 0, role: "region", "aria-label": "Logit lens" });
-  // The model and request of the newest run: text or tokens, token ids, targets, head mask.
+  // The model and request of the newest run; its text or tokens; prompt, targets and head mask.
   let model = null, begun = null, source = {}, prompt = [], fed = [], mask = {};
-  // The generated tokens; for a search also the tree, its chosen node, and the tokens before the tree.
+  // The generated tokens; for a search also the tree, its chosen node, and the tokens before the tree;
+  // the most likely tokens of the logit lens, by layer.
   let line = [], nodes = null, node = null, kept = [], opinion = null;
   let under = null, ended = "";
 
@@ -61,7 +62,7 @@
     learning = null;
   };
 
-  // --- asking ---
+  // --- requests ---
 
   const first = (value) => {
     const tensor = Tensor.of(value);
@@ -154,7 +155,7 @@
     focus = at;
     ask();
   };
-  // The hypothesis of a node becomes the text.
+  // Makes the hypothesis of a node the generated tokens.
   const follow = (to) => {
     const way = [];
     node = to;
@@ -172,7 +173,6 @@
     learn(prompt);
     Alignment.show({ model, body: scored(), tokens: chosen(), spelt, post });
   };
-  // The logit lens: the most likely token after each layer.
   const listen = async () => {
     const mine = line, reply = await post("score", { ...scored(), return_lens: 1 });
     if (mine !== line) return;
@@ -188,10 +188,10 @@
     Ask.start();
   };
 
-  // --- what is shown ---
+  // --- the tab ---
 
   const share = ({ log_probability: log }) => Math.exp(log);
-  const made = new WeakMap(); // columns of which all texts are known
+  const made = new WeakMap(); // columns whose texts are all known
   const column = (entry) => {
     const { token, top } = entry, others = top.filter((one) => one.token !== token);
     if (made.has(entry)) return made.get(entry);
@@ -209,7 +209,7 @@
     fill(lens, opinion && Dom.table("Logit lens", ["after", ...chosen().map(spelt)],
       opinion.map((list, at) => [name(at), ...list.map(cell)]).reverse()));
   };
-  let fresh = false, focus = -1, frame = 0; // is the tree to be made anew?
+  let fresh = false, focus = -1, frame = 0; // fresh: the tree must be drawn again
   const paint = () => {
     line.map(column).forEach((one, i) => {
       const there = columns.children[i];

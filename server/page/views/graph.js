@@ -1,28 +1,30 @@
-// graph: the tab that shows the pieces of a whole model in the order of the data: shape, parameters and
-// share of the computing time. A click on an attention opens its weights.
+// graph: the tab that shows the parts of a whole model in the order of the data: shape, parameters and
+// share of the compute time. A click on an attention opens its weights.
 //
-// The server lists the pieces. It measures the computing time as a whole; the page divides it in
-// proportion to the multiplications of each piece.
+// The server lists the parts. It measures the compute time as a whole; the page divides it in
+// proportion to the multiply-adds of each part.
 // needs: dom format report state models net request whole
 (() => {
   const { el, fill } = Dom;
-  const panel = Dom.id("graph"), kept = new Map(); // the pieces of models, by name and digest
+  const panel = Dom.id("graph"), kept = new Map(); // the parts of models, by name and digest
   const words = el("p", { class: "small soft" }), sides = el("div", { class: "sides" });
 
-  // --- how much each piece has to do for the answer ---
+  // --- the multiply-adds of each part for the answer ---
 
   const sum = (list, f) => list.reduce((all, one) => all + f(one), 0);
-  const fields = () => Request.fields(State.get("asked").body);
-  const pools = () => (fields().pool ?? (Models.find(State.get("asked").model) || {}).pool) === "pooler";
-  const runs = ({ kind, side }, { path, names }) => (kind === "output" ? path === "score"
-    : kind === "pooler" ? pools() : kind !== "classifier" && names.some((name) => name.startsWith(side)));
-  // How many query-key pairs an attention computes under its causal mask and window.
+  const runs = ({ kind, side }, { path, names }) => {
+    if (kind === "output") return path === "score";
+    if (kind !== "pooler") return kind !== "classifier" && names.some((name) => name.startsWith(side));
+    const { body, model } = State.get("asked");
+    return (Request.fields(body).pool ?? (Models.find(model) || {}).pool) === "pooler";
+  };
+  // The number of query-key pairs that an attention computes under its causal mask and window.
   const seen = ({ causal, window }, rows, keys) => (causal
     ? sum([...Array(rows).keys()], (i) => Math.min(i, window ? window[0] : i) + 1) : rows * keys);
   const work = (piece, answer) => {
     const { name, kind, side, multiply_adds: { token, pair = 0, key = 0 } } = piece;
     if (!runs(piece, answer)) return 0;
-    // A row of each target.
+    // The output layer has a row for each target.
     if (kind === "output") return token * JSON.parse(answer.raw).log_probabilities.flat().length;
     if (kind === "pooler") return token * answer.items.length;
     return sum(answer.places, (place) => {
@@ -32,15 +34,13 @@
     });
   };
 
-  // --- what is shown ---
+  // --- the tab ---
 
   const open = (name) => {
     Whole.show(name, State.get("view").head);
     Dom.id("tab-look").click();
   };
-  // The heads of an attention stand side by side.
-  const spelt = (kind, shape) => (kind === "attention"
-    ? `${shape[0]} → ${shape[1]} × ${shape[2]} → ${shape[3]}` : shape.join(" → "));
+
   const box = (piece, answer, all, ms) => {
     const { name, kind, side, layer, shape, parameters, tied } = piece, part = work(piece, answer) / all;
     const isOpen = kind === "attention" && runs(piece, answer);
@@ -50,12 +50,13 @@
       : `${Format.count(parameters)} parameters`;
     return el(isOpen ? "button" : "div", { class: "card", "data-piece": name, title: isOpen
       ? "See its weights" : null, onclick: isOpen && (() => open(name)) }, title,
-    el("span", { class: "mono" }, spelt(kind, shape)), el("span", { title: parameters }, count),
+    el("span", { class: "mono" }, kind === "attention" // input → heads × head size → output
+      ? `${shape[0]} → ${shape[1]} × ${shape[2]} → ${shape[3]}` : shape.join(" → ")), el("span", { title: parameters }, count),
     runs(piece, answer) ? Report.number(part * ms, part, Number.isFinite(ms) ? `${Format.ms(part * ms)}, `
       + Format.percent(part) : Format.percent(part)) : el("span", { class: "soft" }, "did not run"));
   };
   const column = (side, pieces, draw) => {
-    const rows = new Map(); // the pieces of a layer stand side by side
+    const rows = new Map(); // the parts of a layer are side by side
     for (const piece of pieces) {
       const key = piece.layer ?? piece.name;
       rows.set(key, [...(rows.get(key) || []), piece]);

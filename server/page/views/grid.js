@@ -1,8 +1,8 @@
-// grid: every head of every layer of a whole model, as small pictures: by layer, or sorted by what
-// the heads do.
+// grid: every head of every layer of a whole model, as small pictures: by layer, or sorted by a measure
+// of the heads.
 //
-// The pictures are the answer's thumbnails. With a chosen query each shows its row alone, with a key
-// too the heads are ranked by that one weight. A click shows the head's exact weights.
+// The pictures are the answer's thumbnails. With a chosen query each shows that row alone; with a key
+// too, the heads can be ranked by that one weight. A click shows the head's exact weights.
 // needs: dom format rove scale state whole heatmap
 (() => {
   const { el, fill, id } = Dom;
@@ -10,7 +10,7 @@
   const kindOf = (name) => KINDS[name.replace(/\.\d+/, "")];
   const place = id("grid");
 
-  // --- what heads do, of a picture: the greatest of each measure comes first ---
+  // --- measures of a head by its picture; the largest value is first ---
 
   const mean = (rows, f) => {
     let sum = 0;
@@ -40,7 +40,7 @@
       part(thumb, (i, j) => i !== j && rows[i] === cols[j])],
   };
 
-  // --- the chosen query and key in a picture, which may have fewer rows than there are tokens ---
+  // --- the chosen query and key in a picture, which may have fewer rows than tokens ---
 
   const scaled = (at, from, to) => Math.floor(at * to / from);
   const cell = (thumb, { rows, cols }, at) =>
@@ -67,7 +67,7 @@
   const list = el("div", { class: "wide" });
   Rove.in(list, "button");
 
-  // A place is the same one only in attentions of one kind.
+  // A key position is the same only in attentions of one kind.
   const kindNow = () => (sort.value === "weight" ? kindOf(State.get("view").part) : filter.value);
   const headsOf = (answer, item) => answer.heads(item)
     .filter(({ name }) => !kindNow() || kindOf(name) === kindNow());
@@ -147,7 +147,7 @@
   };
   fill(place, tools, list);
 
-  // The pictures belong to the request, of which the answer with another part is still the answer.
+  // The pictures belong to the request: an answer with another part has the same ones.
   let made = [];
   const change = () => {
     const answer = State.get("answer"), { item } = State.get("view");

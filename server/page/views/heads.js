@@ -1,9 +1,9 @@
-// heads: the tab Head importance of a layer: measures of each head, with switches that disable heads.
-// It asks the server when it is opened, once for each answer and choice of gradients.
+// heads: the tab Head importance of a single attention: measures of each head, with switches that
+// disable heads. It sends a request when it is opened, once for each answer and choice of gradients.
 // needs: dom format report rove state terms request divergence measures prune
 (() => {
   const { el, fill } = Dom;
-  // Name; meaning; the value of a full bar, where that is not the greatest of the heads.
+  // Name; meaning; the value of a full bar, if that is not the maximum of the heads.
   const MEASURES = [
     ["confidence", "mean of each query's largest weight", 1],
     ["entropy", "mean entropy, 0 (one key) to 1 (even)", 1],

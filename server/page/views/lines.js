@@ -1,11 +1,11 @@
-// lines: queries left, keys right, and a line for each weight, as thick and as dense as it is
-// heavy: of the chosen head, and of others beside it, each in its colour.
+// lines: the tab Head view: queries left, keys right, and a line for each weight, as thick and as opaque
+// as it is large. It shows the chosen head, and others beside it, each in its color.
 //
-// The lines of one query are drawn, of one key, or of all (State.view.row is -1). The query is
-// chosen by pointing at it, by arrow keys, or by its name; a key is looked at by pointing. Bars
-// behind the words of the other side are as long as their weights. The picture is a canvas; a text
-// below says what it shows of the chosen head. Of more than MOST weights only the heaviest get a
-// line, and fewer still of many queries, whose lines would be one surface.
+// The lines are those of one query, of one key, or of all (State.view.row is -1). A query is chosen by
+// the pointer, by arrow keys, or by its name; a key is shown while the pointer is on it. Bars behind the
+// words of the other side are as long as their weights. The picture is a canvas; a text below describes
+// the chosen head. Only the MOST largest weights get a line, and fewer still for many queries, whose
+// lines would be one surface.
 // needs: dom format rove state answer heatmap look
 (() => {
   const MOST = 4000, MOST_OF_ALL = 400, FEW = 64, STEP = 22, TALL = 3000;
@@ -23,7 +23,7 @@
   const beside = new Set();
   let made = null, off = null, hover = NOTHING, height = 0;
 
-  // The cells that get a line, light ones first, and how many others there are.
+  // The cells that get a line, light ones first, and the number of the others.
   const picked = new WeakMap();
   const pick = (matrix, { row, col }) => {
     const { data, rows, cols } = matrix, isAll = row < 0 && col < 0, cells = [];
@@ -64,28 +64,28 @@
       ink.fillText(Heatmap.brief(names[i])[0], x + gap, y(i, n), Math.abs(out - x - gap));
     }
   };
-  // The heads beside it have hues far from each other, which fit both themes.
+  // The hues of the other heads are far from each other and fit both themes.
   const hue = (i) => `oklch(${State.get("dark") ? 0.78 : 0.55} 0.15 ${(i * 137.5 + 40) % 360})`;
   const layers = (sheet) => {
     const faces = Answer.faces(State.get("answer"), State.get("view").item);
-    return [{ matrix: sheet.matrix, colour: null }, ...faces.filter((face) => beside.has(face.head)
-      && face.matrix !== sheet.matrix).map((face) => ({ matrix: face.matrix, colour: hue(face.head) }))];
+    return [{ matrix: sheet.matrix, color: null }, ...faces.filter((face) => beside.has(face.head)
+      && face.matrix !== sheet.matrix).map((face) => ({ matrix: face.matrix, color: hue(face.head) }))];
   };
   const paint = (sheet, at, all) => {
     const { rows, cols, high, seen } = sheet, style = getComputedStyle(panel), { row, col } = at;
     const width = Math.min(760, scroller.clientWidth), fine = Math.min(2, devicePixelRatio);
     Object.assign(canvas, { width: width * fine, height: height * fine });
     canvas.style.width = `${width}px`;
-    const ink = canvas.getContext("2d"), colour = (name) => style.getPropertyValue(`--${name}`);
+    const ink = canvas.getContext("2d"), color = (name) => style.getPropertyValue(`--${name}`);
     const room = (names) =>
       Math.min(0.3 * width, 16 + 1.1 * Math.max(0, ...names.map((name) => Heatmap.brief(name)[1])));
     const left = room(rows), right = width - room(cols), n = cols.length, one = row >= 0 || col >= 0;
     const thick = Math.min(6, 0.8 * height / Math.max(rows.length, one ? 1 : n));
     ink.scale(fine, fine);
     Object.assign(ink, { font: `13px ${style.fontFamily}`, textBaseline: "middle",
-      text: colour("text"), soft: colour("soft") });
-    for (const [k, { lines, matrix: { data }, colour: own }] of all.entries()) {
-      ink.strokeStyle = ink.fillStyle = own || colour("accent");
+      text: color("text"), soft: color("soft") });
+    for (const [k, { lines, matrix: { data }, color: own }] of all.entries()) {
+      ink.strokeStyle = ink.fillStyle = own || color("accent");
       for (const cell of lines.heavy) {
         const share = Math.min(1, data[cell] / high), from = y(Math.floor(cell / n), rows.length);
         const to = y(cell % n, n), tall = Math.min(18, height / (row < 0 ? rows.length : n)) / all.length;

@@ -1,8 +1,8 @@
-// look: the heads as small multiples and one of them large.
+// look: the tab Attention: the heads as small multiples and one of them large.
 //
-// Look.sheet() -> the large one, as a sheet of heatmap.js, or null; for saving it.
-// Look.seen(item, head, { answer, asked }) -> which keys each query may see (visible.js), kept for
-// each answer; by default of the one that is shown.
+// Look.sheet() -> the large one, as a sheet of heatmap.js, or null. Look.seen(item, head, { answer,
+// asked }) -> the keys that each query may attend to (visible.js), cached for each answer; by default
+// for the answer that is shown.
 // needs: dom format rove scale state tensor terms models answer labels request visible heatmap large
 const Look = (() => {
   const { el, fill, id } = Dom;
@@ -50,7 +50,7 @@ const Look = (() => {
       pointers: pointers && pointers[head], segments: segments && segments[head] };
   };
 
-  // Small multiples are drawn when they become visible, a few milliseconds at a time.
+  // Small multiples are drawn when they become visible, in slices of SLICE ms.
   let tiles = [], waiting = [], busy = false;
   const work = () => {
     const end = performance.now() + SLICE;
@@ -62,7 +62,7 @@ const Look = (() => {
     const hidden = seen(State.get("view").item, one.head);
     yield;
     yield* Heatmap.small(canvas, { matrix: one.matrix, seen: hidden, high: highOf(faces, one) });
-    canvas.className = "hatched"; // a tile that is not drawn yet hides no keys
+    canvas.className = "hatched"; // a tile that is not drawn yet shows no masked keys
   }
   const watcher = new IntersectionObserver((entries) => {
     for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
@@ -93,7 +93,7 @@ const Look = (() => {
     waiting = [];
     for (const { button } of tiles) watcher.observe(button);
   };
-  // The chosen query lights up in each of them; heads that are switched off are struck out.
+  // Marks the chosen query in each tile, and strikes disabled heads out.
   const light = (rows) => {
     const { row } = State.get("view"), off = State.get("off");
     for (const { button, mark, one } of tiles) {
@@ -104,7 +104,7 @@ const Look = (() => {
     }
   };
 
-  // The tools: the item (for all tabs but the heads), the range of colours, and their legend.
+  // The tools are the item (for all tabs except the heads), the range of colors, and their legend.
   const go = (item) => State.view({ item, row: -1, col: -1 });
   const step = (by, text, name) => el("button", { type: "button", "aria-label": name,
     onclick: () => go(State.get("view").item + by) }, text);

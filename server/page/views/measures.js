@@ -1,14 +1,14 @@
-// measures: asks the server what each head does, and for the answer without some heads, with the
-// request of the answer that is shown.
+// measures: requests the measures of each head, and the outputs without some heads, with the request of
+// the answer that is shown.
 //
 // Measures.ask(kind) -> a promise of { rows, heads, divergence, ranking }, or of { problem }.
 //   `kind`: the gradients that are sent: "none", "request" (the request's own), "square" (of half
 //   the squared output: these are the outputs) or "signs" (random, the same every time).
 // Measures.mask(h) -> the request's own head_mask, or ones.
 // Measures.lose(head_mask) -> a promise of { lost, most }, or of { problem }. lost: ‖Y' - Y‖ / ‖Y‖
-//   over all items, where Y are the outputs that are shown; most: the greatest change of a number.
-// Measures.race(head_mask, goesOn) -> a promise of [times of all heads, times with the mask], in ms
-//   of computing, in pairs; of { problem }; or of null as soon as goesOn() is false.
+//   over all items; Y are the outputs that are shown; most: the largest change of a number.
+// Measures.race(head_mask, goesOn) -> a promise of [times of all heads, times with the mask], the
+//   compute times in ms, in pairs; of { problem }; or of null as soon as goesOn() is false.
 // needs: state tensor net answer ask request
 const Measures = (() => {
   const PAIRS = 5, LIMIT = 1500;
@@ -23,7 +23,7 @@ const Measures = (() => {
   };
   const attend = (head_mask) => post("attention", head_mask && { head_mask });
 
-  // The highest bit of the simplest random generator is random enough.
+  // The highest bit of a linear congruential generator is random enough.
   let seed;
   const sign = () => (seed = (Math.imul(seed, 1664525) + 1013904223) | 0) < 0 ? -1 : 1;
   const gradients = ({ items, batched }, kind) => {
@@ -35,7 +35,7 @@ const Measures = (() => {
   const ask = async (kind) => {
     const answer = State.get("answer"), changes = {};
     if (kind === "request") changes.gradients = fields().gradients;
-    // Without any output, a safetensors file could not give the gradients their shape.
+    // A safetensors file could not give gradients their shape without any output.
     else if (kind !== "none" && answer.items.some(({ outputs }) => outputs.rows))
       changes.gradients = gradients(answer, kind);
     const reply = await post("heads", changes);
@@ -77,8 +77,8 @@ const Measures = (() => {
     return { lost: all && Math.sqrt(change / all), most };
   };
 
-  // Both are measured in turns, so that other work on the machine slows both. A pair that would end
-  // after the limit is not begun.
+  // The two take turns, so that other work on the machine slows both. A pair that would end after the
+  // limit is not begun.
   const race = async (head_mask, goesOn) => {
     const times = [[], []], begin = performance.now();
     for (let pair = 0; pair < PAIRS; pair++) {

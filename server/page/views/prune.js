@@ -1,9 +1,9 @@
 // prune: switches for the heads, and a report of the loss and the compute time without some of them.
 //
-// Prune.begin(found) begins with new measures, and all heads on. Prune.toggle(head) is the switch
+// Prune.begin(found) begins with new measures, and all heads enabled. Prune.toggle(head) is the switch
 // of a head. Prune.tools, report and along are nodes: the buttons; the loss; the loss as heads are
-// switched off one by one. Prune.change() measures the loss anew.
-// The heads that are off are in State.off, for the other views.
+// disabled one by one. Prune.change() measures the loss again.
+// The disabled heads are in State.off, for the other views.
 // needs: dom format report state terms ask request curve measures
 const Prune = (() => {
   const { el, fill, button } = Dom;
@@ -11,8 +11,8 @@ const Prune = (() => {
   const off = new Set();
 
   const middle = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
-  // The difference of two times is shown only if nearly every pair has it, and if the times are
-  // long enough for the clock.
+  // The difference of two times is shown only if four of five pairs agree, and if the times are long
+  // enough for the clock.
   const won = ([full, pruned]) => {
     const a = middle(full), b = middle(pruned), n = full.length;
     if (!(a >= 0)) return "unknown";
@@ -22,11 +22,11 @@ const Prune = (() => {
     return `${Format.ms(a)} → ${Format.ms(b)} (${what}), medians of ${n} pairs`;
   };
 
-  // The same height with and without heads off: else a switch would move away under the pointer.
+  // The report has the same height without disabled heads: else a switch would move under the pointer.
   const report = el("div", { id: "loss", "aria-live": "polite" });
   const along = el("div", { id: "along", class: "along", "aria-live": "polite" });
   const tell = ({ lost, most }, time) => {
-    // The delta of /heads leaves out queries that see no key, and is for one head alone.
+    // The delta of /heads ignores queries whose keys are all masked, and is for a single head.
     const [head, another] = off, delta = found.heads[head]?.delta || 0;
     const top = Math.max(1, lost, delta);
     const line = (name, what) => el("div", null,
@@ -59,40 +59,34 @@ const Prune = (() => {
       checked: own[head] !== 0 && !off.has(head), onchange });
     return el("label", null, boxes[head], `head ${head}`);
   };
-  const least = () => {
+  const least = button("Disable next", () => {
     const head = found.ranking.find((i) => boxes[i].checked);
     if (head >= 0) boxes[head].click();
-  };
-  const all = () => {
+  });
+  const all = button("Enable all heads", () => {
     for (const head of off) boxes[head].checked = true;
     off.clear();
     mark();
     change();
-  };
-
-  const follow = () => {
+  });
+  const follow = button("Ablation curve", () => {
     const { ranking } = found, answer = State.get("answer");
     Curve.follow(along, "Output change", ranking.map((i) => `head ${i}`),
       (n) => Measures.lose(masked(ranking.slice(0, n))),
       () => answer === State.get("answer") && !Dom.id("heads").hidden);
-  };
-
-  // The heads that are off become the request's own head_mask.
-  const take = () => {
-    const { body } = State.get("asked");
-    const next = Request.change(body, { head_mask: masked([...off]) });
+  });
+  const taken = button("Copy to request", () => {
+    const next = Request.change(State.get("asked").body, { head_mask: masked([...off]) });
     if (!next) return;
     State.set({ body: next });
     Ask.start();
-  };
-  const taken = button("Copy to request", take);
+  });
   const mark = () => {
     State.set({ off: [...off] });
     taken.disabled = !off.size;
   };
 
-  const tools = el("div", { class: "row" }, button("Disable next", least),
-    button("Enable all heads", all), button("Ablation curve", follow), taken);
+  const tools = el("div", { class: "row" }, least, all, follow, taken);
   const begin = (measures) => {
     found = measures;
     own = Measures.mask(found.heads.length);

@@ -1,6 +1,6 @@
-// raw: the answer as it came: its text, or the tensors of a binary one, and the first of its
-// outputs as exact numbers. All of it can be downloaded.
-// needs: dom format state tensor answer labels time
+// raw: the tab Response: how long its stages took; its text, or the tensors of a binary one; and the
+// first of its outputs as exact numbers. All of it can be downloaded.
+// needs: dom format state tensor answer labels
 (() => {
   const CUT = 200000, SIDE = 8, { el } = Dom;
   const panel = Dom.id("raw");
@@ -12,6 +12,24 @@
     const name = `outputs.${type === "application/json" ? "json" : "safetensors"}`;
     return el("div", { class: "bar" }, el("span", { class: "soft" }, parts.join(" · ")),
       Dom.button("Download", () => Dom.save(new Blob([buffer], { type }), name)));
+  };
+  const WORDS = { decode: "read", queue: "wait", encode: "write" };
+  // The times of the stages, from Server-Timing: reading the request, waiting, computing, writing.
+  const timeOf = ({ timing, took, bytes }) => {
+    const parts = timing.map(({ name, ms }) => {
+      const part = el("i", { class: name, hidden: ms === 0 });
+      part.style.flexGrow = 1000 * ms;
+      return part;
+    });
+    const item = (name, value, mark) => el("li", null, mark, `${name} `, el("b", null, value));
+    const all = timing.reduce((sum, { ms }) => sum + ms, 0);
+    return el("div", { id: "time", role: "group", "aria-label": "Time and size" },
+      el("div", { class: "stages", "aria-hidden": "true" }, parts),
+      el("ul", { class: "row small soft" },
+        timing.map(({ name, ms }) =>
+          item(WORDS[name] || name, `${ms} ms`, el("i", { class: name }))),
+        item("total", `${Number(all.toFixed(3))} ms`), item("round trip", Format.ms(took)),
+        item("response", Format.bytes(bytes))));
   };
   const region = (tag, name, ...parts) =>
     el(tag, { tabindex: 0, role: "region", "aria-label": name }, parts);
@@ -44,10 +62,10 @@
   const parts = (answer, item) => {
     if (!answer) return [el("p", { class: "soft" }, "There is no response yet.")];
     if (answer.tooLarge)
-      return [about(answer), Time.show(answer),
+      return [about(answer), timeOf(answer),
         el("p", {}, "This response is too large to draw. Download it instead.")];
     const part = answer.items[item];
-    return [about(answer), Time.show(answer),
+    return [about(answer), timeOf(answer),
       part && part.outputs ? outputsOf(item, part.outputs) : null,
       ...(answer.raw === null ? tensorsOf(answer.buffer) : textOf(answer.raw, CUT))];
   };

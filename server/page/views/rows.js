@@ -1,8 +1,8 @@
-// rows: a table of the chosen face: for each row its entropy, the number of its unmasked keys, and
-// the one with the largest weight. Choosing a row sets State.view.row; choosing it again clears it.
+// rows: a table of the chosen face: for each query its entropy, the number of its unmasked keys, and the
+// one with the largest weight. A click on a row sets State.view.row; another click clears it.
 //
-// The table is made when the face or its labels change, not when the cursor moves. The weights of a
-// sigmoid are no distribution and have no entropy.
+// The table is made when the face or its labels change, not when the cursor moves. Sigmoid weights are
+// not a distribution and have no entropy.
 // needs: dom format rove state terms answer look
 (() => {
   const FIRST = 50, { el } = Dom;

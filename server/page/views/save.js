@@ -1,8 +1,8 @@
-// save: the chosen face as a picture (PNG, SVG) or a table (CSV), and all weights as a long table.
+// save: saves the chosen face as a picture (PNG, SVG) or a table (CSV), and all weights as a long table.
 //
-// Tables have the numbers of the answer, unrounded, and labels in quotes; a label that a spreadsheet
-// would take for a formula gets a ' in front. They are written in slices, and not at all if they
-// would have more than Save.most cells.
+// Tables have the exact numbers of the response, and labels in quotes; a label that a spreadsheet would
+// take for a formula begins with a '. They are written in slices, and only if they have at most
+// Save.most cells.
 // needs: dom format state answer labels picture look
 const Save = (() => {
   const END = `${Format.CR}\n`, SLICE = 30, PART = 1e6, self = { most: 64e6 };
@@ -16,13 +16,10 @@ const Save = (() => {
     return `item${view.item}-${head === "mean" ? "" : "head"}${head}`;
   };
 
-  const keepSvg = (sheet) =>
-    keep([Picture.text(sheet)], "image/svg+xml", `${faceName()}.svg`);
   const keepPng = async (sheet) => {
     const name = `${faceName()}.png`, blob = await Picture.png(sheet);
     keep([blob], blob.type, name);
   };
-  const tooLarge = () => say("This matrix is too large for a picture.");
 
   const quoted = (label) =>
     `"${(/^[=+\-@\t\r]/.test(label) ? "'" : "") + label.replaceAll('"', '""')}"`;
@@ -33,12 +30,13 @@ const Save = (() => {
   }
   const heads = (answer, item) =>
     Answer.faces(answer, item).filter(({ head }) => answer.average || head !== "mean");
-  const quotedCols = (item, n) => Array.from({ length: n }, (_, j) => quoted(Labels.col(item, j)));
+
   function* long(answer) {
     yield ["item,head,query,key,weight,visible", 0];
     for (const item of answer.items.keys())
       for (const { head, matrix } of heads(answer, item)) {
-        const seen = Look.seen(item, head), words = quotedCols(item, matrix.cols);
+        const seen = Look.seen(item, head);
+        const words = Array.from({ length: matrix.cols }, (_, j) => quoted(Labels.col(item, j)));
         for (let i = 0; i < matrix.rows; i++) {
           const front = `${item},${head},${quoted(Labels.row(item, i))}`;
           const line = (weight, j) =>
@@ -54,7 +52,7 @@ const Save = (() => {
     for (const [line, count] of lines) {
       text += line + END;
       done += count;
-      if (text.length > PART) { // text would fill the memory, which a Blob need not
+      if (text.length > PART) { // a Blob need not be in memory
         parts.push(new Blob([text]));
         text = "";
       }
@@ -67,7 +65,7 @@ const Save = (() => {
     say("");
     keep([...parts, text], "text/csv", name);
   };
-  const keepTable = (sheet) => write(wide(sheet), sheet.matrix.data.length, `${faceName()}.csv`);
+
   const keepAll = () => {
     const answer = State.get("answer");
     const faces = [...answer.items.keys()].flatMap((item) => heads(answer, item));
@@ -80,11 +78,13 @@ const Save = (() => {
     try {
       await use({ ...sheet, title: `${State.get("asked").model}, item ${item}, ${sheet.title}` });
     } catch {
-      tooLarge();
+      say("This matrix is too large for a picture.");
     }
   });
-  place.append("Save as", button("PNG", keepPng), button("SVG", keepSvg), button("CSV", keepTable),
-    button("CSV of all heads", keepAll), note);
+  place.append("Save as", button("PNG", keepPng), button("SVG", (sheet) =>
+    keep([Picture.text(sheet)], "image/svg+xml", `${faceName()}.svg`)), button("CSV", (sheet) =>
+    write(wide(sheet), sheet.matrix.data.length, `${faceName()}.csv`)),
+  button("CSV of all heads", keepAll), note);
   State.on(["answer", "labels", "view"], () => {
     place.hidden = !Look.sheet();
   });

@@ -1,22 +1,22 @@
-// steps: the tab Computation: how the weights of one query are computed, in the server's own numbers:
-// its query, the products with each key, scores, weights, and the context. A user may change a score
-// or mask a key: then the page computes the effect.
+// steps: the tab Computation: the computation of one query's weights, in the server's own numbers: its
+// query, the products with each key, scores, weights, and the context. A user may change a score or mask
+// a key: then the page computes the effect.
 //
-// The query, the key and the head are those of State.view; of none the first query, its heaviest key,
-// and head 0. The trace is asked for when the tab is looked at, once for each of them.
+// The query, the key and the head are those of State.view; by default the first query, its key with the
+// largest weight, and head 0. The trace is requested when the tab is open, once for each of them.
 // needs: dom format report rove state terms net answer request sentence look
 const Steps = (() => {
   const { el, fill, button } = Dom;
-  const FEW = 12, SOME = 6; // keys, and numbers of a vector, that are shown at first
+  const FEW = 12, SOME = 6; // the numbers of keys and of vector elements that are shown at first
   const panel = Dom.id("steps");
   const NAMES = ["Query", "Products", "Scores", "Weights", "Values", "Context"];
   let shown = "", trace = null, step = 0, all = false, asking = null;
-  const changed = new Map(); // key -> another score, or null: hidden
+  const changed = new Map(); // key -> another score, or null: masked
 
   // --- numbers ---
 
   const hidden = (x) => x === null || x === undefined;
-  // What scores become: shares of one, or with a sigmoid each for itself.
+  // The weights of scores: a softmax, or the sigmoid of each.
   const weigh = (scores, isEven) => {
     if (isEven) return scores.map((x) => (hidden(x) ? 0 : 1 / (1 + Math.exp(-x))));
     const most = Math.max(...scores.filter((x) => !hidden(x)));
@@ -40,7 +40,7 @@ const Steps = (() => {
     return `exp(${short(scores[col])} − ${short(most)}) / ${short(sum)} → ${short(weight)}`;
   };
 
-  // --- what is looked at ---
+  // --- the chosen query and its trace ---
 
   const place = () => {
     const sheet = Look.sheet(), view = State.get("view");

@@ -1,8 +1,8 @@
-// worth: the tab Head importance of a model: the server measures the loss without each head (ablation);
-// switches disable heads, by hand or along the ranking.
+// worth: the tab Head importance of a whole model: the server measures the loss without each head
+// (ablation); switches disable heads, by hand or along the ranking.
 //
-// The loss is the log probability that the targets lose, or the change of the outputs where there are
-// no targets. The tab of a model that generates also shows whether its greedy continuation changes.
+// The loss is the decrease of the targets' log probability, or the change of the outputs if there are no
+// targets. The tab of a model that generates also shows whether its greedy continuation changes.
 // Disabled heads are in State.off, as "ATTENTION HEAD", and the losses in State.losses, for the grid.
 // needs: dom format report rove scale state models net ask request whole curve
 (() => {
@@ -27,7 +27,7 @@
     return side === own && (kind || what) === what
       && ["*", at, String(Number(at) - n)].includes(layer);
   };
-  // The request's own mask, without these heads too, a line for each attention.
+  // The request's own mask, with these heads disabled too, for each attention.
   const masked = (keys) => {
     const { body } = State.get("asked"), { thumbs, names } = State.get("answer");
     const own = Object.entries((Request.fields(body) || {}).head_mask || {}), all = {};
@@ -41,14 +41,14 @@
   };
   const bare = { return_hidden: undefined, return_top: undefined, return_lens: undefined,
     return_attention: undefined, trace: undefined, encoding_format: undefined };
-  // What is compared: the sum of log probabilities, or all outputs.
+  // The numbers that are compared: log probabilities, or all outputs.
   const ask = async (head_mask) => {
     const reply = await Whole.again({ ...bare, head_mask });
     if (!reply.ok) return reply;
     const { log_probabilities, outputs } = JSON.parse(reply.text());
     return { ok: true, numbers: (log_probabilities || outputs).flat(Infinity) };
   };
-  // The answers of f with all heads and without these. The first is requested once per answer of the page.
+  // The results of f with all heads and without these. The first is requested once for each answer.
   const whole = new WeakMap();
   const both = async (f, keys) => {
     const { thumbs } = State.get("answer"), some = masked(keys);
@@ -136,7 +136,7 @@
     Rove.tidy(grid);
   };
 
-  // --- measuring ---
+  // --- the measurement ---
 
   const told = () => [...cells.values()].filter(({ loss }) => loss !== null).length;
   const take = (event) => {
