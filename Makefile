@@ -369,7 +369,7 @@ $(BUILD)/server/watch/version.o: $(BUILD)/commit
 $(BUILD)/server/describe/description.o: server/describe/openapi.json
 $(BUILD)/config/checkpoint/builtin.o: $(wildcard config/checkpoint/builtin/*/*)
 
-# The page, one file of all that it is made of.
+# The page: one HTML file with all its parts.
 PAGE := $(BUILD)/server/page/page.html
 $(PAGE): $(wildcard server/page/* server/page/*/*) | $(BUILD)/flags
 	@mkdir -p $(@D)

@@ -72,11 +72,10 @@
   }
   // The request as JSON is folded away for a whole model: a single attention has no other input.
   let kind = null;
-  const drawer = () => {
+  State.on(["models", "model"], () => {
     const isWhole = Models.isWhole(Models.current());
     if (kind !== isWhole) Dom.id("drawer").open = !isWhole;
     kind = isWhole;
-  };
-  State.on(["models", "model"], drawer);
+  });
   State.on(["models", "model", "body"], show);
 })();

@@ -82,7 +82,7 @@ const Net = (() => {
   const listeners = [];
   let coming = null, waiting = 0, how = "";
 
-  // A proxy that does not reach the server responds with 502, or with 503 without our problem type.
+  // A proxy that does not reach the server responds with 502, or with 503 without attend's problem type.
   const kind = ({ status, problem }) => {
     const { type, title } = problem || {};
     if (status === 503 && /\/(draining|not-ready)$/.test(type)) return title;
