@@ -1,4 +1,4 @@
-/* model: makes a layer, or a whole model, that can serve from a definition. */
+/* model: loads a layer, or has a whole model loaded, and describes it. */
 #include "config/build/model.h"
 
 #include <stdlib.h>
@@ -15,12 +15,12 @@
 #include "config/document/file.h"
 #include "config/document/text.h"
 
-/* What is needed only while loading. */
+/* The state of a load. */
 struct model_loading {
   struct definition definition;
   struct checkpoint *checkpoint; /* NULL: none */
-  struct hints hints;            /* of the config.json beside it */
-  struct error unread;           /* why there are none */
+  struct hints hints;            /* of its config.json */
+  struct error unread;           /* the reason why there are none */
   struct parameters parameters;
 };
 
@@ -37,7 +37,7 @@ static enum status open_checkpoint(struct model_loading *l, const char *director
   return hints_read(&l->hints, checkpoint_path(l->checkpoint), &l->unread, e);
 }
 
-/* Adds notes where the config.json beside the checkpoint says something else. */
+/* Adds notes about differences from the checkpoint's config.json. */
 static void add_notes(struct model *m, const struct model_loading *l) {
   const struct parameters *p = &l->parameters;
   const struct hints_served is = {.at = {.family = p->family,
@@ -56,38 +56,6 @@ static void add_notes(struct model *m, const struct model_loading *l) {
   hints_compare_unserved(&l->hints, &is, &m->notes);
 }
 
-static char *source_name(const struct model_loading *l) {
-  if (!l->checkpoint) return strdup(l->definition.random ? "random" : "none");
-  return strdup(text_file_name(checkpoint_path(l->checkpoint)));
-}
-
-/* The numbers in the order of the roles; returns how many bytes they take. */
-static size_t list_numbers(const struct parameters *p, struct digest_part part[2 * ROLE_COUNT]) {
-  size_t bytes = 0;
-  for (enum role role = 0; role < ROLE_COUNT; role++) {
-    const struct parameters_matrix *m = &p->matrix[role];
-    part[2 * role] =
-        (struct digest_part){m->weight, m->weight ? m->out * m->in * sizeof *m->weight : 0};
-    part[2 * role + 1] = (struct digest_part){m->bias, m->bias ? m->out * sizeof *m->bias : 0};
-    bytes += part[2 * role].size + part[2 * role + 1].size;
-  }
-  return bytes;
-}
-
-/* Counts the numbers and writes their digest. */
-static enum status digest_parameters(struct model *m, const struct parameters *p, struct error *e) {
-  struct digest_part part[2 * ROLE_COUNT];
-  unsigned char digest[DIGEST_SIZE];
-  const size_t bytes = list_numbers(p, part);
-  m->parameters = bytes / sizeof(float);
-  m->digest_name = "digest";
-  if (bytes > MODEL_SMALL) return digest_tree_text(part, 2 * ROLE_COUNT, m->digest, e);
-  m->digest_name = "sha256";
-  digest_parts(part, 2 * ROLE_COUNT, digest);
-  digest_hex(digest, m->digest);
-  return STATUS_OK;
-}
-
 /* The address in a form that may be shown anywhere: one line of UTF-8. */
 static char *printable_address(const struct parameters *p) {
   struct error shown = {0};
@@ -103,7 +71,9 @@ static enum status describe_model(struct model *m, const char *name, const struc
                                   struct error *e) {
   const struct definition *d = &l->definition;
   m->name = strdup(name);
-  m->source = source_name(l);
+  m->source = strdup(l->checkpoint ? text_file_name(checkpoint_path(l->checkpoint))
+                     : d->random   ? "random"
+                                   : "none");
   if (l->parameters.family) m->place = printable_address(&l->parameters);
   if (!m->name || !m->source || (l->parameters.family && !m->place)) return error_no_memory(e);
   m->shape = l->parameters.shape;
@@ -114,16 +84,33 @@ static enum status describe_model(struct model *m, const char *name, const struc
   m->bias = parameters_have_bias(&l->parameters);
   m->causal = l->parameters.causal;
   m->hinted = l->parameters.hinted;
-  return digest_parameters(m, &l->parameters, e);
+
+  /* The digest is over the numbers in the order of the roles. */
+  struct digest_part part[2 * ROLE_COUNT];
+  unsigned char digest[DIGEST_SIZE];
+  size_t bytes = 0;
+  for (enum role role = 0; role < ROLE_COUNT; role++) {
+    const struct parameters_matrix *x = &l->parameters.matrix[role];
+    part[2 * role] =
+        (struct digest_part){x->weight, x->weight ? x->out * x->in * sizeof *x->weight : 0};
+    part[2 * role + 1] = (struct digest_part){x->bias, x->bias ? x->out * sizeof *x->bias : 0};
+    bytes += part[2 * role].size + part[2 * role + 1].size;
+  }
+  m->parameters = bytes / sizeof(float);
+  m->digest_name = bytes > MODEL_SMALL ? "digest" : "sha256";
+  if (bytes > MODEL_SMALL) return digest_tree_text(part, 2 * ROLE_COUNT, m->digest, e);
+  digest_parts(part, 2 * ROLE_COUNT, digest);
+  digest_hex(digest, m->digest);
+  return STATUS_OK;
 }
 
-/* Puts before the error which file it is about. */
+/* Puts the checkpoint's path before the error. */
 static enum status name_checkpoint(const struct model_loading *l, struct error *e) {
   return l->checkpoint ? text_before(e, "%.100s: ", text_tail(l->definition.checkpoint))
                        : e->status;
 }
 
-/* Frees it, and puts before an error which model it is about. */
+/* Frees the state, and puts the model's name before an error. */
 static enum status loading_end(struct model_loading *l, const char *name, struct error *e) {
   parameters_free(&l->parameters);
   hints_free(&l->hints);

@@ -1,4 +1,4 @@
-/* trial: makes a layer and tries it on zeros; tries a whole model on a few tokens. */
+/* trial: runs a layer on zeros, and the stacks of a whole model on a few tokens. */
 #include "config/build/trial.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { ROWS = 2, TOKENS = 4 };
 
-/* Computes the run with zeros; all that it needs is allocated in the arena. */
+/* Computes the run with zeros; the arena holds everything it needs. */
 static enum status compute_zeros(const struct layer *l, const struct layer_shape *s,
                                  struct arena *a, struct layer_run *r, struct error *e) {
   const size_t widest = size_max(s->query_size, size_max(s->key_size, s->value_size));
@@ -41,57 +41,45 @@ static enum status try_zeros(const struct layer *l, const struct layer_shape *s,
   return fault.status ? error_no_memory(e) : STATUS_OK;
 }
 
-/* A serial OpenBLAS may be used only by the one thread that computes requests, which may be doing
- * so while this thread loads a model. */
-static bool may_try(const struct layer *l) {
-  return strcmp(layer_engine(l), "openblas") != 0 || gemm_blas().threadsafe;
-}
-
 struct layer *trial_make(const struct parameters *p, enum gemm_engine engine, struct error *e) {
   struct layer_matrix matrix[ROLE_COUNT];
   for (enum role role = 0; role < ROLE_COUNT; role++)
     matrix[role] =
         (struct layer_matrix){.weight = p->matrix[role].weight, .bias = p->matrix[role].bias};
   struct layer *l = layer_new(&p->shape, matrix, engine, e);
-  if (l && (!may_try(l) || try_zeros(l, &p->shape, e) == STATUS_OK)) return l;
+  /* A serial OpenBLAS belongs to the one thread that computes requests, maybe at this moment. */
+  const bool serial = l && strcmp(layer_engine(l), "openblas") == 0 && !gemm_blas().threadsafe;
+  if (l && (serial || try_zeros(l, &p->shape, e) == STATUS_OK)) return l;
   layer_free(l);
   return NULL;
 }
 
 /* --- whole models --- */
 
-/* The first tokens, or zeros. */
-static enum status fill_request(const struct stack *s, size_t rows, struct arena *a,
-                                struct stack_run *r, struct error *e) {
-  const struct stack_form *f = stack_form(s);
-  int32_t *tokens = arena_alloc(a, rows, sizeof *tokens, e);
-  float *zeros = arena_alloc(a, rows * f->width, sizeof *zeros, e);
-  if (e->status) return e->status;
-  memset(zeros, 0, rows * f->width * sizeof *zeros);
-  for (size_t i = 0; i < rows && f->embedding.tokens; i++)
-    tokens[i] = (int32_t)(i % f->embedding.tokens);
-  r->tokens = f->embedding.tokens ? tokens : NULL;
-  r->embeddings = f->embedding.tokens ? NULL : zeros;
-  return STATUS_OK;
-}
-
-/* Computes a few rows, whose run lies in the arena; those of a source are computed. NULL with an
- * error. */
+/* Computes a few rows in a run that the arena holds. A decoder attends to `source`, which has been
+ * computed, or NULL. NULL with an error. */
 static struct stack_run *compute_rows(const struct stack *s, struct stack_run *source,
                                       struct arena *a, struct error *e) {
-  const struct stack_embedding *m = &stack_form(s)->embedding;
+  const struct stack_form *f = stack_form(s);
+  const struct stack_embedding *m = &f->embedding;
   const bool table = m->positions == POSITIONS_LEARNED;
   const size_t rows = table ? size_min(TOKENS, m->position_rows - m->first_position) : TOKENS;
   struct item *item = arena_alloc(a, 1, sizeof *item, e);
   void *scratch = arena_alloc(a, stack_scratch_bytes(s), 1, e);
   struct stack_run *run = e->status ? NULL : stack_run_new(s, a, e);
+  int32_t *tokens = arena_alloc(a, rows, sizeof *tokens, e);
+  float *zeros = arena_alloc(a, rows * f->width, sizeof *zeros, e);
   if (e->status) return NULL;
+  memset(zeros, 0, rows * f->width * sizeof *zeros);
+  for (size_t i = 0; i < rows && m->tokens; i++) tokens[i] = (int32_t)(i % m->tokens);
+  run->tokens = m->tokens ? tokens : NULL;
+  run->embeddings = m->tokens ? NULL : zeros;
   *item = (struct item){.q = rows, .k = rows};
   run->geometry.items = 1;
   run->geometry.item = item;
   run->geometry.q_rows = run->geometry.k_rows = rows;
   run->source = source;
-  if (fill_request(s, rows, a, run, e) || stack_prepare(s, run, a, e)) return NULL;
+  if (stack_prepare(s, run, a, e)) return NULL;
   run_compute(&run->run, 1e7, scratch);
   return run_fault(&run->run, e) ? NULL : run;
 }

@@ -1,4 +1,4 @@
-/* trial: makes a layer and tries it on one small request. */
+/* trial: tries a model on one small request, when it is loaded. */
 #ifndef CONFIG_TRIAL_H
 #define CONFIG_TRIAL_H
 
@@ -6,14 +6,14 @@
 #include "core/stack/stack.h"
 
 /* Makes the layer with these parameters and tries it on two queries and two keys of zeros. The
- * answer depends on the biases alone; if it is beyond float32, no request would be answered, and
- * the layer is refused. A layer that computes with a serial OpenBLAS is not tried. NULL with
- * STATUS_CONFIG or STATUS_OUT_OF_MEMORY. */
+ * output depends on the biases alone; if it exceeds the float32 range, no request would get a
+ * response, and the layer is rejected. A layer that computes with a serial OpenBLAS is not tried.
+ * NULL with STATUS_CONFIG or STATUS_OUT_OF_MEMORY. */
 struct layer *trial_make(const struct parameters *p, enum gemm_engine engine, struct error *e);
 
-/* Tries a whole model on a few tokens, or on rows of zeros where it has none. Of the two stacks one
- * may be NULL; else the decoder attends to the encoder's outputs. STATUS_CONFIG where the answer is
- * not finite, STATUS_OUT_OF_MEMORY. */
+/* Tries a whole model on a few tokens, or on rows of zeros if it takes no tokens. One of the stacks
+ * may be NULL; otherwise the decoder attends to the encoder's outputs. STATUS_CONFIG if the output
+ * is not finite, or STATUS_OUT_OF_MEMORY. */
 enum status trial_stacks(const struct stack *encoder, const struct stack *decoder, struct error *e);
 
 #endif

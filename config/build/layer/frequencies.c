@@ -16,17 +16,6 @@ static bool holds_base(const float *numbers, size_t count, double base) {
   return true;
 }
 
-/* The base, to three digits, by the last number, which is the farthest from 1; 0 if the others do
- * not fit. */
-static double guess_base(const float *numbers, size_t count) {
-  char text[32];
-  if (count < 2 || !(numbers[count - 1] > 0 && numbers[count - 1] < 1)) return 0;
-  const double base = pow((double)numbers[count - 1], -(double)count / (double)(count - 1));
-  snprintf(text, sizeof text, "%.3g", base);
-  const double rounded = strtod(text, NULL);
-  return rounded > 1 && rounded <= 1e12 && holds_base(numbers, count, rounded) ? rounded : 0;
-}
-
 enum status frequencies_compare(struct checkpoint *file, const struct checkpoint_entry *t,
                                 size_t size, double base, bool *fits, double *other,
                                 struct error *e) {
@@ -39,7 +28,15 @@ enum status frequencies_compare(struct checkpoint *file, const struct checkpoint
   if (!numbers) return error_no_memory(e);
   if (checkpoint_read_floats(file, t, 0, count, numbers, e) == STATUS_OK) {
     *fits = holds_base(numbers, count, base);
-    *other = *fits ? base : guess_base(numbers, count);
+    *other = *fits ? base : 0;
+    /* A guess to three digits by the last number, the farthest from 1. */
+    const double last = count < 2 ? 0 : (double)numbers[count - 1];
+    if (!*fits && last > 0 && last < 1) {
+      char text[32];
+      snprintf(text, sizeof text, "%.3g", pow(last, -(double)count / (double)(count - 1)));
+      const double guess = strtod(text, NULL);
+      if (guess > 1 && guess <= 1e12 && holds_base(numbers, count, guess)) *other = guess;
+    }
   }
   free(numbers);
   return e->status;

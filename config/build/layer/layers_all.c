@@ -1,4 +1,4 @@
-/* layers_all: finds the numbers of the layers that a definition means. */
+/* layers_all: finds the numbers of a definition's layers, and writes a definition of each. */
 #include "config/build/layer/layers_all.h"
 
 #include <stdio.h>
@@ -13,12 +13,12 @@
 
 enum { NUMBERS = DEFINITION_LAYER_MAX + 1, NAME_SIZE = MODEL_NAME_SIZE + 16 };
 
-/* Which numbers a layer has: a flag for each. */
+/* A flag for each number: is there a layer with it? */
 struct layers_all {
   bool is[NUMBERS];
 };
 
-/* Marks the numbers of the layers of the stack that the definition means. */
+/* Marks the numbers of the layers in the definition's stack. */
 static enum status find_numbers(struct layers_all *all, struct definition *d,
                                 const struct checkpoint *file, struct error *e) {
   const size_t most = checkpoint_marked_count(file);
@@ -32,7 +32,7 @@ static enum status find_numbers(struct layers_all *all, struct definition *d,
     if (places[i].layer < first) first = places[i].layer;
   }
   free(places);
-  /* One of them stands for all: of several stacks the prefix must name one. */
+  /* Finding one of them checks all: if there are several stacks, the prefix must name one. */
   d->has_layer = first < NUMBERS;
   d->layer = first;
   if (layout_place_find(&found, file, d, e) == STATUS_OK && !d->has_layer)
@@ -59,14 +59,6 @@ static enum status add_layer(json_t *out, const json_t *models, const char *name
   return e->status;
 }
 
-static enum status add_layers(json_t *out, const json_t *models, const char *name,
-                              const json_t *definition, const struct layers_all *all,
-                              struct error *e) {
-  for (size_t i = 0; i < NUMBERS; i++)
-    if (all->is[i] && add_layer(out, models, name, definition, i, e)) return e->status;
-  return STATUS_OK;
-}
-
 /* Finds the numbers in the definition's checkpoint. */
 static enum status read_checkpoint(struct layers_all *all, const json_t *definition,
                                    const char *directory, struct error *e) {
@@ -87,9 +79,11 @@ static enum status expand_one(json_t *out, const json_t *models, const char *nam
   struct layers_all all = {0};
   if (!json_object_get(definition, "layers") || json_object_get(definition, "transformer")) {
     if (json_object_set(out, name, definition) != 0) error_no_memory(e);
-  } else if (read_checkpoint(&all, definition, directory, e) ||
-             add_layers(out, models, name, definition, &all, e)) {
-    text_before(e, "model %.193s: ", name);
+  } else {
+    read_checkpoint(&all, definition, directory, e);
+    for (size_t i = 0; i < NUMBERS && !e->status; i++)
+      if (all.is[i]) add_layer(out, models, name, definition, i, e);
+    if (e->status) text_before(e, "model %.193s: ", name);
   }
   return text_plain(e);
 }

@@ -1,4 +1,4 @@
-/* layers_all: a definition of all layers of a checkpoint, as one of each. */
+/* layers_all: expands a definition with "layers" to a definition of each layer. */
 #ifndef CONFIG_LAYERS_ALL_H
 #define CONFIG_LAYERS_ALL_H
 
@@ -6,7 +6,7 @@
 
 #include "core/base/status.h"
 
-/* A new object of definitions by name, as `models` is, but that each definition with "layers" is
+/* Returns a new object of definitions by name: those of `models`, in which each with "layers" is
  * replaced by one for each numbered layer of its checkpoint, in their order: NAME.0, NAME.1, ...
  * Relative paths start at `directory`. NULL with STATUS_CONFIG naming the model and why, or with
  * STATUS_OUT_OF_MEMORY. */

@@ -1,4 +1,4 @@
-/* layout: finds the layer that a definition means, and its tensors, role by role. */
+/* layout: finds the layer of a definition, and its tensors, role by role. */
 #include "config/build/layer/layout.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { NAME_SIZE = 2 * LAYOUT_ADDRESS_SIZE };
 
-/* Where names are looked for. */
+/* Where a name is searched. */
 struct layout_search {
   const struct checkpoint *file;
   const char *prefix;
@@ -26,26 +26,23 @@ static const struct checkpoint_entry *find_tensor(const struct layout_search *s,
   return length < (int)sizeof name ? checkpoint_find(s->file, name) : NULL;
 }
 
-/* A name that begins as the wanted one, up to its stem, is nearer than any, however far. */
-static struct nearest nearest_name(const struct checkpoint *file, const char *name, size_t stem) {
-  struct nearest near, begun;
-  nearest_init(&near, name);
-  nearest_init(&begun, name);
-  begun.any = true;
-  for (size_t i = 0; i < checkpoint_count(file); i++) {
-    const char *other = checkpoint_at(file, i)->name;
-    nearest_offer(&near, other);
-    if (strncmp(other, name, stem) == 0) nearest_offer(&begun, other);
-  }
-  return begun.name ? begun : near;
-}
-
+/* Rejects a checkpoint without this tensor. A name with the same beginning, up to the stem, is the
+ * best hint, however different its end. */
 static enum status refuse_missing(const struct layout_search *s, const char *stem, const char *end,
                                   struct error *e) {
   char name[NAME_SIZE], hint[NEAREST_HINT];
   snprintf(name, sizeof name, "%s%s%s", s->prefix, stem, end);
-  const struct nearest near = nearest_name(s->file, name, strlen(s->prefix) + strlen(stem));
-  return error_set(e, STATUS_CONFIG, "has no tensor \"%.100s\"%s", name, nearest_hint(&near, hint));
+  struct nearest near, begun;
+  nearest_init(&near, name);
+  nearest_init(&begun, name);
+  begun.any = true;
+  for (size_t i = 0; i < checkpoint_count(s->file); i++) {
+    const char *other = checkpoint_at(s->file, i)->name;
+    nearest_offer(&near, other);
+    if (strncmp(other, name, strlen(s->prefix) + strlen(stem)) == 0) nearest_offer(&begun, other);
+  }
+  return error_set(e, STATUS_CONFIG, "has no tensor \"%.100s\"%s", name,
+                   nearest_hint(begun.name ? &begun : &near, hint));
 }
 
 /* --- one tensor --- */
@@ -95,30 +92,24 @@ static enum status find_matrix(const struct layout_search *s, const char *stem, 
   return set_matrix(m, weight, find_tensor(s, stem, ".bias"), transposed, e);
 }
 
-/* The parameters of a score have no bias: one beside them would be ignored, so it is refused. */
-static enum status refuse_score_bias(const struct layout_search *s,
-                                     const struct checkpoint_entry *weight, struct error *e) {
+/* Finds a parameter of a score, which has no bias: a bias would be ignored, so it is rejected. */
+static enum status find_score_parameter(const struct layout_search *s, const char *name,
+                                        enum role role, struct layout_matrix *m, struct error *e) {
   static const char end[] = ".weight";
+  const struct checkpoint_entry *weight = find_tensor(s, name, "");
+  if (!weight) weight = find_tensor(s, name, end);
+  if (!weight) return refuse_missing(s, name, "", e);
   const size_t length = strlen(weight->name), tail = sizeof end - 1;
   const bool ends = length > tail && strcmp(weight->name + length - tail, end) == 0;
   const size_t stems[] = {length, ends ? length - tail : length};
   for (size_t i = 0; i < 2; i++) {
-    char name[2 * NAME_SIZE];
-    int n = snprintf(name, sizeof name, "%.*s.bias", (int)stems[i], weight->name);
-    if (n < (int)sizeof name && checkpoint_find(s->file, name))
-      error_set(e, STATUS_CONFIG, "tensor \"%.100s\": the parameters of a score have no bias",
-                name);
+    char bias[2 * NAME_SIZE];
+    const int n = snprintf(bias, sizeof bias, "%.*s.bias", (int)stems[i], weight->name);
+    if (n < (int)sizeof bias && checkpoint_find(s->file, bias))
+      return error_set(e, STATUS_CONFIG,
+                       "tensor \"%.100s\": the parameters of a score have no bias", bias);
   }
-  return e->status;
-}
-
-static enum status find_score_parameter(const struct layout_search *s, const char *name,
-                                        enum role role, struct layout_matrix *m, struct error *e) {
-  const struct checkpoint_entry *weight = find_tensor(s, name, "");
-  if (!weight) weight = find_tensor(s, name, ".weight");
-  if (!weight) return refuse_missing(s, name, "", e);
-  if (refuse_score_bias(s, weight, e) ||
-      check_used(weight, role == ROLE_SCORE_VECTOR && weight->rank == 1 ? 1 : 2, e))
+  if (check_used(weight, role == ROLE_SCORE_VECTOR && weight->rank == 1 ? 1 : 2, e))
     return e->status;
   *m = (struct layout_matrix){.found = true, .weight = whole_tensor(weight)};
   return STATUS_OK;
@@ -126,7 +117,7 @@ static enum status find_score_parameter(const struct layout_search *s, const cha
 
 /* --- queries, keys and values in one tensor --- */
 
-/* The third of a tensor that belongs to a role: queries come first, then keys, then values. */
+/* The third of a tensor that belongs to a role: queries, keys, values, in this order. */
 static struct layout_part third_of(const struct checkpoint_entry *t, enum role role, bool by_rows) {
   struct layout_part part = whole_tensor(t);
   if (by_rows) {
@@ -186,39 +177,33 @@ static enum status find_conv1d(const struct layout_search *s, struct layout *l, 
 
 /* --- relative positions --- */
 
-/* The family's table of relative positions for this place, or NULL; `name` is what was looked for
- * last. */
-static const struct checkpoint_entry *
-table_at_place(const struct layout *l, const struct checkpoint *file, char name[NAME_SIZE]) {
+/* Finds the family's table of relative positions for this place; it tells the number of heads. */
+static enum status find_relative_table(struct layout *l, const struct checkpoint *file,
+                                       const struct definition *d, size_t *heads, struct error *e) {
   const struct layout_place *p = &l->place;
+  const bool needed = definition_has(d, ROLE_RELATIVE);
   const struct checkpoint_entry *table = NULL;
+  char name[NAME_SIZE];
   for (size_t i = 0; i < 2 && p->family->table[i] && !table; i++) {
     char path[LAYOUT_ADDRESS_SIZE];
     if (!layout_family_path(p->family->table[i], p->layer, path, sizeof path)) continue;
     snprintf(name, NAME_SIZE, "%.*s%s", (int)p->before, p->address, path);
     table = checkpoint_find(file, name);
   }
-  return table;
-}
-
-static enum status find_relative_table(struct layout *l, const struct checkpoint *file,
-                                       const struct definition *d, size_t *heads, struct error *e) {
-  const bool wanted = definition_has(d, ROLE_RELATIVE);
-  char name[NAME_SIZE];
-  const struct checkpoint_entry *table = table_at_place(l, file, name);
-  if (wanted && l->place.family->cross)
+  if (needed && p->family->cross)
     return error_set(e, STATUS_CONFIG, "relative_bias: cross attention of %s has none", l->name);
-  if (!table && wanted)
+  if (!table && needed)
     return refuse_missing(&(struct layout_search){.file = file, .prefix = ""}, name, "", e);
   if (!table || check_used(table, 2, e)) return e->status;
   *heads = table->dim[1];
-  if (wanted)
+  if (needed)
     l->matrix[ROLE_RELATIVE] = (struct layout_matrix){.found = true, .weight = whole_tensor(table)};
   return STATUS_OK;
 }
 
 /* --- one role --- */
 
+/* Finds a role by its name in `tensors`. */
 static enum status find_mapped_role(const struct layout_search *s, const struct definition *d,
                                     enum role role, struct layout_matrix *m, struct error *e) {
   const char *name = json_string_value(json_object_get(d->tensors, definition_role_name(role)));
@@ -238,6 +223,7 @@ bool layout_is_pooling(const struct checkpoint *file, const struct layout_family
          !find_tensor(&s, "W_v", ".weight");
 }
 
+/* Finds a role by the names of the family. */
 static enum status find_family_role(const struct layout_search *s,
                                     const struct layout_family *family, const struct definition *d,
                                     enum role role, struct layout_matrix *m, struct error *e) {
@@ -253,9 +239,8 @@ static enum status find_family_role(const struct layout_search *s,
   return find_matrix(s, own, family->joint == LAYOUT_CONV1D, m, e);
 }
 
-/* In the layers of a family either all of queries, keys and values have a bias or none, but that
- * Whisper's keys never have one. A bias that is missing was lost or misspelt, and would count as
- * zero. */
+/* In a family's layers queries, keys and values have a bias or none has one; only Whisper's keys
+ * never have one. A missing bias was lost or misspelt: it must not count as zero. */
 static enum status check_biases(const struct layout *l, struct error *e) {
   const struct layout_matrix *query = &l->matrix[ROLE_QUERY];
   for (enum role role = ROLE_KEY; role <= ROLE_VALUE && query->found; role++) {
@@ -269,9 +254,8 @@ static enum status check_biases(const struct layout *l, struct error *e) {
   return STATUS_OK;
 }
 
-/* Finds the roles that the settled definition has: at the layout's place, or as `tensors` names
- * them. Where the place's family has a table of relative positions, *heads becomes what it says;
- * else it stays as it is. */
+/* Finds the roles of the completed definition: at the layout's place, or by `tensors`. *heads
+ * becomes that of the table of relative positions, if there is one. */
 static enum status find_tensors(struct layout *l, const struct checkpoint *file,
                                 const struct definition *d, size_t *heads, struct error *e) {
   const struct layout_family *family = l->place.family;
@@ -295,22 +279,18 @@ static enum status find_tensors(struct layout *l, const struct checkpoint *file,
 
 /* --- the layer --- */
 
-/* The frequencies of rotary positions: the layer's own, or those of its stack. */
-static void find_frequencies(struct layout *l, const struct checkpoint *file) {
-  const struct layout_place *p = &l->place;
-  const struct layout_search own = {.file = file, .prefix = p->address};
-  char stack[LAYOUT_ADDRESS_SIZE];
-  if (!p->family->frequencies) return;
-  snprintf(stack, sizeof stack, "%.*s", (int)layout_place_stack(p), p->address);
-  const struct layout_search shared = {.file = file, .prefix = stack};
-  l->frequencies = find_tensor(&own, p->family->frequencies, "");
-  if (!l->frequencies) l->frequencies = find_tensor(&shared, "rotary_emb.inv_freq", "");
-}
-
-/* Refuses what lies beside the layer and would make it another one. */
+/* Rejects tensors of the layer that would make it a different one. */
 static enum status check_beside(struct layout *l, const struct checkpoint *file,
                                 const struct definition *d, bool rope_said, struct error *e) {
-  find_frequencies(l, file);
+  const struct layout_place *p = &l->place;
+  if (p->family->frequencies) { /* the layer's own, or those of its stack */
+    char stack[LAYOUT_ADDRESS_SIZE];
+    snprintf(stack, sizeof stack, "%.*s", (int)layout_place_stack(p), p->address);
+    const struct layout_search own = {.file = file, .prefix = p->address};
+    const struct layout_search shared = {.file = file, .prefix = stack};
+    l->frequencies = find_tensor(&own, p->family->frequencies, "");
+    if (!l->frequencies) l->frequencies = find_tensor(&shared, "rotary_emb.inv_freq", "");
+  }
   if (layout_refuse_unserved(l, file, d, e)) return e->status;
   if (l->frequencies && d->rope == TOGGLE_OFF && !rope_said)
     return error_set(
@@ -320,64 +300,52 @@ static enum status check_beside(struct layout *l, const struct checkpoint *file,
   return STATUS_OK;
 }
 
-static bool needs_tensors(const struct definition *d) {
-  for (enum role role = 0; role < ROLE_COUNT; role++)
-    if (definition_has(d, role)) return true;
-  return false;
-}
-
-/* How many heads of keys the rows of the matrices make, if they are of the same size as those of
- * queries; 0 where this is not known. */
-static size_t kv_heads_by_rows(const struct layout *l, size_t heads) {
-  const size_t query = layout_matrix_out(&l->matrix[ROLE_QUERY]),
-               key = layout_matrix_out(&l->matrix[ROLE_KEY]);
-  if (!l->place.family || !l->place.family->shared || heads == 0 || query % heads != 0) return 0;
-  const size_t size = query / heads;
-  return key % size == 0 ? key / size : 0;
-}
-
-/* Takes the heads from config.json, where matrices are cut into heads and neither the definition
- * nor the checkpoint (`table`, or 0) says how many. *kv_heads stays 0 where config.json does not
- * tell it. */
-static void take_hints(struct layout *l, struct definition *d, size_t table, size_t *kv_heads) {
+/* Sets the heads, in this order: of the definition; of the `table` of relative positions, unless
+ * that is 0; of config.json, if matrices are cut into heads. */
+static enum status find_heads(struct layout *l, struct definition *d, size_t table,
+                              struct error *e) {
   const struct layout_place *p = &l->place;
-  const struct hints_layer at = {.family = p->family,
-                                 .address = p->family || !d->prefix ? p->address : d->prefix,
-                                 .numbered = p->numbered,
-                                 .layer = p->layer};
-  if (d->heads || table || !d->projected || !d->checkpoint || !d->hints) return;
-  d->heads = hints_heads(d->hints, &at);
-  l->hinted = d->heads > 0;
-  if (l->hinted && !d->kv_heads) *kv_heads = hints_kv_heads(d->hints, &at);
-}
-
-/* Settles what the definition leaves open by what is usual at the place, if there is one. */
-static enum status settle_customs(const struct layout *l, const struct checkpoint *file,
-                                  struct definition *d, struct error *e) {
-  struct definition_customs customs = {0};
-  if (l->place.family) {
-    customs = l->place.family->customs;
-    if (layout_sees_all(&l->place, file)) customs.causal = false;
+  size_t kv_heads = 0;
+  if (!d->heads && !table && d->projected && d->checkpoint && d->hints) {
+    const struct hints_layer at = {.family = p->family,
+                                   .address = p->family || !d->prefix ? p->address : d->prefix,
+                                   .numbered = p->numbered,
+                                   .layer = p->layer};
+    d->heads = hints_heads(d->hints, &at);
+    l->hinted = d->heads > 0;
+    if (l->hinted && !d->kv_heads) kv_heads = hints_kv_heads(d->hints, &at);
   }
-  return definition_complete(d, &customs, e);
+  /* In a family with shared keys the rows of its matrix tell their number of heads, if the size of
+   * a head is that of the queries. */
+  const size_t heads = d->heads ? d->heads : table;
+  const size_t query = layout_matrix_out(&l->matrix[ROLE_QUERY]);
+  const size_t key = layout_matrix_out(&l->matrix[ROLE_KEY]);
+  if (p->family && p->family->shared && heads > 0 && query > 0 && query % heads == 0 &&
+      key % (query / heads) == 0 && key > 0)
+    kv_heads = key / (query / heads);
+  return definition_complete_heads(d, table, kv_heads, e);
 }
 
 enum status layout_find(struct layout *l, const struct checkpoint *file, struct definition *d,
                         struct error *e) {
   const bool rope_said = d->rope != TOGGLE_UNSAID;
+  struct definition_customs customs = {0};
   size_t heads = 0;
-  memset(l, 0, sizeof *l);
-  l->name = "none";
-  if (file && needs_tensors(d)) {
+  bool needed = false; /* does any role need a tensor? */
+  *l = (struct layout){.name = "none"};
+  for (enum role role = 0; role < ROLE_COUNT; role++) needed |= definition_has(d, role);
+  if (file && needed) {
     if (!d->tensors && layout_place_find(&l->place, file, d, e)) return e->status;
     l->name = d->tensors ? "tensors" : l->place.family->layout;
   }
-  if (settle_customs(l, file, d, e)) return e->status;
-  if (strcmp(l->name, "none") != 0 && (find_tensors(l, file, d, &heads, e) ||
-                                       (l->place.family && check_beside(l, file, d, rope_said, e))))
-    return e->status;
-  size_t hinted = 0;
-  take_hints(l, d, heads, &hinted);
-  const size_t kv_heads = kv_heads_by_rows(l, d->heads ? d->heads : heads);
-  return definition_complete_heads(d, heads, kv_heads ? kv_heads : hinted, e);
+  if (l->place.family) {
+    customs = l->place.family->customs;
+    if (layout_sees_all(&l->place, file)) customs.causal = false;
+  }
+  if (definition_complete(d, &customs, e)) return e->status;
+  if (file && needed) {
+    if (find_tensors(l, file, d, &heads, e)) return e->status;
+    if (l->place.family && check_beside(l, file, d, rope_said, e)) return e->status;
+  }
+  return find_heads(l, d, heads, e);
 }

@@ -1,4 +1,4 @@
-/* layout_doubt: looks at what lies beside a layer's tensors, and at what their names tell. */
+/* layout_doubt: looks at the tensors near a layer's, and at what their names mean. */
 #include "config/build/layer/layout_doubt.h"
 #include "config/describe/definition.h"
 #include "config/describe/definition_value.h"
@@ -8,7 +8,7 @@
 
 enum { NAME_SIZE = 2 * LAYOUT_ADDRESS_SIZE };
 
-/* --- refused: tensors beside the layer's --- */
+/* --- unsupported tensors --- */
 
 static const struct checkpoint_entry *find_beside(const struct checkpoint *file,
                                                   const struct layout_place *p, size_t length,
@@ -27,8 +27,30 @@ static enum status refuse_tensor(const struct checkpoint_entry *t, const char *w
   return t ? error_set(e, STATUS_CONFIG, "tensor \"%.100s\": %s", t->name, why) : STATUS_OK;
 }
 
-static enum status refuse_obstacles(const struct layout *l, const struct checkpoint *file,
-                                    struct error *e) {
+/* May the tensor be ignored? `rest` is its name after the layer's address. */
+static bool is_expected(const struct layout *l, const struct definition *d,
+                        const struct checkpoint_entry *t, const char *rest) {
+  const struct layout_family *f = l->place.family;
+  if (t == l->frequencies) return true;
+  for (enum role role = 0; role < ROLE_COUNT; role++) {
+    const struct layout_matrix *m = &l->matrix[role];
+    if (m->found && (m->weight.tensor == t || (m->has_bias && m->bias.tensor == t))) return true;
+  }
+  /* A harmless name that ends with a dot means every name that begins with it. */
+  for (size_t i = 0; i < LAYOUT_HARMLESS_MOST && f->harmless[i]; i++) {
+    const size_t length = strlen(f->harmless[i]);
+    if (strncmp(rest, f->harmless[i], length) == 0 &&
+        (f->harmless[i][length - 1] == '.' || rest[length] == '\0'))
+      return true;
+  }
+  /* The definition may leave out the output projection. */
+  const char *stem = f->stem[ROLE_OUTPUT];
+  return !d->output_projected && stem && strncmp(rest, stem, strlen(stem)) == 0 &&
+         rest[strlen(stem)] == '.';
+}
+
+enum status layout_refuse_unserved(const struct layout *l, const struct checkpoint *file,
+                                   const struct definition *d, struct error *e) {
   const struct layout_place *p = &l->place;
   const struct layout_family *f = p->family;
   for (size_t i = 0; i < LAYOUT_OBSTACLES_MOST && f->obstacle[i].stem; i++)
@@ -38,67 +60,23 @@ static enum status refuse_obstacles(const struct layout *l, const struct checkpo
   for (size_t i = 0; i < LAYOUT_OBSTACLES_MOST && f->beyond[i].stem; i++)
     if (refuse_tensor(find_beside(file, p, p->before, f->beyond[i].stem), f->beyond[i].why, e))
       return e->status;
-  return STATUS_OK;
-}
-
-static bool is_used(const struct layout *l, const struct checkpoint_entry *t) {
-  for (enum role role = 0; role < ROLE_COUNT; role++) {
-    const struct layout_matrix *m = &l->matrix[role];
-    if (m->found && (m->weight.tensor == t || (m->has_bias && m->bias.tensor == t))) return true;
-  }
-  return t == l->frequencies;
-}
-
-static bool begins_with(const char *name, const char *with) {
-  return strncmp(name, with, strlen(with)) == 0;
-}
-
-/* A harmless name that ends with a dot means every name that begins with it. */
-static bool is_harmless(const struct layout_family *f, const char *rest) {
-  for (size_t i = 0; i < LAYOUT_HARMLESS_MOST && f->harmless[i]; i++) {
-    const char *known = f->harmless[i];
-    if (known[strlen(known) - 1] == '.' ? begins_with(rest, known) : strcmp(rest, known) == 0)
-      return true;
-  }
-  return false;
-}
-
-/* Is it of an output projection that the definition leaves out? */
-static bool is_unwanted(const struct layout_family *f, const struct definition *d,
-                        const char *rest) {
-  const char *stem = f->stem[ROLE_OUTPUT];
-  return !d->output_projected && stem && begins_with(rest, stem) && rest[strlen(stem)] == '.';
-}
-
-static enum status refuse_unknown_tensors(const struct layout *l, const struct checkpoint *file,
-                                          const struct definition *d, struct error *e) {
+  if (!p->numbered) return STATUS_OK;
   const struct checkpoint_entry *unknown = NULL; /* the first one in the file */
   size_t count;
-  const struct checkpoint_entry *const *beside = checkpoint_behind(file, l->place.address, &count);
-  for (size_t i = 0; i < count; i++) {
-    const struct checkpoint_entry *t = beside[i];
-    const char *rest = t->name + strlen(l->place.address);
-    if (is_used(l, t) || is_harmless(l->place.family, rest) ||
-        is_unwanted(l->place.family, d, rest))
-      continue;
-    if (!unknown || t < unknown) unknown = t; /* all are entries of one array */
-  }
+  const struct checkpoint_entry *const *all = checkpoint_behind(file, p->address, &count);
+  for (size_t i = 0; i < count; i++)
+    if (!is_expected(l, d, all[i], all[i]->name + strlen(p->address)) &&
+        (!unknown || all[i] < unknown)) /* all are entries of one array */
+      unknown = all[i];
   return refuse_tensor(unknown,
                        "belongs to the layer and is not supported, but may change what it "
                        "computes; name the other tensors with \"tensors\" to leave it out",
                        e);
 }
 
-enum status layout_refuse_unserved(const struct layout *l, const struct checkpoint *file,
-                                   const struct definition *d, struct error *e) {
-  if (refuse_obstacles(l, file, e)) return e->status;
-  return l->place.numbered ? refuse_unknown_tensors(l, file, d, e) : STATUS_OK;
-}
+/* --- notes --- */
 
-/* --- noted: what names tell --- */
-
-/* A tensor that `tensors` names outright, by its name of a family: notes where the family does
- * otherwise. */
+/* Notes the defaults of a family for a tensor of `tensors` that has a name of that family. */
 static void doubt_habits(const struct layout_family *f, const char *name,
                          const struct definition *said, struct notes *n) {
   const struct definition_customs *c = &f->customs;
@@ -121,7 +99,7 @@ static void doubt_habits(const struct layout_family *f, const char *name,
                 habits[i].habit);
 }
 
-/* Is there cross attention beside this layer of BERT, as in decoders? */
+/* Has this layer of BERT a cross-attention, as in decoders? */
 static bool is_beside_cross(const struct layout *l, const struct checkpoint *file) {
   static const char own[] = "attention.";
   char name[NAME_SIZE];

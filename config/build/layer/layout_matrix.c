@@ -1,21 +1,19 @@
-/* layout_matrix: reads parts of tensors, transposed where they lie the other way. */
+/* layout_matrix: reads parts of tensors, and transposes them if they are stored the other way. */
 #include "config/build/layer/layout_matrix.h"
 
 #include "core/base/size.h"
 #include "core/base/team.h"
 
-/* Numbers: of a piece that one thread reads, and those of it that are held at a time where they do
- * not lie as they are wanted. */
+/* Numbers of a piece that one thread reads, and of a buffer for numbers that must be scattered. */
 enum { PIECE = 256 * 1024, HELD = 8 * 1024 };
 
-/* A part as it lies in the file: the tensor is lines of `width` numbers, a line being what runs
- * fastest in the file. The part has `lines` of them from `line` on, and of each the numbers from
- * `column` to `column + columns - 1`. */
+/* A part as it is stored: the tensor is lines of `width` contiguous numbers. The part has `lines`
+ * of them from `line` on, and in each the numbers from `column` to `column + columns - 1`. */
 struct layout_lines {
   uint64_t width;
   uint64_t line, column;
   size_t lines, columns;
-  bool turned; /* the result runs the other way */
+  bool turned; /* the result is the transpose of this */
 };
 
 static struct layout_lines lines_of_part(const struct layout_part *p, bool transposed) {
@@ -36,44 +34,38 @@ static struct layout_lines lines_of_part(const struct layout_part *p, bool trans
                                .turned = transposed};
 }
 
-/* Puts `count` numbers, the tensor's from number `at` on, where the part has them; others are
- * skipped. */
-static void scatter_piece(const struct layout_lines *l, uint64_t at, const float *numbers,
-                          size_t count, float *out) {
-  while (count > 0) {
-    const size_t line = (size_t)(at / l->width - l->line);
-    const uint64_t from = at % l->width, end = l->column + l->columns;
-    const size_t n = l->width - from < count ? (size_t)(l->width - from) : count;
-    for (size_t i = from < l->column ? (size_t)size_min(l->column - from, n) : 0;
-         i < n && from + i < end; i++) {
-      const size_t column = (size_t)(from + i - l->column);
-      out[l->turned ? column * l->lines + line : line * l->columns + column] = numbers[i];
-    }
-    at += n;
-    numbers += n;
-    count -= n;
-  }
-}
-
 /* A part that is being read. */
 struct layout_reading {
   struct checkpoint *file;
   const struct checkpoint_entry *tensor;
   struct layout_lines lines;
   uint64_t begin, end; /* from its first number to its last, in the tensor */
-  bool scattered;      /* the numbers do not lie one behind the other, as they are wanted */
+  bool scattered;      /* the numbers are not contiguous, or not in the order of the result */
   float *out;
 };
 
+/* Reads the tensor's numbers from `at` to `end - 1`, and copies those of the part to their places.
+ */
 static enum status read_scattered(const struct layout_reading *r, uint64_t at, uint64_t end,
                                   struct error *e) {
+  const struct layout_lines *l = &r->lines;
   float held[HELD];
-  for (size_t n; at < end && e->status == STATUS_OK; at += n) {
-    n = size_min(HELD, (size_t)(end - at));
-    if (checkpoint_read_floats(r->file, r->tensor, at, n, held, e) == STATUS_OK)
-      scatter_piece(&r->lines, at, held, n, r->out);
+  while (at < end) {
+    const size_t count = size_min(HELD, (size_t)(end - at));
+    if (checkpoint_read_floats(r->file, r->tensor, at, count, held, e)) return e->status;
+    const float *numbers = held;
+    for (size_t left = count, n; left > 0; at += n, numbers += n, left -= n) {
+      const size_t line = (size_t)(at / l->width - l->line);
+      const uint64_t from = at % l->width, last = l->column + l->columns;
+      n = l->width - from < left ? (size_t)(l->width - from) : left;
+      for (size_t i = from < l->column ? (size_t)size_min(l->column - from, n) : 0;
+           i < n && from + i < last; i++) {
+        const size_t column = (size_t)(from + i - l->column);
+        r->out[l->turned ? column * l->lines + line : line * l->columns + column] = numbers[i];
+      }
+    }
   }
-  return e->status;
+  return STATUS_OK;
 }
 
 static enum status read_piece(void *of, size_t index, struct error *e) {

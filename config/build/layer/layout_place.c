@@ -1,4 +1,4 @@
-/* layout_place: finds the place that a definition means. */
+/* layout_place: compares the ends of tensors' names with the stems and paths of the families. */
 #include "config/build/layer/layout_place.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct layout_mark {
   size_t stem_length, end_length;
 };
 
-/* What is looked for: the definition, and the marks of each family that follow from it. */
+/* A search: the definition, and the marks of each family that follow from it. */
 struct layout_hunt {
   const struct definition *d;
   struct layout_mark mark[FAMILIES_MOST][2];
@@ -26,7 +26,7 @@ struct layout_hunt {
 
 /* --- one name --- */
 
-/* The beginning of a name, from whose end parts are cut off. */
+/* The rest of a name, whose end is cut off part by part. */
 struct layout_rest {
   const char *name;
   size_t length;
@@ -87,9 +87,10 @@ static bool match_mark(struct layout_place *p, const struct layout_family *famil
   return true;
 }
 
-/* --- what is asked for --- */
+/* --- all names --- */
 
-/* A definition's prefix is all that precedes the path, and maybe the path's first words. */
+/* Does the place have the definition's layer and prefix? The prefix may include words of the path.
+ */
 static bool is_allowed(const struct definition *d, const struct layout_place *p) {
   if (d->has_layer && (!p->numbered || p->layer != d->layer)) return false;
   if (!d->prefix) return true;
@@ -109,30 +110,26 @@ static struct layout_mark make_mark(const char *stem, const char *end) {
       .stem = stem, .end = end, .stem_length = strlen(stem), .end_length = strlen(end)};
 }
 
-/* The marks of a family: the projection of queries; without projections that of the output; without
- * that a parameter of the score. */
-static void family_marks(const struct layout_family *family, const struct definition *d,
-                         struct layout_mark marks[2]) {
+/* Makes the marks of each family: the projection of queries; without projections that of the
+ * output; without that a parameter of the score. */
+static struct layout_hunt make_hunt(const struct definition *d) {
+  struct layout_hunt h = {.d = d};
   const enum role role = d->output_projected            ? ROLE_OUTPUT
                          : d->compare == SCORE_ADDITIVE ? ROLE_SCORE_VECTOR
                          : d->compare == SCORE_BILINEAR ? ROLE_SCORE_WEIGHT
                                                         : ROLE_RELATIVE;
-  const char *stem = family->stem[d->projected ? ROLE_QUERY : role];
-  marks[0] = marks[1] = (struct layout_mark){0};
-  if (d->projected && family->mark[0]) {
-    for (size_t i = 0; i < 2 && family->mark[i]; i++)
-      if (*family->mark[i]) marks[i] = make_mark(family->mark[i], "");
-  } else if (stem && (d->projected || family->unprojected)) {
-    marks[0] = make_mark(stem, ".weight");
-    if (!d->projected && role != ROLE_OUTPUT) marks[1] = make_mark(stem, "");
-  }
-}
-
-static struct layout_hunt make_hunt(const struct definition *d) {
-  struct layout_hunt h = {.d = d};
   must(layout_family_count() <= FAMILIES_MOST);
-  for (size_t f = 0; f < layout_family_count(); f++)
-    family_marks(layout_family_at(f), d, h.mark[f]);
+  for (size_t f = 0; f < layout_family_count(); f++) {
+    const struct layout_family *family = layout_family_at(f);
+    const char *stem = family->stem[d->projected ? ROLE_QUERY : role];
+    if (d->projected && family->mark[0]) {
+      for (size_t i = 0; i < 2 && family->mark[i]; i++)
+        if (*family->mark[i]) h.mark[f][i] = make_mark(family->mark[i], "");
+    } else if (stem && (d->projected || family->unprojected)) {
+      h.mark[f][0] = make_mark(stem, ".weight");
+      if (!d->projected && role != ROLE_OUTPUT) h.mark[f][1] = make_mark(stem, "");
+    }
+  }
   return h;
 }
 
@@ -141,9 +138,8 @@ static bool is_whole(const struct definition *d, const struct layout_place *p) {
   return d->prefix && strcmp(d->prefix, p->address) == 0;
 }
 
-/* Finds the place whose mark is this tensor: where several families have such a mark, that of the
- * longest path. The definition's layout only selects among such places; it never gives a place to
- * another family. */
+/* Finds the place whose mark is this tensor; among several families, that of the longest path. The
+ * definition's layout only selects among such places: it never gives a place to another family. */
 static bool find_place_of(struct layout_place *p, const char *name, const struct layout_hunt *h,
                           bool cross) {
   const struct definition *d = h->d;
@@ -165,10 +161,6 @@ static bool find_place_of(struct layout_place *p, const char *name, const struct
     }
   }
   return found && is_layout(d, p->family) && (cross || !p->family->cross || is_whole(d, p));
-}
-
-static bool is_same_place(const struct layout_place *a, const struct layout_place *b) {
-  return a->family == b->family && strcmp(a->address, b->address) == 0;
 }
 
 /* Could this tensor be the mark of a place, whatever a definition says? */
@@ -207,10 +199,10 @@ size_t layout_place_list(const struct checkpoint *file, const struct definition 
     struct layout_place one;
     bool known = false;
     const char *name = checkpoint_marked_at(file, i)->name;
-    if (d->has_layer && !strstr(name, number)) continue; /* most names are told at a glance */
+    if (d->has_layer && !strstr(name, number)) continue; /* a fast test for most names */
     if (!find_place_of(&one, name, &hunt, cross)) continue;
     for (size_t j = 0; j < size_min(count, most) && !known; j++)
-      known = is_same_place(&out[j], &one);
+      known = out[j].family == one.family && strcmp(out[j].address, one.address) == 0;
     if (known) continue;
     if (count < most) out[count] = one;
     count++;
@@ -239,10 +231,10 @@ size_t layout_place_stack(const struct layout_place *p) {
   return p->before + length;
 }
 
-/* --- none or too many --- */
+/* --- errors: none or too many --- */
 
-/* Says how many places there are without this condition, and names the first one. False if there
- * are none. */
+/* Reports how many places there are without this condition, and the first one. False if there are
+ * none. */
 static bool suggest_places(const char *what, const struct checkpoint *file,
                            const struct definition *d, struct error *e) {
   struct layout_place first;
@@ -287,8 +279,8 @@ static bool suggest_prefix(const struct checkpoint *file, const struct definitio
   return false;
 }
 
-/* Says how to choose cross attention, which a number alone does not choose. False if there is
- * none. */
+/* Reports how to choose a cross-attention, which a number alone does not. False if there is none.
+ */
 static bool suggest_cross(const struct checkpoint *file, const struct definition *d,
                           struct error *e) {
   struct layout_place p;
@@ -298,7 +290,7 @@ static bool suggest_cross(const struct checkpoint *file, const struct definition
   return true;
 }
 
-/* No names fit: says what names there are, and what could be done. */
+/* Reports what names there are, and what could be done. */
 static enum status refuse_names(const struct checkpoint *file, const struct definition *d,
                                 struct error *e) {
   struct definition any = *d;
@@ -326,7 +318,7 @@ static enum status refuse_names(const struct checkpoint *file, const struct defi
                    d->prefix ? " after this prefix, which ends with its dot" : "", instead);
 }
 
-/* No place fits: says what would fit, or what the file holds. */
+/* Reports what would fit, or what the file contains. */
 static enum status refuse_none(const struct checkpoint *file, const struct definition *d,
                                struct error *e) {
   struct definition any = *d;
@@ -341,7 +333,7 @@ static enum status refuse_none(const struct checkpoint *file, const struct defin
   return refuse_names(file, d, e);
 }
 
-/* Several places fit: says which key would decide. */
+/* Reports which key would decide between several places. */
 static enum status refuse_many(const struct layout_place p[2], size_t count,
                                const struct definition *d, struct error *e) {
   int lengths[2];
@@ -355,13 +347,7 @@ static enum status refuse_many(const struct layout_place p[2], size_t count,
                    lengths[1], p[1].address, count > 2 ? " or another one" : "");
 }
 
-static bool has_numbered_layers(const struct definition *d) {
-  for (size_t f = 0; f < layout_family_count(); f++)
-    if (is_layout(d, layout_family_at(f)) && strstr(layout_family_at(f)->path, "{i}")) return true;
-  return false;
-}
-
-/* Finds a place in another stack: a number alone is ambiguous then, even if only one stack has so
+/* Finds a place in another stack: a number alone is then ambiguous, even if only one stack has that
  * many layers. */
 static bool find_other_stack(const struct layout_place *p, const struct checkpoint *file,
                              const struct definition *d, struct layout_place *other) {
@@ -377,8 +363,8 @@ static bool find_other_stack(const struct layout_place *p, const struct checkpoi
   return false;
 }
 
-/* Refuses a prefix that ends within a family's own names: some of the layer's tensors are outside
- * it. */
+/* Rejects a prefix that ends within a family's own names: it excludes some of the layer's tensors.
+ */
 static enum status check_prefix_depth(const struct layout_place *p, const struct checkpoint *file,
                                       const struct definition *d, struct error *e) {
   struct definition any = *d;
@@ -401,7 +387,10 @@ enum status layout_place_find(struct layout_place *p, const struct checkpoint *f
   struct layout_place found[2];
   if (d->prefix && strlen(d->prefix) >= LAYOUT_ADDRESS_SIZE)
     return error_set(e, STATUS_CONFIG, "prefix: longer than %d bytes", LAYOUT_ADDRESS_SIZE - 1);
-  if (d->has_layer && !has_numbered_layers(d))
+  bool has_numbers = false; /* among the layout's families */
+  for (size_t f = 0; f < layout_family_count(); f++)
+    has_numbers |= is_layout(d, layout_family_at(f)) && strstr(layout_family_at(f)->path, "{i}");
+  if (d->has_layer && !has_numbers)
     return error_set(e, STATUS_CONFIG, "layer: the layout %s has no numbered layers", d->layout);
   const size_t count = layout_place_list(file, d, !d->has_layer, found, 2);
   if (count == 0) return refuse_none(file, d, e);

@@ -33,23 +33,21 @@ static enum status read_matrix(struct parameters_matrix *m, const struct layout_
   return e->status;
 }
 
-static enum status make_matrix(struct parameters_matrix *m, const struct definition *d,
-                               enum role role, struct error *e) {
-  if (!(m->weight = numbers_new(m->out, m->in, e))) return e->status;
-  random_weight(d->seed, role, m->out, m->in, m->weight);
-  const bool biased = d->bias == TOGGLE_ON && role < ROLE_PROJECTIONS;
-  if (biased && (m->bias = numbers_new(m->out, 1, e))) random_bias(d->seed, role, m->out, m->bias);
-  return e->status;
-}
-
 static enum status fill_matrices(struct parameters *p, const struct definition *d,
                                  const struct layout_matrix found[ROLE_COUNT],
                                  struct checkpoint *file, struct error *e) {
   for (enum role role = 0; role < ROLE_COUNT; role++) {
     struct parameters_matrix *m = &p->matrix[role];
     if (!definition_has(d, role)) continue;
-    if (found[role].found ? read_matrix(m, &found[role], file, e) : make_matrix(m, d, role, e))
-      return e->status;
+    if (found[role].found) {
+      if (read_matrix(m, &found[role], file, e)) return e->status;
+      continue;
+    }
+    if (!(m->weight = numbers_new(m->out, m->in, e))) return e->status;
+    random_weight(d->seed, role, m->out, m->in, m->weight);
+    if (d->bias != TOGGLE_ON || role >= ROLE_PROJECTIONS) continue;
+    if (!(m->bias = numbers_new(m->out, 1, e))) return e->status;
+    random_bias(d->seed, role, m->out, m->bias);
   }
   if (d->bias == TOGGLE_ON && !parameters_have_bias(p))
     return error_set(e, STATUS_CONFIG, "bias: true, but there is none");
@@ -58,7 +56,7 @@ static enum status fill_matrices(struct parameters *p, const struct definition *
   return STATUS_OK;
 }
 
-/* Finds the tensors and the sizes; *settled becomes the definition with all of it settled. */
+/* Finds the tensors and the sizes; *settled becomes the completed definition. */
 static enum status measure_layer(struct parameters *p, const struct definition *said,
                                  struct definition *settled, struct layout *l,
                                  const struct checkpoint *file, struct error *e) {
@@ -83,8 +81,8 @@ static enum status measure_layer(struct parameters *p, const struct definition *
   return STATUS_OK;
 }
 
-/* Compares the base of rope with the checkpoint's frequencies. `d` is the definition as written: a
- * base that it says is used, with a note where the frequencies differ. */
+/* Compares the base of rope with the checkpoint's frequencies. `d` is the definition as written:
+ * its own base is used, with a note if the frequencies differ. */
 static enum status check_rope_base(struct parameters *p, const struct definition *d,
                                    struct checkpoint *file, struct error *e) {
   const double base = p->shape.rope_base;

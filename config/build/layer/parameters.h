@@ -10,7 +10,7 @@
 #include "config/family/layout_family.h"
 
 struct parameters_matrix {
-  size_t out, in; /* set also where nothing is projected; `in` of one group, if grouped */
+  size_t out, in; /* set also without a projection; `in` is that of one group, if grouped */
   float *weight;  /* [out, in], owned; NULL: not projected */
   float *bias;    /* [out], owned; or NULL */
 };
@@ -20,21 +20,21 @@ struct parameters {
   struct parameters_matrix matrix[ROLE_COUNT];
   uint64_t weights; /* numbers of all matrices, without biases */
   bool causal;
-  bool hinted;        /* the number of heads is config.json's */
-  const char *layout; /* that layout_find found; static text; "none" without a checkpoint */
-  const struct layout_family *family; /* of the place where the layer lies, or NULL */
+  bool hinted;        /* whether config.json has the number of heads */
+  const char *layout; /* of struct layout; static text; "none" without a checkpoint */
+  const struct layout_family *family; /* of the layer's place, or NULL */
   char address[LAYOUT_ADDRESS_SIZE];  /* of that place */
   bool numbered;
-  size_t layer;                               /* where it is numbered */
-  const struct checkpoint_entry *frequencies; /* the checkpoint's, of rotary positions; or NULL */
+  size_t layer;                               /* if it is numbered */
+  const struct checkpoint_entry *frequencies; /* of rotary positions in the checkpoint; or NULL */
   struct notes notes;
 };
 
-/* Fills `p` from the definition and the checkpoint `file`, NULL if it has none. `bias: true`
- * requires at least one bias, `bias: false` that no tensor used has one. Frequencies in the
- * checkpoint must be those of rope's base; if the definition itself says another base, that is
- * noted only. On failure (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail begins with the key or
- * the tensor; `p` is empty. */
+/* Fills `p` from the definition and the checkpoint `file`, which may be NULL. `bias: true` requires
+ * at least one bias, `bias: false` that no tensor used has one. Frequencies in the checkpoint must
+ * be those of rope's base; if they differ from a base in the definition, that is only noted. On
+ * failure (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail begins with the key or the tensor; `p`
+ * is empty. */
 enum status parameters_read(struct parameters *p, const struct definition *d,
                             struct checkpoint *file, struct error *e);
 

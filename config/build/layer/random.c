@@ -7,7 +7,7 @@
 #include "core/base/team.h"
 #include "core/kernel/philox.h"
 
-/* A stream of numbers that is being drawn. */
+/* A stream of random numbers. */
 struct random_stream {
   uint64_t seed;
   uint32_t role, kind;
@@ -16,9 +16,9 @@ struct random_stream {
   float *out;
 };
 
-enum { PIECE = 64 * 1024 }; /* numbers that one thread draws at a time, a multiple of 4 */
+enum { PIECE = 64 * 1024 }; /* numbers that one thread makes at a time, a multiple of 4 */
 
-static enum status draw_piece(void *of, size_t index, struct error *e) {
+static enum status fill_piece(void *of, size_t index, struct error *e) {
   const struct random_stream *s = of;
   const uint32_t key[2] = {(uint32_t)s->seed, (uint32_t)(s->seed >> 32)};
   const size_t from = index * PIECE, end = size_min(s->count, from + PIECE);
@@ -34,12 +34,12 @@ static enum status draw_piece(void *of, size_t index, struct error *e) {
   return e->status;
 }
 
-/* A team draws its pieces together (core/base/team.h). */
+/* A team makes the pieces together (core/base/team.h). */
 static void fill_uniform(uint64_t seed, uint32_t role, uint32_t kind, double bound, size_t count,
                          float *out) {
   struct random_stream s = {seed, role, kind, bound, count, out};
   struct error none = {0};
-  team_split((count + PIECE - 1) / PIECE, draw_piece, &s, &none);
+  team_split((count + PIECE - 1) / PIECE, fill_piece, &s, &none);
 }
 
 void random_weight(uint64_t seed, uint32_t role, size_t out, size_t in, float *weight) {

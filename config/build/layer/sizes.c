@@ -1,11 +1,11 @@
-/* sizes: works out the sizes of a layer, for each projection and each score. */
+/* sizes: works out the sizes for each projection and each score. */
 #include "config/build/layer/sizes.h"
 
 #include <math.h>
 
 #include "core/base/size.h"
 
-/* Checks a size that the definition says, if it does, against what it is. */
+/* Checks a size in the definition, unless it is 0, against the actual one. */
 static enum status check_said_size(const char *key, size_t said, size_t is, struct error *e) {
   if (!said || said == is) return STATUS_OK;
   return error_set(e, STATUS_CONFIG, "%s: %zu in the definition, but it must be %zu", key, said,
@@ -14,42 +14,36 @@ static enum status check_said_size(const char *key, size_t said, size_t is, stru
 
 static size_t or_else(size_t said, size_t otherwise) { return said ? said : otherwise; }
 
-/* How many groups the input's columns are cut into; each row of the matrix sees one group. */
+/* The number of groups of the input's columns; each row of the matrix is about one group. */
 static size_t groups_of(const struct definition *d, enum role role) {
   if (!d->grouped) return 1;
   return role == ROLE_QUERY ? d->heads : d->kv_heads;
 }
 
-/* out and in of a matrix in the checkpoint; a vector is one row. */
+/* The out and in of a matrix in the checkpoint; a vector is one row. */
 static struct parameters_matrix matrix_size(const struct layout_matrix *from) {
   return (struct parameters_matrix){.out = layout_matrix_out(from), .in = layout_matrix_in(from)};
 }
 
 /* --- the matrices that make the heads --- */
 
-/* Sets the size of a role's input, for one group, as the definition says it; by default
- * query_size. */
-static enum status size_input(struct parameters *p, const struct definition *d, enum role role,
-                              struct error *e) {
+/* Sizes of random matrices, which the definition alone determines. Inputs have query_size columns
+ * by default. */
+static enum status size_random(struct parameters *p, const struct definition *d, struct error *e) {
   static const char *const names[] = {"query_size", "key_size", "value_size"};
   const size_t said[] = {d->query_size, d->key_size, d->value_size};
-  const size_t size = or_else(said[role], d->query_size), groups = groups_of(d, role);
-  if (size % groups != 0)
-    return error_set(e, STATUS_CONFIG, "%s: the %zu groups of the heads do not divide %zu",
-                     names[role], groups, size);
-  p->matrix[role].in = size / groups;
-  return STATUS_OK;
-}
-
-/* Sizes of random matrices, which the definition alone decides. */
-static enum status size_random(struct parameters *p, const struct definition *d, struct error *e) {
   if (!d->query_size)
     return error_set(e, STATUS_CONFIG, "query_size: required without a checkpoint");
   const size_t hidden = or_else(d->hidden, d->query_size), head = hidden / d->heads;
   p->matrix[ROLE_QUERY].out = hidden;
   p->matrix[ROLE_KEY].out = p->matrix[ROLE_VALUE].out = head * d->kv_heads;
-  for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++)
-    if (size_input(p, d, role, e)) return e->status;
+  for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
+    const size_t size = or_else(said[role], d->query_size), groups = groups_of(d, role);
+    if (size % groups != 0)
+      return error_set(e, STATUS_CONFIG, "%s: the %zu groups of the heads do not divide %zu",
+                       names[role], groups, size);
+    p->matrix[role].in = size / groups;
+  }
   if (hidden % d->heads != 0)
     return error_set(e, STATUS_CONFIG, "heads: %zu do not divide the hidden size %zu", d->heads,
                      hidden);
@@ -57,8 +51,8 @@ static enum status size_random(struct parameters *p, const struct definition *d,
 }
 
 /* Sizes without projections: the input's columns are the heads, H d of a query, G d_k of a key, G
- * d_v of a value. What the definition does not say follows from the score's parameters, which have
- * the sizes of the heads. */
+ * d_v of a value. Sizes that the definition does not have follow from the score's parameters, which
+ * have the sizes of the heads. */
 static enum status size_unprojected(struct parameters *p, const struct definition *d,
                                     const struct layout_matrix found[ROLE_COUNT], struct error *e) {
   size_t query = 0, key = 0;
@@ -102,17 +96,6 @@ static enum status check_columns(const char *key, size_t columns, size_t heads, 
                    columns, what);
 }
 
-/* A dot product needs heads of queries and keys of one size; other scores project both to a size of
- * their own. */
-static enum status check_key_heads(const struct parameters *p, const struct definition *d,
-                                   struct error *e) {
-  if (d->compare != SCORE_DOT || p->shape.key_head_size == p->shape.head_size) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG,
-                   "%s: keys of %zu columns are not %zu heads of %zu, as queries have",
-                   d->kv_heads == d->heads ? "heads" : "kv_heads", p->matrix[ROLE_KEY].out,
-                   d->kv_heads, p->shape.head_size);
-}
-
 /* Sets the layer's shape, from matrices whose sizes are known. */
 static enum status form_heads(struct parameters *p, const struct definition *d, struct error *e) {
   const struct parameters_matrix *query = &p->matrix[ROLE_QUERY], *key = &p->matrix[ROLE_KEY];
@@ -134,7 +117,11 @@ static enum status form_heads(struct parameters *p, const struct definition *d, 
       .sigmoid = d->sigmoid,
       .grouped = d->grouped,
   };
-  if (check_key_heads(p, d, e) || check_said_size("hidden", d->hidden, query->out, e) ||
+  if (d->compare == SCORE_DOT && p->shape.key_head_size != p->shape.head_size)
+    return error_set(e, STATUS_CONFIG,
+                     "%s: keys of %zu columns are not %zu heads of %zu, as queries have", shared,
+                     key->out, d->kv_heads, p->shape.head_size);
+  if (check_said_size("hidden", d->hidden, query->out, e) ||
       check_said_size("query_size", d->query_size, p->shape.query_size, e) ||
       check_said_size("key_size", d->key_size, p->shape.key_size, e))
     return e->status;
@@ -165,19 +152,6 @@ static enum status form_output(struct parameters *p, const struct definition *d,
 
 /* --- the score --- */
 
-/* Checks a parameter of the score or a table of positions: only one shape is possible. */
-static enum status check_parameter_shape(const struct layout_matrix *found,
-                                         const struct parameters_matrix *right, struct error *e) {
-  const struct parameters_matrix is = matrix_size(found);
-  const char *name = found->weight.tensor->name;
-  if (is.out == right->out && is.in == right->in) return STATUS_OK;
-  if (found->weight.tensor->rank == 1)
-    return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" is [%zu], but must be [%zu]", name, is.in,
-                     right->in);
-  return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" is [%zu, %zu], but must be [%zu, %zu]",
-                   name, is.out, is.in, right->out, right->in);
-}
-
 static enum status form_score(struct parameters *p, const struct definition *d,
                               const struct layout_matrix found[ROLE_COUNT], struct error *e) {
   struct layer_shape *s = &p->shape;
@@ -199,14 +173,7 @@ static enum status form_score(struct parameters *p, const struct definition *d,
 
 /* --- positions --- */
 
-static enum status form_rope(struct layer_shape *s, const struct definition *d, struct error *e) {
-  if (d->rope != TOGGLE_ON) return STATUS_OK;
-  s->rope_base = d->rope_base;
-  if (s->head_size % 2 == 0) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG, "rope: the head size must be even, not %zu", s->head_size);
-}
-
-/* Each side has buckets of its own. Half of them are for the nearest distances, one each; the other
+/* Each side has its own buckets. Half of them are for the nearest distances, one each; the other
  * half share the distances from there to the largest, so there must be such distances. */
 enum status sizes_check_relative(const struct layer_shape *s, struct error *e) {
   const size_t side = s->relative_both ? s->relative_buckets / 2 : s->relative_buckets;
@@ -226,9 +193,12 @@ enum status sizes_check_relative(const struct layer_shape *s, struct error *e) {
   return STATUS_OK;
 }
 
-static enum status form_relative(struct parameters *p, const struct definition *d,
-                                 const struct layout_matrix *found, struct error *e) {
+static enum status form_positions(struct parameters *p, const struct definition *d,
+                                  const struct layout_matrix *found, struct error *e) {
   struct layer_shape *s = &p->shape;
+  if (d->rope == TOGGLE_ON) s->rope_base = d->rope_base;
+  if (d->rope == TOGGLE_ON && s->head_size % 2 != 0)
+    return error_set(e, STATUS_CONFIG, "rope: the head size must be even, not %zu", s->head_size);
   if (d->relative != TOGGLE_ON) return STATUS_OK;
   s->relative_buckets = found->found ? layout_matrix_out(found) : d->relative_buckets;
   s->relative_distance = d->relative_distance;
@@ -241,10 +211,20 @@ enum status sizes_find(struct parameters *p, const struct definition *d,
                        const struct layout_matrix found[ROLE_COUNT], struct error *e) {
   if (size_matrices(p, d, found, e) || form_heads(p, d, e) ||
       form_output(p, d, &found[ROLE_OUTPUT], e) || form_score(p, d, found, e) ||
-      form_rope(&p->shape, d, e) || form_relative(p, d, &found[ROLE_RELATIVE], e))
+      form_positions(p, d, &found[ROLE_RELATIVE], e))
     return e->status;
-  for (enum role role = ROLE_PROJECTIONS; role < ROLE_COUNT; role++)
-    if (found[role].found && check_parameter_shape(&found[role], &p->matrix[role], e))
-      return e->status;
+  /* Parameters of the score and tables of positions have only one possible shape. */
+  for (enum role role = ROLE_PROJECTIONS; role < ROLE_COUNT; role++) {
+    const struct parameters_matrix *right = &p->matrix[role];
+    if (!found[role].found) continue;
+    const struct parameters_matrix is = matrix_size(&found[role]);
+    const struct checkpoint_entry *t = found[role].weight.tensor;
+    if (is.out == right->out && is.in == right->in) continue;
+    if (t->rank == 1)
+      return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" is [%zu], but must be [%zu]", t->name,
+                       is.in, right->in);
+    return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" is [%zu, %zu], but must be [%zu, %zu]",
+                     t->name, is.out, is.in, right->out, right->in);
+  }
   return STATUS_OK;
 }
