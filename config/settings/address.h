@@ -1,4 +1,5 @@
-/* address: "127.0.0.1:8080", "[::1]:8080", "localhost:0": where to listen or to connect. */
+/* address: an address to listen on or to connect to: "127.0.0.1:8080", "[::1]:8080",
+ * "localhost:0". */
 #ifndef CONFIG_ADDRESS_H
 #define CONFIG_ADDRESS_H
 
@@ -11,12 +12,12 @@ struct address {
   char port[8];
 };
 
-/* HOST:PORT or [IPv6]:PORT, where an IPv6 address may name its zone: [fe80::1%eth0]:80. A host is a
- * number, a name, or "*" or nothing for every address; whether a name exists is found out only when
- * it is used. False where the text is none of these. */
+/* Parses HOST:PORT or [IPv6]:PORT, where an IPv6 address may name its zone: [fe80::1%eth0]:80. A
+ * host is a number, a name (which is not resolved here), or "*" or nothing for every address. False
+ * if the text is something else. */
 bool address_parse(struct address *a, const char *text);
 
-/* Turns an address to listen on into the one where a client on this machine connects: a wildcard
+/* Turns an address to listen on into the one that a client on this machine connects to: a wildcard
  * becomes the loopback address. */
 void address_reach(struct address *a);
 

@@ -1,4 +1,4 @@
-/* api_keys: the bearer keys that open the service, read from a file, kept as SHA-256 digests. */
+/* api_keys: reads the file of keys, and compares digests in constant time. */
 #include "config/settings/api_keys.h"
 
 #include <stdlib.h>
@@ -38,9 +38,6 @@ static void digest_key(struct api_keys_digest *out, const char *key, size_t size
 
 /* --- comparing --- */
 
-/* 1 if the word is 0, else 0; without a branch. */
-static uint64_t is_zero(uint64_t word) { return ((word | (0 - word)) >> 63) ^ 1; }
-
 struct api_keys_look api_keys_look(const struct api_keys *k, const char *key, size_t size) {
   struct api_keys_look look = {0};
   struct api_keys_digest presented;
@@ -51,24 +48,16 @@ struct api_keys_look api_keys_look(const struct api_keys *k, const char *key, si
       differ |= presented.word[w] ^ k->digest[i].word[w];
       look.words++;
     }
-    look.found += is_zero(differ);
+    look.found += ((differ | (0 - differ)) >> 63) ^ 1; /* 1 if it is 0, without a branch */
   }
   return look;
 }
 
 /* --- reading --- */
 
+/* The characters of a key: b64token in RFC 6750. */
 static const char key_letters[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/";
-
-/* How many characters at the beginning of a line belong to a key (b64token in RFC 6750). */
-static size_t key_characters(const char *text, size_t size) {
-  size_t n = 0;
-  while (n < size && text[n] && strchr(key_letters, text[n])) n++;
-  if (n == 0) return 0;
-  while (n < size && text[n] == '=') n++;
-  return n;
-}
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -77,7 +66,9 @@ static enum status read_key_line(struct api_keys *k, const char *text, size_t si
   while (size > 0 && is_blank(text[0])) text++, size--;
   while (size > 0 && is_blank(text[size - 1])) size--;
   if (size == 0 || text[0] == '#') return STATUS_OK;
-  const size_t good = key_characters(text, size);
+  size_t good = 0; /* characters that are allowed */
+  while (good < size && text[good] && strchr(key_letters, text[good])) good++;
+  while (good > 0 && good < size && text[good] == '=') good++;
   if (good < size)
     return error_set(e, STATUS_CONFIG,
                      "%s, line %zu: character %zu is not allowed in a key: letters, digits, "
@@ -93,21 +84,8 @@ static enum status read_key_line(struct api_keys *k, const char *text, size_t si
   return STATUS_OK;
 }
 
-static enum status read_key_lines(struct api_keys *k, const char *text, size_t size,
-                                  const char *path, struct error *e) {
-  const char *const end = text + size;
-  for (size_t line = 1; text < end && e->status == STATUS_OK; line++) {
-    const char *stop = memchr(text, '\n', (size_t)(end - text));
-    if (!stop) stop = end;
-    read_key_line(k, text, (size_t)(stop - text), line, path, e);
-    text = stop + 1;
-  }
-  if (k->count == 0) error_set(e, STATUS_CONFIG, "%s: there is no key in it", path);
-  return e->status;
-}
-
-/* A user who may write the file could add a key: that is refused. One who may read it has the keys,
- * too, but that may be intended: it is only remembered. */
+/* Rejects a file that other users may write: they could add a key. That other users may read it can
+ * be intended, and is only recorded. */
 static enum status check_file_mode(struct api_keys *k, int fd, const char *path, struct error *e) {
   struct stat about;
   if (fstat(fd, &about) != 0) return error_set(e, STATUS_CONFIG, "%s: cannot be examined", path);
@@ -119,8 +97,6 @@ static enum status check_file_mode(struct api_keys *k, int fd, const char *path,
   return STATUS_OK;
 }
 
-/* A file that is being written may end with half a key. */
-
 static enum status read_key_file(struct api_keys *k, int fd, size_t size, const char *path,
                                  struct error *e) {
   const struct file_stamp before = file_stamp(fd);
@@ -130,10 +106,17 @@ static enum status read_key_file(struct api_keys *k, int fd, size_t size, const 
   if (!text) return error_set(e, STATUS_OUT_OF_MEMORY, "%s: out of memory", path);
   if (file_read_at(fd, 0, text, size, e))
     text_before(e, "%s: ", path);
-  else if (!file_is_unchanged(fd, &before) || before.size != size)
+  else if (!file_is_unchanged(fd, &before) || before.size != size) /* it may end with half a key */
     error_set(e, STATUS_CONFIG, "%s: was written to while it was read", path);
-  else
-    read_key_lines(k, text, size, path, e);
+  const char *const end = text + size;
+  const char *at = text;
+  for (size_t line = 1; at < end && e->status == STATUS_OK; line++) {
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    if (!stop) stop = end;
+    read_key_line(k, at, (size_t)(stop - at), line, path, e);
+    at = stop + 1;
+  }
+  if (k->count == 0) error_set(e, STATUS_CONFIG, "%s: there is no key in it", path);
   explicit_bzero(text, size);
   free(text);
   return e->status;

@@ -24,11 +24,11 @@ struct config_string {
 struct config_store {
   struct config_string *strings; /* every string of the config */
   json_t *document;              /* the file, or NULL */
-  char default_from[WHERE_SIZE]; /* source of default_model, which is checked last */
+  char default_from[WHERE_SIZE]; /* the source of default_model, which is checked last */
 };
 
-/* The models where none is configured: a layer small enough to read, one of the size of the
- * original Transformer, the textbook's additive attention, and a whole model. */
+/* The models if none is configured: a layer small enough to read, one of the size of the original
+ * Transformer, the additive attention of Dive into Deep Learning (d2l), and a whole model. */
 static const char built_in_models[] =
     "{\"demo\": {\"random\": {\"seed\": 1}, \"query_size\": 4, \"heads\": 2},"
     " \"base\": {\"random\": {\"seed\": 1}, \"query_size\": 512, \"heads\": 8, \"bias\": true},"
@@ -37,7 +37,7 @@ static const char built_in_models[] =
     " \"sort\": {\"transformer\": {\"builtin\": \"sort\"}}}";
 
 /* Copies `size` bytes, for as long as the config lives; NULL with an error. */
-static const char *keep_string(struct config *c, const char *bytes, size_t size, struct error *e) {
+static const char *copy_string(struct config *c, const char *bytes, size_t size, struct error *e) {
   struct config_string *t = malloc(sizeof *t + size + 1);
   if (!t) {
     error_no_memory(e);
@@ -50,28 +50,13 @@ static const char *keep_string(struct config *c, const char *bytes, size_t size,
   return t->bytes;
 }
 
-static void note_origin(struct config *c, const struct option *o, const char *where) {
+/* Records the source of default_model. */
+static void record_source(struct config *c, const struct option *o, const char *where) {
   if (strcmp(o->name, "default_model") == 0)
     snprintf(c->store->default_from, WHERE_SIZE, "%s", where);
 }
 
-static enum status set_defaults(struct config *c, struct error *e) {
-  for (size_t i = 0; i < option_count(); i++) {
-    const struct option *o = option_at(i);
-    if (o->kind == OPTION_IS_COUNT) {
-      *option_number(o, c) = o->number;
-    } else if (o->kind == OPTION_IS_FLAG) {
-      *option_flag(o, c) = o->number != 0;
-    } else {
-      *option_text(o, c) = o->text;
-    }
-  }
-  c->directory = ".";
-  c->store = calloc(1, sizeof *c->store);
-  return c->store ? STATUS_OK : error_no_memory(e);
-}
-
-/* The setting whose name is near a word; also one that is no option. */
+/* The setting with the name nearest to a word, among them `other`, which is not an option. */
 static struct nearest nearest_setting(const char *word, const char *other) {
   struct nearest near;
   nearest_init(&near, word);
@@ -81,15 +66,6 @@ static struct nearest nearest_setting(const char *word, const char *other) {
 }
 
 /* --- the file --- */
-
-static enum status refuse_unknown_setting(const char *key, const json_t *value, const char *path,
-                                          struct error *e) {
-  char hint[NEAREST_HINT];
-  const struct nearest near = nearest_setting(key, "models");
-  return error_set(e, STATUS_CONFIG, "%s: unknown setting \"%.60s\"%s%s", path, key,
-                   nearest_hint(&near, hint),
-                   json_is_object(value) ? "; put a model into \"models\"" : "");
-}
 
 static enum status set_models(struct config *c, json_t *models, const char *path, struct error *e) {
   const char *name;
@@ -115,37 +91,39 @@ static enum status set_models(struct config *c, json_t *models, const char *path
   return STATUS_OK;
 }
 
-static enum status set_from_file(struct config *c, const char *key, json_t *value,
-                                 struct error *e) {
-  char where[WHERE_SIZE];
-  if (strcmp(key, "models") == 0) return set_models(c, value, text_tail(c->file), e);
-  const struct option *o = option_find(key);
-  if (!o) return refuse_unknown_setting(key, value, text_tail(c->file), e);
-  snprintf(where, sizeof where, "%s in %s", key, text_tail(c->file));
-  if (option_set_json(o, c, value, where, e) == STATUS_OK) note_origin(c, o, where);
-  return e->status;
-}
-
 static enum status read_config_file(struct config *c, const char *path, struct error *e) {
-  const char *key, *slash = strrchr(path, '/');
+  const char *key, *slash = strrchr(path, '/'), *shown = text_tail(path);
   json_t *value;
-  if (!(c->file = keep_string(c, path, strlen(path), e))) return e->status;
-  if (slash) c->directory = slash == path ? "/" : keep_string(c, path, (size_t)(slash - path), e);
+  if (!(c->file = copy_string(c, path, strlen(path), e))) return e->status;
+  if (slash) c->directory = slash == path ? "/" : copy_string(c, path, (size_t)(slash - path), e);
   if (!c->directory || !(c->store->document = file_json_or_pipe(path, e))) return e->status;
   if (!json_is_object(c->store->document))
-    return error_set(e, STATUS_CONFIG, "%s: needs an object, not %s", text_tail(path),
+    return error_set(e, STATUS_CONFIG, "%s: needs an object, not %s", shown,
                      option_json_kind(c->store->document));
   json_object_foreach(c->store->document, key, value) {
-    if (set_from_file(c, key, value, e)) return e->status;
+    char where[WHERE_SIZE], hint[NEAREST_HINT];
+    if (strcmp(key, "models") == 0) {
+      if (set_models(c, value, shown, e)) return e->status;
+      continue;
+    }
+    const struct option *o = option_find(key);
+    if (!o) {
+      const struct nearest near = nearest_setting(key, "models");
+      return error_set(e, STATUS_CONFIG, "%s: unknown setting \"%.60s\"%s%s", shown, key,
+                       nearest_hint(&near, hint),
+                       json_is_object(value) ? "; put a model into \"models\"" : "");
+    }
+    snprintf(where, sizeof where, "%s in %s", key, shown);
+    if (option_set_json(o, c, value, where, e)) return e->status;
+    record_source(c, o, where);
   }
   return STATUS_OK;
 }
 
 /* --- the environment --- */
 
-/* Kubernetes gives each pod variables about the services around it. A service called attend, or
- * attend-something, makes ATTEND_PORT=tcp://..., ATTEND_SERVICE_HOST and the like: none of them is
- * a setting. */
+/* Is the variable one that Kubernetes adds to each pod for a service? A service called attend, or
+ * attend-something, makes ATTEND_PORT=tcp://..., ATTEND_SERVICE_HOST and others. */
 static bool is_service_link(const char *name, size_t length, const char *value) {
   char copy[128];
   if (length >= sizeof copy) return false;
@@ -168,17 +146,7 @@ static enum status refuse_unknown_variable(const char *name, size_t length, stru
                    *spelled ? " (did you mean " : "", spelled, *spelled ? "?)" : "");
 }
 
-/* ATTEND_CPU is read by core/base/cpu.c, which ignores a word that it does not know: it is refused
- * here. */
-static enum status check_cpu_level(const char *value, struct error *e) {
-  for (int level = 0; level < CPU_LEVEL_COUNT; level++)
-    if (strcmp(value, cpu_level_name((enum cpu_level)level)) == 0) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG,
-                   "environment: ATTEND_CPU: \"%.60s\" is not one of portable, avx2, avx512",
-                   value);
-}
-
-/* Sets what a variable says. `entry` is NAME=value, and the name begins with ATTEND_. */
+/* Sets the setting of a variable. `entry` is NAME=value, and the name begins with ATTEND_. */
 static enum status set_from_variable(struct config *c, const char *entry, struct error *e) {
   char known[64], where[WHERE_SIZE];
   size_t length = strcspn(entry, "=");
@@ -189,20 +157,21 @@ static enum status set_from_variable(struct config *c, const char *entry, struct
     option_variable(o, known);
     if (strlen(known) != length || memcmp(known, entry, length) != 0) continue;
     snprintf(where, sizeof where, "environment: %s", known);
-    if (!(value = keep_string(c, value, strlen(value), e))) return e->status;
-    if (option_set(o, c, value, where, e) == STATUS_OK) note_origin(c, o, where);
+    if (!(value = copy_string(c, value, strlen(value), e))) return e->status;
+    if (option_set(o, c, value, where, e) == STATUS_OK) record_source(c, o, where);
     return e->status;
   }
   if (strncmp(entry, "ATTEND_CONFIG=", 14) == 0) return STATUS_OK;
-  if (strncmp(entry, "ATTEND_CPU=", 11) == 0) return check_cpu_level(value, e);
+  if (strncmp(entry, "ATTEND_CPU=", 11) == 0) {
+    /* core/base/cpu.c reads it, and ignores an unknown word, which is therefore rejected here. */
+    for (int level = 0; level < CPU_LEVEL_COUNT; level++)
+      if (strcmp(value, cpu_level_name((enum cpu_level)level)) == 0) return STATUS_OK;
+    return error_set(e, STATUS_CONFIG,
+                     "environment: ATTEND_CPU: \"%.60s\" is not one of portable, avx2, avx512",
+                     value);
+  }
   if (is_service_link(entry, length, value)) return STATUS_OK;
   return refuse_unknown_variable(entry, length, e);
-}
-
-static const char *environment_path(char *const *environment) {
-  for (; *environment; environment++)
-    if (strncmp(*environment, "ATTEND_CONFIG=", 14) == 0) return *environment + 14;
-  return "";
 }
 
 /* --- the command line --- */
@@ -211,7 +180,7 @@ static const char *environment_path(char *const *environment) {
 struct config_word {
   const char *name;  /* without "--" */
   size_t length;     /* of the name */
-  const char *value; /* behind '='; or NULL */
+  const char *value; /* after '='; or NULL */
 };
 
 static bool is_named(const struct config_word *w, const char *name) {
@@ -228,14 +197,14 @@ static enum status refuse_unknown_switch(const struct config_word *w, struct err
                    *spelled ? " (did you mean --" : "", spelled, *spelled ? "?)" : "");
 }
 
-/* Is the following word this setting's value? For a flag only if it is on, off, true or false. */
+/* Is the following word this setting's value? A flag's is only on, off, true or false. */
 static bool value_follows(const struct option *o, const struct config_word *w, bool no,
                           const char *following) {
   if (w->value || no || !following) return false;
   return o->kind != OPTION_IS_FLAG || option_is_flag_word(following);
 }
 
-/* Sets one setting and returns how many words say it, one or two; 0 with an error. */
+/* Sets one setting. Returns the number of its words, one or two; 0 with an error. */
 static size_t set_from_switch(struct config *c, const struct option *o, const struct config_word *w,
                               bool no, const char *following, struct error *e) {
   char name[64], where[WHERE_SIZE];
@@ -247,9 +216,9 @@ static size_t set_from_switch(struct config *c, const struct option *o, const st
     if (!value) value = no ? "off" : "on";
   }
   if (!value) error_set(e, STATUS_CONFIG, "%s: needs a value", where);
-  if (e->status || !(value = keep_string(c, value, strlen(value), e))) return 0;
+  if (e->status || !(value = copy_string(c, value, strlen(value), e))) return 0;
   if (option_set(o, c, value, where, e)) return 0;
-  note_origin(c, o, where);
+  record_source(c, o, where);
   return words;
 }
 
@@ -292,8 +261,8 @@ size_t config_words(char *const *args) {
   return two ? 2 : 1;
 }
 
-/* Reads the words of the command line. With `path` it only looks for --config, because the file
- * comes before the environment; without, it sets everything else. */
+/* Reads the words of the command line. With `path` it only looks for --config: the file must be
+ * read before the environment. Without `path` it sets everything else. */
 static enum status read_arguments(struct config *c, char *const *args, const char **path,
                                   struct error *e) {
   for (size_t used; *args; args += used) {
@@ -321,31 +290,26 @@ static enum status read_arguments(struct config *c, char *const *args, const cha
 
 /* --- all together --- */
 
-/* A whole model has layers, too, but is one model. */
+/* Does the definition mean a model for each layer? A whole model also has "layers". */
 static bool is_of_each_layer(const json_t *definition) {
   return json_object_get(definition, "layers") && !json_object_get(definition, "transformer");
 }
 
-/* The definition that has this alias. */
-static const json_t *definition_of_alias(const struct config *c, const char *alias) {
-  const char *name;
-  size_t i;
-  json_t *definition, *one;
-  json_object_foreach(c->models, name, definition) {
-    json_array_foreach(json_object_get(definition, "aliases"), i, one) {
-      if (json_is_string(one) && strcmp(json_string_value(one), alias) == 0) return definition;
-    }
-  }
-  return NULL;
-}
-
 const json_t *config_definition(const struct config *c, const char *name) {
   const json_t *own = json_object_get(c->models, name);
-  if (!own) own = definition_of_alias(c, name);
+  const char *other;
+  size_t i;
+  json_t *definition, *one;
+  if (own) return own;
+  json_object_foreach(c->models, other, definition) {
+    json_array_foreach(json_object_get(definition, "aliases"), i, one) {
+      if (json_is_string(one) && strcmp(json_string_value(one), name) == 0) return definition;
+    }
+  }
   const char *dot = strrchr(name, '.');
   char stem[MODEL_NAME_SIZE];
-  if (own || !text_is_model_name(name) || !dot || !dot[1] || dot[1 + strspn(dot + 1, "0123456789")])
-    return own;
+  if (!text_is_model_name(name) || !dot || !dot[1] || dot[1 + strspn(dot + 1, "0123456789")])
+    return NULL;
   snprintf(stem, sizeof stem, "%.*s", (int)(dot - name), name);
   const json_t *all = json_object_get(c->models, stem);
   return is_of_each_layer(all) ? all : NULL;
@@ -363,8 +327,15 @@ enum status config_refuse_default(const struct config *c, const json_t *models, 
                    nearest_hint(&near, hint));
 }
 
-/* Which layers a checkpoint has is not known here. */
-static enum status check_default_model(const struct config *c, struct error *e) {
+/* Checks settings against each other. The layers of a checkpoint are not known yet. */
+static enum status check_settings(const struct config *c, struct error *e) {
+  struct address main, admin;
+  if (address_parse(&main, c->listen) && address_parse(&admin, c->admin_listen) &&
+      strcmp(main.host, admin.host) == 0 && strcmp(main.port, admin.port) == 0 &&
+      strcmp(main.port, "0") != 0)
+    return error_set(e, STATUS_CONFIG,
+                     "admin_listen: \"%.80s\" is also the address of listen: choose another port",
+                     c->admin_listen);
   if (!*c->default_model) return STATUS_OK;
   if (is_of_each_layer(json_object_get(c->models, c->default_model)))
     return error_set(
@@ -375,35 +346,37 @@ static enum status check_default_model(const struct config *c, struct error *e) 
                                                 : config_refuse_default(c, c->models, e);
 }
 
-/* Two sockets cannot have one address, unless each takes a free port. */
-static enum status check_addresses(const struct config *c, struct error *e) {
-  struct address main, admin;
-  if (!address_parse(&main, c->listen) || !address_parse(&admin, c->admin_listen) ||
-      strcmp(main.host, admin.host) != 0 || strcmp(main.port, admin.port) != 0 ||
-      strcmp(main.port, "0") == 0)
-    return STATUS_OK;
-  return error_set(e, STATUS_CONFIG,
-                   "admin_listen: \"%.80s\" is also the address of listen: choose another port",
-                   c->admin_listen);
-}
-
 static enum status read_sources(struct config *c, char *const *args, char *const *environment,
                                 struct error *e) {
-  const char *path = environment_path(environment);
-  if (set_defaults(c, e)) return e->status;
+  for (size_t i = 0; i < option_count(); i++) {
+    const struct option *o = option_at(i);
+    if (o->kind == OPTION_IS_COUNT)
+      *option_number(o, c) = o->number;
+    else if (o->kind == OPTION_IS_FLAG)
+      *option_flag(o, c) = o->number != 0;
+    else
+      *option_text(o, c) = o->text;
+  }
+  c->directory = ".";
+  if (!(c->store = calloc(1, sizeof *c->store))) return error_no_memory(e);
+
+  const char *path = ""; /* of the file */
+  char *const *variable = environment;
+  while (*variable && strncmp(*variable, "ATTEND_CONFIG=", 14) != 0) variable++;
+  if (*variable) path = *variable + 14;
   if (read_arguments(c, args, &path, e)) return e->status;
   if (*path && read_config_file(c, path, e)) return e->status;
   for (; *environment; environment++)
     if (strncmp(*environment, "ATTEND_", 7) == 0 && set_from_variable(c, *environment, e))
       return e->status;
   if (read_arguments(c, args, NULL, e)) return e->status;
+
   bool no_memory;
   c->built_in = !c->models;
   if (c->built_in &&
       !(c->models = json_reserve_load(built_in_models, strlen(built_in_models), NULL, &no_memory)))
     return error_no_memory(e);
-  if (check_addresses(c, e)) return e->status;
-  return check_default_model(c, e);
+  return check_settings(c, e);
 }
 
 enum status config_read(struct config *c, char *const *args, char *const *environment,

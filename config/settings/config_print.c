@@ -1,5 +1,5 @@
-/* config_print: the settings as text: for --help, as a JSON document, and where two configurations
- * differ. */
+/* config_print: the settings as text: for --help, as a JSON document, and the differences of two
+ * configurations. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum {
 
 /* --- for --help --- */
 
-/* Is not in options.def: it has no name in the file. */
+/* The setting that is not in options.def, because it has no name in the file. */
 static const struct option config_option = {
     .name = "config",
     .kind = OPTION_IS_TEXT,
@@ -62,7 +62,7 @@ void config_help(FILE *out) {
 
 /* --- one setting --- */
 
-/* Prints the text in lines that begin with two blanks. */
+/* Prints the text in lines that begin with two spaces. */
 static void print_wrapped(const char *text, FILE *out) {
   size_t column = 0;
   while (*text) {
@@ -81,24 +81,7 @@ static void print_wrapped(const char *text, FILE *out) {
   fputc('\n', out);
 }
 
-/* Prints how the setting is written in each place. */
-static void print_names(const struct option *o, FILE *out) {
-  char name[64];
-  const char *value = placeholder(o), *quote = o->kind == OPTION_IS_COUNT ? "" : "\"";
-  const bool flag = o->kind == OPTION_IS_FLAG;
-  if (flag)
-    fprintf(out, "  file           \"%s\": true or false\n", o->name);
-  else if (o != &config_option)
-    fprintf(out, "  file           \"%s\": %s%s%s\n", o->name, quote, value, quote);
-  fprintf(out, "  environment    %s=%s\n", option_variable(o, name), flag ? "on|off" : value);
-  option_switch(o, name);
-  if (flag)
-    fprintf(out, "  command line   --%s or --no-%s\n", name, name);
-  else
-    fprintf(out, "  command line   --%s %s\n", name, value);
-}
-
-/* A reload changes the models; of the settings it applies only this one. */
+/* Does a reload apply the setting? It changes the models, and only this setting. */
 static bool is_reloaded(const struct option *o) { return strcmp(o->name, "default_model") == 0; }
 
 static void print_setting(const struct option *o, FILE *out) {
@@ -110,14 +93,27 @@ static void print_setting(const struct option *o, FILE *out) {
           count ? o->unit : "");
   if (count)
     fprintf(out, "  range          %" PRIu64 " to %" PRIu64 " %s\n", o->low, o->high, o->unit);
-  print_names(o, out);
+
+  /* Its name in each place. */
+  char name[64];
+  const char *value = placeholder(o), *quote = count ? "" : "\"";
+  const bool flag = o->kind == OPTION_IS_FLAG;
+  if (flag)
+    fprintf(out, "  file           \"%s\": true or false\n", o->name);
+  else if (o != &config_option)
+    fprintf(out, "  file           \"%s\": %s%s%s\n", o->name, quote, value, quote);
+  fprintf(out, "  environment    %s=%s\n", option_variable(o, name), flag ? "on|off" : value);
+  option_switch(o, name);
+  if (flag)
+    fprintf(out, "  command line   --%s or --no-%s\n", name, name);
+  else
+    fprintf(out, "  command line   --%s %s\n", name, value);
   if (o != &config_option)
     fprintf(out, "  a change       %s\n",
             is_reloaded(o) ? "SIGHUP applies it" : "requires a restart");
 }
 
-/* The name in the file of a setting that may be written as on the command line or in the
- * environment. */
+/* Converts a name as on the command line or in the environment to the name in the file. */
 static const char *plain_name(const char *name, char out[64]) {
   name += strspn(name, "-");
   if (strncmp(name, "ATTEND_", 7) == 0) name += 7;
@@ -148,31 +144,24 @@ enum status config_help_setting(const char *name, FILE *out, struct error *e) {
 
 /* --- as a JSON document --- */
 
-static json_t *json_value(const struct option *o, struct config *c) {
-  switch (o->kind) {
-  case OPTION_IS_COUNT:
-    return json_integer((json_int_t)*option_number(o, c));
-  case OPTION_IS_FLAG:
-    return json_boolean(*option_flag(o, c));
-  default:
-    return json_string(*option_text(o, c));
-  }
-}
-
 bool config_print(const struct config *c, FILE *out) {
-  struct config seen = *c; /* the accessors of options give places to write to */
+  struct config seen = *c; /* the accessors of options need a writable struct */
   json_t *all = json_object();
   bool done = all != NULL;
-  for (size_t i = 0; i < option_count(); i++)
-    done =
-        done && json_object_set_new(all, option_at(i)->name, json_value(option_at(i), &seen)) == 0;
+  for (size_t i = 0; i < option_count(); i++) {
+    const struct option *o = option_at(i);
+    json_t *value = o->kind == OPTION_IS_COUNT  ? json_integer((json_int_t)*option_number(o, &seen))
+                    : o->kind == OPTION_IS_FLAG ? json_boolean(*option_flag(o, &seen))
+                                                : json_string(*option_text(o, &seen));
+    done = json_object_set_new(all, o->name, value) == 0 && done;
+  }
   done = done && json_object_set(all, "models", c->models) == 0;
   done = done && json_dumpf(all, out, JSON_INDENT(2)) == 0 && fputc('\n', out) != EOF;
   json_decref(all);
   return done && fflush(out) == 0 && !ferror(out);
 }
 
-/* --- where two differ --- */
+/* --- differences --- */
 
 /* The value as a user would write it; `out` has room for a number. */
 static const char *text_value(const struct option *o, struct config *c, char out[VALUE_SIZE]) {
@@ -183,14 +172,14 @@ static const char *text_value(const struct option *o, struct config *c, char out
 }
 
 void config_differ(const struct config *now, const struct config *next,
-                   void (*tell)(void *of, const char *name, const char *value), void *of) {
-  struct config a = *now, b = *next; /* the accessors of options give places to write to */
+                   void (*report)(void *of, const char *name, const char *value), void *of) {
+  struct config a = *now, b = *next; /* the accessors of options need writable structs */
   char before[VALUE_SIZE], after[VALUE_SIZE];
   for (size_t i = 0; i < option_count(); i++) {
     const struct option *o = option_at(i);
     if (is_reloaded(o)) continue;
     const char *value = text_value(o, &b, after);
-    if (strcmp(text_value(o, &a, before), value) != 0) tell(of, o->name, value);
+    if (strcmp(text_value(o, &a, before), value) != 0) report(of, o->name, value);
   }
 }
 

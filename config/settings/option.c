@@ -1,4 +1,4 @@
-/* option: the table of settings and the values that they take. */
+/* option: the table of settings, and the values that they accept. */
 #include "config/settings/option.h"
 
 #include <ctype.h>
@@ -75,7 +75,7 @@ bool *option_flag(const struct option *o, struct config *c) { return setting_in(
 
 static bool is_choice(const char *choices, const char *text) {
   size_t length = strlen(text);
-  if (strchr(text, '|')) return false; /* two words at once are no choice */
+  if (strchr(text, '|')) return false; /* two words at once */
   for (const char *at = choices; at; at = strchr(at, '|')) {
     if (*at == '|') at++;
     if (strncmp(at, text, length) == 0 && (at[length] == '|' || !at[length])) return length > 0;

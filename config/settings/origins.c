@@ -1,4 +1,4 @@
-/* origins: checks web origins as strictly as they will be compared. */
+/* origins: checks web origins as strictly as they are compared later. */
 #include "config/settings/origins.h"
 
 #include <arpa/inet.h>
@@ -26,7 +26,7 @@ const char *origins_next(const char *at, const char **origin, size_t *size) {
 }
 
 /* Returns the end of a host: a name, an IPv4 address, or an IPv6 address in brackets as browsers
- * write it. NULL where there is none. */
+ * write it. NULL: there is no host. */
 static const char *skip_host(const char *at) {
   if (*at != '[') {
     const char *end = at + strspn(at, host_letters);
@@ -43,18 +43,7 @@ static const char *skip_host(const char *at) {
   return strcmp(text, again) == 0 ? at + size + 2 : NULL;
 }
 
-static const char *port_fault(const char *origin, const char *port) {
-  uint64_t number;
-  if (strspn(port, digits) != strlen(port) || *port == '0' || !text_decimal(port, &number) ||
-      number > UINT16_MAX)
-    return "has no port from 1 to 65535 after its colon";
-  if ((number == 80 && strncmp(origin, "http:", 5) == 0) ||
-      (number == 443 && strncmp(origin, "https:", 6) == 0))
-    return "names the default port of its scheme, which browsers leave out";
-  return NULL;
-}
-
-/* What is wrong with one origin; NULL where nothing is. */
+/* Returns the mistake in an origin; NULL: it is correct. */
 static const char *origin_fault(const char *origin) {
   static const char shape[] = "is not an origin such as https://a.example or http://127.0.0.1:8080";
   if (!*origin) return "is empty: there is a comma too many";
@@ -68,8 +57,16 @@ static const char *origin_fault(const char *origin) {
   at = skip_host(at + 3);
   if (!at) return shape;
   if (*at == '/') return "ends with a path; an origin has none, not even a '/'";
-  if (*at == ':') return port_fault(origin, at + 1);
-  return *at ? shape : NULL;
+  if (*at != ':') return *at ? shape : NULL;
+  const char *port = at + 1;
+  uint64_t number;
+  if (strspn(port, digits) != strlen(port) || *port == '0' || !text_decimal(port, &number) ||
+      number > UINT16_MAX)
+    return "has no port from 1 to 65535 after its colon";
+  if ((number == 80 && strncmp(origin, "http:", 5) == 0) ||
+      (number == 443 && strncmp(origin, "https:", 6) == 0))
+    return "names the default port of its scheme, which browsers leave out";
+  return NULL;
 }
 
 enum status origins_check(const char *list, const char *where, struct error *e) {
