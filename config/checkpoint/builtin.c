@@ -1,4 +1,4 @@
-/* builtin: the files in config/checkpoint/builtin, as the assembler puts them into the program. */
+/* builtin: the assembler includes the files of config/checkpoint/builtin in the program. */
 #include "config/checkpoint/builtin.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
-/* builtin: whole models that the program brings along, so that there is one without a file.
+/* builtin: models that are part of the program.
  *
  * "sort" sorts tokens. It is an encoder of the plain family for 1 to 16 tokens out of 32: row i of
- * its outputs, 32 numbers wide, has its greatest number at the token that comes i-th, and head 0 of
- * its last layer looks at the place where that token stands (of equals, the first one first).
+ * its outputs, 32 numbers wide, has its greatest number at the token that is i-th in order, and
+ * head 0 of its last layer attends to the place of that token (the first one among equals).
  * tests/example/sort_train.c trained it. */
 #ifndef CONFIG_BUILTIN_H
 #define CONFIG_BUILTIN_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The files of its folder; static bytes, which are not changed. */
+/* The files of a model; static bytes. */
 struct builtin {
   const char *name;
   const char *config; /* config.json, without a NUL */
@@ -19,7 +19,7 @@ struct builtin {
   size_t tensors_size;
 };
 
-/* The name of a model, or NULL behind the last one. */
+/* The name of a model; NULL after the last one. */
 const char *builtin_name(size_t index);
 
 /* False: there is no such model. */

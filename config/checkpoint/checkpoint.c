@@ -1,4 +1,4 @@
-/* checkpoint: the tensors of one file, or of the files that an index names. */
+/* checkpoint: one list of the tensors of all files. */
 #include "config/checkpoint/checkpoint.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct checkpoint {
   size_t files;
   struct checkpoint_file **file; /* [files] */
   size_t count;
-  struct checkpoint_entry *entry;          /* [count], as the files have them */
+  struct checkpoint_entry *entry;          /* [count], in the order of the files */
   const struct checkpoint_entry **by_name; /* [count] */
   size_t marked_count;
   const struct checkpoint_entry **marked; /* [marked_count], in the order of `entry`; NULL: all */
@@ -28,9 +28,14 @@ struct checkpoint {
 
 /* --- the files --- */
 
-/* All shards are opened at once: one that is missing is reported at start, not when it is used. */
-static enum status open_shards(struct checkpoint *c, struct error *e) {
-  for (size_t i = 0; i < c->files; i++) {
+/* Opens all files at once: a missing shard is reported at start, not when it is used. */
+static enum status open_files(struct checkpoint *c, struct error *e) {
+  const size_t files = c->index ? checkpoint_index_files(c->index) : 1;
+  c->file = calloc(files, sizeof *c->file);
+  if (!c->file) return error_no_memory(e);
+  c->files = files;
+  if (!c->index) c->file[0] = checkpoint_file_open(c->path, e);
+  for (size_t i = 0; c->index && i < files; i++) {
     const char *name = checkpoint_index_file(c->index, i);
     char *shard = file_beside(c->path, name);
     if (!shard) return error_no_memory(e);
@@ -38,16 +43,6 @@ static enum status open_shards(struct checkpoint *c, struct error *e) {
     free(shard);
     if (!c->file[i]) return text_before(e, "shard \"%.120s\": ", name);
   }
-  return STATUS_OK;
-}
-
-static enum status open_files(struct checkpoint *c, struct error *e) {
-  const size_t files = c->index ? checkpoint_index_files(c->index) : 1;
-  c->file = calloc(files, sizeof *c->file);
-  if (!c->file) return error_no_memory(e);
-  c->files = files;
-  if (c->index) return open_shards(c, e);
-  c->file[0] = checkpoint_file_open(c->path, e);
   return e->status;
 }
 
@@ -61,12 +56,6 @@ static enum status open_path(struct checkpoint *c, const char *path, struct erro
 }
 
 /* --- the tensors --- */
-
-/* A tensor counts only in the file where the index places it. */
-static bool is_placed(const struct checkpoint *c, size_t file, const char *tensor) {
-  const char *place = c->index ? checkpoint_index_find(c->index, tensor) : NULL;
-  return !c->index || (place && strcmp(place, checkpoint_index_file(c->index, file)) == 0);
-}
 
 static int compare_names(const void *left, const void *right) {
   const struct checkpoint_entry *const *a = left, *const *b = right;
@@ -83,7 +72,10 @@ static enum status list_tensors(struct checkpoint *c, struct error *e) {
     for (size_t j = 0; j < checkpoint_file_count(c->file[i]); j++) {
       struct checkpoint_entry entry = checkpoint_file_entry(c->file[i], j);
       entry.file = i;
-      if (is_placed(c, i, entry.name)) c->entry[c->count++] = entry;
+      /* A tensor of another shard is ignored. */
+      const char *place = c->index ? checkpoint_index_find(c->index, entry.name) : NULL;
+      if (!c->index || (place && strcmp(place, checkpoint_index_file(c->index, i)) == 0))
+        c->entry[c->count++] = entry;
     }
   }
   for (size_t i = 0; i < c->count; i++) c->by_name[i] = &c->entry[i];
@@ -91,7 +83,7 @@ static enum status list_tensors(struct checkpoint *c, struct error *e) {
   return STATUS_OK;
 }
 
-/* Checks that each tensor of the index is in the file where the index places it. */
+/* Checks that each tensor of the index is in its shard. */
 static enum status check_index_complete(const struct checkpoint *c, struct error *e) {
   const size_t count = c->index ? checkpoint_index_count(c->index) : c->count;
   if (c->count == count) return STATUS_OK;
@@ -182,8 +174,8 @@ const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const
   return NULL;
 }
 
-/* The first of the names in their order that does not come before `beginning`; with `past`, nor
- * begins with it. */
+/* The first name in their order that is not before `beginning`; with `past`, that also does not
+ * begin with it. */
 static size_t find_bound(const struct checkpoint *c, const char *beginning, bool past) {
   const size_t length = strlen(beginning);
   size_t low = 0, high = c->count;
@@ -238,14 +230,6 @@ enum status checkpoint_check_tensor(const struct checkpoint_entry *t, struct err
   return STATUS_OK;
 }
 
-/* Puts before the error whose bytes could not be read. */
-static enum status prepend_tensor_name(const struct checkpoint *c, const struct checkpoint_entry *t,
-                                       struct error *e) {
-  if (!c->index) return text_before(e, "tensor \"%.120s\": ", t->name);
-  return text_before(e, "tensor \"%.120s\" in shard \"%.120s\": ", t->name,
-                     checkpoint_index_file(c->index, t->file));
-}
-
 enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint_entry *t,
                                    uint64_t first, size_t count, float *out, struct error *e) {
   if (checkpoint_check_tensor(t, e)) return e->status;
@@ -255,7 +239,9 @@ enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint
   for (size_t n; count > 0; first += n, out += n, count -= n) {
     n = size_min(count, CHUNK / size);
     if (checkpoint_file_read(c->file[t->file], t, first * size, bytes, n * size, e))
-      return prepend_tensor_name(c, t, e);
+      return c->index ? text_before(e, "tensor \"%.120s\" in shard \"%.120s\": ", t->name,
+                                    checkpoint_index_file(c->index, t->file))
+                      : text_before(e, "tensor \"%.120s\": ", t->name);
     if (floats_convert(type, bytes, n, out) < n)
       return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" holds a number that is %s", t->name,
                        type == FLOAT_F64 ? "not finite or outside the float32 range"

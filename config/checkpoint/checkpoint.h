@@ -1,9 +1,9 @@
 /* checkpoint: the tensors of one file or of several shards, read on demand.
  *
- * Opening reads how the tensors are described and checks the rules of the format. Numbers are read
- * a stretch at a time, so that a tensor which is not used costs nothing. Files are read, never
- * mapped: weights in service must not change with the file. A checkpoint is used by one thread at a
- * time, but for numbers (checkpoint_reads_anywhere). */
+ * Opening reads the descriptions of the tensors and checks the rules of the format. Numbers are
+ * read a stretch at a time: a tensor that is not used costs nothing. Files are read, never mapped:
+ * weights in service must not change with the file. One thread at a time uses a checkpoint, except
+ * for reading numbers (checkpoint_reads_anywhere). */
 #ifndef CONFIG_CHECKPOINT_H
 #define CONFIG_CHECKPOINT_H
 
@@ -16,66 +16,66 @@
 
 struct checkpoint_entry {
   const char *name;  /* owned by the checkpoint */
-  const char *dtype; /* as safetensors names it: "F32", "BF16", ...; else as NumPy: ">f4" */
+  const char *dtype; /* name in safetensors, "F32", "BF16", ..., or in NumPy: ">f4" */
   size_t rank;
   uint64_t dim[SAFETENSORS_RANK_MAX];
   uint64_t count;  /* product of the dimensions; 1 for rank 0 */
-  bool by_columns; /* the first dimension runs fastest, as Fortran has it */
-  /* Where the numbers are: private to the checkpoint. */
+  bool by_columns; /* Fortran order: the first dimension is contiguous */
+  /* The place of the numbers, private to the checkpoint. */
   size_t file;
   uint64_t begin, bytes;
 };
 
 struct checkpoint;
 
-/* Opens a safetensors file or an .npz archive, whichever its first bytes show; or, if the path ends
- * with .index.json, all files that this index of shards names; or the one of these that a folder
- * holds. STATUS_CONFIG naming the path and the reason, or STATUS_OUT_OF_MEMORY. */
+/* Opens a safetensors file or an .npz archive, by its first bytes; all files of an index of shards,
+ * whose path ends with .index.json; or the one of these in a folder. NULL with STATUS_CONFIG naming
+ * the path and the reason, or STATUS_OUT_OF_MEMORY. */
 struct checkpoint *checkpoint_open(const char *path, struct error *e);
 
-/* Opens a safetensors file that lies in memory, a part of the program: the bytes outlive the
- * checkpoint. `name` stands for its path. */
+/* Opens a safetensors file in memory, whose bytes outlive the checkpoint. `name` is used as its
+ * path. */
 struct checkpoint *checkpoint_view(const char *name, const void *bytes, size_t size,
                                    struct error *e);
 void checkpoint_free(struct checkpoint *c);
 
-/* The path of the file or of the index: where a folder was named, of that in it. */
+/* The path of the file or the index, also if a folder was opened. */
 const char *checkpoint_path(const struct checkpoint *c);
 
-/* What kind of container it is, in words: "a safetensors file". */
+/* The kind of container in words: "a safetensors file". */
 const char *checkpoint_container(const struct checkpoint *c);
 
 size_t checkpoint_count(const struct checkpoint *c);
 const struct checkpoint_entry *checkpoint_at(const struct checkpoint *c, size_t index);
 const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const char *name);
 
-/* The tensors whose names begin so, in the order of their names. */
+/* The tensors whose names begin with `beginning`, in the order of their names. */
 const struct checkpoint_entry *const *checkpoint_behind(const struct checkpoint *c,
                                                         const char *beginning, size_t *count);
 
-/* Marks the tensors of whose names `is` is true: a checkpoint may have very many, of which who
- * looks at all names again and again needs few. Marked are, until then, all. */
+/* Marks the tensors for whose names `is` returns true, for code that goes through the names of very
+ * many tensors again and again. Before the first call all are marked. */
 enum status checkpoint_mark(struct checkpoint *c, bool (*is)(const char *name), struct error *e);
 size_t checkpoint_marked_count(const struct checkpoint *c);
 const struct checkpoint_entry *checkpoint_marked_at(const struct checkpoint *c, size_t index);
 
-/* Refuses, by its name, a tensor that checkpoint_read_floats cannot read: because of its type, or
- * because it lies by columns and is not a matrix. */
+/* Rejects a tensor that checkpoint_read_floats cannot read: because of its type, or because it is
+ * in Fortran order and not a matrix. STATUS_CONFIG naming it. */
 enum status checkpoint_check_tensor(const struct checkpoint_entry *t, struct error *e);
 
-/* Reads numbers first .. first + count - 1 of the tensor, in the order in which they lie, as
+/* Reads numbers first .. first + count - 1 of the tensor, in the order in which they are stored, as
  * float32 (F32, F16, BF16 or F64, rounded to nearest, ties to even). STATUS_CONFIG naming the
- * tensor for any other type, for a number that is not a finite float32, or when the file cannot be
+ * tensor for any other type, for a number that is not a finite float32, or if the file cannot be
  * read. In an archive all numbers before `first` are read again, unless the last call for this
  * tensor stopped there: read a tensor from its first number to its last. */
 enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint_entry *t,
                                    uint64_t first, size_t count, float *out, struct error *e);
 
-/* May several threads read numbers at once, each those that it likes? Not of an archive. */
+/* May several threads read any numbers at the same time? False for an archive. */
 bool checkpoint_reads_anywhere(const struct checkpoint *c);
 
-/* Refuses a checkpoint if one of its files was written to since it was opened: the numbers may be
- * of two versions. STATUS_CONFIG with the reason. */
+/* Rejects a checkpoint if one of its files was written to since it was opened: its numbers may
+ * belong to two versions. STATUS_CONFIG with the reason. */
 enum status checkpoint_check_unchanged(const struct checkpoint *c, struct error *e);
 
 #endif

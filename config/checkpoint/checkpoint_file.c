@@ -1,5 +1,5 @@
-/* checkpoint_file: opens a safetensors file or an .npz archive, and says of anything else what it
- * is. */
+/* checkpoint_file: opens a safetensors file or an .npz archive, and recognizes other formats to
+ * explain their rejection. */
 #include "config/checkpoint/checkpoint_file.h"
 
 #include <stdio.h>
@@ -16,29 +16,18 @@ enum { FRONT_SIZE = 64 }; /* the first bytes of a file, which show its kind */
 
 struct checkpoint_file {
   int fd;
-  struct file_stamp stamp;    /* when it was opened */
-  const unsigned char *bytes; /* NULL: it is a file */
-  uint64_t data;              /* where the data of a safetensors file begin */
+  struct file_stamp stamp;    /* at its opening */
+  const unsigned char *bytes; /* of a file in memory, or NULL */
+  uint64_t data;              /* offset of the data of a safetensors file */
   struct safetensors *header; /* NULL: an archive */
   struct npz *archive;
 };
 
-/* --- what was named in place of a checkpoint --- */
+/* --- other formats --- */
 
-static bool is_json(const char *bytes, size_t size) {
-  const char *at = bytes;
-  while (at < bytes + size && memchr(" \t\r\n", *at, 4)) at++;
-  return at < bytes + size && (*at == '{' || *at == '[');
-}
-
-/* Protocols 2 to 5; older ones cannot be recognised. */
-static bool is_pickle(const unsigned char *bytes, size_t size) {
-  return size >= 2 && bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5;
-}
-
-/* A file whose first bytes are neither the length of a header nor an archive's: replaces the reason
- * that `e` holds by what these bytes look like, if that is known. */
-static enum status explain_first_bytes(const char *path, const void *bytes, size_t size,
+/* Replaces the reason in `e` by the name of the format, if the first bytes of a rejected file show
+ * it. */
+static enum status explain_first_bytes(const char *path, const unsigned char *bytes, size_t size,
                                        struct error *e) {
   static const struct {
     const char *begin, *is;
@@ -49,12 +38,17 @@ static enum status explain_first_bytes(const char *path, const void *bytes, size
       {"version https://git-lfs", "is a Git LFS pointer: run git lfs pull"},
   };
   const char *is = NULL;
-  if (is_json(bytes, size)) is = "is JSON, but not an index of shards (*.index.json)";
+  size_t blanks = 0;
+  while (blanks < size && memchr(" \t\r\n", bytes[blanks], 4)) blanks++;
+  if (blanks < size && (bytes[blanks] == '{' || bytes[blanks] == '['))
+    is = "is JSON, but not an index of shards (*.index.json)";
   for (size_t i = 0; i < sizeof known / sizeof *known && !is; i++) {
     const size_t length = strlen(known[i].begin);
     if (size >= length && memcmp(bytes, known[i].begin, length) == 0) is = known[i].is;
   }
-  if (e->status != STATUS_CONFIG || (!is && !is_pickle(bytes, size))) return e->status;
+  /* A pickle of protocols 2 to 5; older ones cannot be recognized. */
+  const bool pickle = size >= 2 && bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5;
+  if (e->status != STATUS_CONFIG || (!is && !pickle)) return e->status;
   *e = (struct error){0};
   return is ? error_set(e, STATUS_CONFIG, "%s", is) : checkpoint_torch_refuse(path, e);
 }
@@ -84,8 +78,8 @@ static enum status read_safetensors_header(struct checkpoint_file *f, const char
   return e->status;
 }
 
-/* Opens the container that the first bytes show. Read as the length of a header, those of an
- * archive would mean 67 or 101 million bytes, which no checkpoint has. */
+/* Opens the container by the first bytes. Those of an archive, read as the length of a header,
+ * would mean 67 or 101 million bytes, which no checkpoint has. */
 static enum status read_first_bytes(struct checkpoint_file *f, const char *path, uint64_t size,
                                     struct error *e) {
   unsigned char front[FRONT_SIZE];

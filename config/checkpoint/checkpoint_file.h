@@ -8,11 +8,11 @@
 struct checkpoint_file;
 
 /* NULL with STATUS_OUT_OF_MEMORY, or with STATUS_CONFIG and the reason, before which the caller
- * puts the file's name. If the file or folder is no checkpoint but something known, the reason says
- * what it is and what to do. */
+ * puts the file's name. For a known format that is no checkpoint, the reason names it and what to
+ * do. */
 struct checkpoint_file *checkpoint_file_open(const char *path, struct error *e);
 
-/* The same of a safetensors file in memory, which is borrowed. */
+/* The same for a safetensors file in memory, which is borrowed. */
 struct checkpoint_file *checkpoint_file_view(const void *bytes, size_t size, struct error *e);
 void checkpoint_file_free(struct checkpoint_file *f);
 
@@ -22,12 +22,11 @@ size_t checkpoint_file_count(const struct checkpoint_file *f);
 /* Describes a tensor; its name and type stay owned by the file. */
 struct checkpoint_entry checkpoint_file_entry(const struct checkpoint_file *f, size_t index);
 
-/* Reads bytes `from` .. `from + size - 1` of a tensor. On failure the reason is without the file's
- * name, as above. */
+/* Reads bytes `from` .. `from + size - 1` of a tensor. Failures as above. */
 enum status checkpoint_file_read(struct checkpoint_file *f, const struct checkpoint_entry *t,
                                  uint64_t from, void *out, size_t size, struct error *e);
 
-/* Refuses a file that was written to since it was opened. */
+/* Rejects a file that was written to since it was opened. */
 enum status checkpoint_file_check_unchanged(const struct checkpoint_file *f, struct error *e);
 
 #endif

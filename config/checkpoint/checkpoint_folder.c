@@ -1,4 +1,4 @@
-/* checkpoint_folder: looks into a folder for the checkpoint in it. */
+/* checkpoint_folder: sorts the names in a folder, and chooses one. */
 #include "config/checkpoint/checkpoint_folder.h"
 
 #include <dirent.h>
@@ -14,19 +14,19 @@
 
 enum {
   ENTRIES_MOST = 10000, /* entries of a folder that are read */
-  NAME_SIZE = 121,      /* of a name that can be meant, with its end */
+  NAME_SIZE = 121,      /* of a name that is looked at, with its end */
   LISTED_MOST = 5       /* names that a message lists */
 };
 
-/* The first names of one kind, in the order of their bytes. */
+/* The names of one kind. */
 struct folder_names {
-  size_t count; /* of all */
-  char first[LISTED_MOST][NAME_SIZE];
+  size_t count;
+  char first[LISTED_MOST][NAME_SIZE]; /* the first of them, in the order of their bytes */
 };
 
 struct folder_content {
-  const char *usual; /* the best of the names that decide alone, or NULL */
-  const char *torch; /* PyTorch's usual name, if it is there, or NULL */
+  const char *usual; /* the best of the usual names in the folder, or NULL */
+  const char *torch; /* PyTorch's usual name, if the folder has it, or NULL */
   struct folder_names checkpoints, pickles, others;
 };
 
@@ -85,20 +85,6 @@ static enum status refuse_folder(const struct folder_content *f, struct error *e
                    *names ? names : "no printable name");
 }
 
-/* The name of the file that is meant, or NULL. */
-static const char *choose_file(const struct folder_content *f) {
-  if (f->usual) return f->usual;
-  if (f->checkpoints.count == 1) return f->checkpoints.first[0];
-  if (f->checkpoints.count > 0) return NULL;
-  if (f->torch) return f->torch;
-  return f->pickles.count == 1 ? f->pickles.first[0] : NULL;
-}
-
-static bool is_folder(const char *path) {
-  struct stat about;
-  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
 static enum status read_folder(struct folder_content *f, const char *path, struct error *e) {
   DIR *folder = opendir(path);
   const struct dirent *entry;
@@ -110,25 +96,26 @@ static enum status read_folder(struct folder_content *f, const char *path, struc
   return STATUS_OK;
 }
 
-/* A new string; NULL: no memory. */
-static char *path_in_folder(const char *folder, const char *name) {
-  const size_t length = strlen(folder);
-  const bool slash = length > 0 && folder[length - 1] == '/';
-  return slash ? file_beside(folder, name) : file_path(folder, name);
-}
-
 char *checkpoint_folder_file(const char *path, struct error *e) {
-  struct folder_content content = {0};
+  struct folder_content f = {0};
   const char *name = NULL;
-  if (is_folder(path)) {
-    if (read_folder(&content, path, e)) return NULL;
-    name = choose_file(&content);
+  struct stat about;
+  if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
+    if (read_folder(&f, path, e)) return NULL;
+    if (f.usual)
+      name = f.usual;
+    else if (f.checkpoints.count > 0)
+      name = f.checkpoints.count == 1 ? f.checkpoints.first[0] : NULL;
+    else
+      name = f.torch ? f.torch : f.pickles.count == 1 ? f.pickles.first[0] : NULL;
     if (!name) {
-      refuse_folder(&content, e);
+      refuse_folder(&f, e);
       return NULL;
     }
   }
-  char *file = name ? path_in_folder(path, name) : strdup(path);
+  const size_t length = strlen(path);
+  const bool slash = length > 0 && path[length - 1] == '/';
+  char *file = !name ? strdup(path) : slash ? file_beside(path, name) : file_path(path, name);
   if (!file) error_no_memory(e);
   return file;
 }

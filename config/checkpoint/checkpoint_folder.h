@@ -1,15 +1,15 @@
-/* checkpoint_folder: a folder as a checkpoint: which of its files is meant. */
+/* checkpoint_folder: finds the checkpoint in a folder. */
 #ifndef CONFIG_CHECKPOINT_FOLDER_H
 #define CONFIG_CHECKPOINT_FOLDER_H
 
 #include "core/base/status.h"
 
-/* A new string: the path of the file that `path` means. That is `path` itself unless it is a
- * folder; of a folder model.safetensors.index.json, else model.safetensors, else the only file that
- * could be meant by its name: a safetensors file, an index of them, or an .npz archive. Where there
- * is none, but a single file that PyTorch may have written (pytorch_model.bin before others), it is
- * that one: opening it says what to do. NULL with STATUS_CONFIG and the reason, before which the
- * caller puts the path and which lists what is there; or STATUS_OUT_OF_MEMORY. */
+/* A new string: `path` itself unless it is a folder, else the path of the checkpoint in it: of
+ * model.safetensors.index.json; else of model.safetensors; else of the only file whose name ends as
+ * that of a safetensors file, an index or an .npz archive; else of the only file that PyTorch may
+ * have written (pytorch_model.bin before others), whose opening explains what to do. NULL with
+ * STATUS_OUT_OF_MEMORY, or with STATUS_CONFIG and the reason, which lists the files, and before
+ * which the caller puts the path. */
 char *checkpoint_folder_file(const char *path, struct error *e);
 
 #endif

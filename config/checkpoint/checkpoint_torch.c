@@ -1,4 +1,4 @@
-/* checkpoint_torch: writes the command that makes an .npz archive of PyTorch's file. */
+/* checkpoint_torch: writes the command that converts PyTorch's file to an .npz archive. */
 #include "config/checkpoint/checkpoint_torch.h"
 
 #include <stdbool.h>
@@ -10,11 +10,11 @@
 enum {
   PATH_MOST = 90,
   QUOTED_SIZE = 4 * (PATH_MOST + 4) + 3,
-  WORDS_SIZE = 180 /* so many leave room for what the callers put before the message */
+  WORDS_SIZE = 180 /* leaves room for what the callers put before the message */
 };
 
-/* A name as one word of a shell: as it is where no character of it means anything to one, else
- * between single quotes. At most PATH_MOST characters. */
+/* A name of at most PATH_MOST characters as one word of a shell: as it is, or between single quotes
+ * if a character has a meaning for the shell. */
 static const char *quote_word(const char *name, char out[QUOTED_SIZE]) {
   static const char plain[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+,:@%/";
@@ -30,19 +30,15 @@ static const char *quote_word(const char *name, char out[QUOTED_SIZE]) {
   return out;
 }
 
-/* The path with .npz in place of what its name ends with. */
-static void name_archive(const char *path, char out[PATH_MOST + 5]) {
-  const char *name = text_file_name(path);
-  const char *dot = strrchr(name, '.');
-  const size_t length = dot && dot > name ? (size_t)(dot - path) : strlen(path);
-  snprintf(out, PATH_MOST + 5, "%.*s.npz", (int)length, path);
-}
-
-/* The words behind the command: the file and its archive. False if they are too long. */
+/* Writes the arguments of the command: the file, and the path with .npz instead of its extension.
+ * False if they are too long. */
 static bool write_words(const char *path, char out[WORDS_SIZE]) {
   char archive[PATH_MOST + 5], from[QUOTED_SIZE], to[QUOTED_SIZE];
   if (strlen(path) > PATH_MOST) return false;
-  name_archive(path, archive);
+  const char *name = text_file_name(path);
+  const char *dot = strrchr(name, '.');
+  const size_t length = dot && dot > name ? (size_t)(dot - path) : strlen(path);
+  snprintf(archive, sizeof archive, "%.*s.npz", (int)length, path);
   return snprintf(out, WORDS_SIZE, "%s %s", quote_word(path, from), quote_word(archive, to)) <
          WORDS_SIZE;
 }

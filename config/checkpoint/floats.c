@@ -1,7 +1,7 @@
 /* floats: converts half, bfloat16, single and double precision to single.
  *
- * The loops have no branch, so that the compiler makes vector code of them. They run a block at a
- * time: its numbers are still in the nearest cache when they are checked for being finite. */
+ * The loops have no branch, so that the compiler vectorizes them. They convert a block at a time,
+ * and check it for numbers that are not finite while it is in the nearest cache. */
 #include "config/checkpoint/floats.h"
 
 #include <stdbool.h>
@@ -45,9 +45,8 @@ static void from_halves(const unsigned char *at, size_t count, float *out) {
   for (size_t i = 0; i < count; i++) {
     uint16_t half;
     memcpy(&half, at + 2 * i, sizeof half);
-    const int32_t rest =
-        half &
-        0x7fff; /* signed: every machine has vector instructions that compare and convert such */
+    /* Every machine has vector instructions that compare and convert signed integers. */
+    const int32_t rest = half & 0x7fff;
     const uint32_t small = float_bits((float)rest * 0x1p-24f);
     const uint32_t is_small = 0u - (rest < 0x0400), is_beyond = 0u - (rest > 0x7bff);
     const uint32_t normal = ((uint32_t)rest << 13) + shift + (shift & is_beyond);
@@ -81,12 +80,6 @@ static bool all_finite(const float *numbers, size_t count) {
   return infinite == 0;
 }
 
-static size_t count_finite(const float *numbers, size_t count) {
-  size_t finite = 0;
-  while (finite < count && (float_bits(numbers[finite]) & exponent_ones) != exponent_ones) finite++;
-  return finite;
-}
-
 size_t floats_convert(enum floats_type type, const void *bytes, size_t count, float *out) {
   const unsigned char *at = bytes;
   size_t finite = 0, size = types[type].size;
@@ -103,8 +96,9 @@ size_t floats_convert(enum floats_type type, const void *bytes, size_t count, fl
       memcpy(out + i, at + i * size, n * size);
     }
     if (all && !all_finite(out + i, n)) {
-      finite = i + count_finite(out + i, n);
       all = false;
+      finite = i;
+      while ((float_bits(out[finite]) & exponent_ones) != exponent_ones) finite++;
     }
   }
   return all ? count : finite;

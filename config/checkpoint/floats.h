@@ -12,8 +12,7 @@ enum floats_type floats_type_of(const char *name);
 size_t floats_type_size(enum floats_type type); /* bytes of a number */
 
 /* Converts `count` numbers, which may be unaligned; each is rounded to nearest, ties to even.
- * Returns how many of the first are finite float32: `count` if all are. The others are converted as
- * well. */
+ * Returns the index of the first that is not a finite float32, or `count`. All are converted. */
 size_t floats_convert(enum floats_type type, const void *bytes, size_t count, float *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* npy: reads the header of a .npy file strictly: of Python's literals only what NumPy writes. */
+/* npy: reads the header of a .npy file strictly: it accepts only the literals that NumPy writes. */
 #include "config/checkpoint/npy.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static void skip_blanks(struct npy_reader *r) {
   while (r->at < r->end && (*r->at == ' ' || *r->at == '\n')) r->at++;
 }
 
-/* Reads this character if it is the next one, and the blanks on both sides of it. */
+/* Reads this character if it is the next one, and the spaces on both sides of it. */
 static bool accept_character(struct npy_reader *r, char c) {
   skip_blanks(r);
   if (r->at == r->end || *r->at != c) return false;
@@ -104,7 +104,7 @@ static enum status read_descr(struct npy_reader *r, struct npy *out, struct erro
     return skip_structured_type(r, e);
   }
   if (read_quoted(r, &text, &length, e)) return e->status;
-  /* A name begins with the order of its bytes, so that it is never a name of safetensors. */
+  /* A name begins with the byte order: it is never a name of safetensors. */
   if (length > 0 && !strchr("<>|=", text[0])) length = 0;
   for (size_t i = 0; i < length; i++)
     if (text[i] <= ' ' || text[i] > '~') length = 0;
@@ -127,25 +127,21 @@ static enum status read_fortran_order(struct npy_reader *r, struct npy *out, str
   return STATUS_OK;
 }
 
-static enum status read_dimension(struct npy_reader *r, uint64_t *out, struct error *e) {
-  const char *begin = r->at;
-  *out = 0;
-  for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++)
-    if (__builtin_mul_overflow(*out, 10u, out) ||
-        __builtin_add_overflow(*out, (uint64_t)(*r->at - '0'), out))
-      return error_set(e, STATUS_CONFIG, "its .npy header has a dimension beyond 64 bits");
-  return r->at > begin ? STATUS_OK : refuse_here(r, "dimension", e);
-}
-
-/* Reads a tuple. One of a single dimension also ends with a comma: in Python, (3) is a number. */
+/* Reads a tuple. A single dimension is followed by a comma: in Python, (3) is a number. */
 static enum status read_shape_tuple(struct npy_reader *r, struct npy *out, struct error *e) {
   if (!accept_character(r, '(')) return refuse_here(r, "tuple", e);
   out->count = 1;
   while (!accept_character(r, ')')) {
     if (out->rank == SAFETENSORS_RANK_MAX)
       return error_set(e, STATUS_CONFIG, "has more than %d dimensions", SAFETENSORS_RANK_MAX);
-    if (read_dimension(r, &out->dim[out->rank], e)) return e->status;
-    if (__builtin_mul_overflow(out->count, out->dim[out->rank], &out->count))
+    uint64_t *dim = &out->dim[out->rank];
+    const char *begin = r->at;
+    for (*dim = 0; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++)
+      if (__builtin_mul_overflow(*dim, 10u, dim) ||
+          __builtin_add_overflow(*dim, (uint64_t)(*r->at - '0'), dim))
+        return error_set(e, STATUS_CONFIG, "its .npy header has a dimension beyond 64 bits");
+    if (r->at == begin) return refuse_here(r, "dimension", e);
+    if (__builtin_mul_overflow(out->count, *dim, &out->count))
       return error_set(e, STATUS_CONFIG, "the product of its shape overflows");
     const bool first = out->rank++ == 0;
     if (accept_character(r, ',')) continue;
@@ -155,28 +151,25 @@ static enum status read_shape_tuple(struct npy_reader *r, struct npy *out, struc
   return STATUS_OK;
 }
 
-static enum status read_pair(struct npy_reader *r, struct npy *out, bool seen[3], struct error *e) {
+enum status npy_parse(const char *literal, size_t size, struct npy *out, struct error *e) {
   static const char *const names[] = {"descr", "fortran_order", "shape"};
   static enum status (*const readers[])(struct npy_reader *, struct npy *, struct error *) = {
       read_descr, read_fortran_order, read_shape_tuple};
-  const char *key;
-  size_t length, which = 0;
-  if (read_quoted(r, &key, &length, e)) return e->status;
-  while (which < 3 && !is_word(key, length, names[which])) which++;
-  if (which == 3) return refuse_at(r, key - 1, "known key", e);
-  if (seen[which]) return error_set(e, STATUS_CONFIG, "its .npy header has %s twice", names[which]);
-  seen[which] = true;
-  if (!accept_character(r, ':')) return refuse_here(r, "colon", e);
-  return readers[which](r, out, e);
-}
-
-enum status npy_parse(const char *literal, size_t size, struct npy *out, struct error *e) {
   struct npy_reader r = {.start = literal, .at = literal, .end = literal + size};
   bool seen[3] = {false};
   *out = (struct npy){0};
   if (!accept_character(&r, '{')) return refuse_here(&r, "dictionary", e);
   while (!accept_character(&r, '}')) {
-    if (read_pair(&r, out, seen, e)) return e->status;
+    const char *key;
+    size_t length, which = 0;
+    if (read_quoted(&r, &key, &length, e)) return e->status;
+    while (which < 3 && !is_word(key, length, names[which])) which++;
+    if (which == 3) return refuse_at(&r, key - 1, "known key", e);
+    if (seen[which])
+      return error_set(e, STATUS_CONFIG, "its .npy header has %s twice", names[which]);
+    seen[which] = true;
+    if (!accept_character(&r, ':')) return refuse_here(&r, "colon", e);
+    if (readers[which](&r, out, e)) return e->status;
     if (accept_character(&r, ',')) continue;
     if (accept_character(&r, '}')) break;
     return refuse_here(&r, "comma or closing brace", e);
@@ -186,6 +179,6 @@ enum status npy_parse(const char *literal, size_t size, struct npy *out, struct 
   if (!seen[0] || !seen[1] || !seen[2])
     return error_set(e, STATUS_CONFIG,
                      "its .npy header does not have all of descr, fortran_order and shape");
-  if (out->rank < 2) out->by_columns = false; /* by rows and by columns are the same */
+  if (out->rank < 2) out->by_columns = false; /* both orders are the same */
   return STATUS_OK;
 }

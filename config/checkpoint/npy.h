@@ -21,20 +21,20 @@ enum {
 };
 
 struct npy {
-  char dtype[NPY_DTYPE_SIZE]; /* as safetensors names it, where it does; else as NumPy does */
-  size_t number;              /* bytes of one number; 0 for a type that is not read */
-  bool by_columns;            /* in Fortran's order, and of rank 2 or more, where that differs */
+  char dtype[NPY_DTYPE_SIZE]; /* name in safetensors, or in NumPy if safetensors has none */
+  size_t number;              /* bytes of one number; 0 for an unsupported type */
+  bool by_columns;            /* Fortran order; false below rank 2, where there is no difference */
   size_t rank;
   uint64_t dim[SAFETENSORS_RANK_MAX];
   uint64_t count; /* product of the dimensions; 1 for rank 0 */
 };
 
-/* Finds how long prefix and literal are. `bytes` are the first NPY_PREFIX_MOST bytes of the file,
- * of which a short one has only `size`. STATUS_CONFIG with what is wrong. */
+/* Finds the lengths of prefix and literal. `bytes` are the first NPY_PREFIX_MOST bytes of the file,
+ * or all `size` bytes of a shorter one. STATUS_CONFIG with the reason. */
 enum status npy_measure(const unsigned char *bytes, size_t size, size_t *prefix, size_t *literal,
                         struct error *e);
 
-/* Reads the literal. STATUS_CONFIG with what is wrong. */
+/* Reads the literal. STATUS_CONFIG with the reason. */
 enum status npy_parse(const char *literal, size_t size, struct npy *out, struct error *e);
 
 #endif

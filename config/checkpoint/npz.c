@@ -1,9 +1,9 @@
-/* npz: reads archives, and is the only file that calls libzip.
+/* npz: reads archives; the only file that calls libzip.
  *
- * Why libzip: a zip archive describes itself in three places that may contradict each other, in
- * fields of two sizes. libzip has met hostile archives for twenty years; with zlib alone all of
- * that would have to be written here. libzip gets the bytes through a source of this file, so that
- * the reason why bytes could not be read is said in our words. */
+ * A zip archive describes itself in three places that may contradict each other, in fields of two
+ * sizes. libzip has met hostile archives for twenty years; with zlib alone all of that would have
+ * to be written here. libzip reads through a source of this file, so that the reason of a failed
+ * read is in our words. */
 #include "config/checkpoint/npz.h"
 
 #include <stdlib.h>
@@ -18,16 +18,16 @@
 enum {
   OPEN_MOST = 4,          /* members open at once: a weight and its bias are read alternately */
   SKIP = 16 * 1024,       /* bytes that are skipped at a time */
-  DEFLATE_AT_MOST = 1032, /* bytes that one deflated byte can become */
+  DEFLATE_AT_MOST = 1032, /* most bytes that one deflated byte expands to */
   ZLIB_NO_MEMORY = -4,    /* Z_MEM_ERROR, which libzip passes on */
 };
 
-/* An open member, and how far it has been read. */
+/* An open member, and the position in it. */
 struct npz_stream {
-  zip_file_t *file; /* NULL: free */
+  zip_file_t *file; /* NULL: unused */
   size_t index;
   uint64_t at;   /* in the array's numbers */
-  uint64_t used; /* by the clock of the archive: larger is later */
+  uint64_t used; /* time of the last use, by the clock of the archive */
 };
 
 struct npz_member {
@@ -42,7 +42,7 @@ struct npz {
   /* The source that libzip reads from. */
   int fd;
   uint64_t size, at;
-  struct error fault; /* why the file could not be read */
+  struct error fault; /* the reason of a failed read */
   zip_error_t zip_fault;
 
   struct npz_stream open[OPEN_MOST];
@@ -69,23 +69,11 @@ static zip_int64_t source_read(struct npz *z, void *out, uint64_t size) {
   return (zip_int64_t)part;
 }
 
-static zip_int64_t source_seek(struct npz *z, void *where, uint64_t size) {
-  const zip_int64_t to = zip_source_seek_compute_offset(z->at, z->size, where, size, &z->zip_fault);
-  if (to < 0) return -1;
-  z->at = (uint64_t)to;
-  return 0;
-}
-
-static zip_int64_t source_describe(const struct npz *z, zip_stat_t *about) {
-  zip_stat_init(about);
-  about->size = z->size;
-  about->valid = ZIP_STAT_SIZE;
-  return sizeof *about;
-}
-
 static zip_int64_t source_serve(void *context, void *data, zip_uint64_t size,
                                 zip_source_cmd_t command) {
   struct npz *z = context;
+  zip_stat_t *about = data;
+  zip_int64_t to;
   switch (command) {
   case ZIP_SOURCE_SUPPORTS:
     return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE,
@@ -97,11 +85,17 @@ static zip_int64_t source_serve(void *context, void *data, zip_uint64_t size,
   case ZIP_SOURCE_READ:
     return source_read(z, data, size);
   case ZIP_SOURCE_SEEK:
-    return source_seek(z, data, size);
+    to = zip_source_seek_compute_offset(z->at, z->size, data, size, &z->zip_fault);
+    if (to < 0) return -1;
+    z->at = (uint64_t)to;
+    return 0;
   case ZIP_SOURCE_TELL:
     return (zip_int64_t)z->at;
   case ZIP_SOURCE_STAT:
-    return source_describe(z, data);
+    zip_stat_init(about);
+    about->size = z->size;
+    about->valid = ZIP_STAT_SIZE;
+    return sizeof *about;
   case ZIP_SOURCE_ERROR:
     return zip_error_to_data(&z->zip_fault, data, size);
   default: /* close and free: nothing to do, the file is the caller's */
@@ -109,7 +103,7 @@ static zip_int64_t source_serve(void *context, void *data, zip_uint64_t size,
   }
 }
 
-/* Says what went wrong: in our words where the file could not be read, else in libzip's. */
+/* Sets the reason: in our words if the file could not be read, else in libzip's. */
 static enum status explain_zip_error(struct npz *z, zip_error_t *fault, struct error *e) {
   const int code = zip_error_code_zip(fault);
   const struct error own = z->fault;
@@ -126,7 +120,8 @@ static enum status explain_zip_error(struct npz *z, zip_error_t *fault, struct e
 
 /* --- members --- */
 
-/* Reads `size` bytes, or fewer at the end of the member. Returns how many; -1 with an error. */
+/* Reads `size` bytes, or fewer at the end of the member. Returns the number read; -1 with an error.
+ */
 static int64_t read_some(struct npz *z, zip_file_t *file, void *out, size_t size, struct error *e) {
   size_t got = 0;
   while (got < size) {
@@ -164,8 +159,8 @@ static enum status read_npy_header(struct npz *z, struct npz_member *m, zip_file
   return npy_parse(literal, length, &m->array.about, e);
 }
 
-/* Checks what the archive says of a member: that it is of a kind that is read, and that its bytes
- * can become as many as it claims. */
+/* Checks the description of a member: that its kind is supported, and that its bytes can expand to
+ * as many as it claims. */
 static enum status check_member(const struct npz *z, const zip_stat_t *about, struct error *e) {
   static const zip_uint64_t all = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
                                   ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
@@ -183,44 +178,34 @@ static enum status check_member(const struct npz *z, const zip_stat_t *about, st
   return STATUS_OK;
 }
 
-/* Numbers of a type whose size is not known are never used, so that their count is not checked. */
-static enum status check_number_bytes(struct npz_member *m, uint64_t size, struct error *e) {
+static enum status read_member(struct npz *z, struct npz_member *m, const zip_stat_t *stat,
+                               struct error *e) {
   const struct npy *about = &m->array.about;
   uint64_t needed;
-  m->array.bytes = size - m->front; /* the header has been read, so that this is not negative */
-  if (about->number == 0) return STATUS_OK;
+  if (check_member(z, stat, e)) return e->status;
+  zip_file_t *file = open_member(z, m->place, e);
+  if (!file) return e->status;
+  read_npy_header(z, m, file, e);
+  zip_fclose(file);
+  if (e->status) return e->status;
+  m->array.bytes = stat->size - m->front;   /* not negative: the header has been read */
+  if (about->number == 0) return STATUS_OK; /* an unknown type, whose numbers are never used */
   if (__builtin_mul_overflow(about->count, about->number, &needed) || needed != m->array.bytes)
     return error_set(e, STATUS_CONFIG, "%ju numbers of type %s do not fill its %ju bytes",
                      (uintmax_t)about->count, about->dtype, (uintmax_t)m->array.bytes);
   return STATUS_OK;
 }
 
-static enum status read_member(struct npz *z, struct npz_member *m, const zip_stat_t *about,
-                               struct error *e) {
-  if (check_member(z, about, e)) return e->status;
-  zip_file_t *file = open_member(z, m->place, e);
-  if (!file) return e->status;
-  if (read_npy_header(z, m, file, e) == STATUS_OK) check_number_bytes(m, about->size, e);
-  zip_fclose(file);
-  return e->status;
-}
-
-/* Is this the name of an array? Then *length is its length without .npy. */
-static bool is_array_name(const char *name, size_t *length) {
-  static const char end[] = ".npy";
-  if (!name || !text_ends_with(name, end)) return false;
-  *length = strlen(name) - (sizeof end - 1);
-  return true;
-}
-
 static enum status add_member(struct npz *z, zip_uint64_t place, struct error *e) {
+  static const char end[] = ".npy";
   zip_stat_t about;
-  size_t length;
   if (zip_stat_index(z->archive, place, 0, &about) < 0)
     return explain_zip_error(z, zip_get_error(z->archive), e);
-  if (!(about.valid & ZIP_STAT_NAME) || !is_array_name(about.name, &length)) return STATUS_OK;
+  if (!(about.valid & ZIP_STAT_NAME) || !about.name || !text_ends_with(about.name, end))
+    return STATUS_OK;
   struct npz_member *m = &z->member[z->count];
-  *m = (struct npz_member){.place = place, .name = strndup(about.name, length)};
+  *m = (struct npz_member){.place = place,
+                           .name = strndup(about.name, strlen(about.name) - (sizeof end - 1))};
   if (!m->name) return error_no_memory(e);
   z->count++;
   m->array.name = m->name;
@@ -235,15 +220,13 @@ static int compare_members(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-/* Is this the member in which torch.save describes its tensors? It lies in a folder of any name. */
-static bool is_pickle_name(const char *name) {
-  return name && text_file_name(name) > name + 1 && text_ends_with(name, "/data.pkl");
-}
-
+/* Has it the member in which torch.save describes its tensors? Its folder may have any name. */
 static bool holds_pickle(struct npz *z) {
   const zip_int64_t members = zip_get_num_entries(z->archive, 0);
-  for (zip_int64_t i = 0; i < members; i++)
-    if (is_pickle_name(zip_get_name(z->archive, (zip_uint64_t)i, ZIP_FL_ENC_RAW))) return true;
+  for (zip_int64_t i = 0; i < members; i++) {
+    const char *name = zip_get_name(z->archive, (zip_uint64_t)i, ZIP_FL_ENC_RAW);
+    if (name && text_file_name(name) > name + 1 && text_ends_with(name, "/data.pkl")) return true;
+  }
   return false;
 }
 
@@ -286,8 +269,8 @@ static void close_stream(struct npz_stream *s) {
   *s = (struct npz_stream){0};
 }
 
-/* A stream of the array, moved to byte `from`: the open one if it has not read beyond, else a new
- * one, in place of the stream that has been unused for longest. */
+/* A stream of the array at byte `from`: the open one if that is not past it, else a new one in
+ * place of the least recently used one. */
 static struct npz_stream *stream_at(struct npz *z, size_t index, uint64_t from, struct error *e) {
   struct npz_stream *s = NULL, *oldest = &z->open[0];
   for (size_t i = 0; i < OPEN_MOST; i++) {
@@ -311,20 +294,16 @@ static struct npz_stream *stream_at(struct npz *z, size_t index, uint64_t from, 
   return NULL;
 }
 
-/* Reads on behind the last number, which makes libzip compare the checksum. */
-static enum status check_end(struct npz *z, zip_file_t *file, struct error *e) {
-  char more;
-  if (read_some(z, file, &more, 1, e) > 0)
-    error_set(e, STATUS_CONFIG, "has bytes after its last number");
-  return e->status;
-}
-
 enum status npz_read(struct npz *z, size_t index, uint64_t from, void *out, size_t size,
                      struct error *e) {
   struct npz_stream *s = stream_at(z, index, from, e);
   if (!s) return e->status;
   if (read_member_bytes(z, s->file, out, size, e) == STATUS_OK) s->at += size;
-  if (e->status == STATUS_OK && s->at == z->member[index].array.bytes) check_end(z, s->file, e);
+  /* Reading past the last number makes libzip compare the checksum. */
+  char more;
+  if (e->status == STATUS_OK && s->at == z->member[index].array.bytes &&
+      read_some(z, s->file, &more, 1, e) > 0)
+    error_set(e, STATUS_CONFIG, "has bytes after its last number");
   if (e->status) close_stream(s);
   return e->status;
 }

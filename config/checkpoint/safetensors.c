@@ -1,4 +1,4 @@
-/* safetensors: parses the header, strictly. The steps of safetensors_parse are the rules of the
+/* safetensors: parses the header strictly. The steps of safetensors_parse are the rules of the
  * format, in the order in which they are checked. */
 #include "config/checkpoint/safetensors.h"
 
@@ -10,12 +10,12 @@
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
 
-static const json_int_t integer_max =
-    (json_int_t)1 << 53; /* larger integers are not exact in every JSON library */
+/* Larger integers are not exact in every JSON library. */
+static const json_int_t integer_max = (json_int_t)1 << 53;
 
 struct safetensors_tensor {
   struct safetensors_entry entry;
-  uint64_t end; /* of its bytes in the data */
+  uint64_t end; /* offset in the data after its bytes */
 };
 
 struct safetensors_text {
@@ -57,7 +57,7 @@ static json_t *parse_header_json(const char *text, size_t size, struct error *e)
     error_set(e, STATUS_CONFIG, "the header is not UTF-8");
     return NULL;
   }
-  /* Jansson takes a NUL for the end of the text, and allows white space behind it that the format
+  /* Jansson takes a NUL for the end of the text, and allows white space after it, which the format
    * does not. */
   if (memchr(text, '\0', size)) {
     error_set(e, STATUS_CONFIG, "the header holds a NUL byte");
@@ -129,21 +129,9 @@ static enum status read_metadata_texts(struct safetensors *s, json_t *metadata, 
   return STATUS_OK;
 }
 
-static enum status read_header_entries(struct safetensors *s, struct error *e) {
-  const char *name;
-  json_t *value;
-  json_object_foreach(s->header, name, value) {
-    enum status status = strcmp(name, "__metadata__") == 0
-                             ? read_metadata_texts(s, value, e)
-                             : read_tensor_entry(name, value, &s->tensors[s->count++], e);
-    if (status) return status;
-  }
-  return STATUS_OK;
-}
+/* --- offsets and sizes of the data --- */
 
-/* --- where the data lie --- */
-
-/* By offset; an empty tensor comes before the one that begins at the same place. */
+/* By offset; an empty tensor precedes the one that begins at the same offset. */
 static int compare_offsets(const void *left, const void *right) {
   const struct safetensors_tensor *a = left, *b = right;
   if (a->entry.begin != b->entry.begin) return a->entry.begin < b->entry.begin ? -1 : 1;
@@ -167,34 +155,26 @@ static enum status check_offsets(struct safetensors *s, struct error *e) {
   return STATUS_OK;
 }
 
-static enum status count_numbers(struct safetensors_tensor *t, struct error *e) {
-  struct safetensors_entry *entry = &t->entry;
-  entry->count = 1;
-  for (size_t i = 0; i < entry->rank; i++)
-    if (__builtin_mul_overflow(entry->count, entry->dim[i], &entry->count))
-      return error_set(e, STATUS_CONFIG, "tensor \"%.100s\": the product of its shape overflows",
-                       entry->name);
-  return STATUS_OK;
-}
-
-static enum status check_tensor_bytes(struct safetensors_tensor *t, struct error *e) {
-  struct safetensors_entry *entry = &t->entry;
-  uint64_t size = type_size(entry->dtype), needed;
-  entry->bytes = t->end - t->entry.begin;
-  if (size == 0) return STATUS_OK;
-  if (__builtin_mul_overflow(entry->count, size, &needed) || needed != entry->bytes)
-    return error_set(e, STATUS_CONFIG,
-                     "tensor \"%.100s\": %ju numbers of type %s do not fill its %ju bytes",
-                     entry->name, (uintmax_t)entry->count, entry->dtype, (uintmax_t)entry->bytes);
-  return STATUS_OK;
-}
-
 static enum status check_data(struct safetensors *s, struct error *e) {
   if (check_offsets(s, e)) return e->status;
-  for (size_t i = 0; i < s->count; i++)
-    if (count_numbers(&s->tensors[i], e)) return e->status;
-  for (size_t i = 0; i < s->count; i++)
-    if (check_tensor_bytes(&s->tensors[i], e)) return e->status;
+  for (size_t i = 0; i < s->count; i++) {
+    struct safetensors_entry *entry = &s->tensors[i].entry;
+    entry->count = 1;
+    for (size_t d = 0; d < entry->rank; d++)
+      if (__builtin_mul_overflow(entry->count, entry->dim[d], &entry->count))
+        return error_set(e, STATUS_CONFIG, "tensor \"%.100s\": the product of its shape overflows",
+                         entry->name);
+  }
+  for (size_t i = 0; i < s->count; i++) {
+    struct safetensors_entry *entry = &s->tensors[i].entry;
+    uint64_t size = type_size(entry->dtype), needed;
+    entry->bytes = s->tensors[i].end - entry->begin;
+    if (size == 0) continue;
+    if (__builtin_mul_overflow(entry->count, size, &needed) || needed != entry->bytes)
+      return error_set(e, STATUS_CONFIG,
+                       "tensor \"%.100s\": %ju numbers of type %s do not fill its %ju bytes",
+                       entry->name, (uintmax_t)entry->count, entry->dtype, (uintmax_t)entry->bytes);
+  }
   const uint64_t end = s->count > 0 ? s->tensors[s->count - 1].end : 0;
   if (s->data_size == SAFETENSORS_UNKNOWN) s->data_size = end;
   if (end > s->data_size)
@@ -238,7 +218,15 @@ struct safetensors *safetensors_parse(const char *text, size_t size, uint64_t da
   }
   s->header = header;
   s->data_size = data_size;
-  if (read_header_entries(s, e) == STATUS_OK && check_data(s, e) == STATUS_OK) return s;
+  const char *name;
+  json_t *value;
+  json_object_foreach(header, name, value) {
+    const bool metadata = strcmp(name, "__metadata__") == 0;
+    if (metadata ? read_metadata_texts(s, value, e)
+                 : read_tensor_entry(name, value, &s->tensors[s->count++], e))
+      break;
+  }
+  if (e->status == STATUS_OK && check_data(s, e) == STATUS_OK) return s;
   text_plain(e);
   safetensors_free(s);
   return NULL;

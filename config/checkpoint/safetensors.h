@@ -1,8 +1,7 @@
 /* safetensors: the header of the format, read strictly.
  *
  * `u64 LE n | n bytes of JSON | data to the end`. Every rule of the format that a header can break
- * is checked, each with a message of its own. Where the data are and how they are read is the
- * caller's business. */
+ * is checked, each with its own message. The caller reads the data. */
 #ifndef CONFIG_SAFETENSORS_H
 #define CONFIG_SAFETENSORS_H
 
@@ -12,12 +11,12 @@
 #include "core/base/status.h"
 
 enum {
-  SAFETENSORS_PREFIX = 8,             /* bytes before the header: its length */
-  SAFETENSORS_HEADER_MAX = 100000000, /* bytes of a header, in a file */
+  SAFETENSORS_PREFIX = 8,             /* bytes before the header, which hold its length */
+  SAFETENSORS_HEADER_MAX = 100000000, /* bytes of the header of a file */
   SAFETENSORS_RANK_MAX = 8
 };
 
-/* The size of a message whose end has not arrived yet. */
+/* The size of data whose end has not arrived yet. */
 #define SAFETENSORS_UNKNOWN UINT64_MAX
 
 struct safetensors_entry {
@@ -26,20 +25,20 @@ struct safetensors_entry {
   size_t rank;
   uint64_t dim[SAFETENSORS_RANK_MAX];
   uint64_t count; /* product of the dimensions; 1 for rank 0 */
-  uint64_t begin; /* of its bytes in the data: little-endian, maybe unaligned */
+  uint64_t begin; /* offset of its bytes in the data: little-endian, maybe unaligned */
   uint64_t bytes;
 };
 
 struct safetensors;
 
-/* Finds the length of the header from the first SAFETENSORS_PREFIX bytes. The whole has `size`
- * bytes (or SAFETENSORS_UNKNOWN); a header of more than `most` bytes is refused. */
+/* Finds the length of the header in the first SAFETENSORS_PREFIX bytes. `size` is that of
+ * everything, or SAFETENSORS_UNKNOWN. STATUS_CONFIG for a header of more than `most` bytes. */
 enum status safetensors_measure(const void *prefix, uint64_t size, size_t most, size_t *out,
                                 struct error *e);
 
 /* Parses a header of that length; its text is not needed afterwards. `data_size` bytes of data
- * follow it; if that is SAFETENSORS_UNKNOWN, the caller checks that they are as many as the tensors
- * have. STATUS_CONFIG, STATUS_OUT_OF_MEMORY. */
+ * follow it; if that is SAFETENSORS_UNKNOWN, the caller compares their number with the tensors'.
+ * NULL with STATUS_CONFIG or STATUS_OUT_OF_MEMORY. */
 struct safetensors *safetensors_parse(const char *header, size_t size, uint64_t data_size,
                                       struct error *e);
 void safetensors_free(struct safetensors *s);
