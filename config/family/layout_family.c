@@ -97,8 +97,8 @@ static const struct layout_family families[] = {
      .cross = true,
      .obstacle = TORCH_OBSTACLES},
 
-    /* The textbook Dive into Deep Learning. Its additive attention projects nothing: W_q and W_k
-     * belong to the score. */
+    /* Dive into Deep Learning (d2l). Its additive attention projects nothing: W_q and W_k belong to
+     * the score. */
     {.layout = "d2l",
      .label = "layer",
      .path = "",
@@ -168,7 +168,7 @@ static const struct layout_family families[] = {
      .customs = {.causal = true},
      .harmless = {"bias", "masked_bias"}},
 
-    /* T5. The table of its first block serves all blocks that have none of their own. */
+    /* T5. A block without a table uses that of the first block. */
     {.layout = "t5",
      .models = t5s,
      .label = "encoder",
@@ -196,7 +196,7 @@ static const struct layout_family families[] = {
      .nested = true,
      .cross = true,
      .customs = {.unscaled = true},
-     .table = {T5_DECODER_TABLE}, /* only tells the number of heads */
+     .table = {T5_DECODER_TABLE}, /* only for the number of heads */
      .harmless = {T5_TABLE}},
 
     /* Llama, Mistral, Qwen2. */

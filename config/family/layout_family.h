@@ -1,4 +1,5 @@
-/* layout_family: the names that each family of checkpoints gives the tensors of a layer. */
+/* layout_family: the names of an attention layer's tensors in each family of checkpoints. Tables.
+ */
 #ifndef CONFIG_LAYOUT_FAMILY_H
 #define CONFIG_LAYOUT_FAMILY_H
 
@@ -8,50 +9,49 @@
 #include "core/attention/layer.h"
 
 enum {
-  LAYOUT_ADDRESS_SIZE = 256, /* of what precedes the names of a layer's tensors */
+  LAYOUT_ADDRESS_SIZE = 256, /* of the common beginning of a layer's names */
   LAYOUT_OBSTACLES_MOST = 4,
   LAYOUT_HARMLESS_MOST = 6
 };
 
-/* What a family of checkpoints does where a definition does not say otherwise. */
+/* The defaults of a family for values that a definition does not have. */
 struct definition_customs {
   bool causal, unscaled, rope, relative, relative_both;
 };
 
 /* Whether the matrices of queries, keys and values share a tensor. */
 enum layout_joint {
-  LAYOUT_APART,  /* each has a stem of its own, with .weight and maybe .bias behind it */
-  LAYOUT_TORCH,  /* one below the other in in_proj_weight, or apart; one in_proj_bias */
-  LAYOUT_CONV1D, /* side by side in c_attn.weight; all matrices are [in, out], as in Conv1D */
+  LAYOUT_APART,  /* each has its own stem, followed by .weight and maybe .bias */
+  LAYOUT_TORCH,  /* rows of in_proj_weight, or separate; one in_proj_bias */
+  LAYOUT_CONV1D, /* columns of c_attn.weight; all matrices are [in, out], as in Conv1D */
 };
 
-/* A tensor that is not served, and without which the layer would compute something else. */
+/* A tensor that is not supported, and without which the layer would compute something else. */
 struct layout_obstacle {
   const char *stem, *why;
 };
 
-/* One place in which a family keeps layers. Names are prefix + path + stem; {i} in a path is the
- * number of the layer. Where a family has no names for the parameters of a score, those of plain
- * are used. */
+/* One kind of layer of a family. Names are prefix + path + stem; {i} in a path is the number of the
+ * layer. A family without names for the parameters of a score uses those of plain. */
 struct layout_family {
   const char *layout;
-  const char *label; /* what inspect calls a layer there, before its number */
+  const char *label; /* the word of inspect for such a layer, before its number */
   const char *path;
   const char *stem[ROLE_COUNT];
-  const char *mark[2];       /* show the place in lieu of queries' stem: either one; "" never */
-  const char *const *models; /* model types of config.json that are known to fit; NULL for any */
+  const char *mark[2];       /* names that show the layer, instead of the queries' stem; "": none */
+  const char *const *models; /* model types of config.json that are known to fit; NULL: any */
   enum layout_joint joint;
-  bool nested;      /* the prefix may be anything that ends with a dot */
-  bool unprojected; /* the place may hold layers without projections */
-  bool cross;       /* queries come from one sequence, keys and values from another */
-  bool shared;      /* keys and values may have fewer heads: as many as their rows make */
+  bool nested;      /* whether the prefix may be anything that ends with a dot */
+  bool unprojected; /* whether there may be layers without projections */
+  bool cross;       /* whether queries come from one sequence, keys and values from another */
+  bool shared;      /* whether the rows of keys and values may mean fewer heads */
   struct definition_customs customs;
-  const char *table[2];    /* of relative positions, behind the prefix; the first one that exists */
-  const char *frequencies; /* of its rotary positions */
-  const char *sees_all;    /* behind the prefix: if it exists, the layer is not causal */
-  struct layout_obstacle obstacle[LAYOUT_OBSTACLES_MOST]; /* behind the address */
-  struct layout_obstacle beyond[LAYOUT_OBSTACLES_MOST];   /* behind the prefix */
-  const char *harmless[LAYOUT_HARMLESS_MOST]; /* change nothing; "x." means all behind it */
+  const char *table[2];    /* of relative positions, after the prefix; the first that exists */
+  const char *frequencies; /* of rotary positions */
+  const char *sees_all;    /* after the prefix: if it exists, the layer is not causal */
+  struct layout_obstacle obstacle[LAYOUT_OBSTACLES_MOST]; /* after the address */
+  struct layout_obstacle beyond[LAYOUT_OBSTACLES_MOST];   /* after the prefix */
+  const char *harmless[LAYOUT_HARMLESS_MOST]; /* change nothing; "x." means all that begin so */
 };
 
 size_t layout_family_count(void);

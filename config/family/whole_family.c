@@ -1,4 +1,4 @@
-/* whole_family: the table. */
+/* whole_family: the table of families. */
 #include "config/family/whole_family.h"
 
 static const struct whole_keys bert_keys = {.own = {"num_hidden_layers", "num_attention_heads",
@@ -57,7 +57,7 @@ enum {
   CROSS_QUERY_KEY_VALUE = 1U << WHOLE_CROSS_QUERY | 1U << WHOLE_CROSS_KEY | 1U << WHOLE_CROSS_VALUE
 };
 
-/* Llama and its kin; the norms of heads are in some of them alone. */
+/* Llama and similar models; only some of them have norms of heads. */
 #define LLAMA_NAMES                                                                             \
   .layer = "layers.{i}.",                                                                       \
   .stem = {[WHOLE_QUERY] = "self_attn.q_proj",                                                  \
@@ -76,10 +76,10 @@ enum {
   .buffer = {"self_attn.rotary_emb.inv_freq"}, .decodes = true, .gated = true, .rotary = true,  \
   .tied = true, .lasting = true, .norm = NORM_RMS, .place = NORM_PRE
 
-/* The layers of a classifier, unless a family calls them otherwise. */
+/* The usual names of the layers of a classifier. */
 #define CLASSIFIER [WHOLE_CLASS_FIRST] = "classifier.dense", [WHOLE_CLASSES] = "classifier.out_proj"
 
-/* --- families of an encoder and a decoder: what both have, and the decoders --- */
+/* --- encoder-decoder families: the common part, and the decoders --- */
 
 /* nn.Transformer. */
 #define TORCH \
@@ -87,7 +87,7 @@ enum {
 #define TORCH_STEMS                                                                            \
   [WHOLE_OUTPUT] = "self_attn.out_proj", [WHOLE_UP] = "linear1", [WHOLE_GATE] = "linear_gate", \
   [WHOLE_DOWN] = "linear2", [WHOLE_NORM_SELF] = "norm1", [WHOLE_POSITION] = "positions"
-/* Of layers that do not attend to others. */
+/* Stems of layers without a cross-attention. */
 #define TORCH_ALONE \
   TORCH_STEMS, [WHOLE_NORM_FORWARD] = "norm2", [WHOLE_RELATIVE] = "relative_bias", CLASSIFIER
 
@@ -103,7 +103,7 @@ static const struct whole_family torch_decoder = {
     .scope = {"decoder."},
     .decodes = true};
 
-/* The textbook. */
+/* Dive into Deep Learning (d2l). */
 #define D2L                                                           \
   .name = "d2l", .bias = WHOLE_BIAS_ALWAYS, .unbiased = D2L_UNBIASED, \
   .positions = POSITIONS_INTERLEAVED
@@ -129,7 +129,7 @@ static const struct whole_family d2l_decoder = {
     .decodes = true,
     .headed = true};
 
-/* `forward` is the number of its feed-forward layer among the layers of a block. */
+/* `forward` is the number of the feed-forward layer in a block. */
 #define T5(stack, forward)                                                                         \
   .name = "t5", .layer = stack ".block.{i}.", .gated_up = "layer." forward ".DenseReluDense.wi_1", \
   .table = {"shared", "encoder.embed_tokens", "decoder.embed_tokens"}, .scope = {stack "."},       \
@@ -145,7 +145,7 @@ static const struct whole_family d2l_decoder = {
       [WHOLE_NORM_LAST] = stack ".final_layer_norm",                               \
       [WHOLE_RELATIVE] = stack ".block.0.layer.0.SelfAttention.relative_attention_bias"
 
-/* The first files of the family have a table of distances across, which is without effect. */
+/* Early files have a table of relative positions in the cross-attention, which has no effect. */
 static const struct whole_family t5_decoder = {
     T5("decoder", "2"),
     .stem = {T5_STEMS("decoder", "2"), [WHOLE_CROSS_QUERY] = "layer.1.EncDecAttention.q",
@@ -158,7 +158,7 @@ static const struct whole_family t5_decoder = {
     .decodes = true,
     .shrunk = true};
 
-/* BART and its kin differ in norms and positions alone, which both stacks have in the same way. */
+/* BART and similar models differ only in norms and positions, which are the same in both stacks. */
 #define BART_KIN(stack)                                                                      \
   .layer = stack ".layers.{i}.",                                                             \
   .table = {"shared", "encoder.embed_tokens", "decoder.embed_tokens"}, .scope = {stack "."}, \
@@ -205,7 +205,7 @@ static const struct whole_family pegasus_decoder = {
 static const struct whole_family marian_decoder = {
     MARIAN("decoder"), BART_DECODES, .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS}};
 
-/* --- what is looked for --- */
+/* --- the table --- */
 
 static const struct whole_family families[] = {
     {TORCH, .layer = "encoder.layers.{i}.",

@@ -1,4 +1,4 @@
-/* whole_type: the tables. */
+/* whole_type: the tables of types and of guarded keys. */
 #include "config/family/whole_type.h"
 
 #include <stdio.h>
@@ -55,7 +55,7 @@ static const struct whole_type types[] = {
      .head_size = 64,
      .epsilon = 1e-6,
      .activation = "gated-gelu",
-     .untied = true, /* the library ties T5 where the key is missing, but not this one */
+     .untied = true, /* transformers ties T5 by default, but not this one */
      .begin = 0,
      .end = 1,
      .pad = 0,
@@ -185,7 +185,7 @@ void whole_type_list(char *out, size_t size) {
       used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", types[i].name);
 }
 
-/* --- what must not be said otherwise --- */
+/* --- guarded keys --- */
 
 static const struct whole_type_guard guards[] = {
     {.family = "bert", .key = "position_embedding_type", .only = "\"absolute\""},

@@ -1,4 +1,4 @@
-/* whole_type: what each model_type of config.json means. Tables, no more. */
+/* whole_type: the meaning of each model_type of config.json. Tables. */
 #ifndef CONFIG_WHOLE_TYPE_H
 #define CONFIG_WHOLE_TYPE_H
 
@@ -6,48 +6,48 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A model_type of config.json, with what the library that writes it takes for a missing key. */
+/* A model_type of config.json, and the defaults of Hugging Face transformers for missing keys. */
 struct whole_type {
   const char *name;
-  const char *family; /* NULL: it is not served, and `why` says so */
-  const char *tower;  /* the member of config.json that is about its stack; NULL: all of it is */
+  const char *family; /* NULL: not supported; `why` has the reason */
+  const char *tower;  /* the member of config.json about the model; NULL: the whole document */
   const char *why;
-  size_t heads;           /* 0: as many as the tensors tell */
-  size_t head_size;       /* 0: as wide as all heads together */
-  double rope_base;       /* of a family whose positions turn queries and keys */
+  size_t heads;           /* 0: those of the tensors */
+  size_t head_size;       /* 0: the width divided by the heads */
+  double rope_base;       /* of a family with rotary positions */
   double epsilon;         /* of norms */
-  const char *activation; /* as config.json says it */
+  const char *activation; /* name in config.json */
   bool scaled_embedding;
-  bool head_norms;       /* queries and keys are normalised head by head */
-  bool windows;          /* sliding_window is served, of all layers or none; */
-  bool window_asked;     /* but counts only where use_sliding_window says so */
-  size_t window;         /* what a missing one is; 0: none */
-  bool untied;           /* the output has a matrix of its own */
-  bool may_part;         /* share_encoder_decoder_embeddings and decoder_vocab_size count */
-  bool pad_banned;       /* the token that pads is never chosen */
-  bool first_behind_pad; /* positions begin behind the token that pads */
+  bool head_norms;       /* queries and keys are normalized in each head */
+  bool windows;          /* sliding_window is supported, for all layers or none; */
+  bool window_asked;     /* it is ignored unless use_sliding_window is true */
+  size_t window;         /* default of sliding_window; 0: none */
+  bool untied;           /* the output has its own matrix */
+  bool may_part;         /* it has share_encoder_decoder_embeddings and decoder_vocab_size */
+  bool pad_banned;       /* the padding token is never generated */
+  bool first_behind_pad; /* positions begin after the padding token */
   size_t first_position;
   int64_t begin, end, pad, forced_end; /* tokens; -1: none */
 };
 
-/* The type of this name; NULL: it is not known. */
+/* The type of this name; NULL: unknown. */
 const struct whole_type *whole_type_find(const char *name);
 
-/* Writes the names of all that are served: "bert, roberta". */
+/* Writes the names of all supported types: "bert, roberta". */
 void whole_type_list(char *out, size_t size);
 
-/* Which families a guard is about, where it names none. */
+/* The families of a guard that names none. */
 enum whole_guard_of { WHOLE_GUARD_ALL, WHOLE_GUARD_ENCODERS, WHOLE_GUARD_DECODERS };
 
-/* A value of config.json that would change what is computed; only one is served. */
+/* A key of config.json that would change the outputs; only one of its values is supported. */
 struct whole_type_guard {
   const char *family; /* NULL: any */
   enum whole_guard_of of;
   const char *key;
-  const char *only; /* as JSON; null and [], {} always are */
-  const char *but;  /* a family that serves others, too; NULL: none */
-  bool rotary;      /* families whose positions turn queries and keys serve others, too */
-  const char *moot; /* where this key is false the value has no effect; NULL: it always has */
+  const char *only; /* as JSON; null, [] and {} are always supported */
+  const char *but;  /* a family that supports other values too; NULL: none */
+  bool rotary;      /* families with rotary positions support other values too */
+  const char *moot; /* a key that, if false, makes this one ineffective; NULL: none */
 };
 
 size_t whole_type_guard_count(void);

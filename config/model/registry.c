@@ -1,4 +1,4 @@
-/* registry: all models of a configuration. */
+/* registry: expands the definitions of a configuration, and loads their models. */
 #include "config/model/registry.h"
 
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 #include "core/base/size.h"
 #include "core/base/team.h"
 
-/* Bytes of numbers that one thread loads about as fast as others could begin to help. */
+/* Bytes of numbers; one thread loads fewer before others could begin to help. */
 enum { THREADS_FROM = 8 * 1024 * 1024 };
 
 struct registry {
   size_t count, chosen; /* `chosen` is the default */
-  bool named;           /* by the setting */
+  bool named;           /* whether the setting chose it */
   struct model *models[];
 };
 
@@ -27,7 +27,7 @@ static enum gemm_engine configured_engine(const struct config *c) {
   return GEMM_AUTO;
 }
 
-/* A load under way. */
+/* The state of a load. */
 struct registry_loading {
   const struct config *config;
   const json_t *definitions;
@@ -37,42 +37,37 @@ struct registry_loading {
   struct registry_entry {
     const char *name;
     const json_t *definition;
-    uint64_t bytes; /* of its numbers; 0: they are those of `root` */
+    uint64_t bytes; /* of its numbers; 0: it has those of `root` */
     size_t root;    /* the first entry with this definition, maybe itself */
   } * entry;        /* for each definition */
 };
 
-/* Two models with the same definition are loaded once. */
-static size_t find_root(const struct registry_loading *l, size_t index) {
-  size_t i = 0;
-  while (i < index && !json_equal(l->entry[i].definition, l->entry[index].definition)) i++;
-  return i;
-}
-
-static void note_default(struct registry_loading *l, const char *name, size_t index) {
+/* Records the index of default_model, if this is its name. */
+static void record_default(struct registry_loading *l, const char *name, size_t index) {
   if (strcmp(name, l->config->default_model) != 0) return;
   l->registry->chosen = index;
   l->registry->named = true;
 }
 
-/* Lists the models. What can be wrong without their numbers is reported before any is read. */
+/* Lists the models, and checks everything except their numbers. */
 static enum status measure_models(struct registry_loading *l, struct error *e) {
   const char *name;
   json_t *definition;
   json_object_foreach((json_t *)l->definitions, name, definition) {
     struct registry_entry *entry = &l->entry[l->registry->count++];
     *entry = (struct registry_entry){.name = name, .definition = definition};
-    entry->root = find_root(l, l->registry->count - 1);
+    /* Models with the same definition are loaded once. */
+    while (!json_equal(l->entry[entry->root].definition, definition)) entry->root++;
     if (entry == &l->entry[entry->root] &&
         model_measure(name, definition, l->config->directory, &entry->bytes, e))
       return e->status;
-    note_default(l, name, l->registry->count - 1);
+    record_default(l, name, l->registry->count - 1);
   }
-  must(l->registry->count > 0); /* config_read has checked this, and that the default is there */
+  must(l->registry->count > 0); /* as config_read has checked */
   return STATUS_OK;
 }
 
-/* A job of the team. Only one large model is in memory twice, as it was read and packed. */
+/* A job of the team. Only one large model at a time is in memory twice, as read and packed. */
 static enum status load_model(void *of, size_t index, struct error *e) {
   struct registry_loading *l = of;
   const struct registry_entry *entry = &l->entry[index];
@@ -85,26 +80,7 @@ static enum status load_model(void *of, size_t index, struct error *e) {
   return e->status;
 }
 
-/* As many threads as there will be workers, unless others would come too late to help. */
-static size_t count_threads(const struct registry_loading *l, uint64_t all) {
-  const size_t workers = l->config->workers ? l->config->workers : cpu_quota();
-  uint64_t largest = 0;
-  for (size_t i = 0; i < l->registry->count; i++)
-    if (l->entry[i].bytes > largest) largest = l->entry[i].bytes;
-  if (all < THREADS_FROM) return 1;
-  return largest > MODEL_SMALL ? workers : size_min(workers, l->registry->count);
-}
-
-/* Where none is named, the default is the first model that is one layer: it is asked for attention.
- */
-static void choose_default(struct registry_loading *l) {
-  struct registry *r = l->registry;
-  if (r->named) return;
-  while (r->chosen + 1 < r->count && r->models[r->chosen]->kind != MODEL_ATTENTION) r->chosen++;
-  if (r->models[r->chosen]->kind != MODEL_ATTENTION) r->chosen = 0;
-}
-
-/* Adds what shares the numbers of another one: models with its definition, and then aliases. */
+/* Adds the models that share the numbers of another one: those with its definition, and aliases. */
 static enum status share_models(struct registry_loading *l, struct error *e) {
   struct registry *r = l->registry;
   const char *name;
@@ -119,7 +95,7 @@ static enum status share_models(struct registry_loading *l, struct error *e) {
     struct model *alias = m ? model_share(m->root ? m->root : m, name, e) : NULL;
     if (!alias) break;
     alias->alias = true;
-    note_default(l, name, r->count);
+    record_default(l, name, r->count);
     r->models[r->count++] = alias;
   }
   return e->status;
@@ -128,17 +104,26 @@ static enum status share_models(struct registry_loading *l, struct error *e) {
 static void tick(void *of) { progress_tick(of); }
 
 static enum status load_measured(struct registry_loading *l, struct error *e) {
-  uint64_t all = 0;
-  for (size_t i = 0; i < l->registry->count; i++) all += l->entry[i].bytes;
-  struct team *team = team_new(count_threads(l, all), tick, l->progress);
+  struct registry *r = l->registry;
+  uint64_t all = 0, largest = 0;
+  for (size_t i = 0; i < r->count; i++) {
+    all += l->entry[i].bytes;
+    if (l->entry[i].bytes > largest) largest = l->entry[i].bytes;
+  }
+  size_t threads = l->config->workers ? l->config->workers : cpu_quota();
+  if (largest <= MODEL_SMALL) threads = size_min(threads, r->count);
+  struct team *team = team_new(all < THREADS_FROM ? 1 : threads, tick, l->progress);
   if (!team) return error_no_memory(e);
   progress_begin(l->progress, l->definitions, all);
-  team_each(team, l->registry->count, load_model, l, e);
+  team_each(team, r->count, load_model, l, e);
   if (e->status == STATUS_OK) share_models(l, e);
   progress_end(l->progress);
   team_free(team);
-  if (e->status == STATUS_OK) choose_default(l);
-  return e->status;
+  if (e->status || r->named) return e->status;
+  /* Without the setting the first attention layer is the default, for requests for attention. */
+  while (r->chosen + 1 < r->count && r->models[r->chosen]->kind != MODEL_ATTENTION) r->chosen++;
+  if (r->models[r->chosen]->kind != MODEL_ATTENTION) r->chosen = 0;
+  return STATUS_OK;
 }
 
 /* Loads the models of these definitions. */
@@ -185,9 +170,9 @@ static enum status add_aliases(json_t *aliases, const json_t *models, const char
   return STATUS_OK;
 }
 
-/* Takes the aliases out of the definitions; the result is {"alias": "name"}, or NULL with an error.
- */
-static json_t *take_aliases(json_t *models, struct error *e) {
+/* Removes the aliases from the definitions and returns them as {"alias": "name"}; NULL with an
+ * error. */
+static json_t *detach_aliases(json_t *models, struct error *e) {
   static const char key[] = "aliases";
   json_t *aliases = json_object(), *definition;
   const char *name;
@@ -196,7 +181,7 @@ static json_t *take_aliases(json_t *models, struct error *e) {
     const json_t *list = json_object_get(definition, key);
     if (e->status || !list) continue;
     if (add_aliases(aliases, models, name, list, e)) break;
-    json_t *copy = json_copy(definition); /* it is the configuration's */
+    json_t *copy = json_copy(definition); /* the original belongs to the configuration */
     if (json_object_del(copy, key) || json_object_set_new(models, name, copy)) error_no_memory(e);
   }
   if (e->status == STATUS_OK) return aliases;
@@ -205,21 +190,15 @@ static json_t *take_aliases(json_t *models, struct error *e) {
   return NULL;
 }
 
-/* config_read has checked that the default is a model, an alias or a layer; here it is known which
- * there are. */
-static enum status check_default(const struct config *c, const json_t *models,
-                                 const json_t *aliases, struct error *e) {
-  if (!*c->default_model || json_object_get(models, c->default_model) ||
-      json_object_get(aliases, c->default_model))
-    return STATUS_OK;
-  return config_refuse_default(c, models, e);
-}
-
 struct registry *registry_load(const struct config *c, struct progress *p, struct error *e) {
   struct registry *r = NULL;
   json_t *models = layers_all_expand(c->models, c->directory, e);
-  json_t *aliases = models ? take_aliases(models, e) : NULL;
-  if (aliases && check_default(c, models, aliases, e) == STATUS_OK)
+  json_t *aliases = models ? detach_aliases(models, e) : NULL;
+  /* config_read could not check the number of a layer. */
+  const char *chosen = c->default_model;
+  if (aliases && *chosen && !json_object_get(models, chosen) && !json_object_get(aliases, chosen))
+    config_refuse_default(c, models, e);
+  else if (aliases)
     r = load_models(c, models, aliases, p, e);
   json_decref(models);
   json_decref(aliases);
@@ -229,7 +208,7 @@ struct registry *registry_load(const struct config *c, struct progress *p, struc
 void registry_free(struct registry *r) {
   if (!r) return;
   for (size_t i = r->count; i-- > 0;)
-    model_free(r->models[i]); /* roots stand before what shares them */
+    model_free(r->models[i]); /* a root precedes the models that share it */
   free(r);
 }
 

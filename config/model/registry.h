@@ -1,4 +1,4 @@
-/* registry: the models by name. It does not change once it is loaded. */
+/* registry: the models by name. It does not change after it is loaded; any thread may use it. */
 #ifndef CONFIG_REGISTRY_H
 #define CONFIG_REGISTRY_H
 
@@ -8,20 +8,20 @@
 
 struct registry;
 
-/* Loads every model of the configuration, by as many threads as there will be workers where that
- * is worth while; on failure the error is that of the first model that is wrong: first of all that
- * are wrong without their numbers, then of those whose numbers are. The configuration is not needed
- * afterwards. `p` counts meanwhile, and may be NULL. */
+/* Loads every model of the configuration, with as many threads as there will be workers, unless
+ * fewer are as fast. All definitions and files are checked before the numbers of any model are
+ * read. NULL with the error of the first wrong model: STATUS_CONFIG or STATUS_OUT_OF_MEMORY. The
+ * configuration is not needed afterwards. `p` counts, and may be NULL. */
 struct registry *registry_load(const struct config *c, struct progress *p, struct error *e);
 void registry_free(struct registry *r);
 
 const struct model *registry_find(const struct registry *r, const char *name); /* NULL: unknown */
 
-/* The model that is asked for attention where none is named: default_model, else the first one that
- * is a layer. Only if default_model or all are whole models, it is one, which has no such path. */
+/* The model of requests for attention that name none: default_model, else the first attention
+ * layer, else the first model. */
 const struct model *registry_default(const struct registry *r);
 
-/* default_model; NULL: the setting names none. */
+/* default_model; NULL if the setting is empty. */
 const struct model *registry_chosen(const struct registry *r);
 
 size_t registry_count(const struct registry *r);
