@@ -1,4 +1,4 @@
-/* inspect: prints what a checkpoint holds. */
+/* inspect: prints the tensors of a checkpoint, its layers, and notes. */
 #include "config/inspect/inspect.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* --- tensors --- */
 
-/* Prints a name from the file, with '?' for what must not reach a terminal. */
+/* Prints a name from the file, with '?' for characters that must not reach a terminal. */
 static void print_name(const char *name, FILE *out) {
   while (*name) {
     const size_t visible = text_visible(name), size = text_character(name, strnlen(name, 4));
@@ -54,13 +54,13 @@ static size_t count_served(const struct inspect_layers *all) {
   return count;
 }
 
-/* What is printed, and where. */
+/* The state of an inspection. */
 struct inspect_print {
   const struct inspect_ask *ask;
-  char *named; /* the tensors, in the definitions of layers */
+  char *named; /* the path of the tensors in the definitions of layers */
   struct checkpoint *file;
   struct inspect_layers all;
-  struct error modules; /* what is wrong with modules.json */
+  struct error modules; /* the mistake in modules.json */
   FILE *out, *notes;
 };
 
@@ -72,7 +72,7 @@ static void print_unserved(const struct inspect_layer *l, FILE *notes) {
   fprintf(notes, "\" cannot be served: %s\n", shown.detail);
 }
 
-/* Checks the layer, if that is asked for. Does it have a definition then? */
+/* Checks the layer, if requested. Returns whether it still has a definition. */
 static bool is_checked(const struct inspect_print *p, struct inspect_layer *l, struct error *e) {
   if (!l->definition || !p->ask->check) return l->definition;
   if (inspect_layers_check(l, p->file, e)) return false;
@@ -80,47 +80,25 @@ static bool is_checked(const struct inspect_print *p, struct inspect_layer *l, s
   return l->definition;
 }
 
-static enum status print_model(const struct inspect_layer *l, const char *before, FILE *out,
-                               struct error *e) {
-  const size_t ascii = is_visible(l->address) ? 0 : JSON_ENSURE_ASCII;
-  fprintf(out, "%s\n    \"%s\": ", before, l->name);
-  if (json_dumpf(l->definition, out, JSON_REAL_PRECISION(15) | ascii) != 0)
-    return error_no_memory(e);
-  fflush(out);
-  return STATUS_OK;
-}
-
-/* Prints the models as far as they are checked; nothing if there is none. */
+/* Prints the models that can be served, and checks them unless `checked`; nothing if there is none.
+ */
 static enum status print_models(struct inspect_print *p, bool checked, struct error *e) {
   const char *begin = "{\n  \"models\": {", *before = begin;
   for (size_t i = 0; i < p->all.count && e->status == STATUS_OK; i++) {
     struct inspect_layer *l = &p->all.layer[i];
     if (checked ? !l->definition : !is_checked(p, l, e)) continue;
-    print_model(l, before, p->out, e);
+    const size_t ascii = is_visible(l->address) ? 0 : JSON_ENSURE_ASCII;
+    fprintf(p->out, "%s\n    \"%s\": ", before, l->name);
+    if (json_dumpf(l->definition, p->out, JSON_REAL_PRECISION(15) | ascii) != 0) error_no_memory(e);
+    fflush(p->out);
     before = ",";
   }
   if (before != begin) fputs("\n  }\n}\n", p->out);
   return e->status;
 }
 
-/* Prints which layouts there are, and how many layers of each can be served. */
-static void print_families(const struct inspect_layers *all, FILE *out) {
-  for (size_t i = 0; i < all->count; i++) {
-    const char *layout = all->layer[i].layout;
-    size_t count = 0, before = 0;
-    for (size_t j = 0; j < all->count; j++) {
-      if (strcmp(all->layer[j].layout, layout) != 0) continue;
-      if (j < i) before++;
-      count += all->layer[j].definition != NULL;
-    }
-    if (before == 0)
-      fprintf(out, "layout %s: %zu layer%s can be served\n", layout, count, count == 1 ? "" : "s");
-  }
-}
-
-/* Says of the layers whose number of heads is not known (those for which config.json says one that
- * does not fit, or the others) where it is to be found, and what would be usual if it is the same
- * for all of them. */
+/* Notes that layers have an unknown number of heads: with `misfit` those for which config.json has
+ * a number that does not fit, else the others. Adds the usual number, if it is the same for all. */
 static void print_headless(const struct inspect_layers *all, bool misfit, FILE *notes) {
   size_t usual = 0;
   bool any = false;
@@ -140,25 +118,21 @@ static void print_headless(const struct inspect_layers *all, bool misfit, FILE *
   fputc('\n', notes);
 }
 
-static void print_layer_notes(const struct inspect_layer *l, FILE *notes) {
-  struct error shown = l->error;
-  text_plain(&shown);
-  if (shown.status) fprintf(notes, "note: %s: %s\n", l->name, shown.detail);
-  if (l->unsaid)
-    fprintf(notes, "note: %s: value_size is a guess: the file does not contain it\n", l->name);
-}
-
-/* The notes on what is known without a check. */
+/* Prints the notes that need no check. */
 static void print_notes(const struct inspect_layers *all, FILE *notes) {
   bool rope = false;
   for (size_t i = 0; i < all->count; i++) {
     const struct inspect_layer *l = &all->layer[i];
     rope |= l->definition && l->unbased;
-    if (l->definition) {
-      print_layer_notes(l, notes);
-    } else {
+    if (!l->definition) {
       print_unserved(l, notes);
+      continue;
     }
+    struct error shown = l->error;
+    text_plain(&shown);
+    if (shown.status) fprintf(notes, "note: %s: %s\n", l->name, shown.detail);
+    if (l->unsaid)
+      fprintf(notes, "note: %s: value_size is a guess: the file does not contain it\n", l->name);
   }
   print_headless(all, true, notes);
   print_headless(all, false, notes);
@@ -169,7 +143,7 @@ static void print_notes(const struct inspect_layers *all, FILE *notes) {
   fflush(notes);
 }
 
-/* --- the whole --- */
+/* --- the checkpoint --- */
 
 static enum status print_only_models(struct inspect_print *p, struct error *e) {
   print_notes(&p->all, p->notes);
@@ -180,23 +154,30 @@ static enum status print_only_models(struct inspect_print *p, struct error *e) {
   return e->status;
 }
 
-/* Checks one layer after the other, and prints of each that it is done. */
-static enum status print_checks(struct inspect_print *p, struct error *e) {
-  for (size_t i = 0; i < p->all.count && e->status == STATUS_OK; i++) {
-    struct inspect_layer *l = &p->all.layer[i];
+/* Prints the layers, after the tensors. */
+static enum status print_layers(struct inspect_print *p, struct error *e) {
+  const struct inspect_layers *all = &p->all;
+  /* The layouts, and how many layers of each can be served. */
+  for (size_t i = 0; i < all->count; i++) {
+    const char *layout = all->layer[i].layout;
+    size_t count = 0, before = 0;
+    for (size_t j = 0; j < all->count; j++) {
+      if (strcmp(all->layer[j].layout, layout) != 0) continue;
+      if (j < i) before++;
+      count += all->layer[j].definition != NULL;
+    }
+    if (before > 0) continue;
+    fprintf(p->out, "layout %s: %zu layer%s can be served\n", layout, count, count == 1 ? "" : "s");
+  }
+  print_notes(all, p->out);
+  for (size_t i = 0; i < all->count && p->ask->check; i++) {
+    struct inspect_layer *l = &all->layer[i];
     if (!l->definition) continue;
     if (is_checked(p, l, e)) fprintf(p->out, "checked: %s\n", l->name);
     fflush(p->out);
+    if (e->status) return e->status;
   }
-  return e->status;
-}
-
-/* The tensors have been printed. */
-static enum status print_layers(struct inspect_print *p, struct error *e) {
-  print_families(&p->all, p->out);
-  print_notes(&p->all, p->out);
-  if (p->ask->check && print_checks(p, e)) return e->status;
-  if (count_served(&p->all) == 0) {
+  if (count_served(all) == 0) {
     fputs("no layer is recognized; name the tensors of one with \"tensors\"\n", p->out);
     return STATUS_OK;
   }
@@ -204,7 +185,7 @@ static enum status print_layers(struct inspect_print *p, struct error *e) {
   return print_models(p, true, e);
 }
 
-/* Says what is wrong with a file beside the tensors, without which layers can be served. */
+/* Notes the mistake in a document: layers can be served without it. */
 static void print_ignored(const struct error *why, FILE *notes) {
   struct error shown = *why;
   text_plain(&shown);
@@ -242,7 +223,7 @@ enum status inspect_file(const struct inspect_ask *ask, FILE *out, FILE *notes, 
   if (p.file)
     print_checkpoint(&p, e);
   else if (p.modules.status && e->status == STATUS_CONFIG)
-    *e = p.modules; /* it would say where the tensors are */
+    *e = p.modules; /* it would name the folder of the tensors */
   free(place);
   free(p.named);
   inspect_layers_free(&p.all);

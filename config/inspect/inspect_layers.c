@@ -18,23 +18,23 @@
 
 enum { HEAD_USUAL = 64 };
 
-/* What is the same for all layers. */
+/* Data that all layers share. */
 struct inspection {
   struct checkpoint *file;
   const struct inspect_wish *wish;
   const struct hints *hints;
-  char name[INSPECT_NAME_FILE]; /* what the file is called; the models' names begin with it */
+  char name[INSPECT_NAME_FILE]; /* of the file; the models' names begin with it */
 };
 
 /* --- one definition --- */
 
-/* Sets a key of the definition, which then owns the value. */
+/* Sets a key of the definition, whose value's reference is taken. */
 static enum status set_member(json_t *definition, const char *key, json_t *value, struct error *e) {
   if (json_object_set_new(definition, key, value) == 0) return STATUS_OK;
   return error_no_memory(e);
 }
 
-/* Does the definition mean this place? */
+/* Does the definition find this place? */
 static bool means_place(const struct inspection *in, const json_t *definition,
                         const struct layout_place *p) {
   struct definition d;
@@ -45,7 +45,7 @@ static bool means_place(const struct inspection *in, const json_t *definition,
          strcmp(found.address, p->address) == 0;
 }
 
-/* Says where the layer is with as few keys as possible: none, or its number; its stack and its
+/* Sets the place of the layer with as few keys as possible: none, or its number; its stack and its
  * number; its whole address. */
 static enum status set_place(const struct inspection *in, json_t *definition,
                              const struct layout_place *p, struct error *e) {
@@ -72,22 +72,9 @@ static enum status measure_definition(const struct inspection *in, const json_t 
 
 /* --- heads --- */
 
-/* The columns of a head of queries: as many as the parameters of the score say, which is certain;
- * else as many as the heads that were asked for leave to each; else what is usual, but that a table
- * of frequencies has a number for each pair of them. */
-static size_t head_size(const struct inspection *in, const struct layout *l, bool *certain) {
-  const struct layout_matrix *m = l->matrix;
-  const enum role parameter = m[ROLE_SCORE_QUERY].found ? ROLE_SCORE_QUERY : ROLE_SCORE_WEIGHT;
-  const size_t query = layout_matrix_out(&m[ROLE_QUERY]), asked = in->wish->heads;
-  *certain = m[parameter].found || asked > 0;
-  if (m[parameter].found) return layout_matrix_in(&m[parameter]);
-  if (asked) return query % asked == 0 ? query / asked : 0;
-  const uint64_t pairs = l->frequencies ? l->frequencies->count : 0;
-  return pairs > 0 && pairs <= query / 2 ? 2 * (size_t)pairs : size_min(HEAD_USUAL, query);
-}
-
-/* Finds a number of heads that fits queries, keys and values. Where their size is not certain, it
- * is the one asked for or the largest below. */
+/* Finds a number of heads that fits queries, keys and values. The size of a head is that of the
+ * score's parameters, which is certain; else that of the requested heads; else the usual one, or
+ * twice the number of frequencies; if it is not certain, smaller sizes are tried. */
 static struct inspect_heads find_heads(const struct inspection *in, const json_t *definition,
                                        bool *certain) {
   struct definition d;
@@ -99,8 +86,18 @@ static struct inspect_heads find_heads(const struct inspection *in, const json_t
   d.heads = 1;
   if (layout_find(&l, in->file, &d, &e) || !m[ROLE_VALUE].found) return (struct inspect_heads){0};
   const size_t query = layout_matrix_out(&m[ROLE_QUERY]), key = layout_matrix_out(&m[ROLE_KEY]);
-  const size_t value = layout_matrix_out(&m[ROLE_VALUE]), wanted = head_size(in, &l, certain);
-  for (size_t size = wanted; size > 0 && !(*certain && size < wanted); size--)
+  const size_t value = layout_matrix_out(&m[ROLE_VALUE]), asked = in->wish->heads;
+  const enum role parameter = m[ROLE_SCORE_QUERY].found ? ROLE_SCORE_QUERY : ROLE_SCORE_WEIGHT;
+  const uint64_t pairs = l.frequencies ? l.frequencies->count : 0;
+  size_t largest = size_min(HEAD_USUAL, query);
+  if (m[parameter].found)
+    largest = layout_matrix_in(&m[parameter]);
+  else if (asked)
+    largest = query % asked == 0 ? query / asked : 0;
+  else if (pairs > 0 && pairs <= query / 2)
+    largest = 2 * (size_t)pairs;
+  *certain = m[parameter].found || asked > 0;
+  for (size_t size = largest; size > 0 && !(*certain && size < largest); size--)
     if (query % size == 0 && key % size == 0 && value % (key / size) == 0 &&
         query / size <= DEFINITION_HEADS_MAX)
       return (struct inspect_heads){.query = query / size, .key = key / size};
@@ -114,10 +111,10 @@ static enum status set_heads(json_t *definition, struct inspect_heads heads, str
   return set_member(definition, "kv_heads", json_integer((json_int_t)heads.key), e);
 }
 
-/* Settles the number of heads by the checkpoint's own table, by what was asked for or config.json
- * says, or for the time being by what is usual. */
-static enum status settle_heads(const struct inspection *in, struct inspect_layer *l,
-                                struct parameters *p, struct error *e) {
+/* Finds the number of heads: of the checkpoint's own table, the requested one, that of config.json,
+ * or for the time being the usual one. */
+static enum status complete_heads(const struct inspection *in, struct inspect_layer *l,
+                                  struct parameters *p, struct error *e) {
   struct error first = {0}, last = {0};
   bool certain;
   if (measure_definition(in, l->definition, p, &first) == STATUS_OK) return STATUS_OK;
@@ -134,8 +131,8 @@ static enum status settle_heads(const struct inspection *in, struct inspect_laye
 
 /* --- one layer --- */
 
-/* The base of rope: from config.json, else from the checkpoint's frequencies, else what is
- * usual. */
+/* Finds the base of rope: of config.json, else of the checkpoint's frequencies, else the usual one.
+ */
 static enum status find_rope_base(const struct inspection *in, struct inspect_layer *l,
                                   const struct parameters *p, double *base, struct error *e) {
   bool fits;
@@ -150,8 +147,7 @@ static enum status find_rope_base(const struct inspection *in, struct inspect_la
   return STATUS_OK;
 }
 
-/* Sets what the layout does not imply: the number of heads, and what config.json says
- * differently. */
+/* Sets the keys that the layout does not imply: heads, and differences in config.json. */
 static enum status set_rest(const struct inspection *in, struct inspect_layer *l,
                             const struct parameters *p, struct error *e) {
   const struct layer_shape *s = &p->shape;
@@ -177,7 +173,7 @@ static enum status set_rest(const struct inspection *in, struct inspect_layer *l
   return set_member(l->definition, "value_size", json_integer((json_int_t)s->value_size), e);
 }
 
-/* Notes what leaves doubt about a layer with the sizes `p`. */
+/* Adds notes with doubts about a layer of the sizes `p`. */
 static void note_doubts(const struct inspection *in, const struct inspect_layer *l,
                         const struct parameters *p, struct notes *notes) {
   struct definition d;
@@ -200,7 +196,7 @@ static enum status define_layer(const struct inspection *in, struct inspect_laye
   l->definition = json_pack("{s:s, s:s}", "checkpoint", in->wish->path, "layout", l->layout);
   if (!l->definition || json_object_update(l->definition, (json_t *)kind) != 0)
     return error_no_memory(e);
-  if (set_place(in, l->definition, p, e) || settle_heads(in, l, &sizes, e) ||
+  if (set_place(in, l->definition, p, e) || complete_heads(in, l, &sizes, e) ||
       set_rest(in, l, &sizes, e))
     return e->status;
   note_doubts(in, l, &sizes, notes);
@@ -209,28 +205,10 @@ static enum status define_layer(const struct inspection *in, struct inspect_laye
   return STATUS_OK;
 }
 
-/* --- names --- */
-
-static bool is_name_used(const struct inspect_layers *all, const char *name) {
-  for (size_t i = 0; i < all->count; i++)
-    if (strcmp(all->layer[i].name, name) == 0) return true;
-  return false;
-}
-
-/* No two layers have one name. */
-static void name_layer(const struct inspection *in, struct inspect_layers *all,
-                       struct inspect_layer *l, const struct layout_place *p) {
-  char stem[INSPECT_NAME];
-  inspect_name_layer(in->name, p, stem);
-  snprintf(l->name, sizeof l->name, "%s", stem);
-  for (unsigned short n = 2; is_name_used(all, l->name); n++)
-    snprintf(l->name, sizeof l->name, "%.*s-%hu", INSPECT_NAME_STEM, stem, n);
-}
-
 /* --- all layers --- */
 
-/* A kind of layer that is searched for: the keys of its definition, and the parameter of its score
- * that must exist, if any. */
+/* A kind of layer to search: the keys of its definition, and the parameter of its score that must
+ * exist, if any. */
 struct inspect_kind {
   const char *definition, *parameter;
 };
@@ -260,6 +238,12 @@ static bool is_listed(const struct inspect_layers *all, const struct layout_plac
   return false;
 }
 
+static bool is_name_used(const struct inspect_layers *all, const char *name) {
+  for (size_t i = 0; i < all->count; i++)
+    if (strcmp(all->layer[i].name, name) == 0) return true;
+  return false;
+}
+
 static int compare_places(const void *left, const void *right) {
   const struct layout_place *a = left, *b = right;
   const size_t shared = size_min(layout_place_stack(a), layout_place_stack(b));
@@ -272,7 +256,8 @@ static int compare_places(const void *left, const void *right) {
   return strcmp(a->address, b->address);
 }
 
-/* Lists the layer at this place, or the reason why it cannot be served. */
+/* Lists the layer at this place, or the reason why it cannot be served. Its name gets a number if
+ * another layer has the same. */
 static enum status list_place(const struct inspection *in, const struct layout_place *p,
                               const json_t *kind, struct inspect_layers *all, struct error *e) {
   struct inspect_layer *l = &all->layer[all->count];
@@ -283,7 +268,11 @@ static enum status list_place(const struct inspection *in, const struct layout_p
   }
   *l = (struct inspect_layer){0};
   define_layer(in, l, p, kind, &all->notes, &why);
-  name_layer(in, all, l, p);
+  char stem[INSPECT_NAME];
+  inspect_name_layer(in->name, p, stem);
+  snprintf(l->name, sizeof l->name, "%s", stem);
+  for (unsigned short n = 2; is_name_used(all, l->name); n++)
+    snprintf(l->name, sizeof l->name, "%.*s-%hu", INSPECT_NAME_STEM, stem, n);
   all->count++;
   if (why.status == STATUS_OK) return STATUS_OK;
   json_decref(l->definition);
@@ -316,7 +305,7 @@ static enum status find_kind(const struct inspection *in, const struct inspect_k
                              struct layout_place *places, struct inspect_layers *all,
                              struct error *e) {
   struct definition d;
-  bool no_memory; /* the only way in which this can fail */
+  bool no_memory; /* the only possible failure */
   json_t *members = json_reserve_load(kind->definition, strlen(kind->definition), NULL, &no_memory);
   json_t *whole = json_deep_copy(members);
   if (!whole || json_object_set_new(whole, "checkpoint", json_string(in->wish->path)) != 0)
@@ -347,7 +336,7 @@ enum status inspect_layers_find(struct inspect_layers *all, struct checkpoint *f
   return e->status;
 }
 
-/* Makes the layer as model_load will; heads that are not known are those that are usual. */
+/* Makes the layer as model_load does; an unknown number of heads is the usual one. */
 static enum status try_layer(const struct inspect_layer *l, struct checkpoint *file,
                              struct error *e) {
   struct definition d;

@@ -1,10 +1,14 @@
-/* inspect_name: makes models' names of paths and addresses. */
+/* inspect_name: makes names from paths and addresses, and paths by their words alone: links are not
+ * followed. */
 #include "config/inspect/inspect_name.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "config/document/file.h"
 #include "config/document/text.h"
 #include "core/base/size.h"
 
@@ -25,19 +29,8 @@ static struct name_part last_part(const char *path, size_t length) {
   return (struct name_part){.at = path + begin, .length = length - begin};
 }
 
-static void cut_format(struct name_part *p) {
-  static const char *const ends[] = {".safetensors.index.json", ".index.json", ".safetensors",
-                                     ".npz"};
-  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-    const size_t end = strlen(ends[i]);
-    if (p->length < end || memcmp(p->at + p->length - end, ends[i], end) != 0) continue;
-    p->length -= end;
-    return;
-  }
-}
-
-/* The name of a folder, given by its whole path. One in the cache of Hugging Face,
- * models--ORGANISATION--NAME/snapshots/REVISION, is called by the model's name. */
+/* The name of a folder, given by its absolute path. A folder in the cache of Hugging Face,
+ * models--ORGANIZATION--NAME/snapshots/REVISION, has the model's name. */
 static struct name_part folder_part(const char *path) {
   struct name_part own = last_part(path, strlen(path));
   if (own.at - path < 2) return own;
@@ -50,7 +43,7 @@ static struct name_part folder_part(const char *path) {
   return own;
 }
 
-/* Replaces what may not be in a model's name. */
+/* Replaces characters that a model's name cannot have. */
 static void make_name(char *name) {
   for (; *name; name++) {
     const char letter[] = {*name, '\0'};
@@ -66,7 +59,14 @@ static void write_part(const struct name_part *p, char out[INSPECT_NAME_FILE]) {
 void inspect_name_file(const char *path, char out[INSPECT_NAME_FILE]) {
   struct name_part name = last_part(path, strlen(path));
   const size_t folder = (size_t)(name.at - path);
-  cut_format(&name);
+  static const char *const ends[] = {".safetensors.index.json", ".index.json", ".safetensors",
+                                     ".npz"};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    const size_t end = strlen(ends[i]);
+    if (name.length < end || memcmp(name.at + name.length - end, ends[i], end) != 0) continue;
+    name.length -= end;
+    break;
+  }
   write_part(&name, out);
   if (!is_part(&name, "model") && !is_part(&name, "pytorch_model")) return;
   char *above = strndup(path, folder);
@@ -92,4 +92,32 @@ void inspect_name_layer(const char *file, const struct layout_place *p, char out
   snprintf(out, INSPECT_NAME_STEM + 1, "%s%s%.*s", file, *file && *tail ? "." : "", (int)room,
            tail + (size > room ? size - room : 0));
   make_name(out);
+}
+
+/* --- the path --- */
+
+static void skip_current_folder(const char **path) {
+  while (strncmp(*path, "./", 2) == 0) *path += 2 + strspn(*path + 2, "/");
+}
+
+char *inspect_path_for(const char *checkpoint, const char *written, struct error *e) {
+  skip_current_folder(&written);
+  const char *slash = strrchr(written, '/');
+  const size_t length =
+      slash ? (size_t)(slash - written) + 1 : 0; /* of the folder, including its / */
+  const char *from = checkpoint;
+  char *path = NULL, *here = NULL;
+  skip_current_folder(&from);
+  if (checkpoint[0] == '/' || length == 0) {
+    path = strdup(checkpoint);
+  } else if (strncmp(from, written, length) == 0 && from[length]) {
+    path = strdup(from + length);
+  } else if ((here = getcwd(NULL, 0))) {
+    path = file_path(here, from);
+  }
+  if (!path && !here && errno != ENOMEM)
+    error_set(e, STATUS_SYSTEM, "the current folder is not known: %s", strerror(errno));
+  if (!path) error_no_memory(e);
+  free(here);
+  return path;
 }

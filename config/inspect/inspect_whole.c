@@ -1,4 +1,4 @@
-/* inspect_whole: prints what a whole model is. */
+/* inspect_whole: makes the plan of a whole model, and prints it. */
 #include "config/inspect/inspect_whole.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { LISTED_MOST = 5, TEXT_SIZE = 160 };
 
-/* A text from a file in one line that a terminal may show. */
+/* Writes a text from a file as one line that a terminal may show. Returns `out`. */
 static const char *shown(const char *text, char out[TEXT_SIZE]) {
   struct error line = {0};
   snprintf(line.detail, sizeof line.detail, "%s", text);
@@ -22,7 +22,7 @@ static const char *shown(const char *text, char out[TEXT_SIZE]) {
   return out;
 }
 
-/* --- what it is --- */
+/* --- sizes and classes --- */
 
 static void print_stack_sizes(const struct whole_stack *s, FILE *out) {
   const struct stack_form *f = &s->form;
@@ -53,7 +53,7 @@ static void print_sizes(const struct whole_plan *p, FILE *out) {
             p->normalize ? ", normalize" : "");
 }
 
-/* The first of the classes. */
+/* Prints the first classes. */
 static void print_classes(const struct whole_plan *p, FILE *out) {
   const size_t count = json_array_size(p->labels);
   char name[TEXT_SIZE];
@@ -67,32 +67,14 @@ static void print_classes(const struct whole_plan *p, FILE *out) {
   fputc('\n', out);
 }
 
-/* --- from where --- */
+/* --- files and memory --- */
 
-static size_t count_used(const struct whole_plan *p) {
-  return checkpoint_count(p->source.file) - p->aside;
-}
-
-/* Prints the first of the tensors that are not used. */
-static void print_aside(const struct whole_plan *p, FILE *out) {
-  char name[TEXT_SIZE];
-  size_t listed = 0;
-  if (p->aside == 0) return;
-  fprintf(out, "  ignored: ");
-  for (size_t i = 0; i < checkpoint_count(p->source.file) && listed < LISTED_MOST; i++)
-    if (!p->used[i])
-      fprintf(out, "%s%s", listed++ ? ", " : "",
-              shown(checkpoint_at(p->source.file, i)->name, name));
-  if (p->aside > listed) fprintf(out, " and %zu more", p->aside - listed);
-  fputc('\n', out);
-}
-
-/* Keys and values of a row in all layers, as float32. */
+/* Bytes of the keys and values of a row in all layers, as float32. */
 static size_t row_bytes(const struct layer_shape *s, size_t layers) {
   return layers * s->kv_heads * (s->key_head_size + s->value_head_size) * sizeof(float);
 }
 
-/* Bytes of the tensors that are used, as the file has them; NULL: all are. */
+/* Bytes of the used tensors as stored; `used` is NULL if all are used. */
 static double stored_bytes(const struct checkpoint *file, const bool *used) {
   double bytes = 0;
   for (size_t i = 0; i < checkpoint_count(file); i++) {
@@ -104,7 +86,7 @@ static double stored_bytes(const struct checkpoint *file, const bool *used) {
   return bytes;
 }
 
-/* The numbers, and what a decoder keeps of texts, and of sources that it attends to. */
+/* Prints the size of the numbers, and of a decoder's KV cache for texts and sources. */
 static void print_memory(const struct whole_plan *p, FILE *out) {
   const struct stack_form *f = &p->stack[WHOLE_DECODER].form;
   double stored = stored_bytes(p->source.file, p->used);
@@ -121,20 +103,29 @@ static void print_memory(const struct whole_plan *p, FILE *out) {
 }
 
 static void print_source(const struct whole_plan *p, FILE *out) {
-  char prefix[TEXT_SIZE], file[TEXT_SIZE];
-  fprintf(out, "  %zu tensors of %s", count_used(p),
-          shown(text_file_name(checkpoint_path(p->source.file)), file));
+  const struct checkpoint *tensors = p->source.file;
+  char prefix[TEXT_SIZE], file[TEXT_SIZE], name[TEXT_SIZE];
+  fprintf(out, "  %zu tensors of %s", checkpoint_count(tensors) - p->aside,
+          shown(text_file_name(checkpoint_path(tensors)), file));
   if (*p->prefix) fprintf(out, ", layers begin with \"%s\"", shown(p->prefix, prefix));
   fprintf(out, "; %s%s%s\n",
           p->words.type ? "other values are from config.json" : "there is no config.json",
           p->source.generation ? " and generation_config.json" : "",
           p->source.modules ? ", the pool from modules.json" : "");
-  print_aside(p, out);
+  if (p->aside > 0) {
+    size_t listed = 0;
+    fprintf(out, "  ignored: ");
+    for (size_t i = 0; i < checkpoint_count(tensors) && listed < LISTED_MOST; i++)
+      if (!p->used[i])
+        fprintf(out, "%s%s", listed++ ? ", " : "", shown(checkpoint_at(tensors, i)->name, name));
+    if (p->aside > listed) fprintf(out, " and %zu more", p->aside - listed);
+    fputc('\n', out);
+  }
   print_memory(p, out);
   for (size_t i = 0; i < p->notes.count; i++) fprintf(out, "note: %s\n", p->notes.text[i]);
 }
 
-/* --- the whole --- */
+/* --- the model --- */
 
 static json_t *make_definition(const char *path, size_t heads) {
   json_t *definition = json_pack("{s:s}", "transformer", path);
@@ -146,35 +137,22 @@ static json_t *make_definition(const char *path, size_t heads) {
   return definition;
 }
 
-static void print_definition(const struct inspect_ask *ask, size_t heads, FILE *out) {
-  json_t *definition = make_definition(ask->named, heads);
-  char *text = definition ? json_dumps(definition, JSON_ENSURE_ASCII) : NULL;
-  if (text) fprintf(out, "  its definition: %s\n", text);
-  free(text);
-  json_decref(definition);
-  fputc('\n', out);
-}
-
-/* Is there a config.json that tells nothing, because it cannot be read? */
-static bool is_unread(const struct whole_source *s) {
-  char *beside = s->file && !json_is_object(s->config)
+/* Does the folder show a whole model, or could it? Then the reason of its rejection is printed. */
+static bool is_expected(const struct whole_plan *p) {
+  const struct whole_source *s = &p->source;
+  const json_t *type = json_object_get(s->config, "model_type");
+  if (type && !json_is_string(type)) return true;
+  if (s->modules || (type && whole_type_find(json_string_value(type)))) return true;
+  /* A config.json that cannot be read. */
+  char *config = s->file && !json_is_object(s->config)
                      ? file_beside(checkpoint_path(s->file), "config.json")
                      : NULL;
-  const bool there = beside && file_is_there(beside);
-  free(beside);
+  const bool there = config && file_is_there(config);
+  free(config);
   return there;
 }
 
-/* The folder says that it is a whole model, or could: then the reason why it is not served is
- * printed. */
-static bool is_expected(const struct whole_plan *p) {
-  const json_t *type = json_object_get(p->source.config, "model_type");
-  if (type && !json_is_string(type)) return true;
-  return p->source.modules || (type && whole_type_find(json_string_value(type))) ||
-         is_unread(&p->source);
-}
-
-/* It is a whole model, but nothing says how many heads it has. */
+/* Is it a whole model whose number of heads is unknown? */
 static bool lacks_heads(const struct whole_plan *p) {
   return p->family && (!p->said.of[WHOLE_ENCODER].heads || !p->said.of[WHOLE_DECODER].heads);
 }
@@ -182,9 +160,9 @@ static bool lacks_heads(const struct whole_plan *p) {
 enum status inspect_whole_print(const struct inspect_ask *ask, FILE *out, struct error *e) {
   struct whole_plan p = {0};
   struct error why = {0};
-  size_t heads = 0; /* those that are tried */
+  size_t heads = 0; /* in the definition */
   json_t *definition = make_definition(ask->path, 0);
-  if (!definition) /* no memory, or the path is not UTF-8, which the list of layers says */
+  if (!definition) /* memory ran out, or the path is not UTF-8, which the list of layers reports */
     return STATUS_OK;
   whole_plan_make(&p, definition, ".", &why);
   if (why.status == STATUS_CONFIG && lacks_heads(&p) && ask->heads) {
@@ -199,7 +177,12 @@ enum status inspect_whole_print(const struct inspect_ask *ask, FILE *out, struct
     print_sizes(&p, out);
     print_classes(&p, out);
     print_source(&p, out);
-    print_definition(ask, heads, out);
+    json_t *named = make_definition(ask->named, heads);
+    char *text = named ? json_dumps(named, JSON_ENSURE_ASCII) : NULL;
+    if (text) fprintf(out, "  its definition: %s\n", text);
+    free(text);
+    json_decref(named);
+    fputc('\n', out);
   } else if (why.status == STATUS_OUT_OF_MEMORY) {
     error_set(e, why.status, "%s", why.detail);
   } else if (is_expected(&p) || lacks_heads(&p)) {

@@ -10,7 +10,7 @@
 #include "config/describe/definition.h"
 #include "config/document/text.h"
 #include "config/inspect/inspect.h"
-#include "config/inspect/inspect_path.h"
+#include "config/inspect/inspect_name.h"
 #include "server/command/command.h"
 
 _Static_assert(DEFINITION_HEADS_MAX == 4096, "as the message below has it");

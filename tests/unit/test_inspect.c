@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "config/inspect/inspect.h"
-#include "config/inspect/inspect_path.h"
+#include "config/inspect/inspect_name.h"
 #include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"
 
