@@ -46,7 +46,7 @@ enum stack_weights {
   STACK_WEIGHTS_THUMBNAILS
 };
 
-/* What is requested of one attention, and of the layer whose self-attention it is. */
+/* The request to one attention, and to the layer whose self-attention it is. */
 struct stack_wish {
   enum stack_weights weights;
   size_t thumbnail;       /* rows and columns of a thumbnail, at most; above 0 */
@@ -57,11 +57,11 @@ struct stack_wish {
   bool ablation;          /* the importance of each head, of a run that measures it */
 };
 
-/* What one attention shows, and its layer. Each is NULL where it was not requested. The keys k of
- * an item are its own rows; across, the rows of its source. Of a run that generates, the rows are
- * those of the generated tokens: the weights are [H, most, keys] or [most, keys], the thumbnails
- * [H, min(thumbnail, tokens), min(thumbnail, keys of the last row)]; zeros follow the last
- * generated row, and the last key that a row attends to. */
+/* The results that one attention shows, and its layer. Each is NULL where it was not requested. The
+ * keys k of an item are its own rows; across, the rows of its source. Of a run that generates, the
+ * rows are those of the generated tokens: the weights are [H, most, keys] or [most, keys], the
+ * thumbnails [H, min(thumbnail, tokens), min(thumbnail, keys of the last row)]; zeros follow the
+ * last generated row, and the last key that a row attends to. */
 struct stack_shown {
   const float *weights;        /* per item at weights_at: [H, n, k], or [n, k] the average */
   const size_t *weights_at;    /* [items] */
@@ -109,9 +109,9 @@ struct stack_run {
   struct stack_generation *generation; /* tokens are generated (core/generate/generation.h), of a
                                           causal stack with an output. No item is empty, there are
                                           tokens; nothing is pooled, scored or traced. Or NULL */
-  /* Of a stack with cross attention: the run of another one, whose outputs its layers attend to. It
-   * is prepared before this one, shows rows, and becomes the run that is to be computed: this one
-   * follows it (run.then). Its items are this run's; or, of one that generates, its prompts. */
+  /* The run of another stack, whose outputs are attended to by cross-attentions. It is prepared
+   * before this one, shows rows, and becomes the run that is to be computed: this one follows it
+   * (run.then). Its items are this run's; or, of a run that generates, its prompts. */
   struct stack_run *source;
 
   /* The response, allocated when the run is prepared. */

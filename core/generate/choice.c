@@ -79,7 +79,7 @@ static void change_logits(struct choosing *k) {
     set_logit(k, (size_t)b->token, k->logit[b->token] + b->added);
   }
   penalize(k);
-  /* Where the last n - 1 tokens occurred before, the token that followed is banned. */
+  /* A token is banned that followed an earlier occurrence of the last n - 1 tokens. */
   const size_t n = c->no_repeat_ngram, places = n > 0 && past->count >= n ? past->count - n + 1 : 0;
   for (size_t i = 0; i < places; i++) {
     const int32_t *last = past->token + places; /* [n - 1] */

@@ -32,7 +32,7 @@ struct stack_advance {
   float *room;    /* its keys and values; NULL: it has not begun, or they are released */
   size_t room_bytes;
   bool leaves; /* it was finished before this round, which releases them at its end */
-  /* Of a hypothesis, whose keys and values lie in rows of several sequences: */
+  /* A hypothesis, whose keys and values lie in rows of several sequences: */
   struct kept_lineage lineage; /* references to these rows, in one of two sets */
   struct {
     uint32_t *block, *row; /* [blocks], [KERNEL_KEYS] */
@@ -41,7 +41,7 @@ struct stack_advance {
   bool opens;     /* the rows of its prompt become the other hypotheses', too, in this round */
   bool weaves;    /* its last rows become a block in this round, ... */
   size_t woven;   /* ... which this sequence of the prompt stores */
-  /* Of the prefix cache: */
+  /* The prefix cache: */
   struct prefix_block **recalled; /* [recalls] the blocks that begin its prompt */
   size_t recalls, held;           /* how many of these; how many are not given back yet */
   uint64_t known; /* the last block of it that is cached, or the root; 0: no more are cached */

@@ -19,7 +19,7 @@ static const struct stack_rounds *rounds_of(const struct run *r) {
 static size_t logits_share(const struct step *step, const struct run *first) {
   size_t rows = 0;
   for (const struct run *r = first; r; r = r->next) rows += rounds_of(r)->asks;
-  /* Of many rows, too: all columns of a tile would be a span that others wait for. */
+  /* Columns of many rows are shared out, too: a tile with all columns would hold others up. */
   return stack_share_columns(step, size_min(rows, STACK_SHARED_ROWS), stack_step_of(step)->row_work,
                              1);
 }

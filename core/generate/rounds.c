@@ -16,7 +16,7 @@
 #include "core/forward/output.h"
 #include "core/generate/generate_parts.h"
 
-enum { TOUCH_PAIR = 40 }; /* operations for a query and a key in a head beside products, about */
+enum { TOUCH_PAIR = 40 }; /* operations for a query and a key in a head besides products, about */
 
 /* --- preparing --- */
 

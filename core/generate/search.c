@@ -8,9 +8,8 @@
 #include "core/base/size.h"
 #include "core/generate/choice.h"
 
-/* Of the candidates of one hypothesis, the first `beams` that do not end a sequence may be
- * selected, and all that do may precede them. The result is the same whether all candidates are
- * ranked, or the best (1 + ends) beams: of these at least `beams` do not end a sequence. */
+/* A hypothesis needs `width` candidates: the first `beams` that do not end a sequence may be
+ * selected, and each token that does may precede them. */
 enum status stack_search_init(struct stack_searching *q, const struct stack_choice *c,
                               size_t tokens, size_t most, struct arena *a, struct error *e) {
   *q = (struct stack_searching){.choice = c, .most = most, .running = 1};

@@ -64,12 +64,10 @@ bool ablation_begins(const struct stack *s, const struct stack_run *r, size_t la
          (is_measured(r, layer) || (s->form.cross.heads && is_measured(r, s->form.layers + layer)));
 }
 
-/* --- the work of a round --- */
-
-/* Of a part, from a layer on. */
+/* The work of a part from a layer on. */
 static double work_from(const struct stack_ablation_part *p, size_t layer) {
   const size_t layers = p->stack->form.layers;
-  return p->beside + p->layers * (double)(layers - layer) / (double)size_max(layers, 1);
+  return p->others + p->layers * (double)(layers - layer) / (double)size_max(layers, 1);
 }
 
 static unsigned part_of(const struct stack_ablation *w, const struct stack_run *r) {
@@ -85,7 +83,7 @@ enum status ablation_prepare(const struct stack_preparing *p, double layers) {
   struct stack_ablation *w = r->ablation;
   struct stack_ablation_part *part = &w->part[part_of(w, r)];
   part->layers = layers;
-  part->beside = r->run.work - layers;
+  part->others = r->run.work - layers;
   if (part == &w->part[SOURCE]) return STATUS_OK;
   r->run.whole = r->run.work;
   for (size_t i = 0; i < w->cuts; i++) {
@@ -189,7 +187,7 @@ static void end_round(const struct stack_step *step, const struct unit *u, void 
 /* Gives a run the program and the work of a round from a layer on; all: from its beginning. */
 static void begin_from(const struct stack_ablation_part *p, size_t layer, bool all) {
   p->run->run.program = &p->stack->again[all ? p->stack->form.layers : layer];
-  p->run->run.work = all ? p->layers + p->beside : work_from(p, layer);
+  p->run->run.work = all ? p->layers + p->others : work_from(p, layer);
 }
 
 bool ablation_again(const struct program *program, struct run *run) {

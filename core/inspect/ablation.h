@@ -36,11 +36,11 @@ struct stack_cut {
 struct stack_ablation_part {
   const struct stack *stack; /* NULL: there is no such run */
   struct stack_run *run;
-  double layers, beside; /* the work of a round: of all layers, and of all other steps */
+  double layers, others; /* the work of a round: of all layers, and of all other steps */
 };
 
 struct stack_ablation {
-  /* The request, beside the wishes of the runs. */
+  /* The request, besides the wishes of the runs. */
   void (*moved)(struct stack_ablation *w); /* a round is over and another one follows: called like
                                            stack_generation's; or NULL */
 
