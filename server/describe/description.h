@@ -17,13 +17,13 @@ const char *description_openapi(size_t *length);
 char *description_models(const struct registry *r, size_t *length);
 char *description_model(const struct model *m, size_t *length);
 
-/* Likewise for the Open Inference Protocol: below /v2. */
+/* GET /v2 and the paths below it: the Open Inference Protocol. */
 char *description_v2_server(size_t *length);
 char *description_v2_models(const struct registry *r, size_t *length);
 char *description_v2_model(const struct model *m, size_t *length);
 char *description_v2_ready(const struct model *m, size_t *length);
 
-/* GET /info of text-embeddings-inference, where there is a model that it could be about: *found. */
+/* GET /info of text-embeddings-inference. `*found`: there is a model that it can describe. */
 char *description_tei(const struct registry *r, const struct config *c, size_t workers,
                       size_t *length, bool *found);
 

@@ -43,19 +43,6 @@ static void write_element_hash(const struct page_form *page, const char *begin, 
   write_hash(from, (size_t)(to - from), out);
 }
 
-static void write_policy(struct page *p) {
-  char script[HASH_SIZE], style[HASH_SIZE];
-  write_element_hash(&p->form[PAGE_PLAIN], "<script>", "</script>", script);
-  write_element_hash(&p->form[PAGE_PLAIN], "<style>", "</style>", style);
-  const int size = snprintf(p->policy, sizeof p->policy,
-                            "default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; "
-                            "connect-src 'self'; img-src blob: data:; base-uri 'none'; "
-                            "form-action 'none'; frame-ancestors 'none'; "
-                            "require-trusted-types-for 'script'; trusted-types 'none'",
-                            script, style);
-  must((size_t)size < sizeof p->policy);
-}
-
 static void init_form(struct page *p, enum page_coding coding, const char *begin, const char *end) {
   struct page_form *f = &p->form[coding];
   char hash[HASH_SIZE];
@@ -84,5 +71,14 @@ void page_init(struct page *p) {
   init_form(p, PAGE_PLAIN, page_plain_begin, page_plain_end);
   init_form(p, PAGE_GZIP, page_gzip_begin, page_gzip_end);
   p->form[PAGE_GZIP].coding = "gzip";
-  write_policy(p);
+  char script[HASH_SIZE], style[HASH_SIZE];
+  write_element_hash(&p->form[PAGE_PLAIN], "<script>", "</script>", script);
+  write_element_hash(&p->form[PAGE_PLAIN], "<style>", "</style>", style);
+  const int size = snprintf(p->policy, sizeof p->policy,
+                            "default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; "
+                            "connect-src 'self'; img-src blob: data:; base-uri 'none'; "
+                            "form-action 'none'; frame-ancestors 'none'; "
+                            "require-trusted-types-for 'script'; trusted-types 'none'",
+                            script, style);
+  must((size_t)size < sizeof p->policy);
 }

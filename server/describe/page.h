@@ -1,4 +1,4 @@
-/* page: the page for a browser, as the server sends it: one HTML file, which fetches only answers.
+/* page: the page for a browser, as the server sends it: one HTML file, which fetches only the API.
  *
  * The build packs server/page/ into that file. Its fields are computed once, at the start. */
 #ifndef SERVER_PAGE_H
