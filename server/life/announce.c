@@ -19,17 +19,8 @@ struct announce_words {
   char text[LINE_SIZE];
 };
 
-/* What is not visible becomes '?': names of files come from outside. */
-static void make_visible(char *word) {
-  for (size_t size; *word; word += size) {
-    size = text_visible(word);
-    if (size > 0) continue;
-    *word = '?';
-    size = 1;
-  }
-}
-
-/* Adds a word, after a blank unless it is the first one. */
+/* Adds a word, after a blank unless it is the first one. Bytes that are not visible become '?':
+ * names of files are from outside. */
 __attribute__((format(printf, 2, 3))) static void add_word(struct announce_words *w,
                                                            const char *format, ...) {
   va_list args;
@@ -39,12 +30,19 @@ __attribute__((format(printf, 2, 3))) static void add_word(struct announce_words
   va_start(args, format);
   const int size = vsnprintf(word, room, format, args);
   va_end(args);
-  make_visible(word);
+  for (size_t length; *word; word += length) {
+    length = text_visible(word);
+    if (length > 0) continue;
+    *word = '?';
+    length = 1;
+  }
   w->used += size_min((size_t)size, room - 1);
 }
 
-/* `size` is that of all inputs and of the output where they are the same. */
-static void add_sizes(struct announce_words *w, const struct layer_shape *s) {
+/* Adds the sizes and options of a layer that are not the defaults. `size` is the size of all inputs
+ * and of the output, if they have the same. */
+static void add_layer(struct announce_words *w, const struct model *m) {
+  const struct layer_shape *s = &m->shape;
   add_word(w, "heads=%zu", s->heads);
   if (s->kv_heads != s->heads) add_word(w, "kv_heads=%zu", s->kv_heads);
   if (s->key_size == s->query_size && s->value_size == s->query_size &&
@@ -56,11 +54,6 @@ static void add_sizes(struct announce_words *w, const struct layer_shape *s) {
     add_word(w, "value_size=%zu", s->value_size);
     add_word(w, "output_size=%zu", s->output_size);
   }
-}
-
-/* Defaults are left out. */
-static void add_kind(struct announce_words *w, const struct model *m) {
-  const struct layer_shape *s = &m->shape;
   const bool scaled = strcmp(m->score, "scaled_dot") == 0;
   if (!scaled) add_word(w, "score=%s", m->score);
   if (scaled && s->scale != (float)(1 / sqrt((double)s->head_size)))
@@ -76,8 +69,22 @@ static void add_kind(struct announce_words *w, const struct model *m) {
   }
 }
 
-/* The sizes of a decoder that differ from its encoder's. */
-static void add_decoder(struct announce_words *w, const struct whole *whole) {
+/* Adds the sizes of a model, and those of a decoder that differ from its encoder's. */
+static void add_whole(struct announce_words *w, const struct model *m) {
+  const struct whole *whole = m->whole;
+  const struct stack_form *f = stack_form(whole_reader(whole));
+  add_word(w, "kind=%s", model_kind_name(m->kind));
+  add_word(w, "layers=%zu", f->layers);
+  add_word(w, "heads=%zu", f->self.heads);
+  if (f->self.kv_heads != f->self.heads) add_word(w, "kv_heads=%zu", f->self.kv_heads);
+  add_word(w, "width=%zu", f->width);
+  add_word(w, "feed_forward=%zu", f->forward_size);
+  if (whole->vocabulary) add_word(w, "vocabulary=%zu", whole->vocabulary);
+  const char *weights = stack_weights(whole_reader(whole));
+  if (strcmp(weights, "float32") != 0) add_word(w, "weights=%s", weights);
+  if (whole->positions) add_word(w, "positions=%zu", whole->positions);
+  if (whole->classes) add_word(w, "classes=%zu", whole->classes);
+  if (!whole_is_pair(whole)) return;
   const struct stack_form *e = stack_form(whole->encoder), *d = stack_form(whole->decoder);
   if (d->layers != e->layers) add_word(w, "decoder_layers=%zu", d->layers);
   if (d->self.heads != e->self.heads) add_word(w, "decoder_heads=%zu", d->self.heads);
@@ -90,51 +97,28 @@ static void add_decoder(struct announce_words *w, const struct whole *whole) {
     add_word(w, "target_positions=%zu", whole->target_positions);
 }
 
-/* The sizes of a model. */
-static void add_whole(struct announce_words *w, const struct model *m) {
-  const struct stack_form *f = stack_form(whole_reader(m->whole));
-  add_word(w, "kind=%s", model_kind_name(m->kind));
-  add_word(w, "layers=%zu", f->layers);
-  add_word(w, "heads=%zu", f->self.heads);
-  if (f->self.kv_heads != f->self.heads) add_word(w, "kv_heads=%zu", f->self.kv_heads);
-  add_word(w, "width=%zu", f->width);
-  add_word(w, "feed_forward=%zu", f->forward_size);
-  if (m->whole->vocabulary) add_word(w, "vocabulary=%zu", m->whole->vocabulary);
-  const char *weights = stack_weights(whole_reader(m->whole));
-  if (strcmp(weights, "float32") != 0) add_word(w, "weights=%s", weights);
-  if (m->whole->positions) add_word(w, "positions=%zu", m->whole->positions);
-  if (m->whole->classes) add_word(w, "classes=%zu", m->whole->classes);
-  if (whole_is_pair(m->whole)) add_decoder(w, m->whole);
-}
-
-static void add_source(struct announce_words *w, const struct model *m) {
+void announce_lines(const struct model *m, void (*report)(void *of, const char *line), void *of) {
+  struct announce_words words = {0}, *w = &words;
+  add_word(w, "model %s:", m->name);
+  if (m->whole)
+    add_whole(w, m);
+  else
+    add_layer(w, m);
   const char *engine = m->whole ? "packed" : layer_engine(m->layer);
-  const char *colon = strchr(m->digest, ':'); /* the kind of a digest is not shown */
   if (strcmp(engine, "packed") != 0 && strcmp(engine, "none") != 0)
     add_word(w, "engine=%s", engine);
   if (strcmp(m->layout, "none") != 0)
     add_word(w, "%s=%s", m->whole ? "family" : "layout", m->layout);
-  const char *quote = strchr(m->source, ' ') ? "\"" : ""; /* its words could be taken for ours */
+  const char *quote = strchr(m->source, ' ') ? "\"" : ""; /* its words could look like ours */
   add_word(w, "source=%s%.200s%s", quote, m->source, quote);
+  const char *colon = strchr(m->digest, ':'); /* the kind of a digest is not shown */
   add_word(w, "%s=%.*s", m->digest_name, DIGEST_SHOWN, colon ? colon + 1 : m->digest);
-}
-
-void announce_lines(const struct model *m, void (*tell)(void *of, const char *line), void *of) {
-  struct announce_words words = {0};
-  add_word(&words, "model %s:", m->name);
-  if (m->whole) {
-    add_whole(&words, m);
-  } else {
-    add_sizes(&words, &m->shape);
-    add_kind(&words, m);
-  }
-  add_source(&words, m);
-  tell(of, words.text);
+  report(of, w->text);
   if (!m->hinted) return;
-  words.used = 0;
-  add_word(&words, "model %s: heads=%zu and kv_heads=%zu are from config.json", m->name,
-           m->shape.heads, m->shape.kv_heads);
-  tell(of, words.text);
+  w->used = 0;
+  add_word(w, "model %s: heads=%zu and kv_heads=%zu are from config.json", m->name, m->shape.heads,
+           m->shape.kv_heads);
+  report(of, w->text);
 }
 
 static void log_info(void *of, const char *line) { log_line(of, LOG_INFO, "%s", line); }

@@ -7,12 +7,12 @@
 #include "core/base/thread.h"
 #include "server/life/signals.h"
 
-enum { NICE = 10 }; /* a tenth of the processor time that a thread of the server gets beside it */
+enum { NICE = 10 }; /* gives a tenth of the processor time of a thread of the server */
 
 static void *background_main(void *of) {
   struct background *b = of;
   thread_name("attend-load");
-  if (b->low_priority) (void)!nice(NICE); /* changes this thread alone, for good */
+  if (b->low_priority) (void)!nice(NICE); /* changes only this thread, permanently */
   b->work(b->of);
   atomic_store(&b->done, true);
   signals_wake();

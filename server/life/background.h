@@ -17,18 +17,18 @@ struct background {
   atomic_bool done;
 };
 
-/* Begins work(of), which ends with signals_wake. None may be under way. `b` and `of` must live
+/* Begins work(of), and calls signals_wake at its end. None may be under way. `b` and `of` must live
  * until background_join, or until the process ends. */
 enum status background_start(struct background *b, void (*work)(void *of), void *of,
                              bool low_priority, struct error *e);
 
-/* Is no work under way? Then its results may be read. */
+/* Whether no work is under way. Then its results may be read. */
 bool background_idle(const struct background *b);
 
 /* Waits for the work, if there is any; may be called again. */
 void background_join(struct background *b);
 
-/* Leaves the work, if there is any, to itself: it ends on its own or with the process. */
+/* Detaches the work, if there is any: it ends by itself or with the process. */
 void background_detach(struct background *b);
 
 #endif

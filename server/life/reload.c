@@ -9,7 +9,7 @@
 #include "core/base/size.h"
 #include "server/life/announce.h"
 
-enum { NAMES_SIZE = 100 }; /* of a list of models in the log */
+enum { NAMES_SIZE = 100 }; /* bytes of a list of models in the log */
 
 void reload_init(struct reload *r, struct server *s, const struct reload_invocation *called) {
   memset(r, 0, sizeof *r);
@@ -35,12 +35,7 @@ void reload_detach(struct reload *r) {
   background_detach(&r->background);
 }
 
-/* The configuration of the models in service. */
-static const struct config *config_in_service(const struct reload *r) {
-  return r->config.models ? &r->config : r->server->config;
-}
-
-/* --- what has changed --- */
+/* --- the changes, in the log --- */
 
 struct reload_names {
   size_t count, used;
@@ -70,22 +65,19 @@ struct reload_changes {
   struct reload_names begun, changed, gone, chosen;
 };
 
-/* Have both the same numbers and heads? These may be config.json's. */
-static bool is_same_model(const struct model *a, const struct model *b) {
-  return strcmp(a->digest, b->digest) == 0 && a->shape.heads == b->shape.heads &&
-         a->shape.kv_heads == b->shape.kv_heads;
-}
-
-/* Collects what differs between the models in service and `fresh`, which were loaded from the
+/* Collects the differences between the models in service and `fresh`, which were loaded from the
  * configuration `c`, and logs each model that is new or has changed. */
 static void compare_models(const struct reload *r, const struct registry *old,
                            const struct registry *fresh, const struct config *c,
                            struct reload_changes *out) {
+  const struct config *old_config = r->config.models ? &r->config : r->server->config;
   for (size_t i = 0; i < registry_count(fresh); i++) {
-    const struct model *m = registry_at(fresh, i), *before = registry_find(old, m->name);
-    if (before && is_same_model(before, m) && config_same_model(config_in_service(r), c, m->name))
+    const struct model *m = registry_at(fresh, i), *was = registry_find(old, m->name);
+    /* The numbers of heads may be config.json's. */
+    if (was && strcmp(was->digest, m->digest) == 0 && was->shape.heads == m->shape.heads &&
+        was->shape.kv_heads == m->shape.kv_heads && config_same_model(old_config, c, m->name))
       continue;
-    add_name(before ? &out->changed : &out->begun, m->name);
+    add_name(was ? &out->changed : &out->begun, m->name);
     announce_model(r->server->log, m);
   }
   for (size_t i = 0; i < registry_count(old); i++) {
@@ -96,39 +88,23 @@ static void compare_models(const struct reload *r, const struct registry *old,
   if (strcmp(registry_default(old)->name, chosen) != 0) add_name(&out->chosen, chosen);
 }
 
-static void log_success(struct log *log, size_t models, const struct reload_changes *c,
-                        uint64_t ns) {
-  char text[5 * NAMES_SIZE] = "";
-  size_t used = write_names(&c->begun, "new", text, sizeof text);
-  used += write_names(&c->changed, "changed", text + used, sizeof text - used);
-  used += write_names(&c->gone, "removed", text + used, sizeof text - used);
-  used += write_names(&c->chosen, "default", text + used, sizeof text - used);
-  log_line(log, LOG_INFO, "reloaded in %.1f ms: %zu models%s", (double)ns / CLOCK_MS, models,
-           used ? text : "; nothing changed");
-}
-
 static void log_changed_setting(void *of, const char *name, const char *value) {
   log_line(of, LOG_WARNING, "changing %s to '%s' requires a restart", name, value);
 }
 
 /* --- one reload --- */
 
-/* A pipe has given its document already, and opening it again might block for ever. */
-static enum status check_config_file(const struct reload *r, struct error *e) {
-  const char *path = r->server->config->file;
-  struct stat about;
-  if (!path || stat(path, &about) != 0 || S_ISREG(about.st_mode)) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG,
-                   "%.200s: is not a regular file, so it cannot be read again: restart instead",
-                   path);
-}
-
 /* Runs on the background thread. */
 static void load_fresh_models(void *of) {
   struct reload *r = of;
   struct error *e = &r->error;
-  if (check_config_file(r, e) == STATUS_OK &&
-      config_read(&r->read, r->called->words, r->called->environment, e) == STATUS_OK)
+  const char *path = r->server->config->file;
+  struct stat about;
+  /* A pipe has given its document already, and opening it again might block forever. */
+  if (path && stat(path, &about) == 0 && !S_ISREG(about.st_mode))
+    error_set(e, STATUS_CONFIG,
+              "%.200s: is not a regular file, so it cannot be read again: restart instead", path);
+  else if (config_read(&r->read, r->called->words, r->called->environment, e) == STATUS_OK)
     service_load(&r->server->service, &r->read, &r->progress, &r->fresh, e);
 }
 
@@ -139,24 +115,14 @@ static void log_failure(struct reload *r) {
   config_free(&r->read);
 }
 
-/* The service must have room for one more set of models. */
-static void begin_loading(struct reload *r) {
-  r->begun = clock_now();
-  r->error = (struct error){0};
-  r->progress.listener = announce_progress(r->server->log);
-  if (background_start(&r->background, load_fresh_models, r, true, &r->error) == STATUS_OK)
-    r->loading = true;
-  else
-    log_failure(r);
-}
-
-/* There is still room for one more set, as only this function takes sets out of service. */
+/* Puts the loaded models into service. There is room for one more set, as before the load, because
+ * only this function takes sets out of service. */
 static void put_into_service(struct reload *r) {
   struct server *s = r->server;
-  struct reload_changes changes = {0};
+  struct reload_changes changes = {0}, *c = &changes;
   const size_t count = registry_count(r->fresh.registry);
   struct models_hold old = models_hold(s->service.models, 0);
-  compare_models(r, old.registry, r->fresh.registry, &r->read, &changes);
+  compare_models(r, old.registry, r->fresh.registry, &r->read, c);
   announce_built_in(s->log, &r->read);
   announce_api_keys(s->log, r->fresh.api_keys);
   models_release(&old);
@@ -164,24 +130,28 @@ static void put_into_service(struct reload *r) {
   r->fresh = (struct models_set){0};
   metrics_reload(s->metrics, true);
   config_differ(s->config, &r->read, log_changed_setting, s->log);
-  log_success(s->log, count, &changes, clock_now() - r->begun);
+  char text[5 * NAMES_SIZE] = "";
+  size_t used = write_names(&c->begun, "new", text, sizeof text);
+  used += write_names(&c->changed, "changed", text + used, sizeof text - used);
+  used += write_names(&c->gone, "removed", text + used, sizeof text - used);
+  used += write_names(&c->chosen, "default", text + used, sizeof text - used);
+  log_line(s->log, LOG_INFO, "reloaded in %.1f ms: %zu models%s",
+           (double)(clock_now() - r->begun) / CLOCK_MS, count, used ? text : "; nothing changed");
   config_free(&r->config);
   r->config = r->read;
   r->read = (struct config){0};
 }
 
-static void finish_loading(struct reload *r) {
-  background_join(&r->background);
-  r->loading = false;
-  if (r->fresh.registry)
-    put_into_service(r);
-  else
-    log_failure(r);
-}
-
 bool reload_advance(struct reload *r) {
   struct models *models = r->server->service.models;
-  if (r->loading && reload_idle(r)) finish_loading(r);
+  if (r->loading && reload_idle(r)) {
+    background_join(&r->background);
+    r->loading = false;
+    if (r->fresh.registry)
+      put_into_service(r);
+    else
+      log_failure(r);
+  }
   const size_t held = models_collect(models);
   if (r->loading || !r->due) return held > 0;
   if (held == MODELS_OLDER) {
@@ -191,6 +161,12 @@ bool reload_advance(struct reload *r) {
     return r->waits = true;
   }
   r->due = r->waits = false;
-  begin_loading(r);
+  r->begun = clock_now();
+  r->error = (struct error){0};
+  r->progress.listener = announce_progress(r->server->log);
+  if (background_start(&r->background, load_fresh_models, r, true, &r->error) == STATUS_OK)
+    r->loading = true;
+  else
+    log_failure(r);
   return held > 0;
 }

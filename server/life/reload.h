@@ -1,18 +1,18 @@
 /* reload: reads the configuration, its checkpoints and the file of API keys again while the server
  * serves (SIGHUP).
  *
- * The new models are loaded and tried beside the old ones, then put into service all at once, with
- * the API keys; requests under way keep the models that they began with. A reload that fails leaves
- * everything as it was. Only `models`, `default_model` and the content of the key file take effect;
- * the log names other settings that have changed. Loading has a thread of its own; main does the
- * rest and never waits. */
+ * The new models are loaded and tried while the old ones serve, then put into service all at once,
+ * with the API keys; requests under way keep the models that they began with. A reload that fails
+ * changes nothing. Only `models`, `default_model` and the content of the key file take effect; the
+ * log names other settings that have changed. Loading has a thread of its own; main does the rest
+ * and never waits. */
 #ifndef SERVER_RELOAD_H
 #define SERVER_RELOAD_H
 
 #include "server/life/background.h"
 #include "server/request/server.h"
 
-/* How the program was called. */
+/* The command line and environment of the program. */
 struct reload_invocation {
   char **words;       /* the settings */
   char **environment; /* environ */
@@ -23,13 +23,13 @@ struct reload {
   const struct reload_invocation *called;
   struct config config; /* of the models in service, once a reload has succeeded */
   bool due;             /* a reload was asked for and has not begun */
-  bool waits;           /* it has to wait, and the log says so */
+  bool waits;           /* it has to wait, and the log has a line about it */
   bool loading;         /* a reload is under way */
   uint64_t begun;
   struct background background;
   struct progress progress;
 
-  /* These belong to the thread that loads, while it does. */
+  /* Members of the thread that loads, as long as it does. */
   struct config read;
   struct models_set fresh; /* empty if there is an error */
   struct error error;
@@ -48,13 +48,13 @@ void reload_ask(struct reload *r);
  * call again soon, even if nothing has called signals_wake. */
 bool reload_advance(struct reload *r);
 
-/* Is a reload asked for or under way? */
+/* Whether a reload was asked for or is under way. */
 bool reload_pending(const struct reload *r);
 
-/* Is nothing loading? The service must stay as long as something is. */
+/* Whether nothing is loading. The service must live as long as something is. */
 bool reload_idle(const struct reload *r);
 
-/* Leaves the threads that load, if any, to themselves until the process ends; they log no more. */
+/* Detaches the thread that loads, if there is one, until the process ends; it logs no more. */
 void reload_detach(struct reload *r);
 
 #endif

@@ -18,13 +18,13 @@
 #include "core/base/clock.h"
 #include "core/base/cpu.h"
 #include "core/base/size.h"
-#include "server/watch/request_id.h"
 #include "server/life/announce.h"
 #include "server/life/reload.h"
 #include "server/life/signals.h"
 #include "server/life/stop.h"
 #include "server/life/supervisor.h"
 #include "server/request/httpd.h"
+#include "server/watch/request_id.h"
 #include "server/watch/version.h"
 
 enum {
@@ -36,7 +36,7 @@ enum {
   ADMIN_MS = 5000, /* for a probe to send its request, and to read its answer */
 };
 
-/* All that threads may still use when serve_main returns at once. */
+/* The memory that threads may still use when serve_main returns at once. */
 struct serve_state {
   struct server server;
   const struct config *config;
@@ -47,7 +47,7 @@ struct serve_state {
   struct reload reload;
   struct background start; /* loads the first models */
   struct error start_error;
-  bool version_logged; /* the threads that load own it while they do */
+  bool version_logged; /* belongs to the thread that loads, as long as it does */
   int signal;          /* the one that stops the server, or 0 */
 };
 
@@ -77,7 +77,7 @@ static void open_service(void *of) {
   service_open(&s->server.service, &s->start_error);
 }
 
-/* Waits for the next signal, at most `within`, and notes what it asks for. */
+/* Waits for the next signal, at most `within`, and asks for a reload or sets s->signal. */
 static void handle_signal(struct serve_state *s, const struct timespec *within) {
   const int got = signals_next(within);
   if (got == SIGHUP)
@@ -135,17 +135,7 @@ static enum status door_init(struct serve_state *all, enum door_kind kind, struc
   return e->status;
 }
 
-/* Logs which address is served, if a setting asks for another one. */
-static void log_inherited(const struct serve_state *s, int fd, const char *setting,
-                          const char *text) {
-  char address[LISTENER_TEXT_SIZE];
-  listener_text(fd, address);
-  if (*text && strcmp(text, address) != 0)
-    log_line(s->server.log, LOG_INFO, "using the supervisor's socket %s: %s (%s) is ignored",
-             address, setting, text);
-}
-
-/* Makes the door's listening socket, or takes the supervisor's. */
+/* Makes the door's listening socket, or uses the supervisor's. */
 static enum status door_listen(struct serve_state *s, enum door_kind kind, struct error *e) {
   static const char *const setting[DOOR_COUNT] = {"listen", "admin_listen"};
   const char *const text[DOOR_COUNT] = {s->config->listen, s->config->admin_listen};
@@ -153,18 +143,17 @@ static enum status door_listen(struct serve_state *s, enum door_kind kind, struc
   struct listener listener;
   if (s->inherited[kind] != SUPERVISOR_NO_SOCKET) {
     if (listener_inherit(&listener, s->inherited[kind], e)) return e->status;
-    log_inherited(s, listener.fd, setting[kind], text[kind]);
+    char inherited[LISTENER_TEXT_SIZE];
+    listener_text(listener.fd, inherited);
+    if (*text[kind] && strcmp(text[kind], inherited) != 0)
+      log_line(s->server.log, LOG_INFO, "using the supervisor's socket %s: %s (%s) is ignored",
+               inherited, setting[kind], text[kind]);
   } else {
     must(address_parse(&address, text[kind])); /* config_read has checked it */
     if (listener_open(&listener, setting[kind], &address, e)) return e->status;
   }
   s->http[kind] = httpd_new(&s->server.door[kind], &listener, e);
   return e->status;
-}
-
-static enum status door_open(struct serve_state *s, enum door_kind kind, struct error *e) {
-  if (!s->server.door[kind].connections || door_listen(s, kind, e)) return e->status;
-  return httpd_start(s->http[kind], e);
 }
 
 /* Waits no longer than READY_MS: a full pipe without a reader would block main, and with it every
@@ -178,8 +167,8 @@ static void print_address(const char *what, const struct httpd *h) {
 
 /* --- the start --- */
 
-/* Once: before the first line about models, but not before an error about them if that comes at
- * once, which is then the only line. */
+/* Logs the version once: before the first line about models, but not before an error about them
+ * that occurs at once, which is then the only line. */
 static void log_version(struct serve_state *all) {
   const struct server *s = &all->server;
   if (all->version_logged) return;
@@ -191,7 +180,7 @@ static void log_version(struct serve_state *all) {
            threads == 1 ? "" : "s", cpu_level_name(cpu_level()), cpu_level_name(cpu_text_level()));
 }
 
-/* Hears of the first load, on the threads that load. */
+/* A listener of the first load, on the thread that loads. */
 static void log_first_progress(void *of, const struct progress_news *news) {
   struct serve_state *s = of;
   const struct progress_listener listener = announce_progress(s->server.log);
@@ -253,25 +242,18 @@ static bool send_reload_state(struct serve_state *s, bool sent) {
   return pending;
 }
 
-/* The longest time to wait for a signal: until `next`, and no longer than RELOAD_MS if `soon`.
- * False: no limit. */
-static bool longest_wait(bool soon, uint64_t next, struct timespec *out) {
-  const uint64_t now = clock_now();
-  uint64_t ns = soon ? RELOAD_MS * (uint64_t)CLOCK_MS : UINT64_MAX;
-  if (next) ns = size_min(ns, next > now ? next - now : 0);
-  *out = (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
-  return soon || next;
-}
-
-/* Reloads when asked to, and feeds the watchdog, until a signal to stop comes. */
+/* Reloads when asked to, and feeds the watchdog, until a signal to stop. */
 static void wait_for_stop(struct serve_state *s) {
-  struct timespec within;
   for (bool sent = false; !s->signal;) {
     sent = send_reload_state(s, sent);
     const bool soon = reload_advance(&s->reload);
     sent = send_reload_state(s, sent);
-    const uint64_t next = supervisor_beat(&s->supervisor);
-    handle_signal(s, longest_wait(soon, next, &within) ? &within : NULL);
+    const uint64_t next = supervisor_beat(&s->supervisor), now = clock_now();
+    uint64_t ns = soon ? RELOAD_MS * (uint64_t)CLOCK_MS : UINT64_MAX;
+    if (next) ns = size_min(ns, next > now ? next - now : 0);
+    const struct timespec within = {.tv_sec = (time_t)(ns / 1000000000),
+                                    .tv_nsec = (long)(ns % 1000000000)};
+    handle_signal(s, soon || next ? &within : NULL);
   }
 }
 
@@ -279,12 +261,6 @@ static void wait_for_stop(struct serve_state *s) {
 
 static bool nothing_loads(const struct serve_state *s) {
   return background_idle(&s->start) && reload_idle(&s->reload);
-}
-
-/* Waits LOADING_MS for a load under way; that of a large model takes longer and is left alone. */
-static void wait_until_loaded(struct stop *d, const struct serve_state *s) {
-  const uint64_t until = clock_now() + LOADING_MS * (uint64_t)CLOCK_MS;
-  while (!nothing_loads(s) && clock_now() < until && !d->second) stop_wait(d);
 }
 
 /* Stops what has started. Returns the exit status. */
@@ -302,7 +278,9 @@ static int stop_started(struct serve_state *s, bool *at_once) {
                   (uintmax_t)stop_longest_ms(s->config) * 1000);
   atomic_store(&s->server.stopping, true);
   if (serves) status = stop_serving(&d, s->http[DOOR_MAIN], at_once);
-  if (!*at_once) wait_until_loaded(&d, s);
+  /* The load of a small model ends soon; that of a large one is not awaited. */
+  const uint64_t until = clock_now() + LOADING_MS * (uint64_t)CLOCK_MS;
+  while (!*at_once && !nothing_loads(s) && clock_now() < until && !d.second) stop_wait(&d);
   if (!*at_once && s->http[DOOR_ADMIN]) stop_admin(&d, s->http[DOOR_ADMIN]);
   if (d.second) *at_once = true;
   if (!*at_once) log_line(s->server.log, LOG_INFO, "stopped");
@@ -315,7 +293,8 @@ static void detach_loads(struct serve_state *s) {
   reload_detach(&s->reload);
 }
 
-/* The pool is idle and no connection is open. False: a load is under way and keeps what it uses. */
+/* Frees all, or, if a load is under way, all that it does not use: then returns false. The pool is
+ * idle and no connection is open. */
 static bool free_state(struct serve_state *s) {
   const bool whole = nothing_loads(s);
   /* Both doors close before connections are freed: the admin door counts those of the main one. */
@@ -336,11 +315,14 @@ static bool free_state(struct serve_state *s) {
   return whole;
 }
 
-/* From the start to the signal that ends the serving. */
+/* Starts, and serves until a signal to stop. */
 static enum status serve_until_signal(struct serve_state *s, struct error *e) {
   reload_init(&s->reload, &s->server, s->called);
-  if (signals_open(e) || make_parts(s, e) || door_open(s, DOOR_ADMIN, e)) return e->status;
-  if (s->http[DOOR_ADMIN]) print_address("admin listening", s->http[DOOR_ADMIN]);
+  if (signals_open(e) || make_parts(s, e)) return e->status;
+  if (s->server.door[DOOR_ADMIN].connections) {
+    if (door_listen(s, DOOR_ADMIN, e) || httpd_start(s->http[DOOR_ADMIN], e)) return e->status;
+    print_address("admin listening", s->http[DOOR_ADMIN]);
+  }
   if (load_first_models(s, e) || s->signal || door_listen(s, DOOR_MAIN, e)) return e->status;
   atomic_store(&s->server.loaded, true);
   if (httpd_start(s->http[DOOR_MAIN], e)) return e->status;

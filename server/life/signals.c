@@ -18,7 +18,7 @@ static const int number[KINDS] = {SIGTERM, SIGINT, SIGHUP}; /* the order of sign
  * end this one. */
 static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2};
 
-/* Static, since a handler has no argument of ours; so are the handlers themselves. */
+/* Static, since a handler has no argument of ours; the handlers are static, too. */
 static atomic_uint came[KINDS];
 static int wake = -1; /* eventfd; written once, before the handlers are set */
 
@@ -47,34 +47,26 @@ enum status signals_open(struct error *e) {
   return STATUS_OK;
 }
 
-/* Takes one off the counts, all of SIGHUP at once. 0: there is none. */
-static int next_counted(void) {
-  for (unsigned i = 0; i < KINDS; i++) {
-    if (!atomic_load(&came[i])) continue;
-    if (number[i] == SIGHUP)
-      atomic_store(&came[i], 0);
-    else
-      atomic_fetch_sub(&came[i], 1);
-    return number[i];
-  }
-  return 0;
-}
-
-static bool any_counted(void) {
-  unsigned sum = 0;
-  for (unsigned i = 0; i < KINDS; i++) sum |= atomic_load(&came[i]);
-  return sum != 0;
-}
-
 int signals_next(const struct timespec *within) {
   static const struct timespec none = {0};
   struct pollfd p = {.fd = wake, .events = POLLIN};
   uint64_t count;
   sigset_t open;
   pthread_sigmask(SIG_BLOCK, NULL, &open);
-  for (unsigned i = 0; i < KINDS; i++) sigdelset(&open, number[i]);
-  /* Even if one is counted: a pending one, not delivered yet, may come first in order. */
-  ppoll(&p, 1, any_counted() ? &none : within, &open);
+  for (unsigned i = 0; i < KINDS; i++) {
+    sigdelset(&open, number[i]);
+    if (atomic_load(&came[i])) within = &none;
+  }
+  /* Also if one is counted: a pending one, not delivered yet, may precede it. */
+  ppoll(&p, 1, within, &open);
   (void)!read(wake, &count, sizeof count);
-  return next_counted();
+  for (unsigned i = 0; i < KINDS; i++) {
+    if (!atomic_load(&came[i])) continue;
+    if (number[i] == SIGHUP)
+      atomic_store(&came[i], 0); /* all of them at once */
+    else
+      atomic_fetch_sub(&came[i], 1);
+    return number[i];
+  }
+  return 0;
 }

@@ -1,4 +1,4 @@
-/* stop: how a server that serves comes to rest. */
+/* stop: the shutdown of a server that serves. */
 #include "server/life/stop.h"
 
 #include <signal.h>
@@ -8,10 +8,10 @@
 
 enum {
   EXIT_CUT = 3,        /* the exit status if work was abandoned */
-  WAIT_MS = 5,         /* between two looks at what is still in work */
-  ABANDONED_MS = 1000, /* for the answers to abandoned work to be sent */
+  WAIT_MS = 5,         /* between two looks at the work that is left */
+  ABANDONED_MS = 1000, /* for the responses to abandoned work to be sent */
   STUCK_MS = 10000,    /* for abandoned work to stop */
-  PROBE_MS = 200,      /* for the last probes to be answered */
+  PROBE_MS = 200,      /* for the responses to the last probes */
 };
 
 void stop_wait(struct stop *s) {
@@ -38,8 +38,8 @@ static bool wait_until_quiet(struct stop *s, struct httpd *h, struct door *door,
   return false;
 }
 
-/* Ends what a drain has not brought to its end. A request that has not arrived whole is refused.
- * Returns the exit status for the others, which are cut off. */
+/* Rejects incomplete requests at the end of a drain. Returns the exit status for all others that
+ * are left, which are cut off. */
 static int cut_off(struct stop *s, struct httpd *h, struct door *door) {
   struct log *log = s->server->log;
   if (s->second) {
@@ -56,28 +56,19 @@ static int cut_off(struct stop *s, struct httpd *h, struct door *door) {
   return cut ? EXIT_CUT : 0;
 }
 
-/* Waits until no connection is suspended: with one, libmicrohttpd must not be stopped. */
-static bool wait_until_resumed(struct stop *s, struct connections *all, uint64_t until) {
-  while (connections_queued(all)) {
-    if (clock_now() >= until || s->second) return false;
-    stop_wait(s);
-  }
-  return true;
-}
-
-/* Waits until every connection is closed: whose requests were refused have read that. */
-static void wait_until_closed(struct stop *s, struct connections *all, uint64_t until) {
-  while (connections_count(all) && clock_now() < until && !s->second) stop_wait(s);
-}
-
-/* Abandons the work that is left, and closes the pool: a request that has come in between two looks
- * at the connections waits for nothing then. True if libmicrohttpd may be stopped. */
+/* Abandons the work that is left, and closes the pool: a request that arrived between two looks at
+ * the connections does not wait then. True if libmicrohttpd may be stopped. */
 static bool close_pool(struct stop *s, struct httpd *h, struct door *door, bool cut) {
   pool_abandon(s->server->service.pool);
-  if (!wait_until_resumed(s, door->connections, ms_from_now(STUCK_MS))) return false;
+  /* With a suspended connection libmicrohttpd must not be stopped. */
+  const uint64_t stuck = ms_from_now(STUCK_MS);
+  for (; connections_queued(door->connections); stop_wait(s))
+    if (clock_now() >= stuck || s->second) return false;
   const uint64_t until = ms_from_now(ABANDONED_MS);
   wait_until_quiet(s, h, door, until);
-  if (cut) wait_until_closed(s, door->connections, until);
+  /* A client closes its connection once it has read that its request was rejected. */
+  while (cut && connections_count(door->connections) && clock_now() < until && !s->second)
+    stop_wait(s);
   return !s->second;
 }
 

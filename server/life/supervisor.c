@@ -19,13 +19,13 @@ enum {
   FIRST_SOCKET = 3, /* a descriptor; the others follow it */
   MESSAGE_SIZE = 1024,
   SEND_US = 500000, /* for a message to be taken */
-  /* The watchdog's time is cut into so many intervals: a thread has one of them to answer, and two
-   * more may pass before the time is over. */
+  /* The watchdog's time is cut into intervals: a thread has one of them to answer, and two more may
+   * pass before the time is over. */
   INTERVALS = 4
 };
 
-/* Is the variable the id of this process, not of one that has started it? `unset`: the answer if
- * there is no such variable. */
+/* Whether the variable is the id of this process, not of one that has started it; `unset` if there
+ * is no such variable. */
 static bool names_this_process(const char *variable, bool unset) {
   const char *text = getenv(variable);
   uint64_t pid;
@@ -33,14 +33,6 @@ static bool names_this_process(const char *variable, bool unset) {
 }
 
 /* --- sockets --- */
-
-/* Moves the next name from the list, whose separator is ':'; "" at its end. */
-static void next_name(const char **names, char *out, size_t size) {
-  const size_t length = strcspn(*names, ":"), kept = length < size ? length : size - 1;
-  memcpy(out, *names, kept);
-  out[kept] = '\0';
-  *names += length + ((*names)[length] == ':');
-}
 
 enum status supervisor_sockets(int fd[DOOR_COUNT], struct error *e) {
   fd[DOOR_MAIN] = fd[DOOR_ADMIN] = SUPERVISOR_NO_SOCKET;
@@ -56,9 +48,10 @@ enum status supervisor_sockets(int fd[DOOR_COUNT], struct error *e) {
                      (unsigned long long)count);
   if (!names) names = "";
   for (int i = 0; i < (int)count; i++) {
-    char name[8];
-    next_name(&names, name, sizeof name);
-    const enum door_kind kind = strcmp(name, "admin") == 0 ? DOOR_ADMIN : DOOR_MAIN;
+    const size_t length = strcspn(names, ":"); /* ':' separates the names */
+    const bool admin = length == strlen("admin") && memcmp(names, "admin", length) == 0;
+    const enum door_kind kind = admin ? DOOR_ADMIN : DOOR_MAIN;
+    names += length + (names[length] == ':');
     if (fd[kind] != SUPERVISOR_NO_SOCKET)
       return error_set(e, STATUS_CONFIG,
                        "LISTEN_FDS: two sockets for the same purpose: name one of them admin "
@@ -70,14 +63,14 @@ enum status supervisor_sockets(int fd[DOOR_COUNT], struct error *e) {
 
 /* --- messages --- */
 
-/* `text` is a path, or @ and a name that is in no file system. False: neither. */
+/* Reads a path, or @ and a name that is in no file system. False: `text` is neither. */
 static bool parse_unix_address(const char *text, struct sockaddr_un *to, socklen_t *size) {
   const size_t length = strlen(text);
   *to = (struct sockaddr_un){.sun_family = AF_UNIX};
   if ((*text != '/' && *text != '@') || length < 2 || length >= sizeof to->sun_path) return false;
   memcpy(to->sun_path, text, length);
   if (*text == '@') to->sun_path[0] = '\0';
-  /* A path ends with a NUL, which is part of the address; a name has its bytes alone. */
+  /* A path ends with a NUL, which is part of the address; a name has no NUL. */
   *size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (*text == '/'));
   return true;
 }

@@ -1,16 +1,15 @@
-/* supervisor: what systemd, or another supervisor with its protocol, gives to this process and
- * expects from it:
+/* supervisor: the protocol of systemd, or of another supervisor that speaks it:
  *
  * - LISTEN_FDS: listening sockets that it has opened. It keeps them while the process is restarted,
  *   so that no connection is refused.
- * - NOTIFY_SOCKET: a Unix socket for datagrams that say READY=1, RELOADING=1, STOPPING=1.
- * - WATCHDOG_USEC: it restarts a process that sends no WATCHDOG=1 for so long. A single thread that
- *   hangs is enough for that: WATCHDOG=1 is sent only if main still turns and every thread that has
+ * - NOTIFY_SOCKET: a Unix socket for the datagrams READY=1, RELOADING=1, STOPPING=1.
+ * - WATCHDOG_USEC: it restarts a process that sends no WATCHDOG=1 for this time. A single thread
+ *   that hangs is enough: WATCHDOG=1 is sent only if main still turns and every thread that has
  *   connections has turned since it was last asked.
  *
- * Without libsystemd: the protocol is a few lines, and the library with those that it needs is a
- * megabyte in an image of some ten. The variables stay in the environment: a program that executes
- * itself again keeps its process id, so that they are still meant for it, and attend starts no
+ * libsystemd is not used: the protocol is a few lines, and the library with its dependencies is a
+ * megabyte in an image of about ten. The variables stay in the environment: a program that executes
+ * itself again keeps its process id, so that they are still valid for it, and attend starts no
  * other program.
  *
  * All functions are for main's thread. */
@@ -25,9 +24,9 @@
 
 enum { SUPERVISOR_NO_SOCKET = -1 };
 
-/* The descriptor for each door, or SUPERVISOR_NO_SOCKET. A socket with the name `admin` is for the
- * admin door, one with any other name for the main door. STATUS_CONFIG: there are two sockets for
- * one door, or the variable is no number. */
+/* Finds the descriptor for each door, or SUPERVISOR_NO_SOCKET. A socket with the name `admin` is
+ * for the admin door, one with any other name for the main door. STATUS_CONFIG: there are two
+ * sockets for one door, or the variable is not a number. */
 enum status supervisor_sockets(int fd[DOOR_COUNT], struct error *e);
 
 struct supervisor {
@@ -37,13 +36,13 @@ struct supervisor {
   struct log *log;
   uint64_t watchdog_ns; /* the time allowed between two WATCHDOG=1; 0: any */
   struct httpd *http[DOOR_COUNT];
-  uint64_t interval_ns,
-      next; /* when to ask the threads again; interval_ns is 0 without a watchdog */
+  uint64_t interval_ns; /* 0: without a watchdog */
+  uint64_t next;        /* the time at which the threads are asked again */
 };
 
-/* An address that is none is a warning in the log, and no messages are sent then. */
+/* An invalid address is a warning in the log, and no messages are sent then. */
 void supervisor_open(struct supervisor *s, struct log *log);
-void supervisor_close(struct supervisor *s); /* one that is zeroed and was never opened is fine */
+void supervisor_close(struct supervisor *s); /* `s` may be zeroed and never opened */
 
 /* Sends lines of NAME=VALUE. If they cannot be sent within half a second, they are lost, with a
  * warning in the log. */
@@ -56,8 +55,8 @@ void supervisor_send_reloading(const struct supervisor *s);
 /* The watchdog watches the threads of these doors from now on. A door may be NULL. */
 void supervisor_watch(struct supervisor *s, struct httpd *const http[]);
 
-/* If it is time to, sends WATCHDOG=1 and asks the threads again. Returns when to call again, on
- * clock_now; 0: never. */
+/* Sends WATCHDOG=1 and asks the threads again if the time has come. Returns the time of the next
+ * call, on clock_now; 0: never. */
 uint64_t supervisor_beat(struct supervisor *s);
 
 #endif
