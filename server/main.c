@@ -12,10 +12,6 @@
 #include "core/base/keep.h"
 #include "core/kernel/gemm.h"
 #include "server/command/command.h"
-#include "server/command/command_check.h"
-#include "server/command/command_health.h"
-#include "server/command/command_inspect.h"
-#include "server/command/command_run.h"
 #include "server/life/serve.h"
 
 extern char **environ;

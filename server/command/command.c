@@ -1,4 +1,4 @@
-/* command: what the commands of `attend` share. */
+/* command: messages and help of the commands of `attend`. */
 #include "server/command/command.h"
 
 #include <errno.h>

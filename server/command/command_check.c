@@ -1,12 +1,11 @@
-/* command_check: `attend check`. */
-#include "server/command/command_check.h"
+/* command_check: `attend check`: loads the models of `attend serve`, without a socket. */
+#include "server/command/command.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
 #include "config/model/registry.h"
 #include "core/kernel/gemm.h"
-#include "server/command/command.h"
 #include "server/life/announce.h"
 
 enum { BAR = 30, BAR_MS = 250 };
@@ -16,8 +15,8 @@ static void print_progress(void *of, const struct progress_news *news) {
   if (news->event != PROGRESS_END) fprintf(stderr, "%s\n", news->text);
 }
 
-/* On a terminal: a bar that is drawn anew in its line, and removed in the end. */
-static void draw_progress(void *of, const struct progress_news *news) {
+/* On a terminal: a bar that is written again in its line, and removed in the end. */
+static void print_bar(void *of, const struct progress_news *news) {
   static const char full[] = "##############################";
   if (news->event != PROGRESS_REPORT) {
     print_progress(of, news);
@@ -26,11 +25,6 @@ static void draw_progress(void *of, const struct progress_news *news) {
   }
   const int done = (int)(news->share * BAR);
   fprintf(stderr, "\r[%.*s%*s] %s\033[K", done, full, BAR - done, "", news->text);
-}
-
-static struct progress_listener listener(void) {
-  if (isatty(STDERR_FILENO)) return (struct progress_listener){draw_progress, NULL, BAR_MS};
-  return (struct progress_listener){print_progress, NULL, PROGRESS_MS};
 }
 
 static void print_line(void *of, const char *line) { fprintf(of, "%s\n", line); }
@@ -44,7 +38,9 @@ int command_check(const struct config *c) {
   if (keys) fprintf(stderr, "api_key_file: %zu key%s\n", count, count == 1 ? "" : "s");
   if (keys && api_keys_exposed(keys)) fprintf(stderr, "warning: %s\n", announce_exposed);
   api_keys_free(keys);
-  struct progress progress = {.listener = listener()};
+  struct progress progress = {.listener = {print_progress, NULL, PROGRESS_MS}};
+  if (isatty(STDERR_FILENO))
+    progress.listener = (struct progress_listener){print_bar, NULL, BAR_MS};
   struct registry *r = registry_load(c, &progress, &e);
   if (!r) return command_fail(&e);
   const bool printed = config_print(c, stdout);

@@ -1,5 +1,5 @@
 /* command_health: `attend health [URL]`, a client of one request over a plain socket. */
-#include "server/command/command_health.h"
+#include "server/command/command.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -12,7 +12,6 @@
 #include "config/settings/address.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
-#include "server/command/command.h"
 
 enum { TOTAL_MS = 3000, PATH_SIZE = 512 };
 
@@ -91,8 +90,8 @@ static bool send_request(int fd, const struct command_health_target *t, uint64_t
   return true;
 }
 
-/* Reads "HTTP/1.x NNN", the start of the status line; -1: it does not come. Interim answers (1xx)
- * come only to a client that asks for them. */
+/* Reads "HTTP/1.x NNN", the start of the status line; -1: it does not arrive. Interim responses
+ * (1xx) are sent only to a client that asks for them. */
 static int read_status_code(int fd, uint64_t until) {
   char line[16] = "";
   for (size_t have = 0; have < 12;) {

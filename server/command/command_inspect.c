@@ -1,5 +1,5 @@
 /* command_inspect: `attend inspect`. */
-#include "server/command/command_inspect.h"
+#include "server/command/command.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,15 +11,8 @@
 #include "config/document/text.h"
 #include "config/inspect/inspect.h"
 #include "config/inspect/inspect_name.h"
-#include "server/command/command.h"
 
 _Static_assert(DEFINITION_HEADS_MAX == 4096, "as the message below has it");
-
-/* A number of heads, or 0. */
-static size_t read_heads(const char *word) {
-  uint64_t heads;
-  return word && text_decimal(word, &heads) && heads <= DEFINITION_HEADS_MAX ? (size_t)heads : 0;
-}
 
 /* The words of the command line. */
 struct inspect_words {
@@ -37,9 +30,11 @@ static int read_words(char *const *words, struct inspect_words *w) {
       ask->check = true;
     } else if (!strcmp(*words, "--heads") || !strncmp(*words, "--heads=", 8)) {
       const char *word = (*words)[7] ? *words + 8 : words[1];
-      if (!(ask->heads = read_heads(word)))
+      uint64_t heads;
+      if (!word || !text_decimal(word, &heads) || heads == 0 || heads > DEFINITION_HEADS_MAX)
         return command_misuse("--heads needs a number from 1 to 4096, not '%.100s'",
                               word ? word : "");
+      ask->heads = (size_t)heads;
       if (word == words[1]) words++;
     } else if (!strcmp(*words, "-o")) {
       if (!words[1]) return command_misuse("%s needs the name of a file", "-o");
@@ -56,8 +51,8 @@ static int read_words(char *const *words, struct inspect_words *w) {
   return ask->path ? COMMAND_DONE : command_misuse("%s needs a file", "inspect");
 }
 
-/* Writes the models as a new file. A file that is there already may be the checkpoint, or a
- * configuration with more in it. */
+/* Writes the models as a new file. An existing file is not replaced: it may be the checkpoint, or a
+ * configuration with more settings. */
 static enum status write_configuration(struct inspect_words *w, struct error *e) {
   char *named = inspect_path_for(w->ask.path, w->written, e);
   if (!named) return e->status;
@@ -79,10 +74,9 @@ int command_inspect(char *const *words) {
   struct error e = {0};
   const int status = read_words(words, &w);
   if (status != COMMAND_DONE) return status;
-  if (w.written) {
+  if (w.written)
     write_configuration(&w, &e);
-  } else {
+  else
     inspect_file(&w.ask, stdout, stderr, &e);
-  }
   return e.status == STATUS_OK ? COMMAND_DONE : command_fail(&e);
 }

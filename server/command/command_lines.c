@@ -1,4 +1,4 @@
-/* command_lines: `attend run MODEL --lines`: one request a line, one answer a line, in order. */
+/* command_lines: `attend run MODEL --lines`: one request a line, one response a line, in order. */
 #include "server/command/command_lines.h"
 
 #include <errno.h>
@@ -35,11 +35,11 @@ struct command_lines_run {
   const struct body_terms *terms;
   struct line_reader reader;
   int out, wake; /* `wake`, an eventfd, can be read when an entry has become done */
-  bool is_cut;   /* no answer can be written any more */
+  bool is_cut;   /* writing has failed */
   struct command_lines_entry *ring;
   size_t room, first, count;
   struct command_lines_count *counted;
-  struct error *error; /* of reading or writing; a request's own is in its exchange */
+  struct error *error; /* of reading or writing; the exchange has the error of its request */
 };
 
 /* After the flag is set, the entry is no longer the worker's. */
@@ -62,26 +62,23 @@ static bool wait_for_more(struct command_lines_run *l, bool input) {
   return p[1].revents != 0;
 }
 
-/* --- answers --- */
+/* --- responses --- */
 
 static void write_pieces(struct command_lines_run *l, const struct iovec *piece, size_t pieces) {
   if (!l->is_cut) l->is_cut = command_write(l->out, piece, pieces, l->error) != STATUS_OK;
 }
 
-/* The problem is that of HTTP, and has the line's number at its end. */
-static void write_problem(struct command_lines_run *l, const struct error *e, size_t number) {
-  char text[REPLY_ERROR_SIZE + 32];
-  const char end[] = "}\n";
-  const size_t length = reply_error_text(e, ERROR_PROBLEM, text) - strlen(end);
-  const int more = snprintf(text + length, sizeof text - length, ",\"line\":%zu%s", number, end);
-  write_pieces(l, &(struct iovec){text, length + (size_t)more}, 1);
-}
-
 static void write_entry(struct command_lines_run *l, struct command_lines_entry *entry) {
-  struct exchange *x = &entry->exchange;
+  const struct exchange *x = &entry->exchange;
   if (x->error.status) {
+    /* The problem is that of HTTP, with the line's number at its end. */
+    char text[REPLY_ERROR_SIZE + 32];
+    const char end[] = "}\n";
+    const size_t length = reply_error_text(&x->error, ERROR_PROBLEM, text) - strlen(end);
+    const int more =
+        snprintf(text + length, sizeof text - length, ",\"line\":%zu%s", entry->number, end);
     l->counted->refused++;
-    write_problem(l, &x->error, entry->number);
+    write_pieces(l, &(struct iovec){text, length + (size_t)more}, 1);
     return;
   }
   l->counted->answered++;
@@ -89,7 +86,7 @@ static void write_entry(struct command_lines_run *l, struct command_lines_entry 
   write_pieces(l, &(struct iovec){"\n", 1}, 1);
 }
 
-/* Writes the oldest answers, as far as they are done. */
+/* Writes the oldest responses, as far as they are done. */
 static void write_done(struct command_lines_run *l) {
   while (l->count > 0) {
     struct command_lines_entry *entry = &l->ring[l->first];
@@ -122,12 +119,12 @@ static bool prepare(struct command_lines_run *l, struct exchange *x,
   return !x->error.status;
 }
 
-/* A request for which the others leave no memory waits until they are answered. */
+/* Begins a request. If the others leave no memory for it, it waits until they are done. */
 static void begin_request(struct command_lines_run *l, const struct line_reader_line *line) {
   struct command_lines_entry *entry = &l->ring[(l->first + l->count) % l->room];
   struct exchange *x = &entry->exchange;
   x->done = mark_done;
-  x->alone = true; /* so that all the memory it needs is taken here, or refused here */
+  x->alone = true; /* all its memory is allocated here, or the request rejected here */
   entry->number = l->reader.number;
   entry->wake = l->wake;
   atomic_store_explicit(&entry->is_done, false, memory_order_relaxed);
@@ -144,26 +141,17 @@ static void begin_request(struct command_lines_run *l, const struct line_reader_
     mark_done(x);
 }
 
-static bool is_all_blank(const struct line_reader_line *line) {
-  size_t i = 0;
-  while (i < line->length && is_blank(line->text[i])) i++;
-  return i == line->length;
-}
-
-/* Returns true if all lines that have been read are under way, false if there is no room. */
-static bool begin_requests(struct command_lines_run *l) {
-  struct line_reader_line line;
-  while (l->count < l->room) {
-    if (!line_reader_next(&l->reader, &line)) return true;
-    if (!is_all_blank(&line)) begin_request(l, &line);
-  }
-  return false;
-}
-
 static void answer_lines(struct command_lines_run *l) {
   bool whole = false; /* all lines have been read, and are under way */
   while (!whole && !l->is_cut) {
-    const bool has_room = begin_requests(l);
+    struct line_reader_line line;
+    bool has_room = false; /* all lines that were read are under way */
+    while (l->count < l->room && !has_room) {
+      has_room = !line_reader_next(&l->reader, &line);
+      size_t blanks = 0;
+      while (!has_room && blanks < line.length && is_blank(line.text[blanks])) blanks++;
+      if (!has_room && blanks < line.length) begin_request(l, &line);
+    }
     write_done(l);
     whole = has_room && l->reader.ended;
     if (has_room && !whole && wait_for_more(l, true))

@@ -1,23 +1,23 @@
-/* command_lines: `attend run MODEL --lines`: one request a line, one answer a line, in order.
+/* command_lines: `attend run MODEL --lines`: one request a line, one response a line, in order.
  *
- * The calling thread reads requests and writes answers, and computes those that are tiny; the
+ * The calling thread reads requests and writes responses, and computes those that are tiny; the
  * pool's workers compute all others. A few requests for each worker are under way; while the oldest
- * of them is computed, or its answer is not read, no more lines are taken. Where the next line is
- * not there yet, what is done is written first: a program may ask line by line. */
+ * of them is computed, or its response is not read, no more lines are read. If the next line has
+ * not arrived yet, finished responses are written first: a program may wait for each response. */
 #ifndef SERVER_COMMAND_LINES_H
 #define SERVER_COMMAND_LINES_H
 
 #include "server/attention/attention_body.h"
 #include "server/service/service.h"
 
-/* What has become of the lines that hold a request. */
+/* Lines that have a response, and lines that have an error. */
 struct command_lines_count {
   size_t answered, refused;
 };
 
-/* Reads from `in` and writes to `out` until the end of `in`, or a failure of either. A request that
- * is refused gets its problem as its line, with the number of its line among all of them. Blank
- * lines are skipped. */
+/* Reads from `in` and writes to `out` until the end of `in`, or a failure of either. A request with
+ * an error gets its problem as its line, with the number of its line among all of them. Blank lines
+ * are skipped. */
 enum status command_lines(struct service *s, const struct model *m, const struct body_terms *terms,
                           int in, int out, struct command_lines_count *count, struct error *e);
 

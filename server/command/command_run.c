@@ -1,5 +1,5 @@
-/* command_run: `attend run MODEL`. */
-#include "server/command/command_run.h"
+/* command_run: `attend run MODEL`: requests from a file to their responses, without a socket. */
+#include "server/command/command.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -10,7 +10,6 @@
 #include "config/build/whole.h"
 #include "config/model/registry.h"
 #include "core/base/clock.h"
-#include "server/command/command.h"
 #include "server/command/command_lines.h"
 #include "server/http/reply.h"
 #include "server/route/routes.h"
@@ -20,7 +19,7 @@ enum { CHUNK = 64 * 1024 };
 
 struct command_run_exchange {
   struct exchange exchange;
-  sem_t turn; /* posted where there is news of a stream, and in the end */
+  sem_t turn; /* posted when a stream has news, and in the end */
   atomic_bool done;
 };
 
@@ -41,15 +40,8 @@ static void write_problem(const struct error *e) {
   fprintf(stderr, "attend: %s\n", sentence);
 }
 
-static void write_unknown_model(const struct registry *r, const char *model) {
-  fprintf(stderr, "attend: no model \"%s\"; there are:", model);
-  for (size_t i = 0; i < registry_count(r); i++)
-    fprintf(stderr, "%s %s", i ? "," : "", registry_at(r, i)->name);
-  fputc('\n', stderr);
-}
-
-/* Is the model asked what it answers? If not, writes what it is asked instead. */
-static bool is_asked_right(const struct model *m, enum body_ask ask) {
+/* Whether the model serves this kind of request. If not, writes a line about it. */
+static bool is_served(const struct model *m, enum body_ask ask) {
   static const struct {
     enum route route;
     const char *instead;
@@ -71,16 +63,16 @@ static bool is_asked_right(const struct model *m, enum body_ask ask) {
   return false;
 }
 
-static enum status read_body(struct exchange *x, int in) {
+/* Reads the body of a request. An error is in x->error. */
+static void read_body(struct exchange *x, int in) {
   char chunk[CHUNK];
-  for (;;) {
-    ssize_t n = read(in, chunk, sizeof chunk);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0)
-      return error_set(&x->error, STATUS_SYSTEM, "cannot read the request: %s", strerror(errno));
-    if (n == 0) return x->error.status;
-    exchange_feed(x, chunk, (size_t)n);
-    if (x->error.status) return x->error.status;
+  while (!x->error.status) {
+    const ssize_t n = read(in, chunk, sizeof chunk);
+    if (n == 0) return;
+    if (n > 0)
+      exchange_feed(x, chunk, (size_t)n);
+    else if (errno != EINTR)
+      error_set(&x->error, STATUS_SYSTEM, "cannot read the request: %s", strerror(errno));
   }
 }
 
@@ -88,8 +80,8 @@ static void wait_turn(struct command_run_exchange *run) {
   while (sem_wait(&run->turn) != 0) must(errno == EINTR);
 }
 
-/* Writes the events of a stream as they come. What goes wrong behind the first is told on standard
- * error alone. */
+/* Writes the events of a stream as they are computed. An error after the first event is reported
+ * only on standard error. */
 static void write_stream(struct command_run_exchange *run, int out) {
   enum { ROOM = 32 * 1024 };
   static char text[ROOM];
@@ -107,7 +99,7 @@ static void write_stream(struct command_run_exchange *run, int out) {
   if (!x->error.status) x->error = e;
 }
 
-/* Reads the request, computes, and writes the answer. Returns the exit status. */
+/* Reads the request, computes, and writes the response. Returns the exit status. */
 static int answer_request(struct service *s, struct models_hold *hold, const struct model *m,
                           const struct body_terms *terms, int in, int out) {
   struct command_run_exchange run = {
@@ -133,22 +125,11 @@ static int answer_request(struct service *s, struct models_hold *hold, const str
   return status;
 }
 
-static int answer_lines(struct service *s, const struct model *m, const struct body_terms *terms,
-                        int in, int out) {
-  struct command_lines_count count;
-  struct error e = {0};
-  if (command_lines(s, m, terms, in, out, &count, &e)) write_problem(&e);
-  if (count.refused > 0)
-    fprintf(stderr, "attend: %zu of %zu requests were refused\n", count.refused,
-            count.refused + count.answered);
-  return e.status || count.refused > 0 ? COMMAND_FAILED : COMMAND_DONE;
-}
-
 int command_run(const struct config *c, const struct command_run_asked *asked, int in, int out) {
   struct service service;
   struct error e = {0};
-  struct config local =
-      *c; /* without API keys: the user of this command can read the models anyway */
+  /* Without API keys: the user of this command can read the models anyway. */
+  struct config local = *c;
   local.api_key_file = "";
   if (service_start(&service, &local, 1, &e)) {
     write_problem(&e);
@@ -156,15 +137,25 @@ int command_run(const struct config *c, const struct command_run_asked *asked, i
   }
   int status = COMMAND_MISUSED;
   struct models_hold hold = models_hold(service.models, 0);
-  const struct model *m = registry_find(hold.registry, asked->model);
-  if (!m)
-    write_unknown_model(hold.registry, asked->model);
-  else if (!is_asked_right(m, asked->terms.ask))
+  const struct registry *r = hold.registry;
+  const struct model *m = registry_find(r, asked->model);
+  if (!m) {
+    fprintf(stderr, "attend: no model \"%s\"; there are:", asked->model);
+    for (size_t i = 0; i < registry_count(r); i++)
+      fprintf(stderr, "%s %s", i ? "," : "", registry_at(r, i)->name);
+    fputc('\n', stderr);
+  } else if (!is_served(m, asked->terms.ask)) {
     status = COMMAND_MISUSED;
-  else if (asked->lines)
-    status = answer_lines(&service, m, &asked->terms, in, out);
-  else
+  } else if (!asked->lines) {
     status = answer_request(&service, &hold, m, &asked->terms, in, out);
+  } else {
+    struct command_lines_count count;
+    if (command_lines(&service, m, &asked->terms, in, out, &count, &e)) write_problem(&e);
+    if (count.refused > 0)
+      fprintf(stderr, "attend: %zu of %zu requests were refused\n", count.refused,
+              count.refused + count.answered);
+    status = e.status || count.refused > 0 ? COMMAND_FAILED : COMMAND_DONE;
+  }
   models_release(&hold);
   service_stop(&service);
   return status;

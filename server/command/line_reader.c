@@ -1,4 +1,4 @@
-/* line_reader: what a descriptor holds, line by line; each is whole in memory, up to a length. */
+/* line_reader: the lines of a descriptor; each is complete in memory, up to a length. */
 #include "server/command/line_reader.h"
 
 #include <errno.h>
@@ -17,39 +17,27 @@ void line_reader_init(struct line_reader *r, int in, size_t longest) {
 
 void line_reader_done(struct line_reader *r) { free(r->bytes); }
 
-/* Gives `length` bytes, and passes over `more` behind them. */
-static void give(struct line_reader *r, size_t length, size_t more, struct line_reader_line *line) {
-  *line = (struct line_reader_line){r->bytes + r->begin, length};
-  r->begin += length + more;
-  r->searched = r->begin;
-  r->number++;
-}
-
-/* Drops what is left of a line that was too long, as far as it has been read. */
-static void skip_rest(struct line_reader *r) {
-  const char *end = memchr(r->bytes + r->begin, '\n', r->end - r->begin);
-  r->begin = end ? (size_t)(end - r->bytes) + 1 : r->end;
-  r->searched = r->begin;
-  r->skips = !end;
-}
-
 bool line_reader_next(struct line_reader *r, struct line_reader_line *line) {
-  if (r->skips && r->begin < r->end) skip_rest(r);
+  if (r->skips && r->begin < r->end) { /* drops the rest of a line that was too long */
+    const char *end = memchr(r->bytes + r->begin, '\n', r->end - r->begin);
+    r->begin = end ? (size_t)(end - r->bytes) + 1 : r->end;
+    r->searched = r->begin;
+    r->skips = !end;
+  }
   if (r->begin == r->end) return false;
   const char *end = memchr(r->bytes + r->searched, '\n', r->end - r->searched);
   const size_t length = (end ? (size_t)(end - r->bytes) : r->end) - r->begin;
   r->searched = r->end;
-  if (length > r->longest) {
-    give(r, r->longest + 1, 0, line);
-    r->skips = true;
-    return true;
-  }
-  if (!end && !r->ended) return false;
-  give(r, length, end ? 1 : 0, line);
+  r->skips = length > r->longest;
+  if (!r->skips && !end && !r->ended) return false;
+  *line = (struct line_reader_line){r->bytes + r->begin, r->skips ? r->longest + 1 : length};
+  r->begin += line->length + (!r->skips && end ? 1 : 0);
+  r->searched = r->begin;
+  r->number++;
   return true;
 }
 
-/* Makes room for at least one byte more: moves to the front what has not been given, then grows. */
+/* Makes room for at least one more byte: moves unread bytes to the front, then grows. */
 static enum status make_room(struct line_reader *r, struct error *e) {
   if (r->begin > 0) {
     memmove(r->bytes, r->bytes + r->begin, r->end - r->begin);
@@ -79,6 +67,6 @@ enum status line_reader_fill(struct line_reader *r, struct error *e) {
     r->end += (size_t)n;
   else
     r->ended = true;
-  if (n < 0) r->begin = r->end; /* of a line that was not read whole */
+  if (n < 0) r->begin = r->end; /* an incomplete line is dropped */
   return n < 0 ? e->status : STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* line_reader: what a descriptor holds, line by line; each is whole in memory, up to a length. */
+/* line_reader: the lines of a descriptor; each is complete in memory, up to a length. */
 #ifndef SERVER_LINE_READER_H
 #define SERVER_LINE_READER_H
 
@@ -9,19 +9,19 @@
 
 struct line_reader {
   int in;
-  size_t longest; /* bytes of a line that is read whole */
+  size_t longest; /* the most bytes of a line */
   bool ended;     /* `in` has no more, or could not be read */
-  size_t number;  /* of the last line that was given, from 1 */
+  size_t number;  /* the number of the last line that was returned, from 1 */
 
-  /* Its own: in `bytes`, those from `begin` to `end` have not been given, and before `searched`
-   * none of them ends a line. */
+  /* Private: bytes[begin..end] have not been returned, and none of them before `searched` ends a
+   * line. */
   char *bytes;
   size_t capacity, begin, searched, end;
   bool skips; /* the rest of a line that was too long */
 };
 
-/* A line without its newline, until the next call of line_reader_fill. Of a line that is too long
- * it is the first `longest` + 1 bytes, and the rest is never seen. */
+/* A line without its newline, valid until the next call of line_reader_fill. A line that is too
+ * long is cut to its first `longest` + 1 bytes. */
 struct line_reader_line {
   const char *text;
   size_t length;
@@ -30,12 +30,12 @@ struct line_reader_line {
 void line_reader_init(struct line_reader *r, int in, size_t longest);
 void line_reader_done(struct line_reader *r);
 
-/* Gives the next line that has been read whole, blank ones among them; the last needs no newline.
- * False: first comes line_reader_fill, or, if the reader has ended, nothing. */
+/* Returns the next complete line, also if it is blank; the last one needs no newline. False: there
+ * is none before line_reader_fill, or, if the reader has ended, at all. */
 bool line_reader_next(struct line_reader *r, struct line_reader_line *line);
 
-/* Takes what `in` has to give, and waits if that is nothing yet. To be called when line_reader_next
- * has no more to give. A failure ends the reader. */
+/* Reads the bytes that `in` has, and waits if there are none yet. To be called when
+ * line_reader_next returns false. A failure ends the reader. */
 enum status line_reader_fill(struct line_reader *r, struct error *e);
 
 #endif

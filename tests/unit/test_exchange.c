@@ -17,7 +17,7 @@
 
 #include "config/model/registry.h"
 #include "core/base/clock.h"
-#include "server/command/command_run.h"
+#include "server/command/command.h"
 #include "server/service/exchange.h"
 #include "tests/support/answer_join.h"
 #include "tests/support/patience.h"
