@@ -10,20 +10,20 @@
 
 enum {
   ALIGNMENT = 64,
-  SMALL_BLOCK = 16 * 1024, /* one of these serves a toy request */
-  SMALL = 4 * 1024,        /* a larger thing gets a block of its own */
-  KEPT_GROWTH = 4,  /* a kept block for a growing array has at most so many times its bytes */
-  KEPT_WASTE = 4,   /* any other kept block is at most a quarter too large */
-  SLICE = 16 << 20, /* bytes whose pages go back to the system at a time */
+  SMALL_BLOCK = 16 * 1024, /* one of these serves a tiny request */
+  SMALL = 4 * 1024,        /* a larger thing gets its own block */
+  KEPT_GROWTH = 4,  /* a cached block for a growing array is at most 4 times as large as needed */
+  KEPT_WASTE = 4,   /* any other cached block is at most a quarter too large */
+  SLICE = 16 << 20, /* bytes whose pages are returned to the system at a time */
   PAGE = 4096
 };
 
-/* Lies right before the block's data, which are aligned. */
+/* The header, directly before the block's data, which are aligned. */
 struct arena_block {
   struct arena_block *older, *newer;
   void *memory;   /* malloc's */
   size_t bytes;   /* of the memory */
-  size_t dropped; /* of these, from the end: their pages are gone */
+  size_t dropped; /* bytes at the end whose pages were returned to the system */
 };
 
 /* Room for the header and for moving the data up to the alignment. */
@@ -51,24 +51,20 @@ void budget_return(struct budget *b, size_t bytes) {
 
 void arena_init(struct arena *a, struct budget *budget) { *a = (struct arena){.budget = budget}; }
 
-/* Has something been given back, so that another try may help? It cannot where the arena alone has
- * too much. */
-static bool others_give_way(const struct arena *a, size_t bytes) {
-  const struct budget *b = a->budget;
-  const size_t used = atomic_load_explicit(&b->used, memory_order_relaxed), room = b->limit - used;
-  if (!b->give_way || bytes > b->limit - a->bytes - a->beside) return false;
-  return bytes <= room || b->give_way(b->giving, bytes - room);
-}
-
 static bool charge_arena(struct arena *a, size_t bytes, struct error *e) {
-  const struct budget *b = a->budget;
-  bool fits = !b || budget_charge(a->budget, bytes);
-  while (!fits && others_give_way(a, bytes)) fits = budget_charge(a->budget, bytes);
+  struct budget *b = a->budget;
+  bool fits = !b || budget_charge(b, bytes);
+  const bool alone = !fits && bytes > b->limit - a->bytes - a->beside; /* exceeds the budget */
+  while (!fits && !alone && b->give_way) {
+    const size_t room = b->limit - atomic_load_explicit(&b->used, memory_order_relaxed);
+    if (bytes > room && !b->give_way(b->giving, bytes - room)) break;
+    fits = budget_charge(b, bytes);
+  }
   if (fits) {
     a->bytes += bytes;
     return true;
   }
-  if (bytes > b->limit - a->bytes - a->beside)
+  if (alone)
     error_limit(
         e, "memory_budget_bytes",
         "the request needs %zu bytes more than the %zu that it has; the memory budget is %zu: "
@@ -86,7 +82,7 @@ static void discharge_arena(struct arena *a, size_t bytes) {
   a->bytes -= bytes;
 }
 
-/* The block in some memory: its data begin at the first line that leaves room for the header. */
+/* The block in some memory: its data begin at the first cache line after room for the header. */
 static struct arena_block *block_in(void *memory) {
   const uintptr_t first = (uintptr_t)memory + sizeof(struct arena_block);
   const size_t skipped = -first & (ALIGNMENT - 1);
@@ -97,17 +93,10 @@ static void *data_of(struct arena_block *block) { return block + 1; }
 
 static struct arena_block *block_of(void *data) { return (struct arena_block *)data - 1; }
 
-/* Bytes of data that a block surely holds. */
+/* Bytes of data that a block has room for in any case. */
 static size_t room_in(size_t bytes) { return bytes - OVERHEAD; }
 
-static void link_block(struct arena *a, struct arena_block *block) {
-  block->older = a->block;
-  block->newer = NULL;
-  if (a->block) a->block->newer = block;
-  a->block = block;
-}
-
-/* Tells its neighbours where a block is now that has moved or been replaced. */
+/* Updates the links of its neighbors to a block that has moved or been replaced. */
 static void relink_block(struct arena *a, struct arena_block *block) {
   if (block->older) block->older->newer = block;
   *(block->newer ? &block->newer->older : &a->block) = block;
@@ -124,38 +113,35 @@ static void refuse_memory(size_t bytes, struct error *e) {
   error_set(e, STATUS_OUT_OF_MEMORY, "no memory for %zu bytes", bytes);
 }
 
-/* Memory that was kept. All of it is charged, so it must not be much too large, unless it `grows`:
- * then more is needed soon. */
+/* Takes a cached block. All of it is charged, so it must not be much too large, unless it `grows`:
+ * then more is needed soon. NULL: there is none, or the budget is too full for it. */
 static void *reuse_kept(struct arena *a, size_t least, bool grows, size_t *bytes) {
   struct keep *keep = a->budget ? a->budget->keep : NULL;
   if (!keep || least < KEEP_LEAST) return NULL;
   const size_t most = grows ? least * KEPT_GROWTH : least + least / KEPT_WASTE;
   void *memory = keep_take(keep, least, most, grows, bytes);
   if (!memory || charge_arena(a, *bytes, &(struct error){0})) return memory;
-  keep_put(keep, memory, *bytes); /* a block of just the right size may still fit the budget */
-  return NULL;
-}
-
-/* From malloc, charged. */
-static void *allocate_new(struct arena *a, size_t bytes, struct error *e) {
-  if (!charge_arena(a, bytes, e)) return NULL;
-  void *memory = malloc(bytes);
-  if (memory) return memory;
-  discharge_arena(a, bytes);
-  refuse_memory(bytes, e);
+  keep_put(keep, memory, *bytes); /* a block of exactly the right size may still fit */
   return NULL;
 }
 
 static struct arena_block *block_new(struct arena *a, size_t bytes, bool grows, struct error *e) {
-  size_t taken = bytes;
-  void *memory = reuse_kept(a, bytes, grows, &taken);
-  if (!memory) memory = allocate_new(a, taken = bytes, e);
-  if (!memory) return NULL;
+  size_t charged = bytes;
+  void *memory = reuse_kept(a, bytes, grows, &charged);
+  if (!memory) {
+    charged = bytes;
+    if (!charge_arena(a, bytes, e)) return NULL;
+    memory = malloc(bytes);
+    if (!memory) {
+      discharge_arena(a, bytes);
+      refuse_memory(bytes, e);
+      return NULL;
+    }
+  }
   struct arena_block *block = block_in(memory);
-  block->memory = memory;
-  block->bytes = taken;
-  block->dropped = 0;
-  link_block(a, block);
+  *block = (struct arena_block){.older = a->block, .memory = memory, .bytes = charged};
+  if (a->block) a->block->newer = block;
+  a->block = block;
   return block;
 }
 
@@ -189,7 +175,7 @@ void *arena_alloc(struct arena *a, size_t count, size_t size, struct error *e) {
 
 /* --- growing --- */
 
-/* Moves a block into memory that was kept; NULL if there is none. */
+/* Moves a block into a cached block; NULL if there is none. */
 static struct arena_block *move_to_kept(struct arena *a, struct arena_block *old, size_t least) {
   size_t bytes;
   void *memory = reuse_kept(a, least, true, &bytes);
@@ -204,7 +190,8 @@ static struct arena_block *move_to_kept(struct arena *a, struct arena_block *old
   return block;
 }
 
-/* By realloc: the system moves pages, and the data mostly keep their place within the first one. */
+/* Grows a block by realloc: the system moves pages, and the data usually keep their place within
+ * the first page. */
 static struct arena_block *resize_block(struct arena *a, struct arena_block *old, size_t bytes,
                                         struct error *e) {
   const size_t had = old->bytes, more = bytes - had,
@@ -276,7 +263,7 @@ void arena_give(struct arena *from, struct arena *to) {
   arena_init(from, from->budget);
 }
 
-/* Gives the last pages of a large block back that it still has; false: few are left. */
+/* Returns the last SLICE bytes of a large block to the system; false: few are left. */
 static bool drop_pages(struct arena_block *block) {
   const size_t left = block->bytes - block->dropped;
   if (left < 2 * SLICE) return false;
@@ -287,23 +274,20 @@ static bool drop_pages(struct arena_block *block) {
   return true;
 }
 
-/* The block may be kept whole; only one that is larger than what is kept goes page by page. */
-static size_t release_newest(struct arena *a) {
-  struct arena_block *block = a->block;
-  const size_t bytes = block->bytes;
-  a->block = block->older;
-  discharge_arena(a, bytes);
-  release_memory(a, block->memory, bytes);
-  return bytes;
-}
-
 bool arena_free_some(struct arena *a) {
   size_t freed = 0;
   while (a->block && freed < SLICE) {
-    if (a->block->bytes > ARENA_KEPT_MOST && drop_pages(a->block))
+    struct arena_block *block = a->block;
+    const size_t bytes = block->bytes;
+    /* A block may be cached whole; only one that is too large for that goes page by page. */
+    if (bytes > ARENA_KEPT_MOST && drop_pages(block)) {
       freed += SLICE;
-    else
-      freed += release_newest(a);
+      continue;
+    }
+    a->block = block->older;
+    discharge_arena(a, bytes);
+    release_memory(a, block->memory, bytes);
+    freed += bytes;
   }
   return a->block != NULL;
 }

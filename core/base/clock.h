@@ -1,4 +1,4 @@
-/* clock: nanoseconds of CLOCK_MONOTONIC, the only clock for deadlines and durations. */
+/* clock: nanoseconds of CLOCK_MONOTONIC, the clock of all deadlines and durations. */
 #ifndef CORE_CLOCK_H
 #define CORE_CLOCK_H
 

@@ -1,4 +1,4 @@
-/* cpu: which instructions this processor has, and how much of the machine this process may use. */
+/* cpu: the instruction sets of this processor, and how much of the machine this process may use. */
 #include "core/base/cpu.h"
 
 #if defined(__x86_64__)
@@ -31,8 +31,8 @@ enum cpu_level cpu_text_level_with(unsigned features) {
   return level;
 }
 
-/* clang's __builtin_cpu_supports does not know it. That the system keeps its registers is what AVX2
- * is asked for. */
+/* clang's __builtin_cpu_supports does not know F16C. Whether the system saves its registers, the
+ * test of AVX2 says. */
 #if defined(__x86_64__)
 static bool has_f16c(void) {
   unsigned a, b, c = 0, d;
@@ -79,18 +79,9 @@ enum cpu_level cpu_text_level(void) {
   return (enum cpu_level)level;
 }
 
-/* The first line of a small file of the kernel; false if there is none. */
-static bool read_first_line(const char *path, char *line, size_t size) {
-  FILE *f = fopen(path, "re");
-  if (!f) return false;
-  bool ok = fgets(line, (int)size, f) != NULL;
-  fclose(f);
-  return ok;
-}
-
 /* --- cgroups --- */
 
-/* Is `name` one of the words of a list such as "cpu,cpuacct"? */
+/* Returns whether `name` is one of the words of a list such as "cpu,cpuacct". */
 static bool is_listed(const char *list, const char *name) {
   const size_t length = strlen(name);
   for (const char *at = list;; at++) {
@@ -103,14 +94,14 @@ static bool is_listed(const char *list, const char *name) {
 
 enum { PATH_SIZE = 4096 };
 
-/* A group of a hierarchy, as a path; cut at its end it becomes the group above. */
+/* A group of a hierarchy, as a path; cutting its end gives the group above. */
 struct cpu_group {
   char path[PATH_SIZE];
   size_t top; /* length of the part that stays */
 };
 
-/* The process's own group in a hierarchy that is mounted at `mount`: "0::/path" (v2, where
- * `controller` is "") or "4:cpu,cpuacct:/path" (v1). */
+/* Finds the process's own group in a hierarchy mounted at `mount`, in a line "0::/path" (v2, with
+ * `controller` "") or "4:cpu,cpuacct:/path" (v1). */
 static void find_group(struct cpu_group *g, const char *root, const char *mount,
                        const char *controller) {
   char line[PATH_SIZE];
@@ -130,17 +121,22 @@ static void find_group(struct cpu_group *g, const char *root, const char *mount,
   if (f) fclose(f);
 }
 
-/* The group above; false at the top. */
+/* Moves to the group above; false at the top. */
 static bool go_up(struct cpu_group *g) {
   char *slash = strrchr(g->path + g->top, '/');
   if (slash) *slash = '\0';
   return slash != NULL;
 }
 
+/* Reads the first line of a group's file; false if there is none. */
 static bool read_group_line(const struct cpu_group *g, const char *file, char line[128]) {
   char path[PATH_SIZE + 64];
   snprintf(path, sizeof path, "%s/%s", g->path, file);
-  return read_first_line(path, line, 128);
+  FILE *f = fopen(path, "re");
+  if (!f) return false;
+  const bool ok = fgets(line, 128, f) != NULL;
+  fclose(f);
+  return ok;
 }
 
 static double own_cores(const struct cpu_group *g) {
@@ -155,7 +151,7 @@ static double own_cores(const struct cpu_group *g) {
   return quota > 0 && period > 0 ? quota / period : INFINITY;
 }
 
-/* A group may have less than the groups below it were promised: the least one counts. */
+/* A group may have a lower limit than the groups below it: the lowest one counts. */
 double cpu_group_cores(const char *root) {
   static const char *const place[][2] = {{"", ""}, {"/cpu", "cpu"}};
   double least = INFINITY;

@@ -1,13 +1,13 @@
-/* cpu: which instructions this processor has, and how much of the machine this process may use. */
+/* cpu: the instruction sets of this processor, and how much of the machine this process may use. */
 #ifndef CORE_CPU_H
 #define CORE_CPU_H
 
 #include <stddef.h>
 
-/* Levels of vector instructions for which there are kernels, each including those before it. */
+/* Levels of vector instructions that kernels are compiled for; each includes those before it. */
 enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512, CPU_LEVEL_COUNT };
 
-/* Sets of instructions that the levels need. */
+/* Instruction sets that the levels need. */
 enum cpu_feature {
   CPU_HAS_AVX2 = 1 << 0,
   CPU_HAS_FMA = 1 << 1,
@@ -19,8 +19,8 @@ enum cpu_feature {
 };
 
 /* The highest level for a set of features: for arithmetic, and for code that works on bytes and
- * bits. The second is never higher than the first: it needs BMI1, BMI2 and POPCNT beside AVX2, and
- * VBMI, VBMI2 and CD beside AVX-512. */
+ * bits. The second is never higher: in addition to AVX2 it needs BMI1, BMI2 and POPCNT, and in
+ * addition to AVX-512 VBMI, VBMI2 and CD. */
 enum cpu_level cpu_level_with(unsigned features);
 enum cpu_level cpu_text_level_with(unsigned features);
 
@@ -40,9 +40,9 @@ size_t cpu_quota(void);
 /* Bytes of memory this process may use: what its cgroups allow, or the machine's memory. */
 size_t cpu_memory(void);
 
-/* The least that the cgroup of this process and those above it allow: cores (cpu.max of v2, the cfs
- * quota of v1; INFINITY: no limit) and bytes (SIZE_MAX: no limit). `root` is "", or a folder with
- * a proc and a sys of its own. */
+/* The lowest limit of the cgroup of this process and those above it: cores (cpu.max of v2, the cfs
+ * quota of v1; INFINITY: no limit) and bytes (SIZE_MAX: no limit). `root` is "", or a folder that
+ * has a proc and a sys for tests. */
 double cpu_group_cores(const char *root);
 size_t cpu_group_memory(const char *root);
 

@@ -1,4 +1,4 @@
-/* keep: large blocks that were freed, kept for a while for the next request. */
+/* keep: a cache of freed large blocks for the next request. */
 #include "core/base/keep.h"
 
 #include <malloc.h>
@@ -8,9 +8,9 @@
 
 #include "core/base/clock.h"
 
-enum { NOTED = 16 * 1024 }; /* bytes; smaller blocks are no reason to return pages */
+enum { NOTED = 16 * 1024 }; /* bytes; smaller blocks never cause pages to be returned */
 
-/* The first bytes of a kept block. */
+/* The first bytes of a cached block. */
 struct keep_block {
   struct keep_block *older, *newer;
   size_t bytes;
@@ -20,7 +20,7 @@ struct keep_block {
 struct keep {
   size_t limit;
   atomic_size_t bytes;    /* written under the lock, read without */
-  _Atomic uint64_t freed; /* when a block last came; 0: none since pages were returned */
+  _Atomic uint64_t freed; /* when a block was last freed; 0: not since pages were returned */
   pthread_mutex_t lock;
   struct keep_block *newest, *oldest;
 };
@@ -69,8 +69,8 @@ void *keep_take(struct keep *k, size_t least, size_t most, bool largest, size_t 
   return chosen;
 }
 
-/* Unlinks, oldest first, the blocks that have been here since `until` or before, and more until the
- * bytes are at most `limit`. Returns a list, linked by `older`, to be freed without the lock. */
+/* Unlinks, oldest first, the blocks cached at `until` or before, and further ones until the bytes
+ * are at most `limit`. Returns a list, linked by `older`, to be freed without the lock. */
 static struct keep_block *unlink_oldest(struct keep *k, uint64_t until, size_t limit) {
   struct keep_block *list = NULL;
   while (k->oldest && (k->bytes > limit || k->oldest->since <= until)) {
@@ -106,15 +106,6 @@ void keep_put(struct keep *k, void *block, size_t bytes) {
   free_list(surplus);
 }
 
-/* Free memory between blocks in use goes back, too, when no large block has come for a while. By
- * itself glibc returns only the end of a heap, so every mix of sizes would leave a little more than
- * the one before. */
-static void return_pages(struct keep *k, uint64_t until) {
-  uint64_t freed = atomic_load_explicit(&k->freed, memory_order_relaxed);
-  if (freed && freed <= until && atomic_compare_exchange_strong(&k->freed, &freed, 0))
-    malloc_trim(0);
-}
-
 size_t keep_trim(struct keep *k, uint64_t now) {
   const uint64_t age = (uint64_t)KEEP_MS * CLOCK_MS;
   if (keep_rests(k) || now < age) return keep_bytes(k);
@@ -123,7 +114,12 @@ size_t keep_trim(struct keep *k, uint64_t now) {
   struct keep_block *old = unlink_oldest(k, until, k->limit);
   pthread_mutex_unlock(&k->lock);
   free_list(old);
-  return_pages(k, until);
+  /* If no large block was freed for a while, free memory between blocks in use is returned, too.
+   * glibc by itself returns only the end of a heap: every mix of sizes would leave a little more.
+   */
+  uint64_t freed = atomic_load_explicit(&k->freed, memory_order_relaxed);
+  if (freed && freed <= until && atomic_compare_exchange_strong(&k->freed, &freed, 0))
+    malloc_trim(0);
   return keep_bytes(k);
 }
 

@@ -1,4 +1,4 @@
-/* patience: when it is asked, and the words. */
+/* patience: long work checks from time to time whether its result is still wanted. */
 #include "core/base/patience.h"
 
 #include "core/base/clock.h"

@@ -1,4 +1,4 @@
-/* patience: work that takes long asks from time to time whether it is still wanted. */
+/* patience: long work checks from time to time whether its result is still wanted. */
 #ifndef CORE_PATIENCE_H
 #define CORE_PATIENCE_H
 
@@ -8,16 +8,17 @@
 #include "core/base/status.h"
 
 struct patience {
-  /* Why it is not: STATUS_DEADLINE, STATUS_GONE; else STATUS_OK. By the thread that works. */
+  /* Returns STATUS_DEADLINE or STATUS_GONE if it is not wanted, else STATUS_OK. Called by the
+   * thread that works. */
   enum status (*ask)(struct patience *p);
-  uint64_t asked; /* clock_now */
+  uint64_t asked; /* when, on clock_now */
 };
 
-/* Says in words why something is not wanted any more. Returns that status. */
+/* Sets the error of a result that is not wanted any more; returns e->status. */
 enum status patience_tell(enum status why, struct error *e);
 
-/* Is it not wanted any more, as `e` says then? Asks every few milliseconds at most, however often
- * it is called. NULL: always wanted. */
+/* Returns whether the result is not wanted any more, and sets the error. Checks at most every 5 ms,
+ * however often it is called. NULL: always wanted. */
 bool patience_ends(struct patience *p, struct error *e);
 
 #endif

@@ -1,11 +1,11 @@
-/* scratch: working memory of the threads that compute, a piece for each, which can grow. */
+/* scratch: working memory of the threads that compute, one piece each. */
 #include "core/base/scratch.h"
 
 #include <stdlib.h>
 
 #include "core/base/size.h"
 
-/* With a line more, no two pieces share one. */
+/* One more cache line, so that no two pieces share a line. */
 static void *allocate_piece(size_t bytes) {
   return aligned_alloc(64, size_round_up(bytes + 64, 64));
 }
@@ -33,7 +33,7 @@ void *scratch_use(struct scratch *s, size_t index) {
   struct scratch_piece *p = &s->piece[index];
   if (!atomic_load_explicit(&p->larger, memory_order_acquire)) return p->memory;
   free(p->memory);
-  /* An even larger piece may have come since the load. */
+  /* An even larger piece may have been added since the load. */
   p->memory = atomic_exchange(&p->larger, NULL);
   return p->memory;
 }
@@ -43,7 +43,7 @@ bool scratch_grow(struct scratch *s, size_t bytes) {
   void **larger = calloc(s->count + 1, sizeof *larger);
   bool good = larger != NULL;
   for (size_t i = 0; good && i < s->count; i++) good = (larger[i] = allocate_piece(bytes)) != NULL;
-  /* An earlier larger piece that has not been taken yet is not needed any more. */
+  /* A larger piece that was added earlier and not taken is not needed any more. */
   for (size_t i = 0; larger && i < s->count; i++)
     free(good ? atomic_exchange(&s->piece[i].larger, larger[i]) : larger[i]);
   free(larger);

@@ -1,5 +1,5 @@
-/* size: checked arithmetic on sizes. Every product of dimensions from outside goes through here;
- * false means that the result does not fit, and that `*out` must not be used. */
+/* size: checked arithmetic on sizes, for every product of dimensions from outside. False: the
+ * result does not fit, and `*out` must not be used. */
 #ifndef CORE_SIZE_H
 #define CORE_SIZE_H
 
@@ -17,7 +17,7 @@ static inline bool size_add(size_t a, size_t b, size_t *out) {
 static inline size_t size_min(size_t a, size_t b) { return a < b ? a : b; }
 static inline size_t size_max(size_t a, size_t b) { return a > b ? a : b; }
 
-/* `n` rounded up to a multiple of `step`, a power of two; the caller knows that it fits. */
+/* `n` rounded up to a multiple of `step`, a power of two; the result must fit. */
 static inline size_t size_round_up(size_t n, size_t step) { return (n + step - 1) & ~(step - 1); }
 
 #endif

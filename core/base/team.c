@@ -1,4 +1,4 @@
-/* team: threads that share out work that comes once. */
+/* team: threads that share out work that is done once. */
 #include "core/base/team.h"
 
 #include <pthread.h>
@@ -7,24 +7,24 @@
 
 #include "core/base/thread.h"
 
-/* Jobs or pieces that are dealt out. Indices rise, so that all below one that fails have begun. */
+/* Jobs or pieces that are dealt out, in order: all indices below a failed one have begun. */
 struct team_loop {
   enum status (*work)(void *of, size_t index, struct error *e);
   void *of;
   size_t count, next;
   size_t under_way;
-  struct error error; /* of the lowest index that has failed, which is: */
-  size_t failed;
+  size_t failed;      /* the lowest index that has failed */
+  struct error error; /* its error */
 };
 
 struct team {
   size_t threads;
   void (*tick)(void *of);
   void *of;
-  pthread_mutex_t lock; /* of all below */
+  pthread_mutex_t lock; /* guards the members below */
   pthread_cond_t changed;
   struct team_loop jobs, pieces;
-  bool turn; /* a job has it */
+  bool turn; /* whether a job has the turn */
 };
 
 static _Thread_local struct team *own;
@@ -48,7 +48,7 @@ void team_free(struct team *t) {
   free(t);
 }
 
-/* --- loops; the lock is held, but while the work is done --- */
+/* --- loops; the lock is held, except while the work is done --- */
 
 static void loop_begin(struct team *t, struct team_loop *l, const struct team_loop *begun) {
   must(l->under_way == 0);
@@ -57,7 +57,7 @@ static void loop_begin(struct team *t, struct team_loop *l, const struct team_lo
   pthread_cond_broadcast(&t->changed);
 }
 
-/* Is there nothing more to take? */
+/* Whether nothing more is dealt out. */
 static bool loop_is_dealt(const struct team_loop *l) {
   return l->next == l->count || l->error.status != STATUS_OK;
 }
@@ -66,7 +66,7 @@ static bool loop_is_done(const struct team_loop *l) {
   return loop_is_dealt(l) && l->under_way == 0;
 }
 
-/* Does the next of them. False: there is none. */
+/* Does the next job or piece; false: there is none. */
 static bool do_next(struct team *t, struct team_loop *l) {
   struct error e = {0};
   if (loop_is_dealt(l)) return false;
@@ -85,7 +85,7 @@ static bool do_next(struct team *t, struct team_loop *l) {
   return true;
 }
 
-/* Passes the error on. */
+/* Sets the error of the loop. */
 static enum status loop_end(const struct team_loop *l, struct error *e) {
   if (e->status == STATUS_OK) *e = l->error;
   return e->status;
@@ -93,7 +93,7 @@ static enum status loop_end(const struct team_loop *l, struct error *e) {
 
 /* --- members --- */
 
-/* Pieces come before jobs: the job that they belong to holds the turn. */
+/* Pieces precede jobs: the job that they belong to has the turn. */
 static void work_to_the_end(struct team *t) {
   own = t;
   pthread_mutex_lock(&t->lock);
