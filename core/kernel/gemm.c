@@ -1,4 +1,4 @@
-/* gemm: y = x W^T + b with W prepared once. The only caller of BLAS. */
+/* gemm: y = x W^T + b with a matrix W that is prepared once. The only caller of BLAS. */
 #include "core/kernel/gemm.h"
 
 #include <cblas.h>
@@ -14,37 +14,37 @@
 
 enum {
   HUGE_PAGE = 2 << 20,
-  PACK_INPUTS = 64, /* packed at a time */
-  WIDE_STEPS = 32   /* of a narrow last panel that are widened at a time */
+  PACK_INPUTS = 64, /* inputs packed at a time */
+  WIDE_STEPS = 32   /* steps of an incomplete 16-bit panel that are widened at a time */
 };
 
 struct gemm {
   size_t out, in, stripe; /* of one group */
-  size_t panel;           /* packed: a stripe is made of panels of so many columns */
+  size_t panel;           /* packed: columns of a panel; a stripe consists of panels */
   size_t groups;
   const struct kernel *kernel; /* NULL: the engine is OpenBLAS */
   float *bias;                 /* per group [out rounded up to stripes], zeros without one */
-  /* Per group. packed: for each panel [in, width], one after the other, where the last panel is
-   * only as many vectors wide as it needs. OpenBLAS: W^T [in, stripe]. */
+  /* Per group. packed: panels [in, width], one after the other; the last one is only as many
+   * vectors wide as it needs. OpenBLAS: W^T [in, stripe]. */
   void *weight;
-  enum kernel_form form;         /* of the weights: OpenBLAS knows KERNEL_FLOAT32 alone */
-  size_t bias_step, weight_step; /* from one group's to the next one's, in numbers */
+  enum kernel_form form;         /* of the weights; KERNEL_FLOAT32 with OpenBLAS */
+  size_t bias_step, weight_step; /* from one group to the next, in numbers */
   size_t bytes;                  /* of all weights */
 };
 
-/* OpenBLAS asks this, before main, how many threads OPENBLAS_NUM_THREADS wants, and finds this
- * answer before its own: one, the caller's. It would start a thread for each further processor,
- * which nobody uses, since the pool computes. Worse, each takes 128 MB of addresses and tries for
- * ever if there are too few (ulimit -v), with all of a core, and the end of the process waits for
- * it. Weak, since an OpenBLAS that is linked statically defines it too. */
+/* OpenBLAS calls this before main for the value of OPENBLAS_NUM_THREADS; this definition overrides
+ * its own. One thread: the caller's. Otherwise it would start a thread for each further processor,
+ * which nobody uses, since the pool computes. Worse, each thread takes 128 MB of addresses and
+ * retries forever if there are too few (ulimit -v), with all of a core, and the end of the process
+ * waits for it. Weak, since a statically linked OpenBLAS defines it, too. */
 int openblas_num_threads_env(void) __attribute__((weak));
 int openblas_num_threads_env(void) { return 1; }
 
-/* An OpenBLAS that does not ask gets told here. */
+/* For an OpenBLAS that does not call it. */
 void gemm_blas_init(void) { openblas_set_num_threads(1); }
 
-/* The kernels that OpenBLAS falls back to when it does not know a processor: several times slower.
- */
+/* Returns whether these are kernels that OpenBLAS uses for an unknown processor: several times
+ * slower. */
 static bool is_old_core(const char *core) {
   static const char *const old[] = {"Prescott",  "Core2",  "Penryn",      "Dunnington",
                                     "Nehalem",   "Atom",   "Katmai",      "Coppermine",
@@ -67,18 +67,18 @@ struct gemm_blas gemm_blas(void) {
                             .threadsafe = openblas_get_parallel() != 0};
 }
 
-/* Columns that the panel at column `first` of a group is stored with. */
+/* Columns, with padding, of the stored panel at column `first` of a group. */
 static size_t columns_of_panel(const struct gemm *g, size_t first) {
   if (!g->kernel) return g->stripe;
   return size_round_up(size_min(g->panel, g->out - first), g->kernel->lanes);
 }
 
-/* How many columns one thread packs at a time, none of two panels. */
+/* How many columns one thread packs at a time, all of one panel. */
 static size_t pack_columns(const struct gemm *g) {
   return g->kernel ? g->panel : size_min(g->panel, KERNEL_PANEL_MAX);
 }
 
-/* Of all groups. */
+/* How many pieces are packed in all groups. */
 static size_t pack_pieces(const struct gemm *g) {
   return g->groups * ((g->out + pack_columns(g) - 1) / pack_columns(g));
 }
@@ -88,8 +88,7 @@ struct gemm_packing {
   const float *weight;
 };
 
-/* Some inputs of columns first .. end - 1, to where the first column's first input lies. The
- * columns behind the last one are zeros. */
+/* Some inputs of columns first .. end - 1. Columns past the last one of the matrix are zeros. */
 struct gemm_block {
   const float *from; /* [out, in] of the group, from the first input on */
   size_t first, end, inputs, width;
@@ -101,8 +100,8 @@ static void pack_floats(const struct gemm *g, const struct gemm_block *b, float 
       to[i * b->width + j - b->first] = j < g->out ? b->from[j * g->in + i] : 0;
 }
 
-/* Where a column of the packed panel at column `first` lies in its rows. Of a last panel that is
- * not full they lie one behind the other. */
+/* The index of a column in the rows of the packed panel at column `first`. An incomplete last panel
+ * has its columns in order. */
 static size_t place_of(const struct gemm *g, size_t first, size_t column) {
   return first + g->panel <= g->out ? kernel_place(g->kernel, g->form, column) : column;
 }
@@ -115,12 +114,13 @@ static void pack_narrow(const struct gemm *g, const struct gemm_block *b, uint16
   }
 }
 
-/* So many numbers behind the first one. */
+/* The address of a number of the weights. */
 static void *weight_at(const struct gemm *g, size_t numbers) {
   return (char *)g->weight + numbers * narrow_size(g->form);
 }
 
-/* A block of inputs at a time, whose place in the panel stays in the nearest cache. */
+/* Packs one piece, a block of inputs at a time, whose place in the panel stays in the first cache.
+ */
 static enum status pack_piece(void *of, size_t index, struct error *e) {
   const struct gemm_packing *p = of;
   const struct gemm *g = p->g;
@@ -140,8 +140,8 @@ static enum status pack_piece(void *of, size_t index, struct error *e) {
   return e->status;
 }
 
-/* Large ones on huge pages, where the system has them: with the others, looking pages up costs a
- * few percent of reading. */
+/* Allocates large matrices on huge pages, if the system has them: address translation of small
+ * pages costs a few percent of reading. */
 static void *allocate_weights(size_t bytes) {
   void *memory;
   const bool large = bytes >= HUGE_PAGE;
@@ -150,7 +150,7 @@ static void *allocate_weights(size_t bytes) {
   return memory;
 }
 
-/* The memory of all groups. */
+/* Allocates the memory of all groups; false: not enough. */
 static bool allocate_groups(struct gemm *g) {
   size_t count;
   g->bias_step = (g->out + g->stripe - 1) / g->stripe * g->stripe;
@@ -234,7 +234,7 @@ struct gemm_part {
   float *y;
 };
 
-/* Weights of 16 bits, some steps of the depth at a time. */
+/* Multiplies with 16-bit weights, some steps of the depth at a time. */
 static void run_widened(const struct gemm *g, const struct kernel_product *p) {
   _Alignas(64) float wide[WIDE_STEPS * KERNEL_PANEL_MAX];
   struct kernel_product q = *p;
@@ -250,7 +250,7 @@ static void run_widened(const struct gemm *g, const struct kernel_product *p) {
   } while (k < p->depth);
 }
 
-/* The whole panels of the stripe, then a last narrow one. */
+/* Computes the complete panels of the stripe, then an incomplete last one. */
 static void run_packed(const struct gemm *g, const struct gemm_part *p) {
   const size_t columns = size_min(g->stripe, g->out - p->first);
   const size_t whole = columns / g->panel * g->panel;
@@ -284,7 +284,7 @@ static void run_packed(const struct gemm *g, const struct gemm_part *p) {
   g->form == KERNEL_FLOAT32 ? g->kernel->product(narrow) : run_widened(g, narrow);
 }
 
-/* Adds to y. */
+/* Adds the product to y. */
 static void add_openblas(const struct gemm *g, const struct gemm_part *p) {
   const float *weight = weight_at(g, p->group * g->weight_step + p->from * g->stripe);
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)p->rows, (blasint)g->out,

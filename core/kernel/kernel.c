@@ -1,4 +1,4 @@
-/* kernel: the table of the inner loops, and the processor's mode while they run. */
+/* kernel: the choice of the table of inner loops, and the processor's mode while they run. */
 #include "core/kernel/kernel.h"
 
 #include "core/base/status.h"

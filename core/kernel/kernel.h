@@ -1,10 +1,9 @@
-/* kernel: the inner loops, compiled for each set of instructions, behind one table that is chosen
- * when the program starts.
+/* kernel: the inner loops, compiled for each instruction set, behind a table that is chosen when
+ * the program starts.
  *
- * The loops are written once, over vectors of any width (kernel_loops.h), and compiled once for
- * each level by kernel_portable.c, kernel_avx2.c and kernel_avx512.c. Within a level a row's bits
- * do not depend on the rows computed beside it, be they many, few or none: every sum has one order,
- * whatever lies in the lanes. */
+ * The loops are written once, over vectors of any width (kernel_loops.h), and compiled for each
+ * level by kernel_portable.c, kernel_avx2.c and kernel_avx512.c. Within a level a row's bits do not
+ * depend on the rows computed with it: every sum has one order, whatever the other lanes hold. */
 #ifndef CORE_KERNEL_H
 #define CORE_KERNEL_H
 
@@ -21,7 +20,7 @@ enum {
   KERNEL_KEYS = 64,      /* keys of a block of scores */
   KERNEL_LANES_MAX = 16, /* floats of a vector at any level */
   KERNEL_PANEL_MAX = 64, /* most columns of a panel at any level */
-  KERNEL_PASS_MAX = 6    /* most rows that go down a whole panel at once, at any level */
+  KERNEL_PASS_MAX = 6    /* most rows of a pass over a whole panel, at any level */
 };
 
 /* C = start + A B. A is [rows, depth] with any two strides; B and C have `vectors` vectors of
@@ -31,8 +30,8 @@ struct kernel_product {
   size_t rows, depth, vectors;
   const float *a;
   size_t a_row, a_step;
-  const void *b;         /* floats; in `weights` numbers of any form, */
-  enum kernel_form form; /* which is this */
+  const void *b; /* floats; for `weights` numbers of the form below */
+  enum kernel_form form;
   size_t b_row;
   const float *start;
   size_t start_row;
@@ -40,66 +39,64 @@ struct kernel_product {
   size_t c_row;
 };
 
-/* How rows go through a matrix that comes from memory (kernel_weights.h). */
+/* How rows are multiplied with a matrix that is read from memory (kernel_weights.h). */
 struct kernel_plan {
-  size_t rows;  /* for products of up to so many rows ... */
-  size_t size;  /* ... and matrices of more bytes than these: others probably lie in cache */
-  size_t pass;  /* at most so many rows go down a panel at once: 1 .. KERNEL_PASS_MAX */
-  size_t ahead; /* bytes between what is multiplied and what is asked for, no less than a line of a
-                   panel. Rows of more than one pass go over so many bytes before any goes on. Of
-                   numbers of 16 bits half as many are as far */
+  size_t rows;  /* most rows of the products for which this plan is used */
+  size_t size;  /* least bytes of their matrices: smaller ones are probably in cache */
+  size_t pass;  /* most rows of a pass: 1 .. KERNEL_PASS_MAX */
+  size_t ahead; /* bytes between multiplied and prefetched numbers, at least a line of a panel; half
+                   of it for 16-bit numbers. With several passes, the bytes of a chunk */
 };
 
-/* The product with whole panels of columns, packed one after the other. */
+/* A product with whole panels of columns, packed one after the other. */
 struct kernel_weights {
-  struct kernel_product first;    /* that with the first of them */
-  size_t panels;                  /* so many, side by side in C and `start` ... */
-  size_t panel_step;              /* ... and so many numbers from the last one in B */
-  bool more;                      /* in B one more follows */
-  const struct kernel_plan *plan; /* NULL: whole panels, and nothing is asked for */
+  struct kernel_product first;    /* the product with the first panel */
+  size_t panels;                  /* how many panels, side by side in C and `start` */
+  size_t panel_step;              /* numbers from one panel to the next in B */
+  bool more;                      /* whether one more panel follows in B */
+  const struct kernel_plan *plan; /* NULL: one pass over each panel, without prefetching */
 };
 
-/* Keys and values whose whole blocks lie apart. There are places, so many floats from one to the
- * next, and a block lies in one of them where it would lie if they all did. */
+/* Keys and values whose complete blocks are in several places, key_step and value_step floats
+ * apart. A block has the same offset in its place as it would have in the only place. */
 struct kernel_blocks {
-  const uint32_t *place; /* [turned / KERNEL_KEYS] of each block */
+  const uint32_t *place; /* [turned / KERNEL_KEYS] place of each block */
   size_t key_step, value_step;
-  const float *key, *value; /* the rows behind the blocks, end to end */
+  const float *key, *value; /* the rows after the blocks, end to end */
 };
 
 /* Attention of some queries of one head over the keys of one item. Rows are [n, size] with a
- * stride. Keys that a query may not see are multiplied by an exact zero: their numbers must be
- * finite, but for the bias, and do not show. The context and the weights of a query that sees
- * nothing are zero. */
+ * stride. Masked keys have a weight of exactly 0: their numbers, except for the bias, must be
+ * finite, and do not matter. A query whose keys are all masked has a context and weights of 0. */
 struct kernel_tile {
   size_t queries, keys;
   size_t head_size, value_head_size; /* the first is not 0 */
   const float *query, *key, *value;
   size_t query_row, key_row, value_row;
-  /* The first so many keys, whole blocks of KERNEL_KEYS, are turned: each block is [head_size,
-   * KERNEL_KEYS], where its rows would lie end to end. Not with segments. */
+  /* How many leading keys, in complete blocks of KERNEL_KEYS, are transposed: each block is
+   * [head_size, KERNEL_KEYS] in the memory of its rows, which lie end to end. Not with segments. */
   size_t turned;
-  /* `key` and `value` are those of place 0, whose rows lie end to end; NULL: there is one place. */
+  /* If not NULL, `key` and `value` are those of place 0, whose rows lie end to end. */
   const struct kernel_blocks *blocks;
   /* [head_size] the score is vector.tanh(query + key); NULL: scale query.key. */
   const float *vector;
   float scale;
   bool sigmoid;             /* the weight is 1 / (1 + e^-score): no softmax */
-  const int32_t *from, *to; /* [queries] the keys that each may see */
+  const int32_t *from, *to; /* [queries] keys outside of from .. to - 1 are masked */
   const uint8_t *mask;      /* [queries, keys] by mask_row, or NULL */
   size_t mask_row;
   const float *bias; /* [queries, keys] by bias_row, or NULL */
   size_t bias_row;
-  /* Added to the scores as well, by how far a key lies after its query, or NULL. It points to row
-   * 0; row i begins i floats before it. Behind the rows of the queries lie KERNEL_LANES_MAX - 1
-   * more, of any finite numbers. */
+  /* Also added to the scores, by how far a key is after its query, or NULL. It points to row 0; row
+   * i begins i floats before it. The rows of the queries are followed by KERNEL_LANES_MAX - 1 more
+   * rows of any finite numbers. */
   const float *relative;
-  bool careful; /* scores may leave float32: look at each one */
-  bool huge;    /* so may sums of values, and on two levels of keys, by their weights: where one
-                   does, its query is computed again by weights that are less */
+  bool careful; /* scores may overflow: check each one */
+  bool huge; /* weighted sums of values, or on two levels of keys, may overflow: a query for which
+                one does is computed again with scaled-down weights */
   enum select select;
   const float *chance;        /* [queries] 0 .. 1, for SELECT_SAMPLE */
-  size_t segments;            /* of attention on two levels */
+  size_t segments;            /* if attention has two levels */
   const int32_t *segment_end; /* [segments] keys; NULL: one level. With a softmax and SELECT_SOFT */
 
   float *context; /* [queries, value_head_size] by context_row */
@@ -108,46 +105,47 @@ struct kernel_tile {
   float *weights;       /* [queries, keys] by weights_row, or NULL */
   size_t weights_row;
   float weights_factor;
-  bool weights_add;       /* add to what is there */
+  bool weights_add;       /* add to the weights instead of writing them */
   float *segment_weights; /* [queries, segments], or NULL */
-  int32_t *pointers; /* [queries] the heaviest or drawn key, -1 where nothing is seen; or NULL */
+  int32_t *pointers; /* [queries] the key with the greatest weight, or the sampled one; -1 if all
+                        are masked; or NULL */
 
-  /* [queries] what makes a score a weight, e^(score - top) factor: attend writes them, measure
-   * reads them; or NULL. The factor is 0 where nothing is seen. On two levels they make a segment's
-   * score its weight; with sigmoids and where a key is chosen they mean nothing. */
+  /* [queries] a weight is e^(score - top) factor: attend writes them, measure reads them; or NULL.
+   * The factor is 0 if all keys are masked. On two levels they are those of a segment's weight;
+   * with sigmoids and if a key is chosen they are undefined. */
   float *top, *factor;
   float *greatest; /* [queries] the greatest weight of each, for measures; or NULL */
-  /* [queries] `top` and `factor` within the segment in which the last stretch of keys ended: one
-   * call of measure writes them, the next one reads them. On two levels only. */
+  /* [queries] `top` and `factor` within the segment in which the last stretch of keys ended: a call
+   * of measure writes them, the next one reads them. On two levels only. */
   float *segment_top, *segment_factor;
 };
 
-/* Measures of all heads over some queries of one item. Every sum is over the queries that see
- * something, and is added to what is there. */
+/* Measures of all heads over some queries of one item. Every sum is over the queries with a visible
+ * key, and is added to the old value. */
 struct kernel_measure {
   size_t heads;
   const struct kernel_tile *head; /* [heads] of the same queries and keys, top and factor filled */
   size_t row;                     /* of the first query within its item */
-  size_t from, to;                /* the stretch of keys; one call's begins where the last ended */
-  double *entropy;    /* [heads] of the weights, over the logarithm of how many keys are seen */
+  size_t from, to;                /* keys; a call's stretch begins where the last one's ended */
+  double *entropy;    /* [heads] of the weights, divided by the logarithm of how many are visible */
   double *distance;   /* [heads] means of |query row - key row| under the weights */
   double *divergence; /* [heads (heads - 1) / 2] of the pairs (0, 1), (0, 2), ... (1, 2), ...
-                         Jensen-Shannon. NULL: the weights do not sum to one, and the entropy is
-                         left alone, too */
+                         Jensen-Shannon. NULL: the weights do not sum to one; then the entropy is
+                         not computed, either */
 };
 
-/* Rows that are normalised: (x - mean) / sqrt(variance + epsilon), or x / sqrt(mean square +
- * epsilon), times a factor for each column. */
+/* A norm of rows: (x - mean) / sqrt(variance + epsilon), or x / sqrt(mean square + epsilon), times
+ * a factor for each column. */
 struct kernel_norm {
   size_t rows, count; /* count is not 0 */
   bool rms;
   float epsilon;
-  const float *factor, *shift; /* [count]; the shift may be NULL. Without a factor there is no norm,
-                                  but a branch */
+  const float *factor, *shift; /* [count]; the shift may be NULL. Without a factor only the branch
+                                  is added */
   const float *x;
   size_t x_row;
   const float *branch; /* added to x first, with the stride of x; or NULL */
-  float *sum;          /* where that goes, with the stride of y; may be y, x or the branch */
+  float *sum;          /* receives this sum, with the stride of y; may be y, x or the branch */
   float *y;            /* may be x */
   size_t y_row;
 };
@@ -158,59 +156,59 @@ struct kernel {
   size_t vectors; /* of a panel */
   void (*product)(const struct kernel_product *p);
   void (*weights)(const struct kernel_weights *w);
-  const struct kernel_plan *plans; /* by ascending rows; the last is for any number of them */
-  /* What numbers of 16 bits are that lie one behind the other, not as kernel_place has them. */
+  const struct kernel_plan *plans; /* by ascending rows; the last one is for any number of rows */
+  /* Widens 16-bit numbers that are in order, not in that of kernel_place. */
   void (*widen)(enum kernel_form form, size_t count, const uint16_t *from, float *to);
-  /* Queries that one call of attend takes at most, and the scratch floats it needs. */
+  /* Most queries of one call of attend, and the scratch floats it needs. */
   size_t (*attend_queries)(size_t head_size, size_t value_head_size);
   size_t (*attend_scratch)(size_t head_size, size_t value_head_size);
-  /* Heads of the same queries and keys, as `heads` tiles. False if a score that a query may see is
-   * beyond float32. `scratch` is 64-byte aligned. */
+  /* Computes attention of `heads` tiles, heads of the same queries and keys. False if the score of
+   * a visible key exceeds the float32 range. `scratch` is 64-byte aligned. */
   bool (*attend)(size_t heads, const struct kernel_tile *head, float *scratch);
-  /* Turns KERNEL_KEYS rows of so many numbers, [KERNEL_KEYS, size], to [size, KERNEL_KEYS]. */
+  /* Transposes a block of keys, [KERNEL_KEYS, size], to [size, KERNEL_KEYS]. */
   void (*turn_keys)(size_t size, const float *rows, float *block);
-  /* Copies rows of `count` floats; returns the bits of the greatest magnitude among them. That of a
-   * number that is not finite is greater than all others. */
+  /* Copies rows of `count` floats; returns the bits of the greatest magnitude among them, at least
+   * KERNEL_NOT_FINITE if one is not finite. */
   uint32_t (*carry)(size_t rows, size_t count, const float *from, size_t from_row, float *to,
                     size_t to_row);
-  /* The same of one row without copying. */
+  /* Returns the same for one row, without copying it. */
   uint32_t (*peak)(size_t count, const float *x);
-  /* The cosines [half], then the sines [half], of p by[t]; |p by[t]| <= KERNEL_ANGLE_MAX. Behind
-   * its `half` numbers `by` has more, all finite, up to a multiple of KERNEL_LANES_MAX. */
+  /* Computes the cosines [half], then the sines [half], of p by[t]; |p by[t]| <= KERNEL_ANGLE_MAX.
+   * `by` is padded with finite numbers to a multiple of KERNEL_LANES_MAX. */
   void (*angles)(double p, size_t half, const double *by, float *angle);
-  /* Turns pairs (x[t], x[half + t]) of each row by the angles of that row; returns what carry does,
+  /* Rotates pairs (x[t], x[half + t]) of each row by the angles of that row; returns as carry does,
    * of the result. */
   uint32_t (*rotate)(size_t rows, size_t half, const float *angle, float *x, size_t x_row);
-  /* Returns what carry does, of the result. */
+  /* Returns as carry does, of the result. */
   uint32_t (*norm)(const struct kernel_norm *n);
-  /* z becomes its activation, times `times` [count] where a layer is gated, or NULL. Of finite z
-   * and without `times` the result is finite, of any other it is not. */
+  /* z becomes its activation, multiplied by `times` [count] in a gated layer; or NULL. Without
+   * `times` the result is finite exactly if z is. */
   void (*activate)(enum activation kind, size_t count, float *z, const float *times);
-  /* Queries that one call of measure takes at most, and the scratch floats it needs. */
+  /* Most queries of one call of measure, and the scratch floats it needs. */
   size_t (*measure_queries)(size_t head_size, size_t heads);
   size_t (*measure_scratch)(size_t head_size, size_t heads);
   void (*measure)(const struct kernel_measure *m, float *scratch); /* 64-byte aligned */
-  /* Sum of x[i] y[i], in double. */
+  /* Returns the sum of x[i] y[i], in double. */
   double (*dot)(size_t count, const float *x, const float *y);
-  /* out[i] = e^x[i] as the softmax computes it, for x <= 6 or so. */
+  /* out[i] = e^x[i] as in the softmax, for x <= 6 or so. */
   void (*exp)(size_t count, const float *x, float *out);
-  /* The same for the additive score: tanh of any number. */
+  /* out[i] = tanh x[i] as in additive scores, of any number. */
   void (*tanh)(size_t count, const float *x, float *out);
-  /* And for the measures: ln x of normal x > 0. */
+  /* out[i] = ln x[i] as in measures, of normal x > 0. */
   void (*log)(size_t count, const float *x, float *out);
 };
 
 static inline size_t kernel_panel(const struct kernel *k) { return k->lanes * k->vectors; }
 
-/* Where a column lies in a row of a whole panel in this form: in bfloat16 two vectors lie side by
- * side, the first one's numbers in the lower halves of lanes as wide as float32's. */
+/* The index of a column in a row of a whole panel in this form. In bfloat16 two vectors are
+ * interleaved: the first one's numbers are in the lower halves of lanes as wide as float32. */
 static inline size_t kernel_place(const struct kernel *k, enum kernel_form form, size_t column) {
   const size_t pair = column / (2 * k->lanes), lane = column % k->lanes;
   if (form != KERNEL_BFLOAT16) return column;
   return 2 * (pair * k->lanes + lane) + column / k->lanes % 2;
 }
 
-/* For so many rows and a matrix of so many bytes; NULL: it needs none. */
+/* The plan for `rows` rows and a matrix of `bytes` bytes; NULL: it needs none. */
 static inline const struct kernel_plan *kernel_plan(const struct kernel *k, size_t rows,
                                                     size_t bytes) {
   const struct kernel_plan *plan = k->plans;
@@ -220,7 +218,7 @@ static inline const struct kernel_plan *kernel_plan(const struct kernel *k, size
 
 #define KERNEL_ANGLE_MAX 0x1p32
 
-/* The least bits of a magnitude that is not finite. */
+/* The smallest bits of a magnitude that is not finite. */
 #define KERNEL_NOT_FINITE 0x7f800000u
 
 /* The kernel of a level; NULL if this build has none for it. */
@@ -229,8 +227,8 @@ const struct kernel *kernel_at(enum cpu_level level);
 /* The kernel of cpu_level(). */
 const struct kernel *kernel_best(void);
 
-/* While computing, numbers below float32's normal range count as zero: they would cost a hundred
- * times more. Enter returns what leave needs. */
+/* Begin and end a computation in which subnormal numbers count as zero: they would cost a hundred
+ * times more. kernel_leave takes the result of kernel_enter. */
 unsigned kernel_enter(void);
 void kernel_leave(unsigned mode);
 

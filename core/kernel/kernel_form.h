@@ -1,4 +1,4 @@
-/* kernel_form: how the numbers of a matrix are kept. */
+/* kernel_form: the number formats of stored matrices. */
 #ifndef CORE_KERNEL_FORM_H
 #define CORE_KERNEL_FORM_H
 

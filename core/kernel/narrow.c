@@ -1,4 +1,4 @@
-/* narrow: which form has all of some numbers. */
+/* narrow: float32 numbers stored in 16 bits if that is exact. */
 #include "core/kernel/narrow.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@ enum { PIECE = 1 << 16 };
 struct narrow_look {
   const float *x;
   size_t count;
-  atomic_bool lacks[KERNEL_FORMS]; /* is a number known that the form has not? */
+  atomic_bool lacks[KERNEL_FORMS]; /* whether a number was found that the form lacks */
 };
 
 static bool has_all(enum kernel_form form, const float *x, size_t count) {
@@ -20,7 +20,7 @@ static bool has_all(enum kernel_form form, const float *x, size_t count) {
   return true;
 }
 
-/* Where neither form has all, both are found out soon. */
+/* Checks one piece. Forms that already lack a number are skipped. */
 static enum status look_at(void *of, size_t index, struct error *e) {
   struct narrow_look *l = of;
   const size_t first = index * PIECE, count = size_min(PIECE, l->count - first);

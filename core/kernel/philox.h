@@ -1,7 +1,7 @@
 /* philox: Philox4x32-10, random numbers from a counter. (J. Salmon and others, 2011.)
  *
- * Four words are a pure function of a key and a counter: any number of a stream is had without
- * those before it, by any thread, the same on every machine. */
+ * Four words are a pure function of a key and a counter: any thread can compute any number of a
+ * stream without those before it, the same on every machine. */
 #ifndef CORE_PHILOX_H
 #define CORE_PHILOX_H
 

@@ -1,9 +1,9 @@
 /* kernel_attend: attention of some queries of one head over an item's keys, block by block.
  *
- * A part of kernel_loops.h. Several panels share a block of keys while it is in cache. Weights,
- * where they are wanted, are made in a second pass: the outputs do not depend on them. */
+ * A part of kernel_loops.h. Several panels share a block of keys while it is in cache. If weights
+ * are requested, a second pass computes them: the outputs do not depend on them. */
 
-/* One block for one panel. False if a score exceeds the float32 range. */
+/* Computes one block for one panel. False if a score exceeds the float32 range. */
 static bool attend_block(const struct attend *a, struct panel *p, size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
   if (!score_block(a, p, key, keys)) return false;
@@ -19,7 +19,7 @@ static bool attend_block(const struct attend *a, struct panel *p, size_t key, si
   return true;
 }
 
-/* Blocks that are turned are read as such: the next one is asked for in good time. */
+/* Transposed blocks are read in place: the next one is prefetched in time. */
 static bool attend_blocks(struct attend *a) {
   for (size_t key = 0; key < a->t->keys; key += KERNEL_KEYS) {
     const size_t keys = block_keys(key, a->t->keys);
@@ -34,7 +34,7 @@ static bool attend_blocks(struct attend *a) {
   return true;
 }
 
-/* Once more, for queries whose context has left float32: by shrunk weights. */
+/* Computes again, with scaled-down weights, queries whose context overflowed. */
 static void attend_shrunk(const struct attend *a, struct panel *p) {
   const struct kernel_tile *t = a->t;
   if (!p->started || !find_shrinks(t, p, p->context, t->value_head_size, p->shrink)) return;
@@ -67,9 +67,9 @@ static void attend_close(const struct attend *a, struct panel *p) {
   write_context(t, p, p->context, p->sum);
 }
 
-/* --- all of it --- */
+/* --- all panels --- */
 
-enum { DEPTH = 64 }; /* numbers of a block's keys that are turned at a time */
+enum { DEPTH = 64 }; /* numbers of a block's keys that are transposed at a time */
 
 static size_t attend_scratch(size_t head_size, size_t value_head_size) {
   return attend_panels(head_size, value_head_size) * panel_floats(head_size, value_head_size) +
@@ -89,7 +89,7 @@ static bool attend_panels_of(struct attend *a, float *place) {
   return true;
 }
 
-/* Opens the panels of a head. Returns the place behind them. */
+/* Initializes the panels of a head. Returns the scratch after them. */
 static float *attend_open(struct attend *a, const struct kernel_tile *t, float *scratch,
                           float *place) {
   a->t = t;
@@ -103,8 +103,8 @@ static float *attend_open(struct attend *a, const struct kernel_tile *t, float *
   return place;
 }
 
-/* Heads of few queries go through the keys side by side, as many as there is scratch for. How much
- * that is a head without a context does not tell. */
+/* Heads of few queries go through the keys together, as many as there is scratch for. The size of
+ * the scratch follows from a head that has a context. */
 static size_t heads_together(size_t heads, const struct kernel_tile *t) {
   size_t values = 0;
   for (size_t h = 0; h < heads; h++)

@@ -42,7 +42,7 @@ static inline __attribute__((always_inline)) vec vec_load_some(const float *p, s
   return _mm256_maskload_ps(p, first_lanes(n));
 }
 static inline __attribute__((always_inline)) void vec_store_some(float *p, vec v, size_t n) {
-  if (n >= LANES) /* some processors take many steps for a store under a mask */
+  if (n >= LANES) /* masked stores are slow on some processors */
     _mm256_storeu_ps(p, v);
   else
     _mm256_maskstore_ps(p, first_lanes(n), v);

@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) vec vec_max(vec a, vec b) {
 static inline __attribute__((always_inline)) vec vec_min(vec a, vec b) {
   return _mm512_min_ps(a, b);
 }
-/* A reciprocal to 14 bits and one step of Newton's: a third of the time of a division. */
+/* A reciprocal of 14 bits and one Newton step: a third of the time of a division. */
 static inline __attribute__((always_inline)) vec vec_inverse(vec x) {
   const __m512 near = _mm512_rcp14_ps(x);
   return _mm512_fmadd_ps(near, _mm512_fnmadd_ps(x, near, _mm512_set1_ps(1.0f)), near);
@@ -35,11 +35,11 @@ static inline __attribute__((always_inline)) vec vec_inverse(vec x) {
 static inline __attribute__((always_inline)) vec_int vec_max_int(vec_int a, vec_int b) {
   return (vec_int)_mm512_max_epi32((__m512i)a, (__m512i)b);
 }
-/* e^x as vec_exp of kernel_math.h: x = n ln 2 + r with n a multiple of 1/16, e^x = 2^n e^r. The
- * fraction of n takes a power of two from a table, and of e^r a short polynomial is left. Below
- * -110 the result is zero anyway, so x is raised to -110: by a minimum of unsigned integers, since
- * among the bits of negative numbers the greater mean the lesser number, and those of positive ones
- * are less than all of them. */
+/* e^x like vec_exp of kernel_math.h: x = n ln 2 + r with n a multiple of 1/16, e^x = 2^n e^r. The
+ * fraction of n selects a power of two from a table; e^r is a short polynomial. Below -110 the
+ * result is zero, so x is raised to -110, by a minimum of unsigned integers: among the bits of
+ * negative numbers the greater mean the lesser number, and those of positive numbers are less than
+ * all of them. */
 static inline __attribute__((always_inline)) vec vec_exp(vec x) {
   const __m512 root =
       _mm512_setr_ps(0x1p+0f, 0x1.0b5586p+0f, 0x1.172b84p+0f, 0x1.2387a6p+0f, 0x1.306fep+0f,

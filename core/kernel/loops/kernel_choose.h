@@ -1,8 +1,8 @@
-/* kernel_choose: one key for each query: the heaviest, or one that is drawn.
+/* kernel_choose: one key for each query: that with the greatest weight, or a sampled one.
  *
  * A part of kernel_loops.h. */
 
-/* Takes the block's greatest scores (or weights) into account: the first key on a tie. */
+/* Updates the choice with the block's greatest scores (or weights); the first key on a tie. */
 static void find_heaviest(const struct attend *a, struct panel *p, size_t key, size_t keys) {
   const size_t width = panel_width(p);
   for (size_t at = 0; at < width; at += LANES) {
@@ -20,11 +20,11 @@ static void find_heaviest(const struct attend *a, struct panel *p, size_t key, s
   }
 }
 
-/* What a draw keeps per lane while the keys go by: how much weight is to be passed, how much has
- * been, and what rounding took from that. */
+/* The state of sampling, per lane: the target of the running sum of weights, the sum so far, and
+ * its rounding error. */
 struct choose_draw {
   float target[PANEL], passed[PANEL], lost[PANEL];
-  int32_t last[PANEL]; /* the last key that weighs anything */
+  int32_t last[PANEL]; /* the last key with a weight above 0 */
 };
 
 static void draw_begin(struct choose_draw *d, const struct panel *p, const float *chance) {
@@ -34,8 +34,7 @@ static void draw_begin(struct choose_draw *d, const struct panel *p, const float
   for (size_t i = 0; i < PANEL; i++) d->last[i] = -1;
 }
 
-/* The first key with which the weights' sum exceeds the target. `scores` are turned into
- * exponentials. */
+/* Chooses the first key at which the running sum exceeds the target. */
 static void draw_block(const struct attend *a, struct panel *p, struct choose_draw *d, size_t key,
                        size_t keys) {
   const size_t width = panel_width(p);
@@ -60,7 +59,7 @@ static void draw_block(const struct attend *a, struct panel *p, struct choose_dr
   }
 }
 
-/* Draws for a panel whose sums are known. */
+/* Samples a key for each query of a panel whose sums are known. */
 static void draw_keys(const struct attend *a, struct panel *p) {
   const struct kernel_tile *t = a->t;
   struct choose_draw d;
@@ -71,12 +70,12 @@ static void draw_keys(const struct attend *a, struct panel *p) {
     score_block(a, p, key, keys);
     draw_block(a, p, &d, key, keys);
   }
-  /* Rounding may leave the sum short of the target. */
+  /* Rounding may leave the sum below the target. */
   for (size_t i = 0; i < p->count; i++)
     if (p->chosen[i] < 0) p->chosen[i] = d.last[i];
 }
 
-/* The weight of the heaviest key, whose score has been found. */
+/* Writes the greatest weights, whose scores are known. */
 static void keep_greatest(const struct kernel_tile *t, const struct panel *p) {
   for (size_t at = 0; at < panel_width(p); at += LANES) {
     const vec score = vec_load(p->best + at);
@@ -87,7 +86,7 @@ static void keep_greatest(const struct kernel_tile *t, const struct panel *p) {
   }
 }
 
-/* The chosen keys' values are the context, and their weights are one. */
+/* The context is the chosen key's value, whose weight is 1. */
 static void write_chosen(const struct kernel_tile *t, const struct panel *p) {
   for (size_t i = 0; i < p->count; i++) {
     const int32_t j = p->chosen[i];

@@ -1,16 +1,16 @@
-/* kernel_few: attention of a tile of few queries: keys lie in the lanes, then the numbers of
+/* kernel_few: attention of a tile of few queries, with keys in the lanes, then the numbers of
  * values.
  *
  * A part of kernel_loops.h.
  *
- * With queries in the lanes one query leaves all lanes but one idle. Here the scores of a block are
- * made with its keys in the lanes, and the context with the numbers of a value: both remain the
- * chains they are in a panel, over the numbers of a head and over the keys, and the exponentials of
- * a block are added up one after the other as there. So a query has the same bits here and there;
- * a tile comes here where that takes less time. What is kept of the queries is a panel's, but for
- * two arrays: `query` is [count, head_size], `context` [count, value_head_size]. */
+ * With queries in the lanes, one query leaves all lanes but one idle. Here the scores of a block
+ * are computed with its keys in the lanes, and the context with the numbers of a value. Both are
+ * the same chains of multiply-adds as in a panel, over the numbers of a head and over the keys, and
+ * the exponentials of a block are added in the same order. So a query has the same bits either way;
+ * the faster way is taken. The state of the queries is a panel's, except for two arrays: `query` is
+ * [count, head_size], `context` [count, value_head_size]. */
 
-/* Cheaper than queries in the lanes? Both counted in steps of a multiplication, times LANES. */
+/* Returns whether this way is faster, counting multiplications times LANES. */
 static bool attend_as_few(const struct kernel_tile *t) {
   const size_t q = t->queries, d = t->head_size, d_v = t->value_head_size;
   const size_t keys = (t->keys + LANES - 1) / LANES * LANES; /* in whole vectors */
@@ -25,7 +25,7 @@ static bool attend_as_few(const struct kernel_tile *t) {
 struct few {
   const struct attend *a;
   struct panel *p;
-  float *part; /* [LANES] of each query, the sum of a block's exponentials */
+  float *part; /* [LANES] sum of a block's exponentials, for each query */
 };
 
 static bool few_sees(const struct few *f, size_t i, size_t key, size_t keys) {
@@ -37,7 +37,7 @@ static float *few_row(const struct few *f, size_t i) { return f->a->scores + i *
 
 /* --- scores --- */
 
-/* All ones where the mask's byte is not zero. */
+/* Lanes with all bits set for the mask's bytes that are not zero. */
 INLINE ivec flags_some(const uint8_t *mask, size_t n) {
   uint8_t flag[LANES] = {0};
   ivec flags = ivec_all(0);
@@ -46,8 +46,8 @@ INLINE ivec flags_some(const uint8_t *mask, size_t n) {
   return flags != ivec_all(0);
 }
 
-/* Adds biases; the scores of keys that query `i` may not see become -infinity. False if the score
- * of a key that it may see exceeds the float32 range. */
+/* Adds biases; the scores of keys that are masked for query `i` become -infinity. False if the
+ * score of a visible key exceeds the float32 range. */
 static bool finish_scores(const struct few *f, size_t i, size_t key, size_t keys) {
   const struct kernel_tile *t = f->a->t;
   const vec hidden = vec_all(-INFINITY);
@@ -65,7 +65,8 @@ static bool finish_scores(const struct few *f, size_t i, size_t key, size_t keys
   return true;
 }
 
-/* Of all queries; rows of those that see nothing of the block hold anything. */
+/* Computes the scores of all queries; those of queries with no visible key in the block are
+ * undefined. */
 static bool few_scores(const struct few *f, size_t key, size_t keys) {
   scores_by_key(f->a, key, keys,
                 (struct kernel_product){.rows = f->p->count,
@@ -78,12 +79,12 @@ static bool few_scores(const struct few *f, size_t key, size_t keys) {
   return true;
 }
 
-/* As keep_scores and recall_scores. */
+/* Like keep_scores and recall_scores. */
 static void few_keep_scores(const struct few *f, size_t i, size_t key, size_t keys) {
   memcpy(f->a->t->weights + i * f->a->t->weights_row + key, few_row(f, i), keys * sizeof(float));
 }
 
-/* In the lanes behind the last key lies what lies there for a hidden one. */
+/* Lanes past the last key hold -infinity, like masked keys. */
 static void few_recall_scores(const struct few *f, size_t key, size_t keys) {
   const struct kernel_tile *t = f->a->t;
   for (size_t i = 0; i < f->p->count; i++) {
@@ -95,7 +96,7 @@ static void few_recall_scores(const struct few *f, size_t key, size_t keys) {
 
 /* --- weights --- */
 
-/* The greatest score of the block; keeps the first key that has the greatest of all. */
+/* Returns the greatest score of the block; updates the first key with the greatest score of all. */
 static float few_greatest(const struct few *f, size_t i, size_t key, size_t keys) {
   const struct kernel_tile *t = f->a->t;
   const float *s = few_row(f, i);
@@ -118,7 +119,7 @@ static void few_rescale(const struct few *f, size_t i, float by) {
     vec_store_some(c + x, vec_load_some(c + x, d_v - x) * vec_all(by), d_v - x);
 }
 
-/* Takes the block's greatest scores into account, as raise_tops does. */
+/* Updates the tops with the block's greatest scores, like raise_tops. */
 static void few_raise_tops(const struct few *f, size_t key, size_t keys) {
   float greatest[LANES], by[LANES];
   vec keep;
@@ -133,7 +134,7 @@ static void few_raise_tops(const struct few *f, size_t key, size_t keys) {
     if (by[i] != 1.0f) few_rescale(f, i, by[i]);
 }
 
-/* Scores become weights, not yet over their sum; all of them 0 where the block is not seen. */
+/* Scores become weights before the division by their sum; 0 if the block is masked. */
 static void few_soften(const struct few *f, size_t i, size_t key, size_t keys) {
   const vec top = vec_all(f->p->top[i]);
   float *s = few_row(f, i);
@@ -153,8 +154,8 @@ struct few_columns {
   size_t key, keys, i, x;
 };
 
-/* `vectors` vectors of columns for `count` queries; or of one vector the first `n` columns. With
- * them the exponentials are added up: that waits no longer than the columns do. */
+/* Sums `vectors` vectors of columns for `count` queries; or the first `n` columns of one vector.
+ * Also sums the exponentials: that takes no longer than the columns. */
 INLINE void gather_columns(const struct few_columns *g, const int count, const int vectors,
                            const size_t n) {
   const struct kernel_tile *t = g->f->a->t;
@@ -202,7 +203,7 @@ INLINE void gather_columns(const struct few_columns *g, const int count, const i
   }
 }
 
-/* Queries and vectors, a power of two, for which the registers have room. */
+/* How many queries fit in the registers. */
 #if LANES == 16
 enum { SIDE_BY_SIDE = 4 };
 #else
@@ -242,7 +243,7 @@ static gather_fn *const gather_of[SIDE_BY_SIDE][4] = {
 
 #undef GATHER
 
-/* The last columns, which fill no vector; there need not be any. */
+/* The last columns, fewer than a vector, possibly none. */
 static void gather_rest(const struct few_columns *g, size_t count, size_t n) {
   switch (count) {
   case 1:
@@ -280,7 +281,7 @@ static void few_gather(struct few *f, size_t key, size_t keys) {
   }
 }
 
-/* --- all of it --- */
+/* --- all blocks --- */
 
 /* False if a score exceeds the float32 range. */
 static bool few_block(struct few *f, size_t key, size_t keys) {
@@ -313,7 +314,7 @@ static void few_write_context(const struct few *f, size_t i) {
   }
 }
 
-/* The second pass: one query's weights of a block, whose scores are there where it is seen. */
+/* The second pass: one query's weights of a block, whose scores are valid unless it is masked. */
 static void few_weigh(const struct few *f, size_t i, size_t key, size_t keys) {
   const struct kernel_tile *t = f->a->t;
   const vec top = vec_all(f->p->top[i]), factor = vec_all(f->p->sum[i]);
@@ -367,8 +368,8 @@ static void few_open(const struct few *f) {
   memset(f->p->context, 0, f->p->count * t->value_head_size * sizeof(float));
 }
 
-/* Heads go through the keys side by side: where keys and values lie as they came in, a row of one
- * head is followed by that of the next. False if a score exceeds the float32 range. */
+/* Heads go through the keys together: if keys and values are read in place, a row of one head is
+ * followed by that of the next. False if a score exceeds the float32 range. */
 static bool attend_few(size_t heads, struct attend *a) {
   float part[LANES] = {0};
   for (size_t h = 0; h < heads; h++) few_open(&(struct few){&a[h], &a[h].panel[0], part});
@@ -382,8 +383,8 @@ static bool attend_few(size_t heads, struct attend *a) {
   return true;
 }
 
-/* Writes what attend_few has gathered. False where a context exceeds the float32 range: nothing is
- * written then, and the panel is as it was. */
+/* Writes the results of attend_few. False if a context exceeds the float32 range: then nothing is
+ * written, and the panel is reset. */
 static bool close_few(struct attend *a) {
   const struct few f = {a, &a->panel[0], NULL};
   if (!a->t->huge || few_is_finite(&f)) {

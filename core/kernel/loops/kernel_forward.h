@@ -1,16 +1,16 @@
 /* kernel_forward: the activations of a feed-forward layer.
  *
- * A part of kernel_loops.h. Each is within 2 ulp, or 1e-7 where that is more. */
+ * A part of kernel_loops.h. Each is within 2 ulp or 1e-7, whichever is more. */
 
-/* z times a function of z that goes from 0 to 1, from what it lacks at |z|: so neither small
- * results nor great ones lose digits, and none leaves float32. */
+/* z f(z) for a function f that rises from 0 to 1, given `lacking` = 1 - f(|z|): neither small nor
+ * large results lose digits, and none overflows. */
 INLINE vec vec_gated(vec z, vec lacking) {
   const vec tail = (vec)magnitude(z) * lacking;
   return vec_choose(z > vec_all(0), z - tail, -tail);
 }
 
-/* 1 - P(|z|): e^(-z^2 / 2) times a function that falls slowly, a polynomial in t = 1 / (1 + 0.3
- * |z|) that is off by at most 5e-8 of itself. */
+/* 1 - P(|z|): e^(-z^2 / 2) times a slowly falling function, a polynomial in t = 1 / (1 + 0.3 |z|)
+ * with a relative error of at most 5e-8. */
 INLINE vec vec_beyond(vec z) {
   const vec size = (vec)magnitude(z);
   const vec t = vec_inverse(vec_fma(vec_all(0.3f), size, vec_all(1.0f)));
@@ -33,7 +33,7 @@ INLINE vec vec_short(vec x) {
 
 INLINE vec vec_activate(const enum activation kind, vec z) {
   switch (kind) {
-  case ACTIVATION_RELU: /* z - z is 0, but not of what is not finite: that must not be lost */
+  case ACTIVATION_RELU: /* z - z is 0, or NaN if z is not finite, which must not be lost */
     return vec_choose(z > vec_all(0), z, z - z);
   case ACTIVATION_GELU:
     return vec_gated(z, vec_beyond(z));

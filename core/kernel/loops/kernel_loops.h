@@ -1,23 +1,23 @@
-/* kernel_loops: all inner loops of one level of instructions, and the table of them.
+/* kernel_loops: all inner loops of one level of instructions, and their table.
  *
  * A template: kernel_<level>.c defines its parameters and includes it once. Each part below uses
- * those before it.
+ * the parts before it.
  *
  *   KERNEL         the table's name
  *   LEVEL          its enum cpu_level
  *   LANES          floats of a vector: 4, 8 or 16
  *   VECTORS        vectors of a panel of columns or queries: 2 or 4
  *
- * A level that has an instruction for one of the following operations defines the operation, and a
- * macro that says so. The others are made of the compiler's vector arithmetic, the same at every
- * width. Operands are vectors of LANES floats or int32_t:
+ * A level with an instruction for one of the following operations defines the operation and its
+ * macro. The others are the compiler's vector arithmetic, the same at every width. Operands are
+ * vectors of LANES floats or int32_t:
  *
  *   HAVE_FMA       vec_fma(a, b, c): a b + c, rounded once
  *   HAVE_MAX       vec_max, vec_min, and vec_max_int of integers
- *   HAVE_ANY       vec_any(mask): is a lane of a comparison's result set?
+ *   HAVE_ANY       vec_any(mask): whether a lane of a comparison's result is set
  *   HAVE_SOME      vec_load_some(p, n), vec_store_some(p, v, n): the first n lanes
- *   HAVE_TURN      turn_fours(from, from_row, to, to_row): transposes so many rows of 4 floats
- *   HAVE_FLOAT16   vec_float16(p): so many numbers of that form
+ *   HAVE_TURN      turn_fours(from, from_row, to, to_row): transposes HAVE_TURN rows of 4 floats
+ *   HAVE_FLOAT16   vec_float16(p): LANES numbers of that form
  *   HAVE_INVERSE   vec_inverse(x): 1 / x
  *   HAVE_EXP       vec_exp(x): e^x
  *

@@ -3,10 +3,10 @@
  * A part of kernel_loops.h. All are polynomials without branches, so that each lane's bits depend
  * on that lane alone. */
 
-/* e^x for x <= 80 or so, within 2 ulp where that is a normal number; below -88 and for -infinity
- * exactly zero: a hidden key weighs nothing. x = n ln 2 + r, e^x = 2^n e^r, and for e^r a
- * polynomial that is best on |r| <= ln 2 / 2. ln 2 is taken in two parts, the first so short that n
- * times it is exact. */
+/* e^x for x <= 80 or so, within 2 ulp if that is a normal number; exactly zero below -88 and for
+ * -infinity, so that a masked key has no weight. x = n ln 2 + r, e^x = 2^n e^r, with a polynomial
+ * for e^r that is best on |r| <= ln 2 / 2. ln 2 is subtracted in two parts, the first so short that
+ * n times it is exact. */
 #ifndef HAVE_EXP
 INLINE vec vec_exp(vec x) {
   const vec magic = vec_all(0x1.8p23f); /* adding it rounds to an integer, kept in the low bits */
@@ -27,14 +27,15 @@ INLINE vec vec_exp(vec x) {
 }
 #endif
 
-/* 1 / x, within 1 ulp or so where a level has something faster than a division. */
+/* 1 / x, within about 1 ulp if a level has an instruction faster than a division. */
 #ifndef HAVE_INVERSE
 INLINE vec vec_inverse(vec x) { return vec_all(1.0f) / x; }
 #endif
 
-/* tanh x within 2 ulp, of any x but NaN. Near zero an odd polynomial; beyond 0.625, where what
- * rounding takes from the exponential and the quotient hardly shows, 1 - 2 / (e^2|x| + 1), with
- * e^2|x| = 2^n 2^f. */
+/* tanh x within 2 ulp, for any x except NaN. Near zero an odd polynomial; above 0.625, where
+ * rounding of the exponential and the quotient hardly matters, 1 - 2 / (e^2|x| + 1), with e^2|x| =
+ * 2^n 2^f.
+ */
 INLINE vec vec_tanh(vec x) {
   const ivec sign = ivec_all(INT32_MIN);
   const vec square = x * x;
@@ -46,7 +47,7 @@ INLINE vec vec_tanh(vec x) {
   const vec near = vec_fma(p * square, x, x);
 
   const vec size = (vec)((ivec)x & ~sign);
-  const vec y = vec_min(size, vec_all(9.1f)); /* beyond it tanh is 1 */
+  const vec y = vec_min(size, vec_all(9.1f)); /* above it tanh is 1 */
   const vec magic = vec_all(0x1.8p23f);       /* adding it rounds to an integer */
   const vec twice_log2_e = vec_all(2.88539008178f);
   const vec rounded = vec_fma(y, twice_log2_e, magic);
@@ -63,7 +64,7 @@ INLINE vec vec_tanh(vec x) {
   return vec_choose(size < vec_all(0.625f), near, (vec)(((ivec)x & sign) | (ivec)far));
 }
 
-/* 1 / (1 + e^-x); exactly zero for -infinity. The exponential is always of something negative. */
+/* 1 / (1 + e^-x); exactly zero for -infinity. The exponential is always of a negative number. */
 INLINE vec vec_sigmoid(vec x) {
   const ivec below = x < vec_all(0);
   const vec e = vec_exp(vec_choose(below, x, -x));
@@ -71,8 +72,8 @@ INLINE vec vec_sigmoid(vec x) {
 }
 
 /* ln x for normal x > 0, within 2 ulp: x = 2^n (1 + f) with |f| <= 1/3, ln x = n ln 2 + ln (1 + f),
- * and for ln (1 + f) = f + f^2 p(f) the polynomial whose relative error is least there. For zero it
- * is a finite number, so that x ln x is zero as it should be. */
+ * and ln (1 + f) = f + f^2 p(f) with the polynomial of least relative error there. For zero it is a
+ * finite number, so that x ln x is zero. */
 INLINE vec vec_log(vec x) {
   const ivec exponent = ((ivec)x - ivec_all(0x3f2aaaab)) & ivec_all(-0x800000);
   const vec f = (vec)((ivec)x - exponent) - vec_all(1.0f);

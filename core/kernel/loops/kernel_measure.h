@@ -3,28 +3,27 @@
  *
  * A part of kernel_loops.h.
  *
- * Attention has left each query's greatest score and the factor of its weights: with these the
- * weights of a block are made again, of all heads side by side, and what is wanted of them is added
- * up before the next block takes their place. Sums within a block are float32, in lanes; across
- * blocks and queries they are double. A query that sees nothing has only zeros for weights, and so
- * takes no part. */
+ * Attention has stored each query's greatest score and the factor of its weights. With these the
+ * weights of a block are computed again, for all heads, and the measures summed, before the next
+ * block. Sums within a block are float32, in lanes; across blocks and queries they are double. A
+ * query without visible keys has weights of 0, and so adds nothing. */
 
 enum {
-  MEASURE_FLOATS = 131072, /* of scratch, where that can be: half a MiB */
-  MEASURE_LANES = 7        /* floats per head and query beside the query itself and the weights */
+  MEASURE_FLOATS = 131072, /* of scratch, if possible: half a MiB */
+  MEASURE_LANES = 7        /* floats per head and query, in addition to the query and the weights */
 };
 
 struct measure {
   const struct kernel_measure *m;
-  struct attend a; /* for one head after the other */
+  struct attend a; /* for the current head */
   struct panel p;
   size_t width, keys;  /* of a block */
-  double *entropy;     /* [heads, width] minus the sum of A ln A so far */
+  double *entropy;     /* [heads, width] the sum of -A ln A so far */
   float *query;        /* [heads][head_size, width], scaled */
   float *weights;      /* [heads][keys, width] */
   float *order;        /* [heads, width] sum of A ln A in this block */
-  float *top, *factor; /* [heads, width] what makes a score a weight; of the segment in hand */
-  /* On two levels, what makes the score of a segment its weight, and room for one segment. */
+  float *top, *factor; /* [heads, width] these make a score a weight; of the current segment */
+  /* On two levels: these make the score of a segment its weight; and one segment. */
   float *upper_top, *upper_factor; /* [heads, width] */
   struct segments segments;
 };
@@ -40,8 +39,8 @@ static size_t measure_floats(size_t head_size, size_t heads, size_t width, size_
   return width * (heads * (head_size + MEASURE_LANES) + scores + KERNEL_KEYS + head_size + 4);
 }
 
-/* A block that is small beside its pairs of heads costs more to begin than to do: with many heads
- * rather fewer queries at once, and in the end more scratch. */
+/* A block that is small compared with its pairs of heads costs more to begin than to compute: with
+ * many heads there are fewer queries at a time, and in the end more scratch. */
 static struct measure_size measure_size(size_t head_size, size_t heads) {
   struct measure_size s = {.vectors = VECTORS, .keys = KERNEL_KEYS};
   for (;;) {
@@ -83,8 +82,8 @@ static void measure_place(struct measure *x, float *scratch) {
   x->p.to = x->p.from + width;
 }
 
-/* What attention has left of a head: `top` and `factor`; where it has chosen one key, nothing but
- * the key. */
+/* Copies a head's `top` and `factor` from attention. If one key was chosen, there is only the key.
+ */
 static void recall_normalisers(struct measure *x, const struct kernel_tile *t, size_t h) {
   float *top = t->segment_end ? x->upper_top : x->top;
   float *factor = t->segment_end ? x->upper_factor : x->factor;
@@ -94,7 +93,7 @@ static void recall_normalisers(struct measure *x, const struct kernel_tile *t, s
   }
 }
 
-/* Lanes behind the last query are idle: every score of theirs is -infinity. */
+/* Lanes past the last query are idle: all their scores are -infinity. */
 static void measure_open(struct measure *x, const struct kernel_measure *m, float *scratch) {
   const struct measure_size size = measure_size(m->head->head_size, m->heads);
   const size_t count = m->head->queries;
@@ -104,7 +103,8 @@ static void measure_open(struct measure *x, const struct kernel_measure *m, floa
   measure_place(x, scratch);
   x->a.depth = x->width;
   panel_ranges(&x->p, m->head);
-  if (count < x->width) x->p.all_to = 0; /* no block is seen by all lanes: idle ones are hidden */
+  if (count < x->width)
+    x->p.all_to = 0; /* so that ranges are applied to all blocks, and mask idle lanes */
   for (size_t h = 0; h < m->heads; h++) {
     const struct kernel_tile *t = &m->head[h];
     turn_queries(t, &x->p, x->query + h * t->head_size * x->width);
@@ -115,7 +115,7 @@ static void measure_open(struct measure *x, const struct kernel_measure *m, floa
 
 /* --- one block --- */
 
-/* Makes the panel one of this head. */
+/* Sets the panel to this head. */
 static void set_head(struct measure *x, size_t h) {
   x->a.t = &x->m->head[h];
   x->p.query = x->query + h * x->a.t->head_size * x->width;
@@ -133,7 +133,7 @@ static void weigh_chosen(const struct measure *x, size_t key, size_t keys) {
   }
 }
 
-/* Makes the weights of a block for one head. */
+/* Computes the weights of a block for one head. */
 static void head_weights(struct measure *x, size_t h, size_t key, size_t keys) {
   set_head(x, h);
   x->a.scores = x->weights + h * x->keys * x->width;
@@ -143,7 +143,7 @@ static void head_weights(struct measure *x, size_t h, size_t key, size_t keys) {
     weigh(&x->a, &x->p, x->p.sum, key, keys);
 }
 
-/* Makes the factors of one head's weights for a segment: attention within it once more. */
+/* Computes the factors of one head's weights for a segment: attention within it again. */
 static void enter_segment(struct measure *x, size_t h, size_t segment, size_t from, size_t to) {
   set_head(x, h);
   const struct kernel_tile *t = x->a.t;
@@ -156,7 +156,7 @@ static void enter_segment(struct measure *x, size_t h, size_t segment, size_t fr
   if (x->p.started) weigh_segment(t, &x->p, &x->segments, segment);
 }
 
-/* Adds up the measures of one head by itself; halves the weights, for the divergences. */
+/* Adds the measures of one head; halves the weights, for the divergences. */
 INLINE void measure_head(struct measure *x, size_t h, size_t key, size_t keys, const bool order) {
   const ivec magnitude = ivec_all(0x7fffffff);
   vec reach = {0};
@@ -179,8 +179,8 @@ INLINE void measure_head(struct measure *x, size_t h, size_t key, size_t keys, c
   x->m->distance[h] += (double)vec_sum(reach);
 }
 
-/* Jensen and Shannon's divergence of two heads in a block: with x ln x summed in one order, heads
- * that agree differ by nothing at all. */
+/* The Jensen-Shannon divergence of two heads in a block. x ln x is summed in one order, so equal
+ * heads have a divergence of exactly 0. */
 INLINE double block_divergence(const struct measure *x, size_t g, size_t h, size_t keys) {
   const float *one = x->weights + g * x->keys * x->width;
   const float *other = x->weights + h * x->keys * x->width;
@@ -213,9 +213,9 @@ static void measure_block(struct measure *x, size_t key, size_t keys) {
     for (size_t h = g + 1; h < m->heads; h++) *divergence++ += block_divergence(x, g, h, keys);
 }
 
-/* --- all of it --- */
+/* --- all blocks --- */
 
-/* What makes a query's sum of A ln A its entropy. */
+/* The factor from a query's sum of -A ln A to its entropy. */
 static double entropy_factor(const struct kernel_tile *t, size_t i) {
   const size_t seen = keys_seen(t, i);
   return seen > 1 ? 1 / log((double)seen) : 0;
@@ -239,7 +239,7 @@ static void measure_keys(struct measure *x, size_t from, size_t to) {
   }
 }
 
-/* The segment that holds `key`: the last one that does not begin behind it. */
+/* The segment of `key`: the last one that does not begin after it. */
 static size_t segment_of(const struct kernel_tile *t, size_t key) {
   size_t low = 0, high = t->segments;
   while (low + 1 < high) {
@@ -252,8 +252,8 @@ static size_t segment_of(const struct kernel_tile *t, size_t key) {
   return low;
 }
 
-/* Keeps the normalisers of a segment that goes on behind this stretch of keys, for resume_segment.
- */
+/* Stores the tops and factors of a segment that continues after this stretch of keys, for
+ * resume_segment. */
 static void leave_segment(const struct measure *x) {
   for (size_t h = 0; h < x->m->heads; h++) {
     const struct kernel_tile *t = &x->m->head[h];
@@ -298,7 +298,7 @@ static void measure(const struct kernel_measure *m, float *scratch) {
   measure_close(&x);
 }
 
-/* --- beside the measures of the weights --- */
+/* --- products in double --- */
 
 typedef float half_vec __attribute__((vector_size(LANES * 2)));
 typedef double double_vec __attribute__((vector_size(LANES * 4)));

@@ -1,11 +1,11 @@
-/* kernel_norm: rows that a branch is added to, and that are normalised.
+/* kernel_norm: residual connections and norms of rows.
  *
- * A part of kernel_loops.h. A row's sums have one order, which its length alone decides: NORM_SUMS
- * vectors side by side, and then these together. */
+ * A part of kernel_loops.h. The sums of a row have an order that depends only on its length:
+ * NORM_SUMS vectors side by side, and then these together. */
 
 enum { NORM_SUMS = 4 };
 
-/* The sum of the row's differences from `mean`, or of their squares. */
+/* The sum of the differences from `mean`, or of their squares. */
 INLINE float sum_row(const float *x, size_t count, float mean, const bool squares) {
   vec sum[NORM_SUMS] = {{0}};
   for (size_t i = 0; i < count; i += NORM_SUMS * LANES)
@@ -14,7 +14,7 @@ INLINE float sum_row(const float *x, size_t count, float mean, const bool square
       const size_t at = i + k * LANES;
       if (at >= count) break;
       const vec v = vec_load_some(x + at, count - at) - vec_all(mean);
-      /* Lanes behind the row would hold -mean. */
+      /* Lanes past the row would hold -mean. */
       const ivec within =
           lane_numbers() < ivec_all((int32_t)(count - at < LANES ? count - at : LANES));
       const vec taken = (vec)((ivec)v & within);
@@ -23,7 +23,7 @@ INLINE float sum_row(const float *x, size_t count, float mean, const bool square
   return vec_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
-/* A row whose sums leave float32, in double. */
+/* Computes a row whose sums overflow, in double. */
 static ivec norm_large_row(const struct kernel_norm *n, const float *x, float *y) {
   double sum = 0, squares = 0;
   ivec most = {0};

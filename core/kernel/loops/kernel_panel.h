@@ -1,39 +1,39 @@
-/* kernel_panel: a panel of queries: what attention keeps of them while the keys go by.
+/* kernel_panel: a panel of queries: the state of their attention during the pass over the keys.
  *
  * A part of kernel_loops.h.
  *
- * Queries lie in the lanes: a panel holds up to VECTORS * LANES of them, transposed once. For a
- * block of keys the scores are one row per key, so that the softmax runs down the columns and needs
- * no sums across lanes; what is gathered is gathered transposed and turned at the end. */
+ * Queries are in the lanes: a panel holds up to VECTORS * LANES of them, transposed once. The
+ * scores of a block of keys have one row per key, so the softmax runs down the columns and needs no
+ * sums across lanes. Contexts are summed transposed, and transposed back at the end. */
 
 enum { GROUP_MAX = 4 };
 
-/* Rows that are summed up by the weights of their keys. */
+/* Rows that are summed by the weights of their keys. */
 struct panel_gather {
-  const float *row; /* [keys, columns] by `step` */
+  const float *row; /* [keys, columns] with stride `step` */
   size_t step, columns;
   float *sum;          /* [columns, width] */
-  const float *shrink; /* [width] multiplies the weights; NULL: by 1 */
+  const float *shrink; /* [width] factors of the weights; NULL: 1 */
 };
 
 /* The state of one panel: `vectors` vectors of queries. */
 struct panel {
   size_t first, count; /* which queries of the tile */
   size_t vectors;
-  int32_t some_from, some_to;    /* keys that at least one query may see lie in here */
-  int32_t all_from, all_to;      /* keys that every query may see, but for the mask */
-  bool started;                  /* something has been gathered */
+  int32_t some_from, some_to;    /* keys outside are masked for all queries */
+  int32_t all_from, all_to;      /* keys inside are masked for no query, except by `mask` */
+  bool started;                  /* whether some block has been added */
   float *query;                  /* [head_size, width], scaled */
   float *context;                /* [value_head_size, width] */
-  struct panel_gather gather[2]; /* into `context`, and wherever two levels need keys */
+  struct panel_gather gather[2]; /* the sums of values, and on two levels of keys */
   size_t gathers;
-  float *top;      /* [width] greatest score so far, or nearly */
-  float *sum;      /* [width] of the exponentials; at the end one over it */
-  float *lost;     /* [width] what rounding took from `sum` */
-  float *best;     /* [width] the greatest score or weight met, where a key is chosen */
+  float *top;      /* [width] greatest score so far, up to `slack` less */
+  float *sum;      /* [width] of the exponentials; at the end its inverse */
+  float *lost;     /* [width] rounding error of `sum` */
+  float *best;     /* [width] the greatest score or weight so far, if a key is chosen */
   int32_t *chosen; /* [width] its key; -1: none yet */
   int32_t *from, *to;
-  float shrink[PANEL]; /* of the context, where that has left float32 without */
+  float shrink[PANEL]; /* factors of the weights of queries whose context overflowed, else 1 */
 };
 
 struct attend {
@@ -41,9 +41,10 @@ struct attend {
   struct panel panel[GROUP_MAX];
   size_t panels;
   float *scores; /* [KERNEL_KEYS, PANEL] */
-  float *extra;  /* bias or mask of a block, transposed; weights that are shrunk; keys, turned */
-  size_t depth;  /* `extra` has room for KERNEL_KEYS times so many; no less than a panel's width */
-  size_t next;   /* the block of keys to ask memory for, as the number of its first; 0: none */
+  float *extra;  /* [KERNEL_KEYS, depth] transposed bias, mask or keys of a block; or its weights
+                    scaled down */
+  size_t depth;  /* at least a panel's width */
+  size_t next;   /* first key of the block to prefetch; 0: none */
 };
 
 static size_t panel_width(const struct panel *p) { return p->vectors * LANES; }
@@ -54,7 +55,7 @@ static size_t panel_floats(size_t head_size, size_t value_head_size) {
   return PANEL * (head_size + value_head_size + 7);
 }
 
-/* As many panels as stay in about 256 KiB; at least one. */
+/* How many panels fit in about 256 KiB; at least one. */
 static size_t attend_panels(size_t head_size, size_t value_head_size) {
   size_t fit = 65536 / panel_floats(head_size, value_head_size);
   return fit < 1 ? 1 : fit > GROUP_MAX ? GROUP_MAX : fit;
@@ -64,10 +65,10 @@ static size_t attend_queries(size_t head_size, size_t value_head_size) {
   return PANEL * attend_panels(head_size, value_head_size);
 }
 
-/* --- turning rows into columns and back --- */
+/* --- transposing rows to columns and back --- */
 
 /* to[c][i] = factor from[i][c] for LANES columns, or the first n of them, and for count <= rows
- * rows i; the lanes behind these become 0. */
+ * rows i; the lanes after these become 0. */
 INLINE void turn_block(const float *from, size_t from_row, size_t count, const size_t rows,
                        size_t n, vec factor, float *to, size_t to_row) {
   vec r[LANES];
@@ -88,7 +89,7 @@ INLINE void turn_block(const float *from, size_t from_row, size_t count, const s
   }
 }
 
-/* The same of LANES rows, four columns at a time. Returns how many columns that were. */
+/* The same for LANES rows, four columns at a time. Returns how many columns it transposed. */
 static size_t turn_lanes(const float *from, size_t from_row, size_t columns, float factor,
                          float *to, size_t to_row) {
   size_t c = 0;
@@ -101,7 +102,7 @@ static size_t turn_lanes(const float *from, size_t from_row, size_t columns, flo
   return c;
 }
 
-/* The same of any number of columns, and of LANES rows, or the first `count` of them. */
+/* The same for any number of columns, and for LANES rows, or the first `count` of them. */
 static void turn(const float *from, size_t from_row, size_t count, size_t columns, float factor,
                  float *to, size_t to_row) {
   size_t c = count < LANES ? 0 : turn_lanes(from, from_row, columns, factor, to, to_row);
@@ -167,7 +168,7 @@ static void panel_ranges(struct panel *p, const struct kernel_tile *t) {
   }
 }
 
-/* Nothing has been seen. */
+/* Resets the sums. */
 static void panel_clear(struct panel *p) {
   p->started = false;
   for (size_t v = 0; v < p->vectors; v++) {
@@ -177,19 +178,19 @@ static void panel_clear(struct panel *p) {
   }
 }
 
-/* Nothing has been chosen; what is to be chosen is greater than `floor`. */
+/* Resets the choice of a key, whose score or weight must exceed `floor`. */
 static void panel_choose_from(struct panel *p, float floor) {
   for (size_t i = 0; i < panel_width(p); i++) p->best[i] = floor, p->chosen[i] = -1;
 }
 
-/* The queries of a panel, turned and scaled. */
+/* Transposes and scales the queries of a panel. */
 static void turn_queries(const struct kernel_tile *t, const struct panel *p, float *to) {
   for (size_t v = 0; v < p->vectors; v++)
     turn(t->query + (p->first + v * LANES) * t->query_row, t->query_row, rows_of_vector(p, v),
          t->head_size, t->scale, to + v * LANES, panel_width(p));
 }
 
-/* Its query is yet to be filled. */
+/* Initializes a panel, except for its `query`. Returns the scratch after it. */
 static float *panel_open(struct panel *p, const struct kernel_tile *t, size_t first, float *place) {
   p->first = first;
   p->count = t->queries - first < PANEL ? t->queries - first : PANEL;
@@ -214,14 +215,14 @@ static bool panel_sees(const struct panel *p, size_t key, size_t keys) {
   return (int32_t)key < p->some_to && (int32_t)(key + keys) > p->some_from;
 }
 
-/* Keys of the block that begins at `key`, of those before `end`. */
+/* How many keys the block that begins at `key` has, before `end`. */
 static size_t block_keys(size_t key, size_t end) {
   return end - key < KERNEL_KEYS ? end - key : KERNEL_KEYS;
 }
 
-/* --- sums that leave float32 --- */
+/* --- sums that overflow --- */
 
-/* Of query `i` of the tile. */
+/* How many keys query `i` of the tile attends to. */
 static size_t keys_seen(const struct kernel_tile *t, size_t i) {
   const size_t all = (size_t)(t->to[i] - t->from[i]);
   if (!t->mask) return all;
@@ -231,17 +232,17 @@ static size_t keys_seen(const struct kernel_tile *t, size_t i) {
   return seen;
 }
 
-/* A power of two that keeps sums over so many keys inside float32, whatever is summed: a weight is
- * less than 256. Keys that are hidden do not count: from .. to - 1 may hold what only other heads
- * see, and whether these are computed depends on what is asked for. */
+/* A power of two that keeps weighted sums over `keys` keys inside float32, whatever the values: a
+ * weight is less than 256. Masked keys do not count: from .. to - 1 may hold keys that are visible
+ * only in other heads, and whether these are computed depends on the request. */
 static float shrink_for(size_t keys) {
   float shrink = 0x1p-10f;
   for (; keys > 0; keys /= 2) shrink /= 2;
   return shrink;
 }
 
-/* Finds for which queries a sum is not finite, though their weights were not shrunk: these get a
- * shrink other than 1. False if there are none. */
+/* Finds the queries with a sum that is not finite; sets `shrink`, 1 for the others. False if there
+ * are none. */
 static bool find_shrinks(const struct kernel_tile *t, const struct panel *p, const float *sum,
                          size_t columns, float *shrink) {
   const size_t width = panel_width(p);

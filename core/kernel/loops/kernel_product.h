@@ -1,24 +1,23 @@
 /* kernel_product: the product of some rows with one panel of columns, kept in registers.
  *
  * A part of kernel_loops.h. Every element is one chain of multiply-adds over the depth, in order,
- * whatever the shape of the block around it: that is why a row's bits depend on nothing but the
- * row. */
+ * whatever the shape of the block around it: so a row's bits depend only on the row. */
 
 #include "core/kernel/narrow.h"
 
-/* What a block asks for beside multiplying, into the second cache. */
+/* Lines that a block prefetches into the second-level cache. */
 struct product_ask {
-  int lines;        /* in each step; known to the compiler. 0: nothing is asked for */
+  int lines;        /* in each step; a constant for the compiler. 0: none */
   const char *next; /* the lines of the first step */
-  size_t share;     /* bytes to go on by with each step */
+  size_t share;     /* bytes from one step's lines to the next one's */
 };
 
-/* Where the columns of a block lie, and how. */
+/* The columns of a block, and their form. */
 struct product_from {
-  int form; /* an enum kernel_form, known to the compiler */
+  int form; /* an enum kernel_form, a constant for the compiler */
   const void *b;
   size_t row;  /* numbers */
-  float *wide; /* where they are left as float32, row after row of VECTORS vectors; or NULL */
+  float *wide; /* receives them as float32, row after row of VECTORS vectors; or NULL */
 };
 
 enum {
@@ -26,7 +25,7 @@ enum {
   PRODUCT_LINE = 64        /* bytes of a line of the caches */
 };
 
-/* rows x vectors sums live in registers while the depth goes by. */
+/* rows x vectors sums stay in registers over the whole depth. */
 INLINE void product_block(const int rows, const int vectors, const struct kernel_product *p,
                           struct product_from from, const float *a, const float *start, float *c,
                           struct product_ask ask) {
@@ -134,15 +133,15 @@ static const void *numbers_behind(enum kernel_form form, const void *b, size_t c
   return (const char *)b + count * narrow_size(form);
 }
 
-/* The same further to the right: panels of B lie `step` numbers apart. */
+/* Moves a product to the right by some panels, which are `step` numbers apart in B. */
 static void product_move(struct kernel_product *p, size_t panels, size_t step) {
   p->b = numbers_behind(p->form, p->b, panels * step);
   p->start += panels * PANEL;
   p->c += panels * PANEL;
 }
 
-/* One panel would leave the multipliers waiting for the sums of so few rows. Of several streams the
- * processor reads ahead well enough. */
+/* Several panels at a time for few rows: with one panel the multipliers would wait for the sums.
+ * The processor prefetches several streams well. */
 #if VECTORS == 2
 INLINE void product_wide(const int rows, const int panels, const int form,
                          const struct kernel_product *p, size_t step) {
@@ -198,8 +197,8 @@ static void (*const wide_of[1][1])(const struct kernel_product *p, size_t step) 
 static const size_t wide_panels[1] = {SIZE_MAX};
 #endif
 
-/* Of so few rows, as many panels as go several at a time; returns how many are left, to which the
- * product has been moved. */
+/* Computes as many panels as possible several at a time, for few rows. Returns how many are left,
+ * to which the product has been moved. */
 static size_t product_side_by_side(struct kernel_product *p, size_t panels, size_t step) {
   while (p->rows <= WIDE_ROWS && panels >= wide_panels[p->rows - 1]) {
     const size_t wide = wide_panels[p->rows - 1];
@@ -210,7 +209,7 @@ static size_t product_side_by_side(struct kernel_product *p, size_t panels, size
   return panels;
 }
 
-/* With so many whole panels, one or more rows. */
+/* Computes `panels` whole panels for one or more rows. */
 static void product_panels(struct kernel_product p, size_t panels, size_t step) {
   panels = product_side_by_side(&p, panels, step);
   for (; panels > 0; panels--, product_move(&p, 1, step)) product_panel(&p);

@@ -1,7 +1,7 @@
-/* kernel_rotary: heads that are turned by their positions.
+/* kernel_rotary: rotary positions: heads are rotated by their positions.
  *
- * A part of kernel_loops.h. Angles are double: what is left of them modulo a quarter turn is right
- * to 1e-15. */
+ * A part of kernel_loops.h. Angles are double: their remainder modulo a quarter turn is exact to
+ * 1e-15. */
 
 typedef int64_t long_vec __attribute__((vector_size(LANES * 4)));
 
@@ -11,7 +11,7 @@ INLINE double_vec double_choose(long_vec mask, double_vec yes, double_vec no) {
   return (double_vec)((mask & (long_vec)yes) | (~mask & (long_vec)no));
 }
 
-/* Sine and cosine of |r| <= pi/4: Taylor's polynomials, off by less than 1e-11. */
+/* Sine and cosine of |r| <= pi/4: Taylor polynomials with an error below 1e-11. */
 INLINE void short_angle(double_vec r, double_vec *sine, double_vec *cosine) {
   static const double s[] = {-1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6};
   static const double c[] = {1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24};
@@ -26,7 +26,7 @@ INLINE void short_angle(double_vec r, double_vec *sine, double_vec *cosine) {
   *cosine = double_all(1) + square * (square * q - double_all(0.5));
 }
 
-/* The same of any |x| <= 2^32: x = n pi/2 + r, with pi/2 in three parts of which n times the first
+/* The same for any |x| <= 2^32: x = n pi/2 + r, with pi/2 in three parts; n times each of the first
  * two is exact. */
 INLINE void any_angle(double_vec x, double_vec *sine, double_vec *cosine) {
   const double_vec magic = double_all(0x1.8p52); /* adding it rounds to a whole number */
@@ -58,8 +58,7 @@ static void angles(double p, size_t half, const double *by, float *angle) {
   }
 }
 
-/* Behind the first half of a row lies its second half: a vector that is not whole must not write
- * there. */
+/* The second half of a row follows its first half: an incomplete vector must not write there. */
 static uint32_t rotate(size_t rows, size_t half, const float *angle, float *x, size_t x_row) {
   ivec most = {0};
   for (size_t r = 0; r < rows; r++, angle += 2 * half, x += x_row)

@@ -1,12 +1,12 @@
 /* kernel_score: the scores of a block of keys for a panel of queries.
  *
- * A part of kernel_loops.h. A score is computed, a bias added; then every score of a key that the
- * query may not see becomes -infinity, whatever it was. */
+ * A part of kernel_loops.h. Scores are computed and biases added; then the score of every masked
+ * key becomes -infinity, whatever it was. */
 
 /* --- the two ways to compare --- */
 
-/* As product, of a vector and tanh of sums: c = start + sum over x of vector[x] tanh(a + b). The
- * sums of one row stay in registers while its numbers go by. */
+/* Like product, for additive scores: c = start + sum over x of vector[x] tanh(a + b). The sums of
+ * one row stay in registers. */
 INLINE void additive_rows(const struct kernel_product *p, const float *vector, const int vectors) {
   for (size_t i = 0; i < p->rows; i++) {
     const float *a = p->a + i * p->a_row, *b = p->b;
@@ -46,7 +46,7 @@ static void additive_panel(const struct kernel_product *p, const float *vector) 
   }
 }
 
-/* Goes on with the scores of rows and columns from number `x` of a head on. */
+/* Adds the numbers of a head from number `x` on to the scores of rows and columns. */
 static void compare(const struct kernel_tile *t, size_t x, const struct kernel_product *p) {
   if (t->vector)
     additive_panel(p, t->vector + x);
@@ -54,7 +54,7 @@ static void compare(const struct kernel_tile *t, size_t x, const struct kernel_p
     product(p);
 }
 
-/* With so many whole panels of columns, which lie side by side. */
+/* The same for `panels` whole panels of columns, side by side. */
 static void compare_panels(const struct kernel_tile *t, size_t x, struct kernel_product p,
                            size_t panels) {
   if (!t->vector) {
@@ -64,7 +64,7 @@ static void compare_panels(const struct kernel_tile *t, size_t x, struct kernel_
   for (; panels > 0; panels--, product_move(&p, 1, PANEL)) additive_panel(&p, t->vector + x);
 }
 
-/* The place of a key's block, which is whole. */
+/* The place of a key's block, which is complete. */
 static size_t place_of(const struct kernel_tile *t, size_t key) {
   return t->blocks->place[key / KERNEL_KEYS];
 }
@@ -86,7 +86,7 @@ static const float *value_at(const struct kernel_tile *t, size_t key) {
 
 static const float no_sums[KERNEL_PANEL_MAX] = {0};
 
-/* Of keys that are turned, `keys` are all of one block. */
+/* If the keys are transposed, all of them are in one block. */
 static void scores_by_query(const struct attend *a, const struct panel *p, size_t key, size_t keys,
                             float *scores) {
   const struct kernel_tile *t = a->t;
@@ -108,14 +108,14 @@ static void scores_by_query(const struct attend *a, const struct panel *p, size_
 /* --- with keys in the lanes --- */
 
 enum {
-  AHEAD = 1024,      /* floats that memory is asked for before they are read */
-  ROWS_AHEAD = 2048, /* the same of a stream of rows */
+  AHEAD = 1024,      /* distance of prefetching, in floats */
+  ROWS_AHEAD = 2048, /* the same in a stream of rows */
   LINE = 16          /* floats of a cache line */
 };
 
 static size_t rows_ahead(size_t size) { return ROWS_AHEAD / (size + 1) + 1; }
 
-/* A cache line of each of LANES keys. */
+/* Transposes a cache line of each of LANES keys. */
 INLINE void turn_lines(const float *from, size_t from_row, float *to) {
 #pragma GCC unroll 2
   for (size_t i = 0; i < LANES; i += HAVE_TURN)
@@ -124,8 +124,8 @@ INLINE void turn_lines(const float *from, size_t from_row, float *to) {
       turn_fours(from + i * from_row + c, from_row, to + c * KERNEL_KEYS + i, KERNEL_KEYS);
 }
 
-/* Turns the numbers x .. x + depth - 1 of a block's keys, and asks for the lines that will be
- * turned in a while. */
+/* Transposes the numbers x .. x + depth - 1 of a block's keys, and prefetches the lines that will
+ * be transposed later. */
 static void turn_keys(const struct kernel_tile *t, size_t key, size_t keys, size_t x, size_t depth,
                       float *to) {
   const size_t row = t->key_row, rows = rows_ahead(t->head_size);
@@ -143,20 +143,20 @@ static void turn_keys(const struct kernel_tile *t, size_t key, size_t keys, size
   }
 }
 
-/* A whole block. */
+/* Transposes a complete block. */
 static void turn_block_of_keys(size_t size, const float *rows, float *block) {
   for (size_t r = 0; r < KERNEL_KEYS; r += LANES)
     turn(rows + r * size, size, LANES, size, 1, block + r, KERNEL_KEYS);
 }
 
-/* A part of a block that is turned already: asks for what comes next. */
+/* Returns the numbers x .. x + depth - 1 of a transposed block, and prefetches what follows. */
 static const float *turned_keys(const struct kernel_tile *t, size_t key, size_t x, size_t depth) {
   const float *from = key_at(t, key) + x * KERNEL_KEYS;
   for (size_t c = 0; c < depth * KERNEL_KEYS; c += LINE) __builtin_prefetch(from + AHEAD + c);
   return from;
 }
 
-/* As many whole panels of columns as `keys` make, and then the vectors that are left. */
+/* Compares with `keys` keys in the lanes: whole panels, then the remaining vectors. */
 static void compare_keys(const struct kernel_tile *t, size_t x, struct kernel_product p,
                          size_t keys) {
   const size_t vectors = (keys + LANES - 1) / LANES;
@@ -168,8 +168,8 @@ static void compare_keys(const struct kernel_tile *t, size_t x, struct kernel_pr
   compare(t, x, &p);
 }
 
-/* The same chains. `p` tells of some queries, and of the place for their scores with the keys of
- * one of the tile's blocks, [queries, KERNEL_KEYS]. */
+/* Computes the same chains of multiply-adds. `p` describes some queries, and the place of their
+ * scores with the keys of one of the tile's blocks, [queries, KERNEL_KEYS]. */
 static void scores_by_key(const struct attend *a, size_t key, size_t keys,
                           struct kernel_product p) {
   const struct kernel_tile *t = a->t;
@@ -189,9 +189,10 @@ static void scores_by_key(const struct attend *a, size_t key, size_t keys,
   }
 }
 
-/* --- whichever --- */
+/* --- either way --- */
 
-/* Where a tanh is most of the work and queries would leave most lanes idle, keys do not. */
+/* Returns whether keys in the lanes are faster for additive scores, where a tanh is most of the
+ * work: queries would leave most lanes idle. */
 static bool keys_fill_lanes(const struct kernel_tile *t, const struct panel *p, size_t key,
                             size_t keys) {
   if (!t->vector || key < t->turned || p->vectors > 1) return false;
@@ -243,8 +244,8 @@ static void add_bias(const struct attend *a, const struct panel *p, size_t key, 
   }
 }
 
-/* The distance grows with the key and falls with the query: a key's row is a piece of the one line
- * of numbers, the other way round. */
+/* The distance grows with the key and falls with the query: a key's row is a part of the line of
+ * numbers, in reverse order. */
 static void add_relative(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
   const size_t width = panel_width(p);
@@ -257,8 +258,8 @@ static void add_relative(const struct attend *a, const struct panel *p, size_t k
   }
 }
 
-/* A score that is not finite becomes +infinity, so that hiding scores (as -infinity) leaves it
- * visible only where a query sees it. */
+/* A score that is not finite becomes +infinity. Masking then replaces it by -infinity, unless its
+ * key is visible. */
 static void mark_not_finite(const struct attend *a, const struct panel *p, size_t keys) {
   for (size_t i = 0; i < keys * panel_width(p); i += LANES) {
     const vec score = vec_load(a->scores + i);
@@ -267,7 +268,7 @@ static void mark_not_finite(const struct attend *a, const struct panel *p, size_
   }
 }
 
-/* Is anything left of it that a query sees? */
+/* Returns whether a visible key has a score that was not finite. */
 static bool some_is_marked(const struct attend *a, const struct panel *p, size_t keys) {
   const size_t width = panel_width(p);
   ivec marked = {0};
@@ -312,7 +313,8 @@ static void hide_by_mask(const struct attend *a, const struct panel *p, size_t k
   }
 }
 
-/* Scores of a block for a panel, hidden ones -infinity. False if a visible one is not finite. */
+/* Computes the scores of a block for a panel, -infinity for masked keys. False if the score of a
+ * visible key is not finite. */
 static bool score_block(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
   panel_scores(a, p, key, keys);

@@ -2,18 +2,18 @@
  *
  * A part of kernel_loops.h.
  *
- * A segment is attention over its own keys, in the panel's own sums; what it gathers is its mean
- * key and its mean value for each query. These enter an online softmax across the segments. The
- * weights of a key are those of its segment times its own in it: a second pass goes through the
- * segments again and finds the same bits. */
+ * Attention over a segment's own keys, in the panel's sums, gives its mean key and its mean value
+ * for each query. These enter an online softmax across the segments. The weight of a key is that of
+ * its segment times its own within it: a second pass computes the segments again, with the same
+ * bits. */
 
-/* The second level, of one panel. */
+/* The second level, for one panel. */
 struct segments {
-  float *key;              /* [head_size, width] gathered of the segment in hand; then its mean */
+  float *key;              /* [head_size, width] sum, then mean, of the current segment's keys */
   float *context;          /* [value_head_size, width] of the segments so far */
   float *top, *sum, *lost; /* [width] as in a panel */
-  float *score;            /* [width] of the segment in hand; -infinity where none of it is seen */
-  float shrink[PANEL];     /* of `key`, where that has left float32 without */
+  float *score;            /* [width] of the current segment; -infinity if all of it is masked */
+  float shrink[PANEL];     /* factors of the weights of queries whose `key` overflowed, else 1 */
 };
 
 static size_t segments_floats(size_t head_size, size_t value_head_size) {
@@ -29,7 +29,7 @@ static struct segments segments_open(const struct kernel_tile *t, float *place) 
   return l;
 }
 
-/* No segment has been seen. */
+/* Resets the sums. */
 static void segments_clear(const struct kernel_tile *t, const struct panel *p, struct segments *l) {
   memset(l->context, 0, t->value_head_size * panel_width(p) * sizeof(float));
   memset(l->sum, 0, 2 * PANEL * sizeof(float));
@@ -38,8 +38,8 @@ static void segments_clear(const struct kernel_tile *t, const struct panel *p, s
 
 /* --- one segment --- */
 
-/* The mean of its keys, gathered by weights that were shrunk by `shrink`, if any, and from it its
- * score. False if that exceeds the float32 range and seen. */
+/* Computes the mean of the segment's keys, whose weights were multiplied by `shrink` if not NULL,
+ * and its score. False if that exceeds the float32 range and is not masked. */
 static bool score_segment(const struct attend *a, const struct panel *p, struct segments *l,
                           const float *shrink) {
   const struct kernel_tile *t = a->t;
@@ -60,7 +60,7 @@ static bool score_segment(const struct attend *a, const struct panel *p, struct 
   return true;
 }
 
-/* Attention over the keys from .. to - 1, without a score yet. */
+/* Computes attention over the keys from .. to - 1, without the segment's score. */
 static bool weigh_keys(const struct attend *a, struct panel *p, size_t from, size_t to) {
   panel_clear(p);
   for (size_t key = from; key < to; key += KERNEL_KEYS) {
@@ -74,9 +74,9 @@ static bool weigh_keys(const struct attend *a, struct panel *p, size_t from, siz
   return true;
 }
 
-/* Attention over the keys from .. to - 1, which the last gather of the panel gathers. Leaves the
- * factors of their weights in the panel's sums, and the segment's score; nothing started where no
- * query of the panel sees any of them. */
+/* Computes attention over the keys from .. to - 1, which the last gather of the panel sums. Leaves
+ * the factors of their weights in the panel's sums, and the segment's score. p->started is false if
+ * all keys are masked for all queries of the panel. */
 static bool attend_segment(const struct attend *a, struct panel *p, struct segments *l, size_t from,
                            size_t to) {
   struct panel_gather *mean = &p->gather[p->gathers - 1];
@@ -91,7 +91,7 @@ static bool attend_segment(const struct attend *a, struct panel *p, struct segme
   return score_segment(a, p, l, shrink);
 }
 
-/* Adds the segment's mean value by the exponential of its score. */
+/* Adds the segment's mean value, multiplied by the exponential of its score. */
 static void add_segment(const struct kernel_tile *t, const struct panel *p, struct segments *l) {
   const size_t width = panel_width(p);
   for (size_t at = 0; at < width; at += LANES) {
@@ -110,7 +110,7 @@ static void add_segment(const struct kernel_tile *t, const struct panel *p, stru
   }
 }
 
-/* Where the next segment ends: no query sees a key beyond the tile's. */
+/* The end of a segment: keys after the tile's are masked for all queries. */
 static size_t segment_end(const struct kernel_tile *t, size_t segment) {
   const size_t end = (size_t)t->segment_end[segment];
   return end < t->keys ? end : t->keys;
@@ -150,7 +150,7 @@ static bool attend_segments(const struct attend *a, struct panel *p, struct segm
   return true;
 }
 
-/* The segment's weight, where a query sees any of it, becomes part of the factors of its keys. */
+/* Multiplies the factors of the segment's keys by the segment's weight. */
 static void weigh_segment(const struct kernel_tile *t, struct panel *p, const struct segments *l,
                           size_t segment) {
   for (size_t at = 0; at < panel_width(p); at += LANES) {
@@ -169,7 +169,7 @@ static void clear_segment(const struct kernel_tile *t, const struct panel *p, si
     t->segment_weights[(p->first + i) * t->segments + segment] = 0;
 }
 
-/* The second pass over one segment: its weights, and the heaviest of them. */
+/* The second pass over one segment: its weights, and the greatest of them. */
 static void write_segment(const struct attend *a, struct panel *p, struct segments *l,
                           size_t segment, size_t from, size_t to) {
   const struct kernel_tile *t = a->t;
@@ -190,7 +190,7 @@ static void write_segment(const struct attend *a, struct panel *p, struct segmen
 static void write_segments(const struct attend *a, struct panel *p, struct segments *l) {
   const struct kernel_tile *t = a->t;
   p->gathers = 1;
-  p->gather[0] = p->gather[1]; /* the keys alone: the context is known */
+  p->gather[0] = p->gather[1]; /* only the keys: the context is known */
   panel_choose_from(p, 0);
   for (size_t s = 0, from = 0; s < t->segments; s++) {
     const size_t to = segment_end(t, s);

@@ -1,14 +1,14 @@
-/* kernel_soft: scores become weights, and rows are gathered by them.
+/* kernel_soft: scores become weights, and rows are summed by them.
  *
  * A part of kernel_loops.h.
  *
- * The softmax is online: each lane keeps the greatest score seen so far and the sum of its
- * exponentials. What has been gathered is rescaled only when a lane's maximum has grown by more
- * than slack, and per lane, so that a query's bits do not depend on the queries beside it. */
+ * The softmax is online: each lane keeps its greatest score so far and the sum of its exponentials.
+ * The sums are rescaled only if a lane's maximum has grown by more than slack, and per lane, so
+ * that a query's bits do not depend on the other queries. */
 
-static const float slack = 5.5f; /* e^slack times a float32 sum stays far inside float32 */
+static const float slack = 5.5f; /* e^slack times a float32 sum is far below the float32 limit */
 
-/* sum += x; what rounding takes from it goes to `lost`. */
+/* sum += x; the rounding error is added to `lost`. */
 INLINE void add_up(float *sum, float *lost, vec x) {
   const vec before = vec_load(sum);
   const vec after = before + x;
@@ -17,8 +17,8 @@ INLINE void add_up(float *sum, float *lost, vec x) {
   vec_store(lost, vec_load(lost) + ((before - (after - part)) + (x - part)));
 }
 
-/* Raises the top of each lane whose greatest score, which is never less than the top, has grown by
- * more than slack. True if something is to be rescaled by that: by `keep`, as the sums are. */
+/* Raises the top of each lane whose greatest score, never less than the top, has grown by more than
+ * slack, and rescales its sums. True if contexts must be rescaled, too: by `keep`. */
 INLINE bool raise_lanes(struct panel *p, size_t at, vec greatest, vec *keep) {
   const vec old = vec_load(p->top + at);
   const ivec grown = greatest > old + vec_all(slack);
@@ -31,7 +31,7 @@ INLINE bool raise_lanes(struct panel *p, size_t at, vec greatest, vec *keep) {
   return true;
 }
 
-/* Takes the block's greatest scores into account; rescales what lanes have gathered so far. */
+/* Updates the tops with the block's greatest scores; rescales the sums so far. */
 INLINE void raise_tops(const struct attend *a, struct panel *p, size_t keys, const int vectors) {
   const size_t width = (size_t)vectors * LANES;
   vec top[VECTORS], keep;
@@ -51,7 +51,7 @@ INLINE void raise_tops(const struct attend *a, struct panel *p, size_t keys, con
   }
 }
 
-/* Memory of a key and its value, a share of each line by line. */
+/* Prefetches a key and its value. */
 static void ask_for_key(const struct kernel_tile *t, size_t key) {
   for (size_t x = 0; x < t->head_size; x += LINE)
     __builtin_prefetch(t->key + key * t->key_row + x, 0, 2);
@@ -59,9 +59,8 @@ static void ask_for_key(const struct kernel_tile *t, size_t key) {
     __builtin_prefetch(t->value + key * t->value_row + x, 0, 2);
 }
 
-/* scores := e^(scores - top); the exponentials are summed per lane: within the block, then to what
- * was there, keeping what that addition rounds away. While nothing else is read, `ask` asks for the
- * next block. */
+/* scores := e^(scores - top). The exponentials are summed per lane: within the block, then to the
+ * sum so far, with compensation. `ask`: prefetch the next block, while nothing else is read. */
 INLINE void exponentials(const struct attend *a, struct panel *p, size_t keys, const int vectors,
                          const bool ask) {
   const size_t width = (size_t)vectors * LANES;
@@ -114,13 +113,13 @@ static void soften(const struct attend *a, struct panel *p, size_t keys) {
   }
 }
 
-/* scores := 1 / (1 + e^-scores): nothing is summed, nothing is rescaled. */
+/* scores := 1 / (1 + e^-scores), without sums and rescaling. */
 static void squash(const struct attend *a, struct panel *p, size_t keys) {
   for (size_t i = 0; i < keys * panel_width(p); i += LANES)
     vec_store(a->scores + i, vec_sigmoid(vec_load(a->scores + i)));
 }
 
-/* The weights of a block, shrunk. */
+/* Returns the weights of a block, scaled down. */
 static const float *shrink_weights(const struct attend *a, const struct panel *p,
                                    const float *shrink, size_t keys) {
   const size_t width = panel_width(p);
@@ -130,12 +129,12 @@ static const float *shrink_weights(const struct attend *a, const struct panel *p
   return a->extra;
 }
 
-/* Where the rows of a block begin. Those that lie in several places are values. */
+/* The first row of a block. Rows in several places are values. */
 static const float *gathered_at(const struct attend *a, const struct panel_gather *g, size_t key) {
   return a->t->blocks ? value_at(a->t, key) : g->row + key * g->step;
 }
 
-/* Adds the block's rows, each by what its scores have become. */
+/* Adds the block's rows, multiplied by their weights. */
 static void gather_block(const struct attend *a, struct panel *p, size_t key, size_t keys) {
   const size_t width = panel_width(p);
   for (size_t i = 0; i < p->gathers; i++) {
@@ -163,21 +162,21 @@ static void gather_values(struct panel *p, const struct kernel_tile *t) {
       (struct panel_gather){t->value, t->value_row, t->value_head_size, p->context, NULL};
 }
 
-/* 1 / sum per lane, 0 where nothing was seen. */
+/* 1 / sum per lane, 0 if all keys are masked. */
 INLINE vec inverse_sum(const float *sum, const float *lost) {
   const vec whole = vec_load(sum) + vec_load(lost);
   const ivec seen = whole > vec_all(0);
   return vec_choose(seen, vec_all(1.0f) / vec_choose(seen, whole, vec_all(1.0f)), vec_all(0));
 }
 
-/* The sums become factors of the weights. A sigmoid is a weight as it is. */
+/* The sums become factors of the weights; 1 with sigmoids. */
 static void sums_to_factors(const struct kernel_tile *t, struct panel *p) {
   for (size_t at = 0; at < panel_width(p); at += LANES)
     vec_store(p->sum + at, t->sigmoid ? vec_all(1.0f) : inverse_sum(p->sum + at, p->lost + at));
 }
 
-/* An additive score costs far more than a load: where each head has weights of its own, their
- * place keeps the scores until the second pass. */
+/* Returns whether scores are stored in the place of the weights until the second pass: an additive
+ * score costs far more than a load. Only if each head has its own weights. */
 static bool scores_are_kept(const struct kernel_tile *t) {
   return t->vector && t->weights && !t->weights_add && t->weights_factor == 1.0f && !t->segment_end;
 }
@@ -197,7 +196,7 @@ static void recall_scores(const struct attend *a, const struct panel *p, size_t 
          rows_of_vector(p, v), keys, 1, a->scores + v * LANES, panel_width(p));
 }
 
-/* The scores of a block become weights, once the tops are known; `factor` is [width]. */
+/* Computes the weights of a block, once the tops are known; `factor` is [width]. */
 static void weigh(const struct attend *a, const struct panel *p, const float *factor, size_t key,
                   size_t keys) {
   const size_t width = panel_width(p);
@@ -215,7 +214,7 @@ static void weigh(const struct attend *a, const struct panel *p, const float *fa
   }
 }
 
-/* --- what comes of it --- */
+/* --- results --- */
 
 static void clear_weights(const struct kernel_tile *t, const struct panel *p, size_t key,
                           size_t keys) {
@@ -224,7 +223,7 @@ static void clear_weights(const struct kernel_tile *t, const struct panel *p, si
     memset(t->weights + (p->first + i) * t->weights_row + key, 0, keys * sizeof(float));
 }
 
-/* The weights of a block, into the tile's. */
+/* Writes the weights of a block to the tile's. */
 static void write_weight_block(const struct attend *a, const struct panel *p, const float *factor,
                                size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
@@ -239,7 +238,7 @@ static void write_weight_block(const struct attend *a, const struct panel *p, co
               rows_of_vector(p, v), t->weights_add);
 }
 
-/* What was gathered in `from`, [value_head_size, width], times `factor`, [width]. */
+/* Writes the contexts: the sums `from` [value_head_size, width] times `factor` [width]. */
 static void write_context(const struct kernel_tile *t, const struct panel *p, const float *from,
                           const float *factor) {
   for (size_t i = 0; i < p->count && !p->started; i++)

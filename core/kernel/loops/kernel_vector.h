@@ -1,7 +1,7 @@
-/* kernel_vector: vectors of LANES floats, and the few operations the kernels are made of.
+/* kernel_vector: vectors of LANES floats, and the operations that the kernels consist of.
  *
- * A part of kernel_loops.h, which names the operations that a level may bring along. All others
- * are the compiler's vector arithmetic, so that they read the same at every width. */
+ * A part of kernel_loops.h, which lists the operations that a level may define. All others are the
+ * compiler's vector arithmetic, the same at every width. */
 
 #include <float.h>
 #include <math.h>
@@ -19,7 +19,7 @@ INLINE void vec_store(float *p, vec v) { *(vec_anywhere *)p = v; }
 INLINE vec vec_all(float x) { return x - (vec){0}; }
 INLINE ivec ivec_all(int32_t x) { return x - (ivec){0}; }
 
-/* --- numbers of 16 bits --- */
+/* --- 16-bit numbers --- */
 
 typedef uint16_t narrow_anywhere __attribute__((vector_size(LANES * 2), aligned(2), may_alias));
 typedef uint32_t wide_integers __attribute__((vector_size(LANES * 4)));
@@ -28,7 +28,7 @@ INLINE wide_integers vec_integers(const uint16_t *p) {
   return __builtin_convertvector(*(const narrow_anywhere *)p, wide_integers);
 }
 
-/* As narrow_widen of narrow.h has it, without a number below float32's normal range on the way. */
+/* Like narrow_widen of narrow.h, without intermediate numbers below float32's normal range. */
 #ifndef HAVE_FLOAT16
 INLINE vec vec_float16(const uint16_t *p) {
   const wide_integers bits = vec_integers(p), size = (bits & 0x7fff) << 13;
@@ -39,8 +39,8 @@ INLINE vec vec_float16(const uint16_t *p) {
 }
 #endif
 
-/* LANES numbers of a panel in this form, which the compiler knows, from the `at`-th on, a multiple
- * of LANES. Where kernel_place has put them, a shift and a mask widen bfloat16: moving halves
+/* LANES numbers of a panel in this form (a constant for the compiler) from number `at` on, a
+ * multiple of LANES. In the order of kernel_place, a shift and a mask widen bfloat16: moving halves
  * across a vector would take three times as long. */
 INLINE vec vec_load_form(const int form, const void *p, size_t at) {
   if (form == KERNEL_FLOAT32) return vec_load((const float *)p + at);
@@ -54,7 +54,7 @@ INLINE vec vec_load_form(const int form, const void *p, size_t at) {
 INLINE vec vec_fma(vec a, vec b, vec c) { return a * b + c; }
 #endif
 
-/* `mask` is all ones or all zeros per lane, as comparisons give it. */
+/* `mask` is all ones or all zeros per lane, the result of a comparison. */
 INLINE vec vec_choose(ivec mask, vec yes, vec no) {
   return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
 }
@@ -73,7 +73,7 @@ INLINE bool vec_any(ivec mask) {
 }
 #endif
 
-/* The first `n` floats at p, zeros behind them; all where n is greater than LANES. */
+/* The first `n` floats at p, then zeros; all floats if n is greater than LANES. */
 #ifndef HAVE_SOME
 INLINE vec vec_load_some(const float *p, size_t n) {
   if (n >= LANES) return vec_load(p);
@@ -92,8 +92,7 @@ INLINE void vec_store_some(float *p, vec v, size_t n) {
 
 /* --- across the lanes --- */
 
-/* One number per lane, as the constant that a shuffle wants: filled in a loop gcc would put it
- * together at run time. */
+/* One number per lane, as a constant for a shuffle: gcc would fill a loop's result at run time. */
 #define LANES_4(f, i, s) f(i, s), f(i + 1, s), f(i + 2, s), f(i + 3, s)
 #if LANES == 16
 #define LANES_OF(f, s) \
@@ -111,8 +110,8 @@ INLINE void vec_store_some(float *p, vec v, size_t n) {
 #define LANE_LOW(i, s)    ((i) & (s) ? LANES + ((i) ^ (s)) : (i))
 #define LANE_HIGH(i, s)   ((i) & (s) ? LANES + (i) : ((i) ^ (s)))
 
-/* Blocks of `s` lanes, s < LANES a power of two: of one vector, each in its neighbour's place; of
- * two, the even ones of both side by side, the odd ones of both. */
+/* Permutations of blocks of `s` lanes, s < LANES a power of two: neighbors of one vector are
+ * swapped; the even blocks of two vectors; their odd blocks. */
 #define ACROSS(s) \
   case s:         \
     return __builtin_shuffle(v, (ivec)LANES_OF(LANE_ACROSS, s))
@@ -179,7 +178,7 @@ INLINE ivec lane_numbers(void) { return (ivec)LANES_OF(LANE_NUMBER, 0); }
 #undef ACROSS
 #undef BOTH
 
-/* The sum of the lanes, neighbours last. */
+/* The sum of the lanes, neighbors last. */
 INLINE float vec_sum(vec v) {
 #pragma GCC unroll 8
   for (int s = LANES / 2; s > 0; s /= 2) v += vec_across(v, s);
@@ -214,7 +213,7 @@ INLINE void vec_transpose(vec r[LANES]) {
 
 enum { QUARTER = 4 }; /* vectors, at every width */
 
-/* The same where only the first QUARTER vectors hold anything: the others need not be zero. */
+/* The same if only the first QUARTER vectors are used: the others may hold anything. */
 INLINE void vec_transpose_quarter(vec r[LANES]) {
 #pragma GCC unroll 8
   for (int s = 1; s < LANES; s *= 2)
@@ -227,7 +226,7 @@ INLINE void vec_transpose_quarter(vec r[LANES]) {
       }
 }
 
-/* The same where only the first QUARTER vectors of the result are wanted. */
+/* The same if only the first QUARTER vectors of the result are needed. */
 INLINE void vec_transpose_to_quarter(vec r[LANES]) {
 #pragma GCC unroll 8
   for (int s = LANES / 2; s > 0; s /= 2)

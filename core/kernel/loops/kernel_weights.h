@@ -1,13 +1,12 @@
-/* kernel_weights: the product of some rows with the panels of a matrix, which come from memory.
+/* kernel_weights: the product of some rows with the panels of a matrix that is read from memory.
  *
- * A part of kernel_loops.h. A few rows go down a panel in one pass, and ask in every step for one
- * line of what lies a little further on: the processor reads ahead by itself, and needs no more
- * than to be led. More rows need more passes, and while a second one takes the panel from the
- * second cache, memory would rest. So a panel is cut into chunks that stay there while pass after
- * pass goes over them, and every pass asks for its share of the next chunk, line by line. In
- * between sums lie in C, as float32, which is what they are in registers: each is one chain of
- * multiply-adds still. Numbers of 16 bits are widened where they are loaded; the first pass over a
- * chunk may leave them as float32 for those that follow. */
+ * A part of kernel_loops.h. A few rows go down a panel in one pass, and prefetch in every step one
+ * line a little further on, which starts the processor's own prefetching. More rows need more
+ * passes, and while a second pass reads the panel from the second-level cache, memory would be
+ * idle. So a panel is cut into chunks that stay in that cache during all passes, and every pass
+ * prefetches its share of the next chunk, line by line. Between chunks, sums are stored in C as
+ * float32, as in registers: each is still one chain of multiply-adds. 16-bit numbers are widened
+ * when they are loaded; the first pass over a chunk may store them as float32 for the others. */
 
 #include "core/base/size.h"
 
@@ -16,8 +15,8 @@ static const struct kernel_plan plans[] = {
     {.rows = SIZE_MAX, .size = 256 << 10, .pass = 6, .ahead = 64 << 10}};
 
 enum {
-  WIDE_BYTES = 32 << 10, /* of a chunk of numbers of 16 bits that are left as float32 */
-  WIDE_ROWS_LEAST = 33   /* for so many rows bfloat16 is, which costs little to widen each time */
+  WIDE_BYTES = 32 << 10, /* of a chunk of 16-bit numbers that is stored as float32 */
+  WIDE_ROWS_LEAST = 33   /* least rows for which bfloat16 is, since widening it costs little */
 };
 
 /* Bytes of one step of the depth. */
@@ -25,10 +24,10 @@ INLINE size_t panel_bytes(enum kernel_form form) { return PANEL * narrow_size(fo
 
 /* --- one pass --- */
 
-/* `wide`: where numbers of 16 bits are left; or NULL. */
+/* `wide` receives 16-bit numbers as float32; or NULL. */
 typedef void pass_fn(const struct kernel_product *p, float *wide, const char *next, size_t share);
 
-/* Rows lie as they are, panels as they were packed: the compiler may know that. */
+/* The strides of packed panels are constants for the compiler. */
 INLINE void weights_pass(const int rows, const int form, const struct kernel_product *p,
                          float *wide, struct product_ask ask) {
   struct kernel_product q = *p;
@@ -78,14 +77,14 @@ static pass_fn *const widens[KERNEL_FORMS][KERNEL_PASS_MAX] = {{0},
 
 /* --- one chunk of a panel --- */
 
-/* Will the first pass over a chunk leave it as float32? */
+/* Returns whether the first pass over a chunk stores it as float32. */
 static bool leaves_wide(const struct kernel_product *p) {
   return p->form == KERNEL_FLOAT16 || (p->form == KERNEL_BFLOAT16 && p->rows >= WIDE_ROWS_LEAST);
 }
 
-/* All rows over one chunk, in passes of nearly equal height, which ask for the `bytes` at `next`
- * together: each for one or two lines a step, if need be for some of them again. `wide`: where the
- * first pass leaves the chunk, or NULL. */
+/* Computes all rows over one chunk, in passes of nearly equal height, which together prefetch the
+ * `bytes` at `next`: each one or two lines per step, possibly some lines again. `wide` receives the
+ * chunk as float32 in the first pass; or NULL. */
 static void weights_chunk(const struct kernel_product *p, size_t most, float *wide,
                           const char *next, size_t bytes) {
   const size_t passes = (p->rows + most - 1) / most, steps = passes * p->depth;
@@ -105,14 +104,14 @@ static void weights_chunk(const struct kernel_product *p, size_t most, float *wi
 
 /* --- one panel --- */
 
-/* Steps of a chunk: the panel's chunks are nearly equal, and hold whole lines of A. */
+/* Steps of a chunk: the chunks of a panel are nearly equal, and cover whole lines of A. */
 static size_t chunk_depth(size_t depth, size_t bytes) {
   const size_t most = bytes / panel_bytes(KERNEL_FLOAT32), chunks = (depth + most - 1) / most;
   return size_round_up((depth + chunks - 1) / chunks, PRODUCT_LINE / sizeof(float));
 }
 
-/* The chunk behind the last is the first of the next panel; where there is none, the passes ask for
- * what they have. */
+/* After the last chunk, the first one of the next panel is prefetched; without a next panel, the
+ * chunk itself. */
 static void weights_chunks(const struct kernel_product *p, const struct kernel_plan *plan,
                            const void *next_panel, float *wide) {
   const size_t most = chunk_depth(p->depth, wide ? WIDE_BYTES : plan->ahead);

@@ -1,11 +1,10 @@
-/* kernel_x86: what kernel_avx2.c and kernel_avx512.c share. */
+/* kernel_x86: operations shared by kernel_avx2.c and kernel_avx512.c. */
 #include <immintrin.h>
 #include <stddef.h>
 
-/* Turns 4 floats of 8 rows, with AVX-512, too: some processors take two steps for a shuffle of 16,
- * and more rows at once would compete for the same few places of the first cache, where rows lie a
- * power of two apart. Rows that are 4 apart share a vector: so numbers are left to be moved within
- * four lanes only. */
+/* Transposes 4 floats of 8 rows, also with AVX-512: some processors take two steps for a shuffle of
+ * 16 lanes, and rows that are a power of two apart compete for the same few lines of the first
+ * cache. Rows that are 4 apart share a vector, so that numbers move only within four lanes. */
 #define HAVE_TURN 8
 static inline __attribute__((always_inline)) void turn_fours(const float *from, size_t from_row,
                                                              float *to, size_t to_row) {
