@@ -9,7 +9,7 @@
 #include "server/answer/answer.h"
 #include "server/attention/attention_body.h"
 #include "server/dialect/dialect.h"
-#include "server/model/answer/stack_ablation_stream.h"
+#include "server/model/answer/stack_ablation_answer.h"
 #include "server/model/answer/stack_stream.h"
 #include "server/model/check/stack_body.h"
 #include "server/service/service.h"

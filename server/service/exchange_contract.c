@@ -11,7 +11,7 @@
 #include "server/dialect/tei/tei.h"
 #include "server/model/answer/stack_ablation_answer.h"
 #include "server/model/answer/stack_answer.h"
-#include "server/model/answer/stack_speech.h"
+#include "server/model/answer/stack_stream.h"
 #include "server/route/find_model.h"
 #include "server/service/exchange.h"
 #include "server/tokenize/tokenize_answer.h"
@@ -89,7 +89,7 @@ static enum status finish_stack(struct exchange *x) {
   if (choose_form(x, stack_request_has_binary(r), why_json, &form) || prepare_stack(x))
     return x->error.status;
   if (!r->weighs && r->stream)
-    return stack_stream_init(&x->streamed, &stack_speech, NULL, r, &x->arena, &x->error);
+    return stack_stream_init(&x->streamed, &stack_events, NULL, r, &x->arena, &x->error);
   if (!r->weighs) return stack_answer_plan(&x->answer, form, name, r, limits, &x->arena, &x->error);
   /* A stream of head measures ends with its response. */
   if (stack_ablation_answer_plan(&x->answer, name, r, limits, &x->arena, &x->error) == STATUS_OK &&

@@ -10,7 +10,7 @@
 
 #include "config/build/whole.h"
 #include "server/model/answer/stack_answer.h"
-#include "server/model/answer/stack_speech.h"
+#include "server/model/answer/stack_stream.h"
 #include "tests/fuzz/asked.h"
 
 enum { MODELS = 4, HEADS = 2, WIDTH = 4, VOCABULARY = 9, EVENTS = 1 << 20 };
@@ -210,7 +210,7 @@ static void generate(struct asked *d, void *scratch, unsigned cut) {
   v->size = 0;
   v->cutter = cutter_of(cut);
   const bool good =
-      !stack_stream_init(&v->stream, &stack_speech, NULL, &d->request, &d->arena, &d->error);
+      !stack_stream_init(&v->stream, &stack_events, NULL, &d->request, &d->arena, &d->error);
   for (struct run *run = good ? stack_request_run(&d->request) : NULL; run;) {
     run = asked_compute(d, run, work, scratch);
     if (!d->request.generation.search) take_events(v, false, NULL);

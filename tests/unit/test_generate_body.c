@@ -12,7 +12,7 @@
 
 #include "core/base/size.h"
 #include "server/model/answer/stack_answer.h"
-#include "server/model/answer/stack_speech.h"
+#include "server/model/answer/stack_stream.h"
 #include "tests/support/made_model.h"
 #include "tests/support/whole_body.h"
 
@@ -135,7 +135,7 @@ enum { STREAM_ROOM = 1 << 17 };
 static size_t write_stream(struct whole_body *r, size_t room, const char *problem, char *text) {
   struct stack_stream s;
   size_t length = 0;
-  assert_int_equal(stack_stream_init(&s, &stack_speech, NULL, &r->request, &r->arena, &r->error),
+  assert_int_equal(stack_stream_init(&s, &stack_events, NULL, &r->request, &r->arena, &r->error),
                    STATUS_OK);
   for (size_t n; (n = stack_stream_write(&s, true, problem, text + length, room)) > 0; length += n)
     assert_in_range(n, 1, room);

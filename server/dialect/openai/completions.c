@@ -179,7 +179,7 @@ static void set_values(struct dialect_stack *s, const struct contract_reading *r
   native->stops = v->native.stops;
   native->text = true;
   native->top = v->wishes.logprobs.top;
-  native->spelled = v->wishes.logprobs.wanted;
+  native->token_texts = v->wishes.logprobs.wanted;
   dialect_stack_give(s, STACK_FIELD_TEMPERATURE);
   dialect_stack_give(s, STACK_FIELD_RETURN_TEXT);
 }

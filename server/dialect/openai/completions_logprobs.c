@@ -7,7 +7,6 @@
 #include "server/answer/answer_section.h"
 #include "server/dialect/openai/completions.h"
 #include "server/model/answer/stack_detokenizer.h"
-#include "server/model/answer/stack_spelled.h"
 #include "server/text/json_string.h"
 
 static const char NONE[] = ",\"logprobs\":null", TOKENS[] = ",\"logprobs\":{\"tokens\":[",
@@ -26,14 +25,14 @@ enum {
 
 /* The tokens of one sequence. */
 struct told_tokens {
-  const struct stack_spelled *spelled;
+  const struct stack_token_texts *texts;
   const struct stack_sequence *q;
   size_t top; /* of the likeliest in the place of each */
 };
 
 static struct told_tokens tokens_of(const struct completions_told *told, size_t item) {
   const struct stack_request *r = told->request;
-  return (struct told_tokens){r->detokenizer->sequence[item].spelled, &r->generation.sequence[item],
+  return (struct told_tokens){r->detokenizer->sequence[item].token_texts, &r->generation.sequence[item],
                               r->generation.top_count};
 }
 
@@ -54,14 +53,14 @@ static char *write_bytes(struct tokenizer_text bytes, char *out) {
 }
 
 static char *write_string(const struct told_tokens *k, size_t t, size_t number, char *out) {
-  const struct tokenizer_text s = stack_spelled_string(k->spelled, t, number);
+  const struct tokenizer_text s = stack_token_text(k->texts, t, number);
   if (!text_is_utf8(s.bytes, s.length)) return write_bytes(s, out);
   return json_string_write(s.bytes, s.length, out);
 }
 
 static bool are_alike(const struct told_tokens *k, size_t t, size_t number, size_t other) {
-  const struct tokenizer_text a = stack_spelled_string(k->spelled, t, number),
-                              b = stack_spelled_string(k->spelled, t, other);
+  const struct tokenizer_text a = stack_token_text(k->texts, t, number),
+                              b = stack_token_text(k->texts, t, other);
   return a.length == b.length && memcmp(a.bytes, b.bytes, a.length) == 0;
 }
 
@@ -115,7 +114,7 @@ static char *write_log(const struct told_tokens *k, size_t t, char *out) {
 }
 
 static char *write_place(const struct told_tokens *k, size_t t, char *out) {
-  return number_write_integer(out, (int64_t)k->spelled->place[t]);
+  return number_write_integer(out, (int64_t)k->texts->place[t]);
 }
 
 static char *write_list(const struct told_tokens *k, size_t from, size_t before,
@@ -151,7 +150,7 @@ size_t completions_logprobs_room(const struct completions_told *told, size_t tok
   size_t string, room;
   if (!told->logprobs) return sizeof NONE;
   const size_t strings = 2 + r->generation.top_count;
-  if (!size_mul(stack_spelled_room(r->detokenizer->terms.tokenizer), JSON_STRING_ROOM, &string) ||
+  if (!size_mul(stack_token_text_room(r->detokenizer->terms.tokenizer), JSON_STRING_ROOM, &string) ||
       !size_add(string, STRING_ROOM + TOP_ROOM, &string) || !size_mul(string, strings, &room) ||
       !size_add(room, TOKEN_ROOM, &room) || !size_mul(room, tokens, &room) ||
       !size_add(room, AROUND_ROOM, &room))

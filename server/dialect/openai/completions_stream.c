@@ -8,13 +8,13 @@
 enum { EVENT_ROOM = 384 /* of an event, with the longest name of a model */ };
 
 static size_t room(const struct stack_stream *s) {
-  const struct completions_told *told = s->of_speech;
+  const struct completions_told *told = s->context;
   /* Where there are tokens, there is memory for their strings: no sum overflows. */
   return EVENT_ROOM + (s->run->geometry.items > 0 ? completions_logprobs_room(told, 1) : 0);
 }
 
 static char *write_head(const struct stack_stream *s, char *out) {
-  const struct completions_told *told = s->of_speech;
+  const struct completions_told *told = s->context;
   out = answer_write_text(out, "data: {\"id\":\"");
   out = answer_write_text(out, told->id);
   out = answer_write_text(out, "\",\"object\":\"text_completion\",\"created\":");
@@ -37,7 +37,7 @@ static char *write_choice(const struct stack_stream *s, const struct completions
   out = json_string_write(p->text.bytes, p->text.length, out);
   out = answer_write_text(out, ",\"index\":");
   out = number_write_integer(out, (int64_t)p->item);
-  out = completions_logprobs(s->of_speech, p->item, p->from, p->before, out);
+  out = completions_logprobs(s->context, p->item, p->from, p->before, out);
   out = answer_write_text(out, ",\"finish_reason\":");
   if (finish) *out++ = '"';
   out = answer_write_text(out, finish ? finish : "null");
@@ -66,7 +66,7 @@ static char *write_finish(const struct stack_stream *s, size_t i, char *out) {
 static char *write_done(char *out) { return answer_write_text(out, "data: [DONE]\n\n"); }
 
 static char *write_end(const struct stack_stream *s, char *out) {
-  const struct completions_told *told = s->of_speech;
+  const struct completions_told *told = s->context;
   if (told->tells_usage) {
     out = write_head(s, out);
     out = answer_write_text(out, "],\"usage\":");
@@ -82,7 +82,7 @@ static char *write_problem(const char *problem, char *out) {
   return write_done(answer_write_text(out, "\n\n"));
 }
 
-static const struct stack_speech speech = {.room = room,
+static const struct stack_events speech = {.room = room,
                                            .token = write_token,
                                            .more = write_more,
                                            .finish = write_finish,

@@ -1,4 +1,5 @@
-/* stack_answer: which sections an answer has, and where their numbers lie. */
+/* stack_answer: the sections of a response to a model's request: which there are, and where their
+ * numbers lie. Sequences and their parts are those of stack_answer_sequences. */
 #include "server/model/answer/stack_answer.h"
 
 #include <stdio.h>
@@ -6,23 +7,22 @@
 #include "core/base/size.h"
 #include "server/attention/attention_trace.h"
 #include "server/model/answer/stack_answer_sequences.h"
+#include "server/model/answer/stack_token_json.h"
 #include "server/model/fields/stack_fields.h"
 #include "server/text/json_string.h"
 #include "server/tokenize/tokenize_told.h"
 
-enum { LENGTH_SIZE = 16 };
-
 static const char hidden[] = "hidden", attention[] = "attention", thumbnails[] = "thumbnails";
 static const size_t one = 1, zero = 0;
 
-/* --- sections --- */
+/* --- rows and outputs --- */
 
-/* A side whose parts are listed, and whether these are of sequences. */
+/* Whether the side's items are generated sequences. */
 static bool has_sequences(const struct stack_listing *l, const struct stack_side *side) {
   return l->r->generates && side == &l->r->main;
 }
 
-/* A list of rows for each item, with zeros behind them in a rectangle. */
+/* Adds a section with a list of rows for each item, padded with zeros in a rectangle. */
 static struct answer_section *add_batch(struct stack_listing *l, const struct stack_side *side,
                                         const char *group, const void *data) {
   const struct geometry *g = &side->run->geometry;
@@ -40,9 +40,9 @@ static struct answer_section *add_batch(struct stack_listing *l, const struct st
   return s;
 }
 
-static struct answer_section *add_rows_of(struct stack_listing *l, const struct stack_side *side,
-                                          const char *group, const float *data,
-                                          const size_t *width) {
+/* The same with `width` numbers in each row. */
+static struct answer_section *add_rows(struct stack_listing *l, const struct stack_side *side,
+                                       const char *group, const float *data, const size_t *width) {
   struct answer_section *s = add_batch(l, side, group, data);
   s->padded_width = *width;
   s->width = (struct answer_sizes){width, 0};
@@ -52,15 +52,10 @@ static struct answer_section *add_rows_of(struct stack_listing *l, const struct 
   return s;
 }
 
-static struct answer_section *add_rows(struct stack_listing *l, const struct stack_side *side,
-                                       const char *group, const float *data) {
-  return add_rows_of(l, side, group, data, &side->form->width);
-}
-
 static void add_outputs(struct stack_listing *l) {
   const struct stack_run *run = l->r->main.run;
   if (run->pool == STACK_POOL_NONE) {
-    add_rows(l, &l->r->main, NULL, run->outputs)->name = "outputs";
+    add_rows(l, &l->r->main, NULL, run->outputs, &l->r->main.form->width)->name = "outputs";
     return;
   }
   struct answer_section *s = stack_listing_add(l, NULL, "outputs");
@@ -73,10 +68,137 @@ static void add_outputs(struct stack_listing *l) {
   s->write = answer_write_floats;
 }
 
-/* The columns of weights across: the rows of each item's source. */
-static enum status add_sources(struct stack_listing *l, struct answer_section *s, struct arena *a,
-                               struct error *e) {
+/* --- scores --- */
+
+/* Adds a section with a row of `width` numbers for each target. The run has numbers for all rows:
+ * the rows of an item's targets lie together, but apart from the next item's, so that no such array
+ * lies as it is sent. */
+static struct answer_section *add_targets(struct stack_listing *l, const char *group,
+                                          const char *name, const size_t *width, const void *data) {
+  const struct stack_request *r = l->r;
+  struct answer_section *s = stack_listing_add(l, group, name);
+  s->batch = s->padded = true;
+  s->alike = r->targets_alike;
+  s->padded_rows = r->most_targets;
+  s->padded_width = *width;
+  s->items = r->main.run->geometry.items;
+  s->rows =
+      (struct answer_sizes){s->items ? &r->scored->count : &r->most_targets, sizeof *r->scored};
+  s->width = (struct answer_sizes){width, 0};
+  s->begin = (struct answer_sizes){s->items ? &r->scored->row : &zero, sizeof *r->scored};
+  s->times = *width;
+  s->row_room = ROW_ROOM;
+  s->data = data;
+  s->write = answer_write_floats;
+  return s;
+}
+
+/* The same with numbers of a logit lens, where the targets of all items lie together. */
+static struct answer_section *add_lens_targets(struct stack_listing *l, const void *data) {
+  const struct stack_request *r = l->r;
+  struct answer_section *s = add_targets(l, "lens", NULL, &r->logit_lens, data);
+  s->begin = (struct answer_sizes){s->items ? &r->scored->first : &zero, sizeof *r->scored};
+  return s;
+}
+
+/* Writes [{"token":3,"log_probability":-0.5},...] for each row. */
+static char *write_tokens(const struct answer_rows *r, const int32_t *token, const float *log,
+                          char *out) {
+  size_t at = answer_rows_index(r);
+  for (size_t row = 0; row < r->count; row++, at += r->width) {
+    if (row > 0) *out++ = ',';
+    out = stack_write_top(out, token + at, log + at, r->width);
+  }
+  return out;
+}
+
+static char *write_top(const struct answer_rows *r, char *out) {
+  const struct stack_run *run = r->section->data;
+  return write_tokens(r, run->top_tokens, run->top_log_probabilities, out);
+}
+
+static char *write_lens(const struct answer_rows *r, char *out) {
+  const struct stack_lens *lens = r->section->data;
+  return write_tokens(r, lens->token, lens->log_probability, out);
+}
+
+/* Adds the log probability of each target, and the most likely tokens in its place: by the outputs
+ * ("top"), and by each hidden state ("lens"). In safetensors such tokens are two arrays. */
+static void add_scores(struct stack_listing *l, enum answer_form form) {
+  const struct stack_request *r = l->r;
+  const struct stack_side *main = &r->main;
+  const struct stack_run *run = main->run;
+  struct answer_section *s =
+      add_targets(l, NULL, "log_probabilities", &one, run->log_probabilities);
+  s->bare = true;
+  s->row_room = 0;
+  s->write = answer_write_bare;
+  if (r->top > 0 && form == ANSWER_SAFETENSORS) {
+    add_targets(l, "top", "token", &r->top, run->top_tokens)->number = NUMBER_TOKEN;
+    add_targets(l, "top", "log_probability", &r->top, run->top_log_probabilities);
+  } else if (r->top > 0) {
+    s = add_targets(l, NULL, "top", &r->top, run);
+    s->number = NUMBER_TOKEN;
+    s->row_room += r->top * STACK_TOP_ROOM;
+    s->write = write_top;
+  }
+  for (size_t i = 0; r->logit_lens > 0 && i <= main->form->layers; i++) {
+    const struct stack_lens *lens = &run->lens[i];
+    if (form == ANSWER_SAFETENSORS) {
+      add_lens_targets(l, lens->token)->number = NUMBER_TOKEN;
+      stack_listing_name(l, main, i, "", ".token");
+      add_lens_targets(l, lens->log_probability);
+      stack_listing_name(l, main, i, "", ".log_probability");
+      continue;
+    }
+    s = add_lens_targets(l, lens);
+    s->number = NUMBER_TOKEN;
+    s->row_room += r->logit_lens * STACK_TOP_ROOM;
+    s->write = write_lens;
+    stack_listing_name(l, main, i, "", "");
+  }
+}
+
+/* --- hidden states and attention --- */
+
+/* Adds the hidden states of a side. The inputs of a layer's attentions are before the layer's own
+ * hidden state. */
+static void add_hidden(struct stack_listing *l, const struct stack_side *side) {
+  const struct stack_run *run = side->run;
+  const size_t sorts = side->form->cross.heads ? 2 : 1, *width = &side->form->width;
+  if (side->embedded) {
+    add_rows(l, side, hidden, run->embedding, width);
+    stack_listing_name(l, side, 0, "", "");
+  }
+  for (size_t place = 0; run->wish && place < stack_form_attentions(side->form); place++) {
+    const size_t at = stack_side_in_order(side, place), layer = stack_side_layer(side, at);
+    if (side->wish[at].input) {
+      add_rows(l, side, hidden, run->shown[at].input, width);
+      stack_listing_name(l, side, layer, stack_side_ending(side, at), ".input");
+    }
+    if (place % sorts + 1 == sorts && side->wish[layer].hidden) {
+      add_rows(l, side, hidden, run->shown[layer].hidden, width);
+      stack_listing_name(l, side, layer + 1, "", "");
+    }
+  }
+}
+
+static enum status add_weights(struct stack_listing *l, const struct stack_side *side, size_t at,
+                               struct arena *a, struct error *e) {
+  const struct stack_shown *shown = &side->run->shown[at];
   const struct stack_side *source = &l->r->source;
+  struct answer_section *s = add_batch(l, side, attention, shown->weights);
+  s->per_head = side->wish[at].weights == STACK_WEIGHTS_PER_HEAD;
+  if (s->per_head) s->heads = stack_side_shape(side, at)->heads;
+  s->padded_width = side->widest;
+  s->width = s->rows;
+  s->begin = answer_of_list(&side->run->geometry, shown->weights_at, &zero);
+  s->times = 1;
+  if (!stack_side_is_across(side, at)) {
+    if (has_sequences(l, side)) stack_answer_keys(l->r, s);
+    return STATUS_OK;
+  }
+  /* The columns are the rows of each item's source. */
   if (l->r->generates) return stack_answer_sources(l->r, s, a, e);
   s->width = ANSWER_OF_ITEMS(&source->run->geometry, q, &source->widest);
   s->padded_width = source->widest;
@@ -85,22 +207,7 @@ static enum status add_sources(struct stack_listing *l, struct answer_section *s
   return STATUS_OK;
 }
 
-static enum status add_weights(struct stack_listing *l, const struct stack_side *side, size_t at,
-                               struct arena *a, struct error *e) {
-  const struct stack_shown *shown = &side->run->shown[at];
-  struct answer_section *s = add_batch(l, side, attention, shown->weights);
-  s->per_head = side->wish[at].weights == STACK_WEIGHTS_PER_HEAD;
-  if (s->per_head) s->heads = stack_side_shape(side, at)->heads;
-  s->padded_width = side->widest;
-  s->width = s->rows;
-  s->begin = answer_of_list(&side->run->geometry, shown->weights_at, &zero);
-  s->times = 1;
-  if (stack_side_is_across(side, at)) return add_sources(l, s, a, e);
-  if (has_sequences(l, side)) stack_answer_keys(l->r, s);
-  return STATUS_OK;
-}
-
-/* The rows of each item, of which a thumbnail has no more than `most`. NULL with an error. */
+/* [items] the rows of each item's thumbnails, at most `most`. NULL with an error. */
 static const size_t *make_sides(const struct stack_side *side, size_t most, struct arena *a,
                                 struct error *e) {
   const struct geometry *g = &side->run->geometry;
@@ -109,8 +216,8 @@ static const size_t *make_sides(const struct stack_side *side, size_t most, stru
   return to;
 }
 
-/* The rows and columns of each item's thumbnails are numbers of their own. All of an answer have
- * one size at most. */
+/* The rows and columns of thumbnails are lists of their own, made once: all thumbnails of a
+ * response have the same maximum. */
 static enum status add_thumbnails(struct stack_listing *l, const struct stack_side *side, size_t at,
                                   struct arena *a, struct error *e) {
   const struct stack_shown *shown = &side->run->shown[at];
@@ -135,9 +242,41 @@ static enum status add_thumbnails(struct stack_listing *l, const struct stack_si
   return STATUS_OK;
 }
 
-/* How many rows or targets of each item count, in front of the zeros of a rectangle. */
-static enum status add_lens(struct stack_listing *l, const char *name, const int32_t *lens,
-                            struct arena *arena, struct error *e) {
+static enum status add_attention(struct stack_listing *l, const struct stack_side *side,
+                                 struct arena *a, struct error *e) {
+  for (size_t i = 0; side->run->wish && i < stack_form_attentions(side->form); i++) {
+    const size_t at = stack_side_in_order(side, i);
+    const bool picture = side->wish[at].weights == STACK_WEIGHTS_THUMBNAILS;
+    /* Sequences have their thumbnails in themselves. */
+    if (side->wish[at].weights == STACK_WEIGHTS_NONE || (picture && has_sequences(l, side)))
+      continue;
+    if ((picture ? add_thumbnails : add_weights)(l, side, at, a, e)) return e->status;
+    stack_listing_name(l, side, stack_side_layer(side, at), stack_side_ending(side, at), "");
+  }
+  return STATUS_OK;
+}
+
+/* Adds the hidden states or the attention of main. Sequences have these in themselves, except
+ * arrays in base64, which are sections for the sequences that are returned. */
+static enum status add_main(struct stack_listing *l, bool attentions, struct arena *a,
+                            struct error *e) {
+  const struct stack_request *r = l->r;
+  const size_t first = l->content->sections;
+  if (r->generates && !r->base64) return STATUS_OK;
+  if (!attentions)
+    add_hidden(l, &r->main);
+  else if (add_attention(l, &r->main, a, e))
+    return e->status;
+  if (!r->generates) return STATUS_OK;
+  return stack_answer_returned(r, &l->content->section[first], l->content->sections - first, a, e);
+}
+
+/* --- the rest --- */
+
+/* Adds the valid rows or targets of each item of a rectangle: the others are padding. */
+static enum status add_lengths(struct stack_listing *l, const char *name, const int32_t *lens,
+                               struct arena *arena, struct error *e) {
+  enum { LENGTH_SIZE = 16 };
   const struct stack_request *r = l->r;
   const struct stack_side *reader = r->source.run ? &r->source : &r->main;
   struct answer_section *s = stack_listing_add(l, NULL, name);
@@ -158,96 +297,15 @@ static enum status add_lens(struct stack_listing *l, const char *name, const int
   return STATUS_OK;
 }
 
-/* --- which there are --- */
-
-/* Of a layer the inputs of its attentions stand in front of what it gives. */
-static void add_hidden(struct stack_listing *l, const struct stack_side *side) {
-  const struct stack_run *run = side->run;
-  const size_t sorts = side->form->cross.heads ? 2 : 1;
-  if (side->embedded) {
-    add_rows(l, side, hidden, run->embedding);
-    stack_listing_name(l, side, 0, "", "");
-  }
-  for (size_t place = 0; run->wish && place < stack_form_attentions(side->form); place++) {
-    const size_t at = stack_side_in_order(side, place), layer = stack_side_layer(side, at);
-    if (side->wish[at].input) {
-      add_rows(l, side, hidden, run->shown[at].input);
-      stack_listing_name(l, side, layer, stack_side_ending(side, at), ".input");
-    }
-    if (place % sorts + 1 == sorts && side->wish[layer].hidden) {
-      add_rows(l, side, hidden, run->shown[layer].hidden);
-      stack_listing_name(l, side, layer + 1, "", "");
-    }
-  }
-}
-
-static enum status add_attention(struct stack_listing *l, const struct stack_side *side,
-                                 struct arena *a, struct error *e) {
-  for (size_t i = 0; side->run->wish && i < stack_form_attentions(side->form); i++) {
-    const size_t at = stack_side_in_order(side, i);
-    const bool picture = side->wish[at].weights == STACK_WEIGHTS_THUMBNAILS;
-    /* Thumbnails of sequences stand in these. */
-    if (side->wish[at].weights == STACK_WEIGHTS_NONE || (picture && has_sequences(l, side)))
-      continue;
-    if ((picture ? add_thumbnails : add_weights)(l, side, at, a, e)) return e->status;
-    stack_listing_name(l, side, stack_side_layer(side, at), stack_side_ending(side, at), "");
-  }
-  return STATUS_OK;
-}
-
-/* Of sequences only arrays as base64 stand beside these. */
-static enum status add_main(struct stack_listing *l, bool attentions, struct arena *a,
-                            struct error *e) {
-  const struct stack_request *r = l->r;
-  const size_t first = l->content->sections;
-  if (r->generates && !r->base64) return STATUS_OK;
-  if (!attentions)
-    add_hidden(l, &r->main);
-  else if (add_attention(l, &r->main, a, e))
-    return e->status;
-  if (!r->generates) return STATUS_OK;
-  return stack_answer_returned(r, &l->content->section[first], l->content->sections - first, a, e);
-}
-
-/* What is shown of the parts of both sides, that of one sort together. */
-static enum status add_parts(struct stack_listing *l, struct arena *a, struct error *e) {
-  const struct stack_request *r = l->r;
-  if (r->source.run) add_hidden(l, &r->source);
-  if (add_main(l, false, a, e)) return e->status;
-  if (r->source.run && add_attention(l, &r->source, a, e)) return e->status;
-  return add_main(l, true, a, e);
-}
-
-static void add_v2_rows(struct stack_listing *l, const struct stack_side *side) {
-  add_rows(l, side, NULL, side->run->rows);
-}
-
-static void add_v2(struct stack_listing *l) {
-  const struct body_v2_asked *v2 = &l->r->v2;
-  const struct stack_side *main = &l->r->main;
-  l->content->id = v2->id;
-  l->content->id_length = v2->id_length;
-  for (size_t i = 0; i < v2->outputs; i++) {
-    const enum stack_v2_output which = (enum stack_v2_output)v2->output[i].which;
-    if (which == STACK_V2_POOLER_OUTPUT)
-      add_outputs(l);
-    else if (which == STACK_V2_LOGITS)
-      add_rows_of(l, main, NULL, main->run->logits, &main->form->embedding.tokens);
-    else
-      add_v2_rows(l, which == STACK_V2_ENCODER_ROWS && l->r->source.run ? &l->r->source : main);
-    struct answer_section *s = &l->content->section[l->content->sections - 1];
-    s->name = stack_output_name(which);
-    s->binary = v2->output[i].binary;
-  }
-}
-
-/* The names of its classes, as JSON. NULL with an error. */
-static const char *write_labels(const struct whole *w, struct arena *a, struct error *e) {
-  enum { AROUND = 3 }; /* of each name: quotes and a comma */
+/* Adds the names of the classes as JSON. Safetensors has strings only in its metadata. */
+static enum status add_labels(struct stack_listing *l, enum answer_form form, struct arena *a,
+                              struct error *e) {
+  enum { AROUND = 3 }; /* quotes and a comma */
+  const struct whole *w = l->r->classes_of;
   size_t room = 3 + NUMBER_WRITE_MARGIN;
   for (size_t i = 0; i < w->classes; i++) room += AROUND + JSON_STRING_ROOM * strlen(w->label[i]);
   char *text = arena_alloc(a, room, 1, e), *out = text;
-  if (!text) return NULL;
+  if (!text) return e->status;
   *out++ = '[';
   for (size_t i = 0; i < w->classes; i++) {
     if (i > 0) *out++ = ',';
@@ -255,58 +313,71 @@ static const char *write_labels(const struct whole *w, struct arena *a, struct e
   }
   *out++ = ']';
   *out = '\0';
-  return text;
-}
-
-/* In safetensors there are no strings but in the metadata. */
-static enum status add_labels(struct stack_listing *l, enum answer_form form, struct arena *a,
-                              struct error *e) {
-  const char *labels = write_labels(l->r->classes_of, a, e);
-  if (!labels) return e->status;
-  l->content->labels = labels;
+  l->content->labels = text;
   if (form != ANSWER_SAFETENSORS)
-    l->content->section[l->content->sections++] = answer_section_text("labels", labels);
+    l->content->section[l->content->sections++] = answer_section_text("labels", text);
   return STATUS_OK;
 }
 
-/* What its texts have become. */
-static enum status add_told(struct stack_listing *l, struct arena *a, struct error *e) {
-  struct answer_content *c = l->content;
-  c->sections += TOKENIZE_TOLD_SECTIONS;
-  return tokenize_told(l->r->tokenized, &c->section[c->sections - TOKENIZE_TOLD_SECTIONS], a, e);
+/* --- all sections --- */
+
+/* Adds the outputs that a v2 request names. */
+static void add_v2(struct stack_listing *l) {
+  const struct body_v2_asked *v2 = &l->r->v2;
+  const struct stack_side *main = &l->r->main, *source = &l->r->source;
+  l->content->id = v2->id;
+  l->content->id_length = v2->id_length;
+  for (size_t i = 0; i < v2->outputs; i++) {
+    const enum stack_v2_output which = (enum stack_v2_output)v2->output[i].which;
+    const struct stack_side *side = which == STACK_V2_ENCODER_ROWS && source->run ? source : main;
+    if (which == STACK_V2_POOLER_OUTPUT)
+      add_outputs(l);
+    else if (which == STACK_V2_LOGITS)
+      add_rows(l, main, NULL, main->run->logits, &main->form->embedding.tokens);
+    else
+      add_rows(l, side, NULL, side->run->rows, &side->form->width);
+    struct answer_section *s = &l->content->section[l->content->sections - 1];
+    s->name = stack_output_name(which);
+    s->binary = v2->output[i].binary;
+  }
 }
 
+/* Adds what every other request gets. */
 static enum status add_native(struct stack_listing *l, enum answer_form form, struct arena *arena,
                               struct error *e) {
   const struct stack_request *r = l->r;
+  struct answer_content *c = l->content;
   const bool rectangles = form == ANSWER_SAFETENSORS || r->base64;
-  const int32_t *lens = r->source.run ? r->source.lens : r->main.lens;
   if (r->generates && stack_answer_sequences(l, arena, e)) return e->status;
   if (r->scored)
-    stack_answer_scores(l, form);
+    add_scores(l, form);
   else if (!r->generates)
     add_outputs(l);
   if (r->classes_of && add_labels(l, form, arena, e)) return e->status;
-  if (add_parts(l, arena, e) || (r->tells_tokens && add_told(l, arena, e))) return e->status;
-  if (r->trace)
-    l->content->section[l->content->sections++] = attention_trace_section(r->trace, arena, e);
+
+  /* The hidden states of both sides, then the attention of both: groups are not interrupted. */
+  if (r->source.run) add_hidden(l, &r->source);
+  if (add_main(l, false, arena, e)) return e->status;
+  if (r->source.run && add_attention(l, &r->source, arena, e)) return e->status;
+  if (add_main(l, true, arena, e)) return e->status;
+
+  if (r->tells_tokens) {
+    struct answer_section *tokens = &c->section[c->sections];
+    c->sections += TOKENIZE_TOLD_SECTIONS;
+    if (tokenize_told(r->tokenized, tokens, arena, e)) return e->status;
+  }
+  if (r->trace) c->section[c->sections++] = attention_trace_section(r->trace, arena, e);
   if (!rectangles || (r->generates && !r->source.run)) return e->status;
-  if (add_lens(l, "valid_lens", lens, arena, e)) return e->status;
-  return r->scored ? add_lens(l, "target_lens", r->target_lens, arena, e) : STATUS_OK;
+  if (add_lengths(l, "valid_lens", r->source.run ? r->source.lens : r->main.lens, arena, e))
+    return e->status;
+  return r->scored ? add_lengths(l, "target_lens", r->target_lens, arena, e) : STATUS_OK;
 }
 
-/* --- the plan --- */
+/* --- usage --- */
 
-/* More than there will be. */
-static size_t count_sections(const struct stack_request *r) {
-  enum { BESIDE = 12, AN_ATTENTION = 3, OF_LENS = 2 };
-  size_t count = BESIDE;
-  for (unsigned i = 0; i < STACK_SIDES; i++) {
-    const struct stack_side *s = stack_request_side(r, i);
-    if (s->run && s->run->wish) count += AN_ATTENTION * stack_form_attentions(s->form);
-  }
-  if (r->logit_lens > 0) count += OF_LENS * (r->main.form->layers + 1);
-  return count;
+size_t stack_answer_given(const struct stack_request *r) {
+  if (r->generates) return r->text_tokens;
+  return r->main.run->geometry.q_rows + (r->source.run ? r->source.run->geometry.q_rows : 0);
 }
 
 size_t stack_answer_recalled(const struct stack_request *r) {
@@ -316,13 +387,12 @@ size_t stack_answer_recalled(const struct stack_request *r) {
   return tokens;
 }
 
-void stack_answer_leave(struct stack_request *r) {
-  if (r->main.run) stack_generation_end(&r->generation, r->main.run->geometry.items);
-}
-
-size_t stack_answer_given(const struct stack_request *r) {
-  if (r->generates) return r->text_tokens;
-  return r->main.run->geometry.q_rows + (r->source.run ? r->source.run->geometry.q_rows : 0);
+size_t stack_answer_generated(const void *request) {
+  const struct stack_request *r = request;
+  size_t tokens = 0;
+  for (size_t i = 0; i < r->main.run->geometry.items; i++)
+    if (i % r->each < r->returns) tokens += stack_sequence_count(&r->generation.sequence[i]);
+  return tokens;
 }
 
 struct answer_usage stack_answer_usage(const struct stack_request *r) {
@@ -332,6 +402,24 @@ struct answer_usage stack_answer_usage(const struct stack_request *r) {
                                .cached = stack_answer_recalled(r),
                                .generated = stack_answer_generated,
                                .of = r};
+}
+
+void stack_answer_leave(struct stack_request *r) {
+  if (r->main.run) stack_generation_end(&r->generation, r->main.run->geometry.items);
+}
+
+/* --- the plan --- */
+
+/* An upper bound of the sections. */
+static size_t count_sections(const struct stack_request *r) {
+  enum { BESIDE = 12, AN_ATTENTION = 3, OF_LENS = 2 };
+  size_t count = BESIDE;
+  for (unsigned i = 0; i < STACK_SIDES; i++) {
+    const struct stack_side *s = stack_request_side(r, i);
+    if (s->run && s->run->wish) count += AN_ATTENTION * stack_form_attentions(s->form);
+  }
+  if (r->logit_lens > 0) count += OF_LENS * (r->main.form->layers + 1);
+  return count;
 }
 
 enum status stack_answer_plan(struct answer *a, enum answer_form form, const char *model,

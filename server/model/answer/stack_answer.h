@@ -1,4 +1,4 @@
-/* stack_answer: the sections of an answer to a request to encode or to score: which there are, and
+/* stack_answer: the response to a request that encodes, scores or generates: its sections, and
  * where their numbers lie. */
 #ifndef SERVER_STACK_ANSWER_H
 #define SERVER_STACK_ANSWER_H
@@ -7,24 +7,21 @@
 #include "server/body/body_terms.h"
 #include "server/model/fields/stack_request.h"
 
-/* Plans the answer, from the model of this name, to a request whose run is prepared. Fails as
+/* Plans the response, from the model of this name, to a request whose run is prepared. Fails as
  * answer_plan does. */
 enum status stack_answer_plan(struct answer *a, enum answer_form form, const char *model,
                               const struct stack_request *r, const struct body_limits *limits,
                               struct arena *arena, struct error *e);
 
-/* The rows that are computed of what the request brings: its tokens and targets, each text's once,
- * and of an item with a source the token that begins. */
-size_t stack_answer_given(const struct stack_request *r);
-
-/* What the request uses, known once all is computed. */
+/* Usage. `given`: rows that are computed of the input: tokens and targets, each text's once, and
+ * the token that begins. `recalled`: tokens of prompts whose KV rows were in the prefix cache.
+ * `generated`: tokens of the sequences that are returned; it may be read while the run computes. */
 struct answer_usage stack_answer_usage(const struct stack_request *r);
+size_t stack_answer_given(const struct stack_request *r);
+size_t stack_answer_recalled(const struct stack_request *r);
 size_t stack_answer_generated(const void *request);
 
-/* Tokens of the texts, each text's once, whose keys and values were known. */
-size_t stack_answer_recalled(const struct stack_request *r);
-
-/* The request ends, computed or not. */
+/* Ends the request, computed or not: releases what it holds of the prefix cache. */
 void stack_answer_leave(struct stack_request *r);
 
 #endif

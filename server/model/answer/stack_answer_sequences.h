@@ -1,16 +1,17 @@
-/* stack_answer_sequences: what an answer to a request to generate has: its sequences. For
+/* stack_answer_sequences: the generated sequences of a response, and arrays next to them. For
  * stack_answer and stack_limits alone. */
 #ifndef SERVER_STACK_ANSWER_SEQUENCES_H
 #define SERVER_STACK_ANSWER_SEQUENCES_H
 
-#include "server/model/answer/stack_answer_scores.h"
+#include "server/model/answer/stack_listing.h"
+#include "server/model/answer/stack_token_json.h"
 
-/* Bytes of one of `most` tokens, with so many of the likeliest in the place of each; SIZE_MAX: too
- * many to count. */
+/* The most bytes of a sequence of `most` tokens, each with the `top` most likely tokens in its
+ * place; SIZE_MAX: an overflow. */
 size_t stack_sequence_room(const struct stack_request *r, size_t most, size_t top);
 
-/* Appends the section of the sequences, for a run that is prepared; and behind it that of the
- * search that led to them, where it is asked for. */
+/* Adds the section of the sequences of a run that is prepared, and that of the search if the
+ * request asks for it. */
 enum status stack_answer_sequences(struct stack_listing *l, struct arena *a, struct error *e);
 
 /* A size or place of each sequence. */
@@ -19,14 +20,14 @@ enum status stack_answer_sequences(struct stack_listing *l, struct arena *a, str
     &(request)->generation.sequence->member, sizeof *(request)->generation.sequence \
   }
 
-/* Makes a section one of all sequences: a row for each of their tokens; and a number for each of
- * their keys, or across for each of their sources'. */
+/* Sets the sizes of a section with an item for each sequence: a row for each token; and columns for
+ * each key, or for each row of the source. */
 void stack_answer_tokens(const struct stack_request *r, struct answer_section *s);
 void stack_answer_keys(const struct stack_request *r, struct answer_section *s);
 enum status stack_answer_sources(const struct stack_request *r, struct answer_section *s,
                                  struct arena *a, struct error *e);
 
-/* Makes so many sections of all sequences ones of those that are returned. */
+/* Reduces sections of all sequences, so many of them, to the sequences that are returned. */
 enum status stack_answer_returned(const struct stack_request *r, struct answer_section *s,
                                   size_t sections, struct arena *a, struct error *e);
 

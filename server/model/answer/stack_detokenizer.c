@@ -1,6 +1,7 @@
-/* stack_detokenizer: tokens become text by the thread that chose them. */
+/* stack_detokenizer: generated tokens become text in the thread that chose them. */
 #include "server/model/answer/stack_detokenizer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/size.h"
@@ -8,17 +9,70 @@
 #include "server/text/json_string.h"
 
 static const char TEXT[] = ",\"text\":", STOP[] = ",\"stop\":", STRINGS[] = ",\"strings\":[";
+static const char LONGEST_ID[] = "token_id:-2147483648";
 
-enum { QUOTES = 3 /* of a string, and the comma in front of it */ };
+enum { QUOTES = 3 /* the quotes of a string, and a comma before it */ };
 
-/* --- tokens that come --- */
+/* --- the text of each token --- */
 
-/* The first failure is kept. */
-static enum stack_finish fail(struct stack_detokenizer *u, const struct error *e) {
-  if (!atomic_exchange(&u->failed, true)) u->error = *e;
-  return STACK_FINISH_FAILED;
+size_t stack_token_text_room(const struct tokenizer *t) {
+  return size_max(detokenizer_ahead_room(t), sizeof LONGEST_ID);
 }
 
+/* Memory for `most` tokens, each with `top` most likely ones. NULL without memory. */
+static struct stack_token_texts *token_texts_new(const struct tokenizer *t, size_t most, size_t top,
+                                                 struct arena *a, struct error *e) {
+  struct stack_token_texts *s = arena_alloc(a, 1, sizeof *s, e);
+  size_t strings;
+  if (!s) return NULL;
+  *s = (struct stack_token_texts){.each = 1 + top};
+  if (!size_mul(most, s->each, &strings)) strings = SIZE_MAX; /* which no arena has */
+  s->bytes = arena_alloc(a, strings, stack_token_text_room(t), e);
+  s->end = arena_alloc(a, strings, sizeof *s->end, e);
+  s->place = arena_alloc(a, most, sizeof *s->place, e);
+  return e->status ? NULL : s;
+}
+
+static size_t string_begin(const struct stack_token_texts *s, size_t string) {
+  return string ? s->end[string - 1] : 0;
+}
+
+struct tokenizer_text stack_token_text(const struct stack_token_texts *s, size_t t, size_t number) {
+  const size_t string = t * s->each + number, begin = string_begin(s, string);
+  return (struct tokenizer_text){s->bytes + begin, s->end[string] - begin};
+}
+
+/* Adds the strings of token t, which the detokenizer has not got yet. Errors go to `e`. */
+static void add_token_texts(struct stack_token_texts *s, struct detokenizer *u,
+                            const struct stack_generation *g, const struct stack_sequence *q,
+                            size_t t, struct error *e) {
+  const size_t top = s->each - 1;
+  struct arena arena;
+  must(g->top_count == top);
+  arena_init(&arena, NULL); /* a few pieces */
+  int32_t *token = arena_alloc(&arena, s->each, sizeof *token, e);
+  struct tokenizer_text *text = arena_alloc(&arena, s->each, sizeof *text, e);
+  if (e->status) goto done;
+  token[0] = q->token[t];
+  if (top > 0) memcpy(token + 1, q->top_token + t * top, top * sizeof *token);
+  if (detokenizer_ahead(u, token, s->each, text, &s->place[t], &arena, e)) goto done;
+  for (size_t i = 0; i < s->each; i++) {
+    const size_t string = t * s->each + i, begin = string_begin(s, string);
+    char *out = s->bytes + begin;
+    size_t length = text[i].length;
+    if (!text[i].bytes)
+      length = (size_t)snprintf(out, sizeof LONGEST_ID, "token_id:%d", (int)token[i]);
+    else if (length)
+      memcpy(out, text[i].bytes, length);
+    s->end[string] = begin + length;
+  }
+done:
+  arena_free(&arena);
+}
+
+/* --- the listener --- */
+
+/* Appends the JSON strings of the tokens up to `count`. Errors go to `e`. */
 static void add_strings(const struct stack_detokenizer *u, struct stack_detokenized *s,
                         const int32_t *token, size_t count, struct error *e) {
   struct arena arena;
@@ -35,7 +89,7 @@ static void add_strings(const struct stack_detokenizer *u, struct stack_detokeni
   arena_free(&arena);
 }
 
-/* A token that ends a sequence is no part of its text. */
+/* Makes text of the last of `count` tokens. A token that ends a sequence has no text. */
 static enum stack_finish hear(struct stack_listener *l, size_t item, size_t count,
                               enum stack_finish finish) {
   struct stack_detokenizer *u = (struct stack_detokenizer *)l;
@@ -44,14 +98,17 @@ static enum stack_finish hear(struct stack_listener *l, size_t item, size_t coun
   struct error e = {0};
   const bool ended = finish == STACK_FINISH_END || finish == STACK_FINISH_STOP;
   const bool may_end = count >= u->generation->choice.min_tokens;
-  if (s->spelled &&
-      stack_spelled_add(s->spelled, &s->detokenizer, u->generation, item, count - 1, &e))
-    return fail(u, &e);
-  detokenizer_add(&s->detokenizer, q->token, count - ended, finish != STACK_FINISH_NOT, may_end,
-                  &e);
+  if (s->token_texts)
+    add_token_texts(s->token_texts, &s->detokenizer, u->generation, q, count - 1, &e);
+  if (!e.status)
+    detokenizer_add(&s->detokenizer, q->token, count - ended, finish != STACK_FINISH_NOT, may_end,
+                    &e);
   if (s->strings && !e.status) add_strings(u, s, q->token, count, &e);
-  if (e.status) return fail(u, &e);
-  if (s->said) s->said[count - 1] = s->detokenizer.said;
+  if (e.status) {
+    if (!atomic_exchange(&u->failed, true)) u->error = e;
+    return STACK_FINISH_FAILED;
+  }
+  if (s->sendable) s->sendable[count - 1] = s->detokenizer.said;
   return s->detokenizer.stopped ? STACK_FINISH_STOP : finish;
 }
 
@@ -60,7 +117,7 @@ static enum status fault(const struct stack_listener *l, struct error *e) {
   return error_set(e, of->status, "%s", of->detail);
 }
 
-/* --- the texts --- */
+/* --- a request --- */
 
 struct stack_detokenizer *stack_detokenizer_new(const struct detokenizer_terms *terms,
                                                 struct stack_request *r, struct arena *a,
@@ -75,6 +132,7 @@ struct stack_detokenizer *stack_detokenizer_new(const struct detokenizer_terms *
   return u;
 }
 
+/* The most bytes of `most` token strings; SIZE_MAX: an overflow. */
 static size_t strings_room(const struct tokenizer *t, size_t most) {
   size_t each, room;
   return size_mul(tokenizer_piece_max(t), JSON_STRING_ROOM, &each) &&
@@ -83,37 +141,35 @@ static size_t strings_room(const struct tokenizer *t, size_t most) {
              : SIZE_MAX;
 }
 
-static enum status begin(const struct stack_request *r, size_t item, struct arena *a,
-                         struct error *e) {
-  struct stack_detokenizer *u = r->detokenizer;
-  struct stack_detokenized *s = &u->sequence[item];
-  const size_t most = r->generation.sequence[item].most;
-  const struct stack_run *run = r->main.run;
-  const struct item *text = &run->geometry.item[item];
-  *s = (struct stack_detokenized){0};
-  if (detokenizer_init(&s->detokenizer, &u->terms, run->tokens + text->q_row, text->q, most, a, e))
-    return e->status;
-  if (r->stream) s->said = arena_alloc(a, most, sizeof *s->said, e);
-  if (r->tells_tokens) s->strings = arena_alloc(a, strings_room(u->terms.tokenizer, most), 1, e);
-  if (u->spelled) s->spelled = stack_spelled_new(u->terms.tokenizer, most, r->top, a, e);
-  return e->status;
-}
-
 enum status stack_detokenizer_begin(const struct stack_request *r, struct arena *a,
                                     struct error *e) {
-  const size_t items = r->main.run->geometry.items;
-  if (!r->detokenizer) return STATUS_OK;
-  r->detokenizer->sequence = arena_alloc(a, items, sizeof *r->detokenizer->sequence, e);
-  for (size_t i = 0; i < items && !e->status; i++) begin(r, i, a, e);
+  const struct stack_run *run = r->main.run;
+  const size_t items = run->geometry.items;
+  struct stack_detokenizer *u = r->detokenizer;
+  if (!u) return STATUS_OK;
+  const struct tokenizer *t = u->terms.tokenizer;
+  u->sequence = arena_alloc(a, items, sizeof *u->sequence, e);
+  for (size_t i = 0; i < items && !e->status; i++) {
+    struct stack_detokenized *s = &u->sequence[i];
+    const size_t most = r->generation.sequence[i].most;
+    const struct item *prompt = &run->geometry.item[i];
+    *s = (struct stack_detokenized){0};
+    if (detokenizer_init(&s->detokenizer, &u->terms, run->tokens + prompt->q_row, prompt->q, most,
+                         a, e))
+      return e->status;
+    if (r->stream) s->sendable = arena_alloc(a, most, sizeof *s->sendable, e);
+    if (r->tells_tokens) s->strings = arena_alloc(a, strings_room(t, most), 1, e);
+    if (u->token_texts) s->token_texts = token_texts_new(t, most, r->top, a, e);
+  }
   return e->status;
 }
 
-/* --- the answer --- */
+/* --- JSON --- */
 
 size_t stack_detokenizer_stop_room(const struct stack_detokenizer *u) {
   size_t longest = 0;
   for (size_t i = 0; i < u->terms.stops; i++) longest = size_max(longest, u->terms.stop[i].length);
-  return sizeof STOP + QUOTES + JSON_STRING_ROOM * longest; /* a text of some request */
+  return sizeof STOP + QUOTES + JSON_STRING_ROOM * longest; /* at most STACK_STOP_LONGEST */
 }
 
 size_t stack_detokenizer_room(const struct stack_detokenizer *u, size_t most, bool strings) {

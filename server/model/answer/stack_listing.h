@@ -13,12 +13,12 @@ enum { STACK_PART_NAME_SIZE = 48 };
 struct stack_listing {
   const struct stack_request *r;
   struct answer_content *content;
-  char (*part)[STACK_PART_NAME_SIZE]; /* [sections] the names of parts of the model */
-  const size_t *side[STACK_SIDES];    /* [items] the rows of thumbnails of the source and of main;
+  char (*part)[STACK_PART_NAME_SIZE]; /* [sections] names of the model's parts */
+  const size_t *side[STACK_SIDES];    /* [items] rows of the thumbnails of the source and of main;
                                          NULL: not listed yet */
 };
 
-/* Appends a section, of one list; the array has room for it. */
+/* Appends a section of one list; the array has room for it. */
 static inline struct answer_section *stack_listing_add(struct stack_listing *l, const char *group,
                                                        const char *name) {
   struct answer_section *s = &l->content->section[l->content->sections++];
@@ -26,8 +26,9 @@ static inline struct answer_section *stack_listing_add(struct stack_listing *l, 
   return s;
 }
 
-/* Names the section that was added last: "decoder.3.cross.input" is number 3 of main, ".cross" and
- * ".input". */
+/* Names the section that was added last: "decoder.3.cross.input" is number 3 of main with the
+ * ending
+ * ".cross" and `after` ".input". */
 static inline void stack_listing_name(struct stack_listing *l, const struct stack_side *side,
                                       size_t number, const char *ending, const char *after) {
   const size_t last = l->content->sections - 1;

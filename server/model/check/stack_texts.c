@@ -164,7 +164,7 @@ static enum status check_text(struct stack_check *k) {
   struct stack_detokenizer *u = stack_detokenizer_new(&terms, k->out, k->reading->arena, k->e);
   if (!u) return k->e->status;
   u->shown = text;
-  u->spelled = v->spelled;
+  u->token_texts = v->token_texts;
   return STATUS_OK;
 }
 

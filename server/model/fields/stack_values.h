@@ -36,8 +36,8 @@ struct stack_values {
   bool stream, search;         /* "stream", "return_search" */
   struct tokenizer_text *stop; /* [stops] */
   size_t stops;
-  bool text;    /* "return_text" */
-  bool spelled; /* whether the text of each token is returned; only dialects set it */
+  bool text;        /* "return_text" */
+  bool token_texts; /* whether the text of each token is returned; only dialects set it */
 };
 
 /* The sides of a request by number: 0 is the source. Either may have no stack. */

@@ -1,14 +1,13 @@
-/* stack_words: how tokens to come are written, wherever they are: in scores, in sequences, in the
- * events of a stream. */
-#ifndef SERVER_STACK_WORDS_H
-#define SERVER_STACK_WORDS_H
+/* stack_token_json: JSON of tokens that may follow, in scores, in sequences and in the events of a
+ * stream. Each writer returns the end of what it has written. */
+#ifndef SERVER_STACK_TOKEN_JSON_H
+#define SERVER_STACK_TOKEN_JSON_H
 
 #include "core/generate/generation.h"
 
 enum {
-  STACK_TOP_ROOM = 64, /* bytes of {"token":,"log_probability":} with both of its numbers */
-  STACK_BEAM_ROOM =
-      112 /* and of a way of a search: {"parent":,"token":,"log_probability":,"sum":} */
+  STACK_TOP_ROOM = 64,  /* the most bytes of {"token":,"log_probability":} with its numbers */
+  STACK_BEAM_ROOM = 112 /* and of {"parent":,"token":,"log_probability":,"sum":} */
 };
 
 /* [{"token":3,"log_probability":-0.5},...] */

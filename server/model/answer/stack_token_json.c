@@ -1,5 +1,5 @@
-/* stack_words: how tokens to come are written. */
-#include "server/model/answer/stack_words.h"
+/* stack_token_json: JSON of tokens that may follow. */
+#include "server/model/answer/stack_token_json.h"
 
 #include "server/answer/answer_section.h"
 #include "server/number/number.h"
@@ -14,7 +14,7 @@ _Static_assert(sizeof TOKEN + sizeof LOG_PROBABILITY + sizeof "-2147483648}," + 
 _Static_assert(sizeof PARENT + sizeof OF_BEAM + sizeof LOG_PROBABILITY + sizeof SUM +
                        2 * sizeof "-2147483648}," + 2 * NUMBER_TEXT_MAX <=
                    (int)STACK_BEAM_ROOM,
-               "a way of a search fits");
+               "a beam of a search fits");
 
 char *stack_write_top(char *out, const int32_t *token, const float *log, size_t count) {
   *out++ = '[';
