@@ -1,5 +1,5 @@
-/* subword: the pieces that words are made of, and how a word is made of them: the "model" of
- * a tokenizer.json. It is one of four kinds: WordPiece, BPE, Unigram, WordLevel.
+/* subword: the pieces that words are made of, and how a word is cut into them: the "model" of a
+ * tokenizer.json. It is of one of four kinds: WordPiece, BPE, Unigram, WordLevel.
  *
  * Immutable; any number of threads may cut words with it at once. */
 #ifndef CONFIG_SUBWORD_H
@@ -13,35 +13,35 @@
 
 struct subword_model;
 
-/* Of a "model", an object. Words come as bytes, as they are, although the pieces are written with a
- * character for each byte, if `raw`. NULL with STATUS_CONFIG that names the member at fault, or
- * STATUS_OUT_OF_MEMORY. */
+/* From a "model", an object. If `raw`, words are bytes, although the file writes pieces with a
+ * character for each byte (byte_level.h). NULL with STATUS_CONFIG that names the member at fault,
+ * or STATUS_OUT_OF_MEMORY. */
 struct subword_model *subword_new(const json_t *json, bool raw, struct error *e);
-void subword_free(struct subword_model *l);          /* NULL is fine */
-size_t subword_bytes(const struct subword_model *l); /* of memory */
+void subword_free(struct subword_model *m);          /* NULL is fine */
+size_t subword_bytes(const struct subword_model *m); /* of memory */
 
 /* "WordPiece", ... */
-const char *subword_kind(const struct subword_model *l);
+const char *subword_kind(const struct subword_model *m);
 
-/* Its pieces; those of raw ones as bytes, but for those that stand apart. */
-const struct vocabulary *subword_vocabulary(const struct subword_model *l);
+/* Its pieces: of a raw model as bytes, except those that are .apart. */
+const struct vocabulary *subword_vocabulary(const struct subword_model *m);
 
-/* The id of a piece as the file writes it; -1: it is none, or bytes cannot spell it. */
-int32_t subword_find(const struct subword_model *l, const char *text, size_t length);
+/* The id of a piece as the file writes it; -1: none. */
+int32_t subword_find(const struct subword_model *m, const char *text, size_t length);
 
-/* What words are cut into, and memory for it, which serves one word after the other. */
+/* Memory for one word after the other, and where their tokens go. */
 struct subword_work {
-  struct tokens *out;        /* with the failure that there may be */
-  void *scratch;             /* of the arena of `out` */
-  size_t room;               /* bytes of it */
-  struct patience *patience; /* of who waits for a word that takes long; or NULL */
-  size_t steps;              /* since that was asked */
+  struct tokens *out; /* with the error */
+  void *scratch;      /* [room] bytes in the arena of `out` */
+  size_t room;
+  struct patience *patience; /* of the caller; or NULL */
+  size_t steps;              /* since it was asked last */
 };
 
-/* Appends the tokens of a word, which begins at byte `at` of its text. Returns the status that the
- * list's error holds: no memory, or STATUS_INVALID_REQUEST where the word has a character that the
- * pieces lack, and there is no token for unknown ones, or why who waits has ceased to. */
-enum status subword_tokenize(const struct subword_model *l, const char *word, size_t length,
+/* Appends the tokens of a word, which begins at byte `at` of its text. Returns the status of the
+ * list's error: no memory, STATUS_INVALID_REQUEST for a character that no piece has if there is no
+ * unknown token, or the caller's patience has ended. */
+enum status subword_tokenize(const struct subword_model *m, const char *word, size_t length,
                              size_t at, struct subword_work *w);
 
 #endif

@@ -1,31 +1,30 @@
-/* subword_merge: the pairs of pieces that become one, and the merging of a word's parts. */
+/* subword_merge: the merges of a BPE: pairs of pieces that become one; and how the symbols of a
+ * word are merged. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/tokenizer/model/byte_level.h"
 #include "config/tokenizer/model/subword_parts.h"
 
-/* --- the pairs --- */
-
-static size_t slot_of(const struct subword_model *l, int32_t left, int32_t right) {
+/* The slot of a pair, or the empty one where it belongs. */
+static struct subword_merge *find_slot(const struct subword_model *m, int32_t left, int32_t right) {
   enum { HALF = 32 };
   const uint64_t both = (uint64_t)(uint32_t)left << HALF | (uint32_t)right;
   const uint64_t hash = both * 0x9e3779b97f4a7c15u;
-  return (hash ^ hash >> HALF) >> 7 & (l->merges - 1);
-}
-
-static struct subword_merge *find_slot(const struct subword_model *l, int32_t left, int32_t right) {
-  for (size_t at = slot_of(l, left, right);; at = (at + 1) & (l->merges - 1)) {
-    struct subword_merge *m = &l->merge[at];
-    if (m->left < 0 || (m->left == left && m->right == right)) return m;
+  for (size_t at = (hash ^ hash >> HALF) >> 7 & (m->merges - 1);; at = (at + 1) & (m->merges - 1)) {
+    struct subword_merge *merge = &m->merge[at];
+    if (merge->left < 0 || (merge->left == left && merge->right == right)) return merge;
   }
 }
 
-const struct subword_merge *subword_find_merge(const struct subword_model *l, int32_t left,
-                                               int32_t right) {
-  const struct subword_merge *m = find_slot(l, left, right);
-  return m->left < 0 ? NULL : m;
+/* The merge of two neighbors; NULL: none. */
+static const struct subword_merge *find_merge(const struct subword_model *m, int32_t left,
+                                              int32_t right) {
+  const struct subword_merge *merge = find_slot(m, left, right);
+  return merge->left < 0 ? NULL : merge;
 }
+
+/* --- reading --- */
 
 /* One side of a merge as the file writes it. */
 struct subword_side {
@@ -50,17 +49,17 @@ static bool read_sides(const json_t *one, struct subword_side side[2]) {
   return json_array_size(one) == 2;
 }
 
-/* Both sides as the vocabulary has them, one behind the other. */
-struct subword_spelling {
-  char *bytes;
+/* Both sides as the vocabulary has them, one after the other. */
+struct subword_sides {
+  char *bytes; /* [room] */
   size_t room;
-  size_t left, right; /* bytes of each; SIZE_MAX: bytes cannot spell it */
+  size_t left, right; /* bytes of each; SIZE_MAX: a character stands for no byte */
 };
 
-static bool spell(const struct subword_model *l, const struct subword_side side[2],
-                  struct subword_spelling *s) {
+static bool convert_sides(const struct subword_model *m, const struct subword_side side[2],
+                          struct subword_sides *s) {
   const size_t needed = side[0].length + side[1].length;
-  if (needed >= s->room) { /* of two empty sides, too */
+  if (needed >= s->room) { /* also if both sides are empty */
     char *moved = realloc(s->bytes, 2 * needed + 1);
     if (!moved) return false;
     s->bytes = moved;
@@ -68,7 +67,7 @@ static bool spell(const struct subword_model *l, const struct subword_side side[
   }
   s->left = side[0].length;
   s->right = side[1].length;
-  if (l->raw) {
+  if (m->raw) {
     s->left = byte_level_decode(side[0].text, side[0].length, s->bytes);
     if (s->left == SIZE_MAX) return true;
     s->right = byte_level_decode(side[1].text, side[1].length, s->bytes + s->left);
@@ -79,74 +78,71 @@ static bool spell(const struct subword_model *l, const struct subword_side side[
   return true;
 }
 
-/* The merge that two spelled sides are. Of words that are bytes no part can be what bytes cannot
- * spell: such a merge is none. */
-static bool find_ids(const struct subword_model *l, struct subword_spelling *s,
-                     struct subword_merge *m) {
-  const size_t inside = l->inside.length;
-  m->left = vocabulary_find(&l->vocabulary, s->bytes, s->left);
-  m->right = vocabulary_find(&l->vocabulary, s->bytes + s->left, s->right);
-  if (m->left < 0 || m->right < 0 || s->right < inside) return false;
-  memmove(s->bytes + s->left, s->bytes + s->left + inside, s->right - inside);
-  m->id = vocabulary_find(&l->vocabulary, s->bytes, s->left + s->right - inside);
-  return m->id >= 0;
-}
-
-static enum status read_merge(struct subword_model *l, const json_t *one, size_t rank,
-                              struct subword_spelling *s, struct error *e) {
+static enum status read_merge(struct subword_model *m, const json_t *one, size_t rank,
+                              struct subword_sides *s, struct error *e) {
+  const struct vocabulary *v = &m->vocabulary;
+  const size_t inside = m->inside.length;
   struct subword_side side[2];
-  struct subword_merge m = {.rank = (uint32_t)rank};
   if (!read_sides(one, side))
     return error_set(e, STATUS_CONFIG, "merges: %zu: needs two pieces, \"a b\" or [\"a\",\"b\"]",
                      rank);
-  if (!spell(l, side, s)) return error_no_memory(e);
+  if (!convert_sides(m, side, s)) return error_no_memory(e);
+  /* No part of a raw word has characters that stand for no byte: such a merge is ignored. */
   if (s->left == SIZE_MAX || s->right == SIZE_MAX) return STATUS_OK;
-  if (!find_ids(l, s, &m))
+  struct subword_merge merge = {.left = vocabulary_find(v, s->bytes, s->left),
+                                .right = vocabulary_find(v, s->bytes + s->left, s->right),
+                                .rank = (uint32_t)rank,
+                                .id = -1};
+  if (merge.left >= 0 && merge.right >= 0 && s->right >= inside) {
+    memmove(s->bytes + s->left, s->bytes + s->left + inside, s->right - inside);
+    merge.id = vocabulary_find(v, s->bytes, s->left + s->right - inside);
+  }
+  if (merge.id < 0)
     return error_set(e, STATUS_CONFIG,
                      "merges: %zu: \"%.40s\": a piece of it, or what it becomes, is not in the "
                      "vocabulary",
                      rank, side[0].text);
-  *find_slot(l, m.left, m.right) = m;
+  *find_slot(m, merge.left, merge.right) = merge;
   return STATUS_OK;
 }
 
-enum status subword_read_merges(struct subword_model *l, const json_t *json, struct error *e) {
+enum status subword_read_merges(struct subword_model *m, const json_t *json, struct error *e) {
   json_t *list = json_object_get(json, "merges"), *one;
-  struct subword_spelling s = {0};
+  struct subword_sides s = {0};
   size_t rank;
   if (!json_is_array(list)) return error_set(e, STATUS_CONFIG, "merges: needs a list of pairs");
-  l->merges = 2;
-  while (l->merges < 2 * json_array_size(list)) l->merges *= 2;
-  l->merge = malloc(l->merges * sizeof *l->merge);
-  if (!l->merge) return error_no_memory(e);
-  for (size_t i = 0; i < l->merges; i++) l->merge[i].left = -1;
+  m->merges = 2;
+  while (m->merges < 2 * json_array_size(list)) m->merges *= 2;
+  m->merge = malloc(m->merges * sizeof *m->merge);
+  if (!m->merge) return error_no_memory(e);
+  for (size_t i = 0; i < m->merges; i++) m->merge[i].left = -1;
   json_array_foreach(list, rank, one) {
-    if (read_merge(l, one, rank, &s, e)) break;
+    if (read_merge(m, one, rank, &s, e)) break;
   }
   free(s.bytes);
   return e->status;
 }
 
-/* --- a word's parts: few --- */
+/* --- few symbols --- */
 
-/* Up to so many the least rank is looked for again after each merge. */
+/* Up to FEW symbols, the least rank is searched for anew after each merge. */
 enum { FEW = 48 };
 #define NEVER UINT32_MAX
 
-/* The rank of the pair that begins with this symbol, and what it becomes. */
-static uint32_t rank_of(const struct subword_model *l, const struct subword_symbol *symbol,
+/* The rank of the pair that begins with this symbol, and the token that it becomes. */
+static uint32_t rank_of(const struct subword_model *m, const struct subword_symbol *symbol,
                         int32_t *id) {
-  const struct subword_merge *m = subword_find_merge(l, symbol[0].id, symbol[1].id);
-  if (!m) return NEVER;
-  *id = m->id;
-  return m->rank;
+  const struct subword_merge *merge = find_merge(m, symbol[0].id, symbol[1].id);
+  if (!merge) return NEVER;
+  *id = merge->id;
+  return merge->rank;
 }
 
-static size_t merge_few(const struct subword_model *l, struct subword_symbol *symbol,
+static size_t merge_few(const struct subword_model *m, struct subword_symbol *symbol,
                         size_t count) {
   uint32_t rank[FEW];
   int32_t id[FEW];
-  for (size_t i = 0; i + 1 < count; i++) rank[i] = rank_of(l, symbol + i, &id[i]);
+  for (size_t i = 0; i + 1 < count; i++) rank[i] = rank_of(m, symbol + i, &id[i]);
   while (count > 1) {
     size_t at = 0;
     for (size_t i = 1; i + 1 < count; i++)
@@ -159,30 +155,30 @@ static size_t merge_few(const struct subword_model *l, struct subword_symbol *sy
       rank[i] = rank[i + 1];
       id[i] = id[i + 1];
     }
-    if (at > 0) rank[at - 1] = rank_of(l, symbol + at - 1, &id[at - 1]);
-    if (at + 1 < count) rank[at] = rank_of(l, symbol + at, &id[at]);
+    if (at > 0) rank[at - 1] = rank_of(m, symbol + at - 1, &id[at - 1]);
+    if (at + 1 < count) rank[at] = rank_of(m, symbol + at, &id[at]);
   }
   return count;
 }
 
-/* --- many --- */
+/* --- many symbols --- */
 
-/* A pair that may be merged: it counts only if both neighbours are still what they were. */
+/* A pair that may be merged, unless one of its symbols has changed since. */
 struct subword_pair {
-  uint32_t rank, at; /* of the left one */
+  uint32_t rank, at; /* of the left symbol */
   int32_t left, right;
 };
 
-/* The neighbours that are left of a symbol's: a list of both directions. */
+/* The remaining neighbors of a symbol: a doubly linked list. */
 struct subword_link {
   uint32_t last, next;
 };
 
 struct subword_merging {
-  const struct subword_model *l;
-  struct subword_symbol *symbol; /* of a length of 0: merged into the one before */
+  const struct subword_model *m;
+  struct subword_symbol *symbol; /* a length of 0: merged into the one before */
   struct subword_link *link;
-  struct subword_pair *pair; /* a heap, the least one first */
+  struct subword_pair *pair; /* [pairs] a heap, the least first */
   size_t pairs;
 };
 
@@ -209,41 +205,42 @@ static struct subword_pair pop(struct subword_merging *g) {
   return top;
 }
 
-static void offer(struct subword_merging *g, uint32_t at, size_t count) {
+/* Pushes the pair that begins with the symbol at `at`, if it can be merged. */
+static void push_pair(struct subword_merging *g, uint32_t at, size_t count) {
   const uint32_t next = g->link[at].next;
   if (next >= count) return;
   const int32_t left = g->symbol[at].id, right = g->symbol[next].id;
-  const struct subword_merge *m = subword_find_merge(g->l, left, right);
-  if (m) push(g, (struct subword_pair){m->rank, at, left, right});
+  const struct subword_merge *merge = find_merge(g->m, left, right);
+  if (merge) push(g, (struct subword_pair){merge->rank, at, left, right});
 }
 
-static bool is_there(const struct subword_merging *g, const struct subword_pair *p, size_t count) {
-  const uint32_t next = g->link[p->at].next;
-  return g->symbol[p->at].length > 0 && next < count && g->symbol[p->at].id == p->left &&
-         g->symbol[next].id == p->right;
+/* Each merge leaves one symbol less and pushes at most two pairs. */
+size_t subword_merge_scratch(size_t count) {
+  if (count <= FEW) return 0;
+  return count * (3 * sizeof(struct subword_pair) + sizeof(struct subword_link));
 }
 
-static void merge_pair(struct subword_merging *g, const struct subword_pair *p, size_t count) {
-  const uint32_t at = p->at, next = g->link[at].next, behind = g->link[next].next;
-  g->symbol[at].id = subword_find_merge(g->l, p->left, p->right)->id;
-  g->symbol[at].length += g->symbol[next].length;
-  g->symbol[next].length = 0;
-  g->link[at].next = behind;
-  if (behind < count) g->link[behind].last = at;
-  if (at > 0) offer(g, g->link[at].last, count);
-  offer(g, at, count);
-}
-
-static size_t merge_many(const struct subword_model *l, struct subword_symbol *symbol, size_t count,
+static size_t merge_many(const struct subword_model *m, struct subword_symbol *symbol, size_t count,
                          void *scratch, struct subword_work *w) {
-  struct subword_merging g = {.l = l, .symbol = symbol, .pair = scratch};
+  struct subword_merging g = {.m = m, .symbol = symbol, .pair = scratch};
   g.link = (struct subword_link *)(g.pair + 3 * count);
   for (size_t i = 0; i < count; i++)
     g.link[i] = (struct subword_link){i ? (uint32_t)i - 1 : 0, (uint32_t)i + 1};
-  for (size_t i = 0; i < count && !subword_ends(w, 1); i++) offer(&g, (uint32_t)i, count);
-  while (g.pairs > 0 && !(w && w->out->e->status) && !subword_ends(w, 1)) {
+  for (size_t i = 0; i < count && !subword_is_over(w, 1); i++) push_pair(&g, (uint32_t)i, count);
+  while (g.pairs > 0 && !(w && w->out->e->status) && !subword_is_over(w, 1)) {
     const struct subword_pair p = pop(&g);
-    if (is_there(&g, &p, count)) merge_pair(&g, &p, count);
+    const uint32_t at = p.at, next = g.link[at].next;
+    if (symbol[at].length == 0 || next >= count || symbol[at].id != p.left ||
+        symbol[next].id != p.right)
+      continue;
+    const uint32_t after = g.link[next].next;
+    symbol[at].id = find_merge(m, p.left, p.right)->id;
+    symbol[at].length += symbol[next].length;
+    symbol[next].length = 0;
+    g.link[at].next = after;
+    if (after < count) g.link[after].last = at;
+    if (at > 0) push_pair(&g, g.link[at].last, count);
+    push_pair(&g, at, count);
   }
   size_t left = 0;
   for (size_t i = 0; i < count; i++)
@@ -251,13 +248,7 @@ static size_t merge_many(const struct subword_model *l, struct subword_symbol *s
   return left;
 }
 
-/* Each merge leaves one symbol less and two pairs more. */
-size_t subword_merge_scratch(size_t count) {
-  if (count <= FEW) return 0;
-  return count * (3 * sizeof(struct subword_pair) + sizeof(struct subword_link));
-}
-
-size_t subword_merge_all(const struct subword_model *l, struct subword_symbol *symbol, size_t count,
+size_t subword_merge_all(const struct subword_model *m, struct subword_symbol *symbol, size_t count,
                          void *scratch, struct subword_work *w) {
-  return count <= FEW ? merge_few(l, symbol, count) : merge_many(l, symbol, count, scratch, w);
+  return count <= FEW ? merge_few(m, symbol, count) : merge_many(m, symbol, count, scratch, w);
 }

@@ -1,4 +1,4 @@
-/* tokens: a list of tokens that grows. Its memory is an arena's. */
+/* tokens: a growing list of tokens in an arena. Failures are kept in `e`. */
 #ifndef CONFIG_TOKENS_H
 #define CONFIG_TOKENS_H
 
@@ -8,11 +8,11 @@
 
 struct token {
   int32_t id;
-  uint32_t begin, end; /* bytes of the original text that it came from, if they were asked for;
-                          empty where it came from none */
-  uint8_t text;        /* 0 or 1: of a pair, which text that is */
+  uint32_t begin, end; /* its place in the original text, in bytes, if traced; empty if it came from
+                          no bytes */
+  uint8_t text;        /* which text of a pair: 0 or 1 */
   uint8_t type;        /* token_type */
-  bool special;        /* put around the texts, or in them as such */
+  bool special;        /* added around the texts, or found in them as a special token */
 };
 
 struct tokens {
@@ -26,7 +26,7 @@ static inline void tokens_init(struct tokens *t, struct arena *a, struct error *
   *t = (struct tokens){.arena = a, .e = e};
 }
 
-/* Room for so many more. Returns the status that the list's error holds. */
+/* Room for `more` tokens. Returns the status of `e`. */
 enum status tokens_reserve(struct tokens *t, size_t more);
 
 static inline void tokens_add(struct tokens *t, struct token token) {

@@ -1,4 +1,4 @@
-/* trie: makes double arrays of strings. */
+/* trie: makes a double array from strings. */
 #include "config/tokenizer/model/trie.h"
 
 #include <stdlib.h>
@@ -8,20 +8,20 @@
 
 enum { BYTES = 256, ROOTLESS = INT32_MAX };
 
-/* Strings that begin alike, by so many bytes, and the node where they meet. */
+/* Strings with the same first `depth` bytes, and the node of these bytes. */
 struct trie_stretch {
   size_t begin, end, depth;
   int32_t node;
 };
 
-/* What is being made. Places without a node are a list in their order, which the search for places
- * goes through from `from` on: those before it have been tried in vain too often. */
+/* A trie that is being made. Free places are a doubly linked list in their order. The search for
+ * places begins at `from`: those before it have failed too often. */
 struct trie_making {
   struct trie *t;
   const struct trie_string *string;
   int32_t *next, *last; /* [t->count]; -1: none */
   int32_t from, tail;
-  struct trie_stretch *stretch; /* still to be made: a stack */
+  struct trie_stretch *stretch; /* [stretches] a stack of those that still need children */
   size_t stretches, room;
   struct error *e;
 };
@@ -36,7 +36,7 @@ static int compare(const void *a, const void *b) {
 
 /* --- places --- */
 
-/* `*array` has room for so many things; false: no memory. */
+/* Resizes *array to `count` items; false: no memory. */
 static bool resize(struct trie_making *m, void *array, size_t count, size_t size) {
   void **at = array, *moved = realloc(*at, count * size);
   if (moved) *at = moved;
@@ -67,7 +67,7 @@ static bool grow(struct trie_making *m, size_t count) {
   return true;
 }
 
-/* A node takes a place. */
+/* Makes a free place the child of a node. */
 static void occupy(struct trie_making *m, int32_t at, int32_t parent) {
   const int32_t next = m->next[at], last = m->last[at];
   if (last >= 0) m->next[last] = next;
@@ -77,14 +77,7 @@ static void occupy(struct trie_making *m, int32_t at, int32_t parent) {
   m->t->node[at].check = parent;
 }
 
-static bool fits(const struct trie_making *m, int32_t base, const unsigned char *byte,
-                 size_t bytes) {
-  for (size_t i = 0; i < bytes; i++)
-    if (m->t->node[base + byte[i]].check >= 0) return false;
-  return true;
-}
-
-/* A base from which the places of all children are free, and all others exist; -1: no memory. */
+/* A base whose places are free for all these children, and exist for all bytes; -1: no memory. */
 static int32_t find_base(struct trie_making *m, const unsigned char *byte, size_t bytes) {
   enum { TRIES = 32 };
   for (int32_t at = m->from, tries = 0; at >= 0; at = m->next[at], tries++) {
@@ -92,7 +85,9 @@ static int32_t find_base(struct trie_making *m, const unsigned char *byte, size_
     if (tries == TRIES) m->from = at;
     if (base < 0) continue;
     if ((size_t)base + BYTES > m->t->count) break;
-    if (fits(m, base, byte, bytes)) return base;
+    size_t free = 0;
+    while (free < bytes && m->t->node[base + byte[free]].check < 0) free++;
+    if (free == bytes) return base;
   }
   const size_t base = m->t->count;
   return grow(m, base + size_max(base, BYTES)) ? (int32_t)base : -1;
@@ -100,17 +95,17 @@ static int32_t find_base(struct trie_making *m, const unsigned char *byte, size_
 
 /* --- nodes --- */
 
-static bool push(struct trie_making *m, const struct trie_stretch *s) {
+static bool push(struct trie_making *m, struct trie_stretch s) {
   if (m->stretches == m->room) {
     const size_t room = 2 * m->room + BYTES;
     if (!resize(m, &m->stretch, room, sizeof *m->stretch)) return false;
     m->room = room;
   }
-  m->stretch[m->stretches++] = *s;
+  m->stretch[m->stretches++] = s;
   return true;
 }
 
-/* The end of the strings that go on by the same byte as the first one. */
+/* The end of the strings whose next byte is the same as that of the one at `begin`. */
 static size_t find_end(const struct trie_making *m, const struct trie_stretch *s, size_t begin) {
   const char byte = m->string[begin].bytes[s->depth];
   size_t end = begin + 1;
@@ -118,7 +113,7 @@ static size_t find_end(const struct trie_making *m, const struct trie_stretch *s
   return end;
 }
 
-/* Gives the node of a stretch its children. */
+/* Makes the children of a stretch's node, and pushes their stretches. */
 static bool make_children(struct trie_making *m, struct trie_stretch *s) {
   unsigned char byte[BYTES];
   size_t bytes = 0;
@@ -134,20 +129,9 @@ static bool make_children(struct trie_making *m, struct trie_stretch *s) {
   for (size_t i = s->begin, end; i < s->end; i = end) {
     end = find_end(m, s, i);
     const int32_t node = base + (unsigned char)m->string[i].bytes[s->depth];
-    if (!push(m, &(struct trie_stretch){i, end, s->depth + 1, node})) return false;
+    if (!push(m, (struct trie_stretch){i, end, s->depth + 1, node})) return false;
   }
   return true;
-}
-
-/* Gives back the places behind the last node, but for those that a step may look at. */
-static void shrink(struct trie *t) {
-  size_t count = t->count;
-  while (count > BYTES && t->node[count - 1 - BYTES].check < 0) count--;
-  void *node = realloc(t->node, count * sizeof *t->node);
-  if (node) t->node = node;
-  void *value = realloc(t->value, count * sizeof *t->value);
-  if (value) t->value = value;
-  t->count = count;
 }
 
 enum status trie_init(struct trie *t, struct trie_string *string, size_t count, struct error *e) {
@@ -157,7 +141,7 @@ enum status trie_init(struct trie *t, struct trie_string *string, size_t count, 
   bool good = grow(&m, 2 * BYTES);
   if (good) {
     occupy(&m, TRIE_ROOT, ROOTLESS);
-    good = push(&m, &(struct trie_stretch){0, count, 0, TRIE_ROOT});
+    good = push(&m, (struct trie_stretch){0, count, 0, TRIE_ROOT});
   }
   while (good && m.stretches > 0) {
     struct trie_stretch s = m.stretch[--m.stretches];
@@ -166,7 +150,13 @@ enum status trie_init(struct trie *t, struct trie_string *string, size_t count, 
   free(m.next);
   free(m.last);
   free(m.stretch);
-  if (good) shrink(t);
+  if (!good) return e->status;
+  /* The places after the last node are freed, except those that trie_step may read. */
+  while (t->count > BYTES && t->node[t->count - 1 - BYTES].check < 0) t->count--;
+  void *node = realloc(t->node, t->count * sizeof *t->node);
+  if (node) t->node = node;
+  void *value = realloc(t->value, t->count * sizeof *t->value);
+  if (value) t->value = value;
   return e->status;
 }
 

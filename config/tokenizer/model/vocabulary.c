@@ -6,16 +6,14 @@
 
 #include "core/base/size.h"
 
-static enum status no_memory(struct error *e) { return error_no_memory(e); }
-
 /* --- pieces --- */
 
 static enum status reserve_ids(struct vocabulary *v, size_t size, struct error *e) {
   if (size <= v->size) return STATUS_OK;
-  const size_t room = v->room_ids < size ? size_max(size, 2 * v->room_ids) : v->room_ids;
-  if (room > v->room_ids) {
+  if (size > v->room_ids) {
+    const size_t room = size_max(size, 2 * v->room_ids);
     struct vocabulary_piece *moved = realloc(v->piece, room * sizeof *moved);
-    if (!moved) return no_memory(e);
+    if (!moved) return error_no_memory(e);
     v->piece = moved;
     v->room_ids = room;
   }
@@ -30,7 +28,7 @@ static enum status reserve_bytes(struct vocabulary *v, size_t more, struct error
   if (v->length + more <= v->room) return STATUS_OK;
   const size_t room = size_max(v->length + more, 2 * v->room);
   char *moved = realloc(v->bytes, room);
-  if (!moved) return no_memory(e);
+  if (!moved) return error_no_memory(e);
   v->bytes = moved;
   v->room = room;
   return STATUS_OK;
@@ -56,16 +54,11 @@ enum status vocabulary_add(struct vocabulary *v, const char *bytes, size_t lengt
 
 /* --- ids --- */
 
-static uint64_t hash_of(const char *bytes, size_t length) {
-  uint64_t hash = VOCABULARY_HASH;
-  for (size_t i = 0; i < length; i++) hash = vocabulary_hash_byte(hash, bytes[i]);
-  return hash;
-}
-
-/* The slot of a piece, or the empty one where it would be. */
-static size_t find_slot(const struct vocabulary *v, const char *bytes, size_t length,
-                        uint64_t hash) {
+/* The slot of a piece, or the empty one where it belongs. */
+static size_t find_slot(const struct vocabulary *v, const char *bytes, size_t length) {
   enum { HALF = 32 };
+  uint64_t hash = 0x12345;
+  for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)bytes[i]) * 0x9e3779b97f4a7c15u;
   for (size_t at = (hash >> HALF) & (v->slots - 1);; at = (at + 1) & (v->slots - 1)) {
     const int32_t id = v->slot[at];
     if (id < 0) return at;
@@ -78,13 +71,12 @@ enum status vocabulary_end(struct vocabulary *v, struct error *e) {
   v->slots = 2;
   while (v->slots < 2 * v->count) v->slots *= 2;
   v->slot = malloc(v->slots * sizeof *v->slot);
-  if (!v->slot) return no_memory(e);
+  if (!v->slot) return error_no_memory(e);
   memset(v->slot, -1, v->slots * sizeof *v->slot);
   for (size_t id = 0; id < v->size; id++) {
     const struct vocabulary_piece *p = &v->piece[id];
     const char *bytes = v->bytes + p->at;
-    if (p->length && !p->apart)
-      v->slot[find_slot(v, bytes, p->length, hash_of(bytes, p->length))] = (int32_t)id;
+    if (p->length && !p->apart) v->slot[find_slot(v, bytes, p->length)] = (int32_t)id;
   }
   return STATUS_OK;
 }
@@ -100,11 +92,6 @@ size_t vocabulary_bytes(const struct vocabulary *v) {
   return v->room_ids * sizeof *v->piece + v->room + v->slots * sizeof *v->slot;
 }
 
-int32_t vocabulary_find_hashed(const struct vocabulary *v, const char *bytes, size_t length,
-                               uint64_t hash) {
-  return v->slot[find_slot(v, bytes, length, hash)];
-}
-
 int32_t vocabulary_find(const struct vocabulary *v, const char *bytes, size_t length) {
-  return vocabulary_find_hashed(v, bytes, length, hash_of(bytes, length));
+  return v->slot[find_slot(v, bytes, length)];
 }
