@@ -1,4 +1,4 @@
-/* added: tokens that stand in texts as they are. */
+/* added: reads the list of added tokens, and searches for them. */
 #include "config/tokenizer/added.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* --- reading --- */
 
-static enum status read_token(struct added *a, const json_t *one, const struct subword_model *l,
+static enum status read_token(struct added *a, const json_t *one, const struct subword_model *m,
                               struct error *e) {
   const json_t *content = json_object_get(one, "content"), *id = json_object_get(one, "id");
   struct added_token *t = &a->token[a->count];
@@ -37,13 +37,13 @@ static enum status read_token(struct added *a, const json_t *one, const struct s
   a->count++;
   if (e->status) return text_before(e, "\"%.60s\": ", json_string_value(content));
   memcpy(t->content, json_string_value(content), t->length);
-  const int32_t piece = subword_find(l, t->content, t->length);
+  const int32_t piece = subword_find(m, t->content, t->length);
   if (piece >= 0) t->id = piece;
   a->ids = size_max(a->ids, (size_t)t->id + 1);
   return STATUS_OK;
 }
 
-static enum status read_tokens(struct added *a, const json_t *json, const struct subword_model *l,
+static enum status read_tokens(struct added *a, const json_t *json, const struct subword_model *m,
                                struct error *e) {
   const size_t count = json_array_size(json);
   const json_t *one;
@@ -52,7 +52,7 @@ static enum status read_tokens(struct added *a, const json_t *json, const struct
   a->token = calloc(count + 1, sizeof *a->token);
   if (!a->token) return error_no_memory(e);
   json_array_foreach((json_t *)json, i, one) {
-    if (read_token(a, one, l, e)) return e->status;
+    if (read_token(a, one, m, e)) return e->status;
   }
   a->by_id = malloc((a->ids + 1) * sizeof *a->by_id);
   if (!a->by_id) return error_no_memory(e);
@@ -61,27 +61,9 @@ static enum status read_tokens(struct added *a, const json_t *json, const struct
   return STATUS_OK;
 }
 
-/* --- what is looked for --- */
+/* --- normalizing --- */
 
-/* A token keeps what it is changed to, where that is something else. */
-static enum status keep_changed(struct added_token *t, const struct passage_bytes *now,
-                                struct error *e) {
-  if (now->length == t->length && memcmp(now->bytes, t->content, t->length) == 0) return STATUS_OK;
-  t->changed = malloc(now->length + 1);
-  if (!t->changed) return error_no_memory(e);
-  memcpy(t->changed, now->bytes, now->length);
-  t->changed_length = now->length;
-  return STATUS_OK;
-}
-
-/* No normalizer that anybody needs makes so much of a token, and one that doubles and doubles would
- * take minutes to load. */
-static size_t most_of(const struct added_token *t) {
-  return size_min(32 * t->length + 1024, PASSAGE_LONGEST);
-}
-
-/* All tokens of a file together may take so long; any that is meant to be used takes milliseconds.
- */
+/* The normalizing of all tokens of a file; a file that is meant to be used takes milliseconds. */
 enum { CHANGE_MS = 5000 };
 
 struct added_patience {
@@ -99,11 +81,18 @@ static enum status change(struct added_token *t, const struct normalizer *n,
   struct passage p;
   arena_init(&arena, NULL);
   passage_init(&p, &arena, e);
-  p.most = most_of(t);
+  /* A useful normalizer makes less of a token; one that doubles it again and again would take
+   * minutes to load. */
+  p.most = size_min(32 * t->length + 1024, PASSAGE_LONGEST);
   p.patience = p.watch.patience = patience;
   if (passage_begin(&p, t->content, t->length, 0, false) == STATUS_OK &&
-      normalizer_apply(n, &p) == STATUS_OK)
-    keep_changed(t, &p.now, e);
+      normalizer_apply(n, &p) == STATUS_OK &&
+      !(p.now.length == t->length && memcmp(p.now.bytes, t->content, t->length) == 0)) {
+    t->changed = malloc(p.now.length + 1);
+    if (!t->changed) error_no_memory(e);
+    if (t->changed) memcpy(t->changed, p.now.bytes, p.now.length);
+    t->changed_length = t->changed ? p.now.length : 0;
+  }
   arena_free(&arena);
   const bool large = e->status == STATUS_TOO_LARGE, late = e->status == STATUS_DEADLINE;
   if (!large && !late && e->status != STATUS_INVALID_REQUEST) return e->status;
@@ -116,16 +105,8 @@ static enum status change(struct added_token *t, const struct normalizer *n,
                    late ? " with the tokens up to this one" : " with it");
 }
 
-static enum status change_all(struct added *a, const struct normalizer *n, struct error *e) {
-  struct added_patience p = {.patience = {.ask = ask_clock},
-                             .ends = clock_now() + CHANGE_MS * (uint64_t)CLOCK_MS};
-  for (size_t i = 0; i < a->count && n && e->status == STATUS_OK; i++)
-    if (a->token[i].normalized) change(&a->token[i], n, &p.patience, e);
-  return e->status;
-}
-
-/* Of those that are looked for in a text as it came, or as it is changed: one that is changed to
- * nothing is nowhere. */
+/* The trie of the tokens that are searched for in original, or in normalized texts; one whose
+ * normalized content is empty is never found. */
 static enum status make_trie(struct added *a, bool changed, struct error *e) {
   struct trie_string *string = malloc((a->count + 1) * sizeof *string);
   size_t count = 0;
@@ -144,10 +125,14 @@ static enum status make_trie(struct added *a, bool changed, struct error *e) {
 }
 
 enum status added_init(struct added *a, const json_t *json, const struct normalizer *n,
-                       const struct subword_model *l, struct error *e) {
+                       const struct subword_model *m, struct error *e) {
   *a = (struct added){0};
-  if (json && !json_is_null(json) && read_tokens(a, json, l, e)) return e->status;
-  if (change_all(a, n, e) || make_trie(a, false, e)) return e->status;
+  if (json && !json_is_null(json) && read_tokens(a, json, m, e)) return e->status;
+  struct added_patience p = {.patience = {.ask = ask_clock},
+                             .ends = clock_now() + CHANGE_MS * (uint64_t)CLOCK_MS};
+  for (size_t i = 0; i < a->count && n && e->status == STATUS_OK; i++)
+    if (a->token[i].normalized) change(&a->token[i], n, &p.patience, e);
+  if (e->status || make_trie(a, false, e)) return e->status;
   return make_trie(a, true, e);
 }
 
@@ -171,6 +156,7 @@ size_t added_bytes(const struct added *a) {
 
 /* --- searching --- */
 
+/* Whether no word continues at either end of the token. */
 static bool is_single(const struct added_search *s) {
   size_t length;
   const bool before =
@@ -179,20 +165,8 @@ static bool is_single(const struct added_search *s) {
          (s->end == s->length || !unicode_is_word(unicode_read(s->text + s->end, &length)));
 }
 
-/* Blanks beside the token, but for those that another one has. */
-static void strip_blanks(struct added_search *s) {
-  size_t length;
-  while (s->token->strips[0] && s->begin > s->done &&
-         unicode_is_space(unicode_read_before(s->text, s->begin, &length)))
-    s->begin -= length;
-  while (s->token->strips[1] && s->end < s->length &&
-         unicode_is_space(unicode_read(s->text + s->end, &length)))
-    s->end += length;
-}
-
-/* So many bytes more were looked at: from each place there may be as many as the longest token has.
- */
-static bool is_unwanted(struct added_search *s, size_t steps) {
+/* Counts bytes that were read: from each place as many as the longest token has. */
+static bool is_over(struct added_search *s, size_t steps) {
   enum { STEPS = 1 << 14 };
   s->steps += steps;
   if (s->steps < STEPS) return false;
@@ -203,11 +177,11 @@ static bool is_unwanted(struct added_search *s, size_t steps) {
 bool added_next(struct added_search *s) {
   const struct trie *trie = &s->added->trie[s->changed];
   const bool *begins = s->added->begins[s->changed];
-  for (size_t length, steps; s->at < s->length; s->at++) {
+  for (size_t length, steps, size; s->at < s->length; s->at++) {
     if (!begins[(unsigned char)s->text[s->at]]) continue;
     const int32_t place =
         trie_longest(trie, TRIE_ROOT, s->text + s->at, s->length - s->at, &length, &steps);
-    if (is_unwanted(s, steps)) return false;
+    if (is_over(s, steps)) return false;
     if (place < 0) continue;
     s->token = &s->added->token[place];
     s->begin = s->at;
@@ -215,7 +189,13 @@ bool added_next(struct added_search *s) {
     s->at += length - 1;
     if (s->begin < s->done || (s->token->single_word && !is_single(s))) continue;
     s->at++;
-    strip_blanks(s);
+    /* Blanks next to the token belong to it, except those of the last one. */
+    while (s->token->strips[0] && s->begin > s->done &&
+           unicode_is_space(unicode_read_before(s->text, s->begin, &size)))
+      s->begin -= size;
+    while (s->token->strips[1] && s->end < s->length &&
+           unicode_is_space(unicode_read(s->text + s->end, &size)))
+      s->end += size;
     s->done = s->end;
     return true;
   }
