@@ -1,5 +1,5 @@
-/* tokenizer_folder: finds the files of a tokenizer. Lists of words become the document that says
- * the same, so that there is one way to read a tokenizer. */
+/* tokenizer_folder: finds the files of a tokenizer. Lists of words become an equivalent document,
+ * so that there is one way to read a tokenizer. */
 #include "config/tokenizer/tokenizer_folder.h"
 
 #include <stdlib.h>
@@ -8,24 +8,15 @@
 #include "config/document/file.h"
 #include "config/document/text.h"
 
-static enum status no_memory(struct error *e) { return error_no_memory(e); }
-
 /* --- files --- */
 
-/* A new string: the path of a file that is in the folder; NULL: it is not there, or no memory. */
+/* The path of a file in the folder, to be freed; NULL: it is absent, or no memory. */
 static char *find(const char *folder, const char *name, struct error *e) {
   char *path = file_path(folder, name);
-  if (!path) no_memory(e);
+  if (!path) error_no_memory(e);
   if (path && file_is_there(path)) return path;
   free(path);
   return NULL;
-}
-
-static bool is_there(const char *folder, const char *name, struct error *e) {
-  char *path = find(folder, name, e);
-  const bool there = path;
-  free(path);
-  return there;
 }
 
 static json_t *read_json(const char *folder, const char *name, struct error *e) {
@@ -42,110 +33,111 @@ json_t *tokenizer_folder_json(const char *folder, const char *name, struct error
   return json;
 }
 
-/* The lines of a file, as a list of texts, without what is blank at their ends. A last line that is
- * empty is none; others count, since the number of a line is an id. */
+/* The lines of a file, as a list of strings without blanks at their ends. An empty last line is
+ * ignored; others count, since the number of a line is an id. */
 static json_t *read_lines(const char *folder, const char *name, struct error *e) {
   char *path = find(folder, name, e);
   size_t length = 0;
   char *text = path ? file_text(path, &length, e) : NULL;
   json_t *lines = text ? json_array() : NULL;
-  if (text && !lines) no_memory(e);
+  if (text && !lines) error_no_memory(e);
   for (size_t at = 0, end; lines && at < length && !e->status; at = end + 1) {
     const char *newline = memchr(text + at, '\n', length - at);
     end = newline ? (size_t)(newline - text) : length;
     size_t last = end;
     while (last > at && (text[last - 1] == '\r' || text[last - 1] == ' ' || text[last - 1] == '\t'))
       last--;
-    if (json_array_append_new(lines, json_stringn(text + at, last - at))) no_memory(e);
+    if (json_array_append_new(lines, json_stringn(text + at, last - at))) error_no_memory(e);
   }
   free(path);
   free(text);
   return lines;
 }
 
-/* --- what stands in their stead --- */
+/* --- parts of a document --- */
 
-/* {"piece": its place, ...}; of equal lines the last one counts. Empty ones are none. */
+/* {"piece": its place, ...}; of equal lines the last one counts. Empty ones are ignored. */
 static json_t *number_lines(const json_t *lines, struct error *e) {
   json_t *vocabulary = json_object(), *line;
   size_t i;
-  if (!vocabulary) no_memory(e);
+  if (!vocabulary) error_no_memory(e);
   json_array_foreach((json_t *)lines, i, line) {
     if (json_string_length(line) > 0 && vocabulary &&
         json_object_setn_new(vocabulary, json_string_value(line), json_string_length(line),
                              json_integer((json_int_t)i)))
-      no_memory(e);
+      error_no_memory(e);
   }
   return vocabulary;
 }
 
-/* Those of these names that are among the pieces, as tokens that stand for themselves in any text.
- */
+/* The special tokens among the pieces, as a list of added tokens. `names` ends with NULL. */
 static json_t *add_special(const json_t *vocabulary, const char *const *names, struct error *e) {
   json_t *list = json_array();
   for (; *names; names++) {
     const json_t *id = json_object_get(vocabulary, *names);
     if (id && json_array_append_new(list, json_pack("{s:I, s:s, s:b}", "id", json_integer_value(id),
                                                     "content", *names, "special", 1)))
-      no_memory(e);
+      error_no_memory(e);
   }
-  if (!list) no_memory(e);
+  if (!list) error_no_memory(e);
   return list;
 }
 
 /* {"type": type, first: ["<s>", its id], second: ["</s>", its id]}, if both are among the pieces.
  */
-static json_t *postprocessor_between(const char *type, const json_t *vocabulary, const char *first,
-                                     const char *second) {
+static json_t *make_postprocessor(const char *type, const json_t *vocabulary, const char *first,
+                                  const char *second) {
   const json_t *cls = json_object_get(vocabulary, first),
                *sep = json_object_get(vocabulary, second);
   if (!cls || !sep) return json_null();
-  const json_int_t before = json_integer_value(cls), behind = json_integer_value(sep);
+  const json_int_t before = json_integer_value(cls), after = json_integer_value(sep);
   if (strcmp(type, "BertProcessing") == 0)
     return json_pack("{s:s, s:[s, I], s:[s, I]}", "type", type, "cls", first, before, "sep", second,
-                     behind);
+                     after);
   return json_pack("{s:s, s:[s, I], s:[s, I], s:b, s:b}", "type", type, "cls", first, before, "sep",
-                   second, behind, "trim_offsets", 1, "add_prefix_space", 0);
+                   second, after, "trim_offsets", 1, "add_prefix_space", 0);
 }
 
-/* The tokenizer of a document; with `lower` its texts are put in lower case before all else. */
-static struct tokenizer *take(json_t *json, bool lower, struct error *e) {
+/* The tokenizer of a document; with `lower`, texts are lowercased before all else. */
+static struct tokenizer *read_document(json_t *json, bool lower, struct error *e) {
   static const char list[] = "normalizers", name[] = "normalizer";
-  lower = lower && json_is_object(json); /* else the reader says what it is */
-  json_t *normal =
+  lower = lower && json_is_object(json); /* anything else is rejected by the reader */
+  json_t *lowered =
       lower ? json_pack("{s:s, s:[{s:s}]}", "type", "Sequence", list, "type", "Lowercase") : NULL;
   json_t *own = json_object_get(json, name);
   const bool failed =
       lower &&
-      (!normal ||
-       (own && !json_is_null(own) && json_array_append(json_object_get(normal, list), own)) ||
-       json_object_set(json, name, normal));
-  json_decref(normal);
-  if (failed) no_memory(e);
+      (!lowered ||
+       (own && !json_is_null(own) && json_array_append(json_object_get(lowered, list), own)) ||
+       json_object_set(json, name, lowered));
+  json_decref(lowered);
+  if (failed) error_no_memory(e);
   return failed ? NULL : tokenizer_new(json, e);
 }
 
-/* A document of these parts, which it takes; NULL: one of them is, or no memory. */
-static struct tokenizer *make(json_t *normal, json_t *split, json_t *model, json_t *frame,
-                              json_t *spell, json_t *added, bool lower, struct error *e) {
+/* The tokenizer of a document of these parts, which it releases; one that is NULL means no memory.
+ */
+static struct tokenizer *make(json_t *normalizer, json_t *pretokenizer, json_t *model,
+                              json_t *postprocessor, json_t *decoder, json_t *added, bool lower,
+                              struct error *e) {
   struct tokenizer *t = NULL;
-  json_t *json =
-      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "normalizer", normal, "pre_tokenizer", split,
-                "model", model, "post_processor", frame, "decoder", spell, "added_tokens", added);
-  if (!json) no_memory(e);
-  if (!e->status) t = take(json, lower, e);
+  json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "normalizer", normalizer,
+                           "pre_tokenizer", pretokenizer, "model", model, "post_processor",
+                           postprocessor, "decoder", decoder, "added_tokens", added);
+  if (!json) error_no_memory(e);
+  if (!e->status) t = read_document(json, lower, e);
   json_decref(json);
   return t;
 }
 
-/* --- the kinds --- */
+/* --- kinds of files --- */
 
 static json_t *byte_level(void) {
   return json_pack("{s:s, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets",
                    1);
 }
 
-static struct tokenizer *of_merges(const char *folder, bool lower, struct error *e) {
+static struct tokenizer *read_merges(const char *folder, bool lower, struct error *e) {
   static const char *const names[] = {"<|endoftext|>", "<s>",    "<pad>", "</s>",
                                       "<unk>",         "<mask>", NULL};
   json_t *vocabulary = read_json(folder, "vocab.json", e);
@@ -161,7 +153,7 @@ static struct tokenizer *of_merges(const char *folder, bool lower, struct error 
   if (!e->status)
     t = make(json_null(), byte_level(),
              json_pack("{s:s, s:O, s:O}", "type", "BPE", "vocab", vocabulary, "merges", lines),
-             postprocessor_between("RobertaProcessing", vocabulary, "<s>", "</s>"), byte_level(),
+             make_postprocessor("RobertaProcessing", vocabulary, "<s>", "</s>"), byte_level(),
              add_special(vocabulary, names, e), lower, e);
   json_decref(vocabulary);
   json_decref(lines);
@@ -173,7 +165,7 @@ static bool says(const json_t *config, const char *key, bool otherwise) {
   return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
-static struct tokenizer *of_words(const char *folder, bool lower, struct error *e) {
+static struct tokenizer *read_vocabulary(const char *folder, bool lower, struct error *e) {
   static const char *const names[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL};
   json_t *lines = read_lines(folder, "vocab.txt", e);
   json_t *config = e->status ? NULL : tokenizer_folder_json(folder, "tokenizer_config.json", e);
@@ -189,7 +181,7 @@ static struct tokenizer *of_words(const char *folder, bool lower, struct error *
              json_pack("{s:s}", "type", "BertPreTokenizer"),
              json_pack("{s:s, s:O, s:s, s:s}", "type", "WordPiece", "vocab", vocabulary,
                        "unk_token", "[UNK]", "continuing_subword_prefix", "##"),
-             postprocessor_between("BertProcessing", vocabulary, "[CLS]", "[SEP]"),
+             make_postprocessor("BertProcessing", vocabulary, "[CLS]", "[SEP]"),
              json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", "##", "cleanup", 1),
              add_special(vocabulary, names, e), lower, e);
   }
@@ -199,7 +191,7 @@ static struct tokenizer *of_words(const char *folder, bool lower, struct error *
   return t;
 }
 
-static struct tokenizer *of_list(const char *folder, bool lower, struct error *e) {
+static struct tokenizer *read_words(const char *folder, bool lower, struct error *e) {
   static const char *const names[] = {"<unk>", "<pad>", "<bos>", "<eos>", NULL};
   json_t *lines = read_lines(folder, "words.txt", e);
   json_t *vocabulary = e->status ? NULL : number_lines(lines, e);
@@ -216,9 +208,9 @@ static struct tokenizer *of_list(const char *folder, bool lower, struct error *e
   return t;
 }
 
-static struct tokenizer *of_document(const char *folder, bool lower, struct error *e) {
+static struct tokenizer *read_tokenizer(const char *folder, bool lower, struct error *e) {
   json_t *json = read_json(folder, "tokenizer.json", e);
-  struct tokenizer *t = json ? take(json, lower, e) : NULL;
+  struct tokenizer *t = json ? read_document(json, lower, e) : NULL;
   json_decref(json);
   return t;
 }
@@ -226,16 +218,20 @@ static struct tokenizer *of_document(const char *folder, bool lower, struct erro
 struct tokenizer *tokenizer_folder(const char *folder, bool lower, const char **file,
                                    struct error *e) {
   static const struct {
-    const char *file, *beside; /* a file that belongs to it */
+    const char *file, *other; /* a file that must be there, too; or NULL */
     struct tokenizer *(*read)(const char *folder, bool lower, struct error *e);
-  } kinds[] = {{"tokenizer.json", NULL, of_document},
-               {"vocab.json", "merges.txt", of_merges}, /* alone it may be one of sentencepiece's */
-               {"vocab.txt", NULL, of_words},
-               {"words.txt", NULL, of_list}};
+  } kinds[] = {{"tokenizer.json", NULL, read_tokenizer},
+               {"vocab.json", "merges.txt", read_merges}, /* alone it may be sentencepiece's */
+               {"vocab.txt", NULL, read_vocabulary},
+               {"words.txt", NULL, read_words}};
   *file = NULL;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !e->status; i++) {
-    if (!is_there(folder, kinds[i].file, e)) continue;
-    if (kinds[i].beside && !is_there(folder, kinds[i].beside, e)) continue;
+    char *path = find(folder, kinds[i].file, e);
+    char *other = path && kinds[i].other ? find(folder, kinds[i].other, e) : NULL;
+    const bool there = path && (other || !kinds[i].other);
+    free(path);
+    free(other);
+    if (!there) continue;
     *file = kinds[i].file;
     struct tokenizer *t = kinds[i].read(folder, lower, e);
     if (!t && e->status == STATUS_CONFIG && !strstr(e->detail, *file))
