@@ -8,21 +8,8 @@
 
 enum { ROWS = 2, TOKENS = 4 };
 
-/* Computes the run with zeros; the arena holds everything it needs. */
-static enum status compute_zeros(const struct layer *l, const struct layer_shape *s,
-                                 struct arena *a, struct layer_run *r, struct error *e) {
-  const size_t widest = size_max(s->query_size, size_max(s->key_size, s->value_size));
-  float *zeros = arena_alloc(a, ROWS * widest, sizeof *zeros, e);
-  void *scratch = arena_alloc(a, layer_scratch_bytes(l), 1, e);
-  if (e->status) return e->status;
-  memset(zeros, 0, ROWS * widest * sizeof *zeros);
-  r->call.queries = r->call.keys = r->call.values = zeros;
-  if (layer_prepare(l, r, a, e)) return e->status;
-  run_compute(&r->run, 1e7, scratch);
-  return run_fault(&r->run, e);
-}
-
 static enum status try_zeros(const struct layer *l, const struct layer_shape *s, struct error *e) {
+  const size_t widest = size_max(s->query_size, size_max(s->key_size, s->value_size));
   struct item item = {.q = ROWS, .k = ROWS};
   struct layer_run run = {.geometry = {.items = 1,
                                        .item = &item,
@@ -33,7 +20,16 @@ static enum status try_zeros(const struct layer *l, const struct layer_shape *s,
   struct error fault = {0};
   struct arena arena;
   arena_init(&arena, NULL);
-  compute_zeros(l, s, &arena, &run, &fault);
+  float *zeros = arena_alloc(&arena, ROWS * widest, sizeof *zeros, &fault);
+  void *scratch = arena_alloc(&arena, layer_scratch_bytes(l), 1, &fault);
+  if (fault.status == STATUS_OK) {
+    memset(zeros, 0, ROWS * widest * sizeof *zeros);
+    run.call.queries = run.call.keys = run.call.values = zeros;
+    if (layer_prepare(l, &run, &arena, &fault) == STATUS_OK) {
+      run_compute(&run.run, 1e7, scratch);
+      run_fault(&run.run, &fault);
+    }
+  }
   arena_free(&arena);
   if (fault.status == STATUS_NOT_FINITE)
     return error_set(e, STATUS_CONFIG,

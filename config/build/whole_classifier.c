@@ -26,10 +26,6 @@ static const struct checkpoint_entry *find(const struct whole_plan *p,
   return whole_find_near(p, name);
 }
 
-static bool is_there(const struct whole_plan *p, const struct whole_class_layer *l) {
-  return find(p, l, ".weight");
-}
-
 static enum status refuse_missing(const struct whole_class_layer *l, const char *end,
                                   struct error *e) {
   return error_set(e, STATUS_CONFIG, "there is no tensor \"%s%s\" of the classifier", l->stem, end);
@@ -65,10 +61,10 @@ enum status whole_classifier_find(struct whole_plan *p, struct error *e) {
     of_sequences |= name && text_ends_with(name, "ForSequenceClassification");
   }
   if (json_array_size(all) > 0 && !of_sequences) return STATUS_OK;
-  const bool has_first = is_there(p, &first), has_classes = is_there(p, &classes);
+  const bool has_first = find(p, &first, ".weight"), has_classes = find(p, &classes, ".weight");
   if (has_first && has_classes)
     return use_layer(p, &first, e) ? e->status : use_layer(p, &classes, e);
-  if (pooled.stem && is_there(p, &pooled)) {
+  if (pooled.stem && find(p, &pooled, ".weight")) {
     if (whole_plan_reader(p)->part[WHOLE_POOLER].found) return use_layer(p, &pooled, e);
     return of_sequences ? refuse_missing(&pooler, ".weight", e) : STATUS_OK;
   }

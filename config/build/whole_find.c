@@ -105,28 +105,22 @@ const char *whole_find_name(const struct whole_plan *p, const struct whole_stack
 
 /* --- the family and the prefix --- */
 
-/* The end of the name of a tensor that every model of the family has. */
-static void write_mark(const struct whole_family *f, char out[LAYOUT_ADDRESS_SIZE]) {
-  layout_family_path(f->layer, 0, out, LAYOUT_ADDRESS_SIZE);
-  const size_t used = strlen(out);
-  snprintf(out + used, LAYOUT_ADDRESS_SIZE - used, "%s%s", f->joint ? f->joint : f->stem[0],
-           f->joint ? "weight" : ".weight");
-}
-
-static bool is_candidate(const struct whole_plan *p, const struct whole_family *f) {
-  const struct whole_type *type = p->words.type;
-  if (f->by_kind && !(p->said.has_kind && p->said.kind == MODEL_DECODER)) return false;
-  if (!f->keys) return !type || strcmp(type->family, "plain") == 0; /* plain or d2l */
-  return type && strcmp(f->name, type->family) == 0;
-}
-
 enum status whole_find_family(struct whole_plan *p, struct error *e) {
   char mark[LAYOUT_ADDRESS_SIZE], expected[LAYOUT_ADDRESS_SIZE] = "";
   const struct checkpoint *file = p->source.file;
   for (size_t i = 0; i < whole_family_count(); i++) {
     const struct whole_family *f = whole_family_at(i);
-    if (!is_candidate(p, f)) continue;
-    write_mark(f, mark);
+    const struct whole_type *type = p->words.type;
+    if (f->by_kind && !(p->said.has_kind && p->said.kind == MODEL_DECODER)) continue;
+    /* A family with keys is that of its types; the others are plain and d2l. */
+    if (f->keys ? !type || strcmp(f->name, type->family) != 0
+                : type && strcmp(type->family, "plain") != 0)
+      continue;
+    /* The mark is the end of the name of a tensor that every model of the family has. */
+    layout_family_path(f->layer, 0, mark, sizeof mark);
+    const size_t path = strlen(mark);
+    snprintf(mark + path, sizeof mark - path, "%s%s", f->joint ? f->joint : f->stem[0],
+             f->joint ? "weight" : ".weight");
     if (!*expected) snprintf(expected, sizeof expected, "%s", mark);
     /* The prefix is the part of a name before the mark. */
     const size_t length = strlen(mark);

@@ -42,14 +42,6 @@ static enum status plan_random(struct whole_plan *p, struct error *e) {
   return whole_sizes_find(p, e);
 }
 
-/* Plans a model whose tensors are in files. */
-static enum status plan_files(struct whole_plan *p, struct error *e) {
-  if (whole_find_family(p, e) || whole_find_parts(p, e) || whole_classifier_find(p, e) ||
-      whole_sizes_find(p, e) || whole_find_check_rest(p, e))
-    return e->status;
-  return STATUS_OK;
-}
-
 static enum status check_token(const char *key, int64_t token, size_t vocabulary, struct error *e) {
   if (token < (int64_t)vocabulary) return STATUS_OK;
   return error_set(e, STATUS_CONFIG, "%s: %jd is outside the vocabulary of %zu", key,
@@ -91,7 +83,11 @@ enum status whole_plan_from_source(struct whole_plan *p, const json_t *definitio
   if (whole_words_override(&p->words, definition, &p->notes, e) ||
       whole_settings_read(&p->said, p->words.words, e))
     return e->status;
-  if (p->source.file ? plan_files(p, e) : plan_random(p, e)) return whole_plan_blame(p, e);
+  if (p->source.file
+          ? whole_find_family(p, e) || whole_find_parts(p, e) || whole_classifier_find(p, e) ||
+                whole_sizes_find(p, e) || whole_find_check_rest(p, e)
+          : plan_random(p, e))
+    return whole_plan_blame(p, e);
   if (check_used_tokens(p, definition, e)) return whole_plan_blame(p, e);
   if (p->kind == MODEL_SEQ2SEQ && p->said.token.begin < 0)
     notes_add(&p->notes, "no decoder start token: /score and /generate are not available; set "

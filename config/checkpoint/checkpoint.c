@@ -46,15 +46,6 @@ static enum status open_files(struct checkpoint *c, struct error *e) {
   return e->status;
 }
 
-/* Every message begins with the name of the folder, the file or the index. */
-static enum status open_path(struct checkpoint *c, const char *path, struct error *e) {
-  if (!(c->path = checkpoint_folder_file(path, e))) return text_before(e, "%s: ", text_tail(path));
-  if (checkpoint_index_is(c->path) && !(c->index = checkpoint_index_read(c->path, e)))
-    return e->status;
-  if (open_files(c, e)) text_before(e, "%s: ", text_tail(c->path));
-  return e->status;
-}
-
 /* --- the tensors --- */
 
 static int compare_names(const void *left, const void *right) {
@@ -126,7 +117,14 @@ struct checkpoint *checkpoint_view(const char *name, const void *bytes, size_t s
 struct checkpoint *checkpoint_open(const char *path, struct error *e) {
   struct checkpoint *c = new_checkpoint(e);
   if (!c) return NULL;
-  if (open_path(c, path, e) == STATUS_OK && list_tensors(c, e) == STATUS_OK &&
+  /* Every message begins with the name of the folder, the file or the index. */
+  c->path = checkpoint_folder_file(path, e);
+  if (!c->path)
+    text_before(e, "%s: ", text_tail(path));
+  else if (checkpoint_index_is(c->path))
+    c->index = checkpoint_index_read(c->path, e);
+  if (e->status == STATUS_OK && open_files(c, e)) text_before(e, "%s: ", text_tail(c->path));
+  if (e->status == STATUS_OK && list_tensors(c, e) == STATUS_OK &&
       check_index_complete(c, e) == STATUS_OK)
     return c;
   text_plain(e);

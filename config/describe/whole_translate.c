@@ -127,12 +127,6 @@ static void put_activation(struct whole_translation *t) {
 
 /* --- tokens --- */
 
-/* The value of a key in either document; NULL: absent. JSON's null means no token. */
-static json_t *said_token(const struct whole_translation *t, const char *key) {
-  json_t *value = json_object_get(t->of->generation, key);
-  return value ? value : json_object_get(t->config, key);
-}
-
 /* Sets a token from either document, or to `otherwise` unless that is negative. */
 static void put_token(struct whole_translation *t, const char *word, const char *key,
                       int64_t otherwise) {
@@ -314,7 +308,9 @@ static void translate(struct whole_translation *t) {
   put_first(t);
 
   static const char start[] = "decoder_start_token_id";
-  put_token(t, "begin", said_token(t, start) ? start : "bos_token_id", type->begin);
+  const bool starts =
+      json_object_get(t->of->generation, start) || json_object_get(t->config, start);
+  put_token(t, "begin", starts ? start : "bos_token_id", type->begin);
   put_token(t, "end", "eos_token_id", type->end);
   put_token(t, "pad", "pad_token_id", type->pad);
   put_token(t, "forced_begin", "forced_bos_token_id", -1);

@@ -20,11 +20,6 @@ static void print_name(const char *name, FILE *out) {
   }
 }
 
-static bool is_visible(const char *name) {
-  while (*name && text_visible(name)) name += text_visible(name);
-  return *name == '\0';
-}
-
 static void print_tensors(const struct checkpoint *file, FILE *out) {
   const size_t count = checkpoint_count(file);
   print_name(checkpoint_path(file), out);
@@ -87,7 +82,9 @@ static enum status print_models(struct inspect_print *p, bool checked, struct er
   for (size_t i = 0; i < p->all.count && e->status == STATUS_OK; i++) {
     struct inspect_layer *l = &p->all.layer[i];
     if (checked ? !l->definition : !is_checked(p, l, e)) continue;
-    const size_t ascii = is_visible(l->address) ? 0 : JSON_ENSURE_ASCII;
+    const char *address = l->address; /* up to a character that must not reach a terminal */
+    while (*address && text_visible(address)) address += text_visible(address);
+    const size_t ascii = *address ? JSON_ENSURE_ASCII : 0;
     fprintf(p->out, "%s\n    \"%s\": ", before, l->name);
     if (json_dumpf(l->definition, p->out, JSON_REAL_PRECISION(15) | ascii) != 0) error_no_memory(e);
     fflush(p->out);
@@ -145,15 +142,6 @@ static void print_notes(const struct inspect_layers *all, FILE *notes) {
 
 /* --- the checkpoint --- */
 
-static enum status print_only_models(struct inspect_print *p, struct error *e) {
-  print_notes(&p->all, p->notes);
-  if (print_models(p, false, e) == STATUS_OK && count_served(&p->all) == 0)
-    error_set(e, STATUS_CONFIG,
-              "%s: no layer of it is recognized; name the tensors of one with \"tensors\"",
-              text_tail(p->ask->path));
-  return e->status;
-}
-
 /* Prints the layers, after the tensors. */
 static enum status print_layers(struct inspect_print *p, struct error *e) {
   const struct inspect_layers *all = &p->all;
@@ -207,7 +195,15 @@ static enum status print_checkpoint(struct inspect_print *p, struct error *e) {
   if (hints_read(&hints, checkpoint_path(p->file), &unread, e) == STATUS_OK &&
       inspect_layers_find(&p->all, p->file, &wish, &hints, e) == STATUS_OK) {
     if (unread.status) print_ignored(&unread, p->notes);
-    p->ask->models_only ? print_only_models(p, e) : print_layers(p, e);
+    if (!p->ask->models_only) {
+      print_layers(p, e);
+    } else {
+      print_notes(&p->all, p->notes);
+      if (print_models(p, false, e) == STATUS_OK && count_served(&p->all) == 0)
+        error_set(e, STATUS_CONFIG,
+                  "%s: no layer of it is recognized; name the tensors of one with \"tensors\"",
+                  text_tail(p->ask->path));
+    }
   }
   hints_free(&hints);
   if (e->status == STATUS_OK && (fflush(p->out) != 0 || ferror(p->out)))

@@ -282,36 +282,30 @@ static enum status list_place(const struct inspection *in, const struct layout_p
                                             : STATUS_OK;
 }
 
-/* Lists the layers that `d` finds and that are not listed yet. */
-static enum status list_kind(const struct inspection *in, const struct definition *d,
-                             const struct inspect_kind *kind, const json_t *members,
-                             struct layout_place *places, struct inspect_layers *all,
-                             struct error *e) {
-  const size_t count = layout_place_list(in->file, d, true, places, INSPECT_LAYERS_MOST);
-  const size_t listed = size_min(count, INSPECT_LAYERS_MOST);
-  if (count > listed) all->more = true;
-  qsort(places, listed, sizeof *places, compare_places);
-  for (size_t i = 0; i < listed && e->status == STATUS_OK; i++) {
-    const struct layout_place *p = &places[i];
-    const bool other = kind->parameter
-                           ? !has_tensor(in->file, p, kind->parameter)
-                           : d->projected && layout_is_pooling(in->file, p->family, p->address);
-    if (!other && !is_listed(all, p)) list_place(in, p, members, all, e);
-  }
-  return e->status;
-}
-
+/* Lists the layers of a kind that are not listed yet. */
 static enum status find_kind(const struct inspection *in, const struct inspect_kind *kind,
                              struct layout_place *places, struct inspect_layers *all,
                              struct error *e) {
   struct definition d;
   bool no_memory; /* the only possible failure */
+  size_t listed = 0;
   json_t *members = json_reserve_load(kind->definition, strlen(kind->definition), NULL, &no_memory);
   json_t *whole = json_deep_copy(members);
   if (!whole || json_object_set_new(whole, "checkpoint", json_string(in->wish->path)) != 0)
     error_no_memory(e);
-  if (e->status == STATUS_OK && definition_read(&d, whole, e) == STATUS_OK)
-    list_kind(in, &d, kind, members, places, all, e);
+  if (e->status == STATUS_OK && definition_read(&d, whole, e) == STATUS_OK) {
+    const size_t count = layout_place_list(in->file, &d, true, places, INSPECT_LAYERS_MOST);
+    listed = size_min(count, INSPECT_LAYERS_MOST);
+    if (count > listed) all->more = true;
+    qsort(places, listed, sizeof *places, compare_places);
+  }
+  for (size_t i = 0; i < listed && e->status == STATUS_OK; i++) {
+    const struct layout_place *p = &places[i];
+    const bool other = kind->parameter
+                           ? !has_tensor(in->file, p, kind->parameter)
+                           : d.projected && layout_is_pooling(in->file, p->family, p->address);
+    if (!other && !is_listed(all, p)) list_place(in, p, members, all, e);
+  }
   json_decref(whole);
   json_decref(members);
   return e->status;

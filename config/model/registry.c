@@ -20,13 +20,6 @@ struct registry {
   struct model *models[];
 };
 
-static enum gemm_engine configured_engine(const struct config *c) {
-  if (strcmp(c->gemm, "packed") == 0) return GEMM_PACKED;
-  if (strcmp(c->gemm, "openblas") == 0) return GEMM_OPENBLAS;
-  must(strcmp(c->gemm, "auto") == 0);
-  return GEMM_AUTO;
-}
-
 /* The state of a load. */
 struct registry_loading {
   const struct config *config;
@@ -72,9 +65,13 @@ static enum status load_model(void *of, size_t index, struct error *e) {
   struct registry_loading *l = of;
   const struct registry_entry *entry = &l->entry[index];
   if (entry != &l->entry[entry->root]) return STATUS_OK;
+  const char *gemm = l->config->gemm;
+  const enum gemm_engine engine = strcmp(gemm, "packed") == 0     ? GEMM_PACKED
+                                  : strcmp(gemm, "openblas") == 0 ? GEMM_OPENBLAS
+                                                                  : GEMM_AUTO;
   if (entry->bytes > MODEL_SMALL) team_turn_begin();
-  l->registry->models[index] = model_load(entry->name, entry->definition, l->config->directory,
-                                          configured_engine(l->config), e);
+  l->registry->models[index] =
+      model_load(entry->name, entry->definition, l->config->directory, engine, e);
   team_turn_end();
   if (e->status == STATUS_OK) progress_loaded(l->progress, entry->bytes);
   return e->status;

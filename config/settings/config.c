@@ -136,16 +136,6 @@ static bool is_service_link(const char *name, size_t length, const char *value) 
          (strstr(port, "_TCP") || strstr(port, "_UDP") || strstr(port, "_SCTP"));
 }
 
-static enum status refuse_unknown_variable(const char *name, size_t length, struct error *e) {
-  char word[80], known[64];
-  snprintf(word, sizeof word, "%.*s", (int)size_min(length, 70), name);
-  const struct nearest near = nearest_setting(word + strlen("ATTEND_"), "config");
-  const struct option *o = near.name ? option_find(near.name) : NULL;
-  const char *spelled = o ? option_variable(o, known) : near.name ? "ATTEND_CONFIG" : "";
-  return error_set(e, STATUS_CONFIG, "environment: unknown variable %s%s%s%s", word,
-                   *spelled ? " (did you mean " : "", spelled, *spelled ? "?)" : "");
-}
-
 /* Sets the setting of a variable. `entry` is NAME=value, and the name begins with ATTEND_. */
 static enum status set_from_variable(struct config *c, const char *entry, struct error *e) {
   char known[64], where[WHERE_SIZE];
@@ -171,7 +161,13 @@ static enum status set_from_variable(struct config *c, const char *entry, struct
                      value);
   }
   if (is_service_link(entry, length, value)) return STATUS_OK;
-  return refuse_unknown_variable(entry, length, e);
+  char word[80];
+  snprintf(word, sizeof word, "%.*s", (int)size_min(length, 70), entry);
+  const struct nearest near = nearest_setting(word + strlen("ATTEND_"), "config");
+  const struct option *o = near.name ? option_find(near.name) : NULL;
+  const char *spelled = o ? option_variable(o, known) : near.name ? "ATTEND_CONFIG" : "";
+  return error_set(e, STATUS_CONFIG, "environment: unknown variable %s%s%s%s", word,
+                   *spelled ? " (did you mean " : "", spelled, *spelled ? "?)" : "");
 }
 
 /* --- the command line --- */

@@ -113,19 +113,14 @@ static void print_setting(const struct option *o, FILE *out) {
             is_reloaded(o) ? "SIGHUP applies it" : "requires a restart");
 }
 
-/* Converts a name as on the command line or in the environment to the name in the file. */
-static const char *plain_name(const char *name, char out[64]) {
-  name += strspn(name, "-");
-  if (strncmp(name, "ATTEND_", 7) == 0) name += 7;
-  snprintf(out, 64, "%s", name);
-  for (char *at = out; *at; at++) *at = *at == '-' ? '_' : (char)tolower((unsigned char)*at);
-  return out;
-}
-
 enum status config_help_setting(const char *name, FILE *out, struct error *e) {
   char plain[64], hint[NEAREST_HINT];
   struct nearest near;
-  const bool all = strcmp(plain_name(name, plain), "settings") == 0;
+  /* The name may be written as on the command line or in the environment. */
+  const char *word = name + strspn(name, "-");
+  snprintf(plain, sizeof plain, "%s", strncmp(word, "ATTEND_", 7) == 0 ? word + 7 : word);
+  for (char *at = plain; *at; at++) *at = *at == '-' ? '_' : (char)tolower((unsigned char)*at);
+  const bool all = strcmp(plain, "settings") == 0;
   const bool config = strcmp(plain, config_option.name) == 0;
   const struct option *one = config ? &config_option : option_find(plain);
   if (!one && strncmp(plain, "no_", 3) == 0) one = option_find(plain + 3);

@@ -13,7 +13,7 @@
 
 enum { NAME_SIZE = 2 * LAYOUT_ADDRESS_SIZE };
 
-/* Where a name is searched. */
+/* A search for names that begin with the prefix. */
 struct layout_search {
   const struct checkpoint *file;
   const char *prefix;

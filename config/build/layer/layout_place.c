@@ -51,14 +51,6 @@ static bool cut_number(struct layout_rest *r, size_t *number) {
   return digits == 1 || (digits > 1 && r->name[r->length] != '0');
 }
 
-static bool cut_path(struct layout_rest *r, const char *path, struct layout_place *p) {
-  const char *number = strstr(path, "{i}");
-  p->numbered = number != NULL;
-  if (!number) return cut_end(r, path, strlen(path));
-  return cut_end(r, number + 3, strlen(number + 3)) && cut_number(r, &p->layer) &&
-         cut_end(r, path, (size_t)(number - path));
-}
-
 /* May this precede the family's path? */
 static bool is_prefix(const struct layout_rest *before, const struct layout_family *family,
                       const struct definition *d) {
@@ -80,7 +72,13 @@ static bool match_mark(struct layout_place *p, const struct layout_family *famil
     return false;
   *p = (struct layout_place){.family = family};
   const size_t length = rest.length;
-  if (!cut_path(&rest, family->path, p) || (d && !is_prefix(&rest, family, d))) return false;
+  const char *path = family->path, *number = strstr(path, "{i}");
+  const char *end = number ? number + 3 : path; /* of the path, after the number */
+  p->numbered = number != NULL;
+  if (!cut_end(&rest, end, strlen(end))) return false;
+  if (number && !(cut_number(&rest, &p->layer) && cut_end(&rest, path, (size_t)(number - path))))
+    return false;
+  if (d && !is_prefix(&rest, family, d)) return false;
   memcpy(p->address, name->name, length);
   p->address[length] = '\0';
   p->before = rest.length;

@@ -23,31 +23,26 @@ static float *numbers_new(size_t out, size_t in, struct error *e) {
   return numbers;
 }
 
-static enum status read_matrix(struct parameters_matrix *m, const struct layout_matrix *from,
-                               struct checkpoint *file, struct error *e) {
-  if (!(m->weight = numbers_new(m->out, m->in, e)) ||
-      layout_matrix_read(file, &from->weight, from->transposed, m->weight, e) || !from->has_bias)
-    return e->status;
-  if ((m->bias = numbers_new(m->out, 1, e)))
-    layout_matrix_read(file, &from->bias, false, m->bias, e);
-  return e->status;
-}
-
 static enum status fill_matrices(struct parameters *p, const struct definition *d,
                                  const struct layout_matrix found[ROLE_COUNT],
                                  struct checkpoint *file, struct error *e) {
   for (enum role role = 0; role < ROLE_COUNT; role++) {
     struct parameters_matrix *m = &p->matrix[role];
     if (!definition_has(d, role)) continue;
-    if (found[role].found) {
-      if (read_matrix(m, &found[role], file, e)) return e->status;
-      continue;
-    }
+    const struct layout_matrix *from = &found[role];
+    const bool biased =
+        from->found ? from->has_bias : d->bias == TOGGLE_ON && role < ROLE_PROJECTIONS;
     if (!(m->weight = numbers_new(m->out, m->in, e))) return e->status;
-    random_weight(d->seed, role, m->out, m->in, m->weight);
-    if (d->bias != TOGGLE_ON || role >= ROLE_PROJECTIONS) continue;
+    if (!from->found)
+      random_weight(d->seed, role, m->out, m->in, m->weight);
+    else if (layout_matrix_read(file, &from->weight, from->transposed, m->weight, e))
+      return e->status;
+    if (!biased) continue;
     if (!(m->bias = numbers_new(m->out, 1, e))) return e->status;
-    random_bias(d->seed, role, m->out, m->bias);
+    if (!from->found)
+      random_bias(d->seed, role, m->out, m->bias);
+    else if (layout_matrix_read(file, &from->bias, false, m->bias, e))
+      return e->status;
   }
   if (d->bias == TOGGLE_ON && !parameters_have_bias(p))
     return error_set(e, STATUS_CONFIG, "bias: true, but there is none");

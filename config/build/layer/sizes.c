@@ -78,15 +78,6 @@ static enum status size_unprojected(struct parameters *p, const struct definitio
   return STATUS_OK;
 }
 
-static enum status size_matrices(struct parameters *p, const struct definition *d,
-                                 const struct layout_matrix found[ROLE_COUNT], struct error *e) {
-  if (!d->projected) return size_unprojected(p, d, found, e);
-  if (!found[ROLE_QUERY].found) return size_random(p, d, e);
-  for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++)
-    p->matrix[role] = matrix_size(&found[role]);
-  return STATUS_OK;
-}
-
 /* --- the shape --- */
 
 static enum status check_columns(const char *key, size_t columns, size_t heads, const char *what,
@@ -209,9 +200,13 @@ static enum status form_positions(struct parameters *p, const struct definition 
 
 enum status sizes_find(struct parameters *p, const struct definition *d,
                        const struct layout_matrix found[ROLE_COUNT], struct error *e) {
-  if (size_matrices(p, d, found, e) || form_heads(p, d, e) ||
-      form_output(p, d, &found[ROLE_OUTPUT], e) || form_score(p, d, found, e) ||
-      form_positions(p, d, &found[ROLE_RELATIVE], e))
+  if (!d->projected ? size_unprojected(p, d, found, e)
+                    : !found[ROLE_QUERY].found && size_random(p, d, e))
+    return e->status;
+  for (enum role role = ROLE_QUERY; role <= ROLE_VALUE && found[ROLE_QUERY].found; role++)
+    if (d->projected) p->matrix[role] = matrix_size(&found[role]);
+  if (form_heads(p, d, e) || form_output(p, d, &found[ROLE_OUTPUT], e) ||
+      form_score(p, d, found, e) || form_positions(p, d, &found[ROLE_RELATIVE], e))
     return e->status;
   /* Parameters of the score and tables of positions have only one possible shape. */
   for (enum role role = ROLE_PROJECTIONS; role < ROLE_COUNT; role++) {
