@@ -95,16 +95,6 @@ static void add_matrix(struct whole_block *b, size_t in, size_t out) {
   b->token += (uint64_t)in * out;
 }
 
-static void add_embeddings(const struct whole_listing *l) {
-  const struct stack_embedding *m = &l->stack->form.embedding;
-  const uint64_t count = count_roles(l, OF_EMBEDDINGS, 0);
-  if (m->tokens == 0 && m->positions == POSITIONS_NONE && count == 0) return;
-  struct whole_block *b = add_block(l, BLOCK_EMBEDDINGS, "embeddings", OF_EMBEDDINGS);
-  if (m->tokens > 0) add_width(b, m->tokens);
-  add_width(b, l->stack->form.width);
-  b->tied = is_borrowed(l, WHOLE_TOKEN);
-}
-
 /* Keys and values are computed once for each row they come from: in a cross-attention, the
  * encoder's. */
 static void add_attention(const struct whole_listing *l, size_t layer, bool cross) {
@@ -121,16 +111,6 @@ static void add_attention(const struct whole_listing *l, size_t layer, bool cros
   b->token = heads * (s->query_size + s->output_size) + (cross ? 0 : made);
   b->key = cross ? made : 0;
   b->pair = 2 * heads; /* for the score, and for the weighted value */
-}
-
-static void add_forward(const struct whole_listing *l, size_t layer) {
-  const struct stack_form *f = &l->stack->form;
-  struct whole_block *b = add_in_layer(l, BLOCK_FEED_FORWARD, "feed_forward", layer);
-  b->parameters = count_roles(l, OF_FORWARD, layer);
-  add_matrix(b, f->width, f->forward_size);
-  add_matrix(b, f->forward_size, f->width);
-  if (whole_plan_part(l->stack, WHOLE_GATE, layer)->found)
-    b->token += (uint64_t)f->width * f->forward_size;
 }
 
 /* Adds the pooler and the dense layers, which make one vector of an item. */
@@ -150,11 +130,22 @@ static void add_pooling(const struct whole_listing *l) {
 
 static void add_stack(const struct whole_listing *l) {
   const struct stack_form *f = &l->stack->form;
-  add_embeddings(l);
+  const struct stack_embedding *m = &f->embedding;
+  if (m->tokens > 0 || m->positions != POSITIONS_NONE || count_roles(l, OF_EMBEDDINGS, 0) > 0) {
+    struct whole_block *b = add_block(l, BLOCK_EMBEDDINGS, "embeddings", OF_EMBEDDINGS);
+    if (m->tokens > 0) add_width(b, m->tokens);
+    add_width(b, f->width);
+    b->tied = is_borrowed(l, WHOLE_TOKEN);
+  }
   for (size_t i = 0; i < f->layers; i++) {
     add_attention(l, i, false);
     if (f->cross.heads) add_attention(l, i, true);
-    add_forward(l, i);
+    struct whole_block *b = add_in_layer(l, BLOCK_FEED_FORWARD, "feed_forward", i);
+    b->parameters = count_roles(l, OF_FORWARD, i);
+    add_matrix(b, f->width, f->forward_size);
+    add_matrix(b, f->forward_size, f->width);
+    if (whole_plan_part(l->stack, WHOLE_GATE, i)->found)
+      b->token += (uint64_t)f->width * f->forward_size;
   }
   if (has_role(l, WHOLE_NORM_LAST)) add_width(add_block(l, BLOCK_NORM, "norm", OF_NORM), f->width);
   add_pooling(l);

@@ -35,15 +35,6 @@ static bool ends_with_one_of(const char *name, const char *const *ends) {
   return *ends;
 }
 
-static void add_name(struct folder_names *n, const char *name) {
-  size_t at = n->count < LISTED_MOST ? n->count : LISTED_MOST;
-  n->count++;
-  while (at > 0 && strcmp(name, n->first[at - 1]) < 0) at--;
-  if (at == LISTED_MOST) return;
-  memmove(n->first + at + 1, n->first + at, (LISTED_MOST - 1 - at) * sizeof *n->first);
-  snprintf(n->first[at], NAME_SIZE, "%s", name);
-}
-
 static void sort_entry(struct folder_content *f, const char *name) {
   static const char *const checkpoints[] = {".safetensors", ".safetensors.index.json", ".npz",
                                             NULL};
@@ -55,10 +46,15 @@ static void sort_entry(struct folder_content *f, const char *name) {
   for (size_t i = 0; i < 2; i++)
     if (strcmp(name, usual[i]) == 0 && f->usual != usual[1]) f->usual = usual[i];
   if (strcmp(name, torch) == 0) f->torch = torch;
-  add_name(ends_with_one_of(name, checkpoints) ? &f->checkpoints
-           : ends_with_one_of(name, pickles)   ? &f->pickles
-                                               : &f->others,
-           name);
+  struct folder_names *n = ends_with_one_of(name, checkpoints) ? &f->checkpoints
+                           : ends_with_one_of(name, pickles)   ? &f->pickles
+                                                               : &f->others;
+  size_t at = n->count < LISTED_MOST ? n->count : LISTED_MOST;
+  n->count++;
+  while (at > 0 && strcmp(name, n->first[at - 1]) < 0) at--;
+  if (at == LISTED_MOST) return;
+  memmove(n->first + at + 1, n->first + at, (LISTED_MOST - 1 - at) * sizeof *n->first);
+  snprintf(n->first[at], NAME_SIZE, "%s", name);
 }
 
 /* Writes "a, b and 3 more". */
@@ -85,23 +81,21 @@ static enum status refuse_folder(const struct folder_content *f, struct error *e
                    *names ? names : "no printable name");
 }
 
-static enum status read_folder(struct folder_content *f, const char *path, struct error *e) {
-  DIR *folder = opendir(path);
-  const struct dirent *entry;
-  if (!folder)
-    return error_set(e, errno == ENOMEM ? STATUS_OUT_OF_MEMORY : STATUS_CONFIG,
-                     "is a directory that cannot be read: %s", strerror(errno));
-  for (int i = 0; i < ENTRIES_MOST && (entry = readdir(folder)); i++) sort_entry(f, entry->d_name);
-  closedir(folder);
-  return STATUS_OK;
-}
-
 char *checkpoint_folder_file(const char *path, struct error *e) {
   struct folder_content f = {0};
   const char *name = NULL;
   struct stat about;
   if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
-    if (read_folder(&f, path, e)) return NULL;
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    if (!folder) {
+      error_set(e, errno == ENOMEM ? STATUS_OUT_OF_MEMORY : STATUS_CONFIG,
+                "is a directory that cannot be read: %s", strerror(errno));
+      return NULL;
+    }
+    for (int i = 0; i < ENTRIES_MOST && (entry = readdir(folder)); i++)
+      sort_entry(&f, entry->d_name);
+    closedir(folder);
     if (f.usual)
       name = f.usual;
     else if (f.checkpoints.count > 0)

@@ -17,15 +17,6 @@ struct whole_module {
   const char *path;   /* relative to it; "" is the folder itself */
 };
 
-/* The module by the last word of its type: "sentence_transformers.models.Pooling". */
-static enum module module_of(const char *type) {
-  static const char *const names[] = {"Transformer", "Pooling", "Dense", "Normalize"};
-  const char *dot = strrchr(type, '.');
-  for (int i = 0; strncmp(type, "sentence_transformers.", 22) == 0 && i < MODULE_NONE; i++)
-    if (strcmp(dot + 1, names[i]) == 0) return (enum module)i;
-  return MODULE_NONE;
-}
-
 /* A new string; NULL: no memory. */
 static char *path_of(const struct whole_module *m, const char *name, struct error *e) {
   char *folder = *m->path ? file_path(m->folder, m->path) : strdup(m->folder);
@@ -142,7 +133,11 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     if (!inside)
       return error_set(e, STATUS_CONFIG,
                        "modules.json: the path \"%.100s\" does not lie within the folder", path);
-    const enum module is = module_of(type);
+    /* The last word of "sentence_transformers.models.Pooling" counts. */
+    static const char *const names[] = {"Transformer", "Pooling", "Dense", "Normalize"};
+    const bool known = strncmp(type, "sentence_transformers.", 22) == 0;
+    enum module is = known ? MODULE_TRANSFORMER : MODULE_NONE;
+    while (is < MODULE_NONE && strcmp(strrchr(type, '.') + 1, names[is]) != 0) is++;
     if (is == MODULE_NONE)
       return error_set(e, STATUS_CONFIG, "modules.json: the module \"%.100s\" is not supported",
                        type);

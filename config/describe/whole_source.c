@@ -63,25 +63,20 @@ static enum status open_builtin(struct whole_source *s, struct error *e) {
   return s->config ? STATUS_OK : error_no_memory(e);
 }
 
-/* Reads the object that may replace a path. */
-static enum status read_object(struct whole_source *s, const json_t *where, struct error *e) {
-  static const char *const known[] = {"random", "builtin", NULL};
-  const json_t *builtin = json_object_get(where, "builtin");
-  definition_value_names(where, known, e);
-  definition_value_seed(where, &s->random, &s->seed, e);
-  if (e->status) return e->status;
-  s->builtin = json_string_value(builtin);
-  if (builtin && !s->builtin) return error_set(e, STATUS_CONFIG, "builtin: must be a name");
-  if (s->builtin && s->random)
-    return error_set(e, STATUS_CONFIG, "random and builtin cannot be combined");
-  return STATUS_OK;
-}
-
 enum status whole_source_open(struct whole_source *s, const json_t *definition,
                               const char *directory, struct error *e) {
   const json_t *where = json_object_get(definition, "transformer");
   *s = (struct whole_source){.path = json_string_value(where)};
-  if (json_is_object(where)) read_object(s, where, e);
+  if (json_is_object(where)) { /* instead of a path */
+    static const char *const known[] = {"random", "builtin", NULL};
+    const json_t *builtin = json_object_get(where, "builtin");
+    definition_value_names(where, known, e);
+    definition_value_seed(where, &s->random, &s->seed, e);
+    s->builtin = json_string_value(builtin);
+    if (builtin && !s->builtin) error_set(e, STATUS_CONFIG, "builtin: must be a name");
+    if (s->builtin && s->random)
+      error_set(e, STATUS_CONFIG, "random and builtin cannot be combined");
+  }
   if (!e->status && !s->random && !s->builtin && !s->path)
     error_set(e, STATUS_CONFIG,
               "needs the path of a folder or a file of tensors, {\"random\": {\"seed\": n}} or "

@@ -138,21 +138,6 @@ static void put_token(struct whole_translation *t, const char *word, const char 
     put_said(t, NULL, word, key, otherwise >= 0 ? json_integer(otherwise) : NULL);
 }
 
-/* Sets the first position. Some types skip the rows of the table up to the padding token's. */
-static void put_first(struct whole_translation *t) {
-  const struct whole_type *type = t->w->type;
-  const json_t *pad = json_object_get(t->config, "pad_token_id");
-  size_t first = type->first_position;
-  if (type->first_behind_pad)
-    first = 1 + (size_t)(pad ? json_integer_value(pad) : (json_int_t)type->pad);
-  if (type->first_behind_pad && pad &&
-      (!json_is_integer(pad) || json_integer_value(pad) < 0 ||
-       json_integer_value(pad) > COUNT_MOST))
-    error_set(t->e, STATUS_CONFIG,
-              "config.json: pad_token_id: needs a token, after which positions begin");
-  put(t, "first_position", NULL, json_integer((json_int_t)first));
-}
-
 /* --- sliding windows --- */
 
 enum { LAYERS_NONE, LAYERS_SOME, LAYERS_ALL };
@@ -305,7 +290,16 @@ static void translate(struct whole_translation *t) {
   put_activation(t);
   if (t->family->gated) put(t, "gated", NULL, json_true());
   if (t->family->rotary) read_rope(t), read_window(t);
-  put_first(t);
+
+  /* The first position. Some types skip the rows of the table up to the padding token's. */
+  const json_t *pad = json_object_get(t->config, "pad_token_id");
+  const json_int_t padding = pad ? json_integer_value(pad) : (json_int_t)type->pad;
+  if (type->first_behind_pad && pad &&
+      (!json_is_integer(pad) || padding < 0 || padding > COUNT_MOST))
+    error_set(t->e, STATUS_CONFIG,
+              "config.json: pad_token_id: needs a token, after which positions begin");
+  const size_t first = type->first_behind_pad ? 1 + (size_t)padding : type->first_position;
+  put(t, "first_position", NULL, json_integer((json_int_t)first));
 
   static const char start[] = "decoder_start_token_id";
   const bool starts =

@@ -194,19 +194,14 @@ enum status inspect_whole_print(const struct inspect_ask *ask, FILE *out, struct
   return e->status;
 }
 
-/* A new string: the path, or the folder in it that modules.json names. */
-static char *place_within(const char *path, const char *within) {
-  return *within ? file_path(path, within) : strdup(path);
-}
-
 enum status inspect_whole_place(const struct inspect_ask *ask, char **place, char **named,
                                 struct error *why, struct error *e) {
   struct whole_source source = {0};
   char within[WHOLE_MODULES_PATH] = "";
   if (whole_modules_read(&source, ask->path, within, why)) whole_source_name_folder(ask->path, why);
   whole_source_close(&source);
-  *place = place_within(ask->path, within);
-  *named = place_within(ask->named, within);
+  *place = *within ? file_path(ask->path, within) : strdup(ask->path);
+  *named = *within ? file_path(ask->named, within) : strdup(ask->named);
   if (why->status == STATUS_OUT_OF_MEMORY || !*place || !*named) return error_no_memory(e);
   return STATUS_OK;
 }

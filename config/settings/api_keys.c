@@ -84,19 +84,6 @@ static enum status read_key_line(struct api_keys *k, const char *text, size_t si
   return STATUS_OK;
 }
 
-/* Rejects a file that other users may write: they could add a key. That other users may read it can
- * be intended, and is only recorded. */
-static enum status check_file_mode(struct api_keys *k, int fd, const char *path, struct error *e) {
-  struct stat about;
-  if (fstat(fd, &about) != 0) return error_set(e, STATUS_CONFIG, "%s: cannot be examined", path);
-  if (about.st_mode & (S_IWGRP | S_IWOTH))
-    return error_set(e, STATUS_CONFIG,
-                     "%s: users other than its owner may write it (mode %03o): chmod go-w", path,
-                     (unsigned)about.st_mode & 0777);
-  k->exposed = (about.st_mode & S_IROTH) && about.st_uid == geteuid();
-  return STATUS_OK;
-}
-
 static enum status read_key_file(struct api_keys *k, int fd, size_t size, const char *path,
                                  struct error *e) {
   const struct file_stamp before = file_stamp(fd);
@@ -130,11 +117,20 @@ static struct api_keys *load_key_file(const char *path, struct error *e) {
     error_set(e, STATUS_OUT_OF_MEMORY, "%s: out of memory", shown);
     return NULL;
   }
+  struct stat about = {0};
   const int fd = file_open(path, &size, e);
   if (fd < 0)
     text_before(e, "%s: ", shown);
-  else if (check_file_mode(k, fd, shown, e) == STATUS_OK)
+  else if (fstat(fd, &about) != 0)
+    error_set(e, STATUS_CONFIG, "%s: cannot be examined", shown);
+  else if (about.st_mode & (S_IWGRP | S_IWOTH)) /* they could add a key */
+    error_set(e, STATUS_CONFIG,
+              "%s: users other than its owner may write it (mode %03o): chmod go-w", shown,
+              (unsigned)about.st_mode & 0777);
+  else
     read_key_file(k, fd, size <= FILE_MOST ? (size_t)size : FILE_MOST + 1, shown, e);
+  /* That other users may read it can be intended: it is only recorded. */
+  k->exposed = (about.st_mode & S_IROTH) && about.st_uid == geteuid();
   if (fd >= 0) close(fd);
   if (e->status == STATUS_OK) return k;
   api_keys_free(k);

@@ -183,16 +183,6 @@ static bool is_named(const struct config_word *w, const char *name) {
   return strlen(name) == w->length && memcmp(name, w->name, w->length) == 0;
 }
 
-static enum status refuse_unknown_switch(const struct config_word *w, struct error *e) {
-  char word[80], known[64];
-  snprintf(word, sizeof word, "%.*s", (int)size_min(w->length, 70), w->name);
-  const struct nearest near = nearest_setting(word, "config");
-  const struct option *o = near.name ? option_find(near.name) : NULL;
-  const char *spelled = o ? option_switch(o, known) : near.name ? "config" : "";
-  return error_set(e, STATUS_CONFIG, "command line: unknown setting --%s%s%s%s", word,
-                   *spelled ? " (did you mean --" : "", spelled, *spelled ? "?)" : "");
-}
-
 /* Is the following word this setting's value? A flag's is only on, off, true or false. */
 static bool value_follows(const struct option *o, const struct config_word *w, bool no,
                           const char *following) {
@@ -273,7 +263,13 @@ static enum status read_arguments(struct config *c, char *const *args, const cha
       used = w.value ? 1 : 2;
       if (path) *path = value;
     } else if (!o) {
-      return refuse_unknown_switch(&w, e);
+      char word[80], known[64];
+      snprintf(word, sizeof word, "%.*s", (int)size_min(w.length, 70), w.name);
+      const struct nearest near = nearest_setting(word, "config");
+      const struct option *other = near.name ? option_find(near.name) : NULL;
+      const char *spelled = other ? option_switch(other, known) : near.name ? "config" : "";
+      return error_set(e, STATUS_CONFIG, "command line: unknown setting --%s%s%s%s", word,
+                       *spelled ? " (did you mean --" : "", spelled, *spelled ? "?)" : "");
     } else if (path) {
       used = value_follows(o, &w, no, args[1]) ? 2 : 1;
     } else {

@@ -99,23 +99,18 @@ static void doubt_habits(const struct layout_family *f, const char *name,
                 habits[i].habit);
 }
 
-/* Has this layer of BERT a cross-attention, as in decoders? */
-static bool is_beside_cross(const struct layout *l, const struct checkpoint *file) {
-  static const char own[] = "attention.";
-  char name[NAME_SIZE];
-  const char *stem = l->place.family->stem[ROLE_QUERY];
-  const size_t length = strlen(l->place.address), tail = sizeof own - 1;
-  if (strcmp(l->name, "bert") != 0 || length < tail) return false;
-  snprintf(name, sizeof name, "%.*scross%s%s.weight", (int)(length - tail), l->place.address, own,
-           stem);
-  return checkpoint_find(file, name) != NULL;
-}
-
 void layout_doubt(const struct layout *l, const struct checkpoint *file,
                   const struct definition *said, struct notes *n) {
+  static const char own[] = "attention.";
   struct layout_place p;
   if (l->place.family) {
-    if (said->causal == TOGGLE_UNSAID && is_beside_cross(l, file))
+    /* BERT's attention.self.query becomes crossattention.self.query. */
+    const size_t length = strlen(l->place.address), tail = sizeof own - 1;
+    if (said->causal != TOGGLE_UNSAID || strcmp(l->name, "bert") != 0 || length < tail) return;
+    char cross[NAME_SIZE];
+    snprintf(cross, sizeof cross, "%.*scross%s%s.weight", (int)(length - tail), l->place.address,
+             own, l->place.family->stem[ROLE_QUERY]);
+    if (checkpoint_find(file, cross))
       notes_add(n,
                 "there is cross attention beside \"%.100s\", as in decoders, but this is not "
                 "causal (set causal to confirm)",
