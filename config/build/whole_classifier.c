@@ -111,8 +111,8 @@ static enum status set_labels(struct whole_plan *p, size_t count, struct error *
 
 /* --- the function --- */
 
-/* Reads the activation that sentence-transformers names, a module of torch. False: it names none.
- */
+/* Reads the activation that sentence-transformers names, a module of torch. False:
+ * it names none. */
 static bool read_activation(struct whole_plan *p, struct error *e) {
   const json_t *config = p->family->keys ? p->source.config : NULL;
   const json_t *own = json_object_get(config, "sentence_transformers");

@@ -120,8 +120,8 @@ static enum status explain_zip_error(struct npz *z, zip_error_t *fault, struct e
 
 /* --- members --- */
 
-/* Reads `size` bytes, or fewer at the end of the member. Returns the number read; -1 with an error.
- */
+/* Reads `size` bytes, or fewer at the end of the member. Returns the number read; -1
+ * with an error. */
 static int64_t read_some(struct npz *z, zip_file_t *file, void *out, size_t size, struct error *e) {
   size_t got = 0;
   while (got < size) {

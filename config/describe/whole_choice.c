@@ -278,8 +278,8 @@ static void put_sampling(const struct whole_choosing *c) {
     notes_add(c->notes, "%s: num_beams is ignored, because do_sample is true", c->from->document);
 }
 
-/* Sets the banned tokens: suppressed tokens, and bad words of one token. Longer words are ignored.
- */
+/* Sets the banned tokens: suppressed tokens, and bad words of one token. Longer
+ * words are ignored. */
 static void put_banned(const struct whole_choosing *c) {
   static const char tokens[] = "suppress_tokens", stretches[] = "bad_words_ids";
   json_t *suppressed = said_of(c, tokens);

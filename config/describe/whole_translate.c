@@ -250,8 +250,8 @@ static bool is_only(const json_t *value, const char *only) {
   return *only >= '0' && *only <= '9' && json_number_value(value) == strtod(only, NULL);
 }
 
-/* Rejects values that would change what is computed. Some are outside the member about the model.
- */
+/* Rejects values that would change what is computed. Some are outside the member
+ * about the model. */
 static void check_guards(struct whole_translation *t) {
   const struct whole_family *f = t->family;
   for (size_t i = 0; i < whole_type_guard_count(); i++) {

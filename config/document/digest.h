@@ -29,8 +29,8 @@ void digest_hex(const unsigned char digest[DIGEST_SIZE], char out[DIGEST_TEXT_SI
  *
  * Nettle hashes one message at a time, with SHA instructions if the processor has them. Several
  * messages side by side are faster with AVX-512, and about as fast with AVX2
- * (tests/bench/LOG.md). isa-l_crypto does the same, but would be one more library in every image.
- */
+ * (tests/bench/LOG.md). isa-l_crypto does the same, but would be one more library
+ * in every image. */
 
 enum { SHA256_LANES_MOST = 16 };
 

@@ -1,5 +1,5 @@
-/* layout_family: the names of an attention layer's tensors in each family of checkpoints. Tables.
- */
+/* layout_family: the names of an attention layer's tensors in each family
+ * of checkpoints. Tables. */
 #ifndef CONFIG_LAYOUT_FAMILY_H
 #define CONFIG_LAYOUT_FAMILY_H
 

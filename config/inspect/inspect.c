@@ -75,8 +75,8 @@ static bool is_checked(const struct inspect_print *p, struct inspect_layer *l, s
   return l->definition;
 }
 
-/* Prints the models that can be served, and checks them unless `checked`; nothing if there is none.
- */
+/* Prints the models that can be served, and checks them unless `checked`; nothing if
+ * there is none. */
 static enum status print_models(struct inspect_print *p, bool checked, struct error *e) {
   const char *begin = "{\n  \"models\": {", *before = begin;
   for (size_t i = 0; i < p->all.count && e->status == STATUS_OK; i++) {

@@ -1,5 +1,5 @@
-/* inspect: `attend inspect FILE`: the contents of a checkpoint, and its layers that can be served.
- */
+/* inspect: `attend inspect FILE`: the contents of a checkpoint, and its layers that
+ * can be served. */
 #ifndef CONFIG_INSPECT_H
 #define CONFIG_INSPECT_H
 

@@ -131,8 +131,8 @@ static enum status complete_heads(const struct inspection *in, struct inspect_la
 
 /* --- one layer --- */
 
-/* Finds the base of rope: of config.json, else of the checkpoint's frequencies, else the usual one.
- */
+/* Finds the base of rope: of config.json, else of the checkpoint's frequencies, else
+ * the usual one. */
 static enum status find_rope_base(const struct inspection *in, struct inspect_layer *l,
                                   const struct parameters *p, double *base, struct error *e) {
   bool fits;

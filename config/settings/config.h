@@ -55,8 +55,8 @@ const json_t *config_definition(const struct config *c, const char *name);
 /* Do both have a model of this name, with the same definition? */
 bool config_same_model(const struct config *a, const struct config *b, const char *name);
 
-/* The number of words of the setting that `args` begins with, one or two; one if it is no setting.
- */
+/* The number of words of the setting that `args` begins with, one or two; one if it
+ * is no setting. */
 size_t config_words(char *const *args);
 
 /* Prints the settings for --help, in their groups, a line or two each. */

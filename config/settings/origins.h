@@ -13,8 +13,8 @@
  * origin; or an empty list. `where` names the setting in the error, STATUS_CONFIG. */
 enum status origins_check(const char *list, const char *where, struct error *e);
 
-/* Finds the next origin from `at` on. Returns where the one after it begins; NULL: there is none.
- */
+/* Finds the next origin from `at` on. Returns where the one after it begins; NULL:
+ * there is none. */
 const char *origins_next(const char *at, const char **origin, size_t *size);
 
 #endif

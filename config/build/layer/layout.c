@@ -177,7 +177,7 @@ static enum status find_conv1d(const struct layout_search *s, struct layout *l, 
 
 /* --- relative positions --- */
 
-/* Finds the family's table of relative positions for this place; it tells the number of heads. */
+/* Finds the family's table of relative positions for this place; its columns are heads. */
 static enum status find_relative_table(struct layout *l, const struct checkpoint *file,
                                        const struct definition *d, size_t *heads, struct error *e) {
   const struct layout_place *p = &l->place;
@@ -315,7 +315,7 @@ static enum status find_heads(struct layout *l, struct definition *d, size_t tab
     l->hinted = d->heads > 0;
     if (l->hinted && !d->kv_heads) kv_heads = hints_kv_heads(d->hints, &at);
   }
-  /* In a family with shared keys the rows of its matrix tell their number of heads, if the size of
+  /* In a family with shared keys the rows of its matrix show their number of heads, if the size of
    * a head is that of the queries. */
   const size_t heads = d->heads ? d->heads : table;
   const size_t query = layout_matrix_out(&l->matrix[ROLE_QUERY]);

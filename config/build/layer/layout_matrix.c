@@ -44,8 +44,8 @@ struct layout_reading {
   float *out;
 };
 
-/* Reads the tensor's numbers from `at` to `end - 1`, and copies those of the part to their places.
- */
+/* Reads the tensor's numbers from `at` to `end - 1`, and copies those of the part
+ * to their places. */
 static enum status read_scattered(const struct layout_reading *r, uint64_t at, uint64_t end,
                                   struct error *e) {
   const struct layout_lines *l = &r->lines;

@@ -87,8 +87,8 @@ static bool match_mark(struct layout_place *p, const struct layout_family *famil
 
 /* --- all names --- */
 
-/* Does the place have the definition's layer and prefix? The prefix may include words of the path.
- */
+/* Does the place have the definition's layer and prefix? The prefix may include words
+ * of the path. */
 static bool is_allowed(const struct definition *d, const struct layout_place *p) {
   if (d->has_layer && (!p->numbered || p->layer != d->layer)) return false;
   if (!d->prefix) return true;
@@ -277,8 +277,8 @@ static bool suggest_prefix(const struct checkpoint *file, const struct definitio
   return false;
 }
 
-/* Reports how to choose a cross-attention, which a number alone does not. False if there is none.
- */
+/* Reports how to choose a cross-attention, which a number alone does not. False if
+ * there is none. */
 static bool suggest_cross(const struct checkpoint *file, const struct definition *d,
                           struct error *e) {
   struct layout_place p;
@@ -361,8 +361,8 @@ static bool find_other_stack(const struct layout_place *p, const struct checkpoi
   return false;
 }
 
-/* Rejects a prefix that ends within a family's own names: it excludes some of the layer's tensors.
- */
+/* Rejects a prefix that ends within a family's own names: it excludes some of
+ * the layer's tensors. */
 static enum status check_prefix_depth(const struct layout_place *p, const struct checkpoint *file,
                                       const struct definition *d, struct error *e) {
   struct definition any = *d;
