@@ -40,7 +40,7 @@ struct gemm {
 int openblas_num_threads_env(void) __attribute__((weak));
 int openblas_num_threads_env(void) { return 1; }
 
-/* For an OpenBLAS that does not call it. */
+/* Sets one thread in an OpenBLAS that does not call the function above. */
 void gemm_blas_init(void) { openblas_set_num_threads(1); }
 
 /* Returns whether these are kernels that OpenBLAS uses for an unknown processor: several times

@@ -216,7 +216,7 @@ static void panel_scores(const struct attend *a, const struct panel *p, size_t k
   }
 }
 
-/* Of one key that each lane has for itself, [head_size, width]; one vector of lanes. */
+/* The scores of one vector of lanes, with a key for each lane in `key` [head_size, width]. */
 INLINE vec score_own_key(const struct attend *a, const struct panel *p, const float *key,
                          size_t v) {
   const struct kernel_tile *t = a->t;
