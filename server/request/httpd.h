@@ -1,5 +1,5 @@
 /* httpd: the socket of a door. Accepts connections, gives them to the I/O threads (io.h), and
- * passes libmicrohttpd's calls on to the request. */
+ * passes libmicrohttpd's calls to the request. */
 #ifndef SERVER_HTTPD_H
 #define SERVER_HTTPD_H
 

@@ -12,7 +12,7 @@
   "or GET /v1/models"
 #define TEXT_ALONE "images, video and audio are not supported: models read text and numbers"
 
-/* The rows. A path stands before those that it is below. */
+/* The rows. A path precedes the paths above it. */
 static const struct elsewhere table[] = {
     {"/v1/chat/completions", ERROR_OPENAI, NO_CHATS},
     {"/v1/responses", ERROR_OPENAI, NO_CHATS},

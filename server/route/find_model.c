@@ -1,11 +1,11 @@
-/* find_model: the model that a request asks, which must have what it is asked for. */
+/* find_model: the model of a request, which must support its route. */
 #include "server/route/find_model.h"
 
 #include <stdio.h>
 
 enum { NAMES_SHOWN = 200 };
 
-/* Names as many models as fit, of those that have the route; ROUTE_NONE: of all. */
+/* Lists the models that support the route, as many as fit; ROUTE_NONE: all models. */
 static void list_names(const struct registry *all, enum route route, char names[NAMES_SHOWN]) {
   size_t used = 0;
   names[0] = 0;
@@ -57,7 +57,7 @@ const struct model *find_model_of_texts(const struct registry *all) {
 
 /* --- in the body --- */
 
-/* default_model if it has the route, else the one model that has it. */
+/* default_model if it supports the route, else the only model that does. */
 static const struct model *find_only(enum route route, const struct registry *all,
                                      struct error *e) {
   const struct model *only = NULL;

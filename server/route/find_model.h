@@ -1,4 +1,4 @@
-/* find_model: the model that a request asks, which must have what it is asked for. */
+/* find_model: the model of a request, which must support its route. */
 #ifndef SERVER_FIND_MODEL_H
 #define SERVER_FIND_MODEL_H
 
@@ -6,20 +6,20 @@
 #include "server/route/routes.h"
 
 /* The model of this name; NULL: the default one, for ROUTE_ATTENTION. NULL with an error: no model
- * has the name, and those there are are named; or its kind has no such path. */
+ * has the name, and the error lists all names; or its kind has no such path. */
 const struct model *find_model(enum route route, const char *name, const struct registry *all,
                                struct error *e);
 
-/* The model that a body names, at `route`; NULL: it names none, which is well where one model and
- * no more has the route. The error points at "/model". */
+/* The model that a body names, at `route`; NULL: it names none, which is valid if exactly one model
+ * supports the route. The error points at "/model". */
 const struct model *find_model_of_body(enum route route, const char *name,
                                        const struct registry *all, struct error *e);
 
-/* The one that there is where a service has but one, as text-embeddings-inference: default_model if
- * it is a whole one, else the first that is; NULL: none is. */
+/* The model of a service with a single one, such as text-embeddings-inference: default_model if it
+ * is not a single layer, else the first that is not; NULL: there is none. */
 const struct model *find_model_of_texts(const struct registry *all);
 
-/* The model is there, but has no such path. */
+/* Sets the error for a model that has no such path. */
 enum status find_model_refuse(enum route route, const struct model *m, struct error *e);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two statuses may be one type to clients: the first of them has the explanation. */
+/* Two statuses may be one type: the first of them has the explanation. */
 static const struct problem table[STATUS_COUNT] = {
     [STATUS_OK] = {200, "ok", "OK", NULL, NULL, NULL},
     [STATUS_INVALID_JSON] =

@@ -1,7 +1,5 @@
-/* problems: the types of errors: the HTTP status, slug and title of each, and its explanation.
- *
- * The member `type` of an error is a path of this server, /problems/SLUG, where the explanation is.
- */
+/* problems: the types of errors: the HTTP status, slug and title of each, and its explanation,
+ * which is at /problems/SLUG, the member `type` of an error. */
 #ifndef SERVER_PROBLEMS_H
 #define SERVER_PROBLEMS_H
 
@@ -15,7 +13,7 @@
 struct problem {
   unsigned code; /* the HTTP status */
   const char *slug, *title;
-  const char *cause, *example, *remedy; /* NULL where no client gets the error */
+  const char *cause, *example, *remedy; /* NULL if no client gets the error */
 };
 
 const struct problem *problem_find(enum status status);

@@ -1,4 +1,4 @@
-/* routes: from method and path to the endpoint that is asked for. */
+/* routes: from method and path to the endpoint. */
 #include "server/route/routes.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { SEGMENTS_MAX = 7, SEGMENT_SIZE = MODEL_NAME_SIZE };
 
-/* The kinds of models that have a path. */
+/* Kinds of models that have a path. */
 enum {
   ATTENTIONS = 1 << MODEL_ATTENTION,
   DECODERS = 1 << MODEL_DECODER | 1 << MODEL_SEQ2SEQ,
@@ -18,13 +18,13 @@ enum {
   ALL = ATTENTIONS | WHOLES
 };
 
-/* Needs of a path, beside the kind of its model. */
+/* Other requirements of a path on its model. */
 enum {
   A_TOKENIZER = 1,
-  VECTORS = 2,   /* of its tokens */
-  CLASSES = 4,   /* a classifier */
-  ONE_CLASS = 8, /* no classifier of several classes */
-  LIKELIHOOD = 16,
+  VECTORS = 2,     /* token embeddings */
+  CLASSES = 4,     /* a classifier */
+  ONE_CLASS = 8,   /* no classifier of several classes */
+  LIKELIHOOD = 16, /* logits */
   GENERATION = 32
 };
 
@@ -107,8 +107,8 @@ static const char *const methods[METHOD_COUNT] = {
     [METHOD_OPTIONS] = "OPTIONS", [METHOD_OTHER] = "other",
 };
 
-/* Decodes one segment of a path and returns its end there. A segment that no path here has (too
- * long, with a NUL, with a broken escape) becomes the empty string. */
+/* Decodes one segment of a path and returns its end. A segment that is in no path here (too long,
+ * with a NUL, with a broken escape) becomes the empty string. */
 static const char *read_segment(const char *at, char out[SEGMENT_SIZE]) {
   size_t n = 0;
   bool good = true;
@@ -134,78 +134,43 @@ const char *route_path(const char *path) {
 
 static bool is_end(const char *at) { return !*at || *at == '?'; }
 
-/* Is the path "/", or an authority with nothing after it? */
-static bool is_root(const char *path) {
-  const char *at = route_path(path);
-  if (*at != '/' && at == path) return false;
-  if (*at == '/') at++;
-  return is_end(at);
-}
-
-static enum route find_below_v1_model(const char *segment) {
-  if (!strcmp(segment, "attention")) return ROUTE_MODEL_ATTENTION;
-  if (!strcmp(segment, "heads")) return ROUTE_MODEL_HEADS;
-  if (!strcmp(segment, "encode")) return ROUTE_MODEL_ENCODE;
-  if (!strcmp(segment, "classify")) return ROUTE_MODEL_CLASSIFY;
-  if (!strcmp(segment, "score")) return ROUTE_MODEL_SCORE;
-  if (!strcmp(segment, "generate")) return ROUTE_MODEL_GENERATE;
-  if (!strcmp(segment, "tokenize")) return ROUTE_MODEL_TOKENIZE;
-  return !strcmp(segment, "detokenize") ? ROUTE_MODEL_DETOKENIZE : ROUTE_NONE;
-}
-
-static enum route find_below_v1_layer(const char *segment) {
-  if (!strcmp(segment, "attention")) return ROUTE_LAYER_ATTENTION;
-  return !strcmp(segment, "heads") ? ROUTE_LAYER_HEADS : ROUTE_NONE;
-}
-
-static enum route find_v1(char segment[][SEGMENT_SIZE], size_t n) {
-  if (n == 2 && !strcmp(segment[1], "attention")) return ROUTE_ATTENTION;
-  if (n == 2 && !strcmp(segment[1], "embeddings")) return ROUTE_EMBEDDINGS;
-  if (n == 2 && !strcmp(segment[1], "completions")) return ROUTE_COMPLETIONS;
-  if (n == 2 && !strcmp(segment[1], "rerank")) return ROUTE_RERANK;
-  if (n == 2 && !strcmp(segment[1], "embed")) return ROUTE_COHERE_EMBED;
-  if (n < 2 || strcmp(segment[1], "models")) return ROUTE_NONE;
-  if (n == 2) return ROUTE_MODELS;
-  if (n == 3) return ROUTE_MODEL;
-  if (n == 4) return find_below_v1_model(segment[3]);
-  return n == 6 && !strcmp(segment[3], "layers") ? find_below_v1_layer(segment[5]) : ROUTE_NONE;
-}
-
-/* The route of the segment after a model's name; NULL: the path ends with the name. */
-static enum route find_below_v2_model(const char *segment) {
-  if (!segment) return ROUTE_V2_MODEL;
-  if (!strcmp(segment, "ready")) return ROUTE_V2_MODEL_READY;
-  return !strcmp(segment, "infer") ? ROUTE_V2_INFER : ROUTE_V2_NONE;
-}
-
-static enum route find_v2(char segment[][SEGMENT_SIZE], size_t n) {
-  if (n == 1) return ROUTE_V2;
-  if (n == 3 && !strcmp(segment[1], "health")) {
-    if (!strcmp(segment[2], "live")) return ROUTE_V2_LIVE;
-    return !strcmp(segment[2], "ready") ? ROUTE_V2_READY : ROUTE_V2_NONE;
+/* Whether the segments are those of a template, in which {...} is any segment. */
+static bool has_template(char segment[][SEGMENT_SIZE], size_t n, const char *template) {
+  for (size_t i = 0; i < n; i++) {
+    if (*template ++ != '/') return false;
+    const size_t length = strcspn(template, "/");
+    if (*template != '{' && (strncmp(segment[i], template, length) || segment[i][length]))
+      return false;
+    template += length;
   }
-  if (n == 2 && !strcmp(segment[1], "rerank")) return ROUTE_RERANK; /* Cohere's newer paths */
-  if (n == 2 && !strcmp(segment[1], "embed")) return ROUTE_COHERE_EMBED_V2;
-  if (strcmp(segment[1], "models")) return ROUTE_V2_NONE;
-  if (n == 2) return ROUTE_V2_MODELS;
-  if (n == 3) return ROUTE_V2_MODEL;
-  if (strcmp(segment[3], "versions"))
-    return n == 4 ? find_below_v2_model(segment[3]) : ROUTE_V2_NONE;
-  const enum route route = n == 4 ? ROUTE_V2_NONE : find_below_v2_model(n == 6 ? segment[5] : NULL);
-  return route == ROUTE_V2_NONE || !strcmp(segment[4], "1") ? route : ROUTE_V2_VERSION;
+  return !*template;
 }
 
-/* The route whose whole path is this segment, or that text-embeddings-inference calls so. */
-static enum route find_single(const char *segment) {
-  if (!strcmp(segment, "health") || !strcmp(segment, "ping")) return ROUTE_READY;
-  if (!strcmp(segment, "embeddings")) return ROUTE_EMBEDDINGS;
-  const bool whole = *segment && !strchr(segment, '/'); /* which may have been escaped */
-  for (unsigned r = 0; whole && r < ROUTE_V2; r++)
-    if (!strcmp(table[r].template + 1, segment)) return (enum route)r;
-  return ROUTE_NONE;
+/* The route of at least one segment; may change segments after the third one. */
+static enum route find_template(char segment[][SEGMENT_SIZE], size_t n) {
+  static const struct {
+    const char *path;
+    enum route route;
+  } aliases[] = {{"/health", ROUTE_READY}, /* these three of text-embeddings-inference */
+                 {"/ping", ROUTE_READY},
+                 {"/embeddings", ROUTE_EMBEDDINGS},
+                 {"/v2/rerank", ROUTE_RERANK}}; /* the newer path of Cohere */
+  const bool v2 = !strcmp(segment[0], "v2");
+  bool wrong_version = false;
+  if (v2 && n > 4 && !strcmp(segment[1], "models") && !strcmp(segment[3], "versions")) {
+    wrong_version = strcmp(segment[4], "1") != 0;
+    if (n > 5) memcpy(segment[3], segment[5], SEGMENT_SIZE);
+    n -= 2;
+  }
+  for (unsigned r = 0; r < ROUTE_V2_VERSION; r++)
+    if (r != ROUTE_PAGE && has_template(segment, n, table[r].template))
+      return wrong_version ? ROUTE_V2_VERSION : (enum route)r;
+  for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+    if (has_template(segment, n, aliases[i].path)) return aliases[i].route;
+  return v2 ? ROUTE_V2_NONE : ROUTE_NONE;
 }
 
-/* A model's name may have two parts: then the third and fourth segments become one. */
+/* Joins the third and fourth segments if they may be a model's name of two parts. */
 static bool join_name(char segment[][SEGMENT_SIZE], size_t *n) {
   const size_t first = *n > 3 ? strlen(segment[2]) : 0, second = *n > 3 ? strlen(segment[3]) : 0;
   if (strcmp(segment[1], "models") || first == 0 || second == 0 || text_is_path_word(segment[3]) ||
@@ -228,25 +193,18 @@ enum route route_separate(enum route route, struct route_names *names) {
 enum route route_find(const char *path, struct route_names *names) {
   char segment[SEGMENTS_MAX][SEGMENT_SIZE];
   size_t n = 0;
-  enum route route = ROUTE_NONE;
+  const char *const begin = route_path(path);
   *names = (struct route_names){.errors = ERROR_PROBLEM};
-  if (is_root(path)) return ROUTE_PAGE;
-  path = route_path(path);
-  const char *const begin = path;
+  /* The root is "/", or an authority without a path. */
+  if (*begin == '/' ? is_end(begin + 1) : begin != path && is_end(begin)) return ROUTE_PAGE;
+  path = begin;
   while (*path == '/' && !is_end(path + 1) && n < SEGMENTS_MAX)
     path = read_segment(path + 1, segment[n++]);
   const bool v1 = n > 0 && !strcmp(segment[0], "v1"), v2 = n > 0 && !strcmp(segment[0], "v2");
   names->joined = n > 3 && (v1 || v2) && join_name(segment, &n);
   const bool fits = n < SEGMENTS_MAX && (*path != '/' || is_end(path + 1));
-  if (v1 && fits)
-    route = find_v1(segment, n);
-  else if (v2)
-    route = fits ? find_v2(segment, n) : ROUTE_V2_NONE;
-  else if (n == 1 && fits)
-    route = find_single(segment[0]);
-  else if (n == 2 && fits && !strcmp(segment[0], "problems"))
-    route = ROUTE_PROBLEM;
-  /* A proxy that hides /metrics from outside does not know of /metrics/. */
+  enum route route = n > 0 && fits ? find_template(segment, n) : v2 ? ROUTE_V2_NONE : ROUTE_NONE;
+  /* A proxy that hides /metrics from clients does not know /metrics/. */
   if (n == 1 && *path == '/' && !table[route].computed && route != ROUTE_PROBLEMS)
     route = v1 || v2 ? route : ROUTE_NONE;
   if (n > 2 && (route_exists(route) || v1) && !strcmp(segment[1], "models"))

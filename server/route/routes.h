@@ -1,6 +1,6 @@
-/* routes: from method and path to the endpoint that is asked for. Pure functions over text.
+/* routes: from method and path to the endpoint. Pure functions over text.
  *
- * Paths come as in the request line, still percent-encoded. Their query is ignored, and so is the
+ * Paths are those of the request line, still percent-encoded. Their query is ignored, as is the
  * authority of the absolute form (http://authority/path), which proxies send. */
 #ifndef SERVER_ROUTES_H
 #define SERVER_ROUTES_H
@@ -23,14 +23,14 @@ enum route {
   ROUTE_MODEL_GENERATE,
   ROUTE_MODEL_TOKENIZE,
   ROUTE_MODEL_DETOKENIZE,
-  ROUTE_LAYER_ATTENTION, /* of one attention of a whole model */
+  ROUTE_LAYER_ATTENTION, /* of a single attention of a model */
   ROUTE_LAYER_HEADS,
-  ROUTE_EMBEDDINGS, /* in OpenAI's words: the model stands in the body */
+  ROUTE_EMBEDDINGS, /* the API of OpenAI: the body names the model */
   ROUTE_COMPLETIONS,
   ROUTE_RERANK,
-  ROUTE_COHERE_EMBED, /* in Cohere's words */
+  ROUTE_COHERE_EMBED, /* the API of Cohere */
   ROUTE_COHERE_EMBED_V2,
-  ROUTE_TEI_EMBED, /* of text-embeddings-inference, which a setting turns on */
+  ROUTE_TEI_EMBED, /* the API of text-embeddings-inference, which a setting turns on */
   ROUTE_TEI_RERANK,
   ROUTE_TEI_PREDICT,
   ROUTE_TEI_EMBED_ALL,
@@ -74,28 +74,25 @@ enum method {
   METHOD_COUNT
 };
 
-enum {
-  ROUTE_LIST_SIZE = 340 /* of all paths that one model has */
-};
+enum { ROUTE_LIST_SIZE = 340 }; /* bytes of route_list */
 
-/* The names in a path, their percent-escapes resolved. Each may be the empty string: also for one
- * that nothing can have (too long, with a NUL). */
+/* The names in a path, without percent-escapes. Each may be the empty string: also a name that
+ * nothing can have (too long, with a NUL). */
 struct route_names {
   char model[MODEL_NAME_SIZE];
   char layer[MODEL_NAME_SIZE];
   char slug[MODEL_NAME_SIZE];        /* of a type of errors */
-  enum error_form errors;            /* how those of the path are written, whatever its route */
-  const struct elsewhere *elsewhere; /* what another service has there; NULL: not known */
-  bool joined; /* the model's name is two segments, of which the second may not belong to it */
+  enum error_form errors;            /* the form of the path's errors, on any route */
+  const struct elsewhere *elsewhere; /* the path of another service; NULL: not known */
+  bool joined; /* the model's name is two segments, of which the second may not be part of it */
 };
 
-/* The route of a path, and the names in it; that of the model also where ROUTE_NONE lies below
- * it. A slash at its end changes nothing, but that
- * there is none behind /metrics and its kin. */
+/* The route of a path, and the names in it; the model's name also if ROUTE_NONE is below it. A
+ * slash at the end of a path is ignored, except after /metrics and the like, which is unknown. */
 enum route route_find(const char *path, struct route_names *names);
 
-/* Separates the two segments of a model's name that no model has: the first one is the model then,
- * and there is nothing at the path below it. */
+/* Separates the two segments of a name that no model has: then the first one is the model, and the
+ * path below it is unknown. */
 enum route route_separate(enum route route, struct route_names *names);
 
 /* The path without the authority of the absolute form, which may contain a password. */
@@ -103,41 +100,40 @@ const char *route_path(const char *path);
 
 enum method method_find(const char *word);
 
-/* Is the path one of the Open Inference Protocol, known or not? */
+/* Whether the path is one of the Open Inference Protocol, known or not. */
 bool route_is_v2(enum route route);
 
-/* Is it one of those that text-embeddings-inference has? */
+/* Whether text-embeddings-inference has the path. */
 bool route_is_tei(enum route route);
 
-/* Does the admin door have this path, too? None of those needs the models. */
+/* Whether the admin door has this path, too. None of these paths needs the models. */
 bool route_is_admin(enum route route);
 
 /* False for the three routes of paths that do not exist. */
 bool route_exists(enum route route);
 
-/* Is the answer computed by the pool? Such a route takes POST. */
+/* Whether the pool computes the response. Such a route supports POST. */
 bool route_is_computed(enum route route);
 
-/* In whose words requests to the route are; DIALECT_NONE: in our own. And the route of a dialect.
- */
+/* The other service whose form requests to the route have; DIALECT_NONE: our own form. */
 enum body_dialect route_dialect(enum route route);
-
-/* The ask of its requests: what a model does with them. */
-enum body_ask route_ask(enum route route);
 enum route route_of_dialect(enum body_dialect dialect);
 
-/* Does the route name a layer? */
+/* The kind of request, that is the work of the model. */
+enum body_ask route_ask(enum route route);
+
+/* Whether the route names a layer. */
 bool route_has_layer(enum route route);
 
-/* Has the model this route, which is one of models? Its kind says so, and what it has besides: an
- * output to score, a classifier, a tokenizer, a table of tokens for embeddings of texts. */
+/* Whether the model supports this route, by its kind and its parts: logits, a classifier, a
+ * tokenizer, token embeddings. */
 bool route_serves(enum route route, const struct model *m);
 
-/* What a model lacks that does not have the route, though others of its kind do: " without an
- * output"; or nothing. */
+/* The part that a model lacks for a route which other models of its kind support: " without a
+ * tokenizer"; or "". */
 const char *route_missing(enum route route, const struct model *m);
 
-/* Writes what such a model computes, at the paths in which it stands, as far as there is room:
+/* Writes the paths of the model that are computed, as far as there is room:
  * "/v1/models/{model}/attention, ...". */
 void route_list(const struct model *m, char *text, size_t size);
 
