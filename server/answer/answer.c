@@ -1,17 +1,17 @@
-/* answer: an answer planned in pieces, which any threads then write.
+/* answer: a response planned in pieces, which any threads then write.
  *
- * Its form decides which sections are text, in what style (answer_style), and which are bytes
- * (answer_raw). Pieces of text are stretches of one walk (answer_text). */
+ * Its form decides which sections are text, in which style (answer_style), and which are arrays of
+ * bytes (answer_raw). Pieces of text are stretches of one walk (answer_text). */
 #include "server/answer/answer.h"
 
 #include "core/base/size.h"
-#include "server/answer/answer_raw.h"
-#include "server/answer/answer_text.h"
+#include "server/answer/answer_plan.h"
 
 enum { LINE = 64 /* pieces of different workers do not share a cache line */ };
 
 /* --- forms --- */
 
+/* Makes one array of all items of the section, to be written in this style. */
 static void make_whole(struct answer_section *s, const struct answer_plan *p,
                        enum answer_style style) {
   must(s->alike || s->padded);
@@ -20,7 +20,7 @@ static void make_whole(struct answer_section *s, const struct answer_plan *p,
   s->whole = answer_section_whole(s, p->content->unbatched);
 }
 
-/* Only what lists or objects hold one by one needs no array of all items. */
+/* Lists, and objects for single items, need no array of all items. */
 static void plan_json(struct answer_plan *p) {
   struct answer_content *c = p->content;
   p->sections = c->sections;
@@ -37,7 +37,7 @@ static void plan_json(struct answer_plan *p) {
   }
 }
 
-/* The widest numbers first: all are aligned then. */
+/* The widest numbers come first, so that all are aligned. */
 static void plan_safetensors(struct answer_plan *p) {
   static const enum answer_number order[] = {NUMBER_INTEGER, NUMBER_FLOAT, NUMBER_TOKEN,
                                              NUMBER_LENGTH, NUMBER_BYTE};
@@ -47,30 +47,47 @@ static void plan_safetensors(struct answer_plan *p) {
       struct answer_section *s = &c->section[i];
       if (s->number != order[n]) continue;
       must(s->batch || s->number == NUMBER_LENGTH);
-      make_whole(s, p, STYLE_BEHIND);
-      p->behind[p->behinds++] = s;
+      make_whole(s, p, STYLE_BINARY);
+      p->array[p->arrays++] = s;
     }
 }
 
-static void plan_v2(struct answer_plan *p) {
-  struct answer_content *c = p->content;
-  must(c->sections > 0);
-  p->sections = c->sections;
-  for (size_t i = 0; i < c->sections; i++) {
-    struct answer_section *s = &c->section[i];
-    make_whole(s, p, s->binary ? STYLE_BEHIND : STYLE_FLAT);
-    if (s->binary) p->behind[p->behinds++] = s;
+static struct answer_plan *plan_new(enum answer_form form, struct answer_content *content,
+                                    size_t max_bytes, struct arena *arena, struct error *e) {
+  struct answer_plan *p = arena_alloc(arena, 1, sizeof *p, e);
+  if (!p) return NULL;
+  *p = (struct answer_plan){.form = form, .content = content, .room = max_bytes};
+  p->array = arena_alloc(arena, content->sections, sizeof(struct answer_section *), e);
+  if (!p->array) return NULL;
+  switch (form) {
+  case ANSWER_JSON:
+    plan_json(p);
+    break;
+  case ANSWER_SAFETENSORS:
+    plan_safetensors(p);
+    break;
+  case ANSWER_V2:
+    must(content->sections > 0);
+    p->sections = content->sections;
+    for (size_t i = 0; i < content->sections; i++) {
+      struct answer_section *s = &content->section[i];
+      make_whole(s, p, s->binary ? STYLE_BINARY : STYLE_FLAT);
+      if (s->binary) p->array[p->arrays++] = s;
+    }
+    break;
   }
+  return p;
 }
 
 /* --- memory --- */
 
-/* Does the piece need memory? How much? */
+/* Returns how many bytes the piece still needs: 0 if it has its memory. */
 static size_t memory_needed(const struct iovec *piece) {
   return piece->iov_base ? 0 : size_round_up(piece->iov_len, LINE);
 }
 
-/* From what the content leaves, as far as pieces fit into it, then from the arena. */
+/* Gives each piece its memory: what the content leaves as long as pieces fit into it, then the
+ * arena. Returns the status of `e`. */
 static enum status place_pieces(struct answer *a, struct arena *arena, struct error *e) {
   struct spare left = a->plan->content->left;
   size_t memory = 0;
@@ -93,41 +110,6 @@ static enum status place_pieces(struct answer *a, struct arena *arena, struct er
 
 /* --- the plan --- */
 
-static struct answer_plan *plan_new(enum answer_form form, struct answer_content *content,
-                                    size_t max_bytes, struct arena *arena, struct error *e) {
-  struct answer_plan *p = arena_alloc(arena, 1, sizeof *p, e);
-  if (!p) return NULL;
-  *p = (struct answer_plan){.form = form, .content = content, .room = max_bytes};
-  p->behind = arena_alloc(arena, content->sections, sizeof(struct answer_section *), e);
-  if (!p->behind) return NULL;
-  switch (form) {
-  case ANSWER_JSON:
-    plan_json(p);
-    break;
-  case ANSWER_SAFETENSORS:
-    plan_safetensors(p);
-    break;
-  case ANSWER_V2:
-    plan_v2(p);
-    break;
-  }
-  return p;
-}
-
-/* Appends all pieces, without their memory. False: over the limit, or with an error. */
-static bool cut_pieces(struct answer *a, struct arena *arena, struct error *e) {
-  struct answer_plan *p = a->plan;
-  if (a->form == ANSWER_SAFETENSORS) {
-    if (answer_raw_header(a, arena, e)) return false;
-    if (!answer_plan_spend(p, a->piece[0].iov_len)) return false;
-  }
-  if (!answer_text_cut(a)) return false;
-  /* Of the memory now; each piece corrects it by what it needs less. */
-  const size_t texts = a->form == ANSWER_V2 && p->behinds ? answer_bytes(a) : 0;
-  atomic_init(&a->json_bytes, texts);
-  return answer_raw_cut(a);
-}
-
 enum status answer_refuse_size(bool counted, size_t bytes, size_t most, struct error *e) {
   return error_limit(e, "max_answer_bytes",
                      "the response may need %s%zu bytes; the limit is %zu: send fewer items or "
@@ -135,6 +117,7 @@ enum status answer_refuse_size(bool counted, size_t bytes, size_t most, struct e
                      counted ? "" : "more than ", counted ? bytes : most, most);
 }
 
+/* Makes the plan and all pieces. After a failure `a` may be half built. */
 static enum status make_plan(struct answer *a, struct answer_content *content, size_t max_bytes,
                              struct arena *arena, struct error *e) {
   struct answer_plan *p = plan_new(a->form, content, max_bytes, arena, e);
@@ -145,8 +128,16 @@ static enum status make_plan(struct answer *a, struct answer_content *content, s
   a->piece = arena_alloc(arena, p->most, sizeof *a->piece, e);
   p->piece = arena_alloc(arena, p->most, sizeof *p->piece, e);
   if (!a->piece || !p->piece) return e->status;
-  if (cut_pieces(a, arena, e)) return place_pieces(a, arena, e);
-  return answer_refuse_size(false, 0, max_bytes, e);
+  bool fits = true;
+  if (a->form == ANSWER_SAFETENSORS) {
+    if (answer_raw_header(a, arena, e)) return e->status;
+    fits = answer_plan_spend(p, a->piece[0].iov_len);
+  }
+  fits = fits && answer_text_cut(a);
+  /* The planned length for now; each piece subtracts the bytes that it did not need. */
+  atomic_init(&a->json_bytes, fits && a->form == ANSWER_V2 && p->arrays ? answer_bytes(a) : 0);
+  fits = fits && answer_raw_cut(a);
+  return fits ? place_pieces(a, arena, e) : answer_refuse_size(false, 0, max_bytes, e);
 }
 
 enum status answer_plan(struct answer *a, enum answer_form form, struct answer_content *content,
@@ -163,7 +154,7 @@ void answer_write_piece(struct answer *a, size_t i) {
   switch (p->piece[i].kind) {
   case PIECE_TEXT:
     answer_text_write(a, i);
-    if (p->form == ANSWER_V2 && p->behinds)
+    if (p->form == ANSWER_V2 && p->arrays)
       atomic_fetch_sub_explicit(&a->json_bytes, before - a->piece[i].iov_len, memory_order_relaxed);
     break;
   case PIECE_BYTES:

@@ -1,10 +1,11 @@
-/* answer_plan: an answer's plan: its sections, and pieces of text or bytes. Private to answer. */
+/* answer_plan: the plan of a response: which sections are text and which are arrays of bytes, and
+ * the pieces of both. Private to answer, answer_text and answer_raw. */
 #ifndef SERVER_ANSWER_PLAN_H
 #define SERVER_ANSWER_PLAN_H
 
 #include "server/answer/answer.h"
 
-/* A point of the walk through the text: a section is opened, its rows follow, it is closed. */
+/* A position in the text: a section is opened, its rows follow, it is closed. */
 enum answer_phase { AT_OPENING, AT_ROWS, AT_CLOSING };
 
 struct answer_point {
@@ -14,38 +15,38 @@ struct answer_point {
 };
 
 enum answer_piece_kind {
-  PIECE_TEXT,  /* a stretch of the walk */
-  PIECE_BYTES, /* of the sections behind the text, one after the other */
-  PIECE_READY  /* there is nothing to write */
+  PIECE_TEXT,  /* some stretches of the text */
+  PIECE_BYTES, /* numbers of the arrays, one array after the other */
+  PIECE_READY  /* nothing has to be written */
 };
 
 struct answer_piece {
   enum answer_piece_kind kind;
-  struct answer_point from; /* of the text */
-  size_t stretches;         /* of the text */
-  size_t behind, first;     /* of bytes: in which section they begin, at which number */
+  struct answer_point from; /* PIECE_TEXT: its first stretch */
+  size_t stretches;         /* PIECE_TEXT: how many */
+  size_t array, first;      /* PIECE_BYTES: its first array, and the first number of that */
 };
 
 struct answer_plan {
   enum answer_form form;
   struct answer_content *content;
-  size_t sections; /* of the text: the first of the content, or none */
-  size_t behinds;  /* sections whose bytes follow the text, or make the answer */
-  const struct answer_section **behind;
-  size_t piece_numbers; /* about so many in each */
-  size_t room;          /* bytes that the answer may still have */
-  size_t most;          /* pieces that there is room for */
+  size_t sections; /* sections of the text: all of the content, or none */
+  size_t arrays;   /* sections whose bytes follow the text, or are the response */
+  const struct answer_section **array;
+  size_t piece_numbers; /* numbers in each piece of text, about */
+  size_t room;          /* bytes left of the response's limit */
+  size_t most;          /* pieces that there is memory for */
   struct answer_piece *piece;
 };
 
-/* Subtracts bytes from the answer's limit. False: it has not as many left. */
+/* Subtracts bytes from the response's limit. Returns false if fewer are left. */
 static inline bool answer_plan_spend(struct answer_plan *p, size_t bytes) {
   if (bytes > p->room) return false;
   p->room -= bytes;
   return true;
 }
 
-/* Appends a piece; there is room for it. Returns it; its iovec is empty. */
+/* Appends a piece, for which there must be memory, with an empty iovec. */
 static inline struct answer_piece *answer_plan_append(struct answer *a,
                                                       enum answer_piece_kind kind) {
   must(a->pieces < a->plan->most);
@@ -54,5 +55,30 @@ static inline struct answer_piece *answer_plan_append(struct answer *a,
   a->piece[a->pieces++] = (struct iovec){0};
   return piece;
 }
+
+/* --- the text (answer_text.c) --- */
+
+/* Chooses the size of the pieces of text and returns how many there may be: at most `most`. */
+size_t answer_text_bound(struct answer_plan *p, size_t most);
+
+/* Appends the pieces of text; their lengths are the memory that each needs. Returns false if the
+ * text exceeds the limit. */
+bool answer_text_cut(struct answer *a);
+
+void answer_text_write(struct answer *a, size_t piece);
+
+/* --- the arrays (answer_raw.c) --- */
+
+/* Returns how many pieces the arrays and their header may have: fewer than ANSWER_PIECES_MAX. */
+size_t answer_raw_bound(const struct answer_plan *p);
+
+/* Appends the header of safetensors, in memory of the arena; the caller spends its bytes. Returns
+ * the status of `e`: STATUS_OK, or no memory. */
+enum status answer_raw_header(struct answer *a, struct arena *arena, struct error *e);
+
+/* Appends the pieces of the arrays. Returns false if they exceed the limit. */
+bool answer_raw_cut(struct answer *a);
+
+void answer_raw_write(struct answer *a, size_t piece);
 
 #endif

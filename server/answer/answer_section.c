@@ -3,21 +3,20 @@
 
 #include <stdint.h>
 
-/* The numbers of an item's rows of all heads begin here in their array. */
+#include "core/base/size.h"
+
+/* Returns where an item's rows of all heads begin in the array of numbers. */
 static size_t begin_of(const struct answer_section *s, size_t item) {
   return s->times * answer_size(s->begin, item);
 }
 
-/* Is each row a list of numbers? */
-static bool has_width(const struct answer_section *s) {
-  return !s->bare && s->number != NUMBER_INTEGER && s->number != NUMBER_LENGTH;
-}
-
+/* Returns the shape of one item. Rows that are one number each have no last dimension. */
 static struct answer_array array_of(const struct answer_section *s, size_t rows, size_t width) {
   struct answer_array a = {.count = s->heads * rows * width};
   if (s->per_head) a.dim[a.rank++] = s->heads;
   if (!s->scalar) a.dim[a.rank++] = rows;
-  if (has_width(s)) a.dim[a.rank++] = width;
+  if (!s->bare && s->number != NUMBER_INTEGER && s->number != NUMBER_LENGTH)
+    a.dim[a.rank++] = width;
   return a;
 }
 
@@ -32,7 +31,7 @@ struct answer_array answer_section_whole(const struct answer_section *s, bool un
                               ? array_of(s, s->padded_rows, s->padded_width)
                               : array_of(s, answer_size(s->rows, 0), answer_size(s->width, 0));
   if (!s->padded) a.data = s->data;
-  /* Of a single list the rows are the batch's dimension: there already, where it is not omitted. */
+  /* The rows of a single list are the batch's dimension, which may have to be omitted. */
   if (s->single && unbatched) memmove(a.dim, a.dim + 1, --a.rank * sizeof *a.dim);
   if (s->single || !s->batch || (unbatched && !s->several)) return a;
   memmove(a.dim + 1, a.dim, a.rank * sizeof *a.dim);
@@ -42,31 +41,25 @@ struct answer_array answer_section_whole(const struct answer_section *s, bool un
   return a;
 }
 
-/* Numbers of one row of the padded array, from `column` on, as many as there are. */
-static void copy_row(const struct answer_section *s, size_t row, size_t column, size_t count,
-                     char *out) {
-  const size_t size = answer_section_size(s), list = row / s->padded_rows;
-  const size_t item = list / s->heads, head = list % s->heads, at = row % s->padded_rows;
-  const size_t rows = answer_size(s->rows, item), width = answer_size(s->width, item);
-  const size_t there = at < rows && column < width ? width - column : 0;
-  const size_t copied = there < count ? there : count;
-  if (copied) {
-    const size_t from = begin_of(s, item) + (head * rows + at) * width + column;
-    memcpy(out, (const char *)s->data + from * size, copied * size);
-  }
-  memset(out + copied * size, 0, (count - copied) * size);
-}
-
 void answer_section_copy(const struct answer_section *s, size_t from, size_t count, void *out) {
-  const size_t size = answer_section_size(s), width = s->padded_width;
+  const size_t size = answer_section_size(s);
   char *to = out;
   if (!s->padded) {
     memcpy(out, (const char *)s->whole.data + from * size, count * size);
     return;
   }
   while (count > 0) {
-    const size_t column = from % width, left = width - column, n = count < left ? count : left;
-    copy_row(s, from / width, column, n, to);
+    /* The rest of one padded row: the item's numbers as far as it has any, then zeros. */
+    const size_t column = from % s->padded_width, n = size_min(count, s->padded_width - column);
+    const size_t row = from / s->padded_width, list = row / s->padded_rows;
+    const size_t item = list / s->heads, head = list % s->heads, at = row % s->padded_rows;
+    const size_t rows = answer_size(s->rows, item), width = answer_size(s->width, item);
+    const size_t copied = at < rows && column < width ? size_min(width - column, n) : 0;
+    if (copied) {
+      const size_t first = begin_of(s, item) + (head * rows + at) * width + column;
+      memcpy(to, (const char *)s->data + first * size, copied * size);
+    }
+    memset(to + copied * size, 0, (n - copied) * size);
     from += n;
     count -= n;
     to += n * size;

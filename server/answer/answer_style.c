@@ -1,15 +1,15 @@
-/* answer_style: how a section's text is laid out: as lists, as base64, as v2 has it. */
+/* answer_style: how a section's text is laid out: as lists, as base64, or as in the Open Inference
+ * Protocol (v2). */
 #include "server/answer/answer_style.h"
 
 #include "core/base/size.h"
 #include "server/text/base64.h"
 
-/* An object of base64, and one of v2. */
 static const char ITEM_DTYPE[] = "{\"dtype\":\"F32\",\"shape\":", ITEM_SHAPE[] = "{\"shape\":",
                   ITEM_BYTES[] = ",\"base64\":\"", ITEM_END[] = "\"}";
 static const char V2_NAME[] = "{\"name\":\"",
                   V2_SHAPE[] = "\",\"datatype\":\"FP32\",\"shape\":", V2_DATA[] = ",\"data\":",
-                  V2_BEHIND[] = ",\"parameters\":{\"binary_data_size\":", V2_END[] = "}";
+                  V2_BINARY[] = ",\"parameters\":{\"binary_data_size\":", V2_END[] = "}";
 
 _Static_assert(sizeof ITEM_DTYPE + sizeof ITEM_BYTES + sizeof ITEM_END + SHAPE_ROOM <= OBJECT_ROOM,
                "an object of base64 fits");
@@ -23,33 +23,31 @@ size_t answer_style_section_room(const struct answer_section *s) {
   if (s->name) room += strlen(s->name);
   if (s->group) room += strlen(s->group) + BRACKETS_ROOM;
   if (s->instead) room += strlen(s->instead);
-  if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND)
-    room += sizeof V2_NAME + sizeof V2_SHAPE + SHAPE_ROOM + sizeof V2_DATA + sizeof V2_BEHIND +
+  if (s->style == STYLE_FLAT || s->style == STYLE_BINARY)
+    room += sizeof V2_NAME + sizeof V2_SHAPE + SHAPE_ROOM + sizeof V2_DATA + sizeof V2_BINARY +
             COUNT_ROOM + sizeof V2_END;
   return room;
 }
 
 /* --- opened and closed --- */
 
-/* Does the section have a list of items around its lists? */
+/* Returns whether the section's lists are in a list of items. */
 static bool has_items(const struct answer_plan *p, const struct answer_section *s) {
   if (p->content->unbatched) return false;
   return s->style == STYLE_BASE64_ITEMS || (s->style == STYLE_LISTS && s->batch);
 }
 
-static char *open_v2(const struct answer_section *s, char *out) {
-  out = answer_write_text(out, V2_NAME);
-  out = answer_write_text(out, s->name);
-  out = answer_write_text(out, V2_SHAPE);
-  out = answer_write_shape(out, &s->whole);
-  if (s->style == STYLE_FLAT) return answer_write_text(out, V2_DATA);
-  out = answer_write_text(out, V2_BEHIND);
-  out = number_write_integer(out, (int64_t)(s->whole.count * sizeof(float)));
-  return answer_write_text(out, V2_END);
-}
-
 char *answer_style_open(const struct answer_plan *p, const struct answer_section *s, char *out) {
-  if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND) return open_v2(s, out);
+  if (s->style == STYLE_FLAT || s->style == STYLE_BINARY) {
+    out = answer_write_text(out, V2_NAME);
+    out = answer_write_text(out, s->name);
+    out = answer_write_text(out, V2_SHAPE);
+    out = answer_write_shape(out, &s->whole);
+    if (s->style == STYLE_FLAT) return answer_write_text(out, V2_DATA);
+    out = answer_write_text(out, V2_BINARY);
+    out = number_write_integer(out, (int64_t)(s->whole.count * sizeof(float)));
+    return answer_write_text(out, V2_END);
+  }
   if (s->name) {
     *out++ = '"';
     out = answer_write_text(out, s->name);
@@ -63,7 +61,7 @@ char *answer_style_open(const struct answer_plan *p, const struct answer_section
 }
 
 char *answer_style_close(const struct answer_plan *p, const struct answer_section *s, char *out) {
-  if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND) return answer_write_text(out, V2_END);
+  if (s->style == STYLE_FLAT || s->style == STYLE_BINARY) return answer_write_text(out, V2_END);
   if (has_items(p, s)) *out++ = ']';
   if (s->members) *out++ = '}';
   return out;
@@ -71,28 +69,19 @@ char *answer_style_close(const struct answer_plan *p, const struct answer_sectio
 
 /* --- rows --- */
 
-static char *write_member(const char *name, char *out) {
-  must(strlen(name) + sizeof "\"\":" <= NAME_ROOM);
-  *out++ = '"';
-  out = answer_write_text(out, name);
-  return answer_write_text(out, "\":");
-}
-
-/* Of the rows, those that are there. */
-static struct answer_rows rows_there(const struct answer_rows *r) {
-  const struct answer_section *s = r->section;
-  struct answer_rows shown = *r;
-  const size_t there = s->there ? s->there(s, r->item) : SIZE_MAX;
-  if (there < r->first + r->count) shown.count = there > r->first ? there - r->first : 0;
-  return shown;
-}
-
 static char *write_lists(const struct answer_rows *r, bool last, char *out) {
   const struct answer_section *s = r->section;
-  const struct answer_rows shown = rows_there(r);
+  struct answer_rows shown = *r; /* the rows that exist */
+  const size_t there = s->there ? s->there(s, r->item) : SIZE_MAX;
+  if (there < r->first + r->count) shown.count = there > r->first ? there - r->first : 0;
   if (r->first == 0) {
     if (r->item > 0 || r->head > 0) *out++ = ',';
-    if (s->members) out = write_member(s->members[r->item], out);
+    if (s->members) {
+      must(strlen(s->members[r->item]) + sizeof "\"\":" <= NAME_ROOM);
+      *out++ = '"';
+      out = answer_write_text(out, s->members[r->item]);
+      out = answer_write_text(out, "\":");
+    }
     if (s->per_head && r->head == 0) *out++ = '[';
     if (!s->single) *out++ = '[';
   } else if (shown.count > 0) {
@@ -108,18 +97,6 @@ static char *write_lists(const struct answer_rows *r, bool last, char *out) {
 
 enum { COPIED = 64 * GROUP }; /* floats of a padded array that are written at a time */
 
-/* Whole groups of an array that is padded, from the float `from` on. */
-static char *write_padded_groups(const struct answer_section *s, size_t from, size_t count,
-                                 char *out) {
-  float copy[COPIED];
-  for (size_t n; count > 0; from += n, count -= n) {
-    n = size_min(count, COPIED);
-    answer_section_copy(s, from, n, copy);
-    out = base64_write(out, copy, n * sizeof *copy);
-  }
-  return out;
-}
-
 static char *write_groups(const struct answer_rows *r, bool last, char *out) {
   const struct answer_section *s = r->section;
   const struct answer_array a =
@@ -132,16 +109,22 @@ static char *write_groups(const struct answer_rows *r, bool last, char *out) {
     out = answer_write_text(out, ITEM_BYTES);
   }
   if (r->count > 0) {
-    const size_t from = r->first * GROUP, count = size_min(r->count * GROUP, a.count - from);
-    out = s->style == STYLE_BASE64_WHOLE && s->padded
-              ? write_padded_groups(s, from, count, out)
-              : base64_write(out, (const char *)a.data + from * size, count * size);
+    size_t from = r->first * GROUP, count = size_min(r->count * GROUP, a.count - from);
+    if (s->style == STYLE_BASE64_WHOLE && s->padded) {
+      float copy[COPIED];
+      for (size_t n; count > 0; from += n, count -= n) {
+        n = size_min(count, COPIED);
+        answer_section_copy(s, from, n, copy);
+        out = base64_write(out, copy, n * sizeof *copy);
+      }
+    } else {
+      out = base64_write(out, (const char *)a.data + from * size, count * size);
+    }
   }
   return last ? answer_write_text(out, ITEM_END) : out;
 }
 
-/* The numbers are written as rows; of their brackets only those at the ends of the whole list
- * stay. */
+/* Writes numbers as rows, then overwrites the brackets inside the one list. */
 static char *write_flat(const struct answer_rows *r, bool last, char *out) {
   const struct answer_section *s = r->section;
   float copy[COPIED];

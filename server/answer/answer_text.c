@@ -1,21 +1,20 @@
-/* answer_text: the text of an answer, cut into pieces and written.
+/* answer_text: the text of a response, cut into pieces and written.
  *
  * The text is a walk: each section (outputs, attention weights, ...) is opened, its rows follow, it
- * is closed. A piece is a stretch of that walk. The same walk is made to measure, to cut and to
- * write, so that they cannot disagree. */
-#include "server/answer/answer_text.h"
-
+ * is closed. A piece is some stretches of that walk. Measuring, cutting and writing make the same
+ * walk, so that they cannot disagree. */
 #include <math.h>
 
 #include "core/attention/measures.h"
 #include "core/base/size.h"
+#include "server/answer/answer_plan.h"
 #include "server/answer/answer_style.h"
 
-/* A piece has about so many numbers: some 45 KiB of text, 10 us of work. It has more where there
- * would be too many pieces. */
+/* Numbers in a piece, about: some 45 KiB of text, 10 us of work. Pieces have more if there would be
+ * too many of them. */
 enum { PIECE_NUMBERS = 4096 };
 
-/* A model's name needs no escaping; an id is as it was sent. */
+/* A model's name needs no escaping; an id is written as it was sent. */
 static const char MODEL_BEGIN[] = "{\"model\":\"", MODEL_END[] = "\",";
 static const char USAGE_BEGIN[] = ",\"usage\":";
 static const char ROWS_BEGIN[] = "\"rows\":", ROWS_END[] = ",";
@@ -25,18 +24,14 @@ static const char V2_BEGIN[] = "{\"model_name\":\"", V2_VERSION[] = "\",\"model_
 /* A stretch of the walk: an opening, a closing, or rows of one list. */
 struct answer_stretch {
   struct answer_point at;
-  size_t rows;  /* 0 with AT_ROWS: the list of rows is empty */
-  size_t end;   /* the rows of that list */
-  size_t width; /* of each row */
-  size_t spent; /* of the numbers that a piece may have */
+  size_t rows;  /* AT_ROWS: how many; 0: the list is empty */
+  size_t end;   /* AT_ROWS: all rows of the list */
+  size_t width; /* AT_ROWS: numbers in each row */
+  size_t spent; /* how many of a piece's numbers it uses */
   size_t room;  /* bytes that its text may need */
 };
 
-static bool is_at_end(const struct answer_plan *p, const struct answer_point *at) {
-  return at->section == p->sections;
-}
-
-/* Bytes of the text in front of the sections. */
+/* Returns an upper bound of the bytes before the first section, as write_open writes them. */
 static size_t opening_room(const struct answer_plan *p) {
   if (p->form == ANSWER_V2)
     return sizeof V2_BEGIN + strlen(p->content->model) + sizeof V2_VERSION + sizeof V2_ID +
@@ -46,12 +41,7 @@ static size_t opening_room(const struct answer_plan *p) {
          sizeof ROWS_END;
 }
 
-/* Likewise behind them. */
-static size_t ending_room(const struct answer_plan *p) {
-  return p->content->has_usage ? sizeof USAGE_BEGIN + ANSWER_USAGE_ROOM : 0;
-}
-
-/* The stretch that begins at `at`, where its piece has room for about `numbers` more. */
+/* Returns the stretch that begins at `at`, for a piece that may have about `numbers` more. */
 static struct answer_stretch stretch_from(const struct answer_plan *p,
                                           const struct answer_point *at, size_t numbers) {
   const struct answer_section *s = &p->content->section[at->section];
@@ -59,7 +49,8 @@ static struct answer_stretch stretch_from(const struct answer_plan *p,
   if (at->phase != AT_ROWS) {
     stretch.room = answer_style_section_room(s);
     if (at->phase == AT_OPENING && at->section == 0) stretch.room += opening_room(p);
-    if (at->phase == AT_CLOSING && at->section + 1 == p->sections) stretch.room += ending_room(p);
+    if (at->phase == AT_CLOSING && at->section + 1 == p->sections && p->content->has_usage)
+      stretch.room += sizeof USAGE_BEGIN + ANSWER_USAGE_ROOM;
     return stretch;
   }
   const size_t speed = answer_style_speed(s);
@@ -72,7 +63,7 @@ static struct answer_stretch stretch_from(const struct answer_plan *p,
   return stretch;
 }
 
-/* Moves past so many lists from the beginning of one on. */
+/* Moves from the beginning of a list past this many lists. */
 static void move_lists(const struct answer_section *s, struct answer_point *at, size_t lists) {
   const size_t heads = answer_style_heads(s);
   at->row = 0;
@@ -99,8 +90,9 @@ static void move_point(const struct answer_plan *p, struct answer_point *at,
   }
 }
 
-/* How many stretches like this one follow each other, itself included, where the piece has room for
- * `numbers` more: whole lists of one shape. Those of an item are, and those of items that agree. */
+/* Counts the stretches like this one that follow each other, itself included, in a piece that may
+ * have `numbers` more: whole lists of one shape. The lists of one item have one shape, and those of
+ * all items if the items agree. */
 static size_t count_alike(const struct answer_plan *p, const struct answer_stretch *stretch,
                           size_t numbers) {
   const struct answer_point *at = &stretch->at;
@@ -116,28 +108,8 @@ static size_t count_alike(const struct answer_plan *p, const struct answer_stret
   return size_min(lists, (numbers - size_max(least, 1)) / stretch->spent + 1);
 }
 
-/* Cuts the piece that begins at `at` and moves `at` behind it. Returns the bytes it may need. Lists
- * that are alike are counted, not walked over: a batch of some thousand items may have millions. */
-static size_t cut_piece(const struct answer_plan *p, struct answer_point *at,
-                        struct answer_piece *out) {
-  size_t room = 0, left = p->piece_numbers;
-  out->from = *at;
-  while (left > 0 && !is_at_end(p, at)) {
-    struct answer_stretch stretch = stretch_from(p, at, left);
-    const size_t alike = count_alike(p, &stretch, left);
-    room += alike * stretch.room;
-    left -= size_min(left, alike * stretch.spent);
-    out->stretches += alike;
-    if (alike > 1)
-      move_lists(&p->content->section[at->section], at, alike);
-    else
-      move_point(p, at, &stretch);
-  }
-  return room;
-}
-
-/* What the whole walk spends, worked out from the items alone without walking. */
-static double all_spent(const struct answer_plan *p) {
+size_t answer_text_bound(struct answer_plan *p, size_t most) {
+  /* The numbers that the walk spends follow from the items, without walking. */
   double spent = 2.0 * (double)p->sections;
   for (size_t i = 0; i < p->sections; i++) {
     const struct answer_section *s = &p->content->section[i];
@@ -145,17 +117,12 @@ static double all_spent(const struct answer_plan *p) {
       const double rows = (double)answer_style_rows(s, item);
       const double width = (double)answer_style_width(s, item);
       const double speed = (double)answer_style_speed(s);
-      /* Where many numbers count as one, what is left of them at a list's end counts as one, too.
-       */
+      /* If many numbers count as one, the remainder at a list's end counts as one as well. */
       spent += (double)answer_style_heads(s) * fmax(rows * fmax(width, 1) / speed + (speed > 1), 1);
     }
   }
-  return spent;
-}
-
-/* Each piece but the last spends all that a piece has. */
-size_t answer_text_bound(struct answer_plan *p, size_t most) {
-  const double spent = all_spent(p), least = spent / (double)(most - 1);
+  /* Each piece except the last spends all numbers of a piece. */
+  const double least = spent / (double)(most - 1);
   p->piece_numbers = least < (double)PIECE_NUMBERS ? PIECE_NUMBERS : (size_t)least + 1;
   return (size_t)(spent / (double)p->piece_numbers) + 1;
 }
@@ -163,8 +130,23 @@ size_t answer_text_bound(struct answer_plan *p, size_t most) {
 bool answer_text_cut(struct answer *a) {
   struct answer_plan *p = a->plan;
   struct answer_point at = {0};
-  while (!is_at_end(p, &at)) {
-    const size_t room = cut_piece(p, &at, answer_plan_append(a, PIECE_TEXT));
+  while (at.section < p->sections) {
+    struct answer_piece *piece = answer_plan_append(a, PIECE_TEXT);
+    size_t room = 0, left = p->piece_numbers;
+    piece->from = at;
+    /* Equal lists are counted, not walked over: a batch of some thousand items may have millions.
+     */
+    while (left > 0 && at.section < p->sections) {
+      struct answer_stretch stretch = stretch_from(p, &at, left);
+      const size_t alike = count_alike(p, &stretch, left);
+      room += alike * stretch.room;
+      left -= size_min(left, alike * stretch.spent);
+      piece->stretches += alike;
+      if (alike > 1)
+        move_lists(&p->content->section[at.section], &at, alike);
+      else
+        move_point(p, &at, &stretch);
+    }
     /* Adding stops at the first sum over the limit, long before it could overflow. */
     if (!answer_plan_spend(p, room)) return false;
     a->piece[a->pieces - 1].iov_len = room + NUMBER_WRITE_MARGIN;
@@ -174,39 +156,39 @@ bool answer_text_cut(struct answer *a) {
 
 /* --- writing --- */
 
-static char *write_opening_v2(const struct answer_plan *p, char *out) {
-  const struct answer_content *c = p->content;
-  out = answer_write_text(out, V2_BEGIN);
-  out = answer_write_text(out, p->content->model);
-  out = answer_write_text(out, V2_VERSION);
-  if (c->id) {
-    out = answer_write_text(out, V2_ID);
-    memcpy(out, c->id, c->id_length);
-    out = answer_write_text(out + c->id_length, V2_ID_END);
-  }
-  return answer_write_text(out, V2_OUTPUTS);
-}
-
+/* Writes the text before the first section. */
 static char *write_opening(const struct answer_plan *p, char *out) {
-  if (p->form == ANSWER_V2) return write_opening_v2(p, out);
-  if (p->content->alone) return out;
-  if (!p->content->model) return answer_write_text(out, "{");
+  const struct answer_content *c = p->content;
+  if (p->form == ANSWER_V2) {
+    out = answer_write_text(out, V2_BEGIN);
+    out = answer_write_text(out, c->model);
+    out = answer_write_text(out, V2_VERSION);
+    if (c->id) {
+      out = answer_write_text(out, V2_ID);
+      memcpy(out, c->id, c->id_length);
+      out = answer_write_text(out + c->id_length, V2_ID_END);
+    }
+    return answer_write_text(out, V2_OUTPUTS);
+  }
+  if (c->alone) return out;
+  if (!c->model) return answer_write_text(out, "{");
   out = answer_write_text(out, MODEL_BEGIN);
-  out = answer_write_text(out, p->content->model);
+  out = answer_write_text(out, c->model);
   out = answer_write_text(out, MODEL_END);
-  if (!p->content->rows) return out;
+  if (!c->rows) return out;
   out = answer_write_text(out, ROWS_BEGIN);
-  out = number_write_integer(out, (int64_t)*p->content->rows);
+  out = number_write_integer(out, (int64_t)*c->rows);
   return answer_write_text(out, ROWS_END);
 }
 
-/* Are both sections there, and of one group? */
+/* Returns whether both sections exist and belong to one group. */
 static bool are_together(const struct answer_plan *p, size_t a, size_t b) {
   if (a >= p->sections || b >= p->sections) return false;
   const char *first = p->content->section[a].group, *second = p->content->section[b].group;
   return first && second && strcmp(first, second) == 0;
 }
 
+/* Writes the beginning of a section, and of the text or the group if it is their first one. */
 static char *write_open(const struct answer_plan *p, const struct answer_point *at, char *out) {
   const struct answer_section *s = &p->content->section[at->section];
   if (at->section == 0)
@@ -221,6 +203,7 @@ static char *write_open(const struct answer_plan *p, const struct answer_point *
   return answer_style_open(p, s, out);
 }
 
+/* Writes the end of a section, and of the group or the text if it is their last one. */
 static char *write_close(const struct answer_plan *p, const struct answer_point *at, char *out) {
   const struct answer_section *s = &p->content->section[at->section];
   out = answer_style_close(p, s, out);
@@ -236,18 +219,6 @@ static char *write_close(const struct answer_plan *p, const struct answer_point 
   return answer_write_text(out, "}");
 }
 
-static char *write_rows(const struct answer_plan *p, const struct answer_stretch *stretch,
-                        char *out) {
-  const struct answer_point *at = &stretch->at;
-  const struct answer_rows rows = {.section = &p->content->section[at->section],
-                                   .item = at->item,
-                                   .head = at->head,
-                                   .first = at->row,
-                                   .count = stretch->rows,
-                                   .width = stretch->width};
-  return answer_style_write(&rows, out);
-}
-
 void answer_text_write(struct answer *a, size_t i) {
   const struct answer_plan *p = a->plan;
   struct answer_point at = p->piece[i].from;
@@ -260,7 +231,13 @@ void answer_text_write(struct answer *a, size_t i) {
       out = write_open(p, &at, out);
       break;
     case AT_ROWS:
-      out = write_rows(p, &stretch, out);
+      out = answer_style_write(&(struct answer_rows){.section = &p->content->section[at.section],
+                                                     .item = at.item,
+                                                     .head = at.head,
+                                                     .first = at.row,
+                                                     .count = stretch.rows,
+                                                     .width = stretch.width},
+                               out);
       break;
     case AT_CLOSING:
       out = write_close(p, &at, out);
