@@ -134,16 +134,19 @@ const char *route_path(const char *path) {
 
 static bool is_end(const char *at) { return !*at || *at == '?'; }
 
-/* Whether the segments are those of a template, in which {...} is any segment. */
-static bool has_template(char segment[][SEGMENT_SIZE], size_t n, const char *template) {
+/* Whether the segments are those of the template at `at`, in which {...} is any segment. */
+static bool has_template(char segment[][SEGMENT_SIZE], size_t n, const char *at) {
   for (size_t i = 0; i < n; i++) {
-    if (*template ++ != '/') return false;
-    const size_t length = strcspn(template, "/");
-    if (*template != '{' && (strncmp(segment[i], template, length) || segment[i][length]))
-      return false;
-    template += length;
+    const char *s = segment[i]; /* may have a '/', which was escaped */
+    if (*at++ != '/') return false;
+    if (*at == '{') {
+      at += strcspn(at, "/");
+      continue;
+    }
+    for (; *s && *s != '/' && *s == *at; s++) at++;
+    if (*s || (*at && *at != '/')) return false;
   }
-  return !*template;
+  return !*at;
 }
 
 /* The route of at least one segment; may change segments after the third one. */
@@ -154,7 +157,8 @@ static enum route find_template(char segment[][SEGMENT_SIZE], size_t n) {
   } aliases[] = {{"/health", ROUTE_READY}, /* these three of text-embeddings-inference */
                  {"/ping", ROUTE_READY},
                  {"/embeddings", ROUTE_EMBEDDINGS},
-                 {"/v2/rerank", ROUTE_RERANK}}; /* the newer path of Cohere */
+                 {"/v2/rerank", ROUTE_RERANK}, /* the newer paths of Cohere */
+                 {"/v2/embed", ROUTE_COHERE_EMBED_V2}};
   const bool v2 = !strcmp(segment[0], "v2");
   bool wrong_version = false;
   if (v2 && n > 4 && !strcmp(segment[1], "models") && !strcmp(segment[3], "versions")) {
@@ -162,8 +166,8 @@ static enum route find_template(char segment[][SEGMENT_SIZE], size_t n) {
     if (n > 5) memcpy(segment[3], segment[5], SEGMENT_SIZE);
     n -= 2;
   }
-  for (unsigned r = 0; r < ROUTE_V2_VERSION; r++)
-    if (r != ROUTE_PAGE && has_template(segment, n, table[r].template))
+  for (unsigned r = v2 ? ROUTE_V2 : 0; r < (v2 ? ROUTE_V2_VERSION : ROUTE_PAGE); r++)
+    if (has_template(segment, n, table[r].template))
       return wrong_version ? ROUTE_V2_VERSION : (enum route)r;
   for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
     if (has_template(segment, n, aliases[i].path)) return aliases[i].route;

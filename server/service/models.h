@@ -31,7 +31,7 @@ struct models_hold {
 struct models *models_new(struct models_set first, size_t shards, struct error *e);
 void models_free(struct models *m); /* no set is held; `m` may be NULL */
 
-/* For any thread; never waits. `shard` counts modulo the number of shards. */
+/* Holds the set in service; any thread, never waits. `shard` counts modulo the number of shards. */
 struct models_hold models_hold(struct models *m, size_t shard);
 void models_release(struct models_hold *h); /* on any thread; may be called again */
 
