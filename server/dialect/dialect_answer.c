@@ -1,4 +1,4 @@
-/* dialect_answer: what the answers of all dialects have in common. */
+/* dialect_answer: what the responses of all dialects share. */
 #include "server/dialect/dialect_answer.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* dialect_answer: what the answers of all dialects have in common. */
+/* dialect_answer: what the responses of all dialects share. */
 #ifndef SERVER_DIALECT_ANSWER_H
 #define SERVER_DIALECT_ANSWER_H
 
@@ -6,19 +6,19 @@
 #include "server/answer/answer.h"
 #include "server/model/fields/stack_request.h"
 
-/* What an answer is planned on. */
+/* A response that is being planned. */
 struct dialect_sheet {
   struct answer_content *content;
-  struct answer_section *section; /* its sections, to be filled */
+  struct answer_section *section; /* its sections, to be filled in */
 };
 
-/* A sheet with so many sections for the answer to this request. Its usage is in OpenAI's words,
+/* Begins a response with so many sections. Its usage is in OpenAI's format,
  * {"prompt_tokens":…,"total_tokens":…}. Fails without memory. */
 enum status dialect_answer_begin(struct dialect_sheet *sheet, size_t sections,
                                  const struct stack_request *r, struct arena *a, struct error *e);
 
-/* A list of this name with an object for each of so many rows, which `write` writes: text of at
- * most `row_room` bytes, and beside it what `width` numbers take; NULL: none. */
+/* A list of this name with an element for each of *rows rows, which `write` writes: at most
+ * `row_room` bytes of text, and the bytes of *width numbers; NULL: no numbers. */
 struct answer_section dialect_answer_list(const char *name, const size_t *rows, const size_t *width,
                                           size_t row_room,
                                           char *(*write)(const struct answer_rows *rows, char *out),
@@ -26,7 +26,7 @@ struct answer_section dialect_answer_list(const char *name, const size_t *rows, 
 
 enum { DIALECT_ID_SIZE = 32 };
 
-/* A name that no other answer has, of this or any process: "cmpl-0123456789abcdef". */
+/* Makes an identifier that is unique among all processes: "cmpl-0123456789abcdef". */
 void dialect_answer_id(const char *kind, char id[DIALECT_ID_SIZE]);
 
 /* A text that needs no escaping, in quotes; NULL without memory. */

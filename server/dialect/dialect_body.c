@@ -1,4 +1,4 @@
-/* dialect_body: the body of a request in another service's words. */
+/* dialect_body: the body of a request in another service's API. */
 #include "server/dialect/dialect_body.h"
 
 #include <string.h>
@@ -61,5 +61,5 @@ enum status dialect_body_tokenize(struct dialect_body *b, const struct whole *w,
                                   struct tokenize_request *out, struct answer *answer) {
   const struct contract_reading *read = &b->body.reading;
   if (b->dialect->tokenize(read, w, b->limits, out)) return read->e->status;
-  return b->dialect->tell(answer, read, out, b->limits->max_answer_bytes);
+  return b->dialect->answer_tokenized(answer, read, out, b->limits->max_answer_bytes);
 }

@@ -1,5 +1,6 @@
-/* dialect_body: the body of a request in another service's words, chunk by chunk. It names its
- * model, maybe behind all else, so that it is read without one, and asks it when it has ended. */
+/* dialect_body: the body of a request in another service's API, fed chunk by chunk. It may name its
+ * model after everything else, so that it is read without a model, which gets its fields at the
+ * end. Functions that return a status leave an error in the body's `e`, too. */
 #ifndef SERVER_DIALECT_BODY_H
 #define SERVER_DIALECT_BODY_H
 
@@ -12,8 +13,8 @@
 struct dialect;
 struct dialect_body;
 
-/* It lives, like all that it makes, in the arena. `terms` and `limits` outlive it; `e` holds no
- * failure, and outlives it, too: the first one goes there. NULL with a failure. */
+/* It lives, like all that it makes, in the arena. `terms`, `limits` and `e` outlive it; `e`, which
+ * holds no failure, gets the first one. NULL with a failure. */
 struct dialect_body *dialect_body_new(const struct dialect *d, const struct body_terms *terms,
                                       const struct body_limits *limits, struct arena *a,
                                       struct error *e);
@@ -21,23 +22,24 @@ struct dialect_body *dialect_body_new(const struct dialect *d, const struct body
 /* The body itself, for body_feed and body_cost. */
 struct body *dialect_body_of(struct dialect_body *b);
 
-/* The body has ended: the model that it names; NULL: it names none. */
+/* Ends the body, and sets *model to the name of the model; NULL: it names none. */
 enum status dialect_body_finish(struct dialect_body *b, const char **model);
 
-/* What it asks of this model, which has what the dialect asks for. */
+/* Makes the request to this model, which can serve the dialect. */
 enum status dialect_body_ask(struct dialect_body *b, const struct whole *w,
                              struct stack_request *out);
 
-/* Plans the answer, from the model of this name, to a request whose run is prepared. Fails as
+/* Plans the response, from the model of this name, to a request whose run is prepared. Fails as
  * answer_plan does. */
 enum status dialect_body_answer(struct dialect_body *b, const char *model,
                                 const struct stack_request *r, struct answer *answer);
 
-/* The same of one that is answered by a stream. */
+/* The same for a streamed response. */
 enum status dialect_body_stream(struct dialect_body *b, const char *model,
                                 const struct stack_request *r, struct stack_stream *stream);
 
-/* Makes tokens, or texts of tokens, where the terms ask a tokenizer alone, and plans the answer. */
+/* For a dialect that needs only a tokenizer: makes tokens of texts, or texts of tokens, and plans
+ * the response. */
 enum status dialect_body_tokenize(struct dialect_body *b, const struct whole *w,
                                   struct tokenize_request *out, struct answer *answer);
 

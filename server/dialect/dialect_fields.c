@@ -1,4 +1,4 @@
-/* dialect_fields: what the fields of all dialects have in common. */
+/* dialect_fields: fields that several dialects have. */
 #include "server/dialect/dialect_fields.h"
 
 #include <jansson.h>
@@ -27,16 +27,14 @@ enum status dialect_pass_text(const json_t *value, const struct contract_field *
   return error_at(e, field->pointer, "%s must be a string", contract_name(field));
 }
 
-static bool asks_nothing(const json_t *value) {
-  return (json_is_number(value) && json_number_value(value) == 0) || json_is_false(value) ||
-         (json_is_string(value) && json_string_length(value) == 0) ||
-         (json_is_object(value) && json_object_size(value) == 0);
-}
-
 enum status dialect_pass_nothing(const json_t *value, const struct contract_field *field, void *to,
                                  struct error *e) {
+  const bool off = (json_is_number(value) && json_number_value(value) == 0) ||
+                   json_is_false(value) ||
+                   (json_is_string(value) && json_string_length(value) == 0) ||
+                   (json_is_object(value) && json_object_size(value) == 0);
   (void)to;
-  if (asks_nothing(value)) return STATUS_OK;
+  if (off) return STATUS_OK;
   return error_at(e, field->pointer, "%s is not supported: remove it", contract_name(field));
 }
 
@@ -59,11 +57,11 @@ enum status dialect_read_logprobs(const json_t *value, const struct contract_fie
     return error_at(e, field->pointer, "%s must be an integer from 0 to %d, or false",
                     contract_name(field), STACK_TOP_MAX);
   l->wanted = !none;
-  l->top = (size_t)json_integer_value(value); /* of false 0 */
+  l->top = (size_t)json_integer_value(value); /* 0 for false */
   return STATUS_OK;
 }
 
-/* Others ask so for what the prompt's own tokens are worth. */
+/* Clients of other services send 0 to get the log probabilities of a prompt. */
 enum status dialect_read_max_tokens(const json_t *value, const struct contract_field *field,
                                     void *to, struct error *e) {
   if (json_is_integer(value) && json_integer_value(value) == 0)
@@ -74,7 +72,7 @@ enum status dialect_read_max_tokens(const json_t *value, const struct contract_f
   return stack_read_number(value, field, to, e);
 }
 
-/* As if the model were one of the larger ones. */
+/* Assumes a large model. */
 uint64_t dialect_plan_cost(const struct contract_reading *r) {
   enum { LAYERS = 48, LAYER_NS = 300, ITEM_NS = 15 };
   const struct tensor *t = r->tensor[0];

@@ -1,4 +1,4 @@
-/* dialect_stack: a request in another service's words as a request to a whole model. */
+/* dialect_stack: a request in another service's API as a request of our own. */
 #include "server/dialect/dialect_stack.h"
 
 #include <stdio.h>
@@ -29,26 +29,25 @@ void dialect_stack_prompt(struct dialect_stack *s, const struct contract_text *p
                           const struct contract_text *name) {
   if (prompt->bytes) {
     s->values.prompt = *prompt;
-    dialect_stack_give(s, STACK_FIELD_PROMPT);
+    dialect_stack_mark(s, STACK_FIELD_PROMPT);
   }
   if (name->bytes) {
     s->values.prompt_name = *name;
-    dialect_stack_give(s, STACK_FIELD_PROMPT_NAME);
+    dialect_stack_mark(s, STACK_FIELD_PROMPT_NAME);
   }
 }
 
-void dialect_stack_give(struct dialect_stack *s, enum stack_field field) {
+void dialect_stack_mark(struct dialect_stack *s, enum stack_field field) {
   s->reading.seen |= UINT64_C(1) << field;
 }
 
-void dialect_stack_give_items(struct dialect_stack *s, const struct contract_reading *read,
-                              unsigned field) {
+void dialect_stack_set_items(struct dialect_stack *s, const struct contract_reading *read,
+                             unsigned field) {
   s->reading.texts = read->texts;
   s->reading.tensor[STACK_FIELD_TOKENS] = read->tensor[field];
-  dialect_stack_give(s, read->texts ? STACK_FIELD_TEXT : STACK_FIELD_TOKENS);
+  dialect_stack_mark(s, read->texts ? STACK_FIELD_TEXT : STACK_FIELD_TOKENS);
 }
 
-/* "/text/3" as "/input/3". A field that is called as ours is needs no name. */
 void dialect_stack_locate(const struct dialect_name *names, struct error *e) {
   char native[ERROR_POINTER_SIZE];
   const size_t length = *e->pointer ? 1 + strcspn(e->pointer + 1, "/") : 0;

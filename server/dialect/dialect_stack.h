@@ -1,5 +1,5 @@
-/* dialect_stack: a request in another service's words as a request to a whole model, whose checks
- * are those of our own (server/stack). */
+/* dialect_stack: a request in another service's API as a request of our own, which is checked as
+ * such (server/model/check). */
 #ifndef SERVER_DIALECT_STACK_H
 #define SERVER_DIALECT_STACK_H
 
@@ -8,13 +8,14 @@
 #include "server/model/fields/stack_fields.h"
 #include "server/model/fields/stack_request.h"
 
-/* What a field of ours is called in the body: "/text" is "/input". */
+/* The pointer of one of our fields, and of the field in the body that it was set by: "/text" and
+ * "/input". */
 struct dialect_name {
   const char *native, *here;
 };
 
-/* The request as our own fields would have it. A dialect sets its values, and gives it what it has
- * read, before dialect_stack_check. */
+/* The request in our own fields. A dialect sets its texts or tokens and its values before
+ * dialect_stack_check. */
 struct dialect_stack {
   struct contract_reading reading;
   struct stack_values values;
@@ -23,32 +24,32 @@ struct dialect_stack {
   const struct body_limits *limits;
 };
 
-/* A request to this model with none of our fields, and the model's defaults. All lives in the arena
- * of what was read. Fails without memory. */
+/* Begins a request to this model with the model's defaults and none of our fields, in the arena of
+ * what was read. Fails without memory. */
 enum status dialect_stack_init(struct dialect_stack *s, const struct whole *w,
                                const struct body_terms *terms, const struct body_limits *limits,
                                const struct contract_reading *read);
 
-/* Gives it the texts, or else the tokens in this field, that were read; and says that it has one of
- * our fields. */
-void dialect_stack_give_items(struct dialect_stack *s, const struct contract_reading *read,
-                              unsigned field);
-void dialect_stack_give(struct dialect_stack *s, enum stack_field field);
+/* Sets its texts, or else its tokens, which are in this field of what was read. */
+void dialect_stack_set_items(struct dialect_stack *s, const struct contract_reading *read,
+                             unsigned field);
 
-/* Sets what texts are cut to, as the request says, else the model's definition, else `otherwise`.
- */
+/* Marks one of our fields as seen: the request says what its value is. */
+void dialect_stack_mark(struct dialect_stack *s, enum stack_field field);
+
+/* Sets the length that texts are cut to: the request's, else the model's, else `otherwise`. */
 void dialect_stack_truncate(struct dialect_stack *s, size_t said, size_t otherwise);
 
-/* Sets the prompt, or its name, where the request says it. */
+/* Sets the prompt, or its name, if the request has it. */
 void dialect_stack_prompt(struct dialect_stack *s, const struct contract_text *prompt,
                           const struct contract_text *name);
 
-/* Makes an error's pointer to one of our fields one into the body, by `names`, which end with an
- * empty one. */
+/* Changes an error's pointer to one of our fields into a pointer into the body, by `names`, which
+ * end with an empty one: "/text/3" becomes "/input/3". A field of the same name needs no entry. */
 void dialect_stack_locate(const struct dialect_name *names, struct error *e);
 
-/* Makes texts tokens, and checks all fields: stack_body_make. Where that fails, the error's pointer
- * is one into the body. */
+/* Tokenizes texts, and checks all fields, as stack_body_make does. An error's pointer is one into
+ * the body. */
 enum status dialect_stack_check(struct dialect_stack *s, const struct dialect_name *names,
                                 struct stack_request *out);
 

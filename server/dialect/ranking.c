@@ -1,5 +1,5 @@
-/* ranking: a query and documents become pairs of texts, or texts; their scores or vectors become an
- * order. */
+/* ranking: a query and documents become pairs of texts, or texts; their scores or embeddings become
+ * an order. */
 #include "server/dialect/ranking.h"
 
 #include <stdio.h>
@@ -10,74 +10,40 @@
 #include "server/dialect/dialect_answer.h"
 #include "server/text/json_string.h"
 
-/* --- what was read --- */
+/* --- the request --- */
 
 uint64_t ranking_plan_cost(const struct contract_reading *r) {
+  enum { COPY_NS = 1 }; /* the token of a byte, to one document */
   const struct ranking_values *v = r->values;
   const uint64_t items = r->texts ? r->texts->items : 0;
-  enum { COPY_NS = 1 }; /* of a byte's token, to each document */
   return dialect_plan_cost(r) + (CONTRACT_TEXT_NS + COPY_NS * items) * v->query.length;
 }
 
-static enum status check_read(const struct contract_reading *read, const char *documents) {
-  const struct ranking_values *v = read->values;
-  if (!v->query.bytes) return error_at(read->e, "/query", "the field \"query\" is missing");
-  if (!read->texts)
-    return error_at(read->e, documents, "the field \"%s\" is missing", documents + 1);
-  if (read->texts->items == 0) return error_at(read->e, documents, "the list is empty");
-  return STATUS_OK;
-}
-
-/* --- what is asked --- */
-
-/* All bytes, the query behind the documents. NULL without memory. */
-static struct texts *copy_texts(const struct contract_reading *read, size_t parts) {
+/* The texts to embed, or to classify. Pairs have the query before each document. Else the query is
+ * the last text, so that documents keep their numbers in errors. NULL without memory. */
+static const struct texts *make_texts(const struct contract_reading *read, bool pairs) {
   const struct ranking_values *v = read->values;
   const struct texts *d = read->texts;
+  const struct texts_part query = {d->length, v->query.length};
+  const size_t parts = pairs ? TEXTS_PAIR * d->items : d->items + 1;
   struct texts *t = arena_alloc(read->arena, 1, sizeof *t, read->e);
   char *bytes = arena_alloc(read->arena, d->length + v->query.length, 1, read->e);
   struct texts_part *part = arena_alloc(read->arena, parts, sizeof *part, read->e);
   if (read->e->status) return NULL;
   if (d->length) memcpy(bytes, d->bytes, d->length);
   memcpy(bytes + d->length, v->query.bytes, v->query.length);
-  *t = (struct texts){.bytes = bytes, .part = part, .length = d->length + v->query.length};
-  return t;
-}
-
-static const struct texts *make_pairs(const struct contract_reading *read) {
-  const struct ranking_values *v = read->values;
-  const struct texts *d = read->texts;
-  struct texts *t = copy_texts(read, TEXTS_PAIR * d->items);
-  if (!t) return NULL;
-  t->items = d->items;
-  t->of_item = TEXTS_PAIR;
+  *t = (struct texts){.bytes = bytes,
+                      .part = part,
+                      .length = d->length + v->query.length,
+                      .items = pairs ? d->items : d->items + 1,
+                      .queries = pairs ? 0 : 1,
+                      .of_item = pairs ? TEXTS_PAIR : 1};
   for (size_t i = 0; i < d->items; i++) {
-    t->part[TEXTS_PAIR * i] = (struct texts_part){d->length, v->query.length};
-    t->part[TEXTS_PAIR * i + 1] = d->part[i];
+    if (pairs) *part++ = query;
+    *part++ = d->part[i];
   }
+  if (!pairs) *part = query;
   return t;
-}
-
-/* The query is the last one, so that documents have their own numbers in errors. */
-static const struct texts *make_list(const struct contract_reading *read) {
-  const struct ranking_values *v = read->values;
-  const struct texts *d = read->texts;
-  struct texts *t = copy_texts(read, d->items + 1);
-  if (!t) return NULL;
-  t->items = d->items + 1;
-  t->queries = 1;
-  t->of_item = 1;
-  memcpy(t->part, d->part, d->items * sizeof *d->part);
-  t->part[d->items] = (struct texts_part){d->length, v->query.length};
-  return t;
-}
-
-/* An error about the text behind the documents is one about the query. */
-static void locate_query(const struct contract_reading *read, const char *documents) {
-  char last[ERROR_POINTER_SIZE];
-  snprintf(last, sizeof last, "%s/%zu", documents, read->texts->items);
-  if (strcmp(read->e->pointer, last) == 0)
-    snprintf(read->e->pointer, sizeof read->e->pointer, "/query");
 }
 
 void ranking_prompt(struct contract_text *prompt, const struct whole *w, const char *const *names) {
@@ -86,32 +52,36 @@ void ranking_prompt(struct contract_text *prompt, const struct whole *w, const c
   stack_fields_prompt(prompt, text ? text : w->prompt);
 }
 
-static void choose_prompts(struct dialect_stack *s) {
-  static const char *const of_documents[] = {"document", "passage", "corpus", NULL},
-                           *const of_queries[] = {"query", NULL};
-  ranking_prompt(&s->values.prompt, s->whole, of_documents);
-  ranking_prompt(&s->values.query_prompt, s->whole, of_queries);
-}
-
 enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *read,
                         const char *documents, struct stack_request *out) {
+  static const char *const of_documents[] = {"document", "passage", "corpus", NULL},
+                           *const of_queries[] = {"query", NULL};
   const struct dialect_name names[] = {{"/text", documents}, {"/tokens", documents}, {NULL, NULL}};
   const struct ranking_values *v = read->values;
-  const bool pairs = s->whole->classes > 0; /* they get the default prompt, as /classify has it */
-  if (check_read(read, documents)) return read->e->status;
-  s->reading.texts = pairs ? make_pairs(read) : make_list(read);
+  const bool pairs = s->whole->classes > 0;
+  if (!v->query.bytes) return error_at(read->e, "/query", "the field \"query\" is missing");
+  if (!read->texts)
+    return error_at(read->e, documents, "the field \"%s\" is missing", documents + 1);
+  if (read->texts->items == 0) return error_at(read->e, documents, "the list is empty");
+  s->reading.texts = make_texts(read, pairs);
   if (!s->reading.texts) return read->e->status;
-  dialect_stack_give(s, STACK_FIELD_TEXT);
+  dialect_stack_mark(s, STACK_FIELD_TEXT);
   dialect_stack_truncate(s, v->truncate, SIZE_MAX);
-  if (pairs) {
+  s->values.normalize = !pairs;
+  if (pairs) { /* with the default prompt, as /classify */
     s->values.pool = STACK_POOL_CLASSES;
     if (v->raw) s->values.function = STACK_FUNCTION_NONE;
-  } else {
-    choose_prompts(s);
-    if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
+    return dialect_stack_check(s, names, out);
   }
-  s->values.normalize = !pairs;
-  if (dialect_stack_check(s, names, out) && !pairs) locate_query(read, documents);
+  ranking_prompt(&s->values.prompt, s->whole, of_documents);
+  ranking_prompt(&s->values.query_prompt, s->whole, of_queries);
+  if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
+  if (!dialect_stack_check(s, names, out)) return STATUS_OK;
+  /* An error about the text after the documents is one about the query. */
+  char last[ERROR_POINTER_SIZE];
+  snprintf(last, sizeof last, "%s/%zu", documents, read->texts->items);
+  if (strcmp(read->e->pointer, last) == 0)
+    snprintf(read->e->pointer, sizeof read->e->pointer, "/query");
   return read->e->status;
 }
 
@@ -131,22 +101,28 @@ float ranking_dot(const float *a, const float *b, size_t size) {
   return (float)sum;
 }
 
-static void score_documents(const struct ranking *k) {
-  const struct stack_run *run = k->request->main.run;
-  const size_t size = run->output_size, count = k->documents->items;
-  const float *query = k->request->classes_of ? NULL : run->outputs + count * size;
-  for (size_t i = 0; i < count; i++) {
-    const float *of_one = run->outputs + i * size;
-    k->place[i] = (struct ranked){query ? ranking_dot(of_one, query, size) : *of_one, (unsigned)i};
-  }
-}
-
 /* --- the list --- */
+
+/* The documents of a response: a list that one worker sorts and writes. */
+struct ranking {
+  const struct ranking_values *asked;
+  const struct texts *documents;
+  const struct stack_request *request;
+  struct ranked *place; /* [documents] */
+  size_t shown;         /* the first of them that are returned */
+  char *(*write)(const struct ranked *one, struct tokenizer_text text, char *out);
+};
 
 static char *write_all(const struct answer_rows *rows, char *out) {
   const struct ranking *k = rows->section->data;
   const struct texts *d = k->documents;
-  score_documents(k);
+  const struct stack_run *run = k->request->main.run;
+  const size_t size = run->output_size;
+  const float *query = k->request->classes_of ? NULL : run->outputs + d->items * size;
+  for (size_t i = 0; i < d->items; i++) {
+    const float *of_one = run->outputs + i * size;
+    k->place[i] = (struct ranked){query ? ranking_dot(of_one, query, size) : *of_one, (unsigned)i};
+  }
   ranked_sort(k->place, d->items);
   for (size_t i = 0; i < k->shown; i++) {
     const struct texts_part *part = &d->part[k->place[i].index];
@@ -158,7 +134,7 @@ static char *write_all(const struct answer_rows *rows, char *out) {
   return out;
 }
 
-/* Bytes that the objects may need, whichever documents are told. */
+/* The most bytes of the objects, whichever documents are returned. False: an overflow. */
 static bool count_room(const struct ranking *k, size_t *room) {
   size_t texts = 0, longest = 0, objects;
   for (size_t i = 0; i < k->documents->items; i++)

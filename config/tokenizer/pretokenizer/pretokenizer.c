@@ -27,7 +27,7 @@ add_step(struct pretokenizer *p,
   return step;
 }
 
-static void add_chars(struct pretokenizer *p, enum split_chars chars, uint32_t character,
+static void add_chars(struct pretokenizer *p, enum pretokenizer_chars chars, uint32_t character,
                       enum split_behavior behavior, struct error *e) {
   struct pretokenizer_step *step = add_step(p, pretokenizer_chars_apply, e);
   if (step) pretokenizer_chars_init(step, chars, character, behavior);

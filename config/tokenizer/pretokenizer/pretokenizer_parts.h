@@ -30,7 +30,7 @@ enum split_behavior {
 };
 
 /* Which characters are delimiters. */
-enum split_chars {
+enum pretokenizer_chars {
   SPLIT_SPACES,
   SPLIT_PUNCTUATION,
   SPLIT_NUMBERS,
@@ -43,7 +43,7 @@ struct pretokenizer_step {
   void (*apply)(const struct pretokenizer_step *s, struct passage *p);
   enum split_behavior behavior;
   /* By characters. */
-  enum split_chars chars;
+  enum pretokenizer_chars chars;
   uint32_t character;       /* SPLIT_ONE */
   unsigned char ascii[128]; /* classes */
   size_t length;            /* characters of a piece */
@@ -56,7 +56,7 @@ struct pretokenizer_step {
 
 /* Splits by the classes of characters. Initialized by pretokenizer_chars_init; `character` is that
  * of SPLIT_ONE. */
-void pretokenizer_chars_init(struct pretokenizer_step *s, enum split_chars chars,
+void pretokenizer_chars_init(struct pretokenizer_step *s, enum pretokenizer_chars chars,
                              uint32_t character, enum split_behavior behavior);
 void pretokenizer_chars_apply(const struct pretokenizer_step *s, struct passage *p);
 

@@ -64,7 +64,7 @@ static enum split_class class_of(const struct pretokenizer_step *s, uint32_t c) 
   return is ? delimiter[s->behavior] : SPLIT_RUN;
 }
 
-void pretokenizer_chars_init(struct pretokenizer_step *s, enum split_chars chars,
+void pretokenizer_chars_init(struct pretokenizer_step *s, enum pretokenizer_chars chars,
                              uint32_t character, enum split_behavior behavior) {
   s->chars = chars;
   s->character = character;

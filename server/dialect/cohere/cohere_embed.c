@@ -139,7 +139,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
     return error_at(read->e, "/max_tokens", "a maximum length excludes \"truncate\": \"NONE\"");
   if (read->texts->items == 0) return error_at(read->e, "/texts", "the list is empty");
   s->reading.texts = read->texts;
-  dialect_stack_give(s, STACK_FIELD_TEXT);
+  dialect_stack_mark(s, STACK_FIELD_TEXT);
   if (v->purpose != PURPOSE_NONE)
     ranking_prompt(&s->values.prompt, s->whole, purposes[v->purpose].prompt);
   s->values.dimensions = v->dimensions;

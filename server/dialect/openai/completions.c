@@ -1,10 +1,11 @@
-/* completions: the fields of POST /v1/completions, and what they ask a model for: what
+/* completions: the fields of POST /v1/completions, and the request that they make: the one that
  * POST /v1/models/NAME/generate makes of the same prompts. */
 #include "server/dialect/openai/completions.h"
 
 #include <stddef.h>
 
 #include "server/dialect/dialect_fields.h"
+#include "server/dialect/openai/completions_answer.h"
 #include "server/model/fields/stack_choice_fields.h"
 
 /* --- the contract --- */
@@ -31,9 +32,9 @@ enum completions_field {
   WHOLE_OPTIONS(FIELD_OF_OPTION) COMPLETIONS_FIELDS
 };
 
-enum { MAX_TOKENS = 16 /* where the request does not say */ };
+enum { MAX_TOKENS = 16 }; /* the default of "max_tokens" */
 
-/* The small values as they were read, most of them in the struct of our own fields. */
+/* The small values as they were read. */
 struct completions_values {
   struct dialect_values common;
   struct stack_values native;
@@ -45,7 +46,7 @@ struct completions_values {
 #define OPTION(id, word, ...) \
   [COMPLETIONS_##id] = {NAMED(#word), .read = stack_read_option, VALUE_AT(native.choice.word)},
 
-/* Of as many texts as are asked for each is the best. */
+/* "best_of": 0 or 1, as each text is the only candidate. */
 static enum status pass_one(const struct json_t *value, const struct contract_field *field,
                             void *to, struct error *e) {
   size_t count;
@@ -97,7 +98,7 @@ static const struct contract_stray strays[] = {
     {"beams", more_there},
 };
 
-/* As if each text were of one of the larger models. */
+/* Assumes a large model. */
 static uint64_t plan_cost(const struct contract_reading *r) {
   enum { LAYERS = 48 };
   const struct completions_values *v = r->values;
@@ -112,7 +113,7 @@ static const struct contract contract = {.field = fields,
                                          .strays = sizeof strays / sizeof *strays,
                                          .plan_cost = plan_cost};
 
-/* As OpenAI's service has it, where the model's own choice may be another. */
+/* OpenAI's defaults, which replace the model's. */
 static void init(void *values, struct arena *a) {
   struct completions_values *v = values;
   v->native.arena = a;
@@ -148,29 +149,26 @@ static enum status check_fields(const struct contract_reading *read) {
   return STATUS_OK;
 }
 
-/* Sets how tokens are chosen: temperature and top_p as OpenAI's service has them; the model's other
- * options hold where the request has none. */
-static void set_choice(struct stack_choice *own, const struct contract_reading *read) {
-  const struct stack_choice *said =
-      &((const struct completions_values *)read->values)->native.choice;
-#define SET(id, word, ...) \
-  if (is_seen(read, COMPLETIONS_##id)) own->word = said->word;
-  own->temperature = own->top_p = 1;
-  WHOLE_OPTIONS(SET)
-  own->seed = said->seed;
-  own->bias = said->bias;
-  own->biases = said->biases;
-}
-
-/* A number that the model's positions do not have room for is refused; the default is cut. */
 static void set_values(struct dialect_stack *s, const struct contract_reading *read) {
+#define SET(id, word, ...) \
+  if (is_seen(read, COMPLETIONS_##id)) own->word = v->native.choice.word;
   const struct completions_values *v = read->values;
   struct stack_values *native = &s->values;
+  struct stack_choice *own = &native->choice;
+
+  /* More tokens than the model has positions for are rejected; the default is reduced to these. */
   if (is_seen(read, COMPLETIONS_MAX_TOKENS))
     native->max_tokens = v->native.max_tokens;
   else
     native->usual_tokens = v->native.max_tokens;
-  set_choice(&native->choice, read);
+
+  /* OpenAI's temperature and top_p; the model's other options, unless the request overrides them.
+   */
+  own->temperature = own->top_p = 1;
+  WHOLE_OPTIONS(SET)
+  own->seed = v->native.choice.seed;
+  own->bias = v->native.choice.bias;
+  own->biases = v->native.choice.biases;
   native->ignores_end = v->native.ignores_end;
   native->returns = v->native.returns;
   dialect_stack_truncate(s, v->native.truncate, 0);
@@ -180,8 +178,8 @@ static void set_values(struct dialect_stack *s, const struct contract_reading *r
   native->text = true;
   native->top = v->wishes.logprobs.top;
   native->token_texts = v->wishes.logprobs.wanted;
-  dialect_stack_give(s, STACK_FIELD_TEMPERATURE);
-  dialect_stack_give(s, STACK_FIELD_RETURN_TEXT);
+  dialect_stack_mark(s, STACK_FIELD_TEMPERATURE);
+  dialect_stack_mark(s, STACK_FIELD_RETURN_TEXT);
 }
 
 static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
@@ -189,29 +187,29 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   static const struct dialect_name names[] = {
       {"/text", "/prompt"}, {"/tokens", "/prompt"}, {"/returns", "/n"}, {NULL, NULL}};
   if (check_fields(read)) return read->e->status;
-  dialect_stack_give_items(s, read, COMPLETIONS_PROMPT);
+  dialect_stack_set_items(s, read, COMPLETIONS_PROMPT);
   set_values(s, read);
   return dialect_stack_check(s, names, out);
 }
 
-/* --- the answer --- */
+/* --- the response --- */
 
-static const struct completions_told *tell(const struct contract_reading *read, const char *model,
-                                           const struct stack_request *r) {
+static struct completions_asked asked(const struct contract_reading *read, const char *model,
+                                      const struct stack_request *r) {
   const struct completions_values *v = read->values;
-  return completions_tell(&v->wishes, read, read->tensor[COMPLETIONS_PROMPT], model, r);
+  return (struct completions_asked){&v->wishes, read, read->tensor[COMPLETIONS_PROMPT], model, r};
 }
 
 static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
                           const struct stack_request *r, size_t max_bytes) {
-  const struct completions_told *told = tell(read, model, r);
-  return told ? completions_answer(a, told, max_bytes, read->arena, read->e) : read->e->status;
+  const struct completions_asked of = asked(read, model, r);
+  return completions_answer(a, &of, max_bytes);
 }
 
 static enum status stream(struct stack_stream *s, const struct contract_reading *read,
                           const char *model, const struct stack_request *r) {
-  const struct completions_told *told = tell(read, model, r);
-  return told ? completions_stream(s, told, read->arena, read->e) : read->e->status;
+  const struct completions_asked of = asked(read, model, r);
+  return completions_stream(s, &of);
 }
 
 const struct dialect completions = {.contract = &contract,

@@ -1,12 +1,16 @@
-/* embeddings: the fields of POST /v1/embeddings, and what they ask a model for: what
- * POST /v1/models/NAME/encode makes of the same texts, with the model's own pool. */
+/* embeddings: the fields of POST /v1/embeddings, and the request that they make: the one that
+ * POST /v1/models/NAME/encode makes of the same texts, with the model's own pooling. Its response
+ * has an object for each vector, with numbers as text or base64. */
 #include "server/dialect/openai/embeddings.h"
 
 #include <stddef.h>
 #include <stdio.h>
 
+#include "core/base/size.h"
+#include "server/dialect/dialect_answer.h"
 #include "server/dialect/dialect_fields.h"
 #include "server/model/fields/stack_choice_fields.h"
+#include "server/text/base64.h"
 
 /* --- the contract --- */
 
@@ -94,23 +98,18 @@ static void init(void *values, struct arena *a) {
 
 /* --- what is asked --- */
 
-static enum status refuse_empty_text(struct error *e, const struct texts *t, size_t item) {
-  char pointer[ERROR_POINTER_SIZE];
-  if (t->alone)
-    snprintf(pointer, sizeof pointer, "/input");
-  else
-    snprintf(pointer, sizeof pointer, "/input/%zu", item);
-  return error_at(e, pointer, "the text is empty");
-}
-
-/* Is there anything to be embedded? A list of no tokens among others is for stack_check. */
+/* Rejects empty inputs. A list of no tokens among others is stack_check's. */
 static enum status check_input(const struct contract_reading *read) {
   const struct texts *texts = read->texts;
   const struct tensor *tokens = read->tensor[EMBEDDINGS_INPUT];
   if (!texts && !tokens) return error_at(read->e, "/input", "the field \"input\" is missing");
   if (tokens && tokens->elements == 0) return error_at(read->e, "/input", "the list is empty");
-  for (size_t i = 0; texts && i < texts->items; i++)
-    if (texts->part[i].length == 0) return refuse_empty_text(read->e, texts, i);
+  for (size_t i = 0; texts && i < texts->items; i++) {
+    char pointer[ERROR_POINTER_SIZE];
+    if (texts->part[i].length > 0) continue;
+    snprintf(pointer, sizeof pointer, texts->alone ? "/input" : "/input/%zu", i);
+    return error_at(read->e, pointer, "the text is empty");
+  }
   if (tokens && read->seen >> EMBEDDINGS_TRUNCATE & 1)
     return error_at(read->e, "/truncate",
                     "\"truncate\" requires texts, but \"input\" contains token ids");
@@ -124,7 +123,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
                                               {NULL, NULL}};
   const struct embeddings_values *v = read->values;
   if (check_input(read)) return read->e->status;
-  dialect_stack_give_items(s, read, EMBEDDINGS_INPUT);
+  dialect_stack_set_items(s, read, EMBEDDINGS_INPUT);
   s->values.base64 = v->base64;
   s->values.dimensions = v->dimensions;
   dialect_stack_prompt(s, &v->prompt, &v->prompt_name);
@@ -133,8 +132,54 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   return dialect_stack_check(s, names, out);
 }
 
+/* --- the response --- */
+
+static const char OBJECT[] = "{\"object\":\"embedding\",\"index\":", VECTOR[] = ",\"embedding\":";
+
+enum { OBJECT_ROOM = sizeof OBJECT + COUNT_ROOM + sizeof VECTOR + sizeof "\"\"}," + ROW_ROOM };
+
+/* Writes an object for each vector. */
+static char *write_vectors(const struct answer_rows *rows, char *out) {
+  const struct stack_request *r = rows->section->data;
+  const struct stack_run *run = r->main.run;
+  for (size_t i = rows->first; i < rows->first + rows->count; i++) {
+    const float *vector = run->outputs + i * run->output_size;
+    if (i > rows->first) *out++ = ',';
+    out = answer_write_text(out, OBJECT);
+    out = number_write_integer(out, (int64_t)i);
+    out = answer_write_text(out, VECTOR);
+    if (r->base64) {
+      *out++ = '"';
+      out = base64_write(out, vector, run->output_size * sizeof *vector);
+      *out++ = '"';
+    } else {
+      out = number_write_rows(out, vector, 1, run->output_size);
+    }
+    *out++ = '}';
+  }
+  return out;
+}
+
+static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
+                          const struct stack_request *r, size_t max_bytes) {
+  enum { OBJECT_IS, DATA, MODEL, SECTIONS };
+  struct dialect_sheet sheet;
+  const size_t size = r->main.run->output_size;
+  const char *name = dialect_answer_quote(model, read->arena, read->e);
+  size_t *width = arena_alloc(read->arena, 1, sizeof *width, read->e);
+  if (!name || !width || dialect_answer_begin(&sheet, SECTIONS, r, read->arena, read->e))
+    return read->e->status;
+  /* The numbers whose text has at least as many bytes as a vector in base64. */
+  *width = r->base64 ? base64_length(size * sizeof(float)) / NUMBER_ROOM + 1 : size;
+  sheet.section[OBJECT_IS] = answer_section_text("object", "\"list\"");
+  sheet.section[DATA] = dialect_answer_list("data", &r->main.run->geometry.items, width,
+                                            OBJECT_ROOM, write_vectors, r);
+  sheet.section[MODEL] = answer_section_text("model", name);
+  return answer_plan(a, ANSWER_JSON, sheet.content, max_bytes, read->arena, read->e);
+}
+
 const struct dialect embeddings = {.contract = &contract,
                                    .values_bytes = sizeof(struct embeddings_values),
                                    .init = init,
                                    .ask = ask,
-                                   .answer = embeddings_answer};
+                                   .answer = answer};

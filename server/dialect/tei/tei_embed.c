@@ -87,7 +87,7 @@ static enum status ask_pooled(struct dialect_stack *s, const struct contract_rea
     return error_at(read->e, "/inputs", "the field \"inputs\" is missing");
   if (read->texts ? read->texts->items == 0 : tokens->elements == 0)
     return error_at(read->e, "/inputs", "the list is empty");
-  dialect_stack_give_items(s, read, EMBED_INPUTS);
+  dialect_stack_set_items(s, read, EMBED_INPUTS);
   s->values.pool = pool;
   s->values.normalize = pool != STACK_POOL_NONE && v->normalize;
   s->values.dimensions = v->dimensions;

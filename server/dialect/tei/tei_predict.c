@@ -89,7 +89,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
                     "lists of one: [[\"a\"], [\"b\"], [\"c\"]]");
   s->reading.texts = is_alone(t) ? make_alone(t, read->arena, read->e) : t;
   if (!s->reading.texts) return read->e->status;
-  dialect_stack_give(s, STACK_FIELD_TEXT);
+  dialect_stack_mark(s, STACK_FIELD_TEXT);
   dialect_stack_truncate(s, v->truncate, SIZE_MAX);
   if (v->raw) s->values.function = STACK_FUNCTION_NONE;
   return dialect_stack_check(s, names, out);

@@ -172,7 +172,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
     return error_limit(read->e, "max_items", "%zu texts exceed the limit of %zu", v->texts->items,
                        s->limits->max_items);
   s->reading.texts = v->texts;
-  dialect_stack_give(s, STACK_FIELD_TEXT);
+  dialect_stack_mark(s, STACK_FIELD_TEXT);
   dialect_stack_prompt(s, &(struct contract_text){0}, &v->prompt_name);
   dialect_stack_truncate(s, v->truncate, SIZE_MAX);
   s->values.normalize = true;

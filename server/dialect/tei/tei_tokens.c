@@ -256,9 +256,9 @@ const struct dialect tei_tokenize = {.contract = &to_tokens,
                                      .values_bytes = sizeof(struct tokens_values),
                                      .init = init,
                                      .tokenize = tokenize,
-                                     .tell = tell_tokens};
+                                     .answer_tokenized = tell_tokens};
 const struct dialect tei_decode = {.contract = &to_texts,
                                    .values_bytes = sizeof(struct tokens_values),
                                    .init = init,
                                    .tokenize = decode,
-                                   .tell = tell_texts};
+                                   .answer_tokenized = tell_texts};
