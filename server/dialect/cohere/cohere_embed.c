@@ -1,5 +1,5 @@
-/* cohere_embed: the fields of these requests, and their answers, whose vectors are a list, or one
- * of several by their types, of which there is one here. */
+/* cohere_embed: the fields of POST /v1/embed and /v2/embed, and their responses: embeddings as a
+ * list, or as an object of lists by their types, of which "float" is supported. */
 #include "server/dialect/cohere/cohere_embed.h"
 
 #include <jansson.h>
@@ -44,10 +44,10 @@ enum { PURPOSES = sizeof purposes / sizeof *purposes, PURPOSE_NONE = PURPOSES };
 struct cohere_embed_values {
   struct dialect_values common;
   unsigned purpose;
-  bool by_type;      /* the vectors are told in an object, by their types */
+  bool by_type;      /* whether embeddings are an object by their types */
   size_t truncate;   /* as in stack_values */
   size_t dimensions; /* 0: all */
-  size_t most;       /* tokens that a text is cut to; 0: as many as the model has */
+  size_t most;       /* tokens that a text is cut to; 0: the model's own length */
 };
 
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
@@ -81,7 +81,7 @@ static enum status read_truncate(const json_t *value, const struct contract_fiel
                   "truncate must be \"END\" or \"NONE\": texts are truncated at their end");
 }
 
-/* Refuses pictures, and texts that may stand among them. */
+/* Rejects images, and "inputs", which may contain them. */
 static enum status refuse(const json_t *value, const struct contract_field *field, void *to,
                           struct error *e) {
   (void)value, (void)to;
@@ -125,7 +125,7 @@ static void init_v2(void *values, struct arena *a) {
   v->by_type = true;
 }
 
-/* --- what is asked --- */
+/* --- the request --- */
 
 static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
                        struct stack_request *out) {
@@ -148,7 +148,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   return dialect_stack_check(s, names, out);
 }
 
-/* --- the answer --- */
+/* --- the response --- */
 
 /* Writes the texts that were sent, as a list. NULL with an error. */
 static const char *write_texts(const struct texts *t, struct arena *a, struct error *e) {
@@ -169,16 +169,9 @@ static const char *write_texts(const struct texts *t, struct arena *a, struct er
   return text;
 }
 
-static const char *write_meta(size_t tokens, struct arena *a, struct error *e) {
-  enum { ROOM = 80 };
-  char *text = arena_alloc(a, ROOM, 1, e);
-  if (text) snprintf(text, ROOM, "{\"billed_units\":{\"input_tokens\":%zu}}", tokens);
-  return text;
-}
-
 static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
                           const struct stack_request *r, size_t max_bytes) {
-  enum { ID, EMBEDDINGS, TEXTS, META, RESPONSE_TYPE, SECTIONS };
+  enum { ID, EMBEDDINGS, TEXTS, META, RESPONSE_TYPE, SECTIONS, META_ROOM = 80 };
   const struct cohere_embed_values *v = read->values;
   const struct stack_run *run = r->main.run;
   struct dialect_sheet sheet;
@@ -187,9 +180,11 @@ static enum status answer(struct answer *a, const struct contract_reading *read,
   dialect_answer_id("embed", unique);
   if (dialect_answer_begin(&sheet, SECTIONS, r, read->arena, read->e)) return read->e->status;
   const char *id = dialect_answer_quote(unique, read->arena, read->e),
-             *texts = write_texts(read->texts, read->arena, read->e),
-             *meta = write_meta(sheet.content->usage.tokens, read->arena, read->e);
+             *texts = write_texts(read->texts, read->arena, read->e);
+  char *meta = arena_alloc(read->arena, META_ROOM, 1, read->e);
   if (read->e->status) return read->e->status;
+  snprintf(meta, META_ROOM, "{\"billed_units\":{\"input_tokens\":%zu}}",
+           sheet.content->usage.tokens);
   sheet.content->has_usage = false;
   sheet.section[ID] = answer_section_text("id", id);
   sheet.section[EMBEDDINGS] =

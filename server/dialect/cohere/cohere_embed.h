@@ -1,4 +1,4 @@
-/* cohere_embed: Cohere's POST /v1/embed and POST /v2/embed: texts become a vector each. */
+/* cohere_embed: Cohere's POST /v1/embed and POST /v2/embed: an embedding for each text. */
 #ifndef SERVER_COHERE_EMBED_H
 #define SERVER_COHERE_EMBED_H
 

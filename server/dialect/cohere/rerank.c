@@ -1,4 +1,4 @@
-/* rerank: the fields of POST /v1/rerank, and its answer. */
+/* rerank: the fields of POST /v1/rerank, and its response. */
 #include "server/dialect/cohere/rerank.h"
 
 #include <stddef.h>
@@ -27,7 +27,7 @@ enum rerank_field {
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
 #define VALUE_AT(value) .at = offsetof(struct ranking_values, value)
 
-/* Some clients send these as null, which is nothing. */
+/* Rejects fields that some clients send as null, which is accepted. */
 static enum status refuse(const struct json_t *value, const struct contract_field *field, void *to,
                           struct error *e) {
   (void)value, (void)to;
@@ -37,7 +37,7 @@ static enum status refuse(const struct json_t *value, const struct contract_fiel
                   contract_name(field));
 }
 
-/* A document is one chunk, however many it may be cut into. */
+/* Accepts "max_chunks_per_doc" and ignores it: a document is one chunk. */
 static enum status pass_chunks(const struct json_t *value, const struct contract_field *field,
                                void *to, struct error *e) {
   size_t chunks;
@@ -97,7 +97,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   return ranking_ask(s, read, fields[RERANK_DOCUMENTS].pointer, out);
 }
 
-/* --- the answer --- */
+/* --- the response --- */
 
 static char *write_result(const struct ranked *one, struct tokenizer_text text, char *out) {
   out = answer_write_text(out, "{\"index\":");

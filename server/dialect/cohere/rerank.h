@@ -1,5 +1,5 @@
-/* rerank: POST /v1/rerank, as Jina, Cohere and vLLM have it: the documents that fit a query, the
- * best first. */
+/* rerank: POST /v1/rerank of Jina, Cohere and vLLM: the documents that fit a query, the best first.
+ */
 #ifndef SERVER_RERANK_H
 #define SERVER_RERANK_H
 

@@ -91,7 +91,7 @@ enum {
 };
 
 /* The tokens of one sequence. */
-struct told_tokens {
+struct sequence_tokens {
   const struct stack_token_texts *texts;
   const struct stack_sequence *q;
   size_t top; /* most likely tokens in the place of each */
@@ -99,7 +99,7 @@ struct told_tokens {
 
 /* Writes string `number` of token t. As in OpenAI's API, bytes that are no UTF-8 are
  * "bytes:\xe2\x80". */
-static char *write_string(const struct told_tokens *k, size_t t, size_t number, char *out) {
+static char *write_string(const struct sequence_tokens *k, size_t t, size_t number, char *out) {
   static const char digits[] = "0123456789abcdef";
   const struct tokenizer_text s = stack_token_text(k->texts, t, number);
   if (text_is_utf8(s.bytes, s.length)) return json_string_write(s.bytes, s.length, out);
@@ -114,13 +114,13 @@ static char *write_string(const struct told_tokens *k, size_t t, size_t number, 
   return out;
 }
 
-static bool is_chosen(const struct told_tokens *k, size_t t, size_t number) {
+static bool is_chosen(const struct sequence_tokens *k, size_t t, size_t number) {
   return k->q->top_token[t * k->top + number - 1] == k->q->token[t];
 }
 
 /* Whether this most likely token is a member of the object. If several have the same string, only
  * the chosen one is, or else the most likely of them. */
-static bool is_member(const struct told_tokens *k, size_t t, size_t number) {
+static bool is_member(const struct sequence_tokens *k, size_t t, size_t number) {
   const struct tokenizer_text a = stack_token_text(k->texts, t, number);
   if (is_chosen(k, t, number)) return true;
   for (size_t other = 0; other < number; other++) {
@@ -132,7 +132,7 @@ static bool is_member(const struct told_tokens *k, size_t t, size_t number) {
 
 /* Writes the object of the most likely tokens. The chosen token is the last one if it is not one of
  * them. */
-static char *write_top(const struct told_tokens *k, size_t t, char *out) {
+static char *write_top(const struct sequence_tokens *k, size_t t, char *out) {
   const char *begin = out;
   bool chosen = false;
   *out++ = '{';
@@ -159,8 +159,8 @@ static char *write_logprobs(const struct completions *c, size_t item, size_t fro
                             char *out) {
   const struct stack_request *r = c->request;
   if (!c->has_logprobs) return answer_write_text(out, NONE);
-  const struct told_tokens k = {r->detokenizer->sequence[item].token_texts,
-                                &r->generation.sequence[item], r->generation.top_count};
+  const struct sequence_tokens k = {r->detokenizer->sequence[item].token_texts,
+                                    &r->generation.sequence[item], r->generation.top_count};
   out = answer_write_text(out, TOKENS);
   for (size_t t = from; t < end; t++) {
     if (t > from) *out++ = ',';

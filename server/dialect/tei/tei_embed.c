@@ -1,11 +1,41 @@
-/* tei_embed: POST /embed: each text becomes a vector, of length 1 if not asked otherwise; and POST
- * /embed_all: each of its tokens becomes one. */
+/* tei_embed: what all endpoints of text-embeddings-inference share; POST /embed: an embedding for
+ * each text, by default of length 1; and POST /embed_all: one for each of its tokens. */
 #include <stddef.h>
 
 #include "server/dialect/dialect_answer.h"
 #include "server/dialect/dialect_fields.h"
 #include "server/dialect/tei/tei.h"
+#include "server/json/json_small.h"
 #include "server/model/fields/stack_choice_fields.h"
+
+/* --- shared --- */
+
+enum status tei_read_truncate(const struct json_t *value, const struct contract_field *field,
+                              void *to, struct error *e) {
+  bool cut;
+  if (contract_read_flag(value, field, &cut, e)) return e->status;
+  *(size_t *)to = cut ? SIZE_MAX : 0;
+  return STATUS_OK;
+}
+
+enum status tei_pass_direction(const struct json_t *value, const struct contract_field *field,
+                               void *to, struct error *e) {
+  (void)to;
+  if (json_small_is_text(value, "right") || json_small_is_text(value, "Right")) return STATUS_OK;
+  return error_at(e, field->pointer,
+                  "truncation_direction must be \"right\": texts are truncated at their end");
+}
+
+enum status tei_answer(struct answer *a, const struct answer_section *list,
+                       const struct contract_reading *read, const struct stack_request *r,
+                       size_t max_bytes) {
+  struct dialect_sheet sheet;
+  if (dialect_answer_begin(&sheet, 1, r, read->arena, read->e)) return read->e->status;
+  sheet.content->has_usage = false;
+  sheet.content->alone = true;
+  *sheet.section = *list;
+  return answer_plan(a, ANSWER_JSON, sheet.content, max_bytes, read->arena, read->e);
+}
 
 /* --- the contract --- */
 
@@ -74,7 +104,7 @@ static void init(void *values, struct arena *a) {
   v->truncate = STACK_TRUNCATE_UNSAID;
 }
 
-/* --- what is asked --- */
+/* --- the request --- */
 
 static enum status ask_pooled(struct dialect_stack *s, const struct contract_reading *read,
                               enum stack_pool pool, struct stack_request *out) {
@@ -107,7 +137,7 @@ static enum status ask_all(struct dialect_stack *s, const struct contract_readin
   return ask_pooled(s, read, STACK_POOL_NONE, out);
 }
 
-/* --- the answer --- */
+/* --- the response --- */
 
 static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
                           const struct stack_request *r, size_t max_bytes) {
@@ -118,7 +148,7 @@ static enum status answer(struct answer *a, const struct contract_reading *read,
   return tei_answer(a, &list, read, r, max_bytes);
 }
 
-/* A list of rows for each item. */
+/* Plans a list of rows for each item. */
 static enum status answer_all(struct answer *a, const struct contract_reading *read,
                               const char *model, const struct stack_request *r, size_t max_bytes) {
   static const size_t zero = 0;

@@ -1,4 +1,4 @@
-/* tei_predict: POST /predict: the classes of texts, the likeliest first. */
+/* tei_predict: POST /predict: the classes of texts, the most likely first. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,20 +59,10 @@ static void init(void *values, struct arena *a) {
   v->truncate = STACK_TRUNCATE_UNSAID;
 }
 
-/* --- what is asked --- */
+/* --- the request --- */
 
-/* Is it one text or pair, and no list of them? Of pairs there is a list. */
+/* Whether it is one text or one pair, and not a list of them. Only a list of pairs has pairs. */
 static bool is_alone(const struct texts *t) { return t->of_item == 1; }
-
-/* A list of two texts is a pair, and one of one text that text. */
-static const struct texts *make_alone(const struct texts *read, struct arena *a, struct error *e) {
-  struct texts *t = arena_alloc(a, 1, sizeof *t, e);
-  if (!t) return NULL;
-  *t = *read;
-  t->of_item = (unsigned)read->items;
-  t->items = 1;
-  return t;
-}
 
 static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
                        struct stack_request *out) {
@@ -87,28 +77,36 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
     return error_at(read->e, "/inputs/2",
                     "a list of strings is one pair of at most two texts: for several texts, send "
                     "lists of one: [[\"a\"], [\"b\"], [\"c\"]]");
-  s->reading.texts = is_alone(t) ? make_alone(t, read->arena, read->e) : t;
-  if (!s->reading.texts) return read->e->status;
+  s->reading.texts = t;
+  if (is_alone(t)) {
+    /* A list of two texts is a pair, and a list of one is that text. */
+    struct texts *alone = arena_alloc(read->arena, 1, sizeof *alone, read->e);
+    if (!alone) return read->e->status;
+    *alone = *t;
+    alone->of_item = (unsigned)t->items;
+    alone->items = 1;
+    s->reading.texts = alone;
+  }
   dialect_stack_mark(s, STACK_FIELD_TEXT);
   dialect_stack_truncate(s, v->truncate, SIZE_MAX);
   if (v->raw) s->values.function = STACK_FUNCTION_NONE;
   return dialect_stack_check(s, names, out);
 }
 
-/* --- the answer --- */
+/* --- the response --- */
 
 static const char SCORE[] = "{\"score\":", LABEL[] = ",\"label\":";
 
-struct predict_told {
+struct predictions {
   const struct stack_request *request;
   struct ranked *place; /* [items × classes] */
   bool alone;
 };
 
-static char *write_item(const struct predict_told *told, size_t item, char *out) {
-  const struct whole *w = told->request->classes_of;
-  const float *score = told->request->main.run->outputs + item * w->classes;
-  struct ranked *place = told->place + item * w->classes;
+static char *write_item(const struct predictions *p, size_t item, char *out) {
+  const struct whole *w = p->request->classes_of;
+  const float *score = p->request->main.run->outputs + item * w->classes;
+  struct ranked *place = p->place + item * w->classes;
   for (size_t i = 0; i < w->classes; i++) place[i] = (struct ranked){score[i], (unsigned)i};
   ranked_sort(place, w->classes);
   for (size_t i = 0; i < w->classes; i++) {
@@ -123,19 +121,19 @@ static char *write_item(const struct predict_told *told, size_t item, char *out)
   return out;
 }
 
-/* A row is what an item's list holds. */
+/* Writes a row for each item: its list of classes. */
 static char *write_rows(const struct answer_rows *rows, char *out) {
-  const struct predict_told *told = rows->section->data;
+  const struct predictions *p = rows->section->data;
   for (size_t i = rows->first; i < rows->first + rows->count; i++) {
     if (i > rows->first) *out++ = ',';
-    if (!told->alone) *out++ = '[';
-    out = write_item(told, i, out);
-    if (!told->alone) *out++ = ']';
+    if (!p->alone) *out++ = '[';
+    out = write_item(p, i, out);
+    if (!p->alone) *out++ = ']';
   }
   return out;
 }
 
-/* Bytes of a row. Labels are read from a model's files, which are not that long. */
+/* The most bytes of a row. Labels come from the files of a model: the sum does not overflow. */
 static size_t row_room(const struct whole *w) {
   enum { AROUND = sizeof SCORE + NUMBER_ROOM + sizeof LABEL + sizeof "\"\"}," };
   size_t room = ROW_ROOM;
@@ -146,16 +144,16 @@ static size_t row_room(const struct whole *w) {
 static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
                           const struct stack_request *r, size_t max_bytes) {
   const size_t *items = &r->main.run->geometry.items, classes = r->classes_of->classes;
-  struct predict_told *told = arena_alloc(read->arena, 1, sizeof *told, read->e);
+  struct predictions *p = arena_alloc(read->arena, 1, sizeof *p, read->e);
   size_t places;
   (void)model;
   if (!size_mul(*items, classes, &places))
     return error_set(read->e, STATUS_TOO_LARGE, "the classes exceed the address space");
   struct ranked *place = arena_alloc(read->arena, places, sizeof *place, read->e);
   if (read->e->status) return read->e->status;
-  *told = (struct predict_told){r, place, is_alone(read->texts)};
+  *p = (struct predictions){r, place, is_alone(read->texts)};
   struct answer_section list =
-      dialect_answer_list(NULL, items, NULL, row_room(r->classes_of), write_rows, told);
+      dialect_answer_list(NULL, items, NULL, row_room(r->classes_of), write_rows, p);
   return tei_answer(a, &list, read, r, max_bytes);
 }
 

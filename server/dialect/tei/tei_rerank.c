@@ -59,7 +59,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   return ranking_ask(s, read, fields[RERANK_TEXTS].pointer, out);
 }
 
-/* --- the answer --- */
+/* --- the response --- */
 
 static char *write_rank(const struct ranked *one, struct tokenizer_text text, char *out) {
   out = answer_write_text(out, "{\"index\":");

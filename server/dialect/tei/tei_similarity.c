@@ -1,5 +1,5 @@
-/* tei_similarity: POST /similarity: how near sentences are to another one: the cosines of their
- * vectors. */
+/* tei_similarity: POST /similarity: the cosine of the embeddings of a source sentence and of each
+ * sentence. */
 #include <jansson.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -19,21 +19,20 @@ enum tei_similarity_field {
   SIMILARITY_FIELDS
 };
 
-/* Bytes of JSON of all sentences. */
-enum { SENTENCES_LONGEST = 256 * 1024 };
+enum { SENTENCES_LONGEST = 256 * 1024 }; /* bytes of JSON of "inputs" */
 
 /* The small values as they were read. */
 struct similarity_values {
   struct dialect_values common;
   struct arena *arena;
-  struct texts *texts; /* the sentences, and behind them the one that they are compared to */
+  struct texts *texts; /* the sentences, then the source sentence */
   size_t truncate;     /* as in stack_values */
   struct contract_text prompt_name;
 };
 
 #define NAMED(name) .pointer = "/" name, .name_length = sizeof name - 1
 
-/* Appends a text to those that are there. */
+/* Appends a text. The arrays have room for it. */
 static enum status add_text(struct texts *t, const json_t *text, const char *pointer,
                             struct error *e) {
   const size_t length = json_string_length(text);
@@ -44,25 +43,7 @@ static enum status add_text(struct texts *t, const json_t *text, const char *poi
   return STATUS_OK;
 }
 
-static enum status add_texts(struct texts *t, const json_t *sentences, const json_t *source,
-                             struct error *e) {
-  for (size_t i = 0; i < json_array_size(sentences); i++) {
-    char pointer[ERROR_POINTER_SIZE];
-    snprintf(pointer, sizeof pointer, "/inputs/sentences/%zu", i);
-    if (add_text(t, json_array_get(sentences, i), pointer, e)) return e->status;
-  }
-  return add_text(t, source, "/inputs/source_sentence", e);
-}
-
-static enum status refuse_member(const struct contract_field *field, const char *key,
-                                 struct error *e) {
-  char shown[CONTRACT_NAME_SHOWN + 1], name[ERROR_POINTER_SIZE], pointer[ERROR_POINTER_SIZE];
-  contract_show_name(key, strlen(key), shown, name, sizeof name - field->name_length - 1);
-  snprintf(pointer, sizeof pointer, "%s%s", field->pointer, name);
-  return error_at(e, pointer, "unknown member \"%s\" of %s", shown, contract_name(field));
-}
-
-/* Refuses all that the object has but these members. */
+/* Rejects anything but an object with these members. */
 static enum status check_members(const json_t *object, const char *const *known,
                                  const struct contract_field *field, struct error *e) {
   const char *key;
@@ -72,7 +53,11 @@ static enum status check_members(const json_t *object, const char *const *known,
   json_object_foreach((json_t *)object, key, value) {
     size_t i = 0;
     while (known[i] && strcmp(known[i], key) != 0) i++;
-    if (!known[i]) return refuse_member(field, key, e);
+    if (known[i]) continue;
+    char shown[CONTRACT_NAME_SHOWN + 1], name[ERROR_POINTER_SIZE], pointer[ERROR_POINTER_SIZE];
+    contract_show_name(key, strlen(key), shown, name, sizeof name - field->name_length - 1);
+    snprintf(pointer, sizeof pointer, "%s%s", field->pointer, name);
+    return error_at(e, pointer, "unknown member \"%s\" of %s", shown, contract_name(field));
   }
   return STATUS_OK;
 }
@@ -96,7 +81,12 @@ static enum status read_inputs(const json_t *value, const struct contract_field 
   char *text = arena_alloc(v->arena, bytes, 1, e);
   if (e->status) return e->status;
   *v->texts = (struct texts){.bytes = text, .part = part, .of_item = 1};
-  return add_texts(v->texts, sentences, source, e);
+  for (size_t i = 0; i < count; i++) {
+    char pointer[ERROR_POINTER_SIZE];
+    snprintf(pointer, sizeof pointer, "/inputs/sentences/%zu", i);
+    if (add_text(v->texts, json_array_get(sentences, i), pointer, e)) return e->status;
+  }
+  return add_text(v->texts, source, "/inputs/source_sentence", e);
 }
 
 static enum status read_parameters(const json_t *value, const struct contract_field *field,
@@ -150,15 +140,7 @@ static void init(void *values, struct arena *a) {
   v->truncate = STACK_TRUNCATE_UNSAID;
 }
 
-/* --- what is asked --- */
-
-/* An error about the text behind the sentences is one about that which they are compared to. */
-static void locate_source(const struct texts *t, struct error *e) {
-  char last[ERROR_POINTER_SIZE];
-  snprintf(last, sizeof last, "/inputs/sentences/%zu", t->items - 1);
-  if (strcmp(e->pointer, last) == 0)
-    snprintf(e->pointer, sizeof e->pointer, "/inputs/source_sentence");
-}
+/* --- the request --- */
 
 static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
                        struct stack_request *out) {
@@ -177,11 +159,17 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   dialect_stack_truncate(s, v->truncate, SIZE_MAX);
   s->values.normalize = true;
   if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
-  if (dialect_stack_check(s, names, out)) locate_source(v->texts, read->e);
-  return read->e->status;
+  if (!dialect_stack_check(s, names, out)) return STATUS_OK;
+  /* An error about the text after the sentences is one about the source sentence. */
+  struct error *e = read->e;
+  char last[ERROR_POINTER_SIZE];
+  snprintf(last, sizeof last, "/inputs/sentences/%zu", v->texts->items - 1);
+  if (strcmp(e->pointer, last) == 0)
+    snprintf(e->pointer, sizeof e->pointer, "/inputs/source_sentence");
+  return e->status;
 }
 
-/* --- the answer --- */
+/* --- the response --- */
 
 static char *write_cosines(const struct answer_rows *rows, char *out) {
   const struct stack_run *run = rows->section->data;

@@ -77,9 +77,9 @@ static void init(void *values, struct arena *a) {
 
 /* --- texts with a prompt --- */
 
-/* Puts the prompt in front of each text: together these may have as many bytes as a body. NULL with
- * an error. */
-static const struct texts *put_before(const struct contract_text *prompt, const struct texts *t,
+/* Adds the prompt before each text: together they may have as many bytes as a body, `most`. NULL
+ * with an error. */
+static const struct texts *add_prompt(const struct contract_text *prompt, const struct texts *t,
                                       size_t most, struct arena *a, struct error *e) {
   size_t bytes;
   if (!size_mul(prompt->length, t->items, &bytes) || !size_add(bytes, t->length, &bytes) ||
@@ -107,7 +107,7 @@ static const struct texts *put_before(const struct contract_text *prompt, const 
   return made;
 }
 
-/* --- what is asked --- */
+/* --- the request --- */
 
 static const struct dialect_name names[] = {{"/text", "/inputs"},
                                             {"/tokens", "/ids"},
@@ -121,7 +121,7 @@ static enum status tokenize(const struct contract_reading *read, const struct wh
   if (!r.texts) return error_at(r.e, "/inputs", "the field \"inputs\" is missing");
   if (r.texts->items == 0) return error_at(r.e, "/inputs", "the list is empty");
   if (stack_tokenize_prompt(w, &v->prompt_name, &prompt, r.e)) return r.e->status;
-  if (prompt.length) r.texts = put_before(&prompt, r.texts, limits->max_body_bytes, r.arena, r.e);
+  if (prompt.length) r.texts = add_prompt(&prompt, r.texts, limits->max_body_bytes, r.arena, r.e);
   if (r.texts && tokenize_cut_all(&r, w, v->adds_special, 0, out)) dialect_stack_locate(names, r.e);
   return r.e->status;
 }
@@ -138,10 +138,11 @@ static enum status decode(const struct contract_reading *read, const struct whol
   return read->e->status;
 }
 
-/* --- the answers --- */
+/* --- the response --- */
 
-static enum status tell(struct answer *a, const struct contract_reading *read, const char *value,
-                        size_t max_bytes) {
+/* Plans a response that is this JSON; NULL: memory was missing. */
+static enum status answer_json(struct answer *a, const struct contract_reading *read,
+                               const char *value, size_t max_bytes) {
   struct answer_content *content = arena_alloc(read->arena, 1, sizeof *content, read->e);
   struct answer_section *section = arena_alloc(read->arena, 1, sizeof *section, read->e);
   if (!value || read->e->status) return read->e->status;
@@ -150,31 +151,29 @@ static enum status tell(struct answer *a, const struct contract_reading *read, c
   return answer_plan(a, ANSWER_JSON, content, max_bytes, read->arena, read->e);
 }
 
-static enum status tell_texts(struct answer *a, const struct contract_reading *read,
-                              const struct tokenize_request *r, size_t max_bytes) {
-  return tell(a, read, tokenize_answer_texts(r, read->arena, read->e), max_bytes);
+static enum status answer_texts(struct answer *a, const struct contract_reading *read,
+                                const struct tokenize_request *r, size_t max_bytes) {
+  return answer_json(a, read, tokenize_answer_texts(r, read->arena, read->e), max_bytes);
 }
 
 static const char ID[] = "{\"id\":", TEXT[] = ",\"text\":", SPECIAL[] = ",\"special\":",
                   START[] = ",\"start\":", STOP[] = ",\"stop\":";
 
+/* Whether the byte continues a UTF-8 character. */
 static bool is_within(char byte) { return ((unsigned char)byte & 0xc0) == 0x80; }
 
-static size_t character_bytes(char first) {
-  const unsigned char byte = (unsigned char)first;
-  return byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
-}
-
-/* Writes what a token came from. Of a character that it is a part of, each byte becomes U+FFFD, but
- * those at its beginning one. */
+/* Writes the text that a token came from. Each byte of a character that begins before the token
+ * becomes U+FFFD, and so does the beginning of a character that ends after it. */
 static char *write_part(const char *text, const struct token *t, char *out) {
   size_t begin = t->begin, end = t->end;
   *out++ = '"';
   for (; begin < end && is_within(text[begin]); begin++)
     out = answer_write_text(out, DECODER_REPLACEMENT);
-  size_t last = end; /* character's first byte, and behind it */
+  size_t last = end; /* the place after the first byte of the last character */
   while (last > begin && is_within(text[last - 1])) last--;
-  const bool cut = last > begin && last - 1 + character_bytes(text[last - 1]) > end;
+  const unsigned char first = last > begin ? (unsigned char)text[last - 1] : 0;
+  const size_t bytes = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  const bool cut = last > begin && last - 1 + bytes > end;
   if (cut) end = last - 1;
   out = json_string_write_part(text + begin, end - begin, out);
   if (cut) out = answer_write_text(out, DECODER_REPLACEMENT);
@@ -182,17 +181,12 @@ static char *write_part(const char *text, const struct token *t, char *out) {
   return out;
 }
 
-struct tokens_told {
-  const struct tokenize_texts *d;
-  struct arena *arena;
-  struct error *e;
-};
-
-static char *write_token(const struct tokens_told *told, const char *text, const struct token *t,
-                         char *out) {
-  const struct tokenizer_text piece =
-      t->special ? tokenizer_piece(told->d->tokenizer, t->id, told->arena, told->e)
-                 : (struct tokenizer_text){0};
+/* Writes the object of a token. */
+static char *write_token(const struct contract_reading *read, const struct tokenizer *tokenizer,
+                         const char *text, const struct token *t, char *out) {
+  const struct tokenizer_text piece = t->special
+                                          ? tokenizer_piece(tokenizer, t->id, read->arena, read->e)
+                                          : (struct tokenizer_text){0};
   out = number_write_integer(answer_write_text(out, ID), t->id);
   out = answer_write_text(out, TEXT);
   out = t->special ? json_string_write(piece.bytes, piece.length, out) : write_part(text, t, out);
@@ -205,7 +199,8 @@ static char *write_token(const struct tokens_told *told, const char *text, const
   return out;
 }
 
-/* Bytes of all. Many tokens may have come from the same long stretch of a text. */
+/* The most bytes of the response; SIZE_MAX: an overflow. Many tokens may come from one long part of
+ * a text. */
 static size_t count_room(const struct tokenize_texts *d) {
   enum {
     INTEGER = 12,
@@ -225,10 +220,9 @@ static size_t count_room(const struct tokenize_texts *d) {
   return room;
 }
 
-static enum status tell_tokens(struct answer *a, const struct contract_reading *read,
-                               const struct tokenize_request *r, size_t max_bytes) {
+static enum status answer_tokens(struct answer *a, const struct contract_reading *read,
+                                 const struct tokenize_request *r, size_t max_bytes) {
   const struct tokenize_texts *d = &r->texts;
-  const struct tokens_told told = {d, read->arena, read->e};
   const size_t room = count_room(d);
   if (room > max_bytes)
     return error_limit(read->e, "max_answer_bytes",
@@ -243,22 +237,22 @@ static enum status tell_tokens(struct answer *a, const struct contract_reading *
     *out++ = '[';
     for (size_t i = d->first[item]; i < d->first[item + 1]; i++) {
       if (i > d->first[item]) *out++ = ',';
-      out = write_token(&told, text, &d->tokens.token[i], out);
+      out = write_token(read, d->tokenizer, text, &d->tokens.token[i], out);
     }
     *out++ = ']';
   }
   *out++ = ']';
   *out = '\0';
-  return tell(a, read, value, max_bytes);
+  return answer_json(a, read, value, max_bytes);
 }
 
 const struct dialect tei_tokenize = {.contract = &to_tokens,
                                      .values_bytes = sizeof(struct tokens_values),
                                      .init = init,
                                      .tokenize = tokenize,
-                                     .answer_tokenized = tell_tokens};
+                                     .answer_tokenized = answer_tokens};
 const struct dialect tei_decode = {.contract = &to_texts,
                                    .values_bytes = sizeof(struct tokens_values),
                                    .init = init,
                                    .tokenize = decode,
-                                   .answer_tokenized = tell_texts};
+                                   .answer_tokenized = answer_texts};
