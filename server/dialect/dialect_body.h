@@ -38,8 +38,8 @@ enum status dialect_body_answer(struct dialect_body *b, const char *model,
 enum status dialect_body_stream(struct dialect_body *b, const char *model,
                                 const struct stack_request *r, struct stack_stream *stream);
 
-/* For a dialect that needs only a tokenizer: makes tokens of texts, or texts of tokens, and plans
- * the response. */
+/* Makes tokens of texts, or texts of tokens, and plans the response: for a dialect that needs only
+ * a tokenizer. */
 enum status dialect_body_tokenize(struct dialect_body *b, const struct whole *w,
                                   struct tokenize_request *out, struct answer *answer);
 

@@ -8,8 +8,8 @@
 #include "core/generate/generation.h"
 #include "server/model/fields/stack_request.h"
 
-/* What each token of a sequence adds to its text, what the most likely tokens in its place would
- * have added, and where. */
+/* Strings that each token of a sequence adds to its text, and that the most likely tokens in its
+ * place would have added. */
 struct stack_token_texts {
   char *bytes; /* all strings, one after the other */
   size_t *end; /* [most, each] end of each string: the token's own, then the most likely tokens' */
