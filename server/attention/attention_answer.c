@@ -1,4 +1,4 @@
-/* attention_answer: which sections an answer has, where their numbers lie, and how measures of
+/* attention_answer: which sections a response has, where their numbers are, and how measures of
  * heads are written. */
 #include "server/attention/attention_answer.h"
 
@@ -6,7 +6,30 @@
 #include "server/attention/attention_fields.h"
 #include "server/attention/attention_trace.h"
 
-/* --- of the whole layer --- */
+/* --- the format --- */
+
+static bool segments_agree(const struct attention_request *r) {
+  const struct geometry *g = &r->asked.geometry;
+  for (size_t i = 1; i < g->items; i++)
+    if (g->item[i].segments != g->item[0].segments) return false;
+  return true;
+}
+
+bool attention_request_has_binary(const struct attention_request *r) {
+  const struct call *c = &r->asked.call;
+  const bool segments = r->asked.geometry.segment_end && c->want == WEIGHTS_PER_HEAD;
+  return !c->want_measures && !c->trace && r->rectangular && (!segments || segments_agree(r));
+}
+
+const char *attention_request_why_json(const struct attention_request *r) {
+  if (r->asked.call.trace) return attention_traced_is_json;
+  return "the items of the batch differ in shape, so that the response can only be JSON: accept "
+         "application/json, or send items of one shape (with valid_lens) and equally many segments";
+}
+
+static const size_t zero = 0, one = 1;
+
+/* --- measures of the layer --- */
 
 /* The measures of a head, and the text before each. */
 static const struct {
@@ -23,32 +46,19 @@ static const struct {
 };
 enum { MEASURES = sizeof measures / sizeof *measures };
 
-static size_t object_room(void) {
-  size_t room = ROW_ROOM;
-  for (size_t i = 0; i < MEASURES; i++) room += strlen(measures[i].open);
-  return room;
-}
-
-static char *write_measure(char *out, double value) { return number_write(out, (float)value); }
-
-static char *write_head_measures(const struct call *c, const struct head_measures *head,
-                                 char *out) {
-  for (size_t i = 0; i < MEASURES; i++) {
-    const double *value = (const double *)((const char *)head + measures[i].at);
-    if (value == &head->michel && !c->gradients) continue;
-    out = answer_write_text(out, measures[i].open);
-    bool means_nothing = value == &head->entropy && !c->measures->divergence;
-    out = means_nothing ? answer_write_text(out, "null") : write_measure(out, *value);
-  }
-  *out++ = '}';
-  return out;
-}
-
 static char *write_heads(const struct answer_rows *r, char *out) {
   const struct call *c = r->section->data;
   for (size_t i = 0; i < r->count; i++) {
+    const struct head_measures *head = &c->measures->head[r->first + i];
     if (i > 0) *out++ = ',';
-    out = write_head_measures(c, &c->measures->head[r->first + i], out);
+    for (size_t n = 0; n < MEASURES; n++) {
+      const double *value = (const double *)((const char *)head + measures[n].at);
+      if (value == &head->michel && !c->gradients) continue;
+      out = answer_write_text(out, measures[n].open);
+      const bool undefined = value == &head->entropy && !c->measures->divergence;
+      out = undefined ? answer_write_text(out, "null") : number_write(out, (float)*value);
+    }
+    *out++ = '}';
   }
   return out;
 }
@@ -60,7 +70,7 @@ static char *write_divergence(const struct answer_rows *r, char *out) {
     *out++ = '[';
     for (size_t j = 0; j < r->width; j++) {
       if (j > 0) *out++ = ',';
-      out = write_measure(out, row[j]);
+      out = number_write(out, (float)row[j]);
     }
     *out++ = ']';
   }
@@ -76,7 +86,7 @@ static char *write_ranking(const struct answer_rows *r, char *out) {
   return out;
 }
 
-/* A list of one row for each head. The number of rows measured comes before all sections. */
+/* A list with one row for each head. */
 static struct answer_section layer_section(const struct model *m, const char *name,
                                            const size_t *width, size_t row_room, const void *data,
                                            char *(*write)(const struct answer_rows *, char *)) {
@@ -91,10 +101,12 @@ static struct answer_section layer_section(const struct model *m, const char *na
 }
 
 static void add_measures(struct answer_content *to, const struct model *m, const struct call *c) {
-  static const size_t one = 1, numbers = MEASURES;
+  static const size_t numbers = MEASURES;
   const struct measures *measured = c->measures;
+  size_t room = ROW_ROOM;
+  for (size_t i = 0; i < MEASURES; i++) room += strlen(measures[i].open);
   to->rows = &measured->rows;
-  to->section[to->sections++] = layer_section(m, "heads", &numbers, object_room(), c, write_heads);
+  to->section[to->sections++] = layer_section(m, "heads", &numbers, room, c, write_heads);
   to->section[to->sections++] =
       measured->divergence ? layer_section(m, "divergence", &m->shape.heads, ROW_ROOM,
                                            measured->divergence, write_divergence)
@@ -103,85 +115,48 @@ static void add_measures(struct answer_content *to, const struct model *m, const
       layer_section(m, "ranking", &one, 0, measured->ranking, write_ranking);
 }
 
-/* --- of the batch --- */
+/* --- rows of the batch --- */
 
-static const size_t zero = 0;
-
-/* An empty batch whose shape was given has what each item would have. */
+/* A size or offset of each item; of `none` in an empty batch. */
 #define OF_ITEMS(r, member) ANSWER_OF_ITEMS(&(r)->asked.geometry, member, &(r)->none.member)
+
+/* Rows of floats for each query and, with `heads`, each head. */
+static struct answer_section batch_section(const struct attention_request *r, const char *name,
+                                           size_t heads) {
+  return (struct answer_section){.name = name,
+                                 .batch = true,
+                                 .per_head = heads > 0,
+                                 .alike = r->rectangular,
+                                 .items = r->asked.geometry.items,
+                                 .heads = heads > 0 ? heads : 1,
+                                 .rows = OF_ITEMS(r, q),
+                                 .times = 1,
+                                 .row_room = ROW_ROOM,
+                                 .write = answer_write_floats};
+}
 
 static struct answer_section outputs_section(const struct model *m,
                                              const struct attention_request *r) {
-  return (struct answer_section){.name = "outputs",
-                                 .batch = true,
-                                 .alike = r->rectangular,
-                                 .items = r->asked.geometry.items,
-                                 .heads = 1,
-                                 .rows = OF_ITEMS(r, q),
-                                 .width = {&m->shape.output_size, 0},
-                                 .begin = OF_ITEMS(r, q_row),
-                                 .times = m->shape.output_size,
-                                 .row_room = ROW_ROOM,
-                                 .data = r->asked.call.outputs,
-                                 .write = answer_write_floats};
+  struct answer_section s = batch_section(r, "outputs", 0);
+  s.width = (struct answer_sizes){&m->shape.output_size, 0};
+  s.begin = OF_ITEMS(r, q_row);
+  s.times = m->shape.output_size;
+  s.data = r->asked.call.outputs;
+  return s;
 }
 
 static struct answer_section weights_section(const struct model *m,
                                              const struct attention_request *r) {
-  const bool per_head = r->asked.call.want == WEIGHTS_PER_HEAD;
-  return (struct answer_section){.name = "attention_weights",
-                                 .batch = true,
-                                 .per_head = per_head,
-                                 .alike = r->rectangular,
-                                 .items = r->asked.geometry.items,
-                                 .heads = per_head ? m->shape.heads : 1,
-                                 .rows = OF_ITEMS(r, q),
-                                 .width = OF_ITEMS(r, k),
-                                 .begin = answer_of_list(&r->asked.geometry,
-                                                         r->asked.call.weights_at, &zero),
-                                 .times = 1,
-                                 .row_room = ROW_ROOM,
-                                 .data = r->asked.call.weights,
-                                 .write = answer_write_floats};
+  const struct call *c = &r->asked.call;
+  struct answer_section s =
+      batch_section(r, "attention_weights", c->want == WEIGHTS_PER_HEAD ? m->shape.heads : 0);
+  s.width = OF_ITEMS(r, k);
+  s.begin = answer_of_list(&r->asked.geometry, c->weights_at, &zero);
+  s.data = c->weights;
+  return s;
 }
 
-static struct answer_section segment_weights_section(const struct model *m,
-                                                     const struct attention_request *r) {
-  return (struct answer_section){.name = "segment_weights",
-                                 .batch = true,
-                                 .per_head = true,
-                                 .alike = r->rectangular && attention_request_segments_agree(r),
-                                 .items = r->asked.geometry.items,
-                                 .heads = m->shape.heads,
-                                 .rows = OF_ITEMS(r, q),
-                                 .width = OF_ITEMS(r, segments),
-                                 .begin = answer_of_list(&r->asked.geometry,
-                                                         r->asked.call.segment_weights_at, &zero),
-                                 .times = 1,
-                                 .row_room = ROW_ROOM,
-                                 .data = r->asked.call.segment_weights,
-                                 .write = answer_write_floats};
-}
-
-static struct answer_section pointers_section(const struct model *m,
-                                              const struct attention_request *r) {
-  static const size_t one = 1;
-  return (struct answer_section){.name = "pointers",
-                                 .batch = true,
-                                 .per_head = true,
-                                 .number = NUMBER_INTEGER,
-                                 .alike = r->rectangular,
-                                 .items = r->asked.geometry.items,
-                                 .heads = m->shape.heads,
-                                 .rows = OF_ITEMS(r, q),
-                                 .width = {&one, 0},
-                                 .begin = OF_ITEMS(r, q_row),
-                                 .times = m->shape.heads,
-                                 .data = r->asked.call.pointers,
-                                 .write = answer_write_integers};
-}
-
-/* --- which there are --- */
+/* --- the response --- */
 
 static void add_native(struct answer_content *to, const struct model *m,
                        const struct attention_request *r, struct arena *a, struct error *e) {
@@ -191,21 +166,26 @@ static void add_native(struct answer_content *to, const struct model *m,
   else
     to->section[to->sections++] = outputs_section(m, r);
   if (c->want != WEIGHTS_NONE) to->section[to->sections++] = weights_section(m, r);
-  if (c->want == WEIGHTS_PER_HEAD && r->asked.geometry.segment_end)
-    to->section[to->sections++] = segment_weights_section(m, r);
-  if (c->want_pointers) to->section[to->sections++] = pointers_section(m, r);
-  if (c->trace) to->section[to->sections++] = attention_trace_section(c->trace, a, e);
-}
-
-static void add_v2(struct answer_content *to, const struct model *m,
-                   const struct attention_request *r) {
-  to->id = r->v2.id;
-  to->id_length = r->v2.id_length;
-  for (size_t i = 0; i < r->v2.outputs; i++) {
+  if (c->want == WEIGHTS_PER_HEAD && r->asked.geometry.segment_end) {
     struct answer_section *s = &to->section[to->sections++];
-    *s = r->v2.output[i].which == OUTPUT_WEIGHTS ? weights_section(m, r) : outputs_section(m, r);
-    s->binary = r->v2.output[i].binary;
+    *s = batch_section(r, "segment_weights", m->shape.heads);
+    s->alike = r->rectangular && segments_agree(r);
+    s->width = OF_ITEMS(r, segments);
+    s->begin = answer_of_list(&r->asked.geometry, c->segment_weights_at, &zero);
+    s->data = c->segment_weights;
   }
+  if (c->want_pointers) {
+    struct answer_section *s = &to->section[to->sections++];
+    *s = batch_section(r, "pointers", m->shape.heads);
+    s->number = NUMBER_INTEGER;
+    s->width = (struct answer_sizes){&one, 0};
+    s->begin = OF_ITEMS(r, q_row);
+    s->times = m->shape.heads;
+    s->row_room = 0;
+    s->data = c->pointers;
+    s->write = answer_write_integers;
+  }
+  if (c->trace) to->section[to->sections++] = attention_trace_section(c->trace, a, e);
 }
 
 enum status attention_answer_plan(struct answer *a, enum answer_form form, const struct model *m,
@@ -222,10 +202,17 @@ enum status attention_answer_plan(struct answer *a, enum answer_form form, const
                                      .base64 = r->base64,
                                      .left = r->asked.call.left,
                                      .section = section};
-  if (form == ANSWER_V2)
-    add_v2(content, m, r);
-  else
+  if (form == ANSWER_V2) {
+    content->id = r->v2.id;
+    content->id_length = r->v2.id_length;
+    for (size_t i = 0; i < r->v2.outputs; i++) {
+      struct answer_section *s = &section[content->sections++];
+      *s = r->v2.output[i].which == OUTPUT_WEIGHTS ? weights_section(m, r) : outputs_section(m, r);
+      s->binary = r->v2.output[i].binary;
+    }
+  } else {
     add_native(content, m, r, arena, e);
-  if (e->status) return e->status;
+    if (e->status) return e->status;
+  }
   return answer_plan(a, form, content, limits->max_answer_bytes, arena, e);
 }

@@ -1,9 +1,9 @@
-/* attention_body: the fields of an attention request, and the one check that they lead to. */
+/* attention_body: reads the fields of an attention request, then checks them. */
 #include "server/attention/attention_body.h"
 
 #include <string.h>
 
-#include "server/attention/attention_check.h"
+#include "server/attention/attention_checking.h"
 
 struct attention_body {
   struct body body;
@@ -28,16 +28,11 @@ struct body *attention_body_of(struct attention_body *b) {
   return &b->body;
 }
 
-/* What the outputs that a v2 request names say besides. */
-static void read_outputs(struct attention_body *b, const struct body_v2_asked *v2) {
-  for (size_t i = 0; i < v2->outputs; i++)
-    if (v2->output[i].which == OUTPUT_WEIGHTS) b->values.want = WEIGHTS_PER_HEAD;
-}
-
 enum status attention_body_finish(struct attention_body *b, struct attention_request *out) {
   memset(out, 0, sizeof *out);
   if (body_finish(&b->body, &out->v2)) return b->body.e->status;
-  read_outputs(b, &out->v2);
+  for (size_t i = 0; i < out->v2.outputs; i++)
+    if (out->v2.output[i].which == OUTPUT_WEIGHTS) b->values.want = WEIGHTS_PER_HEAD;
   attention_check(&b->body.reading, b->model, &b->terms, &b->limits, b->arena, out, b->body.e);
   return body_locate(&b->body);
 }

@@ -1,15 +1,12 @@
-/* attention_check: the fields held against each other, and the core's run made of them.
+/* attention_check: the fields checked against each other, and the run of the core made from them.
  *
- * Letters as in core/attention/geometry.h. What passes here the core computes without looking
- * again. */
-#include "server/attention/attention_check.h"
-
+ * Letters as in core/attention/geometry.h. The core computes a checked request without further
+ * checks. */
 #include "server/attention/attention_checking.h"
 
-/* --- lists of one element per item --- */
-
-/* Is a field of one list per item of this depth, with a list for each item? A text without numbers
- * has any depth that its brackets leave open: `[]` is no rows of one item as well as no items. */
+/* Checks that a field with one list per item has this depth, and a list for each item. A text
+ * without numbers has any depth that its brackets leave open: `[]` may be one item without rows, or
+ * no items. */
 static enum status check_depth(struct attention_check *k, enum attention_field field,
                                unsigned depth) {
   const struct tensor *t = attention_tensor(k, field);
@@ -28,12 +25,13 @@ static enum status check_depth(struct attention_check *k, enum attention_field f
 
 /* --- rows --- */
 
-/* Items without any row, which a shape may announce: they take memory, but no bytes of the body. */
+/* Items without rows, which a shape may announce, take memory but no bytes of the body. */
 enum { BARE_ITEMS_MAX = 512 };
 
 static bool is_bare(const struct tensor *t) { return !t || (t->shaped && t->count == 0); }
 
-/* Absent keys are the queries, absent values the keys: may they be that, and have the width? */
+/* Missing keys are the queries, and missing values are the keys, if the model allows it and they
+ * have the width. */
 static enum status check_absent(struct attention_check *k) {
   const struct layer_shape *s = &k->m->shape;
   if (!attention_tensor(k, FIELD_KEYS) && k->m->cross)
@@ -50,12 +48,8 @@ static enum status check_absent(struct attention_check *k) {
   return STATUS_OK;
 }
 
-/* The core counts the rows of an item in 32 bits. */
-static bool are_countable(const struct item *item) {
-  return item->q <= INT32_MAX && item->k <= INT32_MAX;
-}
-
-/* The row counts of all items, and where the rows begin. */
+/* Sets how many rows each item has, and where they begin. The core counts an item's rows in 32
+ * bits. */
 static enum status make_items(struct attention_check *k, const struct tensor *queries,
                               const struct tensor *keys, const struct tensor *values) {
   struct geometry *g = k->g;
@@ -68,19 +62,14 @@ static enum status make_items(struct attention_check *k, const struct tensor *qu
     if (attention_rows_of(k, values, i) != item->k)
       return attention_fail_at(k, FIELD_VALUES, i, "%zu values for %zu keys",
                                attention_rows_of(k, values, i), item->k);
-    if (!are_countable(item))
+    if (item->q > INT32_MAX || item->k > INT32_MAX)
       return error_limit(k->e, "max_pairs", "item %zu has more than %d positions", i, INT32_MAX);
     item->q_row = g->q_rows;
     item->k_row = g->k_rows;
-    g->q_rows += item->q; /* rows that lie in memory: no sum of them overflows */
+    g->q_rows += item->q; /* the rows are in memory, so that no sum of them overflows */
     g->k_rows += item->k;
   }
   return STATUS_OK;
-}
-
-/* The inputs are not read again once the layer has projected them. */
-static void spare_rows(struct attention_check *k, const struct tensor *t) {
-  if (t) spare_add(&k->c->spare, t->data, t->count * sizeof(float));
 }
 
 static enum status check_rows(struct attention_check *k) {
@@ -102,9 +91,10 @@ static enum status check_rows(struct attention_check *k) {
   if (check_absent(k)) return k->e->status;
   if (keys && check_depth(k, FIELD_KEYS, depth)) return k->e->status;
   if (values && check_depth(k, FIELD_VALUES, depth)) return k->e->status;
-  spare_rows(k, queries);
-  spare_rows(k, keys);
-  spare_rows(k, values);
+  /* The inputs are not read again after the layer has projected them. */
+  spare_add(&k->c->spare, queries->data, queries->count * sizeof(float));
+  if (keys) spare_add(&k->c->spare, keys->data, keys->count * sizeof(float));
+  if (values) spare_add(&k->c->spare, values->data, values->count * sizeof(float));
   if (!keys) keys = queries;
   if (!values) values = keys;
   k->c->queries = queries->data;
@@ -116,23 +106,22 @@ static enum status check_rows(struct attention_check *k) {
   return STATUS_OK;
 }
 
-/* An empty batch has no items, but `[0, 5, 4]` gives them 5 rows: so does the answer. */
+/* An empty batch of shape `[0, 5, 4]` has no items, but the response has 5 rows for each of them.
+ */
 static enum status make_none(struct attention_check *k) {
-  static const struct tensor nothing;
   if (k->g->items > 0) return STATUS_OK;
   const struct tensor *queries = attention_tensor(k, FIELD_QUERIES),
                       *keys = attention_tensor(k, FIELD_KEYS),
                       *segments = attention_tensor(k, FIELD_SEGMENTS);
-  if (!keys) keys = queries;
-  if (!segments) segments = &nothing;
-  k->out->none = (struct item){.q = queries->common.dim[0],
-                               .k = keys->common.dim[0],
-                               .segments = segments->common.dim[0]};
-  if (are_countable(&k->out->none) && k->out->none.segments <= INT32_MAX) return STATUS_OK;
+  struct item *none = &k->out->none;
+  *none = (struct item){.q = queries->common.dim[0],
+                        .k = (keys ? keys : queries)->common.dim[0],
+                        .segments = segments ? segments->common.dim[0] : 0};
+  if (none->q <= INT32_MAX && none->k <= INT32_MAX && none->segments <= INT32_MAX) return STATUS_OK;
   return error_limit(k->e, "max_pairs", "an item has more than %d positions", INT32_MAX);
 }
 
-/* --- what goes together --- */
+/* --- other fields --- */
 
 static enum status check_combinations(struct attention_check *k) {
   const struct call *c = k->c;
@@ -162,70 +151,60 @@ static enum status check_combinations(struct attention_check *k) {
   return STATUS_OK;
 }
 
-/* --- segments --- */
-
-static enum status refuse_segment(struct attention_check *k, size_t item, size_t segment,
-                                  int32_t length) {
-  char pointer[ERROR_POINTER_SIZE];
-  if (k->unbatched)
-    snprintf(pointer, sizeof pointer, "/segments/%zu", segment);
-  else
-    snprintf(pointer, sizeof pointer, "/segments/%zu/%zu", item, segment);
-  return error_at(k->e, pointer, "a segment length must not be negative: %d", (int)length);
-}
-
-/* The lengths of one item's segments become their ends. */
-static enum status sum_segments(struct attention_check *k, size_t index, const int32_t *length,
-                                int32_t *end) {
-  const struct item *item = &k->g->item[index];
-  int64_t sum = 0; /* of numbers that lie in memory: it does not overflow */
-  for (size_t s = 0; s < item->segments; s++) {
-    const size_t at = item->segments_at + s;
-    if (length[at] < 0) return refuse_segment(k, index, s, length[at]);
-    sum += length[at];
-    end[at] = (int32_t)sum; /* beyond 32 bits the sum is refused below */
-  }
-  if (sum != (int64_t)item->k)
-    return attention_fail_at(k, FIELD_SEGMENTS, index,
-                             "the segments have %lld keys in total, but the item has %zu",
-                             (long long)sum, item->k);
-  return STATUS_OK;
-}
-
+/* Turns the lengths of each item's segments into their ends. */
 static enum status check_segments(struct attention_check *k) {
   const struct tensor *t = attention_tensor(k, FIELD_SEGMENTS);
   if (!t) return STATUS_OK;
   if (check_depth(k, FIELD_SEGMENTS, attention_query_depth(k) - 1)) return k->e->status;
   int32_t *end = arena_alloc(k->a, t->count, sizeof *end, k->e);
   if (!end) return k->e->status;
-  size_t next = 0;
-  for (size_t i = 0; i < k->g->items; i++) {
+  const int32_t *length = t->data;
+  for (size_t i = 0, next = 0; i < k->g->items; i++) {
     struct item *item = &k->g->item[i];
+    int64_t sum = 0; /* the lengths are in memory, so that it does not overflow */
     item->segments = attention_rows_of(k, t, i);
     item->segments_at = next;
-    next += item->segments;
-    if (sum_segments(k, i, t->data, end)) return k->e->status;
+    for (size_t s = 0; s < item->segments; s++, next++) {
+      if (length[next] < 0) {
+        char pointer[ERROR_POINTER_SIZE];
+        if (k->unbatched)
+          snprintf(pointer, sizeof pointer, "/segments/%zu", s);
+        else
+          snprintf(pointer, sizeof pointer, "/segments/%zu/%zu", i, s);
+        return error_at(k->e, pointer, "a segment length must not be negative: %d",
+                        (int)length[next]);
+      }
+      sum += length[next];
+      end[next] = (int32_t)sum; /* a sum beyond 32 bits is rejected below */
+    }
+    if (sum != (int64_t)item->k)
+      return attention_fail_at(k, FIELD_SEGMENTS, i,
+                               "the segments have %lld keys in total, but the item has %zu",
+                               (long long)sum, item->k);
   }
   k->g->segment_end = end;
   return STATUS_OK;
 }
 
-/* --- gradients --- */
-
-static enum status check_gradients(struct attention_check *k) {
-  const struct tensor *t = attention_tensor(k, FIELD_GRADIENTS);
+/* Checks the mask of the heads, and the gradients for their measures. */
+static enum status check_heads(struct attention_check *k) {
+  const struct tensor *t = attention_tensor(k, FIELD_HEAD_MASK);
+  if (t && t->count != k->m->shape.heads)
+    return error_at(k->e, "/head_mask",
+                    "the array has %zu elements, expected %zu (the model's heads)", t->count,
+                    k->m->shape.heads);
+  if (t) k->c->head_mask = t->data;
+  t = attention_tensor(k, FIELD_GRADIENTS);
   if (!t) return STATUS_OK;
   if (check_depth(k, FIELD_GRADIENTS, attention_query_depth(k))) return k->e->status;
   for (size_t i = 0; i < k->g->items; i++)
     if (attention_rows_of(k, t, i) != k->g->item[i].q)
       return attention_fail_at(k, FIELD_GRADIENTS, i, "%zu gradients for %zu queries",
                                attention_rows_of(k, t, i), k->g->item[i].q);
-  /* Without rows there is no array, but not NULL asks for the measures that need gradients. */
+  /* Any pointer except NULL requests the measures that need gradients, even without rows. */
   k->c->gradients = t->data ? t->data : arena_alloc(k->a, 0, sizeof(float), k->e);
   return k->e->status;
 }
-
-/* --- the rest, and the whole --- */
 
 static enum status check_offset(struct attention_check *k) {
   const struct tensor *t = attention_tensor(k, FIELD_CAUSAL_OFFSET);
@@ -239,31 +218,9 @@ static enum status check_offset(struct attention_check *k) {
   for (size_t i = 0; i < k->g->items; i++) {
     struct item *item = &k->g->item[i];
     const int32_t *given = t ? t->data : NULL;
-    if (!given)
-      item->offset = (int64_t)item->k - (int64_t)item->q;
-    else
-      item->offset = given[t->depth == 1 ? i : 0];
+    item->offset = given ? given[t->depth == 1 ? i : 0] : (int64_t)item->k - (int64_t)item->q;
   }
   return STATUS_OK;
-}
-
-static enum status check_head_mask(struct attention_check *k) {
-  const struct tensor *t = attention_tensor(k, FIELD_HEAD_MASK);
-  if (!t) return STATUS_OK;
-  if (t->count != k->m->shape.heads)
-    return error_at(k->e, "/head_mask",
-                    "the array has %zu elements, expected %zu (the model's heads)", t->count,
-                    k->m->shape.heads);
-  k->c->head_mask = t->data;
-  return STATUS_OK;
-}
-
-/* Its query is to be there; its call then wants the trace. */
-static enum status check_trace(struct attention_check *k) {
-  const struct attention_values *v = k->reading->values;
-  if (v->trace.asked)
-    k->c->trace = attention_traced_find(&v->trace, k->g, k->m->shape.heads, k->a, k->e);
-  return k->e->status;
 }
 
 enum status attention_check(const struct contract_reading *reading, const struct model *m,
@@ -291,9 +248,10 @@ enum status attention_check(const struct contract_reading *reading, const struct
                               .g = g,
                               .c = c,
                               .e = e};
-  if (check_rows(&k) || check_combinations(&k) || check_segments(&k) || make_none(&k) ||
-      check_trace(&k) || attention_check_limits(&k) || attention_check_sight(&k) ||
-      check_offset(&k) || check_head_mask(&k) || check_gradients(&k))
+  if (check_rows(&k) || check_combinations(&k) || check_segments(&k) || make_none(&k))
     return e->status;
-  return STATUS_OK;
+  if (v->trace.asked && !(c->trace = attention_traced_find(&v->trace, g, m->shape.heads, a, e)))
+    return e->status;
+  if (attention_check_limits(&k) || attention_check_sight(&k) || check_offset(&k)) return e->status;
+  return check_heads(&k);
 }

@@ -10,7 +10,7 @@
 #include "core/base/size.h"
 #include "server/json/json_small.h"
 
-/* Beyond any sum of a row number and an offset, and far from where adding would overflow. */
+/* Larger than any sum of a row number and an offset, and too small for a sum to overflow. */
 static const int64_t WINDOW_MAX = 1ll << 60;
 
 /* --- small values --- */
@@ -79,7 +79,7 @@ static enum status read_offset_word(const json_t *value, const struct contract_f
 
 /* --- the table --- */
 
-/* The sizes of a model that its fields' arrays have. */
+/* The model's sizes that arrays must match. */
 enum { SIZE_ANY, SIZE_QUERY, SIZE_KEY, SIZE_VALUE, SIZE_OUTPUT, SIZE_HEADS };
 
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
@@ -102,7 +102,7 @@ const struct contract_field attention_fields[FIELD_COUNT] = {
                                             .depth_min = 2,
                                             .depth_max = 3,
                                             .ragged_depth = 3}},
-    /* Of one item alone the outermost level may be the heads. */
+    /* The outermost level of a single item may be the heads. */
     [FIELD_BIAS] =
         {NAMED("bias"),
          .rule = {.type = TENSOR_FLOAT, .depth_min = 2, .depth_max = 4, .ragged_depth = 3},
@@ -164,7 +164,7 @@ static const struct contract_v2 protocol = {
 
 /* --- how many numbers there may be --- */
 
-/* Items and their rows as the queries or keys have them. */
+/* Return the items, and the rows of an item, of queries or keys that are not yet checked. */
 static size_t items_of(const struct tensor *t) {
   return attention_is_unbatched(t) ? 1 : t->elements;
 }
@@ -173,7 +173,7 @@ static size_t rows_of(const struct tensor *t, size_t item) {
   return attention_is_unbatched(t) ? t->elements : tensor_shape_at(t, item).dim[0];
 }
 
-/* Rows of all queries, or if there are keys, how often a row of theirs meets one of the keys. */
+/* Returns how many rows all queries have; with keys, how many pairs of a query and a key. */
 static size_t count_rows(const struct tensor *queries, const struct tensor *keys) {
   size_t sum = 0, n;
   for (size_t i = 0; i < items_of(queries); i++)
@@ -182,8 +182,8 @@ static size_t count_rows(const struct tensor *queries, const struct tensor *keys
   return sum;
 }
 
-/* Only what is certain: an empty batch says nothing of a mask that its items share, and items that
- * the keys have not as many of are refused later. */
+/* Bounds only what is certain: an empty batch does not bound a mask that its items share, and keys
+ * with another number of items are rejected later. */
 static size_t max_count(const struct contract_reading *r, unsigned field) {
   const struct tensor *queries = r->tensor[FIELD_QUERIES], *keys = r->tensor[FIELD_KEYS];
   if (!queries || items_of(queries) == 0) return 0;
@@ -205,7 +205,7 @@ static size_t max_count(const struct contract_reading *r, unsigned field) {
   }
 }
 
-/* Other services take the model's name in the body. */
+/* Other services have the model's name in the body. */
 static const char model_in_path[] =
     "name the model in the path: POST /v1/models/NAME/attention or /v1/models/NAME/heads "
     "(/v1/attention is for the default model; GET /v1/models lists all models)";

@@ -4,12 +4,12 @@
 
 #include "config/build/model.h"
 #include "core/attention/call.h"
-#include "server/attention/attention_traced.h"
+#include "server/attention/attention_trace.h"
 #include "server/body/body_terms.h"
 #include "server/body/contract.h"
 
 enum attention_field {
-  /* Arrays, which are read from the text straight into memory. */
+  /* Arrays, decoded from the text straight into memory. */
   FIELD_QUERIES,
   FIELD_KEYS,
   FIELD_VALUES,
@@ -35,7 +35,7 @@ enum attention_field {
   FIELD_COUNT
 };
 
-/* The outputs of the Open Inference Protocol, as body_v2_asked counts them. */
+/* The outputs of the Open Inference Protocol, in the order of body_v2_asked. */
 enum attention_output { OUTPUT_OUTPUTS, OUTPUT_WEIGHTS, OUTPUT_COUNT };
 
 /* The small values as they were read. */
@@ -61,13 +61,13 @@ static inline const char *attention_field_pointer(enum attention_field field) {
   return attention_fields[field].pointer;
 }
 
-/* Do these queries have no level of items? Without numbers only a shape that was given says so. */
+/* Returns whether these queries have no level of items. Without numbers only an explicit shape says
+ * so. */
 static inline bool attention_is_unbatched(const struct tensor *queries) {
   return queries->depth == 2 && (queries->count > 0 || queries->shaped);
 }
 
-/* Makes the reading of a request to this model, of which nothing has been read yet. `values` get
- * their defaults. */
+/* Sets up the reading of a request to this model; `values` get their defaults. */
 void attention_fields_init(struct contract_reading *r, struct attention_values *values,
                            enum body_ask ask, const struct model *m, size_t max_items);
 

@@ -2,7 +2,7 @@
  */
 #include "core/base/size.h"
 #include "server/attention/attention_answer.h"
-#include "server/attention/attention_traced.h"
+#include "server/attention/attention_trace.h"
 #include "server/dialect/cohere/cohere_embed.h"
 #include "server/dialect/cohere/rerank.h"
 #include "server/dialect/dialect_body.h"

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "core/attention/trace.h"
-#include "server/attention/attention_check.h"
+#include "server/attention/attention_checking.h"
 #include "tests/support/body_read.h"
 
 static const struct body_terms json_terms[] = {

@@ -4,7 +4,7 @@
 #define SERVER_STACK_VALUES_H
 
 #include "config/build/whole.h"
-#include "server/attention/attention_traced.h"
+#include "server/attention/attention_trace.h"
 #include "server/body/contract.h"
 #include "server/model/fields/stack_side.h"
 
