@@ -4,7 +4,7 @@
 #define SERVER_BODY_FIELD_H
 
 #include "server/body/contract.h"
-#include "server/json/small_text.h"
+#include "server/json/json_small.h"
 
 enum body_field_form {
   BODY_FIELD_LIST,   /* behind the '[' of floats: of numbers, or of objects with base64 */

@@ -230,7 +230,7 @@ static enum status add_numbers(struct tensor_bytes *to, enum tensor_dtype dtype,
   return e->status;
 }
 
-enum status tensor_base64_settle(struct tensor_base64 *r, struct error *e) {
+enum status tensor_base64_convert(struct tensor_base64 *r, struct error *e) {
   struct tensor *t = &r->tensor;
   const unsigned char *from = r->bytes.data;
   struct tensor_bytes made;

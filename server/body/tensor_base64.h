@@ -33,6 +33,6 @@ const struct tensor *tensor_base64_view(const struct tensor_base64 *r);
 
 /* Makes numbers of the bytes that came before their type, for a tensor that is `late`: it takes as
  * long as there are bytes. overloaded, out-of-memory. */
-enum status tensor_base64_settle(struct tensor_base64 *r, struct error *e);
+enum status tensor_base64_convert(struct tensor_base64 *r, struct error *e);
 
 #endif

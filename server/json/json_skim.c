@@ -1,4 +1,4 @@
-/* json_skim: one JSON value of any kind, chunk by chunk: where it ends, and that it is JSON. */
+/* json_skim: finds where one JSON value of any kind ends, chunk by chunk. */
 #include "server/json/json_skim.h"
 
 #include "server/number/blank.h"
@@ -35,6 +35,7 @@ enum status json_bad_string(struct error *e, size_t offset, char c) {
   return error_json(e, offset, "invalid escape sequence in a string (byte 0x%02x)", byte);
 }
 
+/* Returns what JSON may have in this state, for an error. */
 static const char *wanted_here(const struct json_skim *s) {
   switch (s->state) {
   case SKIM_KEY:
@@ -54,29 +55,17 @@ static const char *wanted_here(const struct json_skim *s) {
   }
 }
 
-/* A value has ended. */
-static void value_ended(struct json_skim *s) {
+static void end_value(struct json_skim *s) {
   s->state = s->depth ? SKIM_COMMA_OR_END : SKIM_COMPLETE;
 }
 
-/* --- one byte in each state: false if no JSON has it there --- */
-
-static bool open_bracket(struct json_skim *s, bool object, size_t offset, struct error *e) {
-  if (s->depth == JSON_SKIM_DEPTH) {
-    error_json(e, offset, "brackets are nested too deep");
-    return false;
-  }
-  s->depth++;
-  s->object = s->object << 1 | object;
-  s->state = object ? SKIM_KEY_OR_END : SKIM_VALUE_OR_END;
-  return true;
-}
+/* --- one byte in each state: false if JSON cannot have it there --- */
 
 static bool close_bracket(struct json_skim *s, char c) {
   if (c != (s->object & 1 ? '}' : ']')) return false;
   s->depth--;
   s->object >>= 1;
-  value_ended(s);
+  end_value(s);
   return true;
 }
 
@@ -97,7 +86,12 @@ static bool open_value(struct json_skim *s, char c, size_t offset, struct error 
   switch (c) {
   case '{':
   case '[':
-    return open_bracket(s, c == '{', offset, e);
+    if (s->depth == JSON_SKIM_DEPTH)
+      return error_json(e, offset, "brackets are nested too deep") == STATUS_OK;
+    s->depth++;
+    s->object = s->object << 1 | (c == '{');
+    s->state = c == '{' ? SKIM_KEY_OR_END : SKIM_VALUE_OR_END;
+    return true;
   case '"':
     return begin_string(s, false);
   case 't':
@@ -113,7 +107,7 @@ static bool open_value(struct json_skim *s, char c, size_t offset, struct error 
   }
 }
 
-/* A byte between values and names that is no blank. */
+/* Reads a byte between values and names that is not blank. */
 static bool skim_token(struct json_skim *s, char c, size_t offset, struct error *e) {
   switch (s->state) {
   case SKIM_VALUE_OR_END:
@@ -136,22 +130,16 @@ static bool skim_token(struct json_skim *s, char c, size_t offset, struct error 
   }
 }
 
-static bool skim_word(struct json_skim *s, char c) {
-  bool good = c == *s->word++;
-  if (good && !*s->word) value_ended(s);
-  return good;
-}
+/* --- the value --- */
 
-static bool is_plain_character(char c) {
-  return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
-}
-
-/* Skims plain characters of a string, and one byte that is not plain. */
+/* Skims plain ASCII of a string, and one other byte. */
 static size_t skim_string(struct json_skim *s, const char *text, size_t length, size_t offset,
                           struct error *e) {
   size_t i = 0;
   if (!json_string_is_within(&s->string))
-    while (i < length && is_plain_character(text[i])) i++;
+    while (i < length && (unsigned char)text[i] >= 0x20 && (unsigned char)text[i] < 0x80 &&
+           text[i] != '"' && text[i] != '\\')
+      i++;
   if (i == length) return i;
   const int c = json_string_byte(&s->string, text[i]);
   if (c == JSON_STRING_BAD) json_bad_string(e, offset + i, text[i]);
@@ -159,39 +147,43 @@ static size_t skim_string(struct json_skim *s, const char *text, size_t length, 
   if (s->key)
     s->state = SKIM_COLON;
   else
-    value_ended(s);
+    end_value(s);
   return i + 1;
-}
-
-/* Skims one byte or more. Returns how many: 0 at the byte that ends a number. */
-static size_t skim_some(struct json_skim *s, const char *text, size_t length, size_t offset,
-                        struct error *e) {
-  bool good = true;
-  switch (s->state) {
-  case SKIM_STRING:
-    return skim_string(s, text, length, offset, e);
-  case SKIM_WORD:
-    good = skim_word(s, *text);
-    break;
-  case SKIM_NUMBER: {
-    enum number_scanned scanned = number_scan_byte(&s->number, *text);
-    good = scanned != NUMBER_SCAN_MALFORMED;
-    if (scanned != NUMBER_SCAN_END) break;
-    value_ended(s);
-    return 0;
-  }
-  default:
-    good = is_blank(*text) || skim_token(s, *text, offset, e);
-  }
-  if (!good && !e->status) json_unexpected(e, offset, *text, wanted_here(s));
-  return 1;
 }
 
 size_t json_skim_feed(struct json_skim *s, const char *text, size_t length, size_t offset,
                       bool *complete, struct error *e) {
   size_t at = 0;
-  while (at < length && s->state != SKIM_COMPLETE && !e->status)
-    at += skim_some(s, text + at, length - at, offset + at, e);
+  while (at < length && s->state != SKIM_COMPLETE && !e->status) {
+    const char c = text[at];
+    bool good = true, used = true;
+    switch (s->state) {
+    case SKIM_STRING:
+      at += skim_string(s, text + at, length - at, offset + at, e);
+      continue;
+    case SKIM_WORD:
+      good = c == *s->word++;
+      if (good && !*s->word) end_value(s);
+      break;
+    case SKIM_NUMBER:
+      switch (number_scan_byte(&s->number, c)) {
+      case NUMBER_SCAN_MALFORMED:
+        good = false;
+        break;
+      case NUMBER_SCAN_END: /* the byte is not part of the number */
+        end_value(s);
+        used = false;
+        break;
+      default:
+        break;
+      }
+      break;
+    default:
+      good = is_blank(c) || skim_token(s, c, offset + at, e);
+    }
+    if (!good && !e->status) json_unexpected(e, offset + at, c, wanted_here(s));
+    at += used;
+  }
   *complete = s->state == SKIM_COMPLETE;
   return at;
 }

@@ -1,4 +1,4 @@
-/* tensor_bytes: an array that comes as bytes. */
+/* tensor_bytes: an array that arrives as bytes. */
 #include "server/json/tensor_bytes.h"
 
 #include <stdio.h>
@@ -8,16 +8,16 @@
 #include "core/base/size.h"
 
 enum {
-  MADE = 4,                 /* bytes of a number that others are converted to */
-  FIRST_CAPACITY = 1 << 20, /* bytes: of what is announced, before any of it is there */
-  FIRST_UNKNOWN = 4096      /* where nothing is announced: about what a toy needs */
+  MADE = 4,                 /* bytes of a converted number */
+  FIRST_CAPACITY = 1 << 20, /* bytes of the first allocation, if more are expected */
+  FIRST_UNKNOWN = 4096      /* bytes of the first allocation for an unknown size */
 };
 
 static const struct {
   const char *name;
   size_t size;
   enum tensor_type type;
-  enum floats_type format; /* of a float */
+  enum floats_type format; /* for TENSOR_FLOAT */
 } dtypes[DTYPE_NONE] = {
     [DTYPE_F32] = {"F32", 4, TENSOR_FLOAT, FLOAT_F32},
     [DTYPE_F16] = {"F16", 2, TENSOR_FLOAT, FLOAT_F16},
@@ -29,7 +29,7 @@ static const struct {
     [DTYPE_U8] = {"U8", 1, TENSOR_FLAG, FLOAT_NONE},
 };
 
-static const char *const belongs[] = {
+static const char *const allowed[] = {
     [TENSOR_FLOAT] = "F32, F16, BF16 or F64",
     [TENSOR_FLAG] = "BOOL or U8",
     [TENSOR_INTEGER] = "I32 or I64",
@@ -56,24 +56,19 @@ refuse_form(const struct tensor_rule *rule, struct error *e, const char *format,
   return e->status;
 }
 
-/* "2 or 3", "2 to 4", "1" */
-static const char *ranks(const struct tensor_rule *rule, char text[32]) {
-  const unsigned least = rule->depth_min, most = rule->depth_max;
-  if (least == most)
-    snprintf(text, 32, "%u", least);
-  else
-    snprintf(text, 32, "%u %s %u", least, most == least + 1 ? "or" : "to", most);
-  return text;
-}
-
 enum status tensor_form_check(const struct tensor_form *form, const struct tensor_rule *rule,
                               size_t *bytes, struct error *e) {
-  char text[32];
+  const unsigned least = rule->depth_min, most = rule->depth_max;
   if (form->dtype == DTYPE_NONE || dtypes[form->dtype].type != rule->type)
-    return refuse_form(rule, e, "the type must be %s", belongs[rule->type]);
-  if (form->rank < rule->depth_min || form->rank > rule->depth_max)
-    return refuse_form(rule, e, "the shape has %u dimensions, expected %s", form->rank,
-                       ranks(rule, text));
+    return refuse_form(rule, e, "the type must be %s", allowed[rule->type]);
+  if (form->rank < least || form->rank > most) {
+    char ranks[32]; /* "1", "2 or 3", "2 to 4" */
+    if (least == most)
+      snprintf(ranks, sizeof ranks, "%u", least);
+    else
+      snprintf(ranks, sizeof ranks, "%u %s %u", least, most == least + 1 ? "or" : "to", most);
+    return refuse_form(rule, e, "the shape has %u dimensions, expected %s", form->rank, ranks);
+  }
   size_t count = 1;
   for (unsigned i = 0; i < form->rank; i++)
     if (!size_mul(count, form->dim[i], &count))
@@ -85,7 +80,7 @@ enum status tensor_form_check(const struct tensor_form *form, const struct tenso
                        form->dim[form->rank - 1], rule->width,
                        rule->width_name ? " (the model's " : "",
                        rule->width_name ? rule->width_name : "", rule->width_name ? ")" : "");
-  /* Below that rank the first dimension counts the rows of one item. */
+  /* Below `ragged_depth` the first dimension counts the rows of one item. */
   const bool batch = form->rank > 0 && form->rank >= rule->ragged_depth;
   if (batch && rule->max_elements && form->dim[0] > rule->max_elements)
     return error_limit(e, "max_items", "%zu items exceed the limit of %zu", form->dim[0],
@@ -95,7 +90,7 @@ enum status tensor_form_check(const struct tensor_form *form, const struct tenso
 
 /* --- memory --- */
 
-/* Bytes that so many become; SIZE_MAX: not known, or more than the machine can address. */
+/* Returns the size of these bytes after conversion; SIZE_MAX: unknown, or too large to address. */
 static size_t made_of(const struct tensor_bytes *t, size_t bytes) {
   size_t made;
   if (!tensor_bytes_converts(t) || bytes == SIZE_MAX) return bytes;
@@ -123,17 +118,14 @@ bool tensor_bytes_converts(const struct tensor_bytes *t) {
   return t->dtype != DTYPE_NONE && t->dtype != DTYPE_F32 && t->dtype != DTYPE_I32 && !is_flags(t);
 }
 
-/* All that there will be, as far as it is known. */
-static size_t most_of(const struct tensor_bytes *t) {
-  size_t most = made_of(t, t->expected);
-  const size_t before = t->size - made_of(t, t->came);
-  return size_add(most, before, &most) && size_add(most, t->margin, &most) ? most : SIZE_MAX;
-}
-
 unsigned char *tensor_bytes_room(struct tensor_bytes *t, size_t size, struct error *e) {
   const size_t needed = t->size + size;
   if (needed <= t->capacity && t->data) return t->data + t->size;
-  const size_t most = most_of(t), first = most == SIZE_MAX ? FIRST_UNKNOWN : FIRST_CAPACITY;
+  /* Twice the memory, but not more than all arrays need as far as that is known. */
+  const size_t before = t->size - made_of(t, t->came);
+  size_t most = made_of(t, t->expected);
+  if (!size_add(most, before, &most) || !size_add(most, t->margin, &most)) most = SIZE_MAX;
+  const size_t first = most == SIZE_MAX ? FIRST_UNKNOWN : FIRST_CAPACITY;
   const size_t twice = t->capacity <= most / 2 ? 2 * t->capacity : most;
   size_t capacity = size_max(needed, size_min(most, size_max(first, twice)));
   unsigned char *data = arena_grow(t->arena, t->data, &capacity, 1, e);
@@ -145,8 +137,8 @@ unsigned char *tensor_bytes_room(struct tensor_bytes *t, size_t size, struct err
 
 /* --- numbers --- */
 
-/* Returns how many from the first are within 32 bits. The loop has no branch, so that the compiler
- * makes vector code of it. */
+/* Returns how many numbers, from the first, are within 32 bits. The loop has no branch, so that the
+ * compiler vectorizes it. */
 static size_t to_int32(const unsigned char *from, size_t count, unsigned char *to) {
   uint64_t beyond = 0;
   for (size_t i = 0; i < count; i++) {
@@ -164,7 +156,7 @@ static size_t to_int32(const unsigned char *from, size_t count, unsigned char *t
   }
 }
 
-/* Returns how many from the first are 0 or 1. */
+/* Returns how many flags, from the first, are 0 or 1. */
 static size_t count_flags(const unsigned char *flag, size_t count) {
   unsigned char any = 0;
   for (size_t i = 0; i < count; i++) any |= flag[i];
@@ -174,8 +166,8 @@ static size_t count_flags(const unsigned char *flag, size_t count) {
   return good;
 }
 
-/* Of the next `count` numbers `good` from the first are good. */
-static void note_good(struct tensor_bytes *t, size_t count, size_t good) {
+/* Counts the next `count` numbers, of which the first `good` are good. */
+static void count_good(struct tensor_bytes *t, size_t count, size_t good) {
   if (t->bad) return;
   t->good += good;
   t->bad = good < count;
@@ -186,7 +178,7 @@ void tensor_bytes_wrote(struct tensor_bytes *t, size_t size) {
   t->came += size;
 }
 
-/* Makes `count` numbers of as many whole ones. */
+/* Converts `count` whole numbers. */
 static bool convert(struct tensor_bytes *t, const unsigned char *from, size_t count,
                     struct error *e) {
   if (count == 0) return true;
@@ -195,40 +187,38 @@ static bool convert(struct tensor_bytes *t, const unsigned char *from, size_t co
   const size_t good = t->dtype == DTYPE_I64
                           ? to_int32(from, count, to)
                           : floats_convert(dtypes[t->dtype].format, from, count, (float *)to);
-  note_good(t, count, good);
+  count_good(t, count, good);
   t->size += count * MADE;
   return true;
 }
 
-/* A piece of the bytes may begin and end within a number. */
-static bool feed_converted(struct tensor_bytes *t, const unsigned char *bytes, size_t size,
-                           struct error *e) {
-  const size_t wide = dtypes[t->dtype].size, kept = t->came % wide;
-  const size_t head = kept ? size_min(wide - kept, size) : 0;
-  memcpy(t->part + kept, bytes, head);
-  if (kept && kept + head == wide && !convert(t, t->part, 1, e)) return false;
-  const size_t whole = (size - head) / wide, tail = (size - head) % wide;
-  if (!convert(t, bytes + head, whole, e)) return false;
-  memcpy(t->part, bytes + head + whole * wide, tail);
-  t->came += size;
-  return true;
-}
-
 size_t tensor_bytes_feed(struct tensor_bytes *t, const void *bytes, size_t size, struct error *e) {
-  const size_t taken = size_min(size, t->expected - t->came);
-  if (taken == 0) return 0;
-  if (tensor_bytes_converts(t)) return feed_converted(t, bytes, taken, e) ? taken : 0;
-  unsigned char *room = tensor_bytes_room(t, taken, e);
-  if (!room) return 0;
-  memcpy(room, bytes, taken);
-  if (is_flags(t)) note_good(t, taken, count_flags(room, taken));
-  tensor_bytes_wrote(t, taken);
-  return taken;
+  const unsigned char *from = bytes;
+  const size_t used = size_min(size, t->expected - t->came);
+  if (used == 0) return 0;
+  if (!tensor_bytes_converts(t)) {
+    unsigned char *room = tensor_bytes_room(t, used, e);
+    if (!room) return 0;
+    memcpy(room, from, used);
+    if (is_flags(t)) count_good(t, used, count_flags(room, used));
+    tensor_bytes_wrote(t, used);
+    return used;
+  }
+  /* The bytes may begin and end within a number. */
+  const size_t wide = dtypes[t->dtype].size, kept = t->came % wide;
+  const size_t head = kept ? size_min(wide - kept, used) : 0;
+  memcpy(t->part + kept, from, head);
+  if (kept && kept + head == wide && !convert(t, t->part, 1, e)) return 0;
+  const size_t whole = (used - head) / wide, tail = (used - head) % wide;
+  if (!convert(t, from + head, whole, e)) return 0;
+  memcpy(t->part, from + head + whole * wide, tail);
+  t->came += used;
+  return used;
 }
 
 /* --- the tensor --- */
 
-/* The pointer of a number by its place among all. */
+/* Fails at the number of this index among all numbers of the array. */
 static enum status refuse_number(const struct tensor_form *form, const struct tensor_rule *rule,
                                  size_t number, const char *why, struct error *e) {
   size_t index[TENSOR_DEPTH_MAX] = {0};
@@ -240,7 +230,7 @@ static enum status refuse_number(const struct tensor_form *form, const struct te
   return error_at(e, pointer, "%s", why);
 }
 
-enum status tensor_bytes_settle(const struct tensor_bytes *t, const struct tensor_form *form,
+enum status tensor_bytes_finish(const struct tensor_bytes *t, const struct tensor_form *form,
                                 const struct tensor_rule *rule, struct tensor *out,
                                 struct error *e) {
   must(tensor_bytes_whole(t));
@@ -254,7 +244,7 @@ enum status tensor_bytes_settle(const struct tensor_bytes *t, const struct tenso
                          .data = t->data,
                          .shaped = true};
   for (unsigned i = 1; i < form->rank; i++) out->common.dim[i - 1] = form->dim[i];
-  /* Of numbers that were converted it is known whether they are finite. */
+  /* Converted numbers are known to be finite, or not. */
   out->unjudged = rule->type == TENSOR_FLOAT && (form->dtype == DTYPE_F32 || t->bad);
   return STATUS_OK;
 }

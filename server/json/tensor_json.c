@@ -1,8 +1,8 @@
-/* tensor_json: the text of a tensor, chunk by chunk; what its brackets mean is tensor_nest's.
+/* tensor_json: the text of a tensor, chunk by chunk; tensor_nest has the meaning of its brackets.
  *
  * A chunk is read in place as far as its numbers surely end in it and the fast reader may look
- * ahead. The few bytes left are copied in front of some zeros and read in the same way; a number
- * or literal that the chunk's end cuts is read byte by byte, over as many chunks as it takes. */
+ * ahead. The few remaining bytes are copied before some zeros and read in the same way; a number or
+ * literal that the chunk's end cuts is read byte by byte, over as many chunks as it takes. */
 #include "server/json/tensor_json.h"
 
 #include <string.h>
@@ -17,17 +17,17 @@
 #include "server/text/flag.h"
 
 enum {
-  FIRST_CAPACITY = 4096, /* bytes: about what a toy needs */
-  STRETCH_SHORT = 4,     /* numbers: a stretch of fewer did not pay */
-  STRETCH_LONG = 16,     /* of so many, surely */
-  STRETCH_PAUSE = 64     /* most that are read alone before a stretch is tried again */
+  FIRST_CAPACITY = 4096, /* bytes of the first allocation */
+  STRETCH_SHORT = 4,     /* a stretch of fewer numbers is slower than reading them alone */
+  STRETCH_LONG = 16,     /* a stretch of this many is surely faster */
+  STRETCH_PAUSE = 64     /* most numbers read alone before a stretch is tried again */
 };
 
 enum tensor_json_mode {
   MODE_PLAIN,
   MODE_NUMBER,   /* inside a number that is read byte by byte */
   MODE_LITERAL,  /* inside true, false or null */
-  MODE_TOO_DEEP, /* behind a bracket deeper than the rule allows */
+  MODE_TOO_DEEP, /* after a bracket deeper than the rule allows */
   MODE_COMPLETE
 };
 
@@ -38,22 +38,22 @@ struct tensor_json {
   enum tensor_json_mode mode;
   enum tensor_json_expect expect;
   struct number_scan scan;  /* MODE_NUMBER */
-  const char *literal;      /* MODE_LITERAL: what is being read, */
-  size_t literal_read;      /* and how much of it was there */
-  unsigned brackets_beyond; /* MODE_TOO_DEEP */
-  bool surplus;             /* the row is too long: its values are counted and no more, so that the
-                               refusal can say how long it is */
-  size_t capacity;          /* numbers that fit into tensor.data */
-  size_t alone;             /* numbers to be read alone before the next stretch, */
-  size_t distrust;          /* and how many there were the last time that a stretch was short */
+  const char *literal;      /* MODE_LITERAL: the word, */
+  size_t literal_read;      /* and how many bytes of it have been read */
+  unsigned brackets_beyond; /* MODE_TOO_DEEP: brackets deeper than the rule */
+  bool surplus;    /* the row is too long: its values are only counted, so that the error can
+                      say how long it is */
+  size_t capacity; /* numbers that fit into tensor.data */
+  size_t alone;    /* numbers to be read alone before the next stretch */
+  size_t distrust; /* `alone` after the last short stretch */
   struct tensor tensor;
 };
 
-/* A stretch of text and its place in the body. */
+/* A stretch of text and its offset in the body. */
 struct tensor_json_stretch {
   const char *text, *end;
   size_t offset;
-  bool whole_numbers; /* each ends before `end`, and NUMBER_READ_MARGIN bytes may be read there */
+  bool whole_numbers; /* each number ends before `end`, and NUMBER_READ_MARGIN bytes follow it */
 };
 
 static const size_t ITEM_SIZE[] = {
@@ -77,7 +77,7 @@ const struct tensor *tensor_json_view(const struct tensor_json *r) {
   return &r->tensor;
 }
 
-/* --- failures: they return NULL, where success returns the byte to go on from --- */
+/* --- failures: they return NULL; success returns the byte to continue from --- */
 
 static const char *refuse_byte(const struct tensor_json_stretch *s, const char *p,
                                struct error *e) {
@@ -90,42 +90,34 @@ static const char *refuse_byte(const struct tensor_json_stretch *s, const char *
   return NULL;
 }
 
-static const char *what_belongs(const struct tensor_json *r) {
-  switch (r->nest.rule.type) {
-  case TENSOR_FLOAT:
-    return "a number";
-  case TENSOR_FLAG:
-    return "true, false, 1 or 0";
-  case TENSOR_INTEGER:
-    return "an integer";
-  }
-  return "";
-}
-
 static const char *refuse_found(const struct tensor_json *r, const char *found, struct error *e) {
-  const char *wanted = r->nest.depth < r->nest.rule.depth_min ? "an array" : what_belongs(r);
-  tensor_nest_refuse(&r->nest, e, "expected %s, got %s", wanted, found);
+  static const char *const wanted[] = {[TENSOR_FLOAT] = "a number",
+                                       [TENSOR_FLAG] = "true, false, 1 or 0",
+                                       [TENSOR_INTEGER] = "an integer"};
+  const struct tensor_nest *n = &r->nest;
+  tensor_nest_refuse(n, n->depth, e, "expected %s, got %s",
+                     n->depth < n->rule.depth_min ? "an array" : wanted[n->rule.type], found);
   return NULL;
 }
 
 static const char *refuse_large(const struct tensor_json *r, struct error *e) {
   bool integer = r->nest.rule.type == TENSOR_INTEGER;
-  tensor_nest_refuse(&r->nest, e, "the number exceeds the %s range",
+  tensor_nest_refuse(&r->nest, r->nest.depth, e, "the number exceeds the %s range",
                      integer ? "32-bit integer" : "float32");
   return NULL;
 }
 
 /* --- values --- */
 
-/* Makes room for at least one more number. Whether there are too many is looked at only now: a list
- * that is a little too long is read to its end, so that its refusal can say how long it is. */
+/* Makes room for at least one more number. Only here is max_count checked: a list that is a little
+ * too long is read to its end, so that its error can say how long it is. */
 static bool grow_data(struct tensor_json *r, struct error *e) {
   const struct tensor_rule *rule = &r->nest.rule;
   if (rule->max_count && r->capacity > 0 && r->tensor.count >= rule->max_count) {
-    tensor_nest_refuse_all(&r->nest, e,
-                           "%s has more than %zu numbers; beside the fields before it at most %zu "
-                           "can be right",
-                           rule->field, r->tensor.count, rule->max_count);
+    tensor_nest_refuse(&r->nest, 0, e,
+                       "%s has more than %zu numbers; beside the fields before it at most %zu "
+                       "can be right",
+                       rule->field, r->tensor.count, rule->max_count);
     return false;
   }
   size_t size = ITEM_SIZE[rule->type];
@@ -137,25 +129,25 @@ static bool grow_data(struct tensor_json *r, struct error *e) {
   return true;
 }
 
-/* Before a value is looked at: what is refused must not depend on how much of it is there. */
+/* Called before a value is read, so that errors do not depend on how much of it the chunk has. */
 static inline bool reserve_number(struct tensor_json *r, struct error *e) {
   return r->tensor.count < r->capacity || grow_data(r, e);
 }
 
-/* So many values of the row have been read. */
+/* Counts values of the row that are not stored. */
 static void pass_values(struct tensor_json *r, size_t count) {
   r->nest.index[r->nest.depth] += count;
   r->expect = EXPECT_COMMA_OR_END;
   r->mode = MODE_PLAIN;
 }
 
-/* Counts `count` values that were stored behind the last. */
+/* Counts values of the row that have been stored. */
 static void count_values(struct tensor_json *r, size_t count) {
   r->tensor.count += count;
   pass_values(r, count);
 }
 
-/* The end of a value outside of all brackets. */
+/* Ends the value, outside of all brackets. */
 static bool end_tensor(struct tensor_json *r, struct error *e) {
   if (tensor_nest_finish(&r->nest, e) != STATUS_OK) return false;
   struct tensor *t = &r->tensor;
@@ -165,13 +157,6 @@ static bool end_tensor(struct tensor_json *r, struct error *e) {
   t->ragged = r->nest.ragged;
   r->mode = MODE_COMPLETE;
   return true;
-}
-
-static bool store_flag(struct tensor_json *r, uint8_t flag, struct error *e) {
-  if (!reserve_number(r, e)) return false;
-  ((uint8_t *)r->tensor.data)[r->tensor.count] = flag;
-  count_values(r, 1);
-  return r->nest.depth > 0 || end_tensor(r, e);
 }
 
 /* Stores the number that was read byte by byte. */
@@ -204,9 +189,9 @@ static bool store_scanned(struct tensor_json *r, struct error *e) {
 
 static inline bool starts_number(char c) { return number_is_digit(c) || c == '-'; }
 
-/* Stretches are for text of which many numbers at a time can be read: a short one costs more than
- * its numbers read alone. Where one ended early the next number is what it did not like; where they
- * keep ending early, more and more numbers are read alone before the next is tried. */
+/* Stretches read many numbers at a time; a short one is slower than reading its numbers alone.
+ * After one that ended early, the next number is read alone because the stretch could not read it;
+ * if they keep ending early, more and more numbers are read alone before the next stretch. */
 static void judge_stretch(struct tensor_json *r, size_t count, bool ended_early) {
   r->alone = ended_early;
   if (!ended_early || count >= STRETCH_LONG)
@@ -215,18 +200,8 @@ static void judge_stretch(struct tensor_json *r, size_t count, bool ended_early)
     r->alone = r->distrust = size_min(2 * r->distrust + STRETCH_SHORT, STRETCH_PAUSE);
 }
 
-/* Reads one number; NULL after a failure. */
-static const char *read_float(const char *p, const struct tensor_json_stretch *s, float *out,
-                              enum number_verdict *verdict, struct error *e) {
-  const char *next;
-  *verdict = number_read(p, &next, out);
-  if (*verdict == NUMBER_OK) return next;
-  if (*verdict == NUMBER_MALFORMED) refuse_byte(s, next, e);
-  return NULL;
-}
-
-/* Reads floats separated by commas, the first at p; stops behind a number or in front of what is
- * not one. This is where the time goes. */
+/* Reads floats separated by commas, the first at p; stops after a number, or before another byte.
+ * Most of the time is spent here. */
 static const char *read_floats(struct tensor_json *r, const char *p,
                                const struct tensor_json_stretch *s, size_t room, struct error *e) {
   size_t count = r->tensor.count, most = size_min(room, r->capacity - count);
@@ -242,13 +217,12 @@ static const char *read_floats(struct tensor_json *r, const char *p,
       r->alone--;
     }
     if (read == 0) {
-      enum number_verdict verdict = NUMBER_OK;
-      next = read_float(p, s, out, &verdict, e);
-      if (!next && verdict == NUMBER_TOO_LARGE) {
+      const enum number_verdict verdict = number_read(p, &next, out);
+      if (verdict == NUMBER_MALFORMED) return refuse_byte(s, next, e);
+      if (verdict == NUMBER_TOO_LARGE) {
         count_values(r, (size_t)(out - first));
-        refuse_large(r, e);
+        return refuse_large(r, e);
       }
-      if (!next) return NULL;
       read = 1;
     }
     out += read;
@@ -266,19 +240,8 @@ static const char *read_floats(struct tensor_json *r, const char *p,
   return p;
 }
 
-/* Reads integers as read_floats does, maybe none: those that are malformed, beyond 32 bits or not
- * integers are left to be read byte by byte. */
-static const char *read_integers(struct tensor_json *r, const char *p,
-                                 const struct tensor_json_stretch *s, size_t room) {
-  size_t count = r->tensor.count, most = size_min(room, r->capacity - count);
-  int32_t *out = (int32_t *)r->tensor.data + count;
-  size_t read = number_read_integers(p, s->end, out, most, &p);
-  if (read > 0) count_values(r, read);
-  return p;
-}
-
-/* Reads flags as read_floats does, maybe none. Their place is looked at only if there is one: a
- * word that is none is no JSON, wherever it stands. */
+/* Reads flags as read_floats does, possibly none. Their place is checked only if there is a flag:
+ * another word is not JSON anywhere. */
 static const char *read_flags(struct tensor_json *r, const char *p,
                               const struct tensor_json_stretch *s, struct error *e) {
   size_t room;
@@ -292,7 +255,7 @@ static const char *read_flags(struct tensor_json *r, const char *p,
   return p;
 }
 
-/* A number by its first byte. */
+/* Reads numbers from the first byte of one on, or begins a number to be read byte by byte. */
 static const char *begin_number(struct tensor_json *r, const char *p,
                                 const struct tensor_json_stretch *s, struct error *e) {
   size_t room;
@@ -303,8 +266,13 @@ static const char *begin_number(struct tensor_json *r, const char *p,
   const bool stretch = s->whole_numbers && !r->surplus;
   if (stretch && r->nest.rule.type == TENSOR_FLOAT)
     p = read_floats(r, p, s, room, e);
-  else if (stretch && r->nest.rule.type == TENSOR_INTEGER && r->nest.depth > 0)
-    p = read_integers(r, p, s, room);
+  else if (stretch && r->nest.rule.type == TENSOR_INTEGER && r->nest.depth > 0) {
+    /* Malformed numbers, other numbers and those beyond 32 bits are left to be read byte by byte.
+     */
+    size_t count = r->tensor.count, most = size_min(room, r->capacity - count);
+    size_t read = number_read_integers(p, s->end, (int32_t *)r->tensor.data + count, most, &p);
+    if (read > 0) count_values(r, read);
+  }
   if (p == first) {
     number_scan_begin(&r->scan);
     r->mode = MODE_NUMBER;
@@ -324,34 +292,35 @@ static const char *continue_number(struct tensor_json *r, const char *p,
   return p;
 }
 
-/* What a whole literal means here. */
-static bool end_literal(struct tensor_json *r, struct error *e) {
+/* Reads true, false or null, and its meaning after the last byte. */
+static const char *continue_literal(struct tensor_json *r, const char *p,
+                                    const struct tensor_json_stretch *s, struct error *e) {
   const char *literal = r->literal;
+  for (; p < s->end && literal[r->literal_read]; p++, r->literal_read++)
+    if (*p != literal[r->literal_read]) return refuse_byte(s, p, e);
+  if (literal[r->literal_read]) return p;
   if (*literal == 'n') {
     if (r->nest.depth > 0 || !r->nest.rule.nullable) return refuse_found(r, "null", e);
     r->tensor.null = true;
     r->mode = MODE_COMPLETE;
-    return true;
+    return p;
   }
   if (r->nest.rule.type != TENSOR_FLAG) return refuse_found(r, literal, e);
   size_t room;
-  if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK) return false;
+  if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK) return NULL;
   r->surplus = room == 0;
-  if (!r->surplus) return store_flag(r, *literal == 't', e);
-  pass_values(r, 1);
-  return true;
+  if (r->surplus) {
+    pass_values(r, 1);
+    return p;
+  }
+  if (!reserve_number(r, e)) return NULL;
+  ((uint8_t *)r->tensor.data)[r->tensor.count] = *literal == 't';
+  count_values(r, 1);
+  return r->nest.depth > 0 || end_tensor(r, e) ? p : NULL;
 }
 
-static const char *continue_literal(struct tensor_json *r, const char *p,
-                                    const struct tensor_json_stretch *s, struct error *e) {
-  for (; p < s->end && r->literal[r->literal_read]; p++, r->literal_read++)
-    if (*p != r->literal[r->literal_read]) return refuse_byte(s, p, e);
-  if (r->literal[r->literal_read]) return p;
-  return end_literal(r, e) ? p : NULL;
-}
-
-/* A bracket deeper than the rule allows is the request's fault, but text deeper than anything we
- * know is taken as no JSON of ours: brackets are counted until it is clear which it is. */
+/* A bracket deeper than the rule is an invalid request, but one deeper than any tensor is invalid
+ * JSON: brackets are counted until it is clear which of them it is. */
 static const char *continue_too_deep(struct tensor_json *r, const char *p,
                                      const struct tensor_json_stretch *s, struct error *e) {
   switch (*p) {
@@ -379,8 +348,28 @@ static const char *begin_literal(struct tensor_json *r, const char *p, const cha
 
 /* --- text --- */
 
-static const char *begin_element(struct tensor_json *r, const char *p,
-                                 const struct tensor_json_stretch *s, struct error *e) {
+/* Reads a bracket, a comma or blanks, or begins a value, which a chunk may cut. */
+static const char *read_plain(struct tensor_json *r, const char *p,
+                              const struct tensor_json_stretch *s, struct error *e) {
+  switch (*p) {
+  case ' ':
+  case '\t':
+  case '\n':
+  case '\r':
+    return p + 1;
+  case ',':
+    if (r->expect != EXPECT_COMMA_OR_END) return refuse_byte(s, p, e);
+    r->expect = EXPECT_VALUE;
+    return p + 1;
+  case ']':
+    if (r->expect == EXPECT_VALUE) return refuse_byte(s, p, e);
+    if (tensor_nest_close(&r->nest, e) != STATUS_OK) return NULL;
+    r->expect = EXPECT_COMMA_OR_END;
+    if (r->nest.depth == 0 && !end_tensor(r, e)) return NULL;
+    return p + 1;
+  default:
+    break;
+  }
   if (r->expect == EXPECT_COMMA_OR_END) return refuse_byte(s, p, e);
   if (r->nest.rule.type == TENSOR_FLAG && s->whole_numbers && r->nest.depth > 0) {
     const char *next = read_flags(r, p, s, e);
@@ -414,32 +403,8 @@ static const char *begin_element(struct tensor_json *r, const char *p,
   }
 }
 
-/* Reads what starts at p, up to a number or literal that is cut. */
-static const char *read_plain(struct tensor_json *r, const char *p,
-                              const struct tensor_json_stretch *s, struct error *e) {
-  switch (*p) {
-  case ' ':
-  case '\t':
-  case '\n':
-  case '\r':
-    return p + 1;
-  case ',':
-    if (r->expect != EXPECT_COMMA_OR_END) return refuse_byte(s, p, e);
-    r->expect = EXPECT_VALUE;
-    return p + 1;
-  case ']':
-    if (r->expect == EXPECT_VALUE) return refuse_byte(s, p, e);
-    if (tensor_nest_close(&r->nest, e) != STATUS_OK) return NULL;
-    r->expect = EXPECT_COMMA_OR_END;
-    if (r->nest.depth == 0 && !end_tensor(r, e)) return NULL;
-    return p + 1;
-  default:
-    return begin_element(r, p, s, e);
-  }
-}
-
-/* Reads the stretch. Returns where it stopped: at its end, somewhat behind it in front of a value,
- * or at the end of the tensor. NULL after a failure. */
+/* Reads the stretch. Returns where it stopped: at its end, somewhat after it before a value, or at
+ * the end of the tensor. Returns NULL after a failure. */
 static const char *read_stretch(struct tensor_json *r, const struct tensor_json_stretch *s,
                                 struct error *e) {
   const char *p = s->text;
@@ -471,7 +436,7 @@ enum status tensor_json_feed(struct tensor_json *r, const char *text, size_t len
   while (whole > text && is_number_byte(whole[-1])) whole--;
   const char *p = text;
 
-  /* In place: numbers that start 64 bytes before the end, and end in front of `whole`. */
+  /* In place: numbers that begin 64 bytes before the end, and end before `whole`. */
   if (length > NUMBER_READ_MARGIN) {
     const char *safe = end - NUMBER_READ_MARGIN;
     struct tensor_json_stretch s = {p, whole < safe ? whole : safe, offset, true};

@@ -1,12 +1,12 @@
-/* tensor_json: one JSON value made of nested arrays of numbers, read chunk by chunk into an array.
+/* tensor_json: one JSON value of nested arrays of numbers, read chunk by chunk into an array.
  *
- * The text is never stored: what a chunk cuts off (a part of one number) is kept in the reader. The
- * numbers go straight into a growing array of the request's arena; no object is made per number.
- * Nothing is ever larger than the numbers that were accepted.
+ * The text is not stored, except the part of a number that a chunk cuts. The numbers go straight
+ * into a growing array of the request's arena; no object is made per number, and memory is in
+ * proportion to the numbers that were accepted.
  *
- * The outermost array's elements may differ in shape (a ragged batch: one element is one item);
- * within an element everything is rectangular. Elements of depth below `ragged_depth` must agree:
- * a tensor of depth 2 with rows of two lengths is refused at once. */
+ * The elements of the outermost array may differ in shape (a ragged batch: one element is one
+ * item); each element is rectangular. Elements of depth below `ragged_depth` must agree: a tensor
+ * of depth 2 with rows of two lengths is rejected at once. */
 #ifndef SERVER_TENSOR_JSON_H
 #define SERVER_TENSOR_JSON_H
 
@@ -18,12 +18,12 @@ struct tensor_json;
 struct tensor_json *tensor_json_new(const struct tensor_rule *rule, struct arena *a,
                                     struct error *e);
 
-/* Reads on in text[0 .. length). `offset` is the place of text[0] in the body, for messages. At
- * most `length` bytes are used: *used is how many. Bytes behind the value are left to the caller.
- * *complete is whether the value has ended. A number at depth 0 or `null` ends at the first byte
- * that is no part of it, which may be in the next chunk. After an error the reader is dead.
+/* Continues with text[0 .. length), which is at `offset` of the body. *used is how many bytes were
+ * read, and *complete whether the value has ended; bytes after it are left to the caller. A number
+ * at depth 0 ends at the first byte that is not part of it, which may be in the next chunk. Returns
+ * the status of `e`; after a failure the reader must not be used.
  *
- *   invalid-json (offset)      a byte that no JSON text could have there, a malformed number, ...
+ *   invalid-json (offset)      a byte that JSON cannot have there, a malformed number, ...
  *   invalid-request (pointer)  a string, object, bool or null where a number belongs, the wrong
  *                              depth, a row of the wrong width, ragged inside an element, beyond
  *                              float32, no integer
@@ -31,7 +31,7 @@ struct tensor_json *tensor_json_new(const struct tensor_rule *rule, struct arena
 enum status tensor_json_feed(struct tensor_json *r, const char *text, size_t length, size_t offset,
                              size_t *used, bool *complete, struct error *e);
 
-/* After *complete: what was read; the arrays are the arena's. */
+/* Returns the tensor, after *complete. Its arrays are in the arena. */
 const struct tensor *tensor_json_view(const struct tensor_json *r);
 
 #endif

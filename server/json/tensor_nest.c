@@ -1,4 +1,4 @@
-/* tensor_nest: what the brackets of a tensor mean. */
+/* tensor_nest: the meaning of a tensor's brackets. */
 #include "server/json/tensor_nest.h"
 
 #include <stdio.h>
@@ -10,9 +10,9 @@ void tensor_nest_init(struct tensor_nest *n, const struct tensor_rule *rule, str
   *n = (struct tensor_nest){.rule = *rule, .arena = a, .leaf = TENSOR_DEPTH_UNKNOWN};
 }
 
-/* --- where --- */
+/* --- failures --- */
 
-/* The pointer made of the field's name and index[1 .. levels]. */
+/* The pointer is the field's name and index[1 .. levels]. */
 static enum status refuse_with(const struct tensor_nest *n, const size_t *index, unsigned levels,
                                struct error *e, const char *format, va_list args) {
   char pointer[ERROR_POINTER_SIZE];
@@ -22,20 +22,11 @@ static enum status refuse_with(const struct tensor_nest *n, const size_t *index,
   return error_at_v(e, pointer, format, args);
 }
 
-enum status tensor_nest_refuse(const struct tensor_nest *n, struct error *e, const char *format,
-                               ...) {
+enum status tensor_nest_refuse(const struct tensor_nest *n, unsigned levels, struct error *e,
+                               const char *format, ...) {
   va_list args;
   va_start(args, format);
-  enum status status = refuse_with(n, n->index, n->depth, e, format, args);
-  va_end(args);
-  return status;
-}
-
-enum status tensor_nest_refuse_all(const struct tensor_nest *n, struct error *e, const char *format,
-                                   ...) {
-  va_list args;
-  va_start(args, format);
-  enum status status = refuse_with(n, n->index, 0, e, format, args);
+  enum status status = refuse_with(n, n->index, levels, e, format, args);
   va_end(args);
   return status;
 }
@@ -51,55 +42,6 @@ __attribute__((format(printf, 5, 6))) static enum status refuse_at(const struct 
   return status;
 }
 
-/* --- lengths --- */
-
-/* Must all elements have the shape of the first? Not known before the first number. */
-static bool must_agree(const struct tensor_nest *n) {
-  return n->leaf != TENSOR_DEPTH_UNKNOWN && n->leaf < n->rule.ragged_depth;
-}
-
-/* The length that the array open at `depth` must have, as far as known; else SIZE_MAX. */
-static size_t wanted_length(const struct tensor_nest *n, unsigned depth) {
-  if (depth == n->leaf && n->rule.width) return n->rule.width;
-  if (depth < 2) return SIZE_MAX;
-  if (depth > 2 && n->known[depth - 2]) return n->current.dim[depth - 2];
-  if (must_agree(n) && n->index[1] > 0) return n->common.dim[depth - 2];
-  return SIZE_MAX;
-}
-
-/* May the array that is open take one more value? */
-static enum status check_room(const struct tensor_nest *n, size_t *room, struct error *e) {
-  size_t have = n->index[n->depth], wanted = wanted_length(n, n->depth);
-  if (have >= wanted)
-    return tensor_nest_refuse(n, e, "the array has more than %zu elements", wanted);
-  size_t limit = SIZE_MAX;
-  /* What has to agree are the rows of one item, not the items of a batch. */
-  if (n->depth == 1 && n->rule.max_elements && !must_agree(n)) limit = n->rule.max_elements;
-  if (have >= limit)
-    return error_limit(e, "max_items", "%s has more than %zu items", n->rule.field, limit);
-  *room = size_min(wanted, limit) - have;
-  return STATUS_OK;
-}
-
-enum status tensor_nest_open(struct tensor_nest *n, struct error *e) {
-  must(n->depth < n->rule.depth_max && n->depth < TENSOR_DEPTH_MAX);
-  size_t room;
-  if (n->depth >= n->leaf)
-    return tensor_nest_refuse(
-        n, e, "expected a number, got an array: all arrays must be nested equally deep");
-  if (n->depth > 0 && check_room(n, &room, e) != STATUS_OK) return e->status;
-  n->depth++;
-  n->index[n->depth] = 0;
-  if (n->depth > n->deepest) n->deepest = n->depth;
-  if (n->depth == 2) {
-    memset(&n->current, 0, sizeof n->current);
-    memset(n->known, 0, sizeof n->known);
-  }
-  return STATUS_OK;
-}
-
-/* --- numbers --- */
-
 static enum status refuse_ragged(const struct tensor_nest *n, size_t element, struct error *e) {
   const size_t index[2] = {0, element};
   return refuse_at(n, index, 1, e, "all arrays of a %u-dimensional field must have the same shape",
@@ -114,16 +56,67 @@ static enum status refuse_length(const struct tensor_nest *n, const size_t *inde
                    named ? ")" : "");
 }
 
-/* The first number says how deep all numbers are, and so what the empty arrays before it were. */
-static enum status settle_depth(struct tensor_nest *n, struct error *e) {
+/* --- lengths --- */
+
+/* Returns whether all elements must have the shape of the first. Unknown before the first number.
+ */
+static bool must_agree(const struct tensor_nest *n) {
+  return n->leaf != TENSOR_DEPTH_UNKNOWN && n->leaf < n->rule.ragged_depth;
+}
+
+/* Returns the length that the array open at `depth` must have, or SIZE_MAX if it is unknown. */
+static size_t wanted_length(const struct tensor_nest *n, unsigned depth) {
+  if (depth == n->leaf && n->rule.width) return n->rule.width;
+  if (depth < 2) return SIZE_MAX;
+  if (depth > 2 && n->known[depth - 2]) return n->current.dim[depth - 2];
+  if (must_agree(n) && n->index[1] > 0) return n->common.dim[depth - 2];
+  return SIZE_MAX;
+}
+
+/* Checks that the open array may have one more value, and sets *room to how many. */
+static enum status check_room(const struct tensor_nest *n, size_t *room, struct error *e) {
+  size_t have = n->index[n->depth], wanted = wanted_length(n, n->depth);
+  if (have >= wanted)
+    return tensor_nest_refuse(n, n->depth, e, "the array has more than %zu elements", wanted);
+  size_t limit = SIZE_MAX;
+  /* Elements that must agree are the rows of one item, not the items of a batch. */
+  if (n->depth == 1 && n->rule.max_elements && !must_agree(n)) limit = n->rule.max_elements;
+  if (have >= limit)
+    return error_limit(e, "max_items", "%s has more than %zu items", n->rule.field, limit);
+  *room = size_min(wanted, limit) - have;
+  return STATUS_OK;
+}
+
+enum status tensor_nest_open(struct tensor_nest *n, struct error *e) {
+  must(n->depth < n->rule.depth_max && n->depth < TENSOR_DEPTH_MAX);
+  size_t room;
+  if (n->depth >= n->leaf)
+    return tensor_nest_refuse(
+        n, n->depth, e, "expected a number, got an array: all arrays must be nested equally deep");
+  if (n->depth > 0 && check_room(n, &room, e) != STATUS_OK) return e->status;
+  n->depth++;
+  n->index[n->depth] = 0;
+  if (n->depth > n->deepest) n->deepest = n->depth;
+  if (n->depth == 2) {
+    memset(&n->current, 0, sizeof n->current);
+    memset(n->known, 0, sizeof n->known);
+  }
+  return STATUS_OK;
+}
+
+/* --- numbers --- */
+
+/* The first number sets the depth of all numbers, and so the meaning of the empty arrays before it.
+ */
+static enum status set_leaf(struct tensor_nest *n, struct error *e) {
   unsigned depth = n->depth;
   if (depth == 0 && n->rule.depth_min > 0)
-    return tensor_nest_refuse(n, e, "expected an array, got a number");
+    return tensor_nest_refuse(n, depth, e, "expected an array, got a number");
   if (depth < n->deepest)
     return tensor_nest_refuse(
-        n, e, "expected an array, got a number: all arrays must be nested equally deep");
+        n, depth, e, "expected an array, got a number: all arrays must be nested equally deep");
   if (depth < n->rule.depth_min)
-    return tensor_nest_refuse(n, e, "expected an array of at least %u dimensions, got %u",
+    return tensor_nest_refuse(n, depth, e, "expected an array of at least %u dimensions, got %u",
                               n->rule.depth_min, depth);
   n->leaf = depth;
   if (n->hollow[depth] && n->rule.width)
@@ -133,10 +126,10 @@ static enum status settle_depth(struct tensor_nest *n, struct error *e) {
 }
 
 enum status tensor_nest_number(struct tensor_nest *n, size_t *room, struct error *e) {
-  if (n->leaf == TENSOR_DEPTH_UNKNOWN && settle_depth(n, e) != STATUS_OK) return e->status;
+  if (n->leaf == TENSOR_DEPTH_UNKNOWN && set_leaf(n, e) != STATUS_OK) return e->status;
   if (n->depth != n->leaf)
     return tensor_nest_refuse(
-        n, e, "expected an array, got a number: all arrays must be nested equally deep");
+        n, n->depth, e, "expected an array, got a number: all arrays must be nested equally deep");
   *room = n->depth == 0;
   if (n->depth == 0 || n->index[n->depth] >= wanted_length(n, n->depth)) return STATUS_OK;
   return check_room(n, room, e);
@@ -144,41 +137,24 @@ enum status tensor_nest_number(struct tensor_nest *n, size_t *room, struct error
 
 /* --- ends --- */
 
-/* Room in the list of shapes for element i, which starts when the first one differs. */
-static enum status reserve_ragged(struct tensor_nest *n, size_t i, struct error *e) {
-  if (n->ragged && i < n->ragged_capacity) return STATUS_OK;
-  bool first = !n->ragged;
-  size_t capacity = size_max(16, i + i / 2 + 1);
-  struct tensor_shape *ragged = arena_grow(n->arena, n->ragged, &capacity, sizeof *ragged, e);
-  if (!ragged) return e->status;
-  n->ragged = ragged;
-  n->ragged_capacity = capacity;
-  if (first) {
-    n->first_ragged = i;
-    for (size_t k = 0; k < i; k++) ragged[k] = n->common;
-  }
-  return STATUS_OK;
-}
-
+/* Ends an element of the outermost array. The list of shapes starts when the first one differs. */
 static enum status end_element(struct tensor_nest *n, struct error *e) {
   size_t i = n->index[1];
   if (i == 0) n->common = n->current;
   bool same = memcmp(&n->current, &n->common, sizeof n->common) == 0;
   if (same && !n->ragged) return STATUS_OK;
   if (must_agree(n)) return refuse_ragged(n, i, e);
-  if (reserve_ragged(n, i, e) != STATUS_OK) return e->status;
+  if (!n->ragged || i >= n->ragged_capacity) {
+    bool first = !n->ragged;
+    size_t capacity = size_max(16, i + i / 2 + 1);
+    struct tensor_shape *ragged = arena_grow(n->arena, n->ragged, &capacity, sizeof *ragged, e);
+    if (!ragged) return e->status;
+    n->ragged = ragged;
+    n->ragged_capacity = capacity;
+    if (first) n->first_ragged = i;
+    for (size_t k = 0; first && k < i; k++) ragged[k] = n->common;
+  }
   n->ragged[i] = n->current;
-  return STATUS_OK;
-}
-
-/* An array without values: a row of width 0, or a level above without rows. */
-static enum status note_hollow(struct tensor_nest *n, struct error *e) {
-  unsigned depth = n->depth;
-  bool surely_row = depth == n->rule.depth_max;
-  if (surely_row && n->rule.width) return refuse_length(n, n->index, depth, 0, n->rule.width, e);
-  if (n->leaf != TENSOR_DEPTH_UNKNOWN || n->hollow[depth]) return STATUS_OK;
-  n->hollow[depth] = true;
-  memcpy(n->hollow_index[depth], n->index, sizeof n->index);
   return STATUS_OK;
 }
 
@@ -188,7 +164,15 @@ enum status tensor_nest_close(struct tensor_nest *n, struct error *e) {
   size_t length = n->index[depth], wanted = wanted_length(n, depth);
   if (wanted != SIZE_MAX && length != wanted)
     return refuse_length(n, n->index, depth, length, wanted, e);
-  if (length == 0 && note_hollow(n, e) != STATUS_OK) return e->status;
+  if (length == 0) {
+    /* A row of width 0, or a level above without rows. */
+    const bool surely_row = depth == n->rule.depth_max;
+    if (surely_row && n->rule.width) return refuse_length(n, n->index, depth, 0, n->rule.width, e);
+    if (n->leaf == TENSOR_DEPTH_UNKNOWN && !n->hollow[depth]) {
+      n->hollow[depth] = true;
+      memcpy(n->hollow_index[depth], n->index, sizeof n->index);
+    }
+  }
   if (depth >= 2) {
     n->current.dim[depth - 2] = length;
     n->known[depth - 2] = true;

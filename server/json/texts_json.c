@@ -1,4 +1,4 @@
-/* texts_json: texts of JSON, chunk by chunk. */
+/* texts_json: the texts of a field in JSON, chunk by chunk. */
 #include "server/json/texts_json.h"
 
 #include <stdint.h>
@@ -12,12 +12,12 @@
 #include "server/text/json_string.h"
 
 enum texts_json_state {
-  TEXTS_VALUE,        /* a text belongs here, or a list */
-  TEXTS_VALUE_OR_END, /* behind '[' */
+  TEXTS_VALUE,        /* before a text or a list */
+  TEXTS_VALUE_OR_END, /* after '[' */
   TEXTS_STRING,
   TEXTS_COMMA_OR_END,
-  TEXTS_KEY,   /* behind '{': the beginning of "text" */
-  TEXTS_COLON, /* behind that */
+  TEXTS_KEY,   /* after '{', or within the key "text" */
+  TEXTS_COLON, /* after the key */
   TEXTS_MEMBER,
   TEXTS_MEMBER_END
 };
@@ -25,15 +25,16 @@ enum texts_json_state {
 struct texts_json {
   struct texts_rule rule;
   struct texts texts;
-  size_t room, parts, part_room; /* bytes, texts, and what there is memory for */
+  size_t room;             /* bytes that texts.bytes has memory for */
+  size_t parts, part_room; /* texts so far, and how many there is memory for */
   enum texts_json_state state;
   unsigned depth;  /* brackets that are open */
-  unsigned listed; /* depth of the texts; 0: not known yet, or one alone */
+  unsigned listed; /* depth of the texts; 0: not known yet, or a single text */
   size_t in_pair;  /* texts of the pair that is open */
   size_t key;      /* bytes of the key that have been read; 0: no object is open */
   struct json_string string;
-  unsigned first_half; /* of a pair of \u escapes */
-  size_t began;        /* where the text that is being read begins among the bytes */
+  unsigned first_half; /* the first of two \u escapes for one character */
+  size_t began;        /* where the text that is being read begins in texts.bytes */
   struct arena *arena;
 };
 
@@ -46,8 +47,9 @@ struct texts_json *texts_json_new(const struct texts_rule *rule, struct arena *a
 
 const struct texts *texts_json_view(const struct texts_json *r) { return &r->texts; }
 
-/* --- where --- */
+/* --- failures --- */
 
+/* Fails at the text or list that is being read. */
 static enum status refuse(const struct texts_json *r, struct error *e, const char *why) {
   char pointer[ERROR_POINTER_SIZE];
   size_t n = (size_t)snprintf(pointer, sizeof pointer, "/%.40s", r->rule.field);
@@ -91,41 +93,15 @@ static bool reserve(struct texts_json *r, size_t more, struct error *e) {
   return true;
 }
 
-static void put_bytes(struct texts_json *r, const char *bytes, size_t length, struct error *e) {
+static void append_bytes(struct texts_json *r, const char *bytes, size_t length, struct error *e) {
   if (!reserve(r, length, e)) return;
   memcpy(r->texts.bytes + r->texts.length, bytes, length);
   r->texts.length += length;
 }
 
-/* --- one text --- */
-
-/* Bytes at the beginning that are what they seem: ASCII that is no quote, escape or control. */
-static size_t plain(const char *text, size_t length) {
-  size_t i = 0;
-  while (i < length && text[i] >= ' ' && text[i] != '"' && text[i] != '\\') i++;
-  return i;
-}
-
-/* A character that was escaped. */
-static void put_character(struct texts_json *r, uint32_t c, struct error *e) {
-  char bytes[UNICODE_BYTES_MAX];
-  put_bytes(r, bytes, unicode_write(c, bytes), e);
-}
-
-/* The last digit of an escape has come. */
-static void end_escape(struct texts_json *r, struct error *e) {
-  const unsigned c = r->string.unicode;
-  if (r->string.pair)
-    r->first_half = c;
-  else if (c >= 0xdc00 && c < 0xe000)
-    put_character(r, 0x10000 + ((r->first_half & 0x3ff) << 10) + (c & 0x3ff), e);
-  else
-    put_character(r, c, e);
-}
-
 static void add_part(struct texts_json *r, struct texts_part part, struct error *e) {
   struct texts *t = &r->texts;
-  if (!t->bytes && !reserve(r, 1, e)) return; /* an empty one has a place, too */
+  if (!t->bytes && !reserve(r, 1, e)) return; /* even an empty text has an address */
   if (r->parts == r->part_room) {
     size_t room = 2 * r->part_room + 1;
     void *moved = arena_grow(r->arena, t->part, &room, sizeof *t->part, e);
@@ -137,35 +113,45 @@ static void add_part(struct texts_json *r, struct texts_part part, struct error 
   r->in_pair++;
 }
 
-static void end_text(struct texts_json *r, struct error *e) {
-  add_part(r, (struct texts_part){r->began, r->texts.length - r->began}, e);
-  r->state = r->key ? TEXTS_MEMBER_END : TEXTS_COMMA_OR_END;
+/* --- one text --- */
+
+static void append_character(struct texts_json *r, uint32_t c, struct error *e) {
+  char bytes[UNICODE_BYTES_MAX];
+  append_bytes(r, bytes, unicode_write(c, bytes), e);
 }
 
-/* Reads a byte that is not plain. */
-static void read_byte(struct texts_json *r, char byte, size_t offset, struct error *e) {
-  const bool escape = r->string.hex > 0, meant = r->string.escaped;
-  const int c = json_string_byte(&r->string, byte);
-  if (c == JSON_STRING_BAD)
-    json_bad_string(e, offset, byte);
-  else if (c == JSON_STRING_END)
-    end_text(r, e);
-  else if (escape && r->string.hex == 0)
-    end_escape(r, e);
-  else if (meant && c >= 0)
-    put_character(r, (uint32_t)c, e);
-  else if (!escape && !meant && !r->string.escaped)
-    put_bytes(r, &byte, 1, e);
-}
-
+/* Reads plain ASCII of a text, or one other byte. Returns how many bytes it read. */
 static size_t feed_string(struct texts_json *r, const char *text, size_t length, size_t offset,
                           struct error *e) {
-  const size_t many = json_string_is_within(&r->string) ? 0 : plain(text, length);
-  if (many) {
-    put_bytes(r, text, many, e);
-    return many;
+  struct json_string *s = &r->string;
+  size_t plain = 0;
+  if (!json_string_is_within(s))
+    while (plain < length && text[plain] >= ' ' && text[plain] != '"' && text[plain] != '\\')
+      plain++;
+  if (plain) {
+    append_bytes(r, text, plain, e);
+    return plain;
   }
-  read_byte(r, *text, offset, e);
+  const bool hex = s->hex > 0, escaped = s->escaped;
+  const int c = json_string_byte(s, *text);
+  if (c == JSON_STRING_BAD) {
+    json_bad_string(e, offset, *text);
+  } else if (c == JSON_STRING_END) {
+    add_part(r, (struct texts_part){r->began, r->texts.length - r->began}, e);
+    r->state = r->key ? TEXTS_MEMBER_END : TEXTS_COMMA_OR_END;
+  } else if (hex && s->hex == 0) { /* the last digit of a \u escape */
+    const unsigned unicode = s->unicode;
+    if (s->pair)
+      r->first_half = unicode;
+    else if (unicode >= 0xdc00 && unicode < 0xe000)
+      append_character(r, 0x10000 + ((r->first_half & 0x3ff) << 10) + (unicode & 0x3ff), e);
+    else
+      append_character(r, unicode, e);
+  } else if (escaped && c >= 0) {
+    append_character(r, (uint32_t)c, e);
+  } else if (!hex && !escaped && !s->escaped) { /* a byte of a UTF-8 character */
+    append_bytes(r, text, 1, e);
+  }
   return 1;
 }
 
@@ -221,21 +207,16 @@ static void refuse_object(const struct texts_json *r, struct error *e) {
   refuse(r, e, "an object must have one member, \"text\"");
 }
 
-static void read_key(struct texts_json *r, char c, size_t offset, struct error *e) {
-  if (c == key[r->key]) {
-    if (++r->key == sizeof key - 1) r->state = TEXTS_COLON;
-  } else if (r->key > 0 && (unsigned char)c < ' ') {
-    json_bad_string(e, offset, c);
-  } else if (r->key > 0 || c == '}') {
-    refuse_object(r, e);
-  } else {
-    json_unexpected(e, offset, c, "a name");
-  }
-}
-
+/* Reads a byte of an object outside its text. */
 static void read_member(struct texts_json *r, char c, size_t offset, struct error *e) {
-  if (r->state == TEXTS_KEY) {
-    read_key(r, c, offset, e);
+  if (r->state == TEXTS_KEY && c == key[r->key]) {
+    if (++r->key == sizeof key - 1) r->state = TEXTS_COLON;
+  } else if (r->state == TEXTS_KEY && r->key > 0 && (unsigned char)c < ' ') {
+    json_bad_string(e, offset, c);
+  } else if (r->state == TEXTS_KEY && (r->key > 0 || c == '}')) {
+    refuse_object(r, e);
+  } else if (r->state == TEXTS_KEY) {
+    json_unexpected(e, offset, c, "a name");
   } else if (r->state == TEXTS_COLON && c == ':') {
     r->state = TEXTS_MEMBER;
   } else if (r->state == TEXTS_COLON) {
@@ -256,10 +237,7 @@ static void read_member(struct texts_json *r, char c, size_t offset, struct erro
   }
 }
 
-static bool takes_object(const struct texts_json *r) {
-  return r->rule.form == TEXTS_OF_A_LIST && r->depth == 1;
-}
-
+/* Reads a byte outside of texts. */
 static void read_between(struct texts_json *r, char c, size_t offset, struct error *e) {
   if (r->state >= TEXTS_KEY) {
     read_member(r, c, offset, e);
@@ -274,7 +252,7 @@ static void read_between(struct texts_json *r, char c, size_t offset, struct err
     begin_text(r, e);
   } else if (c == '[') {
     open_list(r, e);
-  } else if (c == '{' && takes_object(r)) {
+  } else if (c == '{' && r->rule.form == TEXTS_OF_A_LIST && r->depth == 1) {
     r->state = TEXTS_KEY;
   } else if (c == ']' && r->state == TEXTS_VALUE_OR_END) {
     close_list(r, e);
@@ -283,19 +261,14 @@ static void read_between(struct texts_json *r, char c, size_t offset, struct err
   }
 }
 
-/* There, blanks count. */
-static bool is_within_key(const struct texts_json *r) {
-  return r->state == TEXTS_KEY && r->key > 0;
-}
-
 size_t texts_json_feed(struct texts_json *r, const char *text, size_t length, size_t offset,
                        bool *complete, struct error *e) {
   size_t at = 0;
   while (at < length && !*complete && !e->status) {
     if (r->state == TEXTS_STRING)
       at += feed_string(r, text + at, length - at, offset + at, e);
-    else if (is_blank(text[at]) && !is_within_key(r))
-      at++;
+    else if (is_blank(text[at]) && !(r->state == TEXTS_KEY && r->key > 0))
+      at++; /* outside of a key */
     else
       read_between(r, text[at], offset + at, e), at++;
     *complete = r->state == TEXTS_COMMA_OR_END && r->depth == 0;

@@ -180,7 +180,7 @@ static struct body_v2_input *next_block(struct body_v2 *b) {
     struct body_v2_input *in = &b->input[b->block];
     if (!in->has_size) continue;
     if (!tensor_bytes_whole(&in->bytes)) return in;
-    if (tensor_bytes_settle(&in->bytes, &in->form, &in->rule, &in->tensor, b->e)) return NULL;
+    if (tensor_bytes_finish(&in->bytes, &in->form, &in->rule, &in->tensor, b->e)) return NULL;
   }
   return NULL;
 }

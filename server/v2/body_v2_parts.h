@@ -3,7 +3,7 @@
 #define SERVER_BODY_V2_PARTS_H
 
 #include "server/body/body_field.h"
-#include "server/json/small_text.h"
+#include "server/json/json_small.h"
 #include "server/json/tensor_bytes.h"
 #include "server/json/tensor_json.h"
 #include "server/v2/body_v2.h"

@@ -131,7 +131,7 @@ static void make(struct made *m, const struct tensor_rule *rule, const struct te
   }
   assert_int_equal(tensor_bytes_feed(&t, "more", 4, &m->error), 0);
   assert_int_equal(m->error.status, STATUS_OK);
-  tensor_bytes_settle(&t, form, rule, &m->tensor, &m->error);
+  tensor_bytes_finish(&t, form, rule, &m->tensor, &m->error);
 }
 
 static void check_shape(const struct tensor *t, const struct tensor_form *form, size_t count) {
@@ -320,7 +320,7 @@ static void a_full_budget_at_every_step(void **state) {
     arena_init(&a, &budget);
     tensor_bytes_init(&t, form.dtype, sizeof half, &a);
     if (tensor_bytes_feed(&t, half, sizeof half, &e) == sizeof half)
-      tensor_bytes_settle(&t, &form, &floats, &out, &e);
+      tensor_bytes_finish(&t, &form, &floats, &out, &e);
     arena_free(&a);
     assert_int_equal(atomic_load(&budget.used), 0);
     if (!e.status) break;

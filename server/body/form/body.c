@@ -45,7 +45,7 @@ static enum status finish_reading(struct body *b, struct body_v2_asked *asked) {
 static enum status settle_arrays(struct body *b) {
   for (unsigned i = 0; i < b->reading.contract->arrays && !b->e->status; i++) {
     const struct tensor *t = b->reading.tensor[i];
-    if (t && t->late) tensor_base64_settle(t->late, b->e);
+    if (t && t->late) tensor_base64_convert(t->late, b->e);
   }
   return b->e->status;
 }

@@ -223,7 +223,7 @@ static void begin_tensor(struct body_safetensors *b) {
 static enum status end_tensor(struct body_safetensors *b) {
   const struct body_announced *t = &b->announced[b->next];
   struct tensor *out = &b->tensor[t->field];
-  if (tensor_bytes_settle(&b->bytes, &t->form, &t->rule, out, b->e)) return b->e->status;
+  if (tensor_bytes_finish(&b->bytes, &t->form, &t->rule, out, b->e)) return b->e->status;
   b->into->tensor[t->field] = out;
   b->next++;
   return STATUS_OK;
