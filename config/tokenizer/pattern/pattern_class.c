@@ -1,5 +1,7 @@
-/* pattern_class: brackets in brackets, and their intersections. */
-#include "config/tokenizer/pattern/pattern_class.h"
+/* pattern_class: characters in brackets. Oniguruma's brackets may be nested and intersect (&&);
+ * PCRE2's may not: what they cannot express becomes alternatives of one character each, and
+ * lookaheads. */
+#include "config/tokenizer/pattern/pattern_parts.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -8,10 +10,10 @@
 
 enum { NESTED = 32 }; /* brackets within one another */
 
-/* Both together; if it is negated, all other characters. */
+/* The union of both; if it is negated, all other characters. */
 struct pattern_class {
-  struct pattern_text body;   /* what brackets of PCRE2's can have */
-  struct pattern_text others; /* alternatives of one character each, with | between */
+  struct pattern_text body;   /* within brackets of PCRE2 */
+  struct pattern_text others; /* alternatives of one character each, separated by | */
   bool negated;
 };
 
@@ -21,50 +23,39 @@ static void free_class(struct pattern_class *c) {
   c->negated = false;
 }
 
-static bool is_empty(const struct pattern_class *c) {
-  return c->body.length == 0 && c->others.length == 0 && !c->body.lost && !c->others.lost;
-}
-
 /* --- writing --- */
 
-static void write_brackets(const struct pattern_text *body, bool negated,
-                           struct pattern_text *out) {
-  pattern_text_say(out, negated ? "[^" : "[");
-  pattern_text_join(out, body);
-  pattern_text_say(out, "]");
-}
-
 static void write_class(const struct pattern_class *c, struct pattern_text *out) {
-  if (c->others.length == 0) {
-    write_brackets(&c->body, c->negated, out);
-    return;
+  const bool alone = c->others.length == 0;
+  if (!alone) pattern_text_append(out, c->negated ? "(?:(?!" : "(?:");
+  if (alone || c->body.length) {
+    pattern_text_append(out, alone && c->negated ? "[^" : "[");
+    pattern_text_join(out, &c->body);
+    pattern_text_append(out, alone ? "]" : "]|");
   }
-  pattern_text_say(out, c->negated ? "(?:(?!" : "(?:");
-  if (c->body.length) {
-    write_brackets(&c->body, false, out);
-    pattern_text_say(out, "|");
-  }
+  if (alone) return;
   pattern_text_join(out, &c->others);
-  pattern_text_say(out, c->negated ? ")" ANY ")" : ")");
+  pattern_text_append(out, c->negated ? ")" ANY ")" : ")");
 }
 
 static void write_set(const struct pattern_set *set, bool negated, struct pattern_text *out) {
-  pattern_text_say(out, negated ? "[^" : "[");
-  pattern_text_say(out, set->body);
-  pattern_text_say(out, "]");
+  pattern_text_append(out, negated ? "[^" : "[");
+  pattern_text_append(out, set->body);
+  pattern_text_append(out, "]");
 }
 
-/* --- putting together --- */
+/* --- adding --- */
 
-/* Where case does not count, a set of letters of one case has others in Oniguruma's brackets, but
- * not outside of them, and not in PCRE2. */
+/* A set of letters of one case is rejected where case is ignored: it has other letters in
+ * Oniguruma's brackets, but not outside of them, and not in PCRE2. */
 static void check_cased(struct pattern_reader *r, const char *from, const struct pattern_set *s) {
   if (s->cased && r->caseless)
     pattern_reader_refuse(r, from, "is not supported where case does not count");
 }
 
+/* The text to which another alternative is appended. */
 static struct pattern_text *next_other(struct pattern_class *c) {
-  if (c->others.length) pattern_text_say(&c->others, "|");
+  if (c->others.length) pattern_text_append(&c->others, "|");
   return &c->others;
 }
 
@@ -76,25 +67,16 @@ void pattern_class_of(struct pattern_reader *r, const char *from, const struct p
 
 static void add_set(struct pattern_class *c, const struct pattern_set *set, bool negated) {
   if (!negated)
-    pattern_text_say(&c->body, set->body);
+    pattern_text_append(&c->body, set->body);
   else if (set->inverse[0])
-    pattern_text_say(&c->body, set->inverse);
+    pattern_text_append(&c->body, set->inverse);
   else
     write_set(set, true, next_other(c));
 }
 
-static void add_class(struct pattern_class *c, const struct pattern_class *inner) {
-  if (inner->negated) {
-    write_class(inner, next_other(c));
-    return;
-  }
-  pattern_text_join(&c->body, &inner->body);
-  if (inner->others.length) pattern_text_join(next_other(c), &inner->others);
-}
-
 /* --- reading --- */
 
-/* [:name:] or [:^name:]; false: it is something else, and nothing is read. */
+/* Reads [:name:] or [:^name:]; false: it is something else, and nothing is read. */
 static bool read_posix(struct pattern_reader *r, struct pattern_class *c) {
   const char *from = r->at;
   struct pattern_set set;
@@ -114,33 +96,27 @@ static bool read_posix(struct pattern_reader *r, struct pattern_class *c) {
   return true;
 }
 
-/* One character. What stands for several is refused: it may not be the end of a range. */
-static uint32_t read_end(struct pattern_reader *r) {
-  const char *from = r->at;
-  struct pattern_set set;
-  bool negated;
-  if (pattern_reader_take(r, "[") ||
-      (pattern_reader_take(r, "\\") && pattern_reader_set(r, true, &set, &negated)))
-    pattern_reader_refuse(r, from, "cannot be the end of a range");
-  else
-    return r->at > from ? pattern_reader_escaped(r) : pattern_reader_character(r);
-  return 0;
-}
-
 static bool is_range(const struct pattern_reader *r) {
   return pattern_reader_sees(r, "-") && r->end - r->at > 1 && !pattern_reader_sees(r, "-]") &&
          !pattern_reader_sees(r, "-&&");
 }
 
-/* A character, or a range that begins with it. */
+/* Adds a character, or the range that begins with it. A set cannot be the end of a range. */
 static void read_range(struct pattern_reader *r, const char *from, uint32_t first,
                        struct pattern_class *c) {
+  struct pattern_set set;
+  bool negated;
   pattern_text_character(&c->body, first);
   if (!is_range(r)) return;
-  r->at++;
-  const uint32_t last = read_end(r);
+  const char *end = ++r->at;
+  uint32_t last = 0;
+  if (pattern_reader_skip(r, "[") ||
+      (pattern_reader_skip(r, "\\") && pattern_reader_set(r, true, &set, &negated)))
+    pattern_reader_refuse(r, end, "cannot be the end of a range");
+  else
+    last = r->at > end ? pattern_reader_escaped(r) : pattern_reader_character(r);
   if (last < first) pattern_reader_refuse(r, from, "is a range from a later character");
-  pattern_text_say(&c->body, "-");
+  pattern_text_append(&c->body, "-");
   pattern_text_character(&c->body, last);
 }
 
@@ -157,65 +133,56 @@ static void read_escape(struct pattern_reader *r, struct pattern_class *c) {
   add_set(c, &set, negated);
 }
 
-static void read_brackets(struct pattern_reader *r, size_t depth, struct pattern_class *c);
-
-static void read_item(struct pattern_reader *r, size_t depth, struct pattern_class *c) {
-  const char *from = r->at;
-  struct pattern_class inner = {0};
-  if (*r->at == '\\') {
-    read_escape(r, c);
-  } else if (read_posix(r, c)) {
-    return;
-  } else if (pattern_reader_take(r, "[")) {
-    read_brackets(r, depth + 1, &inner);
-    add_class(c, &inner);
-    free_class(&inner);
-  } else {
-    read_range(r, from, pattern_reader_character(r), c);
-  }
-}
-
-/* Of the sets before an &&, all but the last become conditions, which `ahead` gathers. */
-static void read_and(struct pattern_reader *r, struct pattern_class *c,
-                     struct pattern_text *ahead) {
-  const char *from = r->at - 2;
-  if (is_empty(c) || pattern_reader_sees(r, "]") || pattern_reader_sees(r, "&&"))
-    pattern_reader_refuse(r, from, "has no set on one side");
+/* Moves the sets of a class, not negated, to a text. */
+static void move_class(struct pattern_class *c, struct pattern_text *out) {
   const bool negated = c->negated;
   c->negated = false;
-  pattern_text_say(ahead, "(?=");
-  write_class(c, ahead);
-  pattern_text_say(ahead, ")");
+  write_class(c, out);
   free_class(c);
   c->negated = negated;
-}
-
-/* The last set, behind the conditions. */
-static void end_and(struct pattern_class *c, struct pattern_text *ahead) {
-  const bool negated = c->negated;
-  c->negated = false;
-  write_class(c, ahead);
-  free_class(c);
-  c->negated = negated;
-  pattern_text_say(&c->others, "(?:");
-  pattern_text_join(&c->others, ahead);
-  pattern_text_say(&c->others, ")");
 }
 
 static void read_brackets(struct pattern_reader *r, size_t depth, struct pattern_class *c) {
-  const char *from = r->at - 1;
-  struct pattern_text ahead = {0};
-  c->negated = pattern_reader_take(r, "^");
-  if (depth == NESTED) pattern_reader_refuse(r, from, "is nested too deep");
+  const char *begin = r->at - 1;
+  struct pattern_text ahead = {0}; /* sets before an &&, as conditions */
+  c->negated = pattern_reader_skip(r, "^");
+  if (depth == NESTED) pattern_reader_refuse(r, begin, "is nested too deep");
   for (bool first = true; r->at < r->end; first = false) {
-    if (!first && *r->at == ']') break;
-    if (pattern_reader_take(r, "&&"))
-      read_and(r, c, &ahead);
-    else
-      read_item(r, depth, c);
+    const char *from = r->at;
+    if (!first && *from == ']') break;
+    if (pattern_reader_skip(r, "&&")) {
+      const bool empty =
+          c->body.length == 0 && c->others.length == 0 && !c->body.lost && !c->others.lost;
+      if (empty || pattern_reader_sees(r, "]") || pattern_reader_sees(r, "&&"))
+        pattern_reader_refuse(r, from, "has no set on one side");
+      pattern_text_append(&ahead, "(?=");
+      move_class(c, &ahead);
+      pattern_text_append(&ahead, ")");
+    } else if (*from == '\\') {
+      read_escape(r, c);
+    } else if (read_posix(r, c)) {
+      continue;
+    } else if (pattern_reader_skip(r, "[")) {
+      struct pattern_class inner = {0};
+      read_brackets(r, depth + 1, &inner);
+      if (inner.negated) {
+        write_class(&inner, next_other(c));
+      } else {
+        pattern_text_join(&c->body, &inner.body);
+        if (inner.others.length) pattern_text_join(next_other(c), &inner.others);
+      }
+      free_class(&inner);
+    } else {
+      read_range(r, from, pattern_reader_character(r), c);
+    }
   }
-  if (!pattern_reader_take(r, "]")) pattern_reader_refuse(r, from, "has no end");
-  if (ahead.length) end_and(c, &ahead);
+  if (!pattern_reader_skip(r, "]")) pattern_reader_refuse(r, begin, "has no end");
+  if (ahead.length) { /* the last set follows the conditions */
+    move_class(c, &ahead);
+    pattern_text_append(&c->others, "(?:");
+    pattern_text_join(&c->others, &ahead);
+    pattern_text_append(&c->others, ")");
+  }
   pattern_text_free(&ahead);
 }
 

@@ -51,10 +51,10 @@ bool pattern_set_letter(char letter, bool bracketed, struct pattern_set *out) {
 
 #define PUNCTUATION "!-#%-*,-/:;?@[-\\]_{}"
 
-/* Names are in lower case, without blanks, - and _, and each ends with a blank. */
+/* Names are in lower case, without blanks, - and _, and each is followed by a blank. */
 static const struct {
   const char *names;
-  const char *ascii;    /* its characters in ASCII */
+  const char *ascii;    /* its ASCII characters */
   const char *property; /* as PCRE2 writes it */
   bool cased;
 } properties[] = {
@@ -101,7 +101,7 @@ static const struct {
     {"upper uppercase ", "A-Z", "Uppercase", true},
 };
 
-/* What is not one property of PCRE2's. */
+/* Sets that are not one property in PCRE2. */
 static const struct {
   const char *names, *body, *inverse;
 } others[] = {
@@ -113,7 +113,7 @@ static const struct {
     {"blank ", "\\x09 \\p{Zs}", ""},
 };
 
-/* In lower case, without what names are read without; false: it is too long, or no name. */
+/* The name in lower case, without blanks, - and _; false: too long, or no name. */
 static bool fold_name(const char *name, size_t length, char out[PATTERN_SET_NAME]) {
   size_t used = 0;
   for (size_t i = 0; i < length; i++) {
@@ -126,7 +126,7 @@ static bool fold_name(const char *name, size_t length, char out[PATTERN_SET_NAME
   return used > 0;
 }
 
-/* Is the folded name one of these? */
+/* Whether the folded name is one of these. */
 static bool is_one(const char *name, const char *names) {
   const size_t length = strlen(name);
   for (const char *at = names; *at; at += strcspn(at, " ") + 1)
@@ -151,11 +151,15 @@ static bool find_named(const char *folded, struct pattern_set *out) {
   return false;
 }
 
-/* Scripts, and what else the library knows. By its name alone a script is in newer versions also
- * what is used with it. */
-static bool find_other(const char *name, size_t length, pattern_set_knows *knows,
-                       struct pattern_set *out) {
+bool pattern_set_property(const char *name, size_t length, pattern_set_knows *knows,
+                          struct pattern_set *out) {
   static const char *const kinds[] = {"sc:", ""};
+  char folded[PATTERN_SET_NAME];
+  *out = (struct pattern_set){0};
+  if (!fold_name(name, length, folded)) return false;
+  if (find_named(folded, out)) return true;
+  /* Scripts, and what else the library knows. In newer versions, a script's name alone also means
+   * characters that are used with it. */
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     snprintf(out->body, sizeof out->body, "\\p{%s%.*s}", kinds[i], (int)length, name);
     snprintf(out->inverse, sizeof out->inverse, "\\P{%s%.*s}", kinds[i], (int)length, name);
@@ -164,19 +168,11 @@ static bool find_other(const char *name, size_t length, pattern_set_knows *knows
   return false;
 }
 
-bool pattern_set_property(const char *name, size_t length, pattern_set_knows *knows,
-                          struct pattern_set *out) {
-  char folded[PATTERN_SET_NAME];
-  *out = (struct pattern_set){0};
-  if (!fold_name(name, length, folded)) return false;
-  return find_named(folded, out) || find_other(name, length, knows, out);
-}
-
 bool pattern_set_posix(const char *name, size_t length, struct pattern_set *out) {
   static const char known[] = "alnum alpha ascii blank cntrl digit lower space upper word xdigit ";
   char folded[PATTERN_SET_NAME];
   *out = (struct pattern_set){0};
-  if (length == 5 && memcmp(name, "punct", length) == 0) { /* and symbols, other than \p{Punct} */
+  if (length == 5 && memcmp(name, "punct", length) == 0) { /* has symbols, unlike \p{Punct} */
     set_fixed(out, "!-/:-@\\[-`{-~\\p{P}\\p{S}", "");
     return true;
   }

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/tokenizer/pattern/pattern_class.h"
-
 enum { NESTED = 100 }; /* groups within one another */
 
 #define NOTHING SIZE_MAX
@@ -28,12 +26,12 @@ static void begin_atom(struct pattern_syntax *s) {
 
 static void say_atom(struct pattern_syntax *s, const char *string) {
   begin_atom(s);
-  pattern_text_say(s->out, string);
+  pattern_text_append(s->out, string);
 }
 
 /* What is at a place, and no character. */
 static void say_place(struct pattern_syntax *s, const char *string) {
-  pattern_text_say(s->out, string);
+  pattern_text_append(s->out, string);
   s->atom = NOTHING;
 }
 
@@ -47,9 +45,9 @@ static void say_repeat(struct pattern_syntax *s, const char *from, const char *h
   }
   if (s->repeated) {
     pattern_text_insert(s->out, s->atom, "(?:");
-    pattern_text_say(s->out, ")");
+    pattern_text_append(s->out, ")");
   }
-  pattern_text_say(s->out, how);
+  pattern_text_append(s->out, how);
   s->repeated = true;
 }
 
@@ -83,7 +81,7 @@ static bool read_interval(struct pattern_syntax *s) {
   }
   char how[32];
   snprintf(how, sizeof how, "{%.*s%s%.*s}%s", lows ? (int)lows : 1, lows ? low : "0",
-           comma ? "," : "", (int)highs, high, comma && pattern_reader_take(&s->r, "?") ? "?" : "");
+           comma ? "," : "", (int)highs, high, comma && pattern_reader_skip(&s->r, "?") ? "?" : "");
   say_repeat(s, from, how);
   return true;
 }
@@ -115,21 +113,21 @@ static bool read_reference(struct pattern_syntax *s, const char *from) {
 /* What is no set and no character; false: it is one, and nothing is read. */
 static bool read_place(struct pattern_syntax *s, const char *from) {
   struct pattern_reader *r = &s->r;
-  if (pattern_reader_take(r, "b") || pattern_reader_take(r, "B"))
+  if (pattern_reader_skip(r, "b") || pattern_reader_skip(r, "B"))
     say_boundary(s, r->at[-1] == 'b');
-  else if (pattern_reader_take(r, "A"))
+  else if (pattern_reader_skip(r, "A"))
     say_place(s, "\\A");
-  else if (pattern_reader_take(r, "z"))
+  else if (pattern_reader_skip(r, "z"))
     say_place(s, "\\z");
-  else if (pattern_reader_take(r, "Z"))
+  else if (pattern_reader_skip(r, "Z"))
     say_place(s, "\\Z");
-  else if (pattern_reader_take(r, "K"))
+  else if (pattern_reader_skip(r, "K"))
     say_place(s, "\\K");
-  else if (pattern_reader_take(r, "N"))
+  else if (pattern_reader_skip(r, "N"))
     say_atom(s, "\\N");
-  else if (pattern_reader_take(r, "O"))
+  else if (pattern_reader_skip(r, "O"))
     say_atom(s, "(?s:.)");
-  else if (pattern_reader_take(r, "R"))
+  else if (pattern_reader_skip(r, "R"))
     say_atom(s, LINE_END);
   else
     return read_reference(s, from);
@@ -156,14 +154,14 @@ static void read_alternatives(struct pattern_syntax *s);
 static void read_inside(struct pattern_syntax *s, const char *from, const char *begin) {
   const size_t at = s->out->length;
   const bool caseless = s->r.caseless, dot_is_all = s->dot_is_all;
-  pattern_text_say(s->out, begin);
+  pattern_text_append(s->out, begin);
   s->atom = NOTHING;
   if (++s->depth > NESTED)
     pattern_reader_refuse(&s->r, from, "is nested too deep");
   else
     read_alternatives(s);
   s->depth--;
-  pattern_text_say(s->out, ")");
+  pattern_text_append(s->out, ")");
   s->r.caseless = caseless;
   s->dot_is_all = dot_is_all;
   s->atom = at;
@@ -171,7 +169,7 @@ static void read_inside(struct pattern_syntax *s, const char *from, const char *
 }
 
 static void read_end(struct pattern_syntax *s, const char *from) {
-  if (!pattern_reader_take(&s->r, ")")) pattern_reader_refuse(&s->r, from, "has no end");
+  if (!pattern_reader_skip(&s->r, ")")) pattern_reader_refuse(&s->r, from, "has no end");
 }
 
 /* Letters between "(?" and ":" or ")". Those that end with ")" are for all that follows in the
@@ -185,10 +183,10 @@ static void read_options(struct pattern_syntax *s, const char *from) {
     if (*s->r.at == 'm') s->dot_is_all = on;
   }
   const char *begin = s->r.caseless ? "(?i:" : "(?-i:";
-  if (pattern_reader_take(&s->r, ":")) {
+  if (pattern_reader_skip(&s->r, ":")) {
     read_inside(s, from, begin);
     read_end(s, from);
-  } else if (pattern_reader_take(&s->r, ")")) {
+  } else if (pattern_reader_skip(&s->r, ")")) {
     read_inside(s, from, begin);
   } else {
     if (s->r.at < s->r.end) pattern_reader_character(&s->r);
@@ -225,22 +223,22 @@ static void read_group(struct pattern_syntax *s) {
   static const char *const places[] = {"(?=", "(?!", "(?<=", "(?<!"};
   const char *from = s->r.at;
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-    if (!pattern_reader_take(&s->r, places[i])) continue;
+    if (!pattern_reader_skip(&s->r, places[i])) continue;
     read_inside(s, from, places[i]);
     read_end(s, from);
     s->atom = NOTHING;
     return;
   }
-  if (pattern_reader_take(&s->r, "(?#")) {
+  if (pattern_reader_skip(&s->r, "(?#")) {
     read_comment(s, from);
-  } else if (pattern_reader_take(&s->r, "(?<")) {
+  } else if (pattern_reader_skip(&s->r, "(?<")) {
     read_named(s, from);
-  } else if (pattern_reader_take(&s->r, "(?:") || pattern_reader_take(&s->r, "(?>")) {
+  } else if (pattern_reader_skip(&s->r, "(?:") || pattern_reader_skip(&s->r, "(?>")) {
     read_inside(s, from, s->r.at[-1] == '>' ? "(?>" : "(?:");
     read_end(s, from);
-  } else if (pattern_reader_take(&s->r, "(?")) {
+  } else if (pattern_reader_skip(&s->r, "(?")) {
     read_options(s, from);
-  } else if (pattern_reader_take(&s->r, "(*")) {
+  } else if (pattern_reader_skip(&s->r, "(*")) {
     pattern_reader_refuse(&s->r, from, "is not supported");
   } else {
     s->r.at++;
