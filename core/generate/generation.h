@@ -2,7 +2,8 @@
  *
  * Every item of the run's geometry is the prompt of a sequence. The first rounds take the prompts
  * (prefill), in chunks where they are long; each later round takes the last generated token. Keys
- * and values of a sequence are kept until it is over, and then released to the arena. A sequence
+ * and values of a sequence are kept until it is over; their memory goes to the next prompt or back
+ * to the arena. A sequence
  * has the bits that it would have alone, and those of a run over its prompt and tokens. */
 #ifndef CORE_GENERATION_H
 #define CORE_GENERATION_H
@@ -74,14 +75,14 @@ struct stack_generation {
   struct prefixes *prefixes; /* the prefix cache (prefix.h), or NULL; unused where heads are masked
                               */
   struct stack_listener *listener; /* or NULL */
-  /* A round is over and another one follows. Called by a thread of the pool, under its lock: it
-   * must take no time. Or NULL. */
+  /* Called after a round that another one follows, by the thread that computes, which may hold the
+   * pool's lock: it must take no time. Or NULL. */
   void (*moved)(struct stack_generation *g);
 
   /* The response. */
   size_t top_count;                  /* `top`, or as many as there are tokens */
-  size_t chosen;                     /* tokens of all sequences, or steps of all searches, when
-                                        the last round began */
+  size_t chosen;                     /* tokens of all sequences, or steps of all searches, as
+                                        counted when the current round was laid out */
   size_t kept_bytes;                 /* of keys and values, while the run is prepared */
   const struct stack_search *search; /* [prompts] of a beam search; else NULL */
 

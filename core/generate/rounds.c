@@ -179,8 +179,9 @@ static size_t rows_of(const struct stack_rounds *o, const struct stack_advance *
   return rows;
 }
 
-/* Does it wait for the rows of its twin? If these are computed, this round begins with a copy of
- * all but the last; or of whole blocks, if the twin has turned keys beyond its prompt meanwhile. */
+/* Returns true if the sequence has to wait, because its twin has not computed the prompt yet. Else
+ * this round begins with a copy (`at` is set): of the prompt's rows but the last, or of whole
+ * blocks only, if the twin has turned keys beyond its prompt. */
 static bool waits_for_twin(struct stack_rounds *o, struct stack_advance *at) {
   if (at->twin == STACK_NO_TWIN || at->copies) return false;
   const struct stack_advance *twin = &o->advance[at->twin];

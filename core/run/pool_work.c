@@ -1,7 +1,7 @@
 /* pool_work: the workers: which jobs become a batch, and which task a worker takes next.
  *
- * A span ends without the lock if it is neither the last of its step nor followed by another; a
- * worker that watches is dealt its next task without the lock, too. */
+ * The lock is taken only if a span ends its step, or if the worker has to look for more. A worker
+ * that watches gets its next task without it. */
 #include <math.h>
 
 #include "core/base/thread.h"

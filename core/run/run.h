@@ -106,7 +106,8 @@ struct program {
 
   /* Returns whether the run has another round, and moves it on: its work and rows are then those of
    * the next round. Called after all steps of a run that has no fault and is not cancelled. It only
-   * moves counters, since the pool's lock is held. NULL: runs have one round. */
+   * moves counters, since the pool's lock may be held (a tiny job's rounds run without it). NULL:
+   * runs have one round. */
   bool (*again)(const struct program *p, struct run *run);
 };
 

@@ -3,7 +3,7 @@
  * The table drives every reader of a body. It has the name of each field, whether it is an array, a
  * small value or either, or texts, the rule of an array, and the reader of a small value. A
  * contract is constant; its table and the struct of its small values are its owner's
- * (server/attention, server/stack). */
+ * (server/attention, server/model). */
 #ifndef SERVER_CONTRACT_H
 #define SERVER_CONTRACT_H
 

@@ -236,8 +236,9 @@ static bool is_client_gone(struct exchange *x) {
   return info.tcpi_state >= TCP_TIME_WAIT;
 }
 
-/* The last thing a worker does with a request, which may be gone once HANDOFF_DONE is set, unless
- * its connection is gone already. */
+/* The last thing a worker does with a request. Once DONE is set the I/O thread may free it, so
+ * `mhd` and `io` are read before. If the connection was closed first (LEFT), the worker frees it.
+ */
 static void hand_back(struct exchange *x) {
   struct request *r = (struct request *)((char *)x - offsetof(struct request, exchange));
   struct MHD_Connection *mhd = r->mhd;

@@ -1,9 +1,10 @@
 /* request: one HTTP request at a time on a connection, from its header to the end of its response.
  *
  * The record is made with the connection and used again for each of its requests, so that a request
- * costs no allocation of its own. It belongs to the connection's I/O thread, except between
- * exchange_submit and the call of the exchange's `done`, when it belongs to the pool. All that a
- * request holds is released in one place, request_end.
+ * costs no allocation of its own. It belongs to the connection's I/O thread. Between
+ * exchange_submit and `done` its exchange belongs to the pool; of a stream the I/O thread sends
+ * meanwhile what there is (enum request_handoff has the rule). request_end releases what a request
+ * holds; if the client has left while the pool had the exchange, the worker does (hand_back).
  *
  * request.c receives it, request_admit.c checks it before its body, request_answer.c queues its
  * response, request_stream.c sends a response while it is computed, request_end.c counts and logs

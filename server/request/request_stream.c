@@ -22,9 +22,9 @@ void request_wait(struct request *r, unsigned seen) {
   MHD_suspend_connection(r->mhd);
   int running = HANDOFF_RUNNING;
   if (!atomic_compare_exchange_strong(&r->handoff, &running, HANDOFF_SUSPENDED))
-    io_resume(r->io, r->mhd); /* done just now, by a worker that found it not yet suspended */
+    io_resume(r->io, r->mhd); /* the worker set DONE before SUSPENDED, and resumed nobody */
   else if (atomic_load(&r->news) != seen)
-    resume(r); /* a worker may have looked before it was suspended */
+    resume(r); /* news that came before SUSPENDED resumed nobody */
 }
 
 void request_pace(struct exchange *x, bool first, uint64_t ns) {

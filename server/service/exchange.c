@@ -73,7 +73,8 @@ static uint64_t next_deadline(const struct exchange *x, uint64_t now) {
   return x->pause_ns && x->pause_ns < left ? now + x->pause_ns : x->deadline;
 }
 
-/* A round is over: called by a worker, before the next one. */
+/* Called after a round that another one follows, when that one is laid out. The last round ends in
+ * end_job. */
 static void end_round(struct stack_generation *g) {
   struct exchange *x =
       (struct exchange *)((char *)g - offsetof(struct exchange, request.stack.generation));

@@ -1,7 +1,8 @@
 /* exchange: one request to a model from its bytes to the bytes of its response, without a socket.
  *
  * HTTP and `attend run` share it: read, check, pool, write. The exchange belongs to its maker,
- * except between exchange_submit and its `done`, when it belongs to the pool. */
+ * except between exchange_submit and its `done`, when it belongs to the pool. A stream's events may
+ * be read meanwhile, with exchange_stream. */
 #ifndef SERVER_EXCHANGE_H
 #define SERVER_EXCHANGE_H
 
@@ -20,9 +21,11 @@ struct exchange {
   /* Members that the maker sets, before or after exchange_begin. All but `done` may be NULL. */
   void (*done)(struct exchange *); /* from any thread: the exchange is its maker's again */
   bool (*gone)(struct exchange *); /* whether the reader has left */
-  void (*news)(struct exchange *); /* a stream may have more. By a worker, under the pool's lock */
-  void (*paced)(struct exchange *, bool first, uint64_t ns); /* a token took `ns` from `begun` or
-                                                                the one before; by a worker */
+  void (*news)(struct exchange *); /* a stream may have more; by the thread that computes, which
+                                       may hold the pool's lock */
+  void (*paced)(struct exchange *, bool first,
+                uint64_t ns); /* the tokens of a round took `ns`: from
+                                 `begun`, or from the tokens before */
   bool alone; /* its thread serves no other exchange, and also makes checks that take long */
 
   /* Members of one request; exchange_begin sets all of them. */
@@ -75,15 +78,15 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
  * they are only counted. */
 void exchange_feed(struct exchange *x, const char *text, size_t length);
 
-/* The body has ended. Returns false if there is nothing to compute because x->error is set. A body
- * whose check takes longer than a thread with other connections has is not checked yet, unless the
- * thread is `alone`. A check that takes longer than expected ends at `deadline`; 0: there is none.
+/* The body has ended. Returns false if there is nothing to compute because x->error is set. A check
+ * that would take over 200 us is left to a worker, after exchange_submit, unless the thread is
+ * `alone`. A check that takes longer than expected ends at `deadline`; 0: there is none.
  */
 bool exchange_finish(struct exchange *x, uint64_t deadline);
 
 /* Gives the work to the pool: first the check, if it takes long. `deadline` 0: none; the body may
  * ask for an earlier one. x->done is called exactly once, maybe before this returns; then there is
- * an error in x->error, or a response in x->answer. */
+ * an error in x->error, or a response in x->answer, or the end of a stream. */
 void exchange_submit(struct exchange *x, uint64_t deadline);
 
 /* Whether a stream has a part of its response, from exchange_submit on. */

@@ -50,7 +50,7 @@ static enum status finish_attention(struct exchange *x) {
                                &x->error);
 }
 
-/* --- encode, classify and score --- */
+/* --- models: encode, classify, score, generate, head importance --- */
 
 static void begin_stack(struct exchange *x) {
   struct stack_body *b =
