@@ -111,7 +111,7 @@ struct normalizer_strip {
   bool left, right;
 };
 
-/* Of a text of blanks alone nothing is left, whichever end is stripped. */
+/* A text of blanks alone becomes empty, whichever end is stripped. */
 static void apply_strip(const void *settings, struct passage *p) {
   const struct normalizer_strip *s = settings;
   const char *text = p->now.bytes;

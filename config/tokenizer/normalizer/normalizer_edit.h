@@ -29,7 +29,7 @@ void normalizer_edit_close(struct normalizer_edit *edit, size_t to);
 /* Makes the changed text the passage's. */
 void normalizer_edit_end(struct normalizer_edit *edit);
 
-/* What each byte becomes: another ASCII character, or one of these. */
+/* Each byte becomes an ASCII character, or is one of these. */
 enum { NORMALIZER_EDIT_REMOVED = 0xfe, NORMALIZER_EDIT_OTHER = 0xff };
 struct normalizer_edit_table {
   unsigned char of[256];

@@ -18,39 +18,37 @@ enum {
   STACK_MOST = 32 * KIB * KIB /* made where that of the thread is too small */
 };
 
-/* What a search may cost. The library limits how often a match is tried again from one place, but
- * neither how many places there are nor how far it looks ahead from each of them: so it is called
- * for a few places at a time, and between the calls a clock is looked at. */
+/* Limits of a search. The library limits how often a match is tried again from one place, but
+ * neither how many places there are nor how far it looks ahead from each: so it is called for a few
+ * places at a time, and a clock is read between the calls. */
 enum {
-  TRIES = 2000000, /* from one place, and so many for each byte of the text */
+  TRIES = 2000000, /* from one place, and more for each byte of the text: */
   TRIES_A_BYTE = 16,
   PLACES = 64,           /* bytes in which one call may find the beginning of a match */
-  PLACES_LONG = 1 << 25, /* times the bytes of a text; then fewer places */
-  UNWATCHED = 1024,      /* bytes between looks at the clock, otherwise */
+  PLACES_LONG = 1 << 25, /* places times bytes of a text, at most */
+  UNWATCHED = 1024,      /* bytes between readings of the clock, otherwise */
   GRACE = 200 * CLOCK_MS,
   TIME_A_BYTE = 500 /* nanoseconds */
 };
 
 struct pattern {
-  char *plain; /* a text to be found; NULL: `code` is there */
+  char *plain; /* [length] a text to search for; NULL: an expression */
   size_t length;
   pcre2_code *code;
-  bool compiled; /* to instructions of the processor */
+  bool compiled; /* to machine code */
 };
 
 struct pattern_match {
   pcre2_match_data *data;
   pcre2_match_context *limits;
   pcre2_jit_stack *stack; /* NULL: the thread's is enough so far */
-  size_t limit;           /* where in the text a match may begin at last */
+  size_t limit;           /* the last place in the text where a match may begin */
   size_t passed;          /* bytes of the texts before this one */
-  size_t watched;         /* where the search was when the clock was looked at, of all bytes */
+  size_t watched;         /* the place, among the bytes of all texts, when the clock was read */
   uint64_t began;         /* by the watch's clock */
 };
 
 /* --- making --- */
-
-static enum status no_memory(struct error *e) { return error_no_memory(e); }
 
 static pcre2_code *compile(const char *expression, size_t length, int *why, size_t *where) {
   const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_NO_UTF_CHECK | PCRE2_MULTILINE |
@@ -75,31 +73,28 @@ static bool knows(const char *expression) {
 static enum status refuse(int why, struct error *e) {
   enum { NO_HEAP = 121 }; /* of compiling: the library gives it no name in all versions */
   char reason[160];
-  if (why == PCRE2_ERROR_NOMEMORY || why == NO_HEAP) return no_memory(e);
+  if (why == PCRE2_ERROR_NOMEMORY || why == NO_HEAP) return error_no_memory(e);
   if (pcre2_get_error_message(why, (PCRE2_UCHAR *)reason, sizeof reason) < 0) reason[0] = '\0';
   return error_set(e, STATUS_CONFIG, "the expression cannot be compiled: %s", reason);
 }
 
-static enum status make(struct pattern *p, const char *expression, size_t length, struct error *e) {
+static struct pattern *new_expression(const char *expression, size_t length, struct error *e) {
+  struct pattern *p = calloc(1, sizeof *p);
   struct pattern_text text = {0};
   int why;
   size_t where;
+  if (!p) {
+    error_no_memory(e);
+    return NULL;
+  }
   if (pattern_syntax_rewrite(expression, length, knows, &text, e) == STATUS_OK) {
     p->code = compile(text.bytes ? text.bytes : "", text.length, &why, &where);
     if (!p->code) refuse(why, e);
   }
   pattern_text_free(&text);
-  /* Where a system forbids memory that is written and then run, the library interprets. */
+  /* A system may forbid executable memory that was written: then the library interprets. */
   p->compiled = p->code && pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE) == 0;
-  return e->status;
-}
-
-static struct pattern *new_expression(const char *expression, size_t length, struct error *e) {
-  struct pattern *p = calloc(1, sizeof *p);
-  if (!p)
-    no_memory(e);
-  else if (make(p, expression, length, e) == STATUS_OK)
-    return p;
+  if (e->status == STATUS_OK) return p;
   pattern_free(p);
   return NULL;
 }
@@ -109,7 +104,7 @@ static struct pattern *new_plain(const char *text, size_t length, struct error *
   char *plain = p ? malloc(length + 1) : NULL;
   if (!plain) {
     free(p);
-    no_memory(e);
+    error_no_memory(e);
     return NULL;
   }
   memcpy(plain, text, length + 1);
@@ -175,7 +170,7 @@ enum status pattern_search_begin(struct pattern_search *s, const struct pattern 
                                  struct pattern_watch *watch, const char *text, size_t length,
                                  struct error *e) {
   struct pattern_match *m = p->plain ? NULL : new_match();
-  if (!p->plain && !m) return no_memory(e);
+  if (!p->plain && !m) return error_no_memory(e);
   *s = (struct pattern_search){.pattern = p, .match = m};
   s->watch = watch ? watch : &s->own;
   if (m && s->watch->may == 0) s->watch->may = GRACE;
@@ -184,8 +179,8 @@ enum status pattern_search_begin(struct pattern_search *s, const struct pattern 
   return STATUS_OK;
 }
 
-/* A match may begin here, or a few bytes further on: fewer in a long text, whose end may be looked
- * at from each of them. */
+/* A match may begin at `at`, or a few bytes later: fewer in a long text, whose end may be read from
+ * each of these places. */
 static void move_limit(struct pattern_match *m, size_t at, size_t length) {
   m->limit = at + size_max(1, size_min(PLACES, PLACES_LONG / (length + 1))) - 1;
   pcre2_set_offset_limit(m->limits, m->limit);
@@ -214,8 +209,8 @@ void pattern_search_end(struct pattern_search *s) {
 
 /* --- its limits --- */
 
-/* The clock is the cheaper one to ask, but it also counts while other threads compute: once it says
- * that it is late, the thread's own time is what counts, from then on. */
+/* Reads the watch. The clock is cheaper, but it also counts while other threads compute: once it
+ * exceeds the limit, the thread's processor time counts from then on. */
 static bool is_late(const struct pattern_search *s, size_t at) {
   struct pattern_match *m = s->match;
   struct pattern_watch *w = s->watch;
@@ -228,14 +223,14 @@ static bool is_late(const struct pattern_search *s, size_t at) {
   return false;
 }
 
-/* The clock has not been looked at for long; texts that are short count together. */
+/* The same, if the clock was not read for long; short texts count together. */
 static bool is_overdue(const struct pattern_search *s, size_t at) {
   const struct pattern_match *m = s->match;
   return m->passed + at - m->watched >= UNWATCHED && is_late(s, at);
 }
 
 static bool refuse_text(int why, struct error *e) {
-  if (why == PCRE2_ERROR_NOMEMORY) return no_memory(e) == STATUS_OK;
+  if (why == PCRE2_ERROR_NOMEMORY) return error_no_memory(e) == STATUS_OK;
   must(why == PCRE2_ERROR_MATCHLIMIT || why == PCRE2_ERROR_HEAPLIMIT ||
        why == PCRE2_ERROR_DEPTHLIMIT || why == PCRE2_ERROR_JIT_STACKLIMIT);
   error_set(e, STATUS_INVALID_REQUEST,
@@ -255,7 +250,7 @@ static int call(const struct pattern_search *s) {
   return pcre2_match(code, text, s->length, s->at, PCRE2_NO_UTF_CHECK, m->data, m->limits);
 }
 
-/* The same, with a larger stack where one is needed. */
+/* The same, with a larger stack if one is needed. */
 static int call_on_stack(const struct pattern_search *s) {
   struct pattern_match *m = s->match;
   const int found = call(s);
@@ -266,13 +261,14 @@ static int call_on_stack(const struct pattern_search *s) {
   return call(s);
 }
 
-static size_t behind(const struct pattern_search *s, size_t at) {
+/* The place of the next character. */
+static size_t next_place(const struct pattern_search *s, size_t at) {
   do at++;
   while (at < s->length && ((unsigned char)s->text[at] & 0xc0) == 0x80);
   return at;
 }
 
-/* From s->at on; false: there is none, or it failed. */
+/* Finds a match from s->at on; false: there is none, or it failed. */
 static bool find_expression(struct pattern_search *s, size_t *begin, size_t *end, struct error *e) {
   struct pattern_match *m = s->match;
   for (;;) {
@@ -282,7 +278,7 @@ static bool find_expression(struct pattern_search *s, size_t *begin, size_t *end
     if (found != PCRE2_ERROR_NOMATCH) return refuse_text(found, e);
     if (m->limit >= s->length)
       return is_overdue(s, s->length) ? refuse_text(PCRE2_ERROR_MATCHLIMIT, e) : false;
-    s->at = behind(s, m->limit);
+    s->at = next_place(s, m->limit);
     if (patience_ends(s->watch->patience, e)) return false;
     if (is_late(s, s->at)) return refuse_text(PCRE2_ERROR_MATCHLIMIT, e);
   }
@@ -309,7 +305,7 @@ bool pattern_search_next(struct pattern_search *s, struct error *e) {
     if (!(s->match ? find_expression(s, &begin, &end, e) : find_plain(s, &begin, &end)))
       return false;
     if (begin < end || !s->found || end != s->end) break;
-    s->at = behind(s, s->at);
+    s->at = next_place(s, s->at);
   }
   s->begin = begin;
   s->end = s->at = end;

@@ -12,11 +12,11 @@ enum { NESTED = 100 }; /* groups within one another */
 struct pattern_syntax {
   struct pattern_reader r;
   struct pattern_text *out;
-  size_t atom;     /* where in `out` begins what may be repeated; or NOTHING */
-  bool repeated;   /* it is already */
-  bool dot_is_all; /* of newlines, too */
-  bool captures;   /* something refers back to a group */
-  size_t depth;    /* of groups */
+  size_t atom;     /* where the last repeatable item begins in `out`; or NOTHING */
+  bool repeated;   /* whether it is repeated already */
+  bool dot_is_all; /* whether a dot matches newlines */
+  bool captures;   /* whether something refers back to a group */
+  size_t depth;    /* of nested groups */
 };
 
 static void begin_atom(struct pattern_syntax *s) {
@@ -24,21 +24,21 @@ static void begin_atom(struct pattern_syntax *s) {
   s->repeated = false;
 }
 
-static void say_atom(struct pattern_syntax *s, const char *string) {
+static void append_atom(struct pattern_syntax *s, const char *string) {
   begin_atom(s);
   pattern_text_append(s->out, string);
 }
 
-/* What is at a place, and no character. */
-static void say_place(struct pattern_syntax *s, const char *string) {
+/* Appends what matches a place, not a character. */
+static void append_place(struct pattern_syntax *s, const char *string) {
   pattern_text_append(s->out, string);
   s->atom = NOTHING;
 }
 
 /* --- repeating --- */
 
-/* One that is repeated already is repeated as a whole: PCRE2 would read other things in that. */
-static void say_repeat(struct pattern_syntax *s, const char *from, const char *how) {
+/* An item that is repeated already is grouped first: PCRE2 would read the two signs as one. */
+static void append_repeat(struct pattern_syntax *s, const char *from, const char *how) {
   if (s->atom == NOTHING) {
     pattern_reader_refuse(&s->r, from, "has nothing to repeat");
     return;
@@ -51,21 +51,14 @@ static void say_repeat(struct pattern_syntax *s, const char *from, const char *h
   s->repeated = true;
 }
 
-static void read_sign(struct pattern_syntax *s) {
-  const char *from = s->r.at++;
-  char how[3] = {*from, '\0', '\0'};
-  if (pattern_reader_sees(&s->r, "?") || pattern_reader_sees(&s->r, "+")) how[1] = *s->r.at++;
-  say_repeat(s, from, how);
-}
-
 static size_t count_digits(const char *at, const char *end) {
   size_t count = 0;
   while (at + count < end && isdigit((unsigned char)at[count])) count++;
   return count;
 }
 
-/* {n}, {n,}, {n,m} or {,m}; false: it is a brace, and nothing is read. A ? behind it means as few
- * as possible, but not behind {n}: there it repeats once more, as a + always does. */
+/* Reads {n}, {n,}, {n,m} or {,m}; false: it is a plain brace, and nothing is read. A ? after it
+ * means as few as possible, but after {n} it repeats once more, as a + always does. */
 static bool read_interval(struct pattern_syntax *s) {
   enum { MOST = 6 }; /* digits */
   const char *from = s->r.at, *end = s->r.end, *low = from + 1;
@@ -82,7 +75,7 @@ static bool read_interval(struct pattern_syntax *s) {
   char how[32];
   snprintf(how, sizeof how, "{%.*s%s%.*s}%s", lows ? (int)lows : 1, lows ? low : "0",
            comma ? "," : "", (int)highs, high, comma && pattern_reader_skip(&s->r, "?") ? "?" : "");
-  say_repeat(s, from, how);
+  append_repeat(s, from, how);
   return true;
 }
 
@@ -90,47 +83,44 @@ static bool read_interval(struct pattern_syntax *s) {
 
 #define LINE_END "(?>\\x0d\\x0a|[\\x0a-\\x0d\\x85\\x{2028}\\x{2029}])"
 
-/* Is one side a word and the other none, or not so? */
-static void say_boundary(struct pattern_syntax *s, bool is) {
+/* Appends the boundary of a word (\b), or if not `is` all other places (\B). */
+static void append_boundary(struct pattern_syntax *s, bool is) {
   struct pattern_set word;
-  char said[5 * PATTERN_SET_BODY];
+  char text[5 * PATTERN_SET_BODY];
   must(pattern_set_letter('w', false, &word));
-  snprintf(said, sizeof said, "(?:(?<=[%s])(?%s[%s])|(?<![%s])(?%s[%s]))", word.body,
+  snprintf(text, sizeof text, "(?:(?<=[%s])(?%s[%s])|(?<![%s])(?%s[%s]))", word.body,
            is ? "!" : "=", word.body, word.body, is ? "=" : "!", word.body);
-  say_place(s, said);
+  append_place(s, text);
 }
 
-/* The number of a group, of one digit: others may be characters. */
-static bool read_reference(struct pattern_syntax *s, const char *from) {
-  const char digit = *s->r.at;
-  const size_t digits = digit == '0' ? 0 : count_digits(s->r.at, s->r.end);
-  s->r.at += digits;
-  if (digits == 1) say_atom(s, (char[]){'\\', digit, '\0'});
-  if (digits > 1) pattern_reader_refuse(&s->r, from, "refers to too high a group");
-  return digits > 0;
-}
-
-/* What is no set and no character; false: it is one, and nothing is read. */
+/* Reads an escape that is neither a set nor a character; false: it is one, and nothing is read. */
 static bool read_place(struct pattern_syntax *s, const char *from) {
   struct pattern_reader *r = &s->r;
   if (pattern_reader_skip(r, "b") || pattern_reader_skip(r, "B"))
-    say_boundary(s, r->at[-1] == 'b');
+    append_boundary(s, r->at[-1] == 'b');
   else if (pattern_reader_skip(r, "A"))
-    say_place(s, "\\A");
+    append_place(s, "\\A");
   else if (pattern_reader_skip(r, "z"))
-    say_place(s, "\\z");
+    append_place(s, "\\z");
   else if (pattern_reader_skip(r, "Z"))
-    say_place(s, "\\Z");
+    append_place(s, "\\Z");
   else if (pattern_reader_skip(r, "K"))
-    say_place(s, "\\K");
+    append_place(s, "\\K");
   else if (pattern_reader_skip(r, "N"))
-    say_atom(s, "\\N");
+    append_atom(s, "\\N");
   else if (pattern_reader_skip(r, "O"))
-    say_atom(s, "(?s:.)");
+    append_atom(s, "(?s:.)");
   else if (pattern_reader_skip(r, "R"))
-    say_atom(s, LINE_END);
-  else
-    return read_reference(s, from);
+    append_atom(s, LINE_END);
+  else {
+    /* The number of a group has one digit: more may be the number of a character. */
+    const char digit = *r->at;
+    const size_t digits = digit == '0' ? 0 : count_digits(r->at, r->end);
+    r->at += digits;
+    if (digits == 1) append_atom(s, (char[]){'\\', digit, '\0'});
+    if (digits > 1) pattern_reader_refuse(r, from, "refers to too high a group");
+    return digits > 0;
+  }
   return true;
 }
 
@@ -150,7 +140,7 @@ static void read_escape(struct pattern_syntax *s) {
 
 static void read_alternatives(struct pattern_syntax *s);
 
-/* Reads a group, whose beginning is behind it, up to its end, which it leaves. */
+/* Reads a group after its beginning, which is written as `begin`, up to before its end. */
 static void read_inside(struct pattern_syntax *s, const char *from, const char *begin) {
   const size_t at = s->out->length;
   const bool caseless = s->r.caseless, dot_is_all = s->dot_is_all;
@@ -172,8 +162,8 @@ static void read_end(struct pattern_syntax *s, const char *from) {
   if (!pattern_reader_skip(&s->r, ")")) pattern_reader_refuse(&s->r, from, "has no end");
 }
 
-/* Letters between "(?" and ":" or ")". Those that end with ")" are for all that follows in the
- * group around them, over | too. */
+/* Reads the letters between "(?" and ":" or ")". With ")" they are for the rest of the group around
+ * them, also after |. */
 static void read_options(struct pattern_syntax *s, const char *from) {
   const bool caseless = s->r.caseless, dot_is_all = s->dot_is_all;
   bool on = true;
@@ -196,7 +186,7 @@ static void read_options(struct pattern_syntax *s, const char *from) {
   s->dot_is_all = dot_is_all;
 }
 
-/* (?<name>: nothing can refer to it, for that is not served. */
+/* Reads (?<name>...). References by name are not supported, so the name is dropped. */
 static void read_named(struct pattern_syntax *s, const char *from) {
   const char *end = memchr(s->r.at, '>', (size_t)(s->r.end - s->r.at));
   const bool is = end && end > s->r.at && (isalpha((unsigned char)*s->r.at) || *s->r.at == '_');
@@ -211,14 +201,6 @@ static void read_named(struct pattern_syntax *s, const char *from) {
   read_end(s, from);
 }
 
-static void read_comment(struct pattern_syntax *s, const char *from) {
-  while (s->r.at < s->r.end && *s->r.at != ')') {
-    if (*s->r.at == '\\' && s->r.end - s->r.at > 1) s->r.at++;
-    s->r.at++;
-  }
-  read_end(s, from);
-}
-
 static void read_group(struct pattern_syntax *s) {
   static const char *const places[] = {"(?=", "(?!", "(?<=", "(?<!"};
   const char *from = s->r.at;
@@ -230,7 +212,11 @@ static void read_group(struct pattern_syntax *s) {
     return;
   }
   if (pattern_reader_skip(&s->r, "(?#")) {
-    read_comment(s, from);
+    while (s->r.at < s->r.end && *s->r.at != ')') { /* a comment */
+      if (*s->r.at == '\\' && s->r.end - s->r.at > 1) s->r.at++;
+      s->r.at++;
+    }
+    read_end(s, from);
   } else if (pattern_reader_skip(&s->r, "(?<")) {
     read_named(s, from);
   } else if (pattern_reader_skip(&s->r, "(?:") || pattern_reader_skip(&s->r, "(?>")) {
@@ -251,24 +237,28 @@ static void read_group(struct pattern_syntax *s) {
 
 static void read_one(struct pattern_syntax *s) {
   struct pattern_reader *r = &s->r;
+  const char *from = r->at;
   switch (*r->at) {
   case '|':
     r->at++;
-    say_place(s, "|");
+    append_place(s, "|");
     return;
   case '^':
   case '$':
-    say_place(s, *r->at++ == '^' ? "^" : "$");
+    append_place(s, *r->at++ == '^' ? "^" : "$");
     return;
   case '.':
     r->at++;
-    say_atom(s, s->dot_is_all ? "(?s:.)" : "\\N");
+    append_atom(s, s->dot_is_all ? "(?s:.)" : "\\N");
     return;
   case '*':
   case '+':
-  case '?':
-    read_sign(s);
+  case '?': {
+    char how[3] = {*r->at++, '\0', '\0'};
+    if (pattern_reader_sees(r, "?") || pattern_reader_sees(r, "+")) how[1] = *r->at++;
+    append_repeat(s, from, how);
     return;
+  }
   case '(':
     read_group(s);
     return;
@@ -294,7 +284,7 @@ static void read_alternatives(struct pattern_syntax *s) {
   while (s->r.at < s->r.end && *s->r.at != ')') read_one(s);
 }
 
-/* Does any backslash stand before a group's number? */
+/* Whether any backslash is followed by the number of a group. */
 static bool refers_back(const char *at, const char *end) {
   for (; at + 1 < end; at++) {
     if (*at != '\\') continue;

@@ -97,7 +97,7 @@ bool unicode_is_word(uint32_t c) {
 
 /* --- other forms --- */
 
-/* One character becomes two in lower case wherever it stands: I with a dot. */
+/* The only character with two in lower case is I with a dot. */
 size_t unicode_lower(uint32_t c, uint32_t out[UNICODE_LOWER_MAX]) {
   if (c == 0x130) {
     out[0] = 'i';

@@ -1,7 +1,7 @@
 /* unicode: characters, their classes, and their other forms; the only caller of utf8proc.
  *
- * Text is well-formed UTF-8 everywhere. Classes are those of the library's Unicode; a version of it
- * that is older knows fewer characters. */
+ * All text is well-formed UTF-8. Classes are those of the library's version of Unicode: an older
+ * one has fewer characters. */
 #ifndef CONFIG_UNICODE_H
 #define CONFIG_UNICODE_H
 
@@ -30,31 +30,31 @@ static inline uint32_t unicode_read(const char *text, size_t *length) {
 uint32_t unicode_read_before(const char *text, size_t end, size_t *length);
 size_t unicode_write(uint32_t c, char out[UNICODE_BYTES_MAX]); /* returns how many bytes */
 
-/* Bytes of the longest beginning of a text that is ASCII. */
+/* How many bytes at the beginning of a text are ASCII. */
 size_t unicode_ascii(const char *text, size_t length);
 
 bool unicode_is_space(uint32_t c); /* White_Space */
-bool unicode_is_punctuation(
-    uint32_t c);                   /* of ASCII also symbols: !"#$%&'()*+,-./:;<=>?@[\]^_`{|}~ */
+/* Punctuation, and all ASCII symbols: !"#$%&'()*+,-./:;<=>?@[\]^_`{|}~ */
+bool unicode_is_punctuation(uint32_t c);
 bool unicode_is_other(uint32_t c); /* control, format, private use */
 bool unicode_is_mark(uint32_t c);
-bool unicode_is_nonspacing(uint32_t c); /* a mark of that kind */
+bool unicode_is_nonspacing(uint32_t c); /* a nonspacing mark */
 bool unicode_is_numeric(uint32_t c);
 bool unicode_is_word(uint32_t c); /* alphabetic, mark, decimal digit, connector, joiner: \w */
 
-/* In lower case, wherever it stands. Returns how many characters. */
+/* The lower case of a character, independent of its neighbors; returns how many characters. */
 size_t unicode_lower(uint32_t c, uint32_t out[UNICODE_LOWER_MAX]);
 
-/* Decomposes, by compatibility or canonically, all the way; returns how many characters. */
+/* The full decomposition, by compatibility or canonical; returns how many characters. */
 size_t unicode_decompose(uint32_t c, bool compatibly, uint32_t out[UNICODE_DECOMPOSED_MAX]);
 
 uint8_t unicode_order(uint32_t c);                /* canonical combining class */
-uint32_t unicode_compose(uint32_t a, uint32_t b); /* of both; 0: they have no composition */
+uint32_t unicode_compose(uint32_t a, uint32_t b); /* 0: they do not compose */
 
-/* May it be the second of a composition? True also of some that never are. */
+/* Whether it may be the second character of a composition; true also for some that never are. */
 bool unicode_may_join(uint32_t c);
 
-/* Bytes of the first grapheme cluster, by the extended rules. */
+/* Bytes of the first extended grapheme cluster. */
 size_t unicode_cluster(const char *text, size_t length);
 
 #endif
