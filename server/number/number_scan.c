@@ -44,7 +44,7 @@ static enum number_scanned enter_part(struct number_scan *s, enum number_part pa
   return NUMBER_SCAN_TAKEN;
 }
 
-/* What may follow a whole integer part: a fraction, an exponent, or nothing of the number. */
+/* The states after a complete integer part: a fraction, an exponent, or the end of the number. */
 static enum number_scanned after_integer(struct number_scan *s, char c) {
   if (c == '.') {
     s->integer = false;

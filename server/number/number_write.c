@@ -46,7 +46,7 @@ static uint32_t product_to_odd(uint64_t power, uint32_t factor) {
   return high | (low > 1);
 }
 
-/* For every float but zero. */
+/* Works for every float except zero. */
 static struct number_write_decimal shorten_exactly(uint32_t magnitude) {
   uint32_t field = magnitude >> 23, stored = magnitude & NUMBER_STORED;
   uint32_t c = field ? stored | NUMBER_HIDDEN : stored;
@@ -169,7 +169,8 @@ static __attribute__((noinline)) char *write_exactly(char *out, uint32_t magnitu
 
 /* --- the fast way --- */
 
-/* For normal floats that are no power of two. `digits` has 7 to 9 digits and may end in zeros. */
+/* Works for normal floats that are no power of two. `digits` has 7 to 9 digits and may end in
+ * zeros. */
 static inline bool shorten(uint32_t magnitude, struct number_write_decimal *d) {
   uint64_t c = (magnitude & NUMBER_STORED) | NUMBER_HIDDEN;
   int q = (int)(magnitude >> 23) - 150;

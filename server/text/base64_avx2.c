@@ -24,7 +24,7 @@ static inline bool to_numbers(__m256i text, __m256i *number) {
                                               0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10));
   const __m256i strange = twice(_mm_setr_epi8(0x15, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11,
                                               0x11, 0x13, 0x1a, 0x1b, 0x1b, 0x1b, 0x1a));
-  /* What is to be added, by the high nibble; for '/' by the one before. */
+  /* The number to be added, by the high nibble; for '/' by the nibble before. */
   const __m256i distance = twice(_mm_setr_epi8(0, 63 - '/', 62 - '+', 52 - '0', -'A', -'A',
                                                26 - 'a', 26 - 'a', 0, 0, 0, 0, 0, 0, 0, 0));
   /* The same mask for both: bit 5 means nothing to a shuffle, and it is the code of '/'. */

@@ -26,7 +26,7 @@ static inline bytes_block either(signed_block here, uint8_t value) {
   return (bytes_block)here & value;
 }
 
-/* What is added to each character to make it its number; 0: it is not of the alphabet. */
+/* The difference between each character and its number; 0: the character is not of the alphabet. */
 static inline bytes_block distance_to_numbers(bytes_block text) {
   const signed_block c = (signed_block)text;
   return either((c >= 'A') & (c <= 'Z'), (uint8_t) - 'A') |

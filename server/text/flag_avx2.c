@@ -24,9 +24,9 @@ struct flag_found_avx2 {
   uint64_t end;   /* the comma or bracket behind each */
 };
 
-/* What is read are the flags before the first character that has no place in a stretch: one of
- * neither a flag nor a separator, a flag not behind a comma, a comma not behind a flag, a blank not
- * behind a comma; a flag that begins beyond the `left` characters. */
+/* Finds the flags before the first character that has no place in a stretch: one that is part of
+ * neither a flag nor a separator, a flag that follows no comma, a comma that follows no flag, a
+ * blank that follows no comma, or a flag that begins beyond the `left` characters. */
 static inline struct flag_found_avx2 find_flags(const char *p, size_t left) {
   const struct number_block_text_avx2 x = number_block_load_avx2(p);
 #define IS(c) number_block_equal_avx2(x, c)

@@ -33,14 +33,14 @@ static size_t write_shortest(double value, char out[TEXT_SIZE]) {
   return length + 2;
 }
 
-/* What is behind the string that begins here. */
+/* Returns the place after the string that begins here. */
 static const char *string_end(const char *at) {
   for (at++; *at != '"'; at++)
     if (*at == '\\') at++;
   return at + 1;
 }
 
-/* What is behind the string, the number or the other character that begins here. */
+/* Returns the place after the string, the number or the other character that begins here. */
 static const char *word_end(const char *at) {
   if (*at == '"') return string_end(at);
   const size_t number = strspn(at, "+-.0123456789eE");

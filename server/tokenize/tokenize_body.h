@@ -10,7 +10,7 @@
 
 struct tokenize_body;
 
-/* What was asked, once it is done. */
+/* A request of tokenize or detokenize, and its result. */
 struct tokenize_request {
   struct run run; /* of no steps to speak of: the pool hands out the answer's pieces */
   bool back;      /* texts were made of tokens: */

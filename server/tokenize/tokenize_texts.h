@@ -17,7 +17,7 @@ struct tokenize_ask {
   size_t most_pairs; /* of tokens of one item, counted over all items */
 };
 
-/* What texts have become: all in the request's arena. */
+/* The tokens of texts, all in the request's arena. */
 struct tokenize_texts {
   const struct tokenizer *tokenizer;
   const struct texts *texts;

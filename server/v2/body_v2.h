@@ -8,7 +8,7 @@
 
 struct body_v2;
 
-/* What such a request asks of its answer. */
+/* The parts of the response that the request asks for. */
 struct body_v2_asked {
   const char *id; /* as it was sent, a JSON string with its quotes; NULL: none */
   size_t id_length;
@@ -26,7 +26,7 @@ struct body_v2 *body_v2_new(struct contract_reading *into, const struct body_ter
 enum status body_v2_feed(struct body_v2 *b, const char *bytes, size_t size);
 enum status body_v2_finish(struct body_v2 *b, struct body_v2_asked *asked); /* it has ended */
 
-/* For a failure that is found later in the fields, with a pointer of the native form: turns that
+/* Turns the pointer of a failure that is found later in the fields, which is of the native form,
  * into one into this body. */
 void body_v2_locate(const struct body_v2 *b, struct error *e);
 

@@ -8,7 +8,7 @@
 #include "server/json/tensor_json.h"
 #include "server/v2/body_v2.h"
 
-/* What the JSON is made of: objects, and lists of them. */
+/* The levels of the JSON: objects, and lists of them. */
 enum body_v2_level {
   V2_REQUEST,
   V2_PARAMETERS,

@@ -143,7 +143,7 @@ read_blocks(struct number_integers_place_avx2 *to, const char *p, const char *en
       const uint64_t left = (uint64_t)(end - p);
       if (left < BLOCK) f.bad |= UINT64_MAX << left;
       const struct number_stretch_last last = number_stretch_stop(&k, &f, p, left);
-      /* What begins behind the last end is not looked at: it may be behind the margin. */
+      /* Values that begin after the last end are ignored: they may lie beyond the margin. */
       if (last.end == 0) return last.gap && !spaced;
       f.value &= UINT64_MAX >> __builtin_clzll(last.end);
       return read_block(to, p, f.value, last.end) && last.gap && !spaced;

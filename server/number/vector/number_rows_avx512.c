@@ -287,8 +287,8 @@ static inline __m512i lay_out(const struct number_rows_batch_avx512 *b, size_t a
   const __m512i zero =
       _mm512_broadcast_i32x4(_mm_setr_epi8('-', '0', '0', '0', '0', '0', '0', '0', '0', '0', '0',
                                            '0', '0', '0', '0', ','));
-  /* Of a declined number there may be no dot. Then the next one lends it the place of its sign,
-   * where there is no digit to be moved. */
+  /* A declined number may have no dot. Then it gets the place of the next number's sign, where no
+   * digit has to move. */
   uint64_t dot;
   memcpy(&dot, b->dot + at, sizeof dot);
   const uint64_t before_dot = dot - 0x0001000100010001;

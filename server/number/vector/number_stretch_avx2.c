@@ -85,7 +85,7 @@ find_numbers(struct number_stretch_batch_avx2 *b, const char *text, const char *
     if (last || ends == before) break; /* none: a number longer than a block */
   }
   b->count = (size_t)(ends - b->end) - 1;
-  /* What is read together goes on behind the last number at its end. */
+  /* Reads of several numbers at a time continue after the last one, at its end. */
   for (size_t i = 0; i < PADDING; i++) ends[i] = ends[-1];
   for (size_t i = 0; spaced && i < PADDING; i++) b->start[b->count + i] = ends[-1];
 }
@@ -137,8 +137,8 @@ static inline void make_ready(struct number_stretch_part_avx2 *t,
   t->wide = !_mm256_testz_si256(over, over);
 }
 
-/* Where each character goes. They are right-aligned, with zeros before the first; those before the
- * point come from one place further left. */
+/* The place of each character. Digits are right-aligned, with zeros before the first; digits before
+ * the point come from one place further left. */
 static inline __m128i arrangement(size_t length, size_t places) {
   static const int8_t align[2 * DIGITS] = {-16, -15, -14, -13, -12, -11, -10, -9, -8, -7, -6,
                                            -5,  -4,  -3,  -2,  -1,  0,   1,   2,  3,  4,  5,

@@ -121,7 +121,7 @@ find_numbers(struct number_stretch_batch_avx512 *b, const char *text, const char
   }
   b->count = (size_t)(ends - b->end) - 1;
   b->sparse = sparse;
-  /* What is read eight at a time goes on behind the last number at its end. */
+  /* Reads of eight numbers at a time continue after the last one, at its end. */
   memset(ends, ends[-1], 2 * sizeof(uint64_t));
   if (spaced) memset(b->start + b->count, ends[-1], 2 * sizeof(uint64_t));
 }
@@ -218,7 +218,7 @@ static inline __m512i over_lanes(__m512i eight, int first) {
   return _mm512_shuffle_epi8(eight, _mm512_add_epi8(lane, each8((char)first)));
 }
 
-/* Where each byte of the text goes, for four numbers. */
+/* The place of each byte of the text, for four numbers. */
 static inline __m512i lane_index(const struct number_stretch_part_avx512 *t, size_t g, __m512i ends,
                                  int first) {
   const __m512i ramp = _mm512_broadcast_i32x4(

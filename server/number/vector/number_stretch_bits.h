@@ -12,13 +12,13 @@
 
 #include "server/number/blank.h"
 
-/* What the characters of a block are. */
+/* The kinds of the characters of a block, a bit for each. */
 struct number_stretch_block {
   uint64_t digit, zero, point, minus, comma;
   uint64_t blank; /* only if blanks are looked for */
 };
 
-/* What a block leaves to the next: each is 0, or 1 for its first character. */
+/* The state that a block leaves to the next one: each member is 0, or 1 for its first character. */
 struct number_stretch_carry {
   uint64_t digit, point, minus; /* the character before it is one */
   uint64_t zero;                /* it is a zero that a number starts with */
