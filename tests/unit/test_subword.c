@@ -1,5 +1,5 @@
-/* test_subword: words into pieces by every kind of subword_model, beside plain ways to do the same
- * over words and vocabularies that are drawn; long words; what is refused. */
+/* test_subword: words into pieces by every kind of subword model, compared with simple ways to do
+ * the same over random words and vocabularies; long words; what is rejected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

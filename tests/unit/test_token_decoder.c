@@ -1,4 +1,4 @@
-/* test_token_decoder: pieces spelled by every type of decoder, and every way to get one wrong. */
+/* test_token_decoder: pieces decoded by every type of decoder, and every way to get one wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
