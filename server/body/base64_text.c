@@ -26,7 +26,7 @@ static bool refuse_more(const struct base64_text *t, size_t offset, struct error
   return refuse_text(t, offset, "more bytes than dtype and shape require", e);
 }
 
-/* The bytes of some groups to their place. */
+/* Reads groups straight into the array. */
 static bool place_bytes(struct base64_text *t, const char *text, size_t length, size_t *read,
                         struct error *e) {
   const size_t room = length / BASE64_GROUP * 3 + BASE64_READ_MARGIN;
@@ -37,7 +37,7 @@ static bool place_bytes(struct base64_text *t, const char *text, size_t length, 
   return true;
 }
 
-/* The same where they are converted on the way: a piece at a time, which stays in the cache. */
+/* Reads groups whose bytes are converted: a piece at a time, which stays in the cache. */
 static bool convert_bytes(struct base64_text *t, const char *text, size_t length, size_t *read,
                           struct error *e) {
   unsigned char bytes[PIECE / BASE64_GROUP * 3 + BASE64_READ_MARGIN];
@@ -49,7 +49,7 @@ static bool convert_bytes(struct base64_text *t, const char *text, size_t length
   return true;
 }
 
-/* Reads whole groups and stops in front of anything else. This is where the time goes. */
+/* Reads whole groups and stops before anything else. Most of the time is spent here. */
 static bool read_groups(struct base64_text *t, const char *text, size_t length, size_t offset,
                         size_t *read, struct error *e) {
   const size_t missing = bytes_missing(t);
@@ -61,7 +61,7 @@ static bool read_groups(struct base64_text *t, const char *text, size_t length, 
   return *read / BASE64_GROUP * 3 <= missing || refuse_more(t, offset + *read - BASE64_GROUP, e);
 }
 
-/* A group is whole; `offset` is that of its last character. */
+/* Ends a group, whose last character is at `offset`. */
 static bool end_group(struct base64_text *t, size_t offset, struct error *e) {
   unsigned char bytes[3 + BASE64_READ_MARGIN];
   size_t size = 3;
@@ -76,23 +76,8 @@ static bool end_group(struct base64_text *t, size_t offset, struct error *e) {
   return tensor_bytes_feed(t->bytes, bytes, size, e) == size;
 }
 
-static bool is_alphabet(int c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
-         c == '/';
-}
-
-static bool add_character(struct base64_text *t, int c, size_t offset, struct error *e) {
-  if (t->padded) return refuse_text(t, offset, "characters after the padding", e);
-  const bool pads = c == '=', behind = t->group_length == 3 && t->group[2] == '=';
-  if (!pads && !is_alphabet(c)) return refuse_text(t, offset, "not a base64 character", e);
-  if (pads ? t->group_length < 2 : behind)
-    return refuse_text(t, offset, "base64 padding must be \"=\" or \"==\" at the end", e);
-  if (t->group_length == 0) t->group_offset = offset;
-  t->group[t->group_length++] = (char)c;
-  return t->group_length < BASE64_GROUP || end_group(t, offset, e);
-}
-
-/* Reads one character: of a group that a chunk cuts, of an escape, of the padding, or the end. */
+/* Reads one character: part of a group that a chunk cuts, of an escape, of the padding, or the end.
+ */
 static bool read_character(struct base64_text *t, char byte, size_t offset, bool *complete,
                            struct error *e) {
   const int c = json_string_byte(&t->string, byte);
@@ -107,8 +92,18 @@ static bool read_character(struct base64_text *t, char byte, size_t offset, bool
     return t->group_length == 0 ||
            refuse_text(t, offset, "incomplete base64: the length must be a multiple of 4", e);
   default:
-    return add_character(t, c, offset, e);
+    break;
   }
+  if (t->padded) return refuse_text(t, offset, "characters after the padding", e);
+  const bool pads = c == '=', after_pad = t->group_length == 3 && t->group[2] == '=';
+  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  if (!pads && !letter && !(c >= '0' && c <= '9') && c != '+' && c != '/')
+    return refuse_text(t, offset, "not a base64 character", e);
+  if (pads ? t->group_length < 2 : after_pad)
+    return refuse_text(t, offset, "base64 padding must be \"=\" or \"==\" at the end", e);
+  if (t->group_length == 0) t->group_offset = offset;
+  t->group[t->group_length++] = (char)c;
+  return t->group_length < BASE64_GROUP || end_group(t, offset, e);
 }
 
 const char *base64_text_feed(struct base64_text *t, const char *text, size_t length, size_t offset,

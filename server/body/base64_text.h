@@ -9,23 +9,23 @@
 
 enum {
   BASE64_GROUP = 4,                           /* characters for three bytes */
-  BASE64_TEXT_MARGIN = 2 + BASE64_READ_MARGIN /* of the bytes: a group may have two too many */
+  BASE64_TEXT_MARGIN = 2 + BASE64_READ_MARGIN /* bytes: a group may have two too many */
 };
 
 struct base64_text {
   struct tensor_bytes *bytes;
-  const char *pointer; /* of the string */
+  const char *pointer; /* JSON Pointer of the string */
   struct json_string string;
-  char group[BASE64_GROUP]; /* being read one by one */
+  char group[BASE64_GROUP]; /* a group that is read character by character */
   size_t group_length, group_offset;
   bool padded; /* the last group has been read */
 };
 
-/* Behind the opening quote: an array begins in `bytes`, which say how much is expected. */
+/* Begins after the opening quote. `bytes` is at the beginning of an array and knows its size. */
 void base64_text_init(struct base64_text *t, struct tensor_bytes *bytes, const char *pointer);
 
 /* Reads the bytes of text[0 .. length), which is at `offset` of the body, that belong to the
- * string. Returns the byte to go on from, or NULL with an error. *complete is whether the string
+ * string. Returns the byte to continue from, or NULL with an error. *complete is whether the string
  * has ended. */
 const char *base64_text_feed(struct base64_text *t, const char *text, size_t length, size_t offset,
                              bool *complete, struct error *e);

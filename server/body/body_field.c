@@ -1,4 +1,4 @@
-/* body_field: the value of one field in a JSON text, chunk by chunk. */
+/* body_field: the value of one field in JSON, chunk by chunk. */
 #include "server/body/body_field.h"
 
 #include "server/body/tensor_base64.h"
@@ -6,9 +6,9 @@
 #include "server/json/texts_json.h"
 #include "server/number/blank.h"
 
-/* --- how a value begins --- */
+/* --- the beginning of a value --- */
 
-/* Only here is it not known how many numbers will come. */
+/* Only this form of an array does not tell its size in advance: it needs max_count. */
 static void begin_array(struct body_field *v, struct tensor_rule rule, struct error *e) {
   const struct contract *c = v->into->contract;
   if (c->max_count) rule.max_count = c->max_count(v->into, v->index);
@@ -55,7 +55,7 @@ size_t body_field_begin(struct body_field *v, unsigned index, const char *text, 
     return 0;
   }
   const struct tensor_rule rule = contract_rule(v->into, index);
-  /* Mostly the next byte is there, and decides what the list holds. */
+  /* The next byte, which mostly is in this chunk, decides the list's form. */
   if (v->base64 && c == '[' && rule.type == TENSOR_FLOAT &&
       (length == 1 || text[1] == '{' || is_blank(text[1]))) {
     v->list_offset = offset;
@@ -69,7 +69,7 @@ size_t body_field_begin(struct body_field *v, unsigned index, const char *text, 
   return 0;
 }
 
-/* --- how it goes on --- */
+/* --- the rest of a value --- */
 
 static size_t feed_array(struct body_field *v, const char *text, size_t length, size_t offset,
                          bool *complete, struct error *e) {
@@ -80,15 +80,6 @@ static size_t feed_array(struct body_field *v, const char *text, size_t length, 
   return used;
 }
 
-static size_t feed_base64(struct body_field *v, const char *text, size_t length, size_t offset,
-                          bool *complete, struct error *e) {
-  size_t used = 0;
-  if (tensor_base64_feed(v->objects, text, length, offset, &used, complete, e)) return used;
-  must(*complete || used == length);
-  if (*complete) v->into->tensor[v->index] = tensor_base64_view(v->objects);
-  return used;
-}
-
 static size_t feed_texts(struct body_field *v, const char *text, size_t length, size_t offset,
                          bool *complete, struct error *e) {
   const size_t used = texts_json_feed(v->texts, text, length, offset, complete, e);
@@ -96,8 +87,8 @@ static size_t feed_texts(struct body_field *v, const char *text, size_t length, 
   return used;
 }
 
-/* The first byte behind '[' that is no blank decides what the list holds. A reader of numbers is
- * given the bracket again. */
+/* The first byte after '[' that is not blank decides the list's form. A reader of numbers reads the
+ * bracket again. */
 static size_t feed_list(struct body_field *v, const char *text, size_t length, struct error *e) {
   size_t at = 0;
   bool complete = false;
@@ -113,13 +104,8 @@ static size_t feed_list(struct body_field *v, const char *text, size_t length, s
   return at;
 }
 
-/* May a number begin so, or a list of them end or begin? */
-static bool is_of_numbers(char c) {
-  return (c >= '0' && c <= '9') || c == '-' || c == ']' || c == '[';
-}
-
-/* The first byte behind the brackets decides whose list it is: that reader is given the brackets
- * again. A number in no list is refused by the reader of texts. */
+/* The first byte after the brackets decides between numbers and texts; their reader reads the
+ * brackets again. The reader of texts rejects a number that is in no list. */
 static size_t feed_either(struct body_field *v, const char *text, size_t length, size_t offset,
                           struct error *e) {
   size_t at = 0;
@@ -131,7 +117,9 @@ static size_t feed_either(struct body_field *v, const char *text, size_t length,
       break;
   }
   if (at == length) return at;
-  const bool numbers = v->opened > 0 && is_of_numbers(text[at]);
+  const char c = text[at];
+  const bool numbers =
+      v->opened > 0 && ((c >= '0' && c <= '9') || c == '-' || c == ']' || c == '[');
   if (numbers)
     begin_array(v, contract_rule(v->into, v->index), e);
   else
@@ -141,17 +129,10 @@ static size_t feed_either(struct body_field *v, const char *text, size_t length,
   return at;
 }
 
-static size_t feed_small(struct body_field *v, const char *text, size_t length, size_t offset,
-                         bool *complete, struct error *e) {
-  struct small_text *t = v->small;
-  const size_t used = small_text_feed(t, text, length, offset, complete, e);
-  if (*complete && !t->lost && !e->status)
-    contract_read(v->into, v->index, t->text, t->length, t->offset, e);
-  return used;
-}
-
 size_t body_field_feed(struct body_field *v, const char *text, size_t length, size_t offset,
                        bool *complete, struct error *e) {
+  struct small_text *t = v->small;
+  size_t used = 0;
   *complete = false;
   switch (v->form) {
   case BODY_FIELD_LIST:
@@ -161,10 +142,16 @@ size_t body_field_feed(struct body_field *v, const char *text, size_t length, si
   case BODY_FIELD_ARRAY:
     return feed_array(v, text, length, offset, complete, e);
   case BODY_FIELD_BASE64:
-    return feed_base64(v, text, length, offset, complete, e);
+    if (tensor_base64_feed(v->objects, text, length, offset, &used, complete, e)) return used;
+    must(*complete || used == length);
+    if (*complete) v->into->tensor[v->index] = tensor_base64_view(v->objects);
+    return used;
   case BODY_FIELD_TEXTS:
     return feed_texts(v, text, length, offset, complete, e);
   default:
-    return feed_small(v, text, length, offset, complete, e);
+    used = small_text_feed(t, text, length, offset, complete, e);
+    if (*complete && !t->lost && !e->status)
+      contract_read(v->into, v->index, t->text, t->length, t->offset, e);
+    return used;
   }
 }

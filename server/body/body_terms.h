@@ -1,4 +1,4 @@
-/* body_terms: what is known of a request before its body, and how much it may ask for. */
+/* body_terms: the terms of a request that are known before its body, and its limits. */
 #ifndef SERVER_BODY_TERMS_H
 #define SERVER_BODY_TERMS_H
 
@@ -6,13 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a request asks of a model: the answer of its attention, measures of its heads (of a whole
- * one that becomes body_terms.ablation); of a whole one what it makes of tokens, to which classes
- * they belong, how likely it holds them, or which come next; of its tokenizer the tokens of texts,
- * or the text of tokens. */
+/* The kind of a request. */
 enum body_ask {
-  ASK_ATTENTION,
-  ASK_HEADS,
+  ASK_ATTENTION, /* outputs of one attention layer */
+  ASK_HEADS,     /* measures of its heads; for a whole model see body_terms.ablation */
   ASK_ENCODE,
   ASK_CLASSIFY,
   ASK_SCORE,
@@ -21,26 +18,26 @@ enum body_ask {
   ASK_DETOKENIZE
 };
 
-/* Is it asked what becomes of rows, and not what follows them? */
+/* Returns whether the response is computed from hidden states, not from predicted tokens. */
 static inline bool body_ask_encodes(enum body_ask ask) {
   return ask == ASK_ENCODE || ask == ASK_CLASSIFY;
 }
 
-/* Is it asked of the tokenizer alone? */
+/* Returns whether the request needs only the tokenizer. */
 static inline bool body_ask_is_of_tokenizer(enum body_ask ask) {
   return ask == ASK_TOKENIZE || ask == ASK_DETOKENIZE;
 }
 
-/* In whose words a request is: in our own, or in those of another service. Where they are
- * another's, the model is named in the body. */
+/* The API that a request is written for: our own, or that of another service, where the model's
+ * name is in the body. */
 enum body_dialect {
-  DIALECT_NONE,
+  DIALECT_NONE, /* our own */
   DIALECT_EMBEDDINGS,
   DIALECT_COMPLETIONS,
   DIALECT_RERANK,
   DIALECT_COHERE_EMBED,
   DIALECT_COHERE_EMBED_V2,
-  DIALECT_TEI_EMBED, /* of text-embeddings-inference */
+  DIALECT_TEI_EMBED, /* text-embeddings-inference */
   DIALECT_TEI_RERANK,
   DIALECT_TEI_PREDICT,
   DIALECT_TEI_EMBED_ALL,
@@ -49,20 +46,20 @@ enum body_dialect {
   DIALECT_TEI_DECODE
 };
 
-/* How a body is written. */
+/* The format of a body. */
 enum body_form { BODY_JSON, BODY_SAFETENSORS, BODY_V2 };
 
-/* What the path and the header of a request say of its body and its answer. */
+/* Terms of a request, from its path and header. */
 struct body_terms {
   enum body_ask ask;
   enum body_dialect dialect;
   enum body_form form;
-  uint64_t body_bytes; /* as announced; BODY_UNKNOWN: they are not */
-  uint64_t json_bytes; /* BODY_V2: of the JSON before the binary data; BODY_UNKNOWN: no such data */
-  bool wants_binary;   /* the answer is wanted as safetensors, if it has that form */
-  bool refuses_json;   /* and in no other form */
-  bool ablation; /* of ASK_ENCODE and ASK_SCORE: not the answer itself, but what each head of the
-                 model is worth to it */
+  uint64_t body_bytes; /* announced bytes; BODY_UNKNOWN: not announced */
+  uint64_t
+      json_bytes;    /* BODY_V2: bytes of the JSON before binary data; BODY_UNKNOWN: no such data */
+  bool wants_binary; /* safetensors is accepted and preferred, if the response can be that */
+  bool refuses_json; /* JSON is not accepted */
+  bool ablation;     /* ASK_ENCODE, ASK_SCORE: the importance of each head for the response */
 };
 #define BODY_UNKNOWN UINT64_MAX
 

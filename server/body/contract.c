@@ -1,4 +1,4 @@
-/* contract: names and small values of the fields that a contract has. */
+/* contract: names and small values of a contract's fields. */
 #include "server/body/contract.h"
 
 #include <jansson.h>
@@ -8,7 +8,7 @@
 #include "core/base/size.h"
 #include "server/json/json_small.h"
 
-/* The pointer holds a name even if all of it is escaped. */
+/* Every byte of the name may have to be escaped. */
 _Static_assert(1 + 2 * CONTRACT_NAME_SHOWN < ERROR_POINTER_SIZE, "a name fits into a pointer");
 
 /* --- names --- */
@@ -65,7 +65,8 @@ enum status contract_refuse_long(const struct contract *c, const char *raw, size
   return refuse_name(c, raw + 1, length - 1, e);
 }
 
-static enum status note_field(struct contract_reading *r, unsigned field, struct error *e) {
+/* Records that the request has the field. */
+static enum status mark_field(struct contract_reading *r, unsigned field, struct error *e) {
   const struct contract_field *f = &r->contract->field[field];
   const uint64_t bit = UINT64_C(1) << field;
   if (r->seen & bit) return error_at(e, f->pointer, "duplicate field \"%s\"", contract_name(f));
@@ -78,14 +79,14 @@ enum status contract_meet(struct contract_reading *r, const char *name, size_t l
                           unsigned *field, struct error *e) {
   *field = contract_find(r->contract, name, length);
   if (*field == r->contract->fields) return refuse_name(r->contract, name, length, e);
-  return note_field(r, *field, e);
+  return mark_field(r, *field, e);
 }
 
 enum status contract_meet_raw(struct contract_reading *r, const char *raw, size_t length,
                               size_t offset, unsigned *field, struct error *e) {
   *field = contract_find(r->contract, raw + 1, length - 2);
-  if (*field < r->contract->fields) return note_field(r, *field, e);
-  /* The name is escaped or misspelt. */
+  if (*field < r->contract->fields) return mark_field(r, *field, e);
+  /* The name is escaped or unknown. */
   json_t *name = json_small_parse(raw, length, offset, "", e);
   if (!name) return e->status;
   enum status status =
@@ -169,20 +170,17 @@ struct tensor_rule contract_rule(const struct contract_reading *r, unsigned fiel
   return rule;
 }
 
-/* --- what has been read --- */
-
-/* Of an array's elements the shapes are compared, one by one; of lengths, masks and floats that
- * came as bytes the numbers are looked at; other floats are at most copied. */
-static uint64_t cost_of(const struct tensor *t, enum tensor_type type) {
-  enum { ELEMENT_NS = 40, FLOATS_IN_NS = 8 };
-  const bool looked_at = type != TENSOR_FLOAT || t->unjudged || t->late;
-  return ELEMENT_NS * (uint64_t)t->elements + (looked_at ? t->count : t->count / FLOATS_IN_NS);
-}
-
 uint64_t contract_reading_cost(const struct contract_reading *r) {
+  enum { ELEMENT_NS = 40, FLOATS_IN_NS = 8 };
   uint64_t cost = r->contract->plan_cost ? r->contract->plan_cost(r) : 0;
-  for (unsigned i = 0; i < r->contract->arrays; i++)
-    if (r->tensor[i]) cost += cost_of(r->tensor[i], r->contract->field[i].rule.type);
+  for (unsigned i = 0; i < r->contract->arrays; i++) {
+    const struct tensor *t = r->tensor[i];
+    if (!t) continue;
+    /* The shapes of the elements are compared one by one. Lengths, masks and floats that came as
+     * bytes are checked number by number; other floats are at most copied. */
+    const bool checked = r->contract->field[i].rule.type != TENSOR_FLOAT || t->unjudged || t->late;
+    cost += ELEMENT_NS * (uint64_t)t->elements + (checked ? t->count : t->count / FLOATS_IN_NS);
+  }
   if (r->texts) cost += contract_texts_cost(r->texts, r->prompt);
   return cost;
 }

@@ -7,12 +7,12 @@
 #include "core/base/size.h"
 #include "server/body/base64_text.h"
 #include "server/json/json_skim.h"
-#include "server/json/shape_text.h"
 #include "server/json/tensor_bytes.h"
 #include "server/number/blank.h"
+#include "server/number/number_scan.h"
 #include "server/text/json_string.h"
 
-/* Characters of a key or type that are kept; the longest known one has 6. */
+/* Characters of a key or type that are stored; the longest known one has 6. */
 enum { WORD_MAX = 24 };
 
 enum tensor_base64_key { KEY_DTYPE, KEY_SHAPE, KEY_BASE64, KEYS };
@@ -20,20 +20,23 @@ static const char *const key_names[KEYS] = {"dtype", "shape", "base64"};
 
 enum tensor_base64_state {
   OBJECT,       /* an object begins */
-  FIRST_KEY,    /* behind '{' */
-  KEY,          /* behind ',' in an object */
+  FIRST_KEY,    /* after '{' */
+  KEY,          /* after ',' in an object */
   IN_KEY,       /* within a key */
-  COLON,        /* behind a key */
-  VALUE,        /* behind ':' */
+  COLON,        /* after a key */
+  VALUE,        /* after ':' */
   IN_DTYPE,     /* within the type's name */
   IN_TEXT,      /* within the base64 */
-  IN_SHAPE,     /* within the shape */
-  BEHIND_VALUE, /* ',' or '}' */
-  NEXT_OBJECT,  /* behind an object of a list: ',' or ']' */
+  FIRST_DIM,    /* in the shape, after '[' */
+  NEXT_DIM,     /* in the shape, after ',' */
+  IN_DIM,       /* within a dimension */
+  AFTER_DIM,    /* in the shape, after a dimension */
+  AFTER_VALUE,  /* ',' or '}' */
+  AFTER_OBJECT, /* in a list: ',' or ']' */
   COMPLETE
 };
 
-/* The bytes of an object whose type stood behind them: they are not converted yet. */
+/* The bytes of an object whose type follows them: they are not yet converted. */
 struct tensor_base64_raw {
   size_t at, size;
   enum tensor_dtype dtype;
@@ -47,27 +50,27 @@ struct tensor_base64 {
   bool list;
   enum tensor_base64_state state;
   struct tensor tensor;
-  struct tensor_bytes bytes;     /* of all objects: floats, but for what is raw */
-  size_t shapes;                 /* room in tensor.ragged */
-  struct tensor_base64_raw *raw; /* [raws]: in the order of their places */
+  struct tensor_bytes bytes;     /* all objects: floats, except the raw ones */
+  size_t shapes;                 /* elements that tensor.ragged has memory for */
+  struct tensor_base64_raw *raw; /* [raws] in the order of their bytes */
   size_t raws, raw_room;
 
-  /* Of the object that is being read. */
+  /* The object that is being read. */
   size_t from;                /* where it begins in `bytes` */
   unsigned seen;              /* a bit per key */
-  enum tensor_base64_key key; /* whose value it is */
-  bool judged;                /* its type and shape are known, and keep the rule: */
-  size_t expected;            /* bytes that they ask for */
-  struct tensor_form form;
-  struct json_string string; /* the key or type being read */
+  enum tensor_base64_key key; /* the key whose value is read */
+  bool judged;                /* its type and shape are known, and satisfy the rule */
+  size_t expected;            /* bytes that type and shape require */
+  struct tensor_form form;    /* dimensions beyond TENSOR_DEPTH_MAX are only counted */
+  struct json_string string;  /* the key or type being read */
   char word[WORD_MAX];
   size_t word_length; /* counts beyond WORD_MAX as well */
-  struct shape_text shape;
+  struct number_scan dim;
   struct base64_text text;
   char value_pointer[64]; /* "/keys/3/base64" */
 };
 
-/* A stretch of text and its place in the body. */
+/* A stretch of text and its offset in the body. */
 struct tensor_base64_stretch {
   const char *text, *end;
   size_t offset;
@@ -111,9 +114,9 @@ const struct tensor *tensor_base64_view(const struct tensor_base64 *r) {
   return &r->tensor;
 }
 
-/* --- failures: they return NULL, where success returns the byte to go on from --- */
+/* --- failures: they return NULL; success returns the byte to continue from --- */
 
-/* An invalid-request at the object, or below it. */
+/* Fails with invalid-request at the object, or below it. */
 __attribute__((format(printf, 4, 5))) static const char *
 refuse_object(const struct tensor_base64 *r, const char *below, struct error *e, const char *format,
               ...) {
@@ -134,7 +137,7 @@ static const char *refuse_byte(const struct tensor_base64_stretch *s, const char
   return NULL;
 }
 
-/* Refuses a byte where `wanted` belongs: another value begins with it, or none. */
+/* Fails at a byte that does not begin the expected value. */
 static const char *refuse_found(const struct tensor_base64 *r, const char *below,
                                 const char *wanted, const struct tensor_base64_stretch *s,
                                 const char *p, struct error *e) {
@@ -164,8 +167,8 @@ static bool judge_form(struct tensor_base64 *r, struct error *e) {
   return true;
 }
 
-/* The shape of element `i` of a list. As in tensor_nest a list of shapes starts when one differs.
- */
+/* Adds the shape of element `i` of a list. As in tensor_nest, the list of shapes starts when the
+ * first one differs. */
 static bool add_shape(struct tensor_base64 *r, size_t i, struct error *e) {
   struct tensor *t = &r->tensor;
   struct tensor_shape shape = {{0}};
@@ -185,20 +188,7 @@ static bool add_shape(struct tensor_base64 *r, size_t i, struct error *e) {
   return true;
 }
 
-/* Notes that the object's bytes are raw. */
-static bool add_raw(struct tensor_base64 *r, struct error *e) {
-  if (r->raws == r->raw_room) {
-    size_t room = size_max(4, r->raws + r->raws / 2);
-    struct tensor_base64_raw *grown = arena_grow(r->arena, r->raw, &room, sizeof *grown, e);
-    if (!grown) return false;
-    r->raw = grown;
-    r->raw_room = room;
-  }
-  r->raw[r->raws++] = (struct tensor_base64_raw){r->from, r->bytes.came, r->form.dtype};
-  r->tensor.late = r;
-  return true;
-}
-
+/* Adds the array of a complete object to the tensor. */
 static bool add_array(struct tensor_base64 *r, struct error *e) {
   struct tensor *t = &r->tensor;
   const enum tensor_dtype dtype = r->form.dtype;
@@ -206,7 +196,17 @@ static bool add_array(struct tensor_base64 *r, struct error *e) {
     return refuse_object(r, "base64", e, "%zu bytes, but dtype and shape require %zu",
                          r->bytes.came, r->expected);
   const size_t count = r->expected / tensor_dtype_size(dtype);
-  if (r->bytes.dtype != dtype && dtype != DTYPE_F32 && count > 0 && !add_raw(r, e)) return false;
+  if (r->bytes.dtype != dtype && dtype != DTYPE_F32 && count > 0) {
+    if (r->raws == r->raw_room) {
+      size_t room = size_max(4, r->raws + r->raws / 2);
+      struct tensor_base64_raw *grown = arena_grow(r->arena, r->raw, &room, sizeof *grown, e);
+      if (!grown) return false;
+      r->raw = grown;
+      r->raw_room = room;
+    }
+    r->raw[r->raws++] = (struct tensor_base64_raw){r->from, r->bytes.came, dtype};
+    t->late = r;
+  }
   t->count += count;
   t->data = r->bytes.data;
   t->unjudged |= count > 0 && (dtype == DTYPE_F32 || r->bytes.bad);
@@ -222,9 +222,9 @@ static bool add_array(struct tensor_base64 *r, struct error *e) {
   return true;
 }
 
-/* Makes `size` bytes at `from` into numbers behind those of `to`. */
-static enum status add_numbers(struct tensor_bytes *to, enum tensor_dtype dtype,
-                               const unsigned char *from, size_t size, struct error *e) {
+/* Appends the numbers of `size` bytes at `from`. */
+static enum status append_numbers(struct tensor_bytes *to, enum tensor_dtype dtype,
+                                  const unsigned char *from, size_t size, struct error *e) {
   tensor_bytes_next(to, dtype, size);
   tensor_bytes_feed(to, from, size, e);
   return e->status;
@@ -238,14 +238,14 @@ enum status tensor_base64_convert(struct tensor_base64 *r, struct error *e) {
   tensor_bytes_init(&made, DTYPE_F32, 0, r->arena);
   if (!tensor_bytes_room(&made, t->count * sizeof(float), e)) return e->status;
   for (const struct tensor_base64_raw *raw = r->raw; raw < r->raw + r->raws; raw++) {
-    if (add_numbers(&made, DTYPE_F32, from + done, raw->at - done, e) ||
-        add_numbers(&made, raw->dtype, from + raw->at, raw->size, e))
+    if (append_numbers(&made, DTYPE_F32, from + done, raw->at - done, e) ||
+        append_numbers(&made, raw->dtype, from + raw->at, raw->size, e))
       return e->status;
     t->unjudged |= made.bad;
     done = size_round_up(raw->at + raw->size, sizeof(float));
   }
   const size_t rest = r->bytes.size > done ? r->bytes.size - done : 0;
-  if (add_numbers(&made, DTYPE_F32, from + done, rest, e)) return e->status;
+  if (append_numbers(&made, DTYPE_F32, from + done, rest, e)) return e->status;
   must(made.size == t->count * sizeof(float));
   t->data = made.data;
   t->late = NULL;
@@ -260,25 +260,7 @@ static const char *end_object(struct tensor_base64 *r, const char *p, struct err
           "an array in base64 requires \"dtype\", \"shape\" and \"base64\": %s is missing",
           key_names[key]);
   if (!add_array(r, e)) return NULL;
-  if (r->list)
-    r->state = NEXT_OBJECT;
-  else
-    r->state = COMPLETE;
-  return p + 1;
-}
-
-static const char *next_object(struct tensor_base64 *r, const char *p,
-                               const struct tensor_base64_stretch *s, struct error *e) {
-  if (*p == ']') {
-    r->state = COMPLETE;
-    return p + 1;
-  }
-  if (*p != ',') return refuse_byte(s, p, "',' or ']'", e);
-  if (r->rule.max_elements && r->tensor.elements >= r->rule.max_elements) {
-    error_limit(e, "max_items", "%s has more than %zu items", r->rule.field, r->rule.max_elements);
-    return NULL;
-  }
-  begin_object(r);
+  r->state = r->list ? AFTER_OBJECT : COMPLETE;
   return p + 1;
 }
 
@@ -290,7 +272,7 @@ static void begin_word(struct tensor_base64 *r, enum tensor_base64_state state) 
   r->state = state;
 }
 
-/* Is the word harmless in a pointer and a sentence? */
+/* Returns whether the word needs no escaping in a JSON Pointer and an error message. */
 static bool is_harmless(const char *word, size_t length) {
   for (size_t i = 0; i < length; i++)
     if (word[i] <= ' ' || (unsigned char)word[i] >= 0x7f || word[i] == '~' || word[i] == '/')
@@ -319,7 +301,7 @@ static bool end_key(struct tensor_base64 *r, struct error *e) {
 
 static bool end_dtype(struct tensor_base64 *r, struct error *e) {
   if (r->word_length <= WORD_MAX) r->form.dtype = tensor_dtype_of(r->word, r->word_length);
-  r->state = BEHIND_VALUE;
+  r->state = AFTER_VALUE;
   switch (r->form.dtype) {
   case DTYPE_F32:
   case DTYPE_F16:
@@ -349,63 +331,83 @@ static const char *read_word(struct tensor_base64 *r, const char *p,
   return p + 1;
 }
 
-/* --- shapes and base64 --- */
+/* --- shapes --- */
 
-static void begin_pointer(struct tensor_base64 *r) {
+/* Fails at the dimension that is being read. */
+static const char *refuse_dim(const struct tensor_base64 *r, const char *why, struct error *e) {
+  char pointer[ERROR_POINTER_SIZE];
+  snprintf(pointer, sizeof pointer, "%s/%u", r->value_pointer, r->form.rank);
+  error_at(e, pointer, "%s", why);
+  return NULL;
+}
+
+/* Reads the list of dimensions after its opening bracket. */
+static const char *read_dims(struct tensor_base64 *r, const char *p,
+                             const struct tensor_base64_stretch *s, struct error *e) {
+  for (; p < s->end; p++) {
+    if (r->state == IN_DIM) {
+      const enum number_scanned scanned = number_scan_byte(&r->dim, *p);
+      if (scanned == NUMBER_SCAN_TAKEN) continue;
+      if (scanned == NUMBER_SCAN_MALFORMED) return refuse_byte(s, p, "a digit", e);
+      int32_t dim;
+      const enum number_verdict verdict = number_scan_integer(&r->dim, &dim);
+      if (verdict == NUMBER_MALFORMED)
+        return refuse_dim(r, "a dimension must be an integer without fraction or exponent", e);
+      if (verdict == NUMBER_OK && dim < 0)
+        return refuse_dim(r, "a dimension must not be negative", e);
+      if (verdict != NUMBER_OK)
+        return refuse_dim(r, "the dimension exceeds the 32-bit integer range", e);
+      if (r->form.rank < TENSOR_DEPTH_MAX) r->form.dim[r->form.rank] = (size_t)dim;
+      r->form.rank++;
+      r->state = AFTER_DIM; /* where this byte, which ended the dimension, is read */
+    }
+    if (is_blank(*p)) continue;
+    if (*p == ']' && r->state != NEXT_DIM) {
+      r->state = AFTER_VALUE;
+      return judge_form(r, e) ? p + 1 : NULL;
+    }
+    if (r->state == AFTER_DIM) {
+      if (*p != ',') return refuse_byte(s, p, "',' or ']'", e);
+      r->state = NEXT_DIM;
+      continue;
+    }
+    if (!json_starts_value(*p)) return refuse_byte(s, p, "an integer", e);
+    if (*p != '-' && (*p < '0' || *p > '9')) return refuse_dim(r, "expected an integer", e);
+    number_scan_begin(&r->dim);
+    number_scan_byte(&r->dim, *p);
+    r->state = IN_DIM;
+  }
+  return p;
+}
+
+/* --- objects --- */
+
+/* Begins the value of a key. */
+static const char *begin_value(struct tensor_base64 *r, const char *p,
+                               const struct tensor_base64_stretch *s, struct error *e) {
+  const bool shape = r->key == KEY_SHAPE;
+  if (*p != (shape ? '[' : '"'))
+    return refuse_found(r, key_names[r->key], shape ? "an array of integers" : "a string", s, p, e);
+  if (r->key == KEY_DTYPE) {
+    begin_word(r, IN_DTYPE);
+    return p + 1;
+  }
   char item[24] = "";
   if (r->list) snprintf(item, sizeof item, "/%zu", r->tensor.elements);
   snprintf(r->value_pointer, sizeof r->value_pointer, "/%s%s/%s", r->rule.field, item,
            key_names[r->key]);
-}
-
-static void begin_dims(struct tensor_base64 *r) {
-  r->state = IN_SHAPE;
-  begin_pointer(r);
-  shape_text_init(&r->shape, &r->form, r->value_pointer);
-}
-
-static const char *read_dims(struct tensor_base64 *r, const char *p,
-                             const struct tensor_base64_stretch *s, struct error *e) {
-  bool complete = false;
-  p = shape_text_feed(&r->shape, p, (size_t)(s->end - p), offset_of(s, p), &complete, e);
-  if (!complete) return p;
-  r->state = BEHIND_VALUE;
-  return judge_form(r, e) ? p : NULL;
-}
-
-/* Where type and shape are known, numbers are made of the bytes as they arrive. */
-static void begin_text(struct tensor_base64 *r) {
+  if (shape) {
+    r->state = FIRST_DIM;
+    return p + 1;
+  }
+  /* If type and shape are known, the bytes become numbers as they arrive. */
   if (r->judged) tensor_bytes_next(&r->bytes, r->form.dtype, r->expected);
   r->state = IN_TEXT;
-  begin_pointer(r);
   base64_text_init(&r->text, &r->bytes, r->value_pointer);
-}
-
-static const char *read_text(struct tensor_base64 *r, const char *p,
-                             const struct tensor_base64_stretch *s, struct error *e) {
-  bool complete = false;
-  p = base64_text_feed(&r->text, p, (size_t)(s->end - p), offset_of(s, p), &complete, e);
-  if (complete) r->state = BEHIND_VALUE;
-  return p;
-}
-
-/* --- the whole --- */
-
-static const char *begin_member(struct tensor_base64 *r, const char *p,
-                                const struct tensor_base64_stretch *s, struct error *e) {
-  const bool shape = r->key == KEY_SHAPE;
-  if (*p != (shape ? '[' : '"'))
-    return refuse_found(r, key_names[r->key], shape ? "an array of integers" : "a string", s, p, e);
-  if (shape)
-    begin_dims(r);
-  else if (r->key == KEY_DTYPE)
-    begin_word(r, IN_DTYPE);
-  else
-    begin_text(r);
   return p + 1;
 }
 
-/* Reads `c`, behind which `next` comes. */
+/* Reads `c`, and continues with the state `next`. */
 static const char *expect_byte(struct tensor_base64 *r, const char *p,
                                const struct tensor_base64_stretch *s, char c, const char *wanted,
                                enum tensor_base64_state next, struct error *e) {
@@ -414,7 +416,7 @@ static const char *expect_byte(struct tensor_base64 *r, const char *p,
   return p + 1;
 }
 
-/* Reads a byte between words and numbers that is no blank. */
+/* Reads a byte between words and numbers that is not blank. */
 static const char *read_between(struct tensor_base64 *r, const char *p,
                                 const struct tensor_base64_stretch *s, struct error *e) {
   switch (r->state) {
@@ -431,26 +433,22 @@ static const char *read_between(struct tensor_base64 *r, const char *p,
   case COLON:
     return expect_byte(r, p, s, ':', "':'", VALUE, e);
   case VALUE:
-    return begin_member(r, p, s, e);
-  case BEHIND_VALUE:
+    return begin_value(r, p, s, e);
+  case AFTER_VALUE:
     return *p == '}' ? end_object(r, p, e) : expect_byte(r, p, s, ',', "',' or '}'", KEY, e);
-  default:
-    return next_object(r, p, s, e);
-  }
-}
-
-static const char *read_some(struct tensor_base64 *r, const char *p,
-                             const struct tensor_base64_stretch *s, struct error *e) {
-  switch (r->state) {
-  case IN_TEXT:
-    return read_text(r, p, s, e);
-  case IN_KEY:
-  case IN_DTYPE:
-    return read_word(r, p, s, e);
-  case IN_SHAPE:
-    return read_dims(r, p, s, e);
-  default:
-    return is_blank(*p) ? p + 1 : read_between(r, p, s, e);
+  default: /* AFTER_OBJECT */
+    if (*p == ']') {
+      r->state = COMPLETE;
+      return p + 1;
+    }
+    if (*p != ',') return refuse_byte(s, p, "',' or ']'", e);
+    if (r->rule.max_elements && r->tensor.elements >= r->rule.max_elements) {
+      error_limit(e, "max_items", "%s has more than %zu items", r->rule.field,
+                  r->rule.max_elements);
+      return NULL;
+    }
+    begin_object(r);
+    return p + 1;
   }
 }
 
@@ -458,7 +456,27 @@ enum status tensor_base64_feed(struct tensor_base64 *r, const char *text, size_t
                                size_t offset, size_t *used, bool *complete, struct error *e) {
   const struct tensor_base64_stretch s = {text, text + length, offset};
   const char *p = text;
-  while (p && p < s.end && r->state != COMPLETE) p = read_some(r, p, &s, e);
+  while (p && p < s.end && r->state != COMPLETE) {
+    bool ended = false;
+    switch (r->state) {
+    case IN_TEXT:
+      p = base64_text_feed(&r->text, p, (size_t)(s.end - p), offset_of(&s, p), &ended, e);
+      if (ended) r->state = AFTER_VALUE;
+      break;
+    case IN_KEY:
+    case IN_DTYPE:
+      p = read_word(r, p, &s, e);
+      break;
+    case FIRST_DIM:
+    case NEXT_DIM:
+    case IN_DIM:
+    case AFTER_DIM:
+      p = read_dims(r, p, &s, e);
+      break;
+    default:
+      p = is_blank(*p) ? p + 1 : read_between(r, p, &s, e);
+    }
+  }
   if (!p) return e->status;
   *used = (size_t)(p - text);
   *complete = r->state == COMPLETE;

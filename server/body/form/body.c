@@ -1,8 +1,7 @@
-/* body: which reader a body has, and what all of them have in common. */
+/* body: selects the reader of a body's format. */
 #include "server/body/form/body.h"
 
-#include "server/body/form/body_json.h"
-#include "server/body/form/body_safetensors.h"
+#include "server/body/form/body_readers.h"
 #include "server/body/tensor_base64.h"
 
 enum status body_init(struct body *b, const struct body_terms *terms, struct arena *a,
@@ -36,23 +35,19 @@ enum status body_feed(struct body *b, const char *bytes, size_t size) {
 
 uint64_t body_cost(const struct body *b) { return contract_reading_cost(&b->reading); }
 
-static enum status finish_reading(struct body *b, struct body_v2_asked *asked) {
-  if (b->json) return body_json_finish(b->json);
-  if (b->safetensors) return body_safetensors_finish(b->safetensors);
-  return body_v2_finish(b->v2, asked);
-}
-
-static enum status settle_arrays(struct body *b) {
+enum status body_finish(struct body *b, struct body_v2_asked *asked) {
+  if (b->e->status) return b->e->status;
+  if (b->json)
+    body_json_finish(b->json);
+  else if (b->safetensors)
+    body_safetensors_finish(b->safetensors);
+  else
+    body_v2_finish(b->v2, asked);
   for (unsigned i = 0; i < b->reading.contract->arrays && !b->e->status; i++) {
     const struct tensor *t = b->reading.tensor[i];
     if (t && t->late) tensor_base64_convert(t->late, b->e);
   }
   return b->e->status;
-}
-
-enum status body_finish(struct body *b, struct body_v2_asked *asked) {
-  if (b->e->status || finish_reading(b, asked)) return b->e->status;
-  return settle_arrays(b);
 }
 
 enum status body_locate(const struct body *b) {

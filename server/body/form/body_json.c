@@ -1,34 +1,32 @@
-/* body_json: the top level of a request's text, chunk by chunk.
+/* body_json: the top level of a body in JSON, chunk by chunk.
  *
- * A machine of a few states walks over the object; values are left to body_field, and names are
- * collected in a buffer of fixed size. A chunk may end anywhere: all that is remembered is in the
- * reader. What goes wrong is noted in `e`, at which the one loop looks. */
-#include "server/body/form/body_json.h"
-
+ * A state machine reads the object; body_field reads values, and names are collected in a buffer of
+ * fixed size. A chunk may end anywhere. Failures are kept in `e`, whose status ends the loop. */
 #include <string.h>
 
 #include "server/body/body_field.h"
+#include "server/body/form/body_readers.h"
 #include "server/number/blank.h"
 
 enum body_json_state {
   BEFORE,       /* the object has not begun */
-  FIRST_OR_END, /* behind '{': a name or '}' */
-  NAME,         /* behind ',': a name */
+  FIRST_OR_END, /* after '{': a name or '}' */
+  NAME,         /* after ',': a name */
   IN_NAME,      /* within a name */
-  COLON,        /* behind a name */
-  VALUE,        /* behind ':' */
+  COLON,        /* after a name */
+  VALUE,        /* after ':' */
   IN_VALUE,     /* within a field's value */
-  COMMA_OR_END, /* behind a value: ',' or '}' */
-  AFTER,        /* behind the object */
+  COMMA_OR_END, /* after a value: ',' or '}' */
+  AFTER,        /* after the object */
   IN_OTHER,     /* within a body that is no object, to learn whether it is JSON at all */
-  AFTER_OTHER   /* behind a body that is no object: JSON, if nothing follows */
+  AFTER_OTHER   /* after a body that is no object: JSON, if nothing follows */
 };
 
 struct body_json {
   struct contract_reading *into;
   enum body_json_state state;
-  unsigned field; /* whose value it is */
-  size_t offset;  /* bytes of the body before the chunk in hand */
+  unsigned field; /* the field whose value is read */
+  size_t offset;  /* bytes of the body before this chunk */
   struct error *e;
   struct body_field value;
   struct small_text small; /* a name, or a small value */
@@ -45,15 +43,18 @@ struct body_json *body_json_new(struct contract_reading *into, struct arena *a, 
   return b;
 }
 
-static const struct contract_field *field_in_hand(const struct body_json *b) {
+/* The field whose value is read. */
+static const struct contract_field *this_field(const struct body_json *b) {
   return &b->into->contract->field[b->field];
 }
 
-/* --- names and values --- */
-
-static void collect_from(struct body_json *b, size_t offset, enum body_json_state state) {
+static void begin_small(struct body_json *b, size_t offset, enum body_json_state state) {
   small_text_begin(&b->small, offset);
   b->state = state;
+}
+
+static enum status refuse_other(struct body_json *b) {
+  return error_at(b->e, "", "the body must be a JSON object");
 }
 
 static size_t feed_name(struct body_json *b, const char *text, size_t length, size_t offset) {
@@ -70,31 +71,17 @@ static size_t feed_name(struct body_json *b, const char *text, size_t length, si
   return used;
 }
 
-static size_t begin_value(struct body_json *b, const char *text, size_t length, size_t offset) {
-  if (!json_starts_value(*text)) {
-    json_unexpected(b->e, offset, *text, "a value");
-    return 0;
-  }
-  b->state = IN_VALUE;
-  return body_field_begin(&b->value, b->field, text, length, offset, b->e);
-}
-
 static size_t feed_value(struct body_json *b, const char *text, size_t length, size_t offset) {
   bool complete = false;
   const size_t used = body_field_feed(&b->value, text, length, offset, &complete, b->e);
   if (complete) b->state = COMMA_OR_END;
   if (b->small.lost)
-    error_at(b->e, field_in_hand(b)->pointer, "%s is longer than %zu bytes",
-             contract_name(field_in_hand(b)), contract_longest(field_in_hand(b)));
+    error_at(b->e, this_field(b)->pointer, "%s is longer than %zu bytes",
+             contract_name(this_field(b)), contract_longest(this_field(b)));
   return used;
 }
 
-/* --- a body that is no object --- */
-
-static enum status refuse_other(struct body_json *b) {
-  return error_at(b->e, "", "the body must be a JSON object");
-}
-
+/* Reads a body that is no object. */
 static size_t feed_other(struct body_json *b, const char *text, size_t length, size_t offset) {
   bool complete = false;
   const size_t used = small_text_feed(&b->small, text, length, offset, &complete, b->e);
@@ -103,54 +90,49 @@ static size_t feed_other(struct body_json *b, const char *text, size_t length, s
   return used;
 }
 
-/* --- the object itself --- */
-
-/* The first byte of the body that is no blank. Returns how many bytes were used. */
-static size_t begin_body(struct body_json *b, char c, size_t offset) {
-  unsigned char byte = (unsigned char)c;
-  if (c == '{') {
-    b->state = FIRST_OR_END;
-    return 1;
-  }
-  if (json_starts_value(c))
-    collect_from(b, offset, IN_OTHER);
-  else if (byte == 0xef || byte == 0xfe || byte == 0xff)
-    error_json(b->e, offset,
-               "expected '{', got byte 0x%02x: if this is a byte order mark, send UTF-8 without it",
-               byte);
-  else
-    json_unexpected(b->e, offset, c, "'{'");
-  return 0;
-}
-
-static size_t begin_name(struct body_json *b, char c, size_t offset) {
-  if (c == '}' && b->state == FIRST_OR_END) {
-    b->state = AFTER;
-    return 1;
-  }
-  if (c == '"')
-    collect_from(b, offset, IN_NAME);
-  else
-    json_unexpected(b->e, offset, c, "a field name");
-  return 0;
-}
-
-/* Reads one byte between names and values that is no blank. Returns 1, or 0 if a name or a value
+/* Reads a byte between names and values that is not blank. Returns 1, or 0 if a name or a value
  * begins with it. */
 static size_t read_between(struct body_json *b, const char *text, size_t length, size_t offset) {
   const char c = *text;
+  const unsigned char byte = (unsigned char)c;
   switch (b->state) {
   case BEFORE:
-    return begin_body(b, c, offset);
+    if (c == '{') {
+      b->state = FIRST_OR_END;
+      return 1;
+    }
+    if (json_starts_value(c))
+      begin_small(b, offset, IN_OTHER);
+    else if (byte == 0xef || byte == 0xfe || byte == 0xff)
+      error_json(
+          b->e, offset,
+          "expected '{', got byte 0x%02x: if this is a byte order mark, send UTF-8 without it",
+          byte);
+    else
+      json_unexpected(b->e, offset, c, "'{'");
+    return 0;
   case FIRST_OR_END:
   case NAME:
-    return begin_name(b, c, offset);
+    if (c == '}' && b->state == FIRST_OR_END) {
+      b->state = AFTER;
+      return 1;
+    }
+    if (c == '"')
+      begin_small(b, offset, IN_NAME);
+    else
+      json_unexpected(b->e, offset, c, "a field name");
+    return 0;
   case COLON:
     if (c != ':') json_unexpected(b->e, offset, c, "':'");
     b->state = VALUE;
     return 1;
   case VALUE:
-    return begin_value(b, text, length, offset);
+    if (!json_starts_value(c)) {
+      json_unexpected(b->e, offset, c, "a value");
+      return 0;
+    }
+    b->state = IN_VALUE;
+    return body_field_begin(&b->value, b->field, text, length, offset, b->e);
   case COMMA_OR_END:
     if (c != ',' && c != '}') json_unexpected(b->e, offset, c, "',' or '}'");
     b->state = c == ',' ? NAME : AFTER;
@@ -161,29 +143,32 @@ static size_t read_between(struct body_json *b, const char *text, size_t length,
   }
 }
 
-static size_t read_some(struct body_json *b, const char *text, size_t length, size_t offset) {
-  switch (b->state) {
-  case IN_VALUE:
-    return feed_value(b, text, length, offset);
-  case IN_NAME:
-    return feed_name(b, text, length, offset);
-  case IN_OTHER:
-    return feed_other(b, text, length, offset);
-  default:
-    return is_blank(*text) ? 1 : read_between(b, text, length, offset);
-  }
-}
-
 enum status body_json_feed(struct body_json *b, const char *text, size_t length) {
-  for (size_t at = 0; at < length && !b->e->status;)
-    at += read_some(b, text + at, length - at, b->offset + at);
+  for (size_t at = 0; at < length && !b->e->status;) {
+    const char *p = text + at;
+    const size_t left = length - at, offset = b->offset + at;
+    switch (b->state) {
+    case IN_VALUE:
+      at += feed_value(b, p, left, offset);
+      break;
+    case IN_NAME:
+      at += feed_name(b, p, left, offset);
+      break;
+    case IN_OTHER:
+      at += feed_other(b, p, left, offset);
+      break;
+    default:
+      at += is_blank(*p) ? 1 : read_between(b, p, left, offset);
+    }
+  }
   b->offset += length;
   return b->e->status;
 }
 
-static enum status refuse_end(struct body_json *b) {
+enum status body_json_finish(struct body_json *b) {
+  if (b->e->status || b->state == AFTER) return b->e->status;
   if (b->state == BEFORE) return error_json(b->e, b->offset, "the body is empty");
-  /* A bare number has no end of its own. */
+  /* A bare number ends only at another byte. */
   struct error none = {0};
   bool complete = false;
   if (b->state == IN_OTHER) json_skim_feed(&b->small.skim, " ", 1, b->offset, &complete, &none);
@@ -191,10 +176,6 @@ static enum status refuse_end(struct body_json *b) {
   if (b->state == VALUE || b->state == IN_VALUE)
     return error_json(b->e, b->offset,
                       "unexpected end of the body: the value of \"%s\" is incomplete",
-                      contract_name(field_in_hand(b)));
+                      contract_name(this_field(b)));
   return error_json(b->e, b->offset, "unexpected end of the body: the JSON object is incomplete");
-}
-
-enum status body_json_finish(struct body_json *b) {
-  return b->e->status || b->state == AFTER ? b->e->status : refuse_end(b);
 }

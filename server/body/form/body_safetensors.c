@@ -1,21 +1,21 @@
-/* body_safetensors: a body that is safetensors: a header, and then the bytes of its tensors.
+/* body_safetensors: a body in safetensors: a header, then the bytes of its tensors.
  *
- * The header is collected, read, and dropped; the form of each tensor is kept. Each tensor's
- * numbers go into memory of their own, so that they lie aligned and are used where they are. */
-#include "server/body/form/body_safetensors.h"
-
+ * The header is collected, parsed and dropped; the form of each tensor is stored. Each tensor's
+ * numbers go into memory of their own, so that they are aligned and used in place. */
 #include <string.h>
 
 #include "config/checkpoint/safetensors.h"
+#include "server/body/form/body_readers.h"
 #include "server/json/json_small.h"
 #include "server/json/tensor_bytes.h"
 #include "server/json/tensor_json.h"
 #include "server/number/blank.h"
 
-/* Bytes of a header. All fields take some two thousand; Jansson takes up to 77 times as many. */
+/* Most bytes of a header. All fields take some two thousand; Jansson takes up to 77 times the size.
+ */
 enum { HEADER_MAX = 16 * 1024 };
 
-enum { QUOTES = 2 }; /* around a word that is read without them */
+enum { QUOTES = 2 }; /* bytes added to a bare word */
 
 enum body_safetensors_state { PREFIX, HEADER, DATA, AFTER };
 
@@ -29,15 +29,15 @@ struct body_announced {
 
 struct body_safetensors {
   struct contract_reading *into;
-  uint64_t body_bytes; /* announced, or BODY_UNKNOWN */
+  uint64_t body_bytes; /* announced bytes, or BODY_UNKNOWN */
   struct arena *arena;
   enum body_safetensors_state state;
   uint64_t offset;           /* bytes of the body that have been read */
-  struct tensor_bytes bytes; /* being collected: the prefix, the header, or a tensor */
-  size_t count, next;        /* tensors announced, and which of them comes now */
+  struct tensor_bytes bytes; /* the prefix, the header, or the tensor that arrives */
+  size_t count, next;        /* tensors announced, and the next one of them */
   struct body_announced announced[CONTRACT_ARRAYS_MAX]; /* in the order of their data */
   struct tensor tensor[CONTRACT_ARRAYS_MAX];
-  struct error *e; /* the first failure; then nothing is looked at any more */
+  struct error *e; /* the first failure; nothing is read after it */
 };
 
 struct body_safetensors *body_safetensors_new(struct contract_reading *into,
@@ -57,7 +57,7 @@ static const struct contract_field *row_of(const struct body_safetensors *b, uns
 
 /* --- __metadata__ --- */
 
-/* A value there is text within text: it has no place in the body that could be named. */
+/* A JSON value in __metadata__ is a string within JSON: an error has no offset in the body. */
 static enum status refuse_metadata(struct body_safetensors *b, unsigned field) {
   struct error *e = b->e;
   if (e->status != STATUS_INVALID_JSON) return e->status;
@@ -75,7 +75,7 @@ static enum status read_small(struct body_safetensors *b, unsigned field, const 
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/* A word that means nothing in JSON is a string. */
+/* Returns whether the text is a word that JSON does not have: it is read as a string. */
 static bool is_bare_word(const char *text) {
   if (!is_letter(text[0])) return false;
   for (const char *p = text; *p; p++)
@@ -83,15 +83,7 @@ static bool is_bare_word(const char *text) {
   return strcmp(text, "true") && strcmp(text, "false") && strcmp(text, "null");
 }
 
-static enum status read_bare_word(struct body_safetensors *b, unsigned field, const char *text,
-                                  size_t length) {
-  char quoted[JSON_SMALL_MAX];
-  quoted[0] = quoted[length + 1] = '"';
-  memcpy(quoted + 1, text, length);
-  return read_small(b, field, quoted, length + 2);
-}
-
-/* An array that has no tensor of its own, but the JSON of its numbers. */
+/* Reads an array that is JSON in __metadata__, not a tensor. */
 static enum status read_array(struct body_safetensors *b, unsigned field, const char *text,
                               size_t length) {
   struct error *e = b->e;
@@ -101,7 +93,7 @@ static enum status read_array(struct body_safetensors *b, unsigned field, const 
   bool complete = false;
   if (!r) return e->status;
   tensor_json_feed(r, text, length, 0, &used, &complete, e);
-  /* A number alone ends at what follows it. */
+  /* A number alone ends only at another byte. */
   if (!e->status && !complete) tensor_json_feed(r, " ", 1, length, &ended, &complete, e);
   while (!e->status && used < length && is_blank(text[used])) used++;
   if (!e->status && (!complete || used < length)) error_json(e, used, "more than a value");
@@ -127,8 +119,12 @@ static enum status read_meta(struct body_safetensors *b, const char *key, const 
   if (length > contract_longest(f) - QUOTES)
     return error_at(b->e, f->pointer, "%s is longer than %zu bytes", contract_name(f),
                     contract_longest(f) - QUOTES);
-  if (length <= JSON_SMALL_MAX - QUOTES && is_bare_word(text))
-    return read_bare_word(b, field, text, length);
+  if (length <= JSON_SMALL_MAX - QUOTES && is_bare_word(text)) {
+    char quoted[JSON_SMALL_MAX];
+    quoted[0] = quoted[length + 1] = '"';
+    memcpy(quoted + 1, text, length);
+    return read_small(b, field, quoted, length + QUOTES);
+  }
   size_t blanks = 0;
   while (is_blank(text[blanks])) blanks++;
   if (contract_is_array(b->into->contract, field) && text[blanks] != '"')
@@ -159,17 +155,7 @@ static enum status announce_tensor(struct body_safetensors *b,
   return STATUS_OK;
 }
 
-static enum status read_fields(struct body_safetensors *b, const struct safetensors *s) {
-  for (size_t i = 0; i < safetensors_metadata_count(s); i++) {
-    const char *text, *key = safetensors_metadata_at(s, i, &text);
-    if (read_meta(b, key, text)) return b->e->status;
-  }
-  for (size_t i = 0; i < safetensors_count(s); i++)
-    if (announce_tensor(b, safetensors_at(s, i))) return b->e->status;
-  return STATUS_OK;
-}
-
-/* The memory for reading the header is charged to the request's budget, and given back at once. */
+/* Parses the header with memory of `a`, and reads its entries. */
 static enum status parse_header(struct body_safetensors *b, struct arena *a) {
   struct error *e = b->e;
   const size_t length = b->bytes.size;
@@ -186,11 +172,17 @@ static enum status parse_header(struct body_safetensors *b, struct arena *a) {
   json_reserve_end();
   if (no_memory) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the body's header");
   if (!s) return error_at(e, "", "safetensors: %s", fault.detail);
-  read_fields(b, s);
+  for (size_t i = 0; i < safetensors_metadata_count(s) && !e->status; i++) {
+    const char *text, *key = safetensors_metadata_at(s, i, &text);
+    read_meta(b, key, text);
+  }
+  for (size_t i = 0; i < safetensors_count(s) && !e->status; i++)
+    announce_tensor(b, safetensors_at(s, i));
   safetensors_free(s);
   return e->status;
 }
 
+/* The memory for parsing is charged to the request's budget, and returned at once. */
 static enum status end_header(struct body_safetensors *b) {
   struct arena a;
   arena_init(&a, b->arena->budget);
@@ -215,22 +207,9 @@ static enum status end_prefix(struct body_safetensors *b) {
 
 /* --- the data --- */
 
-static void begin_tensor(struct body_safetensors *b) {
-  const struct body_announced *t = &b->announced[b->next];
-  tensor_bytes_init(&b->bytes, t->form.dtype, t->bytes, b->arena);
-}
-
-static enum status end_tensor(struct body_safetensors *b) {
-  const struct body_announced *t = &b->announced[b->next];
-  struct tensor *out = &b->tensor[t->field];
-  if (tensor_bytes_finish(&b->bytes, &t->form, &t->rule, out, b->e)) return b->e->status;
-  b->into->tensor[t->field] = out;
-  b->next++;
-  return STATUS_OK;
-}
-
-/* All bytes of the prefix, the header or a tensor are there: what comes next. */
+/* Ends the prefix, the header or a tensor, whose bytes are complete, and begins what follows. */
 static enum status end_stretch(struct body_safetensors *b) {
+  const struct body_announced *t = &b->announced[b->next];
   switch (b->state) {
   case PREFIX:
     b->state = HEADER;
@@ -239,10 +218,13 @@ static enum status end_stretch(struct body_safetensors *b) {
     if (end_header(b)) return b->e->status;
     break;
   default:
-    if (end_tensor(b)) return b->e->status;
+    if (tensor_bytes_finish(&b->bytes, &t->form, &t->rule, &b->tensor[t->field], b->e))
+      return b->e->status;
+    b->into->tensor[t->field] = &b->tensor[t->field];
+    t = &b->announced[++b->next];
   }
   b->state = b->next < b->count ? DATA : AFTER;
-  if (b->state == DATA) begin_tensor(b);
+  if (b->state == DATA) tensor_bytes_init(&b->bytes, t->form.dtype, t->bytes, b->arena);
   return STATUS_OK;
 }
 
