@@ -1,15 +1,24 @@
-/* tokenize_answer: the answer of a tokenizer alone. */
+/* tokenize_answer: the response to a request that needs only the tokenizer, and the sections with
+ * tokens in any response. */
 #ifndef SERVER_TOKENIZE_ANSWER_H
 #define SERVER_TOKENIZE_ANSWER_H
 
 #include "server/answer/answer.h"
 #include "server/tokenize/tokenize_body.h"
 
-/* Writes the texts as a value; NULL without memory, or where they exceed the address space. */
+enum { TOKENIZE_SECTIONS = 4 };
+
+/* Writes the sections of tokenized texts: `tokens`, their `strings`, and their `offsets` into the
+ * texts, in characters and in bytes. Each has a list for each text, or only one for a single text.
+ * Returns the status of `e`: no memory. */
+enum status tokenize_answer_sections(const struct tokenize_texts *d, struct answer_section *section,
+                                     struct arena *a, struct error *e);
+
+/* Writes the texts as a JSON value. Returns NULL with an error: no memory, or too large. */
 const char *tokenize_answer_texts(const struct tokenize_request *r, struct arena *a,
                                   struct error *e);
 
-/* Plans the answer, from the model of this name, as JSON. Fails as answer_plan does. */
+/* Plans the response, in JSON, of the model with this name. Fails as answer_plan does. */
 enum status tokenize_answer_plan(struct answer *a, const char *model,
                                  const struct tokenize_request *r, size_t max_bytes,
                                  struct arena *arena, struct error *e);

@@ -1,4 +1,4 @@
-/* tokenize_body: the fields of requests to a tokenizer alone, and what is done with them. */
+/* tokenize_body: the fields of requests to tokenize and detokenize, and their work. */
 #include "server/tokenize/tokenize_body.h"
 
 #include <jansson.h>
@@ -22,7 +22,7 @@ enum tokenize_field {
 /* The small values as they were read. */
 struct tokenize_values {
   bool special;
-  size_t longest; /* tokens that a text is cut to; 0: it is not */
+  size_t longest; /* tokens that a text is truncated to; 0: no truncation */
 };
 
 static enum status read_truncate(const json_t *value, const struct contract_field *field, void *to,
@@ -48,7 +48,7 @@ static const struct contract_field fields[TOKENIZE_FIELDS] = {
                            .elsewhere = "it is supported by POST /v1/models/NAME/tokenize"},
 };
 
-/* Other services and libraries call things so. */
+/* Names that other services and libraries use. */
 static const struct contract_stray strays[] = {
     {"input", "use \"text\" for texts"},
     {"inputs", "use \"text\" for texts"},
@@ -102,7 +102,7 @@ struct body *tokenize_body_of(struct tokenize_body *b) {
   return &b->body;
 }
 
-/* --- nothing to compute --- */
+/* --- a run without steps of its own --- */
 
 static bool no_unit(const struct step *s, struct cursor *at, struct unit *u) {
   (void)s, (void)at, (void)u;
@@ -113,33 +113,12 @@ static const struct step nothing = {.unit = no_unit};
 static const struct step *const nothings[] = {&nothing};
 static const struct program no_program = {.step = nothings, .steps = 1, .aside = true};
 
-/* --- texts of tokens --- */
-
-/* An id that the tokenizer knows nothing of. */
-static enum status refuse_id(struct error *e, const struct tensor *t, size_t item, size_t number,
-                             int32_t id, size_t size) {
-  char pointer[ERROR_POINTER_SIZE];
-  if (t->depth == 1)
-    snprintf(pointer, sizeof pointer, "/tokens/%zu", number);
-  else
-    snprintf(pointer, sizeof pointer, "/tokens/%zu/%zu", item, number);
-  return error_at(e, pointer, "token %d is out of range: the tokenizer's tokens are 0 to %zu",
-                  (int)id, size - 1);
-}
-
-static enum status spell_item(const struct contract_reading *r, const struct tokenizer *t,
-                              size_t item, const int32_t *id, size_t count, bool special,
-                              struct decoder_text *out) {
-  const size_t size = tokenizer_size(t);
-  for (size_t i = 0; i < count; i++)
-    if (id[i] < 0 || (size_t)id[i] >= size)
-      return refuse_id(r->e, r->tensor[TOKENIZE_TOKENS], item, i, id[i], size);
-  return tokenizer_decode(t, id, count, !special, r->arena, out, r->e);
-}
+/* --- the work --- */
 
 enum status tokenize_spell_all(const struct contract_reading *r, const struct whole *w,
                                bool special, struct tokenize_request *out) {
   const struct tensor *t = r->tensor[TOKENIZE_TOKENS];
+  const size_t size = tokenizer_size(w->tokenizer);
   *out = (struct tokenize_request){.run.program = &no_program, .back = true};
   out->alone = t->depth == 1 && t->count > 0;
   out->items = out->alone ? 1 : t->elements;
@@ -147,13 +126,23 @@ enum status tokenize_spell_all(const struct contract_reading *r, const struct wh
   const int32_t *id = t->data;
   for (size_t i = 0; out->text && i < out->items; i++) {
     const size_t count = out->alone ? t->count : tensor_shape_at(t, i).dim[0];
-    if (spell_item(r, w->tokenizer, i, id, count, special, &out->text[i])) return r->e->status;
+    for (size_t n = 0; n < count; n++) {
+      if (id[n] >= 0 && (size_t)id[n] < size) continue;
+      char pointer[ERROR_POINTER_SIZE];
+      if (t->depth == 1)
+        snprintf(pointer, sizeof pointer, "/tokens/%zu", n);
+      else
+        snprintf(pointer, sizeof pointer, "/tokens/%zu/%zu", i, n);
+      return error_at(r->e, pointer,
+                      "token %d is out of range: the tokenizer's tokens are 0 to %zu", (int)id[n],
+                      size - 1);
+    }
+    if (tokenizer_decode(w->tokenizer, id, count, !special, r->arena, &out->text[i], r->e))
+      return r->e->status;
     if (count) id += count;
   }
   return r->e->status;
 }
-
-/* --- tokens of texts --- */
 
 enum status tokenize_cut_all(const struct contract_reading *r, const struct whole *w, bool special,
                              size_t longest, struct tokenize_request *out) {

@@ -1,4 +1,4 @@
-/* tokenize_texts: all texts of a request, one after the other. */
+/* tokenize_texts: tokenizes all texts of a request, one after the other. */
 #include "server/tokenize/tokenize_texts.h"
 
 #include <stdio.h>
@@ -6,16 +6,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/size.h"
-
-/* An error about one text says which. */
-static enum status locate(struct error *e, const struct texts *t, size_t item) {
-  if (e->status != STATUS_INVALID_REQUEST || *e->pointer) return e->status;
-  if (t->alone)
-    snprintf(e->pointer, sizeof e->pointer, "/text");
-  else
-    snprintf(e->pointer, sizeof e->pointer, "/text/%zu", item);
-  return e->status;
-}
 
 enum status tokenize_texts_check(const struct tokenizer *t, const struct texts *texts,
                                  const struct tokenizer_options *ask, size_t said,
@@ -30,9 +20,9 @@ enum status tokenize_texts_check(const struct tokenizer *t, const struct texts *
 
 /* --- prompts --- */
 
-/* Counts the tokens that a prompt alone becomes, without a special one at its end: so
- * sentence-transformers count the rows that are left out. (Within a text its last token may be
- * another one: byte-level BPE puts a blank at the end of a prompt to the word that follows.) */
+/* Counts the tokens of a prompt alone, without a special token at its end, as sentence-transformers
+ * count the rows that pooling leaves out. (Before a text the prompt's last token may differ:
+ * byte-level BPE joins a blank at its end to the next word.) */
 static enum status count_prompt(size_t *count, const struct tokenizer *t,
                                 const struct tokenizer_text *prompt,
                                 const struct tokenizer_options *ask, struct tokenizer_work *work) {
@@ -48,60 +38,46 @@ static enum status count_prompt(size_t *count, const struct tokenizer *t,
   return STATUS_OK;
 }
 
-static size_t behind(size_t place, size_t length) { return place - size_min(place, length); }
-
-/* Places in a text with a prompt become those in the text. */
-static void move_places(struct tokens *tokens, size_t from, size_t length) {
-  for (size_t i = from; i < tokens->count; i++) {
-    struct token *token = &tokens->token[i];
-    if (token->text > 0) continue;
-    token->begin = (uint32_t)behind(token->begin, length);
-    token->end = (uint32_t)behind(token->end, length);
-  }
-}
-
 /* --- texts --- */
 
-/* Is the first text of an item the one that the item before it has? */
-static bool is_again(const struct texts *t, size_t item) {
-  const struct texts_part *part = &t->part[item * t->of_item];
-  return item > 0 && t->of_item == TEXTS_PAIR && part->at == part[-TEXTS_PAIR].at &&
-         part->length == part[-TEXTS_PAIR].length;
-}
-
-/* Cuts an item, which needs room for its first text behind a prompt. */
+/* Tokenizes an item; `room` is memory for its first text after a prompt. */
 static enum status cut_item(struct tokenize_texts *d, size_t item, struct tokenizer_work *work,
                             const struct tokenize_ask *ask, char *room) {
   const struct texts *texts = d->texts;
+  const struct texts_part *part = &texts->part[item * texts->of_item];
   const struct tokenizer_text *prompt = &ask->prompt[tokenize_prompt_of(texts, item)];
   const unsigned there = texts_of(texts, item);
   const size_t from = d->tokens.count;
   struct tokenizer_options of_each = ask->of_each;
   struct tokenizer_text text[TEXTS_PAIR];
-  for (size_t j = 0; j < there; j++) {
-    const struct texts_part *part = &texts->part[item * texts->of_item + j];
-    text[j] = (struct tokenizer_text){texts->bytes + part->at, part->length};
-  }
-  of_each.first_again = is_again(texts, item);
+  for (size_t j = 0; j < there; j++)
+    text[j] = (struct tokenizer_text){texts->bytes + part[j].at, part[j].length};
+  /* The first text of a pair may be that of the item before. */
+  of_each.first_again = item > 0 && texts->of_item == TEXTS_PAIR &&
+                        part->at == part[-TEXTS_PAIR].at &&
+                        part->length == part[-TEXTS_PAIR].length;
   if (prompt->length && !of_each.first_again) {
     memcpy(room, prompt->bytes, prompt->length);
     if (text->length) memcpy(room + prompt->length, text->bytes, text->length);
     *text = (struct tokenizer_text){room, prompt->length + text->length};
   }
-  if (tokenizer_encode(d->tokenizer, work, text, there, &of_each, &d->tokens))
-    return locate(d->tokens.e, texts, item);
-  if (prompt->length && of_each.traced) move_places(&d->tokens, from, prompt->length);
+  if (tokenizer_encode(d->tokenizer, work, text, there, &of_each, &d->tokens)) {
+    struct error *e = d->tokens.e;
+    if (e->status != STATUS_INVALID_REQUEST || *e->pointer) return e->status;
+    if (texts->alone)
+      snprintf(e->pointer, sizeof e->pointer, "/text");
+    else
+      snprintf(e->pointer, sizeof e->pointer, "/text/%zu", item);
+    return e->status;
+  }
+  /* Offsets into a text with a prompt become offsets into the text. */
+  for (size_t i = from; prompt->length && of_each.traced && i < d->tokens.count; i++) {
+    struct token *token = &d->tokens.token[i];
+    if (token->text > 0) continue;
+    token->begin -= (uint32_t)size_min(token->begin, prompt->length);
+    token->end -= (uint32_t)size_min(token->end, prompt->length);
+  }
   return STATUS_OK;
-}
-
-/* Room for the longest first text behind a prompt; NULL: there is no prompt, or no memory. */
-static char *make_room(const struct texts *t, const struct tokenize_ask *ask, struct arena *a,
-                       struct error *e) {
-  const size_t prompt =
-      size_max(ask->prompt[TOKENIZE_OF_TEXT].length, ask->prompt[TOKENIZE_OF_QUERY].length);
-  size_t longest = 0;
-  for (size_t i = 0; i < t->items; i++) longest = size_max(longest, t->part[i * t->of_item].length);
-  return prompt ? arena_alloc(a, prompt + longest, 1, e) : NULL;
 }
 
 enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
@@ -115,7 +91,13 @@ enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
                                .first = arena_alloc(a, texts->items + 1, sizeof *d->first, e)};
   tokens_init(&d->tokens, a, e);
   tokenizer_work_init(&work, a, e);
-  char *room = make_room(texts, ask, a, e);
+  /* Memory for the longest first text after a prompt. */
+  const size_t prompt =
+      size_max(ask->prompt[TOKENIZE_OF_TEXT].length, ask->prompt[TOKENIZE_OF_QUERY].length);
+  size_t longest = 0;
+  for (size_t i = 0; i < texts->items; i++)
+    longest = size_max(longest, texts->part[i * texts->of_item].length);
+  char *room = prompt ? arena_alloc(a, prompt + longest, 1, e) : NULL;
   for (unsigned i = 0; ask->counts_prompts && i < TOKENIZE_PROMPTS; i++)
     if (count_prompt(&d->prompt_tokens[i], t, &ask->prompt[i], &ask->of_each, &work)) break;
   size_t i = 0;

@@ -1,46 +1,46 @@
-/* tokenize_texts: the texts of a request become tokens. */
+/* tokenize_texts: tokenizes the texts of a request. */
 #ifndef SERVER_TOKENIZE_TEXTS_H
 #define SERVER_TOKENIZE_TEXTS_H
 
 #include "config/tokenizer/tokenizer.h"
 #include "server/json/texts.h"
 
-/* Which prompt stands in front of an item: that of texts, or of those that are queries to them. */
+/* The model's prompts before an item: one for texts, one for queries to them. */
 enum { TOKENIZE_OF_TEXT, TOKENIZE_OF_QUERY, TOKENIZE_PROMPTS };
 
-/* A request's texts are asked this together, beside what each is asked. */
+/* Options for all texts of a request. */
 struct tokenize_ask {
-  struct tokenizer_options of_each;               /* its `first_again` is set here */
-  struct tokenizer_text prompt[TOKENIZE_PROMPTS]; /* in front of the first text of an item */
-  bool counts_prompts;                            /* how many tokens they take is wanted */
-  size_t most_tokens;                             /* of an item; 0: any number */
-  size_t most_pairs; /* of tokens of one item, counted over all items */
+  struct tokenizer_options of_each; /* options for each item; `first_again` is ignored */
+  struct tokenizer_text prompt[TOKENIZE_PROMPTS]; /* put before the first text of an item */
+  bool counts_prompts;                            /* whether the tokens of prompts are counted */
+  size_t most_tokens;                             /* most tokens of an item; 0: any number */
+  size_t most_pairs; /* most pairs of tokens of one item, counted over all items */
 };
 
-/* The tokens of texts, all in the request's arena. */
+/* Tokens of texts; all memory is the request's arena's. */
 struct tokenize_texts {
   const struct tokenizer *tokenizer;
   const struct texts *texts;
-  struct tokens tokens; /* of all items, one behind the other. Their places are in the texts as they
-                           came: those of a prompt are empty */
-  size_t *first;        /* [items + 1] */
-  size_t prompt_tokens[TOKENIZE_PROMPTS]; /* with those that stand before; 0: not asked */
+  struct tokens tokens; /* tokens of all items. Their offsets are in the texts as they were sent:
+                           tokens of a prompt are empty */
+  size_t *first;        /* [items + 1] the first token of each item */
+  size_t prompt_tokens[TOKENIZE_PROMPTS]; /* with special tokens before them; 0: not counted */
   bool too_many_pairs;                    /* more than `most_pairs` */
-  uint64_t ns;                            /* that this took */
+  uint64_t ns;                            /* duration */
 };
 
 static inline unsigned tokenize_prompt_of(const struct texts *t, size_t item) {
   return item + t->queries < t->items ? TOKENIZE_OF_TEXT : TOKENIZE_OF_QUERY;
 }
 
-/* Is there room, in as many tokens as a request says that texts are cut to, for those that stand
- * around one? 0: it says no number. */
+/* Checks that texts truncated to `said` tokens have room for the special tokens. 0: no truncation.
+ * Returns the status of `e`. */
 enum status tokenize_texts_check(const struct tokenizer *t, const struct texts *texts,
                                  const struct tokenizer_options *ask, size_t said, struct error *e);
 
-/* Cuts all texts; those behind the first item with too many tokens or pairs get none, since the
- * request is refused for it. Fails as tokenizer_encode does, at "/text/3" where it is about one of
- * them. */
+/* Tokenizes all texts. Those after the first item with too many tokens or pairs get none: the
+ * caller rejects the request. Fails as tokenizer_encode does, at "/text/3" if the error is about one
+ * text. */
 enum status tokenize_texts(struct tokenize_texts *d, const struct tokenizer *t,
                            const struct texts *texts, const struct tokenize_ask *ask,
                            struct arena *a, struct error *e);

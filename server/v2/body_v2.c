@@ -1,8 +1,8 @@
-/* body_v2: the JSON of a v2 request, chunk by chunk, and the binary data behind it.
+/* body_v2: the JSON of a v2 request, chunk by chunk, and the binary data after it.
  *
- * A machine of a few states walks over the objects that mean something; all other values are passed
- * over. Numbers whose shape and type are known go to their reader as they come. What goes wrong is
- * noted in `e`, at which the one loop looks. */
+ * A state machine reads the known objects; all other values are ignored. Numbers whose shape and
+ * type are known go to their reader as they arrive. Failures are kept in `e`, whose status ends the
+ * loop. */
 #include "server/v2/body_v2.h"
 
 #include <string.h>
@@ -11,22 +11,18 @@
 #include "server/number/blank.h"
 #include "server/v2/body_v2_parts.h"
 
-static enum status check_length(const struct body_terms *terms, struct error *e) {
-  if (terms->json_bytes == 0)
-    return error_set(e, STATUS_INVALID_REQUEST,
-                     "Inference-Header-Content-Length is 0: the inputs must be described in JSON "
-                     "before the binary data");
-  if (terms->json_bytes != BODY_UNKNOWN && terms->json_bytes > terms->body_bytes)
-    return error_set(e, STATUS_INVALID_REQUEST,
-                     "Inference-Header-Content-Length is %llu, and the body has %llu bytes",
-                     (unsigned long long)terms->json_bytes, (unsigned long long)terms->body_bytes);
-  return STATUS_OK;
-}
-
 struct body_v2 *body_v2_new(struct contract_reading *into, const struct body_terms *terms,
                             struct arena *a, struct error *e) {
   must(into->contract->v2);
-  if (check_length(terms, e)) return NULL;
+  if (terms->json_bytes == 0)
+    error_set(e, STATUS_INVALID_REQUEST,
+              "Inference-Header-Content-Length is 0: the inputs must be described in JSON "
+              "before the binary data");
+  else if (terms->json_bytes != BODY_UNKNOWN && terms->json_bytes > terms->body_bytes)
+    error_set(e, STATUS_INVALID_REQUEST,
+              "Inference-Header-Content-Length is %llu, and the body has %llu bytes",
+              (unsigned long long)terms->json_bytes, (unsigned long long)terms->body_bytes);
+  if (e->status) return NULL;
   struct body_v2 *b = arena_alloc(a, 1, sizeof *b, e);
   if (!b) return NULL;
   memset(b, 0, offsetof(struct body_v2, small));
@@ -46,8 +42,12 @@ static const struct body_v2_place inputs = {.level = V2_INPUTS}, outputs = {.lev
 
 /* --- objects and lists begin and end --- */
 
-/* A list's element begins. */
-static enum status begin_element(struct body_v2 *b, enum body_v2_level l) {
+/* Opens an object or list, which may be the next input or output. */
+static enum status descend(struct body_v2 *b, enum body_v2_level l) {
+  must(b->depth < sizeof b->open / sizeof *b->open);
+  b->open[b->depth].level = l;
+  b->open[b->depth++].seen = 0;
+  b->state = is_list(l) ? V2_VALUE_OR_END : V2_NAME_OR_END;
   if (l == V2_INPUT) {
     const size_t most = b->into->contract->v2->inputs;
     if (b->inputs == most)
@@ -64,14 +64,7 @@ static enum status begin_element(struct body_v2 *b, enum body_v2_level l) {
   return STATUS_OK;
 }
 
-static enum status descend(struct body_v2 *b, enum body_v2_level l) {
-  must(b->depth < sizeof b->open / sizeof *b->open);
-  b->open[b->depth].level = l;
-  b->open[b->depth++].seen = 0;
-  b->state = is_list(l) ? V2_VALUE_OR_END : V2_NAME_OR_END;
-  return begin_element(b, l);
-}
-
+/* Closes an object or list, and ends its input or output. */
 static enum status ascend(struct body_v2 *b) {
   const enum body_v2_level l = level(b);
   b->depth--;
@@ -85,7 +78,7 @@ static enum status ascend(struct body_v2 *b) {
 
 /* --- names and values --- */
 
-static void skim_from(struct body_v2 *b, size_t offset, enum body_v2_state state) {
+static void begin_skim(struct body_v2 *b, size_t offset, enum body_v2_state state) {
   small_text_begin(&b->small, offset);
   b->state = state;
 }
@@ -109,6 +102,7 @@ static enum status too_long(struct body_v2 *b, size_t most) {
                         body_v2_key_name(b), most);
 }
 
+/* Ends a name or a value that was skimmed. */
 static enum status end_skim(struct body_v2 *b) {
   const enum body_v2_state state = b->state;
   b->state = V2_COMMA_OR_END;
@@ -124,28 +118,21 @@ static enum status end_skim(struct body_v2 *b) {
 static size_t feed_collected(struct body_v2 *b, const char *text, size_t length, size_t offset) {
   bool complete = false;
   const size_t used = small_text_feed(&b->small, text, length, offset, &complete, b->e);
-  /* No known name is so long. */
+  /* A name that is too long is unknown, and ignored. */
   if (!b->e->status && b->small.lost && b->state == V2_IN_SMALL) too_long(b, JSON_SMALL_MAX);
   if (complete && !b->e->status) end_skim(b);
   return used;
 }
 
-/* The bound is on the text of all inputs together. */
+/* Returns the bytes that are kept of all inputs together. */
 static size_t kept_length(const struct body_v2 *b) {
   size_t length = 0;
   for (size_t i = 0; i < b->inputs; i++) length += b->input[i].kept.length;
   return length;
 }
 
-static enum status too_much_kept(struct body_v2 *b) {
-  return body_v2_refuse(b, body_v2_at_key(b),
-                        "more than %d bytes of \"data\" come before it is known what they are: put "
-                        "\"name\", \"shape\" and \"datatype\" before \"data\"",
-                        V2_KEPT_MAX);
-}
-
-/* Reads a value whose text is kept or passed over. The first byte of a text beyond its bound ends
- * the request: no later one is looked at. */
+/* Reads a value whose text is kept or ignored. The first byte of a text beyond its limit ends the
+ * request: no later one is read. */
 static size_t feed_skim(struct body_v2 *b, const char *text, size_t length, size_t offset) {
   struct body_v2_text *kept = b->state == V2_IN_ID     ? &b->id
                               : b->state == V2_IN_KEPT ? &body_v2_input(b)->kept
@@ -156,31 +143,16 @@ static size_t feed_skim(struct body_v2 *b, const char *text, size_t length, size
   const size_t used = json_skim_feed(&b->small.skim, text, length, offset, &complete, b->e);
   if (kept && !b->e->status) body_v2_text_keep(b, kept, text, used);
   if (b->id.length > V2_ID_MAX) too_long(b, V2_ID_MAX);
-  if (kept_length(b) > V2_KEPT_MAX) too_much_kept(b);
+  if (kept_length(b) > V2_KEPT_MAX)
+    body_v2_refuse(b, body_v2_at_key(b),
+                   "more than %d bytes of \"data\" come before it is known what they are: put "
+                   "\"name\", \"shape\" and \"datatype\" before \"data\"",
+                   V2_KEPT_MAX);
   if (complete && !b->e->status) end_skim(b);
   return used;
 }
 
-static size_t feed_numbers(struct body_v2 *b, const char *text, size_t length, size_t offset) {
-  bool complete = false;
-  const size_t used = body_v2_data_feed(b, text, length, offset, &complete);
-  if (complete) b->state = V2_COMMA_OR_END;
-  return used;
-}
-
-static size_t feed_field(struct body_v2 *b, const char *text, size_t length, size_t offset) {
-  bool complete = false;
-  const size_t used = body_field_feed(&b->value, text, length, offset, &complete, b->e);
-  if (b->small.lost) too_long(b, contract_longest(body_field_row(&b->value)));
-  if (complete) b->state = V2_COMMA_OR_END;
-  return used;
-}
-
-static enum status refuse_kind(struct body_v2 *b, const char *kind) {
-  return body_v2_refuse(b, body_v2_at_key(b), "\"%s\" must be %s", body_v2_key_name(b), kind);
-}
-
-/* The value of a key that holds further objects, or numbers. Returns how many bytes were used. */
+/* Begins the value of a key with further objects, or numbers. Returns how many bytes were read. */
 static size_t begin_large(struct body_v2 *b, char c, size_t offset) {
   static const enum body_v2_level below[] = {
       [V2_KEY_PARAMETERS] = V2_PARAMETERS,
@@ -191,7 +163,7 @@ static size_t begin_large(struct body_v2 *b, char c, size_t offset) {
   };
   const bool list = b->key == V2_KEY_DATA || is_list(below[b->key]);
   if (c != (list ? '[' : '{')) {
-    refuse_kind(b, list ? "an array" : "an object");
+    body_v2_refuse_kind(b, list ? "an array" : "an object");
     return 0;
   }
   if (b->key != V2_KEY_DATA) {
@@ -204,29 +176,12 @@ static size_t begin_large(struct body_v2 *b, char c, size_t offset) {
   if (body_v2_input_is_known(in))
     b->state = V2_IN_DATA;
   else
-    skim_from(b, offset, V2_IN_KEPT);
+    begin_skim(b, offset, V2_IN_KEPT);
   return 0;
 }
 
-/* The value of a key begins. Returns how many bytes were used. */
-static size_t begin_member(struct body_v2 *b, const char *text, size_t length, size_t offset) {
-  const char c = *text;
-  if (b->key == V2_KEY_UNKNOWN || c == 'n') { /* null: as if it were not there */
-    skim_from(b, offset, V2_IN_UNKNOWN);
-  } else if (b->key == V2_KEY_FIELD) {
-    b->state = V2_IN_FIELD;
-    return body_field_begin(&b->value, b->field, text, length, offset, b->e);
-  } else if (b->key <= V2_KEY_DATA) {
-    return begin_large(b, c, offset);
-  } else if (b->key == V2_KEY_ID && c != '"') {
-    refuse_kind(b, "a string");
-  } else {
-    skim_from(b, offset, b->key == V2_KEY_ID ? V2_IN_ID : V2_IN_SMALL);
-  }
-  return 0;
-}
-
-/* Returns how many bytes were used: 0 if the byte is left to the reader of the value. */
+/* Begins an element of a list, or the value of a key. Returns how many bytes were read: 0 if the
+ * reader of the value reads the byte. */
 static size_t begin_value(struct body_v2 *b, const char *text, size_t length, size_t offset) {
   const enum body_v2_level l = level(b);
   const char c = *text;
@@ -246,53 +201,48 @@ static size_t begin_value(struct body_v2 *b, const char *text, size_t length, si
                      l == V2_INPUTS ? "inputs" : "outputs");
     return 1;
   }
-  return begin_member(b, text, length, offset);
+  if (b->key == V2_KEY_UNKNOWN || c == 'n') { /* null means absent */
+    begin_skim(b, offset, V2_IN_UNKNOWN);
+  } else if (b->key == V2_KEY_FIELD) {
+    b->state = V2_IN_FIELD;
+    return body_field_begin(&b->value, b->field, text, length, offset, b->e);
+  } else if (b->key <= V2_KEY_DATA) {
+    return begin_large(b, c, offset);
+  } else if (b->key == V2_KEY_ID && c != '"') {
+    body_v2_refuse_kind(b, "a string");
+  } else {
+    begin_skim(b, offset, b->key == V2_KEY_ID ? V2_IN_ID : V2_IN_SMALL);
+  }
+  return 0;
 }
 
 /* --- the text --- */
 
-static size_t begin_name(struct body_v2 *b, char c, size_t offset) {
-  if (c == '}' && b->state == V2_NAME_OR_END) {
-    ascend(b);
-    return 1;
-  }
-  if (c == '"')
-    skim_from(b, offset, V2_IN_NAME);
-  else
-    json_unexpected(b->e, offset, c, "a name");
-  return 0;
-}
-
-static void begin_body(struct body_v2 *b, char c, size_t offset) {
-  if (c == '{')
-    descend(b, V2_REQUEST);
-  else if (json_starts_value(c))
-    error_at(b->e, "", "the body must be a JSON object");
-  else
-    json_unexpected(b->e, offset, c, "'{'");
-}
-
-static void end_value(struct body_v2 *b, char c, size_t offset) {
-  const bool list = is_list(level(b));
-  if (c == ',')
-    b->state = list ? V2_VALUE : V2_NAME;
-  else if (c == (list ? ']' : '}'))
-    ascend(b);
-  else
-    json_unexpected(b->e, offset, c, list ? "',' or ']'" : "',' or '}'");
-}
-
-/* Reads one byte between names and values that is no blank. Returns 1, or 0 if a name or a value
+/* Reads a byte between names and values that is not blank. Returns 1, or 0 if a name or a value
  * begins with it. */
 static size_t read_between(struct body_v2 *b, const char *text, size_t length, size_t offset) {
   const char c = *text;
+  const bool list = b->depth > 0 && is_list(level(b));
   switch (b->state) {
   case V2_BEFORE:
-    begin_body(b, c, offset);
+    if (c == '{')
+      descend(b, V2_REQUEST);
+    else if (json_starts_value(c))
+      error_at(b->e, "", "the body must be a JSON object");
+    else
+      json_unexpected(b->e, offset, c, "'{'");
     return 1;
   case V2_NAME_OR_END:
   case V2_NAME:
-    return begin_name(b, c, offset);
+    if (c == '}' && b->state == V2_NAME_OR_END) {
+      ascend(b);
+      return 1;
+    }
+    if (c == '"')
+      begin_skim(b, offset, V2_IN_NAME);
+    else
+      json_unexpected(b->e, offset, c, "a name");
+    return 0;
   case V2_COLON:
     if (c != ':') json_unexpected(b->e, offset, c, "':'");
     b->state = V2_VALUE;
@@ -301,7 +251,12 @@ static size_t read_between(struct body_v2 *b, const char *text, size_t length, s
   case V2_VALUE_OR_END:
     return begin_value(b, text, length, offset);
   case V2_COMMA_OR_END:
-    end_value(b, c, offset);
+    if (c == ',')
+      b->state = list ? V2_VALUE : V2_NAME;
+    else if (c == (list ? ']' : '}'))
+      ascend(b);
+    else
+      json_unexpected(b->e, offset, c, list ? "',' or ']'" : "',' or '}'");
     return 1;
   default:
     json_unexpected(b->e, offset, c, "the end");
@@ -309,7 +264,10 @@ static size_t read_between(struct body_v2 *b, const char *text, size_t length, s
   }
 }
 
+/* Reads one byte or more, and returns how many. */
 static size_t read_some(struct body_v2 *b, const char *text, size_t length, size_t offset) {
+  bool complete = false;
+  size_t used;
   switch (b->state) {
   case V2_IN_NAME:
   case V2_IN_SMALL:
@@ -319,9 +277,14 @@ static size_t read_some(struct body_v2 *b, const char *text, size_t length, size
   case V2_IN_KEPT:
     return feed_skim(b, text, length, offset);
   case V2_IN_DATA:
-    return feed_numbers(b, text, length, offset);
+    used = body_v2_data_feed(b, text, length, offset, &complete);
+    if (complete) b->state = V2_COMMA_OR_END;
+    return used;
   case V2_IN_FIELD:
-    return feed_field(b, text, length, offset);
+    used = body_field_feed(&b->value, text, length, offset, &complete, b->e);
+    if (b->small.lost) too_long(b, contract_longest(body_field_row(&b->value)));
+    if (complete) b->state = V2_COMMA_OR_END;
+    return used;
   default:
     return is_blank(*text) ? 1 : read_between(b, text, length, offset);
   }
@@ -329,7 +292,7 @@ static size_t read_some(struct body_v2 *b, const char *text, size_t length, size
 
 /* --- the body --- */
 
-/* The JSON ends here: by its announced length, or with the body. */
+/* Ends the JSON: at its announced length, or with the body. */
 static enum status end_json(struct body_v2 *b) {
   const bool said = b->json_bytes != BODY_UNKNOWN;
   if (b->e->status || b->json_ended) return b->e->status;
@@ -344,14 +307,14 @@ static enum status end_json(struct body_v2 *b) {
                     said ? ", by its length in Inference-Header-Content-Length" : "");
 }
 
-/* Returns the status. The pointer of a failure becomes one into this body. */
+/* Returns the status. The JSON Pointer of a failure becomes one into this body. */
 static enum status report(struct body_v2 *b) {
   if (b->e->status) body_v2_locate(b, b->e);
   return b->e->status;
 }
 
 enum status body_v2_feed(struct body_v2 *b, const char *bytes, size_t size) {
-  const uint64_t left = b->json_bytes - b->offset; /* of the JSON, unless it has ended */
+  const uint64_t left = b->json_bytes - b->offset; /* bytes of the JSON, unless it has ended */
   const size_t text = b->json_ended ? 0 : (size_t)(left < size ? left : size);
   for (size_t at = 0; at < text && !b->e->status;)
     at += read_some(b, bytes + at, text - at, b->offset + at);
@@ -360,20 +323,18 @@ enum status body_v2_feed(struct body_v2 *b, const char *bytes, size_t size) {
   return report(b);
 }
 
-static enum status check_required(struct body_v2 *b) {
+enum status body_v2_finish(struct body_v2 *b, struct body_v2_asked *asked) {
   const struct contract_v2 *v2 = b->into->contract->v2;
+  if (end_json(b) || body_v2_end_blocks(b)) return report(b);
   for (size_t i = 0; i < v2->inputs; i++)
     if (v2->input[i].required && !b->into->tensor[v2->input[i].field])
-      return body_v2_refuse(b, inputs, "the input \"%s\" is missing", v2->input[i].name);
-  return STATUS_OK;
-}
-
-enum status body_v2_finish(struct body_v2 *b, struct body_v2_asked *asked) {
-  if (end_json(b) || body_v2_end_blocks(b) || check_required(b)) return report(b);
+      body_v2_refuse(b, inputs, "the input \"%s\" is missing", v2->input[i].name);
+  if (b->e->status) return report(b);
   *asked = b->asked;
   asked->outputs = b->outputs ? b->outputs : 1;
   for (size_t i = 0; i < asked->outputs; i++) {
-    const struct body_v2_output *o = &b->output[i]; /* the contract's first if none is named */
+    const struct body_v2_output *o =
+        &b->output[i]; /* all zero, the contract's first, if none is named */
     asked->output[i].which = o->which;
     asked->output[i].binary = o->chosen ? o->binary : b->binary_output;
   }

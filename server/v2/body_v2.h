@@ -1,5 +1,4 @@
-/* body_v2: a body that is a request of the Open Inference Protocol v2: JSON, and binary data
- * behind it. */
+/* body_v2: a body that is a request of the Open Inference Protocol v2: JSON, then binary data. */
 #ifndef SERVER_BODY_V2_H
 #define SERVER_BODY_V2_H
 
@@ -8,26 +7,28 @@
 
 struct body_v2;
 
-/* The parts of the response that the request asks for. */
+/* The options of a v2 request for its response. */
 struct body_v2_asked {
   const char *id; /* as it was sent, a JSON string with its quotes; NULL: none */
   size_t id_length;
   size_t outputs;
   struct {
-    unsigned which; /* of the contract's outputs */
+    unsigned which; /* index of the contract's output */
     bool binary;
-  } output[CONTRACT_OUTPUTS_MAX]; /* [outputs] in the order asked for */
+  } output[CONTRACT_OUTPUTS_MAX]; /* [outputs] in the requested order */
   uint64_t timeout_us;            /* 0: none */
 };
 
-/* As body_json_new. The contract has a v2. Pointers of failures are into this body. */
+/* Makes a reader in the arena, or returns NULL with an error. The contract has a v2. Values go to
+ * `into`, the first failure to `e`, which holds none; both outlive the reader. JSON Pointers of
+ * failures are into this body. After a failure nothing is read. */
 struct body_v2 *body_v2_new(struct contract_reading *into, const struct body_terms *terms,
                             struct arena *a, struct error *e);
 enum status body_v2_feed(struct body_v2 *b, const char *bytes, size_t size);
-enum status body_v2_finish(struct body_v2 *b, struct body_v2_asked *asked); /* it has ended */
+enum status body_v2_finish(struct body_v2 *b, struct body_v2_asked *asked); /* ends the body */
 
-/* Turns the pointer of a failure that is found later in the fields, which is of the native form,
- * into one into this body. */
+/* Turns the JSON Pointer of a failure that was found later in the fields, which is one of the
+ * native format, into one into this body. */
 void body_v2_locate(const struct body_v2 *b, struct error *e);
 
 #endif

@@ -1,33 +1,22 @@
-/* body_v2_input: one input of a v2 request: what it says of itself, and its numbers. */
+/* body_v2_input: one input of a v2 request: its name, shape and datatype, and its numbers. */
 #include <string.h>
 
 #include "core/base/size.h"
 #include "server/number/blank.h"
 #include "server/v2/body_v2_parts.h"
 
-/* --- what it is --- */
-
-/* The rule of the native form, but for what that leaves open. */
-static struct tensor_rule rule_of(const struct body_v2 *b, const struct contract_input *is) {
-  struct tensor_rule rule = contract_rule(b->into, is->field);
-  rule.nullable = false;
-  rule.depth_min = is->depth_min;
-  return rule;
-}
-
-static enum status refuse_datatype(struct body_v2 *b, const struct body_v2_input *in) {
+/* Checks name, shape and datatype, which are known, against each other. */
+static enum status prepare_input(struct body_v2 *b, struct body_v2_input *in) {
   const struct contract_input *is = in->is;
   const bool two = is->other != is->dtype;
-  return body_v2_refuse(b, body_v2_at_input(in, "datatype"), "the datatype must be %s%s%s",
-                        body_v2_datatype_name(is->dtype), two ? " or " : "",
-                        two ? body_v2_datatype_name(is->other) : "");
-}
-
-/* Its name, shape and type are known: do they go together? */
-static enum status prepare_input(struct body_v2 *b, struct body_v2_input *in) {
   if (in->prepared) return STATUS_OK;
-  if (in->dtype != in->is->dtype && in->dtype != in->is->other) return refuse_datatype(b, in);
-  in->rule = rule_of(b, in->is);
+  if (in->dtype != is->dtype && in->dtype != is->other)
+    return body_v2_refuse(b, body_v2_at_input(in, "datatype"), "the datatype must be %s%s%s",
+                          body_v2_datatype_name(is->dtype), two ? " or " : "",
+                          two ? body_v2_datatype_name(is->other) : "");
+  in->rule = contract_rule(b->into, is->field);
+  in->rule.nullable = false;
+  in->rule.depth_min = is->depth_min;
   in->form.dtype = in->dtype;
   in->prepared = !tensor_form_check(&in->form, &in->rule, &in->expected, b->e);
   return b->e->status;
@@ -35,12 +24,12 @@ static enum status prepare_input(struct body_v2 *b, struct body_v2_input *in) {
 
 /* --- numbers in the JSON --- */
 
-/* Numbers of the shape, which do not overflow together. */
+/* Returns how many numbers the shape has. */
 static size_t numbers_of(const struct body_v2_input *in) {
   return in->expected / tensor_dtype_size(in->dtype);
 }
 
-/* The first byte behind the opening bracket says whether the data are flat or nested. */
+/* Makes the reader. The first byte after the opening bracket tells flat from nested data. */
 static enum status open_data(struct body_v2 *b, struct body_v2_input *in, char first,
                              size_t offset) {
   struct tensor_rule rule = in->rule;
@@ -60,11 +49,11 @@ static enum status open_data(struct body_v2 *b, struct body_v2_input *in, char f
   return b->e->status;
 }
 
-/* Do nested data have the lengths of the shape? An array without elements hides the levels below
- * it, however many. */
-static enum status check_nested(struct body_v2 *b, const struct body_v2_input *in,
-                                const struct tensor *t) {
-  bool hidden = false;
+/* Checks the lengths of nested data against the shape, and makes the tensor. An array without
+ * elements hides all levels below it. */
+static enum status close_data(struct body_v2 *b, struct body_v2_input *in) {
+  const struct tensor *t = tensor_json_view(in->reader);
+  bool hidden = !in->nested;
   for (unsigned level = 0; level < in->form.rank && !hidden; level++) {
     const size_t wanted = in->form.dim[level];
     const size_t length = level == 0         ? t->elements
@@ -76,12 +65,6 @@ static enum status check_nested(struct body_v2 *b, const struct body_v2_input *i
                             level, length, wanted);
     hidden = wanted == 0;
   }
-  return STATUS_OK;
-}
-
-static enum status close_data(struct body_v2 *b, struct body_v2_input *in) {
-  const struct tensor *t = tensor_json_view(in->reader);
-  if (in->nested && check_nested(b, in, t)) return b->e->status;
   must(t->count == numbers_of(in));
   in->tensor = *t;
   in->tensor.depth = in->form.rank;
@@ -91,8 +74,9 @@ static enum status close_data(struct body_v2 *b, struct body_v2_input *in) {
   return STATUS_OK;
 }
 
-static size_t read_data(struct body_v2 *b, struct body_v2_input *in, const char *text,
-                        size_t length, size_t offset, bool *complete) {
+size_t body_v2_data_feed(struct body_v2 *b, const char *text, size_t length, size_t offset,
+                         bool *complete) {
+  struct body_v2_input *in = body_v2_input(b);
   size_t at = 0, used = 0;
   if (!in->opened) {
     in->opened = true;
@@ -109,11 +93,6 @@ static size_t read_data(struct body_v2 *b, struct body_v2_input *in, const char 
   return at + used;
 }
 
-size_t body_v2_data_feed(struct body_v2 *b, const char *text, size_t length, size_t offset,
-                         bool *complete) {
-  return read_data(b, body_v2_input(b), text, length, offset, complete);
-}
-
 enum status body_v2_text_keep(struct body_v2 *b, struct body_v2_text *t, const char *text,
                               size_t length) {
   if (t->capacity - t->length < length) {
@@ -128,20 +107,9 @@ enum status body_v2_text_keep(struct body_v2 *b, struct body_v2_text *t, const c
   return STATUS_OK;
 }
 
-/* --- the whole object --- */
+/* --- the complete object --- */
 
-static enum status check_binary_size(struct body_v2 *b, const struct body_v2_input *in) {
-  const struct body_v2_place at = {V2_INPUT_PARAMETERS, in->index, "binary_data_size"};
-  if (b->json_bytes == BODY_UNKNOWN)
-    return body_v2_refuse(
-        b, at, "\"binary_data_size\" without the header Inference-Header-Content-Length");
-  if (in->size != in->expected)
-    return body_v2_refuse(b, at, "\"binary_data_size\" is %zu, but the shape needs %zu bytes",
-                          in->size, in->expected);
-  return STATUS_OK;
-}
-
-static enum status check_whole(struct body_v2 *b, struct body_v2_input *in) {
+static enum status check_input(struct body_v2 *b, struct body_v2_input *in) {
   const struct body_v2_place whole = body_v2_at_input(in, NULL);
   if (!in->is) return body_v2_refuse(b, whole, "the input's \"name\" is missing");
   for (size_t i = 0; i < in->index; i++)
@@ -155,26 +123,34 @@ static enum status check_whole(struct body_v2 *b, struct body_v2_input *in) {
                           "\"data\" and \"binary_data_size\" exclude each other: send one");
   if (!in->has_data && !in->has_size)
     return body_v2_refuse(b, whole, "\"data\" or the parameter \"binary_data_size\" is missing");
-  if (prepare_input(b, in)) return b->e->status;
-  return in->has_size ? check_binary_size(b, in) : STATUS_OK;
+  if (prepare_input(b, in) || !in->has_size) return b->e->status;
+  const struct body_v2_place at = {V2_INPUT_PARAMETERS, in->index, "binary_data_size"};
+  if (b->json_bytes == BODY_UNKNOWN)
+    return body_v2_refuse(
+        b, at, "\"binary_data_size\" without the header Inference-Header-Content-Length");
+  if (in->size != in->expected)
+    return body_v2_refuse(b, at, "\"binary_data_size\" is %zu, but the shape needs %zu bytes",
+                          in->size, in->expected);
+  return STATUS_OK;
 }
 
 enum status body_v2_end_input(struct body_v2 *b) {
   struct body_v2_input *in = body_v2_input(b);
   bool complete = false;
-  if (check_whole(b, in)) return b->e->status;
+  if (check_input(b, in)) return b->e->status;
   if (in->has_size) tensor_bytes_init(&in->bytes, in->dtype, in->expected, b->arena);
-  if (in->kept.text) read_data(b, in, in->kept.text, in->kept.length, in->kept_offset, &complete);
+  if (in->kept.text)
+    body_v2_data_feed(b, in->kept.text, in->kept.length, in->kept_offset, &complete);
   if (b->e->status) return b->e->status;
   must(!in->kept.text || complete);
-  b->into->tensor[in->is->field] = &in->tensor; /* binary data come into it later */
+  b->into->tensor[in->is->field] = &in->tensor; /* filled later from binary data */
   return STATUS_OK;
 }
 
-/* --- numbers behind the JSON --- */
+/* --- numbers after the JSON --- */
 
-/* The input whose block is not whole yet, in the JSON's order. Blocks that have become whole are
- * made into their tensors. NULL: there is none, or a block was refused. */
+/* Returns the first input, in the JSON's order, whose binary data is incomplete, and makes the
+ * tensors of those before it. Returns NULL if there is none, or after a failure. */
 static struct body_v2_input *next_block(struct body_v2 *b) {
   for (; b->block < b->inputs; b->block++) {
     struct body_v2_input *in = &b->input[b->block];

@@ -1,4 +1,4 @@
-/* body_v2_parts: what the parts of reading a v2 request share. Private to body_v2. */
+/* body_v2_parts: the state of reading a v2 request. Private to body_v2*.c. */
 #ifndef SERVER_BODY_V2_PARTS_H
 #define SERVER_BODY_V2_PARTS_H
 
@@ -8,7 +8,7 @@
 #include "server/json/tensor_json.h"
 #include "server/v2/body_v2.h"
 
-/* The levels of the JSON: objects, and lists of them. */
+/* The known objects of the JSON, and lists of objects. */
 enum body_v2_level {
   V2_REQUEST,
   V2_PARAMETERS,
@@ -20,7 +20,7 @@ enum body_v2_level {
   V2_OUTPUT_PARAMETERS
 };
 
-/* The keys that mean something, each at its level; all others are passed over. */
+/* The known keys, each at its level; all others are ignored. */
 enum body_v2_key {
   V2_KEY_PARAMETERS,
   V2_KEY_INPUTS,
@@ -29,7 +29,7 @@ enum body_v2_key {
   V2_KEY_OUTPUT_PARAMETERS,
   V2_KEY_DATA,
   V2_KEY_ID,
-  V2_KEY_BINARY_OUTPUT, /* from here on: values that are collected and then parsed */
+  V2_KEY_BINARY_OUTPUT, /* the values of this and later keys are collected and then parsed */
   V2_KEY_TIMEOUT,
   V2_KEY_INPUT_NAME,
   V2_KEY_DATATYPE,
@@ -42,42 +42,42 @@ enum body_v2_key {
   V2_KEY_UNKNOWN
 };
 
-enum { V2_ID_MAX = 64 * 1024 }; /* bytes of its text */
+enum { V2_ID_MAX = 64 * 1024 }; /* most bytes of the id's text */
 
-/* Bytes of text that a request keeps of all its inputs together. Kept numbers are read in one call
- * when their input ends, and meanwhile the I/O thread serves no other request. */
+/* Most bytes of text that are kept of all inputs together. Kept numbers are read in one call when
+ * their input ends; meanwhile the I/O thread serves no other request. */
 enum { V2_KEPT_MAX = 1024 * 1024 };
 
-/* Text of any length, kept as it comes. */
+/* Text that is kept unchanged. */
 struct body_v2_text {
   char *text;
   size_t length, capacity;
 };
 
-/* One object of the list of inputs, and its numbers, which are in it or behind the JSON. Its
- * keys come in any order: numbers that come before their name, shape and datatype are kept as
- * text, up to V2_KEPT_MAX. */
+/* One object of the list of inputs, and its numbers, which are in it or after the JSON. Its keys
+ * come in any order: numbers before their name, shape and datatype are kept as text, up to
+ * V2_KEPT_MAX. */
 struct body_v2_input {
   size_t index;                    /* in the list */
-  const struct contract_input *is; /* which of the contract's; NULL: not known yet */
-  enum tensor_dtype dtype;         /* as the request says it */
+  const struct contract_input *is; /* the contract's input; NULL: not known yet */
+  enum tensor_dtype dtype;         /* the request's datatype */
   struct tensor_form form;
   struct tensor_rule rule;
   bool shaped, typed, has_data, has_size;
-  bool prepared; /* it is known what it is, and that its shape is right */
-  size_t size;   /* binary_data_size */
-  size_t expected;
-  struct tensor_json *reader; /* of numbers in the JSON */
-  bool opened, nested;
-  struct body_v2_text kept; /* their text */
-  size_t kept_offset;
-  struct tensor_bytes bytes; /* of numbers behind the JSON */
+  bool prepared;              /* name, shape and datatype are known and fit together */
+  size_t size;                /* binary_data_size */
+  size_t expected;            /* bytes that shape and datatype require */
+  struct tensor_json *reader; /* reads numbers in the JSON */
+  bool opened, nested;        /* the data's bracket has been read; more brackets follow it */
+  struct body_v2_text kept;   /* the text of the data, if it has to be kept */
+  size_t kept_offset;         /* offset of the data in the body */
+  struct tensor_bytes bytes;  /* numbers after the JSON */
   struct tensor tensor;
 };
 
 struct body_v2_output {
-  bool named, chosen, binary; /* chosen: binary_data was given */
-  unsigned which;             /* of the contract's outputs */
+  bool named, chosen, binary; /* chosen: it has binary_data */
+  unsigned which;             /* index of the contract's output */
 };
 
 enum body_v2_state {
@@ -87,12 +87,12 @@ enum body_v2_state {
   V2_IN_NAME,
   V2_COLON,
   V2_VALUE,
-  V2_VALUE_OR_END, /* of a list */
+  V2_VALUE_OR_END, /* after '[' */
   V2_IN_SMALL,
   V2_IN_ID,
-  V2_IN_UNKNOWN, /* within a value that is passed over */
+  V2_IN_UNKNOWN, /* within a value that is ignored */
   V2_IN_DATA,
-  V2_IN_KEPT,  /* within data that are kept as text */
+  V2_IN_KEPT,  /* within data that is kept as text */
   V2_IN_FIELD, /* within a parameter that is a field */
   V2_COMMA_OR_END,
   V2_AFTER
@@ -100,12 +100,12 @@ enum body_v2_state {
 
 struct body_v2 {
   struct contract_reading *into;
-  uint64_t json_bytes; /* announced, or BODY_UNKNOWN */
+  uint64_t json_bytes; /* announced bytes, or BODY_UNKNOWN */
   struct arena *arena;
   struct body_v2_asked asked;
   struct body_v2_text id;
   bool binary_output;
-  size_t inputs, outputs; /* that have begun */
+  size_t inputs, outputs; /* how many have begun */
   struct body_v2_input input[CONTRACT_INPUTS_MAX];
   struct body_v2_output output[CONTRACT_OUTPUTS_MAX];
 
@@ -115,14 +115,14 @@ struct body_v2 {
     enum body_v2_level level;
     uint64_t seen; /* a bit per key */
   } open[4];
-  enum body_v2_key key;     /* whose value it is */
-  unsigned field;           /* V2_KEY_FIELD: which */
+  enum body_v2_key key;     /* the key whose value is read */
+  unsigned field;           /* V2_KEY_FIELD: index of the field */
   uint64_t parameters_seen; /* a bit per field */
   size_t offset;            /* bytes of the body that have been read */
   bool json_ended;
-  size_t block;            /* the input whose binary data come next */
-  struct body_field value; /* of V2_KEY_FIELD */
-  struct error *e;         /* the first failure; then nothing is looked at any more */
+  size_t block;            /* the input whose binary data is next */
+  struct body_field value; /* V2_KEY_FIELD: its value */
+  struct error *e;         /* the first failure; nothing is read after it */
   struct small_text small;
 };
 
@@ -136,7 +136,8 @@ static inline struct body_v2_output *body_v2_output(struct body_v2 *b) {
 
 /* --- body_v2_where --- */
 
-/* A value of the JSON: an object of this level, of a list the `index`th; or that of a key in it. */
+/* A value of the JSON: an object of this level, in a list the `index`th, or the value of its key.
+ */
 struct body_v2_place {
   enum body_v2_level level;
   size_t index;
@@ -145,7 +146,7 @@ struct body_v2_place {
 
 void body_v2_point(const struct body_v2_place *at, char pointer[ERROR_POINTER_SIZE]);
 
-/* An invalid-request at that place; for failures that only this form of a body has. */
+/* Fails with invalid-request at that place; for failures that only this format has. */
 enum status body_v2_refuse(struct body_v2 *b, struct body_v2_place at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -154,40 +155,45 @@ static inline struct body_v2_place body_v2_at_input(const struct body_v2_input *
   return (struct body_v2_place){V2_INPUT, in->index, key};
 }
 
-/* The value of the key in hand. */
+/* Returns the place of the value of b->key. */
 struct body_v2_place body_v2_at_key(const struct body_v2 *b);
+
+/* Fails at the value of b->key: it must be of this kind. */
+enum status body_v2_refuse_kind(struct body_v2 *b, const char *kind);
 
 /* --- body_v2_values --- */
 
-/* Sets b->key, and b->field, to that of the name in b->small, a JSON string, in an object of this
- * level. */
+/* Finds the key with the name in b->small, a JSON string, in an object of this level; sets b->key
+ * and b->field. */
 enum status body_v2_find_key(struct body_v2 *b, enum body_v2_level level);
-const char *body_v2_key_name(const struct body_v2 *b); /* of b->key */
+const char *body_v2_key_name(const struct body_v2 *b); /* name of b->key */
 const char *body_v2_datatype_name(enum tensor_dtype dtype);
 
-/* The text of a small value is whole, in b->small: parses it and keeps what it says. */
+/* Parses the complete text of a small value, in b->small, and stores its value. */
 enum status body_v2_end_small(struct body_v2 *b);
 
 /* --- body_v2_input --- */
 
-/* Is it known what the input is, so that its data can be read as they come? */
+/* Returns whether the input's data can be read as it arrives. */
 static inline bool body_v2_input_is_known(const struct body_v2_input *in) {
   return in->is && in->shaped && in->typed;
 }
 
-/* The data of an input, from their opening bracket on. Returns how many bytes were used. */
+/* Reads the data of the open input, from its bracket on. Returns how many bytes were read. */
 size_t body_v2_data_feed(struct body_v2 *b, const char *text, size_t length, size_t offset,
                          bool *complete);
-/* Keeps text. */
+
+/* Appends text that is kept. */
 enum status body_v2_text_keep(struct body_v2 *b, struct body_v2_text *t, const char *text,
                               size_t length);
 
-/* The object of an input has ended. */
+/* Ends the object of the open input. */
 enum status body_v2_end_input(struct body_v2 *b);
 
-/* Bytes behind the JSON. */
+/* Reads bytes after the JSON. */
 enum status body_v2_blocks_feed(struct body_v2 *b, const char *bytes, size_t size);
-/* All have come: are the blocks whole? */
+
+/* Ends the binary data: fails if it is incomplete. */
 enum status body_v2_end_blocks(struct body_v2 *b);
 
 #endif

@@ -1,11 +1,11 @@
-/* body_v2_values: the keys of a v2 request, and what its small values say. */
+/* body_v2_values: the keys of a v2 request, and its small values. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "server/v2/body_v2_parts.h"
 
-enum { LIST_SIZE = 200 }; /* of the names of all inputs, or outputs */
+enum { LIST_SIZE = 200 }; /* bytes of the names of all inputs, or outputs */
 
 static const struct {
   enum body_v2_level level;
@@ -67,15 +67,8 @@ struct body_v2_place body_v2_at_key(const struct body_v2 *b) {
                                 body_v2_key_name(b)};
 }
 
-static enum status refuse_kind_of(struct body_v2 *b, const char *what) {
-  return body_v2_refuse(b, body_v2_at_key(b), "\"%s\" must be %s", body_v2_key_name(b), what);
-}
-
-/* How much of an unknown name is repeated. What would break the line is escaped later. */
-static int shown(const json_t *value) {
-  enum { MOST = 60 };
-  const size_t length = json_string_length(value);
-  return length < MOST ? (int)length : MOST;
+enum status body_v2_refuse_kind(struct body_v2 *b, const char *kind) {
+  return body_v2_refuse(b, body_v2_at_key(b), "\"%s\" must be %s", body_v2_key_name(b), kind);
 }
 
 /* Adds the next of `count` names to "a, b and c". */
@@ -87,8 +80,10 @@ static void list_name(char list[LIST_SIZE], const char *name, size_t index, size
 
 static enum status refuse_name(struct body_v2 *b, const char *kind, const json_t *value,
                                const char *list) {
+  enum { SHOWN = 60 }; /* bytes of the name; control characters are escaped later */
+  const size_t length = json_string_length(value);
   return body_v2_refuse(b, body_v2_at_key(b), "unknown %s \"%.*s\": expected %s", kind,
-                        shown(value), json_string_value(value), list);
+                        length < SHOWN ? (int)length : SHOWN, json_string_value(value), list);
 }
 
 static enum status read_input_name(struct body_v2 *b, const json_t *value) {
@@ -102,19 +97,16 @@ static enum status read_input_name(struct body_v2 *b, const json_t *value) {
   return refuse_name(b, "input", value, list);
 }
 
-static enum status refuse_output(struct body_v2 *b, const json_t *value) {
-  const struct contract_v2 *v2 = b->into->contract->v2;
-  char list[LIST_SIZE] = "";
-  for (size_t i = 0; i < v2->outputs; i++) list_name(list, v2->output[i], i, v2->outputs);
-  return refuse_name(b, "output", value, list);
-}
-
 static enum status read_output_name(struct body_v2 *b, const json_t *value) {
   const struct contract_v2 *v2 = b->into->contract->v2;
   struct body_v2_output *out = body_v2_output(b);
   while (out->which < v2->outputs && !json_small_is_text(value, v2->output[out->which]))
     out->which++;
-  if (out->which == v2->outputs) return refuse_output(b, value);
+  if (out->which == v2->outputs) {
+    char list[LIST_SIZE] = "";
+    for (size_t i = 0; i < v2->outputs; i++) list_name(list, v2->output[i], i, v2->outputs);
+    return refuse_name(b, "output", value, list);
+  }
   for (const struct body_v2_output *o = b->output; o < out; o++)
     if (o->which == out->which)
       return body_v2_refuse(b, body_v2_at_key(b), "duplicate output \"%s\"",
@@ -136,24 +128,15 @@ const char *body_v2_datatype_name(enum tensor_dtype dtype) {
   return datatypes[i].name;
 }
 
-static enum status read_datatype(struct body_v2 *b, const json_t *value) {
-  struct body_v2_input *in = body_v2_input(b);
-  in->typed = true;
-  in->dtype = DTYPE_NONE; /* refused once it is known for which input */
-  for (size_t i = 0; i < DATATYPES; i++)
-    if (json_small_is_text(value, datatypes[i].name)) in->dtype = datatypes[i].dtype;
-  return STATUS_OK;
-}
-
 static enum status read_shape(struct body_v2 *b, const json_t *value) {
   struct body_v2_input *in = body_v2_input(b);
   const size_t rank = json_array_size(value);
   if (!json_is_array(value) || rank == 0 || rank > TENSOR_DEPTH_MAX)
-    return refuse_kind_of(b, "an array of 1 to 4 integers");
+    return body_v2_refuse_kind(b, "an array of 1 to 4 integers");
   for (size_t i = 0; i < rank; i++) {
     const json_t *n = json_array_get(value, i);
     if (!json_is_integer(n) || json_integer_value(n) < 0)
-      return refuse_kind_of(b, "an array of non-negative integers");
+      return body_v2_refuse_kind(b, "an array of non-negative integers");
     in->form.dim[i] = (size_t)json_integer_value(n);
   }
   in->form.rank = (unsigned)rank;
@@ -163,13 +146,13 @@ static enum status read_shape(struct body_v2 *b, const json_t *value) {
 
 static enum status read_natural(struct body_v2 *b, const json_t *value, uint64_t *out) {
   if (!json_is_integer(value) || json_integer_value(value) < 0)
-    return refuse_kind_of(b, "a non-negative integer");
+    return body_v2_refuse_kind(b, "a non-negative integer");
   *out = (uint64_t)json_integer_value(value);
   return STATUS_OK;
 }
 
 static enum status read_flag(struct body_v2 *b, const json_t *value, bool *out) {
-  if (!json_is_boolean(value)) return refuse_kind_of(b, "true or false");
+  if (!json_is_boolean(value)) return body_v2_refuse_kind(b, "true or false");
   *out = json_is_true(value);
   return STATUS_OK;
 }
@@ -177,11 +160,18 @@ static enum status read_flag(struct body_v2 *b, const json_t *value, bool *out) 
 static enum status read_value(struct body_v2 *b, const json_t *value) {
   struct body_v2_input *in = b->inputs ? body_v2_input(b) : NULL;
   uint64_t size = 0;
+  const bool string =
+      b->key == V2_KEY_INPUT_NAME || b->key == V2_KEY_DATATYPE || b->key == V2_KEY_OUTPUT_NAME;
+  if (string && !json_is_string(value)) return body_v2_refuse_kind(b, "a string");
   switch (b->key) {
   case V2_KEY_INPUT_NAME:
     return read_input_name(b, value);
   case V2_KEY_DATATYPE:
-    return read_datatype(b, value);
+    in->typed = true;
+    in->dtype = DTYPE_NONE; /* rejected when it is known for which input */
+    for (size_t i = 0; i < DATATYPES; i++)
+      if (json_small_is_text(value, datatypes[i].name)) in->dtype = datatypes[i].dtype;
+    break;
   case V2_KEY_SHAPE:
     return read_shape(b, value);
   case V2_KEY_BINARY_SIZE:
@@ -202,10 +192,6 @@ static enum status read_value(struct body_v2 *b, const json_t *value) {
   return b->e->status;
 }
 
-static bool wants_text(enum body_v2_key key) {
-  return key == V2_KEY_INPUT_NAME || key == V2_KEY_DATATYPE || key == V2_KEY_OUTPUT_NAME;
-}
-
 enum status body_v2_end_small(struct body_v2 *b) {
   const struct small_text *t = &b->small;
   const struct body_v2_place at = body_v2_at_key(b);
@@ -213,8 +199,7 @@ enum status body_v2_end_small(struct body_v2 *b) {
   body_v2_point(&at, pointer);
   json_t *value = json_small_parse(t->text, t->length, t->offset, pointer, b->e);
   if (!value) return b->e->status;
-  enum status status = wants_text(b->key) && !json_is_string(value) ? refuse_kind_of(b, "a string")
-                                                                    : read_value(b, value);
+  const enum status status = read_value(b, value);
   json_decref(value);
   return status;
 }

@@ -1,4 +1,4 @@
-/* body_v2_where: where in a v2 request a failure is: one JSON Pointer into the body's JSON. */
+/* body_v2_where: JSON Pointers of failures into a v2 request. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,26 +34,12 @@ enum status body_v2_refuse(struct body_v2 *b, struct body_v2_place at, const cha
   return b->e->status;
 }
 
-/* --- failures found by what all forms of a body share --- */
-
-/* The last input of that field: of two with one name the second is being read. */
-static const struct body_v2_input *find_input(const struct body_v2 *b, unsigned field) {
-  for (size_t i = b->inputs; i-- > 0;)
-    if (b->input[i].is && b->input[i].is->field == field) return &b->input[i];
-  return NULL;
-}
-
-/* May the field be an input at all? */
-static bool is_input(const struct contract_v2 *v2, unsigned field) {
-  for (size_t i = 0; i < v2->inputs; i++)
-    if (v2->input[i].field == field) return true;
-  return false;
-}
+/* --- failures found by code that all formats of a body share --- */
 
 /* Points at `index` ("/0/1") of the input's array, or at the whole input. */
 static void point_into(const struct body_v2_input *in, const char *index, struct error *e) {
   const bool reading = in->reader && in->tensor.depth == 0;
-  /* Flat data have indices of their own, and those behind the JSON have none. */
+  /* Flat data has indices of its own, and data after the JSON has none. */
   const bool same = reading || (in->reader && (in->nested || in->form.rank == 1));
   struct body_v2_place at = body_v2_at_input(in, NULL);
   if (!in->prepared)
@@ -74,11 +60,16 @@ void body_v2_locate(const struct body_v2 *b, struct error *e) {
   const size_t length = strcspn(native + 1, "/");
   const struct contract *c = b->into->contract;
   const unsigned field = contract_find(c, native + 1, length);
-  if (field == c->fields) return; /* a place of this body already */
-  const struct body_v2_input *in = find_input(b, field);
-  if (in)
-    point_into(in, native + 1 + length, e);
-  else if (is_input(c->v2, field))
+  if (field == c->fields) return; /* a pointer into this body already */
+  /* The last input of that field: if two have one name, the second is being read. */
+  for (size_t i = b->inputs; i-- > 0;)
+    if (b->input[i].is && b->input[i].is->field == field) {
+      point_into(&b->input[i], native + 1 + length, e);
+      return;
+    }
+  bool is_input = false;
+  for (size_t i = 0; i < c->v2->inputs; i++) is_input |= c->v2->input[i].field == field;
+  if (is_input)
     snprintf(e->pointer, sizeof e->pointer, "/inputs");
   else
     snprintf(e->pointer, sizeof e->pointer, "/parameters%.80s", native);

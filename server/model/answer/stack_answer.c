@@ -10,7 +10,7 @@
 #include "server/model/answer/stack_token_json.h"
 #include "server/model/fields/stack_fields.h"
 #include "server/text/json_string.h"
-#include "server/tokenize/tokenize_told.h"
+#include "server/tokenize/tokenize_answer.h"
 
 static const char hidden[] = "hidden", attention[] = "attention", thumbnails[] = "thumbnails";
 static const size_t one = 1, zero = 0;
@@ -363,8 +363,8 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, st
 
   if (r->tells_tokens) {
     struct answer_section *tokens = &c->section[c->sections];
-    c->sections += TOKENIZE_TOLD_SECTIONS;
-    if (tokenize_told(r->tokenized, tokens, arena, e)) return e->status;
+    c->sections += TOKENIZE_SECTIONS;
+    if (tokenize_answer_sections(r->tokenized, tokens, arena, e)) return e->status;
   }
   if (r->trace) c->section[c->sections++] = attention_trace_section(r->trace, arena, e);
   if (!rectangles || (r->generates && !r->source.run)) return e->status;
