@@ -140,25 +140,28 @@ static double weigh(struct choosing *k, float greatest) {
   return sum;
 }
 
-static double sum_weights(const struct choosing *k) {
+/* Sets weights below `least` to 0; returns the sum of the others. */
+static double keep_from(struct choosing *k, double least) {
   double sum = 0;
-  for (size_t i = 0; i < k->tokens; i++) sum += k->logit[i];
+  for (size_t i = 0; i < k->tokens; i++) {
+    if (k->logit[i] < least) k->logit[i] = 0;
+    sum += k->logit[i];
+  }
   return sum;
 }
 
-/* Each of these sets the weights of other tokens to 0, and returns the sum of the rest. */
-
-/* Keeps the `top_k` most likely tokens, and those that are as likely as the last of them. */
+/* Keeps the `top_k` most likely tokens, and those that are as likely as the last of them; returns
+ * the sum of their weights. */
 static double keep_top_k(struct choosing *k) {
   size_t count = k->tokens;
   float least = 0;
+  make_heap(k);
   for (size_t i = 0; i < k->c->top_k; i++) least = k->logit[pop(k, &count)];
-  for (size_t i = 0; i < k->tokens; i++)
-    if (k->logit[i] < least) k->logit[i] = 0;
-  return sum_weights(k);
+  return keep_from(k, least);
 }
 
-/* Keeps the most likely tokens that reach `top_p` of the sum: they lie at the heap's end. */
+/* Keeps the most likely tokens that reach `top_p` of the sum, which lie at the heap's end; returns
+ * the sum of their weights. */
 static double keep_top_p(struct choosing *k, double sum) {
   const double wanted = k->c->top_p * sum;
   size_t count = k->tokens;
@@ -167,14 +170,9 @@ static double keep_top_p(struct choosing *k, double sum) {
   do reached += k->logit[pop(k, &count)];
   while (reached < wanted && count > 0);
   for (size_t i = 0; i < count; i++) k->logit[k->heap[i]] = 0;
-  return sum_weights(k);
-}
-
-/* Keeps the tokens that weigh at least `min_p`; the greatest weighs 1. */
-static double keep_min_p(struct choosing *k) {
-  for (size_t i = 0; i < k->tokens; i++)
-    if (k->logit[i] < k->c->min_p) k->logit[i] = 0;
-  return sum_weights(k);
+  sum = 0;
+  for (size_t i = 0; i < k->tokens; i++) sum += k->logit[i];
+  return sum;
 }
 
 static int32_t sample(struct choosing *k) {
@@ -182,12 +180,9 @@ static int32_t sample(struct choosing *k) {
   const int32_t first = find_greatest(k->logit, k->tokens);
   if (first < 0) return -1;
   double sum = weigh(k, k->logit[first]);
-  if (c->top_k > 0 && c->top_k < k->tokens) {
-    make_heap(k);
-    sum = keep_top_k(k);
-  }
+  if (c->top_k > 0 && c->top_k < k->tokens) sum = keep_top_k(k);
   if (c->top_p < 1) sum = keep_top_p(k, sum);
-  if (c->min_p > 0) sum = keep_min_p(k);
+  if (c->min_p > 0) sum = keep_from(k, c->min_p); /* the greatest weighs 1 */
   /* A number in [0, 1) that depends on the seed, the sequence and the step alone. */
   const struct stack_past *past = k->past;
   const uint32_t key[2] = {(uint32_t)c->seed, (uint32_t)(c->seed >> 32)};
