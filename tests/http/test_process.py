@@ -27,6 +27,19 @@ BODY = json.dumps(TOY).encode()
 PATH = "/v1/attention"
 
 
+def seconds_of_threads(pid, name=""):
+    """Processor time of each thread of that name, of all without one."""
+    seconds = {}
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/comm") as file:
+            if name not in file.read():
+                continue
+        with open(f"/proc/{pid}/task/{task}/stat") as file:
+            user, system = file.read().rpartition(")")[2].split()[11:13]
+            seconds[task] = (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return seconds
+
+
 class Folder(Case):
     """Tests with a folder of their own."""
 
@@ -615,9 +628,11 @@ class Load(Case):
         self.assertGreater(server.metric("attend_client_aborts_total", 'phase="queue"'), 4)
 
     def test_a_shared_mask_or_bias_holds_no_socket(self):
+        """The thread that reads sockets does not copy it for each item: no answer to another
+        client costs that thread as much as a part of the copies. Its processor time is compared,
+        which does not depend on what else the machine does."""
         rows, items = 800, 400
-        server = Server()
-        self.addCleanup(server.stop)
+        server = self.start("--io-threads", "1")
         item = "[" + ",".join(["[1,0,0,1]"] * rows) + "]"
         for field, number in (("mask", "1"), ("bias", "0.5")):
             plane = ",".join(["[" + ",".join([number] * rows) + "]"] * rows)
@@ -625,16 +640,18 @@ class Load(Case):
             with self.subTest(field):
                 asked = threading.Thread(target=lambda data=body: server.attend(
                     data, headers={"X-Timeout-Ms": "2000"}))
-                first = time.monotonic()
+                first = sum(seconds_of_threads(server.pid).values())
                 asked.start()
                 worst = 0
                 while asked.is_alive():
-                    begun = time.monotonic()
+                    begun = seconds_of_threads(server.pid, "attend-io")
                     self.assertEqual(server.get("/healthz").status, 200)
-                    worst = max(worst, time.monotonic() - begun)
+                    ended = seconds_of_threads(server.pid, "attend-io")
+                    worst = max(worst, *(ended[each] - begun[each] for each in begun))
                     time.sleep(0.01)
                 asked.join()
-                self.assertLess(worst, (time.monotonic() - first) / 2)
+                total = sum(seconds_of_threads(server.pid).values()) - first
+                self.assertLess(worst, total / 10)
 
     def test_small_requests_pass_large_ones(self):
         """Small ones that come when all large ones are there are answered before these. On a busy
