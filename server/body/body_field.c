@@ -4,7 +4,7 @@
 #include "server/body/tensor_base64.h"
 #include "server/json/tensor_json.h"
 #include "server/json/texts_json.h"
-#include "server/number/blank.h"
+#include "server/number/number.h"
 
 /* --- the beginning of a value --- */
 

@@ -8,7 +8,7 @@
 #include "server/body/base64_text.h"
 #include "server/json/json_skim.h"
 #include "server/json/tensor_bytes.h"
-#include "server/number/blank.h"
+#include "server/number/number.h"
 #include "server/number/number_scan.h"
 #include "server/text/json_string.h"
 

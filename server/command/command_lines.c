@@ -15,7 +15,7 @@
 #include "server/command/command.h"
 #include "server/command/line_reader.h"
 #include "server/http/reply.h"
-#include "server/number/blank.h"
+#include "server/number/number.h"
 #include "server/service/exchange.h"
 
 enum { UNDER_WAY = 4 }; /* requests for each worker */

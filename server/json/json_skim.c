@@ -1,7 +1,6 @@
 /* json_skim: finds where one JSON value of any kind ends, chunk by chunk. */
 #include "server/json/json_skim.h"
 
-#include "server/number/blank.h"
 #include "server/number/number.h"
 
 void json_skim_begin(struct json_skim *s) {

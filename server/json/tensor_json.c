@@ -10,7 +10,6 @@
 #include "core/base/size.h"
 #include "server/json/json_skim.h"
 #include "server/json/tensor_nest.h"
-#include "server/number/blank.h"
 #include "server/number/number.h"
 #include "server/number/number_fast.h"
 #include "server/number/number_scan.h"

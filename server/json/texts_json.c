@@ -8,7 +8,7 @@
 #include "config/tokenizer/pattern/unicode.h"
 #include "core/base/size.h"
 #include "server/json/json_skim.h"
-#include "server/number/blank.h"
+#include "server/number/number.h"
 #include "server/text/json_string.h"
 
 enum texts_json_state {

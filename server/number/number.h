@@ -7,6 +7,7 @@
 #ifndef SERVER_TEXT_NUMBER_H
 #define SERVER_TEXT_NUMBER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,9 @@ enum {
 };
 
 enum number_verdict { NUMBER_OK, NUMBER_MALFORMED, NUMBER_TOO_LARGE /* beyond float32 */ };
+
+/* Does JSON allow this character between its tokens? */
+static inline bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 /* Reads the number that starts at `text` (a digit or '-') by JSON's grammar. The byte behind the
  * number is there and is no part of it; NUMBER_READ_MARGIN bytes from `text` on are readable. On

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "server/number/blank.h"
+#include "server/number/number.h"
 
 static inline uint64_t number_load8(const char *text) {
   uint64_t word;

@@ -9,7 +9,6 @@
 #include "server/number/number_fast.h"
 #include "server/number/number_round.h"
 #include "server/number/number_scan.h"
-#include "server/number/number_tie.h"
 
 enum { DIGITS = 19 }; /* 10^19 < 2^64 */
 

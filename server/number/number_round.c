@@ -6,7 +6,8 @@
 #include "server/number/number_round.h"
 
 #include "server/number/number_bits.h"
-#include "server/number/number_powers.h"
+#include "server/number/number_fast.h"
+#include "server/number/number_tables.h"
 
 enum {
   FLOAT_BIAS = 127,
@@ -49,4 +50,151 @@ bool number_round(uint64_t m, int64_t exponent, bool more, uint32_t *bits) {
   least -= number_power_exact(k) ? 0 : left;
   *bits = round_product(least, binary);
   return least == most || *bits == round_product(most, binary);
+}
+
+/* --- ties --- */
+
+enum {
+  LIMBS = 6,
+  EXPONENT_MOST = 999 /* no float is near that, unless there are as many zeros */
+};
+
+struct number_round_integer {
+  uint64_t limb[LIMBS]; /* lowest first; only `count` of them are set */
+  int count;            /* 0 for zero; else the highest limb is not 0 */
+};
+
+/* digits / 10^places */
+struct number_round_digits {
+  struct number_round_integer digits;
+  int places;
+};
+
+/* x * factor + term, where factor > 0; false if it has too many bits. */
+static bool multiply(struct number_round_integer *x, uint64_t factor, uint64_t term) {
+  for (int i = 0; i < x->count; i++) {
+    unsigned __int128 product = (unsigned __int128)x->limb[i] * factor + term;
+    x->limb[i] = (uint64_t)product;
+    term = (uint64_t)(product >> 64);
+  }
+  if (term == 0) return true;
+  if (x->count == LIMBS) return false;
+  x->limb[x->count++] = term;
+  return true;
+}
+
+/* 5^count, up to NUMBER_POWER_EXACT. */
+static uint64_t power_of_five(int count) {
+  uint64_t power = number_power(count);
+  return power >> __builtin_ctzll(power);
+}
+
+static bool multiply_by_fives(struct number_round_integer *x, int count) {
+  for (; count > NUMBER_POWER_EXACT; count -= NUMBER_POWER_EXACT)
+    if (!multiply(x, power_of_five(NUMBER_POWER_EXACT), 0)) return false;
+  return count <= 0 || multiply(x, power_of_five(count), 0);
+}
+
+static const char *digits_end(const char *p, const char *end) {
+  while (end - p >= 8) {
+    unsigned digits = number_digits8(number_load8(p));
+    p += digits;
+    if (digits < 8) return p;
+  }
+  while (p < end && number_is_digit(*p)) p++;
+  return p;
+}
+
+/* Appends the digits from p to `end`; false if they are too many. */
+static bool append(struct number_round_integer *x, const char *p, const char *end) {
+  const uint64_t eight = number_power8(8);
+  const char *begin = p;
+  for (; end - p >= 16; p += 16) {
+    uint64_t first = number_sum8(number_align8(number_load8(p), 8));
+    uint64_t second = number_sum8(number_align8(number_load8(p + 8), 8));
+    if (!multiply(x, eight * eight, first * eight + second)) return false;
+  }
+  uint64_t sum = 0, power = 1; /* of the last 15 or fewer */
+  if (end - p >= 8) {
+    sum = number_sum8(number_align8(number_load8(p), 8));
+    power = eight;
+    p += 8;
+  }
+  if (end - p > 0 && end - begin >= 8) { /* the last eight, without the digits read already */
+    unsigned left = (unsigned)(end - p), shift = 8 * (8 - left);
+    uint64_t digits = number_align8(number_load8(end - 8), 8) >> shift << shift;
+    sum = sum * number_power8(left) + number_sum8(digits);
+    power *= number_power8(left);
+    p = end;
+  }
+  for (; p < end; p++, power *= 10) sum = sum * 10 + (unsigned char)(*p - '0');
+  return multiply(x, power, sum);
+}
+
+static bool collect_digits(struct number_round_digits *x, const char *p, const char *end) {
+  p += *p == '-';
+  const char *point = digits_end(p, end), *fraction = point, *behind = point;
+  if (point < end && *point == '.') behind = digits_end(++fraction, end);
+  const char *last = behind;
+  while (last > fraction && last[-1] == '0') last--;
+  if (!append(&x->digits, p, point) || !append(&x->digits, fraction, last)) return false;
+  int exponent = 0;
+  bool negative = false;
+  if (behind < end) { /* an `e` */
+    negative = *++behind == '-';
+    behind += *behind == '-' || *behind == '+';
+    for (; behind < end && exponent <= EXPONENT_MOST; behind++)
+      exponent = exponent * 10 + (*behind - '0');
+  }
+  if (exponent > EXPONENT_MOST || last - fraction > EXPONENT_MOST) return false;
+  x->places = (int)(last - fraction) + (negative ? exponent : -exponent);
+  return true;
+}
+
+static int bit_length(const struct number_round_integer *x) {
+  return 64 * x->count - __builtin_clzll(x->limb[x->count - 1]);
+}
+
+/* Shifts x up; bits beyond the highest limb are lost. */
+static void shift_up(struct number_round_integer *x, int bits, int count) {
+  int limbs = bits / 64, rest = bits % 64;
+  for (int i = count; i-- > 0;) {
+    uint64_t high = i >= limbs && i - limbs < x->count ? x->limb[i - limbs] : 0;
+    uint64_t low = i > limbs && i - limbs <= x->count ? x->limb[i - limbs - 1] : 0;
+    x->limb[i] = high << rest | (low >> 1) >> (63 - rest);
+  }
+  x->count = count;
+}
+
+/* The sign of a * 2^shift - b; neither is 0. They are changed. */
+static int compare_shifted(struct number_round_integer *a, int shift,
+                           struct number_round_integer *b) {
+  int longer = bit_length(a) + shift - bit_length(b);
+  if (longer != 0) return longer > 0 ? 1 : -1;
+  /* The shorter becomes as long as the other, so that nothing is lost. */
+  if (shift >= 0)
+    shift_up(a, shift, b->count);
+  else
+    shift_up(b, -shift, a->count);
+  for (int i = a->count; i-- > 0;)
+    if (a->limb[i] != b->limb[i]) return a->limb[i] > b->limb[i] ? 1 : -1;
+  return 0;
+}
+
+bool number_tie(const char *text, const char *end, uint32_t below, uint32_t *bits) {
+  struct number_round_digits x;
+  x.digits.count = 0;
+  if (!collect_digits(&x, text, end) || x.digits.count == 0) return false;
+  /* The midpoint is half / 2^down. */
+  uint32_t field = below >> 23, mantissa = below & 0x7fffff;
+  if (field > 0) mantissa |= 0x800000;
+  int down = 151 - (field > 0 ? (int)field : 1);
+  struct number_round_integer half;
+  half.limb[0] = 2 * mantissa + 1;
+  half.count = 1;
+  /* digits / (2 * 5)^places against that. */
+  if (!multiply_by_fives(&half, x.places) || !multiply_by_fives(&x.digits, -x.places)) return false;
+  int order = compare_shifted(&x.digits, down - x.places, &half);
+  *bits = below + (order > 0 || (order == 0 && (below & 1)));
+  return true;
 }

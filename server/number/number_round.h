@@ -11,4 +11,8 @@
  * midpoint to tell. */
 bool number_round(uint64_t m, int64_t exponent, bool more, uint32_t *bits);
 
+/* The number from `text` to `end` (by JSON's grammar) rounds to the float `below`, bits without a
+ * sign, or to the next: tells which. False if it has too many digits for 384 bits: about 115. */
+bool number_tie(const char *text, const char *end, uint32_t below, uint32_t *bits);
+
 #endif

@@ -1,8 +1,8 @@
-"""Writes number_powers.c and number_layout.c, beside this file; tests/lint compares.
+"""Writes number_tables.c next to this file; tests/lint compares.
 
     python3 server/number/number_tables.py
 
-The limits are those of number_powers.h and number_layout.h.
+The limits are those of number_tables.h.
 """
 import os
 
@@ -34,22 +34,6 @@ def power(k):
             return least
 
 
-def powers():
-    table = [f"0x{power(k):016x}" for k in range(POWER_MIN, POWER_MAX + 1)]
-    doubles = [f"1e{k}" for k in range(DOUBLE_MIN, DOUBLE_MAX + 1)]
-    return ("/* number_powers: the tables of powers of ten, by number_tables.py;\n"
-            " * tests/unit/test_number.c proves every entry of the first. */\n"
-            '#include "server/number/number_powers.h"\n'
-            "\n"
-            "const uint64_t number_powers[NUMBER_POWER_MAX - NUMBER_POWER_MIN + 1] = {\n"
-            + "".join(f"    {line},\n" for line in lines(table, 4, 20)) + "};\n"
-            "\n"
-            "#if defined(__x86_64__)\n"
-            "const double number_power_doubles[NUMBER_DOUBLE_MAX - NUMBER_DOUBLE_MIN + 1] = {\n"
-            + "".join(f"    {line},\n" for line in lines(doubles, 13, 7)) + "};\n"
-            "#endif\n")
-
-
 def layout(point):
     """Which byte each byte of the text comes from: 0 is the dot, 15 the last digit."""
     shuffle = []
@@ -64,18 +48,27 @@ def layout(point):
     return [str(byte) for byte in shuffle]
 
 
-def layouts():
-    rows = [",\n     ".join(lines(layout(point), 16, 5)) for point in range(LAYOUTS)]
-    return ("/* number_layout: the table of shuffles, by number_tables.py. */\n"
-            '#include "server/number/number_layout.h"\n'
+def tables():
+    powers = [f"0x{power(k):016x}" for k in range(POWER_MIN, POWER_MAX + 1)]
+    doubles = [f"1e{k}" for k in range(DOUBLE_MIN, DOUBLE_MAX + 1)]
+    layouts = [",\n     ".join(lines(layout(point), 16, 5)) for point in range(LAYOUTS)]
+    return ("/* number_tables: powers of ten and shuffles, by number_tables.py;\n"
+            " * tests/unit/test_number.c proves every entry of the first table. */\n"
+            '#include "server/number/number_tables.h"\n'
+            "\n"
+            "const uint64_t number_powers[NUMBER_POWER_MAX - NUMBER_POWER_MIN + 1] = {\n"
+            + "".join(f"    {line},\n" for line in lines(powers, 4, 20)) + "};\n"
             "\n"
             "#if defined(__x86_64__)\n"
+            "const double number_power_doubles[NUMBER_DOUBLE_MAX - NUMBER_DOUBLE_MIN + 1] = {\n"
+            + "".join(f"    {line},\n" for line in lines(doubles, 13, 7)) + "};\n"
+            "\n"
             "const uint8_t number_layouts[NUMBER_LAYOUTS][32] = {\n"
-            + "".join(f"    {{{row}}},\n" for row in rows) + "};\n"
+            + "".join(f"    {{{row}}},\n" for row in layouts) + "};\n"
             "#endif\n")
 
 
-TABLES = {"number_powers.c": powers, "number_layout.c": layouts}
+TABLES = {"number_tables.c": tables}
 
 
 def main():

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "server/number/number_bits.h"
-#include "server/number/number_powers.h"
-#include "server/number/number_rows.h"
+#include "server/number/number_level.h"
+#include "server/number/number_tables.h"
 
 enum {
   FRACTION_BITS = 60, /* of the fixed-point numbers: 10 units need four bits more */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "server/text/hex.h"
+#include "server/text/json_string.h"
 
 enum { SEGMENTS_MAX = 7, SEGMENT_SIZE = MODEL_NAME_SIZE };
 

@@ -5,7 +5,6 @@
 #include "server/text/base64.h"
 
 #include "core/base/cpu.h"
-#include "server/text/base64_level.h"
 
 size_t base64_read(const char *text, size_t length, unsigned char *out) {
   switch (cpu_text_level()) {

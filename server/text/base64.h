@@ -27,4 +27,15 @@ size_t base64_read_last(const char text[4], unsigned char out[2]);
  * BASE64_WRITE_MARGIN bytes may have been overwritten. */
 char *base64_write(char *out, const void *bytes, size_t size);
 
+/* --- base64_read and base64_write of each level of instructions, for base64*.c and tests alone; as
+ * in number_level.h --- */
+
+size_t base64_read_portable(const char *text, size_t length, unsigned char *out);
+size_t base64_read_avx2(const char *text, size_t length, unsigned char *out);
+size_t base64_read_avx512(const char *text, size_t length, unsigned char *out);
+
+char *base64_write_portable(char *out, const unsigned char *bytes, size_t size);
+char *base64_write_avx2(char *out, const unsigned char *bytes, size_t size);
+char *base64_write_avx512(char *out, const unsigned char *bytes, size_t size);
+
 #endif

@@ -4,7 +4,7 @@
  * AVX2 instructions"): tables of 16 bytes check characters and move them to their numbers,
  * and products join the numbers. Rests and characters beyond the alphabet are left to
  * base64_portable. */
-#include "server/text/base64_level.h"
+#include "server/text/base64.h"
 
 #if defined(__x86_64__)
 

@@ -3,7 +3,7 @@
  * The method is Wojciech Mula's and Daniel Lemire's ("Base64 encoding and decoding at almost the
  * speed of a memory copy"): one table has all characters. Rests and characters beyond the alphabet
  * are left to base64_portable. */
-#include "server/text/base64_level.h"
+#include "server/text/base64.h"
 
 #if defined(__x86_64__)
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "server/text/base64.h"
-#include "server/text/base64_level.h"
 
 enum {
   BLOCK = 16,            /* characters */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "core/base/cpu.h"
-#include "server/number/blank.h"
+#include "server/number/number.h"
 #include "server/number/number_fast.h"
 
 size_t flag_read_stretch(const char *text, const char *end, uint8_t *out, size_t room,

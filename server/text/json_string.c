@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "server/text/hex.h"
-
 /* --- escapes --- */
 
 /* The four digits are whole. */

@@ -37,4 +37,12 @@ static inline bool json_string_is_within(const struct json_string *s) {
   return s->escaped || s->pair || s->hex > 0 || s->tail > 0;
 }
 
+/* The value of a hexadecimal digit, 0 to 15; -1 for any other character. */
+static inline int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
 #endif

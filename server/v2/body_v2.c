@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/size.h"
-#include "server/number/blank.h"
+#include "server/number/number.h"
 #include "server/v2/body_v2_parts.h"
 
 struct body_v2 *body_v2_new(struct contract_reading *into, const struct body_terms *terms,

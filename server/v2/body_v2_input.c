@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/base/size.h"
-#include "server/number/blank.h"
+#include "server/number/number.h"
 #include "server/v2/body_v2_parts.h"
 
 /* Checks name, shape and datatype, which are known, against each other. */

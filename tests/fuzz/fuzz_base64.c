@@ -5,7 +5,6 @@
 
 #include "core/base/cpu.h"
 #include "server/text/base64.h"
-#include "server/text/base64_level.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

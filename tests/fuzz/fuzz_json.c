@@ -12,7 +12,7 @@
 #include "server/json/json_skim.h"
 #include "server/json/json_small.h"
 #include "server/json/tensor_json.h"
-#include "server/number/blank.h"
+#include "server/number/number.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rfc8259.h"
 

@@ -8,12 +8,9 @@
 #include <string.h>
 
 #include "core/base/cpu.h"
-#include "server/number/blank.h"
 #include "server/number/number.h"
-#include "server/number/number_integers.h"
-#include "server/number/number_rows.h"
+#include "server/number/number_level.h"
 #include "server/number/number_scan.h"
-#include "server/number/number_stretch.h"
 #include "server/text/flag.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rfc8259.h"

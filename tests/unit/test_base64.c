@@ -13,7 +13,6 @@
 
 #include "core/base/cpu.h"
 #include "server/text/base64.h"
-#include "server/text/base64_level.h"
 #include "tests/support/number_draw.h"
 
 enum { ROOM = 16 * 1024 };

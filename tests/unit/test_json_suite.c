@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "server/json/json_skim.h"
-#include "server/number/blank.h"
+#include "server/number/number.h"
 #include "tests/support/body_read.h"
 
 struct json_case {

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "server/number/number.h"
-#include "server/number/number_powers.h"
 #include "server/number/number_scan.h"
+#include "server/number/number_tables.h"
 #include "tests/support/number_draw.h"
 #include "tests/support/rounds.h"
 

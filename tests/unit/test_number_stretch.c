@@ -14,7 +14,7 @@
 #include "core/base/cpu.h"
 #include "server/json/tensor_json.h"
 #include "server/number/number.h"
-#include "server/number/number_stretch.h"
+#include "server/number/number_level.h"
 #include "tests/support/fenced.h"
 #include "tests/support/number_draw.h"
 #include "tests/support/rounds.h"
@@ -109,7 +109,7 @@ static const char *between(size_t style, uint64_t *seed) {
 
 /* --- what is right --- */
 
-static bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 /* Where number_read says that the longest stretch ends that a level may read; out[] as well. */
 struct truth {
@@ -122,11 +122,11 @@ static void find_truth(struct truth *t, const char *text, size_t length) {
   const char *p = text, *end = text + length, *next;
   t->count = t->stop[0] = 0;
   while (p < end && number_read(p, &next, t->value + t->count) == NUMBER_OK && next < end) {
-    if (*next != ',' && *next != ']' && *next != '}' && !is_blank(*next)) return;
+    if (*next != ',' && *next != ']' && *next != '}' && !is_space(*next)) return;
     t->stop[++t->count] = (size_t)(next - text);
     if (*next != ',') return;
     p = next + 1;
-    while (p < end && is_blank(*p)) p++;
+    while (p < end && is_space(*p)) p++;
   }
 }
 
@@ -194,7 +194,7 @@ static void test_reads_every_kind_of_number(void **state) {
     for (size_t level = 0; level <= cpu_text_level(); level++) {
       size_t count = 0, in_runs = 0;
       for (const char *at = p, *stop; count < numbers; count++, at = stop + 1) {
-        while (is_blank(*at)) at++;
+        while (is_space(*at)) at++;
         find_truth(&truth, at, (size_t)(end - at));
         size_t taken = check_stretch(LEVEL[level], &truth, at, (size_t)(end - at), numbers);
         const char *from = at;
@@ -209,7 +209,7 @@ static void test_reads_every_kind_of_number(void **state) {
         stop = at + truth.stop[taken];
         if (count == numbers) break;
         if (taken) at = stop + 1;
-        while (is_blank(*at)) at++;
+        while (is_space(*at)) at++;
         float value;
         assert_int_equal(number_read(at, &stop, &value), NUMBER_OK);
       }
@@ -350,7 +350,7 @@ static void test_reads_texts_of_every_length(void **state) {
       check_levels(text, length, SIZE_MAX / 8);
     for (size_t from = 0; from < 40; from++) {
       const char *p = strchr(text + from, ',') + 1;
-      while (is_blank(*p)) p++;
+      while (is_space(*p)) p++;
       check_levels(p, all - (size_t)(p - text), SIZE_MAX / 8);
     }
   }

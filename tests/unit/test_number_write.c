@@ -14,7 +14,7 @@
 
 #include "core/base/cpu.h"
 #include "server/number/number.h"
-#include "server/number/number_rows.h"
+#include "server/number/number_level.h"
 #include "tests/support/number_draw.h"
 #include "tests/support/rounds.h"
 #include "tests/support/text_yardstick.h"

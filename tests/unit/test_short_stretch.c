@@ -11,9 +11,8 @@
 #include <cmocka.h>
 
 #include "core/base/cpu.h"
-#include "server/number/blank.h"
 #include "server/number/number.h"
-#include "server/number/number_integers.h"
+#include "server/number/number_level.h"
 #include "server/number/number_scan.h"
 #include "server/text/flag.h"
 #include "tests/support/fenced.h"

@@ -14,8 +14,7 @@
 
 #include "core/base/cpu.h"
 #include "server/number/number.h"
-#include "server/number/number_rows.h"
-#include "server/number/number_stretch.h"
+#include "server/number/number_level.h"
 #include "tests/support/number_draw.h"
 
 typedef size_t run_function(const char *text, const char *end, float *out, size_t room,

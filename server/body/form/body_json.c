@@ -6,7 +6,7 @@
 
 #include "server/body/body_field.h"
 #include "server/body/form/body_readers.h"
-#include "server/number/blank.h"
+#include "server/number/number.h"
 
 enum body_json_state {
   BEFORE,       /* the object has not begun */

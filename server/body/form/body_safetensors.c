@@ -9,7 +9,7 @@
 #include "server/json/json_small.h"
 #include "server/json/tensor_bytes.h"
 #include "server/json/tensor_json.h"
-#include "server/number/blank.h"
+#include "server/number/number.h"
 
 /* Most bytes of a header. All fields take some two thousand; Jansson takes up to 77 times the size.
  */

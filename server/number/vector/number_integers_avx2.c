@@ -2,12 +2,13 @@
  *
  * Bitmaps of 64 characters say where numbers begin and end, by the grammar that floats have. Eight
  * numbers at a time are then read from the lists of these places. */
-#include "server/number/number_integers.h"
+#include "server/number/number_level.h"
 
 #if defined(__x86_64__)
 
 #include "core/base/size.h"
 #include "server/number/number.h"
+#include "server/number/number_fast.h"
 #include "server/number/vector/number_block_avx2.h"
 
 enum {

@@ -6,7 +6,7 @@
  *
  * Digits are made of four numbers at a time. Then each is written by itself: a shuffle puts the dot
  * between its digits (number_layouts), and its exponent follows if it has one. */
-#include "server/number/number_rows.h"
+#include "server/number/number_level.h"
 
 #if defined(__x86_64__)
 
@@ -15,8 +15,7 @@
 
 #include "server/number/number.h"
 #include "server/number/number_bits.h"
-#include "server/number/number_layout.h"
-#include "server/number/number_powers.h"
+#include "server/number/number_tables.h"
 #include "server/number/vector/number_rows_walk.h"
 
 enum {

@@ -7,7 +7,7 @@
  * Each number has 16 places: its sign, 14 for the digits and the dot, and the comma. Two masks
  * have the place of the dot and the places that are kept; one compression then writes four numbers.
  */
-#include "server/number/number_rows.h"
+#include "server/number/number_level.h"
 
 #if defined(__x86_64__)
 

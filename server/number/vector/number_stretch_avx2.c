@@ -2,7 +2,7 @@
  *
  * As with AVX-512 a batch of text goes through two stages. Bitmaps of 64 characters become lists of
  * places, here bit by bit; then four numbers at a time are read from those lists. */
-#include "server/number/number_stretch.h"
+#include "server/number/number_level.h"
 
 #if defined(__x86_64__)
 

@@ -3,7 +3,7 @@
  * A batch of text goes through two stages. The first finds the numbers, 64 characters at a time:
  * compares give bitmaps, and byte-compress makes lists of places out of them. The second reads
  * eight numbers at once from those lists. */
-#include "server/number/number_stretch.h"
+#include "server/number/number_level.h"
 
 #if defined(__x86_64__)
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/number/blank.h"
+#include "server/number/number.h"
 
 /* The kinds of the characters of a block, a bit for each. */
 struct number_stretch_block {

@@ -1,9 +1,9 @@
-/* number_powers: powers of ten to 64 bits, and the logarithms that go with them.
+/* number_tables: powers of ten to 64 bits, and the logarithms that go with them.
  *
  * 10^k lies in (T - 1, T] * 2^(number_log2_pow10(k) - 63), where T = number_power(k) has its top
  * bit set. It is T exactly for 0 <= k <= NUMBER_POWER_EXACT, where 5^k has no more than 64 bits. */
-#ifndef SERVER_TEXT_NUMBER_POWERS_H
-#define SERVER_TEXT_NUMBER_POWERS_H
+#ifndef SERVER_TEXT_NUMBER_TABLES_H
+#define SERVER_TEXT_NUMBER_TABLES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +29,15 @@ static inline bool number_power_exact(int k) { return k >= 0 && k <= NUMBER_POWE
 static inline int number_log2_pow10(int k) { return (k * 1741647) >> 19; }
 static inline int number_log10_pow2(int q) { return (q * 1262611) >> 22; }
 static inline int number_log10_three_quarters_pow2(int q) { return (q * 1262611 - 524031) >> 22; }
+
+enum {
+  NUMBER_LAYOUTS = 14,    /* one for each number of digits behind the dot */
+  NUMBER_LAYOUT_LAST = 14 /* where the last digit goes */
+};
+
+/* From a dot and 15 digits, right-aligned, to 14 digits with the dot among them. From byte 14 - n
+ * on it is the shuffle that makes the text begin n places before the last digit. Only
+ * on x86-64, for AVX2. */
+extern const uint8_t number_layouts[NUMBER_LAYOUTS][32];
 
 #endif
