@@ -1,8 +1,8 @@
 /* number_read: JSON number text -> float32, any number.
  *
- * number_round rounds the first 19 digits. Where these do not decide, the value is, or might be, a
- * tie: then number_tie compares all digits with the midpoint, or, if they are very many,
- * number_scan reads each of them. */
+ * number_round rounds the first 19 digits. If these do not decide, the value is, or might be, a
+ * tie: number_tie then compares all digits with the midpoint, or number_scan reads each of them if
+ * there are very many. */
 #include "server/number/number.h"
 
 #include "server/number/number_bits.h"
@@ -12,35 +12,25 @@
 
 enum { DIGITS = 19 }; /* 10^19 < 2^64 */
 
-static float float_of(uint32_t bits, bool negative) {
-  bits |= (uint32_t)negative << 31;
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-/* A number as it is read: the digits before and behind the dot are one integer. */
+/* A number as it is read: the digits before and after the dot are one integer. */
 struct number_read_decimal {
-  const char *readable; /* bytes up to here may be read, even behind the number */
+  const char *readable; /* bytes up to here may be read, even after the number */
   uint64_t m;
   int64_t exponent;
   unsigned count; /* digits in m, leading zeros not counted */
   bool more;      /* a digit other than 0 did not fit into m */
 };
 
-static unsigned leading_zeros(uint64_t digits) {
-  return digits ? (unsigned)__builtin_ctzll(digits) / 8 : 8;
-}
-
-/* Reads the next eight characters. False, and none is read: one is no digit, or m has room for some
- * of them only. */
+/* Reads the next eight characters. False, and none is read, if one is no digit or m has room for
+ * some of them only. */
 static bool read_eight(struct number_read_decimal *d, const char *p, int place) {
   bool fit = d->count + 8 <= DIGITS;
   if (d->readable - p < 8 || !(fit || d->count == DIGITS)) return false;
   uint64_t word = number_load8(p), digits = number_align8(word, 8);
   if (!number_all_digits8(digits)) return false;
   if (fit) {
-    d->count += 8 - (d->m == 0 ? leading_zeros(digits) : 0);
+    const unsigned zeros = digits ? (unsigned)__builtin_ctzll(digits) / 8 : 8; /* leading ones */
+    d->count += 8 - (d->m == 0 ? zeros : 0);
     d->m = d->m * number_power8(8) + number_sum8(digits);
     d->exponent -= 8 * place;
   } else {
@@ -50,7 +40,7 @@ static bool read_eight(struct number_read_decimal *d, const char *p, int place) 
   return true;
 }
 
-/* Reads the digits at p; `place` is 1 behind the dot, else 0. Returns their end. */
+/* Reads the digits at p; `place` is 1 after the dot, else 0. Returns their end. */
 static const char *read_digits(struct number_read_decimal *d, const char *p, int place) {
   for (; number_is_digit(*p); p++) {
     while (read_eight(d, p, place)) p += 8;
@@ -68,7 +58,7 @@ static const char *read_digits(struct number_read_decimal *d, const char *p, int
   return p;
 }
 
-/* Reads `e`, a sign and digits. NULL: they are malformed, and *end is the offending byte. */
+/* Reads `e`, a sign and digits. NULL if they are malformed; *end is then the offending byte. */
 static const char *read_exponent(struct number_read_decimal *d, const char *p, const char **end) {
   p++;
   bool negative = *p == '-';
@@ -82,27 +72,24 @@ static const char *read_exponent(struct number_read_decimal *d, const char *p, c
   return p;
 }
 
-/* Reads the number at `text` again, with each of its digits. */
-static enum number_verdict read_exactly(const char *text, float *value) {
-  struct number_scan s;
-  number_scan_begin(&s);
-  while (number_scan_byte(&s, *text) == NUMBER_SCAN_TAKEN) text++;
-  return number_scan_float(&s, value);
-}
-
-/* Rounds the digits of `d`; where these do not decide, reads all digits of the text. */
+/* Rounds the digits of `d`; if these do not decide, all digits of the text are read. */
 static enum number_verdict round_decimal(const char *text, const char *end,
                                          const struct number_read_decimal *d, float *value) {
   uint32_t bits;
-  if (!number_round(d->m, d->exponent, d->more, &bits) && !number_tie(text, end, bits, &bits))
-    return read_exactly(text, value);
+  if (!number_round(d->m, d->exponent, d->more, &bits) && !number_tie(text, end, bits, &bits)) {
+    struct number_scan s;
+    number_scan_begin(&s);
+    while (number_scan_byte(&s, *text) == NUMBER_SCAN_TAKEN) text++;
+    return number_scan_float(&s, value);
+  }
   if (bits == NUMBER_INFINITE) return NUMBER_TOO_LARGE;
-  *value = float_of(bits, *text == '-');
+  bits |= (uint32_t)(*text == '-') << 31;
+  memcpy(value, &bits, sizeof bits);
   return NUMBER_OK;
 }
 
-/* Reads a number with more digits than number_fast reads, or a malformed one. Its end is not known:
- * the bytes beyond its first NUMBER_READ_MARGIN are read one by one, not eight at a time. */
+/* Reads a number with more digits than number_fast reads, or a malformed one. Its end is unknown:
+ * the bytes after its first NUMBER_READ_MARGIN are read one by one, not eight at a time. */
 static enum number_verdict read_any(const char *text, const char **end, float *value) {
   struct number_read_decimal d = {.readable = text + NUMBER_READ_MARGIN};
   const char *p = text + (*text == '-');

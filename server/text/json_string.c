@@ -5,8 +5,12 @@
 
 /* --- escapes --- */
 
-/* The four digits are whole. */
-static int end_unicode(struct json_string *s) {
+/* Reads a digit of \uXXXX. */
+static int add_hex_digit(struct json_string *s, char byte) {
+  const int value = hex_value(byte);
+  if (value < 0) return JSON_STRING_BAD;
+  s->unicode = s->unicode << 4 | (unsigned)value;
+  if (--s->hex > 0) return JSON_STRING_WITHIN;
   const bool first = s->unicode >= 0xd800 && s->unicode < 0xdc00;
   const bool second = s->unicode >= 0xdc00 && s->unicode < 0xe000;
   if (s->pair != second) return JSON_STRING_BAD; /* half a pair */
@@ -15,14 +19,8 @@ static int end_unicode(struct json_string *s) {
   return s->unicode < 0x80 ? (int)s->unicode : JSON_STRING_OTHER;
 }
 
-static int add_hex_digit(struct json_string *s, char byte) {
-  const int value = hex_value(byte);
-  if (value < 0) return JSON_STRING_BAD;
-  s->unicode = s->unicode << 4 | (unsigned)value;
-  return --s->hex > 0 ? JSON_STRING_WITHIN : end_unicode(s);
-}
-
-static int escaped(struct json_string *s, char byte) {
+/* Reads the character after a backslash. */
+static int read_escaped(struct json_string *s, char byte) {
   static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
   s->escaped = false;
   if (byte == 'u') {
@@ -36,8 +34,8 @@ static int escaped(struct json_string *s, char byte) {
 
 /* --- UTF-8 --- */
 
-/* The first byte of a character beyond ASCII. The second one's bounds keep out what is longer than
- * need be, halves of pairs, and what is beyond U+10FFFF. */
+/* Reads the first byte of a character beyond ASCII. The second byte's bounds exclude overlong
+ * encodings, halves of surrogate pairs and values above U+10FFFF. */
 static int begin_character(struct json_string *s, unsigned char byte) {
   if (byte < 0xc2 || byte > 0xf4) return JSON_STRING_BAD;
   s->tail = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
@@ -46,18 +44,16 @@ static int begin_character(struct json_string *s, unsigned char byte) {
   return JSON_STRING_WITHIN;
 }
 
-static int go_on_character(struct json_string *s, unsigned char byte) {
-  if (byte < s->low || byte > s->high) return JSON_STRING_BAD;
-  s->low = 0x80;
-  s->high = 0xbf;
-  return --s->tail > 0 ? JSON_STRING_WITHIN : JSON_STRING_OTHER;
-}
-
 int json_string_byte(struct json_string *s, char byte) {
   const unsigned char code = (unsigned char)byte;
-  if (s->tail > 0) return go_on_character(s, code);
+  if (s->tail > 0) { /* a further byte of a character beyond ASCII */
+    if (code < s->low || code > s->high) return JSON_STRING_BAD;
+    s->low = 0x80;
+    s->high = 0xbf;
+    return --s->tail > 0 ? JSON_STRING_WITHIN : JSON_STRING_OTHER;
+  }
   if (s->hex > 0) return add_hex_digit(s, byte);
-  if (s->escaped) return escaped(s, byte);
+  if (s->escaped) return read_escaped(s, byte);
   s->escaped = byte == '\\';
   if (s->escaped) return JSON_STRING_WITHIN;
   if (s->pair || code < 0x20) return JSON_STRING_BAD;
@@ -65,30 +61,27 @@ int json_string_byte(struct json_string *s, char byte) {
   return byte == '"' ? JSON_STRING_END : byte;
 }
 
-/* --- written --- */
-
-static char *write_escaped(unsigned char byte, char *out) {
-  static const char meant[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt",
-                    digits[] = "0123456789abcdef";
-  const char *found = byte ? strchr(meant, byte) : NULL;
-  *out++ = '\\';
-  if (found) {
-    *out++ = letters[found - meant];
-    return out;
-  }
-  memcpy(out, "u00", 3);
-  out[3] = digits[byte >> 4];
-  out[4] = digits[byte & 0xf];
-  return out + 5;
-}
+/* --- writing --- */
 
 char *json_string_write_part(const char *text, size_t length, char *out) {
+  static const char meant[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt",
+                    digits[] = "0123456789abcdef";
   for (size_t i = 0; i < length; i++) {
     const unsigned char byte = (unsigned char)text[i];
-    if (byte < 0x20 || byte == '"' || byte == '\\')
-      out = write_escaped(byte, out);
-    else
+    if (byte >= 0x20 && byte != '"' && byte != '\\') {
       *out++ = text[i];
+      continue;
+    }
+    *out++ = '\\';
+    const char *found = byte ? strchr(meant, byte) : NULL;
+    if (found) {
+      *out++ = letters[found - meant];
+      continue;
+    }
+    memcpy(out, "u00", 3);
+    out[3] = digits[byte >> 4];
+    out[4] = digits[byte & 0xf];
+    out += 5;
   }
   return out;
 }

@@ -1,4 +1,4 @@
-/* real: finds the fewest digits of each real. */
+/* real: tries ever more digits until a real reads back the same. */
 #include "server/text/real.h"
 
 #include <math.h>
@@ -17,10 +17,10 @@ double real_of_float(float value) {
   return strtod(text, NULL);
 }
 
-/* Below this size a number without a fraction is written without an exponent, too. */
+/* A number without a fraction below this size is written without an exponent, too. */
 static const double plain_most = 1e15;
 
-/* Writes it in the fewest digits, and as Jansson does with a point or an exponent. */
+/* Writes `value` in the fewest digits and, as Jansson does, with a point or an exponent. */
 static size_t write_shortest(double value, char out[TEXT_SIZE]) {
   for (int digits = 1; digits <= DIGITS_MOST; digits++) {
     snprintf(out, TEXT_SIZE, "%.*g", digits, value);
@@ -33,16 +33,13 @@ static size_t write_shortest(double value, char out[TEXT_SIZE]) {
   return length + 2;
 }
 
-/* Returns the place after the string that begins here. */
-static const char *string_end(const char *at) {
-  for (at++; *at != '"'; at++)
-    if (*at == '\\') at++;
-  return at + 1;
-}
-
-/* Returns the place after the string, the number or the other character that begins here. */
+/* The end of the string, the number or the other character that begins here. */
 static const char *word_end(const char *at) {
-  if (*at == '"') return string_end(at);
+  if (*at == '"') {
+    for (at++; *at != '"'; at++)
+      if (*at == '\\') at++;
+    return at + 1;
+  }
   const size_t number = strspn(at, "+-.0123456789eE");
   return *at == '-' || (*at >= '0' && *at <= '9') ? at + number : at + 1;
 }
