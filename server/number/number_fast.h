@@ -1,9 +1,9 @@
 /* number_fast: the inlined part of number_read, for loops over many numbers; internal to the text
  * modules.
  *
- * It reads plain decimals without exponent and of up to 18 or 19 digits, of which nearly every body
- * consists, and declines everything else: number_read then reads it, and reports what is wrong.
- * Eight characters at a time are handled in one 64-bit word, first character in the lowest byte. */
+ * It reads plain decimals without exponent and of up to 18 or 19 digits, which nearly every body
+ * consists of, and declines all others: number_read then reads them and reports errors. Eight
+ * characters at a time are handled in one 64-bit word, first character in the lowest byte. */
 #ifndef SERVER_TEXT_NUMBER_FAST_H
 #define SERVER_TEXT_NUMBER_FAST_H
 
@@ -25,25 +25,25 @@ static inline uint64_t number_load8(const char *text) {
 /* How many of the eight characters, from the first on, are digits. */
 static inline unsigned number_digits8(uint64_t word) {
   uint64_t digit = word ^ 0x3030303030303030;
-  /* A byte of 10 or more gets its top bit; what it may carry reaches later characters only. */
+  /* A byte of 10 or more gets its top bit; its carry reaches later characters only. */
   uint64_t other = ((digit + 0x7676767676767676) | digit) & 0x8080808080808080;
-  unsigned all = other == 0; /* as a number, not as a branch: lengths are unpredictable */
+  unsigned all = other == 0; /* a number instead of a branch: lengths are unpredictable */
   return ((unsigned)__builtin_ctzll(other | (uint64_t)all << 63) >> 3) + all;
 }
 
-/* The first `count` characters as digits, right-aligned: what is shifted in are leading zeros. Two
- * shifts, as one by 64 is none. */
+/* The first `count` characters as digits, right-aligned after leading zeros. There are two shifts
+ * because one by 64 would be none. */
 static inline uint64_t number_align8(uint64_t word, unsigned count) {
   unsigned shift = 4 * (8 - count);
   return ((word ^ 0x3030303030303030) << shift) << shift;
 }
 
-/* Are these eight bytes from 0 to 9? */
+/* Whether all eight bytes are from 0 to 9. */
 static inline bool number_all_digits8(uint64_t digits) {
   return (((digits + 0x7676767676767676) | digits) & 0x8080808080808080) == 0;
 }
 
-/* The number that these eight digits are. */
+/* The value of eight digits. */
 static inline uint64_t number_sum8(uint64_t digits) {
   digits = digits * 10 + (digits >> 8); /* bytes 0, 2, 4, 6 hold pairs */
   uint64_t low = (digits & 0x000000ff000000ff) * (100 + ((uint64_t)1000000 << 32));
@@ -59,22 +59,22 @@ static inline uint64_t number_power8(unsigned count) {
 
 static inline bool number_is_digit(char c) { return (unsigned char)(c - '0') < 10; }
 
-/* May this character stand behind a number of an array, or of an object? */
+/* Whether this character may follow a number in an array or an object. */
 static inline bool number_is_end(char c) { return c == ',' || c == ']' || c == '}' || is_blank(c); }
 
-/* The top bit of each byte that is this character; above the lowest there may be others. */
+/* The top bit of each byte equal to `c`; above the lowest such bit, other bits may be set. */
 static inline uint64_t number_equal8(uint64_t word, char c) {
   uint64_t zero = word ^ 0x0101010101010101 * (unsigned char)c;
   return (zero - 0x0101010101010101) & ~zero & 0x8080808080808080;
 }
 
-/* Does an array end within the next 16 characters? Few values do not pay for a block of 64. */
+/* Whether an array ends within the next 16 characters: a block of 64 does not pay for so few. */
 static inline bool number_ends_soon(const char *text) {
   return (number_equal8(number_load8(text), ']') | number_equal8(number_load8(text + 8), ']')) != 0;
 }
 
-/* How far the first comma is; 16: further. It makes the next number known before this one is read,
- * so that the processor may work on several at a time. */
+/* How many characters precede the first comma; 16 if there is none before. The next number's place
+ * is thus known before this number is read, so that the processor can work on several at a time. */
 static inline unsigned number_comma_distance(const char *text) {
   uint64_t low = number_equal8(number_load8(text), ','),
            high = number_equal8(number_load8(text + 8), ',');
@@ -90,24 +90,24 @@ static inline double number_scale_down(int64_t m, unsigned places) {
   return (double)m * inverse[places];
 }
 
-/* The float nearest to m / 10^places, if the double tells which. */
+/* The float nearest to m / 10^places; false if the double does not decide it. */
 static inline bool number_plain_float(int64_t m, unsigned places, bool negative, float *value) {
   double x = number_scale_down(m, places);
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
-  /* Rounding twice goes wrong only where x is about halfway between two floats. An integer below
-   * 2^53 is exact, and its halves are to be rounded to even, which the second rounding does. */
+  /* Rounding twice is wrong only if x is about halfway between two floats. An integer below 2^53 is
+   * exact, and its ties round to even, as the second rounding does. */
   bool halfway = ((bits - (0x10000000 - 8)) & 0x1fffffff) <= 16;
   if (halfway && (places != 0 || m >> 53)) return false;
   float magnitude = (float)x;
   uint32_t result;
   memcpy(&result, &magnitude, sizeof result);
-  result |= (uint32_t)negative << 31; /* no branch: signs are unpredictable, too */
+  result |= (uint32_t)negative << 31; /* no branch: signs are unpredictable */
   memcpy(value, &result, sizeof result);
   return true;
 }
 
-/* A number as far as an exponent may follow: m / 10^places. */
+/* A number up to where an exponent may follow: m / 10^places. */
 struct number_plain {
   const char *end;
   uint64_t m;
@@ -115,7 +115,7 @@ struct number_plain {
   bool negative;
 };
 
-/* Reads all digits of the number at `text`. False: they are too many, or not as they should be.
+/* Reads all digits of the number at `text`. False if they are too many or malformed.
  * NUMBER_READ_MARGIN bytes must be readable. */
 static inline bool number_read_plain(const char *text, struct number_plain *n) {
   n->negative = *text == '-';
@@ -133,7 +133,7 @@ static inline bool number_read_plain(const char *text, struct number_plain *n) {
     const char *fraction = ++p;
     uint64_t first = number_load8(p), second = number_load8(p + 8);
     unsigned n1 = number_digits8(first);
-    unsigned n2 = number_digits8(second) & -(n1 >> 3); /* none unless n1 is 8 */
+    unsigned n2 = number_digits8(second) & -(n1 >> 3); /* 0 unless n1 is 8 */
     if (n1 == 0) return false;
     m = m * number_power8(n1) + number_sum8(number_align8(first, n1));
     m = m * number_power8(n2) + number_sum8(number_align8(second, n2));
@@ -144,11 +144,11 @@ static inline bool number_read_plain(const char *text, struct number_plain *n) {
   }
   n->m = m;
   n->end = p;
-  /* Up to 20 characters with a dot are 19 digits: m did not overflow if there are no more. */
+  /* Up to 20 characters with a dot are 19 digits: m did not overflow unless there are more. */
   return p - start <= 20 && !number_is_digit(*p);
 }
 
-/* Reads the number at `text` if it is of the plain kind. False: nothing was read, use number_read.
+/* Reads the number at `text` if it is plain. False: nothing was read, use number_read.
  * NUMBER_READ_MARGIN bytes must be readable. */
 static inline bool number_read_fast(const char *text, const char **end, float *value) {
   struct number_plain n;
@@ -158,10 +158,10 @@ static inline bool number_read_fast(const char *text, const char **end, float *v
   return true;
 }
 
-enum { NUMBER_INTEGER_DIGITS = 10 /* of the largest int32_t */ };
+enum { NUMBER_INTEGER_DIGITS = 10 /* digits of the largest int32_t */ };
 
-/* The integer of these digits, of which there are from 1 to NUMBER_INTEGER_DIGITS; they may be more
- * than 32 bits. 16 bytes are readable. */
+/* The integer of `count` digits, from 1 to NUMBER_INTEGER_DIGITS; it may exceed 32 bits. 16 bytes
+ * are readable. */
 static inline int64_t number_integer_of(const char *digit, unsigned count) {
   const uint64_t first = number_load8(digit);
   if (__builtin_expect(count <= 8, 1)) return (int64_t)number_sum8(number_align8(first, count));
@@ -171,7 +171,7 @@ static inline int64_t number_integer_of(const char *digit, unsigned count) {
   return (int64_t)(high * number_power8(rest) + low);
 }
 
-/* Gives the magnitude its sign. False: that is no int32_t. */
+/* Applies the sign to the magnitude. False if the result is no int32_t. */
 static inline bool number_integer_sign(int64_t magnitude, bool negative, int32_t *value) {
   const int64_t signed_value = negative ? -magnitude : magnitude;
   *value = (int32_t)signed_value;

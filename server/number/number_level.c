@@ -1,5 +1,5 @@
-/* number_level: chooses who reads stretches of numbers and who writes rows of them, and has the
- * readers without vector instructions. */
+/* number_level: chooses the readers of stretches and the writer of rows for this processor, and has
+ * the readers without vector instructions. */
 #include "server/number/number_level.h"
 
 #include "core/base/cpu.h"
@@ -56,7 +56,7 @@ char *number_write_rows(char *out, const float *value, size_t rows, size_t width
 /* --- without vector instructions --- */
 
 /* Reads the number of `length` characters (less than 16) at `text`, if it has one digit, a point
- * and further digits. False for all others, and where a double does not decide the rounding. */
+ * and further digits. False for all others, and if a double does not decide the rounding. */
 static inline bool read_common_float(const char *text, unsigned length, float *value) {
   bool negative = *text == '-';
   const char *p = text + negative;

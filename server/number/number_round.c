@@ -1,8 +1,9 @@
 /* number_round: some decimal digits and a power of ten -> the nearest float32.
  *
  * The digits times a 64-bit power of ten enclose the value in an interval of about 2^-62 of its
- * size. If both ends round to one float, that is it. All of it is done in integers, so that neither
- * the floating-point mode of the thread nor the locale matters. */
+ * size. If both ends round to one float, that is the result. All arithmetic is in integers, so that
+ * neither the floating-point mode of the thread nor the locale matters. A number about halfway
+ * between two floats is decided by all its digits (number_tie). */
 #include "server/number/number_round.h"
 
 #include "server/number/number_bits.h"
@@ -20,18 +21,18 @@ static uint32_t round_product(unsigned __int128 product, int exponent) {
   uint64_t high = (uint64_t)(product >> 64);
   int zeros = __builtin_clzll(high); /* 0 or 1: both factors were normalised */
   product <<= zeros;
-  exponent += 127 - zeros; /* now of the leading bit */
+  exponent += 127 - zeros; /* the leading bit's from here on */
   if (exponent > FLOAT_BIAS) return NUMBER_INFINITE;
 
   int keep = exponent >= FLOAT_LEAST ? FLOAT_DIGITS : FLOAT_DIGITS - (FLOAT_LEAST - exponent);
   if (keep < 0) return 0;
-  /* 63 bits are enough, if the last says whether anything was cut off. */
+  /* 63 bits are enough if the last says whether anything was cut off. */
   uint64_t rest = (uint64_t)product | ((uint64_t)(product >> 64) & 1);
   uint64_t v = (uint64_t)(product >> 65) | (rest != 0);
   int cut = 63 - keep;
   uint64_t kept = v >> cut, below = v & ((UINT64_C(1) << cut) - 1), half = UINT64_C(1) << (cut - 1);
-  kept += below + (kept & 1) > half; /* no branch: it would be guessed wrong half the time */
-  /* The leading bit of a normal number adds the one that its exponent still lacks. */
+  kept += below + (kept & 1) > half; /* no branch: it would be unpredictable */
+  /* The leading bit of a normal number adds the 1 that its exponent field lacks. */
   uint32_t field = exponent >= FLOAT_LEAST ? (uint32_t)(exponent - FLOAT_LEAST) << 23 : 0;
   return field + (uint32_t)kept;
 }
@@ -46,17 +47,20 @@ bool number_round(uint64_t m, int64_t exponent, bool more, uint32_t *bits) {
   int binary = number_log2_pow10(k) - 63 - zeros;
   unsigned __int128 least = (unsigned __int128)left * power, most = least;
   if (more) most += (unsigned __int128)power << zeros;
-  /* Else the power was rounded up, by less than one. */
+  /* An inexact power was rounded up by less than one. */
   least -= number_power_exact(k) ? 0 : left;
   *bits = round_product(least, binary);
   return least == most || *bits == round_product(most, binary);
 }
 
-/* --- ties --- */
+/* --- ties ---
+ *
+ * The number and the midpoint are scaled to integers, which are compared. No midpoint has more than
+ * 150 decimal places or, as an integer, more than 25 + 349 bits: 6 limbs hold each of them. */
 
 enum {
   LIMBS = 6,
-  EXPONENT_MOST = 999 /* no float is near that, unless there are as many zeros */
+  EXPONENT_MOST = 999 /* no float is near it, unless there are as many zeros */
 };
 
 struct number_round_integer {
@@ -70,7 +74,7 @@ struct number_round_digits {
   int places;
 };
 
-/* x * factor + term, where factor > 0; false if it has too many bits. */
+/* x = x * factor + term, with factor > 0; false if the result has too many bits. */
 static bool multiply(struct number_round_integer *x, uint64_t factor, uint64_t term) {
   for (int i = 0; i < x->count; i++) {
     unsigned __int128 product = (unsigned __int128)x->limb[i] * factor + term;
@@ -105,7 +109,7 @@ static const char *digits_end(const char *p, const char *end) {
   return p;
 }
 
-/* Appends the digits from p to `end`; false if they are too many. */
+/* Appends the digits from p to `end`; false if there are too many. */
 static bool append(struct number_round_integer *x, const char *p, const char *end) {
   const uint64_t eight = number_power8(8);
   const char *begin = p;
@@ -114,13 +118,14 @@ static bool append(struct number_round_integer *x, const char *p, const char *en
     uint64_t second = number_sum8(number_align8(number_load8(p + 8), 8));
     if (!multiply(x, eight * eight, first * eight + second)) return false;
   }
-  uint64_t sum = 0, power = 1; /* of the last 15 or fewer */
+  uint64_t sum = 0, power = 1; /* value of the last 15 digits or fewer, 10 to their count */
   if (end - p >= 8) {
     sum = number_sum8(number_align8(number_load8(p), 8));
     power = eight;
     p += 8;
   }
-  if (end - p > 0 && end - begin >= 8) { /* the last eight, without the digits read already */
+  if (end - p > 0 &&
+      end - begin >= 8) { /* the last eight, without the digits that are read already */
     unsigned left = (unsigned)(end - p), shift = 8 * (8 - left);
     uint64_t digits = number_align8(number_load8(end - 8), 8) >> shift << shift;
     sum = sum * number_power8(left) + number_sum8(digits);
@@ -133,18 +138,18 @@ static bool append(struct number_round_integer *x, const char *p, const char *en
 
 static bool collect_digits(struct number_round_digits *x, const char *p, const char *end) {
   p += *p == '-';
-  const char *point = digits_end(p, end), *fraction = point, *behind = point;
-  if (point < end && *point == '.') behind = digits_end(++fraction, end);
-  const char *last = behind;
+  const char *point = digits_end(p, end), *fraction = point, *after = point;
+  if (point < end && *point == '.') after = digits_end(++fraction, end);
+  const char *last = after;
   while (last > fraction && last[-1] == '0') last--;
   if (!append(&x->digits, p, point) || !append(&x->digits, fraction, last)) return false;
   int exponent = 0;
   bool negative = false;
-  if (behind < end) { /* an `e` */
-    negative = *++behind == '-';
-    behind += *behind == '-' || *behind == '+';
-    for (; behind < end && exponent <= EXPONENT_MOST; behind++)
-      exponent = exponent * 10 + (*behind - '0');
+  if (after < end) { /* an `e` */
+    negative = *++after == '-';
+    after += *after == '-' || *after == '+';
+    for (; after < end && exponent <= EXPONENT_MOST; after++)
+      exponent = exponent * 10 + (*after - '0');
   }
   if (exponent > EXPONENT_MOST || last - fraction > EXPONENT_MOST) return false;
   x->places = (int)(last - fraction) + (negative ? exponent : -exponent);
@@ -166,12 +171,12 @@ static void shift_up(struct number_round_integer *x, int bits, int count) {
   x->count = count;
 }
 
-/* The sign of a * 2^shift - b; neither is 0. They are changed. */
+/* The sign of a * 2^shift - b; neither is 0. Both are overwritten. */
 static int compare_shifted(struct number_round_integer *a, int shift,
                            struct number_round_integer *b) {
   int longer = bit_length(a) + shift - bit_length(b);
   if (longer != 0) return longer > 0 ? 1 : -1;
-  /* The shorter becomes as long as the other, so that nothing is lost. */
+  /* The shorter one is shifted up to the length of the other, so that no bit is lost. */
   if (shift >= 0)
     shift_up(a, shift, b->count);
   else
@@ -192,7 +197,7 @@ bool number_tie(const char *text, const char *end, uint32_t below, uint32_t *bit
   struct number_round_integer half;
   half.limb[0] = 2 * mantissa + 1;
   half.count = 1;
-  /* digits / (2 * 5)^places against that. */
+  /* digits / (2 * 5)^places is compared with it. */
   if (!multiply_by_fives(&half, x.places) || !multiply_by_fives(&x.digits, -x.places)) return false;
   int order = compare_shifted(&x.digits, down - x.places, &half);
   *bits = below + (order > 0 || (order == 0 && (below & 1)));

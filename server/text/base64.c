@@ -1,7 +1,7 @@
 /* base64: chooses the reader and writer of base64 for this processor, and reads the last group.
  *
- * No library of Debian 12 would do: libbase64 came later, and the readers of nettle and libb64 skip
- * characters that they do not know, and go byte by byte. */
+ * No library of Debian 12 fits: libbase64 came later, and the readers of nettle and libb64 skip
+ * unknown characters and read byte by byte. */
 #include "server/text/base64.h"
 
 #include "core/base/cpu.h"
@@ -35,7 +35,7 @@ char *base64_write(char *out, const void *bytes, size_t size) {
 size_t base64_read_last(const char text[4], unsigned char out[2]) {
   if (text[3] != '=') return 0;
   const size_t bytes = text[2] == '=' ? 1 : 2;
-  /* Read as if there were no padding; the bits in place of the padding have to be zero. */
+  /* The group is read with 'A' for the padding; the bits after its bytes must be zero. */
   const char whole[4] = {text[0], text[1], bytes == 1 ? 'A' : text[2], 'A'};
   unsigned char three[3 + BASE64_READ_MARGIN];
   if (base64_read_portable(whole, sizeof whole, three) != sizeof whole || three[bytes] != 0)

@@ -6,25 +6,25 @@
 #include <stddef.h>
 
 enum {
-  BASE64_READ_MARGIN = 64, /* bytes behind the output that base64_read may overwrite */
-  BASE64_WRITE_MARGIN = 64 /* and base64_write */
+  BASE64_READ_MARGIN = 64, /* bytes after the output that base64_read may overwrite */
+  BASE64_WRITE_MARGIN = 64 /* bytes after the output that base64_write may overwrite */
 };
 
 /* How many characters `bytes` bytes become, padding included. */
 static inline size_t base64_length(size_t bytes) { return (bytes + 2) / 3 * 4; }
 
-/* Reads whole groups of four characters of the alphabet, none of them padding, from the beginning
- * of `text`: as many as there are, up to the first character that is none of the alphabet. Returns
- * how many characters were read, a multiple of four; three bytes for each four are in `out`, which
- * has room for these and BASE64_READ_MARGIN more. Nothing is read beyond text[length - 1]. */
+/* Reads whole groups of four characters of the alphabet, without padding, from the beginning of
+ * `text` up to the first character that is not of the alphabet. Returns how many characters were
+ * read, a multiple of four; `out` gets three bytes for each four, and has room for these and
+ * BASE64_READ_MARGIN more. Nothing is read beyond text[length - 1]. */
 size_t base64_read(const char *text, size_t length, unsigned char *out);
 
-/* The last group of a text, which ends with one or two '=': one or two bytes into `out`. Returns
- * how many; 0: the four characters are no such group, or bits that should be zero are not. */
+/* Reads the last group of a text, which ends with one or two '=', into one or two bytes. Returns
+ * how many; 0 if the four characters are no such group, or bits that must be zero are not. */
 size_t base64_read_last(const char text[4], unsigned char out[2]);
 
-/* Writes all bytes, the last group padded. Returns the end of the text; behind it
- * BASE64_WRITE_MARGIN bytes may have been overwritten. */
+/* Writes all bytes, the last group padded. Returns the end of the text, after which
+ * BASE64_WRITE_MARGIN bytes may be overwritten. */
 char *base64_write(char *out, const void *bytes, size_t size);
 
 /* --- base64_read and base64_write of each level of instructions, for base64*.c and tests alone; as

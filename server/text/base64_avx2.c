@@ -2,8 +2,8 @@
  *
  * The method is Wojciech Mula's and Daniel Lemire's ("Faster base64 encoding and decoding using
  * AVX2 instructions"): tables of 16 bytes check characters and move them to their numbers,
- * and products join the numbers. Rests and characters beyond the alphabet are left to
- * base64_portable. */
+ * and products join the numbers. The rest of a text, and characters beyond the alphabet, are left
+ * to base64_portable. */
 #include "server/text/base64.h"
 
 #if defined(__x86_64__)
@@ -11,23 +11,23 @@
 #include <immintrin.h>
 #include <stdbool.h>
 
-enum { BLOCK = 32, BYTES = BLOCK / 4 * 3, LOAD = BYTES + 4 /* bytes that a block looks at */ };
+enum { BLOCK = 32, BYTES = BLOCK / 4 * 3, LOAD = BYTES + 4 /* bytes that a block reads */ };
 
 static inline __m256i twice(__m128i half) { return _mm256_broadcastsi128_si256(half); }
 
-/* Turns characters into numbers. False: one of them is not of the alphabet. */
+/* Turns characters into numbers. False if one of them is not of the alphabet. */
 static inline bool to_numbers(__m256i text, __m256i *number) {
-  /* Bits for classes of characters with the same high nibble, by the high nibble; and by the low
-   * one, those of which it makes strange characters. Both have a bit where none is of the alphabet,
-   * which is so from 0x80 on. */
+  /* `classes` has, for each high nibble, its class as a bit; `strange` has, for each low nibble,
+   * the classes in which it is no character of the alphabet. Bit 0x10 is the class of high nibbles
+   * without any such character, as all from 0x80 on, and strange everywhere. */
   const __m256i classes = twice(_mm_setr_epi8(0x10, 0x10, 0x01, 0x02, 0x04, 0x08, 0x04, 0x08, 0x10,
                                               0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10));
   const __m256i strange = twice(_mm_setr_epi8(0x15, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11,
                                               0x11, 0x13, 0x1a, 0x1b, 0x1b, 0x1b, 0x1a));
-  /* The number to be added, by the high nibble; for '/' by the nibble before. */
+  /* The distance to the number, by the high nibble, or by the previous one for '/'. */
   const __m256i distance = twice(_mm_setr_epi8(0, 63 - '/', 62 - '+', 52 - '0', -'A', -'A',
                                                26 - 'a', 26 - 'a', 0, 0, 0, 0, 0, 0, 0, 0));
-  /* The same mask for both: bit 5 means nothing to a shuffle, and it is the code of '/'. */
+  /* One mask serves both nibbles: a shuffle ignores bit 5, and the mask is the code of '/'. */
   const __m256i slash = _mm256_set1_epi8('/');
   const __m256i high = _mm256_and_si256(_mm256_srli_epi32(text, 4), slash);
   const __m256i low = _mm256_and_si256(text, slash);
@@ -62,7 +62,7 @@ size_t base64_read_avx2(const char *text, size_t length, unsigned char *out) {
 }
 
 /* Turns 24 bytes into 32 numbers. Reads LOAD bytes. */
-static inline __m256i part(const unsigned char *bytes) {
+static inline __m256i split(const unsigned char *bytes) {
   const __m256i order = twice(_mm_setr_epi8(1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10));
   const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)bytes);
   const __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(bytes + BYTES / 2));
@@ -77,7 +77,7 @@ static inline __m256i part(const unsigned char *bytes) {
 }
 
 static inline __m256i to_characters(__m256i number) {
-  /* 0: letters from 'a' on; 1 to 10: digits; 11, 12: '+' and '/'; 13: capitals. */
+  /* Index 0: letters from 'a' on; 1 to 10: digits; 11, 12: '+' and '/'; 13: capitals. */
   const __m256i distance =
       twice(_mm_setr_epi8('a' - 26, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52,
                           '0' - 52, '0' - 52, '0' - 52, '0' - 52, '+' - 62, '/' - 63, 'A', 0, 0));
@@ -89,7 +89,7 @@ static inline __m256i to_characters(__m256i number) {
 
 char *base64_write_avx2(char *out, const unsigned char *bytes, size_t size) {
   for (; size >= LOAD; size -= BYTES, bytes += BYTES, out += BLOCK)
-    store(out, to_characters(part(bytes)));
+    store(out, to_characters(split(bytes)));
   return base64_write_portable(out, bytes, size);
 }
 

@@ -1,8 +1,8 @@
 /* base64_avx512: base64 in vectors of 64 characters, which stand for 48 bytes.
  *
  * The method is Wojciech Mula's and Daniel Lemire's ("Base64 encoding and decoding at almost the
- * speed of a memory copy"): one table has all characters. Rests and characters beyond the alphabet
- * are left to base64_portable. */
+ * speed of a memory copy"): one table has all characters. The rest of a text, and characters beyond
+ * the alphabet, are left to base64_portable. */
 #include "server/text/base64.h"
 
 #if defined(__x86_64__)
@@ -31,8 +31,8 @@ static const uint8_t numbers[2 * BLOCK] = {
 
 static inline __m512i load(const void *at) { return _mm512_loadu_si512(at); }
 
-/* Places in a vector: of the bytes of 64 numbers joined, and of the bytes that have a number's
- * bits. */
+/* Places in a vector: `joined` of the bytes of 64 joined numbers, `parted` of the bytes that have a
+ * number's bits. */
 static const uint8_t joined[BLOCK] = {
     2,  1,  0,  6,  5,  4,  10, 9,  8,  14, 13, 12, 18, 17, 16, 22, 21, 20, 26, 25, 24, 30,
     29, 28, 34, 33, 32, 38, 37, 36, 42, 41, 40, 46, 45, 44, 50, 49, 48, 54, 53, 52, 58, 57,
@@ -44,7 +44,7 @@ static const uint8_t parted[BLOCK] = {
     34, 33, 35, 34, 37, 36, 38, 37, 40, 39, 41, 40, 43, 42, 44, 43, 46, 45, 47, 46,
 };
 
-/* Joins 64 numbers to 48 bytes, and 16 without a meaning. */
+/* Joins 64 numbers to 48 bytes and 16 meaningless ones. */
 static inline __m512i join(__m512i number, __m512i order) {
   const __m512i twelve = _mm512_maddubs_epi16(number, _mm512_set1_epi32(0x01400140));
   const __m512i bits = _mm512_madd_epi16(twelve, _mm512_set1_epi32(0x00011000));
@@ -64,7 +64,7 @@ size_t base64_read_avx512(const char *text, size_t length, unsigned char *out) {
 
 /* Turns 48 bytes into 64 characters. */
 static inline __m512i to_characters(__m512i bytes, __m512i order, __m512i characters) {
-  /* The bits that eight numbers begin with: of four, 10, 4, 22, 16; of the others, 32 more. */
+  /* First bits of eight numbers: 10, 4, 22, 16 for four, and 32 more for the others. */
   const __m512i begin = _mm512_set1_epi64(0x3036242a1016040a);
   const __m512i number = _mm512_multishift_epi64_epi8(begin, _mm512_permutexvar_epi8(order, bytes));
   return _mm512_permutexvar_epi8(number, characters); /* by the low six bits */

@@ -1,8 +1,8 @@
-/* base64_portable: base64 in the compiler's own vectors, which every processor has in some way.
+/* base64_portable: base64 in the compiler's own vectors, which exist for every processor.
  *
  * Characters become numbers below 64, and numbers characters, by comparing: each range of the
- * alphabet lies at a fixed distance from its numbers. Eight numbers are then moved together, or
- * apart, in a word. */
+ * alphabet lies at a fixed distance from its numbers. Eight numbers are then joined, or
+ * separated, in a word. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 
 enum {
   BLOCK = 16,            /* characters */
-  BYTES = BLOCK / 4 * 3, /* that they stand for */
-  HALF = BYTES / 2,      /* bytes, of eight characters */
-  LOAD = HALF + 8        /* bytes that a block looks at, and touches */
+  BYTES = BLOCK / 4 * 3, /* bytes for these characters */
+  HALF = BYTES / 2,      /* bytes for eight characters */
+  LOAD = HALF + 8        /* bytes that a block reads or overwrites */
 };
 
 /* Blocks. A comparison of blocks gives 0 or -1. */
@@ -25,7 +25,7 @@ static inline bytes_block either(signed_block here, uint8_t value) {
   return (bytes_block)here & value;
 }
 
-/* The difference between each character and its number; 0: the character is not of the alphabet. */
+/* The distance from each character to its number; 0 if it is not of the alphabet. */
 static inline bytes_block distance_to_numbers(bytes_block text) {
   const signed_block c = (signed_block)text;
   return either((c >= 'A') & (c <= 'Z'), (uint8_t) - 'A') |
@@ -42,14 +42,15 @@ static inline bytes_block to_characters(bytes_block number) {
          either(n > 62, (uint8_t)('/' - 63 - ('+' - 62)));
 }
 
-/* Reads 16 characters to 12 bytes and two more. False: one of them is not of the alphabet. */
+/* Reads 16 characters to 12 bytes, and overwrites two more. False if one character is not of the
+ * alphabet. */
 static inline bool read_block(const char *text, unsigned char *out) {
   bytes_block c;
   memcpy(&c, text, sizeof c);
   const bytes_block distance = distance_to_numbers(c);
   const words_block strange = (words_block)(distance == 0);
   if ((strange[0] | strange[1]) != 0) return false;
-  /* In words, whose lowest byte is the first: 8 times 6 bits, 4 times 12, 2 times 24. */
+  /* Words, with the first byte lowest, hold 8 times 6 bits, then 4 times 12, then 2 times 24. */
   words_block w = (words_block)(c + distance);
   w = (w & 0x003f003f003f003f) << 6 | (w >> 8 & 0x003f003f003f003f);
   w = (w & 0x00000fff00000fff) << 12 | (w >> 16 & 0x00000fff00000fff);
@@ -60,7 +61,7 @@ static inline bool read_block(const char *text, unsigned char *out) {
   return true;
 }
 
-/* The same the other way. Reads two bytes more than the twelve. */
+/* Writes 12 bytes as 16 characters. Reads two bytes more. */
 static inline void write_block(char *out, const unsigned char *bytes) {
   uint64_t first, second;
   memcpy(&first, bytes, sizeof first);
@@ -77,7 +78,7 @@ size_t base64_read_portable(const char *text, size_t length, unsigned char *out)
   size_t at = 0;
   for (; length - at >= BLOCK; at += BLOCK, out += BYTES)
     if (!read_block(text + at, out)) break;
-  /* Groups one by one, each filled up to a block with 'A'. */
+  /* The remaining groups are read one by one, each padded to a block with 'A'. */
   for (; length - at >= 4; at += 4, out += 3) {
     char group[BLOCK];
     memset(group, 'A', sizeof group);

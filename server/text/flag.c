@@ -1,5 +1,5 @@
-/* flag: chooses who reads stretches of flags; and the reader without vector instructions, which
- * handles eight characters in one 64-bit word (number_load8). */
+/* flag: chooses the reader of stretches of flags for this processor, and has the reader without
+ * vector instructions, which handles eight characters in one 64-bit word (number_load8). */
 #include "server/text/flag.h"
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ size_t flag_read_stretch(const char *text, const char *end, uint8_t *out, size_t
   return flag_stretch_portable(text, end, out, room, stop);
 }
 
-/* A word of flags of one digit, `step` characters from each other. */
+/* A word of one-digit flags, `step` characters apart. */
 struct flag_digits {
   char text[8];
   uint8_t digit[8]; /* 1 where a digit is */
@@ -27,7 +27,7 @@ struct flag_digits {
 static const struct flag_digits tight = {"0,0,0,0", {1, 0, 1, 0, 1, 0, 1, 0}, 2, 4},
                                 spaced = {"0, 0, 0", {1, 0, 0, 1, 0, 0, 1, 0}, 3, 3};
 
-/* Reads the word at `text` but for its last character. False: there are other characters in it. */
+/* Reads the word at `text` except for its last character. False if it has other characters. */
 static inline bool read_digits(const char *text, const struct flag_digits *of, uint8_t *out) {
   const uint64_t mask = UINT64_MAX >> 8, digit = number_load8((const char *)of->digit);
   const uint64_t one = (number_load8(text) ^ number_load8(of->text)) & mask;
@@ -38,7 +38,7 @@ static inline bool read_digits(const char *text, const struct flag_digits *of, u
 
 static inline bool ends_flag(char c) { return c == ',' || c == ']'; }
 
-/* Reads several flags of one digit, of which there is text and room for four. Returns how many. */
+/* Reads several one-digit flags; there is text and room for four. Returns how many. */
 static inline size_t read_several(const char *p, uint8_t *out) {
   if (!ends_flag(p[7])) return 0;
   if (read_digits(p, &tight, out)) return tight.flags;
@@ -62,7 +62,7 @@ size_t flag_stretch_portable(const char *text, const char *end, uint8_t *out, si
     last = p + length;
     if (*last != ',') break;
     p = last + 1;
-    if (*p == ' ') p++; /* mostly it is this one, if any */
+    if (*p == ' ') p++; /* most texts have one blank or none */
     while (is_blank(*p) && p < end) p++;
   }
   *stop = last;

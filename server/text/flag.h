@@ -1,6 +1,6 @@
-/* flag: JSON's true and false, and 1 and 0 that stand for them, many at a time. Pure functions, no
- * memory. The reader is chosen by the processor's instructions (cpu_text_level); where the text
- * ends soon, it is the portable one. */
+/* flag: JSON's true and false, and 1 and 0 for them, many at a time. Pure functions, no memory. The
+ * reader is chosen by the processor's instructions (cpu_text_level); it is the portable one if the
+ * text ends soon. */
 #ifndef SERVER_TEXT_FLAG_H
 #define SERVER_TEXT_FLAG_H
 
@@ -10,7 +10,7 @@
 
 #include "server/number/number.h"
 
-enum { FLAG_READ_MARGIN = NUMBER_READ_MARGIN /* bytes readable behind the text that is given */ };
+enum { FLAG_READ_MARGIN = NUMBER_READ_MARGIN /* bytes readable after the given text */ };
 
 /* The length of the flag at `text` if a comma or ']' follows at once; else 0. */
 static inline size_t flag_length(const char *text) {
@@ -24,14 +24,15 @@ static inline size_t flag_length(const char *text) {
   return text[length] == ',' || text[length] == ']' ? length : 0;
 }
 
-/* Reads flags parted by one comma, with or without blanks behind it, the first of them at `text`,
- * no more than `room`. Each begins before `end` and has a flag_length. A stretch may end anywhere,
- * also before its first flag. Returns how many were read, as 1 and 0; *stop is behind the last one,
- * or `text`. No byte before `text` is read. */
+/* Reads up to `room` flags separated by one comma, with or without blanks after it, the first of
+ * them at `text`. Each begins before `end` and has a flag_length. A stretch may end anywhere, also
+ * before its first flag. Returns how many were read, as 1 and 0; *stop is the byte after the last
+ * one, or `text`. No byte before `text` is read. */
 size_t flag_read_stretch(const char *text, const char *end, uint8_t *out, size_t room,
                          const char **stop);
 
-/* --- of each level of instructions, for flag*.c and tests alone; as in number_stretch.h --- */
+/* --- flag_read_stretch of each level of instructions, for flag*.c and tests alone; as in
+ * number_level.h --- */
 
 size_t flag_stretch_portable(const char *text, const char *end, uint8_t *out, size_t room,
                              const char **stop);

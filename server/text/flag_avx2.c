@@ -1,7 +1,7 @@
-/* flag_avx2: stretches of flags with AVX2 and the bit instructions of its time.
+/* flag_avx2: stretches of flags with AVX2, BMI1 and BMI2.
  *
- * Bitmaps of 64 characters say where flags are, and whether they are what they should be. A block
- * begins with a flag: it is loaded behind the last comma of the one before. */
+ * Bitmaps of 64 characters say where flags are, and whether they are well-formed. A block begins
+ * with a flag: it is loaded after the last comma of the previous one. */
 #include "server/text/flag.h"
 
 #if defined(__x86_64__)
@@ -13,20 +13,20 @@
 
 enum {
   BLOCK = NUMBER_BLOCK_AVX2,
-  MOST = BLOCK / 2, /* flags of a block: one and its comma are two characters or more */
+  MOST = BLOCK / 2, /* flags of a block: one with its comma has at least two characters */
   TOGETHER = 8      /* flags that are stored together */
 };
 
 /* The flags of a block. */
 struct flag_found_avx2 {
-  uint64_t start; /* their first characters; behind the last end there may be others */
-  uint64_t yes;   /* of those that are true */
-  uint64_t end;   /* the comma or bracket behind each */
+  uint64_t start; /* the first character of each; there may be others after the last end */
+  uint64_t yes;   /* the first character of each true one */
+  uint64_t end;   /* the comma or bracket after each */
 };
 
-/* Finds the flags before the first character that has no place in a stretch: one that is part of
- * neither a flag nor a separator, a flag that follows no comma, a comma that follows no flag, a
- * blank that follows no comma, or a flag that begins beyond the `left` characters. */
+/* Finds the flags before the first character that cannot be in a stretch: one of neither a flag nor
+ * a separator, a flag not after a comma, a comma not after a flag, a blank not after a comma, or a
+ * flag that begins beyond the `left` characters. */
 static inline struct flag_found_avx2 find_flags(const char *p, size_t left) {
   const struct number_block_text_avx2 x = number_block_load_avx2(p);
 #define IS(c) number_block_equal_avx2(x, c)
@@ -35,16 +35,16 @@ static inline struct flag_found_avx2 find_flags(const char *p, size_t left) {
   const uint64_t no = IS('f') & IS('a') >> 1 & IS('l') >> 2 & IS('s') >> 3 & e >> 4;
   const uint64_t comma = IS(','), bracket = IS(']'), blank = number_block_blanks_avx2(x);
 #undef IS
-  const uint64_t start = digit | yes | no, behind = digit << 1 | yes << 4 | no << 5;
+  const uint64_t start = digit | yes | no, after = digit << 1 | yes << 4 | no << 5;
   const uint64_t four = yes | no, letters = four | four << 1 | four << 2 | four << 3 | no << 4;
-  /* The addition carries through the blanks behind a comma: those that stay are behind none. */
+  /* The addition carries through the blanks after a comma: the blanks that stay follow none. */
   const uint64_t gap = comma << 1 | 1, past = blank + (gap & blank);
   const uint64_t first = (gap | past) & ~blank;
   uint64_t bad =
-      ~(digit | letters | comma | blank) | (start & ~first) | (comma & ~behind) | (blank & past);
+      ~(digit | letters | comma | blank) | (start & ~first) | (comma & ~after) | (blank & past);
   if (left < BLOCK) bad |= start & UINT64_MAX << left;
   const uint64_t before = bad ? bad ^ (bad - 1) : UINT64_MAX; /* up to the first bad one */
-  return (struct flag_found_avx2){start & first, one | yes, (comma | bracket) & behind & before};
+  return (struct flag_found_avx2){start & first, one | yes, (comma | bracket) & after & before};
 }
 
 /* Stores the first `count` flags. */

@@ -1,4 +1,4 @@
-/* number_block_avx2: what 64 characters are, as bitmaps, with AVX2; internal to
+/* number_block_avx2: classes of 64 characters as bitmaps, with AVX2; internal to
  * number_stretch_avx2.c, number_integers_avx2.c and flag_avx2.c, which alone may include it. */
 #ifndef SERVER_TEXT_NUMBER_BLOCK_AVX2_H
 #define SERVER_TEXT_NUMBER_BLOCK_AVX2_H
@@ -35,7 +35,8 @@ static inline __m256i number_block_are_digits_avx2(__m256i x) {
   return _mm256_cmpeq_epi8(_mm256_min_epu8(digit, _mm256_set1_epi8(9)), digit);
 }
 
-/* ' ', '\n', '\t', '\r': those that a table by the lowest four bits gives back. */
+/* All ones for ' ', '\n', '\t', '\r': the characters that a table by the lowest four bits returns.
+ */
 static inline __m256i number_block_are_blanks_avx2(__m256i x) {
   const __m256i table = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0));
@@ -47,8 +48,7 @@ static inline uint64_t number_block_blanks_avx2(struct number_block_text_avx2 x)
                                 number_block_are_blanks_avx2(x.high));
 }
 
-/* The characters of a block. Without `points` no character counts as one, and without `blanks` no
- * character as a blank. */
+/* The characters of a block; points and blanks are found only if `points` and `blanks` are set. */
 static inline struct number_stretch_block number_block_of_avx2(const char *p, bool points,
                                                                bool blanks) {
   struct number_block_text_avx2 x = number_block_load_avx2(p);
@@ -63,7 +63,7 @@ static inline struct number_stretch_block number_block_of_avx2(const char *p, bo
   };
 }
 
-/* Is there a blank behind one of the first commas, or at the start? */
+/* Whether a blank follows one of the first commas, or is at the start. */
 static inline bool number_block_is_spaced_avx2(const char *text) {
   struct number_block_text_avx2 x = number_block_load_avx2(text);
   return (number_block_blanks_avx2(x) & (number_block_equal_avx2(x, ',') << 1 | 1)) != 0;

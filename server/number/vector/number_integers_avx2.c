@@ -1,6 +1,6 @@
-/* number_integers_avx2: stretches of integers with AVX2 and the bit instructions of its time.
+/* number_integers_avx2: stretches of integers with AVX2, BMI1 and BMI2.
  *
- * Bitmaps of 64 characters say where numbers begin and end, by the grammar that floats have. Eight
+ * Bitmaps of 64 characters say where numbers begin and end, by the grammar of floats. Eight
  * numbers at a time are then read from the lists of these places. */
 #include "server/number/number_level.h"
 
@@ -14,25 +14,25 @@
 enum {
   BLOCK = NUMBER_BLOCK_AVX2,
   GROUP = 8,                    /* numbers that are read together */
-  LIST = BLOCK / 2 + 2 * GROUP, /* a number and its comma are two characters or more */
-  NARROW = 8                    /* characters of a number, its sign included, for that */
+  LIST = BLOCK / 2 + 2 * GROUP, /* a number with its comma has at least two characters */
+  NARROW = 8                    /* most characters of such a number, with its sign */
 };
 
-/* The numbers that end in a block: places from its first character on. */
+/* Places of the numbers that end in a block, counted from its first character. */
 struct number_integers_list_avx2 {
-  int32_t start[LIST]; /* the first may begin in a block before */
+  int32_t start[LIST]; /* the first number may begin in an earlier block */
   int32_t end[LIST];
 };
 
-/* How far the reading has come. */
+/* State of reading a stretch. */
 struct number_integers_place_avx2 {
-  const char *start; /* of a number that goes on in the next block; NULL: there is none */
-  const char *last;  /* behind the last number that was read */
-  int32_t *out;      /* the next number's place, */
-  size_t room;       /* and how many there are */
+  const char *start; /* start of a number that ends in a later block, or NULL */
+  const char *last;  /* end of the last number read */
+  int32_t *out;      /* place of the next number */
+  size_t room;       /* how many numbers still have a place */
 };
 
-/* Lists the places of `count` bits or more; where there are no more, the first place. */
+/* Lists the places of `count` bits or more; entries after the last bit are the first place. */
 static inline void list_places(int32_t *list, uint64_t which, size_t count) {
   for (size_t done = 0; done < count; done += GROUP) {
 #pragma GCC unroll 8
@@ -52,8 +52,7 @@ static inline __m256i load_four(const char *p, const int32_t start[4]) {
                             (int64_t)number_load8(p + start[3]));
 }
 
-/* Four numbers to groups of four digits. The characters are right-aligned; a sign counts as none.
- */
+/* Four numbers to groups of four digits. The characters are right-aligned; a sign is ignored. */
 static inline __m256i read_digits(__m256i text, __m128i length) {
   const __m256i bits = _mm256_slli_epi64(_mm256_cvtepi32_epi64(length), 3);
   __m256i digit = _mm256_sub_epi8(text, _mm256_set1_epi8('0'));
@@ -81,7 +80,7 @@ static inline void read_narrow(const char *p, const int32_t *start, __m256i leng
   _mm256_maskstore_epi32(out, there, _mm256_permute4x64_epi64(value, 0xd8));
 }
 
-/* Reads `count` numbers one by one; returns how many are int32_t, from the first on. */
+/* Reads `count` numbers one by one; returns how many precede the first that is no int32_t. */
 static __attribute__((noinline)) size_t read_wide(const char *p, const int32_t *start,
                                                   const int32_t *end, size_t count, int32_t *out) {
   for (size_t i = 0; i < count; i++) {
@@ -94,8 +93,7 @@ static __attribute__((noinline)) size_t read_wide(const char *p, const int32_t *
   return count;
 }
 
-/* Reads `count` numbers of the list, up to eight, from number i on. Returns how many it has read.
- */
+/* Reads `count` numbers of the list, up to eight, from number i on. Returns how many were read. */
 static inline size_t read_group(const struct number_integers_list_avx2 *n, size_t i, size_t count,
                                 const char *p, int32_t *out) {
   const __m256i ramp = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -109,7 +107,7 @@ static inline size_t read_group(const struct number_integers_list_avx2 *n, size_
 }
 
 /* Reads the numbers of the block at p that end at the bits of `ends`; `starts` are the first
- * characters of those that begin in it. False: one is no int32_t, or there is no room for it. */
+ * characters of numbers that begin in it. False if one is no int32_t or there is no room for it. */
 static inline bool read_block(struct number_integers_place_avx2 *to, const char *p, uint64_t starts,
                               uint64_t ends) {
   struct number_integers_list_avx2 n;
@@ -132,7 +130,7 @@ static inline bool read_block(struct number_integers_place_avx2 *to, const char 
   return done == count;
 }
 
-/* Reads from p on. Returns whether a blank behind a comma, which was not looked for, ended it. */
+/* Reads from p on. Returns whether a blank after a comma ended it, with `spaced` not set. */
 static inline __attribute__((always_inline)) bool
 read_blocks(struct number_integers_place_avx2 *to, const char *p, const char *end, bool spaced) {
   struct number_stretch_carry carry = number_stretch_carry_first();
@@ -144,7 +142,7 @@ read_blocks(struct number_integers_place_avx2 *to, const char *p, const char *en
       const uint64_t left = (uint64_t)(end - p);
       if (left < BLOCK) f.bad |= UINT64_MAX << left;
       const struct number_stretch_last last = number_stretch_stop(&k, &f, p, left);
-      /* Values that begin after the last end are ignored: they may lie beyond the margin. */
+      /* Numbers that begin after the last end are ignored: they may be beyond the margin. */
       if (last.end == 0) return last.gap && !spaced;
       f.value &= UINT64_MAX >> __builtin_clzll(last.end);
       return read_block(to, p, f.value, last.end) && last.gap && !spaced;

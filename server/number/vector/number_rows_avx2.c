@@ -2,9 +2,9 @@
  *
  * The arithmetic is that of number_write, in doubles: c * 2^q / 10^k is known to 2^-24 of a unit.
  * Numbers closer than 2^-20 to a boundary are declined and left to number_write, and so are
- * denormals (to a thread they may be zero) and numbers that are written as long integers.
+ * denormals (a thread may treat them as zero) and numbers that are written as long integers.
  *
- * Digits are made of four numbers at a time. Then each is written by itself: a shuffle puts the dot
+ * Four numbers at a time become digits. Then each is written by itself: a shuffle inserts the dot
  * between its digits (number_layouts), and its exponent follows if it has one. */
 #include "server/number/number_level.h"
 
@@ -20,26 +20,26 @@
 
 enum {
   GROUP = 4,    /* numbers that become digits at a time */
-  FOR_ZERO = 8, /* digits behind the dot that make a lone digit of nothing but zeros */
+  FOR_ZERO = 8, /* digits after the dot of zero, which are not written */
   EXPONENT = 4, /* bytes of "e-05" */
 };
 
 struct number_rows_batch_avx2 {
   _Alignas(32) uint8_t text[NUMBER_BATCH][16]; /* a dot and 15 digits, right-aligned */
-  uint32_t point[NUMBER_BATCH];                /* digits behind the dot, if all are written */
-  uint32_t first[NUMBER_BATCH];                /* place of the first, counted from the last's, 0 */
-  uint32_t exponent[NUMBER_BATCH];             /* "e-05" or nothing */
-  uint8_t nonzero[NUMBER_BATCH];               /* which of the last eight digits, as bits */
-  uint8_t declined[NUMBER_BATCH / GROUP];      /* numbers, as bits */
+  uint32_t point[NUMBER_BATCH];                /* digits after the dot, if all are written */
+  uint32_t first[NUMBER_BATCH];           /* place of the first digit, counted from the last, 0 */
+  uint32_t exponent[NUMBER_BATCH];        /* "e-05" or nothing */
+  uint8_t nonzero[NUMBER_BATCH];          /* which of the last eight digits are not 0, as bits */
+  uint8_t declined[NUMBER_BATCH / GROUP]; /* which numbers are declined, as bits */
 };
 
 /* --- digits --- */
 
 /* The digits of four numbers, in lanes of 64 bits. */
 struct number_rows_digits_avx2 {
-  __m256i eight;            /* the last eight, the first of them in the lowest byte */
-  __m256i nine;             /* a mask: has nine digits, the first is a one */
-  __m256i fewer;            /* how many fewer than nine: 0 to 2 */
+  __m256i eight;            /* the last eight digits, the first of them in the lowest byte */
+  __m256i nine;             /* mask: the number has nine digits, of which the first is 1 */
+  __m256i fewer;            /* how many digits fewer than nine: 0 to 2 */
   __m256d doubtful, uneven; /* masks: too close to a boundary; not a multiple of ten units */
 };
 
@@ -110,10 +110,10 @@ static inline struct number_rows_digits_avx2 shorten(__m256d x, __m256d power) {
 /* Four numbers on their way to text. Masks are lanes of -1. */
 struct number_rows_group_avx2 {
   __m128i magnitude;
-  __m128i point; /* digits behind the dot, if all are written */
-  __m128i count; /* of digits: 7 to 9 */
+  __m128i point; /* digits after the dot, if all are written */
+  __m128i count; /* how many digits: 7 to 9 */
   __m128i exponent;
-  uint32_t nonzero; /* eight digits of each, as bits */
+  uint32_t nonzero; /* which of the last eight digits are not 0: a byte of bits for each number */
   uint32_t declined;
 };
 
@@ -138,8 +138,8 @@ static inline __m128i exponent_text(__m128i power) {
                        _mm_add_epi32(sign, _mm_set1_epi32('e' | '+' << 8 | '0' << 16 | '0' << 24)));
 }
 
-/* Zeros at the end of the last eight digits. The place of the highest bit comes from a float's
- * exponent; without any there are eight. */
+/* Zeros at the end of the last eight digits. The place of the highest bit is read from a float's
+ * exponent; there are eight zeros if no bit is set. */
 static inline __m128i trailing_zeros(uint32_t nonzero) {
   const __m128i bits = _mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)nonzero));
   const __m128i field = _mm_srli_epi32(_mm_castps_si128(_mm_cvtepi32_ps(bits)), 23);
@@ -161,9 +161,9 @@ static inline void choose_notation(struct number_rows_group_avx2 *g) {
   const __m128i denormal =
       _mm_andnot_si128(_mm_cmpeq_epi32(g->magnitude, _mm_setzero_si128()), tiny);
   g->declined |= bits_of(_mm_or_si128(denormal, _mm_andnot_si128(scientific, long_integer)));
-  const __m128i behind = _mm_sub_epi32(g->count, one); /* the first digit */
-  g->exponent = _mm_and_si128(scientific, exponent_text(_mm_sub_epi32(behind, g->point)));
-  g->point = _mm_min_epu32(_mm_blendv_epi8(g->point, behind, scientific),
+  const __m128i others = _mm_sub_epi32(g->count, one); /* digits after the first */
+  g->exponent = _mm_and_si128(scientific, exponent_text(_mm_sub_epi32(others, g->point)));
+  g->point = _mm_min_epu32(_mm_blendv_epi8(g->point, others, scientific),
                            _mm_set1_epi32(NUMBER_LAYOUTS - 1));
 }
 
@@ -204,15 +204,14 @@ static inline __attribute__((always_inline)) void prepare_group(struct number_ro
   /* -floor(log10(2^q)), the logarithm to 16 bits: enough for every q of a float. */
   const __m128i q = _mm_sub_epi32(_mm_srli_epi32(g.magnitude, 23), _mm_set1_epi32(150));
   const __m128i log = _mm_srai_epi32(_mm_madd_epi16(q, _mm_set1_epi32(19728)), 16);
-  /* Nothing below a normal float, where the table of powers ends. */
+  /* The table of powers ends below the least normal float. */
   const __m128i no_normal = _mm_cmpgt_epi32(_mm_set1_epi32(NUMBER_STORED + 1), g.magnitude);
   g.point =
       _mm_blendv_epi8(_mm_sub_epi32(_mm_setzero_si128(), log), _mm_set1_epi32(FOR_ZERO), no_normal);
   const struct number_rows_digits_avx2 d =
       shorten(_mm256_cvtps_pd(_mm_castsi128_ps(g.magnitude)), powers_of(g.point));
 
-  /* Below a power of two the floats lie twice as close, which does not matter if it has few
-   * digits. */
+  /* Floats below a power of two are twice as close, which does not matter if it has few digits. */
   const __m256d narrow_one =
       _mm256_and_pd(d.uneven, _mm256_castsi256_pd(_mm256_cvtepi32_epi64(power_of_2)));
   g.declined = (uint32_t)_mm256_movemask_pd(_mm256_or_pd(d.doubtful, narrow_one)) & ~bits_of(zero);
@@ -244,8 +243,8 @@ static inline void prepare_batch(void *batch, const float *value, size_t count) 
 
 /* --- text --- */
 
-static inline char *put_one(char *out, const struct number_rows_batch_avx2 *b, size_t at,
-                            float value) {
+static inline char *write_number(char *out, const struct number_rows_batch_avx2 *b, size_t at,
+                                 float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   *out = '-';
@@ -273,7 +272,7 @@ static inline char *write_numbers(char *out, const void *batch, const float *val
       out = number_write(out, value[at]);
       *out++ = ',';
     } else {
-      out = put_one(out, b, at, value[at]);
+      out = write_number(out, b, at, value[at]);
     }
   }
   return out;

@@ -2,7 +2,7 @@
  *
  * The arithmetic is that of number_write, in doubles: c * 2^q / 10^k is known to 2^-24 of a unit.
  * Numbers closer than 2^-20 to a boundary are declined and left to number_write, and so are
- * denormals (to a thread they may be zero) and numbers that are written as long integers.
+ * denormals (a thread may treat them as zero) and numbers that are written as long integers.
  *
  * Each number has 16 places: its sign, 14 for the digits and the dot, and the comma. Two masks
  * have the place of the dot and the places that are kept; one compression then writes four numbers.
@@ -21,16 +21,16 @@
 enum {
   GROUP = 16,   /* numbers that become digits at a time */
   QUAD = 4,     /* numbers that are written at a time */
-  PLACES = 16,  /* of a number */
-  EXPONENT = 4, /* of them for "e-05" */
-  FOR_ZERO = 8, /* digits behind the dot that make a lone digit of nothing but zeros */
+  PLACES = 16,  /* bytes of a number */
+  EXPONENT = 4, /* places of "e-05" */
+  FOR_ZERO = 8, /* digits after the dot of zero, which are not written */
 };
 
 struct number_rows_batch_avx512 {
-  /* The digits, as 0 to 9, right-aligned; where the number has an exponent, before that. */
+  /* The digits, as 0 to 9, right-aligned, or before the exponent if there is one. */
   _Alignas(64) uint8_t digit[NUMBER_BATCH + QUAD][PLACES];
   uint16_t dot[NUMBER_BATCH + QUAD], keep[NUMBER_BATCH + QUAD]; /* places, as bits */
-  uint16_t declined[NUMBER_BATCH / GROUP + 1];                  /* numbers, as bits */
+  uint16_t declined[NUMBER_BATCH / GROUP + 1];                  /* which numbers, as bits */
   uint32_t any_declined;
 };
 
@@ -38,8 +38,8 @@ struct number_rows_batch_avx512 {
 
 /* The digits of eight numbers. */
 struct number_rows_digits_avx512 {
-  __m512i eight;             /* the last eight, the first of them in the lowest byte */
-  __mmask8 nine, eighth;     /* has nine digits (the first is a one), has at least eight */
+  __m512i eight;             /* the last eight digits, the first of them in the lowest byte */
+  __mmask8 nine, eighth;     /* nine digits (the first is 1); at least eight */
   __mmask8 doubtful, uneven; /* too close to a boundary; not a multiple of ten units */
 };
 
@@ -120,14 +120,14 @@ static inline __m512d any_power(__m512i f) {
 /* Sixteen numbers on their way to text. */
 struct number_rows_group_avx512 {
   __m512i magnitude;
-  __m512i point;           /* digits behind the dot, if all are written */
-  __m512i count;           /* of digits: 7 to 9 */
-  __m512i zeros;           /* of them at the end */
+  __m512i point;           /* digits after the dot, if all are written */
+  __m512i count;           /* how many digits: 7 to 9 */
+  __m512i zeros;           /* how many zeros are at the end */
   __m512i low[2], high[2]; /* the places: halves of eight numbers each */
   __mmask16 declined, scientific;
 };
 
-/* Stores the places' masks. Places count from the end: place 0 is the last digit's. */
+/* Stores the masks of places. Places count from the end: place 0 is the last digit's. */
 static inline void store_masks(struct number_rows_batch_avx512 *b, size_t at,
                                const struct number_rows_group_avx512 *g, __mmask16 negative) {
   const __m512i one = _mm512_set1_epi32(1), before = _mm512_add_epi32(g->point, one);
@@ -155,7 +155,7 @@ static inline void store_digits(struct number_rows_batch_avx512 *b, size_t at,
   }
 }
 
-/* "e-05" for the power of ten of the first digit, as what must be added to '0'. */
+/* "e-05" for the power of ten of the first digit, as differences from '0'. */
 static inline __m512i exponent_text(__m512i power) {
   const __m512i a = _mm512_abs_epi32(power);
   const __m512i tens = _mm512_srli_epi32(_mm512_mullo_epi16(a, _mm512_set1_epi32(205)), 11);
@@ -203,7 +203,7 @@ static inline void choose_notation(struct number_rows_group_avx512 *g) {
   g->scientific = small | large;
   const __mmask16 long_integer =
       _mm512_cmpge_epi32_mask(g->magnitude, _mm512_set1_epi32(NUMBER_TWO_TO_24));
-  const __m512i less_one = _mm512_sub_epi32(g->magnitude, one); /* of a zero: the largest */
+  const __m512i less_one = _mm512_sub_epi32(g->magnitude, one); /* the largest value for a zero */
   const __mmask16 denormal = _mm512_cmplt_epu32_mask(less_one, _mm512_set1_epi32(NUMBER_STORED));
   g->declined |= denormal | (long_integer & ~g->scientific);
   if (g->scientific) add_exponents(g);
@@ -245,8 +245,7 @@ static inline __attribute__((always_inline)) void prepare_group(struct number_ro
   const struct number_rows_digits_avx512 d[2] = {shorten(widen_float(g.magnitude, 0), power[0]),
                                                  shorten(widen_float(g.magnitude, 1), power[1])};
 
-  /* Below a power of two the floats lie twice as close, which does not matter if it has few
-   * digits. */
+  /* Floats below a power of two are twice as close, which does not matter if it has few digits. */
   g.declined =
       (both(d[0].doubtful, d[1].doubtful) | (power_of_2 & both(d[0].uneven, d[1].uneven))) &
       (__mmask16)~zero;
@@ -287,8 +286,8 @@ static inline __m512i lay_out(const struct number_rows_batch_avx512 *b, size_t a
   const __m512i zero =
       _mm512_broadcast_i32x4(_mm_setr_epi8('-', '0', '0', '0', '0', '0', '0', '0', '0', '0', '0',
                                            '0', '0', '0', '0', ','));
-  /* A declined number may have no dot. Then it gets the place of the next number's sign, where no
-   * digit has to move. */
+  /* A declined number may have no dot. The subtraction then borrows the bit of the next number's
+   * sign, where no digit has to move. */
   uint64_t dot;
   memcpy(&dot, b->dot + at, sizeof dot);
   const uint64_t before_dot = dot - 0x0001000100010001;
@@ -314,12 +313,12 @@ static inline uint64_t places_of(size_t count) { return UINT64_MAX >> (64 - PLAC
 
 static inline uint32_t declined_of(const struct number_rows_batch_avx512 *b, size_t from,
                                    size_t count) {
-  uint16_t bits; /* up to seven of the byte's are before these four */
+  uint16_t bits; /* up to seven bits of the first byte precede these four */
   memcpy(&bits, (const uint8_t *)b->declined + from / 8, sizeof bits);
   return (uint32_t)bits >> from % 8 & ((1u << count) - 1);
 }
 
-/* Writes one to four numbers, of which some are declined and go through number_write. */
+/* Writes one to four numbers, the declined ones by number_write. */
 static __attribute__((noinline)) char *put_declined(char *out,
                                                     const struct number_rows_batch_avx512 *b,
                                                     const float *value, size_t from, size_t count,

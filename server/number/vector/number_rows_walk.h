@@ -10,8 +10,8 @@
 
 enum { NUMBER_BATCH = 256 };
 
-/* Each level has a batch of its own, which only these two look into. `prepare` reads up to
- * NUMBER_BATCH numbers into it; `write` writes some of these, each with a comma behind it. */
+/* Each level has its own type of batch, which only these two functions know. `prepare` reads up to
+ * NUMBER_BATCH numbers into it; `write` writes some of them, each followed by a comma. */
 typedef void number_prepare(void *batch, const float *value, size_t count);
 typedef char *number_write_some(char *out, const void *batch, const float *value, size_t from,
                                 size_t count);
@@ -22,7 +22,7 @@ number_rows_walk(char *out, const float *value, size_t rows, size_t width, void 
                  number_prepare *prepare, number_write_some *write) {
   if (rows == 0) return out;
   const float *end = value + rows * width;
-  size_t left = width; /* of the row */
+  size_t left = width; /* numbers left in the row */
   *out++ = '[';
   for (; value < end; value += NUMBER_BATCH) {
     const size_t rest = (size_t)(end - value), count = rest < NUMBER_BATCH ? rest : NUMBER_BATCH;

@@ -1,6 +1,6 @@
-/* number_stretch_avx2: stretches of numbers with AVX2 and the bit instructions of its time.
+/* number_stretch_avx2: stretches of numbers with AVX2, BMI1 and BMI2.
  *
- * As with AVX-512 a batch of text goes through two stages. Bitmaps of 64 characters become lists of
+ * As with AVX-512, a batch of text passes two stages. Bitmaps of 64 characters become lists of
  * places, here bit by bit; then four numbers at a time are read from those lists. */
 #include "server/number/number_level.h"
 
@@ -16,22 +16,23 @@
 enum {
   BLOCK = NUMBER_BLOCK_AVX2,
   BATCH = 4096,                 /* bytes */
-  LIST = BATCH / 2 + 2 * BLOCK, /* a number and its comma are two bytes or more */
+  LIST = BATCH / 2 + 2 * BLOCK, /* a number with its comma has at least two bytes */
   PART = 64,                    /* numbers that are made ready together */
-  PADDING = 16,                 /* list entries behind the last that are looked at */
+  PADDING = 16,                 /* list entries after the last that are read */
   DIGITS = 16,                  /* characters that are read at once */
-  INTEGER = 16                  /* digits behind the point, if there is no point */
+  INTEGER = 16                  /* stands for the digits after the point if there is no point */
 };
 
 /* The numbers of a batch: places in it, modulo 2^16. */
 struct number_stretch_batch_avx2 {
-  uint16_t end[LIST];   /* [0] is the place before the batch, [1 + i] that behind number i */
-  uint16_t point[LIST]; /* of the point, or behind the number if there is none */
-  uint16_t start[LIST]; /* of the first character; filled only if spaced: else it is end[i] + 1 */
+  uint16_t end[LIST];   /* [0] is the place before the batch, [1 + i] the one after number i */
+  uint16_t point[LIST]; /* place of the point, or after the number if there is none */
+  uint16_t
+      start[LIST]; /* place of the first character; filled only if spaced, else it is end[i] + 1 */
   size_t count;
-  bool spaced; /* there are blanks behind commas */
-  bool cut;    /* the batch ended before the stretch */
-  bool gap;    /* there is a blank behind the last comma, which was not looked for */
+  bool spaced; /* whether blanks are expected after commas */
+  bool cut;    /* whether the batch ended before the stretch */
+  bool gap;    /* whether an unexpected blank follows the last comma */
 };
 
 /* --- first stage --- */
@@ -82,10 +83,10 @@ find_numbers(struct number_stretch_batch_avx2 *b, const char *text, const char *
     ends = store_places(ends, k.comma, from);
     point = store_places(point, f.integer_end, from);
     if (spaced) start = store_places(start, f.value, from);
-    if (last || ends == before) break; /* none: a number longer than a block */
+    if (last || ends == before) break; /* the latter: a number longer than a block */
   }
   b->count = (size_t)(ends - b->end) - 1;
-  /* Reads of several numbers at a time continue after the last one, at its end. */
+  /* A group that reads beyond the last number finds that number's end there. */
   for (size_t i = 0; i < PADDING; i++) ends[i] = ends[-1];
   for (size_t i = 0; spaced && i < PADDING; i++) b->start[b->count + i] = ends[-1];
 }
@@ -106,12 +107,12 @@ static __attribute__((noinline)) void find_spaced_numbers(struct number_stretch_
 struct number_stretch_part_avx2 {
   uint16_t start[PART];
   uint16_t length[PART]; /* with the sign; DIGITS at most */
-  uint16_t places[PART]; /* digits behind the point, of these characters, or INTEGER */
-  uint16_t more[PART];   /* 1: there are more characters, else 0 */
-  bool wide;             /* some are longer */
+  uint16_t places[PART]; /* digits after the point among these characters, or INTEGER */
+  uint16_t more[PART];   /* 1 if there are more characters, else 0 */
+  bool wide;             /* whether some are longer */
 };
 
-/* Makes `count` numbers from number `i` on ready. */
+/* Prepares `count` numbers from number `i` on. */
 static inline void make_ready(struct number_stretch_part_avx2 *t,
                               const struct number_stretch_batch_avx2 *b, size_t i, size_t count) {
   const __m256i one = _mm256_set1_epi16(1), most = _mm256_set1_epi16(DIGITS);
@@ -125,7 +126,7 @@ static inline void make_ready(struct number_stretch_part_avx2 *t,
     __m256i length = _mm256_sub_epi16(end, start), kept = _mm256_min_epu16(length, most);
     __m256i cut = _mm256_subs_epu16(length, kept), kept_end = _mm256_add_epi16(start, kept);
     __m256i places = _mm256_sub_epi16(_mm256_sub_epi16(kept_end, point), one);
-    /* Without all of the integer part there is nothing to begin with: no digits are open. */
+    /* Without the whole integer part no digit is read, which leaves the value undecided. */
     __m256i beyond = _mm256_cmpgt_epi16(_mm256_sub_epi16(point, kept_end), _mm256_setzero_si256());
     __m256i there = _mm256_cmpgt_epi16(_mm256_set1_epi16((short)(count - j)), ramp);
     over = _mm256_or_si256(over, _mm256_and_si256(cut, there));
@@ -137,8 +138,8 @@ static inline void make_ready(struct number_stretch_part_avx2 *t,
   t->wide = !_mm256_testz_si256(over, over);
 }
 
-/* The place of each character. Digits are right-aligned, with zeros before the first; digits before
- * the point come from one place further left. */
+/* The shuffle that right-aligns the characters, with zeros before the first; characters before the
+ * point are taken from one place further left. */
 static inline __m128i arrangement(size_t length, size_t places) {
   static const int8_t align[2 * DIGITS] = {-16, -15, -14, -13, -12, -11, -10, -9, -8, -7, -6,
                                            -5,  -4,  -3,  -2,  -1,  0,   1,   2,  3,  4,  5,
@@ -157,7 +158,7 @@ static inline __m128i load16(const char *p) {
   return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-/* Two numbers' characters to groups of four digits. A sign counts as none. */
+/* Two numbers' characters to groups of four digits. A sign is ignored. */
 static inline __m256i fours(__m256i text, __m256i arranged) {
   __m256i digit = _mm256_shuffle_epi8(_mm256_sub_epi8(text, _mm256_set1_epi8('0')), arranged);
   digit = _mm256_max_epi8(digit, _mm256_setzero_si256());
@@ -172,7 +173,7 @@ static inline __m256d power_of(const uint16_t places[4]) {
 }
 
 struct number_stretch_four_avx2 {
-  __m256d m;    /* as an integer: rounded where it has 16 digits */
+  __m256d m;    /* the digits as an integer, which is rounded if it has 16 */
   __m128i sign; /* the sign bits */
 };
 
@@ -199,8 +200,8 @@ static inline struct number_stretch_four_avx2 read_digits(const struct number_st
                                            .sign = _mm_slli_epi32(negative, 31)};
 }
 
-/* Four numbers; returns those that are about halfway between two floats: the double is within 3
- * units of its last place. Integers are exact, and their halves are rounded to even. */
+/* Reads four numbers; returns those that are about halfway between two floats: the double is within
+ * 3 units of its last place. Integers are exact, and their ties round to even. */
 static inline unsigned read_narrow(const struct number_stretch_part_avx2 *t, size_t g,
                                    const char *text, __m128 *value) {
   struct number_stretch_four_avx2 f = read_digits(t, g, text);
@@ -215,8 +216,8 @@ static inline unsigned read_narrow(const struct number_stretch_part_avx2 *t, siz
   return which;
 }
 
-/* Four numbers of any length by their first characters: they lie between m and m + 1. If both ends
- * round to one float, that is it; returns the others. */
+/* Reads four numbers of any length by their first characters: they lie between m and m + 1. If both
+ * ends round to one float, that is the value; returns the others. */
 static inline unsigned read_wide(const struct number_stretch_part_avx2 *t, size_t g,
                                  const char *text, __m128 *value) {
   struct number_stretch_four_avx2 f = read_digits(t, g, text);
@@ -231,8 +232,8 @@ static inline unsigned read_wide(const struct number_stretch_part_avx2 *t, size_
   return (unsigned)_mm_movemask_ps(_mm_cmpneq_ps(low, high));
 }
 
-/* Reads the numbers `which`, of `count`, by number_read. Returns how many of the `count`, from the
- * first on, are read then. */
+/* Reads the numbers `which`, of `count`, by number_read. Returns how many of the `count` precede
+ * the first that fails. */
 static __attribute__((noinline)) size_t read_alone(const struct number_stretch_part_avx2 *t,
                                                    size_t g, const char *text, unsigned which,
                                                    size_t count, float *out) {
@@ -244,7 +245,7 @@ static __attribute__((noinline)) size_t read_alone(const struct number_stretch_p
   return count;
 }
 
-/* Reads the `count` numbers of a part; returns how many it has read. */
+/* Reads the `count` numbers of a part; returns how many were read. */
 static inline __attribute__((always_inline)) size_t
 read_part(const struct number_stretch_part_avx2 *t, const char *text, size_t count, float *out,
           bool wide) {

@@ -1,6 +1,6 @@
 /* number_stretch_avx512: stretches of numbers with AVX-512, VBMI and VBMI2.
  *
- * A batch of text goes through two stages. The first finds the numbers, 64 characters at a time:
+ * A batch of text passes two stages. The first finds the numbers, 64 characters at a time:
  * compares give bitmaps, and byte-compress makes lists of places out of them. The second reads
  * eight numbers at once from those lists. */
 #include "server/number/number_level.h"
@@ -17,25 +17,25 @@
 enum {
   BLOCK = 64,
   BATCH = 2048,                 /* bytes */
-  LIST = BATCH / 2 + 2 * BLOCK, /* a number and its comma are two bytes or more */
+  LIST = BATCH / 2 + 2 * BLOCK, /* a number with its comma has at least two bytes */
   PART = 64,                    /* numbers that are made ready together */
-  NARROW = 14,                  /* characters: four numbers with signs and commas are 64 bytes */
-  DIGITS = 16,                  /* that are read at once */
-  INTEGER = 0xff                /* digits behind the point, if there is no point */
+  NARROW = 14,   /* most characters: four numbers with signs and commas are 64 bytes */
+  DIGITS = 16,   /* digits that are read at once */
+  INTEGER = 0xff /* stands for the digits after the point if there is no point */
 };
 
-/* The numbers of a batch. Places are modulo 256: of two that follow each other only the difference
- * counts, which is always less. */
+/* The numbers of a batch. Places are modulo 256: only differences of neighbors matter, which are
+ * always less. */
 struct number_stretch_batch_avx512 {
-  uint8_t end[LIST];   /* [0] is the place before the batch, [1 + i] that behind number i */
-  uint8_t point[LIST]; /* place of the point, or behind the number if there is none */
+  uint8_t end[LIST];   /* [0] is the place before the batch, [1 + i] the one after number i */
+  uint8_t point[LIST]; /* place of the point, or after the number if there is none */
   uint8_t first[LIST]; /* the number's first character */
   uint8_t start[LIST]; /* its place; filled only if spaced: else it is end[i] + 1 */
   size_t count;
-  bool spaced; /* there are blanks behind commas */
-  bool sparse; /* four numbers may be more than 255 bytes */
-  bool cut;    /* the batch ended before the stretch */
-  bool gap;    /* there is a blank behind the last comma, which was not looked for */
+  bool spaced; /* whether blanks are expected after commas */
+  bool sparse; /* whether four numbers may have more than 255 bytes */
+  bool cut;    /* whether the batch ended before the stretch */
+  bool gap;    /* whether an unexpected blank follows the last comma */
 };
 
 /* --- first stage --- */
@@ -44,8 +44,8 @@ static inline __m512i load(const void *p) { return _mm512_loadu_si512(p); }
 
 static inline __m512i each8(char c) { return _mm512_set1_epi8(c); }
 
-/* A mask as bits for arithmetic. Without the barrier the compiler shifts some of them in mask
- * registers and moves them to and fro: 5 % of the time. */
+/* A mask as bits for arithmetic. Without the barrier the compiler shifts some masks in mask
+ * registers and moves them back and forth: 5 % of the time. */
 static inline uint64_t bits_of(__mmask64 mask) {
   uint64_t bits = mask;
   __asm__("" : "+r"(bits));
@@ -56,7 +56,7 @@ static inline uint64_t bytes_equal(__m512i x, char c) {
   return bits_of(_mm512_cmpeq_epi8_mask(x, each8(c)));
 }
 
-/* ' ', '\n', '\t', '\r': those that a table by the lowest four bits gives back. */
+/* Bits of ' ', '\n', '\t', '\r': the characters that a table by the lowest four bits returns. */
 static inline uint64_t blanks_of(__m512i x) {
   const __m512i table = _mm512_broadcast_i32x4(
       _mm_setr_epi8(' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0));
@@ -102,7 +102,7 @@ find_numbers(struct number_stretch_batch_avx512 *b, const char *text, const char
       b->gap = stop.gap && !spaced;
       last = true;
     }
-    /* The lists may get places behind the last number: these are never read. */
+    /* The lists may get places after the last number, which are never read. */
     store_places(first, f.value, x);
     if (spaced) store_places(start, f.value, place);
     store_places(point, f.integer_end, place);
@@ -121,7 +121,7 @@ find_numbers(struct number_stretch_batch_avx512 *b, const char *text, const char
   }
   b->count = (size_t)(ends - b->end) - 1;
   b->sparse = sparse;
-  /* Reads of eight numbers at a time continue after the last one, at its end. */
+  /* A group of eight that reads beyond the last number finds that number's end there. */
   memset(ends, ends[-1], 2 * sizeof(uint64_t));
   if (spaced) memset(b->start + b->count, ends[-1], 2 * sizeof(uint64_t));
 }
@@ -136,7 +136,7 @@ static __attribute__((noinline)) void find_spaced_numbers(struct number_stretch_
   find_numbers(b, p, end, true);
 }
 
-/* Is there a blank behind one of the first commas, or at the start? */
+/* Whether a blank follows one of the first commas, or is at the start. */
 static inline bool is_spaced(const char *text) {
   __m512i x = load(text);
   return (blanks_of(x) & (bytes_equal(x, ',') << 1 | 1)) != 0;
@@ -146,14 +146,15 @@ static inline bool is_spaced(const char *text) {
 
 /* Numbers of a batch, ready to be read. Digits are right-aligned in 16 bytes each: the lanes. */
 struct number_stretch_part_avx512 {
-  uint8_t end[PART];    /* from where the first of four starts; if wide, from its own first digit */
-  uint8_t places[PART]; /* digits behind the point, or INTEGER */
-  uint16_t digit[PART]; /* the bytes of its lane that hold a digit */
-  uint16_t before[PART]; /* those before the point: taken from one place further left */
+  uint8_t end[PART];     /* counted from the start of the first of four; if wide, from the number's
+                            first digit */
+  uint8_t places[PART];  /* digits after the point, or INTEGER */
+  uint16_t digit[PART];  /* which bytes of the lane hold a digit */
+  uint16_t before[PART]; /* digits before the point, which are taken from one place further left */
   uint64_t negative;
-  uint64_t cut; /* if wide: there are more digits than these */
-  uint64_t odd; /* if wide: to be read alone */
-  bool wide;    /* each number is loaded for itself */
+  uint64_t cut; /* if wide: whether there are more digits than these */
+  uint64_t odd; /* if wide: whether the number is to be read alone */
+  bool wide;    /* whether each number is loaded by itself */
 };
 
 static inline void lanes(struct number_stretch_part_avx512 *t, __m512i digits, __m512i places) {
@@ -168,7 +169,7 @@ static inline void lanes(struct number_stretch_part_avx512 *t, __m512i digits, _
   }
 }
 
-/* Makes `count` numbers from number `i` on ready. */
+/* Prepares `count` numbers from number `i` on. */
 static inline __attribute__((always_inline)) void
 make_ready(struct number_stretch_part_avx512 *t, const struct number_stretch_batch_avx512 *b,
            size_t i, size_t count) {
@@ -218,7 +219,7 @@ static inline __m512i over_lanes(__m512i eight, int first) {
   return _mm512_shuffle_epi8(eight, _mm512_add_epi8(lane, each8((char)first)));
 }
 
-/* The place of each byte of the text, for four numbers. */
+/* The shuffle of the bytes of the text, for four numbers. */
 static inline __m512i lane_index(const struct number_stretch_part_avx512 *t, size_t g, __m512i ends,
                                  int first) {
   const __m512i ramp = _mm512_broadcast_i32x4(
@@ -268,10 +269,9 @@ static inline __mmask8 exact(__m512i m, __m512i places) {
          _mm512_cmplt_epu64_mask(m, _mm512_set1_epi64(1LL << 53));
 }
 
-/* Eight numbers of up to NARROW characters, four each in the 64 bytes at `low` and `high`. Returns
- * those, in that order, that are about halfway between two floats: the double is within 3 units of
- * its last place.
- */
+/* Reads eight numbers of up to NARROW characters, four each in the 64 bytes at `low` and `high`.
+ * Returns the numbers, in that order, that are about halfway between two floats: the double is
+ * within 3 units of its last place. */
 static inline unsigned read_narrow(const struct number_stretch_part_avx512 *t, size_t g,
                                    const char *low, const char *high, __m256 *value) {
   __m512i ends = spread(t->end + g);
@@ -296,8 +296,8 @@ static inline __m512i load_four(const char *const at[4]) {
   return _mm512_inserti32x4(x, _mm_loadu_si128((const __m128i *)(const void *)at[3]), 3);
 }
 
-/* Eight numbers of any length by their first 16 characters, at[i]: they lie between m and m + 1. If
- * both ends round to one float, that is it; returns the others. */
+/* Reads eight numbers of any length by their first 16 characters, at[i]: they lie between m and
+ * m + 1. If both ends round to one float, that is the value; returns the others. */
 static inline unsigned read_wide(const struct number_stretch_part_avx512 *t, size_t g,
                                  const char *const at[8], __m256 *value) {
   const __m512d below = _mm512_set1_pd(1 - 0x1p-51), above = _mm512_set1_pd(1 + 0x1p-51);
@@ -319,7 +319,7 @@ static inline unsigned read_wide(const struct number_stretch_part_avx512 *t, siz
   return reorder_bits(open) | ((unsigned)(t->odd >> g) & 0xff);
 }
 
-/* Finds where eight numbers begin, signs included. */
+/* Finds the starts of eight numbers, signs included. */
 static inline void find_eight(const struct number_stretch_batch_avx512 *b, size_t i, const char *p,
                               const char *at[8]) {
   const uint8_t *place = b->spaced ? b->start : b->end;
@@ -328,8 +328,8 @@ static inline void find_eight(const struct number_stretch_batch_avx512 *b, size_
   for (size_t j = 1; j < 8; j++) at[j] = at[j - 1] + (uint8_t)(place[i + j] - place[i + j - 1]);
 }
 
-/* Reads the numbers `which`, of `count`, by number_read. Returns how many of the `count`, from the
- * first on, are read then. */
+/* Reads the numbers `which`, of `count`, by number_read. Returns how many of the `count` precede
+ * the first that fails. */
 static __attribute__((noinline)) size_t read_alone(const struct number_stretch_batch_avx512 *b,
                                                    size_t i, const char *p, unsigned which,
                                                    size_t count, float *out) {
@@ -354,8 +354,8 @@ static inline void store_eight(const struct number_stretch_part_avx512 *t, size_
     _mm256_mask_storeu_epi32(out, (__mmask8)((1u << count) - 1), bits);
 }
 
-/* Reads a part, `count` numbers, the first of the batch's number i at p; returns how many. *next is
- * where the number behind them starts, or what find_numbers() noted for it. */
+/* Reads a part of `count` numbers, from the batch's number i at p on; returns how many were read.
+ * *next is the start of the number after them, or the place that find_numbers stored for it. */
 static __attribute__((noinline)) size_t
 read_narrow_part(const struct number_stretch_part_avx512 *t,
                  const struct number_stretch_batch_avx512 *b, size_t i, size_t count, const char *p,
@@ -425,7 +425,7 @@ static size_t read_numbers(const struct number_stretch_batch_avx512 *b, const ch
     done += read;
     if (read < here) break;
   }
-  /* Back from the next number's place, or what find_numbers() put there. */
+  /* The end is found from the next number's place, or from the one that find_numbers stored. */
   uint8_t place = b->spaced ? b->start[done] : (uint8_t)(b->end[done] + 1);
   if (done > 0) *stop = p - (uint8_t)(place - b->end[done]);
   return done;

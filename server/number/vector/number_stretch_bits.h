@@ -2,8 +2,8 @@
  * number_stretch_avx*.c.
  *
  * A bit stands for a character, the first in the lowest bit. A shift by one, with the highest bit
- * of the block before shifted in, moves what is known of each character to the next. An addition
- * finds where stretches of digits end: its carry runs through them. */
+ * of the previous block shifted in, moves each character's property to the next. An addition finds
+ * the ends of runs of digits: its carry passes through them. */
 #ifndef SERVER_TEXT_NUMBER_STRETCH_BITS_H
 #define SERVER_TEXT_NUMBER_STRETCH_BITS_H
 
@@ -12,37 +12,38 @@
 
 #include "server/number/number.h"
 
-/* The kinds of the characters of a block, a bit for each. */
+/* Classes of the characters of a block. */
 struct number_stretch_block {
   uint64_t digit, zero, point, minus, comma;
-  uint64_t blank; /* only if blanks are looked for */
+  uint64_t blank; /* 0 unless blanks are expected */
 };
 
-/* The state that a block leaves to the next one: each member is 0, or 1 for its first character. */
+/* State carried from a block to the first character of the next: each member is 0 or 1. */
 struct number_stretch_carry {
-  uint64_t digit, point, minus; /* the character before it is one */
-  uint64_t zero;                /* it is a zero that a number starts with */
-  uint64_t gap;                 /* a comma is before it, or before it and blanks */
-  uint64_t integer;             /* an integer part ends in front of it, or goes on */
+  uint64_t digit, point, minus; /* whether the previous character is one */
+  uint64_t zero;                /* whether the previous character is a number's leading zero */
+  uint64_t gap;                 /* whether a comma precedes it, or a comma and blanks */
+  uint64_t integer;             /* whether an integer part ends before it, or continues */
 };
 
-/* Before the first character a comma is supposed. */
+/* The first character is treated as if a comma preceded it. */
 static inline struct number_stretch_carry number_stretch_carry_first(void) {
   return (struct number_stretch_carry){.gap = 1};
 }
 
 struct number_stretch_found {
   uint64_t value;       /* the first characters of numbers, their signs included */
-  uint64_t integer_end; /* the characters behind integer parts */
+  uint64_t integer_end; /* the characters after integer parts */
   uint64_t after_digit;
-  /* Characters that no stretch has there. Above the lowest such bit, the bits of all members mean
-   * nothing; a malformed number has one at its end at the latest. */
+  /* Characters that no stretch has there. Bits above the lowest such bit are meaningless in all
+   * members; a malformed number has one at its end at the latest. */
   uint64_t bad;
 };
 
-/* A character is bad that is none of a number nor (if `blanks`) a blank behind a comma, a comma not
- * behind a digit, a sign not at a number's start, a point that does not end an integer part, a
- * digit behind a leading zero. A digit behind a blank is the start of a number, or bad. */
+/* Finds the numbers of a block. Bad characters are those of neither numbers nor (if `blanks`)
+ * blanks after a comma, a comma not after a digit, a sign not at a number's start, a point that
+ * does not end an integer part, a digit after a leading zero. A digit after a blank is the start of
+ * a number, or bad. */
 static inline struct number_stretch_found number_stretch_find(const struct number_stretch_block *b,
                                                               struct number_stretch_carry *c,
                                                               bool blanks) {
@@ -76,12 +77,12 @@ static inline struct number_stretch_found number_stretch_find(const struct numbe
   return f;
 }
 
-/* The block in which a stretch stops, of which `left` characters may be looked at: which numbers do
- * end before that, and why it stops. */
+/* The block in which a stretch stops, after at most `left` characters: the numbers that end before,
+ * and the reason. */
 struct number_stretch_last {
-  uint64_t end; /* the characters behind those numbers */
-  bool cut;     /* by `left` */
-  bool gap;     /* by a blank behind a comma */
+  uint64_t end; /* the characters after those numbers */
+  bool cut;     /* whether `left` stops it */
+  bool gap;     /* whether a blank after a comma stops it */
 };
 
 static inline struct number_stretch_last number_stretch_stop(const struct number_stretch_block *b,
