@@ -43,8 +43,8 @@ struct tensor_base64_raw {
 };
 
 struct tensor_base64 {
-  struct tensor_rule rule;        /* of the field */
-  struct tensor_rule object_rule; /* of one object's array, whose `field` is shape_field */
+  struct tensor_rule rule;        /* the field's rule */
+  struct tensor_rule object_rule; /* rule of one object's array; its `field` is shape_field */
   char shape_field[64];           /* "keys/3/shape" */
   struct arena *arena;
   bool list;

@@ -18,7 +18,7 @@ enum {
 /* Text that is being collected. */
 struct small_text {
   struct json_skim skim;
-  size_t offset; /* of its first byte in the body */
+  size_t offset; /* the first byte's offset in the body */
   size_t length, most;
   bool lost;           /* the text is longer than `most` bytes, of which the first are kept */
   char *text;          /* `own`, or memory of the arena */

@@ -17,7 +17,7 @@ static const struct {
   const char *name;
   size_t size;
   enum tensor_type type;
-  enum floats_type format; /* for TENSOR_FLOAT */
+  enum floats_type format; /* if `type` is TENSOR_FLOAT */
 } dtypes[DTYPE_NONE] = {
     [DTYPE_F32] = {"F32", 4, TENSOR_FLOAT, FLOAT_F32},
     [DTYPE_F16] = {"F16", 2, TENSOR_FLOAT, FLOAT_F16},
