@@ -51,10 +51,9 @@ enum join_place {
 struct stack_step {
   struct step step;                        /* the first member */
   size_t (*floats)(const struct stack *s); /* of scratch; NULL: none */
-  void (*each)(const struct stack_step *s, const struct unit *u,
-               void *scratch); /* computes a unit,
-where `compute` is stack_compute or stack_compute_kernels */
-  const char *what;            /* begins the message of stack_fault_of_row */
+  /* Computes a unit, if `compute` is stack_compute or stack_compute_kernels. */
+  void (*each)(const struct stack_step *s, const struct unit *u, void *scratch);
+  const char *what; /* begins the message of stack_fault_of_row */
   const struct stack *stack;
   size_t layer;         /* L of a step that belongs to no layer */
   size_t attention;     /* the number of the attention that it belongs to */

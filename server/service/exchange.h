@@ -23,9 +23,8 @@ struct exchange {
   bool (*gone)(struct exchange *); /* whether the reader has left */
   void (*news)(struct exchange *); /* a stream may have more; by the thread that computes, which
                                        may hold the pool's lock */
-  void (*paced)(struct exchange *, bool first,
-                uint64_t ns); /* the tokens of a round took `ns`: from
-                                 `begun`, or from the tokens before */
+  /* The tokens of a round took `ns`: from `begun`, or from the tokens before. */
+  void (*paced)(struct exchange *, bool first, uint64_t ns);
   bool alone; /* its thread serves no other exchange, and also makes checks that take long */
 
   /* Members of one request; exchange_begin sets all of them. */
