@@ -23,11 +23,6 @@ static inline bool body_ask_encodes(enum body_ask ask) {
   return ask == ASK_ENCODE || ask == ASK_CLASSIFY;
 }
 
-/* Returns whether the request needs only the tokenizer. */
-static inline bool body_ask_is_of_tokenizer(enum body_ask ask) {
-  return ask == ASK_TOKENIZE || ask == ASK_DETOKENIZE;
-}
-
 /* The API that a request is written for: our own, or that of another service, where the model's
  * name is in the body. */
 enum body_dialect {

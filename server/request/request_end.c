@@ -22,7 +22,7 @@ void request_count_tokens(struct request *r) {
                                             [ASK_GENERATE] = WORK_GENERATE};
   const struct exchange *x = &r->exchange;
   struct metrics *m = r->server->metrics;
-  const size_t shard = request_shard(r), chosen = exchange_chosen(x);
+  const size_t shard = request_shard(r), chosen = exchange_generated(x);
   const struct tokenize_texts *t = exchange_texts(x);
   if (t)
     metrics_texts(m, shard,
@@ -125,7 +125,7 @@ static void log_end(struct request *r, bool sent, uint64_t nanoseconds) {
                              .bytes_out = r->method == METHOD_HEAD ? 0 : r->answer_bytes,
                              .nanoseconds = nanoseconds,
                              .tokens = x ? x->tokens : 0,
-                             .generated = x ? exchange_chosen(x) : 0,
+                             .generated = x ? exchange_generated(x) : 0,
                              .first_token = x ? x->first_ns : 0,
                              .timeline = &r->timeline};
   log_request(r->server->log, &line);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "server/model/answer/stack_answer.h"
 
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
                     const struct model *m, const struct body_terms *terms) {
@@ -16,14 +15,8 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
   *hold = (struct models_hold){0};
   x->model = m;
   x->terms = *terms;
-  if (terms->ask == ASK_HEADS && m && m->whole) {
-    /* The importance of a model's heads is measured on the log probabilities of targets, or on the
-     * outputs if there are no logits. */
-    x->terms.ask = whole_has_output(m->whole) ? ASK_SCORE : ASK_ENCODE;
-    x->terms.ablation = true;
-  }
+  exchange_choose(x);
   arena_init(&x->arena, &s->budget);
-  x->contract = exchange_contract(&x->terms);
   x->contract->begin(x);
 }
 
@@ -57,56 +50,10 @@ static bool has_reader_left(struct job *job) {
   return x->gone(x);
 }
 
-/* Reports the time of tokens that are there since the last call; `chosen`: how many in all. */
-static void count_tokens(struct exchange *x, size_t chosen, uint64_t now) {
-  const bool first = x->counted == 0;
-  const uint64_t took = now - (first ? x->begun : x->counted_at);
-  if (first) x->first_ns = took;
-  x->counted = chosen;
-  x->counted_at = now;
-  if (x->paced) x->paced(x, first, took);
-}
-
-/* The deadline of the next token, which is not after that of the request. */
-static uint64_t next_deadline(const struct exchange *x, uint64_t now) {
-  const uint64_t left = x->deadline > now ? x->deadline - now : 0;
-  return x->pause_ns && x->pause_ns < left ? now + x->pause_ns : x->deadline;
-}
-
-/* Called after a round that another one follows, when that one is laid out. The last round ends in
- * end_job. */
-static void end_round(struct stack_generation *g) {
-  struct exchange *x =
-      (struct exchange *)((char *)g - offsetof(struct exchange, request.stack.generation));
-  if (g->chosen == x->counted) return;
-  const uint64_t now = clock_now();
-  count_tokens(x, g->chosen, now);
-  x->job.deadline = next_deadline(x, now);
-  if (x->stream && x->news) x->news(x);
-}
-
-/* A head was measured: called by a worker. */
-static void end_head(struct stack_ablation *w) {
-  struct exchange *x =
-      (struct exchange *)((char *)w - offsetof(struct exchange, request.stack.ablation));
-  x->job.deadline = next_deadline(x, clock_now());
-  if (x->stream && x->news) x->news(x);
-}
-
 static void end_job(struct job *job) {
   struct exchange *x = exchange_of(job);
-  const struct stack_request *r = &x->request.stack;
   x->error = job->error;
-  if (x->terms.ask == ASK_GENERATE) {
-    /* The tokens of the last round: of all sequences, or the steps of all beam searches, as rounds
-     * count them. */
-    size_t chosen = 0;
-    if (x->run && !r->generation.search) chosen = stack_answer_generated(r);
-    for (size_t text = 0; x->run && r->generation.search && text < r->texts; text++)
-      chosen += r->generation.search[text].steps;
-    if (chosen > x->counted) count_tokens(x, chosen, clock_now());
-    sequences_end(&x->service->sequences, &x->sequences);
-  }
+  if (x->work->end_rounds) x->work->end_rounds(x);
   x->done(x);
 }
 
@@ -122,10 +69,7 @@ static void plan_job(struct exchange *x) {
   x->job.done = end_job;
   x->job.client = x->client;
   x->job.deadline = x->deadline;
-  if (x->terms.ask != ASK_GENERATE && !x->terms.ablation) return;
-  x->request.stack.generation.moved = end_round;
-  x->request.stack.ablation.moved = end_head;
-  x->job.deadline = next_deadline(x, x->begun);
+  if (x->work->begin_rounds) x->work->begin_rounds(x);
 }
 
 /* --- the check of the body ---
@@ -140,12 +84,7 @@ static const double check_work = 32; /* operations of a worker in a nanosecond, 
 /* Makes the request of the body, and a plan of its response. */
 static void check_body(struct exchange *x) {
   const uint64_t start = clock_now();
-  if (x->contract->finish(x) == STATUS_OK && x->terms.ask == ASK_GENERATE) {
-    const struct stack_run *r = x->request.stack.main.run;
-    const struct sequences_share share = {r->geometry.items, r->generation->kept_bytes};
-    if (sequences_begin(&x->service->sequences, share, &x->error) == STATUS_OK)
-      x->sequences = share;
-  }
+  if (x->contract->finish(x) == STATUS_OK && x->work->reserve) x->work->reserve(x);
   x->body_ns += clock_now() - start;
 }
 
@@ -231,46 +170,32 @@ void exchange_submit(struct exchange *x, uint64_t deadline) {
 
 /* --- results --- */
 
-/* Whether `request` is a stack_request. */
-static bool is_of_stacks(const struct exchange *x) {
-  return x->terms.ask >= ASK_ENCODE && x->terms.ask <= ASK_GENERATE;
-}
-
 const struct tokenize_texts *exchange_texts(const struct exchange *x) {
-  if (x->terms.ask == ASK_TOKENIZE) return &x->request.tokenize.texts;
-  return is_of_stacks(x) ? x->request.stack.tokenized : NULL;
+  return x->work->texts ? x->work->texts(x) : NULL;
 }
 
 double exchange_expected(const struct exchange *x) {
   return x->job.cost / x->service->pace.second_work;
 }
 
-size_t exchange_chosen(const struct exchange *x) {
-  if (x->terms.ask != ASK_GENERATE || !x->run) return 0;
-  return stack_answer_generated(&x->request.stack);
+size_t exchange_generated(const struct exchange *x) {
+  return x->work->generated && x->run ? x->work->generated(x) : 0;
 }
 
-bool exchange_has_begun(const struct exchange *x) {
-  if (!x->stream) return false;
-  return x->terms.ablation ? stack_ablation_stream_has_begun(&x->measured)
-                           : stack_stream_has_begun(&x->streamed);
-}
+bool exchange_has_begun(const struct exchange *x) { return x->stream && x->work->has_begun(x); }
 
 size_t exchange_stream(struct exchange *x, bool done, const char *problem, char *out, size_t room) {
-  if (x->terms.ablation) return stack_ablation_stream_write(&x->measured, done, problem, out, room);
-  return stack_stream_write(&x->streamed, done, problem, out, room);
+  return x->work->stream(x, done, problem, out, room);
 }
 
-/* Cancels both runs of a pair: the one that is next may change at this moment. */
 void exchange_cancel(struct exchange *x) {
   if (!x->run) return;
   atomic_store(&x->run->cancelled, true);
-  if (is_of_stacks(x)) atomic_store(&x->request.stack.main.run->run.cancelled, true);
+  if (x->work->cancel) x->work->cancel(x);
 }
 
 void exchange_end(struct exchange *x) {
-  sequences_end(&x->service->sequences, &x->sequences);
-  if (x->terms.ask == ASK_GENERATE) stack_answer_leave(&x->request.stack);
+  if (x->work->end) x->work->end(x);
   arena_free(&x->arena);
   models_release(&x->hold);
   x->fields = NULL;

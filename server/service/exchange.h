@@ -34,6 +34,7 @@ struct exchange {
   struct body_terms terms;
   struct arena arena; /* all memory of this request */
   const struct exchange_contract *contract;
+  const struct exchange_work *work;
   void *fields;      /* the contract's: attention_body, dialect_body, ... */
   struct body *body; /* its reader, which fills `fields` */
   union {            /* the checked request: the contract's */
@@ -104,16 +105,16 @@ const struct tokenize_texts *exchange_texts(const struct exchange *x);
 double exchange_expected(const struct exchange *x);
 
 /* How many tokens were generated so far. */
-size_t exchange_chosen(const struct exchange *x);
+size_t exchange_generated(const struct exchange *x);
 
 /* Skips the rest of the request: any thread, once it has been submitted. */
 void exchange_cancel(struct exchange *x);
 
 void exchange_end(struct exchange *x); /* frees all; not between submit and done */
 
-/* --- exchange_contract --- */
+/* --- exchange_contract: only the exchange calls these --- */
 
-/* How a request becomes work. Only the exchange calls these. */
+/* How the body of a request becomes work and a plan of its response. */
 struct exchange_contract {
   /* Makes the body of a request that begins: sets x->fields and x->body, or x->error. */
   void (*begin)(struct exchange *x);
@@ -123,7 +124,30 @@ struct exchange_contract {
   enum status (*finish)(struct exchange *x);
 };
 
-const struct exchange_contract *exchange_contract(const struct body_terms *terms);
+/* The properties of a kind of work that other kinds do not have. Any member may be NULL. */
+struct exchange_work {
+  /* The request was checked: reserves what the service bounds. Returns the status of x->error. */
+  enum status (*reserve)(struct exchange *x);
+
+  /* The job is about to be submitted: sets what workers call between its rounds, and the deadline
+   * of the first one. */
+  void (*begin_rounds)(struct exchange *x);
+  void (*end_rounds)(struct exchange *x); /* the job is done, also if it failed */
+
+  bool (*has_begun)(const struct exchange *x); /* of a stream: exchange_has_begun */
+  size_t (*stream)(struct exchange *x, bool done, const char *problem, char *out, size_t room);
+  const struct tokenize_texts *(*texts)(const struct exchange *x);
+  size_t (*generated)(const struct exchange *x);
+  void (*cancel)(struct exchange *x); /* what x->run does not cancel */
+  void (*end)(struct exchange *x);    /* the exchange ends; its memory is still there */
+};
+
+/* exchange_work.c has them: of one layer, of a tokenizer, of one pass through a model, ... */
+extern const struct exchange_work exchange_layer, exchange_tokens, exchange_pass,
+    exchange_generation, exchange_ablation;
+
+/* Chooses x->contract and x->work by x->terms, whose kind of request becomes that of the model. */
+void exchange_choose(struct exchange *x);
 
 /* The form of another service; `dialect` is not DIALECT_NONE. */
 const struct dialect *exchange_dialect(enum body_dialect dialect);

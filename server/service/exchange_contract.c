@@ -76,25 +76,43 @@ static enum status prepare_stack(struct exchange *x) {
   return STATUS_OK;
 }
 
+/* Makes the run of a body. `why_json` is as in choose_form. */
+static enum status read_stack(struct exchange *x, const char *why_json, enum answer_form *form) {
+  struct stack_request *r = &x->request.stack;
+  if (stack_body_finish(x->fields, r) ||
+      choose_form(x, stack_request_has_binary(r), why_json, form))
+    return x->error.status;
+  return prepare_stack(x);
+}
+
 static enum status finish_stack(struct exchange *x) {
-  const struct body_limits *limits = &x->service->limits;
-  const char *name = x->model->name;
+  enum answer_form form;
+  if (read_stack(x, attention_traced_is_json, &form)) return x->error.status;
+  return stack_answer_plan(&x->answer, form, x->model->name, &x->request.stack, &x->service->limits,
+                           &x->arena, &x->error);
+}
+
+static enum status finish_generation(struct exchange *x) {
   struct stack_request *r = &x->request.stack;
   enum answer_form form;
-  if (stack_body_finish(x->fields, r)) return x->error.status;
-  const char *why_json =
-      r->generates ? "Accept excludes application/json, the only format of generated sequences"
-      : r->weighs  ? "Accept excludes application/json, the only format of head measures"
-                   : attention_traced_is_json;
-  if (choose_form(x, stack_request_has_binary(r), why_json, &form) || prepare_stack(x))
+  if (read_stack(x, "Accept excludes application/json, the only format of generated sequences",
+                 &form))
     return x->error.status;
-  if (!r->weighs && r->stream)
+  if (r->stream)
     return stack_stream_init(&x->streamed, &stack_events, NULL, r, &x->arena, &x->error);
-  if (!r->weighs) return stack_answer_plan(&x->answer, form, name, r, limits, &x->arena, &x->error);
-  /* A stream of head measures ends with its response. */
-  if (stack_ablation_answer_plan(&x->answer, name, r, limits, &x->arena, &x->error) == STATUS_OK &&
-      r->stream)
-    stack_ablation_stream_init(&x->measured, r, &x->answer, &x->arena, &x->error);
+  return stack_answer_plan(&x->answer, form, x->model->name, r, &x->service->limits, &x->arena,
+                           &x->error);
+}
+
+/* A stream of head measures ends with its response. */
+static enum status finish_ablation(struct exchange *x) {
+  struct stack_request *r = &x->request.stack;
+  enum answer_form form;
+  if (read_stack(x, "Accept excludes application/json, the only format of head measures", &form) ||
+      stack_ablation_answer_plan(&x->answer, x->model->name, r, &x->service->limits, &x->arena,
+                                 &x->error))
+    return x->error.status;
+  if (r->stream) stack_ablation_stream_init(&x->measured, r, &x->answer, &x->arena, &x->error);
   return x->error.status;
 }
 
@@ -153,32 +171,65 @@ static void begin_dialect(struct exchange *x) {
   if (b) x->body->reading.prompt = longest;
 }
 
+/* Finds the model that the body names. */
+static enum status find_dialect_model(struct exchange *x) {
+  const char *name;
+  if (dialect_body_finish(x->fields, &name) == STATUS_OK)
+    x->model =
+        find_model_of_body(route_of_dialect(x->terms.dialect), name, x->hold.registry, &x->error);
+  return x->error.status;
+}
+
 static enum status finish_dialect(struct exchange *x) {
   struct stack_request *r = &x->request.stack;
-  const char *name;
-  if (dialect_body_finish(x->fields, &name)) return x->error.status;
-  x->model =
-      find_model_of_body(route_of_dialect(x->terms.dialect), name, x->hold.registry, &x->error);
-  if (x->model && body_ask_is_of_tokenizer(x->terms.ask)) {
-    x->run = &x->request.tokenize.run;
-    return dialect_body_tokenize(x->fields, x->model->whole, &x->request.tokenize, &x->answer);
-  }
-  if (!x->model || dialect_body_ask(x->fields, x->model->whole, r) || prepare_stack(x))
+  if (find_dialect_model(x) || dialect_body_ask(x->fields, x->model->whole, r) || prepare_stack(x))
     return x->error.status;
   return r->stream ? dialect_body_stream(x->fields, x->model->name, r, &x->streamed)
                    : dialect_body_answer(x->fields, x->model->name, r, &x->answer);
 }
 
+static enum status finish_dialect_tokens(struct exchange *x) {
+  struct tokenize_request *r = &x->request.tokenize;
+  if (find_dialect_model(x)) return x->error.status;
+  x->run = &r->run;
+  return dialect_body_tokenize(x->fields, x->model->whole, r, &x->answer);
+}
+
 /* --- the table --- */
 
-const struct exchange_contract *exchange_contract(const struct body_terms *terms) {
-  static const struct exchange_contract attention = {begin_attention, finish_attention};
-  static const struct exchange_contract stack = {begin_stack, finish_stack};
-  static const struct exchange_contract tokenize = {begin_tokenize, finish_tokenize};
-  static const struct exchange_contract dialect = {begin_dialect, finish_dialect};
-  static const struct exchange_contract *const contracts[] = {
-      [ASK_ATTENTION] = &attention, [ASK_HEADS] = &attention,    [ASK_ENCODE] = &stack,
-      [ASK_CLASSIFY] = &stack,      [ASK_SCORE] = &stack,        [ASK_GENERATE] = &stack,
-      [ASK_TOKENIZE] = &tokenize,   [ASK_DETOKENIZE] = &tokenize};
-  return terms->dialect ? &dialect : contracts[terms->ask];
+static const struct exchange_contract attention = {begin_attention, finish_attention};
+static const struct exchange_contract stack = {begin_stack, finish_stack};
+static const struct exchange_contract generation = {begin_stack, finish_generation};
+static const struct exchange_contract ablation = {begin_stack, finish_ablation};
+static const struct exchange_contract tokens = {begin_tokenize, finish_tokenize};
+static const struct exchange_contract dialect = {begin_dialect, finish_dialect};
+static const struct exchange_contract dialect_tokens = {begin_dialect, finish_dialect_tokens};
+
+static const struct {
+  const struct exchange_contract *own, *dialect; /* of our own form; of other services' forms */
+  const struct exchange_work *work;
+} table[] = {
+    [ASK_ATTENTION] = {&attention, NULL, &exchange_layer},
+    [ASK_HEADS] = {&attention, NULL, &exchange_layer},
+    [ASK_ENCODE] = {&stack, &dialect, &exchange_pass},
+    [ASK_CLASSIFY] = {&stack, &dialect, &exchange_pass},
+    [ASK_SCORE] = {&stack, &dialect, &exchange_pass},
+    [ASK_GENERATE] = {&generation, &dialect, &exchange_generation},
+    [ASK_TOKENIZE] = {&tokens, &dialect_tokens, &exchange_tokens},
+    [ASK_DETOKENIZE] = {&tokens, &dialect_tokens, &exchange_tokens},
+};
+
+void exchange_choose(struct exchange *x) {
+  struct body_terms *t = &x->terms;
+  if (t->ask == ASK_HEADS && x->model->whole) {
+    /* The importance of a model's heads is measured on the log probabilities of targets, or on the
+     * outputs if there are no logits. */
+    t->ask = whole_has_output(x->model->whole) ? ASK_SCORE : ASK_ENCODE;
+    t->ablation = true;
+    x->contract = &ablation;
+    x->work = &exchange_ablation;
+    return;
+  }
+  x->contract = t->dialect ? table[t->ask].dialect : table[t->ask].own;
+  x->work = table[t->ask].work;
 }

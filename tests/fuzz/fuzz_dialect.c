@@ -85,7 +85,7 @@ static void read_body(struct dialled *d, const struct dial *dial, struct input b
                              &d->asked.arena, &d->asked.error);
   must(d->body);
   fuzz_feed(dialect_body_of(d->body), body, cut, &d->asked.error);
-  if (dialect_body_finish(d->body, &model) == STATUS_OK && !body_ask_is_of_tokenizer(dial->ask))
+  if (dialect_body_finish(d->body, &model) == STATUS_OK && dial->ask < ASK_TOKENIZE)
     dialect_body_ask(d->body, model_of(dial)->whole, &d->asked.request);
 }
 
@@ -166,7 +166,7 @@ static void tokenize(struct dialled *d) {
 
 static void compute(struct dialled *d) {
   struct stack_request *r = &d->asked.request;
-  if (body_ask_is_of_tokenizer(d->dial->ask)) {
+  if (d->dial->ask >= ASK_TOKENIZE) {
     tokenize(d);
     return;
   }

@@ -44,7 +44,7 @@ static void ask(struct asking *k, const char *json, size_t cut, size_t step,
   assert_int_equal(k->body == NULL, k->error.status != STATUS_OK);
   if (!k->body) return;
   body_read_chunks(dialect_body_of(k->body), &k->error, json, strlen(json), cut, step);
-  if (dialect_body_finish(k->body, &k->model) == STATUS_OK && !body_ask_is_of_tokenizer(asks))
+  if (dialect_body_finish(k->body, &k->model) == STATUS_OK && asks < ASK_TOKENIZE)
     dialect_body_ask(k->body, &model.whole, &k->request);
 }
 
@@ -166,7 +166,7 @@ static void mistakes_are_found_in_their_place(void **state) {
 static void plan(struct asking *k) {
   struct answer answer;
   struct tokenize_request tokens;
-  if (body_ask_is_of_tokenizer(asks)) {
+  if (asks >= ASK_TOKENIZE) {
     if (!k->error.status) dialect_body_tokenize(k->body, &model.whole, &tokens, &answer);
     return;
   }

@@ -579,7 +579,7 @@ static void a_deadline_moves_from_token_to_token(void **state) {
     news = 0;
     visit_wait(&v, all);
     assert_int_equal(v.exchange.error.status, STATUS_OK);
-    assert_int_equal(exchange_chosen(&v.exchange), 9);
+    assert_int_equal(exchange_generated(&v.exchange), 9);
     assert_int_equal(news, 8);
     if (near)
       assert_true(v.exchange.job.deadline == all);
@@ -635,7 +635,7 @@ static void the_steps_of_searches_are_counted(void **state) {
     json_t *answer = json_loads(text, 0, NULL);
     const size_t one = steps_of(answer, 0), other = steps_of(answer, 1);
     assert_true(one > 1 && other > 1);
-    assert_true((exchange_chosen(&v.exchange) > one + other) == list[i].more);
+    assert_true((exchange_generated(&v.exchange) > one + other) == list[i].more);
     assert_int_equal(v.exchange.counted, one + other);
     assert_int_equal(paces.all,
                      one > other ? one : other); /* a round is a step of all that go on */
