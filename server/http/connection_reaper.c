@@ -45,7 +45,7 @@ static bool has_begun_request(const struct connection *c, uint64_t seen) {
 static void end_slow_header(struct connections *all, struct connection *c, uint64_t seen) {
   const bool begun = has_begun_request(c, seen);
   if (!connection_move(c, seen, CONNECTION_SLOW_HEADER)) return;
-  metrics_reject(all->metrics, 0, REJECT_SLOW_HEADER);
+  metrics_add(all->metrics, 0, REJECT_SLOW_HEADER, 1);
   if (!begun) {
     shutdown(c->fd, SHUT_RDWR);
     return;
@@ -58,7 +58,7 @@ static void end_slow_header(struct connections *all, struct connection *c, uint6
 
 static void end_slow_body(struct connections *all, struct connection *c, uint64_t seen) {
   if (!connection_move(c, seen, CONNECTION_SLOW_BODY)) return;
-  metrics_reject(all->metrics, 0, REJECT_SLOW_BODY);
+  metrics_add(all->metrics, 0, REJECT_SLOW_BODY, 1);
   struct error e = {0};
   error_set(&e, STATUS_TOO_SLOW, "the body did not arrive within %llu ms",
             (unsigned long long)all->times.body_ms);
@@ -68,7 +68,7 @@ static void end_slow_body(struct connections *all, struct connection *c, uint64_
 /* Drops unsent bytes of the response, which the system would keep for minutes. */
 static void end_slow_reader(struct connections *all, struct connection *c, uint64_t seen) {
   if (!connection_move(c, seen, CONNECTION_SLOW_READER)) return;
-  metrics_reject(all->metrics, 0, REJECT_SLOW_READER);
+  metrics_add(all->metrics, 0, REJECT_SLOW_READER, 1);
   struct linger now = {.l_onoff = 1, .l_linger = 0};
   setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
   shutdown(c->fd, SHUT_RDWR);
@@ -87,7 +87,7 @@ static bool end_idle(struct connection *c, uint64_t seen) {
 static bool end_incomplete(struct connections *all, struct connection *c, uint64_t seen) {
   const bool in_body = connection_state_phase(seen) >= CONNECTION_LOBBY;
   if (!connection_move(c, seen, CONNECTION_DRAINED)) return false;
-  metrics_reject(all->metrics, 0, REJECT_DRAINING);
+  metrics_add(all->metrics, 0, REJECT_DRAINING, 1);
   struct error e = {0};
   error_set(&e, STATUS_DRAINING, "the server is stopping%s",
             in_body ? ", and the body is incomplete" : "");

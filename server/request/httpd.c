@@ -155,7 +155,7 @@ static void refuse_connection(struct httpd *h, int fd) {
   (void)!send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   shutdown(fd, SHUT_WR);
   log_complain(h->log, COMPLAINT_FULL, "a connection was refused: %s", e.detail);
-  metrics_reject(h->door->server->metrics, 0, REJECT_CONNECTIONS);
+  metrics_add(h->door->server->metrics, 0, REJECT_CONNECTIONS, 1);
   connections_linger(h->door->connections, fd);
 }
 
@@ -190,7 +190,7 @@ static enum io_met on_connection_met(void *of, int fd) {
   const enum framing_first first = framing_look(fd);
   if (first != FRAMING_HTTP_2) return met[first];
   framing_refuse_http2(fd);
-  metrics_reject(h->door->server->metrics, 0, REJECT_HTTP_2);
+  metrics_add(h->door->server->metrics, 0, REJECT_HTTP_2, 1);
   atomic_fetch_sub(&h->arriving, 1);
   atomic_fetch_sub(&h->connections, 1);
   log_complain(h->log, COMPLAINT_HTTP_2,

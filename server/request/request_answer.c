@@ -99,12 +99,16 @@ static void report_stages(struct request *r) {
   unsigned us[STAGE_WRITE];
   request_set_stages(r);
   for (unsigned i = 0; i < STAGE_WRITE; i++) {
-    metrics_stage(r->server->metrics, request_shard(r), (enum timeline_stage)i, r->timeline.ns[i]);
+    metrics_time(r->server->metrics, request_shard(r), METRICS_STAGE + i, r->timeline.ns[i]);
     us[i] = (unsigned)(r->timeline.ns[i] / 1000);
   }
   const double expected = exchange_expected(&r->exchange);
   if (expected > 0)
-    metrics_wait(r->server->metrics, request_shard(r), expected, r->timeline.ns[STAGE_QUEUE]);
+    metrics_time(r->server->metrics, request_shard(r),
+                 expected < 0.1 ? WAIT_SHORT
+                 : expected < 1 ? WAIT_MEDIUM
+                                : WAIT_LONG,
+                 r->timeline.ns[STAGE_QUEUE]);
   snprintf(r->timing, sizeof r->timing,
            "decode;dur=%u.%03u, queue;dur=%u.%03u, compute;dur=%u.%03u, encode;dur=%u.%03u",
            us[0] / 1000, us[0] % 1000, us[1] / 1000, us[1] % 1000, us[2] / 1000, us[2] % 1000,

@@ -16,21 +16,23 @@ enum {
 _Static_assert(REQUEST_CLIENT_SIZE >= INET6_ADDRSTRLEN, "room for an address");
 
 void request_count_tokens(struct request *r) {
-  static const enum metrics_work works[] = {[ASK_ENCODE] = WORK_ENCODE,
-                                            [ASK_CLASSIFY] = WORK_ENCODE,
-                                            [ASK_SCORE] = WORK_SCORE,
-                                            [ASK_GENERATE] = WORK_GENERATE};
+  static const enum metrics_counter works[] = {[ASK_ENCODE] = WORK_ENCODE,
+                                               [ASK_CLASSIFY] = WORK_ENCODE,
+                                               [ASK_SCORE] = WORK_SCORE,
+                                               [ASK_GENERATE] = WORK_GENERATE};
   const struct exchange *x = &r->exchange;
   struct metrics *m = r->server->metrics;
   const size_t shard = request_shard(r), chosen = exchange_generated(x);
   const struct tokenize_texts *t = exchange_texts(x);
-  if (t)
-    metrics_texts(m, shard,
-                  &(struct metrics_texts){t->texts->items, t->texts->length, t->tokens.count,
-                                          t->ns});
-  if (x->tokens) metrics_tokens(m, shard, works[x->terms.ask], x->tokens);
-  if (chosen) metrics_tokens(m, shard, WORK_CHOOSE, chosen);
-  if (x->recalled) metrics_tokens(m, shard, WORK_RECALL, x->recalled);
+  if (t) {
+    metrics_add(m, shard, METRICS_TEXTS, t->texts->items);
+    metrics_add(m, shard, METRICS_TEXT_BYTES, t->texts->length);
+    metrics_add(m, shard, METRICS_TEXT_TOKENS, t->tokens.count);
+    metrics_add(m, shard, METRICS_TEXT_NS, t->ns);
+  }
+  if (x->tokens) metrics_add(m, shard, works[x->terms.ask], x->tokens);
+  if (chosen) metrics_add(m, shard, WORK_CHOOSE, chosen);
+  if (x->recalled) metrics_add(m, shard, WORK_RECALL, x->recalled);
 }
 
 void request_set_stages(struct request *r) {
@@ -59,8 +61,8 @@ void request_count_reject(struct request *r, enum status status) {
   };
   struct metrics *m = r->server->metrics;
   if (reasons[status])
-    metrics_reject(m, request_shard(r), (enum metrics_reject)(reasons[status] - 1));
-  if (status == STATUS_GONE) metrics_abort(m, request_shard(r), ABORT_QUEUE);
+    metrics_add(m, request_shard(r), (enum metrics_counter)(reasons[status] - 1), 1);
+  if (status == STATUS_GONE) metrics_add(m, request_shard(r), ABORT_QUEUE, 1);
 }
 
 /* The code to count for a request without a response; sets r->verdict. */
@@ -78,8 +80,8 @@ static unsigned code_unanswered(struct request *r) {
       MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
   r->verdict = info && info->http_status ? STATUS_BAD_FRAMING : STATUS_GONE;
   if (info && info->http_status) return info->http_status; /* libmicrohttpd's own refusal */
-  metrics_abort(r->server->metrics, request_shard(r),
-                r->state == REQUEST_IN_POOL ? ABORT_QUEUE : ABORT_BODY);
+  metrics_add(r->server->metrics, request_shard(r),
+              r->state == REQUEST_IN_POOL ? ABORT_QUEUE : ABORT_BODY, 1);
   return reply_code(STATUS_GONE);
 }
 
@@ -153,10 +155,10 @@ void request_end(struct request *r, bool sent) {
   /* The time of sending, or that the client has left, unless the server ended the connection. */
   const struct timeline *t = &r->timeline;
   if (sent && t->reached[STAGE_ENCODE] && t->reached[STAGE_WRITE])
-    metrics_stage(m, shard, STAGE_WRITE, t->ns[STAGE_WRITE]);
+    metrics_time(m, shard, METRICS_STAGE_WRITE, t->ns[STAGE_WRITE]);
   else if (!sent && r->state >= REQUEST_STREAMED &&
            connection_phase(&r->connection) == CONNECTION_ANSWER)
-    metrics_abort(m, shard, ABORT_ANSWER);
+    metrics_add(m, shard, ABORT_ANSWER, 1);
   metrics_request(m, shard, r->route, r->method, r->code, nanoseconds);
   log_end(r, sent, nanoseconds);
   request_end_exchange(r);

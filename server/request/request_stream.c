@@ -29,7 +29,7 @@ void request_wait(struct request *r, unsigned seen) {
 
 void request_pace(struct exchange *x, bool first, uint64_t ns) {
   const struct request *r = (struct request *)((char *)x - offsetof(struct request, exchange));
-  metrics_pace(r->server->metrics, 0, first ? PACE_FIRST : PACE_NEXT, ns);
+  metrics_time(r->server->metrics, 0, first ? PACE_FIRST : PACE_NEXT, ns);
 }
 
 void request_news(struct exchange *x) {

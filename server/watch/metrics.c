@@ -42,7 +42,7 @@ static void add_count(_Atomic uint64_t *to, uint64_t n) {
   atomic_fetch_add_explicit(to, n, memory_order_relaxed);
 }
 
-static void add_duration(struct metrics_histogram *h, uint64_t nanoseconds) {
+static void add_duration(struct metrics_durations *h, uint64_t nanoseconds) {
   /* Rounded up: a bucket includes its upper bound. */
   const uint64_t us = nanoseconds / 1000 + (nanoseconds % 1000 != 0);
   unsigned i = 0;
@@ -61,40 +61,15 @@ void metrics_request(struct metrics *m, size_t shard, enum route route, enum met
   add_duration(&shard_at(m, shard)->request[route][method][c], nanoseconds);
 }
 
-void metrics_stage(struct metrics *m, size_t shard, enum timeline_stage stage,
-                   uint64_t nanoseconds) {
-  add_duration(&shard_at(m, shard)->stage[stage], nanoseconds);
+void metrics_add(struct metrics *m, size_t shard, enum metrics_counter counter, uint64_t n) {
+  add_count(&shard_at(m, shard)->counter[counter], n);
 }
 
-void metrics_texts(struct metrics *m, size_t shard, const struct metrics_texts *t) {
-  struct metrics_shard *s = shard_at(m, shard);
-  add_count(&s->texts, t->texts);
-  add_count(&s->text_bytes, t->bytes);
-  add_count(&s->text_tokens, t->tokens);
-  add_count(&s->text_ns, t->ns);
-}
+_Static_assert(METRICS_STAGE_WRITE - METRICS_STAGE == STAGE_WRITE, "the rows of all stages");
 
-void metrics_tokens(struct metrics *m, size_t shard, enum metrics_work work, uint64_t tokens) {
-  add_count(&shard_at(m, shard)->tokens[work], tokens);
-}
-
-void metrics_pace(struct metrics *m, size_t shard, enum metrics_pace pace, uint64_t nanoseconds) {
-  add_duration(&shard_at(m, shard)->pace[pace], nanoseconds);
-}
-
-void metrics_wait(struct metrics *m, size_t shard, double expected, uint64_t nanoseconds) {
-  const enum metrics_wait wait = expected < 0.1 ? WAIT_SHORT
-                                 : expected < 1 ? WAIT_MEDIUM
-                                                : WAIT_LONG;
-  add_duration(&shard_at(m, shard)->wait[wait], nanoseconds);
-}
-
-void metrics_reject(struct metrics *m, size_t shard, enum metrics_reject reason) {
-  add_count(&shard_at(m, shard)->reject[reason], 1);
-}
-
-void metrics_abort(struct metrics *m, size_t shard, enum metrics_abort phase) {
-  add_count(&shard_at(m, shard)->abort[phase], 1);
+void metrics_time(struct metrics *m, size_t shard, enum metrics_histogram histogram,
+                  uint64_t nanoseconds) {
+  add_duration(&shard_at(m, shard)->histogram[histogram], nanoseconds);
 }
 
 void metrics_loaded(struct metrics *m) {
@@ -106,7 +81,7 @@ void metrics_loaded(struct metrics *m) {
 
 void metrics_reload(struct metrics *m, bool succeeded) {
   if (succeeded) metrics_loaded(m);
-  add_count(&m->reloads[succeeded], 1);
+  metrics_add(m, 0, succeeded ? RELOAD_OK : RELOAD_FAILED, 1);
 }
 
 /* --- adding up --- */
@@ -115,23 +90,31 @@ static uint64_t load_count(const _Atomic uint64_t *of) {
   return atomic_load_explicit(of, memory_order_relaxed);
 }
 
-struct metrics_sum metrics_sum(const struct metrics *m, size_t histogram) {
-  struct metrics_sum s = {0};
-  for (size_t i = 0; i < m->shards; i++) {
-    const struct metrics_histogram *h = (const void *)((const char *)shard_at(m, i) + histogram);
-    for (unsigned b = 0; b <= METRICS_BOUNDS; b++) {
-      const uint64_t n = load_count(&h->bucket[b]);
-      s.bucket[b] += n;
-      s.count += n;
-    }
-    s.ns += load_count(&h->sum_ns);
+static void add_durations(struct metrics_sum *s, const struct metrics_durations *h) {
+  for (unsigned b = 0; b <= METRICS_BOUNDS; b++) {
+    const uint64_t n = load_count(&h->bucket[b]);
+    s->bucket[b] += n;
+    s->count += n;
   }
+  s->ns += load_count(&h->sum_ns);
+}
+
+struct metrics_sum metrics_durations(const struct metrics *m, enum metrics_histogram histogram) {
+  struct metrics_sum s = {0};
+  for (size_t i = 0; i < m->shards; i++) add_durations(&s, &shard_at(m, i)->histogram[histogram]);
   return s;
 }
 
-uint64_t metrics_count(const struct metrics *m, size_t count) {
-  uint64_t n = 0;
+struct metrics_sum metrics_requests(const struct metrics *m, enum route route, enum method method,
+                                    unsigned code) {
+  struct metrics_sum s = {0};
   for (size_t i = 0; i < m->shards; i++)
-    n += load_count((const void *)((const char *)shard_at(m, i) + count));
+    add_durations(&s, &shard_at(m, i)->request[route][method][code]);
+  return s;
+}
+
+uint64_t metrics_count(const struct metrics *m, enum metrics_counter counter) {
+  uint64_t n = 0;
+  for (size_t i = 0; i < m->shards; i++) n += load_count(&shard_at(m, i)->counter[counter]);
   return n;
 }

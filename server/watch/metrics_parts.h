@@ -14,25 +14,23 @@ extern const uint64_t metrics_bound_us[METRICS_BOUNDS];
 /* The status codes with a series of their own, and 0 for all others. */
 extern const unsigned short metrics_code[METRICS_CODES];
 
-struct metrics_histogram {
+struct metrics_durations {
   _Atomic uint64_t bucket[METRICS_BOUNDS + 1]; /* not cumulative */
   _Atomic uint64_t sum_ns;
 };
 
 /* A shard is large, but the system gives the process only pages of it that requests touch. */
 struct metrics_shard {
-  _Alignas(64) struct metrics_histogram stage[STAGE_COUNT], pace[PACE_COUNT], wait[WAIT_COUNT];
-  _Atomic uint64_t reject[REJECT_COUNT], abort[ABORT_COUNT], tokens[WORK_COUNT];
-  _Atomic uint64_t texts, text_bytes, text_tokens, text_ns;
-  struct metrics_histogram request[ROUTE_COUNT][METHOD_COUNT][METRICS_CODES];
+  _Alignas(64) struct metrics_durations histogram[METRICS_HISTOGRAMS];
+  _Atomic uint64_t counter[METRICS_COUNTERS];
+  struct metrics_durations request[ROUTE_COUNT][METHOD_COUNT][METRICS_CODES];
 };
 
 struct metrics {
   size_t shards;
   struct metrics_shard *shard;
-  double started;              /* the start of the process, in Unix time; 0: unknown */
-  _Atomic uint64_t reloads[2]; /* [0] failed, [1] succeeded */
-  _Atomic uint64_t loaded_ms;  /* the time at which the models were loaded, in Unix time */
+  double started;             /* the start of the process, in Unix time; 0: unknown */
+  _Atomic uint64_t loaded_ms; /* the time at which the models were loaded, in Unix time */
   /* Whether any shard has a count. Written once, so that requests only read it; a scrape skips
    * thousands of empty histograms. */
   _Alignas(64) atomic_bool used[ROUTE_COUNT][METHOD_COUNT][METRICS_CODES];
@@ -44,11 +42,10 @@ struct metrics_sum {
   uint64_t bucket[METRICS_BOUNDS + 1], count, ns;
 };
 
-/* The sums over all shards of a histogram, or of a count, at an offset in struct metrics_shard:
- * metrics_sum(m, METRICS_AT(stage[STAGE_DECODE])). The last index of `request` is one of
- * metrics_code. */
-#define METRICS_AT(member) offsetof(struct metrics_shard, member)
-struct metrics_sum metrics_sum(const struct metrics *m, size_t histogram);
-uint64_t metrics_count(const struct metrics *m, size_t count);
+/* Sums over all shards. `code` is an index into metrics_code. */
+struct metrics_sum metrics_durations(const struct metrics *m, enum metrics_histogram histogram);
+struct metrics_sum metrics_requests(const struct metrics *m, enum route route, enum method method,
+                                    unsigned code);
+uint64_t metrics_count(const struct metrics *m, enum metrics_counter counter);
 
 #endif

@@ -19,24 +19,19 @@
 
 enum { LABELS_SIZE = 128, REQUEST_BOUNDS = 13, ROW_BOUNDS = TALLY_CLASSES - 1 };
 
-static const char *const reject_names[REJECT_COUNT] = {[REJECT_QUEUE] = "queue",
-                                                       [REJECT_BUDGET] = "budget",
-                                                       [REJECT_CONNECTIONS] = "connections",
-                                                       [REJECT_HTTP_2] = "http_2",
-                                                       [REJECT_DRAINING] = "draining",
-                                                       [REJECT_DEADLINE] = "deadline",
-                                                       [REJECT_MEMORY] = "memory",
-                                                       [REJECT_UNAUTHORIZED] = "unauthorized",
-                                                       [REJECT_TOO_LARGE] = "too_large",
-                                                       [REJECT_SLOW_HEADER] = "slow_head",
-                                                       [REJECT_SLOW_BODY] = "slow_body",
-                                                       [REJECT_SLOW_READER] = "slow_reader"};
-static const char *const work_names[WORK_COUNT] = {"encode", "score", "generate", "choose",
-                                                   "recall"};
-static const char *const wait_labels[WAIT_COUNT] = {"class=\"short\"", "class=\"medium\"",
-                                                    "class=\"long\""};
-static const char *const pace_labels[PACE_COUNT] = {"token=\"first\"", "token=\"next\""};
-static const char *const abort_names[ABORT_COUNT] = {"body", "queue", "answer"};
+/* The rows of metrics.def. */
+static const struct row {
+  enum { ROW_FAMILY, ROW_COUNTER, ROW_SECONDS, ROW_HISTOGRAM } kind;
+  const char *text; /* the name of a metric; the labels of a series, or NULL */
+  const char *type, *help;
+  unsigned series; /* a metrics_counter or metrics_histogram */
+} rows[] = {
+#define FAMILY(name, type, help) {ROW_FAMILY, name, type, help, 0},
+#define COUNTER(id, labels)      {ROW_COUNTER, labels, NULL, NULL, id},
+#define SECONDS(id, labels)      {ROW_SECONDS, labels, NULL, NULL, id},
+#define HISTOGRAM(id, labels)    {ROW_HISTOGRAM, labels, NULL, NULL, id},
+#include "server/watch/metrics.def"
+};
 
 /* --- lines --- */
 
@@ -138,8 +133,7 @@ static struct metrics_series *collect_series(const struct metrics *m, size_t *co
   for (unsigned r = 0; r < ROUTE_COUNT; r++)
     for (unsigned w = 0; w < METHOD_COUNT; w++)
       for (unsigned c = 0; c < METRICS_CODES; c++)
-        if (marked[r][w][c])
-          *s++ = (struct metrics_series){r, w, c, metrics_sum(m, METRICS_AT(request[r][w][c]))};
+        if (marked[r][w][c]) *s++ = (struct metrics_series){r, w, c, metrics_requests(m, r, w, c)};
   return all;
 }
 
@@ -174,55 +168,28 @@ static bool write_requests(FILE *f, const struct metrics *m) {
   return true;
 }
 
-static void write_counted(FILE *f, const struct metrics *m) {
-  write_family(f, "attend_stage_duration_seconds", "histogram",
-               "Time in one stage of a request with a response.");
-  for (unsigned i = 0; i < STAGE_COUNT; i++) {
-    char labels[LABELS_SIZE];
-    snprintf(labels, sizeof labels, "stage=\"%s\"", timeline_name((enum timeline_stage)i));
-    const struct metrics_sum s = metrics_sum(m, METRICS_AT(stage[i]));
-    write_seconds(f, "attend_stage_duration_seconds", labels, &s);
+/* Writes the metrics of metrics.def. */
+static void write_rows(FILE *f, const struct metrics *m) {
+  const char *name = NULL;
+  for (const struct row *r = rows; r < rows + sizeof rows / sizeof *rows; r++) {
+    if (r->kind == ROW_FAMILY) {
+      name = r->text;
+      write_family(f, name, r->type, r->help);
+      continue;
+    }
+    if (r->kind == ROW_HISTOGRAM) {
+      const struct metrics_sum s = metrics_durations(m, r->series);
+      write_seconds(f, name, r->text, &s);
+      continue;
+    }
+    const uint64_t n = metrics_count(m, r->series);
+    fputs(name, f);
+    if (r->text) fprintf(f, "{%s}", r->text);
+    if (r->kind == ROW_SECONDS)
+      fprintf(f, " %.9f\n", (double)n / 1e9);
+    else
+      fprintf(f, " %" PRIu64 "\n", n);
   }
-  write_family(f, "attend_rejected_total", "counter",
-               "Requests and connections that the server rejected, by reason.");
-  for (unsigned i = 0; i < REJECT_COUNT; i++)
-    write_labelled(f, "attend_rejected_total", "reason", reject_names[i],
-                   metrics_count(m, METRICS_AT(reject[i])));
-  write_family(f, "attend_tokens_total", "counter",
-               "Tokens in requests with a response: encode, score and generate count input "
-               "tokens, choose generated tokens, recall input tokens from the prefix cache.");
-  for (unsigned i = 0; i < WORK_COUNT; i++)
-    write_labelled(f, "attend_tokens_total", "work", work_names[i],
-                   metrics_count(m, METRICS_AT(tokens[i])));
-  write_counter(f, "attend_texts_total",
-                "Texts and text pairs that were tokenized for requests with a response.",
-                metrics_count(m, METRICS_AT(texts)));
-  write_counter(f, "attend_text_bytes_total", "Bytes of the texts that were tokenized.",
-                metrics_count(m, METRICS_AT(text_bytes)));
-  write_counter(f, "attend_text_tokens_total", "Tokens of the texts that were tokenized.",
-                metrics_count(m, METRICS_AT(text_tokens)));
-  write_family(f, "attend_text_seconds_total", "counter", "Time of tokenization.");
-  fprintf(f, "attend_text_seconds_total %.9f\n",
-          (double)metrics_count(m, METRICS_AT(text_ns)) / 1e9);
-  write_family(f, "attend_token_duration_seconds", "histogram",
-               "Time of generated tokens: the first one since the end of the body, each further "
-               "round of tokens since the one before.");
-  for (unsigned i = 0; i < PACE_COUNT; i++) {
-    const struct metrics_sum s = metrics_sum(m, METRICS_AT(pace[i]));
-    write_seconds(f, "attend_token_duration_seconds", pace_labels[i], &s);
-  }
-  write_family(f, "attend_queue_wait_seconds", "histogram",
-               "Time that requests with a response waited for a worker, by their expected compute "
-               "time: short below 0.1 s, medium below 1 s, long. Tiny requests do not wait.");
-  for (unsigned i = 0; i < WAIT_COUNT; i++) {
-    const struct metrics_sum s = metrics_sum(m, METRICS_AT(wait[i]));
-    write_seconds(f, "attend_queue_wait_seconds", wait_labels[i], &s);
-  }
-  write_family(f, "attend_client_aborts_total", "counter",
-               "Requests whose client disconnected before the response was sent, by phase.");
-  for (unsigned i = 0; i < ABORT_COUNT; i++)
-    write_labelled(f, "attend_client_aborts_total", "phase", abort_names[i],
-                   metrics_count(m, METRICS_AT(abort[i])));
 }
 
 /* --- the state of the server --- */
@@ -297,17 +264,6 @@ static void write_models(FILE *f, struct models *models) {
   models_release(&hold);
 }
 
-static void write_reloads(FILE *f, const struct metrics *m) {
-  write_gauge_seconds(f, "attend_models_loaded_timestamp_seconds",
-                      "When the models in service were loaded.",
-                      (double)atomic_load_explicit(&m->loaded_ms, memory_order_relaxed) / 1e3);
-  write_family(f, "attend_reloads_total", "counter",
-               "Reloads of the models (SIGHUP) that have ended.");
-  for (unsigned ok = 0; ok < 2; ok++)
-    write_labelled(f, "attend_reloads_total", "result", ok ? "ok" : "failed",
-                   atomic_load_explicit(&m->reloads[ok], memory_order_relaxed));
-}
-
 static void write_build(FILE *f, const struct metrics_now *now) {
   write_gauge(f, "attend_io_threads",
               "Threads that read and write sockets, and compute tiny requests.", now->io_threads);
@@ -351,12 +307,14 @@ char *metrics_text(const struct metrics *m, struct service *s, const struct metr
   FILE *f = open_memstream(&text, length);
   if (!f) return NULL;
   bool good = write_requests(f, m);
-  write_counted(f, m);
+  write_rows(f, m);
   if (now->loaded) write_pool(f, s);
   write_limits(f, s);
   write_listeners(f, now);
   if (now->loaded) write_models(f, s->models);
-  write_reloads(f, m);
+  write_gauge_seconds(f, "attend_models_loaded_timestamp_seconds",
+                      "When the models in service were loaded.",
+                      (double)atomic_load_explicit(&m->loaded_ms, memory_order_relaxed) / 1e3);
   write_build(f, now);
   write_process(f, m);
   good = good && !ferror(f);

@@ -44,8 +44,8 @@ static void a_duration_is_in_the_first_bucket_that_holds_it(void **unused) {
                {UINT64_MAX, METRICS_BOUNDS}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct metrics *m = new_metrics(1);
-    metrics_stage(m, 7, STAGE_WRITE, cases[i].ns);
-    const struct metrics_sum s = metrics_sum(m, METRICS_AT(stage[STAGE_WRITE]));
+    metrics_time(m, 7, METRICS_STAGE_WRITE, cases[i].ns);
+    const struct metrics_sum s = metrics_durations(m, METRICS_STAGE_WRITE);
     assert_int_equal(s.bucket[cases[i].bucket], 1);
     assert_int_equal(s.count, 1);
     assert_true(s.ns == cases[i].ns);
@@ -68,9 +68,9 @@ static void *count_on_thread(void *of) {
   const struct counting *c = of;
   for (unsigned i = 0; i < ROUNDS; i++) {
     metrics_request(c->m, c->shard, ROUTE_ATTENTION, METHOD_POST, given[i % 3], i * 1000);
-    metrics_stage(c->m, c->shard, STAGE_DECODE, i);
-    metrics_reject(c->m, c->shard, REJECT_BUDGET);
-    metrics_abort(c->m, c->shard, ABORT_ANSWER);
+    metrics_time(c->m, c->shard, METRICS_STAGE, i);
+    metrics_add(c->m, c->shard, REJECT_BUDGET, 1);
+    metrics_add(c->m, c->shard, ABORT_ANSWER, 1);
   }
   return NULL;
 }
@@ -94,26 +94,25 @@ static void nothing_is_lost_and_nothing_shrinks(void **unused) {
   struct metrics_sum last = {0};
   uint64_t rejected = 0;
   while (last.count < THREADS * ROUNDS || rejected < THREADS * ROUNDS) {
-    const struct metrics_sum now = metrics_sum(m, METRICS_AT(stage[STAGE_DECODE]));
+    const struct metrics_sum now = metrics_durations(m, METRICS_STAGE);
     uint64_t sum = 0;
     for (unsigned b = 0; b <= METRICS_BOUNDS; b++) {
       assert_true(now.bucket[b] >= last.bucket[b]);
       sum += now.bucket[b];
     }
     assert_true(sum == now.count);
-    assert_true(metrics_count(m, METRICS_AT(reject[REJECT_BUDGET])) >= rejected);
-    rejected = metrics_count(m, METRICS_AT(reject[REJECT_BUDGET]));
+    assert_true(metrics_count(m, REJECT_BUDGET) >= rejected);
+    rejected = metrics_count(m, REJECT_BUDGET);
     last = now;
   }
   for (size_t i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
   const uint64_t each = THREADS * ROUNDS;
-  assert_true(metrics_count(m, METRICS_AT(abort[ABORT_ANSWER])) == each);
-  assert_true(metrics_count(m, METRICS_AT(abort[ABORT_BODY])) == 0);
-  assert_true(metrics_count(m, METRICS_AT(reject[REJECT_QUEUE])) == 0);
+  assert_true(metrics_count(m, ABORT_ANSWER) == each);
+  assert_true(metrics_count(m, ABORT_BODY) == 0);
+  assert_true(metrics_count(m, REJECT_QUEUE) == 0);
   for (unsigned i = 0; i < 3; i++)
-    assert_true(
-        metrics_sum(m, METRICS_AT(request[ROUTE_ATTENTION][METHOD_POST][code_index(given[i])]))
-            .count == each / 3);
+    assert_true(metrics_requests(m, ROUTE_ATTENTION, METHOD_POST, code_index(given[i])).count ==
+                each / 3);
   metrics_free(m);
 }
 
@@ -200,8 +199,8 @@ static void the_text_has_counts_and_values_of_the_moment(void **unused) {
   served_init(&s);
   metrics_request(s.m, 0, ROUTE_ATTENTION, METHOD_POST, 200, 400000);
   metrics_request(s.m, 1, ROUTE_NONE, METHOD_OTHER, 299, 1);
-  metrics_reject(s.m, 1, REJECT_TOO_LARGE);
-  metrics_abort(s.m, 0, ABORT_QUEUE);
+  metrics_add(s.m, 1, REJECT_TOO_LARGE, 1);
+  metrics_add(s.m, 0, ABORT_QUEUE, 1);
   char *text = text_of(&s, &now);
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
     if (!has_line(text, lines[i])) fail_msg("%s is not in\n%s", lines[i], text);
