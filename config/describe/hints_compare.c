@@ -7,6 +7,7 @@
 #include "config/checkpoint/checkpoint.h"
 #include "config/describe/definition.h"
 #include "config/describe/definition_value.h"
+#include "config/describe/guard_value.h"
 
 static bool differ(double a, double b) { return fabs(a - b) > 1e-6 * fabs(b); }
 
@@ -51,16 +52,6 @@ void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, s
 
 /* --- values that no definition can have --- */
 
-static bool is_absent_or_off(const json_t *value) {
-  return !value || json_is_null(value) || json_is_false(value) ||
-         (json_is_number(value) && !differ(json_number_value(value) + 1, 1));
-}
-
-static bool is_number_or_absent(const json_t *value, double number) {
-  return !value || json_is_null(value) ||
-         (json_is_number(value) && !differ(json_number_value(value), number));
-}
-
 static bool is_word_or_absent(const json_t *value, const char *word) {
   const char *text = json_string_value(value);
   return !value || json_is_null(value) || (text && strcmp(text, word) == 0);
@@ -74,9 +65,17 @@ static bool is_plain_rope(const json_t *parameters) {
   json_object_foreach((json_t *)parameters, key, value) {
     if (json_is_object(value)) return false;
   }
+  const json_t *part = json_object_get(parameters, "partial_rotary_factor");
   return is_word_or_absent(json_object_get(parameters, "rope_type"), "default") &&
          is_word_or_absent(json_object_get(parameters, "type"), "default") &&
-         is_number_or_absent(json_object_get(parameters, "partial_rotary_factor"), 1);
+         (!part || json_is_null(part) || guard_value_is_number(part, 1));
+}
+
+/* Python's false values also mean that a key whose supported value is null or false is off. */
+static bool is_off(const struct guard *g, const json_t *value) {
+  const bool open = strcmp(g->only, "null") == 0 || strcmp(g->only, "false") == 0;
+  return open && (json_is_false(value) ||
+                  (json_is_number(value) && fabs(json_number_value(value)) <= 1e-6));
 }
 
 /* This layer's entry of a list, or NULL. */
@@ -85,61 +84,42 @@ static const json_t *layer_entry(const struct hints *h, const struct hints_serve
   return c->at.numbered ? json_array_get(hints_value(h, &c->at, key), c->at.layer) : NULL;
 }
 
-static void note_unserved(const char *key, struct notes *n) {
-  notes_add(n, "config.json has %s, which is not applied: outputs may differ from the model's",
-            key);
-}
-
-static void compare_scale(const struct hints *h, const struct hints_served *c, struct notes *n) {
-  const double size = (double)c->shape->head_size;
-  if (c->said->scale > 0) return;
-  if (!is_number_or_absent(hints_value(h, &c->at, "query_pre_attn_scalar"), size))
-    note_unserved("query_pre_attn_scalar", n);
-  if (!is_number_or_absent(hints_value(h, &c->at, "attention_multiplier"), 1 / sqrt(size)))
-    note_unserved("attention_multiplier", n);
-  if (json_is_false(hints_value(h, &c->at, "scale_attn_weights")))
-    note_unserved("scale_attn_weights", n);
-  if (!is_absent_or_off(hints_value(h, &c->at, "scale_attn_by_inverse_layer_idx")) &&
-      !(c->at.numbered && c->at.layer == 0))
-    note_unserved("scale_attn_by_inverse_layer_idx", n);
-}
-
-static void compare_turns(const struct hints *h, const struct hints_served *c, struct notes *n) {
-  static const char *const kinds[] = {"rope_scaling", "rope_parameters"};
-  static const char *const parts[] = {"partial_rotary_factor", "rotary_pct"};
-  const json_t *layers = hints_value(h, &c->at, "no_rope_layers");
-  if (!(c->shape->rope_base > 0)) return;
-  for (size_t i = 0; i < 2; i++) {
-    const json_t *kind = hints_value(h, &c->at, kinds[i]);
-    if (kind && !json_is_null(kind) && !is_plain_rope(kind)) note_unserved(kinds[i], n);
-    if (!is_number_or_absent(hints_value(h, &c->at, parts[i]), 1)) note_unserved(parts[i], n);
+/* Has the key of the guard a value that is not applied to this layer, and might change it? */
+static bool is_unserved(const struct hints *h, const struct hints_served *c,
+                        const struct guard *g) {
+  const bool cross = c->at.family && c->at.family->cross;
+  const json_t *value =
+      g->value == GUARD_EACH ? layer_entry(h, c, g->key) : hints_value(h, &c->at, g->key);
+  if (g->layers == GUARD_NO_LAYER || (cross && g->layers >= GUARD_ROTARY)) return false;
+  if (g->moot && json_is_false(hints_value(h, &c->at, g->moot))) return false;
+  switch (g->layers) {
+  case GUARD_UNSCALED:
+  case GUARD_DIVIDED:
+    if (c->said->scale > 0) return false;
+    if (g->layers == GUARD_DIVIDED && c->at.numbered && c->at.layer == 0) return false;
+    break;
+  case GUARD_ROTARY:
+    if (!(c->shape->rope_base > 0)) return false;
+    break;
+  case GUARD_TURNS:
+    return c->shape->rope_base > 0 && value && !is_plain_rope(value);
+  case GUARD_REACH:
+  case GUARD_KIND: {
+    const json_t *kind = layer_entry(h, c, "layer_types");
+    if (kind && is_word_or_absent(kind, "full_attention")) return false;
+    if (g->layers == GUARD_KIND && is_word_or_absent(kind, "sliding_attention")) return false;
+    break;
   }
-  /* 1 means that this layer has rope. */
-  if (json_array_size(layers) > 0 && !is_number_or_absent(layer_entry(h, c, "no_rope_layers"), 1))
-    note_unserved("no_rope_layers", n);
-}
-
-static void compare_reach(const struct hints *h, const struct hints_served *c, struct notes *n) {
-  const json_t *kind = layer_entry(h, c, "layer_types");
-  if (kind && is_word_or_absent(kind, "full_attention")) return;
-  if (!is_absent_or_off(hints_value(h, &c->at, "sliding_window")) &&
-      !json_is_false(hints_value(h, &c->at, "use_sliding_window")))
-    note_unserved("sliding_window", n);
-  if (kind && !is_word_or_absent(kind, "sliding_attention")) note_unserved("layer_types", n);
-  if (!is_absent_or_off(hints_value(h, &c->at, "attention_chunk_size")))
-    note_unserved("attention_chunk_size", n);
-  if (!is_word_or_absent(hints_value(h, &c->at, "attention_type"), "original_full"))
-    note_unserved("attention_type", n);
+  case GUARD_POSITIONS:
+    if (c->said->rope != TOGGLE_UNSAID && is_word_or_absent(value, "rotary")) return false;
+    break;
+  default:
+    break;
+  }
+  return !guard_value_is(g, value, c->shape->head_size) && !is_off(g, value);
 }
 
 void hints_compare_unserved(const struct hints *h, const struct hints_served *c, struct notes *n) {
-  static const char *const none[] = {"attn_logit_softcapping",
-                                     "clip_qkv",
-                                     "alibi",
-                                     "use_alibi",
-                                     "use_qk_norm",
-                                     "qk_norm",
-                                     "qk_layernorm"};
   if (!h->config || hints_ambiguous(h, &c->at)) return;
   const char *type = hints_type(h, &c->at);
   const char *const *fitting = type && c->at.family ? c->at.family->models : NULL;
@@ -149,15 +129,8 @@ void hints_compare_unserved(const struct hints *h, const struct hints_served *c,
               "layout %s is not known to fit config.json's model_type %.40s: outputs may differ "
               "from the model's",
               c->at.family->layout, type);
-  compare_scale(h, c, n);
-  if (!c->at.family || !c->at.family->cross) {
-    compare_turns(h, c, n);
-    compare_reach(h, c, n);
-    const json_t *kind = hints_value(h, &c->at, "position_embedding_type");
-    if (!is_word_or_absent(kind, "absolute") &&
-        !(is_word_or_absent(kind, "rotary") && c->said->rope != TOGGLE_UNSAID))
-      note_unserved("position_embedding_type", n);
-  }
-  for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-    if (!is_absent_or_off(hints_value(h, &c->at, none[i]))) note_unserved(none[i], n);
+  for (size_t i = 0; i < guard_count(); i++)
+    if (is_unserved(h, c, guard_at(i)))
+      notes_add(n, "config.json has %s, which is not applied: outputs may differ from the model's",
+                guard_at(i)->key);
 }

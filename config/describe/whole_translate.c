@@ -2,9 +2,9 @@
  * translation continues: it is not used then. */
 #include "config/describe/whole_translate.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "config/describe/guard_value.h"
 #include "config/describe/whole_choice.h"
 #include "config/describe/whole_settings.h"
 #include "config/settings/option.h"
@@ -238,35 +238,39 @@ static void read_rope(struct whole_translation *t) {
 
 /* --- the document --- */
 
-/* Is the value absent, empty, or the only one that is supported? */
-static bool is_only(const json_t *value, const char *only) {
-  if (!value || json_is_null(value)) return true;
-  if (json_is_object(value) || json_is_array(value))
-    return json_object_size(value) + json_array_size(value) == 0;
-  if (json_is_boolean(value)) return strcmp(only, json_is_true(value) ? "true" : "false") == 0;
-  if (json_is_string(value))
-    return *only == '"' && strlen(only) == json_string_length(value) + 2 &&
-           strncmp(only + 1, json_string_value(value), json_string_length(value)) == 0;
-  return *only >= '0' && *only <= '9' && json_number_value(value) == strtod(only, NULL);
+/* The size of a head as config.json has it; 0: unknown. */
+static size_t head_size_of(const struct whole_translation *t) {
+  const struct whole_keys *k = t->family->keys;
+  const json_t *size = k->head_size ? json_object_get(t->config, k->head_size) : NULL;
+  const json_t *heads = json_object_get(t->config, k->own.heads);
+  const json_int_t width = json_integer_value(json_object_get(t->config, k->width));
+  const json_int_t count = heads ? json_integer_value(heads) : (json_int_t)t->w->type->heads;
+  if (json_is_integer(size)) return (size_t)json_integer_value(size);
+  if (t->w->type->head_size) return t->w->type->head_size;
+  return width > 0 && count > 0 ? (size_t)(width / count) : 0;
 }
 
-/* Rejects values that would change what is computed. Some are outside the member
- * about the model. */
+/* Rejects values that would change what is computed. Some are outside the member about the model,
+ * or within the object about rotary positions. */
 static void check_guards(struct whole_translation *t) {
   const struct whole_family *f = t->family;
-  for (size_t i = 0; i < whole_type_guard_count(); i++) {
-    const struct whole_type_guard *g = whole_type_guard_at(i);
+  const json_t *const places[] = {t->config, t->of->config,
+                                  json_object_get(t->config, "rope_parameters")};
+  const size_t head_size = head_size_of(t);
+  for (size_t i = 0; i < guard_count(); i++) {
+    const struct guard *g = guard_at(i);
+    if (g->models == GUARD_NO_MODEL) continue;
     if (g->family && strcmp(g->family, f->name) != 0) continue;
     if (g->but && strcmp(g->but, f->name) == 0) continue;
-    if (g->of && (g->of == WHOLE_GUARD_DECODERS) != f->decodes) continue;
+    if (g->models && (g->models == GUARD_DECODERS) != f->decodes) continue;
     if (g->rotary && f->rotary) continue;
     if (g->moot && json_is_false(json_object_get(t->config, g->moot))) continue;
-    if (!is_only(json_object_get(t->config, g->key), g->only) ||
-        !is_only(json_object_get(t->of->config, g->key), g->only))
-      error_set(t->e, STATUS_CONFIG,
-                "config.json: %s: has an unsupported value, which would change the outputs; "
-                "supported: %s",
-                g->key, g->only);
+    for (size_t j = 0; j < sizeof places / sizeof *places; j++)
+      if (!guard_value_is(g, json_object_get(places[j], g->key), head_size))
+        error_set(t->e, STATUS_CONFIG,
+                  "config.json: %s: has an unsupported value, which would change the outputs; "
+                  "supported: %s",
+                  g->key, g->only);
   }
 }
 

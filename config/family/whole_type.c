@@ -1,4 +1,4 @@
-/* whole_type: the tables of types and of guarded keys. */
+/* whole_type: the table of types. */
 #include "config/family/whole_type.h"
 
 #include <stdio.h>
@@ -184,54 +184,3 @@ void whole_type_list(char *out, size_t size) {
     if (types[i].family)
       used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", types[i].name);
 }
-
-/* --- guarded keys --- */
-
-static const struct whole_type_guard guards[] = {
-    {.family = "bert", .key = "position_embedding_type", .only = "\"absolute\""},
-    {.family = "bert", .key = "is_decoder", .only = "false"},
-    {.family = "bert", .key = "add_cross_attention", .only = "false"},
-    {.key = "pruned_heads", .only = "{}"},
-    {.key = "quantization_config", .only = "{}"},
-    {.key = "is_causal", .only = "false", .of = WHOLE_GUARD_ENCODERS},
-    {.key = "is_causal", .only = "true", .of = WHOLE_GUARD_DECODERS},
-    {.key = "use_bidirectional_attention", .only = "false", .of = WHOLE_GUARD_DECODERS},
-    {.key = "sliding_window", .only = "null", .moot = "use_sliding_window", .but = "llama"},
-    {.key = "rope_scaling", .only = "null", .rotary = true},
-    {.key = "attn_logit_softcapping", .only = "null"},
-    {.key = "alibi", .only = "false"},
-    {.key = "use_alibi", .only = "false"},
-    {.key = "qk_norm", .only = "false"},
-    {.key = "use_qk_norm", .only = "false"},
-    {.key = "qk_layernorm", .only = "false"},
-    {.key = "num_experts", .only = "0"},
-    {.key = "num_local_experts", .only = "0"},
-    {.key = "partial_rotary_factor", .only = "1"},
-    {.family = "gpt2", .key = "scale_attn_weights", .only = "true"},
-    {.family = "gpt2", .key = "scale_attn_by_inverse_layer_idx", .only = "false"},
-    {.family = "gpt2", .key = "add_cross_attention", .only = "false"},
-    {.family = "t5", .key = "is_decoder", .only = "false"},
-    {.family = "bart", .key = "normalize_before", .only = "false"},
-    {.family = "bart", .key = "normalize_embedding", .only = "true"},
-    {.family = "bart", .key = "add_final_layer_norm", .only = "false"},
-    {.family = "mbart", .key = "normalize_before", .only = "true"},
-    {.family = "mbart", .key = "normalize_embedding", .only = "true"},
-    {.family = "mbart", .key = "add_final_layer_norm", .only = "true"},
-    {.family = "m2m100", .key = "normalize_before", .only = "true"},
-    {.family = "m2m100", .key = "normalize_embedding", .only = "false"},
-    {.family = "m2m100", .key = "add_final_layer_norm", .only = "true"},
-    {.family = "pegasus", .key = "normalize_before", .only = "true"},
-    {.family = "pegasus", .key = "normalize_embedding", .only = "false"},
-    {.family = "pegasus", .key = "add_final_layer_norm", .only = "true"},
-    {.family = "marian", .key = "normalize_before", .only = "false"},
-    {.family = "marian", .key = "normalize_embedding", .only = "false"},
-    {.family = "marian", .key = "add_final_layer_norm", .only = "false"},
-    {.family = "bart", .key = "extra_pos_embeddings", .only = "2"},
-    {.family = "mbart", .key = "extra_pos_embeddings", .only = "2"},
-    {.family = "vit", .key = "pooler_act", .only = "\"tanh\""},
-    {.family = "vit", .key = "is_decoder", .only = "false"},
-};
-
-size_t whole_type_guard_count(void) { return sizeof guards / sizeof *guards; }
-
-const struct whole_type_guard *whole_type_guard_at(size_t index) { return &guards[index]; }

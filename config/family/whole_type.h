@@ -1,4 +1,4 @@
-/* whole_type: the meaning of each model_type of config.json. Tables. */
+/* whole_type: the meaning of each model_type of config.json. A table. */
 #ifndef CONFIG_WHOLE_TYPE_H
 #define CONFIG_WHOLE_TYPE_H
 
@@ -35,22 +35,5 @@ const struct whole_type *whole_type_find(const char *name);
 
 /* Writes the names of all supported types: "bert, roberta". */
 void whole_type_list(char *out, size_t size);
-
-/* The families of a guard that names none. */
-enum whole_guard_of { WHOLE_GUARD_ALL, WHOLE_GUARD_ENCODERS, WHOLE_GUARD_DECODERS };
-
-/* A key of config.json that would change the outputs; only one of its values is supported. */
-struct whole_type_guard {
-  const char *family; /* NULL: any */
-  enum whole_guard_of of;
-  const char *key;
-  const char *only; /* as JSON; null, [] and {} are always supported */
-  const char *but;  /* a family that supports other values too; NULL: none */
-  bool rotary;      /* families with rotary positions support other values too */
-  const char *moot; /* a key that, if false, makes this one ineffective; NULL: none */
-};
-
-size_t whole_type_guard_count(void);
-const struct whole_type_guard *whole_type_guard_at(size_t index);
 
 #endif

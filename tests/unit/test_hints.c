@@ -150,6 +150,9 @@ static void what_no_definition_can_say_is_told(void **state) {
       {"{\"clip_qkv\":8}", "{\"clip_qkv\":null}", "clip_qkv"},
       {"{\"alibi\":true}", "{\"alibi\":false}", "alibi"},
       {"{\"use_qk_norm\":true}", "{\"use_qk_norm\":false}", "use_qk_norm"},
+      {"{\"pruned_heads\":{\"3\":[1]}}", "{\"pruned_heads\":{}}", "pruned_heads"},
+      {"{\"quantization_config\":{\"bits\":4}}", "{\"num_local_experts\":8,\"num_experts\":8}",
+       "quantization_config"},
   };
   write_layer(p, "model.layers.3.self_attn.", llama);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -213,6 +213,33 @@ static void what_config_says(void **state) {
                     "pooler_act: has an unsupported value");
 }
 
+/* Keys that single layers note and whole models reject, each with its value that is supported. The
+ * heads of llama-b have 8 columns. */
+static void what_layers_note(void **state) {
+  const struct place *p = *state;
+  static const char *const cases[][3] = {
+      {"query_pre_attn_scalar", "16", "8"},
+      {"attention_multiplier", "1", "0.3535534"},
+      {"rotary_pct", "0.25", "1.0"},
+      {"no_rope_layers", "[1,0]", "[1,1]"},
+      {"attention_chunk_size", "8192", "null"},
+      {"attention_type", "\"block_sparse\"", "\"original_full\""},
+      {"clip_qkv", "8", "null"},
+      {"rope_parameters", "{\"rope_theta\":1e4,\"partial_rotary_factor\":0.5}",
+       "{\"rope_theta\":1e4,\"partial_rotary_factor\":1}"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char change[128], detail[128];
+    snprintf(change, sizeof change, "{\"%s\":%s}", cases[i][0], cases[i][1]);
+    snprintf(detail, sizeof detail, "config.json: %s: has an unsupported value",
+             *cases[i][1] == '{' ? "partial_rotary_factor" : cases[i][0]);
+    config_is_refused(p, "llama-b", change, detail);
+    snprintf(change, sizeof change, "{\"%s\":%s}", cases[i][0], cases[i][2]);
+    whole_place_config(p, "llama-b", change);
+    model_free(whole_place_load(p, ""));
+  }
+  config_is_refused(p, "bert-a", "{\"query_pre_attn_scalar\":1}", "supported: the size of a head");
+}
+
 static void what_a_config_of_ours_says(void **state) {
   const struct place *p = *state;
   config_is_refused(p, "torch-encoder-b", "{\"head\":3}", "config.json: unknown key \"head\"");
@@ -500,6 +527,7 @@ int main(void) {
       cmocka_unit_test(words_of_the_library),
       cmocka_unit_test(drawn_ones),
       IN_PLACE(what_config_says),
+      IN_PLACE(what_layers_note),
       IN_PLACE(what_a_config_of_ours_says),
       IN_PLACE(what_a_decoder_says),
       IN_PLACE(what_a_decoder_has),
