@@ -28,13 +28,14 @@ struct whole_spot {
   const char *stem;
 };
 
-/* Writes prefix, path of the layer and stem. The caller appends the end, ".weight": some roles have
- * several ends. */
+/* Writes prefix, path of the layer and its attention, and stem. The caller appends the end,
+ * ".weight": some roles have several ends. */
 static void write_name(const struct whole_plan *p, const struct whole_family *f,
                        const struct whole_spot *s, char out[LAYOUT_ADDRESS_SIZE]) {
   char path[LAYOUT_ADDRESS_SIZE] = "";
   if (s->role < WHOLE_LAYER_ROLES) layout_family_path(f->layer, s->layer, path, sizeof path);
-  snprintf(out, LAYOUT_ADDRESS_SIZE, "%.127s%.63s%.63s", p->prefix, path, s->stem);
+  snprintf(out, LAYOUT_ADDRESS_SIZE, "%.127s%.40s%.24s%.63s", p->prefix, path,
+           whole_family_within(f, s->role), s->stem);
 }
 
 static bool is_table(enum whole_role role) {
@@ -119,8 +120,8 @@ enum status whole_find_family(struct whole_plan *p, struct error *e) {
     /* The mark is the end of the name of a tensor that every model of the family has. */
     layout_family_path(f->layer, 0, mark, sizeof mark);
     const size_t path = strlen(mark);
-    snprintf(mark + path, sizeof mark - path, "%s%s", f->joint ? f->joint : f->stem[0],
-             f->joint ? "weight" : ".weight");
+    snprintf(mark + path, sizeof mark - path, "%s%s%s", whole_family_within(f, WHOLE_QUERY),
+             f->joint ? f->joint : f->stem[WHOLE_QUERY], f->joint ? "weight" : ".weight");
     if (!*expected) snprintf(expected, sizeof expected, "%s", mark);
     /* The prefix is the part of a name before the mark. */
     const size_t length = strlen(mark);

@@ -59,18 +59,18 @@ enum {
 
 /* Llama and similar models; only some of them have norms of heads. */
 #define LLAMA_NAMES                                                                             \
-  .layer = "layers.{i}.",                                                                       \
-  .stem = {[WHOLE_QUERY] = "self_attn.q_proj",                                                  \
-           [WHOLE_KEY] = "self_attn.k_proj",                                                    \
-           [WHOLE_VALUE] = "self_attn.v_proj",                                                  \
-           [WHOLE_OUTPUT] = "self_attn.o_proj",                                                 \
+  .layer = "layers.{i}.", .self = "self_attn.",                                                 \
+  .stem = {[WHOLE_QUERY] = "q_proj",                                                            \
+           [WHOLE_KEY] = "k_proj",                                                              \
+           [WHOLE_VALUE] = "v_proj",                                                            \
+           [WHOLE_OUTPUT] = "o_proj",                                                           \
            [WHOLE_UP] = "mlp.up_proj",                                                          \
            [WHOLE_GATE] = "mlp.gate_proj",                                                      \
            [WHOLE_DOWN] = "mlp.down_proj",                                                      \
            [WHOLE_NORM_SELF] = "input_layernorm",                                               \
            [WHOLE_NORM_FORWARD] = "post_attention_layernorm",                                   \
-           [WHOLE_NORM_QUERY] = "self_attn.q_norm",                                             \
-           [WHOLE_NORM_KEY] = "self_attn.k_norm",                                               \
+           [WHOLE_NORM_QUERY] = "q_norm",                                                       \
+           [WHOLE_NORM_KEY] = "k_norm",                                                         \
            [WHOLE_NORM_LAST] = "norm"},                                                         \
   .table = {"embed_tokens"}, .head = "lm_head", .scope = {"layers.", "embed_tokens.", "norm."}, \
   .buffer = {"self_attn.rotary_emb.inv_freq"}, .decodes = true, .gated = true, .rotary = true,  \
@@ -82,33 +82,36 @@ enum {
 /* --- encoder-decoder families: the common part, and the decoders --- */
 
 /* nn.Transformer. */
-#define TORCH \
-  .name = "plain", .joint = "self_attn.in_proj_", .loose = true, .positions = POSITIONS_INTERLEAVED
-#define TORCH_STEMS                                                                            \
-  [WHOLE_OUTPUT] = "self_attn.out_proj", [WHOLE_UP] = "linear1", [WHOLE_GATE] = "linear_gate", \
+#define TORCH                                                                \
+  .name = "plain", .self = "self_attn.", .joint = "in_proj_", .loose = true, \
+  .positions = POSITIONS_INTERLEAVED
+#define TORCH_STEMS                                                                  \
+  [WHOLE_OUTPUT] = "out_proj", [WHOLE_UP] = "linear1", [WHOLE_GATE] = "linear_gate", \
   [WHOLE_DOWN] = "linear2", [WHOLE_NORM_SELF] = "norm1", [WHOLE_POSITION] = "positions"
 /* Stems of layers without a cross-attention. */
 #define TORCH_ALONE \
   TORCH_STEMS, [WHOLE_NORM_FORWARD] = "norm2", [WHOLE_RELATIVE] = "relative_bias", CLASSIFIER
 
-static const struct whole_family torch_decoder = {
+const struct whole_family whole_torch_decoder = {
     TORCH,
     .layer = "decoder.layers.{i}.",
-    .cross_joint = "multihead_attn.in_proj_",
-    .stem = {TORCH_STEMS, [WHOLE_CROSS_OUTPUT] = "multihead_attn.out_proj",
-             [WHOLE_NORM_CROSS] = "norm2", [WHOLE_NORM_FORWARD] = "norm3",
-             [WHOLE_NORM_LAST] = "decoder.norm", [WHOLE_RELATIVE] = "decoder.relative_bias"},
+    .cross = "multihead_attn.",
+    .cross_joint = "in_proj_",
+    .stem = {TORCH_STEMS, [WHOLE_CROSS_OUTPUT] = "out_proj", [WHOLE_NORM_CROSS] = "norm2",
+             [WHOLE_NORM_FORWARD] = "norm3", [WHOLE_NORM_LAST] = "decoder.norm",
+             [WHOLE_RELATIVE] = "decoder.relative_bias"},
     .table = {"decoder.embedding", "embedding"},
     .head = "output",
     .scope = {"decoder."},
-    .decodes = true};
+    .decodes = true,
+};
 
 /* Dive into Deep Learning (d2l). */
 #define D2L                                                           \
   .name = "d2l", .bias = WHOLE_BIAS_ALWAYS, .unbiased = D2L_UNBIASED, \
   .positions = POSITIONS_INTERLEAVED
-#define D2L_STEMS(attention, last_norm)                                             \
-  attention ".W_q", attention ".W_k", attention ".W_v", attention ".W_o",           \
+#define D2L_STEMS(last_norm)                                                        \
+  "W_q", "W_k", "W_v", "W_o",                                                       \
       "ffn.dense1", [WHOLE_DOWN] = "ffn.dense2", [WHOLE_NORM_SELF] = "addnorm1.ln", \
                     [WHOLE_NORM_FORWARD] = last_norm ".ln"
 enum {
@@ -119,59 +122,61 @@ enum {
 static const struct whole_family d2l_decoder = {
     D2L,
     .layer = "decoder.blks.block{i}.",
-    .stem = {D2L_STEMS("attention1", "addnorm3"), [WHOLE_CROSS_QUERY] = "attention2.W_q",
-             [WHOLE_CROSS_KEY] = "attention2.W_k", [WHOLE_CROSS_VALUE] = "attention2.W_v",
-             [WHOLE_CROSS_OUTPUT] = "attention2.W_o", [WHOLE_NORM_CROSS] = "addnorm2.ln"},
+    .self = "attention1.",
+    .cross = "attention2.",
+    .stem = {D2L_STEMS("addnorm3"), [WHOLE_CROSS_QUERY] = "W_q", [WHOLE_CROSS_KEY] = "W_k",
+             [WHOLE_CROSS_VALUE] = "W_v", [WHOLE_CROSS_OUTPUT] = "W_o",
+             [WHOLE_NORM_CROSS] = "addnorm2.ln"},
     .table = {"decoder.embedding"},
     .head = "decoder.dense",
     .scope = {"decoder."},
     .ignored = {"decoder.pos_encoding.P"},
     .decodes = true,
-    .headed = true};
+    .headed = true,
+};
 
 /* `forward` is the number of the feed-forward layer in a block. */
-#define T5(stack, forward)                                                                         \
-  .name = "t5", .layer = stack ".block.{i}.", .gated_up = "layer." forward ".DenseReluDense.wi_1", \
-  .table = {"shared", "encoder.embed_tokens", "decoder.embed_tokens"}, .scope = {stack "."},       \
-  .keys = &t5_keys, .bias = WHOLE_BIAS_NEVER, .tied = true, .lasting = true, .unscaled = true,     \
+#define T5(stack, forward)                                                                     \
+  .name = "t5", .layer = stack ".block.{i}.", .self = "layer.0.SelfAttention.",                \
+  .gated_up = "layer." forward ".DenseReluDense.wi_1",                                         \
+  .table = {"shared", "encoder.embed_tokens", "decoder.embed_tokens"}, .scope = {stack "."},   \
+  .keys = &t5_keys, .bias = WHOLE_BIAS_NEVER, .tied = true, .lasting = true, .unscaled = true, \
   .relative = true, .norm = NORM_RMS, .place = NORM_PRE
-#define T5_STEMS(stack, forward)                                                   \
-  "layer.0.SelfAttention.q", "layer.0.SelfAttention.k", "layer.0.SelfAttention.v", \
-      "layer.0.SelfAttention.o", "layer." forward ".DenseReluDense.wi",            \
-      "layer." forward ".DenseReluDense.wi_0",                                     \
-      [WHOLE_DOWN] = "layer." forward ".DenseReluDense.wo",                        \
-      [WHOLE_NORM_SELF] = "layer.0.layer_norm",                                    \
-      [WHOLE_NORM_FORWARD] = "layer." forward ".layer_norm",                       \
-      [WHOLE_NORM_LAST] = stack ".final_layer_norm",                               \
+#define T5_STEMS(stack, forward)                             \
+  "q", "k", "v", "o", "layer." forward ".DenseReluDense.wi", \
+      "layer." forward ".DenseReluDense.wi_0",               \
+      [WHOLE_DOWN] = "layer." forward ".DenseReluDense.wo",  \
+      [WHOLE_NORM_SELF] = "layer.0.layer_norm",              \
+      [WHOLE_NORM_FORWARD] = "layer." forward ".layer_norm", \
+      [WHOLE_NORM_LAST] = stack ".final_layer_norm",         \
       [WHOLE_RELATIVE] = stack ".block.0.layer.0.SelfAttention.relative_attention_bias"
 
 /* Early files have a table of relative positions in the cross-attention, which has no effect. */
-static const struct whole_family t5_decoder = {
+const struct whole_family whole_t5_decoder = {
     T5("decoder", "2"),
-    .stem = {T5_STEMS("decoder", "2"), [WHOLE_CROSS_QUERY] = "layer.1.EncDecAttention.q",
-             [WHOLE_CROSS_KEY] = "layer.1.EncDecAttention.k",
-             [WHOLE_CROSS_VALUE] = "layer.1.EncDecAttention.v",
-             [WHOLE_CROSS_OUTPUT] = "layer.1.EncDecAttention.o",
+    .cross = "layer.1.EncDecAttention.",
+    .stem = {T5_STEMS("decoder", "2"), [WHOLE_CROSS_QUERY] = "q", [WHOLE_CROSS_KEY] = "k",
+             [WHOLE_CROSS_VALUE] = "v", [WHOLE_CROSS_OUTPUT] = "o",
              [WHOLE_NORM_CROSS] = "layer.1.layer_norm"},
     .head = "lm_head",
     .ignored = {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"},
     .decodes = true,
-    .shrunk = true};
+    .shrunk = true,
+};
 
 /* BART and similar models differ only in norms and positions, which are the same in both stacks. */
 #define BART_KIN(stack)                                                                      \
-  .layer = stack ".layers.{i}.",                                                             \
+  .layer = stack ".layers.{i}.", .self = "self_attn.", .cross = "encoder_attn.",             \
   .table = {"shared", "encoder.embed_tokens", "decoder.embed_tokens"}, .scope = {stack "."}, \
   .ignored = {stack ".version", stack ".embed_positions._float_tensor"}, .keys = &bart_keys, \
   .bias = WHOLE_BIAS_ALWAYS, .tied = true
-#define BART_STEMS(stack)                                                                  \
-  "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj", "fc1", \
-      [WHOLE_DOWN] = "fc2", [WHOLE_NORM_SELF] = "self_attn_layer_norm",                    \
+#define BART_STEMS(stack)                                               \
+  "q_proj", "k_proj", "v_proj", "out_proj", "fc1",                      \
+      [WHOLE_DOWN] = "fc2", [WHOLE_NORM_SELF] = "self_attn_layer_norm", \
       [WHOLE_NORM_FORWARD] = "final_layer_norm", [WHOLE_POSITION] = stack ".embed_positions"
-#define BART_CROSS_STEMS                                                                       \
-  [WHOLE_CROSS_QUERY] = "encoder_attn.q_proj", [WHOLE_CROSS_KEY] = "encoder_attn.k_proj",      \
-  [WHOLE_CROSS_VALUE] = "encoder_attn.v_proj", [WHOLE_CROSS_OUTPUT] = "encoder_attn.out_proj", \
-  [WHOLE_NORM_CROSS] = "encoder_attn_layer_norm"
+#define BART_CROSS_STEMS                                                                        \
+  [WHOLE_CROSS_QUERY] = "q_proj", [WHOLE_CROSS_KEY] = "k_proj", [WHOLE_CROSS_VALUE] = "v_proj", \
+  [WHOLE_CROSS_OUTPUT] = "out_proj", [WHOLE_NORM_CROSS] = "encoder_attn_layer_norm"
 #define BART_EMBEDDED(stack) [WHOLE_NORM_EMBEDDED] = stack ".layernorm_embedding"
 #define BART_LAST(stack)     [WHOLE_NORM_LAST] = stack ".layer_norm"
 #define BART_DECODES         .head = "lm_head", .logits_bias = "final_logits_bias", .decodes = true
@@ -189,148 +194,258 @@ static const struct whole_family t5_decoder = {
   .positions = POSITIONS_HALVES
 #define MARIAN(stack) .name = "marian", BART_KIN(stack), .positions = POSITIONS_HALVES
 
-static const struct whole_family bart_decoder = {BART("decoder"), BART_DECODES,
-                                                 .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS,
-                                                          BART_EMBEDDED("decoder")}};
-static const struct whole_family mbart_decoder = {MBART("decoder"), BART_DECODES,
-                                                  .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS,
-                                                           BART_EMBEDDED("decoder"),
-                                                           BART_LAST("decoder")}};
-static const struct whole_family m2m100_decoder = {M2M100("decoder"), BART_DECODES,
-                                                   .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS,
-                                                            BART_LAST("decoder")}};
-static const struct whole_family pegasus_decoder = {
-    PEGASUS("decoder"), BART_DECODES,
-    .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS, BART_LAST("decoder")}};
-static const struct whole_family marian_decoder = {
-    MARIAN("decoder"), BART_DECODES, .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS}};
-
-/* --- the table --- */
-
-static const struct whole_family families[] = {
-    {TORCH, .layer = "encoder.layers.{i}.",
-     .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "encoder.norm"},
-     .table = {"encoder.embedding", "embedding"}, .decoder = &torch_decoder, .scope = {"encoder."}},
-    {TORCH, .layer = "decoder.layers.{i}.",
-     .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "decoder.norm"},
-     .table = {"decoder.embedding", "embedding"}, .head = "output", .scope = {"decoder."},
-     .decodes = true},
-    {TORCH, .layer = "layers.{i}.", .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "norm"},
-     .table = {"embedding"}, .head = "output", .scope = {"layers.", "norm."}, .decodes = true,
-     .by_kind = true},
-    {TORCH, .layer = "layers.{i}.", .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "norm"},
-     .table = {"embedding"}, .scope = {"layers.", "norm."}},
-    {D2L, .layer = "encoder.blks.block{i}.", .stem = {D2L_STEMS("attention", "addnorm2")},
-     .table = {"encoder.embedding"}, .decoder = &d2l_decoder, .scope = {"encoder."},
-     .ignored = {"encoder.pos_encoding.P"}},
-    {.name = "bert",
-     .layer = "encoder.layer.{i}.",
-     .stem = {"attention.self.query", "attention.self.key", "attention.self.value",
-              "attention.output.dense", "intermediate.dense", [WHOLE_DOWN] = "output.dense",
-              [WHOLE_NORM_SELF] = "attention.output.LayerNorm",
-              [WHOLE_NORM_FORWARD] = "output.LayerNorm",
-              [WHOLE_TYPE] = "embeddings.token_type_embeddings",
-              [WHOLE_POSITION] = "embeddings.position_embeddings",
-              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
-              CLASSIFIER},
-     .behind_pooler = "classifier",
-     .table = {"embeddings.word_embeddings"},
-     .scope = {"embeddings.", "encoder.", "pooler."},
-     .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
-     .keys = &bert_keys,
-     .bias = WHOLE_BIAS_ALWAYS,
-     .positions = POSITIONS_LEARNED},
-    {.name = "distilbert",
-     .layer = "transformer.layer.{i}.",
-     .stem = {"attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin",
-              "ffn.lin1", [WHOLE_DOWN] = "ffn.lin2", [WHOLE_NORM_SELF] = "sa_layer_norm",
-              [WHOLE_NORM_FORWARD] = "output_layer_norm",
-              [WHOLE_POSITION] = "embeddings.position_embeddings",
-              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm",
-              [WHOLE_CLASS_FIRST] = "pre_classifier", [WHOLE_CLASSES] = "classifier"},
-     .rectified = true,
-     .table = {"embeddings.word_embeddings"},
-     .scope = {"embeddings.", "transformer."},
-     .ignored = {"embeddings.position_ids"},
-     .keys = &distilbert_keys,
-     .bias = WHOLE_BIAS_ALWAYS,
-     .positions = POSITIONS_LEARNED},
-    {T5("encoder", "1"), .stem = {T5_STEMS("encoder", "1")}, .decoder = &t5_decoder},
-    {BART("encoder"), .stem = {BART_STEMS("encoder"), BART_EMBEDDED("encoder")},
-     .decoder = &bart_decoder},
-    {MBART("encoder"),
-     .stem = {BART_STEMS("encoder"), BART_EMBEDDED("encoder"), BART_LAST("encoder")},
-     .decoder = &mbart_decoder},
-    {M2M100("encoder"), .stem = {BART_STEMS("encoder"), BART_LAST("encoder")},
-     .decoder = &m2m100_decoder},
-    {PEGASUS("encoder"), .stem = {BART_STEMS("encoder"), BART_LAST("encoder")},
-     .decoder = &pegasus_decoder},
-    {MARIAN("encoder"), .stem = {BART_STEMS("encoder")}, .decoder = &marian_decoder},
-    {.name = "vit",
-     .layer = "encoder.layer.{i}.",
-     .stem = {"attention.attention.query", "attention.attention.key", "attention.attention.value",
-              "attention.output.dense", "intermediate.dense", [WHOLE_DOWN] = "output.dense",
-              [WHOLE_NORM_SELF] = "layernorm_before", [WHOLE_NORM_FORWARD] = "layernorm_after",
-              [WHOLE_NORM_LAST] = "layernorm", [WHOLE_POOLER] = "pooler.dense"},
-     .scope = {"encoder.", "pooler."},
-     .keys = &vit_keys,
-     .bias = WHOLE_BIAS_ALWAYS,
-     .unbiased = QUERY_KEY_VALUE,
-     .lasting = true,
-     .aside = true,
-     .rows_only = true,
-     .place = NORM_PRE},
-    {.name = "clip",
-     .layer = "vision_model.encoder.layers.{i}.",
-     .stem =
-         {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj",
-          "mlp.fc1", [WHOLE_DOWN] = "mlp.fc2", [WHOLE_NORM_SELF] = "layer_norm1",
-          [WHOLE_NORM_FORWARD] = "layer_norm2", [WHOLE_NORM_LAST] = "vision_model.post_layernorm"},
-     .scope = {"vision_model.encoder."},
-     .keys = &vit_keys,
-     .bias = WHOLE_BIAS_ALWAYS,
-     .lasting = true,
-     .aside = true,
-     .rows_only = true,
-     .place = NORM_PRE},
-    {.name = "whisper",
-     .layer = "encoder.layers.{i}.",
-     .stem = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj",
-              "fc1", [WHOLE_DOWN] = "fc2", [WHOLE_NORM_SELF] = "self_attn_layer_norm",
-              [WHOLE_NORM_FORWARD] = "final_layer_norm", [WHOLE_NORM_LAST] = "encoder.layer_norm"},
-     .scope = {"encoder.layers.", "encoder.layer_norm."},
-     .keys = &whisper_keys,
-     .bias = WHOLE_BIAS_ALWAYS,
-     .unbiased = 1U << WHOLE_KEY,
-     .lasting = true,
-     .rows_only = true,
-     .place = NORM_PRE},
-    {.name = "gpt2",
-     .layer = "h.{i}.",
-     .joint = "attn.c_attn.",
-     .stem = {[WHOLE_OUTPUT] = "attn.c_proj",
-              [WHOLE_UP] = "mlp.c_fc",
-              [WHOLE_DOWN] = "mlp.c_proj",
-              [WHOLE_NORM_SELF] = "ln_1",
-              [WHOLE_NORM_FORWARD] = "ln_2",
-              [WHOLE_POSITION] = "wpe",
-              [WHOLE_NORM_LAST] = "ln_f"},
-     .table = {"wte"},
-     .head = "lm_head",
-     .scope = {"h.", "wte.", "wpe.", "ln_f."},
-     .buffer = {"attn.bias", "attn.masked_bias"},
-     .keys = &gpt2_keys,
-     .decodes = true,
-     .across = true,
-     .bias = WHOLE_BIAS_ALWAYS,
-     .tied = true,
-     .lasting = true,
-     .place = NORM_PRE,
-     .positions = POSITIONS_LEARNED},
-    {.name = "llama", LLAMA_NAMES, .keys = &llama_keys},
-    {.name = "gemma", LLAMA_NAMES, .keys = &gemma_keys, .above_one = true},
+const struct whole_family whole_bart_decoder = {
+    BART("decoder"),
+    BART_DECODES,
+    .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS, BART_EMBEDDED("decoder")},
 };
+static const struct whole_family mbart_decoder = {
+    MBART("decoder"),
+    BART_DECODES,
+    .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS, BART_EMBEDDED("decoder"),
+             BART_LAST("decoder")},
+};
+static const struct whole_family m2m100_decoder = {
+    M2M100("decoder"),
+    BART_DECODES,
+    .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS, BART_LAST("decoder")},
+};
+static const struct whole_family pegasus_decoder = {
+    PEGASUS("decoder"),
+    BART_DECODES,
+    .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS, BART_LAST("decoder")},
+};
+static const struct whole_family marian_decoder = {
+    MARIAN("decoder"),
+    BART_DECODES,
+    .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS},
+};
+
+/* --- families with an encoder, or with a decoder alone --- */
+
+static const struct whole_family torch_encoder = {
+    TORCH,
+    .layer = "encoder.layers.{i}.",
+    .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "encoder.norm"},
+    .table = {"encoder.embedding", "embedding"},
+    .decoder = &whole_torch_decoder,
+    .scope = {"encoder."},
+};
+static const struct whole_family torch_decoder_alone = {
+    TORCH,
+    .layer = "decoder.layers.{i}.",
+    .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "decoder.norm"},
+    .table = {"decoder.embedding", "embedding"},
+    .head = "output",
+    .scope = {"decoder."},
+    .decodes = true,
+};
+static const struct whole_family torch_decoder_layers = {
+    TORCH,
+    .layer = "layers.{i}.",
+    .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "norm"},
+    .table = {"embedding"},
+    .head = "output",
+    .scope = {"layers.", "norm."},
+    .decodes = true,
+    .by_kind = true,
+};
+const struct whole_family whole_torch_layers = {
+    TORCH,
+    .layer = "layers.{i}.",
+    .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "norm"},
+    .table = {"embedding"},
+    .scope = {"layers.", "norm."},
+};
+static const struct whole_family d2l_encoder = {
+    D2L,
+    .layer = "encoder.blks.block{i}.",
+    .self = "attention.",
+    .stem = {D2L_STEMS("addnorm2")},
+    .table = {"encoder.embedding"},
+    .decoder = &d2l_decoder,
+    .scope = {"encoder."},
+    .ignored = {"encoder.pos_encoding.P"},
+};
+const struct whole_family whole_bert = {
+    .name = "bert",
+    .layer = "encoder.layer.{i}.",
+    .self = "attention.",
+    .stem = {"self.query", "self.key", "self.value", "output.dense", "intermediate.dense",
+             [WHOLE_DOWN] = "output.dense", [WHOLE_NORM_SELF] = "attention.output.LayerNorm",
+             [WHOLE_NORM_FORWARD] = "output.LayerNorm",
+             [WHOLE_TYPE] = "embeddings.token_type_embeddings",
+             [WHOLE_POSITION] = "embeddings.position_embeddings",
+             [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
+             CLASSIFIER},
+    .behind_pooler = "classifier",
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "encoder.", "pooler."},
+    .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
+    .keys = &bert_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .positions = POSITIONS_LEARNED,
+};
+static const struct whole_family distilbert = {
+    .name = "distilbert",
+    .layer = "transformer.layer.{i}.",
+    .self = "attention.",
+    .stem = {"q_lin", "k_lin", "v_lin", "out_lin", "ffn.lin1", [WHOLE_DOWN] = "ffn.lin2",
+             [WHOLE_NORM_SELF] = "sa_layer_norm", [WHOLE_NORM_FORWARD] = "output_layer_norm",
+             [WHOLE_POSITION] = "embeddings.position_embeddings",
+             [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_CLASS_FIRST] = "pre_classifier",
+             [WHOLE_CLASSES] = "classifier"},
+    .rectified = true,
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "transformer."},
+    .ignored = {"embeddings.position_ids"},
+    .keys = &distilbert_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .positions = POSITIONS_LEARNED,
+};
+const struct whole_family whole_t5_encoder = {
+    T5("encoder", "1"),
+    .stem = {T5_STEMS("encoder", "1")},
+    .decoder = &whole_t5_decoder,
+};
+const struct whole_family whole_bart_encoder = {
+    BART("encoder"),
+    .stem = {BART_STEMS("encoder"), BART_EMBEDDED("encoder")},
+    .decoder = &whole_bart_decoder,
+};
+static const struct whole_family mbart_encoder = {
+    MBART("encoder"),
+    .stem = {BART_STEMS("encoder"), BART_EMBEDDED("encoder"), BART_LAST("encoder")},
+    .decoder = &mbart_decoder,
+};
+static const struct whole_family m2m100_encoder = {
+    M2M100("encoder"),
+    .stem = {BART_STEMS("encoder"), BART_LAST("encoder")},
+    .decoder = &m2m100_decoder,
+};
+static const struct whole_family pegasus_encoder = {
+    PEGASUS("encoder"),
+    .stem = {BART_STEMS("encoder"), BART_LAST("encoder")},
+    .decoder = &pegasus_decoder,
+};
+static const struct whole_family marian_encoder = {
+    MARIAN("encoder"),
+    .stem = {BART_STEMS("encoder")},
+    .decoder = &marian_decoder,
+};
+const struct whole_family whole_vit = {
+    .name = "vit",
+    .layer = "encoder.layer.{i}.",
+    .self = "attention.",
+    .stem = {"attention.query", "attention.key", "attention.value", "output.dense",
+             "intermediate.dense", [WHOLE_DOWN] = "output.dense",
+             [WHOLE_NORM_SELF] = "layernorm_before", [WHOLE_NORM_FORWARD] = "layernorm_after",
+             [WHOLE_NORM_LAST] = "layernorm", [WHOLE_POOLER] = "pooler.dense"},
+    .scope = {"encoder.", "pooler."},
+    .keys = &vit_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .unbiased = QUERY_KEY_VALUE,
+    .lasting = true,
+    .aside = true,
+    .rows_only = true,
+    .place = NORM_PRE,
+};
+const struct whole_family whole_clip = {
+    .name = "clip",
+    .layer = "vision_model.encoder.layers.{i}.",
+    .self = "self_attn.",
+    .stem =
+        {"q_proj", "k_proj", "v_proj", "out_proj",
+         "mlp.fc1", [WHOLE_DOWN] = "mlp.fc2", [WHOLE_NORM_SELF] = "layer_norm1",
+         [WHOLE_NORM_FORWARD] = "layer_norm2", [WHOLE_NORM_LAST] = "vision_model.post_layernorm"},
+    .scope = {"vision_model.encoder."},
+    .keys = &vit_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .lasting = true,
+    .aside = true,
+    .rows_only = true,
+    .place = NORM_PRE,
+};
+static const struct whole_family whisper_encoder = {
+    .name = "whisper",
+    .layer = "encoder.layers.{i}.",
+    .self = "self_attn.",
+    .stem = {"q_proj", "k_proj", "v_proj", "out_proj",
+             "fc1", [WHOLE_DOWN] = "fc2", [WHOLE_NORM_SELF] = "self_attn_layer_norm",
+             [WHOLE_NORM_FORWARD] = "final_layer_norm", [WHOLE_NORM_LAST] = "encoder.layer_norm"},
+    .scope = {"encoder.layers.", "encoder.layer_norm."},
+    .keys = &whisper_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .unbiased = 1U << WHOLE_KEY,
+    .lasting = true,
+    .rows_only = true,
+    .place = NORM_PRE,
+};
+const struct whole_family whole_gpt2 = {
+    .name = "gpt2",
+    .layer = "h.{i}.",
+    .self = "attn.",
+    .joint = "c_attn.",
+    .stem = {[WHOLE_OUTPUT] = "c_proj",
+             [WHOLE_UP] = "mlp.c_fc",
+             [WHOLE_DOWN] = "mlp.c_proj",
+             [WHOLE_NORM_SELF] = "ln_1",
+             [WHOLE_NORM_FORWARD] = "ln_2",
+             [WHOLE_POSITION] = "wpe",
+             [WHOLE_NORM_LAST] = "ln_f"},
+    .table = {"wte"},
+    .head = "lm_head",
+    .scope = {"h.", "wte.", "wpe.", "ln_f."},
+    .buffer = {"attn.bias", "attn.masked_bias"},
+    .keys = &gpt2_keys,
+    .decodes = true,
+    .across = true,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .tied = true,
+    .lasting = true,
+    .place = NORM_PRE,
+    .positions = POSITIONS_LEARNED,
+};
+const struct whole_family whole_llama = {
+    .name = "llama",
+    LLAMA_NAMES,
+    .keys = &llama_keys,
+};
+static const struct whole_family gemma = {
+    .name = "gemma",
+    LLAMA_NAMES,
+    .keys = &gemma_keys,
+    .above_one = true,
+};
+
+/* The order in which a file is compared with them. */
+static const struct whole_family *const families[] = {&torch_encoder,
+                                                      &torch_decoder_alone,
+                                                      &torch_decoder_layers,
+                                                      &whole_torch_layers,
+                                                      &d2l_encoder,
+                                                      &whole_bert,
+                                                      &distilbert,
+                                                      &whole_t5_encoder,
+                                                      &whole_bart_encoder,
+                                                      &mbart_encoder,
+                                                      &m2m100_encoder,
+                                                      &pegasus_encoder,
+                                                      &marian_encoder,
+                                                      &whole_vit,
+                                                      &whole_clip,
+                                                      &whisper_encoder,
+                                                      &whole_gpt2,
+                                                      &whole_llama,
+                                                      &gemma};
+
+const char *whole_family_within(const struct whole_family *f, enum whole_role role) {
+  const bool cross = role >= WHOLE_CROSS_QUERY && role <= WHOLE_CROSS_OUTPUT;
+  const bool self = role <= WHOLE_OUTPUT || role == WHOLE_NORM_QUERY || role == WHOLE_NORM_KEY;
+  const char *path = cross ? f->cross : self ? f->self : NULL;
+  return path ? path : "";
+}
 
 size_t whole_family_count(void) { return sizeof families / sizeof *families; }
 
-const struct whole_family *whole_family_at(size_t index) { return &families[index]; }
+const struct whole_family *whole_family_at(size_t index) { return families[index]; }

@@ -86,14 +86,16 @@ enum whole_bias {
 };
 
 /* The names of the tensors of one stack, and its kind of computation. Names are prefix + stem, in a
- * layer prefix + `layer` + stem, followed by .weight and .bias; {i} is the layer's number. The
- * stack does not have roles without a stem. */
+ * layer prefix + `layer` + stem, in an attention prefix + `layer` + `self` or `cross` + stem,
+ * followed by .weight and .bias; {i} is the layer's number. The stack does not have roles without a
+ * stem. layout_family.h uses the same names for single attentions. */
 struct whole_family {
   const char *name;
   const char *layer;             /* "encoder.layer.{i}." */
+  const char *self, *cross;      /* "attention."; NULL: nothing */
   const char *stem[WHOLE_ROLES]; /* except WHOLE_TOKEN */
   const char *gated_up;    /* name of WHOLE_UP if there is a gate; NULL: the same as without */
-  const char *joint;       /* rows of queries, keys and values in joint + "weight", "bias" */
+  const char *joint;       /* rows of queries, keys and values in self + joint + "weight", "bias" */
   const char *cross_joint; /* the same of the cross-attention */
   const char *table[WHOLE_TABLES_MOST]; /* of tokens: the first that exists; with `tied` the others
                                            are copies of it */
@@ -131,6 +133,14 @@ struct whole_family {
   enum positions positions; /* without a stored table; POSITIONS_LEARNED: a table is required */
   size_t positions_beyond;  /* rows of a stored table in addition to those in config.json */
 };
+
+/* The path of a role's attention within its layer; "" for a role of none. */
+const char *whole_family_within(const struct whole_family *f, enum whole_role role);
+
+/* The families whose attentions are also served alone. */
+extern const struct whole_family whole_torch_layers, whole_torch_decoder, whole_bert, whole_vit,
+    whole_clip, whole_gpt2, whole_t5_encoder, whole_t5_decoder, whole_llama, whole_bart_encoder,
+    whole_bart_decoder;
 
 /* The families to look for in a file: of an encoder, or of a decoder without one. */
 size_t whole_family_count(void);
