@@ -122,9 +122,7 @@ static bool is_unserved(const struct hints *h, const struct hints_served *c,
 void hints_compare_unserved(const struct hints *h, const struct hints_served *c, struct notes *n) {
   if (!h->config || hints_ambiguous(h, &c->at)) return;
   const char *type = hints_type(h, &c->at);
-  const char *const *fitting = type && c->at.family ? c->at.family->models : NULL;
-  while (fitting && *fitting && strcmp(*fitting, type) != 0) fitting++;
-  if (fitting && !*fitting)
+  if (type && c->at.family && !layout_family_fits(c->at.family, type))
     notes_add(n,
               "layout %s is not known to fit config.json's model_type %.40s: outputs may differ "
               "from the model's",

@@ -1,31 +1,22 @@
-/* layout_family: the table of names. */
+/* layout_family: the table of kinds of layers. */
 #include "config/family/layout_family.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define PLAIN_STEMS                                                                                \
-  {                                                                                                \
-    "query", "key", "value", "output", "score.query", "score.key", "score.vector", "score.weight", \
-        "relative_bias"                                                                            \
-  }
+#include "config/family/whole_type.h"
+
 #define TORCH_OBSTACLES                                        \
   {                                                            \
     {"bias_k", "a learned key and value are not supported"}, { \
       "bias_v", "a learned key and value are not supported"    \
     }                                                          \
   }
-#define PROJ_STEMS \
-  { "q_proj", "k_proj", "v_proj", "out_proj" }
-#define T5_TABLE         "relative_attention_bias.weight"
-#define T5_DECODER_TABLE "decoder.block.0.layer.0.SelfAttention." T5_TABLE
+#define T5_TABLE "relative_attention_bias.weight"
 
-/* Models whose attention is that of the layout, except for what config.json says. */
-static const char *const berts[] = {"bert",
-                                    "roberta",
-                                    "xlm-roberta",
-                                    "xlm-roberta-xl",
-                                    "camembert",
+/* Types of models without a row in whole_type.c whose attention is that of the layout, except for
+ * what config.json says. */
+static const char *const berts[] = {"xlm-roberta-xl",
                                     "electra",
                                     "ernie",
                                     "esm",
@@ -40,7 +31,6 @@ static const char *const berts[] = {"bert",
                                     "dpr",
                                     "clap_text_model",
                                     "chinese_clip_text_model",
-                                    "vit",
                                     "deit",
                                     "vit_mae",
                                     "vit_msn",
@@ -52,76 +42,72 @@ static const char *const berts[] = {"bert",
                                     "audio-spectrogram-transformer",
                                     "ijepa",
                                     NULL};
-static const char *const clips[] = {"clip",    "clip_text_model",    "clip_vision_model",
-                                    "siglip",  "siglip_text_model",  "siglip_vision_model",
-                                    "owlvit",  "owlvit_text_model",  "owlvit_vision_model",
-                                    "clipseg", "clipseg_text_model", "clipseg_vision_model",
-                                    NULL};
-static const char *const gpts[] = {"gpt2", "openai-gpt", "imagegpt", "decision_transformer", NULL};
-static const char *const t5s[] = {"t5", "mt5", "umt5", "switch_transformers", NULL};
-static const char *const llamas[] = {"llama", "mistral",    "mixtral", "qwen2",   "qwen2_moe",
-                                     "gemma", "starcoder2", "olmo",    "granite", NULL};
-static const char *const whispers[] = {"whisper", "bart",    "mbart",          "marian",
-                                       "pegasus", "m2m_100", "blenderbot",     "blenderbot-small",
-                                       "opt",     "plbart",  "speech_to_text", "trocr",
+static const char *const clips[] = {"clip_text_model",      "siglip",  "siglip_text_model",
+                                    "siglip_vision_model",  "owlvit",  "owlvit_text_model",
+                                    "owlvit_vision_model",  "clipseg", "clipseg_text_model",
+                                    "clipseg_vision_model", NULL};
+static const char *const gpts[] = {"openai-gpt", "imagegpt", "decision_transformer", NULL};
+static const char *const t5s[] = {"umt5", "switch_transformers", NULL};
+static const char *const llamas[] = {"mixtral", "qwen2_moe", "starcoder2", "olmo", "granite", NULL};
+static const char *const whispers[] = {"blenderbot", "blenderbot-small", "opt",
+                                       "plbart",     "speech_to_text",   "trocr",
                                        NULL};
 
+const char *const layout_family_separate[3] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
+
+/* Attentions that are a file of their own. Additive attention of Dive into Deep Learning (d2l)
+ * projects nothing: W_q and W_k belong to the score. */
+static const struct whole_family plain_alone = {.layer = "",
+                                                .stem = {"query", "key", "value", "output"}};
+static const struct whole_family torch_alone = {.layer = "",
+                                                .joint = "in_proj_",
+                                                .stem = {[WHOLE_OUTPUT] = "out_proj"}};
+static const struct whole_family d2l_alone = {.layer = "", .stem = {"W_q", "W_k", "W_v", "W_o"}};
+static const struct whole_family d2l_pooling = {.layer = "", .stem = {[WHOLE_OUTPUT] = "W_o"}};
+
 static const struct layout_family families[] = {
-    {.layout = "plain", .label = "layer", .path = "", .stem = PLAIN_STEMS, .unprojected = true},
+    {.layout = "plain",
+     .label = "layer",
+     .names = &plain_alone,
+     .parameter = {[ROLE_SCORE_QUERY] = "score.query",
+                   [ROLE_SCORE_KEY] = "score.key",
+                   [ROLE_SCORE_VECTOR] = "score.vector",
+                   [ROLE_SCORE_WEIGHT] = "score.weight",
+                   [ROLE_RELATIVE] = "relative_bias"},
+     .alone = true,
+     .unprojected = true},
 
     /* PyTorch's nn.MultiheadAttention: by itself, and in the layers of nn.Transformer. */
     {.layout = "torch",
      .label = "layer",
-     .path = "",
-     .stem = {[ROLE_OUTPUT] = "out_proj"},
-     .mark = {"in_proj_weight", "q_proj_weight"},
-     .joint = LAYOUT_TORCH,
-     .nested = true,
+     .names = &torch_alone,
      .unprojected = true,
      .obstacle = TORCH_OBSTACLES},
     {.layout = "torch",
      .label = "layer",
-     .path = "layers.{i}.self_attn.",
-     .stem = {[ROLE_OUTPUT] = "out_proj"},
-     .mark = {"in_proj_weight", "q_proj_weight"},
-     .joint = LAYOUT_TORCH,
-     .nested = true,
+     .names = &whole_torch_layers,
      .obstacle = TORCH_OBSTACLES},
     {.layout = "torch",
      .label = "layer",
-     .path = "layers.{i}.multihead_attn.",
-     .stem = {[ROLE_OUTPUT] = "out_proj"},
-     .mark = {"in_proj_weight", "q_proj_weight"},
-     .joint = LAYOUT_TORCH,
-     .nested = true,
+     .names = &whole_torch_decoder,
      .cross = true,
+     .layer = "layers.{i}.",
      .obstacle = TORCH_OBSTACLES},
 
-    /* Dive into Deep Learning (d2l). Its additive attention projects nothing: W_q and W_k belong to
-     * the score. */
-    {.layout = "d2l",
-     .label = "layer",
-     .path = "",
-     .stem = {"W_q", "W_k", "W_v", "W_o"},
-     .nested = true},
+    {.layout = "d2l", .label = "layer", .names = &d2l_alone},
     {.layout = "d2l",
      .label = "pooling",
-     .path = "",
-     .stem = {[ROLE_OUTPUT] = "W_o",
-              [ROLE_SCORE_QUERY] = "W_q.weight",
-              [ROLE_SCORE_KEY] = "W_k.weight",
-              [ROLE_SCORE_VECTOR] = "w_v.weight"},
-     .mark = {""},
-     .nested = true,
+     .names = &d2l_pooling,
+     .parameter = {[ROLE_SCORE_QUERY] = "W_q.weight",
+                   [ROLE_SCORE_KEY] = "W_k.weight",
+                   [ROLE_SCORE_VECTOR] = "w_v.weight"},
      .unprojected = true},
 
     /* BERT, RoBERTa; ViT. */
     {.layout = "bert",
-     .models = berts,
      .label = "layer",
-     .path = "encoder.layer.{i}.attention.",
-     .stem = {"self.query", "self.key", "self.value", "output.dense"},
-     .nested = true,
+     .names = &whole_bert,
+     .models = berts,
      .frequencies = "self.rotary_embeddings.inv_freq",
      .obstacle = {{"self.distance_embedding.weight", "embedded distances are not supported"}},
      .beyond = {{"encoder.embed_positions.weight", "positions that turn pairs are not supported"},
@@ -129,85 +115,53 @@ static const struct layout_family families[] = {
                 {"encoder.rel_pos_x_bias.weight", "positions in two dimensions are not supported"}},
      .harmless = {"output.LayerNorm.", "LayerNorm.", "ln.", "self_attn_layer_norm."}},
     {.layout = "bert",
-     .models = berts,
      .label = "layer",
-     .path = "encoder.layer.{i}.attention.",
-     .stem = {"attention.query", "attention.key", "attention.value", "output.dense"},
-     .nested = true,
+     .names = &whole_vit,
+     .models = berts,
      .obstacle = {{"attention.relative_position_bias.relative_position_bias_table",
                    "positions in two dimensions are not supported"}},
      .beyond = {{"encoder.relative_position_bias.relative_position_bias_table",
                  "positions in two dimensions are not supported"}},
      .harmless = {"output.LayerNorm."}},
 
-    /* CLIP. */
     {.layout = "clip",
-     .models = clips,
      .label = "text",
-     .path = "text_model.encoder.layers.{i}.self_attn.",
-     .stem = PROJ_STEMS,
-     .nested = true,
-     .customs = {.causal = true},
-     .sees_all = "text_model.head.weight"}, /* SigLIP's */
-    {.layout = "clip",
+     .names = &whole_clip,
+     .layer = "text_model.encoder.layers.{i}.",
      .models = clips,
-     .label = "vision",
-     .path = "vision_model.encoder.layers.{i}.self_attn.",
-     .stem = PROJ_STEMS,
-     .nested = true},
+     .causal = true,
+     .sees_all = "text_model.head.weight"}, /* SigLIP's */
+    {.layout = "clip", .label = "vision", .names = &whole_clip, .models = clips},
 
     /* GPT-2. Its attn.bias and attn.masked_bias are masks and not biases. */
     {.layout = "gpt2",
-     .models = gpts,
      .label = "layer",
-     .path = "h.{i}.attn.",
-     .stem = {[ROLE_OUTPUT] = "c_proj"},
-     .mark = {"c_attn.weight"},
-     .joint = LAYOUT_CONV1D,
-     .nested = true,
-     .customs = {.causal = true},
+     .names = &whole_gpt2,
+     .models = gpts,
      .harmless = {"bias", "masked_bias"}},
 
-    /* T5. A block without a table uses that of the first block. */
     {.layout = "t5",
-     .models = t5s,
      .label = "encoder",
-     .path = "encoder.block.{i}.layer.0.SelfAttention.",
-     .stem = {"q", "k", "v", "o"},
-     .nested = true,
-     .customs = {.unscaled = true, .relative = true, .relative_both = true},
-     .table = {"encoder.block.{i}.layer.0.SelfAttention." T5_TABLE,
-               "encoder.block.0.layer.0.SelfAttention." T5_TABLE},
+     .names = &whole_t5_encoder,
+     .models = t5s,
      .harmless = {T5_TABLE}},
     {.layout = "t5",
-     .models = t5s,
      .label = "decoder",
-     .path = "decoder.block.{i}.layer.0.SelfAttention.",
-     .stem = {"q", "k", "v", "o"},
-     .nested = true,
-     .customs = {.causal = true, .unscaled = true, .relative = true},
-     .table = {"decoder.block.{i}.layer.0.SelfAttention." T5_TABLE, T5_DECODER_TABLE},
+     .names = &whole_t5_decoder,
+     .models = t5s,
      .harmless = {T5_TABLE}},
     {.layout = "t5",
-     .models = t5s,
      .label = "decoder",
-     .path = "decoder.block.{i}.layer.1.EncDecAttention.",
-     .stem = {"q", "k", "v", "o"},
-     .nested = true,
+     .names = &whole_t5_decoder,
      .cross = true,
-     .customs = {.unscaled = true},
-     .table = {T5_DECODER_TABLE}, /* only for the number of heads */
+     .models = t5s,
      .harmless = {T5_TABLE}},
 
     /* Llama, Mistral, Qwen2. */
     {.layout = "llama",
-     .models = llamas,
      .label = "layer",
-     .path = "layers.{i}.self_attn.",
-     .stem = {"q_proj", "k_proj", "v_proj", "o_proj"},
-     .nested = true,
-     .shared = true,
-     .customs = {.causal = true, .rope = true},
+     .names = &whole_llama,
+     .models = llamas,
      .frequencies = "rotary_emb.inv_freq",
      .harmless = {"rotary_emb.cos_cached", "rotary_emb.sin_cached"},
      .obstacle = {{"q_norm.weight", "queries and keys that are normalised are not supported"},
@@ -215,31 +169,73 @@ static const struct layout_family families[] = {
                   {"sinks", "attention sinks are not supported"}}},
 
     /* Whisper, BART and others. */
+    {.layout = "whisper", .label = "encoder", .names = &whole_bart_encoder, .models = whispers},
+    {.layout = "whisper", .label = "decoder", .names = &whole_bart_decoder, .models = whispers},
     {.layout = "whisper",
-     .models = whispers,
-     .label = "encoder",
-     .path = "encoder.layers.{i}.self_attn.",
-     .stem = PROJ_STEMS,
-     .nested = true},
-    {.layout = "whisper",
-     .models = whispers,
      .label = "decoder",
-     .path = "decoder.layers.{i}.self_attn.",
-     .stem = PROJ_STEMS,
-     .nested = true,
-     .customs = {.causal = true}},
-    {.layout = "whisper",
-     .models = whispers,
-     .label = "decoder",
-     .path = "decoder.layers.{i}.encoder_attn.",
-     .stem = PROJ_STEMS,
-     .nested = true,
-     .cross = true},
+     .names = &whole_bart_decoder,
+     .cross = true,
+     .models = whispers},
 };
 
 size_t layout_family_count(void) { return sizeof families / sizeof *families; }
 
 const struct layout_family *layout_family_at(size_t index) { return &families[index]; }
+
+const char *layout_family_layer(const struct layout_family *f) {
+  return f->layer ? f->layer : f->names->layer;
+}
+
+const char *layout_family_within(const struct layout_family *f) {
+  return whole_family_within(f->names, f->cross ? WHOLE_CROSS_QUERY : WHOLE_QUERY);
+}
+
+const char *layout_family_stem(const struct layout_family *f, enum role role) {
+  const unsigned first = f->cross ? WHOLE_CROSS_QUERY : WHOLE_QUERY;
+  return role < ROLE_PROJECTIONS ? f->names->stem[first + (unsigned)role] : f->parameter[role];
+}
+
+const char *layout_family_joint(const struct layout_family *f) {
+  return f->cross ? f->names->cross_joint : f->names->joint;
+}
+
+struct definition_customs layout_family_customs(const struct layout_family *f) {
+  const struct whole_family *n = f->names;
+  return (struct definition_customs){.causal = f->causal || (n->decodes && !f->cross),
+                                     .unscaled = n->unscaled,
+                                     .rope = n->rotary,
+                                     .relative = n->relative && !f->cross,
+                                     .relative_both = n->relative && !f->cross && !n->decodes};
+}
+
+/* Do the attentions of both families have the same names? */
+static bool share_names(const struct whole_family *a, const struct whole_family *b) {
+  if (strcmp(a->layer, b->layer) != 0) return false;
+  if (strcmp(whole_family_within(a, WHOLE_QUERY), whole_family_within(b, WHOLE_QUERY)) != 0)
+    return false;
+  for (enum whole_role role = WHOLE_QUERY; role <= WHOLE_OUTPUT; role++) {
+    const char *one = a->stem[role] ? a->stem[role] : "",
+               *other = b->stem[role] ? b->stem[role] : "";
+    if (strcmp(one, other) != 0) return false;
+  }
+  return true;
+}
+
+bool layout_family_fits(const struct layout_family *f, const char *type) {
+  const struct whole_type *whole = whole_type_find(type);
+  if (!f->models) return true;
+  for (const char *const *model = f->models; *model; model++)
+    if (strcmp(*model, type) == 0) return true;
+  if (!whole || !whole->family || whole->head_norms) return false;
+  for (size_t i = 0; i < whole_family_count(); i++) {
+    const struct whole_family *one = whole_family_at(i);
+    if (strcmp(one->name, whole->family) != 0) continue;
+    for (size_t j = 0; j < layout_family_count(); j++)
+      if (strcmp(families[j].layout, f->layout) == 0 && share_names(one, families[j].names))
+        return true;
+  }
+  return false;
+}
 
 bool layout_family_path(const char *path, size_t layer, char *out, size_t size) {
   const char *number = strstr(path, "{i}");

@@ -1,11 +1,12 @@
-/* layout_family: the names of an attention layer's tensors in each family
- * of checkpoints. Tables. */
+/* layout_family: the kinds of attention layers in checkpoints. A table; the names of the tensors of
+ * published models are those of whole_family.h. */
 #ifndef CONFIG_LAYOUT_FAMILY_H
 #define CONFIG_LAYOUT_FAMILY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "config/family/whole_family.h"
 #include "core/attention/layer.h"
 
 enum {
@@ -19,36 +20,28 @@ struct definition_customs {
   bool causal, unscaled, rope, relative, relative_both;
 };
 
-/* Whether the matrices of queries, keys and values share a tensor. */
-enum layout_joint {
-  LAYOUT_APART,  /* each has its own stem, followed by .weight and maybe .bias */
-  LAYOUT_TORCH,  /* rows of in_proj_weight, or separate; one in_proj_bias */
-  LAYOUT_CONV1D, /* columns of c_attn.weight; all matrices are [in, out], as in Conv1D */
-};
-
 /* A tensor that is not supported, and without which the layer would compute something else. */
 struct layout_obstacle {
   const char *stem, *why;
 };
 
-/* One kind of layer of a family. Names are prefix + path + stem; {i} in a path is the number of the
- * layer. A family without names for the parameters of a score uses those of plain. */
+/* One kind of layer of a family: the self-attention of `names`, or its cross-attention. Names are
+ * prefix + path + stem. A family without names for the parameters of a score uses those of plain.
+ */
 struct layout_family {
   const char *layout;
   const char *label; /* the word of inspect for such a layer, before its number */
-  const char *path;
-  const char *stem[ROLE_COUNT];
-  const char *mark[2];       /* names that show the layer, instead of the queries' stem; "": none */
-  const char *const *models; /* model types of config.json that are known to fit; NULL: any */
-  enum layout_joint joint;
-  bool nested;      /* whether the prefix may be anything that ends with a dot */
-  bool unprojected; /* whether there may be layers without projections */
-  bool cross;       /* whether queries come from one sequence, keys and values from another */
-  bool shared;      /* whether the rows of keys and values may mean fewer heads */
-  struct definition_customs customs;
-  const char *table[2];    /* of relative positions, after the prefix; the first that exists */
-  const char *frequencies; /* of rotary positions */
-  const char *sees_all;    /* after the prefix: if it exists, the layer is not causal */
+  const struct whole_family *names;
+  bool cross;        /* queries come from one sequence, keys and values from another */
+  const char *layer; /* path of a layer if it is not that of `names` */
+  const char *parameter[ROLE_COUNT]; /* names of a score's parameters */
+  const char *const *models;         /* types of config.json that are known to fit, beside those of
+                                        whole_type.h whose families have these names; NULL: any */
+  bool alone;                        /* the prefix must be that of the definition, or none */
+  bool unprojected;                  /* there may be layers without projections */
+  bool causal;                       /* the layer is causal, although `names` is an encoder's */
+  const char *frequencies;           /* of rotary positions */
+  const char *sees_all;              /* after the prefix: if it exists, the layer is not causal */
   struct layout_obstacle obstacle[LAYOUT_OBSTACLES_MOST]; /* after the address */
   struct layout_obstacle beyond[LAYOUT_OBSTACLES_MOST];   /* after the prefix */
   const char *harmless[LAYOUT_HARMLESS_MOST]; /* change nothing; "x." means all that begin so */
@@ -56,6 +49,26 @@ struct layout_family {
 
 size_t layout_family_count(void);
 const struct layout_family *layout_family_at(size_t index);
+
+/* The two parts of a path: that of a layer, in which {i} is its number, and that within it. */
+const char *layout_family_layer(const struct layout_family *f);
+const char *layout_family_within(const struct layout_family *f);
+
+/* The stem of a role, which .weight and maybe .bias follow; NULL: there is none. */
+const char *layout_family_stem(const struct layout_family *f, enum role role);
+
+/* The stem of the tensor of queries, keys and values, which "weight" follows: its rows, or its
+ * columns if matrices are [in, out]. NULL: they are separate. */
+const char *layout_family_joint(const struct layout_family *f);
+
+/* The names of queries, keys and values that nn.MultiheadAttention has instead of the joint tensor
+ * if keys or values have another width. */
+extern const char *const layout_family_separate[3];
+
+struct definition_customs layout_family_customs(const struct layout_family *f);
+
+/* Is this model_type of config.json known to have such layers? */
+bool layout_family_fits(const struct layout_family *f, const char *type);
 
 /* Writes the path of one layer. False if it is longer than `size` - 1 bytes. */
 bool layout_family_path(const char *path, size_t layer, char *out, size_t size);

@@ -138,10 +138,13 @@ static enum status check_thirds(const struct checkpoint_entry *t, size_t rank, s
   return e->status;
 }
 
-static enum status find_torch(const struct layout_search *s, struct layout *l, struct error *e) {
-  static const char *const apart[] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
-  const struct checkpoint_entry *joint = find_tensor(s, "in_proj_weight", "");
-  const struct checkpoint_entry *bias = find_tensor(s, "in_proj_bias", "");
+/* Finds the rows of a joint tensor, or the separate matrices that nn.MultiheadAttention has if keys
+ * or values have another width. Their biases are joint in either case. */
+static enum status find_by_rows(const struct layout_search *s, struct layout *l, struct error *e) {
+  const char *const *apart = layout_family_separate;
+  const char *stem = layout_family_joint(l->place.family);
+  const struct checkpoint_entry *joint = find_tensor(s, stem, "weight");
+  const struct checkpoint_entry *bias = find_tensor(s, stem, "bias");
   if ((joint && check_thirds(joint, 2, e)) || (bias && check_thirds(bias, 1, e))) return e->status;
   for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
     struct layout_matrix *m = &l->matrix[role];
@@ -155,10 +158,13 @@ static enum status find_torch(const struct layout_search *s, struct layout *l, s
   return STATUS_OK;
 }
 
-static enum status find_conv1d(const struct layout_search *s, struct layout *l, struct error *e) {
-  const struct checkpoint_entry *joint = find_tensor(s, "c_attn", ".weight");
-  const struct checkpoint_entry *bias = find_tensor(s, "c_attn", ".bias");
-  if (!joint) return refuse_missing(s, "c_attn", ".weight", e);
+/* Finds the columns of a joint tensor, as in Conv1D. */
+static enum status find_by_columns(const struct layout_search *s, struct layout *l,
+                                   struct error *e) {
+  const char *stem = layout_family_joint(l->place.family);
+  const struct checkpoint_entry *joint = find_tensor(s, stem, "weight");
+  const struct checkpoint_entry *bias = find_tensor(s, stem, "bias");
+  if (!joint) return refuse_missing(s, stem, "weight", e);
   if (check_used(joint, 2, e) || (bias && check_thirds(bias, 1, e))) return e->status;
   if (joint->dim[1] % 3 != 0 || joint->dim[1] / 3 != joint->dim[0])
     return error_set(e, STATUS_CONFIG,
@@ -183,11 +189,14 @@ static enum status find_relative_table(struct layout *l, const struct checkpoint
   const struct layout_place *p = &l->place;
   const bool needed = definition_has(d, ROLE_RELATIVE);
   const struct checkpoint_entry *table = NULL;
+  const char *all = p->family->names->stem[WHOLE_RELATIVE], *own = strrchr(all, '.');
   char name[NAME_SIZE];
-  for (size_t i = 0; i < 2 && p->family->table[i] && !table; i++) {
-    char path[LAYOUT_ADDRESS_SIZE];
-    if (!layout_family_path(p->family->table[i], p->layer, path, sizeof path)) continue;
-    snprintf(name, NAME_SIZE, "%.*s%s", (int)p->before, p->address, path);
+  /* The layer's own table, or that of the first layer. A cross-attention has none: the decoder's
+   * table only has the number of heads. */
+  snprintf(name, NAME_SIZE, "%s%s.weight", p->address, own ? own + 1 : all);
+  if (!p->family->cross) table = checkpoint_find(file, name);
+  if (!table) {
+    snprintf(name, NAME_SIZE, "%.*s%s.weight", (int)p->before, p->address, all);
     table = checkpoint_find(file, name);
   }
   if (needed && p->family->cross)
@@ -227,7 +236,7 @@ bool layout_is_pooling(const struct checkpoint *file, const struct layout_family
 static enum status find_family_role(const struct layout_search *s,
                                     const struct layout_family *family, const struct definition *d,
                                     enum role role, struct layout_matrix *m, struct error *e) {
-  const char *own = family->stem[role];
+  const char *own = layout_family_stem(family, role);
   if (role == ROLE_VALUE && d->compare == SCORE_ADDITIVE &&
       layout_is_pooling(s->file, family, s->prefix))
     return error_set(e, STATUS_CONFIG,
@@ -236,7 +245,7 @@ static enum status find_family_role(const struct layout_search *s,
                      s->prefix);
   if (role >= ROLE_PROJECTIONS)
     return find_score_parameter(s, own ? own : definition_role_name(role), role, m, e);
-  return find_matrix(s, own, family->joint == LAYOUT_CONV1D, m, e);
+  return find_matrix(s, own, family->names->across, m, e);
 }
 
 /* In a family's layers queries, keys and values have a bias or none has one; only Whisper's keys
@@ -263,18 +272,19 @@ static enum status find_tensors(struct layout *l, const struct checkpoint *file,
                                   .prefix = family      ? l->place.address
                                             : d->prefix ? d->prefix
                                                         : ""};
-  const bool joint = family && family->joint != LAYOUT_APART;
+  const bool joint = family && layout_family_joint(family);
   if (joint && d->projected &&
-      (family->joint == LAYOUT_TORCH ? find_torch(&s, l, e) : find_conv1d(&s, l, e)))
+      (family->names->across ? find_by_columns(&s, l, e) : find_by_rows(&s, l, e)))
     return e->status;
-  if (family && family->table[0] && find_relative_table(l, file, d, heads, e)) return e->status;
+  if (family && family->names->relative && find_relative_table(l, file, d, heads, e))
+    return e->status;
   for (enum role role = 0; role < ROLE_COUNT; role++) {
     struct layout_matrix *m = &l->matrix[role];
     if (!definition_has(d, role) || m->found || (joint && role < ROLE_OUTPUT)) continue;
     if (family ? find_family_role(&s, family, d, role, m, e) : find_mapped_role(&s, d, role, m, e))
       return e->status;
   }
-  return family && strstr(family->path, "{i}") ? check_biases(l, e) : STATUS_OK;
+  return l->place.numbered ? check_biases(l, e) : STATUS_OK;
 }
 
 /* --- the layer --- */
@@ -320,7 +330,8 @@ static enum status find_heads(struct layout *l, struct definition *d, size_t tab
   const size_t heads = d->heads ? d->heads : table;
   const size_t query = layout_matrix_out(&l->matrix[ROLE_QUERY]);
   const size_t key = layout_matrix_out(&l->matrix[ROLE_KEY]);
-  if (p->family && p->family->shared && heads > 0 && query > 0 && query % heads == 0 &&
+  const struct whole_keys *keys = p->family ? p->family->names->keys : NULL;
+  if (keys && keys->kv_heads && heads > 0 && query > 0 && query % heads == 0 &&
       key % (query / heads) == 0 && key > 0)
     kv_heads = key / (query / heads);
   return definition_complete_heads(d, table, kv_heads, e);
@@ -339,7 +350,7 @@ enum status layout_find(struct layout *l, const struct checkpoint *file, struct 
     l->name = d->tensors ? "tensors" : l->place.family->layout;
   }
   if (l->place.family) {
-    customs = l->place.family->customs;
+    customs = layout_family_customs(l->place.family);
     if (layout_sees_all(&l->place, file)) customs.causal = false;
   }
   if (definition_complete(d, &customs, e)) return e->status;

@@ -44,7 +44,7 @@ static bool is_expected(const struct layout *l, const struct definition *d,
       return true;
   }
   /* The definition may leave out the output projection. */
-  const char *stem = f->stem[ROLE_OUTPUT];
+  const char *stem = layout_family_stem(f, ROLE_OUTPUT);
   return !d->output_projected && stem && strncmp(rest, stem, strlen(stem)) == 0 &&
          rest[strlen(stem)] == '.';
 }
@@ -79,18 +79,18 @@ enum status layout_refuse_unserved(const struct layout *l, const struct checkpoi
 /* Notes the defaults of a family for a tensor of `tensors` that has a name of that family. */
 static void doubt_habits(const struct layout_family *f, const char *name,
                          const struct definition *said, struct notes *n) {
-  const struct definition_customs *c = &f->customs;
+  const struct definition_customs c = layout_family_customs(f);
   const struct {
     bool doubtful;
     const char *habit;
   } habits[] = {
-      {f->joint == LAYOUT_CONV1D, "whose matrices are [in, out], but are read as [out, in] here"},
-      {c->unscaled && said->scaled && !(said->scale > 0),
+      {f->names->across, "whose matrices are [in, out], but are read as [out, in] here"},
+      {c.unscaled && said->scaled && !(said->scale > 0),
        "whose scores are not scaled (set scale to confirm)"},
-      {c->causal && said->causal == TOGGLE_UNSAID, "which is causal (set causal to confirm)"},
-      {c->rope && said->rope == TOGGLE_UNSAID,
+      {c.causal && said->causal == TOGGLE_UNSAID, "which is causal (set causal to confirm)"},
+      {c.rope && said->rope == TOGGLE_UNSAID,
        "which rotates queries and keys (set rope to confirm)"},
-      {c->relative && said->relative == TOGGLE_UNSAID,
+      {c.relative && said->relative == TOGGLE_UNSAID,
        "which adds relative positions (set relative_bias to confirm)"},
   };
   for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
@@ -109,7 +109,7 @@ void layout_doubt(const struct layout *l, const struct checkpoint *file,
     if (said->causal != TOGGLE_UNSAID || strcmp(l->name, "bert") != 0 || length < tail) return;
     char cross[NAME_SIZE];
     snprintf(cross, sizeof cross, "%.*scross%s%s.weight", (int)(length - tail), l->place.address,
-             own, l->place.family->stem[ROLE_QUERY]);
+             own, layout_family_stem(l->place.family, ROLE_QUERY));
     if (checkpoint_find(file, cross))
       notes_add(n,
                 "there is cross attention beside \"%.100s\", as in decoders, but this is not "

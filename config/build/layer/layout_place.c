@@ -58,7 +58,7 @@ static bool is_prefix(const struct layout_rest *before, const struct layout_fami
       memcmp(d->prefix, before->name, before->length) == 0)
     return true;
   if (before->length == 0) return true;
-  return (family->nested || d->prefix) && before->name[before->length - 1] == '.';
+  return (!family->alone || d->prefix) && before->name[before->length - 1] == '.';
 }
 
 /* Is the tensor `name` the mark of a place of this family? `d` says which prefixes there may be;
@@ -72,10 +72,11 @@ static bool match_mark(struct layout_place *p, const struct layout_family *famil
     return false;
   *p = (struct layout_place){.family = family};
   const size_t length = rest.length;
-  const char *path = family->path, *number = strstr(path, "{i}");
+  const char *path = layout_family_layer(family), *within = layout_family_within(family);
+  const char *number = strstr(path, "{i}");
   const char *end = number ? number + 3 : path; /* of the path, after the number */
   p->numbered = number != NULL;
-  if (!cut_end(&rest, end, strlen(end))) return false;
+  if (!cut_end(&rest, within, strlen(within)) || !cut_end(&rest, end, strlen(end))) return false;
   if (number && !(cut_number(&rest, &p->layer) && cut_end(&rest, path, (size_t)(number - path))))
     return false;
   if (d && !is_prefix(&rest, family, d)) return false;
@@ -119,10 +120,11 @@ static struct layout_hunt make_hunt(const struct definition *d) {
   must(layout_family_count() <= FAMILIES_MOST);
   for (size_t f = 0; f < layout_family_count(); f++) {
     const struct layout_family *family = layout_family_at(f);
-    const char *stem = family->stem[d->projected ? ROLE_QUERY : role];
-    if (d->projected && family->mark[0]) {
-      for (size_t i = 0; i < 2 && family->mark[i]; i++)
-        if (*family->mark[i]) h.mark[f][i] = make_mark(family->mark[i], "");
+    const char *stem = layout_family_stem(family, d->projected ? ROLE_QUERY : role);
+    const char *joint = layout_family_joint(family);
+    if (d->projected && joint) {
+      h.mark[f][0] = make_mark(joint, "weight");
+      if (!family->names->across) h.mark[f][1] = make_mark(layout_family_separate[0], "");
     } else if (stem && (d->projected || family->unprojected)) {
       h.mark[f][0] = make_mark(stem, ".weight");
       if (!d->projected && role != ROLE_OUTPUT) h.mark[f][1] = make_mark(stem, "");
@@ -151,7 +153,8 @@ static bool find_place_of(struct layout_place *p, const char *name, const struct
       struct layout_place one;
       if (!marks[i].stem || !match_mark(&one, family, &marks[i], &whole, d) || !is_allowed(d, &one))
         continue;
-      const size_t length = strlen(family->path);
+      const size_t length =
+          strlen(layout_family_layer(family)) + strlen(layout_family_within(family));
       if (found && length <= longest) continue;
       *p = one;
       longest = length;
@@ -169,16 +172,17 @@ static bool may_be_mark(const char *name) {
   struct layout_place p;
   for (size_t f = 0; f < layout_family_count(); f++) {
     const struct layout_family *family = layout_family_at(f);
-    const char *stems[2 + sizeof roles / sizeof *roles] = {family->mark[0], family->mark[1]};
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) stems[2 + i] = family->stem[roles[i]];
-    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
-      if (!stems[i] || !*stems[i]) continue;
-      const struct layout_mark plain = make_mark(stems[i], "");
-      const struct layout_mark weight = make_mark(stems[i], ".weight");
-      if (match_mark(&p, family, &plain, &whole, NULL) ||
-          match_mark(&p, family, &weight, &whole, NULL))
-        return true;
+    const char *joint = layout_family_joint(family);
+    struct layout_mark marks[2 + 2 * sizeof roles / sizeof *roles] = {{0}};
+    if (joint) marks[0] = make_mark(joint, "weight");
+    if (joint && !family->names->across) marks[1] = make_mark(layout_family_separate[0], "");
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+      const char *stem = layout_family_stem(family, roles[i]);
+      if (stem) marks[2 + 2 * i] = make_mark(stem, "");
+      if (stem) marks[3 + 2 * i] = make_mark(stem, ".weight");
     }
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+      if (marks[i].stem && match_mark(&p, family, &marks[i], &whole, NULL)) return true;
   }
   return false;
 }
@@ -215,17 +219,17 @@ bool layout_place_of_tensor(struct layout_place *p, const char *name) {
   if (find_place_of(p, name, &hunt, true)) return p->numbered;
   for (size_t f = 0; f < layout_family_count(); f++) {
     const struct layout_family *family = layout_family_at(f);
-    const struct layout_mark mark = make_mark(family->stem[ROLE_OUTPUT], ".weight");
+    const struct layout_mark mark = make_mark(layout_family_stem(family, ROLE_OUTPUT), ".weight");
     if (match_mark(p, family, &mark, &whole, &any) && p->numbered) return true;
   }
   return false;
 }
 
 size_t layout_place_stack(const struct layout_place *p) {
-  const char *number = strstr(p->family->path, "{i}");
-  size_t length = number ? (size_t)(number - p->family->path) : 0;
+  const char *path = layout_family_layer(p->family), *number = strstr(path, "{i}");
+  size_t length = number ? (size_t)(number - path) : 0;
   if (length > 0) length--; /* the dot before the number */
-  while (length > 0 && p->family->path[length - 1] != '.') length--;
+  while (length > 0 && path[length - 1] != '.') length--;
   return p->before + length;
 }
 
@@ -387,7 +391,8 @@ enum status layout_place_find(struct layout_place *p, const struct checkpoint *f
     return error_set(e, STATUS_CONFIG, "prefix: longer than %d bytes", LAYOUT_ADDRESS_SIZE - 1);
   bool has_numbers = false; /* among the layout's families */
   for (size_t f = 0; f < layout_family_count(); f++)
-    has_numbers |= is_layout(d, layout_family_at(f)) && strstr(layout_family_at(f)->path, "{i}");
+    has_numbers |= is_layout(d, layout_family_at(f)) &&
+                   strstr(layout_family_layer(layout_family_at(f)), "{i}");
   if (d->has_layer && !has_numbers)
     return error_set(e, STATUS_CONFIG, "layer: the layout %s has no numbered layers", d->layout);
   const size_t count = layout_place_list(file, d, !d->has_layer, found, 2);
