@@ -38,10 +38,7 @@ static void write_name(const struct whole_plan *p, const struct whole_family *f,
            whole_family_within(f, s->role), s->stem);
 }
 
-static bool is_table(enum whole_role role) {
-  return role == WHOLE_TOKEN || role == WHOLE_TYPE || role == WHOLE_POSITION ||
-         role == WHOLE_RELATIVE;
-}
+static bool is_table(enum whole_role role) { return whole_roles[role].kind == WHOLE_IS_TABLE; }
 
 const struct checkpoint_entry *whole_find_near(const struct whole_plan *p, const char *name) {
   char whole[NAME_SIZE];
@@ -74,8 +71,8 @@ static const char *stem_of(const struct whole_plan *p, const struct whole_family
   const bool gated = p->said.gated == TOGGLE_ON;
   if (role == WHOLE_UP && gated && f->gated_up) return f->gated_up;
   if (role == WHOLE_GATE && !gated) return NULL;
-  const bool of_head = role == WHOLE_NORM_QUERY || role == WHOLE_NORM_KEY;
-  if (of_head && !(p->words.type && p->words.type->head_norms)) return NULL;
+  if (whole_roles[role].kind == WHOLE_IS_HEAD_NORM && !(p->words.type && p->words.type->head_norms))
+    return NULL;
   return f->stem[role];
 }
 
@@ -201,7 +198,8 @@ static enum status find_pair(const struct whole_finding *f, const struct whole_s
   if (!bias && whole_find_needs_bias(family, role)) return refuse_missing(f, s, ".bias");
   m->found = true;
   m->has_bias = bias;
-  m->transposed = family->across && role < WHOLE_LAYER_ROLES && !norm;
+  m->transposed =
+      family->across && role < WHOLE_LAYER_ROLES && whole_roles[role].kind == WHOLE_IS_MATRIX;
   if (whole_find_use(f->p, weight, norm ? 1 : 2, &m->weight, f->e)) return f->e->status;
   return bias ? whole_find_use(f->p, bias, 1, &m->bias, f->e) : STATUS_OK;
 }
@@ -266,6 +264,17 @@ static enum status find_layers(const struct whole_finding *f) {
   return STATUS_OK;
 }
 
+/* Must a file have this role of a stack, for which the family has a stem? */
+static bool is_required(const struct whole_plan *p, const struct whole_family *f,
+                        enum whole_role role) {
+  const bool required[WHOLE_ROLES] = {
+#define WHOLE_STACK(id, kind, block, number, random, out, in, place, required) \
+  [WHOLE_##id] = required,
+#include "config/family/whole_roles.def"
+  };
+  return required[role];
+}
+
 /* Finds the tables, the last norm and the pooler. */
 static enum status find_stack_parts(const struct whole_finding *f) {
   const struct whole_family *family = f->stack->family;
@@ -283,12 +292,8 @@ static enum status find_stack_parts(const struct whole_finding *f) {
     const struct whole_spot s = {role, 0, family->stem[role]};
     if (!s.stem) continue;
     if (find_pair(f, &s)) return f->e->status;
-    const bool needed = role == WHOLE_NORM_EMBEDDED ||
-                        (role == WHOLE_RELATIVE && family->relative) ||
-                        (role == WHOLE_NORM_LAST && family->lasting) ||
-                        (role == WHOLE_TYPE && f->p->words.types > 0) ||
-                        (role == WHOLE_POSITION && family->positions == POSITIONS_LEARNED);
-    if (needed && !f->stack->part[role].found) return refuse_missing(f, &s, ".weight");
+    if (is_required(f->p, family, role) && !f->stack->part[role].found)
+      return refuse_missing(f, &s, ".weight");
   }
   return STATUS_OK;
 }

@@ -2,6 +2,7 @@
  * whole_reader keeps the first failure: after it every read returns NULL. */
 #include "config/build/whole_numbers.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,12 +55,6 @@ static enum status name_memory(struct error *e) {
   return e->status;
 }
 
-static struct layer_matrix read_matrix(const struct whole_reader *r, enum whole_role role,
-                                       size_t layer) {
-  return (struct layer_matrix){.weight = read_part(r, role, layer, false),
-                               .bias = read_part(r, role, layer, true)};
-}
-
 static struct stack_norm read_norm(const struct whole_reader *r, enum whole_role role,
                                    size_t layer) {
   float *factor = read_part(r, role, layer, false);
@@ -68,37 +63,48 @@ static struct stack_norm read_norm(const struct whole_reader *r, enum whole_role
   return (struct stack_norm){.factor = factor, .shift = read_part(r, role, layer, true)};
 }
 
+/* The place of a role's numbers: in struct stack_layer or, of a role of the stack, in struct
+ * stack_form. */
+static const size_t places[WHOLE_ROLES] = {
+#define WHOLE_LAYER(id, kind, block, number, random, out, in, place) \
+  [WHOLE_##id] = offsetof(struct stack_layer, place),
+#define WHOLE_STACK(id, kind, block, number, random, out, in, place, required) \
+  [WHOLE_##id] = offsetof(struct stack_form, place),
+#define WHOLE_SHARED(id, kind, block, number, random, out, in, place, required) \
+  [WHOLE_##id] = offsetof(struct stack_layer, place),
+#include "config/family/whole_roles.def"
+};
+
+/* Reads the numbers of a role to their place in `out`. */
+static void read_role(const struct whole_reader *r, enum whole_role role, size_t layer, void *out) {
+  void *place = (char *)out + places[role];
+  switch (whole_roles[role].kind) {
+  case WHOLE_IS_MATRIX:
+    *(struct layer_matrix *)place =
+        (struct layer_matrix){.weight = read_part(r, role, layer, false),
+                              .bias = read_part(r, role, layer, true)};
+    break;
+  case WHOLE_IS_NORM:
+    *(struct stack_norm *)place = read_norm(r, role, layer);
+    break;
+  case WHOLE_IS_HEAD_NORM:
+    *(const float **)place = read_norm(r, role, layer).factor;
+    break;
+  case WHOLE_IS_TABLE:
+  case WHOLE_IS_VECTOR:
+    *(const float **)place = read_part(r, role, layer, false);
+    break;
+  }
+}
+
 enum status whole_numbers_stack(const struct whole_plan *p, const struct whole_stack *s,
                                 struct arena *a, struct stack_form *form, struct error *e) {
   const struct whole_reader r = {p, s, a, e};
   *form = s->form;
-  struct stack_embedding *m = &form->embedding;
-  if (!whole_plan_is_lent(p, s, WHOLE_TOKEN)) m->token = read_part(&r, WHOLE_TOKEN, 0, false);
-  m->type = read_part(&r, WHOLE_TYPE, 0, false);
-  m->position = read_part(&r, WHOLE_POSITION, 0, false);
-  m->norm = read_norm(&r, WHOLE_NORM_EMBEDDED, 0);
-  form->last = read_norm(&r, WHOLE_NORM_LAST, 0);
-  form->pooling.pooler = read_matrix(&r, WHOLE_POOLER, 0);
-  for (unsigned i = 0; i < STACK_DENSE_MOST; i++) {
-    form->pooling.dense[i].matrix = read_matrix(&r, WHOLE_DENSE + 2 * i, 0);
-    form->pooling.dense[i].skip = read_matrix(&r, WHOLE_DENSE_SKIP + 2 * i, 0);
-  }
-  form->classifier.first = read_matrix(&r, WHOLE_CLASS_FIRST, 0);
-  form->classifier.classes = read_matrix(&r, WHOLE_CLASSES, 0);
-  form->output.matrix.weight = read_part(&r, WHOLE_HEAD, 0, false);
-  form->output.matrix.bias = read_part(&r, WHOLE_LOGITS_BIAS, 0, false);
+  for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
+    if (role != WHOLE_RELATIVE && !(role == WHOLE_TOKEN && whole_plan_is_lent(p, s, role)))
+      read_role(&r, role, 0, form);
   return name_memory(e);
-}
-
-/* Reads the matrices of an attention; `first` is the role of its queries. */
-static void read_attention(const struct whole_reader *r, enum whole_role first, size_t layer,
-                           struct layer_matrix out[ROLE_COUNT]) {
-  _Static_assert((int)ROLE_QUERY == 0 && ROLE_KEY + WHOLE_QUERY == WHOLE_KEY &&
-                     ROLE_VALUE + WHOLE_QUERY == WHOLE_VALUE &&
-                     ROLE_OUTPUT + WHOLE_QUERY == WHOLE_OUTPUT,
-                 "both count an attention's matrices in this order");
-  for (enum role role = ROLE_QUERY; role < ROLE_PROJECTIONS; role++)
-    out[role] = read_matrix(r, (enum whole_role)(first + (unsigned)role), layer);
 }
 
 enum status whole_numbers_layer(const struct whole_plan *p, const struct whole_stack *s,
@@ -106,17 +112,8 @@ enum status whole_numbers_layer(const struct whole_plan *p, const struct whole_s
                                 struct error *e) {
   const struct whole_reader r = {p, s, a, e};
   *out = (struct stack_layer){0};
-  read_attention(&r, WHOLE_QUERY, layer, out->self);
-  out->self[ROLE_RELATIVE] = read_matrix(&r, WHOLE_RELATIVE, 0);
-  out->self[ROLE_NORM_QUERY].weight = read_norm(&r, WHOLE_NORM_QUERY, layer).factor;
-  out->self[ROLE_NORM_KEY].weight = read_norm(&r, WHOLE_NORM_KEY, layer).factor;
-  read_attention(&r, WHOLE_CROSS_QUERY, layer, out->cross);
-  out->norm_self = read_norm(&r, WHOLE_NORM_SELF, layer);
-  out->norm_cross = read_norm(&r, WHOLE_NORM_CROSS, layer);
-  out->norm_forward = read_norm(&r, WHOLE_NORM_FORWARD, layer);
-  out->forward.up = read_matrix(&r, WHOLE_UP, layer);
-  out->forward.gate = read_matrix(&r, WHOLE_GATE, layer);
-  out->forward.down = read_matrix(&r, WHOLE_DOWN, layer);
+  for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) read_role(&r, role, layer, out);
+  read_role(&r, WHOLE_RELATIVE, 0, out);
   return name_memory(e);
 }
 

@@ -14,24 +14,7 @@ const char *const whole_block_kinds[] = {[BLOCK_EMBEDDINGS] = "embeddings",
                                          [BLOCK_CLASSIFIER] = "classifier",
                                          [BLOCK_OUTPUT] = "output"};
 
-/* The roles whose numbers belong to a block, a bit 1U << role each. Every role is in one of these:
- * the blocks' parameters add up to the model's. */
-enum {
-  OF_EMBEDDINGS =
-      1U << WHOLE_TOKEN | 1U << WHOLE_TYPE | 1U << WHOLE_POSITION | 1U << WHOLE_NORM_EMBEDDED,
-  OF_SELF = 1U << WHOLE_QUERY | 1U << WHOLE_KEY | 1U << WHOLE_VALUE | 1U << WHOLE_OUTPUT |
-            1U << WHOLE_NORM_QUERY | 1U << WHOLE_NORM_KEY | 1U << WHOLE_NORM_SELF,
-  OF_FIRST = OF_SELF | 1U << WHOLE_RELATIVE, /* all layers use the table of layer 0 */
-  OF_CROSS = 1U << WHOLE_CROSS_QUERY | 1U << WHOLE_CROSS_KEY | 1U << WHOLE_CROSS_VALUE |
-             1U << WHOLE_CROSS_OUTPUT | 1U << WHOLE_NORM_CROSS,
-  OF_FORWARD = 1U << WHOLE_UP | 1U << WHOLE_GATE | 1U << WHOLE_DOWN | 1U << WHOLE_NORM_FORWARD,
-  OF_NORM = 1U << WHOLE_NORM_LAST,
-  OF_POOLER = 1U << WHOLE_POOLER,
-  OF_DENSE = (2U << WHOLE_DENSE_END) - (1U << WHOLE_DENSE),
-  OF_CLASSIFIER = 1U << WHOLE_CLASS_FIRST | 1U << WHOLE_CLASSES,
-  OF_OUTPUT = 1U << WHOLE_HEAD | 1U << WHOLE_LOGITS_BIAS,
-  BESIDE_LAYERS = 6 /* most blocks of a stack that are not in a layer */
-};
+enum { BESIDE_LAYERS = 6 }; /* most blocks of a stack that are not in a layer */
 
 /* The listing of one stack. */
 struct whole_listing {
@@ -48,10 +31,13 @@ static bool is_borrowed(const struct whole_listing *l, enum whole_role role) {
   return l->stack != encoder && whole_plan_is_lent(l->p, encoder, role);
 }
 
-static uint64_t count_roles(const struct whole_listing *l, unsigned roles, size_t layer) {
+/* Counts the numbers of all roles of a block. Each role belongs to one: the blocks' parameters add
+ * up to the model's. */
+static uint64_t count_roles(const struct whole_listing *l, enum whole_role_block block,
+                            size_t layer) {
   uint64_t count = 0;
   for (enum whole_role role = 0; role < WHOLE_ROLES; role++) {
-    if (!(roles & 1U << role)) continue;
+    if (whole_roles[role].block != block) continue;
     const struct layout_matrix *m = whole_plan_part(l->stack, role, layer);
     if (!m->found || is_borrowed(l, role)) continue;
     count += (uint64_t)m->weight.rows * m->weight.columns + (m->has_bias ? m->bias.columns : 0);
@@ -67,20 +53,22 @@ static bool has_role(const struct whole_listing *l, enum whole_role role) {
 
 /* Appends a block that is not in a layer. */
 static struct whole_block *add_block(const struct whole_listing *l, enum whole_block_kind kind,
-                                     const char *name, unsigned roles) {
+                                     const char *name, enum whole_role_block block) {
   struct whole_block *b = &l->w->block[l->w->blocks++];
   b->kind = kind;
   b->side = l->stack->form.name;
   b->layer = WHOLE_NO_LAYER;
-  b->parameters = count_roles(l, roles, 0);
+  b->parameters = count_roles(l, block, 0);
   snprintf(b->name, sizeof b->name, "%.8s.%.12s", b->side, name);
   return b;
 }
 
 static struct whole_block *add_in_layer(const struct whole_listing *l, enum whole_block_kind kind,
-                                        const char *name, size_t layer) {
-  struct whole_block *b = add_block(l, kind, name, 0);
+                                        const char *name, enum whole_role_block block,
+                                        size_t layer) {
+  struct whole_block *b = add_block(l, kind, name, block);
   b->layer = layer;
+  b->parameters = count_roles(l, block, layer);
   snprintf(b->name, sizeof b->name, "%.8s.%u.%.12s", b->side,
            (unsigned)layer % (DEFINITION_LAYER_MAX + 1), name);
   return b;
@@ -101,9 +89,9 @@ static void add_attention(const struct whole_listing *l, size_t layer, bool cros
   const struct layer_shape *s = cross ? &l->stack->form.cross : &l->stack->form.self;
   const uint64_t heads = s->heads * s->head_size, size = s->kv_heads * s->head_size;
   const uint64_t made = size * (s->key_size + s->value_size);
-  const unsigned roles = cross ? OF_CROSS : layer == 0 ? OF_FIRST : OF_SELF;
-  struct whole_block *b = add_in_layer(l, BLOCK_ATTENTION, cross ? "cross" : "self", layer);
-  b->parameters = count_roles(l, roles, layer);
+  const enum whole_role_block block = cross ? WHOLE_OF_CROSS : WHOLE_OF_SELF;
+  struct whole_block *b = add_in_layer(l, BLOCK_ATTENTION, cross ? "cross" : "self", block, layer);
+  if (!cross && layer == 0) b->parameters += count_roles(l, WHOLE_OF_FIRST, layer);
   add_width(b, s->query_size);
   add_width(b, s->heads);
   add_width(b, s->head_size);
@@ -117,9 +105,9 @@ static void add_attention(const struct whole_listing *l, size_t layer, bool cros
 static void add_pooling(const struct whole_listing *l) {
   const struct stack_form *f = &l->stack->form;
   if (has_role(l, WHOLE_POOLER))
-    add_matrix(add_block(l, BLOCK_POOLER, "pooler", OF_POOLER), f->width, f->width);
+    add_matrix(add_block(l, BLOCK_POOLER, "pooler", WHOLE_OF_POOLER), f->width, f->width);
   if (!has_role(l, WHOLE_DENSE)) return;
-  struct whole_block *b = add_block(l, BLOCK_POOLER, "dense", OF_DENSE);
+  struct whole_block *b = add_block(l, BLOCK_POOLER, "dense", WHOLE_OF_DENSE);
   for (unsigned i = 0; i < STACK_DENSE_MOST && has_role(l, WHOLE_DENSE + 2 * i); i++) {
     size_t out, in;
     whole_plan_size(l->stack, WHOLE_DENSE + 2 * i, &out, &in);
@@ -131,8 +119,9 @@ static void add_pooling(const struct whole_listing *l) {
 static void add_stack(const struct whole_listing *l) {
   const struct stack_form *f = &l->stack->form;
   const struct stack_embedding *m = &f->embedding;
-  if (m->tokens > 0 || m->positions != POSITIONS_NONE || count_roles(l, OF_EMBEDDINGS, 0) > 0) {
-    struct whole_block *b = add_block(l, BLOCK_EMBEDDINGS, "embeddings", OF_EMBEDDINGS);
+  if (m->tokens > 0 || m->positions != POSITIONS_NONE ||
+      count_roles(l, WHOLE_OF_EMBEDDINGS, 0) > 0) {
+    struct whole_block *b = add_block(l, BLOCK_EMBEDDINGS, "embeddings", WHOLE_OF_EMBEDDINGS);
     if (m->tokens > 0) add_width(b, m->tokens);
     add_width(b, f->width);
     b->tied = is_borrowed(l, WHOLE_TOKEN);
@@ -140,23 +129,24 @@ static void add_stack(const struct whole_listing *l) {
   for (size_t i = 0; i < f->layers; i++) {
     add_attention(l, i, false);
     if (f->cross.heads) add_attention(l, i, true);
-    struct whole_block *b = add_in_layer(l, BLOCK_FEED_FORWARD, "feed_forward", i);
-    b->parameters = count_roles(l, OF_FORWARD, i);
+    struct whole_block *b =
+        add_in_layer(l, BLOCK_FEED_FORWARD, "feed_forward", WHOLE_OF_FORWARD, i);
     add_matrix(b, f->width, f->forward_size);
     add_matrix(b, f->forward_size, f->width);
     if (whole_plan_part(l->stack, WHOLE_GATE, i)->found)
       b->token += (uint64_t)f->width * f->forward_size;
   }
-  if (has_role(l, WHOLE_NORM_LAST)) add_width(add_block(l, BLOCK_NORM, "norm", OF_NORM), f->width);
+  if (has_role(l, WHOLE_NORM_LAST))
+    add_width(add_block(l, BLOCK_NORM, "norm", WHOLE_OF_NORM), f->width);
   add_pooling(l);
   if (has_role(l, WHOLE_CLASSES)) {
-    struct whole_block *b = add_block(l, BLOCK_CLASSIFIER, "classifier", OF_CLASSIFIER);
+    struct whole_block *b = add_block(l, BLOCK_CLASSIFIER, "classifier", WHOLE_OF_CLASSIFIER);
     /* Its first matrix may be the pooler, which is a block of its own. */
     if (has_role(l, WHOLE_CLASS_FIRST)) add_matrix(b, f->width, f->width);
     add_matrix(b, f->width, f->classifier.count);
   }
   if (f->output.tied || has_role(l, WHOLE_HEAD)) {
-    struct whole_block *b = add_block(l, BLOCK_OUTPUT, "output", OF_OUTPUT);
+    struct whole_block *b = add_block(l, BLOCK_OUTPUT, "output", WHOLE_OF_OUTPUT);
     add_matrix(b, f->width, f->embedding.tokens);
     b->tied = f->output.tied;
   }

@@ -33,41 +33,19 @@ void whole_plan_size(const struct whole_stack *stack, enum whole_role role, size
                      size_t *in) {
   const struct stack_form *f = &stack->form;
   const struct layer_shape *s = &f->self, *c = &f->cross;
-  const size_t d = f->width, queries = s->heads * s->head_size, keys = s->kv_heads * s->head_size;
-  const size_t asking = c->heads * c->head_size, asked = c->kv_heads * c->head_size;
-  const struct stack_embedding *m = &f->embedding;
+  const size_t d = f->width, forward = f->forward_size, size = s->head_size, heads = s->heads;
+  const size_t queries = heads * size, keys = s->kv_heads * size, buckets = s->relative_buckets;
+  const size_t cross_queries = c->heads * c->head_size, cross_keys = c->kv_heads * c->head_size;
+  const size_t encoded = c->key_size; /* the width of the encoder */
+  const size_t tokens = f->embedding.tokens, types = f->embedding.types;
+  const size_t positions = f->embedding.position_rows, classes = f->classifier.count;
   const struct stack_dense *dense = f->pooling.dense;
-  const size_t sizes[WHOLE_ROLES][2] = {[WHOLE_QUERY] = {queries, d},
-                                        [WHOLE_KEY] = {keys, d},
-                                        [WHOLE_VALUE] = {keys, d},
-                                        [WHOLE_OUTPUT] = {d, queries},
-                                        [WHOLE_UP] = {f->forward_size, d},
-                                        [WHOLE_GATE] = {f->forward_size, d},
-                                        [WHOLE_DOWN] = {d, f->forward_size},
-                                        [WHOLE_NORM_SELF] = {1, d},
-                                        [WHOLE_NORM_FORWARD] = {1, d},
-                                        [WHOLE_NORM_QUERY] = {1, s->head_size},
-                                        [WHOLE_NORM_KEY] = {1, s->head_size},
-                                        [WHOLE_NORM_CROSS] = {1, d},
-                                        [WHOLE_CROSS_QUERY] = {asking, d},
-                                        [WHOLE_CROSS_KEY] = {asked, c->key_size},
-                                        [WHOLE_CROSS_VALUE] = {asked, c->value_size},
-                                        [WHOLE_CROSS_OUTPUT] = {d, asking},
-                                        [WHOLE_TOKEN] = {m->tokens, d},
-                                        [WHOLE_TYPE] = {m->types, d},
-                                        [WHOLE_POSITION] = {m->position_rows, d},
-                                        [WHOLE_NORM_EMBEDDED] = {1, d},
-                                        [WHOLE_NORM_LAST] = {1, d},
-                                        [WHOLE_POOLER] = {d, d},
-                                        [WHOLE_RELATIVE] = {s->relative_buckets, s->heads},
-                                        [WHOLE_DENSE] = {dense[0].size, d},
-                                        [WHOLE_DENSE_SKIP] = {dense[0].size, d},
-                                        [WHOLE_DENSE + 2] = {dense[1].size, dense[0].size},
-                                        [WHOLE_DENSE_SKIP + 2] = {dense[1].size, dense[0].size},
-                                        [WHOLE_HEAD] = {m->tokens, d},
-                                        [WHOLE_LOGITS_BIAS] = {1, m->tokens},
-                                        [WHOLE_CLASS_FIRST] = {d, d},
-                                        [WHOLE_CLASSES] = {f->classifier.count, d}};
+  const size_t sizes[WHOLE_ROLES][2] = {
+#define SIZE(id, out, in)                                          [WHOLE_##id] = {out, in},
+#define WHOLE_LAYER(id, kind, block, number, random, out, in, ...) SIZE(id, out, in)
+#define WHOLE_STACK(id, kind, block, number, random, out, in, ...) SIZE(id, out, in)
+#include "config/family/whole_roles.def"
+  };
   *out = sizes[role][0];
   *in = sizes[role][1];
 }

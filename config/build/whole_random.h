@@ -2,9 +2,9 @@
  *
  * It has the names of `plain`. Its numbers are those of random.h, with a role number that no other
  * tensor has: 64 (layer + 1) + n in a layer, and n elsewhere, where n is the number of the role in
- * whole_random.c; plus 2^20 for the decoder of an encoder-decoder model, except in tables that both
- * stacks use. An encoder thus has the same numbers with and without a decoder. A norm's factor is 1
- * plus what a bias of role number + 32 would be. */
+ * whole_roles.def; plus 2^20 for the decoder of an encoder-decoder model, except in tables that
+ * both stacks use. An encoder thus has the same numbers with and without a decoder. A norm's factor
+ * is 1 plus what a bias of role number + 32 would be. */
 #ifndef CONFIG_WHOLE_RANDOM_H
 #define CONFIG_WHOLE_RANDOM_H
 

@@ -3,6 +3,7 @@
 #ifndef CONFIG_WHOLE_FAMILY_H
 #define CONFIG_WHOLE_FAMILY_H
 
+#include "config/family/whole_role.h"
 #include "core/forward/stack_form.h"
 
 /* The kind of a model, which determines its endpoints. */
@@ -15,48 +16,6 @@ enum model_kind {
 
 /* The stacks that a model may have: one of them, or both. */
 enum whole_side { WHOLE_ENCODER, WHOLE_DECODER, WHOLE_SIDES };
-
-/* The roles of parameters in a stack. First those of each layer; */
-enum whole_role {
-  WHOLE_QUERY, /* as ROLE_QUERY */
-  WHOLE_KEY,
-  WHOLE_VALUE,
-  WHOLE_OUTPUT,
-  WHOLE_UP,
-  WHOLE_GATE,
-  WHOLE_DOWN,
-  WHOLE_NORM_SELF,
-  WHOLE_NORM_FORWARD,
-  WHOLE_NORM_QUERY, /* for each head */
-  WHOLE_NORM_KEY,
-  WHOLE_NORM_CROSS,
-  WHOLE_CROSS_QUERY, /* cross-attention, as ROLE_QUERY */
-  WHOLE_CROSS_KEY,
-  WHOLE_CROSS_VALUE,
-  WHOLE_CROSS_OUTPUT,
-  WHOLE_LAYER_ROLES,
-  /* then those of the stack. */
-  WHOLE_TOKEN = WHOLE_LAYER_ROLES,
-  WHOLE_TYPE,
-  WHOLE_POSITION,
-  WHOLE_NORM_EMBEDDED,
-  WHOLE_NORM_LAST,
-  WHOLE_POOLER,
-  WHOLE_RELATIVE,
-  WHOLE_DENSE,      /* dense layer of sentence-transformers, in its own file; */
-  WHOLE_DENSE_SKIP, /* its residual matrix; then the same for the next layer */
-  WHOLE_DENSE_END = WHOLE_DENSE + 2 * STACK_DENSE_MOST - 1,
-  WHOLE_HEAD,        /* makes the logits of tokens */
-  WHOLE_LOGITS_BIAS, /* added to the logits: a vector, or a matrix of one row */
-  WHOLE_CLASS_FIRST, /* first layer of a classifier, unless that is the pooler */
-  WHOLE_CLASSES,     /* makes the scores of classes */
-  WHOLE_ROLES
-};
-
-static inline bool whole_role_is_norm(enum whole_role role) {
-  return (role >= WHOLE_NORM_SELF && role <= WHOLE_NORM_CROSS) || role == WHOLE_NORM_EMBEDDED ||
-         role == WHOLE_NORM_LAST;
-}
 
 enum { WHOLE_NAMES_MOST = 5, WHOLE_TABLES_MOST = 3 };
 
