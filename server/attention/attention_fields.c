@@ -90,6 +90,8 @@ enum { SIZE_ANY, SIZE_QUERY, SIZE_KEY, SIZE_VALUE, SIZE_OUTPUT, SIZE_HEADS };
   .rule = {        \
       .type = TENSOR_FLOAT, .depth_min = 2, .depth_max = 3, .ragged_depth = 3, .width_name = text}
 
+enum { OF_OUTPUTS = 1, OF_HEADS = 2 }; /* the requests: outputs of the layer, measures of heads */
+
 const struct contract_field attention_fields[FIELD_COUNT] = {
     [FIELD_QUERIES] = {NAMED("queries"), ROWS("query_size"), .width = SIZE_QUERY},
     [FIELD_KEYS] = {NAMED("keys"), ROWS("key_size"), .width = SIZE_KEY},
@@ -119,6 +121,7 @@ const struct contract_field attention_fields[FIELD_COUNT] = {
                                                     .depth_max = 2,
                                                     .ragged_depth = 2}},
     [FIELD_GRADIENTS] = {NAMED("gradients"), ROWS("output_size"), .width = SIZE_OUTPUT,
+                         .of = OF_HEADS,
                          .elsewhere =
                              "gradients are supported by POST /v1/models/{model}/heads only"},
     [FIELD_CAUSAL_OFFSET] = {NAMED("causal_offset"),
@@ -136,7 +139,7 @@ const struct contract_field attention_fields[FIELD_COUNT] = {
                                VALUE_AT(want_pointers)},
     [FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = contract_read_base64,
                                VALUE_AT(base64)},
-    [FIELD_TRACE] = {NAMED("trace"), .read = read_trace, VALUE_AT(trace),
+    [FIELD_TRACE] = {NAMED("trace"), .read = read_trace, VALUE_AT(trace), .of = OF_OUTPUTS,
                      .elsewhere = "a trace is supported by POST /v1/models/{model}/attention only"},
 };
 
@@ -211,13 +214,13 @@ static const char model_in_path[] =
     "(/v1/attention is for the default model; GET /v1/models lists all models)";
 static const struct contract_stray strays[] = {{"model", model_in_path},
                                                {"model_name", model_in_path}};
-enum { STRAYS = sizeof strays / sizeof *strays };
 
+#define CONTRACT                                                                             \
+  .field = attention_fields, .arrays = FIELD_ARRAYS, .fields = FIELD_COUNT, .v2 = &protocol, \
+  .stray = strays, .strays = sizeof strays / sizeof *strays, .max_count = max_count
 static const struct contract contracts[] = {
-    [ASK_ATTENTION] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, BIT(FIELD_GRADIENTS), &protocol,
-                       strays, STRAYS, max_count},
-    [ASK_HEADS] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, BIT(FIELD_TRACE), &protocol, strays,
-                   STRAYS, max_count},
+    [ASK_ATTENTION] = {CONTRACT, .request = OF_OUTPUTS},
+    [ASK_HEADS] = {CONTRACT, .request = OF_HEADS},
 };
 
 _Static_assert((int)FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");

@@ -2,6 +2,7 @@
 #include "server/body/contract.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "config/document/nearest.h"
@@ -65,12 +66,26 @@ enum status contract_refuse_long(const struct contract *c, const char *raw, size
   return refuse_name(c, raw + 1, length - 1, e);
 }
 
+/* Reports that only other requests have the field: those of the list that all have it. */
+static enum status refuse_request(const struct contract *c, const struct contract_field *f,
+                                  struct error *e) {
+  enum { LONGEST = 200 };
+  char paths[LONGEST];
+  size_t used = 0;
+  if (f->elsewhere) return error_at(e, f->pointer, "%s", f->elsewhere);
+  for (const struct contract_request *r = c->requests; r->bits && used < sizeof paths; r++)
+    if ((f->of & r->bits) == r->bits)
+      used +=
+          (size_t)snprintf(paths + used, sizeof paths - used, "%s%s", used ? " and " : "", r->path);
+  return error_at(e, f->pointer, "it is supported by %s", paths);
+}
+
 /* Records that the request has the field. */
 static enum status mark_field(struct contract_reading *r, unsigned field, struct error *e) {
   const struct contract_field *f = &r->contract->field[field];
   const uint64_t bit = UINT64_C(1) << field;
   if (r->seen & bit) return error_at(e, f->pointer, "duplicate field \"%s\"", contract_name(f));
-  if (r->contract->elsewhere & bit) return error_at(e, f->pointer, "%s", f->elsewhere);
+  if (f->of && !(f->of & r->contract->request)) return refuse_request(r->contract, f, e);
   r->seen |= bit;
   return STATUS_OK;
 }

@@ -27,7 +27,8 @@ enum {
 struct contract_field {
   const char *pointer;   /* "/keys": a slash and the name */
   size_t name_length;    /* bytes of the name */
-  const char *elsewhere; /* the error, if contract.elsewhere has the field's bit; or NULL */
+  unsigned of;           /* bits of the requests that have it, as in contract.request; 0: all */
+  const char *elsewhere; /* the error for other requests; NULL: it names those that have it */
 
   struct tensor_rule rule; /* without what contract_rule sets */
   unsigned width;          /* index into contract_reading.size: width of the rows; 0: any width */
@@ -63,6 +64,12 @@ struct contract_v2 {
   uint64_t parameters; /* a bit for each field that is a parameter of the request */
 };
 
+/* Requests, as bits of contract.request, and their path for errors: "POST /v1/models". */
+struct contract_request {
+  unsigned bits; /* 0: the end of a list */
+  const char *path;
+};
+
 /* A name that is no field, but is often sent as one. */
 struct contract_stray {
   const char *name, *instead; /* advice for the error */
@@ -73,7 +80,8 @@ struct contract_reading;
 struct contract {
   const struct contract_field *field;
   unsigned arrays, fields; /* how many arrays, which are first, and how many fields in total */
-  uint64_t elsewhere;      /* a bit for each field that only another path supports */
+  unsigned request;        /* the bit of this kind of request among those that share the fields */
+  const struct contract_request *requests; /* all kinds; NULL: no error names them */
   const struct contract_v2 *v2;
   const struct contract_stray *stray;
   size_t strays;

@@ -36,16 +36,21 @@ static enum status read_truncate(const json_t *value, const struct contract_fiel
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
 #define VALUE_AT(value) .at = offsetof(struct tokenize_values, value)
 
+enum { OF_TOKENIZE = 1, OF_DETOKENIZE = 2 };
+static const struct contract_request requests[] = {{OF_TOKENIZE, "POST /v1/models/NAME/tokenize"},
+                                                   {OF_DETOKENIZE,
+                                                    "POST /v1/models/NAME/detokenize"},
+                                                   {0, NULL}};
+
 static const struct contract_field fields[TOKENIZE_FIELDS] = {
     [TOKENIZE_TOKENS] =
         {NAMED("tokens"),
          .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
-         .elsewhere = "it is supported by POST /v1/models/NAME/detokenize"},
-    [TOKENIZE_TEXT] = {NAMED("text"), .texts = true,
-                       .elsewhere = "it is supported by POST /v1/models/NAME/tokenize"},
+         .of = OF_DETOKENIZE},
+    [TOKENIZE_TEXT] = {NAMED("text"), .texts = true, .of = OF_TOKENIZE},
     [TOKENIZE_SPECIAL] = {NAMED("special_tokens"), .read = contract_read_flag, VALUE_AT(special)},
     [TOKENIZE_TRUNCATE] = {NAMED("truncate"), .read = read_truncate, VALUE_AT(longest),
-                           .elsewhere = "it is supported by POST /v1/models/NAME/tokenize"},
+                           .of = OF_TOKENIZE},
 };
 
 /* Names that other services and libraries use. */
@@ -67,13 +72,12 @@ uint64_t tokenize_spell_cost(const struct contract_reading *r) {
   return r->tensor[TOKENIZE_TOKENS] ? PIECE_NS * (uint64_t)r->tensor[TOKENIZE_TOKENS]->count : 0;
 }
 
-#define BIT(field) (UINT64_C(1) << TOKENIZE_##field)
 #define CONTRACT                                                                          \
   .field = fields, .arrays = TOKENIZE_ARRAYS, .fields = TOKENIZE_FIELDS, .stray = strays, \
-  .strays = sizeof strays / sizeof *strays
+  .strays = sizeof strays / sizeof *strays, .requests = requests
 
-static const struct contract to_tokens = {CONTRACT, .elsewhere = BIT(TOKENS)};
-static const struct contract to_text = {CONTRACT, .elsewhere = BIT(TEXT) | BIT(TRUNCATE),
+static const struct contract to_tokens = {CONTRACT, .request = OF_TOKENIZE};
+static const struct contract to_text = {CONTRACT, .request = OF_DETOKENIZE,
                                         .plan_cost = tokenize_spell_cost};
 
 /* --- the body --- */

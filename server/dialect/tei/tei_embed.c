@@ -62,7 +62,9 @@ struct embed_values {
 
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
 #define VALUE_AT(value) .at = offsetof(struct embed_values, value)
-#define OF_EMBED        .elsewhere = "it is supported by POST /embed"
+
+enum { OF_EMBED = 1, OF_EMBED_ALL = 2 };
+static const struct contract_request requests[] = {{OF_EMBED, "POST /embed"}, {0, NULL}};
 
 static const struct contract_field fields[EMBED_FIELDS] = {
     [EMBED_INPUTS] =
@@ -72,9 +74,9 @@ static const struct contract_field fields[EMBED_FIELDS] = {
     [EMBED_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
                      .nullable = true},
     [EMBED_NORMALIZE] = {NAMED("normalize"), .read = contract_read_flag, VALUE_AT(normalize),
-                         OF_EMBED},
+                         .of = OF_EMBED},
     [EMBED_DIMENSIONS] = {NAMED("dimensions"), .read = stack_read_number, VALUE_AT(dimensions),
-                          .nullable = true, OF_EMBED},
+                          .nullable = true, .of = OF_EMBED},
     [EMBED_TRUNCATE] = {NAMED("truncate"), .read = tei_read_truncate, VALUE_AT(truncate),
                         .nullable = true},
     [EMBED_TRUNCATION_DIRECTION] = {NAMED("truncation_direction"), .read = tei_pass_direction},
@@ -90,12 +92,10 @@ static const struct contract_stray strays[] = {
 
 #define CONTRACT                                                                    \
   .field = fields, .arrays = EMBED_ARRAYS, .fields = EMBED_FIELDS, .stray = strays, \
-  .strays = sizeof strays / sizeof *strays, .plan_cost = dialect_plan_cost
-#define BIT(field) (UINT64_C(1) << EMBED_##field)
+  .strays = sizeof strays / sizeof *strays, .plan_cost = dialect_plan_cost, .requests = requests
 
-static const struct contract contract = {CONTRACT};
-static const struct contract contract_of_all = {CONTRACT,
-                                                .elsewhere = BIT(NORMALIZE) | BIT(DIMENSIONS)};
+static const struct contract contract = {CONTRACT, .request = OF_EMBED};
+static const struct contract contract_of_all = {CONTRACT, .request = OF_EMBED_ALL};
 
 static void init(void *values, struct arena *a) {
   struct embed_values *v = values;

@@ -31,23 +31,27 @@ struct tokens_values {
 
 #define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
 #define VALUE_AT(value) .at = offsetof(struct tokens_values, value)
-#define OF_TOKENIZE     .elsewhere = "it is supported by POST /tokenize"
-#define OF_DECODE       .elsewhere = "it is supported by POST /decode"
+
+enum { OF_TOKENIZE = 1, OF_DECODE = 2 };
+static const struct contract_request requests[] = {{OF_TOKENIZE, "POST /tokenize"},
+                                                   {OF_DECODE, "POST /decode"},
+                                                   {0, NULL}};
 
 static const struct contract_field fields[TOKENS_FIELDS] = {
     [TOKENS_IDS] =
         {NAMED("ids"),
          .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
-         OF_DECODE},
-    [TOKENS_INPUTS] = {NAMED("inputs"), .texts = true, .texts_form = TEXTS_ALONE, OF_TOKENIZE},
+         .of = OF_DECODE},
+    [TOKENS_INPUTS] = {NAMED("inputs"), .texts = true, .texts_form = TEXTS_ALONE,
+                       .of = OF_TOKENIZE},
     [TOKENS_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
                       .nullable = true},
     [TOKENS_ADD_SPECIAL_TOKENS] = {NAMED("add_special_tokens"), .read = contract_read_flag,
-                                   VALUE_AT(adds_special), OF_TOKENIZE},
+                                   VALUE_AT(adds_special), .of = OF_TOKENIZE},
     [TOKENS_SKIP_SPECIAL_TOKENS] = {NAMED("skip_special_tokens"), .read = contract_read_flag,
-                                    VALUE_AT(skips_special), OF_DECODE},
+                                    VALUE_AT(skips_special), .of = OF_DECODE},
     [TOKENS_PROMPT_NAME] = {NAMED("prompt_name"), .read = contract_read_text, VALUE_AT(prompt_name),
-                            .nullable = true, OF_TOKENIZE},
+                            .nullable = true, .of = OF_TOKENIZE},
 };
 
 static const struct contract_stray strays[] = {
@@ -56,17 +60,13 @@ static const struct contract_stray strays[] = {
     {"tokens", "use \"ids\" for token ids"},
 };
 
-#define BIT(field) (UINT64_C(1) << TOKENS_##field)
 #define CONTRACT                                                                      \
   .field = fields, .arrays = TOKENS_ARRAYS, .fields = TOKENS_FIELDS, .stray = strays, \
-  .strays = sizeof strays / sizeof *strays
+  .strays = sizeof strays / sizeof *strays, .requests = requests
 
-static const struct contract to_tokens = {CONTRACT,
-                                          .elsewhere = BIT(IDS) | BIT(SKIP_SPECIAL_TOKENS),
+static const struct contract to_tokens = {CONTRACT, .request = OF_TOKENIZE,
                                           .plan_cost = dialect_plan_cost};
-static const struct contract to_texts = {CONTRACT,
-                                         .elsewhere = BIT(INPUTS) | BIT(ADD_SPECIAL_TOKENS) |
-                                                      BIT(PROMPT_NAME),
+static const struct contract to_texts = {CONTRACT, .request = OF_DECODE,
                                          .plan_cost = tokenize_spell_cost};
 
 static void init(void *values, struct arena *a) {

@@ -63,125 +63,75 @@ enum { ANY_SIZE, ROW_SIZE }; /* ROW_SIZE: the model's width */
  * In a larger model `*` names all, and further names need several requests. */
 enum { NAMES_LONGEST = 32 * 1024 };
 
-#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
-#define VALUE_AT(value) .at = offsetof(struct stack_values, value)
-
 /* INTEGERS: a list of integers, or a list for each item of a batch. LENGTHS: an integer for each
- * item. */
+ * item. ROWS: a list of rows, or one for each item. */
 #define INTEGERS .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2}
 #define LENGTHS \
   .rule = {.type = TENSOR_INTEGER, .nullable = true, .depth_max = 1, .ragged_depth = 2}
+#define ROWS                     \
+  .rule = {.type = TENSOR_FLOAT, \
+           .depth_min = 2,       \
+           .depth_max = 3,       \
+           .ragged_depth = 3,    \
+           .width_name = "width"}
 
-/* The error for a field of another endpoint. */
-#define OF_ENCODE .elsewhere = "it is supported by POST /v1/models/NAME/encode"
-#define OF_ENCODED                                                        \
-  .elsewhere = "it is supported by POST /v1/models/NAME/encode and POST " \
-               "/v1/models/NAME/classify: use \"text\" for texts"
-#define OF_CLASSIFY .elsewhere = "it is supported by POST /v1/models/NAME/classify"
-#define OF_BOTH \
-  .elsewhere = "it is supported by POST /v1/models/NAME/score and POST /v1/models/NAME/generate"
-#define OF_SCORE    .elsewhere = "it is supported by POST /v1/models/NAME/score"
-#define OF_GENERATE .elsewhere = "it is supported by POST /v1/models/NAME/generate"
-#define OF_STREAMS \
-  .elsewhere = "it is supported by POST /v1/models/NAME/generate and POST /v1/models/NAME/heads"
-#define OF_HEADS .elsewhere = "it is supported by POST /v1/models/NAME/heads"
-#define OF_ANSWERS                                                                         \
-  .elsewhere = "POST /v1/models/NAME/heads returns only a number for each head: use POST " \
-               "/v1/models/NAME/encode or POST /v1/models/NAME/score"
+/* The kinds of requests, and sets of them. An encoder-decoder model scores and generates from
+ * anything that its encoder reads, and from targets: the kinds named PAIR. The importance of heads
+ * (HEADS) is measured for the outputs of /encode or the scores of /score. */
+enum {
+  OF_ENCODE = 1 << 0,
+  OF_CLASSIFY = 1 << 1,
+  OF_SCORE = 1 << 2,
+  OF_GENERATE = 1 << 3,
+  OF_SCORE_PAIR = 1 << 4,
+  OF_GENERATE_PAIR = 1 << 5,
+  OF_HEADS_ENCODE = 1 << 6,
+  OF_HEADS_SCORE = 1 << 7,
+  OF_HEADS_SCORE_PAIR = 1 << 8,
+  OF_V2 = 1 << 9, /* none: only the Open Inference Protocol has it, as an input */
+
+  OF_ALL = 0,
+  OF_SCORES = OF_SCORE | OF_SCORE_PAIR,
+  OF_SEQUENCES = OF_GENERATE | OF_GENERATE_PAIR,
+  OF_HEADS = OF_HEADS_ENCODE | OF_HEADS_SCORE | OF_HEADS_SCORE_PAIR,
+  OF_RESULTS = OF_ENCODE | OF_CLASSIFY | OF_SCORES | OF_SEQUENCES,
+  OF_READERS = OF_ENCODE | OF_CLASSIFY | OF_SCORE_PAIR | OF_GENERATE_PAIR | OF_HEADS_ENCODE |
+               OF_HEADS_SCORE_PAIR,
+  OF_POOLING = OF_ENCODE | OF_HEADS_ENCODE,
+  OF_PROMPTS = OF_ENCODE | OF_CLASSIFY | OF_HEADS_ENCODE,
+  OF_TARGETS = OF_SCORES | OF_GENERATE_PAIR | OF_HEADS_SCORE | OF_HEADS_SCORE_PAIR,
+};
+
+#define MODEL_PATH "POST /v1/models/NAME/"
+static const struct contract_request requests[] = {
+    {OF_ENCODE, MODEL_PATH "encode"}, {OF_CLASSIFY, MODEL_PATH "classify"},
+    {OF_SCORE, MODEL_PATH "score"},   {OF_GENERATE, MODEL_PATH "generate"},
+    {OF_HEADS, MODEL_PATH "heads"},   {0, NULL}};
+
+/* Errors that say more than the paths that have the field. */
+#define AT(path)   "it is supported by " MODEL_PATH path
+#define AND(path)  " and " MODEL_PATH path
+#define PROMPTS_AT AT("encode") AND("classify") ": use \"text\" for texts"
+#define TARGETS_AT AT("score") ", and for encoder-decoder models by " MODEL_PATH "generate"
+#define NO_RESULTS                                                                  \
+  "POST /v1/models/NAME/heads returns only a number for each head: use " MODEL_PATH \
+  "encode or " MODEL_PATH "score"
 #define SCORED "use \"targets\" of POST /v1/models/NAME/score, without the decoder start token"
-#define OF_TARGETS                                                                                 \
-  .elsewhere = "it is supported by POST /v1/models/NAME/score, and for encoder-decoder models by " \
-               "POST /v1/models/NAME/generate"
 
-#define CHOSEN(word) \
-  { NAMED(#word), OF_GENERATE, .read = stack_read_option, VALUE_AT(choice.word) }
-#define OPTION(id, word, ...) [STACK_FIELD_##id] = CHOSEN(word),
+#define NAMED(name)     .pointer = "/" #name, .name_length = sizeof #name - 1
+#define VALUE_AT(value) .at = offsetof(struct stack_values, value)
 
 const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
-    [STACK_FIELD_TOKENS] = {NAMED("tokens"), INTEGERS},
-    [STACK_FIELD_EMBEDDINGS] = {NAMED("embeddings"),
-                                .rule = {.type = TENSOR_FLOAT,
-                                         .depth_min = 2,
-                                         .depth_max = 3,
-                                         .ragged_depth = 3,
-                                         .width_name = "width"},
-                                .width = ROW_SIZE, OF_ENCODE ": use \"tokens\" for token ids"},
-    [STACK_FIELD_VALID_LENS] = {NAMED("valid_lens"), LENGTHS},
-    [STACK_FIELD_TOKEN_TYPES] = {NAMED("token_types"), INTEGERS, OF_ENCODE},
-    [STACK_FIELD_ATTENTION_MASK] = {NAMED("attention_mask"), INTEGERS,
-                                    .elsewhere =
-                                        "use \"valid_lens\", the number of valid tokens of each "
-                                        "item: attention_mask is an input of /v2 only"},
-    [STACK_FIELD_TARGETS] = {NAMED("targets"), INTEGERS, OF_TARGETS},
-    [STACK_FIELD_TARGET_LENS] = {NAMED("target_lens"), LENGTHS, OF_TARGETS},
-    [STACK_FIELD_DECODER_TOKENS] = {NAMED("decoder_input_ids"), INTEGERS, .elsewhere = SCORED},
-    [STACK_FIELD_DECODER_MASK] =
-        {NAMED("decoder_attention_mask"), INTEGERS,
-         .elsewhere = "use \"target_lens\", the number of valid targets of each item"},
-
-    [STACK_FIELD_POOL] = {NAMED("pool"), OF_ENCODE, .read = read_pool, VALUE_AT(pool)},
-    [STACK_FIELD_DIMENSIONS] = {NAMED("dimensions"), OF_ENCODE, .read = stack_read_number,
-                                VALUE_AT(dimensions)},
-    [STACK_FIELD_NORMALIZE] = {NAMED("normalize"), OF_ENCODE, .read = contract_read_flag,
-                               VALUE_AT(normalize)},
-    [STACK_FIELD_RETURN_TOP] = {NAMED("return_top"), OF_BOTH, .read = read_top, VALUE_AT(top)},
-    [STACK_FIELD_RETURN_LENS] = {NAMED("return_lens"), OF_SCORE, .read = read_top,
-                                 VALUE_AT(logit_lens)},
-    [STACK_FIELD_RETURN_HIDDEN] = {NAMED("return_hidden"), OF_ANSWERS, .read = stack_names_hidden,
-                                   .longest = NAMES_LONGEST},
-    [STACK_FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), OF_ANSWERS,
-                                      .read = stack_names_attention, .longest = NAMES_LONGEST},
-    [STACK_FIELD_HEAD_MASK] = {NAMED("head_mask"), .read = stack_names_head_mask,
-                               .longest = NAMES_LONGEST},
-    [STACK_FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), OF_ANSWERS,
-                                     .read = contract_read_base64, VALUE_AT(base64)},
-    [STACK_FIELD_TRACE] = {NAMED("trace"),
-                           .elsewhere =
-                               "it is supported by POST /v1/models/NAME/encode and POST "
-                               "/v1/models/NAME/score (send generated tokens as \"targets\")",
-                           .read = stack_names_trace},
-    [STACK_FIELD_TEXT] = {NAMED("text"), .texts = true},
-    [STACK_FIELD_SPECIAL_TOKENS] = {NAMED("special_tokens"), .read = contract_read_flag,
-                                    VALUE_AT(special)},
-    [STACK_FIELD_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate, VALUE_AT(truncate)},
-    [STACK_FIELD_RETURN_TOKENS] = {NAMED("return_tokens"), OF_ANSWERS, .read = contract_read_flag,
-                                   VALUE_AT(tokens)},
-    [STACK_FIELD_MAX_TOKENS] = {NAMED("max_tokens"), OF_GENERATE, .read = stack_read_number,
-                                VALUE_AT(max_tokens)},
-    [STACK_FIELD_STOP_TOKENS] = {NAMED("stop_tokens"), OF_GENERATE, .read = stack_read_stops,
-                                 .longest = NAMES_LONGEST},
-    [STACK_FIELD_BEAMS] = {NAMED("beams"), OF_GENERATE, .read = stack_read_beams,
-                           VALUE_AT(choice.beams)},
-    [STACK_FIELD_RETURNS] = {NAMED("returns"), OF_GENERATE, .read = stack_read_number,
-                             VALUE_AT(returns)},
-    [STACK_FIELD_LENGTH_PENALTY] = {NAMED("length_penalty"), OF_GENERATE, .read = stack_read_power,
-                                    VALUE_AT(choice.length_penalty)},
-    [STACK_FIELD_EARLY_STOPPING] = {NAMED("early_stopping"), OF_GENERATE, .read = stack_read_early,
-                                    VALUE_AT(choice.early)},
-    [STACK_FIELD_RETURN_SEARCH] = {NAMED("return_search"), OF_GENERATE, .read = contract_read_flag,
-                                   VALUE_AT(search)},
-    [STACK_FIELD_SEED] = {NAMED("seed"), OF_GENERATE, .read = contract_read_seed,
-                          VALUE_AT(choice.seed)},
-    [STACK_FIELD_LOGIT_BIAS] = {NAMED("logit_bias"), OF_GENERATE, .read = stack_read_bias,
-                                .longest = STACK_BIAS_LONGEST},
-    [STACK_FIELD_IGNORE_EOS] = {NAMED("ignore_eos"), OF_GENERATE, .read = contract_read_flag,
-                                VALUE_AT(ignores_end)},
-    [STACK_FIELD_BANNED_TOKENS] = {NAMED("banned_tokens"), OF_GENERATE, .read = stack_read_banned,
-                                   .longest = NAMES_LONGEST},
-    [STACK_FIELD_STREAM] = {NAMED("stream"), OF_STREAMS, .read = contract_read_flag,
-                            VALUE_AT(stream)},
-    [STACK_FIELD_FUNCTION] = {NAMED("function"), OF_CLASSIFY, .read = read_function,
-                              VALUE_AT(function)},
-    [STACK_FIELD_STOP] = {NAMED("stop"), OF_GENERATE, .read = stack_read_stop_texts,
-                          .longest = STACK_STOPS_LONGEST},
-    [STACK_FIELD_RETURN_TEXT] = {NAMED("return_text"), OF_GENERATE, .read = contract_read_flag,
-                                 VALUE_AT(text)},
-    [STACK_FIELD_ATTENTIONS] = {NAMED("attentions"), OF_HEADS, .read = stack_names_ablation,
-                                .longest = NAMES_LONGEST},
-    [STACK_FIELD_PROMPT] = {NAMED("prompt"), OF_ENCODED, .read = contract_read_text,
-                            VALUE_AT(prompt), .longest = STACK_PROMPT_LONGEST},
-    [STACK_FIELD_PROMPT_NAME] = {NAMED("prompt_name"), OF_ENCODED, .read = contract_read_text,
-                                 VALUE_AT(prompt_name)},
+#define STACK_ARRAY(id, name, requests, ...) \
+  [STACK_FIELD_##id] = {NAMED(name), .of = requests, __VA_ARGS__},
+#define STACK_VALUE(id, name, requests, type, member, reader, ...) \
+  [STACK_FIELD_##id] = {NAMED(name), .of = requests, .read = reader, VALUE_AT(member), __VA_ARGS__},
+#define STACK_VALUES(id, name, requests, reader, ...) \
+  [STACK_FIELD_##id] = {NAMED(name), .of = requests, .read = reader, __VA_ARGS__},
+#include "server/model/fields/stack_fields.def"
+#define OPTION(id, word, ...) \
+  [STACK_FIELD_##             \
+      id] = {NAMED(word), .of = OF_SEQUENCES, .read = stack_read_option, VALUE_AT(choice.word)},
     WHOLE_OPTIONS(OPTION)};
 
 static const struct contract_input inputs[] = {
@@ -355,68 +305,17 @@ static uint64_t plan_cost(const struct contract_reading *r) {
                        : !t                           ? 0
                        : stack_is_unbatched(t, depth) ? 1
                                                       : t->elements;
-  const bool ablation = !(r->contract->elsewhere >> STACK_FIELD_ATTENTIONS & 1);
+  const bool ablation = r->contract->request & OF_HEADS;
   uint64_t cost = side_cost(&v->source, items, ablation) + side_cost(&v->main, items, ablation);
   if (r->texts) cost += CONTRACT_TEXT_NS * (uint64_t)v->prompt.length * items;
   if (v->logit_lens > 0) cost += ARRAY_NS * items * (v->main.form->layers + 1);
-  if (!(r->contract->elsewhere >> STACK_FIELD_RETURNS & 1))
+  if (r->contract->request & OF_SEQUENCES)
     cost +=
         stack_sequences_cost(items, size_max(v->returns, v->choice.beams), v->main.form->layers);
   return cost;
 }
 
-/* --- which fields belong to which request --- */
-
-#define BIT(field)      (UINT64_C(1) << STACK_FIELD_##field)
-#define OR_BIT(id, ...) | BIT(id)
-#define CHOICE_BITS                                                                           \
-  (BIT(MAX_TOKENS) | BIT(STOP_TOKENS) | BIT(BEAMS) | BIT(RETURNS) | BIT(LENGTH_PENALTY) |     \
-   BIT(EARLY_STOPPING) | BIT(RETURN_SEARCH) | BIT(SEED) | BIT(LOGIT_BIAS) | BIT(IGNORE_EOS) | \
-   BIT(BANNED_TOKENS) | BIT(STREAM) | BIT(STOP) | BIT(RETURN_TEXT) WHOLE_OPTIONS(OR_BIT))
-#define POOL_BITS   (BIT(POOL) | BIT(DIMENSIONS) | BIT(NORMALIZE))
-#define CLASS_BITS  BIT(FUNCTION)
-#define READER_BITS (BIT(EMBEDDINGS) | BIT(TOKEN_TYPES))
-#define TARGET_BITS (BIT(TARGETS) | BIT(TARGET_LENS))
-#define V2_BITS     (BIT(ATTENTION_MASK) | BIT(DECODER_TOKENS) | BIT(DECODER_MASK))
-
-#define CONTRACT                                                                     \
-  .field = stack_fields, .arrays = STACK_FIELD_ARRAYS, .fields = STACK_FIELD_COUNT,  \
-  .stray = strays, .strays = sizeof strays / sizeof *strays, .max_count = max_count, \
-  .plan_cost = plan_cost
-
-#define HEAD_BITS      BIT(ATTENTIONS)
-#define PROMPT_BITS    (BIT(PROMPT) | BIT(PROMPT_NAME))
-#define FOLLOWING_BITS (TARGET_BITS | BIT(RETURN_TOP) | BIT(RETURN_LENS) | CHOICE_BITS)
-#define ENCODE_BITS    (V2_BITS | FOLLOWING_BITS | CLASS_BITS | HEAD_BITS)
-/* OTHER_BITS: fields that neither /score nor /generate has. SCORE_BITS: fields of /score that have
- * no place in generated sequences. */
-#define OTHER_BITS (V2_BITS | POOL_BITS | CLASS_BITS | HEAD_BITS | PROMPT_BITS)
-#define SCORE_BITS (BIT(TRACE) | BIT(RETURN_LENS))
-
-/* SHOWN_BITS: fields of results, which /heads does not return. */
-#define SHOWN_BITS                                                                   \
-  (BIT(RETURN_TOP) | BIT(RETURN_LENS) | BIT(RETURN_HIDDEN) | BIT(RETURN_ATTENTION) | \
-   BIT(ENCODING_FORMAT) | BIT(TRACE) | BIT(RETURN_TOKENS))
-#define ABLATION_BITS(bits) (((bits) | SHOWN_BITS) & ~(HEAD_BITS | BIT(STREAM)))
-
-/* An encoder-decoder model scores and generates from anything that its encoder reads, and from
- * targets: the contracts named `_pair`. */
-static const struct contract encode = {CONTRACT, .v2 = &protocol, .elsewhere = ENCODE_BITS};
-static const struct contract classify = {CONTRACT, .elsewhere = V2_BITS | FOLLOWING_BITS |
-                                                                POOL_BITS | HEAD_BITS};
-static const struct contract score = {CONTRACT,
-                                      .elsewhere = OTHER_BITS | READER_BITS | CHOICE_BITS};
-static const struct contract generate = {CONTRACT, .elsewhere = OTHER_BITS | READER_BITS |
-                                                                TARGET_BITS | SCORE_BITS};
-static const struct contract encode_pair = {CONTRACT, .v2 = &protocol_of_pairs,
-                                            .elsewhere = ENCODE_BITS};
-static const struct contract score_pair = {CONTRACT, .elsewhere = OTHER_BITS | CHOICE_BITS};
-static const struct contract generate_pair = {CONTRACT, .elsewhere = OTHER_BITS | SCORE_BITS};
-static const struct contract ablation_encoded = {CONTRACT, .elsewhere = ABLATION_BITS(ENCODE_BITS)};
-static const struct contract ablation_scored = {
-    CONTRACT, .elsewhere = ABLATION_BITS(OTHER_BITS | READER_BITS | CHOICE_BITS)};
-static const struct contract ablation_scored_pair = {CONTRACT, .elsewhere = ABLATION_BITS(
-                                                                   OTHER_BITS | CHOICE_BITS)};
+/* --- contracts --- */
 
 _Static_assert((int)STACK_FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");
 _Static_assert((int)STACK_FIELD_COUNT <= (int)CONTRACT_FIELDS_MAX, "a bit for each field");
@@ -442,16 +341,26 @@ static enum status init_side(struct stack_side *s, const struct stack *stack, st
   return e->status;
 }
 
+#define CONTRACT(of)                                                                               \
+  .field = stack_fields, .arrays = STACK_FIELD_ARRAYS, .fields = STACK_FIELD_COUNT, .request = of, \
+  .requests = requests, .stray = strays, .strays = sizeof strays / sizeof *strays,                 \
+  .max_count = max_count, .plan_cost = plan_cost
+
+/* Returns the contract; `both`: a request to an encoder-decoder model goes through both stacks. */
 static const struct contract *find_contract(const struct body_terms *terms, bool both) {
-  static const struct contract *const contracts[] = {[ASK_ENCODE] = &encode,
-                                                     [ASK_CLASSIFY] = &classify,
-                                                     [ASK_SCORE] = &score,
-                                                     [ASK_GENERATE] = &generate};
-  static const struct contract *const of_pairs[] = {
-      [ASK_ENCODE] = &encode_pair, [ASK_SCORE] = &score_pair, [ASK_GENERATE] = &generate_pair};
-  if (!terms->ablation) return (both ? of_pairs : contracts)[terms->ask];
-  if (terms->ask == ASK_ENCODE) return &ablation_encoded;
-  return both ? &ablation_scored_pair : &ablation_scored;
+  static const struct contract alone[] = {[ASK_ENCODE] = {CONTRACT(OF_ENCODE), .v2 = &protocol},
+                                          [ASK_CLASSIFY] = {CONTRACT(OF_CLASSIFY)},
+                                          [ASK_SCORE] = {CONTRACT(OF_SCORE)},
+                                          [ASK_GENERATE] = {CONTRACT(OF_GENERATE)}};
+  static const struct contract pair[] = {[ASK_ENCODE] = {CONTRACT(OF_ENCODE),
+                                                         .v2 = &protocol_of_pairs},
+                                         [ASK_SCORE] = {CONTRACT(OF_SCORE_PAIR)},
+                                         [ASK_GENERATE] = {CONTRACT(OF_GENERATE_PAIR)}};
+  static const struct contract heads[] = {
+      [ASK_ENCODE] = {CONTRACT(OF_HEADS_ENCODE)}, [ASK_SCORE] = {CONTRACT(OF_HEADS_SCORE)}};
+  static const struct contract heads_pair = {CONTRACT(OF_HEADS_SCORE_PAIR)};
+  if (!terms->ablation) return &(both ? pair : alone)[terms->ask];
+  return both ? &heads_pair : &heads[terms->ask];
 }
 
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
