@@ -11,6 +11,18 @@ enum { LINE = 64 /* pieces of different workers do not share a cache line */ };
 
 /* --- forms --- */
 
+/* Whether the numbers are bytes, as text or not, and not text themselves. */
+static bool is_base64(const struct answer_content *c, const struct answer_section *s) {
+  return s->number == NUMBER_BYTE || (c->base64 && s->batch && s->number == NUMBER_FLOAT);
+}
+
+/* Whether the section is one array of all items, which JSON has in base64 only. */
+static bool is_whole(const struct answer_content *c, enum answer_form form,
+                     const struct answer_section *s) {
+  return form != ANSWER_JSON ||
+         (is_base64(c, s) && s->number == NUMBER_FLOAT && (s->alike || s->padded));
+}
+
 /* Makes one array of all items of the section, to be written in this style. */
 static void make_whole(struct answer_section *s, const struct answer_plan *p,
                        enum answer_style style) {
@@ -26,13 +38,9 @@ static void plan_json(struct answer_plan *p) {
   p->sections = c->sections;
   for (size_t i = 0; i < c->sections; i++) {
     struct answer_section *s = &c->section[i];
-    if (s->number == NUMBER_BYTE)
-      s->style = STYLE_BASE64_ITEMS;
-    else if (!c->base64 || !s->batch || s->number != NUMBER_FLOAT)
-      continue;
-    else if (s->alike || s->padded)
+    if (is_whole(c, p->form, s))
       make_whole(s, p, STYLE_BASE64_WHOLE);
-    else
+    else if (is_base64(c, s))
       s->style = STYLE_BASE64_ITEMS;
   }
 }
@@ -108,14 +116,47 @@ static enum status place_pieces(struct answer *a, struct arena *arena, struct er
   return STATUS_OK;
 }
 
-/* --- the plan --- */
+/* --- the size --- */
 
-enum status answer_refuse_size(bool counted, size_t bytes, size_t most, struct error *e) {
+/* Returns the most bytes of each of a section's numbers. */
+static size_t number_bytes(const struct answer_content *c, enum answer_form form,
+                           const struct answer_section *s) {
+  enum { BASE64 = 6 };
+  if (form == ANSWER_SAFETENSORS || s->binary) return answer_raw_number(s);
+  if (form == ANSWER_JSON && is_base64(c, s)) return BASE64;
+  return s->object_room ? s->object_room : NUMBER_ROOM;
+}
+
+size_t answer_count(const struct answer_content *c, enum answer_form form) {
+  size_t sum = 0;
+  for (size_t i = 0; i < c->sections; i++) {
+    const struct answer_section *s = &c->section[i];
+    const bool filled = is_whole(c, form, s) && s->padded, equal = filled || s->alike;
+    const bool groups = form == ANSWER_JSON && s->number == NUMBER_BYTE;
+    /* Items of one shape are counted at once. */
+    for (size_t item = 0, alike = equal ? s->items : 1; item < s->items; item += alike) {
+      const size_t rows = filled ? s->padded_rows : answer_size(s->rows, item);
+      const size_t width = filled ? s->padded_width : answer_size(s->width, item);
+      size_t n;
+      if (!size_mul(s->heads, rows, &n) || !size_mul(n, width, &n)) return SIZE_MAX;
+      if (groups) n = answer_groups(n);
+      if (!size_mul(n, groups ? 4 : number_bytes(c, form, s), &n) || !size_mul(n, alike, &n) ||
+          !size_add(sum, n, &sum))
+        return SIZE_MAX;
+    }
+  }
+  return sum;
+}
+
+enum status answer_refuse_size(size_t bytes, size_t most, struct error *e) {
+  const bool counted = bytes != SIZE_MAX;
   return error_limit(e, "max_answer_bytes",
                      "the response may need %s%zu bytes; the limit is %zu: send fewer items or "
                      "request fewer outputs",
                      counted ? "" : "more than ", counted ? bytes : most, most);
 }
+
+/* --- the plan --- */
 
 /* Makes the plan and all pieces. After a failure `a` may be half built. */
 static enum status make_plan(struct answer *a, struct answer_content *content, size_t max_bytes,
@@ -137,7 +178,7 @@ static enum status make_plan(struct answer *a, struct answer_content *content, s
   /* The planned length for now; each piece subtracts the bytes that it did not need. */
   atomic_init(&a->json_bytes, fits && a->form == ANSWER_V2 && p->arrays ? answer_bytes(a) : 0);
   fits = fits && answer_raw_cut(a);
-  return fits ? place_pieces(a, arena, e) : answer_refuse_size(false, 0, max_bytes, e);
+  return fits ? place_pieces(a, arena, e) : answer_refuse_size(SIZE_MAX, max_bytes, e);
 }
 
 enum status answer_plan(struct answer *a, enum answer_form form, struct answer_content *content,

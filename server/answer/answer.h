@@ -48,9 +48,14 @@ struct answer {
   struct answer_plan *plan;
 };
 
-/* Fails with STATUS_TOO_LARGE: the response may need `bytes`, or, if they were not counted, more
- * than the limit. */
-enum status answer_refuse_size(bool counted, size_t bytes, size_t most, struct error *e);
+/* Returns the most bytes that all numbers of the content take in this form, without brackets and
+ * names; SIZE_MAX: more than can be counted. The sections need their sizes, but no data: the run
+ * need not be prepared. */
+size_t answer_count(const struct answer_content *content, enum answer_form form);
+
+/* Fails with STATUS_TOO_LARGE: the response may need `bytes`, or, if that is SIZE_MAX, more than
+ * the limit. */
+enum status answer_refuse_size(size_t bytes, size_t most, struct error *e);
 
 /* Cuts the response into pieces; their memory is content->left and the arena's. Returns the status
  * of `e`: STATUS_TOO_LARGE (limit max_answer_bytes) if the longest possible text exceeds the limit.

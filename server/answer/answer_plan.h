@@ -69,6 +69,9 @@ void answer_text_write(struct answer *a, size_t piece);
 
 /* --- the arrays (answer_raw.c) --- */
 
+/* Returns the bytes of a number of the section as it is sent. */
+size_t answer_raw_number(const struct answer_section *s);
+
 /* Returns how many pieces the arrays and their header may have: fewer than ANSWER_PIECES_MAX. */
 size_t answer_raw_bound(const struct answer_plan *p);
 

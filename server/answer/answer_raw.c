@@ -28,8 +28,10 @@ static const struct {
                [NUMBER_LENGTH] = {"I32", 4},
                [NUMBER_BYTE] = {"U8", 1}};
 
+size_t answer_raw_number(const struct answer_section *s) { return numbers[s->number].size; }
+
 static size_t bytes_of(const struct answer_section *s) {
-  return s->whole.count * numbers[s->number].size;
+  return s->whole.count * answer_raw_number(s);
 }
 
 /* Returns whether the array is sent from where it was computed. */

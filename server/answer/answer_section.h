@@ -100,7 +100,8 @@ struct answer_section {
   struct answer_sizes width; /* numbers in a row */
   struct answer_sizes begin; /* the first number of a batch's item is data[times * begin] */
   size_t times;
-  size_t row_room; /* bytes that a row may need in addition to its numbers */
+  size_t row_room;    /* bytes that a row may need in addition to its numbers */
+  size_t object_room; /* bytes of each number's object, which row_room includes; 0: no objects */
   const void *data;
   char *(*write)(const struct answer_rows *rows, char *out);
 

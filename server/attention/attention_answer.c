@@ -102,15 +102,17 @@ static struct answer_section layer_section(const struct model *m, const char *na
 
 static void add_measures(struct answer_content *to, const struct model *m, const struct call *c) {
   static const size_t numbers = MEASURES;
-  const struct measures *measured = c->measures;
+  static const struct measures unknown = {0}; /* of a call that is not prepared */
+  const struct measures *measured = c->measures ? c->measures : &unknown;
+  const bool compared = c->measures ? measured->divergence != NULL : !m->shape.sigmoid;
   size_t room = ROW_ROOM;
   for (size_t i = 0; i < MEASURES; i++) room += strlen(measures[i].open);
   to->rows = &measured->rows;
   to->section[to->sections++] = layer_section(m, "heads", &numbers, room, c, write_heads);
   to->section[to->sections++] =
-      measured->divergence ? layer_section(m, "divergence", &m->shape.heads, ROW_ROOM,
-                                           measured->divergence, write_divergence)
-                           : (struct answer_section){.name = "divergence", .instead = "null"};
+      compared ? layer_section(m, "divergence", &m->shape.heads, ROW_ROOM, measured->divergence,
+                               write_divergence)
+               : (struct answer_section){.name = "divergence", .instead = "null"};
   to->section[to->sections++] =
       layer_section(m, "ranking", &one, 0, measured->ranking, write_ranking);
 }
@@ -158,9 +160,20 @@ static struct answer_section weights_section(const struct model *m,
 
 /* --- the response --- */
 
-static void add_native(struct answer_content *to, const struct model *m,
-                       const struct attention_request *r, struct arena *a, struct error *e) {
+enum { SECTIONS_MAX = 7 };
+
+/* Adds all sections except the trace. */
+static void add_sections(struct answer_content *to, enum answer_form form, const struct model *m,
+                         const struct attention_request *r) {
   const struct call *c = &r->asked.call;
+  if (form == ANSWER_V2) {
+    for (size_t i = 0; i < r->v2.outputs; i++) {
+      struct answer_section *s = &to->section[to->sections++];
+      *s = r->v2.output[i].which == OUTPUT_WEIGHTS ? weights_section(m, r) : outputs_section(m, r);
+      s->binary = r->v2.output[i].binary;
+    }
+    return;
+  }
   if (c->want_measures)
     add_measures(to, m, c);
   else
@@ -185,14 +198,25 @@ static void add_native(struct answer_content *to, const struct model *m,
     s->data = c->pointers;
     s->write = answer_write_integers;
   }
-  if (c->trace) to->section[to->sections++] = attention_trace_section(c->trace, a, e);
+}
+
+size_t attention_answer_count(enum answer_form form, const struct model *m,
+                              const struct attention_request *r) {
+  const struct trace *t = r->asked.call.trace;
+  struct answer_section section[SECTIONS_MAX];
+  struct answer_content content = {.base64 = r->base64, .section = section};
+  add_sections(&content, form, m, r);
+  size_t bytes = answer_count(&content, form);
+  if (t && !attention_traced_count(r->asked.geometry.item[t->item].k, &m->shape, &bytes))
+    return SIZE_MAX;
+  return bytes;
 }
 
 enum status attention_answer_plan(struct answer *a, enum answer_form form, const struct model *m,
                                   const struct attention_request *r,
                                   const struct body_limits *limits, struct arena *arena,
                                   struct error *e) {
-  enum { SECTIONS_MAX = 7 };
+  const struct trace *t = r->asked.call.trace;
   struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
   struct answer_section *section = arena_alloc(arena, SECTIONS_MAX, sizeof *section, e);
   *a = (struct answer){.form = form};
@@ -202,17 +226,10 @@ enum status attention_answer_plan(struct answer *a, enum answer_form form, const
                                      .base64 = r->base64,
                                      .left = r->asked.call.left,
                                      .section = section};
-  if (form == ANSWER_V2) {
-    content->id = r->v2.id;
-    content->id_length = r->v2.id_length;
-    for (size_t i = 0; i < r->v2.outputs; i++) {
-      struct answer_section *s = &section[content->sections++];
-      *s = r->v2.output[i].which == OUTPUT_WEIGHTS ? weights_section(m, r) : outputs_section(m, r);
-      s->binary = r->v2.output[i].binary;
-    }
-  } else {
-    add_native(content, m, r, arena, e);
-    if (e->status) return e->status;
-  }
+  content->id = r->v2.id;
+  content->id_length = r->v2.id_length;
+  add_sections(content, form, m, r);
+  if (t) section[content->sections++] = attention_trace_section(t, arena, e);
+  if (e->status) return e->status;
   return answer_plan(a, form, content, limits->max_answer_bytes, arena, e);
 }

@@ -12,6 +12,10 @@
 bool attention_request_has_binary(const struct attention_request *r);
 const char *attention_request_why_json(const struct attention_request *r);
 
+/* Returns the most bytes of the numbers of the response to a checked call, as answer_count does. */
+size_t attention_answer_count(enum answer_form form, const struct model *m,
+                              const struct attention_request *r);
+
 /* Plans the response to a prepared call. ANSWER_SAFETENSORS requires attention_request_has_binary,
  * ANSWER_V2 items of one shape. Fails as answer_plan does. */
 enum status attention_answer_plan(struct answer *a, enum answer_form form, const struct model *m,

@@ -86,12 +86,12 @@ struct trace *attention_traced_find(const struct attention_traced *asked, const 
   return t;
 }
 
-bool attention_traced_count(size_t keys, const struct layer_shape *s, size_t each, size_t *sum) {
+bool attention_traced_count(size_t keys, const struct layer_shape *s, size_t *sum) {
   enum { PER_KEY = 3 }; /* product, score and weight of each key, besides the key and its value */
   const size_t compared = s->score == SCORE_ADDITIVE ? s->score_size : s->key_head_size;
   size_t bytes;
   return size_mul(keys, compared + s->value_head_size + PER_KEY, &bytes) &&
-         size_mul(bytes, each, &bytes) && size_add(*sum, bytes, sum);
+         size_mul(bytes, NUMBER_ROOM, &bytes) && size_add(*sum, bytes, sum);
 }
 
 /* --- the response --- */

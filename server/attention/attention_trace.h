@@ -32,9 +32,9 @@ enum status attention_traced_read(const struct json_t *value, const char *pointe
 struct trace *attention_traced_find(const struct attention_traced *asked, const struct geometry *g,
                                     size_t heads, struct arena *a, struct error *e);
 
-/* Adds the bytes of the trace of a query with this many keys, with `each` bytes per number. Returns
- * false if the sum overflows. */
-bool attention_traced_count(size_t keys, const struct layer_shape *s, size_t each, size_t *sum);
+/* Adds the most bytes of the numbers of a trace, of a query with this many keys. Returns false if
+ * the sum overflows. */
+bool attention_traced_count(size_t keys, const struct layer_shape *s, size_t *sum);
 
 /* Returns the section "trace" of a prepared call. Its parts are in the arena; without memory it has
  * no items, and `e` has the error. */

@@ -17,6 +17,12 @@ static const size_t one = 1, zero = 0;
 
 /* --- rows and outputs --- */
 
+/* The arrays that the run shows of an attention or its layer; none if the run is not prepared. */
+static const struct stack_shown *shown_at(const struct stack_run *run, size_t at) {
+  static const struct stack_shown nothing = {0};
+  return run->shown ? &run->shown[at] : &nothing;
+}
+
 /* Whether the side's items are generated sequences. */
 static bool has_sequences(const struct stack_listing *l, const struct stack_side *side) {
   return l->r->generates && side == &l->r->main;
@@ -139,11 +145,13 @@ static void add_scores(struct stack_listing *l, enum answer_form form) {
   } else if (r->top > 0) {
     s = add_targets(l, NULL, "top", &r->top, run);
     s->number = NUMBER_TOKEN;
+    s->object_room = STACK_TOP_ROOM;
     s->row_room += r->top * STACK_TOP_ROOM;
     s->write = write_top;
   }
   for (size_t i = 0; r->logit_lens > 0 && i <= main->form->layers; i++) {
-    const struct stack_lens *lens = &run->lens[i];
+    static const struct stack_lens nothing = {0}; /* of a run that is not prepared */
+    const struct stack_lens *lens = run->lens ? &run->lens[i] : &nothing;
     if (form == ANSWER_SAFETENSORS) {
       add_lens_targets(l, lens->token)->number = NUMBER_TOKEN;
       stack_listing_name(l, main, i, "", ".token");
@@ -153,6 +161,7 @@ static void add_scores(struct stack_listing *l, enum answer_form form) {
     }
     s = add_lens_targets(l, lens);
     s->number = NUMBER_TOKEN;
+    s->object_room = STACK_TOP_ROOM;
     s->row_room += r->logit_lens * STACK_TOP_ROOM;
     s->write = write_lens;
     stack_listing_name(l, main, i, "", "");
@@ -173,11 +182,11 @@ static void add_hidden(struct stack_listing *l, const struct stack_side *side) {
   for (size_t place = 0; run->wish && place < stack_form_attentions(side->form); place++) {
     const size_t at = stack_side_in_order(side, place), layer = stack_side_layer(side, at);
     if (side->wish[at].input) {
-      add_rows(l, side, hidden, run->shown[at].input, width);
+      add_rows(l, side, hidden, shown_at(run, at)->input, width);
       stack_listing_name(l, side, layer, stack_side_ending(side, at), ".input");
     }
     if (place % sorts + 1 == sorts && side->wish[layer].hidden) {
-      add_rows(l, side, hidden, run->shown[layer].hidden, width);
+      add_rows(l, side, hidden, shown_at(run, layer)->hidden, width);
       stack_listing_name(l, side, layer + 1, "", "");
     }
   }
@@ -185,7 +194,7 @@ static void add_hidden(struct stack_listing *l, const struct stack_side *side) {
 
 static enum status add_weights(struct stack_listing *l, const struct stack_side *side, size_t at,
                                struct arena *a, struct error *e) {
-  const struct stack_shown *shown = &side->run->shown[at];
+  const struct stack_shown *shown = shown_at(side->run, at);
   const struct stack_side *source = &l->r->source;
   struct answer_section *s = add_batch(l, side, attention, shown->weights);
   s->per_head = side->wish[at].weights == STACK_WEIGHTS_PER_HEAD;
@@ -220,7 +229,7 @@ static const size_t *make_sides(const struct stack_side *side, size_t most, stru
  * response have the same maximum. */
 static enum status add_thumbnails(struct stack_listing *l, const struct stack_side *side, size_t at,
                                   struct arena *a, struct error *e) {
-  const struct stack_shown *shown = &side->run->shown[at];
+  const struct stack_shown *shown = shown_at(side->run, at);
   const struct stack_side *keys = stack_side_is_across(side, at) ? &l->r->source : side;
   const size_t most = side->wish[at].thumbnail;
   struct answer_section *s = add_batch(l, side, thumbnails, shown->thumbnails);
@@ -342,6 +351,15 @@ static void add_v2(struct stack_listing *l) {
   }
 }
 
+/* Adds the hidden states of both sides, then the attention of both: groups are not interrupted. */
+static enum status add_parts(struct stack_listing *l, struct arena *a, struct error *e) {
+  const struct stack_request *r = l->r;
+  if (r->source.run) add_hidden(l, &r->source);
+  if (add_main(l, false, a, e)) return e->status;
+  if (r->source.run && add_attention(l, &r->source, a, e)) return e->status;
+  return add_main(l, true, a, e);
+}
+
 /* Adds what every other request gets. */
 static enum status add_native(struct stack_listing *l, enum answer_form form, struct arena *arena,
                               struct error *e) {
@@ -354,12 +372,7 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, st
   else if (!r->generates)
     add_outputs(l);
   if (r->classes_of && add_labels(l, form, arena, e)) return e->status;
-
-  /* The hidden states of both sides, then the attention of both: groups are not interrupted. */
-  if (r->source.run) add_hidden(l, &r->source);
-  if (add_main(l, false, arena, e)) return e->status;
-  if (r->source.run && add_attention(l, &r->source, arena, e)) return e->status;
-  if (add_main(l, true, arena, e)) return e->status;
+  if (add_parts(l, arena, e)) return e->status;
 
   if (r->tells_tokens) {
     struct answer_section *tokens = &c->section[c->sections];
@@ -410,10 +423,10 @@ void stack_answer_leave(struct stack_request *r) {
 
 /* --- the plan --- */
 
-/* An upper bound of the sections. */
-static size_t count_sections(const struct stack_request *r) {
-  enum { BESIDE = 12, AN_ATTENTION = 3, OF_LENS = 2 };
-  size_t count = BESIDE;
+/* An upper bound of the sections, of which `beside` are not parts of the model. */
+static size_t count_sections(const struct stack_request *r, size_t beside) {
+  enum { AN_ATTENTION = 3, OF_LENS = 2 };
+  size_t count = beside;
   for (unsigned i = 0; i < STACK_SIDES; i++) {
     const struct stack_side *s = stack_request_side(r, i);
     if (s->run && s->run->wish) count += AN_ATTENTION * stack_form_attentions(s->form);
@@ -422,10 +435,33 @@ static size_t count_sections(const struct stack_request *r) {
   return count;
 }
 
+enum status stack_answer_count(enum answer_form form, const struct stack_request *r,
+                               struct arena *arena, size_t *bytes, struct error *e) {
+  enum { BESIDE = 5 }; /* embeddings of both sides, and outputs */
+  struct answer_content content = {.base64 = r->base64};
+  struct stack_listing l = {.r = r, .content = &content};
+  size_t sequences = 0;
+  content.section = arena_alloc(arena, count_sections(r, BESIDE), sizeof *content.section, e);
+  if (!content.section) return e->status;
+  if (form == ANSWER_V2) {
+    add_v2(&l);
+  } else {
+    if (r->generates && stack_sequences_count(r, &sequences, arena, e)) return e->status;
+    if (r->scored)
+      add_scores(&l, form);
+    else if (!r->generates)
+      add_outputs(&l);
+    if (add_parts(&l, arena, e)) return e->status;
+  }
+  if (!size_add(answer_count(&content, form), sequences, bytes)) *bytes = SIZE_MAX;
+  return STATUS_OK;
+}
+
 enum status stack_answer_plan(struct answer *a, enum answer_form form, const char *model,
                               const struct stack_request *r, const struct body_limits *limits,
                               struct arena *arena, struct error *e) {
-  const size_t sections = count_sections(r);
+  enum { BESIDE = 12 };
+  const size_t sections = count_sections(r, BESIDE);
   struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
   struct answer_section *section = arena_alloc(arena, sections, sizeof *section, e);
   struct stack_listing l = {.r = r,

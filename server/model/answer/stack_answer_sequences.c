@@ -202,21 +202,29 @@ static char *write_part(const struct stack_sequences *l, size_t part, size_t ite
   return out;
 }
 
+/* The most numbers of a part, in lists; and the most bytes of its thumbnails in base64. */
+static size_t part_numbers(const struct stack_request *r, const struct stack_part *p, size_t item) {
+  const size_t most = r->generation.sequence[item].most;
+  if (p->kind == STACK_PART_THUMBNAILS) return 0;
+  if (p->kind != STACK_PART_WEIGHTS) return most * r->main.form->width;
+  return heads_of(r, p) * most * keys_of(r, p, item);
+}
+
+static size_t part_base64(const struct stack_request *r, const struct stack_part *p, size_t item) {
+  const size_t rows = side(r, p, r->generation.sequence[item].most);
+  if (p->kind != STACK_PART_THUMBNAILS) return 0;
+  return base64_length(heads_of(r, p) * rows * side(r, p, keys_of(r, p, item)));
+}
+
 /* The most bytes of a part without its numbers: names; brackets and commas of rows and heads, or an
- * object of base64. Sets *numbers to the most numbers of it. */
-static size_t part_room(const struct stack_request *r, const struct stack_part *p, size_t item,
-                        size_t *numbers) {
+ * object of base64. */
+static size_t part_room(const struct stack_request *r, const struct stack_part *p, size_t item) {
   const size_t most = r->generation.sequence[item].most;
   const size_t names = STACK_PART_NAME_SIZE + sizeof ",\"thumbnails\":{\"\":}";
-  const bool weights = p->kind == STACK_PART_WEIGHTS;
-  if (p->kind == STACK_PART_THUMBNAILS) {
-    *numbers = 0;
+  if (p->kind == STACK_PART_THUMBNAILS)
     return names + sizeof THUMBNAIL_SHAPE + sizeof THUMBNAIL_BYTES + sizeof THUMBNAIL_END +
-           SHAPE_ROOM +
-           base64_length(heads_of(r, p) * side(r, p, most) * side(r, p, keys_of(r, p, item)));
-  }
-  *numbers = weights ? heads_of(r, p) * most * keys_of(r, p, item) : most * r->main.form->width;
-  return names + ROW_ROOM * (weights ? heads_of(r, p) : 1) * (most + 1);
+           SHAPE_ROOM + part_base64(r, p, item);
+  return names + ROW_ROOM * (p->kind == STACK_PART_WEIGHTS ? heads_of(r, p) : 1) * (most + 1);
 }
 
 /* --- sequences as text --- */
@@ -227,11 +235,13 @@ enum {
   PLACE_ROOM = TOKEN_ROOM + NUMBER_TEXT_MAX + 4 /* and its log probability */
 };
 
-size_t stack_sequence_room(const struct stack_request *r, size_t most, size_t top) {
+/* The most bytes of a sequence of `most` tokens, each with the most likely ones in its place;
+ * SIZE_MAX: an overflow. */
+static size_t sequence_room(const struct stack_request *r, size_t most) {
   const size_t text =
       r->detokenizer ? stack_detokenizer_room(r->detokenizer, most, r->tells_tokens) : 0;
   size_t room;
-  if (!size_mul(most, PLACE_ROOM + top * STACK_TOP_ROOM, &room) ||
+  if (!size_mul(most, PLACE_ROOM + r->top * STACK_TOP_ROOM, &room) ||
       !size_add(room, AROUND_ROOM, &room) || !size_add(room, text, &room))
     return SIZE_MAX;
   return room;
@@ -332,12 +342,10 @@ enum status stack_answer_sequences(struct stack_listing *l, struct arena *a, str
   for (size_t i = 0; i < l->r->main.run->geometry.items; i++) {
     size_t room = 0;
     for (size_t p = 0; p < listed->parts; p++) {
-      size_t numbers;
-      room = size_max(room, part_room(l->r, &listed->part[p], i, &numbers));
-      listed->numbers = size_max(listed->numbers, numbers);
+      room = size_max(room, part_room(l->r, &listed->part[p], i));
+      listed->numbers = size_max(listed->numbers, part_numbers(l->r, &listed->part[p], i));
     }
-    if (!size_add(room, stack_sequence_room(l->r, g->sequence[i].most, g->top_count), &room))
-      room = SIZE_MAX;
+    if (!size_add(room, sequence_room(l->r, g->sequence[i].most), &room)) room = SIZE_MAX;
     row_room = size_max(row_room, room);
   }
   struct answer_section *s = stack_listing_add(l, NULL, "sequences");
@@ -352,6 +360,28 @@ enum status stack_answer_sequences(struct stack_listing *l, struct arena *a, str
   s->data = listed;
   s->write = write_sequences;
   if (l->r->search) add_search(l, listed);
+  return STATUS_OK;
+}
+
+/* Adds `times` things of so many bytes, or of bytes that have overflowed. */
+static void add_bytes(size_t *sum, size_t bytes, size_t times) {
+  if (bytes == SIZE_MAX || !size_mul(bytes, times, &bytes) || !size_add(*sum, bytes, sum))
+    *sum = SIZE_MAX;
+}
+
+enum status stack_sequences_count(const struct stack_request *r, size_t *bytes, struct arena *a,
+                                  struct error *e) {
+  const struct stack_sequences *l = list_parts(r, a, e);
+  if (!l) return e->status;
+  for (size_t text = 0; text < r->texts; text++) {
+    const size_t item = text * r->each, most = r->generation.sequence[item].most;
+    add_bytes(bytes, sequence_room(r, most), r->returns);
+    if (r->search) add_bytes(bytes, STACK_BEAM_ROOM * r->each, most);
+    for (size_t p = 0; p < l->parts; p++) {
+      add_bytes(bytes, part_numbers(r, &l->part[p], item), NUMBER_ROOM * r->returns);
+      add_bytes(bytes, part_base64(r, &l->part[p], item), r->returns);
+    }
+  }
   return STATUS_OK;
 }
 
@@ -390,6 +420,7 @@ enum status stack_answer_sources(const struct stack_request *r, struct answer_se
 /* Replaces sizes of all sequences by those of the returned ones. An error goes to `e`. */
 static void select_returned(const struct stack_request *r, struct answer_sizes *sizes,
                             struct arena *a, struct error *e) {
+  if (!sizes->first) return; /* places that are known when the run is prepared */
   size_t *kept = arena_alloc(a, r->texts * r->returns, sizeof *kept, e);
   for (size_t i = 0; kept && i < r->texts * r->returns; i++)
     kept[i] = answer_size(*sizes, i / r->returns * r->each + i % r->returns);

@@ -1,14 +1,16 @@
 /* stack_answer_sequences: the generated sequences of a response, and arrays next to them. For
- * stack_answer and stack_limits alone. */
+ * stack_answer alone. */
 #ifndef SERVER_STACK_ANSWER_SEQUENCES_H
 #define SERVER_STACK_ANSWER_SEQUENCES_H
 
 #include "server/model/answer/stack_listing.h"
 #include "server/model/answer/stack_token_json.h"
 
-/* The most bytes of a sequence of `most` tokens, each with the `top` most likely tokens in its
- * place; SIZE_MAX: an overflow. */
-size_t stack_sequence_room(const struct stack_request *r, size_t most, size_t top);
+/* Adds the most bytes of all sequences that are returned, and of the steps of their search, without
+ * the brackets of their parts; SIZE_MAX: an overflow. The run need not be prepared. Fails without
+ * memory. */
+enum status stack_sequences_count(const struct stack_request *r, size_t *bytes, struct arena *a,
+                                  struct error *e);
 
 /* Adds the section of the sequences of a run that is prepared, and that of the search if the
  * request asks for it. */

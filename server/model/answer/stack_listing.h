@@ -13,7 +13,8 @@ enum { STACK_PART_NAME_SIZE = 48 };
 struct stack_listing {
   const struct stack_request *r;
   struct answer_content *content;
-  char (*part)[STACK_PART_NAME_SIZE]; /* [sections] names of the model's parts */
+  char (*part)[STACK_PART_NAME_SIZE]; /* [sections] names of the model's parts; NULL: no section
+                                         gets one, because they are only counted */
   const size_t *side[STACK_SIDES];    /* [items] rows of the thumbnails of the source and of main;
                                          NULL: not listed yet */
 };
@@ -32,6 +33,7 @@ static inline struct answer_section *stack_listing_add(struct stack_listing *l, 
 static inline void stack_listing_name(struct stack_listing *l, const struct stack_side *side,
                                       size_t number, const char *ending, const char *after) {
   const size_t last = l->content->sections - 1;
+  if (!l->part) return;
   snprintf(l->part[last], STACK_PART_NAME_SIZE, "%.12s.%zu%s%s", side->form->name, number, ending,
            after);
   l->content->section[last].name = l->part[last];

@@ -103,6 +103,9 @@ static enum status set_outputs(struct stack_check *k) {
   run->function = v->function;
   if (v->pool == STACK_POOL_CLASSES) k->out->classes_of = k->w;
   run->dimensions = v->dimensions;
+  run->output_size = of_v2 || !pooled ? k->main->form->width
+                     : v->dimensions  ? v->dimensions
+                                      : pooled_size;
   run->normalize = pooled && v->normalize;
   run->dense_left = of_v2;
   run->want_logits = of_v2 && find_output(k, STACK_V2_LOGITS) < k->out->v2.outputs;

@@ -120,7 +120,8 @@ static enum status make_sequences(struct stack_check *k, size_t items) {
     if (most == 0) return k->e->status;
     q[i] = (struct stack_sequence){.item = (uint32_t)text,
                                    .sample = (uint32_t)(i % out->each),
-                                   .most = most};
+                                   .most = most,
+                                   .keys = n + most - 1}; /* the last token is not fed */
     item[i] = (struct item){.q = n, .k = n, .q_row = rows, .k_row = rows};
     if (!size_add(rows, n, &rows))
       return error_limit(k->e, "max_pairs", "too many positions to count");

@@ -1,6 +1,6 @@
 /* stack_texts: the prompts of a request to generate, and their sequences. In an encoder-decoder
- * model an item's prompt is the token that begins and the item's targets. Private to stack_check,
- * except for stack_texts_rows. */
+ * model an item's prompt is the token that begins and the item's targets. Private to stack_check.
+ */
 #ifndef SERVER_STACK_TEXTS_H
 #define SERVER_STACK_TEXTS_H
 
@@ -12,10 +12,5 @@ enum status stack_texts_check(struct stack_check *k);
 
 /* Sets the tokens of all sequences. */
 enum status stack_texts_set(struct stack_check *k);
-
-/* The most KV rows that a sequence has. */
-static inline size_t stack_texts_rows(const struct stack_request *r, size_t item) {
-  return r->main.run->geometry.item[item].q + r->generation.sequence[item].most - 1;
-}
 
 #endif
