@@ -1,5 +1,5 @@
 /* attention_checking: a request to a layer while it is checked. Private to attention_body,
- * attention_check, attention_limits and attention_sight. */
+ * attention_check and attention_sight. */
 #ifndef SERVER_ATTENTION_CHECKING_H
 #define SERVER_ATTENTION_CHECKING_H
 
@@ -60,13 +60,10 @@ attention_fail_at(struct attention_check *k, enum attention_field field, size_t 
 }
 
 /* Checks the fields against each other, the model and the limits, and makes the run of the core.
- * Takes from the arena only what the limits allow. All three return the status of `e`. */
+ * Takes from the arena only what the limits allow. Both return the status of `e`. */
 enum status attention_check(const struct contract_reading *reading, const struct model *m,
                             const struct body_terms *terms, const struct body_limits *limits,
                             struct arena *a, struct attention_request *out, struct error *e);
-
-/* Checks the work and the bytes of the response before anything is allocated for them. */
-enum status attention_check_limits(struct attention_check *k);
 
 /* Checks valid_lens, mask and bias, which say what each query may attend to, against the items'
  * shapes. */
