@@ -229,14 +229,14 @@ static bool has_bad_score(const struct layer_step *s, const struct unit *u, floa
 
 /* A score overflows by itself, or because of a key that was read in place. The kernel reports the
  * tile as a whole, so the query is searched one by one. */
-static void note_bad_score(const struct layer_step *s, const struct unit *u, float *scratch) {
+static void record_bad_score(const struct layer_step *s, const struct unit *u, float *scratch) {
   const struct call *c = call_of(s, u->run);
   struct unit one = *u;
-  if (item_is_in_place(c, u->item) && note_bad_inputs(s, u)) return;
+  if (item_is_in_place(c, u->item) && record_bad_inputs(s, u)) return;
   one.rows = 1;
   while (one.row + 1 < u->row + u->rows && !has_bad_score(s, &one, scratch)) one.row++;
-  run_note_fault(u->run, u->step,
-                 attend_fault(ATTEND_SCORE, c->geometry->item[u->item].q_row + one.row));
+  run_record_fault(u->run, u->step,
+                   attend_fault(ATTEND_SCORE, c->geometry->item[u->item].q_row + one.row));
 }
 
 static bool contexts_are_finite(const struct layer *l, size_t heads, const struct kernel_tile *t) {
@@ -266,11 +266,11 @@ static void attend(const struct layer_step *s, const struct unit *u, float *scra
   for (size_t head = u->head, heads; (heads = set_tiles(s, u, &kept, &head, most, t)) > 0;) {
     if (c->select == SELECT_SAMPLE) tile_draw_chances(c, u, head - 1, (float *)t[0].chance);
     if (!l->kernel->attend(heads, t, scratch)) {
-      note_bad_score(s, u, all);
+      record_bad_score(s, u, all);
       return;
     }
     if (in_place && !contexts_are_finite(l, heads, t))
-      note_bad_inputs(s, u);
+      record_bad_inputs(s, u);
     else
       tile_fill_uniform(t, s, u, scratch);
   }

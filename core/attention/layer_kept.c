@@ -52,7 +52,7 @@ bool could_be_in_place(const struct call *c, size_t index) {
   return !memchr(sight->seen + sight_key_at(c->geometry, index), 0, item->key_end);
 }
 
-bool note_bad_inputs(const struct layer_step *s, const struct unit *u) {
+bool record_bad_inputs(const struct layer_step *s, const struct unit *u) {
   const struct layer *l = s->at.layer;
   struct call *c = call_of(s, u->run);
   const struct geometry *g = c->geometry;
@@ -65,7 +65,7 @@ bool note_bad_inputs(const struct layer_step *s, const struct unit *u) {
         if (!needed_has(&c->space->needed[role], head) ||
             l->kernel->peak(size, row) < KERNEL_NOT_FINITE)
           continue;
-        run_note_fault(u->run, u->step, attend_fault(role, g->item[u->item].k_row + i));
+        run_record_fault(u->run, u->step, attend_fault(role, g->item[u->item].k_row + i));
         return true;
       }
   }

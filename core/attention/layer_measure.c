@@ -462,7 +462,7 @@ static void compute_sums(const struct step *step, const struct span *span, void 
       const double *more = sums_at(l, c, group).rows;
       for (size_t i = 0; i < sums_count(l); i++) all.rows[i] += more[i];
     }
-    if (!set_measures(l, c, &all)) run_note_fault(u.run, u.step, 0);
+    if (!set_measures(l, c, &all)) run_record_fault(u.run, u.step, 0);
   }
   kernel_leave(mode);
 }

@@ -185,7 +185,7 @@ bool may_be_in_place(const struct layer *l, const struct call *c);
 bool could_be_in_place(const struct call *c, size_t item);
 
 /* Records the first row of a unit's item that was read in place and is not finite; false: none. */
-bool note_bad_inputs(const struct layer_step *s, const struct unit *u);
+bool record_bad_inputs(const struct layer_step *s, const struct unit *u);
 
 /* --- work, in floating-point operations --- */
 

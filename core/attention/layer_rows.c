@@ -450,8 +450,8 @@ static void compute_role(struct strip *s) {
   for (size_t i = 0; i < s->stretches; i++) {
     const struct strip_stretch *r = &s->stretch[i];
     if (r->bad < r->rows)
-      run_note_fault(run_of(s->step, r->call), s->number + s->role - s->step->role,
-                     r->number + r->bad);
+      run_record_fault(run_of(s->step, r->call), s->number + s->role - s->step->role,
+                       r->number + r->bad);
     if (s->role == ROLE_OUTPUT) continue;
     _Atomic uint32_t *top = role_top(r->call, r->item, s->role);
     uint32_t known = atomic_load_explicit(top, memory_order_relaxed);

@@ -128,7 +128,7 @@ static void trace_query(const struct layer_step *s, const struct unit *u, float 
     compare_keys(k, t, &tile, scratch);
     finite = trace_is_finite(k, t);
   }
-  if (!finite) run_note_fault(u->run, u->step, 0);
+  if (!finite) run_record_fault(u->run, u->step, 0);
 }
 
 /* --- units --- */

@@ -69,7 +69,7 @@ static void embed_unit(const struct stack_step *step, const struct unit *u, void
     const uint32_t peak = s->kernel->peak(d, rows + i * d);
     top = peak > top ? peak : top;
   }
-  stack_note_rows(s, u, rows, top);
+  stack_record_rows(s, u, rows, top);
 }
 
 static size_t embed_floats(const struct stack *s) { return s->form.width; }

@@ -144,7 +144,7 @@ static void run_down(struct tile *t, const float *x, size_t end) {
       const uint32_t top = s->kernel->carry(p->rows, columns, from, KERNEL_PANEL_MAX, to, d);
       for (size_t row = 0; top >= KERNEL_NOT_FINITE && row < p->rows; row++)
         if (s->kernel->peak(columns, to + row * d) >= KERNEL_NOT_FINITE)
-          run_note_fault(&p->run->run, t->number, p->row + row);
+          run_record_fault(&p->run->run, t->number, p->row + row);
     }
   }
 }

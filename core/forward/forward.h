@@ -194,7 +194,7 @@ struct kernel_norm stack_norm_rows(const struct stack *s, const struct stack_nor
 
 /* Notes the first row of a unit that holds a number beyond float32: the rows begin at `row`, and
  * `top` is the greatest magnitude among them, as kernels return it. */
-void stack_note_rows(const struct stack *s, const struct unit *u, const float *row, uint32_t top);
+void stack_record_rows(const struct stack *s, const struct unit *u, const float *row, uint32_t top);
 
 /* Reports that `what` of a row exceeds the float32 range; returns the error's status. */
 enum status stack_fault(const struct stack_step *s, const struct run *r, const char *what,

@@ -58,7 +58,7 @@ static void join_unit(const struct stack_step *step, const struct unit *u, void 
   n.branch = j.branch ? j.branch + first : NULL;
   n.sum = j.branch ? j.sum + first : NULL;
   const uint32_t top = s->kernel->norm(&n);
-  stack_note_rows(s, u, n.y, top);
+  stack_record_rows(s, u, n.y, top);
 }
 
 const struct stack_step stack_step_join = {.step = {.unit = stack_rows_unit,

@@ -105,7 +105,7 @@ void output_tile_compute(struct output_tile *t, const struct unit *u) {
       const float *logit = t->logit + i * STACK_BLOCK_TOKENS;
       const size_t target = (size_t)t->target[i];
       if (k->peak(count, logit) >= KERNEL_NOT_FINITE) {
-        run_note_fault(u->run, u->step, t->row[i]);
+        run_record_fault(u->run, u->step, t->row[i]);
         continue;
       }
       stack_outcome_add(k, &t->outcome[i], logit, first, count, &t->likely[i], t->spare);
@@ -115,7 +115,7 @@ void output_tile_compute(struct output_tile *t, const struct unit *u) {
   for (size_t i = 0; i < t->count; i++) {
     const double log = t->target_logit[i] - stack_outcome_end(&t->outcome[i], &t->likely[i]);
     if (!stack_outcome_is_finite(&t->outcome[i], &t->likely[i], log))
-      run_note_fault(u->run, u->step, t->row[i]);
+      run_record_fault(u->run, u->step, t->row[i]);
     t->target_logit[i] = (float)log;
   }
 }
@@ -155,7 +155,7 @@ static void keep_logits(struct output_tile *t, const struct unit *u) {
       float *kept = stack_run_of(u->run)->space->logits + t->row[i] * tokens + first;
       memcpy(kept, logit, count * sizeof *logit);
       if (t->stack->kernel->peak(count, logit) >= KERNEL_NOT_FINITE)
-        run_note_fault(u->run, u->step, t->row[i]);
+        run_record_fault(u->run, u->step, t->row[i]);
     }
   }
 }

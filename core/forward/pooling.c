@@ -150,7 +150,7 @@ static void pool_items(const struct stack_step *step, const struct unit *u, void
     for (size_t x = 0; r->normalize && x < size; x++) squares += (double)to[x] * to[x];
     for (size_t x = 0; x < size && squares > 0; x++) to[x] = (float)(to[x] / sqrt(squares));
     if (s->kernel->peak(size, to) >= KERNEL_NOT_FINITE)
-      run_note_fault(u->run, u->step, u->item + i);
+      run_record_fault(u->run, u->step, u->item + i);
     else if (r->pool == STACK_POOL_CLASSES)
       apply_function(r->function, to, size);
   }

@@ -66,12 +66,13 @@ struct kernel_norm stack_norm_rows(const struct stack *s, const struct stack_nor
                               .y_row = d};
 }
 
-void stack_note_rows(const struct stack *s, const struct unit *u, const float *row, uint32_t top) {
+void stack_record_rows(const struct stack *s, const struct unit *u, const float *row,
+                       uint32_t top) {
   const size_t d = s->form.width;
   if (top < KERNEL_NOT_FINITE) return;
   for (size_t i = 0; i < u->rows; i++)
     if (s->kernel->peak(d, row + i * d) >= KERNEL_NOT_FINITE) {
-      run_note_fault(u->run, u->step, u->row + i);
+      run_record_fault(u->run, u->step, u->row + i);
       return;
     }
 }

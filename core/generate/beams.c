@@ -163,14 +163,14 @@ static void search_prompt(const struct stack_step *step, const struct unit *u, v
   (void)scratch;
   if (q->steps == 0) begin_hypotheses(&t);
   stack_search_step(q);
-  if (q->beyond) run_note_fault(u->run, u->step, first * FAULTS + FAULT_SCORE);
-  if (q->over && q->dones == 0) run_note_fault(u->run, u->step, first * FAULTS + FAULT_BANNED);
+  if (q->beyond) run_record_fault(u->run, u->step, first * FAULTS + FAULT_SCORE);
+  if (q->over && q->dones == 0) run_record_fault(u->run, u->step, first * FAULTS + FAULT_BANNED);
   count_rows(&t);
   if (!q->over) {
     follow_parents(&t);
     weave_rows(&t);
   } else if (!search_finish(r, u->item)) {
-    run_note_fault(u->run, u->step, first * FAULTS + FAULT_HEARD);
+    run_record_fault(u->run, u->step, first * FAULTS + FAULT_HEARD);
   }
 }
 

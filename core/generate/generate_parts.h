@@ -148,7 +148,7 @@ enum status rounds_prepare(const struct stack_preparing *p);
 void rounds_begin(const struct stack *s, struct stack_run *r);
 
 /* Moves a run on to its next round; false: all its sequences are finished. */
-bool rounds_again(const struct program *p, struct run *run);
+bool rounds_next_round(const struct program *p, struct run *run);
 
 /* --- room.c --- */
 

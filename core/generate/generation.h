@@ -77,7 +77,7 @@ struct stack_generation {
   struct stack_listener *listener; /* or NULL */
   /* Called after a round that another one follows, by the thread that computes, which may hold the
    * pool's lock: it must take no time. Or NULL. */
-  void (*moved)(struct stack_generation *g);
+  void (*next_round)(struct stack_generation *g);
 
   /* The response. */
   size_t top_count;                  /* `top`, or as many as there are tokens */

@@ -14,8 +14,8 @@
 /* Faults of an item. */
 enum next_fault { FAULT_LOGITS, FAULT_BANNED, FAULT_HEARD, FAULTS };
 
-static void note_fault(const struct unit *u, enum next_fault fault) {
-  run_note_fault(u->run, u->step, u->item * FAULTS + fault);
+static void record_fault(const struct unit *u, enum next_fault fault) {
+  run_record_fault(u->run, u->step, u->item * FAULTS + fault);
 }
 
 /* Appends a token. It is counted when all that belongs to it is there. */
@@ -30,7 +30,7 @@ static void append_token(struct stack_generation *g, const struct unit *u, int32
   const enum stack_finish finish =
       stack_tell(g, u->item, count, stack_choice_finish(&g->choice, token, count, q->most));
   if (finish == STACK_FINISH_FAILED) {
-    note_fault(u, FAULT_HEARD);
+    record_fault(u, FAULT_HEARD);
     return;
   }
   atomic_store_explicit(&q->count, count, memory_order_release);
@@ -85,7 +85,7 @@ static void find_next(const struct stack *s, const struct unit *u, float *scratc
                                   .sample = q->sample};
   struct stack_outcome o;
   if (s->kernel->peak(tokens, logit) >= KERNEL_NOT_FINITE) {
-    note_fault(u, FAULT_LOGITS);
+    record_fault(u, FAULT_LOGITS);
     return;
   }
   stack_outcome_begin(&o);
@@ -95,7 +95,7 @@ static void find_next(const struct stack *s, const struct unit *u, float *scratc
   }
   const double log_sum = stack_outcome_end(&o, &likely);
   if (!stack_outcome_is_finite(&o, &likely, 0)) {
-    note_fault(u, FAULT_LOGITS);
+    record_fault(u, FAULT_LOGITS);
     return;
   }
   if (g->rounds->beams) {
@@ -105,9 +105,9 @@ static void find_next(const struct stack *s, const struct unit *u, float *scratc
   }
   const int32_t token = stack_choose(&g->choice, &past, logit, tokens, scratch);
   if (token < 0)
-    note_fault(u, FAULT_BANNED);
+    record_fault(u, FAULT_BANNED);
   else if (logit[token] - log_sum < -FLT_MAX)
-    note_fault(u, FAULT_LOGITS);
+    record_fault(u, FAULT_LOGITS);
   else
     append_token(g, u, token, (float)(logit[token] - log_sum));
 }

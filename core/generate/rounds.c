@@ -296,10 +296,10 @@ void rounds_begin(const struct stack *s, struct stack_run *r) {
   lay_round(s, r);
 }
 
-bool rounds_again(const struct program *p, struct run *run) {
+bool rounds_next_round(const struct program *p, struct run *run) {
   const struct stack *s = stack_step_of(p->step[0])->stack;
   struct stack_run *r = stack_run_of(run);
   if (!lay_round(s, r)) return false;
-  if (r->generation->moved) r->generation->moved(r->generation);
+  if (r->generation->next_round) r->generation->next_round(r->generation);
   return true;
 }

@@ -164,7 +164,7 @@ static struct call *place_of(struct stack_ablation *w, const struct stack_cut *c
 }
 
 /* Measures the round, and makes the calls those of the next one. */
-static void end_round(const struct stack_step *step, const struct unit *u, void *scratch) {
+static void measure_round(const struct stack_step *step, const struct unit *u, void *scratch) {
   struct stack_ablation *w = stack_run_of(u->run)->ablation;
   (void)step, (void)scratch;
   if (w->round == 0) {
@@ -172,10 +172,10 @@ static void end_round(const struct stack_step *step, const struct unit *u, void 
   } else {
     const struct stack_cut *cut = &w->cut[w->round - 1];
     measure_head(w, w->round - 1);
-    if (!(fabs(cut->loss) <= FLT_MAX)) run_note_fault(u->run, u->step, 0);
+    if (!(fabs(cut->loss) <= FLT_MAX)) run_record_fault(u->run, u->step, 0);
     *place_of(w, cut) = w->whole;
   }
-  if (!(fabs(w->full) <= FLT_MAX)) run_note_fault(u->run, u->step, 0);
+  if (!(fabs(w->full) <= FLT_MAX)) run_record_fault(u->run, u->step, 0);
   if (w->round == w->cuts) return;
   const struct stack_cut *next = &w->cut[w->round];
   w->whole = *place_of(w, next);
@@ -190,7 +190,7 @@ static void begin_from(const struct stack_ablation_part *p, size_t layer, bool a
   p->run->run.work = all ? p->layers + p->others : work_from(p, layer);
 }
 
-bool ablation_again(const struct program *program, struct run *run) {
+bool ablation_next_round(const struct program *program, struct run *run) {
   struct stack_ablation *w = stack_run_of(run)->ablation;
   (void)program;
   if (stack_run_of(run) != w->part[MAIN].run)
@@ -204,7 +204,7 @@ bool ablation_again(const struct program *program, struct run *run) {
     begin_from(&w->part[SOURCE], cut->layer, false);
     run->then = &w->part[SOURCE].run->run;
   }
-  if (w->moved) w->moved(w);
+  if (w->next_round) w->next_round(w);
   return !cut->of_source;
 }
 
@@ -233,4 +233,4 @@ const struct stack_step stack_step_ablation = {.step = {.unit = ablation_unit,
                                                         .work = ablation_work,
                                                         .compute = stack_compute,
                                                         .fault = fault_of_ablation},
-                                               .each = end_round};
+                                               .each = measure_round};

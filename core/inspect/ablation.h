@@ -41,8 +41,7 @@ struct stack_ablation_part {
 
 struct stack_ablation {
   /* The request, besides the wishes of the runs. */
-  void (*moved)(struct stack_ablation *w); /* a round is over and another one follows: called like
-                                           stack_generation's; or NULL */
+  void (*next_round)(struct stack_ablation *w); /* called as stack_generation's is; or NULL */
 
   /* The response. */
   enum stack_measure measure;

@@ -43,6 +43,6 @@ enum status ablation_prepare(const struct stack_preparing *p, double layers);
 
 /* Moves the run on to the round without the next head. False: all heads are measured, or that round
  * begins in the run's source (run.then). */
-bool ablation_again(const struct program *p, struct run *run);
+bool ablation_next_round(const struct program *p, struct run *run);
 
 #endif

@@ -23,7 +23,7 @@ static void lens_rows(const struct stack_step *step, const struct unit *u, void 
     if (!n.factor)
       memcpy(x, n.x, d * sizeof *x);
     else if (s->kernel->norm(&n) >= KERNEL_NOT_FINITE)
-      run_note_fault(u->run, u->step, row);
+      run_record_fault(u->run, u->step, row);
     output_scale(s, x);
   }
   output_tile_compute(&t, u);

@@ -167,18 +167,18 @@ void task_end_piece(const struct task *t, struct ending *ending) {
 /* All is computed: each job has another round, or pieces to be written, or ends. */
 static void release_jobs(struct batch *b, struct ending *ending) {
   const uint64_t now = clock_now();
-  struct job **again = &b->again, **writing = &b->writing;
+  struct job **continuing = &b->continuing, **writing = &b->writing;
   size_t pieces = 0;
   for (struct job *job = b->first, *next; job; job = next) {
     next = job->next;
     job->next = NULL;
     job->computed = now;
     if (!job->error.status) run_fault(job->run, &job->error);
-    struct run *on = job->error.status ? NULL : run_goes_on(job->run);
+    struct run *on = job->error.status ? NULL : run_next_round(job->run);
     if (on) {
       job->run = on;
-      *again = job;
-      again = &job->next;
+      *continuing = job;
+      continuing = &job->next;
     } else if (job->error.status || job->pieces == 0) {
       ending_add(ending, job);
     } else {

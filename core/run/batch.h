@@ -31,22 +31,22 @@ void job_give_up(struct job *job, enum status why);
 struct batch {
   struct job *first; /* until all is computed; chained by job.next, and the runs by run.next */
   struct cursor cursor;
-  struct job *again;   /* then: the jobs with another round, for the pool to take */
-  struct job *writing; /* and the job whose pieces are handed out, followed by the others */
-  size_t unwritten;    /* jobs with pieces that are not written */
-  atomic_size_t tasks; /* spans handed out and not finished; plus one for those not handed out */
-  size_t spans, given; /* spans of a step, about, and how many of them were handed out */
-  double span_work;    /* operations of a span */
-  double work, served; /* operations of this round, and those handed out so far */
-  double later;        /* operations left after this round, of the job that has the fewest */
-  double ends;         /* the earliest virtual end of its jobs (clients.h) */
-  double cost;         /* operations of this round in the ideal round */
-  double told;         /* how much of the cost the ideal round has been advanced by */
-  enum half half;      /* the half of the workers' time in which it was formed */
-  bool large;          /* whether it is one large job, which the pool counts */
-  uint64_t checked;    /* when it was last checked whether its jobs are still wanted */
-  bool checking;       /* whether a worker is checking */
-  struct batch *next;  /* in the list of active batches, oldest first, or of free ones */
+  struct job *continuing; /* then: the jobs with another round, for the pool to take */
+  struct job *writing;    /* and the job whose pieces are handed out, followed by the others */
+  size_t unwritten;       /* jobs with pieces that are not written */
+  atomic_size_t tasks;    /* spans handed out and not finished; plus one for those not handed out */
+  size_t spans, given;    /* spans of a step, about, and how many of them were handed out */
+  double span_work;       /* operations of a span */
+  double work, served;    /* operations of this round, and those handed out so far */
+  double later;           /* operations left after this round, of the job that has the fewest */
+  double ends;            /* the earliest virtual end of its jobs (clients.h) */
+  double cost;            /* operations of this round in the ideal round */
+  double told;            /* how much of the cost the ideal round has been advanced by */
+  enum half half;         /* the half of the workers' time in which it was formed */
+  bool large;             /* whether it is one large job, which the pool counts */
+  uint64_t checked;       /* when it was last checked whether its jobs are still wanted */
+  bool checking;          /* whether a worker is checking */
+  struct batch *next;     /* in the list of active batches, oldest first, or of free ones */
 };
 
 /* A worker's next work: a span, or a piece of a response. */
@@ -69,7 +69,7 @@ void batch_reserve(struct batch *b, const struct line *line, enum half half);
 void batch_init(struct batch *b, struct job *jobs, double reading, size_t workers, uint64_t now);
 
 /* Moves on if the step has ended. Jobs that are done go to `ending`, those with another round to
- * b->again. Called after batch_init, after the last span of a step, and after every piece. */
+ * b->continuing. Called after batch_init, after the last span of a step, and after every piece. */
 void batch_advance(struct batch *b, struct ending *ending);
 
 bool batch_is_computed(const struct batch *b); /* only pieces of responses are left */

@@ -104,7 +104,7 @@ static size_t occupy_seat(struct pool *p) {
 /* Ends a round; returns whether there is another one. */
 static bool has_another_round(struct pool *p, struct job *job) {
   if (run_fault(job->run, &job->error)) return false;
-  struct run *next = run_goes_on(job->run);
+  struct run *next = run_next_round(job->run);
   if (!next) return false;
   job->run = next;
   if (!atomic_load(&p->closed)) return true;

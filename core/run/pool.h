@@ -60,7 +60,7 @@ struct line {
   bool large;       /* whether its jobs are too large to be merged */
   struct job *host; /* the job in which it is stored */
   struct line *next;
-  struct job *again, *last;      /* continuing jobs that may be merged, by job.next, in the order in
+  struct job *continuing, *last; /* continuing jobs that may be merged, by job.next, in the order in
                                     which they came and are taken */
   struct heap returning[HALVES]; /* the same jobs, by rank */
   struct heap order[HALVES];     /* the other jobs, by rank */

@@ -22,7 +22,7 @@ static struct batch *first_batch(const struct pool *p, enum half half) {
  * matrix twice. If reading costs little, idle workers had better begin. */
 static bool should_wait(const struct pool *p, const struct line *line) {
   if (!p->options.merge || line->large) return false;
-  if (!line->program->again && queue_merge_work(&p->queue, line->program) <= MERGE_WORK)
+  if (!line->program->next_round && queue_merge_work(&p->queue, line->program) <= MERGE_WORK)
     return false;
   for (const struct batch *b = p->active; b; b = b->next)
     if (b->cursor.program == line->program && !b->large && !batch_is_computed(b)) return true;
@@ -194,7 +194,7 @@ static void end_late_jobs(struct pool *p) {
 void pool_advance(struct pool *p, struct batch *b, struct ending *ending) {
   batch_advance(b, ending);
   if (batch_is_computed(b)) pool_tell_clients(p, b, b->cost);
-  for (struct job *job = b->again, *next; job; job = next) {
+  for (struct job *job = b->continuing, *next; job; job = next) {
     next = job->next;
     if (job->paid > job->cost) { /* it costs more than estimated */
       clients_correct(&p->clients, job->client, job->paid - job->cost);
@@ -203,7 +203,7 @@ void pool_advance(struct pool *p, struct batch *b, struct ending *ending) {
     }
     queue_add(&p->queue, job);
   }
-  b->again = NULL;
+  b->continuing = NULL;
   if (batch_is_over(b)) release_batch(p, b);
 }
 

@@ -50,7 +50,7 @@ static struct line **find_line(struct queue *q, const struct program *program, b
  * that: it would make each round of the jobs merged with it as long as its own. */
 static bool is_large(const struct queue *q, const struct run *run) {
   const double most = queue_merge_work(q, run->program);
-  return run->work >= (run->program->again ? fmax(MERGE_WORK, most / LARGE_PART) : most);
+  return run->work >= (run->program->next_round ? fmax(MERGE_WORK, most / LARGE_PART) : most);
 }
 
 /* Returns whether a job precedes the new jobs of its line. */
@@ -73,7 +73,7 @@ void queue_add(struct queue *q, struct job *job) {
   struct heap *heaps = continues(line, job) ? line->returning : line->order;
   for (enum half h = 0; h < HALVES; h++) heap_add(&heaps[h], &job->rank[h]);
   if (continues(line, job)) {
-    *(line->again ? &line->last->next : &line->again) = job;
+    *(line->continuing ? &line->last->next : &line->continuing) = job;
     line->last = job;
   }
   job->newer = NULL;
@@ -86,7 +86,7 @@ void queue_add(struct queue *q, struct job *job) {
 static void remove_job(struct queue *q, struct job *job) {
   struct line **at = find_line(q, job->run->program, is_large(q, job->run)), *line = *at;
   if (continues(line, job)) {
-    struct job **link = &line->again, *before = NULL;
+    struct job **link = &line->continuing, *before = NULL;
     for (; *link != job; link = &(*link)->next) before = *link;
     *link = job->next;
     if (line->last == job) line->last = before;
@@ -98,7 +98,7 @@ static void remove_job(struct queue *q, struct job *job) {
   job->next = NULL;
   if (line->host != job) return;
   /* The line is stored in this job: it moves to another one, or ends. */
-  struct job *to = line->again ? line->again : job_of(line->order[0].root, 0);
+  struct job *to = line->continuing ? line->continuing : job_of(line->order[0].root, 0);
   if (!to) {
     *at = line->next;
     return;
@@ -120,8 +120,8 @@ struct job *queue_take(struct queue *q, struct line *line, enum half half, bool 
   do {
     /* The first job is that of the order; after it, continuing jobs precede new ones. */
     const bool returns = rank_of(&line->returning[half]) <= rank_of(&line->order[half]);
-    struct job *job =
-        line->again && (taken || returns) ? line->again : job_of(line->order[half].root, half);
+    struct job *job = line->continuing && (taken || returns) ? line->continuing
+                                                             : job_of(line->order[half].root, half);
     /* Continuing jobs are added until the batch is full, and so is one new job: otherwise a larger
      * new job might wait forever while others continue. */
     const bool newcomer = job->started == 0;

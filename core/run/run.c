@@ -103,7 +103,7 @@ void run_compute(struct run *first, double work, void *scratch) {
 /* --- faults --- */
 
 /* The step's number is stored plus one, so that no fault is 0. */
-void run_note_fault(struct run *r, unsigned step, uint64_t place) {
+void run_record_fault(struct run *r, unsigned step, uint64_t place) {
   const uint64_t here = (uint64_t)(step + 1) << RUN_FAULT_SHIFT | place;
   uint64_t known = atomic_load(&r->fault);
   while ((known == 0 || here < known) && !atomic_compare_exchange_weak(&r->fault, &known, here)) {

@@ -34,7 +34,7 @@ struct run {
   size_t rounds;         /* how many are left, this one included, about; 0 is read as 1 */
   double had;            /* work of the rounds that are over; set by the pool */
   atomic_bool cancelled; /* set by any thread: the rest of the run is skipped */
-  _Atomic uint64_t fault; /* the first fault (run_note_fault); 0: none */
+  _Atomic uint64_t fault; /* the first fault (run_record_fault); 0: none */
 };
 
 /* The smallest piece of work, in terms of its step: rows of items, in some heads, some columns. */
@@ -108,7 +108,7 @@ struct program {
    * the next round. Called after all steps of a run that has no fault and is not cancelled. It only
    * moves counters, since the pool's lock may be held (a tiny job's rounds run without it). NULL:
    * runs have one round. */
-  bool (*again)(const struct program *p, struct run *run);
+  bool (*next_round)(const struct program *p, struct run *run);
 };
 
 /* --- a batch of runs, from its first one on --- */
@@ -136,11 +136,11 @@ bool run_next_unit(struct span *left, struct unit *u);
 
 /* Ends a round without a fault. Returns the run with its next round, or the run that follows it;
  * NULL: all is over. */
-static inline struct run *run_goes_on(struct run *run) {
+static inline struct run *run_next_round(struct run *run) {
   const struct program *p = run->program;
   run->had += run->work;
   if (atomic_load(&run->cancelled)) return NULL;
-  if (p->again && p->again(p, run)) return run;
+  if (p->next_round && p->next_round(p, run)) return run;
   if (run->then) run->then->had = run->had;
   return run->then;
 }
@@ -155,7 +155,7 @@ enum { RUN_FAULT_SHIFT = 48 };
 
 /* Records a fault of a step at a place below 2^48, whose meaning the step defines. The first place
  * of the first step is kept, whatever the order of the calls. */
-void run_note_fault(struct run *r, unsigned step, uint64_t place);
+void run_record_fault(struct run *r, unsigned step, uint64_t place);
 
 /* Whether the run is cancelled or has a fault of an earlier step. A fault of the same step stops
  * nothing: which place is the first must not depend on the order in which units are computed. */

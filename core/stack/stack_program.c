@@ -145,7 +145,7 @@ static void list_forward(struct program_lists *l) {
     const unsigned begin = s->again[i].steps;
     s->again[i] = (struct program){.step = l->list ? l->list + begin : NULL,
                                    .steps = (unsigned)l->steps - begin,
-                                   .again = ablation_again};
+                                   .next_round = ablation_next_round};
   }
 }
 
@@ -167,7 +167,7 @@ static void list_rounds(struct program_lists *l) {
   add_step(l, &stack_step_release, none);
   s->rounds = (struct program){.step = l->list ? l->list + begin : NULL,
                                .steps = (unsigned)(l->steps - begin),
-                               .again = rounds_again};
+                               .next_round = rounds_next_round};
 }
 
 static void list_programs(struct program_lists *l) {

@@ -58,7 +58,7 @@ static void count_tokens(struct exchange *x, size_t chosen, uint64_t now) {
 
 /* Called after a round that another one follows, when that one is laid out. The last round ends in
  * end_generation. */
-static void end_round(struct stack_generation *g) {
+static void next_round(struct stack_generation *g) {
   struct exchange *x =
       (struct exchange *)((char *)g - offsetof(struct exchange, request.stack.generation));
   if (g->chosen == x->counted) return;
@@ -69,7 +69,7 @@ static void end_round(struct stack_generation *g) {
 }
 
 static void begin_generation(struct exchange *x) {
-  x->request.stack.generation.moved = end_round;
+  x->request.stack.generation.next_round = next_round;
   x->job.deadline = next_deadline(x, x->begun);
 }
 
@@ -116,7 +116,7 @@ const struct exchange_work exchange_generation = {.reserve = reserve_sequences,
 /* --- head importance --- */
 
 /* A head was measured: called by a worker. */
-static void end_head(struct stack_ablation *w) {
+static void next_head(struct stack_ablation *w) {
   struct exchange *x =
       (struct exchange *)((char *)w - offsetof(struct exchange, request.stack.ablation));
   x->job.deadline = next_deadline(x, clock_now());
@@ -124,7 +124,7 @@ static void end_head(struct stack_ablation *w) {
 }
 
 static void begin_ablation(struct exchange *x) {
-  x->request.stack.ablation.moved = end_head;
+  x->request.stack.ablation.next_round = next_head;
   x->job.deadline = next_deadline(x, x->begun);
 }
 

@@ -135,7 +135,7 @@ static void note_round(struct stack_generation *g) {
 
 void drawn_generate(struct pool *p, struct stack_run *r, struct drawn_taken *best) {
   rounds.moves = 0;
-  r->generation->moved = note_round;
+  r->generation->next_round = note_round;
   best->whole = fmin(best->whole, drawn_time(p, r->source ? &r->source->run : &r->run));
   must(rounds.moves > 1);
   best->step = fmin(best->step, (double)(rounds.last - rounds.first) / (double)(rounds.moves - 1));

@@ -73,7 +73,7 @@ void *asked_scratch(const struct model *m) {
 
 struct run *asked_compute(struct asked *d, struct run *run, double work, void *scratch) {
   run_compute(run, work, scratch);
-  return run_fault(run, &d->error) ? NULL : run_goes_on(run);
+  return run_fault(run, &d->error) ? NULL : run_next_round(run);
 }
 
 struct input answer_text(struct answer *a) {

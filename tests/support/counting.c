@@ -36,7 +36,7 @@ static void count_units(const struct step *s, const struct span *span, void *scr
   while (run_next_unit(&left, &u)) {
     struct counting_run *r = counting_run_of(u.run);
     if (r->at_unit) r->at_unit(r);
-    if (r->round == r->fault_at) run_note_fault(&r->run, u.step, 0);
+    if (r->round == r->fault_at) run_record_fault(&r->run, u.step, 0);
     count_unit(r, r->run.program->steps, u.step, u.row);
   }
 }
@@ -72,7 +72,7 @@ void counting_init(struct counting *c, size_t steps, bool again) {
   for (size_t i = 0; i < steps; i++) c->list[i] = &counting_step;
   c->program = (struct program){.step = c->list,
                                 .steps = (unsigned)steps,
-                                .again = again ? goes_again : NULL};
+                                .next_round = again ? goes_again : NULL};
 }
 
 void counting_run_init(struct counting_run *r, struct counting *c, size_t units, size_t rounds) {

@@ -86,7 +86,7 @@ size_t compute_rounds(const struct random_stack *s, struct stack_run **run, size
     for (struct run *r = first, *next; r; r = next) {
       next = r->next;
       r->next = NULL;
-      struct run *on = atomic_load(&r->fault) ? NULL : run_goes_on(r);
+      struct run *on = atomic_load(&r->fault) ? NULL : run_next_round(r);
       if (on) *end = on, end = &on->next;
     }
     first = again;

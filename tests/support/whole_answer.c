@@ -33,7 +33,7 @@ static void compute(struct whole_answer *a, const struct whole_made *m) {
                                 decoder ? stack_scratch_bytes(decoder) : 0);
   void *scratch = aligned_alloc(64, size_round_up(least, 64));
   assert_non_null(scratch);
-  for (struct run *run = stack_request_run(&a->request); run; run = run_goes_on(run)) {
+  for (struct run *run = stack_request_run(&a->request); run; run = run_next_round(run)) {
     run_compute(run, 1e5, scratch);
     assert_int_equal(run_fault(run, &a->error), STATUS_OK);
   }

@@ -415,7 +415,7 @@ static void each_round_but_the_last_is_told(void **unused) {
   random_case_decoder(&c, 900, some, 0);
   struct stack_run *r = random_texts(&c.s, &c.state, 1, 5, 1, &c.a);
   r->generation->sequence[0].most = 7;
-  r->generation->moved = count_move;
+  r->generation->next_round = count_move;
   moves = 0;
   generate(&c.s, r, 1e6, &c.a);
   assert_int_equal(moves, 6);
@@ -687,7 +687,7 @@ static void late_sequences_copy(void **unused) {
     prepare_run(&c.s, r, &c.a);
     void *scratch = random_room(&c.a, stack_scratch_bytes(c.s.stack) + 1, 1);
     size_t rows = 0;
-    for (struct run *on = &r->run; on; on = run_goes_on(on)) {
+    for (struct run *on = &r->run; on; on = run_next_round(on)) {
       rows += on->rows;
       on->next = NULL;
       run_compute(on, 1e6, scratch);
@@ -704,7 +704,7 @@ static void compute_rounds_backwards(const struct random_stack *s, struct stack_
   enum { SPANS = 10000 };
   struct span *span = random_room(a, SPANS, sizeof *span);
   void *scratch = random_room(a, stack_scratch_bytes(s->stack) + 1, 1);
-  for (struct run *on = &r->run; on; on = run_goes_on(on)) {
+  for (struct run *on = &r->run; on; on = run_next_round(on)) {
     struct cursor at;
     on->next = NULL;
     for (run_begin(&at, on); !run_is_done(&at); run_next(&at)) {

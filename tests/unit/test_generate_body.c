@@ -153,7 +153,7 @@ static void a_stream_is_the_same_in_parts(void **state) {
   const size_t bytes = size_round_up(stack_scratch_bytes(model.whole.decoder), 64);
   void *scratch = aligned_alloc(64, bytes);
   do run_compute(run, 1e6, scratch);
-  while (run_goes_on(run));
+  while (run_next_round(run));
   free(scratch);
   const size_t length = write_stream(&r, STREAM_ROOM / 2, NULL, whole);
   size_t events = 0;

@@ -60,7 +60,7 @@ static void work_check(const struct work *w) {
   assert_int_equal(atomic_load(&w->done), 1);
   assert_int_equal(job->error.status, STATUS_OK);
   assert_int_equal(atomic_load(&w->written), job->pieces);
-  assert_int_equal(w->run.asked, w->run.run.program->again ? w->run.rounds : 0);
+  assert_int_equal(w->run.asked, w->run.run.program->next_round ? w->run.rounds : 0);
   assert_true(counting_is_right(&w->run));
   assert_true(job->submitted <= job->started && job->started <= job->computed &&
               job->computed <= job->finished);

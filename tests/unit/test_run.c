@@ -197,7 +197,7 @@ static void the_first_place_of_the_first_step_is_kept(void **state) {
   assert_int_equal(run_fault(r, &none), STATUS_OK);
   for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
     struct error e = {0};
-    run_note_fault(r, notes[i].step, notes[i].place);
+    run_record_fault(r, notes[i].step, notes[i].place);
     assert_int_equal(run_fault(r, &e), STATUS_SYSTEM);
     assert_string_equal(e.detail, notes[i].kept);
   }
@@ -205,7 +205,7 @@ static void the_first_place_of_the_first_step_is_kept(void **state) {
 
 static void a_fault_stops_later_steps_and_not_its_own(void **state) {
   (void)state;
-  run_note_fault(&f.run[0].run, 2, 0);
+  run_record_fault(&f.run[0].run, 2, 0);
   assert_false(run_is_over(&f.run[0].run, 0));
   assert_false(run_is_over(&f.run[0].run, 2));
   assert_true(run_is_over(&f.run[0].run, 3));

@@ -57,7 +57,7 @@ static const struct step *const steps[] = {&step};
 static const struct program program = {.step = steps, .steps = 1};
 static const struct program rounds_program = {.step = steps,
                                               .steps = 1,
-                                              .again = has_another_round};
+                                              .next_round = has_another_round};
 
 static void note_end(struct job *job) { ((struct sim_job *)job)->ends = now; }
 
