@@ -1,6 +1,7 @@
 /* hints: reads config.json, and finds the object in it that is about a layer. */
 #include "config/describe/hints.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,17 +62,21 @@ static bool names_tower(const char *word, const char *key) {
   return mean_the_same(word, whole, key, stem) || mean_the_same(word, first, key, stem);
 }
 
-/* Keys of the number of heads. The last two belong to one tower each; "heads" is the word of
- * definitions, which the config.json of a custom model has. */
-static const char *const head_members[] = {
-    "num_attention_heads",    "num_heads", "n_head", "n_heads", "heads", "encoder_attention_heads",
-    "decoder_attention_heads"};
-enum { HEAD_MEMBERS_OF_ALL = 5 };
+/* The value of the first key that one of the families has at this offset of struct whole_keys. */
+static const json_t *find_key(const json_t *object, size_t offset) {
+  for (size_t i = 0; i < whole_family_count(); i++) {
+    const struct whole_keys *k = whole_family_at(i)->keys;
+    const char *key = k ? *(const char *const *)((const char *)k + offset) : NULL;
+    const json_t *value = key ? json_object_get(object, key) : NULL;
+    if (value) return value;
+  }
+  return NULL;
+}
 
 static bool tells_heads(const json_t *object) {
-  for (size_t i = 0; i < sizeof head_members / sizeof *head_members; i++)
-    if (json_object_get(object, head_members[i])) return true;
-  return false;
+  return find_key(object, offsetof(struct whole_keys, own.heads)) ||
+         find_key(object, offsetof(struct whole_keys, decoder.heads)) ||
+         json_object_get(object, "heads");
 }
 
 static bool is_tower(const json_t *value) {
@@ -95,67 +100,65 @@ static const json_t *find_tower(const struct hints *h, const char *address) {
 
 /* --- values --- */
 
-const json_t *hints_value(const struct hints *h, const struct hints_layer *at, const char *key) {
-  return json_object_get(find_tower(h, at->address), key);
-}
-
-bool hints_ambiguous(const struct hints *h, const struct hints_layer *at) {
-  return h->config && !find_tower(h, at->address);
-}
-
 /* A positive integer of at most `most`, or 0. */
-static size_t hinted_count(const struct hints *h, const struct hints_layer *at, const char *key,
-                           json_int_t most) {
-  const json_int_t number = json_integer_value(hints_value(h, at, key));
+static size_t count_of(const json_t *value, json_int_t most) {
+  const json_int_t number = json_integer_value(value);
   return number > 0 && number <= most ? (size_t)number : 0;
 }
 
-static bool is_labelled(const struct hints_layer *at, const char *label) {
-  return at->family && strcmp(at->family->label, label) == 0;
+/* The count under the key that one of the families has at this offset of struct whole_keys, or 0.
+ * Keys about one of two stacks are left out: the layer's own family has them. */
+static size_t count_under(const json_t *object, size_t offset, json_int_t most) {
+  size_t count = 0;
+  for (size_t i = 0; i < whole_family_count() && !count; i++) {
+    const struct whole_keys *k = whole_family_at(i)->keys;
+    const char *key =
+        k && !k->decoder.heads ? *(const char *const *)((const char *)k + offset) : NULL;
+    if (key) count = count_of(json_object_get(object, key), most);
+  }
+  return count;
 }
 
-size_t hints_heads(const struct hints *h, const struct hints_layer *at) {
-  size_t heads = 0;
-  if (is_labelled(at, "encoder"))
-    heads = hinted_count(h, at, "encoder_attention_heads", DEFINITION_HEADS_MAX);
-  if (is_labelled(at, "decoder"))
-    heads = hinted_count(h, at, "decoder_attention_heads", DEFINITION_HEADS_MAX);
-  for (size_t i = 0; i < HEAD_MEMBERS_OF_ALL && !heads; i++)
-    heads = hinted_count(h, at, head_members[i], DEFINITION_HEADS_MAX);
-  return heads;
+static size_t read_heads(const json_t *object, const struct hints_layer *at) {
+  const struct whole_family *names = at->family ? at->family->names : NULL;
+  const struct whole_keys *k = names ? names->keys : NULL;
+  const char *own = !k                                   ? NULL
+                    : names->decodes && k->decoder.heads ? k->decoder.heads
+                                                         : k->own.heads;
+  size_t heads = own ? count_of(json_object_get(object, own), DEFINITION_HEADS_MAX) : 0;
+  if (!heads)
+    heads = count_under(object, offsetof(struct whole_keys, own.heads), DEFINITION_HEADS_MAX);
+  return heads ? heads : count_of(json_object_get(object, "heads"), DEFINITION_HEADS_MAX);
 }
 
-size_t hints_kv_heads(const struct hints *h, const struct hints_layer *at) {
-  const size_t heads = hinted_count(h, at, "num_key_value_heads", DEFINITION_HEADS_MAX);
-  return heads ? heads : hinted_count(h, at, "kv_heads", DEFINITION_HEADS_MAX);
-}
-
-double hints_rope_base(const struct hints *h, const struct hints_layer *at) {
-  const json_t *base = hints_value(h, at, "rope_theta");
-  if (!base) base = json_object_get(hints_value(h, at, "rope_parameters"), "rope_theta");
-  const double number = json_number_value(base);
-  return number > 1 && number <= 1e12 ? number : 0;
-}
-
-size_t hints_distance(const struct hints *h, const struct hints_layer *at) {
-  return hinted_count(h, at, "relative_attention_max_distance", DISTANCE_MOST);
-}
-
-const char *hints_type(const struct hints *h, const struct hints_layer *at) {
-  const char *own = json_string_value(hints_value(h, at, "model_type"));
-  return own ? own : json_string_value(json_object_get(h->config, "model_type"));
-}
-
-enum toggle hints_causal(const struct hints *h, const struct hints_layer *at) {
-  const char *type = hints_type(h, at), *layout = at->family ? at->family->layout : "";
+static enum toggle read_causal(const struct hints_said *s, const struct hints_layer *at) {
+  const char *layout = at->family ? at->family->layout : "";
   if (at->family && at->family->cross) return TOGGLE_UNSAID;
-  if (strcmp(layout, "clip") == 0 && is_labelled(at, "text") && type &&
-      strncmp(type, "siglip", 6) == 0)
+  if (strcmp(layout, "clip") == 0 && strcmp(at->family->label, "text") == 0 && s->type &&
+      strncmp(s->type, "siglip", 6) == 0)
     return TOGGLE_OFF;
-  if (strcmp(layout, "bert") == 0 && json_is_true(hints_value(h, at, "is_decoder")))
+  if (strcmp(layout, "bert") == 0 && json_is_true(json_object_get(s->config, "is_decoder")))
     return TOGGLE_ON;
-  if (json_is_false(hints_value(h, at, "is_causal")) ||
-      json_is_true(hints_value(h, at, "use_bidirectional_attention")))
+  if (json_is_false(json_object_get(s->config, "is_causal")) ||
+      json_is_true(json_object_get(s->config, "use_bidirectional_attention")))
     return TOGGLE_OFF;
   return TOGGLE_UNSAID;
+}
+
+struct hints_said hints_of(const struct hints *h, const struct hints_layer *at) {
+  const json_t *config = find_tower(h, at->address);
+  struct hints_said s = {.config = config, .ambiguous = h->config && !config};
+  s.type = json_string_value(json_object_get(config, "model_type"));
+  if (!s.type) s.type = json_string_value(json_object_get(h->config, "model_type"));
+  s.heads = read_heads(config, at);
+  s.kv_heads = count_under(config, offsetof(struct whole_keys, kv_heads), DEFINITION_HEADS_MAX);
+  if (!s.kv_heads) s.kv_heads = count_of(json_object_get(config, "kv_heads"), DEFINITION_HEADS_MAX);
+  s.distance = count_under(config, offsetof(struct whole_keys, distance), DISTANCE_MOST);
+  const size_t rope = offsetof(struct whole_keys, rope_base);
+  const json_t *base = find_key(config, rope);
+  if (!base) base = find_key(json_object_get(config, "rope_parameters"), rope);
+  const double number = json_number_value(base);
+  s.rope_base = number > 1 && number <= 1e12 ? number : 0;
+  s.causal = read_causal(&s, at);
+  return s;
 }

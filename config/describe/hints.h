@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "config/describe/definition_value.h"
 #include "config/family/layout_family.h"
 
 struct hints {
@@ -27,21 +28,17 @@ struct hints_layer {
 enum status hints_read(struct hints *h, const char *path, struct error *why, struct error *e);
 void hints_free(struct hints *h);
 
-/* The value of a key for this layer, or NULL. A model of several towers has an object for each,
- * which the words of the address choose; NULL if they do not. */
-const json_t *hints_value(const struct hints *h, const struct hints_layer *at, const char *key);
+/* The values of config.json for one layer; 0 or NULL: it has none. */
+struct hints_said {
+  const json_t *config; /* the object about the layer: a model of several towers has one for each,
+                           which the words of the address choose; NULL if they do not */
+  bool ambiguous;       /* there are objects for several towers, and the address chooses none */
+  const char *type;
+  size_t heads, kv_heads, distance;
+  double rope_base;
+  enum toggle causal; /* TOGGLE_UNSAID if it does not differ from the family's default */
+};
 
-/* Are there objects for several towers, none of which the address chooses? */
-bool hints_ambiguous(const struct hints *h, const struct hints_layer *at);
-
-/* 0 or NULL if config.json does not have the value. */
-size_t hints_heads(const struct hints *h, const struct hints_layer *at);
-size_t hints_kv_heads(const struct hints *h, const struct hints_layer *at);
-double hints_rope_base(const struct hints *h, const struct hints_layer *at);
-size_t hints_distance(const struct hints *h, const struct hints_layer *at);
-const char *hints_type(const struct hints *h, const struct hints_layer *at);
-
-/* Is the layer causal? TOGGLE_UNSAID if config.json does not differ from the family's default. */
-enum toggle hints_causal(const struct hints *h, const struct hints_layer *at);
+struct hints_said hints_of(const struct hints *h, const struct hints_layer *at);
 
 #endif

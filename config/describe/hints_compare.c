@@ -22,16 +22,16 @@ static void compare_count(const char *what, const char *key, size_t wanted, size
 
 void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, struct notes *n) {
   const struct layer_shape *s = c->shape;
-  const enum toggle causal = hints_causal(h, &c->at);
   if (!h->config) return;
-  if (hints_ambiguous(h, &c->at))
+  const struct hints_said said = hints_of(h, &c->at);
+  const enum toggle causal = said.causal;
+  if (said.ambiguous)
     notes_add(n,
               "config.json describes several models, and it is unknown which one has this layer");
-  compare_count("heads", "heads", hints_heads(h, &c->at), s->heads, n);
-  if (!c->said->kv_heads)
-    compare_count("heads of keys", "kv_heads", hints_kv_heads(h, &c->at), s->kv_heads, n);
+  compare_count("heads", "heads", said.heads, s->heads, n);
+  if (!c->said->kv_heads) compare_count("heads of keys", "kv_heads", said.kv_heads, s->kv_heads, n);
   if (s->relative_buckets && !c->said->relative_distance)
-    compare_count("as relative_attention_max_distance", "relative_bias", hints_distance(h, &c->at),
+    compare_count("as relative_attention_max_distance", "relative_bias", said.distance,
                   s->relative_distance, n);
   if (causal != TOGGLE_UNSAID && c->said->causal == TOGGLE_UNSAID &&
       (causal == TOGGLE_ON) != c->causal)
@@ -39,7 +39,7 @@ void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, s
         n,
         "config.json says that the model is %s, but this definition is %s (set causal to confirm)",
         causal == TOGGLE_ON ? "causal" : "not causal", causal == TOGGLE_ON ? "not" : "causal");
-  const double rope = hints_rope_base(h, &c->at), base = s->rope_base;
+  const double rope = said.rope_base, base = s->rope_base;
   if (!(rope > 0) || c->said->rope_base > 0 || (c->at.family && c->at.family->cross)) return;
   if (base > 0 && differ(rope, base))
     notes_add(n,
@@ -79,19 +79,18 @@ static bool is_off(const struct guard *g, const json_t *value) {
 }
 
 /* This layer's entry of a list, or NULL. */
-static const json_t *layer_entry(const struct hints *h, const struct hints_served *c,
+static const json_t *layer_entry(const json_t *config, const struct hints_served *c,
                                  const char *key) {
-  return c->at.numbered ? json_array_get(hints_value(h, &c->at, key), c->at.layer) : NULL;
+  return c->at.numbered ? json_array_get(json_object_get(config, key), c->at.layer) : NULL;
 }
 
 /* Has the key of the guard a value that is not applied to this layer, and might change it? */
-static bool is_unserved(const struct hints *h, const struct hints_served *c,
-                        const struct guard *g) {
+static bool is_unserved(const json_t *config, const struct hints_served *c, const struct guard *g) {
   const bool cross = c->at.family && c->at.family->cross;
   const json_t *value =
-      g->value == GUARD_EACH ? layer_entry(h, c, g->key) : hints_value(h, &c->at, g->key);
+      g->value == GUARD_EACH ? layer_entry(config, c, g->key) : json_object_get(config, g->key);
   if (g->layers == GUARD_NO_LAYER || (cross && g->layers >= GUARD_ROTARY)) return false;
-  if (g->moot && json_is_false(hints_value(h, &c->at, g->moot))) return false;
+  if (g->moot && json_is_false(json_object_get(config, g->moot))) return false;
   switch (g->layers) {
   case GUARD_UNSCALED:
   case GUARD_DIVIDED:
@@ -105,7 +104,7 @@ static bool is_unserved(const struct hints *h, const struct hints_served *c,
     return c->shape->rope_base > 0 && value && !is_plain_rope(value);
   case GUARD_REACH:
   case GUARD_KIND: {
-    const json_t *kind = layer_entry(h, c, "layer_types");
+    const json_t *kind = layer_entry(config, c, "layer_types");
     if (kind && is_word_or_absent(kind, "full_attention")) return false;
     if (g->layers == GUARD_KIND && is_word_or_absent(kind, "sliding_attention")) return false;
     break;
@@ -120,15 +119,15 @@ static bool is_unserved(const struct hints *h, const struct hints_served *c,
 }
 
 void hints_compare_unserved(const struct hints *h, const struct hints_served *c, struct notes *n) {
-  if (!h->config || hints_ambiguous(h, &c->at)) return;
-  const char *type = hints_type(h, &c->at);
-  if (type && c->at.family && !layout_family_fits(c->at.family, type))
+  const struct hints_said said = hints_of(h, &c->at);
+  if (!said.config) return;
+  if (said.type && c->at.family && !layout_family_fits(c->at.family, said.type))
     notes_add(n,
               "layout %s is not known to fit config.json's model_type %.40s: outputs may differ "
               "from the model's",
-              c->at.family->layout, type);
+              c->at.family->layout, said.type);
   for (size_t i = 0; i < guard_count(); i++)
-    if (is_unserved(h, c, guard_at(i)))
+    if (is_unserved(said.config, c, guard_at(i)))
       notes_add(n, "config.json has %s, which is not applied: outputs may differ from the model's",
                 guard_at(i)->key);
 }

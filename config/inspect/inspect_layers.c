@@ -125,7 +125,7 @@ static enum status complete_heads(const struct inspection *in, struct inspect_la
   if (measure_definition(in, l->definition, p, &last))
     return error_set(e, STATUS_CONFIG, "%.500s", last.detail);
   l->headless = !certain;
-  if (l->headless && hints_heads(in->hints, &l->at)) l->error = first;
+  if (l->headless && hints_of(in->hints, &l->at).heads) l->error = first;
   return STATUS_OK;
 }
 
@@ -137,7 +137,7 @@ static enum status find_rope_base(const struct inspection *in, struct inspect_la
                                   const struct parameters *p, double *base, struct error *e) {
   bool fits;
   double other = 0;
-  *base = hints_rope_base(in->hints, &l->at);
+  *base = hints_of(in->hints, &l->at).rope_base;
   if (*base > 0) return STATUS_OK;
   if (p->frequencies && frequencies_compare(in->file, p->frequencies, p->shape.head_size,
                                             p->shape.rope_base, &fits, &other, e))
@@ -152,8 +152,9 @@ static enum status set_rest(const struct inspection *in, struct inspect_layer *l
                             const struct parameters *p, struct error *e) {
   const struct layer_shape *s = &p->shape;
   double base = 0;
-  const enum toggle causal = hints_causal(in->hints, &l->at);
-  const size_t distance = hints_distance(in->hints, &l->at);
+  const struct hints_said said = hints_of(in->hints, &l->at);
+  const enum toggle causal = said.causal;
+  const size_t distance = said.distance;
   const struct inspect_heads heads = {.query = s->heads, .key = s->kv_heads};
   if (set_heads(l->definition, heads, e)) return e->status;
   if (s->rope_base > 0 && (find_rope_base(in, l, p, &base, e) ||
@@ -181,7 +182,7 @@ static void note_doubts(const struct inspection *in, const struct inspect_layer 
   if (definition_read(&d, l->definition, &e)) return;
   const struct hints_served is = {.at = l->at, .said = &d, .shape = &p->shape, .causal = p->causal};
   for (size_t i = 0; i < p->notes.count; i++) notes_add(notes, "%s", p->notes.text[i]);
-  if (hints_ambiguous(in->hints, &l->at)) hints_compare_unsaid(in->hints, &is, notes);
+  if (hints_of(in->hints, &l->at).ambiguous) hints_compare_unsaid(in->hints, &is, notes);
   hints_compare_unserved(in->hints, &is, notes);
 }
 

@@ -321,9 +321,10 @@ static enum status find_heads(struct layout *l, struct definition *d, size_t tab
                                    .address = p->family || !d->prefix ? p->address : d->prefix,
                                    .numbered = p->numbered,
                                    .layer = p->layer};
-    d->heads = hints_heads(d->hints, &at);
+    const struct hints_said said = hints_of(d->hints, &at);
+    d->heads = said.heads;
     l->hinted = d->heads > 0;
-    if (l->hinted && !d->kv_heads) kv_heads = hints_kv_heads(d->hints, &at);
+    if (l->hinted && !d->kv_heads) kv_heads = said.kv_heads;
   }
   /* In a family with shared keys the rows of its matrix show their number of heads, if the size of
    * a head is that of the queries. */
