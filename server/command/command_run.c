@@ -42,24 +42,17 @@ static void write_problem(const struct error *e) {
 
 /* Whether the model serves this kind of request. If not, writes a line about it. */
 static bool is_served(const struct model *m, enum body_ask ask) {
-  static const struct {
-    enum route route;
-    const char *instead;
-  } asks[] = {[ASK_ATTENTION] = {ROUTE_MODEL_ATTENTION, NULL},
-              [ASK_HEADS] = {ROUTE_MODEL_HEADS, NULL},
-              [ASK_ENCODE] = {ROUTE_MODEL_ENCODE, "it cannot encode"},
-              [ASK_CLASSIFY] = {ROUTE_MODEL_CLASSIFY, "it cannot classify"},
-              [ASK_SCORE] = {ROUTE_MODEL_SCORE, "it cannot score"},
-              [ASK_GENERATE] = {ROUTE_MODEL_GENERATE, "it cannot generate"},
-              [ASK_TOKENIZE] = {ROUTE_MODEL_TOKENIZE, "it takes tokens alone"},
-              [ASK_DETOKENIZE] = {ROUTE_MODEL_DETOKENIZE, "it gives tokens alone"}};
-  const char *instead = asks[ask].instead;
-  if (route_serves(asks[ask].route, m)) return true;
-  if (!instead)
-    instead = route_serves(ROUTE_MODEL_GENERATE, m) ? "ask it to --encode, --score or --generate"
-                                                    : "ask it to --encode";
+  static const char *const instead[] = {
+      [ASK_ENCODE] = "it cannot encode",        [ASK_CLASSIFY] = "it cannot classify",
+      [ASK_SCORE] = "it cannot score",          [ASK_GENERATE] = "it cannot generate",
+      [ASK_TOKENIZE] = "it takes tokens alone", [ASK_DETOKENIZE] = "it gives tokens alone"};
+  const enum route route = route_of_ask(ask);
+  if (route_serves(route, m)) return true;
+  const char *other = route_serves(route_of_ask(ASK_GENERATE), m)
+                          ? "ask it to --encode, --score or --generate"
+                          : "ask it to --encode";
   fprintf(stderr, "attend: the model %s is of the kind %s%s: %s\n", m->name,
-          model_kind_name(m->kind), route_missing(asks[ask].route, m), instead);
+          model_kind_name(m->kind), route_missing(route, m), instead[ask] ? instead[ask] : other);
   return false;
 }
 

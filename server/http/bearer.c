@@ -5,20 +5,8 @@
 #include <strings.h>
 
 bool bearer_is_needed(enum route route, const struct config *c) {
-  switch (route) {
-  case ROUTE_PAGE:
-  case ROUTE_HEALTH:
-  case ROUTE_READY:
-  case ROUTE_V2_LIVE:
-  case ROUTE_V2_READY:
-  case ROUTE_PROBLEMS:
-  case ROUTE_PROBLEM:
-    return false;
-  case ROUTE_METRICS:
-    return !c->metrics_open;
-  default:
-    return true;
-  }
+  const enum route_key key = route_row(route)->key;
+  return key == KEY_ALWAYS || (key == KEY_OF_METRICS && !c->metrics_open);
 }
 
 /* The token after the scheme, without blanks around it, and its length. NULL: another scheme, or no

@@ -6,9 +6,7 @@
 #include "server/http/header.h"
 #include "server/route/routes.h"
 
-/* Whether a path needs a key, in a server with keys. Probes send none, nor does a browser that
- * opens the page, which asks its user for one; metrics may be open. Paths that do not exist need a
- * key, so that clients without one learn nothing. */
+/* Whether a path needs a key, in a server with keys. */
 bool bearer_is_needed(enum route route, const struct config *c);
 
 /* STATUS_UNAUTHORIZED unless the header contains one of the keys. */

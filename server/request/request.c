@@ -95,7 +95,7 @@ static void find_route(struct request *r) {
   const struct config *c = r->server->config;
   r->route = route_find(r->url, &r->names);
   if (r->door->kind == DOOR_ADMIN) {
-    if (!route_is_admin(r->route)) r->route = route_is_v2(r->route) ? ROUTE_V2_NONE : ROUTE_NONE;
+    if (!route_row(r->route)->admin) r->route = route_is_v2(r->route) ? ROUTE_V2_NONE : ROUTE_NONE;
     return;
   }
   /* Clients of text-embeddings-inference may post to the root: its model decides on the route. */
@@ -114,8 +114,7 @@ static void find_route(struct request *r) {
     }
     models_release(&hold);
   }
-  if (route_is_tei(r->route) ? !c->text_embeddings_inference : r->route == ROUTE_PAGE && !c->page)
-    r->route = ROUTE_NONE;
+  if (!route_is_enabled(r->route, c)) r->route = ROUTE_NONE;
 }
 
 void request_target(struct request *r, const char *target) { r->target = framing_target(target); }

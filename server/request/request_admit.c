@@ -22,8 +22,7 @@ enum {
 static enum header_wish find_wish(const struct request *r, bool binary) {
   const enum header_wish wish = header_wish(&r->header, binary);
   const bool other = wish == WISH_NEITHER || wish == WISH_BINARY_ALONE;
-  const bool streams = route_ask(r->route) == ASK_GENERATE || r->route == ROUTE_MODEL_HEADS;
-  if (other && streams && header_takes_events(&r->header)) return WISH_JSON;
+  if (other && route_row(r->route)->streams && header_takes_events(&r->header)) return WISH_JSON;
   return wish;
 }
 
@@ -39,8 +38,9 @@ static void read_forms(struct request *r, struct body_terms *terms) {
     terms->json_bytes = r->header.json_bytes;
     return;
   }
-  terms->ask = route_ask(r->route);
-  if (route_dialect(r->route)) {
+  terms->ask = route_row(r->route)->ask;
+  terms->dialect = route_row(r->route)->dialect;
+  if (terms->dialect) {
     const enum header_wish wish = find_wish(r, false);
     if (r->header.content != MEDIA_JSON && r->header.content != MEDIA_NONE)
       error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
@@ -48,7 +48,6 @@ static void read_forms(struct request *r, struct body_terms *terms) {
     else if (wish == WISH_NEITHER || wish == WISH_BINARY_ALONE)
       error_set(e, STATUS_NOT_ACCEPTABLE,
                 "Accept excludes application/json, the only format of this response");
-    terms->dialect = route_dialect(r->route);
     terms->form = BODY_JSON;
     return;
   }
@@ -72,7 +71,7 @@ static void read_forms(struct request *r, struct body_terms *terms) {
 }
 
 const struct model *request_find_model(struct request *r, const struct registry *all) {
-  const char *name = r->route == ROUTE_ATTENTION ? NULL : r->names.model;
+  const char *name = route_has_model(r->route) ? r->names.model : NULL;
   return find_model(r->route, name, all, &r->error);
 }
 
@@ -83,7 +82,7 @@ static const struct model *find_asked(struct request *r, const struct registry *
   if (!m) return NULL;
   memcpy(r->names.model, m->name, strlen(m->name) + 1);
   /* Heads of a single layer have no stream, which only the model says. */
-  if (r->route == ROUTE_MODEL_HEADS && !m->whole &&
+  if (route_row(r->route)->streams && !m->whole &&
       header_wish(&r->header, r->header.content != MEDIA_JSON) == WISH_NEITHER)
     error_set(&r->error, STATUS_NOT_ACCEPTABLE,
               "Accept excludes application/json, the only format of head measures");
@@ -152,21 +151,13 @@ void request_admit_computed(struct request *r) {
 
 /* Sets the error for a path that does not exist. */
 static enum status refuse_path(struct request *r) {
-  if (r->door->kind == DOOR_ADMIN)
-    return error_set(&r->error, STATUS_NOT_FOUND,
-                     "unknown path: the admin address has /healthz, "
-                     "/readyz, /metrics, /v2/health/live and /v2/health/ready");
+  if (r->door->kind == DOOR_ADMIN) {
+    char list[ROUTE_LIST_SIZE];
+    route_list_admin(list, sizeof list);
+    return error_set(&r->error, STATUS_NOT_FOUND, "unknown path: the admin address has %s", list);
+  }
   if (r->names.elsewhere)
     return error_set(&r->error, STATUS_NOT_FOUND, "%s", r->names.elsewhere->instead);
-  if (r->route == ROUTE_V2_VERSION)
-    return error_set(&r->error, STATUS_NOT_FOUND,
-                     "unknown version: the only version of a model is 1");
-  if (r->route == ROUTE_V2_NONE)
-    return error_set(&r->error, STATUS_NOT_FOUND,
-                     "unknown path: use POST /v2/models/NAME/infer, /v2/embed and /v2/rerank "
-                     "(Cohere), or GET /v2, "
-                     "/v2/health/live, /v2/health/ready, /v2/models, /v2/models/NAME, "
-                     "/v2/models/NAME/ready");
   if (*r->names.model) { /* if there is such a model, the error lists its paths */
     struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
     const struct model *m = registry_find(hold.registry, r->names.model);
@@ -178,10 +169,7 @@ static enum status refuse_path(struct request *r) {
     return error_set(&r->error, STATUS_NOT_FOUND,
                      "the paths of text-embeddings-inference are disabled: enable the setting "
                      "text_embeddings_inference");
-  return error_set(&r->error, STATUS_NOT_FOUND,
-                   "unknown path: use POST /v1/embeddings, /v1/completions, /v1/rerank or "
-                   "/v1/models/NAME/encode, for example; GET /openapi.json describes all paths, "
-                   "and GET /v1/models lists the models");
+  return error_set(&r->error, STATUS_NOT_FOUND, "%s", route_row(r->route)->unknown);
 }
 
 /* Sets the error for a wrong method. For a POST to a model's own path it lists the paths below. */
@@ -189,7 +177,7 @@ static enum status refuse_method(struct request *r) {
   char list[ROUTE_LIST_SIZE] = "";
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
   const struct model *m =
-      r->route == ROUTE_MODEL ? registry_find(hold.registry, r->names.model) : NULL;
+      route_row(r->route)->lists_paths ? registry_find(hold.registry, r->names.model) : NULL;
   if (m) route_list(m, list, sizeof list);
   models_release(&hold);
   return error_set(&r->error, STATUS_METHOD_NOT_ALLOWED, "this path supports %s%s%s",

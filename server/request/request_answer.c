@@ -11,6 +11,8 @@
 #include "server/route/problems.h"
 #include "server/watch/metrics_text.h"
 
+#define JSON_TYPE "application/json"
+
 /* The code and common header fields of a response that is about to be queued. `type` is NULL if the
  * response has no body. */
 static struct reply begin_reply(struct request *r, unsigned code, const char *type) {
@@ -37,13 +39,9 @@ static bool enter_answer_phase(struct request *r) {
   return !connection_is_ended(connection_enter(&r->connection, CONNECTION_ANSWER));
 }
 
-static bool asks_readiness(enum route route) {
-  return route == ROUTE_READY || route == ROUTE_V2_READY || route == ROUTE_V2_MODEL_READY;
-}
-
 bool request_answer_error(struct request *r, const struct error *e) {
   /* "Not ready" is the expected response of a probe of readiness, not a rejection. */
-  if (!asks_readiness(r->route)) request_count_reject(r, e->status);
+  if (!route_row(r->route)->readiness) request_count_reject(r, e->status);
   r->state = REQUEST_ANSWERED;
   if (e->status == STATUS_GONE) {
     r->verdict = STATUS_GONE;
@@ -187,24 +185,19 @@ static bool answer_metrics(struct request *r) {
   return answer_text(r, "text/plain; version=0.0.4; charset=utf-8", text, length);
 }
 
-/* Sends the text that `text_of` makes of the model in the path. */
-static bool answer_model(struct request *r, char *text_of(const struct model *, size_t *)) {
+static bool answer_problems(struct request *r) {
   size_t length = 0;
-  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
-  const struct model *m = request_find_model(r, hold.registry);
-  char *text = m ? text_of(m, &length) : NULL;
-  models_release(&hold);
-  return r->error.status ? request_answer_error(r, &r->error)
-                         : answer_text(r, "application/json", text, length);
+  char *text = problems_list(&length);
+  return answer_text(r, PROBLEMS_TYPE, text, length);
 }
 
-/* Sends the text that `text_of` makes of all models. */
-static bool answer_models(struct request *r, char *text_of(const struct registry *, size_t *)) {
+static bool answer_problem(struct request *r) {
   size_t length = 0;
-  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
-  char *text = text_of(hold.registry, &length);
-  models_release(&hold);
-  return answer_text(r, "application/json", text, length);
+  bool found;
+  char *text = problems_page(r->names.slug, &length, &found);
+  if (found) return answer_text(r, PROBLEMS_TYPE, text, length);
+  return answer_status(r, STATUS_NOT_FOUND,
+                       "no error type has this name: GET /problems lists all of them");
 }
 
 static bool answer_tei(struct request *r) {
@@ -215,7 +208,68 @@ static bool answer_tei(struct request *r) {
   char *text = description_tei(hold.registry, s->config, s->service.workers, &length, &found);
   models_release(&hold);
   if (!found) return answer_status(r, STATUS_UNKNOWN_MODEL, "no loaded model takes texts");
-  return answer_text(r, "application/json", text, length);
+  return answer_text(r, JSON_TYPE, text, length);
+}
+
+static bool answer_v2(struct request *r) {
+  size_t length = 0;
+  char *text = description_v2_server(&length);
+  return answer_text(r, JSON_TYPE, text, length);
+}
+
+/* Sends a text that outlives the request. */
+static bool answer_static(struct request *r, const char *text, size_t length) {
+  if (!enter_answer_phase(r)) return false;
+  r->answer_bytes = length;
+  struct reply reply = begin_reply(r, 200, JSON_TYPE);
+  return reply_bytes(&reply, text, length);
+}
+
+static bool answer_openapi(struct request *r) {
+  size_t length;
+  const char *text = description_openapi(&length);
+  return answer_static(r, text, length);
+}
+
+/* The response to each route that is not computed: one of these. */
+static const struct {
+  const char *text;                                               /* JSON that never changes */
+  char *(*of_model)(const struct model *m, size_t *length);       /* JSON about the path's model */
+  char *(*of_models)(const struct registry *all, size_t *length); /* JSON about all models */
+  bool (*answer)(struct request *r);
+} answers[ROUTE_COUNT] = {
+    [ROUTE_TEI_INFO] = {.answer = answer_tei},
+    [ROUTE_MODELS] = {.of_models = description_models},
+    [ROUTE_MODEL] = {.of_model = description_model},
+    [ROUTE_HEALTH] = {.text = "{\"status\":\"ok\"}\n"},
+    [ROUTE_READY] = {.text = "{\"status\":\"ready\"}\n"},
+    [ROUTE_METRICS] = {.answer = answer_metrics},
+    [ROUTE_OPENAPI] = {.answer = answer_openapi},
+    [ROUTE_PROBLEMS] = {.answer = answer_problems},
+    [ROUTE_PROBLEM] = {.answer = answer_problem},
+    [ROUTE_PAGE] = {.answer = answer_page},
+    [ROUTE_V2] = {.answer = answer_v2},
+    [ROUTE_V2_LIVE] = {.text = "{\"live\":true}\n"},
+    [ROUTE_V2_READY] = {.text = "{\"live\":true,\"ready\":true}\n"},
+    [ROUTE_V2_MODELS] = {.of_models = description_v2_models},
+    [ROUTE_V2_MODEL] = {.of_model = description_v2_model},
+    [ROUTE_V2_MODEL_READY] = {.of_model = description_v2_ready},
+};
+
+/* Sends the JSON about the models, or about the model in the path. */
+static bool answer_description(struct request *r) {
+  size_t length = 0;
+  char *text = NULL;
+  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+  if (answers[r->route].of_models) {
+    text = answers[r->route].of_models(hold.registry, &length);
+  } else {
+    const struct model *m = request_find_model(r, hold.registry);
+    if (m) text = answers[r->route].of_model(m, &length);
+  }
+  models_release(&hold);
+  return r->error.status ? request_answer_error(r, &r->error)
+                         : answer_text(r, JSON_TYPE, text, length);
 }
 
 /* Sends the error of a probe of readiness while the models are loaded for the first time. */
@@ -229,59 +283,10 @@ static bool answer_loading(struct request *r) {
 }
 
 bool request_answer_route(struct request *r) {
-  if (asks_readiness(r->route) && atomic_load(&r->server->stopping))
+  if (route_row(r->route)->readiness && atomic_load(&r->server->stopping))
     return answer_status(r, STATUS_DRAINING, "the server is stopping");
-  if (asks_readiness(r->route) && !atomic_load(&r->server->loaded)) return answer_loading(r);
-  size_t length = 0;
-  const char *text; /* static */
-  char *made;       /* by malloc */
-  bool found;
-  switch (r->route) {
-  case ROUTE_PAGE:
-    return answer_page(r);
-  case ROUTE_PROBLEMS:
-    made = problems_list(&length);
-    return answer_text(r, PROBLEMS_TYPE, made, length);
-  case ROUTE_PROBLEM:
-    made = problems_page(r->names.slug, &length, &found);
-    if (found) return answer_text(r, PROBLEMS_TYPE, made, length);
-    return answer_status(r, STATUS_NOT_FOUND,
-                         "no error type has this name: GET /problems lists all of them");
-  case ROUTE_MODELS:
-    return answer_models(r, description_models);
-  case ROUTE_MODEL:
-    return answer_model(r, description_model);
-  case ROUTE_TEI_INFO:
-    return answer_tei(r);
-  case ROUTE_METRICS:
-    return answer_metrics(r);
-  case ROUTE_V2:
-    made = description_v2_server(&length);
-    return answer_text(r, "application/json", made, length);
-  case ROUTE_V2_MODELS:
-    return answer_models(r, description_v2_models);
-  case ROUTE_V2_MODEL:
-    return answer_model(r, description_v2_model);
-  case ROUTE_V2_MODEL_READY:
-    return answer_model(r, description_v2_ready);
-  case ROUTE_OPENAPI:
-    text = description_openapi(&length);
-    break;
-  case ROUTE_HEALTH:
-    text = "{\"status\":\"ok\"}\n";
-    break;
-  case ROUTE_READY:
-    text = "{\"status\":\"ready\"}\n";
-    break;
-  case ROUTE_V2_LIVE:
-    text = "{\"live\":true}\n";
-    break;
-  default:
-    must(r->route == ROUTE_V2_READY); /* every other route is computed, or was rejected */
-    text = "{\"live\":true,\"ready\":true}\n";
-  }
-  if (!enter_answer_phase(r)) return false;
-  r->answer_bytes = length ? length : strlen(text);
-  struct reply reply = begin_reply(r, 200, "application/json");
-  return reply_bytes(&reply, text, r->answer_bytes);
+  if (route_row(r->route)->readiness && !atomic_load(&r->server->loaded)) return answer_loading(r);
+  if (answers[r->route].answer) return answers[r->route].answer(r);
+  const char *text = answers[r->route].text;
+  return text ? answer_static(r, text, strlen(text)) : answer_description(r);
 }

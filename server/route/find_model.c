@@ -5,12 +5,12 @@
 
 enum { NAMES_SHOWN = 200 };
 
-/* Lists the models that support the route, as many as fit; ROUTE_NONE: all models. */
+/* Lists the models that support the route, as many as fit; all support ROUTE_NONE. */
 static void list_names(const struct registry *all, enum route route, char names[NAMES_SHOWN]) {
   size_t used = 0;
   names[0] = 0;
   for (size_t i = 0; i < registry_count(all) && used < NAMES_SHOWN; i++)
-    if (route == ROUTE_NONE || route_serves(route, registry_at(all, i)))
+    if (route_serves(route, registry_at(all, i)))
       used += (size_t)snprintf(names + used, NAMES_SHOWN - used, "%s%s", used ? ", " : "",
                                registry_at(all, i)->name);
 }
@@ -26,7 +26,7 @@ static void refuse_name(const struct registry *all, enum route route, struct err
 enum status find_model_refuse(enum route route, const struct model *m, struct error *e) {
   char list[ROUTE_LIST_SIZE];
   route_list(m, list, sizeof list);
-  if (route == ROUTE_ATTENTION)
+  if (route_exists(route) && !route_has_model(route))
     return error_set(e, STATUS_NOT_FOUND,
                      "the default model, %s, does not support this path. Available: POST %s, and "
                      "GET /v1/models/{model}",

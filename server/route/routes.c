@@ -28,77 +28,15 @@ enum {
   GENERATION = 32
 };
 
-static const struct {
-  const char *template;
-  bool computed; /* takes POST; every other route takes GET and HEAD */
-  unsigned kinds;
-  enum error_form errors;
-  enum body_ask ask;
-  unsigned needs;
-  enum body_dialect dialect;
-} table[ROUTE_COUNT] = {
-    [ROUTE_ATTENTION] = {"/v1/attention", true, ATTENTIONS, ERROR_V1, ASK_ATTENTION},
-    [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true, ATTENTIONS, ERROR_V1,
-                               ASK_ATTENTION},
-    [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true, ALL, ERROR_V1, ASK_HEADS},
-    [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, WHOLES, ERROR_V1, ASK_ENCODE},
-    [ROUTE_MODEL_CLASSIFY] = {"/v1/models/{model}/classify", true, ENCODERS, ERROR_V1, ASK_CLASSIFY,
-                              CLASSES},
-    [ROUTE_MODEL_SCORE] = {"/v1/models/{model}/score", true, DECODERS, ERROR_V1, ASK_SCORE,
-                           LIKELIHOOD},
-    [ROUTE_MODEL_GENERATE] = {"/v1/models/{model}/generate", true, DECODERS, ERROR_V1, ASK_GENERATE,
-                              GENERATION},
-    [ROUTE_MODEL_TOKENIZE] = {"/v1/models/{model}/tokenize", true, WHOLES, ERROR_V1, ASK_TOKENIZE,
-                              A_TOKENIZER},
-    [ROUTE_MODEL_DETOKENIZE] = {"/v1/models/{model}/detokenize", true, WHOLES, ERROR_V1,
-                                ASK_DETOKENIZE, A_TOKENIZER},
-    [ROUTE_LAYER_ATTENTION] = {"/v1/models/{model}/layers/{layer}/attention", true, WHOLES,
-                               ERROR_V1, ASK_ATTENTION},
-    [ROUTE_LAYER_HEADS] = {"/v1/models/{model}/layers/{layer}/heads", true, WHOLES, ERROR_V1,
-                           ASK_HEADS},
-    [ROUTE_EMBEDDINGS] = {"/v1/embeddings", true, WHOLES, ERROR_OPENAI, ASK_ENCODE, VECTORS,
-                          DIALECT_EMBEDDINGS},
-    [ROUTE_COMPLETIONS] = {"/v1/completions", true, DECODERS, ERROR_OPENAI, ASK_GENERATE,
-                           A_TOKENIZER | GENERATION, DIALECT_COMPLETIONS},
-    [ROUTE_RERANK] = {"/v1/rerank", true, WHOLES, ERROR_COHERE, ASK_ENCODE,
-                      A_TOKENIZER | VECTORS | ONE_CLASS, DIALECT_RERANK},
-    [ROUTE_COHERE_EMBED] = {"/v1/embed", true, WHOLES, ERROR_COHERE, ASK_ENCODE,
-                            A_TOKENIZER | VECTORS, DIALECT_COHERE_EMBED},
-    [ROUTE_COHERE_EMBED_V2] = {"/v2/embed", true, WHOLES, ERROR_COHERE, ASK_ENCODE,
-                               A_TOKENIZER | VECTORS, DIALECT_COHERE_EMBED_V2},
-    [ROUTE_TEI_EMBED] = {"/embed", true, WHOLES, ERROR_TEI, ASK_ENCODE, VECTORS, DIALECT_TEI_EMBED},
-    [ROUTE_TEI_RERANK] = {"/rerank", true, ENCODERS, ERROR_TEI, ASK_ENCODE,
-                          A_TOKENIZER | CLASSES | ONE_CLASS, DIALECT_TEI_RERANK},
-    [ROUTE_TEI_PREDICT] = {"/predict", true, ENCODERS, ERROR_TEI, ASK_CLASSIFY,
-                           A_TOKENIZER | CLASSES, DIALECT_TEI_PREDICT},
-    [ROUTE_TEI_EMBED_ALL] = {"/embed_all", true, WHOLES, ERROR_TEI, ASK_ENCODE, VECTORS,
-                             DIALECT_TEI_EMBED_ALL},
-    [ROUTE_TEI_SIMILARITY] = {"/similarity", true, WHOLES, ERROR_TEI, ASK_ENCODE,
-                              A_TOKENIZER | VECTORS, DIALECT_TEI_SIMILARITY},
-    [ROUTE_TEI_TOKENIZE] = {"/tokenize", true, WHOLES, ERROR_TEI, ASK_TOKENIZE, A_TOKENIZER,
-                            DIALECT_TEI_TOKENIZE},
-    [ROUTE_TEI_DECODE] = {"/decode", true, WHOLES, ERROR_TEI, ASK_DETOKENIZE, A_TOKENIZER,
-                          DIALECT_TEI_DECODE},
-    [ROUTE_TEI_INFO] = {"/info", false, WHOLES, ERROR_TEI},
-    [ROUTE_MODELS] = {"/v1/models", false, 0, ERROR_V1},
-    [ROUTE_MODEL] = {"/v1/models/{model}", false, ALL, ERROR_V1},
-    [ROUTE_HEALTH] = {"/healthz", false},
-    [ROUTE_READY] = {"/readyz", false},
-    [ROUTE_METRICS] = {"/metrics", false},
-    [ROUTE_OPENAPI] = {"/openapi.json", false},
-    [ROUTE_PROBLEMS] = {"/problems", false},
-    [ROUTE_PROBLEM] = {"/problems/{slug}", false},
-    [ROUTE_PAGE] = {"/", false},
-    [ROUTE_V2] = {"/v2", false, 0, ERROR_V2},
-    [ROUTE_V2_LIVE] = {"/v2/health/live", false, 0, ERROR_V2},
-    [ROUTE_V2_READY] = {"/v2/health/ready", false, 0, ERROR_V2},
-    [ROUTE_V2_MODELS] = {"/v2/models", false, 0, ERROR_V2},
-    [ROUTE_V2_MODEL] = {"/v2/models/{model}", false, ALL, ERROR_V2},
-    [ROUTE_V2_MODEL_READY] = {"/v2/models/{model}/ready", false, ALL, ERROR_V2},
-    [ROUTE_V2_INFER] = {"/v2/models/{model}/infer", true, ALL, ERROR_V2, ASK_ATTENTION},
-    [ROUTE_V2_VERSION] = {"/v2/models/{model}/versions/{version}", false, 0, ERROR_V2},
-    [ROUTE_V2_NONE] = {"/v2 none", false, 0, ERROR_V2},
-    [ROUTE_NONE] = {"none", false},
+/* The settings that turn paths on. */
+enum {
+  TEI = offsetof(struct config, text_embeddings_inference),
+  WEB_UI = offsetof(struct config, page)
+};
+
+static const struct route_row table[ROUTE_COUNT] = {
+#define ROUTE(name, ...) [ROUTE_##name] = {__VA_ARGS__},
+#include "server/route/routes.def"
 };
 
 static const char *const methods[METHOD_COUNT] = {
@@ -143,35 +81,35 @@ static bool has_template(char segment[][SEGMENT_SIZE], size_t n, const char *at)
       at += strcspn(at, "/");
       continue;
     }
+    if (!*s) return false;
     for (; *s && *s != '/' && *s == *at; s++) at++;
     if (*s || (*at && *at != '/')) return false;
   }
   return !*at;
 }
 
-/* The route of at least one segment; may change segments after the third one. */
-static enum route find_template(char segment[][SEGMENT_SIZE], size_t n) {
-  static const struct {
-    const char *path;
-    enum route route;
-  } aliases[] = {{"/health", ROUTE_READY}, /* these three of text-embeddings-inference */
-                 {"/ping", ROUTE_READY},
-                 {"/embeddings", ROUTE_EMBEDDINGS},
-                 {"/v2/rerank", ROUTE_RERANK}, /* the newer paths of Cohere */
-                 {"/v2/embed", ROUTE_COHERE_EMBED_V2}};
-  const bool v2 = !strcmp(segment[0], "v2");
-  bool wrong_version = false;
-  if (v2 && n > 4 && !strcmp(segment[1], "models") && !strcmp(segment[3], "versions")) {
-    wrong_version = strcmp(segment[4], "1") != 0;
-    if (n > 5) memcpy(segment[3], segment[5], SEGMENT_SIZE);
-    n -= 2;
+/* The route of at least one segment, and the template that has them; the two last rows have no
+ * path. */
+static enum route find_template(char segment[][SEGMENT_SIZE], size_t n, const char **template) {
+  for (unsigned r = 0; r < ROUTE_V2_NONE; r++)
+    for (size_t i = 0; i < ROUTE_PATHS && (*template = table[r].path[i].template); i++)
+      if (has_template(segment, n, *template)) return (enum route)r;
+  return strcmp(segment[0], "v2") == 0 ? ROUTE_V2_NONE : ROUTE_NONE;
+}
+
+/* Copies the segments that have a name in the template. */
+static void copy_names(char segment[][SEGMENT_SIZE], const char *template,
+                       struct route_names *names) {
+  const struct {
+    const char *name;
+    char *to;
+  } list[] = {{"/{model}", names->model}, {"/{layer}", names->layer}, {"/{slug}", names->slug}};
+  for (size_t i = 0; template && *template; i++) {
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++)
+      if (strncmp(template, list[k].name, strlen(list[k].name)) == 0)
+        memcpy(list[k].to, segment[i], SEGMENT_SIZE);
+    template += 1 + strcspn(template + 1, "/");
   }
-  for (unsigned r = v2 ? ROUTE_V2 : 0; r < (v2 ? ROUTE_V2_VERSION : ROUTE_PAGE); r++)
-    if (has_template(segment, n, table[r].template))
-      return wrong_version ? ROUTE_V2_VERSION : (enum route)r;
-  for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-    if (has_template(segment, n, aliases[i].path)) return aliases[i].route;
-  return v2 ? ROUTE_V2_NONE : ROUTE_NONE;
 }
 
 /* Joins the third and fourth segments if they may be a model's name of two parts. */
@@ -207,14 +145,15 @@ enum route route_find(const char *path, struct route_names *names) {
   const bool v1 = n > 0 && !strcmp(segment[0], "v1"), v2 = n > 0 && !strcmp(segment[0], "v2");
   names->joined = n > 3 && (v1 || v2) && join_name(segment, &n);
   const bool fits = n < SEGMENTS_MAX && (*path != '/' || is_end(path + 1));
-  enum route route = n > 0 && fits ? find_template(segment, n) : v2 ? ROUTE_V2_NONE : ROUTE_NONE;
+  const char *template = NULL;
+  enum route route = v2 ? ROUTE_V2_NONE : ROUTE_NONE;
+  if (n > 0 && fits) route = find_template(segment, n, &template);
   /* A proxy that hides /metrics from clients does not know /metrics/. */
-  if (n == 1 && *path == '/' && !table[route].computed && route != ROUTE_PROBLEMS)
-    route = v1 || v2 ? route : ROUTE_NONE;
-  if (n > 2 && (route_exists(route) || v1) && !strcmp(segment[1], "models"))
+  if (n == 1 && *path == '/' && !table[route].computed && !table[route].folder) route = ROUTE_NONE;
+  if (route_exists(route))
+    copy_names(segment, template, names);
+  else if (v1 && n > 2 && !strcmp(segment[1], "models"))
     memcpy(names->model, segment[2], SEGMENT_SIZE);
-  if (route_has_layer(route)) memcpy(names->layer, segment[4], SEGMENT_SIZE);
-  if (route == ROUTE_PROBLEM) memcpy(names->slug, segment[1], SEGMENT_SIZE);
   if (!route_exists(route)) names->elsewhere = elsewhere_find(begin);
   names->errors = names->elsewhere            ? names->elsewhere->errors
                   : route == ROUTE_NONE && v1 ? ERROR_V1
@@ -222,16 +161,18 @@ enum route route_find(const char *path, struct route_names *names) {
   return route;
 }
 
-bool route_is_v2(enum route route) { return route >= ROUTE_V2 && route <= ROUTE_V2_NONE; }
+const struct route_row *route_row(enum route route) { return &table[route]; }
+
+bool route_is_v2(enum route route) { return table[route].errors == ERROR_V2; }
 
 bool route_is_tei(enum route route) { return table[route].errors == ERROR_TEI; }
 
-bool route_is_admin(enum route route) {
-  return route == ROUTE_HEALTH || route == ROUTE_READY || route == ROUTE_METRICS ||
-         route == ROUTE_V2_LIVE || route == ROUTE_V2_READY;
-}
+bool route_exists(enum route route) { return !table[route].unknown; }
 
-bool route_exists(enum route route) { return route < ROUTE_V2_VERSION; }
+bool route_is_enabled(enum route route, const struct config *c) {
+  const size_t setting = table[route].setting;
+  return setting == 0 || *(const bool *)((const char *)c + setting);
+}
 
 enum method method_find(const char *word) {
   for (unsigned m = 0; m < METHOD_OTHER; m++)
@@ -247,9 +188,11 @@ bool route_allows(enum route route, enum method method) {
 
 bool route_is_computed(enum route route) { return table[route].computed; }
 
-enum body_ask route_ask(enum route route) { return table[route].ask; }
+bool route_is_expected(enum route route) { return table[route].computed && !route_is_tei(route); }
 
-enum body_dialect route_dialect(enum route route) { return table[route].dialect; }
+bool route_has_model(enum route route) { return strstr(table[route].path[0].template, "{model}"); }
+
+bool route_has_layer(enum route route) { return strstr(table[route].path[0].template, "{layer}"); }
 
 enum route route_of_dialect(enum body_dialect dialect) {
   unsigned r = 0;
@@ -258,8 +201,10 @@ enum route route_of_dialect(enum body_dialect dialect) {
   return (enum route)r;
 }
 
-bool route_has_layer(enum route route) {
-  return route == ROUTE_LAYER_ATTENTION || route == ROUTE_LAYER_HEADS;
+enum route route_of_ask(enum body_ask ask) {
+  unsigned r = 0;
+  while (table[r].ask != ask || !table[r].computed || !route_has_model((enum route)r)) r++;
+  return (enum route)r;
 }
 
 static bool needs(enum route route, unsigned what) { return table[route].needs & what; }
@@ -287,15 +232,26 @@ const char *route_missing(enum route route, const struct model *m) {
                               : " without a language modeling head";
 }
 
+void route_list_admin(char *text, size_t size) {
+  size_t used = 0, left = 0;
+  for (unsigned r = 0; r < ROUTE_COUNT; r++) left += table[r].admin;
+  for (unsigned r = 0; r < ROUTE_COUNT && used < size; r++)
+    if (table[r].admin)
+      used += (size_t)snprintf(text + used, size - used, "%s%s", table[r].path[0].template,
+                               --left > 1 ? ", "
+                               : left > 0 ? " and "
+                                          : "");
+}
+
 void route_list(const struct model *m, char *text, size_t size) {
   size_t used = 0;
   text[0] = 0;
   for (unsigned r = 0; r < ROUTE_COUNT && used < size; r++)
-    if (table[r].computed && strstr(table[r].template, "{model}") && route_serves((enum route)r, m))
-      used +=
-          (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", table[r].template);
+    if (table[r].computed && route_has_model((enum route)r) && route_serves((enum route)r, m))
+      used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+                               table[r].path[0].template);
 }
 
 const char *route_allow(enum route route) { return table[route].computed ? "POST" : "GET, HEAD"; }
-const char *route_template(enum route route) { return table[route].template; }
+const char *route_template(enum route route) { return table[route].path[0].template; }
 const char *method_name(enum method method) { return methods[method]; }

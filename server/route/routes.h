@@ -10,55 +10,13 @@
 
 #include "config/build/whole.h"
 #include "config/document/text.h"
+#include "config/settings/config.h"
 #include "server/body/body_terms.h"
 #include "server/route/elsewhere.h"
 
 enum route {
-  ROUTE_ATTENTION,
-  ROUTE_MODEL_ATTENTION,
-  ROUTE_MODEL_HEADS,
-  ROUTE_MODEL_ENCODE,
-  ROUTE_MODEL_CLASSIFY,
-  ROUTE_MODEL_SCORE,
-  ROUTE_MODEL_GENERATE,
-  ROUTE_MODEL_TOKENIZE,
-  ROUTE_MODEL_DETOKENIZE,
-  ROUTE_LAYER_ATTENTION, /* of a single attention of a model */
-  ROUTE_LAYER_HEADS,
-  ROUTE_EMBEDDINGS, /* the API of OpenAI: the body names the model */
-  ROUTE_COMPLETIONS,
-  ROUTE_RERANK,
-  ROUTE_COHERE_EMBED, /* the API of Cohere */
-  ROUTE_COHERE_EMBED_V2,
-  ROUTE_TEI_EMBED, /* the API of text-embeddings-inference, which a setting turns on */
-  ROUTE_TEI_RERANK,
-  ROUTE_TEI_PREDICT,
-  ROUTE_TEI_EMBED_ALL,
-  ROUTE_TEI_SIMILARITY,
-  ROUTE_TEI_TOKENIZE,
-  ROUTE_TEI_DECODE,
-  ROUTE_TEI_INFO,
-  ROUTE_MODELS,
-  ROUTE_MODEL,
-  ROUTE_HEALTH,
-  ROUTE_READY,
-  ROUTE_METRICS,
-  ROUTE_OPENAPI,
-  ROUTE_PROBLEMS,
-  ROUTE_PROBLEM, /* the explanation of one type of errors */
-  ROUTE_PAGE,
-  /* The Open Inference Protocol. A path with version 1, the only one, has the route of the path
-   * without a version. */
-  ROUTE_V2,
-  ROUTE_V2_LIVE,
-  ROUTE_V2_READY,
-  ROUTE_V2_MODELS,
-  ROUTE_V2_MODEL,
-  ROUTE_V2_MODEL_READY,
-  ROUTE_V2_INFER,
-  ROUTE_V2_VERSION, /* another version */
-  ROUTE_V2_NONE,    /* no such path below /v2 */
-  ROUTE_NONE,       /* no such path */
+#define ROUTE(name, ...) ROUTE_##name,
+#include "server/route/routes.def"
   ROUTE_COUNT
 };
 
@@ -72,6 +30,40 @@ enum method {
   METHOD_OPTIONS,
   METHOD_OTHER,
   METHOD_COUNT
+};
+
+/* Whether a path needs an API key, in a server with keys. Probes send none, nor does a browser that
+ * opens the page, which asks its user for one. Paths that do not exist need a key, so that clients
+ * without one learn nothing. */
+enum route_key {
+  KEY_ALWAYS,
+  KEY_NEVER,
+  KEY_OF_METRICS /* unless the setting metrics_open is on */
+};
+
+enum { ROUTE_PATHS = 3 };
+
+/* All that is known of an endpoint. */
+struct route_row {
+  const char *summary; /* of its operations in /openapi.json */
+  struct {
+    const char *template; /* "/v1/models/{model}": names in braces are any segment */
+    const char *name;     /* of the operation; NULL: the path does not exist */
+  } path[ROUTE_PATHS];    /* the first template is also a label */
+  bool computed;          /* by the pool, of a POST; every other route takes GET and HEAD */
+  unsigned kinds;         /* of models that have the path */
+  unsigned needs;         /* other requirements on the model */
+  enum error_form errors;
+  enum body_ask ask;         /* the kind of request, that is the work of the model */
+  enum body_dialect dialect; /* the other service whose form requests have */
+  enum route_key key;
+  size_t setting;      /* the flag of struct config that turns the path on; 0: it is always there */
+  bool admin;          /* the admin door has the path, too; it needs no models */
+  bool readiness;      /* "not ready" is an expected response */
+  bool streams;        /* the response to some requests is a stream */
+  bool folder;         /* has paths below it: a slash at its end is ignored */
+  bool lists_paths;    /* the error of a wrong method lists the model's paths */
+  const char *unknown; /* the error of a path that does not exist */
 };
 
 enum { ROUTE_LIST_SIZE = 340 }; /* bytes of route_list */
@@ -100,30 +92,34 @@ const char *route_path(const char *path);
 
 enum method method_find(const char *word);
 
+const struct route_row *route_row(enum route route);
+
 /* Whether the path is one of the Open Inference Protocol, known or not. */
 bool route_is_v2(enum route route);
 
 /* Whether text-embeddings-inference has the path. */
 bool route_is_tei(enum route route);
 
-/* Whether the admin door has this path, too. None of these paths needs the models. */
-bool route_is_admin(enum route route);
-
-/* False for the three routes of paths that do not exist. */
+/* False for the routes of paths that do not exist. */
 bool route_exists(enum route route);
+
+/* Whether the setting that turns the path on, if there is one, is on. */
+bool route_is_enabled(enum route route, const struct config *c);
 
 /* Whether the pool computes the response. Such a route supports POST. */
 bool route_is_computed(enum route route);
 
-/* The other service whose form requests to the route have; DIALECT_NONE: our own form. */
-enum body_dialect route_dialect(enum route route);
+/* Whether alerts expect the route's series in the metrics before its first request. */
+bool route_is_expected(enum route route);
+
+/* Whether the path names a model, a layer of it. */
+bool route_has_model(enum route route);
+bool route_has_layer(enum route route);
+
 enum route route_of_dialect(enum body_dialect dialect);
 
-/* The kind of request, that is the work of the model. */
-enum body_ask route_ask(enum route route);
-
-/* Whether the route names a layer. */
-bool route_has_layer(enum route route);
+/* The route of this kind of request whose path names a model, in our own form. */
+enum route route_of_ask(enum body_ask ask);
 
 /* Whether the model supports this route, by its kind and its parts: logits, a classifier, a
  * tokenizer, token embeddings. */
@@ -133,13 +129,16 @@ bool route_serves(enum route route, const struct model *m);
  * tokenizer"; or "". */
 const char *route_missing(enum route route, const struct model *m);
 
+/* Writes the paths of the admin door: "/healthz, /readyz and /metrics". */
+void route_list_admin(char *text, size_t size);
+
 /* Writes the paths of the model that are computed, as far as there is room:
  * "/v1/models/{model}/attention, ...". */
 void route_list(const struct model *m, char *text, size_t size);
 
 bool route_allows(enum route route, enum method method); /* false for a path that does not exist */
 const char *route_allow(enum route route);               /* for the header Allow */
-const char *route_template(enum route route);            /* a label: "/v1/models/{model}" */
-const char *method_name(enum method method);             /* a label: "GET", "other" */
+const char *route_template(enum route route);
+const char *method_name(enum method method); /* a label: "GET", "other" */
 
 #endif

@@ -36,7 +36,10 @@ static const char *layer_of(const char *path) {
 static void every_template_finds_its_route(void **state) {
   (void)state;
   for (unsigned r = 0; r < ROUTE_V2_NONE; r++)
-    assert_int_equal(find_route(route_template((enum route)r)), r);
+    for (size_t i = 0; i < ROUTE_PATHS && route_row((enum route)r)->path[i].template; i++) {
+      const char *path = route_row((enum route)r)->path[i].template;
+      assert_int_equal(find_route(path), strcmp(path, "/") ? r : ROUTE_PAGE);
+    }
 }
 
 static void other_paths_find_none(void **state) {
@@ -48,6 +51,9 @@ static void other_paths_find_none(void **state) {
       "/#",
       "/healthz#x",
       "//",
+      "/v2%20none",
+      "/none",
+      "none",
       "/.",
       "/%00",
       "/%",
@@ -349,6 +355,34 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
   whole_made_free(&bare);
 }
 
+static void kinds_of_requests_have_a_path_with_a_model(void **state) {
+  (void)state;
+  assert_int_equal(route_of_ask(ASK_ATTENTION), ROUTE_MODEL_ATTENTION);
+  assert_int_equal(route_of_ask(ASK_HEADS), ROUTE_MODEL_HEADS);
+  assert_int_equal(route_of_ask(ASK_ENCODE), ROUTE_MODEL_ENCODE);
+  assert_int_equal(route_of_ask(ASK_DETOKENIZE), ROUTE_MODEL_DETOKENIZE);
+}
+
+static void paths_that_settings_turn_on(void **state) {
+  (void)state;
+  const struct config none = {0}, page = {.page = true}, tei = {.text_embeddings_inference = true};
+  for (unsigned r = 0; r < ROUTE_COUNT; r++) {
+    const enum route route = (enum route)r;
+    assert_int_equal(route_is_enabled(route, &none), !route_is_tei(route) && route != ROUTE_PAGE);
+    assert_int_equal(route_is_enabled(route, &page), !route_is_tei(route));
+    assert_int_equal(route_is_enabled(route, &tei), route != ROUTE_PAGE);
+  }
+}
+
+static void the_admin_door_lists_its_paths(void **state) {
+  (void)state;
+  char text[ROUTE_LIST_SIZE], cut[12];
+  route_list_admin(text, sizeof text);
+  assert_string_equal(text, "/healthz, /readyz, /metrics, /v2/health/live and /v2/health/ready");
+  route_list_admin(cut, sizeof cut);
+  assert_string_equal(cut, "/healthz, /");
+}
+
 static const char *spaced(enum route route) {
   static char text[80];
   snprintf(text, sizeof text, " %s ", route_template(route));
@@ -359,14 +393,14 @@ static void other_services_words_have_routes(void **state) {
   (void)state;
   assert_int_equal(route_of_dialect(DIALECT_EMBEDDINGS), ROUTE_EMBEDDINGS);
   for (unsigned r = 0; r < ROUTE_COUNT; r++) {
-    const enum body_dialect dialect = route_dialect((enum route)r);
+    const enum body_dialect dialect = route_row((enum route)r)->dialect;
     if (dialect) {
       assert_int_equal(route_of_dialect(dialect), r);
       assert_true(route_is_computed((enum route)r));
       assert_null(strchr(route_template((enum route)r), '{'));
     }
   }
-  assert_int_equal(route_dialect(ROUTE_MODEL_ENCODE), DIALECT_NONE);
+  assert_int_equal(route_row(ROUTE_MODEL_ENCODE)->dialect, DIALECT_NONE);
   for (unsigned r = 0; r < ROUTE_COUNT; r++)
     assert_int_equal(route_is_tei((enum route)r), strstr(" /embed /embed_all /similarity /rerank "
                                                          "/predict /tokenize /decode /info ",
@@ -394,6 +428,9 @@ int main(void) {
       cmocka_unit_test(each_route_takes_its_methods),
       cmocka_unit_test(paths_of_the_inference_protocol),
       cmocka_unit_test(kinds_of_models_have_paths_of_their_own),
+      cmocka_unit_test(kinds_of_requests_have_a_path_with_a_model),
+      cmocka_unit_test(paths_that_settings_turn_on),
+      cmocka_unit_test(the_admin_door_lists_its_paths),
       cmocka_unit_test(other_services_words_have_routes),
       cmocka_unit_test(templates_are_labels_of_their_own),
   };
