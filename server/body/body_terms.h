@@ -23,31 +23,16 @@ static inline bool body_ask_encodes(enum body_ask ask) {
   return ask == ASK_ENCODE || ask == ASK_CLASSIFY;
 }
 
-/* The API that a request is written for: our own, or that of another service, where the model's
- * name is in the body. */
-enum body_dialect {
-  DIALECT_NONE, /* our own */
-  DIALECT_EMBEDDINGS,
-  DIALECT_COMPLETIONS,
-  DIALECT_RERANK,
-  DIALECT_COHERE_EMBED,
-  DIALECT_COHERE_EMBED_V2,
-  DIALECT_TEI_EMBED, /* text-embeddings-inference */
-  DIALECT_TEI_RERANK,
-  DIALECT_TEI_PREDICT,
-  DIALECT_TEI_EMBED_ALL,
-  DIALECT_TEI_SIMILARITY,
-  DIALECT_TEI_TOKENIZE,
-  DIALECT_TEI_DECODE
-};
-
 /* The format of a body. */
 enum body_form { BODY_JSON, BODY_SAFETENSORS, BODY_V2 };
+
+struct dialect;
 
 /* Terms of a request, from its path and header. */
 struct body_terms {
   enum body_ask ask;
-  enum body_dialect dialect;
+  const struct dialect *dialect; /* the API of another service, where the body names the model;
+                                    NULL: our own */
   enum body_form form;
   uint64_t body_bytes; /* announced bytes; BODY_UNKNOWN: not announced */
   uint64_t

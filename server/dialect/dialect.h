@@ -1,21 +1,23 @@
 /* dialect: an endpoint of another service's API: its fields, the request of our own that they make,
- * and the format of its response. Each dialect is one constant of its own file, and has a row in
- * server/route/dialects.c. All functions get their memory from the arena of what was read, and
+ * and the format of its response. Each dialect is one constant of its own file, and the row of its
+ * route names it. All functions get their memory from the arena of what was read, and
  * leave an error in its `e`, too. */
 #ifndef SERVER_DIALECT_H
 #define SERVER_DIALECT_H
 
 #include "server/answer/answer.h"
+#include "server/dialect/dialect_fields.h"
 #include "server/dialect/dialect_stack.h"
 #include "server/model/answer/stack_stream.h"
 #include "server/tokenize/tokenize_body.h"
 
 struct dialect {
-  const struct contract *contract; /* its values begin with struct dialect_values */
-  size_t values_bytes;             /* of the struct of its small values */
+  const struct contract *contract;
+  struct dialect_values defaults;
 
-  /* Sets the defaults that are not zero; NULL: all are zero. Small values of any length are read
-   * into the arena. */
+  /* The bytes of values that begin with struct dialect_values and have more members, and what sets
+   * the defaults of these members; 0 and NULL: there are no more members. */
+  size_t values_bytes;
   void (*init)(void *values, struct arena *a);
 
   /* Sets the model's fields by those that were read, and checks them: dialect_stack_check makes
@@ -39,5 +41,17 @@ struct dialect {
   enum status (*answer_tokenized)(struct answer *a, const struct contract_reading *read,
                                   const struct tokenize_request *r, size_t max_bytes);
 };
+
+/* OpenAI's POST /v1/embeddings: a vector for each text, or each list of tokens; and POST
+ * /v1/completions: text that follows prompts, at once or as a stream. */
+extern const struct dialect embeddings, completions;
+
+/* POST /v1/rerank of Jina, Cohere and vLLM: the documents that fit a query, the best first; and
+ * Cohere's POST /v1/embed and /v2/embed: a vector for each text. */
+extern const struct dialect rerank, cohere_embed, cohere_embed_v2;
+
+/* Hugging Face's text-embeddings-inference. */
+extern const struct dialect tei_embed, tei_embed_all, tei_similarity, tei_rerank, tei_predict,
+    tei_tokenize, tei_decode;
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/size.h"
 #include "server/dialect/dialect.h"
 #include "server/dialect/dialect_fields.h"
 
@@ -14,13 +15,18 @@ struct dialect_body {
   struct dialect_stack stack;
 };
 
-struct dialect_body *dialect_body_new(const struct dialect *d, const struct body_terms *terms,
+struct dialect_body *dialect_body_new(const struct body_terms *terms,
                                       const struct body_limits *limits, struct arena *a,
                                       struct error *e) {
+  const struct dialect *d = terms->dialect;
+  const size_t bytes = size_max(d->values_bytes, sizeof(struct dialect_values));
   struct dialect_body *b = arena_alloc(a, 1, sizeof *b, e);
-  void *values = arena_alloc(a, 1, d->values_bytes, e);
+  struct dialect_values *values = arena_alloc(a, 1, bytes, e);
   if (!b || !values) return NULL;
-  memset(values, 0, d->values_bytes);
+  memset(values, 0, bytes);
+  *values = d->defaults;
+  values->truncate = STACK_TRUNCATE_UNSAID;
+  values->prompt.arena = values->prompt_name.arena = values->query.arena = a;
   if (d->init) d->init(values, a);
   *b = (struct dialect_body){.dialect = d, .terms = terms, .limits = limits};
   b->body.reading = (struct contract_reading){.contract = d->contract,

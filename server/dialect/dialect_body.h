@@ -10,12 +10,11 @@
 #include "server/model/answer/stack_stream.h"
 #include "server/tokenize/tokenize_body.h"
 
-struct dialect;
 struct dialect_body;
 
-/* It lives, like all that it makes, in the arena. `terms`, `limits` and `e` outlive it; `e`, which
- * holds no failure, gets the first one. NULL with a failure. */
-struct dialect_body *dialect_body_new(const struct dialect *d, const struct body_terms *terms,
+/* Makes a body of terms->dialect. It lives, like all that it makes, in the arena. `terms`, `limits`
+ * and `e` outlive it; `e`, which holds no failure, gets the first one. NULL with a failure. */
+struct dialect_body *dialect_body_new(const struct body_terms *terms,
                                       const struct body_limits *limits, struct arena *a,
                                       struct error *e);
 

@@ -14,7 +14,7 @@
 
 uint64_t ranking_plan_cost(const struct contract_reading *r) {
   enum { COPY_NS = 1 }; /* the token of a byte, to one document */
-  const struct ranking_values *v = r->values;
+  const struct dialect_values *v = r->values;
   const uint64_t items = r->texts ? r->texts->items : 0;
   return dialect_plan_cost(r) + (CONTRACT_TEXT_NS + COPY_NS * items) * v->query.length;
 }
@@ -22,7 +22,7 @@ uint64_t ranking_plan_cost(const struct contract_reading *r) {
 /* The texts to embed, or to classify. Pairs have the query before each document. Else the query is
  * the last text, so that documents keep their numbers in errors. NULL without memory. */
 static const struct texts *make_texts(const struct contract_reading *read, bool pairs) {
-  const struct ranking_values *v = read->values;
+  const struct dialect_values *v = read->values;
   const struct texts *d = read->texts;
   const struct texts_part query = {d->length, v->query.length};
   const size_t parts = pairs ? TEXTS_PAIR * d->items : d->items + 1;
@@ -57,7 +57,7 @@ enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *
   static const char *const of_documents[] = {"document", "passage", "corpus", NULL},
                            *const of_queries[] = {"query", NULL};
   const struct dialect_name names[] = {{"/text", documents}, {"/tokens", documents}, {NULL, NULL}};
-  const struct ranking_values *v = read->values;
+  const struct dialect_values *v = read->values;
   const bool pairs = s->whole->classes > 0;
   if (!v->query.bytes) return error_at(read->e, "/query", "the field \"query\" is missing");
   if (!read->texts)
@@ -105,7 +105,7 @@ float ranking_dot(const float *a, const float *b, size_t size) {
 
 /* The documents of a response: a list that one worker sorts and writes. */
 struct ranking {
-  const struct ranking_values *asked;
+  const struct dialect_values *asked;
   const struct texts *documents;
   const struct stack_request *request;
   struct ranked *place; /* [documents] */
@@ -151,7 +151,7 @@ enum status ranking_section(struct answer_section *section, const char *name,
                             char *(*write)(const struct ranked *one, struct tokenizer_text text,
                                            char *out)) {
   static const size_t one = 1;
-  const struct ranking_values *v = read->values;
+  const struct dialect_values *v = read->values;
   const size_t count = read->texts->items;
   struct ranking *k = arena_alloc(read->arena, 1, sizeof *k, read->e);
   struct ranked *place = arena_alloc(read->arena, count, sizeof *place, read->e);

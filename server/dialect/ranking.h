@@ -8,18 +8,9 @@
 #include "server/dialect/dialect_fields.h"
 #include "server/dialect/dialect_stack.h"
 
-/* The small values of a dialect that ranks. */
-struct ranking_values {
-  struct dialect_values common;
-  struct contract_text query;
-  size_t best;      /* documents that are returned, at most; 0: all */
-  size_t truncate;  /* as in stack_values */
-  bool shows_texts; /* whether the response has the documents' texts */
-  bool raw;         /* whether scores of a classifier are without its function */
-};
-
-/* The longest query, in bytes of JSON. */
-enum { RANKING_QUERY_LONGEST = 64 * 1024 };
+/* The row of the query, which has at most so many bytes of JSON. */
+#define RANKING_QUERY \
+  { DIALECT_VALUE("query", contract_read_text, query), .longest = 64 * 1024 }
 
 /* A contract's plan_cost: dialect_plan_cost, and the nanoseconds to tokenize the query and to copy
  * its tokens to each document. */

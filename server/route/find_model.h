@@ -5,8 +5,8 @@
 #include "config/model/registry.h"
 #include "server/route/routes.h"
 
-/* The model of this name; NULL: the default one, for a path without a name. NULL with an error: no model
- * has the name, and the error lists all names; or its kind has no such path. */
+/* The model of this name; NULL: the default one, for a path without a name. NULL with an error: no
+ * model has the name, and the error lists all names; or its kind has no such path. */
 const struct model *find_model(enum route route, const char *name, const struct registry *all,
                                struct error *e);
 

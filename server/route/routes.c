@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "server/dialect/dialect.h"
 #include "server/text/json_string.h"
 
 enum { SEGMENTS_MAX = 7, SEGMENT_SIZE = MODEL_NAME_SIZE };
@@ -194,10 +195,10 @@ bool route_has_model(enum route route) { return strstr(table[route].path[0].temp
 
 bool route_has_layer(enum route route) { return strstr(table[route].path[0].template, "{layer}"); }
 
-enum route route_of_dialect(enum body_dialect dialect) {
+enum route route_of_dialect(const struct dialect *dialect) {
   unsigned r = 0;
   while (table[r].dialect != dialect && r + 1 < ROUTE_COUNT) r++;
-  must(dialect != DIALECT_NONE && table[r].dialect == dialect);
+  must(dialect && table[r].dialect == dialect);
   return (enum route)r;
 }
 

@@ -54,8 +54,8 @@ struct route_row {
   unsigned kinds;         /* of models that have the path */
   unsigned needs;         /* other requirements on the model */
   enum error_form errors;
-  enum body_ask ask;         /* the kind of request, that is the work of the model */
-  enum body_dialect dialect; /* the other service whose form requests have */
+  enum body_ask ask;             /* the kind of request, that is the work of the model */
+  const struct dialect *dialect; /* the other service whose form requests have; NULL: our own */
   enum route_key key;
   size_t setting;      /* the flag of struct config that turns the path on; 0: it is always there */
   bool admin;          /* the admin door has the path, too; it needs no models */
@@ -116,7 +116,7 @@ bool route_is_expected(enum route route);
 bool route_has_model(enum route route);
 bool route_has_layer(enum route route);
 
-enum route route_of_dialect(enum body_dialect dialect);
+enum route route_of_dialect(const struct dialect *dialect);
 
 /* The route of this kind of request whose path names a model, in our own form. */
 enum route route_of_ask(enum body_ask ask);

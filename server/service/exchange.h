@@ -142,14 +142,12 @@ struct exchange_work {
   void (*end)(struct exchange *x);    /* the exchange ends; its memory is still there */
 };
 
-/* exchange_work.c has them: of one layer, of a tokenizer, of one pass through a model, ... */
-extern const struct exchange_work exchange_layer, exchange_tokens, exchange_pass,
+/* The kinds of work (exchange_work.c): nothing of its own, which a layer and token ids that become
+ * text have; texts that become tokens; one pass through a model; rounds. */
+extern const struct exchange_work exchange_plain, exchange_tokens, exchange_pass,
     exchange_generation, exchange_ablation;
 
 /* Chooses x->contract and x->work by x->terms, whose kind of request becomes that of the model. */
 void exchange_choose(struct exchange *x);
-
-/* The form of another service; `dialect` is not DIALECT_NONE. */
-const struct dialect *exchange_dialect(enum body_dialect dialect);
 
 #endif

@@ -3,12 +3,7 @@
 #include "core/base/size.h"
 #include "server/attention/attention_answer.h"
 #include "server/attention/attention_trace.h"
-#include "server/dialect/cohere/cohere_embed.h"
-#include "server/dialect/cohere/rerank.h"
 #include "server/dialect/dialect_body.h"
-#include "server/dialect/openai/completions.h"
-#include "server/dialect/openai/embeddings.h"
-#include "server/dialect/tei/tei.h"
 #include "server/model/answer/stack_ablation_answer.h"
 #include "server/model/answer/stack_answer.h"
 #include "server/model/answer/stack_stream.h"
@@ -138,28 +133,9 @@ static enum status finish_tokenize(struct exchange *x) {
 
 /* --- the forms of other services: the body names the model --- */
 
-const struct dialect *exchange_dialect(enum body_dialect dialect) {
-  static const struct dialect *const dialects[] = {
-      [DIALECT_EMBEDDINGS] = &embeddings,
-      [DIALECT_COMPLETIONS] = &completions,
-      [DIALECT_RERANK] = &rerank,
-      [DIALECT_COHERE_EMBED] = &cohere_embed,
-      [DIALECT_COHERE_EMBED_V2] = &cohere_embed_v2,
-      [DIALECT_TEI_EMBED] = &tei_embed,
-      [DIALECT_TEI_RERANK] = &tei_rerank,
-      [DIALECT_TEI_PREDICT] = &tei_predict,
-      [DIALECT_TEI_EMBED_ALL] = &tei_embed_all,
-      [DIALECT_TEI_SIMILARITY] = &tei_similarity,
-      [DIALECT_TEI_TOKENIZE] = &tei_tokenize,
-      [DIALECT_TEI_DECODE] = &tei_decode,
-  };
-  return dialects[dialect];
-}
-
 static void begin_dialect(struct exchange *x) {
   const struct registry *all = x->hold.registry;
-  struct dialect_body *b = dialect_body_new(exchange_dialect(x->terms.dialect), &x->terms,
-                                            &x->service->limits, &x->arena, &x->error);
+  struct dialect_body *b = dialect_body_new(&x->terms, &x->service->limits, &x->arena, &x->error);
   x->fields = b;
   x->body = b ? dialect_body_of(b) : NULL;
   /* The body has not named its model yet: it may be the one with the longest prompt. */
@@ -209,14 +185,14 @@ static const struct {
   const struct exchange_contract *own, *dialect; /* of our own form; of other services' forms */
   const struct exchange_work *work;
 } table[] = {
-    [ASK_ATTENTION] = {&attention, NULL, &exchange_layer},
-    [ASK_HEADS] = {&attention, NULL, &exchange_layer},
+    [ASK_ATTENTION] = {&attention, NULL, &exchange_plain},
+    [ASK_HEADS] = {&attention, NULL, &exchange_plain},
     [ASK_ENCODE] = {&stack, &dialect, &exchange_pass},
     [ASK_CLASSIFY] = {&stack, &dialect, &exchange_pass},
     [ASK_SCORE] = {&stack, &dialect, &exchange_pass},
     [ASK_GENERATE] = {&generation, &dialect, &exchange_generation},
     [ASK_TOKENIZE] = {&tokens, &dialect_tokens, &exchange_tokens},
-    [ASK_DETOKENIZE] = {&tokens, &dialect_tokens, &exchange_tokens},
+    [ASK_DETOKENIZE] = {&tokens, &dialect_tokens, &exchange_plain},
 };
 
 void exchange_choose(struct exchange *x) {

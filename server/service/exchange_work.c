@@ -6,9 +6,9 @@
 #include "server/model/answer/stack_answer.h"
 #include "server/service/exchange.h"
 
-const struct exchange_work exchange_layer = {0};
+const struct exchange_work exchange_plain = {0};
 
-/* --- texts --- */
+/* --- texts that become tokens --- */
 
 static const struct tokenize_texts *texts_of_tokenizer(const struct exchange *x) {
   return &x->request.tokenize.texts;

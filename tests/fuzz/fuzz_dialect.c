@@ -26,26 +26,25 @@ static const char words[] =
 
 /* A dialect, the model that it asks, and the list of its answers; NULL: they are lists. */
 struct dial {
-  enum body_dialect dialect;
+  const struct dialect *dialect;
   enum body_ask ask;
   const char *model, *list;
 };
 
 static const struct dial dials[] = {
-    {DIALECT_EMBEDDINGS, ASK_ENCODE, "{\"kind\":\"decoder\"," MODEL, "data"},
-    {DIALECT_COMPLETIONS, ASK_GENERATE, "{\"kind\":\"decoder\"," MODEL, "choices"},
-    {DIALECT_RERANK, ASK_ENCODE, "{\"kind\":\"encoder\",\"classes\":1," MODEL, "results"},
-    {DIALECT_RERANK, ASK_ENCODE, "{\"kind\":\"decoder\"," MODEL, "results"},
-    {DIALECT_TEI_EMBED, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, NULL},
-    {DIALECT_TEI_RERANK, ASK_ENCODE, "{\"kind\":\"encoder\",\"classes\":1," MODEL, NULL},
-    {DIALECT_TEI_PREDICT, ASK_CLASSIFY, "{\"kind\":\"encoder\",\"labels\":[\"a\",\"\\n\"]," MODEL,
-     NULL},
-    {DIALECT_TEI_EMBED_ALL, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, NULL},
-    {DIALECT_TEI_SIMILARITY, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, NULL},
-    {DIALECT_TEI_TOKENIZE, ASK_TOKENIZE, "{\"kind\":\"encoder\"," MODEL, NULL},
-    {DIALECT_TEI_DECODE, ASK_DETOKENIZE, "{\"kind\":\"encoder\"," MODEL, NULL},
-    {DIALECT_COHERE_EMBED, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, "embeddings"},
-    {DIALECT_COHERE_EMBED_V2, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, "embeddings"},
+    {&embeddings, ASK_ENCODE, "{\"kind\":\"decoder\"," MODEL, "data"},
+    {&completions, ASK_GENERATE, "{\"kind\":\"decoder\"," MODEL, "choices"},
+    {&rerank, ASK_ENCODE, "{\"kind\":\"encoder\",\"classes\":1," MODEL, "results"},
+    {&rerank, ASK_ENCODE, "{\"kind\":\"decoder\"," MODEL, "results"},
+    {&tei_embed, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, NULL},
+    {&tei_rerank, ASK_ENCODE, "{\"kind\":\"encoder\",\"classes\":1," MODEL, NULL},
+    {&tei_predict, ASK_CLASSIFY, "{\"kind\":\"encoder\",\"labels\":[\"a\",\"\\n\"]," MODEL, NULL},
+    {&tei_embed_all, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, NULL},
+    {&tei_similarity, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, NULL},
+    {&tei_tokenize, ASK_TOKENIZE, "{\"kind\":\"encoder\"," MODEL, NULL},
+    {&tei_decode, ASK_DETOKENIZE, "{\"kind\":\"encoder\"," MODEL, NULL},
+    {&cohere_embed, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, "embeddings"},
+    {&cohere_embed_v2, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, "embeddings"},
 };
 enum { DIALS = sizeof dials / sizeof *dials };
 
@@ -81,8 +80,7 @@ static void read_body(struct dialled *d, const struct dial *dial, struct input b
                                  .json_bytes = BODY_UNKNOWN};
   budget_init(&d->asked.budget, 32 << 20);
   arena_init(&d->asked.arena, &d->asked.budget);
-  d->body = dialect_body_new(exchange_dialect(dial->dialect), &d->terms, &fuzz_limits,
-                             &d->asked.arena, &d->asked.error);
+  d->body = dialect_body_new(&d->terms, &fuzz_limits, &d->asked.arena, &d->asked.error);
   must(d->body);
   fuzz_feed(dialect_body_of(d->body), body, cut, &d->asked.error);
   if (dialect_body_finish(d->body, &model) == STATUS_OK && dial->ask < ASK_TOKENIZE)
@@ -93,8 +91,8 @@ static void read_body(struct dialled *d, const struct dial *dial, struct input b
 
 /* Has the list something for each item, and in any case? A text alone has one for each class. */
 static bool is_of_items(const struct dial *d) {
-  return d->ask != ASK_CLASSIFY && d->dialect != DIALECT_RERANK &&
-         d->dialect != DIALECT_TEI_RERANK && d->dialect != DIALECT_TEI_SIMILARITY;
+  return d->ask != ASK_CLASSIFY && d->dialect != &rerank && d->dialect != &tei_rerank &&
+         d->dialect != &tei_similarity;
 }
 
 /* Of each token there is one entry in each list, and of a likely one a name that is there once:
@@ -115,9 +113,8 @@ static void check_answer(const struct dialled *d, struct answer *a) {
   if (json_is_object(list)) list = json_object_get(list, "float"); /* by their types */
   must(json_is_array(list));
   must(is_of_items(d->dial) ? json_array_size(list) == items : json_array_size(list) > 0);
-  must(!d->dial->list || d->dial->dialect == DIALECT_COHERE_EMBED ||
-       d->dial->dialect == DIALECT_COHERE_EMBED_V2 ||
-       json_is_object(json_object_get(json, "usage")));
+  must(!d->dial->list || d->dial->dialect == &cohere_embed ||
+       d->dial->dialect == &cohere_embed_v2 || json_is_object(json_object_get(json, "usage")));
   for (size_t i = 0; i < json_array_size(list); i++)
     check_logprobs(json_object_get(json_array_get(list, i), "logprobs"));
   json_decref(json);

@@ -21,7 +21,7 @@ static const struct body_limits limits = {.max_items = 3,
                                           .max_answer_bytes = 1 << 20,
                                           .max_tokens = 100,
                                           .max_body_bytes = 40};
-static enum body_dialect dialect; /* of what is asked */
+static const struct dialect *dialect; /* of what is asked */
 static enum body_ask asks = ASK_ENCODE;
 
 struct asking {
@@ -40,7 +40,7 @@ static void ask(struct asking *k, const char *json, size_t cut, size_t step,
   arena_init(&k->arena, budget);
   k->terms = body_read_terms(asks, BODY_JSON);
   k->terms.dialect = dialect;
-  k->body = dialect_body_new(exchange_dialect(dialect), &k->terms, &limits, &k->arena, &k->error);
+  k->body = dialect_body_new(&k->terms, &limits, &k->arena, &k->error);
   assert_int_equal(k->body == NULL, k->error.status != STATUS_OK);
   if (!k->body) return;
   body_read_chunks(dialect_body_of(k->body), &k->error, json, strlen(json), cut, step);
@@ -205,7 +205,7 @@ static int enter_ranking(void **state) {
   json_t *json = json_loads(words, 0, NULL);
   model.whole.tokenizer = tokenizer_new(json, &e);
   json_decref(json);
-  dialect = DIALECT_RERANK;
+  dialect = &rerank;
   return e.status;
 }
 
@@ -213,7 +213,7 @@ static int leave_ranking(void **state) {
   (void)state;
   tokenizer_free(model.whole.tokenizer);
   model.whole.tokenizer = NULL;
-  dialect = DIALECT_EMBEDDINGS;
+  dialect = &embeddings;
   return 0;
 }
 
@@ -260,19 +260,19 @@ static void a_full_budget_at_every_step_of_a_ranking(void **state) {
 static void a_full_budget_at_every_step_of_others(void **state) {
   (void)state;
   static const struct {
-    enum body_dialect dialect;
+    const struct dialect *dialect;
     enum body_ask ask;
     const char *json;
   } list[] = {
-      {DIALECT_COHERE_EMBED, ASK_ENCODE, "{\"texts\":[\"a b\",\"c\"],\"truncate\":\"END\"}"},
-      {DIALECT_COHERE_EMBED_V2, ASK_ENCODE, "{\"texts\":[\"a b\"],\"input_type\":\"clustering\"}"},
-      {DIALECT_TEI_EMBED_ALL, ASK_ENCODE, "{\"inputs\":[\"a b\",\"c\"]}"},
-      {DIALECT_TEI_SIMILARITY, ASK_ENCODE,
+      {&cohere_embed, ASK_ENCODE, "{\"texts\":[\"a b\",\"c\"],\"truncate\":\"END\"}"},
+      {&cohere_embed_v2, ASK_ENCODE, "{\"texts\":[\"a b\"],\"input_type\":\"clustering\"}"},
+      {&tei_embed_all, ASK_ENCODE, "{\"inputs\":[\"a b\",\"c\"]}"},
+      {&tei_similarity, ASK_ENCODE,
        "{\"inputs\":{\"source_sentence\":\"a\",\"sentences\":[\"b c\",\"c\"]},"
        "\"parameters\":{\"truncate\":true}}"},
-      {DIALECT_TEI_TOKENIZE, ASK_TOKENIZE, "{\"inputs\":[\"a b\",\"c\"]}"},
-      {DIALECT_TEI_TOKENIZE, ASK_TOKENIZE, "{\"inputs\":[\"a b\",\"c\"],\"prompt_name\":\"say\"}"},
-      {DIALECT_TEI_DECODE, ASK_DETOKENIZE, "{\"ids\":[[1,2],[3]]}"},
+      {&tei_tokenize, ASK_TOKENIZE, "{\"inputs\":[\"a b\",\"c\"]}"},
+      {&tei_tokenize, ASK_TOKENIZE, "{\"inputs\":[\"a b\",\"c\"],\"prompt_name\":\"say\"}"},
+      {&tei_decode, ASK_DETOKENIZE, "{\"ids\":[[1,2],[3]]}"},
   };
   model.whole.prompts = json_pack("{s:s}", "say", "b ");
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
@@ -285,7 +285,7 @@ static void a_full_budget_at_every_step_of_others(void **state) {
 }
 
 int main(void) {
-  dialect = DIALECT_EMBEDDINGS;
+  dialect = &embeddings;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ids_however_they_are_cut),
       cmocka_unit_test(mistakes_are_found_in_their_place),

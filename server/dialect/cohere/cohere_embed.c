@@ -1,6 +1,6 @@
 /* cohere_embed: the fields of POST /v1/embed and /v2/embed, and their responses: embeddings as a
  * list, or as an object of lists by their types, of which "float" is supported. */
-#include "server/dialect/cohere/cohere_embed.h"
+#include "server/dialect/dialect.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -17,19 +17,6 @@
 
 /* --- the contract --- */
 
-enum cohere_embed_field {
-  EMBED_TEXTS,
-  EMBED_MODEL,
-  EMBED_INPUT_TYPE,
-  EMBED_EMBEDDING_TYPES,
-  EMBED_OUTPUT_DIMENSION,
-  EMBED_TRUNCATE,
-  EMBED_MAX_TOKENS,
-  EMBED_IMAGES,
-  EMBED_INPUTS,
-  EMBED_FIELDS
-};
-
 /* Purposes of texts, and the names of the prompts that a model may have for each. */
 static const struct {
   const char *type;
@@ -44,14 +31,15 @@ enum { PURPOSES = sizeof purposes / sizeof *purposes, PURPOSE_NONE = PURPOSES };
 struct cohere_embed_values {
   struct dialect_values common;
   unsigned purpose;
-  bool by_type;      /* whether embeddings are an object by their types */
-  size_t truncate;   /* as in stack_values */
-  size_t dimensions; /* 0: all */
-  size_t most;       /* tokens that a text is cut to; 0: the model's own length */
+  bool by_type; /* whether embeddings are an object by their types */
+  size_t most;  /* tokens that a text is cut to; 0: the model's own length */
 };
 
-#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
-#define VALUE_AT(value) .at = offsetof(struct cohere_embed_values, value), .nullable = true
+#define OWN_VALUE(name, reader, member)                                                      \
+  {                                                                                          \
+    DIALECT_NAMED(name), .read = reader, .at = offsetof(struct cohere_embed_values, member), \
+                         .nullable = true                                                    \
+  }
 
 static enum status read_purpose(const json_t *value, const struct contract_field *field, void *to,
                                 struct error *e) {
@@ -90,33 +78,27 @@ static enum status refuse(const json_t *value, const struct contract_field *fiel
                   contract_name(field));
 }
 
-static const struct contract_field fields[EMBED_FIELDS] = {
-    [EMBED_TEXTS] = {NAMED("texts"), .texts = true, .texts_form = TEXTS_ALONE},
-    [EMBED_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
-    [EMBED_INPUT_TYPE] = {NAMED("input_type"), .read = read_purpose, VALUE_AT(purpose)},
-    [EMBED_EMBEDDING_TYPES] = {NAMED("embedding_types"), .read = read_types, VALUE_AT(by_type)},
-    [EMBED_OUTPUT_DIMENSION] = {NAMED("output_dimension"), .read = stack_read_number,
-                                VALUE_AT(dimensions)},
-    [EMBED_TRUNCATE] = {NAMED("truncate"), .read = read_truncate, VALUE_AT(truncate)},
-    [EMBED_MAX_TOKENS] = {NAMED("max_tokens"), .read = stack_read_number, VALUE_AT(most)},
-    [EMBED_IMAGES] = {NAMED("images"), .read = refuse, .nullable = true},
-    [EMBED_INPUTS] = {NAMED("inputs"), .read = refuse, .nullable = true},
+static const struct contract_field fields[] = {
+    {DIALECT_NAMED("texts"), .texts = true, .texts_form = TEXTS_ALONE},
+    DIALECT_MODEL,
+    OWN_VALUE("input_type", read_purpose, purpose),
+    OWN_VALUE("embedding_types", read_types, by_type),
+    OWN_VALUE("output_dimension", stack_read_number, common.dimensions),
+    OWN_VALUE("truncate", read_truncate, common.truncate),
+    OWN_VALUE("max_tokens", stack_read_number, most),
+    {DIALECT_NAMED("images"), .read = refuse, .nullable = true},
+    {DIALECT_NAMED("inputs"), .read = refuse, .nullable = true},
 };
 
 static const char texts_here[] = "use \"texts\" for texts";
 static const struct contract_stray strays[] = {{"input", texts_here}, {"text", texts_here}};
 
-static const struct contract contract = {.field = fields,
-                                         .fields = EMBED_FIELDS,
-                                         .stray = strays,
-                                         .strays = sizeof strays / sizeof *strays,
-                                         .plan_cost = dialect_plan_cost};
+static const struct contract contract = {DIALECT_CONTRACT, .plan_cost = dialect_plan_cost};
 
 static void init(void *values, struct arena *a) {
   struct cohere_embed_values *v = values;
   (void)a;
   v->purpose = PURPOSE_NONE;
-  v->truncate = STACK_TRUNCATE_UNSAID;
 }
 
 static void init_v2(void *values, struct arena *a) {
@@ -135,15 +117,15 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
                                               {NULL, NULL}};
   const struct cohere_embed_values *v = read->values;
   if (!read->texts) return error_at(read->e, "/texts", "the field \"texts\" is missing");
-  if (v->most && v->truncate == 0)
+  if (v->most && v->common.truncate == 0)
     return error_at(read->e, "/max_tokens", "a maximum length excludes \"truncate\": \"NONE\"");
   if (read->texts->items == 0) return error_at(read->e, "/texts", "the list is empty");
   s->reading.texts = read->texts;
   dialect_stack_mark(s, STACK_FIELD_TEXT);
   if (v->purpose != PURPOSE_NONE)
     ranking_prompt(&s->values.prompt, s->whole, purposes[v->purpose].prompt);
-  s->values.dimensions = v->dimensions;
-  dialect_stack_truncate(s, v->most ? v->most : v->truncate, SIZE_MAX);
+  s->values.dimensions = v->common.dimensions;
+  dialect_stack_truncate(s, v->most ? v->most : v->common.truncate, SIZE_MAX);
   if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
   return dialect_stack_check(s, names, out);
 }

@@ -1,5 +1,5 @@
 /* rerank: the fields of POST /v1/rerank, and its response. */
-#include "server/dialect/cohere/rerank.h"
+#include "server/dialect/dialect.h"
 
 #include <stddef.h>
 
@@ -9,23 +9,6 @@
 #include "server/text/json_string.h"
 
 /* --- the contract --- */
-
-enum rerank_field {
-  RERANK_DOCUMENTS,
-  RERANK_QUERY,
-  RERANK_MODEL,
-  RERANK_TOP_N,
-  RERANK_RETURN_DOCUMENTS,
-  RERANK_TRUNCATE,
-  RERANK_USER,
-  RERANK_MAX_CHUNKS_PER_DOC,
-  RERANK_MAX_TOKENS_PER_DOC,
-  RERANK_RANK_FIELDS,
-  RERANK_FIELDS
-};
-
-#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
-#define VALUE_AT(value) .at = offsetof(struct ranking_values, value)
 
 /* Rejects fields that some clients send as null, which is accepted. */
 static enum status refuse(const struct json_t *value, const struct contract_field *field, void *to,
@@ -45,25 +28,17 @@ static enum status pass_chunks(const struct json_t *value, const struct contract
   return stack_read_number(value, field, &chunks, e);
 }
 
-#define NULL_ALONE .read = refuse, .nullable = true
-
-static const struct contract_field fields[RERANK_FIELDS] = {
-    [RERANK_DOCUMENTS] = {NAMED("documents"), .texts = true, .texts_form = TEXTS_OF_A_LIST},
-    [RERANK_QUERY] = {NAMED("query"), .read = contract_read_text, VALUE_AT(query),
-                      .longest = RANKING_QUERY_LONGEST},
-    [RERANK_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
-                      .nullable = true},
-    [RERANK_TOP_N] = {NAMED("top_n"), .read = stack_read_number, VALUE_AT(best), .nullable = true},
-    [RERANK_RETURN_DOCUMENTS] = {NAMED("return_documents"), .read = contract_read_flag,
-                                 VALUE_AT(shows_texts), .nullable = true},
-    [RERANK_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate, VALUE_AT(truncate),
-                         .nullable = true},
-    [RERANK_USER] = {NAMED("user"), .read = dialect_pass_text, .nullable = true,
-                     .longest = DIALECT_USER_LONGEST},
-    [RERANK_MAX_CHUNKS_PER_DOC] = {NAMED("max_chunks_per_doc"), .read = pass_chunks,
-                                   .nullable = true},
-    [RERANK_MAX_TOKENS_PER_DOC] = {NAMED("max_tokens_per_doc"), NULL_ALONE},
-    [RERANK_RANK_FIELDS] = {NAMED("rank_fields"), NULL_ALONE},
+static const struct contract_field fields[] = {
+    {DIALECT_NAMED("documents"), .texts = true, .texts_form = TEXTS_OF_A_LIST},
+    RANKING_QUERY,
+    DIALECT_MODEL,
+    {DIALECT_VALUE("top_n", stack_read_number, best), .nullable = true},
+    {DIALECT_VALUE("return_documents", contract_read_flag, shows_texts), .nullable = true},
+    {DIALECT_VALUE("truncate", stack_fields_truncate, truncate), .nullable = true},
+    DIALECT_USER,
+    {DIALECT_NAMED("max_chunks_per_doc"), .read = pass_chunks, .nullable = true},
+    {DIALECT_NAMED("max_tokens_per_doc"), .read = refuse, .nullable = true},
+    {DIALECT_NAMED("rank_fields"), .read = refuse, .nullable = true},
 };
 
 static const char documents_here[] = "use \"documents\"";
@@ -79,22 +54,11 @@ static const struct contract_stray strays[] = {
     {"truncate_prompt_tokens", truncation},
 };
 
-static const struct contract contract = {.field = fields,
-                                         .fields = RERANK_FIELDS,
-                                         .stray = strays,
-                                         .strays = sizeof strays / sizeof *strays,
-                                         .plan_cost = ranking_plan_cost};
-
-static void init(void *values, struct arena *a) {
-  struct ranking_values *v = values;
-  v->query.arena = a;
-  v->truncate = STACK_TRUNCATE_UNSAID;
-  v->shows_texts = true;
-}
+static const struct contract contract = {DIALECT_CONTRACT, .plan_cost = ranking_plan_cost};
 
 static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
                        struct stack_request *out) {
-  return ranking_ask(s, read, fields[RERANK_DOCUMENTS].pointer, out);
+  return ranking_ask(s, read, fields[0].pointer, out);
 }
 
 /* --- the response --- */
@@ -131,8 +95,5 @@ static enum status answer(struct answer *a, const struct contract_reading *read,
   return answer_plan(a, ANSWER_JSON, sheet.content, max_bytes, read->arena, read->e);
 }
 
-const struct dialect rerank = {.contract = &contract,
-                               .values_bytes = sizeof(struct ranking_values),
-                               .init = init,
-                               .ask = ask,
-                               .answer = answer};
+const struct dialect rerank = {
+    .contract = &contract, .defaults = {.shows_texts = true}, .ask = ask, .answer = answer};

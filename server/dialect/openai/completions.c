@@ -1,6 +1,6 @@
 /* completions: the fields of POST /v1/completions, and the request that they make: the one that
  * POST /v1/models/NAME/generate makes of the same prompts. */
-#include "server/dialect/openai/completions.h"
+#include "server/dialect/dialect.h"
 
 #include <stddef.h>
 
@@ -41,10 +41,10 @@ struct completions_values {
   struct completions_wishes wishes;
 };
 
-#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
 #define VALUE_AT(value) .at = offsetof(struct completions_values, value), .nullable = true
 #define OPTION(id, word, ...) \
-  [COMPLETIONS_##id] = {NAMED(#word), .read = stack_read_option, VALUE_AT(native.choice.word)},
+  [COMPLETIONS_##             \
+      id] = {DIALECT_NAMED(#word), .read = stack_read_option, VALUE_AT(native.choice.word)},
 
 /* "best_of": 0 or 1, as each text is the only candidate. */
 static enum status pass_one(const struct json_t *value, const struct contract_field *field,
@@ -55,32 +55,31 @@ static enum status pass_one(const struct json_t *value, const struct contract_fi
 }
 
 static const struct contract_field fields[COMPLETIONS_FIELDS] = {
-    [COMPLETIONS_PROMPT] =
-        {NAMED("prompt"),
-         .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
-         .texts = true, .texts_form = TEXTS_ALONE},
-    [COMPLETIONS_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common)},
-    [COMPLETIONS_MAX_TOKENS] = {NAMED("max_tokens"), .read = dialect_read_max_tokens,
+    [COMPLETIONS_PROMPT] = {DIALECT_NAMED("prompt"), DIALECT_TEXTS_OR_TOKENS},
+    [COMPLETIONS_MODEL] = DIALECT_MODEL,
+    [COMPLETIONS_MAX_TOKENS] = {DIALECT_NAMED("max_tokens"), .read = dialect_read_max_tokens,
                                 VALUE_AT(native.max_tokens)},
-    [COMPLETIONS_N] = {NAMED("n"), .read = stack_read_number, VALUE_AT(native.returns)},
-    [COMPLETIONS_STOP] = {NAMED("stop"), .read = stack_read_stop_texts, VALUE_AT(native),
+    [COMPLETIONS_N] = {DIALECT_NAMED("n"), .read = stack_read_number, VALUE_AT(native.returns)},
+    [COMPLETIONS_STOP] = {DIALECT_NAMED("stop"), .read = stack_read_stop_texts, VALUE_AT(native),
                           .longest = STACK_STOPS_LONGEST},
-    [COMPLETIONS_SEED] = {NAMED("seed"), .read = contract_read_seed, VALUE_AT(native.choice.seed)},
-    [COMPLETIONS_ECHO] = {NAMED("echo"), .read = contract_read_flag, VALUE_AT(wishes.echo)},
-    [COMPLETIONS_STREAM] = {NAMED("stream"), .read = contract_read_flag, VALUE_AT(native.stream)},
-    [COMPLETIONS_STREAM_OPTIONS] = {NAMED("stream_options"), .read = dialect_read_stream_options,
-                                    VALUE_AT(wishes.usage)},
-    [COMPLETIONS_USER] = {NAMED("user"), .read = dialect_pass_text, .nullable = true,
-                          .longest = DIALECT_USER_LONGEST},
-    [COMPLETIONS_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate,
+    [COMPLETIONS_SEED] = {DIALECT_NAMED("seed"), .read = contract_read_seed,
+                          VALUE_AT(native.choice.seed)},
+    [COMPLETIONS_ECHO] = {DIALECT_NAMED("echo"), .read = contract_read_flag, VALUE_AT(wishes.echo)},
+    [COMPLETIONS_STREAM] = {DIALECT_NAMED("stream"), .read = contract_read_flag,
+                            VALUE_AT(native.stream)},
+    [COMPLETIONS_STREAM_OPTIONS] = {DIALECT_NAMED("stream_options"),
+                                    .read = dialect_read_stream_options, VALUE_AT(wishes.usage)},
+    [COMPLETIONS_USER] = DIALECT_USER,
+    [COMPLETIONS_TRUNCATE] = {DIALECT_NAMED("truncate"), .read = stack_fields_truncate,
                               VALUE_AT(native.truncate)},
-    [COMPLETIONS_LOGPROBS] = {NAMED("logprobs"), .read = dialect_read_logprobs,
+    [COMPLETIONS_LOGPROBS] = {DIALECT_NAMED("logprobs"), .read = dialect_read_logprobs,
                               VALUE_AT(wishes.logprobs)},
-    [COMPLETIONS_SUFFIX] = {NAMED("suffix"), .read = dialect_pass_nothing, .nullable = true},
-    [COMPLETIONS_BEST_OF] = {NAMED("best_of"), .read = pass_one, .nullable = true},
-    [COMPLETIONS_LOGIT_BIAS] = {NAMED("logit_bias"), .read = stack_read_bias, VALUE_AT(native),
-                                .longest = STACK_BIAS_LONGEST},
-    [COMPLETIONS_IGNORE_EOS] = {NAMED("ignore_eos"), .read = contract_read_flag,
+    [COMPLETIONS_SUFFIX] = {DIALECT_NAMED("suffix"), .read = dialect_pass_nothing,
+                            .nullable = true},
+    [COMPLETIONS_BEST_OF] = {DIALECT_NAMED("best_of"), .read = pass_one, .nullable = true},
+    [COMPLETIONS_LOGIT_BIAS] = {DIALECT_NAMED("logit_bias"), .read = stack_read_bias,
+                                VALUE_AT(native), .longest = STACK_BIAS_LONGEST},
+    [COMPLETIONS_IGNORE_EOS] = {DIALECT_NAMED("ignore_eos"), .read = contract_read_flag,
                                 VALUE_AT(native.ignores_end)},
     WHOLE_OPTIONS(OPTION)};
 
@@ -106,11 +105,7 @@ static uint64_t plan_cost(const struct contract_reading *r) {
   return dialect_plan_cost(r) + stack_sequences_cost(texts, v->native.returns, LAYERS);
 }
 
-static const struct contract contract = {.field = fields,
-                                         .arrays = COMPLETIONS_ARRAYS,
-                                         .fields = COMPLETIONS_FIELDS,
-                                         .stray = strays,
-                                         .strays = sizeof strays / sizeof *strays,
+static const struct contract contract = {DIALECT_CONTRACT, .arrays = COMPLETIONS_ARRAYS,
                                          .plan_cost = plan_cost};
 
 /* OpenAI's defaults, which replace the model's. */

@@ -51,7 +51,7 @@ static const struct completions *completions_new(const struct completions_asked 
     const size_t length = tokens->depth == 1 ? tokens->count : tensor_shape_at(tokens, i).dim[0];
     struct decoder_text text = {NULL, 0, false};
     tokenizer_decode(r->detokenizer->terms.tokenizer, token, length, true, read->arena, &text,
-                    read->e);
+                     read->e);
     echo[i] = (struct tokenizer_text){text.bytes, text.length};
     token += length;
   }

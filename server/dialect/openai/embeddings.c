@@ -1,7 +1,7 @@
 /* embeddings: the fields of POST /v1/embeddings, and the request that they make: the one that
  * POST /v1/models/NAME/encode makes of the same texts, with the model's own pooling. Its response
  * has an object for each vector, with numbers as text or base64. */
-#include "server/dialect/openai/embeddings.h"
+#include "server/dialect/dialect.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -14,50 +14,18 @@
 
 /* --- the contract --- */
 
-enum embeddings_field {
-  EMBEDDINGS_INPUT,
-  EMBEDDINGS_ARRAYS,
-  EMBEDDINGS_MODEL = EMBEDDINGS_ARRAYS,
-  EMBEDDINGS_ENCODING_FORMAT,
-  EMBEDDINGS_DIMENSIONS,
-  EMBEDDINGS_USER,
-  EMBEDDINGS_TRUNCATE,
-  EMBEDDINGS_PROMPT,
-  EMBEDDINGS_PROMPT_NAME,
-  EMBEDDINGS_FIELDS
-};
+enum { TRUNCATE = 1 };
 
-/* The small values as they were read. */
-struct embeddings_values {
-  struct dialect_values common;
-  bool base64;
-  size_t dimensions; /* 0: all */
-  size_t truncate;   /* as in stack_values */
-  struct contract_text prompt, prompt_name;
-};
-
-#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
-#define VALUE_AT(value) .at = offsetof(struct embeddings_values, value)
-
-static const struct contract_field fields[EMBEDDINGS_FIELDS] = {
-    [EMBEDDINGS_INPUT] =
-        {NAMED("input"),
-         .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
-         .texts = true, .texts_form = TEXTS_ALONE},
-    [EMBEDDINGS_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
-                          .nullable = true},
-    [EMBEDDINGS_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = contract_read_base64,
-                                    VALUE_AT(base64), .nullable = true},
-    [EMBEDDINGS_DIMENSIONS] = {NAMED("dimensions"), .read = stack_read_number, VALUE_AT(dimensions),
-                               .nullable = true},
-    [EMBEDDINGS_USER] = {NAMED("user"), .read = dialect_pass_text, .nullable = true,
-                         .longest = DIALECT_USER_LONGEST},
-    [EMBEDDINGS_TRUNCATE] = {NAMED("truncate"), .read = stack_fields_truncate, VALUE_AT(truncate),
-                             .nullable = true},
-    [EMBEDDINGS_PROMPT] = {NAMED("prompt"), .read = contract_read_text, VALUE_AT(prompt),
-                           .nullable = true, .longest = STACK_PROMPT_LONGEST},
-    [EMBEDDINGS_PROMPT_NAME] = {NAMED("prompt_name"), .read = contract_read_text,
-                                VALUE_AT(prompt_name), .nullable = true},
+static const struct contract_field fields[] = {
+    {DIALECT_NAMED("input"), DIALECT_TEXTS_OR_TOKENS},
+    [TRUNCATE] = {DIALECT_VALUE("truncate", stack_fields_truncate, truncate), .nullable = true},
+    DIALECT_MODEL,
+    {DIALECT_VALUE("encoding_format", contract_read_base64, base64), .nullable = true},
+    {DIALECT_VALUE("dimensions", stack_read_number, dimensions), .nullable = true},
+    DIALECT_USER,
+    {DIALECT_VALUE("prompt", contract_read_text, prompt), .nullable = true,
+     .longest = STACK_PROMPT_LONGEST},
+    {DIALECT_VALUE("prompt_name", contract_read_text, prompt_name), .nullable = true},
 };
 
 static const char texts_here[] = "use \"input\" for texts";
@@ -78,30 +46,19 @@ static const struct contract_stray strays[] = {
 };
 
 static uint64_t plan_cost(const struct contract_reading *r) {
-  const struct embeddings_values *v = r->values;
+  const struct dialect_values *v = r->values;
   const uint64_t items = r->texts ? r->texts->items : 0;
   return dialect_plan_cost(r) + CONTRACT_TEXT_NS * v->prompt.length * items;
 }
 
-static const struct contract contract = {.field = fields,
-                                         .arrays = EMBEDDINGS_ARRAYS,
-                                         .fields = EMBEDDINGS_FIELDS,
-                                         .stray = strays,
-                                         .strays = sizeof strays / sizeof *strays,
-                                         .plan_cost = plan_cost};
-
-static void init(void *values, struct arena *a) {
-  struct embeddings_values *v = values;
-  v->prompt.arena = v->prompt_name.arena = a;
-  v->truncate = STACK_TRUNCATE_UNSAID;
-}
+static const struct contract contract = {DIALECT_CONTRACT, .arrays = 1, .plan_cost = plan_cost};
 
 /* --- what is asked --- */
 
 /* Rejects empty inputs. A list of no tokens among others is stack_check's. */
 static enum status check_input(const struct contract_reading *read) {
   const struct texts *texts = read->texts;
-  const struct tensor *tokens = read->tensor[EMBEDDINGS_INPUT];
+  const struct tensor *tokens = read->tensor[0];
   if (!texts && !tokens) return error_at(read->e, "/input", "the field \"input\" is missing");
   if (tokens && tokens->elements == 0) return error_at(read->e, "/input", "the list is empty");
   for (size_t i = 0; texts && i < texts->items; i++) {
@@ -110,7 +67,7 @@ static enum status check_input(const struct contract_reading *read) {
     snprintf(pointer, sizeof pointer, texts->alone ? "/input" : "/input/%zu", i);
     return error_at(read->e, pointer, "the text is empty");
   }
-  if (tokens && read->seen >> EMBEDDINGS_TRUNCATE & 1)
+  if (tokens && read->seen >> TRUNCATE & 1)
     return error_at(read->e, "/truncate",
                     "\"truncate\" requires texts, but \"input\" contains token ids");
   return STATUS_OK;
@@ -121,9 +78,9 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   static const struct dialect_name names[] = {{"/text", "/input"},
                                               {"/tokens", "/input"},
                                               {NULL, NULL}};
-  const struct embeddings_values *v = read->values;
+  const struct dialect_values *v = read->values;
   if (check_input(read)) return read->e->status;
-  dialect_stack_set_items(s, read, EMBEDDINGS_INPUT);
+  dialect_stack_set_items(s, read, 0);
   s->values.base64 = v->base64;
   s->values.dimensions = v->dimensions;
   dialect_stack_prompt(s, &v->prompt, &v->prompt_name);
@@ -178,8 +135,4 @@ static enum status answer(struct answer *a, const struct contract_reading *read,
   return answer_plan(a, ANSWER_JSON, sheet.content, max_bytes, read->arena, read->e);
 }
 
-const struct dialect embeddings = {.contract = &contract,
-                                   .values_bytes = sizeof(struct embeddings_values),
-                                   .init = init,
-                                   .ask = ask,
-                                   .answer = answer};
+const struct dialect embeddings = {.contract = &contract, .ask = ask, .answer = answer};

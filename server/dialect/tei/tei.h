@@ -1,14 +1,9 @@
-/* tei: the endpoints of Hugging Face's text-embeddings-inference. Their responses are lists,
- * without an object around them. */
+/* tei: what the dialects of text-embeddings-inference share (in tei_embed.c). Their responses are
+ * lists, without an object around them. */
 #ifndef SERVER_TEI_H
 #define SERVER_TEI_H
 
 #include "server/dialect/dialect.h"
-
-extern const struct dialect tei_embed, tei_embed_all, tei_similarity, tei_rerank, tei_predict,
-    tei_tokenize, tei_decode;
-
-/* --- private to the files of this folder: in tei_embed.c --- */
 
 /* Readers of "truncate", true or false, to a size_t with the meaning of stack_values.truncate; and
  * of "truncation_direction", which must be "right". */

@@ -39,49 +39,17 @@ enum status tei_answer(struct answer *a, const struct answer_section *list,
 
 /* --- the contract --- */
 
-enum tei_embed_field {
-  EMBED_INPUTS,
-  EMBED_ARRAYS,
-  EMBED_MODEL = EMBED_ARRAYS,
-  EMBED_NORMALIZE,
-  EMBED_DIMENSIONS,
-  EMBED_TRUNCATE,
-  EMBED_TRUNCATION_DIRECTION,
-  EMBED_PROMPT_NAME,
-  EMBED_FIELDS
-};
-
-/* The small values as they were read. */
-struct embed_values {
-  struct dialect_values common;
-  bool normalize;
-  size_t dimensions; /* 0: all */
-  size_t truncate;   /* as in stack_values */
-  struct contract_text prompt_name;
-};
-
-#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
-#define VALUE_AT(value) .at = offsetof(struct embed_values, value)
-
 enum { OF_EMBED = 1, OF_EMBED_ALL = 2 };
 static const struct contract_request requests[] = {{OF_EMBED, "POST /embed"}, {0, NULL}};
 
-static const struct contract_field fields[EMBED_FIELDS] = {
-    [EMBED_INPUTS] =
-        {NAMED("inputs"),
-         .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
-         .texts = true, .texts_form = TEXTS_ALONE},
-    [EMBED_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
-                     .nullable = true},
-    [EMBED_NORMALIZE] = {NAMED("normalize"), .read = contract_read_flag, VALUE_AT(normalize),
-                         .of = OF_EMBED},
-    [EMBED_DIMENSIONS] = {NAMED("dimensions"), .read = stack_read_number, VALUE_AT(dimensions),
-                          .nullable = true, .of = OF_EMBED},
-    [EMBED_TRUNCATE] = {NAMED("truncate"), .read = tei_read_truncate, VALUE_AT(truncate),
-                        .nullable = true},
-    [EMBED_TRUNCATION_DIRECTION] = {NAMED("truncation_direction"), .read = tei_pass_direction},
-    [EMBED_PROMPT_NAME] = {NAMED("prompt_name"), .read = contract_read_text, VALUE_AT(prompt_name),
-                           .nullable = true},
+static const struct contract_field fields[] = {
+    {DIALECT_NAMED("inputs"), DIALECT_TEXTS_OR_TOKENS},
+    DIALECT_MODEL,
+    {DIALECT_VALUE("normalize", contract_read_flag, normalize), .of = OF_EMBED},
+    {DIALECT_VALUE("dimensions", stack_read_number, dimensions), .nullable = true, .of = OF_EMBED},
+    {DIALECT_VALUE("truncate", tei_read_truncate, truncate), .nullable = true},
+    {DIALECT_NAMED("truncation_direction"), .read = tei_pass_direction},
+    {DIALECT_VALUE("prompt_name", contract_read_text, prompt_name), .nullable = true},
 };
 
 static const struct contract_stray strays[] = {
@@ -90,19 +58,10 @@ static const struct contract_stray strays[] = {
     {"texts", "use \"inputs\""},
 };
 
-#define CONTRACT                                                                    \
-  .field = fields, .arrays = EMBED_ARRAYS, .fields = EMBED_FIELDS, .stray = strays, \
-  .strays = sizeof strays / sizeof *strays, .plan_cost = dialect_plan_cost, .requests = requests
+#define CONTRACT DIALECT_CONTRACT, .arrays = 1, .plan_cost = dialect_plan_cost, .requests = requests
 
 static const struct contract contract = {CONTRACT, .request = OF_EMBED};
 static const struct contract contract_of_all = {CONTRACT, .request = OF_EMBED_ALL};
-
-static void init(void *values, struct arena *a) {
-  struct embed_values *v = values;
-  v->prompt_name.arena = a;
-  v->normalize = true;
-  v->truncate = STACK_TRUNCATE_UNSAID;
-}
 
 /* --- the request --- */
 
@@ -111,13 +70,13 @@ static enum status ask_pooled(struct dialect_stack *s, const struct contract_rea
   static const struct dialect_name names[] = {{"/text", "/inputs"},
                                               {"/tokens", "/inputs"},
                                               {NULL, NULL}};
-  const struct embed_values *v = read->values;
-  const struct tensor *tokens = read->tensor[EMBED_INPUTS];
+  const struct dialect_values *v = read->values;
+  const struct tensor *tokens = read->tensor[0];
   if (!read->texts && !tokens)
     return error_at(read->e, "/inputs", "the field \"inputs\" is missing");
   if (read->texts ? read->texts->items == 0 : tokens->elements == 0)
     return error_at(read->e, "/inputs", "the list is empty");
-  dialect_stack_set_items(s, read, EMBED_INPUTS);
+  dialect_stack_set_items(s, read, 0);
   s->values.pool = pool;
   s->values.normalize = pool != STACK_POOL_NONE && v->normalize;
   s->values.dimensions = v->dimensions;
@@ -167,14 +126,9 @@ static enum status answer_all(struct answer *a, const struct contract_reading *r
   return tei_answer(a, &list, read, r, max_bytes);
 }
 
-const struct dialect tei_embed = {.contract = &contract,
-                                  .values_bytes = sizeof(struct embed_values),
-                                  .init = init,
-                                  .ask = ask,
-                                  .answer = answer};
+const struct dialect tei_embed = {
+    .contract = &contract, .defaults = {.normalize = true}, .ask = ask, .answer = answer};
 
 const struct dialect tei_embed_all = {.contract = &contract_of_all,
-                                      .values_bytes = sizeof(struct embed_values),
-                                      .init = init,
                                       .ask = ask_all,
                                       .answer = answer_all};

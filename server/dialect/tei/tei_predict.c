@@ -11,33 +11,12 @@
 
 /* --- the contract --- */
 
-enum tei_predict_field {
-  PREDICT_INPUTS,
-  PREDICT_MODEL,
-  PREDICT_RAW_SCORES,
-  PREDICT_TRUNCATE,
-  PREDICT_TRUNCATION_DIRECTION,
-  PREDICT_FIELDS
-};
-
-/* The small values as they were read. */
-struct predict_values {
-  struct dialect_values common;
-  bool raw;
-  size_t truncate; /* as in stack_values */
-};
-
-#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
-#define VALUE_AT(value) .at = offsetof(struct predict_values, value)
-
-static const struct contract_field fields[PREDICT_FIELDS] = {
-    [PREDICT_INPUTS] = {NAMED("inputs"), .texts = true, .texts_form = TEXTS_MIXED},
-    [PREDICT_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
-                       .nullable = true},
-    [PREDICT_RAW_SCORES] = {NAMED("raw_scores"), .read = contract_read_flag, VALUE_AT(raw)},
-    [PREDICT_TRUNCATE] = {NAMED("truncate"), .read = tei_read_truncate, VALUE_AT(truncate),
-                          .nullable = true},
-    [PREDICT_TRUNCATION_DIRECTION] = {NAMED("truncation_direction"), .read = tei_pass_direction},
+static const struct contract_field fields[] = {
+    {DIALECT_NAMED("inputs"), .texts = true, .texts_form = TEXTS_MIXED},
+    DIALECT_MODEL,
+    {DIALECT_VALUE("raw_scores", contract_read_flag, raw)},
+    {DIALECT_VALUE("truncate", tei_read_truncate, truncate), .nullable = true},
+    {DIALECT_NAMED("truncation_direction"), .read = tei_pass_direction},
 };
 
 static const struct contract_stray strays[] = {
@@ -47,17 +26,7 @@ static const struct contract_stray strays[] = {
     {"parameters", "\"raw_scores\" and \"truncate\" are fields next to \"inputs\""},
 };
 
-static const struct contract contract = {.field = fields,
-                                         .fields = PREDICT_FIELDS,
-                                         .stray = strays,
-                                         .strays = sizeof strays / sizeof *strays,
-                                         .plan_cost = dialect_plan_cost};
-
-static void init(void *values, struct arena *a) {
-  struct predict_values *v = values;
-  (void)a;
-  v->truncate = STACK_TRUNCATE_UNSAID;
-}
+static const struct contract contract = {DIALECT_CONTRACT, .plan_cost = dialect_plan_cost};
 
 /* --- the request --- */
 
@@ -69,7 +38,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   static const struct dialect_name names[] = {{"/text", "/inputs"},
                                               {"/tokens", "/inputs"},
                                               {NULL, NULL}};
-  const struct predict_values *v = read->values;
+  const struct dialect_values *v = read->values;
   const struct texts *t = read->texts;
   if (!t) return error_at(read->e, "/inputs", "the field \"inputs\" is missing");
   if (t->items == 0) return error_at(read->e, "/inputs", "the list is empty");
@@ -157,8 +126,4 @@ static enum status answer(struct answer *a, const struct contract_reading *read,
   return tei_answer(a, &list, read, r, max_bytes);
 }
 
-const struct dialect tei_predict = {.contract = &contract,
-                                    .values_bytes = sizeof(struct predict_values),
-                                    .init = init,
-                                    .ask = ask,
-                                    .answer = answer};
+const struct dialect tei_predict = {.contract = &contract, .ask = ask, .answer = answer};

@@ -7,32 +7,14 @@
 
 /* --- the contract --- */
 
-enum tei_rerank_field {
-  RERANK_TEXTS,
-  RERANK_QUERY,
-  RERANK_MODEL,
-  RERANK_RAW_SCORES,
-  RERANK_RETURN_TEXT,
-  RERANK_TRUNCATE,
-  RERANK_TRUNCATION_DIRECTION,
-  RERANK_FIELDS
-};
-
-#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
-#define VALUE_AT(value) .at = offsetof(struct ranking_values, value)
-
-static const struct contract_field fields[RERANK_FIELDS] = {
-    [RERANK_TEXTS] = {NAMED("texts"), .texts = true, .texts_form = TEXTS_OF_A_LIST},
-    [RERANK_QUERY] = {NAMED("query"), .read = contract_read_text, VALUE_AT(query),
-                      .longest = RANKING_QUERY_LONGEST},
-    [RERANK_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
-                      .nullable = true},
-    [RERANK_RAW_SCORES] = {NAMED("raw_scores"), .read = contract_read_flag, VALUE_AT(raw)},
-    [RERANK_RETURN_TEXT] = {NAMED("return_text"), .read = contract_read_flag,
-                            VALUE_AT(shows_texts)},
-    [RERANK_TRUNCATE] = {NAMED("truncate"), .read = tei_read_truncate, VALUE_AT(truncate),
-                         .nullable = true},
-    [RERANK_TRUNCATION_DIRECTION] = {NAMED("truncation_direction"), .read = tei_pass_direction},
+static const struct contract_field fields[] = {
+    {DIALECT_NAMED("texts"), .texts = true, .texts_form = TEXTS_OF_A_LIST},
+    RANKING_QUERY,
+    DIALECT_MODEL,
+    {DIALECT_VALUE("raw_scores", contract_read_flag, raw)},
+    {DIALECT_VALUE("return_text", contract_read_flag, shows_texts)},
+    {DIALECT_VALUE("truncate", tei_read_truncate, truncate), .nullable = true},
+    {DIALECT_NAMED("truncation_direction"), .read = tei_pass_direction},
 };
 
 static const struct contract_stray strays[] = {
@@ -42,21 +24,11 @@ static const struct contract_stray strays[] = {
     {"return_documents", "use \"return_text\""},
 };
 
-static const struct contract contract = {.field = fields,
-                                         .fields = RERANK_FIELDS,
-                                         .stray = strays,
-                                         .strays = sizeof strays / sizeof *strays,
-                                         .plan_cost = ranking_plan_cost};
-
-static void init(void *values, struct arena *a) {
-  struct ranking_values *v = values;
-  v->query.arena = a;
-  v->truncate = STACK_TRUNCATE_UNSAID;
-}
+static const struct contract contract = {DIALECT_CONTRACT, .plan_cost = ranking_plan_cost};
 
 static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
                        struct stack_request *out) {
-  return ranking_ask(s, read, fields[RERANK_TEXTS].pointer, out);
+  return ranking_ask(s, read, fields[0].pointer, out);
 }
 
 /* --- the response --- */
@@ -82,8 +54,4 @@ static enum status answer(struct answer *a, const struct contract_reading *read,
   return tei_answer(a, &list, read, r, max_bytes);
 }
 
-const struct dialect tei_rerank = {.contract = &contract,
-                                   .values_bytes = sizeof(struct ranking_values),
-                                   .init = init,
-                                   .ask = ask,
-                                   .answer = answer};
+const struct dialect tei_rerank = {.contract = &contract, .ask = ask, .answer = answer};

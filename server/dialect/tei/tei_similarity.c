@@ -12,13 +12,6 @@
 
 /* --- the contract --- */
 
-enum tei_similarity_field {
-  SIMILARITY_INPUTS,
-  SIMILARITY_MODEL,
-  SIMILARITY_PARAMETERS,
-  SIMILARITY_FIELDS
-};
-
 enum { SENTENCES_LONGEST = 256 * 1024 }; /* bytes of JSON of "inputs" */
 
 /* The small values as they were read. */
@@ -26,11 +19,7 @@ struct similarity_values {
   struct dialect_values common;
   struct arena *arena;
   struct texts *texts; /* the sentences, then the source sentence */
-  size_t truncate;     /* as in stack_values */
-  struct contract_text prompt_name;
 };
-
-#define NAMED(name) .pointer = "/" name, .name_length = sizeof name - 1
 
 /* Appends a text. The arrays have room for it. */
 static enum status add_text(struct texts *t, const json_t *text, const char *pointer,
@@ -91,24 +80,24 @@ static enum status read_inputs(const json_t *value, const struct contract_field 
 
 static enum status read_parameters(const json_t *value, const struct contract_field *field,
                                    void *to, struct error *e) {
-  static const struct contract_field truncate = {NAMED("parameters/truncate")},
-                                     direction = {NAMED("parameters/truncation_direction")},
-                                     prompt = {NAMED("parameters/prompt_name")};
+  static const struct contract_field truncate = {DIALECT_NAMED("parameters/truncate")},
+                                     direction = {DIALECT_NAMED("parameters/truncation_direction")},
+                                     prompt = {DIALECT_NAMED("parameters/prompt_name")};
   static const char *const known[] = {"truncate", "truncation_direction", "prompt_name", NULL};
   struct similarity_values *v = to;
   const json_t *cut = json_object_get(value, known[0]), *end = json_object_get(value, known[1]),
                *name = json_object_get(value, known[2]);
   if (check_members(value, known, field, e)) return e->status;
-  if (cut && !json_is_null(cut)) tei_read_truncate(cut, &truncate, &v->truncate, e);
+  if (cut && !json_is_null(cut)) tei_read_truncate(cut, &truncate, &v->common.truncate, e);
   if (end && !json_is_null(end)) tei_pass_direction(end, &direction, NULL, e);
-  if (name && !json_is_null(name)) contract_read_text(name, &prompt, &v->prompt_name, e);
+  if (name && !json_is_null(name)) contract_read_text(name, &prompt, &v->common.prompt_name, e);
   return e->status;
 }
 
-static const struct contract_field fields[SIMILARITY_FIELDS] = {
-    [SIMILARITY_INPUTS] = {NAMED("inputs"), .read = read_inputs, .longest = SENTENCES_LONGEST},
-    [SIMILARITY_MODEL] = {NAMED("model"), .read = dialect_read_model, .nullable = true},
-    [SIMILARITY_PARAMETERS] = {NAMED("parameters"), .read = read_parameters, .nullable = true},
+static const struct contract_field fields[] = {
+    {DIALECT_NAMED("inputs"), .read = read_inputs, .longest = SENTENCES_LONGEST},
+    DIALECT_MODEL,
+    {DIALECT_NAMED("parameters"), .read = read_parameters, .nullable = true},
 };
 
 static const char both_in_inputs[] =
@@ -128,16 +117,11 @@ static uint64_t plan_cost(const struct contract_reading *r) {
   return dialect_plan_cost(&of_texts) + contract_texts_cost(v->texts, r->prompt);
 }
 
-static const struct contract contract = {.field = fields,
-                                         .fields = SIMILARITY_FIELDS,
-                                         .stray = strays,
-                                         .strays = sizeof strays / sizeof *strays,
-                                         .plan_cost = plan_cost};
+static const struct contract contract = {DIALECT_CONTRACT, .plan_cost = plan_cost};
 
 static void init(void *values, struct arena *a) {
   struct similarity_values *v = values;
-  v->arena = v->prompt_name.arena = a;
-  v->truncate = STACK_TRUNCATE_UNSAID;
+  v->arena = a;
 }
 
 /* --- the request --- */
@@ -155,8 +139,8 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
                        s->limits->max_items);
   s->reading.texts = v->texts;
   dialect_stack_mark(s, STACK_FIELD_TEXT);
-  dialect_stack_prompt(s, &(struct contract_text){0}, &v->prompt_name);
-  dialect_stack_truncate(s, v->truncate, SIZE_MAX);
+  dialect_stack_prompt(s, &(struct contract_text){0}, &v->common.prompt_name);
+  dialect_stack_truncate(s, v->common.truncate, SIZE_MAX);
   s->values.normalize = true;
   if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
   if (!dialect_stack_check(s, names, out)) return STATUS_OK;

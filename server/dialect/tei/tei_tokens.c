@@ -11,47 +11,21 @@
 
 /* --- the contracts --- */
 
-enum tei_tokens_field {
-  TOKENS_IDS,
-  TOKENS_ARRAYS,
-  TOKENS_INPUTS = TOKENS_ARRAYS,
-  TOKENS_MODEL,
-  TOKENS_ADD_SPECIAL_TOKENS,
-  TOKENS_SKIP_SPECIAL_TOKENS,
-  TOKENS_PROMPT_NAME,
-  TOKENS_FIELDS
-};
-
-/* The small values as they were read. */
-struct tokens_values {
-  struct dialect_values common;
-  bool adds_special, skips_special;
-  struct contract_text prompt_name;
-};
-
-#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
-#define VALUE_AT(value) .at = offsetof(struct tokens_values, value)
-
 enum { OF_TOKENIZE = 1, OF_DECODE = 2 };
 static const struct contract_request requests[] = {{OF_TOKENIZE, "POST /tokenize"},
                                                    {OF_DECODE, "POST /decode"},
                                                    {0, NULL}};
 
-static const struct contract_field fields[TOKENS_FIELDS] = {
-    [TOKENS_IDS] =
-        {NAMED("ids"),
-         .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
-         .of = OF_DECODE},
-    [TOKENS_INPUTS] = {NAMED("inputs"), .texts = true, .texts_form = TEXTS_ALONE,
-                       .of = OF_TOKENIZE},
-    [TOKENS_MODEL] = {NAMED("model"), .read = dialect_read_model, VALUE_AT(common),
-                      .nullable = true},
-    [TOKENS_ADD_SPECIAL_TOKENS] = {NAMED("add_special_tokens"), .read = contract_read_flag,
-                                   VALUE_AT(adds_special), .of = OF_TOKENIZE},
-    [TOKENS_SKIP_SPECIAL_TOKENS] = {NAMED("skip_special_tokens"), .read = contract_read_flag,
-                                    VALUE_AT(skips_special), .of = OF_DECODE},
-    [TOKENS_PROMPT_NAME] = {NAMED("prompt_name"), .read = contract_read_text, VALUE_AT(prompt_name),
-                            .nullable = true, .of = OF_TOKENIZE},
+static const struct contract_field fields[] = {
+    {DIALECT_NAMED("ids"),
+     .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2},
+     .of = OF_DECODE},
+    {DIALECT_NAMED("inputs"), .texts = true, .texts_form = TEXTS_ALONE, .of = OF_TOKENIZE},
+    DIALECT_MODEL,
+    {DIALECT_VALUE("add_special_tokens", contract_read_flag, special), .of = OF_TOKENIZE},
+    {DIALECT_VALUE("skip_special_tokens", contract_read_flag, special), .of = OF_DECODE},
+    {DIALECT_VALUE("prompt_name", contract_read_text, prompt_name), .nullable = true,
+     .of = OF_TOKENIZE},
 };
 
 static const struct contract_stray strays[] = {
@@ -60,20 +34,12 @@ static const struct contract_stray strays[] = {
     {"tokens", "use \"ids\" for token ids"},
 };
 
-#define CONTRACT                                                                      \
-  .field = fields, .arrays = TOKENS_ARRAYS, .fields = TOKENS_FIELDS, .stray = strays, \
-  .strays = sizeof strays / sizeof *strays, .requests = requests
+#define CONTRACT DIALECT_CONTRACT, .arrays = 1, .requests = requests
 
 static const struct contract to_tokens = {CONTRACT, .request = OF_TOKENIZE,
                                           .plan_cost = dialect_plan_cost};
 static const struct contract to_texts = {CONTRACT, .request = OF_DECODE,
                                          .plan_cost = tokenize_spell_cost};
-
-static void init(void *values, struct arena *a) {
-  struct tokens_values *v = values;
-  v->prompt_name.arena = a;
-  v->adds_special = v->skips_special = true;
-}
 
 /* --- texts with a prompt --- */
 
@@ -115,25 +81,25 @@ static const struct dialect_name names[] = {{"/text", "/inputs"},
 
 static enum status tokenize(const struct contract_reading *read, const struct whole *w,
                             const struct body_limits *limits, struct tokenize_request *out) {
-  const struct tokens_values *v = read->values;
+  const struct dialect_values *v = read->values;
   struct contract_reading r = *read;
   struct contract_text prompt;
   if (!r.texts) return error_at(r.e, "/inputs", "the field \"inputs\" is missing");
   if (r.texts->items == 0) return error_at(r.e, "/inputs", "the list is empty");
   if (stack_tokenize_prompt(w, &v->prompt_name, &prompt, r.e)) return r.e->status;
   if (prompt.length) r.texts = add_prompt(&prompt, r.texts, limits->max_body_bytes, r.arena, r.e);
-  if (r.texts && tokenize_cut_all(&r, w, v->adds_special, 0, out)) dialect_stack_locate(names, r.e);
+  if (r.texts && tokenize_cut_all(&r, w, v->special, 0, out)) dialect_stack_locate(names, r.e);
   return r.e->status;
 }
 
 static enum status decode(const struct contract_reading *read, const struct whole *w,
                           const struct body_limits *limits, struct tokenize_request *out) {
-  const struct tokens_values *v = read->values;
-  const struct tensor *ids = read->tensor[TOKENS_IDS];
+  const struct dialect_values *v = read->values;
+  const struct tensor *ids = read->tensor[0];
   (void)limits;
   if (!ids) return error_at(read->e, "/ids", "the field \"ids\" is missing");
   if (ids->elements == 0) return error_at(read->e, "/ids", "the list is empty");
-  if (tokenize_spell_all(read, w, !v->skips_special, out)) dialect_stack_locate(names, read->e);
+  if (tokenize_spell_all(read, w, !v->special, out)) dialect_stack_locate(names, read->e);
   out->alone = false; /* a text, too, stands in a list */
   return read->e->status;
 }
@@ -247,12 +213,10 @@ static enum status answer_tokens(struct answer *a, const struct contract_reading
 }
 
 const struct dialect tei_tokenize = {.contract = &to_tokens,
-                                     .values_bytes = sizeof(struct tokens_values),
-                                     .init = init,
+                                     .defaults = {.special = true},
                                      .tokenize = tokenize,
                                      .answer_tokenized = answer_tokens};
 const struct dialect tei_decode = {.contract = &to_texts,
-                                   .values_bytes = sizeof(struct tokens_values),
-                                   .init = init,
+                                   .defaults = {.special = true},
                                    .tokenize = decode,
                                    .answer_tokenized = answer_texts};
