@@ -118,6 +118,12 @@ static enum status set_places(const struct whole_sizing *z, struct error *e) {
   return STATUS_OK;
 }
 
+/* Does the attention add relative positions? A published family may also have learned ones. */
+static bool is_relative(const struct whole_sizing *z) {
+  return z->stack->places == WHOLE_PLACES_RELATIVE ||
+         (z->stack->family->keys && z->stack->family->relative);
+}
+
 /* --- heads --- */
 
 static float norm_epsilon(const struct whole_plan *p) {
@@ -172,7 +178,7 @@ static enum status set_self(const struct whole_sizing *z, struct error *e) {
   if (s->rope_base > 0 && s->head_size % 2 != 0)
     return error_set(e, STATUS_CONFIG,
                      "positions: rotary positions need an even head size, not %zu", s->head_size);
-  if (z->stack->places != WHOLE_PLACES_RELATIVE) {
+  if (!is_relative(z)) {
     drop_table(z, WHOLE_RELATIVE);
     return STATUS_OK;
   }
