@@ -18,8 +18,6 @@ static const double rope_base_max = 1e12;
 static const char *const scores[] = {"scaled_dot", "dot", "additive", "bilinear", NULL};
 static const char *const weightings[] = {"softmax", "sigmoid", NULL};
 static const char *const projections[] = {"linear", "none", "grouped", NULL};
-static const char *const layouts[] = {"auto", "plain", "torch", "d2l",     "bert", "clip",
-                                      "gpt2", "t5",    "llama", "whisper", NULL};
 
 static const char *const members[] = {"heads",
                                       "kv_heads",
@@ -190,6 +188,8 @@ static void check_source(const json_t *json, const struct definition *d, struct 
 
 enum status definition_read(struct definition *d, const json_t *json, struct error *e) {
   enum toggle output = TOGGLE_UNSAID;
+  const char *layouts[LAYOUT_FAMILIES_MOST + 2] = {"auto"};
+  layout_family_list(layouts + 1);
   *d = (struct definition){.compare = SCORE_DOT};
   if (!json_is_object(json))
     return error_set(e, STATUS_CONFIG, "needs an object, not %s", option_json_kind(json));

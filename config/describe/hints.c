@@ -132,12 +132,11 @@ static size_t read_heads(const json_t *object, const struct hints_layer *at) {
 }
 
 static enum toggle read_causal(const struct hints_said *s, const struct hints_layer *at) {
-  const char *layout = at->family ? at->family->layout : "";
-  if (at->family && at->family->cross) return TOGGLE_UNSAID;
-  if (strcmp(layout, "clip") == 0 && strcmp(at->family->label, "text") == 0 && s->type &&
-      strncmp(s->type, "siglip", 6) == 0)
+  const struct layout_family *f = at->family;
+  if (f && f->cross) return TOGGLE_UNSAID;
+  if (f && f->not_causal && s->type && strncmp(s->type, f->not_causal, strlen(f->not_causal)) == 0)
     return TOGGLE_OFF;
-  if (strcmp(layout, "bert") == 0 && json_is_true(json_object_get(s->config, "is_decoder")))
+  if (f && f->may_decode && json_is_true(json_object_get(s->config, "is_decoder")))
     return TOGGLE_ON;
   if (json_is_false(json_object_get(s->config, "is_causal")) ||
       json_is_true(json_object_get(s->config, "use_bidirectional_attention")))

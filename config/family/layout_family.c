@@ -107,6 +107,7 @@ static const struct layout_family families[] = {
     {.layout = "bert",
      .label = "layer",
      .names = &whole_bert,
+     .may_decode = true,
      .models = berts,
      .frequencies = "self.rotary_embeddings.inv_freq",
      .obstacle = {{"self.distance_embedding.weight", "embedded distances are not supported"}},
@@ -117,6 +118,7 @@ static const struct layout_family families[] = {
     {.layout = "bert",
      .label = "layer",
      .names = &whole_vit,
+     .may_decode = true,
      .models = berts,
      .obstacle = {{"attention.relative_position_bias.relative_position_bias_table",
                    "positions in two dimensions are not supported"}},
@@ -130,6 +132,7 @@ static const struct layout_family families[] = {
      .layer = "text_model.encoder.layers.{i}.",
      .models = clips,
      .causal = true,
+     .not_causal = "siglip",
      .sees_all = "text_model.head.weight"}, /* SigLIP's */
     {.layout = "clip", .label = "vision", .names = &whole_clip, .models = clips},
 
@@ -169,14 +172,33 @@ static const struct layout_family families[] = {
                   {"sinks", "attention sinks are not supported"}}},
 
     /* Whisper, BART and others. */
-    {.layout = "whisper", .label = "encoder", .names = &whole_bart_encoder, .models = whispers},
-    {.layout = "whisper", .label = "decoder", .names = &whole_bart_decoder, .models = whispers},
+    {.layout = "whisper",
+     .label = "encoder",
+     .names = &whole_bart_encoder,
+     .models = whispers,
+     .bare_keys = true},
+    {.layout = "whisper",
+     .label = "decoder",
+     .names = &whole_bart_decoder,
+     .models = whispers,
+     .bare_keys = true},
     {.layout = "whisper",
      .label = "decoder",
      .names = &whole_bart_decoder,
      .cross = true,
-     .models = whispers},
+     .models = whispers,
+     .bare_keys = true},
 };
+
+_Static_assert(sizeof families / sizeof *families <= LAYOUT_FAMILIES_MOST, "too many");
+
+void layout_family_list(const char *out[LAYOUT_FAMILIES_MOST + 1]) {
+  size_t count = 0;
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+    if (count == 0 || strcmp(out[count - 1], families[i].layout) != 0)
+      out[count++] = families[i].layout;
+  out[count] = NULL;
+}
 
 size_t layout_family_count(void) { return sizeof families / sizeof *families; }
 

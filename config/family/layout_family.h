@@ -10,6 +10,7 @@
 #include "core/attention/layer.h"
 
 enum {
+  LAYOUT_FAMILIES_MOST = 32,
   LAYOUT_ADDRESS_SIZE = 256, /* of the common beginning of a layer's names */
   LAYOUT_OBSTACLES_MOST = 4,
   LAYOUT_HARMLESS_MOST = 6
@@ -41,6 +42,9 @@ struct layout_family {
   bool unprojected;                  /* there may be layers without projections */
   bool causal;                       /* the layer is causal, although `names` is an encoder's */
   const char *frequencies;           /* of rotary positions */
+  bool may_decode;                   /* it is causal if config.json has is_decoder */
+  bool bare_keys;                    /* keys may lack the bias that queries and values have */
+  const char *not_causal;            /* types of config.json that begin so are not causal */
   const char *sees_all;              /* after the prefix: if it exists, the layer is not causal */
   struct layout_obstacle obstacle[LAYOUT_OBSTACLES_MOST]; /* after the address */
   struct layout_obstacle beyond[LAYOUT_OBSTACLES_MOST];   /* after the prefix */
@@ -49,6 +53,9 @@ struct layout_family {
 
 size_t layout_family_count(void);
 const struct layout_family *layout_family_at(size_t index);
+
+/* Lists the layouts, which end with NULL. */
+void layout_family_list(const char *out[LAYOUT_FAMILIES_MOST + 1]);
 
 /* The two parts of a path: that of a layer, in which {i} is its number, and that within it. */
 const char *layout_family_layer(const struct layout_family *f);

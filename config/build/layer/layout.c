@@ -248,13 +248,13 @@ static enum status find_family_role(const struct layout_search *s,
   return find_matrix(s, own, family->names->across, m, e);
 }
 
-/* In a family's layers queries, keys and values have a bias or none has one; only Whisper's keys
- * never have one. A missing bias was lost or misspelt: it must not count as zero. */
+/* In a family's layers queries, keys and values have a bias or none has one, except its bare keys.
+ * A missing bias was lost or misspelt: it must not count as zero. */
 static enum status check_biases(const struct layout *l, struct error *e) {
   const struct layout_matrix *query = &l->matrix[ROLE_QUERY];
   for (enum role role = ROLE_KEY; role <= ROLE_VALUE && query->found; role++) {
     const struct layout_matrix *m = &l->matrix[role];
-    const bool may_lack = role == ROLE_KEY && strcmp(l->name, "whisper") == 0;
+    const bool may_lack = role == ROLE_KEY && l->place.family->bare_keys;
     if (m->has_bias == query->has_bias || (may_lack && !m->has_bias)) continue;
     return error_set(e, STATUS_CONFIG, "\"%.100s\" has a bias, but \"%.100s\" has none",
                      (m->has_bias ? m : query)->weight.tensor->name,

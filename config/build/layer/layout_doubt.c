@@ -106,7 +106,7 @@ void layout_doubt(const struct layout *l, const struct checkpoint *file,
   if (l->place.family) {
     /* BERT's attention.self.query becomes crossattention.self.query. */
     const size_t length = strlen(l->place.address), tail = sizeof own - 1;
-    if (said->causal != TOGGLE_UNSAID || strcmp(l->name, "bert") != 0 || length < tail) return;
+    if (said->causal != TOGGLE_UNSAID || !l->place.family->may_decode || length < tail) return;
     char cross[NAME_SIZE];
     snprintf(cross, sizeof cross, "%.*scross%s%s.weight", (int)(length - tail), l->place.address,
              own, layout_family_stem(l->place.family, ROLE_QUERY));

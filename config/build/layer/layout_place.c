@@ -8,7 +8,7 @@
 #include "config/describe/definition.h"
 #include "core/base/size.h"
 
-enum { LAYER_DIGITS = 4, FAMILIES_MOST = 32 };
+enum { LAYER_DIGITS = 4 };
 
 _Static_assert(DEFINITION_LAYER_MAX == 9999, "LAYER_DIGITS digits");
 
@@ -21,7 +21,7 @@ struct layout_mark {
 /* A search: the definition, and the marks of each family that follow from it. */
 struct layout_hunt {
   const struct definition *d;
-  struct layout_mark mark[FAMILIES_MOST][2];
+  struct layout_mark mark[LAYOUT_FAMILIES_MOST][2];
 };
 
 /* --- one name --- */
@@ -117,7 +117,6 @@ static struct layout_hunt make_hunt(const struct definition *d) {
                          : d->compare == SCORE_ADDITIVE ? ROLE_SCORE_VECTOR
                          : d->compare == SCORE_BILINEAR ? ROLE_SCORE_WEIGHT
                                                         : ROLE_RELATIVE;
-  must(layout_family_count() <= FAMILIES_MOST);
   for (size_t f = 0; f < layout_family_count(); f++) {
     const struct layout_family *family = layout_family_at(f);
     const char *stem = layout_family_stem(family, d->projected ? ROLE_QUERY : role);
