@@ -95,7 +95,7 @@ struct layer *layer_new(const struct layer_shape *shape,
   for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) {
     const size_t in = role_in(l, role), out = role_heads(l, role) * role_head_size(l, role);
     const size_t fit = TILE_FLOATS / size_max(in, 1);
-    l->tile_rows[role] = size_max(TILE_ROWS_MIN, size_min(TILE_ROWS_MAX, fit));
+    l->tile_rows[role] = size_max(TILE_ROWS_MIN, size_min(GATHERED_ROWS, fit));
     l->matrix[role] =
         pack_matrix(&matrix[role], out, in, shape->grouped ? role_heads(l, role) : 1, engine, e);
   }

@@ -9,9 +9,7 @@
 
 #include "core/attention/layer_program.h"
 #include "core/attention/sight.h"
-#include "core/kernel/kernel.h"
-
-enum { TILE_ROWS_MAX = 128 };
+#include "core/kernel/gathered.h"
 
 struct layer {
   struct layer_shape shape;

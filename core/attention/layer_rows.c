@@ -14,13 +14,8 @@
 
 #include "core/attention/layer_parts.h"
 #include "core/base/size.h"
-#include "core/kernel/gemm.h"
 
 enum {
-  SHARED_ROWS = 128,     /* of a batch: with more, cutting by rows occupies all threads */
-  SHARED_WORK = 4000000, /* operations of a unit of columns: some tens of microseconds */
-  SHARED_COLUMNS = 256,  /* least columns of such a unit; twice as many if rows are of several runs,
-                            since each unit copies them side by side */
   LEAST_ROWS = 16,       /* rows that should share the reading of a matrix: it may be in memory */
   LEAST_WORK = 100000000 /* operations, about a millisecond: most work of a span for that reason */
 };
@@ -61,15 +56,15 @@ static size_t rows_share(const struct step *step, const struct run *first) {
   const size_t most = s->role == ROLE_OUTPUT ? q_rows : size_max(q_rows, k_rows);
   if (s->side_by_side * (double)most < 2.0 * SHARED_WORK) return 0;
   if (!step->columns || !rows) return size_max(step->columns, 1);
-  const double fit = SHARED_WORK / (2.0 * (double)role_in(l, s->role) * (double)rows);
-  const size_t columns = size_max(SHARED_COLUMNS * (first->next ? 2 : 1), (size_t)fit);
   /* Rounded up to whole stripes of the matrix, and to whole heads if these are normalized or
    * rotated; that is not always a power of two. */
   const bool whole_heads = s->role <= ROLE_KEY && (l->rotary || l->norm[s->role]);
   const size_t stripe = gemm_stripe(l->matrix[s->role]);
   size_t whole = stripe;
   while (whole_heads && whole % l->shape.head_size) whole += stripe;
-  return size_min((columns + whole - 1) / whole * whole, step->columns);
+  /* Twice as many if rows are of several runs, since each unit copies them side by side. */
+  return shared_columns(step->columns, 2.0 * (double)role_in(l, s->role) * (double)rows,
+                        first->next ? 2 : 1, whole);
 }
 
 /* --- units --- */
@@ -142,7 +137,7 @@ static double rows_least(const struct step *step, const struct cursor *at) {
 /* --- the strip --- */
 
 enum {
-  ANGLES = TILE_ROWS_MAX
+  ANGLES = GATHERED_ROWS
 }; /* positions whose angles are stored: as many as a strip has rows */
 
 #define ANGLE_NONE INT64_MIN
@@ -155,14 +150,10 @@ struct strip_part {
 
 /* Consecutive rows of a part that take part in the current role. */
 struct strip_stretch {
-  const float *from;     /* the first row's input */
-  float *to;             /* the place of the first row's first head */
-  size_t rows, row_step; /* rows, and floats from one row's place to the next one's */
-  size_t head_step;      /* floats from one head's place to the next one's */
   struct call *call;
-  size_t item, number; /* the first row's number over all items, for faults */
-  uint32_t top;        /* bits of the greatest magnitude among them */
-  size_t bad;          /* the first row with a number that is not finite; `rows`: none */
+  size_t item;
+  float *to;        /* the place of the first row's first head */
+  size_t head_step; /* floats from one head's place to the next one's */
 };
 
 /* Rows collected for one product. They may belong to several items and calls. */
@@ -174,15 +165,16 @@ struct strip {
   size_t column, columns; /* of the matrix, if they are shared out; 0, 0: all */
   float *scratch;
   size_t rows, parts;
-  struct strip_part part[TILE_ROWS_MAX];
+  struct strip_part part[GATHERED_ROWS];
 
   /* The current role. */
   unsigned role;
   const struct needed *needed; /* the same for all rows */
   size_t stretches, count;     /* stretches; rows of all stretches */
-  struct strip_stretch stretch[TILE_ROWS_MAX];
+  struct strip_stretch stretch[GATHERED_ROWS];
+  struct gathered_part gathered[GATHERED_ROWS]; /* their rows, by number over all items */
   float *angle;    /* [ANGLES, head size] with rotary positions; see rotary_angles */
-  float *gathered; /* [tile rows, in] */
+  float *input;    /* [tile rows, in] */
   float *product;  /* [tile rows, stripe] */
   float *heads;    /* [tile rows, needed heads, head size] input of the second matrix */
   float *compared; /* [tile rows, stripe of the second matrix] */
@@ -200,7 +192,7 @@ static size_t whole_lines(size_t floats) { return size_round_up(floats, 16); }
 
 /* The first float of each array of a strip in its scratch, and the size of all. */
 struct strip_layout {
-  size_t gathered, product, heads, compared, all;
+  size_t input, product, heads, compared, all;
 };
 
 /* The angles come first: they serve more than one role. */
@@ -208,8 +200,8 @@ static struct strip_layout layout_of(const struct layer *l, unsigned role) {
   const struct gemm *first = l->matrix[role], *second = second_matrix(l, role);
   const size_t rows = l->tile_rows[role], out = role_heads(l, role) * role_head_size(l, role);
   struct strip_layout at;
-  at.gathered = l->rotary ? ANGLES * whole_lines(l->shape.head_size) : 0;
-  at.product = at.gathered + rows * whole_lines(role_in(l, role));
+  at.input = l->rotary ? ANGLES * whole_lines(l->shape.head_size) : 0;
+  at.product = at.input + rows * whole_lines(role_in(l, role));
   at.heads = at.product + (first ? rows * whole_lines(gemm_stripe(first)) : 0);
   at.compared = at.heads + (second ? whole_lines(rows * out) : 0);
   at.all = at.compared + (second ? rows * gemm_stripe(second) : 0);
@@ -220,68 +212,29 @@ size_t strip_floats(const struct layer *l, unsigned role) { return layout_of(l, 
 
 /* --- copying columns to the heads --- */
 
-/* Updates the greatest magnitude of a stretch with that of some columns. Only if it is not finite,
- * the first row with such a number is searched. */
-static void update_top(const struct strip *s, struct strip_stretch *r, uint32_t top, size_t columns,
-                       const float *at, size_t row) {
-  r->top = top > r->top ? top : r->top;
-  if (top < KERNEL_NOT_FINITE) return;
-  for (size_t i = 0; i < r->bad; i++)
-    if (s->l->kernel->peak(columns, at + i * row) >= KERNEL_NOT_FINITE) r->bad = i;
-}
-
-/* Columns of some rows, and their place in one head. */
-struct strip_columns {
-  size_t columns;
-  const float *from;
-  size_t from_row;
-  float *to;
-  size_t to_row;
-};
-
-static void carry_columns(const struct strip *s, struct strip_stretch *r,
-                          const struct strip_columns *p) {
-  const uint32_t top =
-      s->l->kernel->carry(r->rows, p->columns, p->from, p->from_row, p->to, p->to_row);
-  update_top(s, r, top, p->columns, p->from, p->from_row);
-}
-
 /* Copies columns first .. first + count - 1 of a stretch, whose rows begin at row `row` of the
  * strip, to the places of their heads in the call; or, if there is a second matrix, to its input,
  * where the needed heads are side by side. */
-static void deal_columns(const struct strip *s, struct strip_stretch *r, size_t row,
-                         const float *from, size_t from_row, size_t first, size_t count) {
+static void deal_columns(struct strip *s, size_t stretch, size_t row, const float *from,
+                         size_t from_row, size_t first, size_t count) {
+  const struct strip_stretch *t = &s->stretch[stretch];
+  struct gathered_part *r = &s->gathered[stretch];
   const size_t size = role_head_size(s->l, s->role);
   const bool packed = second_matrix(s->l, s->role) != NULL;
   const size_t packed_row = s->needed->count * size;
-  struct strip_columns p = {.from = from, .from_row = from_row};
-  p.to_row = packed ? packed_row : r->row_step;
-  for (; count > 0; p.from += p.columns, first += p.columns, count -= p.columns) {
+  for (size_t columns; count > 0; from += columns, first += columns, count -= columns) {
     const size_t head = first / size, column = first % size;
-    p.columns = size_min(size - column, count);
+    columns = size_min(size - column, count);
     if (s->role != ROLE_OUTPUT && !needed_has(s->needed, head)) continue;
     const size_t place = packed ? needed_slot(s->needed, head) : head;
-    p.to = packed ? s->heads + row * packed_row + place * size : r->to + place * r->head_step;
-    p.to += column;
-    carry_columns(s, r, &p);
+    float *to = packed ? s->heads + row * packed_row + place * size : t->to + place * t->head_step;
+    const uint32_t top = s->l->kernel->carry(r->rows, columns, from, from_row, to + column,
+                                             packed ? packed_row : r->to_row);
+    gathered_update(r, top, columns, from, from_row);
   }
 }
 
 /* --- the first matrix --- */
-
-/* The rows as one matrix: in place if they follow each other, else a copy. */
-static const float *gather_input(struct strip *s, size_t in) {
-  bool together = true;
-  for (size_t i = 1; i < s->stretches && together; i++)
-    together = s->stretch[i].from == s->stretch[i - 1].from + s->stretch[i - 1].rows * in;
-  if (together) return s->stretch[0].from;
-  float *to = s->gathered;
-  for (size_t i = 0; i < s->stretches; i++) {
-    memcpy(to, s->stretch[i].from, s->stretch[i].rows * in * sizeof(float));
-    to += s->stretch[i].rows * in;
-  }
-  return s->gathered;
-}
 
 /* Returns whether any of the columns belongs to a needed head. */
 static bool columns_are_needed(const struct strip *s, size_t first, size_t count) {
@@ -305,12 +258,13 @@ static void add_contexts(const struct strip *s, const struct gemm *g, size_t fir
   }
 }
 
+/* Not gathered_multiply: heads that are not needed are left out, and columns end at heads. */
 static void multiply_rows(struct strip *s) {
   const struct gemm *g = s->l->matrix[s->role];
   const size_t in = role_in(s->l, s->role), stripe = gemm_stripe(g);
   const size_t out = role_heads(s->l, s->role) * role_head_size(s->l, s->role);
   const size_t end = s->columns ? size_min(s->column + s->columns, out) : out;
-  const float *x = gather_input(s, in);
+  const float *x = gathered_rows(s->gathered, s->stretches, in, s->input);
   for (size_t first = s->column, columns; first < end; first += columns) {
     columns = gemm_columns(g, first);
     if (!columns_are_needed(s, first, columns)) continue;
@@ -318,8 +272,8 @@ static void multiply_rows(struct strip *s) {
       add_contexts(s, g, first, x);
     else
       gemm_run(g, first, s->count, x, in, s->product);
-    for (size_t i = 0, row = 0; i < s->stretches; row += s->stretch[i++].rows)
-      deal_columns(s, &s->stretch[i], row, s->product + row * stripe, stripe, first, columns);
+    for (size_t i = 0, row = 0; i < s->stretches; row += s->gathered[i++].rows)
+      deal_columns(s, i, row, s->product + row * stripe, stripe, first, columns);
   }
 }
 
@@ -327,23 +281,19 @@ static void multiply_rows(struct strip *s) {
 
 /* One head of all rows at a time: how many rows a product has does not depend on the heads. */
 static void compare_heads(struct strip *s) {
-  const struct gemm *g = second_matrix(s->l, s->role);
-  const size_t size = role_head_size(s->l, s->role), stripe = gemm_stripe(g);
+  const size_t size = role_head_size(s->l, s->role), x_row = s->needed->count * size;
   for (size_t head = 0, place = 0; head < role_heads(s->l, s->role); head++) {
     if (!needed_has(s->needed, head)) continue;
-    for (size_t first = 0, columns; first < s->l->compare_size; first += columns) {
-      columns = gemm_columns(g, first);
-      gemm_run(g, first, s->count, s->heads + place * size, s->needed->count * size, s->compared);
-      struct strip_columns p = {.columns = columns, .from = s->compared, .from_row = stripe};
-      for (size_t i = 0; i < s->stretches; i++) {
-        struct strip_stretch *r = &s->stretch[i];
-        p.to = r->to + head * r->head_step + first;
-        p.to_row = r->row_step;
-        carry_columns(s, r, &p);
-        p.from += r->rows * stripe;
-      }
-    }
-    place++;
+    const struct gathered_product product = {second_matrix(s->l, s->role),
+                                             0,
+                                             s->l->compare_size,
+                                             s->heads + place++ * size,
+                                             x_row,
+                                             s->compared,
+                                             NULL};
+    for (size_t i = 0; i < s->stretches; i++)
+      s->gathered[i].to = s->stretch[i].to + head * s->stretch[i].head_step;
+    gathered_multiply(&product, s->gathered, s->stretches);
   }
 }
 
@@ -359,29 +309,31 @@ static struct strip_heads heads_of(const struct strip *s) {
                               s->columns ? size_min(first + s->columns / size, heads) : heads};
 }
 
-static void norm_heads(struct strip *s, struct strip_stretch *r) {
+static void norm_heads(struct strip *s, size_t stretch) {
   const struct layer *l = s->l;
   const struct strip_heads heads = heads_of(s);
+  struct gathered_part *r = &s->gathered[stretch];
   for (size_t head = heads.first; head < heads.end; head++) {
     if (!needed_has(s->needed, head)) continue;
-    float *x = r->to + head * r->head_step;
+    float *x = s->stretch[stretch].to + head * s->stretch[stretch].head_step;
     const struct kernel_norm n = {.rows = r->rows,
                                   .count = l->shape.head_size,
                                   .rms = true,
                                   .epsilon = l->shape.norm_epsilon,
                                   .factor = l->norm[s->role],
                                   .x = x,
-                                  .x_row = r->row_step,
+                                  .x_row = r->to_row,
                                   .y = x,
-                                  .y_row = r->row_step};
-    update_top(s, r, l->kernel->norm(&n), n.count, x, r->row_step);
+                                  .y_row = r->to_row};
+    gathered_update(r, l->kernel->norm(&n), n.count, x, r->to_row);
   }
 }
 
-static int64_t position_of(const struct strip *s, const struct strip_stretch *r, size_t row) {
-  const struct item *item = &r->call->geometry->item[r->item];
-  if (s->role == ROLE_QUERY) return (int64_t)(r->number - item->q_row + row) + item->offset;
-  return (int64_t)(role_rows_there(r->call, r->item, ROLE_KEY) + r->number - item->k_row + row);
+/* The position of a row, of which `number` is its number over all items. */
+static int64_t position_of(const struct strip *s, const struct strip_stretch *t, size_t number) {
+  const struct item *item = &t->call->geometry->item[t->item];
+  if (s->role == ROLE_QUERY) return (int64_t)(number - item->q_row) + item->offset;
+  return (int64_t)(role_rows_there(t->call, t->item, ROLE_KEY) + number - item->k_row);
 }
 
 /* Negative positions wrap: 2^64 is a multiple of ANGLES. */
@@ -399,19 +351,21 @@ static const float *angles_from(struct strip *s, int64_t p, size_t rows) {
   return s->angle + first * size;
 }
 
-static void rotate_heads(struct strip *s, struct strip_stretch *r) {
+static void rotate_heads(struct strip *s, size_t stretch) {
+  const struct strip_stretch *t = &s->stretch[stretch];
+  struct gathered_part *r = &s->gathered[stretch];
   const size_t size = s->l->shape.head_size;
   const struct strip_heads heads = heads_of(s);
   for (size_t row = 0, rows; row < r->rows; row += rows) {
-    const int64_t position = position_of(s, r, row);
+    const int64_t position = position_of(s, t, r->row + row);
     rows = size_min(r->rows - row, ANGLES - angle_place(position));
     const float *angle = angles_from(s, position, rows);
     for (size_t head = heads.first; head < heads.end; head++) {
       if (!needed_has(s->needed, head)) continue;
-      float *x = r->to + head * r->head_step;
+      float *x = t->to + head * t->head_step;
       const uint32_t top =
-          s->l->kernel->rotate(rows, size / 2, angle, x + row * r->row_step, r->row_step);
-      update_top(s, r, top, size, x, r->row_step);
+          s->l->kernel->rotate(rows, size / 2, angle, x + row * r->to_row, r->to_row);
+      gathered_update(r, top, size, x, r->to_row);
     }
   }
 }
@@ -420,7 +374,7 @@ static void rotate_heads(struct strip *s, struct strip_stretch *r) {
 
 static void clear_tops(struct strip *s) {
   for (size_t i = 0; i < s->stretches; i++)
-    s->stretch[i].top = 0, s->stretch[i].bad = s->stretch[i].rows;
+    s->gathered[i].top = 0, s->gathered[i].bad = s->gathered[i].rows;
 }
 
 static void compute_role(struct strip *s) {
@@ -430,8 +384,8 @@ static void compute_role(struct strip *s) {
   if (l->matrix[s->role])
     multiply_rows(s);
   else
-    for (size_t i = 0, row = 0; i < s->stretches; row += s->stretch[i++].rows)
-      deal_columns(s, &s->stretch[i], row, s->stretch[i].from, in, 0, out);
+    for (size_t i = 0, row = 0; i < s->stretches; row += s->gathered[i++].rows)
+      deal_columns(s, i, row, s->gathered[i].from, in, 0, out);
   /* A number that is not finite stays so in all that follows: infinity times 0 is NaN. So tops and
    * faults may be those of the last operation alone. */
   if (second_matrix(l, s->role)) {
@@ -440,22 +394,19 @@ static void compute_role(struct strip *s) {
   }
   if (s->role <= ROLE_KEY && l->norm[s->role]) {
     clear_tops(s);
-    for (size_t i = 0; i < s->stretches; i++) norm_heads(s, &s->stretch[i]);
+    for (size_t i = 0; i < s->stretches; i++) norm_heads(s, i);
   }
   if (s->role <= ROLE_KEY && l->rotary) {
     clear_tops(s);
-    for (size_t i = 0; i < s->stretches; i++) rotate_heads(s, &s->stretch[i]);
+    for (size_t i = 0; i < s->stretches; i++) rotate_heads(s, i);
   }
   /* Faults, and the items' greatest magnitudes for the attention that follows. */
-  for (size_t i = 0; i < s->stretches; i++) {
-    const struct strip_stretch *r = &s->stretch[i];
-    if (r->bad < r->rows)
-      run_record_fault(run_of(s->step, r->call), s->number + s->role - s->step->role,
-                       r->number + r->bad);
-    if (s->role == ROLE_OUTPUT) continue;
-    _Atomic uint32_t *top = role_top(r->call, r->item, s->role);
+  gathered_record_faults(s->gathered, s->stretches, s->number + s->role - s->step->role);
+  for (size_t i = 0; s->role != ROLE_OUTPUT && i < s->stretches; i++) {
+    const uint32_t here = s->gathered[i].top;
+    _Atomic uint32_t *top = role_top(s->stretch[i].call, s->stretch[i].item, s->role);
     uint32_t known = atomic_load_explicit(top, memory_order_relaxed);
-    while (r->top > known && !atomic_compare_exchange_weak(top, &known, r->top)) {
+    while (here > known && !atomic_compare_exchange_weak(top, &known, here)) {
     }
   }
 }
@@ -479,9 +430,8 @@ static bool row_counts(const struct strip_part *t, unsigned role, size_t row) {
   }
 }
 
-/* Sets a stretch of rows row .. row + rows - 1 of the item. */
-static void set_stretch(const struct strip *s, const struct strip_part *t, size_t row, size_t rows,
-                        struct strip_stretch *r) {
+/* Sets the next stretch to rows row .. row + rows - 1 of the item. */
+static void set_stretch(struct strip *s, const struct strip_part *t, size_t row, size_t rows) {
   const struct call *c = t->call;
   const struct item *item = &c->geometry->item[t->item];
   const bool of_keys = is_of_keys(s->role);
@@ -498,14 +448,14 @@ static void set_stretch(const struct strip *s, const struct strip_part *t, size_
     place.row = c->outputs + item->q_row * size;
   if (of_keys && c->kept && role_kept(c, t->item, s->role)->lineage)
     place.row += KERNEL_KEYS * place.row_step;
-  *r = (struct strip_stretch){.from = input[s->role] + number * role_in(s->l, s->role),
-                              .to = place.row + row * place.row_step,
-                              .rows = rows,
-                              .row_step = place.row_step,
-                              .head_step = place.head_step,
-                              .call = t->call,
-                              .item = t->item,
-                              .number = number};
+  s->stretch[s->stretches] =
+      (struct strip_stretch){t->call, t->item, place.row + row * place.row_step, place.head_step};
+  s->gathered[s->stretches] =
+      (struct gathered_part){.run = run_of(s->step, t->call),
+                             .row = number,
+                             .rows = rows,
+                             .from = input[s->role] + number * role_in(s->l, s->role),
+                             .to_row = place.row_step};
 }
 
 /* Adds the rows of a part that take part in this role, as stretches; the others become zeros. */
@@ -516,14 +466,14 @@ static void add_stretches(struct strip *s, const struct strip_part *t) {
   for (size_t i = t->row, next; i < end; i = next) {
     const bool counts = row_counts(t, s->role, i);
     for (next = i + 1; next < end && row_counts(t, s->role, next) == counts;) next++;
-    struct strip_stretch *r = &s->stretch[s->stretches]; /* there are no more stretches than rows */
-    set_stretch(s, t, i, next - i, r);
+    const struct strip_stretch *r = &s->stretch[s->stretches]; /* no more stretches than rows */
+    set_stretch(s, t, i, next - i);
     if (counts)
-      s->stretches++, s->count += r->rows;
+      s->stretches++, s->count += next - i;
     else if (s->column == 0)
       for (size_t h = 0; h < role_heads(s->l, s->role); h++)
-        for (size_t j = 0; j < r->rows; j++)
-          memset(r->to + h * r->head_step + j * r->row_step, 0, bytes);
+        for (size_t j = 0; j < next - i; j++)
+          memset(r->to + h * r->head_step + j * s->gathered[s->stretches].to_row, 0, bytes);
   }
 }
 
@@ -538,7 +488,7 @@ static void flush_strip(struct strip *s) {
     for (size_t i = 0; i < s->parts; i++) add_stretches(s, &s->part[i]);
     const struct strip_layout at = layout_of(s->l, s->role);
     s->angle = s->scratch;
-    s->gathered = s->scratch + at.gathered;
+    s->input = s->scratch + at.input;
     s->product = s->scratch + at.product;
     s->heads = s->scratch + at.heads;
     s->compared = s->scratch + at.compared;

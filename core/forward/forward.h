@@ -12,13 +12,11 @@
 #include "core/base/arena.h"
 #include "core/forward/stack_form.h"
 #include "core/forward/stack_run.h"
-#include "core/kernel/kernel.h"
+#include "core/kernel/gathered.h"
 
 enum {
-  STACK_NAME_SIZE = 40,    /* "encoder.9999.self: " */
-  STACK_TILE_ROWS = 128,   /* most rows that go through a matrix together */
-  STACK_SHARED_ROWS = 128, /* of a batch: with more, no columns are shared out */
-  STACK_OUTPUT_ROWS = 16   /* of a unit that computes log probabilities */
+  STACK_NAME_SIZE = 40,  /* "encoder.9999.self: " */
+  STACK_OUTPUT_ROWS = 16 /* of a unit that computes log probabilities */
 };
 
 /* --- a stack --- */
@@ -46,6 +44,8 @@ enum join_place {
   JOIN_LAST     /* the last norm, where no other join includes it: post-norm alone */
 };
 
+struct stack_tile;
+
 /* A step of a program. The file of a step describes its kind in a table `stack_step_...`; a list of
  * steps has copies of it, each with its place. */
 struct stack_step {
@@ -53,6 +53,8 @@ struct stack_step {
   size_t (*floats)(const struct stack *s); /* of scratch; NULL: none */
   /* Computes a unit, if `compute` is stack_compute or stack_compute_kernels. */
   void (*each)(const struct stack_step *s, const struct unit *u, void *scratch);
+  /* Computes rows that go through a matrix together, if `compute` is stack_compute_tiles. */
+  void (*tile)(struct stack_tile *t, float *scratch);
   const char *what; /* begins the message of stack_fault_of_row */
   const struct stack *stack;
   size_t layer;         /* L of a step that belongs to no layer */
@@ -171,6 +173,18 @@ extern const struct stack_step stack_step_embed, stack_step_join, stack_step_up,
  * kernel_enter), stack_compute without. */
 void stack_compute(const struct step *step, const struct span *span, void *scratch);
 void stack_compute_kernels(const struct step *step, const struct span *span, void *scratch);
+
+/* Rows of one run or several, of units with the same columns. */
+struct stack_tile {
+  const struct stack_step *step;
+  unsigned number;        /* of the step in its program */
+  size_t column, columns; /* 0, 0: all */
+  size_t rows, parts;
+  struct gathered_part part[GATHERED_ROWS]; /* with their runs and rows */
+};
+
+/* Computes a span by the step's `tile`, as many rows at a time as go through a matrix together. */
+void stack_compute_tiles(const struct step *step, const struct span *span, void *scratch);
 
 /* Units of the rows of a run, `rows` of the step each; and their work by its `row_work`. */
 bool stack_rows_unit(const struct step *step, struct cursor *at, struct unit *u);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/size.h"
-#include "core/kernel/gemm.h"
 
 enum { TOUCH_LOGIT = 200 }; /* operations for each logit after its product, about */
 
@@ -82,33 +81,27 @@ float *output_tile_add(struct output_tile *t, size_t row, int32_t target,
   return t->x + i * stack_row_floats(t->stack);
 }
 
-/* The logits of `count` tokens from `first` on: those of row i go to logit + i STACK_BLOCK_TOKENS.
- */
-static void compute_block(struct output_tile *t, size_t first, size_t count) {
-  const struct gemm *g = t->stack->output;
-  for (size_t at = 0, columns; at < count; at += columns) {
-    columns = size_min(gemm_columns(g, first + at), count - at);
-    gemm_run(g, first + at, t->count, t->x, stack_row_floats(t->stack), t->product);
-    for (size_t i = 0; i < t->count; i++)
-      memcpy(t->logit + i * STACK_BLOCK_TOKENS + at, t->product + i * KERNEL_PANEL_MAX,
-             columns * sizeof *t->logit);
-  }
+/* Writes the logits of tokens first .. end - 1 to the place of a part that has all rows. */
+static void multiply_rows(const struct output_tile *t, size_t first, size_t end,
+                          struct gathered_part *to) {
+  const struct gathered_product product = {t->stack->output,           first,      end, t->x,
+                                           stack_row_floats(t->stack), t->product, NULL};
+  gathered_multiply(&product, to, 1);
 }
 
 void output_tile_compute(struct output_tile *t, const struct unit *u) {
-  const struct kernel *k = t->stack->kernel;
   const size_t tokens = t->stack->form.embedding.tokens;
+  struct gathered_part block = {
+      .rows = t->count, .bad = t->count, .to = t->logit, .to_row = STACK_BLOCK_TOKENS};
   for (size_t first = 0, count; t->count > 0 && first < tokens; first += count) {
     count = size_min(STACK_BLOCK_TOKENS, tokens - first);
-    compute_block(t, first, count);
-    for (size_t i = 0; i < t->count; i++) {
+    multiply_rows(t, first, first + count, &block);
+    if (block.bad < t->count) run_record_fault(u->run, u->step, t->row[block.bad]);
+    for (size_t i = 0; i < block.bad; i++) {
       const float *logit = t->logit + i * STACK_BLOCK_TOKENS;
       const size_t target = (size_t)t->target[i];
-      if (k->peak(count, logit) >= KERNEL_NOT_FINITE) {
-        run_record_fault(u->run, u->step, t->row[i]);
-        continue;
-      }
-      stack_outcome_add(k, &t->outcome[i], logit, first, count, &t->likely[i], t->spare);
+      stack_outcome_add(t->stack->kernel, &t->outcome[i], logit, first, count, &t->likely[i],
+                        t->spare);
       if (target >= first && target - first < count) t->target_logit[i] = logit[target - first];
     }
   }
@@ -145,27 +138,12 @@ static struct stack_likely top_of(const struct stack_run *r, size_t row) {
                                r->space->top_logs + row * r->top_count};
 }
 
-static void keep_logits(struct output_tile *t, const struct unit *u) {
-  const size_t tokens = t->stack->form.embedding.tokens;
-  for (size_t first = 0, count; first < tokens; first += count) {
-    count = size_min(STACK_BLOCK_TOKENS, tokens - first);
-    compute_block(t, first, count);
-    for (size_t i = 0; i < t->count; i++) {
-      const float *logit = t->logit + i * STACK_BLOCK_TOKENS;
-      float *kept = stack_run_of(u->run)->space->logits + t->row[i] * tokens + first;
-      memcpy(kept, logit, count * sizeof *logit);
-      if (t->stack->kernel->peak(count, logit) >= KERNEL_NOT_FINITE)
-        run_record_fault(u->run, u->step, t->row[i]);
-    }
-  }
-}
-
 /* The logit lens of the last hidden state lists the most likely tokens of the outputs: the longer
  * one of both lists is made, and the other one is its beginning. */
 static void output_rows(const struct stack_step *step, const struct unit *u, void *scratch) {
   const struct stack *s = step->stack;
   struct stack_run *r = stack_run_of(u->run);
-  const size_t last = s->form.layers;
+  const size_t last = s->form.layers, tokens = s->form.embedding.tokens;
   const bool lens = r->lens_count > r->top_count; /* is the lens' list the longer one? */
   struct output_tile t;
   output_tile_begin(&t, s, scratch);
@@ -179,7 +157,11 @@ static void output_rows(const struct stack_step *step, const struct unit *u, voi
     output_row(s, r, row, output_tile_add(&t, row, target, likely));
   }
   if (!r->targets) {
-    keep_logits(&t, u);
+    struct gathered_part kept = {
+        .run = u->run, .row = u->row, .rows = u->rows, .bad = u->rows, .to_row = tokens};
+    kept.to = r->space->logits + u->row * tokens;
+    multiply_rows(&t, 0, tokens, &kept);
+    gathered_record_faults(&kept, 1, u->step);
     return;
   }
   output_tile_compute(&t, u);

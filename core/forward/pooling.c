@@ -69,13 +69,11 @@ static float bend_relu(float z) { return (z > 0 ? z : 0) + (z - z); }
 static float bend_not(float z) { return z; }
 
 static void multiply(struct pooled *p, const struct gemm *g, size_t out, float bend(float z)) {
-  for (size_t first = 0, columns; first < out; first += columns) {
-    columns = gemm_columns(g, first);
-    gemm_run(g, first, p->items, p->vector, p->row, p->product);
-    for (size_t i = 0; i < p->items; i++)
-      for (size_t x = 0; x < columns; x++)
-        p->other[i * p->row + first + x] = bend(p->product[i * KERNEL_PANEL_MAX + x]);
-  }
+  struct gathered_part part = {.rows = p->items, .to = p->other, .to_row = p->row};
+  gathered_multiply(&(struct gathered_product){g, 0, out, p->vector, p->row, p->product, NULL},
+                    &part, 1);
+  for (size_t i = 0; i < p->items; i++)
+    for (size_t x = 0; x < out; x++) p->other[i * p->row + x] = bend(p->other[i * p->row + x]);
   float *done = p->other;
   p->other = p->vector, p->vector = done, p->size = out;
 }

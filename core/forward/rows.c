@@ -17,6 +17,30 @@ void stack_compute_kernels(const struct step *step, const struct span *span, voi
   kernel_leave(mode);
 }
 
+void stack_compute_tiles(const struct step *step, const struct span *span, void *scratch) {
+  const struct stack_step *s = stack_step_of(step);
+  const unsigned mode = kernel_enter();
+  struct span left = *span;
+  struct stack_tile t;
+  struct unit u;
+  t.step = s;
+  t.rows = t.parts = 0;
+  while (run_next_unit(&left, &u)) {
+    if (t.rows && t.column != u.column) s->tile(&t, scratch), t.rows = t.parts = 0;
+    t.number = u.step;
+    t.column = u.column, t.columns = u.columns;
+    for (size_t row = u.row, end = u.row + u.rows, rows; row < end; row += rows) {
+      rows = size_min(end - row, s->stack->tile - t.rows);
+      t.part[t.parts++] =
+          (struct gathered_part){.run = u.run, .row = row, .rows = rows, .bad = rows};
+      t.rows += rows;
+      if (t.rows == s->stack->tile) s->tile(&t, scratch), t.rows = t.parts = 0;
+    }
+  }
+  if (t.rows) s->tile(&t, scratch);
+  kernel_leave(mode);
+}
+
 bool stack_rows_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct stack_step *s = stack_step_of(step);
   const size_t rows = stack_run_of(u->run)->geometry.q_rows;
@@ -32,11 +56,9 @@ double stack_rows_work(const struct step *step, const struct unit *u) {
 }
 
 size_t stack_share_columns(const struct step *step, size_t rows, double work, size_t least) {
-  enum { UNIT_WORK = 4000000, UNIT_COLUMNS = 256 }; /* some tens of microseconds; at least */
-  if (rows == 0 || rows > STACK_SHARED_ROWS || work * (double)rows < 2.0 * UNIT_WORK) return 0;
+  if (rows == 0 || rows > SHARED_ROWS || work * (double)rows < 2.0 * SHARED_WORK) return 0;
   const double column = stack_step_of(step)->row_work / (double)step->columns * (double)rows;
-  const size_t columns = size_max(UNIT_COLUMNS * least, (size_t)(UNIT_WORK / column));
-  return size_min(size_round_up(columns, KERNEL_PANEL_MAX), step->columns);
+  return shared_columns(step->columns, column, least, KERNEL_PANEL_MAX);
 }
 
 size_t stack_item_of(const struct geometry *g, size_t row) {

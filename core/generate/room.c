@@ -96,7 +96,7 @@ static size_t bytes_of_rest(const struct stack_preparing *p, size_t at_once) {
     heads += a->heads;
     row += a->heads * (a->head_size + a->value_head_size + (a->relative_buckets ? 2 : 0));
   }
-  size_t floats = STACK_SHARED_ROWS * f->forward_size;
+  size_t floats = SHARED_ROWS * f->forward_size;
   for (size_t i = 0; p->r->wish && i < stack_form_attentions(f); i++) {
     const bool across = stack_is_across(p->s, i);
     size_t keys = 0; /* of a row of weights, of all items */

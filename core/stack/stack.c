@@ -157,7 +157,7 @@ struct stack *stack_new(const struct stack_form *form, struct error *e) {
   const size_t size = size_max(form->forward_size, 1);
   const size_t work = 4 * form->width * size; /* operations for a row, without gate */
   const size_t rows = size_min(TILE_INNER / size, TILE_WORK / work);
-  s->tile = size_max(16, size_min(STACK_TILE_ROWS, rows / 16 * 16));
+  s->tile = size_max(16, size_min(GATHERED_ROWS, rows / 16 * 16));
   s->layer = calloc(form->layers + 1, sizeof *s->layer);
   if (!s->layer) no_memory(e);
   copy_form(s, form, e);

@@ -113,11 +113,11 @@ static bool count_attention(const struct stack_preparing *p, const struct layer_
 static enum status place_room(const struct stack_preparing *p) {
   const struct stack_form *f = &p->s->form;
   const size_t rows = p->r->geometry.q_rows;
-  const bool shares = rows <= STACK_SHARED_ROWS || p->r->generation;
+  const bool shares = rows <= SHARED_ROWS || p->r->generation;
   size_t self, across = 0, inner, count;
   if (!count_attention(p, &f->self, &p->r->geometry, &self) ||
       (p->r->source && !count_attention(p, &f->cross, &p->r->across, &across)) ||
-      !size_mul(size_min(rows, STACK_SHARED_ROWS), shares ? f->forward_size : 0, &inner) ||
+      !size_mul(size_min(rows, SHARED_ROWS), shares ? f->forward_size : 0, &inner) ||
       !size_add(size_max(size_max(self, across), inner), 8 * SPARE_ALIGNMENT, &count))
     return error_set(p->e, STATUS_TOO_LARGE, "the rows exceed the address space");
   float *room = stack_alloc(p, count, sizeof *room);
