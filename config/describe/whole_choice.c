@@ -7,6 +7,7 @@
 
 #include "config/describe/definition_value.h"
 #include "config/family/whole_family.h"
+#include "core/base/size.h"
 
 enum { COUNT_MOST = 1 << 24, MAX_TOKENS = 64 };
 
@@ -28,6 +29,30 @@ const struct whole_option whole_options[WHOLE_OPTION_COUNT] = {WHOLE_OPTIONS(ROW
 
 bool whole_option_has(const struct whole_option *o, double number) {
   return (o->type == WHOLE_ABOVE ? number > o->least : number >= o->least) && number <= o->most;
+}
+
+bool whole_option_early(const json_t *value, enum stack_early *out) {
+  const bool never = json_is_string(value) && strcmp(json_string_value(value), "never") == 0;
+  if (!never && !json_is_boolean(value)) return false;
+  *out = never ? STACK_EARLY_NEVER : json_is_true(value) ? STACK_EARLY_YES : STACK_EARLY_NOT;
+  return true;
+}
+
+static size_t least_count(const struct whole_option *o) {
+  return o->least > 0 ? (size_t)o->least : 0;
+}
+
+json_t *whole_option_json(const struct whole_option *o, const struct stack_choice *c) {
+  const void *value = (const char *)c + o->at;
+  switch (o->type) {
+  case WHOLE_COUNT: /* a choice of 0 beams has one */
+    return json_integer((json_int_t)size_max(*(const size_t *)value, least_count(o)));
+  case WHOLE_EARLY:
+    if (*(const enum stack_early *)value == STACK_EARLY_NEVER) return json_string("never");
+    return json_boolean(*(const enum stack_early *)value == STACK_EARLY_YES);
+  default:
+    return json_real(*(const double *)value);
+  }
 }
 
 /* --- names of transformers, for the hints of errors --- */
@@ -53,21 +78,13 @@ static const struct whole_called members[] = {{"decoder_start_token_id", "begin"
 
 /* Words that are equal in both are listed for definitions that have them in the wrong place. */
 #define SAME(id, word, ...) {#word, #word},
-static const struct whole_called generating[] = {{"max_new_tokens", "max_tokens"},
-                                                 {"max_length", "max_tokens"},
-                                                 {"max_tokens", "max_tokens"},
-                                                 {"min_new_tokens", "min_tokens"},
-                                                 {"min_length", "min_tokens"},
-                                                 {"num_beams", "beams"},
-                                                 {"beams", "beams"},
-                                                 {"length_penalty", "length_penalty"},
-                                                 {"early_stopping", "early_stopping"},
-                                                 {"do_sample", "temperature"},
-                                                 {"no_repeat_ngram_size", "no_repeat_ngram"},
-                                                 {"suppress_tokens", "banned_tokens"},
-                                                 {"bad_words_ids", "banned_tokens"},
-                                                 {"banned_tokens", "banned_tokens"},
-                                                 WHOLE_OPTIONS(SAME)};
+static const struct whole_called generating[] = {
+    {"max_new_tokens", "max_tokens"},     {"max_length", "max_tokens"},
+    {"max_tokens", "max_tokens"},         {"min_new_tokens", "min_tokens"},
+    {"min_length", "min_tokens"},         {"num_beams", "beams"},
+    {"do_sample", "temperature"},         {"no_repeat_ngram_size", "no_repeat_ngram"},
+    {"suppress_tokens", "banned_tokens"}, {"bad_words_ids", "banned_tokens"},
+    {"banned_tokens", "banned_tokens"},   WHOLE_OPTIONS(SAME)};
 
 /* The word of a key; NULL: unknown. */
 static const char *find(const struct whole_called *all, size_t count, const char *key) {
@@ -162,9 +179,7 @@ static void read_banned(struct whole_choice *c, const json_t *json, struct error
 
 enum status whole_choice_read(struct whole_choice *c, const json_t *json, struct error *e) {
 #define WORD(id, word, ...) #word,
-  static const char *const known[] = {"max_tokens",     "banned_tokens",  "beams",
-                                      "length_penalty", "early_stopping", WHOLE_OPTIONS(WORD) NULL};
-  static const struct whole_option power = {"length_penalty", WHOLE_NUMBER, -INFINITY, INFINITY, 0};
+  static const char *const known[] = {"max_tokens", "banned_tokens", WHOLE_OPTIONS(WORD) NULL};
   struct stack_choice *s = &c->choice;
   definition_value_names_called(json, known, whole_called_generating, e);
   definition_value_count(json, "max_tokens", 1, COUNT_MOST, &c->max_tokens, e);
@@ -172,23 +187,19 @@ enum status whole_choice_read(struct whole_choice *c, const json_t *json, struct
     const struct whole_option *o = &whole_options[i];
     const json_t *value = json_object_get(json, o->word);
     void *out = (char *)s + o->at;
-    if (o->type != WHOLE_COUNT)
+    if (o->type == WHOLE_EARLY) {
+      if (value && !whole_option_early(value, out))
+        error_set(e, STATUS_CONFIG, "%s: needs true, false or \"never\"", o->word);
+    } else if (o->type != WHOLE_COUNT) {
       read_number(json, o, out, e);
-    else if (json_is_integer(value) && json_integer_value(value) < 0 &&
-             whole_option_has(o, (double)json_integer_value(value)))
+    } else if (json_is_integer(value) && json_integer_value(value) < 0 &&
+               whole_option_has(o, (double)json_integer_value(value))) {
       *(size_t *)out = 0;
-    else
-      definition_value_count(json, o->word, 0, COUNT_MOST, out, e);
+    } else {
+      definition_value_count(json, o->word, least_count(o),
+                             o->most < COUNT_MOST ? (size_t)o->most : COUNT_MOST, out, e);
+    }
   }
-  read_number(json, &power, &s->length_penalty, e);
-  definition_value_count(json, "beams", 1, STACK_BEAMS_MAX, &s->beams, e);
-  const json_t *early = json_object_get(json, "early_stopping");
-  if (json_is_boolean(early))
-    s->early = json_is_true(early) ? STACK_EARLY_YES : STACK_EARLY_NOT;
-  else if (json_is_string(early) && strcmp(json_string_value(early), "never") == 0)
-    s->early = STACK_EARLY_NEVER;
-  else if (early)
-    error_set(e, STATUS_CONFIG, "early_stopping: needs true, false or \"never\"");
   read_banned(c, json, e);
   if (e->status == STATUS_OK && s->beams > 1 && s->temperature > 0)
     error_set(e, STATUS_CONFIG, "beams: %zu and a temperature above 0 cannot be combined",

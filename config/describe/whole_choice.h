@@ -11,9 +11,14 @@
 #include "core/base/status.h"
 #include "core/generate/choice.h"
 
-/* The options of generation that are one number, for definitions, requests and descriptions alike:
- * identifier; word, which is a member of struct stack_choice; type; range. */
-#define WHOLE_OPTIONS(OPTION)                                              \
+/* The options of generation that are one value, for definitions, requests and descriptions alike:
+ * identifier; word, which is a member of struct stack_choice; type; range. OpenAI's completions
+ * have those of WHOLE_SAMPLING. */
+#define WHOLE_SEARCH(OPTION)                                                \
+  OPTION(BEAMS, beams, WHOLE_COUNT, 1, STACK_BEAMS_MAX)                     \
+  OPTION(LENGTH_PENALTY, length_penalty, WHOLE_NUMBER, -INFINITY, INFINITY) \
+  OPTION(EARLY_STOPPING, early_stopping, WHOLE_EARLY, 0, 0)
+#define WHOLE_SAMPLING(OPTION)                                             \
   OPTION(MIN_TOKENS, min_tokens, WHOLE_COUNT, 0, INFINITY)                 \
   OPTION(TEMPERATURE, temperature, WHOLE_NUMBER, 0, INFINITY)              \
   OPTION(TOP_K, top_k, WHOLE_COUNT, -1, INFINITY) /* -1: all tokens */     \
@@ -23,18 +28,20 @@
   OPTION(PRESENCE_PENALTY, presence_penalty, WHOLE_NUMBER, -2, 2)          \
   OPTION(FREQUENCY_PENALTY, frequency_penalty, WHOLE_NUMBER, -2, 2)        \
   OPTION(NO_REPEAT_NGRAM, no_repeat_ngram, WHOLE_COUNT, 0, INFINITY)
+#define WHOLE_OPTIONS(OPTION) WHOLE_SEARCH(OPTION) WHOLE_SAMPLING(OPTION)
 
 enum whole_option_type {
   WHOLE_COUNT,  /* an integer; negative means 0 */
   WHOLE_NUMBER, /* at least `least` */
-  WHOLE_ABOVE   /* above `least` */
+  WHOLE_ABOVE,  /* above `least` */
+  WHOLE_EARLY   /* true, false or "never" */
 };
 
 struct whole_option {
   const char *word;
   enum whole_option_type type;
   double least, most;
-  size_t at; /* offset in struct stack_choice: of a size_t for a count, else of a double */
+  size_t at; /* offset in struct stack_choice: of a size_t, a double or an enum stack_early */
 };
 
 #define WHOLE_OPTION_ID(id, ...) WHOLE_OPTION_##id,
@@ -44,6 +51,12 @@ extern const struct whole_option whole_options[WHOLE_OPTION_COUNT];
 
 /* Is the number in the option's range? */
 bool whole_option_has(const struct whole_option *o, double number);
+
+/* Reads a value of WHOLE_EARLY. False: it is none. */
+bool whole_option_early(const json_t *value, enum stack_early *out);
+
+/* Returns the option's value in a choice, as in a definition. NULL without memory. */
+json_t *whole_option_json(const struct whole_option *o, const struct stack_choice *c);
 
 enum { WHOLE_BANNED_MAX = 256 }; /* tokens that are never generated */
 

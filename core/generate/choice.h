@@ -49,7 +49,7 @@ struct stack_choice {
    * choice works on a copy of the log probabilities. */
   size_t beams;
   double length_penalty; /* the score is the sum over the number of tokens to this power */
-  enum stack_early early;
+  enum stack_early early_stopping;
 };
 
 /* The inputs of a choice besides the logits. */

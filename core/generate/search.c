@@ -66,8 +66,8 @@ static bool is_over(const struct stack_searching *q) {
   const struct stack_choice *c = q->choice;
   if (q->running == 0) return true;
   if (q->dones < c->beams) return false;
-  if (c->early == STACK_EARLY_YES) return true;
-  const bool far = c->early == STACK_EARLY_NEVER && c->length_penalty > 0;
+  if (c->early_stopping == STACK_EARLY_YES) return true;
+  const bool far = c->early_stopping == STACK_EARLY_NEVER && c->length_penalty > 0;
   const double sum = stack_search_beam(q, q->steps - 1, 0)->sum;
   return !(score_of(c, sum, far ? q->most : q->steps) > q->done[c->beams - 1].score);
 }

@@ -139,14 +139,25 @@ enum status contract_read_flag(const json_t *value, const struct contract_field 
   return STATUS_OK;
 }
 
+enum status contract_integer(const json_t *value, const struct contract_field *field, int64_t least,
+                             int64_t most, size_t *to, struct error *e) {
+  const json_int_t n = json_integer_value(value);
+  if (json_is_integer(value) && n >= least && n <= most) {
+    *to = n < 0 ? 0 : (size_t)n;
+    return STATUS_OK;
+  }
+  if (most == INT64_MAX)
+    return error_at(e, field->pointer, "%s must be an integer of at least %lld",
+                    contract_name(field), (long long)least);
+  return error_at(e, field->pointer, "%s must be an integer from %lld to %lld",
+                  contract_name(field), (long long)least, (long long)most);
+}
+
 enum status contract_read_seed(const json_t *value, const struct contract_field *field, void *to,
                                struct error *e) {
-  static const json_int_t most = ((json_int_t)1 << 53) - 1;
-  const json_int_t n = json_is_integer(value) ? json_integer_value(value) : -1;
-  if (n < 0 || n > most)
-    return error_at(e, field->pointer, "%s must be an integer from 0 to %lld", contract_name(field),
-                    (long long)most);
-  *(uint64_t *)to = (uint64_t)n;
+  size_t seed = 0;
+  if (contract_integer(value, field, 0, (INT64_C(1) << 53) - 1, &seed, e)) return e->status;
+  *(uint64_t *)to = seed;
   return STATUS_OK;
 }
 

@@ -174,11 +174,16 @@ uint64_t contract_reading_cost(const struct contract_reading *r);
 enum status contract_read(struct contract_reading *r, unsigned field, const char *text,
                           size_t length, size_t offset, struct error *e);
 
+/* Reads an integer of a range, of which negative ones become 0. `most`, if not INT64_MAX, is at
+ * most 2^53 - 1, as are the integers that every JSON parser keeps exactly. */
+enum status contract_integer(const struct json_t *value, const struct contract_field *field,
+                             int64_t least, int64_t most, size_t *to, struct error *e);
+
 /* Readers of small values. true or false, to a bool. */
 enum status contract_read_flag(const struct json_t *value, const struct contract_field *field,
                                void *to, struct error *e);
 
-/* An integer from 0 to 2^53 - 1, which every JSON parser keeps exactly, to a uint64_t. */
+/* An integer from 0 to 2^53 - 1, to a uint64_t. */
 enum status contract_read_seed(const struct json_t *value, const struct contract_field *field,
                                void *to, struct error *e);
 

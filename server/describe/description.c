@@ -141,19 +141,11 @@ static bool add_stacks(json_t *description, const struct whole *w) {
 /* The defaults of generation. */
 static json_t *describe_choice(const struct whole *w) {
   const struct stack_choice *c = &w->choice;
-  json_t *early = c->early == STACK_EARLY_NEVER ? json_string("never")
-                                                : json_boolean(c->early == STACK_EARLY_YES);
-  json_t *choice = json_pack("{s:I, s:I, s:f, s:o}", "max_tokens", (json_int_t)w->max_tokens,
-                             "beams", (json_int_t)(c->beams ? c->beams : 1), "length_penalty",
-                             c->length_penalty, "early_stopping", early);
+  json_t *choice = json_pack("{s:I}", "max_tokens", (json_int_t)w->max_tokens);
   bool good = choice != NULL;
-  for (size_t i = 0; good && i < WHOLE_OPTION_COUNT; i++) {
-    const struct whole_option *o = &whole_options[i];
-    const void *value = (const char *)c + o->at;
-    good = add_member(choice, o->word,
-                      o->type == WHOLE_COUNT ? json_integer((json_int_t) * (const size_t *)value)
-                                             : json_real(*(const double *)value));
-  }
+  for (const struct whole_option *o = whole_options; good && o < whole_options + WHOLE_OPTION_COUNT;
+       o++)
+    good = add_member(choice, o->word, whole_option_json(o, c));
   return complete(choice, good && add_member(choice, "banned_tokens",
                                              make_list(c->banned_count, banned_token, c)));
 }

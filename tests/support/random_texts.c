@@ -134,7 +134,7 @@ static void draw_choice(const struct random_stack *s, struct stack_choice *c, ui
   static const double penalty[] = {1, 0, -0.7, 0.6, 2};
   c->beams = 2 + random_below(state, RANDOM_BEAMS - 1);
   c->length_penalty = penalty[random_below(state, 5)];
-  c->early = (enum stack_early)random_below(state, 3);
+  c->early_stopping = (enum stack_early)random_below(state, 3);
   c->end = draw_tokens(s, state, 3, a);
   c->ends = random_below(state, 4);
   c->stop = draw_tokens(s, state, 2, a);

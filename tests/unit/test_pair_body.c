@@ -175,7 +175,7 @@ static void check_generated(const struct stack_request *q) {
     assert_int_equal(q->main.run->geometry.item[i].q, i < 3 ? 2 : 1);
     assert_int_equal(stack_request_source_rows(q, i), i < 3 ? 2 : 3);
   }
-  assert_true(c->beams == 3 && c->length_penalty == -0.5 && c->early == STACK_EARLY_NEVER);
+  assert_true(c->beams == 3 && c->length_penalty == -0.5 && c->early_stopping == STACK_EARLY_NEVER);
   assert_true(c->temperature == 0 && c->stops == 1 && c->stop[0] == 39);
 }
 
@@ -315,7 +315,8 @@ static void wrong_requests_to_generate(void **state) {
       {"{\"tokens\":[1],\"stream\":true,\"return_attention\":[\"decoder.0.cross\"]}", "/stream",
        "\"return_attention\""},
       {"{\"tokens\":[1],\"num_beams\":3}", "/num_beams", "calls it \"beams\""},
-      {"{\"tokens\":[1],\"num_beam_groups\":3}", "/num_beam_groups", "beam groups are not supported"},
+      {"{\"tokens\":[1],\"num_beam_groups\":3}", "/num_beam_groups",
+       "beam groups are not supported"},
       {"{\"tokens\":[1],\"decoder_start_token_id\":3}", "/decoder_start_token_id",
        "own start token applies"},
       {"{\"tokens\":[1],\"length_penalti\":3}", "/length_penalti", "\"length_penalty\""},

@@ -146,8 +146,9 @@ static bool plain_step(struct plain *p, size_t step, size_t most) {
   memcpy(p->way, next, ways * sizeof *next);
   if (ways == 0) return false;
   if (p->dones < c->beams) return true;
-  if (c->early == STACK_EARLY_YES) return false;
-  const size_t length = c->early == STACK_EARLY_NEVER && c->length_penalty > 0 ? most : step + 1;
+  if (c->early_stopping == STACK_EARLY_YES) return false;
+  const size_t length =
+      c->early_stopping == STACK_EARLY_NEVER && c->length_penalty > 0 ? most : step + 1;
   return p->way[0].sum / pow((double)length, c->length_penalty) > p->done[c->beams - 1].score;
 }
 

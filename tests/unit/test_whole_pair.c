@@ -367,7 +367,7 @@ static void searches_and_lengths(void **state) {
   whole_place_tensors(p, "bart-b", NULL);
   const struct whole *w = load_with(p, &m, said, "{}", "");
   assert_int_equal(w->choice.beams, 4);
-  assert_true(w->choice.length_penalty == 2 && w->choice.early == STACK_EARLY_YES);
+  assert_true(w->choice.length_penalty == 2 && w->choice.early_stopping == STACK_EARLY_YES);
   assert_int_equal(w->max_tokens, 12); /* of which the first was given */
   assert_int_equal(w->choice.min_tokens, 2);
   assert_int_equal(w->choice.no_repeat_ngram, 3);
@@ -379,12 +379,12 @@ static void searches_and_lengths(void **state) {
                 "");
   assert_true(w->choice.beams == 0 && w->choice.length_penalty == 1); /* and else not */
   assert_int_equal(w->max_tokens, 9);
-  assert_int_equal(w->choice.early, STACK_EARLY_NEVER);
+  assert_int_equal(w->choice.early_stopping, STACK_EARLY_NEVER);
   model_free(m);
   w = load_with(p, &m, said, "{}",
                 ",\"generate\":{\"beams\":2,\"length_penalty\":-0.5,\"early_stopping\":false}");
   assert_true(w->choice.beams == 2 && w->choice.length_penalty == -0.5);
-  assert_int_equal(w->choice.early, STACK_EARLY_NOT);
+  assert_int_equal(w->choice.early_stopping, STACK_EARLY_NOT);
   model_free(m);
 }
 

@@ -29,7 +29,7 @@ enum completions_field {
   COMPLETIONS_BEST_OF,
   COMPLETIONS_LOGIT_BIAS,
   COMPLETIONS_IGNORE_EOS,
-  WHOLE_OPTIONS(FIELD_OF_OPTION) COMPLETIONS_FIELDS
+  WHOLE_SAMPLING(FIELD_OF_OPTION) COMPLETIONS_FIELDS
 };
 
 enum { MAX_TOKENS = 16 }; /* the default of "max_tokens" */
@@ -81,7 +81,7 @@ static const struct contract_field fields[COMPLETIONS_FIELDS] = {
                                 VALUE_AT(native), .longest = STACK_BIAS_LONGEST},
     [COMPLETIONS_IGNORE_EOS] = {DIALECT_NAMED("ignore_eos"), .read = contract_read_flag,
                                 VALUE_AT(native.ignores_end)},
-    WHOLE_OPTIONS(OPTION)};
+    WHOLE_SAMPLING(OPTION)};
 
 static const char prompts_here[] = "use \"prompt\"";
 static const char more_there[] = "it is supported by POST /v1/models/NAME/generate";
@@ -160,7 +160,7 @@ static void set_values(struct dialect_stack *s, const struct contract_reading *r
   /* OpenAI's temperature and top_p; the model's other options, unless the request overrides them.
    */
   own->temperature = own->top_p = 1;
-  WHOLE_OPTIONS(SET)
+  WHOLE_SAMPLING(SET)
   own->seed = v->native.choice.seed;
   own->bias = v->native.choice.bias;
   own->biases = v->native.choice.biases;

@@ -7,80 +7,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/json/json_small.h"
 #include "server/model/fields/stack_fields.h"
 
-/* --- integers --- */
-
-static enum status read_integer(const json_t *value, const struct contract_field *field,
-                                json_int_t least, size_t *to, struct error *e) {
-  if (!json_is_integer(value) || json_integer_value(value) < least)
-    return error_at(e, field->pointer, "%s must be an integer of at least %lld",
-                    contract_name(field), (long long)least);
-  *to = json_integer_value(value) < 0 ? 0 : (size_t)json_integer_value(value);
-  return STATUS_OK;
-}
+/* --- single values --- */
 
 enum status stack_read_count(const json_t *value, const struct contract_field *field, void *to,
                              struct error *e) {
-  return read_integer(value, field, 0, to, e);
+  return contract_integer(value, field, 0, INT64_MAX, to, e);
 }
 
 enum status stack_read_number(const json_t *value, const struct contract_field *field, void *to,
                               struct error *e) {
-  return read_integer(value, field, 1, to, e);
+  return contract_integer(value, field, 1, INT64_MAX, to, e);
 }
-
-/* --- a search --- */
-
-enum status stack_read_beams(const json_t *value, const struct contract_field *field, void *to,
-                             struct error *e) {
-  if (!json_is_integer(value) || json_integer_value(value) < 1 ||
-      json_integer_value(value) > STACK_BEAMS_MAX)
-    return error_at(e, field->pointer, "beams must be an integer from 1 to %d", STACK_BEAMS_MAX);
-  *(size_t *)to = (size_t)json_integer_value(value);
-  return STATUS_OK;
-}
-
-enum status stack_read_early(const json_t *value, const struct contract_field *field, void *to,
-                             struct error *e) {
-  enum stack_early *early = to;
-  if (json_is_boolean(value))
-    *early = json_is_true(value) ? STACK_EARLY_YES : STACK_EARLY_NOT;
-  else if (json_small_is_text(value, "never"))
-    *early = STACK_EARLY_NEVER;
-  else
-    return error_at(e, field->pointer, "early_stopping must be true, false or \"never\"");
-  return STATUS_OK;
-}
-
-/* --- numbers --- */
 
 /* NaN, which is in no range, for a value that is not a number. */
 static double number_of(const json_t *value) {
   return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-enum status stack_read_power(const json_t *value, const struct contract_field *field, void *to,
-                             struct error *e) {
-  if (!json_is_number(value))
-    return error_at(e, field->pointer, "%s must be a number", contract_name(field));
-  *(double *)to = json_number_value(value);
-  return STATUS_OK;
-}
-
 enum status stack_read_option(const json_t *value, const struct contract_field *field, void *to,
                               struct error *e) {
-  size_t i = 0;
-  while (i < WHOLE_OPTION_COUNT && strcmp(whole_options[i].word, contract_name(field)) != 0) i++;
-  must(i < WHOLE_OPTION_COUNT);
-  const struct whole_option *o = &whole_options[i];
+  const struct whole_option *o = whole_options;
+  while (strcmp(o->word, contract_name(field)) != 0) must(++o < whole_options + WHOLE_OPTION_COUNT);
   const bool above = o->type == WHOLE_ABOVE;
-  if (o->type == WHOLE_COUNT) return read_integer(value, field, (json_int_t)o->least, to, e);
+  if (o->type == WHOLE_COUNT)
+    return contract_integer(value, field, (int64_t)o->least,
+                            o->most < INFINITY ? (int64_t)o->most : INT64_MAX, to, e);
+  if (o->type == WHOLE_EARLY) {
+    if (whole_option_early(value, to)) return STATUS_OK;
+    return error_at(e, field->pointer, "%s must be true, false or \"never\"", o->word);
+  }
   if (whole_option_has(o, number_of(value))) {
     *(double *)to = number_of(value);
     return STATUS_OK;
   }
+  if (o->least == -INFINITY) return error_at(e, field->pointer, "%s must be a number", o->word);
   if (o->most == INFINITY)
     return error_at(e, field->pointer, "%s must be %s %g", o->word,
                     above ? "above" : "a number of at least", o->least);

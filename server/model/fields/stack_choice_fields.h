@@ -14,17 +14,6 @@ enum status stack_read_count(const struct json_t *value, const struct contract_f
 enum status stack_read_number(const struct json_t *value, const struct contract_field *field,
                               void *to, struct error *e);
 
-/* The beams of a search, 1 to 64, to a size_t; and when it ends: true, false or "never", to an enum
- * stack_early. */
-enum status stack_read_beams(const struct json_t *value, const struct contract_field *field,
-                             void *to, struct error *e);
-enum status stack_read_early(const struct json_t *value, const struct contract_field *field,
-                             void *to, struct error *e);
-
-/* Any number, to a double. */
-enum status stack_read_power(const struct json_t *value, const struct contract_field *field,
-                             void *to, struct error *e);
-
 /* An option of config/describe/whole_choice.h, which has the field's name. */
 enum status stack_read_option(const struct json_t *value, const struct contract_field *field,
                               void *to, struct error *e);

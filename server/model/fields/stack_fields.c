@@ -37,12 +37,7 @@ static enum status read_function(const json_t *value, const struct contract_fiel
 
 static enum status read_top(const json_t *value, const struct contract_field *field, void *to,
                             struct error *e) {
-  if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-      json_integer_value(value) > STACK_TOP_MAX)
-    return error_at(e, field->pointer, "%s must be an integer from 0 to %d", contract_name(field),
-                    STACK_TOP_MAX);
-  *(size_t *)to = (size_t)json_integer_value(value);
-  return STATUS_OK;
+  return contract_integer(value, field, 0, STACK_TOP_MAX, to, e);
 }
 
 enum status stack_fields_truncate(const json_t *value, const struct contract_field *field, void *to,
@@ -121,18 +116,18 @@ static const struct contract_request requests[] = {
 #define NAMED(name)     .pointer = "/" #name, .name_length = sizeof #name - 1
 #define VALUE_AT(value) .at = offsetof(struct stack_values, value)
 
+#define ROW(id, name, ...) [STACK_FIELD_##id] = {NAMED(name), __VA_ARGS__},
 const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
-#define STACK_ARRAY(id, name, requests, ...) \
-  [STACK_FIELD_##id] = {NAMED(name), .of = requests, __VA_ARGS__},
+#define STACK_ARRAY(id, name, requests, ...) ROW(id, name, .of = requests, __VA_ARGS__)
 #define STACK_VALUE(id, name, requests, type, member, reader, ...) \
-  [STACK_FIELD_##id] = {NAMED(name), .of = requests, .read = reader, VALUE_AT(member), __VA_ARGS__},
+  ROW(id, name, .of = requests, .read = reader, VALUE_AT(member), __VA_ARGS__)
 #define STACK_VALUES(id, name, requests, reader, ...) \
-  [STACK_FIELD_##id] = {NAMED(name), .of = requests, .read = reader, __VA_ARGS__},
+  ROW(id, name, .of = requests, .read = reader, __VA_ARGS__)
+#define STACK_OPTION(id, word, ...) \
+  ROW(id, word, .of = OF_SEQUENCES, .read = stack_read_option, VALUE_AT(choice.word))
+#define STACK_OPTIONS(list) list(STACK_OPTION)
 #include "server/model/fields/stack_fields.def"
-#define OPTION(id, word, ...) \
-  [STACK_FIELD_##             \
-      id] = {NAMED(word), .of = OF_SEQUENCES, .read = stack_read_option, VALUE_AT(choice.word)},
-    WHOLE_OPTIONS(OPTION)};
+};
 
 static const struct contract_input inputs[] = {
     {"input_ids", STACK_FIELD_TOKENS, DTYPE_I64, DTYPE_I32, .depth_min = 2},

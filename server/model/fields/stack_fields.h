@@ -8,13 +8,14 @@
 #include "server/body/contract.h"
 #include "server/model/fields/stack_values.h"
 
-#define STACK_FIELD_OF_OPTION(id, ...) STACK_FIELD_##id,
+#define STACK_FIELD_ID(id, ...) STACK_FIELD_##id,
 enum stack_field {
-#define STACK_ARRAY(id, ...)  STACK_FIELD_##id,
-#define STACK_VALUE(id, ...)  STACK_FIELD_##id,
-#define STACK_VALUES(id, ...) STACK_FIELD_##id,
+#define STACK_ARRAY         STACK_FIELD_ID
+#define STACK_VALUE         STACK_FIELD_ID
+#define STACK_VALUES        STACK_FIELD_ID
+#define STACK_OPTIONS(list) list(STACK_FIELD_ID)
 #include "server/model/fields/stack_fields.def"
-  WHOLE_OPTIONS(STACK_FIELD_OF_OPTION) STACK_FIELD_COUNT
+  STACK_FIELD_COUNT
 };
 enum {
 #define STACK_ARRAY(...) +1
