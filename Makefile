@@ -366,7 +366,7 @@ $(BUILD)/flags: FORCE
 $(BUILD)/commit: FORCE | $(BUILD)/flags
 	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/watch/version.o: $(BUILD)/commit
-$(BUILD)/server/describe/description.o: server/describe/openapi.json
+$(BUILD)/server/describe/openapi.o: server/describe/openapi.json server/describe/schemas.json
 $(BUILD)/config/checkpoint/builtin.o: $(wildcard config/checkpoint/builtin/*/*)
 
 # The page: one HTML file with all its parts.

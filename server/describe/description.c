@@ -8,43 +8,11 @@
 
 #include "config/build/whole.h"
 #include "core/base/size.h"
+#include "server/describe/write_json.h"
 #include "server/model/fields/stack_fields.h"
 #include "server/route/find_model.h"
 #include "server/text/real.h"
 #include "server/watch/version.h"
-
-/* The assembler puts openapi.json into the program, so that no array of its bytes has to be
- * generated and compiled. Its path begins at the top of the repository, where the compiler runs.
- * The symbols are global (but hidden), because with -flto the assembler may see them in another
- * file than the compiler. */
-__asm__(".pushsection .rodata\n"
-        ".globl openapi_begin, openapi_end\n"
-        ".hidden openapi_begin, openapi_end\n"
-        "openapi_begin: .incbin \"server/describe/openapi.json\"\n"
-        "openapi_end:\n"
-        ".popsection\n");
-
-extern const char openapi_begin[], openapi_end[];
-
-const char *description_openapi(size_t *length) {
-  *length = (size_t)(openapi_end - openapi_begin);
-  return openapi_begin;
-}
-
-/* Writes the value as text, its reals in as few digits as identify them, and drops it; NULL is
- * returned as NULL. The text is measured first and then written, because json_dumps omits a key for
- * which it has no memory. */
-static char *write_text(json_t *value, size_t *length) {
-  *length = value ? json_dumpb(value, NULL, 0, JSON_COMPACT) : 0;
-  char *text = *length ? calloc(*length + 1, 1) : NULL;
-  if (text && json_dumpb(value, text, *length, JSON_COMPACT) != *length) {
-    free(text);
-    text = NULL;
-  }
-  json_decref(value);
-  if (text) *length = real_shorten(text);
-  return text;
-}
 
 /* --- parts of a description: everywhere NULL, or false, means that there was no memory --- */
 
@@ -254,7 +222,7 @@ char *description_model(const struct model *m, size_t *length) {
   json_t *d = with_openai(describe_model(m), m);
   const struct whole *w = m->whole;
   if (w) d = complete(d, d && add_member(d, "pieces", make_list(w->blocks, describe_piece, w)));
-  return write_text(d, length);
+  return write_json(d, length);
 }
 
 static json_t *listed_model(const void *registry, size_t i) {
@@ -267,7 +235,7 @@ static json_t *listed_openai(const void *registry, size_t i) {
 
 char *description_models(const struct registry *r, size_t *length) {
   const size_t count = registry_count(r);
-  return write_text(json_pack("{s:o, s:s, s:o}", "models", make_list(count, listed_model, r),
+  return write_json(json_pack("{s:o, s:s, s:o}", "models", make_list(count, listed_model, r),
                               "object", "list", "data", make_list(count, listed_openai, r)),
                     length);
 }
@@ -275,7 +243,7 @@ char *description_models(const struct registry *r, size_t *length) {
 /* --- /v2, the Open Inference Protocol --- */
 
 char *description_v2_server(size_t *length) {
-  return write_text(json_pack("{s:s, s:s, s:[s]}", "name", "attend", "version", version_number(),
+  return write_json(json_pack("{s:s, s:s, s:[s]}", "name", "attend", "version", version_number(),
                               "extensions", "binary_tensor_data"),
                     length);
 }
@@ -286,7 +254,7 @@ static json_t *listed_name(const void *registry, size_t i) {
 
 char *description_v2_models(const struct registry *r, size_t *length) {
   json_t *names = make_list(registry_count(r), listed_name, r);
-  return write_text(json_pack("{s:o}", "models", names), length);
+  return write_json(json_pack("{s:o}", "models", names), length);
 }
 
 /* Describes a tensor. A length that each request chooses is -1. The protocol has no word for an
@@ -357,13 +325,13 @@ char *description_v2_model(const struct model *m, size_t *length) {
     outputs = json_pack("[o, o]", describe_rows("outputs", s->output_size, false),
                         describe_tensor("attention_weights", "FP32", weights, true));
   }
-  return write_text(json_pack("{s:s, s:[s], s:s, s:o, s:o}", "name", m->name, "versions", "1",
+  return write_json(json_pack("{s:s, s:[s], s:s, s:o, s:o}", "name", m->name, "versions", "1",
                               "platform", "attend", "inputs", inputs, "outputs", outputs),
                     length);
 }
 
 char *description_v2_ready(const struct model *m, size_t *length) {
-  return write_text(json_pack("{s:s, s:b}", "name", m->name, "ready", 1), length);
+  return write_json(json_pack("{s:s, s:b}", "name", m->name, "ready", 1), length);
 }
 
 /* --- /info of text-embeddings-inference, which has one model --- */
@@ -402,7 +370,7 @@ char *description_tei(const struct registry *r, const struct config *c, size_t w
   if (truncates && (!longest || w->truncate < longest)) longest = w->truncate;
   if (!longest) longest = (size_t)INT32_MAX;
   if (!size_mul(longest, c->max_items, &tokens) || tokens > INT64_MAX) tokens = INT64_MAX;
-  return write_text(
+  return write_json(
       json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:n, s:I, s:b, s:I, s:s, s:n, s:n}",
                 "model_id", m->name, "model_sha", m->digest, "model_dtype", "float32",
                 "served_model_name", m->name, "model_type", type, "max_concurrent_requests",

@@ -8,10 +8,7 @@
 #include "config/model/registry.h"
 #include "config/settings/config.h"
 
-/* The service in OpenAPI 3.1, as written in openapi.json. Static text. */
-const char *description_openapi(size_t *length);
-
-/* The others return a text to be freed with free(), and its length; NULL: no memory. */
+/* All return a text to be freed with free(), and its length; NULL: no memory. */
 
 /* GET /v1/models, GET /v1/models/{model}: with the members that OpenAI's clients look for. */
 char *description_models(const struct registry *r, size_t *length);

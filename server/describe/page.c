@@ -1,6 +1,6 @@
 /* page: the page for a browser, as the server sends it. The build has put it into PAGE_FILE.
  *
- * description.c says why the assembler puts it into the program. */
+ * openapi.c says why the assembler puts it into the program. */
 #include "server/describe/page.h"
 
 #include <stdio.h>

@@ -309,6 +309,7 @@ static bool free_state(struct serve_state *s) {
   }
   metrics_free(s->server.metrics);
   cors_free(s->server.cors);
+  openapi_free(&s->server.openapi);
   supervisor_close(&s->supervisor);
   log_free(s->server.log);
   if (whole) free(s);

@@ -227,8 +227,8 @@ static bool answer_static(struct request *r, const char *text, size_t length) {
 
 static bool answer_openapi(struct request *r) {
   size_t length;
-  const char *text = description_openapi(&length);
-  return answer_static(r, text, length);
+  const char *text = openapi_text(&r->server->openapi, &length);
+  return text ? answer_static(r, text, length) : answer_text(r, JSON_TYPE, NULL, 0);
 }
 
 /* The response to each route that is not computed: one of these. */

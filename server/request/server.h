@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "server/describe/openapi.h"
 #include "server/describe/page.h"
 #include "server/http/connection.h"
 #include "server/http/cors.h"
@@ -43,6 +44,7 @@ struct server {
   struct metrics *metrics;
   struct cors *cors; /* NULL: off */
   struct page page;
+  struct openapi openapi;
   struct door door[DOOR_COUNT];
   uint32_t id_prefix;   /* random; the beginning of every request id that is made here */
   atomic_bool loaded;   /* models and pool are ready; before that only the admin door is open */

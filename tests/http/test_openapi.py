@@ -16,11 +16,11 @@ from support import ROOT, Case, Server, safetensors_bytes
 # The configuration of tests/example whose server each operation's examples are sent to; "": a server without one. A name of
 # two words is a single example. The web UI, the metrics and the document itself have no examples.
 EXAMPLES = {
-    "": """attend attendWith attendInside measureHeads measureInside describeModel listModels health ready v2Server v2Live
-        v2Ready v2Models v2Model v2ModelVersion v2ModelReady v2ModelReadyVersion v2Infer v2InferVersion""",
+    "": """attend attendWith attendInside measureHeads measureInside describeModel listModels health ready teiHealth
+        teiPing v2Server v2Live v2Ready v2Models v2Model v2ModelVersion v2ModelReady v2ModelReadyVersion v2Infer v2InferVersion""",
     "attend.json": "generate beam_search",
-    "tasks.json": """embed complete rerank cohereEmbed cohereEmbedV2 encode classify score generate tokenize detokenize teiRoot
-        teiEmbed teiEmbedAll teiSimilarity teiTokenize teiDecode teiRerank teiPredict teiInfo"""}
+    "tasks.json": """embed teiEmbeddings complete rerank rerankV2 cohereEmbed cohereEmbedV2 encode classify score generate
+        tokenize detokenize teiRoot teiEmbed teiEmbedAll teiSimilarity teiTokenize teiDecode teiRerank teiPredict teiInfo"""}
 # These differ between runs, releases and processors. Random ids differ, too.
 VOLATILE = ("created", "version", "bytes", "engine", "tokenization_workers")
 WITHOUT_EXAMPLE = ("openapi",)  # its response is JSON, but the document would contain itself
@@ -54,11 +54,11 @@ def request_of(template):
         return {"text": "a b"}
     if template == "/v1/completions":
         return {"model": "words", "prompt": "a b"}
-    if template == "/v1/embeddings":
+    if template in ("/v1/embeddings", "/embeddings"):
         return {"model": "whole", "input": [1, 2]}
     if template in ("/embed", "/embed_all"):
         return {"model": "whole", "inputs": [1, 2]}
-    return (infer() if template.startswith("/v2") else TEXT if re.search("/encode$|/classify$|/detokenize$", template) else ASK)
+    return (infer() if template.startswith("/v2/models") else TEXT if re.search("/encode$|/classify$|/detokenize$", template) else ASK)
 
 
 def queries(shape, data):
@@ -94,6 +94,7 @@ class OpenApi(Case):
                                             both=dict(WHOLE, kind="seq2seq", decoder={"layers": 1})),
                              "default_model": "demo"},
                             "--max-items", "64", "--text-embeddings-inference", "true")
+        cls.metrics = cls.server.get("/metrics").body.decode()
         answer = cls.server.get("/openapi.json")
         cls.answer, cls.document = answer, answer.json
         cls.schemas = cls.document["components"]
@@ -178,16 +179,18 @@ class OpenApi(Case):
                     answer = self.server.get(path)
                     self.assertEqual((answer.status, answer.headers["allow"]), (405, "POST"))
 
-    def test_every_route_is_told_of(self):
-        """The server's table of routes is the document's; a version is the model itself."""
-        with open(os.path.join(ROOT, "server", "route", "routes.def")) as file:
-            rows = file.read().split("ROUTE(")[2:]
-        table = [(re.search(r'\.path = \{\{"(/[^" ]*)", "', row), ".computed = true" in row) for row in rows]
-        routes = {(path[1], "post" if post else "get") for path, post in table if path}
-        self.assertGreater(len(routes), 16)
-        paths = {(path.replace("/versions/1", ""), method)
-                 for path, item in self.document["paths"].items() for method in item}
-        self.assertEqual(routes | {("/", "post")}, paths)  # which is /embed or /predict
+    def test_every_route_is_in_the_document(self):
+        """The metrics of a new server have series of each computed route; the server names the methods of each path."""
+        computed = re.findall(r'^attend_http_requests_total\{route="(/[^"]*)",method="(\w+)",code="200"', self.metrics, re.M)
+        self.assertGreater(len(computed), 14)
+        for path, method in computed:
+            self.assertIn(method.lower(), self.document["paths"][path])
+        for path, item in self.document["paths"].items():
+            answer = self.server.request("PUT", path_of(path))
+            with self.subTest(path=path):
+                self.assertEqual(answer.status, 405)
+                methods = set(answer.headers["allow"].lower().split(", ")) - {"head"}
+                self.assertEqual(set(item), methods | {"post"} if path == "/" else methods)  # which is /embed or /predict
 
     def operations(self):
         """(path, method, operation) of all."""
@@ -681,7 +684,7 @@ class OpenApi(Case):
                             wants_more = path.startswith("/v1/models/") and path.endswith((
                                 "/classify", "/score", "/generate", "tokenize")) or path == "/v1/completions"
                             # these name no model here
-                            asks_none = path in ("/v1/rerank", "/v1/embed", "/v2/embed", "/rerank", "/predict", "/similarity",
+                            asks_none = path in ("/v1/rerank", "/v2/rerank", "/v1/embed", "/v2/embed", "/rerank", "/predict", "/similarity",
                                                  "/tokenize", "/decode")
                             self.assertEqual(answer.status, 404 if wants_more else 400 if asks_none else 200)
                             continue
