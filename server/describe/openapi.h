@@ -1,8 +1,8 @@
 /* openapi: the description of the service in OpenAPI 3.1.
  *
  * Its paths are printed from the table of routes. openapi.json has what is written by hand of each
- * operation, by the name in that table, and schemas.json the schemas. This is done at the first
- * request for it, because it takes longer than the start of a small server. */
+ * operation, by the name in that table, and schemas.json the schemas. The text is made at the first
+ * request for it: that takes some milliseconds, which no start should wait for. */
 #ifndef SERVER_OPENAPI_H
 #define SERVER_OPENAPI_H
 

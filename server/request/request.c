@@ -95,7 +95,7 @@ static void find_route(struct request *r) {
   const struct config *c = r->server->config;
   r->route = route_find(r->url, &r->names);
   if (r->door->kind == DOOR_ADMIN) {
-    if (!route_row(r->route)->admin) r->route = route_is_v2(r->route) ? ROUTE_V2_NONE : ROUTE_NONE;
+    if (!route_row(r->route)->admin) r->route = route_unknown(r->route);
     return;
   }
   /* Clients of text-embeddings-inference may post to the root: its model decides on the route. */

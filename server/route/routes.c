@@ -126,11 +126,14 @@ static bool join_name(char segment[][SEGMENT_SIZE], size_t *n) {
   return true;
 }
 
+enum route route_unknown(enum route route) {
+  return route_is_v2(route) ? ROUTE_V2_NONE : ROUTE_NONE;
+}
+
 enum route route_separate(enum route route, struct route_names *names) {
-  const bool v2 = route_is_v2(route);
   names->joined = false;
-  names->model[v2 ? 0 : strcspn(names->model, "/")] = '\0';
-  return v2 ? ROUTE_V2_NONE : ROUTE_NONE;
+  names->model[route_is_v2(route) ? 0 : strcspn(names->model, "/")] = '\0';
+  return route_unknown(route);
 }
 
 enum route route_find(const char *path, struct route_names *names) {

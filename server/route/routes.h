@@ -87,6 +87,9 @@ enum route route_find(const char *path, struct route_names *names);
  * path below it is unknown. */
 enum route route_separate(enum route route, struct route_names *names);
 
+/* The route of an unknown path of the same API. */
+enum route route_unknown(enum route route);
+
 /* The path without the authority of the absolute form, which may contain a password. */
 const char *route_path(const char *path);
 
