@@ -1,11 +1,12 @@
-"""test_fields: the tables of fields and of options of generation, against /openapi.json and the reference page."""
+"""test_fields: the fields that a path accepts are those of its schema in /openapi.json, of the tables of fields and options,
+and of the reference page."""
 import json
 import math
 import os
 import re
 import unittest
 
-from support import ROOT, Case
+from support import ROOT, Server, ServerCase
 
 
 def read(*path):
@@ -13,7 +14,6 @@ def read(*path):
         return file.read()
 
 
-SCHEMAS = json.loads(read("server", "describe", "openapi.json"))["components"]["schemas"]
 OPTIONS = {word: (kind, *(eval(n, {"INFINITY": math.inf, "STACK_BEAMS_MAX": 64}) for n in (least, most)))
            for word, kind, least, most in re.findall(r"OPTION\(\w+, (\w+), WHOLE_(\w+), ([^,]+), ([^)]+)\)",
                                                      read("config", "describe", "whole_choice.h"))}
@@ -53,22 +53,63 @@ def keywords_of(kind, least, most):
     return dict(low, **({} if most == math.inf else {"maximum": most}), type="integer" if kind == "COUNT" else "number")
 
 
-class Fields(Case):
+# An error about the field itself: it is unknown, or belongs to another path, or has another name here.
+FOREIGN = re.compile(r"unknown field|supported by|calls it|^use |: use |^name the model|named in|"
+                     r"returns only a number|^the model|^set \"temp|describes? ")
+MODELS = ("minilm", "sentiment", "gpt2", "t5-small", "layer")
+NO_VALUE = {"no": ["value"]}
+
+
+class Fields(ServerCase):
+    maxDiff = None
+
+    @classmethod
+    def start(cls):
+        config = json.loads(read("tests", "example", "tasks.json"))
+        del config["default_model"]
+        for model in config["models"].values():
+            if model.get("tokenizer"):
+                model["tokenizer"] = os.path.join(ROOT, "tests/example", model["tokenizer"])
+        config["models"]["layer"] = {"random": {"seed": 1}, "query_size": 4, "heads": 2}
+        server = Server(config)
+        cls.document = server.get("/openapi.json").json
+        return server
+
+    def resolved(self, part):
+        while "$ref" in part:
+            target = self.document
+            for word in part["$ref"].split("/")[1:]:
+                target = target[word]
+            part = target
+        return part
+
+    def properties(self, schema):
+        """{name: schema}, with those of all schemas that it is made of."""
+        schema = self.resolved(schema)
+        found = dict(schema.get("properties", {}))
+        for word in ("allOf", "anyOf", "oneOf"):
+            for part in schema.get(word, []):
+                found.update(self.properties(part))
+        return found
+
+    def properties_of(self, name):
+        return self.properties(self.document["components"]["schemas"][name])
+
     def test_each_request_has_its_fields(self):
         sets, known = sets_of_requests(), fields()
         self.assertGreater(len(known), 40)
         for schema, kinds in KINDS.items():
             bits = sum(sets["OF_" + kind] for kind in kinds)
-            self.assertEqual(set(SCHEMAS[schema]["properties"]), {name for name, of in known.items() if of & bits}, schema)
+            self.assertEqual(set(self.properties_of(schema)), {name for name, of in known.items() if of & bits}, schema)
 
     def test_each_option_has_its_range(self):
         self.assertEqual(len(OPTIONS), 12)
-        described = SCHEMAS["TransformerModel"]["properties"]["generate"]
+        described = self.properties_of("TransformerModel")["generate"]
         for word, row in OPTIONS.items():
             keywords = keywords_of(*row)
-            given = [SCHEMAS["GenerateRequest"]["properties"][word]]
+            given = [self.properties_of("GenerateRequest")[word]]
             if word not in SEARCH:
-                completed = dict(SCHEMAS["CompletionsRequest"]["properties"][word])
+                completed = dict(self.properties_of("CompletionsRequest")[word])
                 self.assertEqual(completed["type"], [keywords["type"], "null"], word)
                 given.append(dict(completed, type=keywords["type"]))
             for schema in given:
@@ -81,6 +122,44 @@ class Fields(Case):
         for name, of in fields().items():
             if of != sets_of_requests()["OF_V2"]:
                 self.assertIn(f"`{name}`", page)
+
+    def requests(self):
+        """(path, the fields of its schema) of each POST with a JSON object, except those of the Open Inference Protocol and
+        of a shared path."""
+        for path, operations in self.document["paths"].items():
+            if path.startswith("/v2/models") or path == "/" or "post" not in operations:
+                continue
+            body = self.resolved(operations["post"]["requestBody"])
+            yield path, sorted(self.properties(body["content"]["application/json"]["schema"]))
+
+    def accepts(self, path, name):
+        """Does the path, with any model that has it, reject the value and not the field?"""
+        for model in MODELS if "{model}" in path else (None,):
+            layer = "decoder.0.self" if model == "gpt2" else "encoder.0.self"
+            answer = self.server.post(path.replace("{model}", model or "").replace("{layer}", layer), {name: NO_VALUE})
+            if answer.status == 404:
+                continue
+            self.assertEqual(answer.status, 400, (path, name, model))
+            if not FOREIGN.search(self.message(answer)):
+                return True
+        return False
+
+    def message(self, answer):
+        said = answer.json
+        return said.get("detail") or (said["error"] if isinstance(said["error"], str) else said["error"]["message"])
+
+    def test_paths_accept_the_fields_of_their_schemas(self):
+        """Each field of any request is sent to each path with a value that no field accepts: the server has to reject the
+        value where the schema has the field, and the field itself everywhere else."""
+        reference = read("server", "docs", "api.md")
+        requests = dict(self.requests())
+        self.assertGreater(len(requests), 15)
+        names = sorted(set().union(*requests.values()))
+        for path, fields in requests.items():
+            with self.subTest(path):
+                self.assertEqual([name for name in names if self.accepts(path, name)], fields)
+                for name in fields:
+                    self.assertTrue(re.search(rf'[`"]{name}[`"]', reference), f"api.md has no {name}")
 
 
 if __name__ == "__main__":
