@@ -122,7 +122,7 @@ static struct metrics_series *collect_series(const struct metrics *m, size_t *co
       for (unsigned c = 0; c < METRICS_CODES; c++) {
         const unsigned code = metrics_code[c];
         const bool expected = /* by alerts, even before the first such request */
-            route_is_computed((enum route)r) && !route_is_tei((enum route)r) && w == METHOD_POST &&
+            route_is_expected((enum route)r) && w == METHOD_POST &&
             (code == 200 || code == 400 || code == 429 || code == 500 || code == 503 ||
              code == 504);
         marked[r][w][c] = expected || atomic_load_explicit(&m->used[r][w][c], memory_order_relaxed);
