@@ -133,13 +133,7 @@ struct stack_space {
   struct stack_flow *flow; /* [L + 1] */
   float *inner;            /* [rows, f] between the matrices of a feed-forward whose columns are
                               shared out; NULL: never, there are too many rows */
-  float *pooled;           /* [items, output_size] or NULL */
-  float *logs, *top_logs;  /* as in the run, where there are targets */
-  float *logits;           /* as in the run */
-  int32_t *top_tokens;
-  struct stack_lens *lens; /* as in the run */
   size_t *target_at;       /* [rows] the number of a row's target, where there is a lens; or NULL */
-  uint8_t **thumbnails;    /* [attentions] as in stack_shown, or NULL */
 };
 
 /* A run that is being prepared. The functions that take one return e->status, and do nothing where
@@ -219,10 +213,10 @@ enum status stack_fault_of_row(const struct step *step, const struct run *r, uin
                                struct error *e);
 
 /* Hidden state l [rows, d]: the inputs of layer l; for l = L see stack_form.last_aside. */
-const float *stack_hidden_rows(const struct stack *s, const struct stack_run *r, size_t l);
+float *stack_hidden_rows(const struct stack *s, const struct stack_run *r, size_t l);
 
 /* The rows [rows, d] that an attention's queries read; without cross, its keys and values, too. */
-const float *stack_input_rows(const struct stack *s, const struct stack_run *r, size_t number);
+float *stack_input_rows(const struct stack *s, const struct stack_run *r, size_t number);
 
 /* Writes position p to `row` [d]. */
 void stack_compute_position(const struct stack *s, size_t p, float *row);

@@ -128,14 +128,14 @@ void output_row(const struct stack *s, const struct stack_run *r, size_t row, fl
 /* --- the step: rows that have a target, or all of them, whose logits are kept --- */
 
 struct stack_likely output_lens_likely(const struct stack_run *r, size_t l, size_t row) {
-  const struct stack_lens *lens = &r->space->lens[l];
+  const struct stack_lens *lens = &r->lens[l];
   const size_t at = r->space->target_at[row] * r->lens_count;
   return (struct stack_likely){r->lens_count, lens->token + at, lens->log_probability + at};
 }
 
 static struct stack_likely top_of(const struct stack_run *r, size_t row) {
-  return (struct stack_likely){r->top_count, r->space->top_tokens + row * r->top_count,
-                               r->space->top_logs + row * r->top_count};
+  return (struct stack_likely){r->top_count, r->top_tokens + row * r->top_count,
+                               r->top_log_probabilities + row * r->top_count};
 }
 
 /* The logit lens of the last hidden state lists the most likely tokens of the outputs: the longer
@@ -159,7 +159,7 @@ static void output_rows(const struct stack_step *step, const struct unit *u, voi
   if (!r->targets) {
     struct gathered_part kept = {
         .run = u->run, .row = u->row, .rows = u->rows, .bad = u->rows, .to_row = tokens};
-    kept.to = r->space->logits + u->row * tokens;
+    kept.to = r->logits + u->row * tokens;
     multiply_rows(&t, 0, tokens, &kept);
     gathered_record_faults(&kept, 1, u->step);
     return;
@@ -172,7 +172,7 @@ static void output_rows(const struct stack_step *step, const struct unit *u, voi
       to = top_of(r, row);
     else if (r->lens)
       to = output_lens_likely(r, last, row);
-    r->space->logs[row] = t.target_logit[i];
+    r->log_probabilities[row] = t.target_logit[i];
     if (to.top > 0) memcpy(to.token, t.likely[i].token, to.top * sizeof *to.token);
     if (to.top > 0) memcpy(to.log, t.likely[i].log, to.top * sizeof *to.log);
   }

@@ -142,7 +142,7 @@ static void pool_items(const struct stack_step *step, const struct unit *u, void
     }
   }
   for (size_t i = 0; i < u->items; i++) {
-    float *to = r->space->pooled + (u->item + i) * size;
+    float *to = r->outputs + (u->item + i) * size;
     memcpy(to, p.vector + i * row, size * sizeof *to);
     double squares = 0; /* of the length */
     for (size_t x = 0; r->normalize && x < size; x++) squares += (double)to[x] * to[x];

@@ -118,12 +118,12 @@ enum status stack_fault_of_row(const struct step *step, const struct run *r, uin
   return stack_fault(stack_step_of(step), r, stack_step_of(step)->what, row, e);
 }
 
-const float *stack_hidden_rows(const struct stack *s, const struct stack_run *r, size_t l) {
+float *stack_hidden_rows(const struct stack *s, const struct stack_run *r, size_t l) {
   const struct stack_flow *flow = &r->space->flow[l];
   return l < s->form.layers || s->form.last_aside ? flow->state : flow->input;
 }
 
-const float *stack_input_rows(const struct stack *s, const struct stack_run *r, size_t number) {
+float *stack_input_rows(const struct stack *s, const struct stack_run *r, size_t number) {
   const size_t layers = s->form.layers;
   return number < layers ? r->space->flow[number].input : r->space->flow[number - layers].asking;
 }

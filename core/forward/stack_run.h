@@ -63,13 +63,13 @@ struct stack_wish {
  * thumbnails [H, min(thumbnail, tokens), min(thumbnail, keys of the last row)]; zeros follow the
  * last generated row, and the last key that a row attends to. */
 struct stack_shown {
-  const float *weights;        /* per item at weights_at: [H, n, k], or [n, k] the average */
+  float *weights;              /* per item at weights_at: [H, n, k], or [n, k] the average */
   const size_t *weights_at;    /* [items] */
-  const uint8_t *thumbnails;   /* per item at thumbnails_at: [H, r, c], r = min(thumbnail, n), c =
+  uint8_t *thumbnails;         /* per item at thumbnails_at: [H, r, c], r = min(thumbnail, n), c =
                                   min(thumbnail, k) */
   const size_t *thumbnails_at; /* [items] */
-  const float *hidden;         /* [rows, d] */
-  const float *input;          /* [rows, d] */
+  float *hidden;               /* [rows, d] */
+  float *input;                /* [rows, d] */
 };
 
 /* The logit lens of one hidden state: the most likely tokens of each row that has a target, in the
@@ -114,21 +114,21 @@ struct stack_run {
    * (run.then). Its items are this run's; or, of a run that generates, its prompts. */
   struct stack_run *source;
 
-  /* The response, allocated when the run is prepared. */
-  const float *outputs;           /* [rows, d], or pooled [items, output_size] */
-  size_t output_size;             /* d; pooled, the size of the dense layers' vector, cut to
-                                     `dimensions`; or the number of classes */
-  const float *rows;              /* [rows, d] the outputs before pooling; unpooled, `outputs` */
-  const float *embedding;         /* hidden state 0, [rows, d]; NULL: not requested */
-  const float *log_probabilities; /* [rows], 0 where there is no target; NULL: there are none */
-  const float *logits;            /* [rows, V]; NULL: not requested */
-  const int32_t *top_tokens;      /* [rows, top_count] the most likely first, of equals the lower */
-  const float *top_log_probabilities; /* [rows, top_count] */
-  size_t top_count;                   /* `top`, or as many as there are tokens */
-  const struct stack_lens *lens;      /* [L + 1] of hidden state l; NULL: not requested */
-  size_t lens_count;                  /* `logit_lens`, or as many as there are tokens */
-  struct stack_shown *shown;          /* [attentions]; NULL where there are no wishes */
-  struct spare left; /* memory that is not read any more once the run is computed */
+  /* The response, allocated when the run is prepared, and written by the run alone. */
+  float *outputs;               /* [rows, d], or pooled [items, output_size] */
+  size_t output_size;           /* d; pooled, the size of the dense layers' vector, cut to
+                                   `dimensions`; or the number of classes */
+  float *rows;                  /* [rows, d] the outputs before pooling; unpooled, `outputs` */
+  float *embedding;             /* hidden state 0, [rows, d]; NULL: not requested */
+  float *log_probabilities;     /* [rows], 0 where there is no target; NULL: there are none */
+  float *logits;                /* [rows, V]; NULL: not requested */
+  int32_t *top_tokens;          /* [rows, top_count] the most likely first, of equals the lower */
+  float *top_log_probabilities; /* [rows, top_count] */
+  size_t top_count;             /* `top`, or as many as there are tokens */
+  struct stack_lens *lens;      /* [L + 1] of hidden state l; NULL: not requested */
+  size_t lens_count;            /* `logit_lens`, or as many as there are tokens */
+  struct stack_shown *shown;    /* [attentions]; NULL where there are no wishes */
+  struct spare left;            /* memory that is not read any more once the run is computed */
 
   /* The stack's own. */
   struct stack_space *space;

@@ -45,19 +45,17 @@ static size_t *place_lists(const struct stack_preparing *p, size_t number, size_
 /* `numbers`: of a hidden state of all tokens. */
 static void place_attention(const struct stack_preparing *p, size_t number, size_t numbers) {
   const struct stack_wish *wish = &p->r->wish[number];
-  struct copied *to = &p->r->generation->rounds->shown[number];
   struct stack_shown *shown = &p->r->shown[number];
   size_t count;
-  *to = (struct copied){0};
   *shown = (struct stack_shown){0};
-  if (wish->hidden) shown->hidden = to->hidden = stack_alloc(p, numbers, sizeof(float));
-  if (wish->input) shown->input = to->input = stack_alloc(p, numbers, sizeof(float));
+  if (wish->hidden) shown->hidden = stack_alloc(p, numbers, sizeof(float));
+  if (wish->input) shown->input = stack_alloc(p, numbers, sizeof(float));
   if (wish->weights == STACK_WEIGHTS_NONE) return;
   shown->weights_at = place_lists(p, number, SIZE_MAX, &count);
-  shown->weights = to->weights = stack_alloc(p, count, sizeof(float));
+  shown->weights = stack_alloc(p, count, sizeof(float));
   if (wish->weights != STACK_WEIGHTS_THUMBNAILS) return;
   shown->thumbnails_at = place_lists(p, number, wish->thumbnail, &count);
-  shown->thumbnails = to->thumbnails = stack_alloc(p, count, 1);
+  shown->thumbnails = stack_alloc(p, count, 1);
 }
 
 enum status copy_out_prepare(const struct stack_preparing *p) {
@@ -74,9 +72,8 @@ enum status copy_out_prepare(const struct stack_preparing *p) {
   }
   if (!size_mul(rows, p->s->form.width, &numbers))
     return error_limit(p->e, "max_answer_bytes", "the hidden states exceed the address space");
-  if (r->embedded) r->embedding = o->embedding = stack_alloc(p, numbers, sizeof(float));
+  if (r->embedded) r->embedding = stack_alloc(p, numbers, sizeof(float));
   if (!r->wish) return p->e->status;
-  o->shown = stack_alloc(p, attentions, sizeof *o->shown);
   r->shown = stack_alloc(p, attentions, sizeof *r->shown);
   for (size_t i = 0; !p->e->status && i < attentions; i++) {
     place_attention(p, i, numbers);
@@ -90,11 +87,10 @@ enum status copy_out_prepare(const struct stack_preparing *p) {
 
 struct copied_rows copy_out_rows(const struct stack *s, const struct stack_run *r, size_t number,
                                  enum copied_kind kind, size_t item) {
-  const struct stack_rounds *o = r->generation->rounds;
   const struct stack_sequence *q = &r->generation->sequence[item];
   const size_t d = s->form.width;
   if (number < stack_form_attentions(&s->form) && kind == COPIED_WEIGHTS) {
-    float *weights = o->shown[number].weights;
+    float *weights = r->shown[number].weights;
     const size_t keys = keys_of(s, r, number, item);
     return (struct copied_rows){.row = weights ? weights + r->shown[number].weights_at[item] : NULL,
                                 .size = keys,
@@ -103,9 +99,9 @@ struct copied_rows copy_out_rows(const struct stack *s, const struct stack_run *
   }
   float *rows = NULL;
   if (number < stack_form_attentions(&s->form))
-    rows = kind == COPIED_HIDDEN ? o->shown[number].hidden : o->shown[number].input;
+    rows = kind == COPIED_HIDDEN ? r->shown[number].hidden : r->shown[number].input;
   else if (kind == COPIED_HIDDEN)
-    rows = o->embedding;
+    rows = r->embedding;
   return (struct copied_rows){.row = rows ? rows + q->row * d : NULL, .size = d, .lists = 1};
 }
 
@@ -142,7 +138,7 @@ void copy_out_thumbnails(const struct stack *s, const struct stack_run *r, size_
                          size_t item, size_t rows) {
   const struct copied_rows from = copy_out_rows(s, r, number, COPIED_WEIGHTS, item);
   const size_t text = r->generation->rounds->advance[item].text;
-  uint8_t *to = r->generation->rounds->shown[number].thumbnails;
+  uint8_t *to = r->shown[number].thumbnails;
   if (!to) return;
   to += r->shown[number].thumbnails_at[item];
   struct thumbnail of = {.weights = from.row,
@@ -159,11 +155,10 @@ void copy_out_thumbnails(const struct stack *s, const struct stack_run *r, size_
 /* Thumbnails of a beam search are made when its results are known. */
 static void copy_attention(const struct chosen_pass *p, size_t number) {
   const struct stack_run *r = p->r;
-  const struct stack_rounds *o = r->generation->rounds;
-  if (o->shown[number].hidden)
+  if (r->shown[number].hidden)
     copy_state(p, number, COPIED_HIDDEN, stack_hidden_rows(p->s, r, number + 1));
   copy_state(p, number, COPIED_INPUT, stack_input_rows(p->s, r, number));
-  if (o->shown[number].weights) {
+  if (r->shown[number].weights) {
     /* Across, the rows of all sequences of a prompt are one item's. */
     const struct call *c = &r->call[number];
     const size_t of = stack_is_across(p->s, number) ? p->item / r->each : p->item;
@@ -172,7 +167,8 @@ static void copy_attention(const struct chosen_pass *p, size_t number) {
     copy_rows(p, number, COPIED_WEIGHTS, c->weights + c->weights_at[of] + row * keys, keys,
               item->q * keys);
   }
-  if (p->q->finish && !o->beams) copy_out_thumbnails(p->s, r, number, p->item, p->t + 1);
+  if (p->q->finish && !r->generation->rounds->beams)
+    copy_out_thumbnails(p->s, r, number, p->item, p->t + 1);
 }
 
 /* --- the step: units are an attention of a sequence; after the last one, hidden state 0 --- */
@@ -181,12 +177,12 @@ static bool copy_unit(const struct step *step, struct cursor *at, struct unit *u
   const struct stack_run *r = stack_run_of(u->run);
   const struct stack_rounds *o = r->generation->rounds;
   const size_t numbers = stack_form_attentions(&stack_step_of(step)->stack->form);
-  if (!o->shown && !o->embedding) return false;
+  if (!r->shown && !r->embedding) return false;
   for (; at->item < o->asks; at->item++, at->head = 0)
     for (; at->head <= numbers; at->head++) {
-      bool shown = o->embedding != NULL;
+      bool shown = r->embedding != NULL;
       if (at->head < numbers) {
-        const struct copied *to = o->shown ? &o->shown[at->head] : NULL;
+        const struct stack_shown *to = r->shown ? &r->shown[at->head] : NULL;
         shown = to && (to->hidden || to->input || to->weights);
       }
       if (!shown) continue;

@@ -47,13 +47,6 @@ struct stack_advance {
   uint64_t known; /* the last block of it that is cached, or the root; 0: no more are cached */
 };
 
-/* Memory for what a generating run shows of an attention, as in stack_shown; NULL: not requested.
- */
-struct copied {
-  float *hidden, *input, *weights;
-  uint8_t *thumbnails;
-};
-
 /* The source of the sequences of one prompt: its keys and values are made in the first round. */
 struct stack_source {
   size_t rows;
@@ -98,8 +91,6 @@ struct stack_rounds {
   float *logits;              /* [asks, V] */
   double row_work, pair_work; /* operations for a row; for a query and a key */
   double cross_work, source_work; /* for a query and a key of a source; for a row of a source */
-  struct copied *shown;           /* [attentions]; NULL where there are no wishes */
-  float *embedding;               /* [rows of all sequences, d] or NULL */
   bool *shows;                    /* [items] that choose a token, and the weights of that row are
                                      shown of some attention; NULL: of none */
   bool *shows_across; /* [sources] one of a prompt's items does; NULL where there are no sources */

@@ -63,7 +63,7 @@ static bool finish_unit(const struct step *step, struct cursor *at, struct unit 
   const struct stack_rounds *o = r->generation->rounds;
   const size_t numbers = stack_form_attentions(&stack_step_of(step)->stack->form);
   const size_t texts = r->geometry.items / stack_each(r->generation);
-  const size_t first = o->shown ? 0 : numbers, end = o->embedding ? numbers + 1 : numbers;
+  const size_t first = r->shown ? 0 : numbers, end = r->embedding ? numbers + 1 : numbers;
   if (!o->beams || !o->beams->pass) return false;
   for (; at->item < texts; at->item++, at->head = 0) {
     at->head = size_max(at->head, first);

@@ -54,8 +54,8 @@ static void write_head(const struct stack_step *step, const struct unit *u, void
                               .most = r->wish[number].thumbnail};
   const size_t bytes = thumbnail_high(&p) * thumbnail_wide(&p);
   (void)scratch;
-  thumbnail_write(&p, r->space->thumbnails[number] + r->shown[number].thumbnails_at[u->item] +
-                          u->head * bytes);
+  const struct stack_shown *shown = &r->shown[number];
+  thumbnail_write(&p, shown->thumbnails + shown->thumbnails_at[u->item] + u->head * bytes);
 }
 
 const struct stack_step stack_step_thumbnails = {

@@ -140,7 +140,7 @@ static enum status place_thumbnails(const struct stack_preparing *p, size_t numb
       return error_limit(p->e, "max_answer_bytes", "the thumbnails exceed the address space");
   }
   shown->thumbnails_at = at;
-  shown->thumbnails = p->r->space->thumbnails[number] = stack_alloc(p, count, 1);
+  shown->thumbnails = stack_alloc(p, count, 1);
   return p->e->status;
 }
 
@@ -237,14 +237,13 @@ static enum status place_outputs(const struct stack_preparing *p) {
   if (r->dimensions) r->output_size = size_min(r->output_size, r->dimensions);
   if (!size_mul(r->geometry.items, r->output_size, &count))
     return error_limit(p->e, "max_answer_bytes", "the outputs exceed the address space");
-  r->outputs = r->space->pooled = stack_alloc(p, count, sizeof(float));
+  r->outputs = stack_alloc(p, count, sizeof(float));
   return p->e->status;
 }
 
 /* Log probabilities of targets; of rows without one they stay 0. */
 static enum status place_logs(const struct stack_preparing *p) {
   struct stack_run *r = p->r;
-  struct stack_space *space = r->space;
   const size_t rows = r->geometry.q_rows;
   size_t count;
   if (!r->targets) return STATUS_OK;
@@ -252,13 +251,13 @@ static enum status place_logs(const struct stack_preparing *p) {
   r->top_count = size_min(r->top, p->s->form.embedding.tokens);
   if (!size_mul(rows, r->top_count, &count))
     return error_limit(p->e, "max_answer_bytes", "the most likely tokens exceed the address space");
-  r->log_probabilities = space->logs = stack_alloc(p, rows, sizeof *space->logs);
-  r->top_log_probabilities = space->top_logs = stack_alloc(p, count, sizeof *space->top_logs);
-  r->top_tokens = space->top_tokens = stack_alloc(p, count, sizeof *space->top_tokens);
+  r->log_probabilities = stack_alloc(p, rows, sizeof(float));
+  r->top_log_probabilities = stack_alloc(p, count, sizeof(float));
+  r->top_tokens = stack_alloc(p, count, sizeof *r->top_tokens);
   if (p->e->status) return p->e->status;
-  memset(space->logs, 0, rows * sizeof *space->logs);
-  memset(space->top_logs, 0, count * sizeof *space->top_logs);
-  memset(space->top_tokens, 0, count * sizeof *space->top_tokens);
+  memset(r->log_probabilities, 0, rows * sizeof(float));
+  memset(r->top_log_probabilities, 0, count * sizeof(float));
+  memset(r->top_tokens, 0, count * sizeof *r->top_tokens);
   for (size_t i = 0; i < rows; i++)
     if (r->targets[i] >= 0) r->run.work += output_work(p->s);
   return STATUS_OK;
@@ -273,7 +272,7 @@ static enum status place_lens(const struct stack_preparing *p) {
   if (!r->targets || r->logit_lens == 0) return STATUS_OK;
   r->lens_count = size_min(r->logit_lens, p->s->form.embedding.tokens);
   space->target_at = stack_alloc(p, r->geometry.q_rows, sizeof *space->target_at);
-  r->lens = space->lens = stack_alloc(p, layers + 1, sizeof *space->lens);
+  r->lens = stack_alloc(p, layers + 1, sizeof *r->lens);
   if (p->e->status) return p->e->status;
   for (size_t i = 0; i < r->geometry.q_rows; i++) {
     space->target_at[i] = targets;
@@ -282,7 +281,7 @@ static enum status place_lens(const struct stack_preparing *p) {
   if (!size_mul(targets, r->lens_count, &count))
     return error_limit(p->e, "max_answer_bytes", "the most likely tokens exceed the address space");
   for (size_t l = 0; l <= layers; l++) {
-    struct stack_lens *lens = &space->lens[l];
+    struct stack_lens *lens = &r->lens[l];
     lens->token = stack_alloc(p, count, sizeof *lens->token);
     lens->log_probability = stack_alloc(p, count, sizeof *lens->log_probability);
   }
@@ -297,7 +296,7 @@ static enum status place_logits(const struct stack_preparing *p) {
   must(p->s->output && !r->targets);
   if (!size_mul(r->geometry.q_rows, p->s->form.embedding.tokens, &count))
     return error_limit(p->e, "max_answer_bytes", "the logits exceed the address space");
-  r->logits = r->space->logits = stack_alloc(p, count, sizeof(float));
+  r->logits = stack_alloc(p, count, sizeof(float));
   r->run.work += (double)r->geometry.q_rows * output_work(p->s);
   return p->e->status;
 }
@@ -337,8 +336,7 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   struct stack_space *space = r->space = stack_alloc(p, 1, sizeof *space);
   if (!space) return e->status;
   *space = (struct stack_space){.numbers = numbers,
-                                .flow = stack_alloc(p, layers + 1, sizeof *space->flow),
-                                .thumbnails = stack_alloc(p, attentions, sizeof(uint8_t *))};
+                                .flow = stack_alloc(p, layers + 1, sizeof *space->flow)};
   const bool shows = r->wish && !r->generation; /* else rounds_prepare has reserved that */
   if (shows) r->shown = stack_alloc(p, attentions, sizeof *r->shown);
   for (size_t i = 0; i < 2; i++) space->work[i] = alloc_rows(p);
