@@ -149,6 +149,56 @@ static void weave_rows(const struct prompt *t) {
   }
 }
 
+/* --- the end of a search --- */
+
+/* Writes the tokens of a result to a sequence, the last one first. The pass of a token's parent
+ * chose it, and found the most likely tokens in its place; `pass` may be NULL. */
+static void write_sequence(const struct stack_generation *g, const struct stack_beams *b,
+                           const struct stack_done *done, struct stack_sequence *q,
+                           uint32_t *pass) {
+  const struct stack_beam *beam = &done->last;
+  const size_t top = g->top_count;
+  for (size_t t = done->count; t-- > 0;) {
+    const size_t from = (t * g->choice.beams + (size_t)beam->parent) * top;
+    q->token[t] = beam->token;
+    q->log_probability[t] = beam->log_probability;
+    memcpy(q->top_token + t * top, b->top_token + from, top * sizeof *q->top_token);
+    memcpy(q->top_log_probability + t * top, b->top_log + from, top * sizeof(float));
+    if (pass) pass[t] = (uint32_t)beam->parent;
+    if (t > 0) beam = stack_search_beam(&b->search, t - 1, (size_t)beam->parent);
+  }
+  q->score = done->score;
+}
+
+/* The search of a prompt is over: its sequences become its results, the best first. False: the
+ * listener failed. */
+static bool write_results(struct stack_run *r, size_t text) {
+  struct stack_generation *g = r->generation;
+  struct stack_beams *b = &g->rounds->beams[text];
+  b->finished = g->rounds->number;
+  ((struct stack_search *)g->search)[text].steps = b->search.steps;
+  bool heard = true;
+  for (size_t i = 0; i < g->each; i++) {
+    const size_t item = text * g->each + i;
+    struct stack_sequence *q = &g->sequence[item];
+    const struct stack_done *done = i < b->search.dones ? &b->search.done[i] : NULL;
+    enum stack_finish finish = STACK_FINISH_LENGTH; /* of a sequence without a result */
+    if (done) {
+      write_sequence(g, b, done, q, b->pass ? b->pass + i * q->most : NULL);
+      finish = stack_tell(g, item, done->count, done->finish);
+    }
+    if (finish == STACK_FINISH_FAILED) {
+      heard = false;
+      continue;
+    }
+    atomic_store_explicit(&q->count, done ? done->count : 0, memory_order_release);
+    atomic_store_explicit(&q->finish, finish, memory_order_release);
+  }
+  return heard;
+}
+
+/* --- the step: units are prompts --- */
+
 static void search_prompt(const struct stack_step *step, const struct unit *u, void *scratch) {
   struct stack_run *r = stack_run_of(u->run);
   struct stack_rounds *o = r->generation->rounds;
@@ -169,7 +219,7 @@ static void search_prompt(const struct stack_step *step, const struct unit *u, v
   if (!q->over) {
     follow_parents(&t);
     weave_rows(&t);
-  } else if (!search_finish(r, u->item)) {
+  } else if (!write_results(r, u->item)) {
     run_record_fault(u->run, u->step, first * FAULTS + FAULT_HEARD);
   }
 }

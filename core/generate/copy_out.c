@@ -2,7 +2,8 @@
  * its hidden states and its attention weights.
  *
  * The next round overwrites the rows of a round. Those that are shown are copied after those of
- * earlier rounds. */
+ * earlier rounds. In a beam search they lie with the hypothesis that computed them, until the
+ * search is over: then they follow the tokens of the results. */
 #include <string.h>
 
 #include "core/base/size.h"
@@ -85,8 +86,17 @@ enum status copy_out_prepare(const struct stack_preparing *p) {
 
 /* --- copying --- */
 
-struct copied_rows copy_out_rows(const struct stack *s, const struct stack_run *r, size_t number,
-                                 enum copied_kind kind, size_t item) {
+/* The rows of a sequence in what is shown of an attention, or of hidden state 0, whose number
+ * follows all attentions: lists of rows of one size. */
+struct copied_rows {
+  float *row;              /* NULL: not requested */
+  size_t size;             /* numbers of a row */
+  size_t lists, list_step; /* lists, and numbers from one to the next */
+};
+enum copied_kind { COPIED_HIDDEN, COPIED_INPUT, COPIED_WEIGHTS };
+
+static struct copied_rows rows_of(const struct stack *s, const struct stack_run *r, size_t number,
+                                  enum copied_kind kind, size_t item) {
   const struct stack_sequence *q = &r->generation->sequence[item];
   const size_t d = s->form.width;
   if (number < stack_form_attentions(&s->form) && kind == COPIED_WEIGHTS) {
@@ -117,7 +127,7 @@ struct chosen_pass {
  * token rows of zeros. */
 static void copy_rows(const struct chosen_pass *p, size_t number, enum copied_kind kind,
                       const float *from, size_t count, size_t step) {
-  const struct copied_rows to = copy_out_rows(p->s, p->r, number, kind, p->item);
+  const struct copied_rows to = rows_of(p->s, p->r, number, kind, p->item);
   for (size_t i = 0; to.row && i < to.lists; i++) {
     float *row = to.row + i * to.list_step + p->t * to.size;
     memcpy(row, from + i * step, count * sizeof *row);
@@ -134,9 +144,10 @@ static void copy_state(const struct chosen_pass *p, size_t number, enum copied_k
   copy_rows(p, number, kind, rows + (item->q_row + item->q - 1) * d, d, 0);
 }
 
-void copy_out_thumbnails(const struct stack *s, const struct stack_run *r, size_t number,
-                         size_t item, size_t rows) {
-  const struct copied_rows from = copy_out_rows(s, r, number, COPIED_WEIGHTS, item);
+/* Makes the thumbnails of a finished sequence of `rows` tokens, if they are requested. */
+static void copy_thumbnails(const struct stack *s, const struct stack_run *r, size_t number,
+                            size_t item, size_t rows) {
+  const struct copied_rows from = rows_of(s, r, number, COPIED_WEIGHTS, item);
   const size_t text = r->generation->rounds->advance[item].text;
   uint8_t *to = r->shown[number].thumbnails;
   if (!to) return;
@@ -168,7 +179,7 @@ static void copy_attention(const struct chosen_pass *p, size_t number) {
               item->q * keys);
   }
   if (p->q->finish && !r->generation->rounds->beams)
-    copy_out_thumbnails(p->s, r, number, p->item, p->t + 1);
+    copy_thumbnails(p->s, r, number, p->item, p->t + 1);
 }
 
 /* --- the step: units are an attention of a sequence; after the last one, hidden state 0 --- */
@@ -220,3 +231,89 @@ static void copy_each(const struct stack_step *step, const struct unit *u, void 
 
 const struct stack_step stack_step_copy_out = {
     .step = {.unit = copy_unit, .work = copy_work, .compute = stack_compute}, .each = copy_each};
+
+/* --- the step at the end of a search: rows follow the tokens of results --- */
+
+enum { NUMBERS = 64 }; /* of a row that move at a time */
+
+/* Units: an attention of a prompt whose search is over since this round; after the last attention,
+ * hidden state 0. */
+static bool results_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct stack_run *r = stack_run_of(u->run);
+  const struct stack_rounds *o = r->generation->rounds;
+  const size_t numbers = stack_form_attentions(&stack_step_of(step)->stack->form);
+  const size_t texts = r->geometry.items / stack_each(r->generation);
+  const size_t first = r->shown ? 0 : numbers, end = r->embedding ? numbers + 1 : numbers;
+  if (!o->beams || !o->beams->pass) return false;
+  for (; at->item < texts; at->item++, at->head = 0) {
+    at->head = size_max(at->head, first);
+    if (o->beams[at->item].finished != o->number || at->head >= end) continue;
+    u->item = at->item;
+    u->head = at->head++;
+    u->heads = 1;
+    return true;
+  }
+  return false;
+}
+
+/* Bound by memory. */
+static double results_work(const struct step *step, const struct unit *u) {
+  const struct stack_generation *g = stack_run_of(u->run)->generation;
+  const struct stack_sequence *q = &g->sequence[u->item * g->each];
+  const double width = (double)stack_step_of(step)->stack->form.width;
+  return 4.0 * (double)(g->each * q->most) * (width + (double)q->keys);
+}
+
+static size_t results_floats(const struct stack *s) {
+  (void)s;
+  return STACK_BEAMS_MAX * NUMBERS;
+}
+
+/* The rows that the sequences of a prompt show, of one kind. */
+struct moving {
+  const struct stack_generation *g;
+  size_t first; /* the first of the sequences */
+  const uint32_t *pass;
+  struct copied_rows shown[STACK_BEAMS_MAX];
+};
+
+/* Moves some numbers of row t of a list, for all sequences. */
+static void move_numbers(const struct moving *p, size_t t, size_t at, size_t count,
+                         float *scratch) {
+  const size_t most = p->g->sequence[p->first].most;
+  for (size_t i = 0; i < p->g->each; i++)
+    memcpy(scratch + i * NUMBERS, p->shown[i].row + at, count * sizeof *scratch);
+  for (size_t i = 0; i < p->g->each; i++) {
+    float *to = p->shown[i].row + at;
+    if (t < stack_sequence_count(&p->g->sequence[p->first + i]))
+      memcpy(to, scratch + p->pass[i * most + t] * NUMBERS, count * sizeof *to);
+    else
+      memset(to, 0, count * sizeof *to);
+  }
+}
+
+static void move_shown(const struct stack_step *step, const struct unit *u, void *scratch) {
+  const struct stack *s = step->stack;
+  const struct stack_run *r = stack_run_of(u->run);
+  const struct stack_generation *g = r->generation;
+  struct moving p = {.g = g, .first = u->item * g->each, .pass = g->rounds->beams[u->item].pass};
+  for (enum copied_kind kind = 0; kind <= COPIED_WEIGHTS; kind++) {
+    for (size_t i = 0; i < g->each; i++) p.shown[i] = rows_of(s, r, u->head, kind, p.first + i);
+    const struct copied_rows *shown = p.shown;
+    for (size_t list = 0; shown->row && list < shown->lists; list++)
+      for (size_t t = 0; t < g->sequence[p.first].most; t++)
+        for (size_t x = 0; x < shown->size; x += NUMBERS)
+          move_numbers(&p, t, list * shown->list_step + t * shown->size + x,
+                       size_min(NUMBERS, shown->size - x), scratch);
+  }
+  if (u->head == stack_form_attentions(&s->form)) return;
+  for (size_t i = 0; i < g->each; i++) {
+    const size_t count = stack_sequence_count(&g->sequence[p.first + i]);
+    if (count > 0) copy_thumbnails(s, r, u->head, p.first + i, count);
+  }
+}
+
+const struct stack_step stack_step_copy_results = {
+    .step = {.unit = results_unit, .work = results_work, .compute = stack_compute},
+    .floats = results_floats,
+    .each = move_shown};

@@ -1,9 +1,9 @@
 /* generate_parts: what the files of a generating run share. Private to core/.
  *
  * A round of such a run: rounds.c says which tokens it takes; prefix_copy.c copies known keys and
- * values; the layers compute; logits.c and next.c choose tokens; beams.c (with search.c and
- * search_finish.c) takes the step of each beam search; turn_keys.c lays keys out for later rounds;
- * copy_out.c copies what is shown; prefix_copy.c stores complete blocks in the prefix cache
+ * values; the layers compute; logits.c and next.c choose tokens; beams.c (with search.c) takes the
+ * step of each beam search; turn_keys.c lays keys out for later rounds; copy_out.c copies what is
+ * shown; prefix_copy.c stores complete blocks in the prefix cache
  * (prefix.c); room.c releases the memory of keys and values. */
 #ifndef CORE_GENERATE_PARTS_H
 #define CORE_GENERATE_PARTS_H
@@ -113,7 +113,7 @@ static inline size_t stack_chosen(const struct stack_run *r, size_t item) {
 }
 
 extern const struct stack_step stack_step_prefix_fetch, stack_step_logits, stack_step_next,
-    stack_step_search, stack_step_turn_keys, stack_step_copy_out, stack_step_search_finish,
+    stack_step_search, stack_step_turn_keys, stack_step_copy_out, stack_step_copy_results,
     stack_step_prefix_store, stack_step_release;
 
 /* --- rounds.c --- */
@@ -171,28 +171,7 @@ enum status next_fault_of_bans(const struct stack_run *r, size_t item, struct er
 /* Reserves the memory of beam searches, where there are any. */
 enum status beams_prepare(const struct stack_preparing *p);
 
-/* --- search_finish.c --- */
-
-/* The search of a prompt is over: its sequences become its results, the best first. False: the
- * listener failed. */
-bool search_finish(struct stack_run *r, size_t text);
-
 /* --- copy_out.c --- */
-
-/* The rows of a sequence in what is shown of an attention, or of hidden state 0, whose number
- * follows all attentions: lists of rows of one size. */
-struct copied_rows {
-  float *row;              /* NULL: not requested */
-  size_t size;             /* numbers of a row */
-  size_t lists, list_step; /* lists, and numbers from one to the next */
-};
-enum copied_kind { COPIED_HIDDEN, COPIED_INPUT, COPIED_WEIGHTS };
-struct copied_rows copy_out_rows(const struct stack *s, const struct stack_run *r, size_t number,
-                                 enum copied_kind kind, size_t item);
-
-/* Makes the thumbnails of a finished sequence of `rows` tokens, if they are requested. */
-void copy_out_thumbnails(const struct stack *s, const struct stack_run *r, size_t number,
-                         size_t item, size_t rows);
 
 /* Reserves memory for what is shown of the tokens that will be generated. */
 enum status copy_out_prepare(const struct stack_preparing *p);

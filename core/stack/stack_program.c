@@ -11,7 +11,7 @@
  *     up, down                               up, down
  *     join: residual, norm                   join: residual, norm of the next layer or the last
  *   pool                                   logits, next, search, turn_keys, copy_out,
- *                                          search_finish, prefix_store, release
+ *                                          copy_results, prefix_store, release
  *
  * An output adds logit_lens before each layer of a forward pass and `output` after `pool`. The
  * steps from `look` to `output` of a layer are core/attention's, the others are tables
@@ -162,7 +162,7 @@ static void list_rounds(struct program_lists *l) {
   add_step(l, &stack_step_search, none);
   add_step(l, &stack_step_turn_keys, none);
   add_step(l, &stack_step_copy_out, none);
-  add_step(l, &stack_step_search_finish, none);
+  add_step(l, &stack_step_copy_results, none);
   add_step(l, &stack_step_prefix_store, none)->row_work = prefix_copy_work(s);
   add_step(l, &stack_step_release, none);
   s->rounds = (struct program){.step = l->list ? l->list + begin : NULL,
