@@ -86,7 +86,7 @@ static void add_matrix(struct whole_block *b, size_t in, size_t out) {
 /* Keys and values are computed once for each row they come from: in a cross-attention, the
  * encoder's. */
 static void add_attention(const struct whole_listing *l, size_t layer, bool cross) {
-  const struct layer_shape *s = cross ? &l->stack->form.cross : &l->stack->form.self;
+  const struct layer_shape *s = cross ? &l->stack->form.cross : &l->stack->form.kind->self;
   const uint64_t heads = s->heads * s->head_size, size = s->kv_heads * s->head_size;
   const uint64_t made = size * (s->key_size + s->value_size);
   const enum whole_role_block block = cross ? WHOLE_OF_CROSS : WHOLE_OF_SELF;

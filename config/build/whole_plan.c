@@ -32,7 +32,7 @@ bool whole_plan_is_lent(const struct whole_plan *p, const struct whole_stack *s,
 void whole_plan_size(const struct whole_stack *stack, enum whole_role role, size_t *out,
                      size_t *in) {
   const struct stack_form *f = &stack->form;
-  const struct layer_shape *s = &f->self, *c = &f->cross;
+  const struct layer_shape *s = &f->kind->self, *c = &f->cross;
   const size_t d = f->width, forward = f->forward_size, size = s->head_size, heads = s->heads;
   const size_t queries = heads * size, keys = s->kv_heads * size, buckets = s->relative_buckets;
   const size_t cross_queries = c->heads * c->head_size, cross_keys = c->kv_heads * c->head_size;

@@ -168,7 +168,7 @@ static enum status make_shape(const struct whole_sizing *z, enum whole_role firs
 static enum status set_self(const struct whole_sizing *z, struct error *e) {
   const struct whole_plan *p = z->p;
   const struct whole_words *w = &p->words;
-  struct layer_shape *s = &z->stack->form.self;
+  struct layer_shape *s = &z->stack->form.kind->self;
   if (make_shape(z, WHOLE_QUERY, z->stack->form.width, s, e)) return e->status;
   s->norm_epsilon = w->type && w->type->head_norms ? norm_epsilon(p) : 0;
   s->rope_base = z->stack->places != WHOLE_PLACES_ROTARY ? 0
@@ -243,9 +243,9 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
   if (check_shift(z, e)) return e->status;
   f->place = s->pre == TOGGLE_ON ? NORM_PRE : family->place;
   f->epsilon = norm_epsilon(z->p);
-  f->window = z->p->words.window;
+  f->kind->window = z->p->words.window;
   f->whole = s->float32;
-  f->activation = s->activation ? s->activate : ACTIVATION_RELU;
+  f->kind->activation = s->activation ? s->activate : ACTIVATION_RELU;
   f->last_aside = family->aside;
   const bool headed = z->stack->part[WHOLE_HEAD].found;
   f->output.tied =

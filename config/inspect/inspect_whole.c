@@ -26,8 +26,8 @@ static const char *shown(const char *text, char out[TEXT_SIZE]) {
 
 static void print_stack_sizes(const struct whole_stack *s, FILE *out) {
   const struct stack_form *f = &s->form;
-  fprintf(out, ": layers %zu, heads %zu, width %zu, feed_forward %zu", f->layers, f->self.heads,
-          f->width, f->forward_size);
+  fprintf(out, ": layers %zu, heads %zu, width %zu, feed_forward %zu", f->layers,
+          f->kind->self.heads, f->width, f->forward_size);
   if (f->embedding.tokens) fprintf(out, ", vocabulary %zu", f->embedding.tokens);
   if (s->positions) fprintf(out, ", positions %zu", s->positions);
   fputc('\n', out);
@@ -96,7 +96,7 @@ static void print_memory(const struct whole_plan *p, FILE *out) {
           stored * 1e-6, (double)p->count * 4e-6);
   if (f->layers)
     fprintf(out, "; %.2f MB for 1000 tokens of a text",
-            (double)row_bytes(&f->self, f->layers) * 1e-3);
+            (double)row_bytes(&f->kind->self, f->layers) * 1e-3);
   if (f->cross.heads)
     fprintf(out, ", %.2f MB for 1000 of a source", (double)row_bytes(&f->cross, f->layers) * 1e-3);
   fputc('\n', out);

@@ -85,7 +85,7 @@ static void multiply_tile(struct stack_tile *t, bool down, float *scratch) {
     p->to = (down ? at->forward + p->row * d : between) + t->column;
     p->to_row = out;
   }
-  const struct gathered_activation up = {s->form.activation, b->gate, gated};
+  const struct gathered_activation up = {s->form.kind[b->kind].activation, b->gate, gated};
   const size_t end = t->columns ? size_min(t->column + t->columns, out) : out;
   const float *x = gathered_rows(t->part, t->parts, in, scratch);
   const struct gathered_product product = {down ? b->down : b->up, t->column, end, x, in, stripe,

@@ -30,6 +30,7 @@ struct stack_attending {
 
 /* A layer that can be computed. */
 struct stack_block {
+  unsigned kind;
   struct stack_attending self, cross;
   struct gemm *gate, *up, *down; /* gate NULL: not gated */
   struct stack_norm norm_self, norm_cross, norm_forward;
@@ -81,6 +82,7 @@ struct stack {
   struct gemm *output;          /* where it is tied, the table of tokens, too */
   struct stack_block *layer;    /* [L], the first `set` of them made */
   size_t set;
+  unsigned kinds;           /* 1 and the greatest kind of a layer */
   size_t bytes;             /* of all numbers */
   unsigned forms;           /* a bit 1 << form for each form of its matrices */
   size_t tile;              /* rows that go through a feed-forward together */
@@ -103,8 +105,12 @@ static inline bool stack_is_across(const struct stack *s, size_t number) {
   return number >= s->form.layers;
 }
 
+static inline const struct stack_kind *stack_kind(const struct stack *s, size_t layer) {
+  return &s->form.kind[s->layer[layer].kind];
+}
+
 static inline const struct layer_shape *stack_shape(const struct stack *s, size_t number) {
-  return stack_is_across(s, number) ? &s->form.cross : &s->form.self;
+  return stack_is_across(s, number) ? &s->form.cross : &stack_kind(s, number)->self;
 }
 
 /* Floats from one row of the model to the next in a thread's scratch. */
@@ -188,6 +194,9 @@ double stack_rows_work(const struct step *step, const struct unit *u);
  * whose products are `work` operations a row; at least `least` times as many as are worth a unit.
  * 0: there are too many rows, or there is too little work, to share columns out. */
 size_t stack_share_columns(const struct step *step, size_t rows, double work, size_t least);
+
+/* Gives the geometries of further kinds of layers the rows of the run's. */
+void stack_share_rows(const struct stack *s, struct stack_run *r);
 
 /* The item that a row belongs to. */
 size_t stack_item_of(const struct geometry *g, size_t row);

@@ -61,6 +61,17 @@ size_t stack_share_columns(const struct step *step, size_t rows, double work, si
   return shared_columns(step->columns, column, least, KERNEL_PANEL_MAX);
 }
 
+void stack_share_rows(const struct stack *s, struct stack_run *r) {
+  for (unsigned kind = 1; kind < s->kinds; kind++) {
+    struct geometry *g = &r->further[kind - 1];
+    g->items = r->geometry.items;
+    g->item = r->geometry.item;
+    g->q_rows = r->geometry.q_rows;
+    g->k_rows = r->geometry.k_rows;
+    g->moves = r->geometry.moves;
+  }
+}
+
 size_t stack_item_of(const struct geometry *g, size_t row) {
   size_t first = 0, end = g->items; /* of these the last one that begins no later */
   while (first + 1 < end) {

@@ -40,7 +40,17 @@ struct stack_forward {
   struct layer_matrix gate, up, down; /* [f, d], [f, d], [d, f]; gate.weight NULL: not gated */
 };
 
+/* The properties in which layers differ. The shapes of all kinds have the same sizes. */
+struct stack_kind {
+  struct layer_shape self; /* of the self-attention; rotary positions may differ */
+  size_t window;           /* rows that a row attends to, itself the last of them; 0: no window */
+  enum activation activation; /* of the feed-forward */
+};
+
+enum { STACK_KINDS = 2 };
+
 struct stack_layer {
+  unsigned kind; /* an index into the form's kinds */
   struct layer_matrix self[ROLE_COUNT];
   struct layer_matrix cross[ROLE_COUNT]; /* of a form with cross attention */
   struct stack_norm norm_self, norm_cross, norm_forward;
@@ -97,18 +107,16 @@ struct stack_output {
 };
 
 struct stack_form {
-  bool whole;                         /* numbers stay float32, even where 16 bits have them */
-  const char *name;                   /* "encoder" or "decoder", before the numbers of its parts */
-  size_t width, forward_size, layers; /* d, f, L */
-  struct layer_shape self;            /* of every layer's attention */
-  struct layer_shape cross; /* follows it; its key and value sizes are the width of another stack;
-                               0 heads: there is none */
+  bool whole;                          /* numbers stay float32, even where 16 bits have them */
+  const char *name;                    /* "encoder" or "decoder", before the numbers of its parts */
+  size_t width, forward_size, layers;  /* d, f, L */
+  struct stack_kind kind[STACK_KINDS]; /* of layers; those that no layer names are not used */
+  struct layer_shape cross; /* follows the self-attention; its key and value sizes are the width of
+                               another stack; 0 heads: there is none */
   bool causal;
-  size_t window; /* rows that a row attends to, itself the last of them; 0: no window */
   enum norm_kind norm;
   enum norm_place place;
   float epsilon;
-  enum activation activation;
   struct stack_embedding embedding;
   const struct stack_layer *layer; /* [L] */
   struct stack_norm last;          /* after the last layer */

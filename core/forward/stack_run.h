@@ -132,10 +132,12 @@ struct stack_run {
 
   /* The stack's own. */
   struct stack_space *space;
-  size_t each;            /* items of the run for one item of the request: above 1 where several
-                             sequences of a prompt are generated */
-  struct geometry across; /* of the calls across: its keys are the rows of the source */
-  struct call call[];     /* [attentions] */
+  size_t each;              /* items of the run for one item of the request: above 1 where several
+                               sequences of a prompt are generated */
+  struct geometry *further; /* [kinds - 1] `geometry` for layers of further kinds, with windows of
+                               their own */
+  struct geometry across;   /* of the calls across: its keys are the rows of the source */
+  struct call call[];       /* [attentions] */
 };
 
 #endif

@@ -209,7 +209,7 @@ static bool copy_unit(const struct step *step, struct cursor *at, struct unit *u
 static double copy_work(const struct step *step, const struct unit *u) {
   const struct stack_form *f = &stack_step_of(step)->stack->form;
   const double keys = (double)stack_run_of(u->run)->geometry.item[u->item].k;
-  return 4 * ((double)f->width + (double)f->self.heads * keys);
+  return 4 * ((double)f->width + (double)f->kind->self.heads * keys);
 }
 
 static void copy_each(const struct stack_step *step, const struct unit *u, void *scratch) {

@@ -16,7 +16,7 @@ _Static_assert((int)STACK_PREFIX_ROWS == (int)KERNEL_KEYS, "a block is turned as
 enum { TOPS = 2 };
 
 static size_t block_floats(const struct stack *s) {
-  const struct layer_shape *a = &s->form.self;
+  const struct layer_shape *a = &s->form.kind->self;
   const size_t row = a->kv_heads * (a->key_head_size + a->value_head_size);
   return (TOPS + STACK_PREFIX_ROWS * row) * s->form.layers;
 }
@@ -36,7 +36,7 @@ static float *copy_rows(const struct block_copy *c, struct kept *k, size_t size,
                         float *number) {
   const size_t floats = STACK_PREFIX_ROWS * size;
   const bool turns = keys && c->block * STACK_PREFIX_ROWS >= k->rows.turned;
-  for (size_t head = 0; head < c->s->form.self.kv_heads; head++, number += floats) {
+  for (size_t head = 0; head < c->s->form.kind->self.kv_heads; head++, number += floats) {
     float *rows = k->rows.row + head * k->rows.head_step + c->block * floats;
     must(k->rows.row_step == size && (c->back || !turns));
     if (turns)
@@ -58,7 +58,7 @@ static void copy_top(const struct block_copy *c, struct kept *k, float *number) 
 
 static void copy_block(const struct block_copy *c, const struct stack_rounds *o, size_t item,
                        float *number) {
-  const struct layer_shape *a = &c->s->form.self;
+  const struct layer_shape *a = &c->s->form.kind->self;
   for (size_t l = 0; l < c->s->form.layers; l++) {
     struct kept_pair *pair = &o->kept[l][item];
     copy_top(c, &pair->key, number);
@@ -139,8 +139,8 @@ static void fetch(const struct stack_step *step, const struct unit *u, void *scr
     at->turned = at->turns = size_min(o->advance[at->twin].turned, at->kept);
     for (size_t l = 0; l < s->form.layers; l++) {
       struct kept_pair *to = &o->kept[l][u->item], *from = &o->kept[l][at->twin];
-      copy_kept(&to->key, &from->key, s->form.self.kv_heads, at->kept);
-      copy_kept(&to->value, &from->value, s->form.self.kv_heads, at->kept);
+      copy_kept(&to->key, &from->key, s->form.kind->self.kv_heads, at->kept);
+      copy_kept(&to->value, &from->value, s->form.kind->self.kv_heads, at->kept);
       to->key.rows.turned = at->turned;
     }
   }

@@ -65,7 +65,7 @@ static struct places places_of(const struct stack_generation *g, size_t first) {
 
 static size_t room_bytes(const struct stack *s, const struct stack_generation *g, size_t first) {
   const struct places places = places_of(g, first);
-  return rows_of_places(&places) * row_floats(s, &s->form.self) * sizeof(float);
+  return rows_of_places(&places) * row_floats(s, &s->form.kind->self) * sizeof(float);
 }
 
 /* Places an item, which begins, and the other members of its room. */
@@ -75,7 +75,7 @@ static void place_items(const struct stack *s, struct stack_generation *g, size_
   const struct places places = places_of(g, first);
   for (size_t l = 0; l < s->form.layers; l++) {
     struct kept_pair *pair = &g->rounds->kept[l][first];
-    room = place_pairs(pair, &s->form.self, &places, room);
+    room = place_pairs(pair, &s->form.kind->self, &places, room);
     pair->key.count = pair->value.count = at->kept;
     pair->key.rows.turned = at->turned;
   }
@@ -88,7 +88,7 @@ static void place_items(const struct stack *s, struct stack_generation *g, size_
 static size_t bytes_of_rest(const struct stack_preparing *p, size_t at_once) {
   const struct stack_form *f = &p->s->form;
   const struct stack_generation *g = p->r->generation;
-  const struct layer_shape *shapes[] = {&f->self, &f->cross};
+  const struct layer_shape *shapes[] = {&f->kind->self, &f->cross};
   const size_t rows = rounds_rows(g) + at_once, items = p->r->geometry.items;
   size_t heads = 0, row = 3 * f->width;
   for (size_t i = 0; i < 2; i++) {
@@ -102,7 +102,7 @@ static size_t bytes_of_rest(const struct stack_preparing *p, size_t at_once) {
     size_t keys = 0; /* of a row of weights, of all items */
     for (size_t j = 0; p->r->wish[i].weights != STACK_WEIGHTS_NONE && j < items; j++)
       keys += across ? p->r->source->geometry.item[j / stack_each(g)].q : stack_kept_rows(g, j);
-    floats += keys * (across ? f->cross.heads : f->self.heads);
+    floats += keys * (across ? f->cross.heads : f->kind->self.heads);
     row += 2 * f->width; /* of its input, and of the state after it */
   }
   floats += at_once * f->embedding.tokens + rows * row + items * heads * KERNEL_LANES_MAX;

@@ -129,11 +129,11 @@ enum status rounds_prepare(const struct stack_preparing *p) {
   if (!cached) r->generation->prefixes = NULL;
   struct stack_rounds *o = r->generation->rounds = stack_alloc(p, 1, sizeof *o);
   if (!o) return p->e->status;
-  const double key = key_work(s, &f->self);
+  const double key = key_work(s, &f->kind->self);
   *o = (struct stack_rounds){.arena = p->a,
-                             .row_work = s->row_work + query_work(s, &f->self) + key +
+                             .row_work = s->row_work + query_work(s, &f->kind->self) + key +
                                          query_work(s, &f->cross),
-                             .pair_work = pair_work(s, &f->self),
+                             .pair_work = pair_work(s, &f->kind->self),
                              .cross_work = pair_work(s, &f->cross),
                              .source_work = key_work(s, &f->cross)};
   if (place_sequences(p) || room_prepare_sources(p) || copy_out_prepare(p) || room_prepare(p))
@@ -275,6 +275,7 @@ static bool lay_round(const struct stack *s, struct stack_run *r) {
   if (o->begun < g->items) /* others follow in turn */
     r->run.rounds *= 1 + (g->items - o->begun + o->at_once - 1) / o->at_once;
   r->run.work += (double)o->asks * output_work(s);
+  stack_share_rows(s, r);
   if (r->source) lay_across(r);
   if (o->number == 1 && r->source) r->run.work += (double)r->across.k_rows * o->source_work;
   return g->q_rows > 0;

@@ -105,7 +105,7 @@ static void turn_each(const struct stack_step *step, const struct unit *u, void 
 }
 
 static size_t turn_floats(const struct stack *s) {
-  return KERNEL_KEYS * size_max(s->form.self.key_head_size, s->form.cross.key_head_size);
+  return KERNEL_KEYS * size_max(s->form.kind->self.key_head_size, s->form.cross.key_head_size);
 }
 
 const struct stack_step stack_step_turn_keys = {

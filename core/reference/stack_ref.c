@@ -24,7 +24,7 @@ struct ref_stack {
   double *entering;  /* [n, d] the input of a branch */
   double *branch;    /* [n, d] its output */
   double *up, *gate; /* [f] */
-  uint8_t *seen;     /* [H, n, n] the mask of self-attention */
+  uint8_t *seen;     /* [H, n, n] the mask of a layer's self-attention */
   uint8_t *all;      /* [H, n, source_n] the mask of cross-attention: ones */
 };
 
@@ -122,8 +122,10 @@ static void attend(const struct ref_stack *r, size_t a, const struct layer_shape
 }
 
 /* y = W_2 act(W_1 x + b_1) + b_2, or gated W_2 (act(W_g x + b_g) * (W_1 x + b_1)) + b_2. */
-static void forward_row(const struct ref_stack *r, const struct stack_forward *w, size_t row) {
+static void forward_row(const struct ref_stack *r, const struct stack_layer *layer, size_t row) {
   const struct stack_form *s = r->s;
+  const struct stack_forward *w = &layer->forward;
+  const enum activation activation = s->kind[layer->kind].activation;
   const size_t d = s->width, f = s->forward_size;
   const double *x = r->entering + row * d;
   ref_product(w->up.weight, w->up.bias, f, d, x, r->up);
@@ -133,21 +135,30 @@ static void forward_row(const struct ref_stack *r, const struct stack_forward *w
     check_row(r, row, r->gate, f);
   }
   for (size_t t = 0; t < f; t++)
-    r->up[t] = w->gate.weight ? ref_activate(s->activation, r->gate[t]) * r->up[t]
-                              : ref_activate(s->activation, r->up[t]);
+    r->up[t] = w->gate.weight ? ref_activate(activation, r->gate[t]) * r->up[t]
+                              : ref_activate(activation, r->up[t]);
   check_row(r, row, r->up, f);
   ref_product(w->down.weight, w->down.bias, d, f, r->up, r->branch + row * d);
+}
+
+static bool is_visible(const struct stack_form *s, const struct stack_layer *layer, size_t row,
+                       size_t key) {
+  const size_t window = s->kind[layer->kind].window;
+  if (s->causal && key > row) return false;
+  return !window || key + window > row;
 }
 
 /* Computes hidden state l + 1 from hidden state l. */
 static void compute_layer(const struct ref_stack *r, size_t l) {
   const struct stack_form *s = r->s;
   const struct stack_layer *w = &s->layer[l];
-  const size_t size = r->text->n * s->width;
+  const size_t n = r->text->n, size = n * s->width;
   double *rows = r->out->state + (l + 1) * size;
+  for (size_t i = 0; i < s->kind->self.heads * n * n; i++)
+    r->seen[i] = is_visible(s, w, i / n % n, i % n);
   memcpy(rows, r->out->state + l * size, size * sizeof *rows);
   enter_branch(r, &w->norm_self, rows);
-  attend(r, l, &s->self, w->self);
+  attend(r, l, &s->kind[w->kind].self, w->self);
   leave_branch(r, &w->norm_self, rows);
   if (s->cross.heads) {
     enter_branch(r, &w->norm_cross, rows);
@@ -155,7 +166,7 @@ static void compute_layer(const struct ref_stack *r, size_t l) {
     leave_branch(r, &w->norm_cross, rows);
   }
   enter_branch(r, &w->norm_forward, rows);
-  for (size_t i = 0; i < r->text->n; i++) forward_row(r, &w->forward, i);
+  for (size_t i = 0; i < n; i++) forward_row(r, w, i);
   leave_branch(r, &w->norm_forward, rows);
   check_rows(r, rows);
 }
@@ -178,14 +189,9 @@ static void compute_model(const struct ref_stack *r) {
   if (out->outputs) memcpy(out->outputs, rows, size * sizeof *rows);
 }
 
-static bool is_visible(const struct stack_form *s, size_t row, size_t key) {
-  if (s->causal && key > row) return false;
-  return !s->window || key + s->window > row;
-}
-
 enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
                       const struct ref_hidden *out, struct error *e) {
-  const size_t n = text->n, heads = s->self.heads;
+  const size_t n = text->n, heads = s->kind->self.heads;
   struct ref_stack r = {.s = s, .text = text, .out = out, .e = e};
   struct arena a;
   arena_init(&a, NULL);
@@ -196,7 +202,6 @@ enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
   r.seen = arena_alloc(&a, heads * n * n, 1, e);
   r.all = arena_alloc(&a, s->cross.heads * n, text->source_n, e);
   if (!e->status) {
-    for (size_t i = 0; i < heads * n * n; i++) r.seen[i] = is_visible(s, i / n % n, i % n);
     memset(r.all, 1, s->cross.heads * n * text->source_n);
     compute_model(&r);
   }

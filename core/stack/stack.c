@@ -182,7 +182,10 @@ enum status stack_set_layer(struct stack *s, const struct stack_layer *layer, st
   const size_t d = f->width, size = f->forward_size;
   snprintf(b->self.where, sizeof b->self.where, "%s.%zu.self: ", f->name, s->set);
   snprintf(b->cross.where, sizeof b->cross.where, "%s.%zu.cross: ", f->name, s->set);
-  b->self.layer = make_attention(s, &f->self, layer->self, e);
+  must(layer->kind < STACK_KINDS);
+  b->kind = layer->kind;
+  s->kinds = b->kind >= s->kinds ? b->kind + 1 : s->kinds;
+  b->self.layer = make_attention(s, &f->kind[b->kind].self, layer->self, e);
   if (f->cross.heads) b->cross.layer = make_attention(s, &f->cross, layer->cross, e);
   b->gate = pack(s, &forward->gate, size, d, e);
   b->up = pack(s, &forward->up, size, d, e);

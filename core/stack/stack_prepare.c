@@ -8,15 +8,27 @@
 #include "core/inspect/inspect.h"
 #include "core/stack/stack.h"
 
+/* Sets which keys a row attends to in layers of a kind. */
+static void set_mask(struct geometry *g, const struct stack_form *f, unsigned kind) {
+  const size_t window = f->kind[kind].window;
+  g->window_left = window ? (int64_t)window - 1 : -1;
+  g->window_right = -1;
+  g->causal = f->causal;
+}
+
 struct stack_run *stack_run_new(const struct stack *s, struct arena *a, struct error *e) {
   const size_t calls = stack_form_attentions(&s->form);
   const size_t bytes = sizeof(struct stack_run) + calls * sizeof(struct call);
   struct stack_run *r = arena_alloc(a, 1, bytes, e);
   if (!r) return NULL;
   memset(r, 0, bytes);
-  r->geometry.window_left = s->form.window ? (int64_t)s->form.window - 1 : -1;
-  r->geometry.window_right = -1;
-  r->geometry.causal = s->form.causal;
+  set_mask(&r->geometry, &s->form, 0);
+  if (s->kinds > 1) r->further = arena_alloc(a, s->kinds - 1, sizeof *r->further, e);
+  if (e->status) return NULL;
+  for (unsigned kind = 1; kind < s->kinds; kind++) {
+    r->further[kind - 1] = (struct geometry){0};
+    set_mask(&r->further[kind - 1], &s->form, kind);
+  }
   r->each = 1;
   r->across.window_left = r->across.window_right = -1;
   return r;
@@ -115,7 +127,7 @@ static enum status place_room(const struct stack_preparing *p) {
   const size_t rows = p->r->geometry.q_rows;
   const bool shares = rows <= SHARED_ROWS || p->r->generation;
   size_t self, across = 0, inner, count;
-  if (!count_attention(p, &f->self, &p->r->geometry, &self) ||
+  if (!count_attention(p, &f->kind->self, &p->r->geometry, &self) ||
       (p->r->source && !count_attention(p, &f->cross, &p->r->across, &across)) ||
       !size_mul(size_min(rows, SHARED_ROWS), shares ? f->forward_size : 0, &inner) ||
       !size_add(size_max(size_max(self, across), inner), 8 * SPARE_ALIGNMENT, &count))
@@ -149,7 +161,10 @@ static struct call make_call(const struct stack_preparing *p, size_t number) {
   struct stack_run *r = p->r;
   const struct stack_wish *wish = wish_of(p, number);
   const bool across = stack_is_across(p->s, number);
-  struct call c = {.geometry = across ? &r->across : &r->geometry,
+  const unsigned kind = across ? 0 : p->s->layer[number].kind;
+  struct call c = {.geometry = across     ? &r->across
+                               : kind > 0 ? &r->further[kind - 1]
+                                          : &r->geometry,
                    .queries = stack_input_rows(p->s, r, number),
                    .head_mask = wish->head_mask,
                    .want = wish->weights == STACK_WEIGHTS_NONE      ? WEIGHTS_NONE
@@ -330,6 +345,7 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
                                                  : &s->program};
   r->each = r->generation ? stack_each(r->generation) : 1;
   if (r->generation && rounds_prepare(p)) return e->status;
+  stack_share_rows(s, r);
   r->run.rows = r->geometry.q_rows;
   if (!size_mul(r->geometry.q_rows, s->form.width, &numbers))
     return error_set(e, STATUS_TOO_LARGE, "the rows exceed the address space");

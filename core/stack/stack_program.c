@@ -77,11 +77,21 @@ static void add_join(struct program_lists *l, enum join_place place, size_t laye
   own->what = what[place];
 }
 
-static void add_attention(struct program_lists *l, size_t number, size_t layer) {
+/* Whether no earlier attention has the geometry of this one. */
+static bool is_first(const struct stack *s, size_t number) {
+  if (stack_is_across(s, number)) return number == s->form.layers;
+  for (size_t i = 0; i < number; i++)
+    if (s->layer[i].kind == s->layer[number].kind) return false;
+  return true;
+}
+
+static void add_attention(struct program_lists *l, size_t number) {
   struct stack_attending *a = stack_attending(l->stack, number);
   const size_t call_at = offsetof(struct stack_run, call) + number * sizeof(struct call);
-  const struct layer_place at = {
-      .layer = a->layer, .call_at = call_at, .first = layer == 0, .where = a->where};
+  const struct layer_place at = {.layer = a->layer,
+                                 .call_at = call_at,
+                                 .first = is_first(l->stack, number),
+                                 .where = a->where};
   const struct step *counted[STEP_COUNT];
   l->steps += layer_list_steps(&at, a->step, l->list ? l->list + l->steps : counted);
 }
@@ -116,11 +126,11 @@ static void add_layers(struct program_lists *l, bool shows) {
   for (size_t i = 0; i < f->layers; i++) {
     if (shows) l->stack->again[i].steps = (unsigned)l->steps; /* the first step of layer i */
     if (shows) add_output(l, &stack_step_logit_lens, i);
-    add_attention(l, i, i);
+    add_attention(l, i);
     if (shows) add_step(l, &stack_step_thumbnails, i)->attention = i;
     add_join(l, JOIN_SELF, i);
     if (f->cross.heads) {
-      add_attention(l, f->layers + i, i);
+      add_attention(l, f->layers + i);
       if (shows) add_step(l, &stack_step_thumbnails, i)->attention = f->layers + i;
       add_join(l, JOIN_CROSS, i);
     }

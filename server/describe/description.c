@@ -80,11 +80,13 @@ static json_t *describe_tokens(const struct whole_tokens *t) {
 /* Adds the sizes of one of its stacks. */
 static bool add_sizes(json_t *to, const struct stack *s) {
   const struct stack_form *f = stack_form(s);
-  const size_t kv_heads = f->self.kv_heads == f->self.heads ? 0 : f->self.kv_heads;
-  const size_t head_size = f->self.heads * f->self.head_size == f->width ? 0 : f->self.head_size;
-  return add_size(to, "layers", f->layers) && add_size(to, "heads", f->self.heads) &&
+  const size_t kv_heads =
+      f->kind->self.kv_heads == f->kind->self.heads ? 0 : f->kind->self.kv_heads;
+  const size_t head_size =
+      f->kind->self.heads * f->kind->self.head_size == f->width ? 0 : f->kind->self.head_size;
+  return add_size(to, "layers", f->layers) && add_size(to, "heads", f->kind->self.heads) &&
          add_size(to, "kv_heads", kv_heads) && add_size(to, "width", f->width) &&
-         add_size(to, "head_size", head_size) && add_size(to, "window", f->window) &&
+         add_size(to, "head_size", head_size) && add_size(to, "window", f->kind->window) &&
          add_size(to, "feed_forward", f->forward_size);
 }
 

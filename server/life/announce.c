@@ -75,8 +75,9 @@ static void add_whole(struct announce_words *w, const struct model *m) {
   const struct stack_form *f = stack_form(whole_reader(whole));
   add_word(w, "kind=%s", model_kind_name(m->kind));
   add_word(w, "layers=%zu", f->layers);
-  add_word(w, "heads=%zu", f->self.heads);
-  if (f->self.kv_heads != f->self.heads) add_word(w, "kv_heads=%zu", f->self.kv_heads);
+  add_word(w, "heads=%zu", f->kind->self.heads);
+  if (f->kind->self.kv_heads != f->kind->self.heads)
+    add_word(w, "kv_heads=%zu", f->kind->self.kv_heads);
   add_word(w, "width=%zu", f->width);
   add_word(w, "feed_forward=%zu", f->forward_size);
   if (whole->vocabulary) add_word(w, "vocabulary=%zu", whole->vocabulary);
@@ -87,8 +88,10 @@ static void add_whole(struct announce_words *w, const struct model *m) {
   if (!whole_is_pair(whole)) return;
   const struct stack_form *e = stack_form(whole->encoder), *d = stack_form(whole->decoder);
   if (d->layers != e->layers) add_word(w, "decoder_layers=%zu", d->layers);
-  if (d->self.heads != e->self.heads) add_word(w, "decoder_heads=%zu", d->self.heads);
-  if (d->self.kv_heads != d->self.heads) add_word(w, "decoder_kv_heads=%zu", d->self.kv_heads);
+  if (d->kind->self.heads != e->kind->self.heads)
+    add_word(w, "decoder_heads=%zu", d->kind->self.heads);
+  if (d->kind->self.kv_heads != d->kind->self.heads)
+    add_word(w, "decoder_kv_heads=%zu", d->kind->self.kv_heads);
   if (d->width != e->width) add_word(w, "decoder_width=%zu", d->width);
   if (d->forward_size != e->forward_size) add_word(w, "decoder_feed_forward=%zu", d->forward_size);
   if (whole->target_vocabulary != whole->vocabulary)

@@ -32,25 +32,24 @@ static const struct bert berts[] = {{"base", 12, 768, 12, 3072},
 /* --- the model --- */
 
 static struct stack_form form_of(struct arena *a, const struct bert *b) {
-  return (
-      struct stack_form){.name = "encoder",
-                         .width = b->width,
-                         .forward_size = b->forward,
-                         .layers = b->layers,
-                         .self = plain_shape(b->heads, b->width / b->heads),
-                         .norm = NORM_LAYER,
-                         .place = NORM_POST,
-                         .epsilon = 1e-12f,
-                         .activation = ACTIVATION_GELU,
-                         .embedding = {.token = drawn_numbers(a, VOCABULARY * b->width, 0, 0.07f),
-                                       .type = drawn_numbers(a, TYPES * b->width, 0, 0.07f),
-                                       .position = drawn_numbers(a, POSITIONS * b->width, 0, 0.07f),
-                                       .tokens = VOCABULARY,
-                                       .types = TYPES,
-                                       .position_rows = POSITIONS,
-                                       .positions = POSITIONS_LEARNED,
-                                       .scale = 1,
-                                       .norm = drawn_norm(a, b->width)}};
+  return (struct stack_form){
+      .name = "encoder",
+      .width = b->width,
+      .forward_size = b->forward,
+      .layers = b->layers,
+      .kind = {{.self = plain_shape(b->heads, b->width / b->heads), .activation = ACTIVATION_GELU}},
+      .norm = NORM_LAYER,
+      .place = NORM_POST,
+      .epsilon = 1e-12f,
+      .embedding = {.token = drawn_numbers(a, VOCABULARY * b->width, 0, 0.07f),
+                    .type = drawn_numbers(a, TYPES * b->width, 0, 0.07f),
+                    .position = drawn_numbers(a, POSITIONS * b->width, 0, 0.07f),
+                    .tokens = VOCABULARY,
+                    .types = TYPES,
+                    .position_rows = POSITIONS,
+                    .positions = POSITIONS_LEARNED,
+                    .scale = 1,
+                    .norm = drawn_norm(a, b->width)}};
 }
 
 static struct stack *make_stack(const struct bert *b) {

@@ -40,11 +40,11 @@ static struct stack_form form_of(struct arena *a, const struct shape *m, const s
                             .width = m->width,
                             .forward_size = m->forward,
                             .layers = m->layers,
-                            .self = plain_shape(m->heads, m->width / m->heads),
+                            .kind = {{.self = plain_shape(m->heads, m->width / m->heads),
+                                      .activation = ACTIVATION_RELU}},
                             .norm = NORM_LAYER,
                             .place = NORM_POST,
                             .epsilon = 1e-5f,
-                            .activation = ACTIVATION_RELU,
                             .last = drawn_norm(a, m->width),
                             .embedding = {.lender = lender,
                                           .tokens = m->tokens,
@@ -61,7 +61,7 @@ static struct translator make_translator(const struct shape *m) {
   arena_init(&a, NULL);
   struct stack_form form = form_of(&a, m, NULL, "decoder");
   form.causal = true;
-  form.cross = form.self;
+  form.cross = form.kind->self;
   form.output.tied = true;
   t.decoder = drawn_stack(&form, &a);
   form = form_of(&a, m, t.decoder, "encoder");

@@ -68,7 +68,7 @@ size_t chain_scratch_bytes(const struct random_stack *s) {
 /* --- what the twin says of an item --- */
 
 static size_t heads_of(const struct random_stack *s, size_t number) {
-  return number < s->form.layers ? s->form.self.heads : s->form.cross.heads;
+  return number < s->form.layers ? s->form.kind->self.heads : s->form.cross.heads;
 }
 
 static size_t keys_of(const struct random_stack *s, const struct stack_run *r, size_t number,

@@ -47,7 +47,7 @@ static void draw_stretch(struct layer_shape *h, uint64_t state) {
 
 /* Heads whose sizes need not divide the width; with positions of their own, or not. */
 static void draw_attention(struct random_stack *s, bool wide, uint64_t *state) {
-  struct layer_shape *h = &s->form.self;
+  struct layer_shape *h = &s->form.kind->self;
   const size_t d = s->form.width;
   h->kv_heads = 1 + random_below(state, wide ? 8 : 4);
   h->heads = h->kv_heads * (random_often(state, 60) ? 1 : 1 + random_below(state, 3));
@@ -68,7 +68,7 @@ static void draw_attention(struct random_stack *s, bool wide, uint64_t *state) {
 
 /* Now and then heads are normalised: those of queries, of keys, or both. */
 static void draw_head_norms(struct random_stack *s, struct stack_layer *l, uint64_t state) {
-  const size_t size = s->form.self.head_size;
+  const size_t size = s->form.kind->self.head_size;
   if (random_often(&state, 75)) return;
   for (unsigned role = ROLE_NORM_QUERY; role <= ROLE_NORM_KEY; role++) {
     float *factor = random_floats(&s->arena, &state, size, 0.3f);
@@ -81,7 +81,7 @@ static void draw_head_norms(struct random_stack *s, struct stack_layer *l, uint6
 static void draw_layer(struct random_stack *s, size_t index, bool bias, bool gated, bool shift,
                        uint64_t *state) {
   const struct stack_form *f = &s->form;
-  const struct layer_shape *h = &f->self;
+  const struct layer_shape *h = &f->kind->self;
   struct stack_layer *l = &s->layer[index];
   const size_t d = f->width, keys = h->kv_heads * h->head_size,
                values = h->kv_heads * h->value_head_size, wide = h->heads * h->value_head_size;
@@ -180,7 +180,7 @@ static void draw_form(struct random_stack *s, uint64_t state) {
   if (f->output.matrix.weight) narrow_matrix(&s->form.output.matrix, f->embedding.tokens * d, form);
   for (size_t l = 0; l < f->layers; l++) {
     struct stack_layer *of = &s->layer[l];
-    const struct layer_shape *h = &f->self;
+    const struct layer_shape *h = &f->kind->self;
     narrow_matrix(&of->self[ROLE_QUERY], h->heads * h->head_size * d, form);
     narrow_matrix(&of->self[ROLE_KEY], h->kv_heads * h->head_size * d, form);
     if (random_often(&state, 80))
@@ -234,6 +234,18 @@ static void draw_cross(struct random_stack *s, uint64_t state) {
   for (size_t l = 0; l < s->form.layers; l++) draw_cross_layer(s, &s->layer[l], &state);
 }
 
+/* A second kind of layers, with another window, base of rotary positions and activation. */
+static void draw_kind(struct random_stack *s, uint64_t seed) {
+  uint64_t *state = &seed;
+  struct stack_form *f = &s->form;
+  f->kind[1] = f->kind[0];
+  if (!random_often(state, 40)) return;
+  f->kind[1].window = random_often(state, 70) ? 1 + random_below(state, 20) : 0;
+  f->kind[1].activation = (enum activation)random_below(state, 5);
+  if (f->kind[1].self.rope_base > 0) f->kind[1].self.rope_base = 500;
+  for (size_t l = 0; l < f->layers; l++) s->layer[l].kind = random_often(state, 50);
+}
+
 void random_stack_init(struct random_stack *s, uint64_t *state, struct random_stack_kind kind) {
   memset(s, 0, sizeof *s);
   arena_init(&s->arena, NULL);
@@ -247,8 +259,8 @@ void random_stack_init(struct random_stack *s, uint64_t *state, struct random_st
   f->causal = random_often(state, 35);
   f->norm = random_often(state, 65) ? NORM_LAYER : NORM_RMS;
   f->place = random_often(state, 50) ? NORM_PRE : NORM_POST;
-  f->epsilon = f->self.norm_epsilon = random_often(state, 50) ? 1e-5f : 1e-12f;
-  f->activation = (enum activation)random_below(state, 5);
+  f->epsilon = f->kind->self.norm_epsilon = random_often(state, 50) ? 1e-5f : 1e-12f;
+  f->kind->activation = (enum activation)random_below(state, 5);
   f->layer = s->layer;
   const bool bias = random_often(state, 65), gated = random_often(state, 40),
              shift = random_often(state, 70);
@@ -260,7 +272,8 @@ void random_stack_init(struct random_stack *s, uint64_t *state, struct random_st
   draw_pooling(s, state);
   draw_classifier(s, *state);
   uint64_t apart = *state;
-  if (random_often(&apart, 20)) f->window = 1 + random_below(&apart, 40);
+  if (random_often(&apart, 20)) f->kind->window = 1 + random_below(&apart, 40);
+  draw_kind(s, *state);
   random_stack_draw_output(s, *state, 0);
   draw_form(s, *state);
   if (!kind.alone && random_often(&apart, 25)) draw_cross(s, apart);
@@ -322,7 +335,7 @@ void random_run_draw_wishes(const struct random_stack *s, struct stack_run *r, u
   struct stack_wish *wish = random_run_wishes(s, r, a);
   for (size_t i = 0; i < stack_form_attentions(&s->form); i++, wish++) {
     const bool across = i >= s->form.layers;
-    const size_t heads = across ? s->form.cross.heads : s->form.self.heads;
+    const size_t heads = across ? s->form.cross.heads : s->form.kind->self.heads;
     wish->weights = (enum stack_weights)random_below(state, 4);
     wish->thumbnail = 1 + random_below(state, random_often(state, 50) ? 64 : 8);
     wish->hidden = !across && random_often(state, 40);

@@ -47,18 +47,18 @@ static struct stack_form make_form(const struct whole_made_how *how, struct draw
                          .width = D,
                          .forward_size = F,
                          .layers = how->layers ? how->layers : WHOLE_MADE_LAYERS,
-                         .self = {.heads = WHOLE_MADE_HEADS,
-                                  .kv_heads = WHOLE_MADE_HEADS,
-                                  .head_size = head,
-                                  .key_head_size = head,
-                                  .value_head_size = head,
-                                  .query_size = D,
-                                  .key_size = D,
-                                  .value_size = D,
-                                  .output_size = D,
-                                  .scale = 0.5f},
+                         .kind = {{.self = {.heads = WHOLE_MADE_HEADS,
+                                            .kv_heads = WHOLE_MADE_HEADS,
+                                            .head_size = head,
+                                            .key_head_size = head,
+                                            .value_head_size = head,
+                                            .query_size = D,
+                                            .key_size = D,
+                                            .value_size = D,
+                                            .output_size = D,
+                                            .scale = 0.5f},
+                                   .activation = ACTIVATION_GELU}},
                          .epsilon = 1e-5f,
-                         .activation = ACTIVATION_GELU,
                          .embedding = {.scale = 1, .norm = draw_norm(d)},
                          .last_aside = how->last_aside};
   if (!how->bare) {
@@ -90,7 +90,7 @@ static struct stack_form make_target_form(struct draw *d) {
   f.embedding.position_rows = WHOLE_MADE_TARGET_POSITIONS;
   f.embedding.type = NULL;
   f.embedding.types = 0;
-  f.cross = f.self;
+  f.cross = f.kind->self;
   f.cross.heads = f.cross.kv_heads = WHOLE_MADE_CROSS_HEADS;
   f.cross.head_size = f.cross.key_head_size = f.cross.value_head_size = D / WHOLE_MADE_CROSS_HEADS;
   return f;

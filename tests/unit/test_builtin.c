@@ -74,18 +74,18 @@ static int load(void **state) {
                                .layers = LAYERS,
                                .place = NORM_POST,
                                .epsilon = 1e-5f,
-                               .activation = ACTIVATION_RELU,
                                .layer = s.layer};
-  s.form.self = (struct layer_shape){.heads = HEADS,
-                                     .kv_heads = HEADS,
-                                     .head_size = WIDTH / HEADS,
-                                     .key_head_size = WIDTH / HEADS,
-                                     .value_head_size = WIDTH / HEADS,
-                                     .query_size = WIDTH,
-                                     .key_size = WIDTH,
-                                     .value_size = WIDTH,
-                                     .output_size = WIDTH,
-                                     .scale = 1 / sqrtf(WIDTH / HEADS)};
+  s.form.kind->self = (struct layer_shape){.heads = HEADS,
+                                           .kv_heads = HEADS,
+                                           .head_size = WIDTH / HEADS,
+                                           .key_head_size = WIDTH / HEADS,
+                                           .value_head_size = WIDTH / HEADS,
+                                           .query_size = WIDTH,
+                                           .key_size = WIDTH,
+                                           .value_size = WIDTH,
+                                           .output_size = WIDTH,
+                                           .scale = 1 / sqrtf(WIDTH / HEADS)};
+  s.form.kind->activation = ACTIVATION_RELU;
   s.form.embedding =
       (struct stack_embedding){.token = tensor(&s, LAYERS, "embedding.weight", VOCABULARY * WIDTH),
                                .position = tensor(&s, LAYERS, "positions.weight", LONGEST * WIDTH),

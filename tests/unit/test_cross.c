@@ -58,7 +58,7 @@ static void same_shown(const struct random_stack *s, const struct stack_run *x, 
   for (size_t n = 0; x->wish && n < stack_form_attentions(&s->form); n++) {
     const struct stack_shown *a = &x->shown[n], *b = &y->shown[n];
     const bool across = n >= s->form.layers, average = x->wish[n].weights == STACK_WEIGHTS_AVERAGE;
-    const size_t heads = average ? 1 : across ? s->form.cross.heads : s->form.self.heads;
+    const size_t heads = average ? 1 : across ? s->form.cross.heads : s->form.kind->self.heads;
     const size_t keys = across ? source->q : q->keys, most = x->wish[n].thumbnail;
     if (a->hidden)
       assert_memory_equal(a->hidden + q->row * d, b->hidden + p->row * d, q->most * d * 4);

@@ -227,7 +227,7 @@ static void a_text_of_several_sequences_is_computed_once(void **unused) {
       alone[i]->generation->sequence[0].sample = (uint32_t)i;
       generate(&c.s, alone[i], random_work(&c.state), &c.a);
     }
-    const struct layer_shape *h = &c.s.form.self;
+    const struct layer_shape *h = &c.s.form.kind->self;
     const size_t rows = STACK_PREFIX_ROWS * h->kv_heads * (h->key_head_size + h->value_head_size);
     const size_t block = sizeof(struct prefix_block) + c.s.form.layers * (2 + rows) * sizeof(float);
     size_t blocks = 0; /* that may be kept: of copies none are */

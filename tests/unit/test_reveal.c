@@ -60,7 +60,7 @@ static struct shape shape_of(const struct beside *b, size_t number) {
   const struct stack_form *f = &b->s->form;
   const struct stack_sequence *q = sequence_of(b);
   if (number < f->layers)
-    return (struct shape){f->self.heads, b->text + stack_sequence_count(q) - 1, q->keys};
+    return (struct shape){f->kind->self.heads, b->text + stack_sequence_count(q) - 1, q->keys};
   const size_t keys = b->whole->source->geometry.item[0].q;
   return (struct shape){f->cross.heads, keys, keys};
 }

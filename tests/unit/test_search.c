@@ -338,7 +338,7 @@ static void a_text_is_kept_once(void **unused) {
   while (r->geometry.item[0].q < 300) r = random_search(&c.s, &c.state, 16, 1, 350, 1, &c.a);
   r->source = random_source(&c.s, c.state, 1, &c.a);
   prepare_run(&c.s, r, &c.a);
-  const struct layer_shape *h = &c.s.form.self, *x = &c.s.form.cross;
+  const struct layer_shape *h = &c.s.form.kind->self, *x = &c.s.form.cross;
   const size_t row = h->kv_heads * (h->key_head_size + h->value_head_size) * c.s.form.layers * 4;
   const size_t across = x->kv_heads * (x->key_head_size + x->value_head_size) * c.s.form.layers * 4;
   const size_t source = r->source ? r->source->geometry.q_rows * across : 0;

@@ -186,7 +186,7 @@ static void bare_stack_init(struct random_stack *s, size_t width) {
   s->form = (struct stack_form){.name = "encoder",
                                 .width = width,
                                 .forward_size = 1,
-                                .self = plain_shape(1, width),
+                                .kind = {{.self = plain_shape(1, width)}},
                                 .embedding = {.scale = 1},
                                 .layer = s->layer};
   random_stack_make(s);
@@ -395,7 +395,7 @@ static void a_stack_tells_its_form(void **unused) {
   assert_int_equal(f->width, s.form.width);
   assert_int_equal(f->forward_size, s.form.forward_size);
   assert_int_equal(f->layers, 3);
-  assert_int_equal(f->self.heads, s.form.self.heads);
+  assert_int_equal(f->kind->self.heads, s.form.kind->self.heads);
   assert_int_equal(f->embedding.tokens, s.form.embedding.tokens);
   assert_true(f->causal == s.form.causal && f->last_aside == s.form.last_aside);
   assert_true(stack_has_pooler(s.stack) == (s.form.pooling.pooler.weight != NULL));
@@ -413,7 +413,7 @@ static void a_stack_tells_its_bytes(void **unused) {
     struct random_stack s;
     random_stack_init(&s, &state, (struct random_stack_kind){1, 3, 1, true, true, false});
     const struct stack_form *f = &s.form;
-    const struct layer_shape *h = &f->self;
+    const struct layer_shape *h = &f->kind->self;
     const size_t d = f->width, queries = h->heads * (h->head_size + h->value_head_size),
                  keys = h->kv_heads * (h->head_size + h->value_head_size),
                  matrices = s.layer[0].forward.gate.weight ? 3 : 2;

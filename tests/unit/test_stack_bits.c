@@ -330,12 +330,13 @@ static struct layer_run *attention_of(const struct random_stack *s, const struct
   struct layer_run *one = arena_alloc(a, 1, sizeof *one, &e);
   const bool across = number >= s->form.layers;
   const struct geometry *g = across ? &r->across : &r->geometry;
+  const size_t window = across ? 0 : s->form.kind[s->layer[number].kind].window;
   *one = (struct layer_run){.geometry = {.items = g->items,
                                          .item = g->item,
                                          .q_rows = g->q_rows,
                                          .k_rows = g->k_rows,
                                          .causal = !across && s->form.causal,
-                                         .window_left = across ? -1 : (int64_t)s->form.window - 1,
+                                         .window_left = (int64_t)window - 1,
                                          .window_right = -1}};
   one->call.queries = r->shown[number].input;
   one->call.keys = one->call.values = across ? r->source->rows : one->call.queries;
@@ -343,7 +344,7 @@ static struct layer_run *attention_of(const struct random_stack *s, const struct
 }
 
 static size_t heads_of(const struct random_stack *s, size_t number) {
-  return number < s->form.layers ? s->form.self.heads : s->form.cross.heads;
+  return number < s->form.layers ? s->form.kind->self.heads : s->form.cross.heads;
 }
 
 static void compute_alone(const struct layer *layer, struct layer_run *one, struct arena *a) {

@@ -47,7 +47,7 @@ static void still_init(struct still *t, size_t width, size_t forward_size) {
                                   .width = d,
                                   .forward_size = f,
                                   .layers = LAYERS,
-                                  .self = plain_shape(HEADS, d / HEADS),
+                                  .kind = {{.self = plain_shape(HEADS, d / HEADS)}},
                                   .causal = true,
                                   .epsilon = 1e-12f,
                                   .layer = t->s.layer};

@@ -125,7 +125,7 @@ static void check_item(struct loaded *m, const json_t *one, size_t item) {
                                 .token_type = types ? integers_of(m, types) : NULL};
   double **weights = arena_alloc(&m->made.arena, s->layers, sizeof *weights, &e);
   for (size_t l = 0; l < s->layers; l++)
-    weights[l] = arena_alloc(&m->made.arena, s->self.heads * n * n, sizeof(double), &e);
+    weights[l] = arena_alloc(&m->made.arena, s->kind->self.heads * n * n, sizeof(double), &e);
   const size_t size = n * s->width;
   double *state = arena_alloc(&m->made.arena, (s->layers + 1) * size, sizeof *state, &e);
   double *outputs = arena_alloc(&m->made.arena, size, sizeof *outputs, &e);
@@ -135,7 +135,8 @@ static void check_item(struct loaded *m, const json_t *one, size_t item) {
   for (size_t l = 0; l <= s->layers; l++)
     compare_twin(of_item(one, "hidden_states", l, item), state + l * size, size, "hidden state");
   for (size_t l = 0; l < s->layers; l++)
-    compare_twin(of_item(one, "attentions", l, item), weights[l], s->self.heads * n * n, "weight");
+    compare_twin(of_item(one, "attentions", l, item), weights[l], s->kind->self.heads * n * n,
+                 "weight");
   compare_twin(of_output(one, item), outputs, size, "output");
   for (size_t p = 0; p < POOLS; p++) {
     const struct ref_pooling how = {.pool = pools[p].pool};
@@ -211,7 +212,7 @@ static void check_fast_item(const struct loaded *m, const json_t *one, const str
   }
   for (size_t l = 0; l < s->layers; l++)
     compare_fast(of_item(one, "attentions", l, item),
-                 r->shown[l].weights + r->shown[l].weights_at[item], s->self.heads * n * n,
+                 r->shown[l].weights + r->shown[l].weights_at[item], s->kind->self.heads * n * n,
                  "fast weight");
   compare_fast(of_output(one, item), r->outputs + at, n * d, "fast output");
 }
@@ -272,16 +273,16 @@ static void what_is_beyond_float32_is_told(void **unused) {
   const struct stack_form s = {.width = 2,
                                .forward_size = 2,
                                .layers = 1,
-                               .self = {.heads = 1,
-                                        .kv_heads = 1,
-                                        .head_size = 2,
-                                        .key_head_size = 2,
-                                        .value_head_size = 2,
-                                        .query_size = 2,
-                                        .key_size = 2,
-                                        .value_size = 2,
-                                        .output_size = 2,
-                                        .scale = 1},
+                               .kind = {{.self = {.heads = 1,
+                                                  .kv_heads = 1,
+                                                  .head_size = 2,
+                                                  .key_head_size = 2,
+                                                  .value_head_size = 2,
+                                                  .query_size = 2,
+                                                  .key_size = 2,
+                                                  .value_size = 2,
+                                                  .output_size = 2,
+                                                  .scale = 1}}},
                                .causal = true,
                                .layer = &layer};
   const double rows[4] = {0, 0, 1e38, 0};

@@ -456,12 +456,12 @@ static void rotary_positions_may_be_stretched(void **state) {
       "{\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,"
       "\"high_freq_factor\":4,\"original_max_position_embeddings\":8192}}");
   struct model *m = whole_place_load(p, "");
-  const struct layer_stretch *s = &stack_form(whole_reader(m->whole))->self.rope_stretch;
+  const struct layer_stretch *s = &stack_form(whole_reader(m->whole))->kind->self.rope_stretch;
   assert_true(s->factor == 8 && s->low == 1 && s->high == 4 && s->positions == 8192);
   model_free(m);
   whole_place_config(p, "llama-b", "{\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.5}}");
   m = whole_place_load(p, "");
-  s = &stack_form(whole_reader(m->whole))->self.rope_stretch;
+  s = &stack_form(whole_reader(m->whole))->kind->self.rope_stretch;
   assert_true(s->factor == 2.5 && s->positions == 0);
   model_free(m);
 }
@@ -642,8 +642,8 @@ static void clip(void **state) {
   struct model *model = whole_place_load(p, "");
   const struct stack_form *f = stack_form(model->whole->encoder);
   assert_string_equal(model->whole->family, "clip");
-  assert_int_equal(f->self.heads, 2);
-  assert_int_equal(f->activation, ACTIVATION_QUICK_GELU);
+  assert_int_equal(f->kind->self.heads, 2);
+  assert_int_equal(f->kind->activation, ACTIVATION_QUICK_GELU);
   assert_true(f->epsilon == 1e-3f && f->last_aside);
   model_free(model);
   whole_place_write(p, "config.json",

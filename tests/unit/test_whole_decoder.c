@@ -38,7 +38,7 @@ static void heads_may_be_normalised(void **state) {
   read_tensor(&m, ATTENTION "k_norm.weight", 8, factor);
   assert_memory_equal(m.form.layer[0].self[ROLE_NORM_KEY].weight, factor, sizeof factor);
   assert_non_null(m.form.layer[0].self[ROLE_NORM_QUERY].weight);
-  assert_true(m.form.self.norm_epsilon == 1e-6f && m.form.self.kv_heads == 2);
+  assert_true(m.form.kind->self.norm_epsilon == 1e-6f && m.form.kind->self.kv_heads == 2);
   assert_string_equal(m.plan.family->name, "llama");
   whole_read_free(&m);
   whole_place_config(p, "qwen2-a", "{\"model_type\":\"qwen3\",\"num_hidden_layers\":1}");
@@ -55,7 +55,7 @@ static void a_norm_may_be_stored_as_what_is_above_1(void **state) {
                      "\"hidden_act\":\"gelu\",\"tie_word_embeddings\":\"-\"}");
   read_place(&m, p, "");
   assert_string_equal(m.plan.family->name, "gemma");
-  assert_int_equal(m.form.activation, ACTIVATION_GELU_NEW);
+  assert_int_equal(m.form.kind->activation, ACTIVATION_GELU_NEW);
   assert_true(m.form.embedding.scale == sqrtf(24) && m.form.output.tied);
   read_tensor(&m, "model.layers.1.post_attention_layernorm.weight", 24, stored);
   for (size_t i = 0; i < 24; i++)
@@ -66,7 +66,7 @@ static void a_norm_may_be_stored_as_what_is_above_1(void **state) {
   whole_place_config(p, "llama-b",
                      "{\"model_type\":\"gemma\",\"head_dim\":8,\"hidden_activation\":\"gelu\"}");
   read_place(&m, p, "");
-  assert_int_equal(m.form.activation, ACTIVATION_GELU);
+  assert_int_equal(m.form.kind->activation, ACTIVATION_GELU);
   whole_read_free(&m);
 }
 
@@ -75,7 +75,7 @@ static size_t window_of(const struct place *p, const char *golden, const char *c
   whole_place_tensors(p, golden, NULL);
   whole_place_config(p, golden, change);
   read_place(&m, p, "");
-  const size_t window = m.form.window;
+  const size_t window = m.form.kind->window;
   whole_read_free(&m);
   return window;
 }

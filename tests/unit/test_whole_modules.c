@@ -325,9 +325,9 @@ static void drawn_models_have_what_is_said(void **unused) {
   assert_int_equal(m->whole->token.begin, 1);
   assert_int_equal(m->whole->token.end[0], 2);
   assert_int_equal(m->whole->token.pad, 0);
-  assert_int_equal(f->self.kv_heads, 1);
-  assert_int_equal(f->self.head_size, 6);
-  assert_true(f->self.rope_base == 10000 && f->norm == NORM_RMS && f->place == NORM_PRE);
+  assert_int_equal(f->kind->self.kv_heads, 1);
+  assert_int_equal(f->kind->self.head_size, 6);
+  assert_true(f->kind->self.rope_base == 10000 && f->norm == NORM_RMS && f->place == NORM_PRE);
   model_free(m);
   m = load_well(DRAWN ",\"kind\":\"encoder\",\"positions\":\"learned\",\"max_positions\":5}", ".");
   assert_int_equal(m->whole->positions, 5);

@@ -49,13 +49,14 @@ static void check_form(const struct decoder *d, const struct stack_form *f, size
   assert_string_equal(f->name, "decoder");
   assert_true(f->causal);
   assert_int_equal(f->layers, d->layers);
-  assert_int_equal(f->self.heads, d->heads);
+  assert_int_equal(f->kind->self.heads, d->heads);
   assert_int_equal(f->cross.heads, d->heads);
   assert_int_equal(f->cross.key_size, width);
   assert_int_equal(f->cross.value_size, width);
   assert_int_equal(f->cross.relative_buckets, 0);
-  assert_int_equal(f->self.relative_both, 0);
-  assert_true(f->cross.scale == f->self.scale && f->cross.head_size == f->self.head_size);
+  assert_int_equal(f->kind->self.relative_both, 0);
+  assert_true(f->cross.scale == f->kind->self.scale &&
+              f->cross.head_size == f->kind->self.head_size);
   assert_int_equal(f->forward_size, d->forward_size);
   assert_int_equal(f->embedding.tokens, d->vocabulary);
   assert_int_equal(f->output.tied, d->tied);
@@ -213,14 +214,14 @@ static void either_stack_has_sizes_of_its_own(void **state) {
   const struct place *p = *state;
   prepare(p, "bart-b", NULL, "{\"decoder_attention_heads\":3}");
   struct model *m = whole_place_load(p, ",\"decoder\":{\"heads\":2}");
-  assert_int_equal(stack_form(m->whole->encoder)->self.heads, 3);
-  assert_int_equal(stack_form(m->whole->decoder)->self.heads, 2);
+  assert_int_equal(stack_form(m->whole->encoder)->kind->self.heads, 3);
+  assert_int_equal(stack_form(m->whole->decoder)->kind->self.heads, 2);
   assert_string_equal(m->notes.text[0],
                       "config.json: decoder_attention_heads is 3, but here decoder: heads is 2");
   model_free(m);
   m = whole_place_load(p, ",\"heads\":6,\"decoder\":{\"layers\":1}");
-  assert_int_equal(stack_form(m->whole->encoder)->self.heads, 6);
-  assert_int_equal(stack_form(m->whole->decoder)->self.heads, 6);
+  assert_int_equal(stack_form(m->whole->encoder)->kind->self.heads, 6);
+  assert_int_equal(stack_form(m->whole->decoder)->kind->self.heads, 6);
   assert_int_equal(stack_form(m->whole->decoder)->layers, 1);
   assert_int_equal(m->notes.count, 4);
   model_free(m);
@@ -506,10 +507,10 @@ static void drawn_stacks_may_differ(void **unused) {
                                     "\"decoder\":{\"layers\":1,\"heads\":4,\"feed_forward\":5}}",
                               ".");
   const struct stack_form *f = stack_form(m->whole->decoder);
-  assert_true(f->layers == 1 && f->self.heads == 4 && f->forward_size == 5);
-  assert_true(f->self.relative_buckets == 32 && !f->self.relative_both);
+  assert_true(f->layers == 1 && f->kind->self.heads == 4 && f->forward_size == 5);
+  assert_true(f->kind->self.relative_buckets == 32 && !f->kind->self.relative_both);
   assert_true(f->cross.heads == 4 && f->cross.relative_buckets == 0);
-  assert_true(stack_form(m->whole->encoder)->self.relative_both);
+  assert_true(stack_form(m->whole->encoder)->kind->self.relative_both);
   assert_int_equal(m->whole->token.begin, 1);
   assert_true(whole_can_generate(m->whole));
   model_free(m);

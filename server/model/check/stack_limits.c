@@ -29,7 +29,7 @@ static bool add_work(const struct stack_check *k, const struct stack_side *s, si
         !size_add(pairs, own, &pairs) || !size_add(far, across, &far))
       return false;
   }
-  return size_mul(pairs, s->form->self.heads, &own) && size_mul(own, s->form->layers, &own) &&
+  return size_mul(pairs, s->form->kind->self.heads, &own) && size_mul(own, s->form->layers, &own) &&
          size_mul(far, s->form->cross.heads, &across) &&
          size_mul(across, s->form->layers, &across) && size_add(own, across, &own) &&
          size_add(*work, own, work);
@@ -71,7 +71,7 @@ enum status stack_limits_refuse_pairs(const struct stack_form *source,
   return error_limit(e, "max_pairs",
                      "the request has %s query-key pairs, counted for each of %zu heads in %zu "
                      "layers; the limit is %zu: send fewer or shorter items",
-                     count, main->self.heads, main->layers, most);
+                     count, main->kind->self.heads, main->layers, most);
 }
 
 /* --- both limits --- */

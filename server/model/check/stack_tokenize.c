@@ -106,7 +106,7 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
                  [TOKENIZE_OF_QUERY] = {query->bytes, query->length}},
       .counts_prompts = w->prompt_left_out && stack_pool_is_of_all(v->pool),
       .most_tokens = w->positions,
-      .most_pairs = limits->max_pairs / size_max(1, f->layers * f->self.heads)};
+      .most_pairs = limits->max_pairs / size_max(1, f->layers * f->kind->self.heads)};
   const size_t said = v->truncate == SIZE_MAX ? 0 : v->truncate;
   if (tokenize_texts_check(w->tokenizer, r->texts, &ask.of_each, said, r->e) ||
       tokenize_texts(d, w->tokenizer, r->texts, &ask, r->arena, r->e))

@@ -35,7 +35,7 @@ static inline size_t stack_side_layer(const struct stack_side *s, size_t attenti
 
 static inline const struct layer_shape *stack_side_shape(const struct stack_side *s,
                                                          size_t attention) {
-  return stack_side_is_across(s, attention) ? &s->form->cross : &s->form->self;
+  return stack_side_is_across(s, attention) ? &s->form->cross : &s->form->kind->self;
 }
 
 /* The attention at a place of the order that responses have: layer by layer. */
