@@ -30,26 +30,9 @@ static enum status read_window(const json_t *value, const struct contract_field 
   return STATUS_OK;
 }
 
-static enum status read_select(const json_t *value, const struct contract_field *field, void *to,
-                               struct error *e) {
-  static const char *const words[] = {
-      [SELECT_SOFT] = "soft", [SELECT_HARD] = "hard", [SELECT_SAMPLE] = "sample"};
-  for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
-    if (!json_small_is_text(value, words[i])) continue;
-    *(enum select *)to = (enum select)i;
-    return STATUS_OK;
-  }
-  return error_at(e, field->pointer, "select must be \"soft\", \"hard\" or \"sample\"");
-}
-
-static enum status read_empty_rows(const json_t *value, const struct contract_field *field,
-                                   void *to, struct error *e) {
-  const bool uniform = json_small_is_text(value, "uniform");
-  if (!uniform && !json_small_is_text(value, "zero"))
-    return error_at(e, field->pointer, "empty_rows must be \"zero\" or \"uniform\"");
-  *(bool *)to = uniform;
-  return STATUS_OK;
-}
+static const char *const selections[] = {
+    [SELECT_SOFT] = "soft", [SELECT_HARD] = "hard", [SELECT_SAMPLE] = "sample", NULL};
+static const char *const empty_rows[] = {"zero", "uniform", NULL};
 
 static enum status read_return_attention(const json_t *value, const struct contract_field *field,
                                          void *to, struct error *e) {
@@ -130,9 +113,11 @@ const struct contract_field attention_fields[FIELD_COUNT] = {
 
     [FIELD_CAUSAL] = {NAMED("causal"), .read = contract_read_flag, VALUE_AT(causal)},
     [FIELD_WINDOW] = {NAMED("window"), .read = read_window, VALUE_AT(window)},
-    [FIELD_SELECT] = {NAMED("select"), .read = read_select, VALUE_AT(select)},
+    [FIELD_SELECT] = {NAMED("select"), .read = contract_read_word, VALUE_AT(select),
+                      .words = selections},
     [FIELD_SEED] = {NAMED("seed"), .read = contract_read_seed, VALUE_AT(seed)},
-    [FIELD_EMPTY_ROWS] = {NAMED("empty_rows"), .read = read_empty_rows, VALUE_AT(uniform_rows)},
+    [FIELD_EMPTY_ROWS] = {NAMED("empty_rows"), .read = contract_read_word, VALUE_AT(uniform_rows),
+                          .words = empty_rows},
     [FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), .read = read_return_attention,
                                 VALUE_AT(want)},
     [FIELD_RETURN_POINTERS] = {NAMED("return_pointers"), .read = contract_read_flag,

@@ -45,7 +45,7 @@ struct attention_values {
   int64_t window[2];
   enum select select;
   uint64_t seed;
-  bool uniform_rows;
+  unsigned uniform_rows; /* "empty_rows": 1 for "uniform" */
   enum weights want;
   bool want_pointers;
   bool base64; /* encoding_format */

@@ -161,13 +161,35 @@ enum status contract_read_seed(const json_t *value, const struct contract_field 
   return STATUS_OK;
 }
 
+/* Reads one of these words, whose index goes to *to. The error lists all. */
+static enum status read_word(const json_t *value, const struct contract_field *field,
+                             const char *const *words, unsigned *to, struct error *e) {
+  enum { LONGEST = 200 };
+  char all[LONGEST] = "";
+  size_t used = 0;
+  for (unsigned i = 0; words[i] && used < sizeof all; i++) {
+    if (json_small_is_text(value, words[i])) {
+      *to = i;
+      return STATUS_OK;
+    }
+    const char *before = i == 0 ? "" : words[i + 1] ? ", " : " or ";
+    used += (size_t)snprintf(all + used, sizeof all - used, "%s\"%s\"", before, words[i]);
+  }
+  return error_at(e, field->pointer, "%s must be %s", contract_name(field), all);
+}
+
+enum status contract_read_word(const json_t *value, const struct contract_field *field, void *to,
+                               struct error *e) {
+  return read_word(value, field, field->words, to, e);
+}
+
 enum status contract_read_base64(const json_t *value, const struct contract_field *field, void *to,
                                  struct error *e) {
-  const bool base64 = json_small_is_text(value, "base64");
-  if (!base64 && !json_small_is_text(value, "float"))
-    return error_at(e, field->pointer, "%s must be \"float\" or \"base64\"", contract_name(field));
-  *(bool *)to = base64;
-  return STATUS_OK;
+  static const char *const words[] = {"float", "base64", NULL};
+  unsigned word = 0;
+  read_word(value, field, words, &word, e);
+  *(bool *)to = word == 1;
+  return e->status;
 }
 
 enum status contract_read_text(const json_t *value, const struct contract_field *field, void *to,

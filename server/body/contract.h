@@ -43,7 +43,8 @@ struct contract_field {
   enum status (*read)(const struct json_t *value, const struct contract_field *field, void *to,
                       struct error *e);
   size_t at;
-  size_t longest; /* most bytes of a small value's text; 0: JSON_SMALL_MAX */
+  const char *const *words; /* of contract_read_word; the end is NULL */
+  size_t longest;           /* most bytes of a small value's text; 0: JSON_SMALL_MAX */
 };
 
 /* An input of the Open Inference Protocol, and the array field that it is. */
@@ -190,6 +191,10 @@ enum status contract_read_seed(const struct json_t *value, const struct contract
 /* "float" or "base64", the format of a response's arrays, to a bool. */
 enum status contract_read_base64(const struct json_t *value, const struct contract_field *field,
                                  void *to, struct error *e);
+
+/* One of field->words, to an enum that numbers them from 0. */
+enum status contract_read_word(const struct json_t *value, const struct contract_field *field,
+                               void *to, struct error *e);
 
 /* A string, to a struct contract_text. */
 enum status contract_read_text(const struct json_t *value, const struct contract_field *field,

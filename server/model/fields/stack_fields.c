@@ -7,33 +7,10 @@
 #include <string.h>
 
 #include "core/base/size.h"
-#include "server/json/json_small.h"
 #include "server/model/fields/stack_choice_fields.h"
 #include "server/model/fields/stack_names.h"
 
 /* --- small values --- */
-
-static enum status read_pool(const json_t *value, const struct contract_field *field, void *to,
-                             struct error *e) {
-  for (unsigned i = 0; stack_pool_names[i]; i++) {
-    if (!json_small_is_text(value, stack_pool_names[i])) continue;
-    *(enum stack_pool *)to = (enum stack_pool)i;
-    return STATUS_OK;
-  }
-  return error_at(e, field->pointer,
-                  "pool must be \"none\", \"cls\", \"mean\", \"max\", \"last\", "
-                  "\"mean_sqrt_len\", \"weighted_mean\" or \"pooler\"");
-}
-
-static enum status read_function(const json_t *value, const struct contract_field *field, void *to,
-                                 struct error *e) {
-  for (unsigned i = 0; whole_function_names[i]; i++) {
-    if (!json_small_is_text(value, whole_function_names[i])) continue;
-    *(enum stack_function *)to = (enum stack_function)i;
-    return STATUS_OK;
-  }
-  return error_at(e, field->pointer, "function must be \"none\", \"softmax\" or \"sigmoid\"");
-}
 
 static enum status read_top(const json_t *value, const struct contract_field *field, void *to,
                             struct error *e) {
