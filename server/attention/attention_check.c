@@ -274,8 +274,8 @@ enum status attention_check(const struct contract_reading *reading, const struct
   struct geometry *g = &out->asked.geometry;
   struct call *c = &out->asked.call;
   g->causal = v->causal;
-  g->window_left = v->window[0];
-  g->window_right = v->window[1];
+  g->window_left = v->window.left;
+  g->window_right = v->window.right;
   c->uniform_rows = v->uniform_rows;
   c->select = v->select;
   c->seed = v->seed;

@@ -17,7 +17,7 @@ static const int64_t WINDOW_MAX = 1ll << 60;
 
 static enum status read_window(const json_t *value, const struct contract_field *field, void *to,
                                struct error *e) {
-  int64_t *window = to;
+  struct attention_window *window = to;
   if (!json_is_array(value) || json_array_size(value) != 2)
     return error_at(e, field->pointer, "window must be two integers, [left, right]");
   for (size_t side = 0; side < 2; side++) {
@@ -25,7 +25,8 @@ static enum status read_window(const json_t *value, const struct contract_field 
     if (!json_is_integer(n) || json_integer_value(n) < -1)
       return error_at(e, side ? "/window/1" : "/window/0",
                       "each side of the window must be an integer of at least -1");
-    window[side] = json_integer_value(n) < WINDOW_MAX ? json_integer_value(n) : WINDOW_MAX;
+    *(side ? &window->right : &window->left) =
+        json_integer_value(n) < WINDOW_MAX ? json_integer_value(n) : WINDOW_MAX;
   }
   return STATUS_OK;
 }
@@ -65,67 +66,23 @@ static enum status read_offset_word(const json_t *value, const struct contract_f
 /* The model's sizes that arrays must match. */
 enum { SIZE_ANY, SIZE_QUERY, SIZE_KEY, SIZE_VALUE, SIZE_OUTPUT, SIZE_HEADS };
 
-#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
-#define VALUE_AT(value) .at = offsetof(struct attention_values, value)
-
 /* Rows of one item, or of each item of a batch. */
 #define ROWS(text) \
   .rule = {        \
       .type = TENSOR_FLOAT, .depth_min = 2, .depth_max = 3, .ragged_depth = 3, .width_name = text}
 
-enum { OF_OUTPUTS = 1, OF_HEADS = 2 }; /* the requests: outputs of the layer, measures of heads */
+/* The requests: for outputs of the layer, and for measures of its heads. */
+enum { OF_BOTH = 0, OF_OUTPUTS = 1, OF_HEADS = 2 };
+
+#define NAMED(name)     .pointer = "/" #name, .name_length = sizeof #name - 1
+#define VALUE_AT(value) .at = offsetof(struct attention_values, value)
 
 const struct contract_field attention_fields[FIELD_COUNT] = {
-    [FIELD_QUERIES] = {NAMED("queries"), ROWS("query_size"), .width = SIZE_QUERY},
-    [FIELD_KEYS] = {NAMED("keys"), ROWS("key_size"), .width = SIZE_KEY},
-    [FIELD_VALUES] = {NAMED("values"), ROWS("value_size"), .width = SIZE_VALUE},
-    [FIELD_VALID_LENS] = {NAMED("valid_lens"), .rule = {.type = TENSOR_INTEGER,
-                                                        .nullable = true,
-                                                        .depth_max = 2,
-                                                        .ragged_depth = 2}},
-    [FIELD_MASK] = {NAMED("mask"), .rule = {.type = TENSOR_FLAG,
-                                            .depth_min = 2,
-                                            .depth_max = 3,
-                                            .ragged_depth = 3}},
-    /* The outermost level of a single item may be the heads. */
-    [FIELD_BIAS] =
-        {NAMED("bias"),
-         .rule = {.type = TENSOR_FLOAT, .depth_min = 2, .depth_max = 4, .ragged_depth = 3},
-         .outermost = SIZE_HEADS},
-    [FIELD_HEAD_MASK] = {NAMED("head_mask"),
-                         .rule = {.type = TENSOR_FLOAT,
-                                  .depth_min = 1,
-                                  .depth_max = 1,
-                                  .ragged_depth = 3,
-                                  .width_name = "heads"},
-                         .width = SIZE_HEADS},
-    [FIELD_SEGMENTS] = {NAMED("segments"), .rule = {.type = TENSOR_INTEGER,
-                                                    .depth_min = 1,
-                                                    .depth_max = 2,
-                                                    .ragged_depth = 2}},
-    [FIELD_GRADIENTS] = {NAMED("gradients"), ROWS("output_size"), .width = SIZE_OUTPUT,
-                         .of = OF_HEADS,
-                         .elsewhere =
-                             "gradients are supported by POST /v1/models/{model}/heads only"},
-    [FIELD_CAUSAL_OFFSET] = {NAMED("causal_offset"),
-                             .rule = {.type = TENSOR_INTEGER, .depth_max = 1, .ragged_depth = 3},
-                             .read = read_offset_word, VALUE_AT(offset_end)},
-
-    [FIELD_CAUSAL] = {NAMED("causal"), .read = contract_read_flag, VALUE_AT(causal)},
-    [FIELD_WINDOW] = {NAMED("window"), .read = read_window, VALUE_AT(window)},
-    [FIELD_SELECT] = {NAMED("select"), .read = contract_read_word, VALUE_AT(select),
-                      .words = selections},
-    [FIELD_SEED] = {NAMED("seed"), .read = contract_read_seed, VALUE_AT(seed)},
-    [FIELD_EMPTY_ROWS] = {NAMED("empty_rows"), .read = contract_read_word, VALUE_AT(uniform_rows),
-                          .words = empty_rows},
-    [FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), .read = read_return_attention,
-                                VALUE_AT(want)},
-    [FIELD_RETURN_POINTERS] = {NAMED("return_pointers"), .read = contract_read_flag,
-                               VALUE_AT(want_pointers)},
-    [FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = contract_read_base64,
-                               VALUE_AT(base64)},
-    [FIELD_TRACE] = {NAMED("trace"), .read = read_trace, VALUE_AT(trace), .of = OF_OUTPUTS,
-                     .elsewhere = "a trace is supported by POST /v1/models/{model}/attention only"},
+#define ATTENTION_ARRAY(id, name, requests, ...) \
+  [FIELD_##id] = {NAMED(name), .of = requests, __VA_ARGS__},
+#define ATTENTION_VALUE(id, name, requests, type, member, reader, ...) \
+  [FIELD_##id] = {NAMED(name), .of = requests, .read = reader, VALUE_AT(member), __VA_ARGS__},
+#include "server/attention/attention_fields.def"
 };
 
 static const struct contract_input inputs[] = {
@@ -139,15 +96,11 @@ static const struct contract_input inputs[] = {
 static const char *const outputs[OUTPUT_COUNT] = {
     [OUTPUT_OUTPUTS] = "outputs", [OUTPUT_WEIGHTS] = "attention_weights"};
 
-#define BIT(field) (UINT64_C(1) << (field))
-
 static const struct contract_v2 protocol = {
     .input = inputs,
     .inputs = sizeof inputs / sizeof *inputs,
     .output = outputs,
     .outputs = OUTPUT_COUNT,
-    .parameters = BIT(FIELD_CAUSAL) | BIT(FIELD_CAUSAL_OFFSET) | BIT(FIELD_SELECT) |
-                  BIT(FIELD_SEED) | BIT(FIELD_EMPTY_ROWS),
 };
 
 /* --- how many numbers there may be --- */

@@ -8,48 +8,32 @@
 #include "server/body/body_terms.h"
 #include "server/body/contract.h"
 
+#define ATTENTION_FIELD_ID(id, ...) FIELD_##id,
 enum attention_field {
-  /* Arrays, decoded from the text straight into memory. */
-  FIELD_QUERIES,
-  FIELD_KEYS,
-  FIELD_VALUES,
-  FIELD_VALID_LENS,
-  FIELD_MASK,
-  FIELD_BIAS,
-  FIELD_HEAD_MASK,
-  FIELD_SEGMENTS,
-  FIELD_GRADIENTS,
-  FIELD_CAUSAL_OFFSET, /* or the word "end" */
-  FIELD_ARRAYS,
-
-  /* Small values, which are collected and then parsed. */
-  FIELD_CAUSAL = FIELD_ARRAYS,
-  FIELD_WINDOW,
-  FIELD_SELECT,
-  FIELD_SEED,
-  FIELD_EMPTY_ROWS,
-  FIELD_RETURN_ATTENTION,
-  FIELD_RETURN_POINTERS,
-  FIELD_ENCODING_FORMAT,
-  FIELD_TRACE,
+#define ATTENTION_ARRAY ATTENTION_FIELD_ID
+#define ATTENTION_VALUE ATTENTION_FIELD_ID
+#include "server/attention/attention_fields.def"
   FIELD_COUNT
+};
+enum {
+#define ATTENTION_ARRAY(...) +1
+  FIELD_ARRAYS = 0
+#include "server/attention/attention_fields.def"
 };
 
 /* The outputs of the Open Inference Protocol, in the order of body_v2_asked. */
 enum attention_output { OUTPUT_OUTPUTS, OUTPUT_WEIGHTS, OUTPUT_COUNT };
 
+/* How many keys before and after its own place a query attends to; -1: all. */
+struct attention_window {
+  int64_t left, right;
+};
+
 /* The small values as they were read. */
 struct attention_values {
-  bool offset_end; /* causal_offset is "end" */
-  bool causal;
-  int64_t window[2];
-  enum select select;
-  uint64_t seed;
-  unsigned uniform_rows; /* "empty_rows": 1 for "uniform" */
-  enum weights want;
-  bool want_pointers;
-  bool base64; /* encoding_format */
-  struct attention_traced trace;
+  bool offset_end; /* whether causal_offset is "end" */
+#define ATTENTION_VALUE(id, name, of, type, member, ...) type member;
+#include "server/attention/attention_fields.def"
 };
 
 extern const struct contract_field attention_fields[FIELD_COUNT];

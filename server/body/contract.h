@@ -33,9 +33,10 @@ struct contract_field {
   struct tensor_rule rule; /* without what contract_rule sets */
   unsigned width;          /* index into contract_reading.size: width of the rows; 0: any width */
   unsigned
-      outermost; /* index of the size that its outermost array may have above max_items; or 0 */
-  bool nullable; /* a small value that may be null, which means absent */
-  bool texts;    /* may have texts, in JSON bodies only */
+      outermost;  /* index of the size that its outermost array may have above max_items; or 0 */
+  bool nullable;  /* a small value that may be null, which means absent */
+  bool parameter; /* of requests in the Open Inference Protocol */
+  bool texts;     /* may have texts, in JSON bodies only */
   enum texts_form texts_form; /* their form */
 
   /* Reads a small value to `to`, which is `at` bytes into contract_reading.values. Returns the
@@ -56,13 +57,12 @@ struct contract_input {
   bool required;
 };
 
-/* The inputs, outputs and parameters of a contract in the Open Inference Protocol. */
+/* The inputs and outputs of a contract in the Open Inference Protocol. */
 struct contract_v2 {
   const struct contract_input *input;
   size_t inputs; /* at most CONTRACT_INPUTS_MAX */
   const char *const *output;
-  size_t outputs;      /* at most CONTRACT_OUTPUTS_MAX; the first is the default */
-  uint64_t parameters; /* a bit for each field that is a parameter of the request */
+  size_t outputs; /* at most CONTRACT_OUTPUTS_MAX; the first is the default */
 };
 
 /* Requests, as bits of contract.request, and their path for errors: "POST /v1/models". */

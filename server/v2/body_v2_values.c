@@ -42,7 +42,7 @@ static enum body_v2_key find_key(struct body_v2 *b, enum body_v2_level level, co
       return key;
   if (level != V2_PARAMETERS) return V2_KEY_UNKNOWN;
   b->field = contract_find(c, name, length);
-  const bool parameter = b->field < c->fields && c->v2->parameters >> b->field & 1;
+  const bool parameter = b->field < c->fields && c->field[b->field].parameter;
   return parameter ? V2_KEY_FIELD : V2_KEY_UNKNOWN;
 }
 

@@ -24,19 +24,23 @@ KINDS = {"EncodeRequest": ("ENCODE",), "ClassifyRequest": ("CLASSIFY",), "ScoreR
          "HeadImportanceRequest": ("HEADS_ENCODE", "HEADS_SCORE", "HEADS_SCORE_PAIR")}
 
 
-def sets_of_requests():
-    """{name: bits}: the sets of requests of stack_fields.c."""
-    (body,) = re.findall(r"enum \{\s*(OF_ENCODE = .*?)\n\};", read("server", "model", "fields", "stack_fields.c"), re.S)
+MODELS = ("server", "model", "fields", "stack_fields")
+LAYERS = ("server", "attention", "attention_fields")
+
+
+def sets_of_requests(folder, *name):
+    """{name: bits}: the sets of requests of a table's .c file."""
+    (body,) = re.findall(r"enum \{\s*(OF_\w+ = .*?)\};", read(folder, *name[:-1], name[-1] + ".c"), re.S)
     sets = {}
-    for name, value in re.findall(r"(OF_\w+) = ([^,]+),", re.sub(r"/\*.*?\*/", "", body, flags=re.S)):
+    for name, value in re.findall(r"(OF_\w+) = ([^,]+),", re.sub(r"/\*.*?\*/", "", body + ",", flags=re.S)):
         sets[name] = eval(value.replace("\n", " "), {}, sets)
     return sets
 
 
-def fields():
-    """{name: bits}: the rows of stack_fields.def."""
-    sets, found = sets_of_requests(), {}
-    for row in re.findall(r"^STACK_\w+\((.*?)\)(?: /\*[^\n]*)?$", read("server", "model", "fields", "stack_fields.def"), re.M | re.S):
+def fields(folder, *name):
+    """{name: bits}: the rows of a table."""
+    sets, found = sets_of_requests(folder, *name), {}
+    for row in re.findall(r"^[A-Z]+_\w+\((.*?)\)(?: /\*[^\n]*)?$", read(folder, *name[:-1], name[-1] + ".def"), re.M | re.S):
         if row in ("WHOLE_SEARCH", "WHOLE_SAMPLING"):
             found.update((word, sets["OF_SEQUENCES"]) for word in OPTIONS if (word in SEARCH) == (row == "WHOLE_SEARCH"))
         else:
@@ -96,11 +100,18 @@ class Fields(ServerCase):
         return self.properties(self.document["components"]["schemas"][name])
 
     def test_each_request_has_its_fields(self):
-        sets, known = sets_of_requests(), fields()
+        sets, known = sets_of_requests(*MODELS), fields(*MODELS)
         self.assertGreater(len(known), 40)
         for schema, kinds in KINDS.items():
             bits = sum(sets["OF_" + kind] for kind in kinds)
             self.assertEqual(set(self.properties_of(schema)), {name for name, of in known.items() if of & bits}, schema)
+
+    def test_each_request_to_a_layer_has_its_fields(self):
+        sets, known = sets_of_requests(*LAYERS), fields(*LAYERS)
+        for schema, bit in (("AttentionRequest", sets["OF_OUTPUTS"]), ("HeadsRequest", sets["OF_HEADS"])):
+            # The document has "trace" in HeadsRequest, whose requests reject it, and not in AttentionRequest.
+            self.assertEqual(set(SCHEMAS[schema]["properties"]) - {"trace"},
+                             {name for name, of in known.items() if of & bit} - {"trace"}, schema)
 
     def test_each_option_has_its_range(self):
         self.assertEqual(len(OPTIONS), 12)
@@ -119,9 +130,10 @@ class Fields(ServerCase):
 
     def test_the_reference_has_every_field(self):
         page = read("server", "docs", "api.md")
-        for name, of in fields().items():
-            if of != sets_of_requests()["OF_V2"]:
-                self.assertIn(f"`{name}`", page)
+        for table in (MODELS, LAYERS):
+            for name, of in fields(*table).items():
+                if of != sets_of_requests(*table).get("OF_V2"):
+                    self.assertIn(f"`{name}`", page)
 
     def requests(self):
         """(path, the fields of its schema) of each POST with a JSON object, except those of the Open Inference Protocol and
