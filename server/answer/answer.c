@@ -11,12 +11,12 @@ enum { LINE = 64 /* pieces of different workers do not share a cache line */ };
 
 /* --- forms --- */
 
-/* Whether the numbers are bytes, as text or not, and not text themselves. */
+/* Whether JSON has the section's numbers in base64. */
 static bool is_base64(const struct answer_content *c, const struct answer_section *s) {
   return s->number == NUMBER_BYTE || (c->base64 && s->batch && s->number == NUMBER_FLOAT);
 }
 
-/* Whether the section is one array of all items, which JSON has in base64 only. */
+/* Whether all items of the section are one array. */
 static bool is_whole(const struct answer_content *c, enum answer_form form,
                      const struct answer_section *s) {
   return form != ANSWER_JSON ||

@@ -1,14 +1,11 @@
-/* stack_limits: sums of rows and pairs, each with a check for overflow, and the bytes of the
- * response.
- */
+/* stack_limits: sums of pairs, each with a check for overflow, and the bytes of the response. */
 #include "server/model/check/stack_limits.h"
 
 #include <stdio.h>
 
 #include "core/base/size.h"
-#include "server/answer/answer.h"
+#include "server/attention/attention_trace.h"
 #include "server/model/answer/stack_answer.h"
-#include "server/model/check/stack_texts.h"
 
 /* The rows of a source that each row of main attends to; 0 for the source itself. */
 static size_t source_rows(const struct stack_check *k, const struct stack_side *s, size_t item) {
