@@ -1,4 +1,4 @@
-/* layout_family: the table of kinds of layers. */
+/* layout_family: what follows from the table of kinds of layers, which is in whole_family.c. */
 #include "config/family/layout_family.h"
 
 #include <stdio.h>
@@ -6,203 +6,15 @@
 
 #include "config/family/whole_type.h"
 
-#define TORCH_OBSTACLES                                        \
-  {                                                            \
-    {"bias_k", "a learned key and value are not supported"}, { \
-      "bias_v", "a learned key and value are not supported"    \
-    }                                                          \
-  }
-#define T5_TABLE "relative_attention_bias.weight"
-
-/* Types of models without a row in whole_type.c whose attention is that of the layout, except for
- * what config.json says. */
-static const char *const berts[] = {"xlm-roberta-xl",
-                                    "electra",
-                                    "ernie",
-                                    "esm",
-                                    "layoutlm",
-                                    "data2vec-text",
-                                    "roberta-prelayernorm",
-                                    "megatron-bert",
-                                    "bert-generation",
-                                    "splinter",
-                                    "visual_bert",
-                                    "vilt",
-                                    "dpr",
-                                    "clap_text_model",
-                                    "chinese_clip_text_model",
-                                    "deit",
-                                    "vit_mae",
-                                    "vit_msn",
-                                    "dinov2",
-                                    "yolos",
-                                    "dpt",
-                                    "beit",
-                                    "data2vec-vision",
-                                    "audio-spectrogram-transformer",
-                                    "ijepa",
-                                    NULL};
-static const char *const clips[] = {"clip_text_model",      "siglip",  "siglip_text_model",
-                                    "siglip_vision_model",  "owlvit",  "owlvit_text_model",
-                                    "owlvit_vision_model",  "clipseg", "clipseg_text_model",
-                                    "clipseg_vision_model", NULL};
-static const char *const gpts[] = {"openai-gpt", "imagegpt", "decision_transformer", NULL};
-static const char *const t5s[] = {"umt5", "switch_transformers", NULL};
-static const char *const llamas[] = {"mixtral", "qwen2_moe", "starcoder2", "olmo", "granite", NULL};
-static const char *const whispers[] = {"blenderbot", "blenderbot-small", "opt",
-                                       "plbart",     "speech_to_text",   "trocr",
-                                       NULL};
-
 const char *const layout_family_separate[3] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
-
-/* Attentions that are a file of their own. Additive attention of Dive into Deep Learning (d2l)
- * projects nothing: W_q and W_k belong to the score. */
-static const struct whole_family plain_alone = {.layer = "",
-                                                .stem = {"query", "key", "value", "output"}};
-static const struct whole_family torch_alone = {.layer = "",
-                                                .joint = "in_proj_",
-                                                .stem = {[WHOLE_OUTPUT] = "out_proj"}};
-static const struct whole_family d2l_alone = {.layer = "", .stem = {"W_q", "W_k", "W_v", "W_o"}};
-static const struct whole_family d2l_pooling = {.layer = "", .stem = {[WHOLE_OUTPUT] = "W_o"}};
-
-static const struct layout_family families[] = {
-    {.layout = "plain",
-     .label = "layer",
-     .names = &plain_alone,
-     .parameter = {[ROLE_SCORE_QUERY] = "score.query",
-                   [ROLE_SCORE_KEY] = "score.key",
-                   [ROLE_SCORE_VECTOR] = "score.vector",
-                   [ROLE_SCORE_WEIGHT] = "score.weight",
-                   [ROLE_RELATIVE] = "relative_bias"},
-     .alone = true,
-     .unprojected = true},
-
-    /* PyTorch's nn.MultiheadAttention: by itself, and in the layers of nn.Transformer. */
-    {.layout = "torch",
-     .label = "layer",
-     .names = &torch_alone,
-     .unprojected = true,
-     .obstacle = TORCH_OBSTACLES},
-    {.layout = "torch",
-     .label = "layer",
-     .names = &whole_torch_layers,
-     .obstacle = TORCH_OBSTACLES},
-    {.layout = "torch",
-     .label = "layer",
-     .names = &whole_torch_decoder,
-     .cross = true,
-     .layer = "layers.{i}.",
-     .obstacle = TORCH_OBSTACLES},
-
-    {.layout = "d2l", .label = "layer", .names = &d2l_alone},
-    {.layout = "d2l",
-     .label = "pooling",
-     .names = &d2l_pooling,
-     .parameter = {[ROLE_SCORE_QUERY] = "W_q.weight",
-                   [ROLE_SCORE_KEY] = "W_k.weight",
-                   [ROLE_SCORE_VECTOR] = "w_v.weight"},
-     .unprojected = true},
-
-    /* BERT, RoBERTa; ViT. */
-    {.layout = "bert",
-     .label = "layer",
-     .names = &whole_bert,
-     .may_decode = true,
-     .models = berts,
-     .frequencies = "self.rotary_embeddings.inv_freq",
-     .obstacle = {{"self.distance_embedding.weight", "embedded distances are not supported"}},
-     .beyond = {{"encoder.embed_positions.weight", "positions that turn pairs are not supported"},
-                {"encoder.rel_pos_bias.weight", "relative positions of LayoutLM are not supported"},
-                {"encoder.rel_pos_x_bias.weight", "positions in two dimensions are not supported"}},
-     .harmless = {"output.LayerNorm.", "LayerNorm.", "ln.", "self_attn_layer_norm."}},
-    {.layout = "bert",
-     .label = "layer",
-     .names = &whole_vit,
-     .may_decode = true,
-     .models = berts,
-     .obstacle = {{"attention.relative_position_bias.relative_position_bias_table",
-                   "positions in two dimensions are not supported"}},
-     .beyond = {{"encoder.relative_position_bias.relative_position_bias_table",
-                 "positions in two dimensions are not supported"}},
-     .harmless = {"output.LayerNorm."}},
-
-    {.layout = "clip",
-     .label = "text",
-     .names = &whole_clip,
-     .layer = "text_model.encoder.layers.{i}.",
-     .models = clips,
-     .causal = true,
-     .not_causal = "siglip",
-     .sees_all = "text_model.head.weight"}, /* SigLIP's */
-    {.layout = "clip", .label = "vision", .names = &whole_clip, .models = clips},
-
-    /* GPT-2. Its attn.bias and attn.masked_bias are masks and not biases. */
-    {.layout = "gpt2",
-     .label = "layer",
-     .names = &whole_gpt2,
-     .models = gpts,
-     .harmless = {"bias", "masked_bias"}},
-
-    {.layout = "t5",
-     .label = "encoder",
-     .names = &whole_t5_encoder,
-     .models = t5s,
-     .harmless = {T5_TABLE}},
-    {.layout = "t5",
-     .label = "decoder",
-     .names = &whole_t5_decoder,
-     .models = t5s,
-     .harmless = {T5_TABLE}},
-    {.layout = "t5",
-     .label = "decoder",
-     .names = &whole_t5_decoder,
-     .cross = true,
-     .models = t5s,
-     .harmless = {T5_TABLE}},
-
-    /* Llama, Mistral, Qwen2. */
-    {.layout = "llama",
-     .label = "layer",
-     .names = &whole_llama,
-     .models = llamas,
-     .frequencies = "rotary_emb.inv_freq",
-     .harmless = {"rotary_emb.cos_cached", "rotary_emb.sin_cached"},
-     .obstacle = {{"q_norm.weight", "queries and keys that are normalised are not supported"},
-                  {"k_norm.weight", "queries and keys that are normalised are not supported"},
-                  {"sinks", "attention sinks are not supported"}}},
-
-    /* Whisper, BART and others. */
-    {.layout = "whisper",
-     .label = "encoder",
-     .names = &whole_bart_encoder,
-     .models = whispers,
-     .bare_keys = true},
-    {.layout = "whisper",
-     .label = "decoder",
-     .names = &whole_bart_decoder,
-     .models = whispers,
-     .bare_keys = true},
-    {.layout = "whisper",
-     .label = "decoder",
-     .names = &whole_bart_decoder,
-     .cross = true,
-     .models = whispers,
-     .bare_keys = true},
-};
-
-_Static_assert(sizeof families / sizeof *families <= LAYOUT_FAMILIES_MOST, "too many");
 
 void layout_family_list(const char *out[LAYOUT_FAMILIES_MOST + 1]) {
   size_t count = 0;
-  for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-    if (count == 0 || strcmp(out[count - 1], families[i].layout) != 0)
-      out[count++] = families[i].layout;
+  for (size_t i = 0; i < layout_family_count(); i++)
+    if (count == 0 || strcmp(out[count - 1], layout_family_at(i)->layout) != 0)
+      out[count++] = layout_family_at(i)->layout;
   out[count] = NULL;
 }
-
-size_t layout_family_count(void) { return sizeof families / sizeof *families; }
-
-const struct layout_family *layout_family_at(size_t index) { return &families[index]; }
 
 const char *layout_family_layer(const struct layout_family *f) {
   return f->layer ? f->layer : f->names->layer;
@@ -245,15 +57,14 @@ static bool share_names(const struct whole_family *a, const struct whole_family 
 
 bool layout_family_fits(const struct layout_family *f, const char *type) {
   const struct whole_type *whole = whole_type_find(type);
-  if (!f->models) return true;
-  for (const char *const *model = f->models; *model; model++)
-    if (strcmp(*model, type) == 0) return true;
+  if (!f->names->keys || whole_type_has_layers(type, f->layout)) return true;
   if (!whole || !whole->family || whole->head_norms) return false;
   for (size_t i = 0; i < whole_family_count(); i++) {
     const struct whole_family *one = whole_family_at(i);
     if (strcmp(one->name, whole->family) != 0) continue;
     for (size_t j = 0; j < layout_family_count(); j++)
-      if (strcmp(families[j].layout, f->layout) == 0 && share_names(one, families[j].names))
+      if (strcmp(layout_family_at(j)->layout, f->layout) == 0 &&
+          share_names(one, layout_family_at(j)->names))
         return true;
   }
   return false;

@@ -1,4 +1,4 @@
-/* layout_family: the kinds of attention layers in checkpoints. A table; the names of the tensors of
+/* layout_family: the kinds of attention layers in checkpoints. The names of the tensors of
  * published models are those of whole_family.h. */
 #ifndef CONFIG_LAYOUT_FAMILY_H
 #define CONFIG_LAYOUT_FAMILY_H
@@ -36,8 +36,6 @@ struct layout_family {
   bool cross;        /* queries come from one sequence, keys and values from another */
   const char *layer; /* path of a layer if it is not that of `names` */
   const char *parameter[ROLE_COUNT]; /* names of a score's parameters */
-  const char *const *models;         /* types of config.json that are known to fit, beside those of
-                                        whole_type.h whose families have these names; NULL: any */
   bool alone;                        /* the prefix must be that of the definition, or none */
   bool unprojected;                  /* there may be layers without projections */
   bool causal;                       /* the layer is causal, although `names` is an encoder's */
@@ -51,6 +49,7 @@ struct layout_family {
   const char *harmless[LAYOUT_HARMLESS_MOST]; /* change nothing; "x." means all that begin so */
 };
 
+/* The table, which is in whole_family.c. Rows of a layout follow each other. */
 size_t layout_family_count(void);
 const struct layout_family *layout_family_at(size_t index);
 

@@ -1,5 +1,7 @@
-/* whole_family: the table of families. */
+/* whole_family: the table of families, and that of the attentions that are also layers. */
 #include "config/family/whole_family.h"
+
+#include "config/family/layout_family.h"
 
 static const struct whole_keys bert_keys = {.own = {"num_hidden_layers", "num_attention_heads",
                                                     "intermediate_size"},
@@ -92,7 +94,7 @@ enum {
 #define TORCH_ALONE \
   TORCH_STEMS, [WHOLE_NORM_FORWARD] = "norm2", [WHOLE_RELATIVE] = "relative_bias", CLASSIFIER
 
-const struct whole_family whole_torch_decoder = {
+static const struct whole_family torch_decoder = {
     TORCH,
     .layer = "decoder.layers.{i}.",
     .cross = "multihead_attn.",
@@ -152,7 +154,7 @@ static const struct whole_family d2l_decoder = {
       [WHOLE_RELATIVE] = stack ".block.0.layer.0.SelfAttention.relative_attention_bias"
 
 /* Early files have a table of relative positions in the cross-attention, which has no effect. */
-const struct whole_family whole_t5_decoder = {
+static const struct whole_family t5_decoder = {
     T5("decoder", "2"),
     .cross = "layer.1.EncDecAttention.",
     .stem = {T5_STEMS("decoder", "2"), [WHOLE_CROSS_QUERY] = "q", [WHOLE_CROSS_KEY] = "k",
@@ -194,7 +196,7 @@ const struct whole_family whole_t5_decoder = {
   .positions = POSITIONS_HALVES
 #define MARIAN(stack) .name = "marian", BART_KIN(stack), .positions = POSITIONS_HALVES
 
-const struct whole_family whole_bart_decoder = {
+static const struct whole_family bart_decoder = {
     BART("decoder"),
     BART_DECODES,
     .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS, BART_EMBEDDED("decoder")},
@@ -228,7 +230,7 @@ static const struct whole_family torch_encoder = {
     .layer = "encoder.layers.{i}.",
     .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "encoder.norm"},
     .table = {"encoder.embedding", "embedding"},
-    .decoder = &whole_torch_decoder,
+    .decoder = &torch_decoder,
     .scope = {"encoder."},
 };
 static const struct whole_family torch_decoder_alone = {
@@ -250,7 +252,7 @@ static const struct whole_family torch_decoder_layers = {
     .decodes = true,
     .by_kind = true,
 };
-const struct whole_family whole_torch_layers = {
+static const struct whole_family torch_layers = {
     TORCH,
     .layer = "layers.{i}.",
     .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "norm"},
@@ -267,7 +269,7 @@ static const struct whole_family d2l_encoder = {
     .scope = {"encoder."},
     .ignored = {"encoder.pos_encoding.P"},
 };
-const struct whole_family whole_bert = {
+static const struct whole_family bert = {
     .name = "bert",
     .layer = "encoder.layer.{i}.",
     .self = "attention.",
@@ -303,15 +305,15 @@ static const struct whole_family distilbert = {
     .bias = WHOLE_BIAS_ALWAYS,
     .positions = POSITIONS_LEARNED,
 };
-const struct whole_family whole_t5_encoder = {
+static const struct whole_family t5_encoder = {
     T5("encoder", "1"),
     .stem = {T5_STEMS("encoder", "1")},
-    .decoder = &whole_t5_decoder,
+    .decoder = &t5_decoder,
 };
-const struct whole_family whole_bart_encoder = {
+static const struct whole_family bart_encoder = {
     BART("encoder"),
     .stem = {BART_STEMS("encoder"), BART_EMBEDDED("encoder")},
-    .decoder = &whole_bart_decoder,
+    .decoder = &bart_decoder,
 };
 static const struct whole_family mbart_encoder = {
     MBART("encoder"),
@@ -333,7 +335,7 @@ static const struct whole_family marian_encoder = {
     .stem = {BART_STEMS("encoder")},
     .decoder = &marian_decoder,
 };
-const struct whole_family whole_vit = {
+static const struct whole_family vit = {
     .name = "vit",
     .layer = "encoder.layer.{i}.",
     .self = "attention.",
@@ -350,7 +352,7 @@ const struct whole_family whole_vit = {
     .rows_only = true,
     .place = NORM_PRE,
 };
-const struct whole_family whole_clip = {
+static const struct whole_family clip = {
     .name = "clip",
     .layer = "vision_model.encoder.layers.{i}.",
     .self = "self_attn.",
@@ -381,7 +383,7 @@ static const struct whole_family whisper_encoder = {
     .rows_only = true,
     .place = NORM_PRE,
 };
-const struct whole_family whole_gpt2 = {
+static const struct whole_family gpt2 = {
     .name = "gpt2",
     .layer = "h.{i}.",
     .self = "attn.",
@@ -406,7 +408,7 @@ const struct whole_family whole_gpt2 = {
     .place = NORM_PRE,
     .positions = POSITIONS_LEARNED,
 };
-const struct whole_family whole_llama = {
+static const struct whole_family llama = {
     .name = "llama",
     LLAMA_NAMES,
     .keys = &llama_keys,
@@ -422,22 +424,142 @@ static const struct whole_family gemma = {
 static const struct whole_family *const families[] = {&torch_encoder,
                                                       &torch_decoder_alone,
                                                       &torch_decoder_layers,
-                                                      &whole_torch_layers,
+                                                      &torch_layers,
                                                       &d2l_encoder,
-                                                      &whole_bert,
+                                                      &bert,
                                                       &distilbert,
-                                                      &whole_t5_encoder,
-                                                      &whole_bart_encoder,
+                                                      &t5_encoder,
+                                                      &bart_encoder,
                                                       &mbart_encoder,
                                                       &m2m100_encoder,
                                                       &pegasus_encoder,
                                                       &marian_encoder,
-                                                      &whole_vit,
-                                                      &whole_clip,
+                                                      &vit,
+                                                      &clip,
                                                       &whisper_encoder,
-                                                      &whole_gpt2,
-                                                      &whole_llama,
+                                                      &gpt2,
+                                                      &llama,
                                                       &gemma};
+
+/* --- attentions --- */
+
+#define TORCH_OBSTACLES                                        \
+  {                                                            \
+    {"bias_k", "a learned key and value are not supported"}, { \
+      "bias_v", "a learned key and value are not supported"    \
+    }                                                          \
+  }
+#define T5_TABLE "relative_attention_bias.weight"
+
+/* Attentions that are a file of their own. Additive attention of Dive into Deep Learning (d2l)
+ * projects nothing: W_q and W_k belong to the score. */
+static const struct whole_family plain_alone = {.layer = "",
+                                                .stem = {"query", "key", "value", "output"}};
+static const struct whole_family torch_alone = {.layer = "",
+                                                .joint = "in_proj_",
+                                                .stem = {[WHOLE_OUTPUT] = "out_proj"}};
+static const struct whole_family d2l_alone = {.layer = "", .stem = {"W_q", "W_k", "W_v", "W_o"}};
+static const struct whole_family d2l_pooling = {.layer = "", .stem = {[WHOLE_OUTPUT] = "W_o"}};
+
+static const struct layout_family layers[] = {
+    {.layout = "plain",
+     .label = "layer",
+     .names = &plain_alone,
+     .parameter = {[ROLE_SCORE_QUERY] = "score.query",
+                   [ROLE_SCORE_KEY] = "score.key",
+                   [ROLE_SCORE_VECTOR] = "score.vector",
+                   [ROLE_SCORE_WEIGHT] = "score.weight",
+                   [ROLE_RELATIVE] = "relative_bias"},
+     .alone = true,
+     .unprojected = true},
+
+    /* PyTorch's nn.MultiheadAttention: by itself, and in the layers of nn.Transformer. */
+    {.layout = "torch",
+     .label = "layer",
+     .names = &torch_alone,
+     .unprojected = true,
+     .obstacle = TORCH_OBSTACLES},
+    {.layout = "torch", .label = "layer", .names = &torch_layers, .obstacle = TORCH_OBSTACLES},
+    {.layout = "torch",
+     .label = "layer",
+     .names = &torch_decoder,
+     .cross = true,
+     .layer = "layers.{i}.",
+     .obstacle = TORCH_OBSTACLES},
+
+    {.layout = "d2l", .label = "layer", .names = &d2l_alone},
+    {.layout = "d2l",
+     .label = "pooling",
+     .names = &d2l_pooling,
+     .parameter = {[ROLE_SCORE_QUERY] = "W_q.weight",
+                   [ROLE_SCORE_KEY] = "W_k.weight",
+                   [ROLE_SCORE_VECTOR] = "w_v.weight"},
+     .unprojected = true},
+
+    /* BERT, RoBERTa; ViT. */
+    {.layout = "bert",
+     .label = "layer",
+     .names = &bert,
+     .may_decode = true,
+     .frequencies = "self.rotary_embeddings.inv_freq",
+     .obstacle = {{"self.distance_embedding.weight", "embedded distances are not supported"}},
+     .beyond = {{"encoder.embed_positions.weight", "positions that turn pairs are not supported"},
+                {"encoder.rel_pos_bias.weight", "relative positions of LayoutLM are not supported"},
+                {"encoder.rel_pos_x_bias.weight", "positions in two dimensions are not supported"}},
+     .harmless = {"output.LayerNorm.", "LayerNorm.", "ln.", "self_attn_layer_norm."}},
+    {.layout = "bert",
+     .label = "layer",
+     .names = &vit,
+     .may_decode = true,
+     .obstacle = {{"attention.relative_position_bias.relative_position_bias_table",
+                   "positions in two dimensions are not supported"}},
+     .beyond = {{"encoder.relative_position_bias.relative_position_bias_table",
+                 "positions in two dimensions are not supported"}},
+     .harmless = {"output.LayerNorm."}},
+
+    {.layout = "clip",
+     .label = "text",
+     .names = &clip,
+     .layer = "text_model.encoder.layers.{i}.",
+     .causal = true,
+     .not_causal = "siglip",
+     .sees_all = "text_model.head.weight"}, /* SigLIP's */
+    {.layout = "clip", .label = "vision", .names = &clip},
+
+    /* GPT-2. Its attn.bias and attn.masked_bias are masks and not biases. */
+    {.layout = "gpt2", .label = "layer", .names = &gpt2, .harmless = {"bias", "masked_bias"}},
+
+    {.layout = "t5", .label = "encoder", .names = &t5_encoder, .harmless = {T5_TABLE}},
+    {.layout = "t5", .label = "decoder", .names = &t5_decoder, .harmless = {T5_TABLE}},
+    {.layout = "t5",
+     .label = "decoder",
+     .names = &t5_decoder,
+     .cross = true,
+     .harmless = {T5_TABLE}},
+
+    /* Llama, Mistral, Qwen2. */
+    {.layout = "llama",
+     .label = "layer",
+     .names = &llama,
+     .frequencies = "rotary_emb.inv_freq",
+     .harmless = {"rotary_emb.cos_cached", "rotary_emb.sin_cached"},
+     .obstacle = {{"q_norm.weight", "queries and keys that are normalised are not supported"},
+                  {"k_norm.weight", "queries and keys that are normalised are not supported"},
+                  {"sinks", "attention sinks are not supported"}}},
+
+    /* Whisper, BART and others. */
+    {.layout = "whisper", .label = "encoder", .names = &bart_encoder, .bare_keys = true},
+    {.layout = "whisper", .label = "decoder", .names = &bart_decoder, .bare_keys = true},
+    {.layout = "whisper",
+     .label = "decoder",
+     .names = &bart_decoder,
+     .cross = true,
+     .bare_keys = true},
+};
+
+_Static_assert(sizeof layers / sizeof *layers <= LAYOUT_FAMILIES_MOST, "too many");
+
+/* --- functions --- */
 
 const char *whole_family_within(const struct whole_family *f, enum whole_role role) {
   const bool cross = role >= WHOLE_CROSS_QUERY && role <= WHOLE_CROSS_OUTPUT;
@@ -449,3 +571,7 @@ const char *whole_family_within(const struct whole_family *f, enum whole_role ro
 size_t whole_family_count(void) { return sizeof families / sizeof *families; }
 
 const struct whole_family *whole_family_at(size_t index) { return families[index]; }
+
+size_t layout_family_count(void) { return sizeof layers / sizeof *layers; }
+
+const struct layout_family *layout_family_at(size_t index) { return &layers[index]; }

@@ -96,11 +96,6 @@ struct whole_family {
 /* The path of a role's attention within its layer; "" for a role of none. */
 const char *whole_family_within(const struct whole_family *f, enum whole_role role);
 
-/* The families whose attentions are also served alone. */
-extern const struct whole_family whole_torch_layers, whole_torch_decoder, whole_bert, whole_vit,
-    whole_clip, whole_gpt2, whole_t5_encoder, whole_t5_decoder, whole_llama, whole_bart_encoder,
-    whole_bart_decoder;
-
 /* The families to look for in a file: of an encoder, or of a decoder without one. */
 size_t whole_family_count(void);
 const struct whole_family *whole_family_at(size_t index);

@@ -33,6 +33,10 @@ struct whole_type {
 /* The type of this name; NULL: unknown. */
 const struct whole_type *whole_type_find(const char *name);
 
+/* Is it a type that is not supported, but whose attention is that of a layout, except for what
+ * config.json says? */
+bool whole_type_has_layers(const char *name, const char *layout);
+
 /* Writes the names of all supported types: "bert, roberta". */
 void whole_type_list(char *out, size_t size);
 
