@@ -172,9 +172,9 @@ static enum status set_self(const struct whole_sizing *z, struct error *e) {
   if (make_shape(z, WHOLE_QUERY, z->stack->form.width, s, e)) return e->status;
   s->norm_epsilon = w->type && w->type->head_norms ? norm_epsilon(p) : 0;
   s->rope_base = z->stack->places != WHOLE_PLACES_ROTARY ? 0
-                 : w->rope_base > 0                      ? w->rope_base
+                 : w->kind.rope_base > 0                 ? w->kind.rope_base
                                                          : DEFINITION_ROPE_BASE;
-  s->rope_stretch = w->rope_stretch;
+  s->rope_stretch = w->kind.rope_stretch;
   if (s->rope_base > 0 && s->head_size % 2 != 0)
     return error_set(e, STATUS_CONFIG,
                      "positions: rotary positions need an even head size, not %zu", s->head_size);
@@ -243,7 +243,7 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
   if (check_shift(z, e)) return e->status;
   f->place = s->pre == TOGGLE_ON ? NORM_PRE : family->place;
   f->epsilon = norm_epsilon(z->p);
-  f->kind->window = z->p->words.window;
+  f->kind->window = z->p->words.kind.window;
   f->whole = s->float32;
   f->kind->activation = s->activation ? s->activate : ACTIVATION_RELU;
   f->last_aside = family->aside;

@@ -142,6 +142,10 @@ static void put_token(struct whole_translation *t, const char *word, const char 
 
 enum { LAYERS_NONE, LAYERS_SOME, LAYERS_ALL };
 
+static bool is_kind(const json_t *value, const char *name) {
+  return json_is_string(value) && strcmp(json_string_value(value), name) == 0;
+}
+
 /* Reads which layers have a window: those from max_window_layers on, or those of layer_types. */
 static int read_window_layers(struct whole_translation *t) {
   const json_t *types = json_object_get(t->config, "layer_types"), *one;
@@ -150,21 +154,21 @@ static int read_window_layers(struct whole_translation *t) {
   size_t slide = 0, i;
   if (!json_is_array(types))
     return first == 0 ? LAYERS_ALL : layers > 0 && first >= layers ? LAYERS_NONE : LAYERS_SOME;
-  json_array_foreach(types, i, one) {
-    const char *name = json_string_value(one);
-    if (name && strcmp(name, "sliding_attention") == 0)
-      slide++;
-    else if (!name || strcmp(name, "full_attention") != 0)
-      error_set(t->e, STATUS_CONFIG,
-                "config.json: layer_types: only \"full_attention\" and \"sliding_attention\" are "
-                "supported");
-  }
+  json_array_foreach(types, i, one) slide += is_kind(one, "sliding_attention");
   return slide == 0 ? LAYERS_NONE : slide == i ? LAYERS_ALL : LAYERS_SOME;
 }
 
 static void read_window(struct whole_translation *t) {
   static const char key[] = "sliding_window";
   const struct whole_type *type = t->w->type;
+  const json_t *one;
+  size_t i;
+  json_array_foreach(json_object_get(t->config, "layer_types"), i, one) {
+    if (!is_kind(one, "full_attention") && !is_kind(one, "sliding_attention"))
+      error_set(t->e, STATUS_CONFIG,
+                "config.json: layer_types: only \"full_attention\" and \"sliding_attention\" are "
+                "supported");
+  }
   const bool null = json_is_null(json_object_get(t->config, key));
   const size_t window = null ? 0 : count_of(t, key, 1, type->window);
   if (window == 0 || !flag_of(t, "use_sliding_window", !type->window_asked)) return;
@@ -174,7 +178,7 @@ static void read_window(struct whole_translation *t) {
         t->e, STATUS_CONFIG,
         "config.json: %s: has an unsupported value, which would change the outputs; supported: %s",
         key, type->windows ? "one for all layers" : "null");
-  if (layers == LAYERS_ALL) t->w->window = window;
+  if (layers == LAYERS_ALL) t->w->kind.window = window;
 }
 
 /* --- rotary positions --- */
@@ -193,7 +197,7 @@ static double read_stretch_number(struct whole_translation *t, const char *all,
 /* Reads how rotary positions are scaled. False: the kind is not supported. */
 static bool read_stretch(struct whole_translation *t, const char *all, const json_t *scaling,
                          const char *kind) {
-  struct layer_stretch *s = &t->w->rope_stretch;
+  struct layer_stretch *s = &t->w->kind.rope_stretch;
   if (strcmp(kind, "default") == 0) return true;
   const bool llama = strcmp(kind, "llama3") == 0;
   if (!llama && strcmp(kind, "linear") != 0) return false;
@@ -231,8 +235,8 @@ static void read_rope(struct whole_translation *t) {
               where);
   const char *key = t->family->keys->rope_base;
   const json_t *base = json_object_get(has_all ? parameters : t->config, key);
-  t->w->rope_base = base ? json_number_value(base) : t->w->type->rope_base;
-  if (base && !(json_is_number(base) && t->w->rope_base > 1 && t->w->rope_base <= 1e30))
+  t->w->kind.rope_base = base ? json_number_value(base) : t->w->type->rope_base;
+  if (base && !(json_is_number(base) && t->w->kind.rope_base > 1 && t->w->kind.rope_base <= 1e30))
     error_set(t->e, STATUS_CONFIG, "config.json: %s: needs a number above 1", key);
 }
 

@@ -20,6 +20,14 @@ struct whole_by {
   const char *document, *key; /* "config.json", "hidden_size"; NULL: no document says it */
 };
 
+/* Values that may differ between layers; 0: not given. All layers of a supported model are equal.
+ */
+struct whole_layer_kind {
+  size_t window; /* rows that a row attends to, including itself */
+  double rope_base;
+  struct layer_stretch rope_stretch;
+};
+
 struct whole_words {
   const struct whole_type *type; /* NULL: there is no config.json */
   json_t *words;                 /* an object; includes the defaults of missing keys */
@@ -28,10 +36,8 @@ struct whole_words {
   /* Values that definitions do not have. 0: not given. */
   size_t positions; /* as config.json counts them */
   size_t buckets, distance;
-  double rope_base;
-  struct layer_stretch rope_stretch;
-  size_t window;  /* rows that a row attends to, including itself */
-  bool has_types; /* of tokens */
+  struct whole_layer_kind kind; /* of every layer */
+  bool has_types;               /* of tokens */
   size_t types;
   bool apart;               /* encoder and decoder have a table of tokens each: */
   size_t target_vocabulary; /* tokens of the decoder's */

@@ -237,6 +237,8 @@ static void what_layers_note(void **state) {
     whole_place_config(p, "llama-b", change);
     model_free(whole_place_load(p, ""));
   }
+  config_is_refused(p, "llama-b", "{\"layer_types\":[\"chunked_attention\"]}",
+                    "config.json: layer_types: only \"full_attention\" and");
   config_is_refused(p, "bert-a", "{\"query_pre_attn_scalar\":1}", "supported: the size of a head");
 }
 
