@@ -20,8 +20,7 @@ struct whole_by {
   const char *document, *key; /* "config.json", "hidden_size"; NULL: no document says it */
 };
 
-/* Values that may differ between layers; 0: not given. All layers of a supported model are equal.
- */
+/* Values that could differ between layers, but are equal in supported models. 0: not given. */
 struct whole_layer_kind {
   size_t window; /* rows that a row attends to, including itself */
   double rope_base;

@@ -421,25 +421,27 @@ static const struct whole_family gemma = {
 };
 
 /* The order in which a file is compared with them. */
-static const struct whole_family *const families[] = {&torch_encoder,
-                                                      &torch_decoder_alone,
-                                                      &torch_decoder_layers,
-                                                      &torch_layers,
-                                                      &d2l_encoder,
-                                                      &bert,
-                                                      &distilbert,
-                                                      &t5_encoder,
-                                                      &bart_encoder,
-                                                      &mbart_encoder,
-                                                      &m2m100_encoder,
-                                                      &pegasus_encoder,
-                                                      &marian_encoder,
-                                                      &vit,
-                                                      &clip,
-                                                      &whisper_encoder,
-                                                      &gpt2,
-                                                      &llama,
-                                                      &gemma};
+static const struct whole_family *const families[] = {
+    &torch_encoder,
+    &torch_decoder_alone,
+    &torch_decoder_layers,
+    &torch_layers,
+    &d2l_encoder,
+    &bert,
+    &distilbert,
+    &t5_encoder,
+    &bart_encoder,
+    &mbart_encoder,
+    &m2m100_encoder,
+    &pegasus_encoder,
+    &marian_encoder,
+    &vit,
+    &clip,
+    &whisper_encoder,
+    &gpt2,
+    &llama,
+    &gemma,
+};
 
 /* --- attentions --- */
 

@@ -187,52 +187,30 @@ void whole_type_list(char *out, size_t size) {
 
 /* --- types of which only the attention is known --- */
 
-enum { LAYERS_MOST = 32 };
-
+/* The types of a layout, with blanks between them. */
 static const struct {
-  const char *layout;
-  const char *types[LAYERS_MOST];
+  const char *layout, *types;
 } layers[] = {
-    {"bert",
-     {"xlm-roberta-xl",
-      "electra",
-      "ernie",
-      "esm",
-      "layoutlm",
-      "data2vec-text",
-      "roberta-prelayernorm",
-      "megatron-bert",
-      "bert-generation",
-      "splinter",
-      "visual_bert",
-      "vilt",
-      "dpr",
-      "clap_text_model",
-      "chinese_clip_text_model",
-      "deit",
-      "vit_mae",
-      "vit_msn",
-      "dinov2",
-      "yolos",
-      "dpt",
-      "beit",
-      "data2vec-vision",
-      "audio-spectrogram-transformer",
-      "ijepa"}},
-    {"clip",
-     {"clip_text_model", "siglip", "siglip_text_model", "siglip_vision_model", "owlvit",
-      "owlvit_text_model", "owlvit_vision_model", "clipseg", "clipseg_text_model",
-      "clipseg_vision_model"}},
-    {"gpt2", {"openai-gpt", "imagegpt", "decision_transformer"}},
-    {"t5", {"umt5", "switch_transformers"}},
-    {"llama", {"mixtral", "qwen2_moe", "starcoder2", "olmo", "granite"}},
-    {"whisper", {"blenderbot", "blenderbot-small", "opt", "plbart", "speech_to_text", "trocr"}},
+    {"bert", "xlm-roberta-xl electra ernie esm layoutlm data2vec-text roberta-prelayernorm "
+             "megatron-bert bert-generation splinter visual_bert vilt dpr clap_text_model "
+             "chinese_clip_text_model deit vit_mae vit_msn dinov2 yolos dpt beit "
+             "data2vec-vision audio-spectrogram-transformer ijepa"},
+    {"clip", "clip_text_model siglip siglip_text_model siglip_vision_model owlvit "
+             "owlvit_text_model owlvit_vision_model clipseg clipseg_text_model "
+             "clipseg_vision_model"},
+    {"gpt2", "openai-gpt imagegpt decision_transformer"},
+    {"t5", "umt5 switch_transformers"},
+    {"llama", "mixtral qwen2_moe starcoder2 olmo granite"},
+    {"whisper", "blenderbot blenderbot-small opt plbart speech_to_text trocr"},
 };
 
 bool whole_type_has_layers(const char *name, const char *layout) {
-  for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
-    for (size_t j = 0; j < LAYERS_MOST && layers[i].types[j]; j++)
-      if (strcmp(layers[i].layout, layout) == 0 && strcmp(layers[i].types[j], name) == 0)
-        return true;
+  for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+    const char *word = strcmp(layers[i].layout, layout) == 0 ? layers[i].types : "";
+    for (size_t n; *word; word += n, word += *word == ' ') {
+      n = strcspn(word, " ");
+      if (n == strlen(name) && strncmp(word, name, n) == 0) return true;
+    }
+  }
   return false;
 }
