@@ -9,6 +9,10 @@ bool guard_value_is_number(const json_t *value, double x) {
   return json_is_number(value) && fabs(json_number_value(value) - x) <= 1e-6 * fabs(x);
 }
 
+bool guard_value_is_off(const json_t *value) {
+  return json_is_false(value) || (json_is_number(value) && fabs(json_number_value(value)) <= 1e-6);
+}
+
 static bool is_only(const json_t *value, const char *only) {
   if (json_is_boolean(value)) return strcmp(only, json_is_true(value) ? "true" : "false") == 0;
   if (json_is_string(value))
@@ -29,6 +33,8 @@ bool guard_value_is(const struct guard *g, const json_t *value, size_t head_size
     return true;
   }
   switch (g->value) {
+  case GUARD_OFF:
+    return guard_value_is_off(value);
   case GUARD_HEAD_SIZE:
     return head_size > 0 && guard_value_is_number(value, (double)head_size);
   case GUARD_HEAD_SCALE:

@@ -10,6 +10,9 @@
  * known. */
 bool guard_value_is(const struct guard *g, const json_t *value, size_t head_size);
 
+/* Is it one of Python's false values? */
+bool guard_value_is_off(const json_t *value);
+
 /* Is the value the number `x`, as far as a file of decimal numbers can say it? */
 bool guard_value_is_number(const json_t *value, double x);
 

@@ -119,13 +119,14 @@ static size_t count_under(const json_t *object, size_t offset, json_int_t most) 
   return count;
 }
 
+/* Reads the heads of one of two stacks, or those of a model. */
 static size_t read_heads(const json_t *object, const struct hints_layer *at) {
   const struct whole_family *names = at->family ? at->family->names : NULL;
   const struct whole_keys *k = names ? names->keys : NULL;
-  const char *own = !k                                   ? NULL
-                    : names->decodes && k->decoder.heads ? k->decoder.heads
-                                                         : k->own.heads;
-  size_t heads = own ? count_of(json_object_get(object, own), DEFINITION_HEADS_MAX) : 0;
+  size_t heads = 0;
+  if (k && k->decoder.heads)
+    heads = count_of(json_object_get(object, names->decodes ? k->decoder.heads : k->own.heads),
+                     DEFINITION_HEADS_MAX);
   if (!heads)
     heads = count_under(object, offsetof(struct whole_keys, own.heads), DEFINITION_HEADS_MAX);
   return heads ? heads : count_of(json_object_get(object, "heads"), DEFINITION_HEADS_MAX);

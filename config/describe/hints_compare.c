@@ -71,13 +71,6 @@ static bool is_plain_rope(const json_t *parameters) {
          (!part || json_is_null(part) || guard_value_is_number(part, 1));
 }
 
-/* Python's false values also mean that a key whose supported value is null or false is off. */
-static bool is_off(const struct guard *g, const json_t *value) {
-  const bool open = strcmp(g->only, "null") == 0 || strcmp(g->only, "false") == 0;
-  return open && (json_is_false(value) ||
-                  (json_is_number(value) && fabs(json_number_value(value)) <= 1e-6));
-}
-
 /* This layer's entry of a list, or NULL. */
 static const json_t *layer_entry(const json_t *config, const struct hints_served *c,
                                  const char *key) {
@@ -115,7 +108,9 @@ static bool is_unserved(const json_t *config, const struct hints_served *c, cons
   default:
     break;
   }
-  return !guard_value_is(g, value, c->shape->head_size) && !is_off(g, value);
+  /* A layer also reads false values of other keys as off whose supported value is null or false. */
+  const bool open = strcmp(g->only, "null") == 0 || strcmp(g->only, "false") == 0;
+  return !guard_value_is(g, value, c->shape->head_size) && !(open && guard_value_is_off(value));
 }
 
 void hints_compare_unserved(const struct hints *h, const struct hints_served *c, struct notes *n) {

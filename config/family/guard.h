@@ -10,6 +10,7 @@
 /* The supported value. */
 enum guard_value {
   GUARD_JSON,       /* `only`, as JSON */
+  GUARD_OFF,        /* `only`, which is null, false or 0 */
   GUARD_EACH,       /* a list, one entry for each layer, that has only this value */
   GUARD_HEAD_SIZE,  /* the size of a head */
   GUARD_HEAD_SCALE, /* 1 / sqrt(the size of a head) */

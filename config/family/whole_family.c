@@ -428,7 +428,6 @@ static const struct whole_family *const families[] = {
     &torch_layers,
     &d2l_encoder,
     &bert,
-    &distilbert,
     &t5_encoder,
     &bart_encoder,
     &mbart_encoder,
@@ -439,6 +438,7 @@ static const struct whole_family *const families[] = {
     &clip,
     &whisper_encoder,
     &gpt2,
+    &distilbert,
     &llama,
     &gemma,
 };

@@ -222,9 +222,9 @@ static void what_layers_note(void **state) {
       {"attention_multiplier", "1", "0.3535534"},
       {"rotary_pct", "0.25", "1.0"},
       {"no_rope_layers", "[1,0]", "[1,1]"},
-      {"attention_chunk_size", "8192", "null"},
+      {"attention_chunk_size", "8192", "0"},
       {"attention_type", "\"block_sparse\"", "\"original_full\""},
-      {"clip_qkv", "8", "null"},
+      {"clip_qkv", "8", "false"},
       {"rope_parameters", "{\"rope_theta\":1e4,\"partial_rotary_factor\":0.5}",
        "{\"rope_theta\":1e4,\"partial_rotary_factor\":1}"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
