@@ -33,9 +33,12 @@ struct whole_spot {
 static void write_name(const struct whole_plan *p, const struct whole_family *f,
                        const struct whole_spot *s, char out[LAYOUT_ADDRESS_SIZE]) {
   char path[LAYOUT_ADDRESS_SIZE] = "";
-  if (s->role < WHOLE_LAYER_ROLES) layout_family_path(f->layer, s->layer, path, sizeof path);
-  snprintf(out, LAYOUT_ADDRESS_SIZE, "%.127s%.40s%.24s%.63s", p->prefix, path,
-           whole_family_within(f, s->role), s->stem);
+  if (s->role < WHOLE_LAYER_ROLES) {
+    layout_family_path(f->layer, s->layer, path, sizeof path);
+    const size_t length = strlen(path);
+    snprintf(path + length, sizeof path - length, "%s", whole_family_within(f, s->role));
+  }
+  snprintf(out, LAYOUT_ADDRESS_SIZE, "%.127s%.64s%.63s", p->prefix, path, s->stem);
 }
 
 static bool is_table(enum whole_role role) { return whole_roles[role].kind == WHOLE_IS_TABLE; }
