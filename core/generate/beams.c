@@ -35,7 +35,7 @@ static void place_prompt(const struct stack_preparing *p, size_t prompt) {
   b->pass = p->r->wish || p->r->embedded ? stack_alloc(p, most * each, sizeof *b->pass) : NULL;
   /* A hypothesis has two sets of references and of tokens: of this step and of the next one. */
   for (size_t i = 0; i < each; i++) {
-    struct stack_advance *at = &g->rounds->advance[first + i];
+    struct stack_sequence *at = &g->sequence[first + i];
     const size_t rows = at->text + most;
     for (size_t j = 0; j < 2; j++) {
       at->refers[j].block = stack_alloc(p, rows / KERNEL_KEYS + 1, sizeof *at->refers[j].block);
@@ -43,7 +43,7 @@ static void place_prompt(const struct stack_preparing *p, size_t prompt) {
     }
     at->other = stack_alloc(p, rows + 1, sizeof *at->other);
     at->lineage = (struct kept_lineage){.own = i};
-    if (!p->e->status) memcpy(at->other, at->token, at->text * sizeof *at->other);
+    if (!p->e->status) memcpy(at->other, at->fed, at->text * sizeof *at->other);
   }
 }
 
@@ -71,16 +71,16 @@ struct prompt {
   const struct stack *s;
   struct stack_run *r;
   struct stack_beams *beams;
-  struct stack_advance *advance; /* [each] */
+  struct stack_sequence *sequence; /* [each] */
   size_t first, each;
 };
 
 /* The first step: the rows of the prompt are the first sequence's. Those after its last whole block
  * will have been moved to the place where such rows are expected. */
 static void begin_hypotheses(const struct prompt *t) {
-  const size_t whole = t->advance[0].kept / KERNEL_KEYS * KERNEL_KEYS;
+  const size_t whole = t->sequence[0].kept / KERNEL_KEYS * KERNEL_KEYS;
   for (size_t i = 0; i < t->each; i++) {
-    struct stack_advance *at = &t->advance[i];
+    struct stack_sequence *at = &t->sequence[i];
     at->lineage.whole = whole;
     at->lineage.block = at->refers[0].block;
     at->lineage.row = at->refers[0].row;
@@ -91,14 +91,14 @@ static void begin_hypotheses(const struct prompt *t) {
       pair->key.lineage = pair->value.lineage = &at->lineage;
     }
   }
-  t->advance[0].turns = whole;
-  t->advance[0].opens = true;
+  t->sequence[0].turns = whole;
+  t->sequence[0].opens = true;
 }
 
 /* All sequences have the same number of rows, those that are not selected now, too. */
 static void count_rows(const struct prompt *t) {
-  const size_t rows = t->advance[0].kept;
-  for (size_t i = 1; i < t->each; i++) t->advance[i].kept = rows;
+  const size_t rows = t->sequence[0].kept;
+  for (size_t i = 1; i < t->each; i++) t->sequence[i].kept = rows;
   for (size_t l = 0; l < t->s->form.layers; l++)
     for (size_t i = 0; i < t->each; i++) {
       struct kept_pair *pair = &t->r->generation->rounds->kept[l][t->first + i];
@@ -113,20 +113,20 @@ static void follow_parents(const struct prompt *t) {
   const size_t step = q->steps - 1, side = (step + 1) % 2;
   for (size_t i = 0; i < q->running; i++) {
     const struct stack_beam *beam = stack_search_beam(q, step, i);
-    const struct stack_advance *parent = &t->advance[beam->parent];
-    struct stack_advance *at = &t->advance[i];
+    const struct stack_sequence *parent = &t->sequence[beam->parent];
+    struct stack_sequence *at = &t->sequence[i];
     const size_t whole = parent->lineage.whole;
     memcpy(at->refers[side].block, parent->refers[!side].block,
            whole / KERNEL_KEYS * sizeof *at->lineage.block);
     memcpy(at->refers[side].row, parent->refers[!side].row, KERNEL_KEYS * sizeof *at->lineage.row);
-    memcpy(at->other + at->text, parent->token + parent->text, step * sizeof *at->other);
+    memcpy(at->other + at->text, parent->fed + parent->text, step * sizeof *at->other);
     at->other[at->text + step] = beam->token;
     at->lineage.whole = whole; /* it may not have been selected when that grew */
   }
   for (size_t i = 0; i < t->each; i++) {
-    struct stack_advance *at = &t->advance[i];
-    int32_t *token = at->token;
-    at->token = at->other, at->other = token;
+    struct stack_sequence *at = &t->sequence[i];
+    int32_t *token = at->fed;
+    at->fed = at->other, at->other = token;
     at->lineage.block = at->refers[side].block;
     at->lineage.row = at->refers[side].row;
   }
@@ -135,14 +135,14 @@ static void follow_parents(const struct prompt *t) {
 /* If the rows after the last block are a block now, decides which hypothesis makes it. Hypotheses
  * with the same rows share it. */
 static void weave_rows(const struct prompt *t) {
-  const struct stack_advance *first = &t->advance[0];
+  const struct stack_sequence *first = &t->sequence[0];
   const bool whole = first->kept == first->lineage.whole + KERNEL_KEYS;
   for (size_t i = 0; i < t->each; i++) {
-    struct stack_advance *at = &t->advance[i];
+    struct stack_sequence *at = &t->sequence[i];
     at->weaves = i < t->beams->search.running && whole;
     at->woven = i;
     for (size_t j = i; at->weaves && j-- > 0;) {
-      const struct stack_advance *other = &t->advance[j];
+      const struct stack_sequence *other = &t->sequence[j];
       if (!memcmp(other->lineage.row, at->lineage.row, KERNEL_KEYS * sizeof *at->lineage.row))
         at->woven = other->woven;
     }
@@ -206,7 +206,7 @@ static void search_prompt(const struct stack_step *step, const struct unit *u, v
   const struct prompt t = {.s = step->stack,
                            .r = r,
                            .beams = &o->beams[u->item],
-                           .advance = &o->advance[first],
+                           .sequence = &r->generation->sequence[first],
                            .first = first,
                            .each = each};
   struct stack_searching *q = &t.beams->search;
@@ -232,7 +232,8 @@ static bool search_unit(const struct step *step, struct cursor *at, struct unit 
   const size_t each = stack_each(r->generation), prompts = r->geometry.items / each;
   (void)step;
   if (!o->beams) return false;
-  while (at->item < prompts && o->advance[at->item * each].asks == STACK_ASKS_NOT) at->item++;
+  const struct stack_sequence *q = r->generation->sequence;
+  while (at->item < prompts && q[at->item * each].asks == STACK_ASKS_NOT) at->item++;
   if (at->item == prompts) return false;
   u->item = at->item++;
   return true;

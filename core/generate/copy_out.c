@@ -68,7 +68,7 @@ enum status copy_out_prepare(const struct stack_preparing *p) {
   for (size_t i = 0; i < r->geometry.items; i++) {
     struct stack_sequence *q = &r->generation->sequence[i];
     q->row = rows;
-    q->keys = o->advance[i].text + q->most - 1;
+    q->keys = stack_kept_rows(r->generation, i);
     rows += q->most; /* their tokens lie in memory: no sum overflows */
   }
   if (!size_mul(rows, p->s->form.width, &numbers))
@@ -148,7 +148,7 @@ static void copy_state(const struct chosen_pass *p, size_t number, enum copied_k
 static void copy_thumbnails(const struct stack *s, const struct stack_run *r, size_t number,
                             size_t item, size_t rows) {
   const struct copied_rows from = rows_of(s, r, number, COPIED_WEIGHTS, item);
-  const size_t text = r->generation->rounds->advance[item].text;
+  const size_t text = r->generation->sequence[item].text;
   uint8_t *to = r->shown[number].thumbnails;
   if (!to) return;
   to += r->shown[number].thumbnails_at[item];
@@ -220,8 +220,7 @@ static void copy_each(const struct stack_step *step, const struct unit *u, void 
                                 .r = r,
                                 .q = &g->sequence[u->item],
                                 .item = u->item,
-                                .t =
-                                    r->geometry.item[u->item].k - g->rounds->advance[u->item].text};
+                                .t = r->geometry.item[u->item].k - g->sequence[u->item].text};
   (void)scratch;
   if (u->head == stack_form_attentions(&s->form))
     copy_state(&p, u->head, COPIED_HIDDEN, stack_hidden_rows(s, r, 0));

@@ -15,38 +15,6 @@
 #define STACK_ASKS_NOT SIZE_MAX
 #define STACK_NO_TWIN  SIZE_MAX
 
-/* The state of a sequence. Its rows are those of its tokens, whose keys and values are kept. */
-struct stack_advance {
-  int32_t *token; /* [text + most] the prompt, and the generated tokens after it */
-  size_t text;    /* tokens of the prompt */
-  size_t kept;    /* rows whose keys and values are there: those of the rounds that are over */
-  size_t turned;  /* how many of these have turned keys (kernel_tile), in whole blocks; ... */
-  size_t turns;   /* ... and how many once this round is over. A block is turned when a row after
-                     it is there: a twin copies all rows of a prompt without the last */
-  size_t asks;    /* the place of its logits among those of this round; STACK_ASKS_NOT: its prompt
-                     continues in the next round, or it is finished */
-  size_t first;   /* the first of the neighboring items with this prompt; STACK_NO_TWIN: itself */
-  size_t twin;    /* the one of these whose rows it copies; STACK_NO_TWIN: none */
-  size_t copies;  /* the round that begins with a copy: of its twin's rows, or of the prefix cache;
-                     0: none */
-  float *room;    /* its keys and values; NULL: it has not begun, or they are released */
-  size_t room_bytes;
-  bool leaves; /* it was finished before this round, which releases them at its end */
-  /* A hypothesis, whose keys and values lie in rows of several sequences: */
-  struct kept_lineage lineage; /* references to these rows, in one of two sets */
-  struct {
-    uint32_t *block, *row; /* [blocks], [KERNEL_KEYS] */
-  } refers[2];
-  int32_t *other; /* like `token`: the two change places in each step */
-  bool opens;     /* the rows of its prompt become the other hypotheses', too, in this round */
-  bool weaves;    /* its last rows become a block in this round, ... */
-  size_t woven;   /* ... which this sequence of the prompt stores */
-  /* The prefix cache: */
-  struct prefix_block **recalled; /* [recalls] the blocks that begin its prompt */
-  size_t recalls, held;           /* how many of these; how many are not given back yet */
-  uint64_t known; /* the last block of it that is cached, or the root; 0: no more are cached */
-};
-
 /* The source of the sequences of one prompt: its keys and values are made in the first round. */
 struct stack_source {
   size_t rows;
@@ -74,15 +42,14 @@ struct stack_room {
 
 /* The state of a generating run. */
 struct stack_rounds {
-  struct stack_advance *advance; /* [items] */
-  struct kept_pair **kept;       /* [attentions] of [items]; across of [sources] */
-  struct stack_source *source;   /* [sources], one for each prompt; NULL: there are none */
-  struct stack_beams *beams;     /* [prompts] of a beam search; or NULL */
-  int32_t *token;                /* [rows] the tokens of this round */
-  size_t number;                 /* rounds that have begun */
-  size_t copied;                 /* the last one that begins with a copy of rows */
-  struct arena *arena;           /* of the run */
-  struct stack_room *rooms;      /* [rooms_left] free ones */
+  struct kept_pair **kept;     /* [attentions] of [items]; across of [sources] */
+  struct stack_source *source; /* [sources], one for each prompt; NULL: there are none */
+  struct stack_beams *beams;   /* [prompts] of a beam search; or NULL */
+  int32_t *token;              /* [rows] the tokens of this round */
+  size_t number;               /* rounds that have begun */
+  size_t copied;               /* the last one that begins with a copy of rows */
+  struct arena *arena;         /* of the run */
+  struct stack_room *rooms;    /* [rooms_left] free ones */
   size_t rooms_left;
   size_t begun, at_once;      /* items that have begun; that continue at the same time, at most */
   size_t leaving;             /* items whose memory is released at the end of this round */
@@ -101,7 +68,7 @@ static inline size_t stack_each(const struct stack_generation *g) { return g->ea
 
 /* Rows of a sequence whose keys and values are kept, at most: its last token is not fed. */
 static inline size_t stack_kept_rows(const struct stack_generation *g, size_t item) {
-  return g->rounds->advance[item].text + g->sequence[item].most - 1;
+  return g->sequence[item].text + g->sequence[item].most - 1;
 }
 
 /* Tokens of a sequence that were generated, in the response or of the hypothesis. */

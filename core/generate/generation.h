@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 
+#include "core/attention/kept.h"
 #include "core/base/status.h"
 #include "core/generate/choice.h"
 
@@ -34,6 +35,37 @@ struct stack_sequence {
    * chose token t. */
   size_t row;  /* the first of its `most` rows, among those of all sequences */
   size_t keys; /* of a row of weights: all that its tokens may attend to */
+
+  /* The stack's own (generate_parts.h). Its rows are those of its tokens, whose keys and values are
+   * kept. */
+  int32_t *fed;  /* [text + most] the prompt, and the generated tokens after it */
+  size_t text;   /* tokens of the prompt */
+  size_t kept;   /* rows whose keys and values are there: those of the rounds that are over */
+  size_t turned; /* how many of these have turned keys (kernel_tile), in whole blocks; ... */
+  size_t turns;  /* ... and how many once this round is over. A block is turned when a row after
+                    it is there: a twin copies all rows of a prompt without the last */
+  size_t asks;   /* the place of its logits among those of this round; STACK_ASKS_NOT: its prompt
+                    continues in the next round, or it is finished */
+  size_t first;  /* the first of the neighboring items with this prompt; STACK_NO_TWIN: itself */
+  size_t twin;   /* the one of these whose rows it copies; STACK_NO_TWIN: none */
+  size_t copies; /* the round that begins with a copy: of its twin's rows, or of the prefix cache;
+                    0: none */
+  float *room;   /* its keys and values; NULL: it has not begun, or they are released */
+  size_t room_bytes;
+  bool leaves; /* it was finished before this round, which releases them at its end */
+  /* A hypothesis, whose keys and values lie in rows of several sequences: */
+  struct kept_lineage lineage; /* references to these rows, in one of two sets */
+  struct {
+    uint32_t *block, *row; /* [blocks], [KERNEL_KEYS] */
+  } refers[2];
+  int32_t *other; /* like `fed`: the two change places in each step */
+  bool opens;     /* the rows of its prompt become the other hypotheses', too, in this round */
+  bool weaves;    /* its last rows become a block in this round, ... */
+  size_t woven;   /* ... which this sequence of the prompt stores */
+  /* The prefix cache: */
+  struct prefix_block **block; /* [recalls] the blocks that begin its prompt */
+  size_t recalls, held;        /* how many of these; how many are not given back yet */
+  uint64_t known; /* the last block of it that is cached, or the root; 0: no more are cached */
 };
 
 /* A hypothesis in one step of a beam search. */

@@ -22,9 +22,8 @@ static void record_fault(const struct unit *u, enum next_fault fault) {
 static void append_token(struct stack_generation *g, const struct unit *u, int32_t token,
                          float log) {
   struct stack_sequence *q = &g->sequence[u->item];
-  struct stack_advance *at = &g->rounds->advance[u->item];
   const size_t count = stack_sequence_count(q) + 1;
-  at->token[at->text + count - 1] = token;
+  q->fed[q->text + count - 1] = token;
   q->log_probability[count - 1] = log;
   q->score += log;
   const enum stack_finish finish =
@@ -73,12 +72,11 @@ static void find_next(const struct stack *s, const struct unit *u, float *scratc
   const struct stack_run *r = stack_run_of(u->run);
   struct stack_generation *g = r->generation;
   const struct stack_sequence *q = &g->sequence[u->item];
-  const struct stack_advance *at = &g->rounds->advance[u->item];
   const size_t tokens = s->form.embedding.tokens, chosen = stack_chosen(r, u->item);
-  const float *logit = g->rounds->logits + at->asks * tokens;
+  const float *logit = g->rounds->logits + q->asks * tokens;
   const struct stack_likely likely = likely_of(r, u->item, chosen);
-  const struct stack_past past = {.token = at->token,
-                                  .count = at->text + chosen,
+  const struct stack_past past = {.token = q->fed,
+                                  .count = q->text + chosen,
                                   .chosen = chosen,
                                   .most = q->most,
                                   .item = q->item,
@@ -99,7 +97,7 @@ static void find_next(const struct stack *s, const struct unit *u, float *scratc
     return;
   }
   if (g->rounds->beams) {
-    list_candidates(s, &g->rounds->beams[u->item / g->each], &g->choice, &past, at->lineage.own,
+    list_candidates(s, &g->rounds->beams[u->item / g->each], &g->choice, &past, q->lineage.own,
                     logit, log_sum, scratch);
     return;
   }
@@ -124,7 +122,7 @@ static bool next_unit(const struct step *step, struct cursor *at, struct unit *u
 }
 
 static bool asks(const struct unit *u) {
-  return stack_run_of(u->run)->generation->rounds->advance[u->item].asks != STACK_ASKS_NOT;
+  return stack_run_of(u->run)->generation->sequence[u->item].asks != STACK_ASKS_NOT;
 }
 
 static double next_work(const struct step *step, const struct unit *u) {
@@ -138,7 +136,7 @@ static void next_item(const struct stack_step *step, const struct unit *u, void 
   const struct stack_run *r = stack_run_of(u->run);
   struct stack_rounds *o = r->generation->rounds;
   const size_t rows = r->geometry.item[u->item].q;
-  struct stack_advance *at = &o->advance[u->item];
+  struct stack_sequence *at = &r->generation->sequence[u->item];
   at->kept += rows;
   if (!at->lineage.row) at->turns = (at->kept - 1) / KERNEL_KEYS * KERNEL_KEYS;
   for (size_t l = 0; l < s->form.layers; l++) {

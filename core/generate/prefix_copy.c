@@ -72,30 +72,29 @@ static void copy_block(const struct block_copy *c, const struct stack_rounds *o,
 
 enum status prefix_copy_prepare(const struct stack_preparing *p, size_t item) {
   struct stack_generation *g = p->r->generation;
-  struct stack_advance *at = &g->rounds->advance[item];
+  struct stack_sequence *at = &g->sequence[item];
   const size_t most = (at->text - 1) / STACK_PREFIX_ROWS; /* the last token is fed in any case */
   if (at->twin != STACK_NO_TWIN) { /* its twin stores the blocks, and it stores none */
-    g->sequence[item].recalled = g->sequence[at->twin].recalled;
+    at->recalled = g->sequence[at->twin].recalled;
     return STATUS_OK;
   }
   at->known = UINT64_MAX - p->s->serial; /* the root of this stack: no id of a block */
   if (!g->prefixes || most == 0) return STATUS_OK;
-  at->recalled = stack_alloc(p, most, sizeof(struct prefix_block *));
-  if (!at->recalled) return p->e->status;
-  at->recalls = at->held = prefixes_find(g->prefixes, at->known, at->token, most, at->recalled);
-  if (at->recalls) at->known = at->recalled[at->recalls - 1]->id;
+  at->block = stack_alloc(p, most, sizeof(struct prefix_block *));
+  if (!at->block) return p->e->status;
+  at->recalls = at->held = prefixes_find(g->prefixes, at->known, at->fed, most, at->block);
+  if (at->recalls) at->known = at->block[at->recalls - 1]->id;
   at->kept = at->turned = at->turns = at->recalls * STACK_PREFIX_ROWS;
-  g->sequence[item].recalled = at->kept;
+  at->recalled = at->kept;
   return STATUS_OK;
 }
 
-static void give_back(struct stack_generation *g, struct stack_advance *at) {
-  while (at->held > 0) prefixes_give_back(g->prefixes, at->recalled[--at->held]);
+static void give_back(struct stack_generation *g, struct stack_sequence *at) {
+  while (at->held > 0) prefixes_give_back(g->prefixes, at->block[--at->held]);
 }
 
 void stack_generation_end(struct stack_generation *g, size_t items) {
-  for (size_t i = 0; g->rounds && g->rounds->advance && i < items; i++)
-    give_back(g, &g->rounds->advance[i]);
+  for (size_t i = 0; g->rounds && i < items; i++) give_back(g, &g->sequence[i]);
 }
 
 /* --- the step that fetches: units are items --- */
@@ -106,7 +105,7 @@ static bool fetch_unit(const struct step *step, struct cursor *at, struct unit *
   const size_t items = r->geometry.items;
   (void)step;
   if (o->copied != o->number) return false;
-  while (at->item < items && o->advance[at->item].copies != o->number) at->item++;
+  while (at->item < items && r->generation->sequence[at->item].copies != o->number) at->item++;
   if (at->item == items) return false;
   u->item = at->item++;
   return true;
@@ -133,10 +132,10 @@ static void fetch(const struct stack_step *step, const struct unit *u, void *scr
   const struct stack *s = step->stack;
   struct stack_generation *g = stack_run_of(u->run)->generation;
   const struct stack_rounds *o = g->rounds;
-  struct stack_advance *at = &o->advance[u->item];
+  struct stack_sequence *at = &g->sequence[u->item];
   (void)scratch;
   if (at->twin != STACK_NO_TWIN) { /* the rows that rounds.c has decided on */
-    at->turned = at->turns = size_min(o->advance[at->twin].turned, at->kept);
+    at->turned = at->turns = size_min(g->sequence[at->twin].turned, at->kept);
     for (size_t l = 0; l < s->form.layers; l++) {
       struct kept_pair *to = &o->kept[l][u->item], *from = &o->kept[l][at->twin];
       copy_kept(&to->key, &from->key, s->form.kind->self.kv_heads, at->kept);
@@ -146,7 +145,7 @@ static void fetch(const struct stack_step *step, const struct unit *u, void *scr
   }
   for (size_t b = 0; b < at->recalls; b++) {
     const struct block_copy c = {.s = s, .block = b};
-    copy_block(&c, o, u->item, at->recalled[b]->number);
+    copy_block(&c, o, u->item, at->block[b]->number);
   }
   give_back(g, at);
 }
@@ -154,7 +153,7 @@ static void fetch(const struct stack_step *step, const struct unit *u, void *scr
 /* --- the step that stores: units are items with blocks that are complete since this round --- */
 
 static size_t complete_blocks(const struct stack_run *r, size_t item, size_t *first) {
-  const size_t kept = r->generation->rounds->advance[item].kept;
+  const size_t kept = r->generation->sequence[item].kept;
   *first = (kept - r->geometry.item[item].q) / STACK_PREFIX_ROWS;
   return kept / STACK_PREFIX_ROWS - *first;
 }
@@ -174,12 +173,12 @@ static bool store_unit(const struct step *step, struct cursor *at, struct unit *
 static void store(const struct stack_step *step, const struct unit *u, void *scratch) {
   const struct stack_run *r = stack_run_of(u->run);
   const struct stack_generation *g = r->generation;
-  struct stack_advance *at = &g->rounds->advance[u->item];
+  struct stack_sequence *at = &g->sequence[u->item];
   size_t first, count = complete_blocks(r, u->item, &first);
   (void)scratch;
   for (size_t i = first; i < first + count && at->known != 0; i++) {
     const struct block_copy c = {.s = step->stack, .block = i, .back = true};
-    const int32_t *token = at->token + i * STACK_PREFIX_ROWS;
+    const int32_t *token = at->fed + i * STACK_PREFIX_ROWS;
     const uint64_t there = prefixes_behind(g->prefixes, at->known, token);
     struct prefix_block *b =
         there ? NULL : prefixes_make(g->prefixes, at->known, token, block_floats(step->stack));

@@ -55,7 +55,7 @@ static size_t members_of_room(const struct stack_generation *g) {
 }
 
 static struct places places_of(const struct stack_generation *g, size_t first) {
-  const struct stack_advance *at = &g->rounds->advance[first];
+  const struct stack_sequence *at = &g->sequence[first];
   const size_t members = members_of_room(g);
   const bool many = members > 1;
   return (struct places){.members = members,
@@ -71,7 +71,7 @@ static size_t room_bytes(const struct stack *s, const struct stack_generation *g
 /* Places an item, which begins, and the other members of its room. */
 static void place_items(const struct stack *s, struct stack_generation *g, size_t first,
                         float *room) {
-  const struct stack_advance *at = &g->rounds->advance[first];
+  const struct stack_sequence *at = &g->sequence[first];
   const struct places places = places_of(g, first);
   for (size_t l = 0; l < s->form.layers; l++) {
     struct kept_pair *pair = &g->rounds->kept[l][first];
@@ -178,7 +178,7 @@ enum status room_prepare(const struct stack_preparing *p) {
 /* --- from prompt to prompt --- */
 
 /* Frees the room of a sequence that is over for one that has not begun. */
-static void free_room(struct stack_rounds *o, struct stack_advance *at) {
+static void free_room(struct stack_rounds *o, struct stack_sequence *at) {
   o->rooms[o->rooms_left++] = (struct stack_room){at->room, at->room_bytes};
   at->room = NULL;
 }
@@ -191,8 +191,9 @@ static void free_rooms_of_all(struct stack_run *r) {
   for (size_t i = 0; i < o->begun; i++)
     if (!r->generation->sequence[i].finish) return;
   for (size_t i = 0; i < o->begun; i++) {
-    if (!o->advance[i].room) continue;
-    free_room(o, &o->advance[i]);
+    struct stack_sequence *at = &r->generation->sequence[i];
+    if (!at->room) continue;
+    free_room(o, at);
     o->leaving++;
   }
 }
@@ -203,7 +204,7 @@ void room_begin(const struct stack *s, struct stack_run *r) {
   free_rooms_of_all(r);
   for (; o->begun < r->geometry.items && o->rooms_left > 0; o->begun += members_of_room(g)) {
     const size_t item = o->begun;
-    struct stack_advance *at = &o->advance[item];
+    struct stack_sequence *at = &g->sequence[item];
     const struct stack_room *room = &o->rooms[--o->rooms_left];
     at->room = room->floats;
     at->room_bytes = room->bytes;
@@ -214,8 +215,8 @@ void room_begin(const struct stack *s, struct stack_run *r) {
     /* The first item with this prompt that still has its rows. If there is none, the prompt is
      * computed, once for all that begin now. */
     for (size_t i = item; i-- > at->first;)
-      if (o->advance[i].room) at->twin = i;
-    g->sequence[item].recalled = at->twin == STACK_NO_TWIN ? 0 : g->sequence[at->twin].recalled;
+      if (g->sequence[i].room) at->twin = i;
+    at->recalled = at->twin == STACK_NO_TWIN ? 0 : g->sequence[at->twin].recalled;
   }
 }
 
@@ -240,7 +241,7 @@ static void release(const struct stack_step *step, const struct unit *u, void *s
   const size_t each = stack_each(r->generation);
   (void)step, (void)scratch;
   for (size_t i = 0; i < r->geometry.items; i++) {
-    struct stack_advance *at = &o->advance[i];
+    struct stack_sequence *at = &r->generation->sequence[i];
     if (!at->leaves) continue;
     if (o->begun < r->geometry.items)
       free_room(o, at);
@@ -257,7 +258,7 @@ static void release(const struct stack_step *step, const struct unit *u, void *s
     struct stack_source *at = &o->source[i];
     bool needed = false;
     for (size_t j = i * each; j < (i + 1) * each; j++)
-      needed |= o->advance[j].room || !r->generation->sequence[j].finish;
+      needed |= r->generation->sequence[j].room || !r->generation->sequence[j].finish;
     if (needed || !at->room) continue;
     arena_release(o->arena, at->room, at->room_bytes);
     at->room = NULL;

@@ -49,7 +49,7 @@ static size_t find_first(const struct stack_preparing *p, size_t item) {
   if (item == 0 || text->q < 2 || other->q != text->q ||
       memcmp(p->r->tokens + text->q_row, p->r->tokens + other->q_row, bytes) != 0)
     return STACK_NO_TWIN;
-  const size_t first = g->rounds->advance[item - 1].first;
+  const size_t first = g->sequence[item - 1].first;
   return first == STACK_NO_TWIN ? item - 1 : first;
 }
 
@@ -57,27 +57,21 @@ static size_t find_first(const struct stack_preparing *p, size_t item) {
 static enum status place_sequence(const struct stack_preparing *p, size_t item) {
   struct stack_generation *g = p->r->generation;
   struct stack_sequence *q = &g->sequence[item];
-  struct stack_advance *at = &g->rounds->advance[item];
   const struct item *text = &p->r->geometry.item[item];
   size_t count, listed;
   must(text->q > 0 && q->most > 0);
   if (!size_add(text->q, q->most, &count) || !size_mul(q->most, g->top_count, &listed))
     return error_limit(p->e, "max_answer_bytes", "the tokens exceed the address space");
-  *at = (struct stack_advance){.text = text->q,
-                               .first = find_first(p, item),
-                               .token = stack_alloc(p, count, sizeof *at->token)};
-  at->twin = at->first;
+  q->text = text->q;
+  q->twin = q->first = find_first(p, item);
+  q->fed = stack_alloc(p, count, sizeof *q->fed);
   q->log_probability = stack_alloc(p, q->most, sizeof *q->log_probability);
   q->top_token = stack_alloc(p, listed, sizeof *q->top_token);
   q->top_log_probability = stack_alloc(p, listed, sizeof *q->top_log_probability);
   if (p->e->status) return p->e->status;
-  memcpy(at->token, p->r->tokens + text->q_row, text->q * sizeof *at->token);
+  memcpy(q->fed, p->r->tokens + text->q_row, text->q * sizeof *q->fed);
   const bool searches = g->choice.beams > 1; /* then tokens move between sequences */
-  q->token = searches ? stack_alloc(p, q->most, sizeof *q->token) : at->token + text->q;
-  q->score = 0;
-  q->recalled = 0;
-  atomic_init(&q->finish, STACK_FINISH_NOT);
-  atomic_init(&q->count, 0);
+  q->token = searches ? stack_alloc(p, q->most, sizeof *q->token) : q->fed + text->q;
   if (p->e->status || (searches && item % stack_each(g) > 0)) return p->e->status;
   return prefix_copy_prepare(p, item);
 }
@@ -87,8 +81,10 @@ static enum status place_sequences(const struct stack_preparing *p) {
   struct stack_generation *g = p->r->generation;
   struct stack_rounds *o = g->rounds;
   g->top_count = size_min(g->top, p->s->form.embedding.tokens);
-  o->advance = stack_alloc(p, items, sizeof *o->advance);
-  if (o->advance) memset(o->advance, 0, items * sizeof *o->advance);
+  for (size_t i = 0; i < items; i++) {
+    struct stack_sequence *q = &g->sequence[i];
+    *q = (struct stack_sequence){.item = q->item, .sample = q->sample, .most = q->most};
+  }
   o->asking = stack_alloc(p, items, sizeof *o->asking);
   for (size_t i = 0; !p->e->status && i < items; i++) place_sequence(p, i);
   return p->e->status ? p->e->status : beams_prepare(p);
@@ -167,7 +163,7 @@ struct round_left {
 
 /* How many of the `left` rows of a sequence the round takes. A row whose weights are shown is fed
  * alone, and so are all rows of a prompt whose sequences are one item across. */
-static size_t rows_of(const struct stack_rounds *o, const struct stack_advance *at, size_t left,
+static size_t rows_of(const struct stack_rounds *o, const struct stack_sequence *at, size_t left,
                       struct round_left *round) {
   if (left == 1 || o->shows_across) return 1;
   const double work = o->row_work + (double)at->kept * o->pair_work, fit = round->work / work;
@@ -182,9 +178,10 @@ static size_t rows_of(const struct stack_rounds *o, const struct stack_advance *
 /* Returns true if the sequence has to wait, because its twin has not computed the prompt yet. Else
  * this round begins with a copy (`at` is set): of the prompt's rows but the last, or of whole
  * blocks only, if the twin has turned keys beyond its prompt. */
-static bool waits_for_twin(struct stack_rounds *o, struct stack_advance *at) {
+static bool waits_for_twin(struct stack_generation *g, struct stack_sequence *at) {
+  struct stack_rounds *o = g->rounds;
   if (at->twin == STACK_NO_TWIN || at->copies) return false;
-  const struct stack_advance *twin = &o->advance[at->twin];
+  const struct stack_sequence *twin = &g->sequence[at->twin];
   if (twin->kept + 1 < at->text || twin->copies == o->number) return true;
   const size_t rows = at->text - 1;
   at->kept = twin->turned > rows ? rows / KERNEL_KEYS * KERNEL_KEYS : rows;
@@ -194,16 +191,15 @@ static bool waits_for_twin(struct stack_rounds *o, struct stack_advance *at) {
 
 static void lay_item(struct stack_run *r, size_t index, struct round_left *round) {
   struct stack_generation *generation = r->generation;
-  const struct stack_sequence *q = &generation->sequence[index];
+  struct stack_sequence *at = &generation->sequence[index];
   const size_t each = stack_each(generation);
   struct stack_rounds *o = generation->rounds;
-  struct stack_advance *at = &o->advance[index];
   struct kept_lineage *lineage = &at->lineage;
   struct geometry *g = &r->geometry;
   at->turned = at->turns;
-  at->leaves = q->finish && at->room;
+  at->leaves = at->finish && at->room;
   o->leaving += at->leaves;
-  const bool waits = index >= o->begun || q->finish || waits_for_twin(o, at);
+  const bool waits = index >= o->begun || at->finish || waits_for_twin(generation, at);
   const size_t chosen = stack_chosen(r, index), left = at->text + chosen - at->kept;
   if (lineage->row && at->weaves) { /* the rows that the last round has woven are a block now */
     lineage->block[lineage->whole / KERNEL_KEYS] = (uint32_t)at->woven;
@@ -214,7 +210,7 @@ static void lay_item(struct stack_run *r, size_t index, struct round_left *round
   /* A hypothesis continues if it was selected; the first one computes the prompt of all. */
   const bool runs = !o->beams || index % each < o->beams[index / each].search.running;
   const size_t rows = waits || !runs ? 0 : rows_of(o, at, left, round);
-  if (!q->finish) r->run.rounds = size_max(r->run.rounds, q->most - chosen);
+  if (!at->finish) r->run.rounds = size_max(r->run.rounds, at->most - chosen);
   if (rows > 0 && lineage->row) { /* its next row is its own */
     must(at->kept - lineage->whole < KERNEL_KEYS);
     lineage->row[at->kept - lineage->whole] = (uint32_t)lineage->own;
@@ -225,7 +221,7 @@ static void lay_item(struct stack_run *r, size_t index, struct round_left *round
                                  .q_row = g->q_rows,
                                  .k_row = g->q_rows,
                                  .offset = (int64_t)at->kept};
-  memcpy(o->token + g->q_rows, at->token + at->kept, rows * sizeof *o->token);
+  memcpy(o->token + g->q_rows, at->fed + at->kept, rows * sizeof *o->token);
   at->asks = rows > 0 && rows == left ? o->asks : STACK_ASKS_NOT;
   if (at->asks != STACK_ASKS_NOT) o->asking[o->asks++] = index;
   if (o->shows) o->shows[index] = at->asks != STACK_ASKS_NOT;
@@ -286,8 +282,8 @@ void rounds_begin(const struct stack *s, struct stack_run *r) {
   const size_t each = stack_each(r->generation);
   r->run.whole = 0;
   for (size_t i = 0; i < r->geometry.items; i++) {
-    const struct stack_advance *at = &o->advance[i];
-    const double most = (double)r->generation->sequence[i].most;
+    const struct stack_sequence *at = &r->generation->sequence[i];
+    const double most = (double)at->most;
     const bool shares = o->beams && i % each > 0; /* the rows of the first one's prompt */
     const double rows = (shares ? 0 : (double)(at->text - at->kept)) + most;
     const double across = o->source ? (double)o->source[i / each].rows : 0;

@@ -13,7 +13,7 @@ struct turn_rows {
 static struct turn_rows rows_of(const struct stack *s, const struct stack_run *r, size_t number,
                                 size_t item) {
   const struct stack_rounds *o = r->generation->rounds;
-  const struct stack_advance *at = &o->advance[item];
+  const struct stack_sequence *at = &r->generation->sequence[item];
   if (!stack_is_across(s, number)) return (struct turn_rows){at->turned, at->turns};
   return (struct turn_rows){0, o->source[item].rows / KERNEL_KEYS * KERNEL_KEYS};
 }
@@ -34,7 +34,7 @@ static void turn_rows(const struct stack *s, const struct layer_shape *a, struct
 /* --- rows that hypotheses share --- */
 
 /* Copies the rows after the last whole block of a prompt to where all hypotheses look for them. */
-static void open_rows(const struct stack_advance *at, const struct kept *k, size_t heads) {
+static void open_rows(const struct stack_sequence *at, const struct kept *k, size_t heads) {
   const size_t size = k->rows.row_step, whole = at->lineage.whole;
   for (size_t head = 0; head < heads; head++) {
     float *from = k->rows.row + head * k->rows.head_step + whole * size;
@@ -63,7 +63,7 @@ static bool turn_unit(const struct step *step, struct cursor *at, struct unit *u
   for (; at->item < all; at->item++, at->head = 0) {
     if (at->head == layers) continue;
     if (at->item < items) {
-      const struct stack_advance *a = &o->advance[at->item];
+      const struct stack_sequence *a = &r->generation->sequence[at->item];
       const bool weaves = a->weaves && a->woven == a->lineage.own;
       if (a->turns == a->turned && !a->opens && !weaves) continue;
     }
@@ -87,7 +87,7 @@ static void turn_each(const struct stack_step *step, const struct unit *u, void 
   const struct stack *s = step->stack;
   const struct stack_run *r = stack_run_of(u->run);
   const struct stack_rounds *o = r->generation->rounds;
-  const struct stack_advance *at = &o->advance[u->item];
+  const struct stack_sequence *at = &r->generation->sequence[u->item];
   const struct layer_shape *a = stack_shape(s, u->head);
   struct kept_pair *pair = &o->kept[u->head][u->item];
   turn_rows(s, a, rows_of(s, r, u->head, u->item), &pair->key, scratch);
