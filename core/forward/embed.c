@@ -74,10 +74,7 @@ static void embed_unit(const struct stack_step *step, const struct unit *u, void
 
 static size_t embed_floats(const struct stack *s) { return s->form.width; }
 
-const struct stack_step stack_step_embed = {.step = {.unit = stack_rows_unit,
-                                                     .work = stack_rows_work,
-                                                     .compute = stack_compute_kernels,
-                                                     .fault = stack_fault_of_row},
+const struct stack_step stack_step_embed = {.step = STACK_ROWS_STEP(stack_rows_unit),
                                             .floats = embed_floats,
                                             .each = embed_unit,
                                             .what = "the embedding of"};

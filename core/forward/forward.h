@@ -190,6 +190,13 @@ void stack_compute_tiles(const struct step *step, const struct span *span, void 
 bool stack_rows_unit(const struct step *step, struct cursor *at, struct unit *u);
 double stack_rows_work(const struct step *step, const struct unit *u);
 
+/* The functions of a step that computes rows by its `each`; `units` is its `unit`. */
+#define STACK_ROWS_STEP(units)                                                \
+  {                                                                           \
+    .unit = units, .work = stack_rows_work, .compute = stack_compute_kernels, \
+    .fault = stack_fault_of_row                                               \
+  }
+
 /* How many columns of a step's matrix make a unit, where `rows` rows of a batch go through it,
  * whose products are `work` operations a row; at least `least` times as many as are worth a unit.
  * 0: there are too many rows, or there is too little work, to share columns out. */

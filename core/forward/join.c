@@ -61,8 +61,5 @@ static void join_unit(const struct stack_step *step, const struct unit *u, void 
   stack_record_rows(s, u, n.y, top);
 }
 
-const struct stack_step stack_step_join = {.step = {.unit = stack_rows_unit,
-                                                    .work = stack_rows_work,
-                                                    .compute = stack_compute_kernels,
-                                                    .fault = stack_fault_of_row},
+const struct stack_step stack_step_join = {.step = STACK_ROWS_STEP(stack_rows_unit),
                                            .each = join_unit};

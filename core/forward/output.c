@@ -187,10 +187,7 @@ double output_work(const struct stack *s) {
   return (double)s->form.embedding.tokens * (2.0 * (double)s->form.width + TOUCH_LOGIT);
 }
 
-const struct stack_step stack_step_output = {.step = {.unit = output_unit,
-                                                      .work = stack_rows_work,
-                                                      .compute = stack_compute_kernels,
-                                                      .fault = stack_fault_of_row},
+const struct stack_step stack_step_output = {.step = STACK_ROWS_STEP(output_unit),
                                              .floats = output_floats,
                                              .each = output_rows,
                                              .what = "a logit or log probability of"};

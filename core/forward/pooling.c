@@ -79,7 +79,7 @@ static void multiply(struct pooled *p, const struct gemm *g, size_t out, float b
 }
 
 /* Adds the inputs of a dense layer, which are still there, to its outputs: as they are, or through
- * a matrix. */
+ * a matrix (not gathered_multiply, which does not add). */
 static void add_residual(struct pooled *p, const struct gemm *skip) {
   for (size_t first = 0, columns; first < p->size; first += columns) {
     columns = skip ? gemm_columns(skip, first) : p->size;

@@ -33,10 +33,7 @@ static bool lens_unit(const struct step *step, struct cursor *at, struct unit *u
   return stack_run_of(u->run)->lens && stack_rows_unit(step, at, u);
 }
 
-const struct stack_step stack_step_logit_lens = {.step = {.unit = lens_unit,
-                                                          .work = stack_rows_work,
-                                                          .compute = stack_compute_kernels,
-                                                          .fault = stack_fault_of_row},
+const struct stack_step stack_step_logit_lens = {.step = STACK_ROWS_STEP(lens_unit),
                                                  .floats = output_floats,
                                                  .each = lens_rows,
                                                  .what = "before it, through the logit lens,"};
