@@ -255,12 +255,9 @@ static enum status check_work(struct attention_check *k) {
 /* Checks the work and the bytes of the response before anything is allocated for them. */
 static enum status check_limits(struct attention_check *k) {
   if (check_work(k)) return k->e->status;
-  /* A response that cannot be safetensors is sent as JSON, or rejected. */
-  const bool binary = k->terms->wants_binary && attention_request_has_binary(k->out);
-  const size_t bytes = attention_answer_count(k->terms->form == BODY_V2 ? ANSWER_V2
-                                              : binary                  ? ANSWER_SAFETENSORS
-                                                                        : ANSWER_JSON,
-                                              k->m, k->out);
+  const size_t bytes =
+      attention_answer_count(body_terms_answer(k->terms, attention_request_has_binary(k->out)),
+                             k->m, k->out);
   if (bytes <= k->limits->max_answer_bytes) return STATUS_OK;
   return answer_refuse_size(bytes, k->limits->max_answer_bytes, k->e);
 }

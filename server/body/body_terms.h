@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "server/answer/answer.h"
+
 /* The kind of a request. */
 enum body_ask {
   ASK_ATTENTION, /* outputs of one attention layer */
@@ -42,6 +44,12 @@ struct body_terms {
   bool ablation;     /* ASK_ENCODE, ASK_SCORE: the importance of each head for the response */
 };
 #define BODY_UNKNOWN UINT64_MAX
+
+/* The format of the response. Without `has_binary` it cannot be safetensors. */
+static inline enum answer_form body_terms_answer(const struct body_terms *t, bool has_binary) {
+  if (t->form == BODY_V2) return ANSWER_V2;
+  return t->wants_binary && has_binary ? ANSWER_SAFETENSORS : ANSWER_JSON;
+}
 
 struct body_limits {
   size_t max_items, max_pairs, max_answer_bytes, max_tokens, max_sequences, max_body_bytes;

@@ -11,14 +11,12 @@
 #include "server/service/exchange.h"
 #include "server/tokenize/tokenize_answer.h"
 
-/* Chooses the form of the response, which depends on the fields of the request. `why_json` is the
- * error if Accept requires safetensors and the response has no such form. */
+/* Sets the form of the response. `why_json` is the error if Accept requires safetensors and the
+ * response has no such form. */
 static enum status choose_form(struct exchange *x, bool has_binary, const char *why_json,
                                enum answer_form *form) {
-  *form = x->terms.form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
-  if (x->terms.wants_binary && has_binary)
-    *form = ANSWER_SAFETENSORS;
-  else if (x->terms.refuses_json)
+  *form = body_terms_answer(&x->terms, has_binary);
+  if (*form != ANSWER_SAFETENSORS && x->terms.refuses_json)
     return error_set(&x->error, STATUS_NOT_ACCEPTABLE, "%s", why_json);
   return STATUS_OK;
 }

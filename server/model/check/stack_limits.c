@@ -87,15 +87,11 @@ enum status stack_limits_check(struct stack_check *k) {
                                      counted ? work : 0, k->limits->max_pairs, k->e);
   if (out->stream || out->weighs) return STATUS_OK;
 
-  /* Brackets and names are not counted here: the whole text is counted when it is planned. A
-   * response that cannot be safetensors is sent as JSON, or rejected. */
-  const bool binary = k->terms->wants_binary && stack_request_has_binary(out);
+  /* Brackets and names are not counted here: the whole text is counted when it is planned. */
   const struct trace *t = out->trace;
   size_t bytes;
-  if (stack_answer_count(k->terms->form == BODY_V2 ? ANSWER_V2
-                         : binary                  ? ANSWER_SAFETENSORS
-                                                   : ANSWER_JSON,
-                         out, k->reading->arena, &bytes, k->e))
+  if (stack_answer_count(body_terms_answer(k->terms, stack_request_has_binary(out)), out,
+                         k->reading->arena, &bytes, k->e))
     return k->e->status;
   if (t) {
     const struct stack_side *s = k->values->traced_source ? &out->source : main;
