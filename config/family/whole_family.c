@@ -563,6 +563,17 @@ _Static_assert(sizeof layers / sizeof *layers <= LAYOUT_FAMILIES_MOST, "too many
 
 /* --- functions --- */
 
+/* The lists of stems, and those who count from the first role of an attention, know this order. */
+#define SAME_ORDER(first)                                 \
+  ((int)first##KEY == (int)first##QUERY + ROLE_KEY &&     \
+   (int)first##VALUE == (int)first##QUERY + ROLE_VALUE && \
+   (int)first##OUTPUT == (int)first##QUERY + ROLE_OUTPUT)
+_Static_assert(ROLE_QUERY == 0 && SAME_ORDER(WHOLE_) && SAME_ORDER(WHOLE_CROSS_),
+               "the roles of an attention are in the order of enum role");
+_Static_assert(WHOLE_DENSE_SKIP == WHOLE_DENSE + 1 &&
+                   WHOLE_DENSE_END == WHOLE_DENSE + 2 * STACK_DENSE_MOST - 1,
+               "two roles for each dense layer");
+
 const char *whole_family_within(const struct whole_family *f, enum whole_role role) {
   const bool cross = role >= WHOLE_CROSS_QUERY && role <= WHOLE_CROSS_OUTPUT;
   const bool self = role <= WHOLE_OUTPUT || role == WHOLE_NORM_QUERY || role == WHOLE_NORM_KEY;

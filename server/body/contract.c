@@ -73,10 +73,12 @@ static enum status refuse_request(const struct contract *c, const struct contrac
   char paths[LONGEST];
   size_t used = 0;
   if (f->elsewhere) return error_at(e, f->pointer, "%s", f->elsewhere);
+  must(c->requests);
   for (const struct contract_request *r = c->requests; r->bits && used < sizeof paths; r++)
     if ((f->of & r->bits) == r->bits)
       used +=
           (size_t)snprintf(paths + used, sizeof paths - used, "%s%s", used ? " and " : "", r->path);
+  must(used > 0);
   return error_at(e, f->pointer, "it is supported by %s", paths);
 }
 

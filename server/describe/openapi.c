@@ -37,7 +37,8 @@ struct printer {
   bool lost; /* there was no memory for a part */
 };
 
-/* Sets a member and drops the value. */
+/* Sets a member and drops the value. Jansson's json_copy and json_object_update_missing leave
+ * members out without an error where there is no memory: they are not used here. */
 static void set(struct printer *p, json_t *object, const char *key, json_t *value) {
   if (json_object_set_new(object, key, value)) p->lost = true;
 }
@@ -206,7 +207,8 @@ static json_t *make_parameters(struct printer *p, const char *template, const js
     char name[16];
     must(length < sizeof name);
     memcpy(name, template, length), name[length] = '\0';
-    json_t *made = json_copy(json_object_get(json_object_get(p->document, "parameters"), name));
+    json_t *made = json_object();
+    merge(p, made, json_object_get(json_object_get(p->document, "parameters"), name));
     json_t *value = json_object_get(json_object_get(operation, "values"), name), *one;
     if (json_is_string(value)) {
       set(p, made, "example", json_incref(value));
@@ -279,8 +281,8 @@ static void add_operation(struct printer *p, json_t *paths, const struct route_r
 /* Takes the operations out of the tags, and completes each with the name of its tag, and with the
  * members of the operation that it is like. */
 static void collect_operations(struct printer *p) {
-  json_t *tag, *operation;
-  const char *name;
+  json_t *tag, *operation, *value;
+  const char *name, *key;
   size_t i;
   json_array_foreach(json_object_get(p->document, "tags"), i, tag) {
     json_object_foreach(json_object_get(tag, "operations"), name, operation) {
@@ -292,7 +294,8 @@ static void collect_operations(struct printer *p) {
   json_object_foreach(p->operations, name, operation) {
     const char *like = json_string_value(json_object_get(operation, "like"));
     json_t *other = like ? json_object_get(p->operations, like) : NULL;
-    if (other && json_object_update_missing(operation, other)) p->lost = true;
+    json_object_foreach(other, key, value) if (!json_object_get(operation, key))
+        set(p, operation, key, json_incref(value));
   }
 }
 

@@ -1,8 +1,8 @@
 /* openapi: the description of the service in OpenAPI 3.1.
  *
- * Its paths are printed from the table of routes. openapi.json has what is written by hand of each
- * operation, by the name in that table, and schemas.json the schemas. The text is made at the first
- * request for it: that takes some milliseconds, which no start should wait for. */
+ * Its paths are printed from the table of routes. openapi.json has the written parts of each
+ * operation, by its name in that table, and schemas.json the schemas. The text is made at the first
+ * request for it: that takes some 20 milliseconds, which no start should wait for. */
 #ifndef SERVER_OPENAPI_H
 #define SERVER_OPENAPI_H
 

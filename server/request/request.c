@@ -251,9 +251,8 @@ static void hand_back(struct exchange *x) {
  * heads are results one by one, which have a deadline of their own. */
 static uint64_t allowed_ms(const struct request *r) {
   const struct config *c = r->server->config;
-  const struct body_terms *terms = &r->exchange.terms;
-  const bool generates = terms->ask == ASK_GENERATE || terms->ablation;
-  const uint64_t ms = generates ? c->generate_deadline_ms : c->deadline_ms;
+  const bool rounds = exchange_has_rounds(&r->exchange);
+  const uint64_t ms = rounds ? c->generate_deadline_ms : c->deadline_ms;
   return r->header.timeout_ms ? size_min(ms, r->header.timeout_ms) : ms;
 }
 

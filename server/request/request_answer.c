@@ -265,6 +265,7 @@ static bool answer_description(struct request *r) {
     text = answers[r->route].of_models(hold.registry, &length);
   } else {
     const struct model *m = request_find_model(r, hold.registry);
+    must(answers[r->route].of_model);
     if (m) text = answers[r->route].of_model(m, &length);
   }
   models_release(&hold);

@@ -16,10 +16,6 @@ enum {
 _Static_assert(REQUEST_CLIENT_SIZE >= INET6_ADDRSTRLEN, "room for an address");
 
 void request_count_tokens(struct request *r) {
-  static const enum metrics_counter works[] = {[ASK_ENCODE] = WORK_ENCODE,
-                                               [ASK_CLASSIFY] = WORK_ENCODE,
-                                               [ASK_SCORE] = WORK_SCORE,
-                                               [ASK_GENERATE] = WORK_GENERATE};
   const struct exchange *x = &r->exchange;
   struct metrics *m = r->server->metrics;
   const size_t shard = request_shard(r), chosen = exchange_generated(x);
@@ -30,7 +26,12 @@ void request_count_tokens(struct request *r) {
     metrics_add(m, shard, METRICS_TEXT_TOKENS, t->tokens.count);
     metrics_add(m, shard, METRICS_TEXT_NS, t->ns);
   }
-  if (x->tokens) metrics_add(m, shard, works[x->terms.ask], x->tokens);
+  if (x->tokens) /* of a model */
+    metrics_add(m, shard,
+                x->terms.ask == ASK_GENERATE ? WORK_GENERATE
+                : x->terms.ask == ASK_SCORE  ? WORK_SCORE
+                                             : WORK_ENCODE,
+                x->tokens);
   if (chosen) metrics_add(m, shard, WORK_CHOOSE, chosen);
   if (x->recalled) metrics_add(m, shard, WORK_RECALL, x->recalled);
 }

@@ -89,6 +89,8 @@ static bool has_template(char segment[][SEGMENT_SIZE], size_t n, const char *at)
   return !*at;
 }
 
+_Static_assert(ROUTE_NONE == ROUTE_COUNT - 1 && ROUTE_V2_NONE == ROUTE_COUNT - 2, "the last rows");
+
 /* The route of at least one segment, and the template that has them; the two last rows have no
  * path. */
 static enum route find_template(char segment[][SEGMENT_SIZE], size_t n, const char **template) {
@@ -207,7 +209,8 @@ enum route route_of_dialect(const struct dialect *dialect) {
 
 enum route route_of_ask(enum body_ask ask) {
   unsigned r = 0;
-  while (table[r].ask != ask || !table[r].computed || !route_has_model((enum route)r)) r++;
+  while (table[r].ask != ask || !table[r].computed || !route_has_model((enum route)r))
+    must(++r < ROUTE_COUNT);
   return (enum route)r;
 }
 

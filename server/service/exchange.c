@@ -182,6 +182,8 @@ size_t exchange_generated(const struct exchange *x) {
   return x->work->generated && x->run ? x->work->generated(x) : 0;
 }
 
+bool exchange_has_rounds(const struct exchange *x) { return x->work->begin_rounds != NULL; }
+
 bool exchange_has_begun(const struct exchange *x) { return x->stream && x->work->has_begun(x); }
 
 size_t exchange_stream(struct exchange *x, bool done, const char *problem, char *out, size_t room) {

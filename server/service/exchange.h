@@ -89,6 +89,9 @@ bool exchange_finish(struct exchange *x, uint64_t deadline);
  * an error in x->error, or a response in x->answer, or the end of a stream. */
 void exchange_submit(struct exchange *x, uint64_t deadline);
 
+/* Whether its results come one by one, each with a deadline: generated tokens, and heads. */
+bool exchange_has_rounds(const struct exchange *x);
+
 /* Whether a stream has a part of its response, from exchange_submit on. */
 bool exchange_has_begun(const struct exchange *x);
 
@@ -126,8 +129,8 @@ struct exchange_contract {
 
 /* The properties of a kind of work that other kinds do not have. Any member may be NULL. */
 struct exchange_work {
-  /* The request was checked: reserves what the service bounds. Returns the status of x->error. */
-  enum status (*reserve)(struct exchange *x);
+  /* The request was checked: reserves what the service bounds, or sets x->error. */
+  void (*reserve)(struct exchange *x);
 
   /* The job is about to be submitted: sets what workers call between its rounds, and the deadline
    * of the first one. */
@@ -142,8 +145,8 @@ struct exchange_work {
   void (*end)(struct exchange *x);    /* the exchange ends; its memory is still there */
 };
 
-/* The kinds of work (exchange_work.c): nothing of its own, which a layer and token ids that become
- * text have; texts that become tokens; one pass through a model; rounds. */
+/* The kinds of work (exchange_work.c): `plain` has nothing of its own (a layer, and token ids that
+ * become text), `tokens` is of texts that become tokens, `pass` of one pass through a model. */
 extern const struct exchange_work exchange_plain, exchange_tokens, exchange_pass,
     exchange_generation, exchange_ablation;
 

@@ -39,11 +39,10 @@ static uint64_t next_deadline(const struct exchange *x, uint64_t now) {
 
 /* --- generation --- */
 
-static enum status reserve_sequences(struct exchange *x) {
+static void reserve_sequences(struct exchange *x) {
   const struct stack_run *r = x->request.stack.main.run;
   const struct sequences_share share = {r->geometry.items, r->generation->kept_bytes};
   if (sequences_begin(&x->service->sequences, share, &x->error) == STATUS_OK) x->sequences = share;
-  return x->error.status;
 }
 
 /* Reports the time of tokens that are there since the last call; `chosen`: how many in all. */

@@ -299,9 +299,27 @@ static void files_of_other_systems_are_understood(void **unused) {
   assert_int_equal(rmdir(folder), 0);
 }
 
+/* metrics.def has the names of the stages, which the log and Server-Timing have from timeline.h. */
+static void stages_have_their_names(void **state) {
+  (void)state;
+  static const char *const labels[] = {
+#define FAMILY(name, type, help)
+#define COUNTER(id, labels)
+#define SECONDS(id, labels)
+#define HISTOGRAM(id, labels) labels,
+#include "server/watch/metrics.def"
+  };
+  for (unsigned i = 0; i < STAGE_COUNT; i++) {
+    char expected[40];
+    snprintf(expected, sizeof expected, "stage=\"%s\"", timeline_name((enum timeline_stage)i));
+    assert_string_equal(labels[METRICS_STAGE + i], expected);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_duration_is_in_the_first_bucket_that_holds_it),
+      cmocka_unit_test(stages_have_their_names),
       cmocka_unit_test(nothing_is_lost_and_nothing_shrinks),
       cmocka_unit_test(the_text_has_counts_and_values_of_the_moment),
       cmocka_unit_test(labels_are_escaped),

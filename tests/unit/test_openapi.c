@@ -14,7 +14,7 @@
 #include "server/route/routes.h"
 #include "tests/support/poisoned.h"
 
-enum { TRIES = 20 }; /* allocations of a sample that fail */
+enum { TRIES = 40 }; /* allocations of a sample that fail */
 
 static void each_path_of_each_route_has_its_operation(void **state) {
   (void)state;

@@ -41,6 +41,8 @@ struct cohere_embed_values {
                          .nullable = true                                                    \
   }
 
+_Static_assert(offsetof(struct cohere_embed_values, common) == 0, "dialect_values are first");
+
 static enum status read_purpose(const json_t *value, const struct contract_field *field, void *to,
                                 struct error *e) {
   unsigned *purpose = to;

@@ -46,6 +46,8 @@ struct completions_values {
   [COMPLETIONS_##             \
       id] = {DIALECT_NAMED(#word), .read = stack_read_option, VALUE_AT(native.choice.word)},
 
+_Static_assert(offsetof(struct completions_values, common) == 0, "dialect_values are first");
+
 /* "best_of": 0 or 1, as each text is the only candidate. */
 static enum status pass_one(const struct json_t *value, const struct contract_field *field,
                             void *to, struct error *e) {

@@ -21,6 +21,8 @@ struct similarity_values {
   struct texts *texts; /* the sentences, then the source sentence */
 };
 
+_Static_assert(offsetof(struct similarity_values, common) == 0, "dialect_values are first");
+
 /* Appends a text. The arrays have room for it. */
 static enum status add_text(struct texts *t, const json_t *text, const char *pointer,
                             struct error *e) {
