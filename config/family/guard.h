@@ -30,7 +30,7 @@ enum guard_layers {
   GUARD_LAYER,    /* all */
   GUARD_UNSCALED, /* for which the definition has no scale */
   GUARD_DIVIDED,  /* the same, except layer 0 */
-  GUARD_ROTARY,   /* self-attentions with rotary positions */
+  GUARD_ROTARY,   /* self-attentions with rotary positions; from here on, no cross-attentions */
   GUARD_TURNS,    /* the same; an object that describes the usual ones is supported */
   GUARD_REACH,    /* self-attentions, unless layer_types says that the layer sees all */
   GUARD_KIND,     /* self-attentions; a layer of GUARD_REACH may also be "sliding_attention" */

@@ -284,13 +284,12 @@ static void compare_heads(struct strip *s) {
   const size_t size = role_head_size(s->l, s->role), x_row = s->needed->count * size;
   for (size_t head = 0, place = 0; head < role_heads(s->l, s->role); head++) {
     if (!needed_has(s->needed, head)) continue;
-    const struct gathered_product product = {second_matrix(s->l, s->role),
-                                             0,
-                                             s->l->compare_size,
-                                             s->heads + place++ * size,
-                                             x_row,
-                                             s->compared,
-                                             NULL};
+    const struct gathered_product product = {.matrix = second_matrix(s->l, s->role),
+                                             .end = s->l->compare_size,
+                                             .x = s->heads + place * size,
+                                             .x_row = x_row,
+                                             .stripe = s->compared};
+    place++;
     for (size_t i = 0; i < s->stretches; i++)
       s->gathered[i].to = s->stretch[i].to + head * s->stretch[i].head_step;
     gathered_multiply(&product, s->gathered, s->stretches);

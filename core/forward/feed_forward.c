@@ -88,8 +88,13 @@ static void multiply_tile(struct stack_tile *t, bool down, float *scratch) {
   const struct gathered_activation up = {s->form.kind[b->kind].activation, b->gate, gated};
   const size_t end = t->columns ? size_min(t->column + t->columns, out) : out;
   const float *x = gathered_rows(t->part, t->parts, in, scratch);
-  const struct gathered_product product = {down ? b->down : b->up, t->column, end, x, in, stripe,
-                                           down ? NULL : &up};
+  const struct gathered_product product = {.matrix = down ? b->down : b->up,
+                                           .first = t->column,
+                                           .end = end,
+                                           .x = x,
+                                           .x_row = in,
+                                           .stripe = stripe,
+                                           .activation = down ? NULL : &up};
   gathered_multiply(&product, t->part, t->parts);
 }
 

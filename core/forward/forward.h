@@ -216,7 +216,7 @@ static inline size_t stack_named(const struct stack_run *r, size_t item) { retur
 struct kernel_norm stack_norm_rows(const struct stack *s, const struct stack_norm *norm,
                                    size_t rows, const float *x, float *y);
 
-/* Notes the first row of a unit that holds a number beyond float32: the rows begin at `row`, and
+/* Records the first row of a unit with a number that is not finite. The rows begin at `row`, and
  * `top` is the greatest magnitude among them, as kernels return it. */
 void stack_record_rows(const struct stack *s, const struct unit *u, const float *row, uint32_t top);
 

@@ -84,8 +84,12 @@ float *output_tile_add(struct output_tile *t, size_t row, int32_t target,
 /* Writes the logits of tokens first .. end - 1 to the place of a part that has all rows. */
 static void multiply_rows(const struct output_tile *t, size_t first, size_t end,
                           struct gathered_part *to) {
-  const struct gathered_product product = {t->stack->output,           first,      end, t->x,
-                                           stack_row_floats(t->stack), t->product, NULL};
+  const struct gathered_product product = {.matrix = t->stack->output,
+                                           .first = first,
+                                           .end = end,
+                                           .x = t->x,
+                                           .x_row = stack_row_floats(t->stack),
+                                           .stripe = t->product};
   gathered_multiply(&product, to, 1);
 }
 

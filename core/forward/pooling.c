@@ -70,8 +70,9 @@ static float bend_not(float z) { return z; }
 
 static void multiply(struct pooled *p, const struct gemm *g, size_t out, float bend(float z)) {
   struct gathered_part part = {.rows = p->items, .to = p->other, .to_row = p->row};
-  gathered_multiply(&(struct gathered_product){g, 0, out, p->vector, p->row, p->product, NULL},
-                    &part, 1);
+  const struct gathered_product product = {
+      .matrix = g, .end = out, .x = p->vector, .x_row = p->row, .stripe = p->product};
+  gathered_multiply(&product, &part, 1);
   for (size_t i = 0; i < p->items; i++)
     for (size_t x = 0; x < out; x++) p->other[i * p->row + x] = bend(p->other[i * p->row + x]);
   float *done = p->other;

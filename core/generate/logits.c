@@ -53,9 +53,12 @@ static void logits_tile(struct stack_tile *t, float *scratch) {
     p->to_row = tokens;
   }
   const size_t end = t->columns ? size_min(t->column + t->columns, tokens) : tokens;
-  const struct gathered_product product = {s->output, t->column, end,
-                                           scratch,   floats,    scratch + s->tile * floats,
-                                           NULL};
+  const struct gathered_product product = {.matrix = s->output,
+                                           .first = t->column,
+                                           .end = end,
+                                           .x = scratch,
+                                           .x_row = floats,
+                                           .stripe = scratch + s->tile * floats};
   gathered_multiply(&product, t->part, t->parts);
 }
 

@@ -15,6 +15,7 @@ enum attention_field {
 #include "server/attention/attention_fields.def"
   FIELD_COUNT
 };
+/* How many rows are arrays: the sum of a 1 for each. */
 enum {
 #define ATTENTION_ARRAY(...) +1
   FIELD_ARRAYS = 0

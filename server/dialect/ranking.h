@@ -8,7 +8,7 @@
 #include "server/dialect/dialect_fields.h"
 #include "server/dialect/dialect_stack.h"
 
-/* The row of the query, which has at most so many bytes of JSON. */
+/* The row of the query, with the most bytes of its JSON. */
 #define RANKING_QUERY \
   { DIALECT_VALUE("query", contract_read_text, query), .longest = 64 * 1024 }
 

@@ -7,7 +7,7 @@
 #include "server/body/body_terms.h"
 #include "server/model/fields/stack_request.h"
 
-/* Counts the most bytes of the numbers of the response, as answer_count does, but for its trace.
+/* Counts the most bytes of the numbers of the response, as answer_count does, except its trace.
  * The request is checked; its run need not be prepared. Fails without memory. */
 enum status stack_answer_count(enum answer_form form, const struct stack_request *r,
                                struct arena *arena, size_t *bytes, struct error *e);

@@ -17,6 +17,7 @@ enum stack_field {
 #include "server/model/fields/stack_fields.def"
   STACK_FIELD_COUNT
 };
+/* How many rows are arrays: the sum of a 1 for each. */
 enum {
 #define STACK_ARRAY(...) +1
   STACK_FIELD_ARRAYS = 0
