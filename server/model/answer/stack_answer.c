@@ -437,11 +437,13 @@ static size_t count_sections(const struct stack_request *r, size_t beside) {
 
 enum status stack_answer_count(enum answer_form form, const struct stack_request *r,
                                struct arena *arena, size_t *bytes, struct error *e) {
-  enum { BESIDE = 5 }; /* embeddings of both sides, and outputs */
-  struct answer_content content = {.base64 = r->base64};
+  enum { BESIDE = 5 /* embeddings of both sides, and outputs */, FEW = 8 };
+  struct answer_section few[FEW]; /* a small request takes no more memory for the count */
+  struct answer_content content = {.base64 = r->base64, .section = few};
   struct stack_listing l = {.r = r, .content = &content};
   size_t sequences = 0;
-  content.section = arena_alloc(arena, count_sections(r, BESIDE), sizeof *content.section, e);
+  const size_t sections = count_sections(r, BESIDE);
+  if (sections > FEW) content.section = arena_alloc(arena, sections, sizeof *content.section, e);
   if (!content.section) return e->status;
   if (form == ANSWER_V2) {
     add_v2(&l);
