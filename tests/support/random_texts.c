@@ -99,6 +99,8 @@ size_t compute_rounds(const struct random_stack *s, struct stack_run **run, size
 void generate(const struct random_stack *s, struct stack_run *r, double work, struct arena *a) {
   prepare_run(s, r, a);
   compute_rounds(s, &r, 1, work);
+  /* Further kinds of layers had the rows of each round, and not those of the largest one. */
+  must(!r->further || r->further->q_rows == r->geometry.q_rows);
 }
 
 struct stack_run *texts_again(const struct random_stack *s, const struct stack_run *r,
