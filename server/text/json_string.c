@@ -5,7 +5,7 @@
 
 /* --- escapes --- */
 
-/* Reads a digit of \uXXXX. */
+/* Reads a hexadecimal digit after \u. */
 static int add_hex_digit(struct json_string *s, char byte) {
   const int value = hex_value(byte);
   if (value < 0) return JSON_STRING_BAD;

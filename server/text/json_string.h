@@ -9,7 +9,7 @@
 struct json_string {
   bool escaped;            /* whether the last byte was a backslash */
   bool pair;               /* whether the first half of a surrogate pair was read */
-  unsigned char hex;       /* how many digits of \uXXXX are still to come */
+  unsigned char hex;       /* how many digits after \u are still to come */
   unsigned char tail;      /* how many bytes of a character beyond ASCII are still to come */
   unsigned char low, high; /* bounds of the next of them */
   unsigned unicode;        /* value of the digits so far */
