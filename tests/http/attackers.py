@@ -70,7 +70,7 @@ class Slowly:
         while time.monotonic() < self.began + PATIENCE:
             for _ in range(20):
                 self.ask_once()
-            self.most = max(self.most, self.server.metric("attend_connections") - 1)
+                self.most = max(self.most, self.server.metric("attend_connections") - 1)
             if self.ended():
                 return time.monotonic() - self.began
         return None
