@@ -52,8 +52,16 @@ TEST_LIBS   := $(shell pkg-config --libs cmocka 2>/dev/null)
 
 # Files of one instruction set; elsewhere they compile to nothing.
 ifeq ($(shell uname -m),x86_64)
-CFLAGS_core_kernel_loops_kernel_avx2   := -mavx2 -mfma -mf16c $(KERNEL)
-CFLAGS_core_kernel_loops_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 $(KERNEL)
+LOOPS_AVX2   := -mavx2 -mfma -mf16c $(KERNEL)
+LOOPS_AVX512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 $(KERNEL)
+CFLAGS_core_kernel_loops_kernel_avx2           := $(LOOPS_AVX2)
+CFLAGS_core_kernel_loops_kernel_avx512         := $(LOOPS_AVX512)
+CFLAGS_core_kernel_loops_kernel_uniform_avx2   := $(LOOPS_AVX2)
+CFLAGS_core_kernel_loops_kernel_uniform_avx512 := $(LOOPS_AVX512)
+CFLAGS_core_kernel_bytes_bytes_avx2       := $(LOOPS_AVX2)
+CFLAGS_core_kernel_bytes_bytes_avx2vnni   := $(LOOPS_AVX2)
+CFLAGS_core_kernel_bytes_bytes_avx512     := $(LOOPS_AVX512)
+CFLAGS_core_kernel_bytes_bytes_avx512vnni := $(LOOPS_AVX512)
 CFLAGS_config_document_sha256_avx2   := -mavx2
 CFLAGS_config_document_sha256_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mprefer-vector-width=512
 TEXT_AVX2   := -mavx2 -mfma -mbmi -mbmi2 -mpopcnt
@@ -68,6 +76,8 @@ CFLAGS_server_text_base64_avx2        := $(TEXT_AVX2)
 CFLAGS_server_text_base64_avx512      := $(TEXT_AVX512)
 endif
 CFLAGS_core_kernel_loops_kernel_portable := $(KERNEL)
+CFLAGS_core_kernel_loops_kernel_uniform_portable := $(KERNEL)
+CFLAGS_core_kernel_bytes_bytes_portable := $(KERNEL)
 CFLAGS_config_checkpoint_floats := -O3
 CFLAGS_tests_example_sort_model := -O3
 CFLAGS_tests_bench_bench_generate := -O3
@@ -78,7 +88,7 @@ LIB_SRC   := $(foreach depth,*/* */*/*,$(wildcard $(addsuffix /$(depth).c,core c
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/%.o)
 # The files that compile longest, by their names in any folder: they are begun first, and the others
 # compile beside them.
-SLOWEST   := kernel_avx512 kernel_avx2 kernel_portable number_stretch_avx2 number_stretch_avx512 number_rows_avx2 number_rows_avx512
+SLOWEST   := kernel_avx512 kernel_uniform_avx512 kernel_avx2 kernel_portable kernel_uniform_avx2 kernel_uniform_portable number_stretch_avx2 number_stretch_avx512 number_rows_avx2 number_rows_avx512
 SLOW_OBJ  := $(foreach name,$(SLOWEST),$(filter %/$(name).o,$(LIB_OBJ)))
 UNITS     := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 BENCH_SRC := $(wildcard tests/bench/bench_*.c)

@@ -154,10 +154,11 @@ static enum status set_from_variable(struct config *c, const char *entry, struct
   if (strncmp(entry, "ATTEND_CONFIG=", 14) == 0) return STATUS_OK;
   if (strncmp(entry, "ATTEND_CPU=", 11) == 0) {
     /* core/base/cpu.c reads it, and ignores an unknown word, which is therefore rejected here. */
-    for (int level = 0; level < CPU_LEVEL_COUNT; level++)
-      if (strcmp(value, cpu_level_name((enum cpu_level)level)) == 0) return STATUS_OK;
+    for (size_t i = 0; i < CPU_WORD_COUNT; i++)
+      if (strcmp(value, cpu_words[i].name) == 0) return STATUS_OK;
     return error_set(e, STATUS_CONFIG,
-                     "environment: ATTEND_CPU: \"%.60s\" is not one of portable, avx2, avx512",
+                     "environment: ATTEND_CPU: \"%.60s\" is not one of portable, avx2, avx2vnni, "
+                     "avx512, avx512vnni",
                      value);
   }
   if (is_service_link(entry, length, value)) return STATUS_OK;

@@ -32,7 +32,9 @@ static float *copy_vector(const float *vector, size_t size, struct error *e) {
 
 /* Packs the matrices between the heads of queries and keys and the operands of a score. */
 static void pack_score(struct layer *l, const struct layer_matrix matrix[ROLE_COUNT],
-                       enum gemm_engine engine, struct error *e) {
+                       enum gemm_engine any, struct error *e) {
+  /* They are a part of attention, which is not quantized. */
+  const enum gemm_engine engine = gemm_is_quantized(any) ? GEMM_NARROW : any;
   const struct layer_shape *s = &l->shape;
   l->compare_size = s->head_size;
   if (s->score == SCORE_ADDITIVE) {
@@ -91,7 +93,7 @@ struct layer *layer_new(const struct layer_shape *shape,
     return NULL;
   }
   l->shape = *shape;
-  l->kernel = kernel_best();
+  l->kernel = gemm_kernel(engine);
   for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) {
     const size_t in = role_in(l, role), out = role_heads(l, role) * role_head_size(l, role);
     const size_t fit = TILE_FLOATS / size_max(in, 1);
@@ -155,7 +157,8 @@ size_t layer_bytes(const struct layer *l) {
 unsigned layer_forms(const struct layer *l) {
   unsigned forms = 0;
   for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
-    if (l->matrix[role]) forms |= 1U << gemm_form(l->matrix[role]);
+    if (l->matrix[role] && !gemm_quantizes(l->matrix[role]))
+      forms |= 1U << gemm_form(l->matrix[role]);
   return forms;
 }
 

@@ -212,7 +212,7 @@ size_t measure_scratch_floats(const struct layer *l) {
   const size_t weights = tiles_floats(l) + l->kernel->measure_scratch(l->compare_size, s->heads);
   const struct gemm *g = l->matrix[ROLE_OUTPUT];
   const size_t rows = piece_rows(l);
-  return size_max(weights, g ? rows * gemm_stripe(g) : 0);
+  return size_max(weights, g ? rows * role_in(l, ROLE_OUTPUT) + gemm_scratch_floats(g, rows) : 0);
 }
 
 /* Returns whether a row of the piece attends to any key. */
@@ -269,9 +269,10 @@ static double add_columns(const struct layer_step *s, const struct unit *u,
 }
 
 /* A head's contribution to the outputs of a piece: its context times its own rows of W_o^T, or
- * without W_o its context. `product` is scratch. Returns as add_columns does. */
+ * without W_o its context. Quantized rows are those of the layer whose other heads are masked.
+ * Returns as add_columns does. */
 static double measure_contribution(const struct layer_step *s, const struct unit *u, size_t head,
-                                   double *square, float *product) {
+                                   double *square, float *scratch) {
   const struct layer *l = s->at.layer;
   const struct call *c = call_of(s, u->run);
   const struct gemm *g = l->matrix[ROLE_OUTPUT];
@@ -283,10 +284,23 @@ static double measure_contribution(const struct layer_step *s, const struct unit
     return add_columns(s, u, &k, square);
   }
   const size_t out = l->shape.output_size, stripe = gemm_stripe(g);
+  float *alone = scratch, *product = scratch + u->rows * in;
+  struct gemm_input x = {0};
   double products = 0;
+  if (gemm_quantizes(g)) {
+    memset(alone, 0, u->rows * in * sizeof *alone);
+    for (size_t i = 0; i < u->rows; i++)
+      memcpy(alone + i * in + from, context + i * in + from, d_v * sizeof *alone);
+    x = gemm_input(g, u->rows, alone, in, product + u->rows * stripe);
+    x.no_bias = true;
+  }
   for (size_t first = 0; first < out; first += stripe) {
-    gemm_start(g, first, u->rows, false, product);
-    gemm_add(g, first, u->rows, context, in, from, d_v, product);
+    if (gemm_quantizes(g)) {
+      gemm_run(g, first, &x, product);
+    } else {
+      gemm_start(g, first, u->rows, false, product);
+      gemm_add(g, first, u->rows, context, in, from, d_v, product);
+    }
     const struct measure_columns k = {
         .y = product, .row_step = stripe, .first = first, .count = size_min(stripe, out - first)};
     products += add_columns(s, u, &k, square);

@@ -173,11 +173,12 @@ struct strip {
   size_t stretches, count;     /* stretches; rows of all stretches */
   struct strip_stretch stretch[GATHERED_ROWS];
   struct gathered_part gathered[GATHERED_ROWS]; /* their rows, by number over all items */
-  float *angle;    /* [ANGLES, head size] with rotary positions; see rotary_angles */
-  float *input;    /* [tile rows, in] */
-  float *product;  /* [tile rows, stripe] */
-  float *heads;    /* [tile rows, needed heads, head size] input of the second matrix */
-  float *compared; /* [tile rows, stripe of the second matrix] */
+  float *angle;                /* [ANGLES, head size] with rotary positions; see rotary_angles */
+  float *input;                /* [tile rows, in] */
+  float *product;              /* scratch of products */
+  struct gemm_input quantized; /* of these rows, if the role before has quantized them */
+  float *heads;                /* [tile rows, needed heads, head size] input of the second matrix */
+  float *compared;             /* scratch of products with the second matrix */
 
   /* Positions repeat: those of an item's queries with its keys, those of an item with the next one.
    * So angles are stored, those of position p in place p modulo ANGLES. */
@@ -202,9 +203,9 @@ static struct strip_layout layout_of(const struct layer *l, unsigned role) {
   struct strip_layout at;
   at.input = l->rotary ? ANGLES * whole_lines(l->shape.head_size) : 0;
   at.product = at.input + rows * whole_lines(role_in(l, role));
-  at.heads = at.product + (first ? rows * whole_lines(gemm_stripe(first)) : 0);
+  at.heads = at.product + (first ? gemm_scratch_floats(first, rows) : 0);
   at.compared = at.heads + (second ? whole_lines(rows * out) : 0);
-  at.all = at.compared + (second ? rows * gemm_stripe(second) : 0);
+  at.all = at.compared + (second ? gemm_scratch_floats(second, rows) : 0);
   return at;
 }
 
@@ -258,6 +259,26 @@ static void add_contexts(const struct strip *s, const struct gemm *g, size_t fir
   }
 }
 
+/* Makes the contexts of heads that are not needed zeros, in a copy. */
+static const float *clear_contexts(const struct strip *s, const float *x) {
+  const size_t heads = s->l->shape.heads, size = s->l->shape.value_head_size;
+  if (x != s->input) memcpy(s->input, x, s->count * heads * size * sizeof *x);
+  for (size_t i = 0; i < s->count * heads; i++)
+    if (!needed_has(s->needed, i % heads)) memset(s->input + i * size, 0, size * sizeof *x);
+  return s->input;
+}
+
+/* The rows as the matrix of the role reads them. Queries, keys and values quantize the same rows
+ * once, if these lie in place. */
+static struct gemm_input input_of(struct strip *s, const struct gemm *g, const float *x) {
+  const size_t in = role_in(s->l, s->role);
+  const bool again = s->quantized.x == x && s->quantized.rows == s->count && x != s->input &&
+                     s->quantized.x_stride == in;
+  float *memory = s->product + s->count * gemm_stripe(g);
+  if (again && s->quantized.quantized == memory) return s->quantized;
+  return s->quantized = gemm_input(g, s->count, x, in, memory);
+}
+
 /* Not gathered_multiply: heads that are not needed are left out, and columns end at heads. */
 static void multiply_rows(struct strip *s) {
   const struct gemm *g = s->l->matrix[s->role];
@@ -265,13 +286,16 @@ static void multiply_rows(struct strip *s) {
   const size_t out = role_heads(s->l, s->role) * role_head_size(s->l, s->role);
   const size_t end = s->columns ? size_min(s->column + s->columns, out) : out;
   const float *x = gathered_rows(s->gathered, s->stretches, in, s->input);
+  const bool some = s->role == ROLE_OUTPUT && s->needed->slot; /* contexts of some heads */
+  if (some && gemm_quantizes(g)) x = clear_contexts(s, x);
+  const struct gemm_input input = input_of(s, g, x);
   for (size_t first = s->column, columns; first < end; first += columns) {
     columns = gemm_columns(g, first);
     if (!columns_are_needed(s, first, columns)) continue;
-    if (s->role == ROLE_OUTPUT && s->needed->slot)
+    if (some && !gemm_quantizes(g))
       add_contexts(s, g, first, x);
     else
-      gemm_run(g, first, s->count, x, in, s->product);
+      gemm_run(g, first, &input, s->product);
     for (size_t i = 0, row = 0; i < s->stretches; row += s->gathered[i++].rows)
       deal_columns(s, i, row, s->product + row * stripe, stripe, first, columns);
   }
@@ -288,7 +312,7 @@ static void compare_heads(struct strip *s) {
                                              .end = s->l->compare_size,
                                              .x = s->heads + place * size,
                                              .x_row = x_row,
-                                             .stripe = s->compared};
+                                             .scratch = s->compared};
     place++;
     for (size_t i = 0; i < s->stretches; i++)
       s->gathered[i].to = s->stretch[i].to + head * s->stretch[i].head_step;
@@ -480,6 +504,7 @@ static void add_stretches(struct strip *s, const struct strip_part *t) {
 
 /* Computes all rows in the strip, which is then empty. */
 static void flush_strip(struct strip *s) {
+  s->quantized = (struct gemm_input){0};
   for (s->role = s->step->role; s->parts > 0 && s->role <= s->last_role; s->role++) {
     s->needed = &s->part[0].call->space->needed[s->role];
     s->count = s->stretches = 0;

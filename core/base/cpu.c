@@ -31,12 +31,19 @@ enum cpu_level cpu_text_level_with(unsigned features) {
   return level;
 }
 
-/* clang's __builtin_cpu_supports does not know F16C. Whether the system saves its registers, the
- * test of AVX2 says. */
+/* clang's __builtin_cpu_supports does not know F16C and AVX-VNNI. Whether the system saves their
+ * registers, the test of AVX2 says. */
 #if defined(__x86_64__)
 static bool has_f16c(void) {
   unsigned a, b, c = 0, d;
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
+static bool has_avx_vnni(void) {
+  enum { AVX_VNNI = 1 << 4 };
+  unsigned a = 0, b, c, d;
+  return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) &&
+         (a & AVX_VNNI);
 }
 #endif
 
@@ -52,30 +59,50 @@ unsigned cpu_features(void) {
   if (HAS("avx512vbmi") && HAS("avx512vbmi2")) features |= CPU_HAS_VBMI;
   if (HAS("avx512cd")) features |= CPU_HAS_CD;
   if (has_f16c()) features |= CPU_HAS_F16C;
+  if (has_avx_vnni()) features |= CPU_HAS_AVX_VNNI;
+  if (HAS("avx512vnni")) features |= CPU_HAS_AVX512_VNNI;
 #undef HAS
 #endif
   return features;
 }
 
-/* `most`, or the lower level that ATTEND_CPU names. */
-static enum cpu_level lower_level(enum cpu_level most) {
-  const char *wanted = getenv("ATTEND_CPU");
-  for (enum cpu_level i = CPU_PORTABLE; wanted && i < most; i++)
-    if (strcmp(wanted, level_name[i]) == 0) return i;
-  return most;
+const struct cpu_word cpu_words[CPU_WORD_COUNT] = {
+    {"portable", CPU_PORTABLE, 0},
+    {"avx2", CPU_AVX2, 0},
+    {"avx2vnni", CPU_AVX2, CPU_HAS_AVX_VNNI},
+    {"avx512", CPU_AVX512, 0},
+    {"avx512vnni", CPU_AVX512, CPU_HAS_AVX512_VNNI},
+};
+
+const struct cpu_word *cpu_word_with(unsigned features, const struct cpu_word *most) {
+  const struct cpu_word *word = most;
+  while (word->level > cpu_level_with(features) || !has_all(features, word->vnni)) word--;
+  return word;
 }
 
-enum cpu_level cpu_level(void) {
-  static _Atomic int known = -1;
-  int level = known;
-  if (level < 0) known = level = (int)lower_level(cpu_level_with(cpu_features()));
-  return (enum cpu_level)level;
+/* The word that ATTEND_CPU names, or the highest. */
+static const struct cpu_word *wanted_word(void) {
+  const char *wanted = getenv("ATTEND_CPU");
+  for (size_t i = 0; wanted && i < CPU_WORD_COUNT; i++)
+    if (strcmp(wanted, cpu_words[i].name) == 0) return &cpu_words[i];
+  return &cpu_words[CPU_WORD_COUNT - 1];
 }
+
+const struct cpu_word *cpu_word(void) {
+  static const struct cpu_word *_Atomic known;
+  const struct cpu_word *word = known;
+  if (!word) known = word = cpu_word_with(cpu_features(), wanted_word());
+  return word;
+}
+
+enum cpu_level cpu_level(void) { return cpu_word()->level; }
 
 enum cpu_level cpu_text_level(void) {
   static _Atomic int known = -1;
   int level = known;
-  if (level < 0) known = level = (int)lower_level(cpu_text_level_with(cpu_features()));
+  const enum cpu_level most = wanted_word()->level;
+  if (level < 0) level = (int)cpu_text_level_with(cpu_features());
+  if (known < 0) known = level = level < (int)most ? level : (int)most;
   return (enum cpu_level)level;
 }
 

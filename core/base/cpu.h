@@ -15,7 +15,9 @@ enum cpu_feature {
   CPU_HAS_AVX512 = 1 << 3, /* F, BW, VL, DQ */
   CPU_HAS_VBMI = 1 << 4,   /* VBMI, VBMI2 */
   CPU_HAS_CD = 1 << 5,
-  CPU_HAS_F16C = 1 << 6
+  CPU_HAS_F16C = 1 << 6,
+  CPU_HAS_AVX_VNNI = 1 << 7,   /* products of bytes, with AVX2 */
+  CPU_HAS_AVX512_VNNI = 1 << 8 /* and with AVX-512 */
 };
 
 /* The highest level for a set of features: for arithmetic, and for code that works on bytes and
@@ -26,8 +28,22 @@ enum cpu_level cpu_text_level_with(unsigned features);
 
 unsigned cpu_features(void); /* of this processor */
 
-/* The highest level that this processor and the environment variable ATTEND_CPU ("portable",
- * "avx2", "avx512"; unknown names are ignored) allow. Decided at the first call, then fixed. */
+/* A word that ATTEND_CPU may hold, in ascending order: a level, with or without its instructions
+ * for products of bytes (VNNI). */
+struct cpu_word {
+  const char *name;
+  enum cpu_level level;
+  unsigned vnni; /* the feature of these instructions; 0: without them */
+};
+enum { CPU_WORD_COUNT = 5 };
+extern const struct cpu_word cpu_words[CPU_WORD_COUNT];
+
+/* The highest of these for a set of features that is not above `most`. */
+const struct cpu_word *cpu_word_with(unsigned features, const struct cpu_word *most);
+
+/* The highest one that this processor and the environment variable ATTEND_CPU (unknown names are
+ * ignored) allow; and its level. Decided at the first call, then fixed. */
+const struct cpu_word *cpu_word(void);
 enum cpu_level cpu_level(void);
 const char *cpu_level_name(enum cpu_level level);
 

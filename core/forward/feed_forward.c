@@ -61,11 +61,14 @@ static bool down_unit(const struct step *step, struct cursor *at, struct unit *u
 
 static size_t whole_lines(size_t floats) { return size_round_up(floats, 16); }
 
-/* The scratch: rows together, a stripe of products and one of the gate, rows between the matrices.
+/* The scratch: rows together, a stripe of the gate, rows between the matrices, and that of
+ * products.
  */
 static size_t forward_floats(const struct stack *s) {
   const size_t d = s->form.width, f = s->form.forward_size;
-  return s->tile * (whole_lines(size_max(d, f)) + 2 * KERNEL_PANEL_MAX + whole_lines(f));
+  const struct stack_block *b = s->layer;
+  return s->tile * (whole_lines(size_max(d, f)) + KERNEL_PANEL_MAX + whole_lines(f)) +
+         size_max(gemm_scratch_floats(b->up, s->tile), gemm_scratch_floats(b->down, s->tile));
 }
 
 /* Multiplies with `up`, or with `down`. The numbers between them are in the scratch, or, where
@@ -74,8 +77,8 @@ static void multiply_tile(struct stack_tile *t, bool down, float *scratch) {
   const struct stack *s = t->step->stack;
   const struct stack_block *b = &s->layer[t->step->layer];
   const size_t d = s->form.width, f = s->form.forward_size, in = down ? f : d, out = down ? d : f;
-  float *stripe = scratch + s->tile * whole_lines(size_max(d, f));
-  float *gated = stripe + s->tile * KERNEL_PANEL_MAX, *inner = gated + s->tile * KERNEL_PANEL_MAX;
+  float *gated = scratch + s->tile * whole_lines(size_max(d, f));
+  float *inner = gated + s->tile * KERNEL_PANEL_MAX, *products = inner + s->tile * whole_lines(f);
   for (size_t i = 0, row = 0; i < t->parts; row += t->part[i++].rows) {
     struct gathered_part *p = &t->part[i];
     const struct stack_space *space = stack_run_of(p->run)->space;
@@ -93,7 +96,7 @@ static void multiply_tile(struct stack_tile *t, bool down, float *scratch) {
                                            .end = end,
                                            .x = x,
                                            .x_row = in,
-                                           .stripe = stripe,
+                                           .scratch = products,
                                            .activation = down ? NULL : &up};
   gathered_multiply(&product, t->part, t->parts);
 }

@@ -55,19 +55,21 @@ bool stack_outcome_is_finite(const struct stack_outcome *o, const struct stack_l
 
 /* --- tiles --- */
 
-/* The scratch: rows, a stripe of their products, a block of their logits, one of scratch. */
+/* The scratch: rows, a block of their logits, one of scratch, and that of products. */
 size_t output_floats(const struct stack *s) {
-  const size_t row = stack_row_floats(s) + KERNEL_PANEL_MAX + STACK_BLOCK_TOKENS;
-  return s->output ? STACK_OUTPUT_ROWS * row + STACK_BLOCK_TOKENS : 0;
+  const size_t row = stack_row_floats(s) + STACK_BLOCK_TOKENS;
+  return s->output ? STACK_OUTPUT_ROWS * row + STACK_BLOCK_TOKENS +
+                         gemm_scratch_floats(s->output, STACK_OUTPUT_ROWS)
+                   : 0;
 }
 
 void output_tile_begin(struct output_tile *t, const struct stack *s, float *scratch) {
   t->stack = s;
   t->count = 0;
   t->x = scratch;
-  t->product = t->x + STACK_OUTPUT_ROWS * stack_row_floats(s);
-  t->logit = t->product + STACK_OUTPUT_ROWS * KERNEL_PANEL_MAX;
+  t->logit = t->x + STACK_OUTPUT_ROWS * stack_row_floats(s);
   t->spare = t->logit + STACK_OUTPUT_ROWS * STACK_BLOCK_TOKENS;
+  t->product = t->spare + STACK_BLOCK_TOKENS;
 }
 
 float *output_tile_add(struct output_tile *t, size_t row, int32_t target,
@@ -89,7 +91,7 @@ static void multiply_rows(const struct output_tile *t, size_t first, size_t end,
                                            .end = end,
                                            .x = t->x,
                                            .x_row = stack_row_floats(t->stack),
-                                           .stripe = t->product};
+                                           .scratch = t->product};
   gathered_multiply(&product, to, 1);
 }
 

@@ -59,7 +59,7 @@ struct pooled {
   size_t items, size;
   float *vector, *other; /* [items, row] the vectors, and room for the products that replace them */
   size_t row;
-  float *product; /* [items, stripe] */
+  float *product; /* scratch of products */
 };
 
 /* Activations. Adding z - z, which is 0 or not a number, keeps numbers that are not finite so, and
@@ -71,7 +71,7 @@ static float bend_not(float z) { return z; }
 static void multiply(struct pooled *p, const struct gemm *g, size_t out, float bend(float z)) {
   struct gathered_part part = {.rows = p->items, .to = p->other, .to_row = p->row};
   const struct gathered_product product = {
-      .matrix = g, .end = out, .x = p->vector, .x_row = p->row, .stripe = p->product};
+      .matrix = g, .end = out, .x = p->vector, .x_row = p->row, .scratch = p->product};
   gathered_multiply(&product, &part, 1);
   for (size_t i = 0; i < p->items; i++)
     for (size_t x = 0; x < out; x++) p->other[i * p->row + x] = bend(p->other[i * p->row + x]);
@@ -82,9 +82,12 @@ static void multiply(struct pooled *p, const struct gemm *g, size_t out, float b
 /* Adds the inputs of a dense layer, which are still there, to its outputs: as they are, or through
  * a matrix (not gathered_multiply, which does not add). */
 static void add_residual(struct pooled *p, const struct gemm *skip) {
+  struct gemm_input input;
+  if (skip)
+    input = gemm_input(skip, p->items, p->other, p->row, p->product + p->items * KERNEL_PANEL_MAX);
   for (size_t first = 0, columns; first < p->size; first += columns) {
     columns = skip ? gemm_columns(skip, first) : p->size;
-    if (skip) gemm_run(skip, first, p->items, p->other, p->row, p->product);
+    if (skip) gemm_run(skip, first, &input, p->product);
     const float *from = skip ? p->product : p->other;
     const size_t row = skip ? KERNEL_PANEL_MAX : p->row;
     for (size_t i = 0; i < p->items; i++)
@@ -115,10 +118,18 @@ static size_t widest(const struct stack *s) {
   return size_round_up(most, 16);
 }
 
-/* The scratch: sums in double, the vectors of a unit twice, a stripe of products. */
+/* The scratch: sums in double, the vectors of a unit twice, and that of products. */
 static size_t pool_floats(const struct stack *s) {
-  const size_t vectors = 2 * POOL_ITEMS * widest(s);
-  return vectors + POOL_ITEMS * KERNEL_PANEL_MAX + 2 * size_round_up(s->form.width, 16);
+  const struct gemm *const first[] = {s->pooler, s->first, s->classes};
+  size_t products = 0;
+  for (size_t i = 0; i < sizeof first / sizeof *first + 2 * STACK_DENSE_MOST; i++) {
+    const size_t dense = i - sizeof first / sizeof *first;
+    const struct gemm *g = i < sizeof first / sizeof *first ? first[i]
+                           : dense < STACK_DENSE_MOST       ? s->dense[dense]
+                                                            : s->skip[dense - STACK_DENSE_MOST];
+    if (g) products = size_max(products, gemm_scratch_floats(g, POOL_ITEMS));
+  }
+  return 2 * POOL_ITEMS * widest(s) + products + 2 * size_round_up(s->form.width, 16);
 }
 
 static void pool_items(const struct stack_step *step, const struct unit *u, void *scratch) {

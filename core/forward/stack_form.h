@@ -108,6 +108,7 @@ struct stack_output {
 
 struct stack_form {
   bool whole;                          /* numbers stay float32, even where 16 bits have them */
+  enum compute compute;                /* of all matrices */
   const char *name;                    /* "encoder" or "decoder", before the numbers of its parts */
   size_t width, forward_size, layers;  /* d, f, L */
   struct stack_kind kind[STACK_KINDS]; /* of layers; those that no layer names are not used */

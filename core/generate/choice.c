@@ -18,6 +18,7 @@ enum { OF_CHOICE = 1 }; /* the last word of a sample's counter: attention's samp
 
 /* A choice that is being made. */
 struct choosing {
+  const struct kernel *kernel; /* its exponential weighs tokens */
   const struct stack_choice *c;
   const struct stack_past *past;
   size_t tokens;
@@ -135,7 +136,7 @@ static double weigh(struct choosing *k, float greatest) {
   const float cold = (float)fmin(1 / k->c->temperature, FLT_MAX);
   double sum = 0;
   for (size_t i = 0; i < k->tokens; i++) k->logit[i] = (k->logit[i] - greatest) * cold;
-  kernel_best()->exp(k->tokens, k->logit, k->logit);
+  k->kernel->exp(k->tokens, k->logit, k->logit);
   for (size_t i = 0; i < k->tokens; i++) sum += k->logit[i];
   return sum;
 }
@@ -216,9 +217,11 @@ static struct choosing choosing_of(const struct stack_choice *c, const struct st
                            .heap = (uint32_t *)((char *)scratch + copy_bytes(tokens))};
 }
 
-int32_t stack_choose(const struct stack_choice *c, const struct stack_past *past,
-                     const float *logit, size_t tokens, void *scratch) {
+int32_t stack_choose(const struct kernel *kernel, const struct stack_choice *c,
+                     const struct stack_past *past, const float *logit, size_t tokens,
+                     void *scratch) {
   struct choosing k = choosing_of(c, past, tokens, scratch);
+  k.kernel = kernel;
   const int32_t forced = forced_token(c, past);
   if (forced >= 0) return forced;
   if (c->temperature == 0 && !changes_logits(c, past)) return find_greatest(logit, tokens);

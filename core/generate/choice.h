@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/kernel/kernel.h"
+
 /* When a beam search is over that has as many results as beams. */
 enum stack_early {
   STACK_EARLY_NOT,  /* when the best hypothesis is no better than the results */
@@ -78,9 +80,11 @@ enum stack_finish stack_choice_finish(const struct stack_choice *c, int32_t toke
 /* Bytes of scratch, 64-byte aligned, for a vocabulary of `tokens`. */
 size_t stack_choice_scratch(size_t tokens);
 
-/* Chooses a token; -1: every token is banned. `logit` [tokens] are finite. */
-int32_t stack_choose(const struct stack_choice *c, const struct stack_past *past,
-                     const float *logit, size_t tokens, void *scratch);
+/* Chooses a token, by the kernel's exponential; -1: every token is banned. `logit` [tokens] are
+ * finite. */
+int32_t stack_choose(const struct kernel *kernel, const struct stack_choice *c,
+                     const struct stack_past *past, const float *logit, size_t tokens,
+                     void *scratch);
 
 /* Lists up to `most` candidates of a beam search, the most likely first, of equals the lower.
  * `log_sum` is the difference of a logit and its log probability. `log` [most] gets the changed log

@@ -35,7 +35,7 @@ static double logits_work(const struct step *step, const struct unit *u) {
 }
 
 static size_t logits_floats(const struct stack *s) {
-  return s->tile * (stack_row_floats(s) + KERNEL_PANEL_MAX);
+  return s->output ? s->tile * stack_row_floats(s) + gemm_scratch_floats(s->output, s->tile) : 0;
 }
 
 static void logits_tile(struct stack_tile *t, float *scratch) {
@@ -58,7 +58,7 @@ static void logits_tile(struct stack_tile *t, float *scratch) {
                                            .end = end,
                                            .x = scratch,
                                            .x_row = floats,
-                                           .stripe = scratch + s->tile * floats};
+                                           .scratch = scratch + s->tile * floats};
   gathered_multiply(&product, t->part, t->parts);
 }
 

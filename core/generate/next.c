@@ -101,7 +101,7 @@ static void find_next(const struct stack *s, const struct unit *u, float *scratc
                     logit, log_sum, scratch);
     return;
   }
-  const int32_t token = stack_choose(&g->choice, &past, logit, tokens, scratch);
+  const int32_t token = stack_choose(s->kernel, &g->choice, &past, logit, tokens, scratch);
   if (token < 0)
     record_fault(u, FAULT_BANNED);
   else if (logit[token] - log_sum < -FLT_MAX)

@@ -22,22 +22,24 @@ void gathered_update(struct gathered_part *p, uint32_t top, size_t columns, cons
   p->top = top > p->top ? top : p->top;
   if (top < KERNEL_NOT_FINITE) return;
   for (size_t i = 0; i < p->bad; i++)
-    if (kernel_best()->peak(columns, x + i * x_row) >= KERNEL_NOT_FINITE) p->bad = i;
+    if (kernel_best(KERNEL_FASTEST)->peak(columns, x + i * x_row) >= KERNEL_NOT_FINITE) p->bad = i;
 }
 
 void gathered_multiply(const struct gathered_product *p, struct gathered_part *part, size_t parts) {
-  const struct kernel *k = kernel_best();
+  const struct kernel *k = gemm_kernel_of(p->matrix);
   const size_t stripe = gemm_stripe(p->matrix);
   const struct gathered_activation *a = p->activation;
-  float *const from = a && a->gate ? a->gated : p->stripe;
+  float *const from = a && a->gate ? a->gated : p->scratch;
   size_t rows = 0;
   for (size_t i = 0; i < parts; i++) rows += part[i].rows;
+  const struct gemm_input x =
+      gemm_input(p->matrix, rows, p->x, p->x_row, p->scratch + rows * stripe);
   for (size_t first = p->first, columns; first < p->end; first += columns) {
     columns = size_min(gemm_columns(p->matrix, first), p->end - first);
-    gemm_run(p->matrix, first, rows, p->x, p->x_row, p->stripe);
-    if (a && a->gate) gemm_run(a->gate, first, rows, p->x, p->x_row, a->gated);
+    gemm_run(p->matrix, first, &x, p->scratch);
+    if (a && a->gate) gemm_run(a->gate, first, &x, a->gated);
     /* Some numbers follow the last column: unread. */
-    if (a) k->activate(a->kind, rows * stripe, from, a->gate ? p->stripe : NULL);
+    if (a) k->activate(a->kind, rows * stripe, from, a->gate ? p->scratch : NULL);
     const float *at = from;
     for (size_t i = 0; i < parts; at += part[i++].rows * stripe) {
       float *to = part[i].to + first - p->first;

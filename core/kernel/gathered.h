@@ -44,7 +44,7 @@ void gathered_update(struct gathered_part *p, uint32_t top, size_t columns, cons
 struct gathered_activation {
   enum activation kind;
   const struct gemm *gate; /* NULL: none */
-  float *gated;            /* scratch for it, like `stripe` */
+  float *gated;            /* [rows, gemm_stripe(gate)] scratch for it */
 };
 
 /* A product of rows with some columns of a matrix. */
@@ -53,7 +53,7 @@ struct gathered_product {
   size_t first, end; /* columns */
   const float *x;    /* [rows of all parts, in] with row stride x_row */
   size_t x_row;
-  float *stripe;                                /* [rows, gemm_stripe(matrix)] scratch */
+  float *scratch; /* gemm_scratch_floats(matrix, rows): a stripe, and the rows as it reads them */
   const struct gathered_activation *activation; /* NULL: none */
 };
 

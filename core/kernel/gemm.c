@@ -5,18 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
 
+#include "core/base/huge.h"
 #include "core/base/size.h"
 #include "core/base/team.h"
-#include "core/kernel/kernel.h"
 #include "core/kernel/narrow.h"
+#include "core/kernel/quantized.h"
 
 enum {
-  HUGE_PAGE = 2 << 20,
   PACK_INPUTS = 64, /* inputs packed at a time */
   WIDE_STEPS = 32   /* steps of an incomplete 16-bit panel that are widened at a time */
 };
+
+const char *const compute_names[] = {"float32", "int8", "int8-block", NULL};
 
 struct gemm {
   size_t out, in, stripe; /* of one group */
@@ -28,8 +29,9 @@ struct gemm {
    * vectors wide as it needs. OpenBLAS: W^T [in, stripe]. */
   void *weight;
   enum kernel_form form;         /* of the weights; KERNEL_FLOAT32 with OpenBLAS */
+  struct quantized *quantized;   /* instead of these weights; or NULL */
   size_t bias_step, weight_step; /* from one group to the next, in numbers */
-  size_t bytes;                  /* of all weights */
+  size_t size;                   /* of all weights, in bytes */
 };
 
 /* OpenBLAS calls this before main for the value of OPENBLAS_NUM_THREADS; this definition overrides
@@ -140,26 +142,17 @@ static enum status pack_piece(void *of, size_t index, struct error *e) {
   return e->status;
 }
 
-/* Allocates large matrices on huge pages, if the system has them: address translation of small
- * pages costs a few percent of reading. */
-static void *allocate_weights(size_t bytes) {
-  void *memory;
-  const bool large = bytes >= HUGE_PAGE;
-  if (posix_memalign(&memory, large ? HUGE_PAGE : 64, bytes)) return NULL;
-  if (large) madvise(memory, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-  return memory;
-}
-
 /* Allocates the memory of all groups; false: not enough. */
 static bool allocate_groups(struct gemm *g) {
   size_t count;
   g->bias_step = (g->out + g->stripe - 1) / g->stripe * g->stripe;
+  g->bias = calloc(g->groups * g->bias_step, sizeof(float));
+  if (g->quantized) return g->bias;
   if (!size_mul(g->bias_step, g->in, &g->weight_step) ||
       !size_mul(g->weight_step, g->groups, &count) || count > SIZE_MAX / 8)
     return false;
-  g->bias = calloc(g->groups * g->bias_step, sizeof(float));
-  g->bytes = count * narrow_size(g->form);
-  g->weight = allocate_weights(size_max(g->bytes, 1));
+  g->size = count * narrow_size(g->form);
+  g->weight = huge_alloc(size_max(g->size, 1));
   return g->bias && g->weight;
 }
 
@@ -167,15 +160,24 @@ struct gemm *gemm_new(size_t out, size_t in, size_t groups, const float *weight,
                       enum gemm_engine engine, struct error *e) {
   struct gemm *g = calloc(1, sizeof *g);
   if (!g) goto no_memory;
-  const bool packed = engine == GEMM_PACKED || engine == GEMM_NARROW ||
-                      (engine == GEMM_AUTO && cpu_level() != CPU_PORTABLE);
+  const bool packed = engine == GEMM_AUTO ? cpu_level() != CPU_PORTABLE : engine != GEMM_OPENBLAS;
   g->out = out / groups, g->in = in / groups, g->groups = groups;
-  g->kernel = packed ? kernel_best() : NULL;
+  g->kernel = packed ? gemm_kernel(engine) : NULL;
   g->stripe = packed ? KERNEL_PANEL_MAX : size_round_up(g->out, 16);
   g->panel = packed ? kernel_panel(g->kernel) : g->stripe;
   if (engine == GEMM_NARROW) g->form = narrow_form(weight, out * (in / groups));
+  if (gemm_is_quantized(engine) && !(g->quantized = calloc(1, sizeof *g->quantized)))
+    goto no_memory;
   if (!allocate_groups(g)) goto no_memory;
-  team_split(pack_pieces(g), pack_piece, &(struct gemm_packing){g, weight}, e);
+  if (!g->quantized) {
+    team_split(pack_pieces(g), pack_piece, &(struct gemm_packing){g, weight}, e);
+  } else if (quantized_make(g->quantized, byte_kernel_best(), out, in, groups,
+                            engine == GEMM_INT8_BLOCK, weight, e)) {
+    g->size = g->quantized->bytes;
+  } else {
+    gemm_free(g);
+    return NULL;
+  }
   for (size_t i = 0; i < groups && bias; i++)
     memcpy(g->bias + i * g->bias_step, bias + i * g->out, g->out * sizeof(float));
   return g;
@@ -187,16 +189,23 @@ no_memory:
 
 void gemm_free(struct gemm *g) {
   if (!g) return;
+  if (g->quantized) quantized_free(g->quantized);
+  free(g->quantized);
   free(g->bias);
   free(g->weight);
   free(g);
 }
 
-size_t gemm_bytes(const struct gemm *g) { return g->bytes; }
+size_t gemm_bytes(const struct gemm *g) { return g->size; }
 enum kernel_form gemm_form(const struct gemm *g) { return g->form; }
+bool gemm_quantizes(const struct gemm *g) { return g->quantized != NULL; }
 size_t gemm_stripe(const struct gemm *g) { return g->stripe; }
 bool gemm_rows_independent(const struct gemm *g) { return g->kernel != NULL; }
 const char *gemm_engine_name(const struct gemm *g) { return g->kernel ? "packed" : "openblas"; }
+
+const struct kernel *gemm_kernel_of(const struct gemm *g) {
+  return g->kernel ? g->kernel : kernel_best(KERNEL_FASTEST);
+}
 
 size_t gemm_columns(const struct gemm *g, size_t first) {
   return size_min(g->stripe, g->out - first % g->out);
@@ -204,6 +213,10 @@ size_t gemm_columns(const struct gemm *g, size_t first) {
 
 void gemm_weights_of(const struct gemm *g, size_t out, float *weights) {
   must(g->kernel && g->groups == 1);
+  if (g->quantized) {
+    quantized_weights_of(g->quantized, out, weights);
+    return;
+  }
   const size_t panel = out / g->panel * g->panel, width = columns_of_panel(g, panel);
   const void *from = weight_at(g, panel * g->in + place_of(g, panel, out - panel));
   const float *whole = from;
@@ -258,7 +271,7 @@ static void run_packed(const struct gemm *g, const struct gemm_part *p) {
   struct kernel_weights w = {.panels = whole / g->panel,
                              .panel_step = g->panel * g->in,
                              .more = p->first + whole < g->out,
-                             .plan = kernel_plan(g->kernel, p->rows, g->bytes),
+                             .plan = kernel_plan(g->kernel, p->rows, g->size),
                              .first = {.rows = p->rows,
                                        .depth = p->depth,
                                        .vectors = g->kernel->vectors,
@@ -292,27 +305,44 @@ static void add_openblas(const struct gemm *g, const struct gemm_part *p) {
               p->y, (blasint)g->stripe);
 }
 
-void gemm_run(const struct gemm *g, size_t first, size_t rows, const float *x, size_t x_stride,
-              float *y) {
+size_t gemm_input_floats(const struct gemm *g, size_t rows) {
+  return g->quantized ? quantized_floats(g->quantized, rows) : 0;
+}
+
+size_t gemm_scratch_floats(const struct gemm *g, size_t rows) {
+  return rows * g->stripe + gemm_input_floats(g, rows);
+}
+
+struct gemm_input gemm_input(const struct gemm *g, size_t rows, const float *x, size_t x_stride,
+                             float *memory) {
+  if (g->quantized) quantized_rows(g->quantized, rows, x, x_stride, memory);
+  return (struct gemm_input){.rows = rows, .x = x, .x_stride = x_stride, .quantized = memory};
+}
+
+void gemm_run(const struct gemm *g, size_t first, const struct gemm_input *x, float *y) {
+  static const float no_bias[KERNEL_PANEL_MAX];
   struct gemm_part p = {.group = first / g->out,
                         .first = first % g->out,
-                        .rows = rows,
-                        .x_stride = x_stride,
+                        .rows = x->rows,
+                        .x_stride = x->x_stride,
                         .depth = g->in,
                         .y = y};
-  p.x = x + p.group * g->in;
-  p.start = g->bias + p.group * g->bias_step + p.first;
-  if (g->kernel) {
+  p.x = x->x + p.group * g->in;
+  p.start = x->no_bias ? no_bias : g->bias + p.group * g->bias_step + p.first;
+  if (g->quantized) {
+    quantized_run(g->quantized, p.group, p.first, size_min(g->stripe, g->out - p.first), p.rows,
+                  x->quantized, p.start, y, g->stripe);
+  } else if (g->kernel) {
     run_packed(g, &p);
   } else {
-    gemm_start(g, first, rows, true, y);
+    gemm_start(g, first, p.rows, !x->no_bias, y);
     add_openblas(g, &p);
   }
 }
 
 void gemm_add(const struct gemm *g, size_t first, size_t rows, const float *x, size_t x_stride,
               size_t from, size_t depth, float *y) {
-  must(g->groups == 1);
+  must(g->groups == 1 && !g->quantized);
   const struct gemm_part p = {.first = first,
                               .rows = rows,
                               .x = x + from,

@@ -3,24 +3,19 @@
 
 #include "core/base/status.h"
 
-extern const struct kernel kernel_portable;
+extern const struct kernel kernel_portable, kernel_uniform_portable;
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-extern const struct kernel kernel_avx2, kernel_avx512;
+extern const struct kernel kernel_avx2, kernel_uniform_avx2, kernel_avx512, kernel_uniform_avx512;
 
-const struct kernel *kernel_at(enum cpu_level level) {
-  switch (level) {
-  case CPU_PORTABLE:
-    return &kernel_portable;
-  case CPU_AVX2:
-    return &kernel_avx2;
-  case CPU_AVX512:
-    return &kernel_avx512;
-  default:
-    return NULL;
-  }
+const struct kernel *kernel_at(enum cpu_level level, enum kernel_bits bits) {
+  static const struct kernel *const all[CPU_LEVEL_COUNT][KERNEL_BITS] = {
+      [CPU_PORTABLE] = {&kernel_portable, &kernel_uniform_portable},
+      [CPU_AVX2] = {&kernel_avx2, &kernel_uniform_avx2},
+      [CPU_AVX512] = {&kernel_avx512, &kernel_uniform_avx512}};
+  return all[level][bits];
 }
 
 enum { FLUSH_TO_ZERO = 0x8000, DENORMALS_ARE_ZERO = 0x0040 };
@@ -35,8 +30,9 @@ void kernel_leave(unsigned mode) { _mm_setcsr(mode); }
 
 #else
 
-const struct kernel *kernel_at(enum cpu_level level) {
-  return level == CPU_PORTABLE ? &kernel_portable : NULL;
+const struct kernel *kernel_at(enum cpu_level level, enum kernel_bits bits) {
+  if (level != CPU_PORTABLE) return NULL;
+  return bits == KERNEL_UNIFORM ? &kernel_uniform_portable : &kernel_portable;
 }
 
 #if defined(__aarch64__)
@@ -56,8 +52,8 @@ void kernel_leave(unsigned mode) { (void)mode; }
 #endif
 #endif
 
-const struct kernel *kernel_best(void) {
-  const struct kernel *k = kernel_at(cpu_level());
+const struct kernel *kernel_best(enum kernel_bits bits) {
+  const struct kernel *k = kernel_at(cpu_level(), bits);
   must(k != NULL);
   return k;
 }

@@ -150,8 +150,16 @@ struct kernel_norm {
   size_t y_row;
 };
 
+/* Which bits kernels compute. */
+enum kernel_bits {
+  KERNEL_FASTEST, /* those of the level's fastest formulas */
+  KERNEL_UNIFORM, /* the same at every level */
+  KERNEL_BITS
+};
+
 struct kernel {
   enum cpu_level level;
+  enum kernel_bits bits;
   size_t lanes;   /* floats of a vector */
   size_t vectors; /* of a panel */
   void (*product)(const struct kernel_product *p);
@@ -222,10 +230,10 @@ static inline const struct kernel_plan *kernel_plan(const struct kernel *k, size
 #define KERNEL_NOT_FINITE 0x7f800000u
 
 /* The kernel of a level; NULL if this build has none for it. */
-const struct kernel *kernel_at(enum cpu_level level);
+const struct kernel *kernel_at(enum cpu_level level, enum kernel_bits bits);
 
 /* The kernel of cpu_level(). */
-const struct kernel *kernel_best(void);
+const struct kernel *kernel_best(enum kernel_bits bits);
 
 /* Begin and end a computation in which subnormal numbers count as zero: they would cost a hundred
  * times more. kernel_leave takes the result of kernel_enter. */

@@ -5,6 +5,7 @@
 #ifndef CORE_NARROW_H
 #define CORE_NARROW_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,18 @@ static inline uint16_t narrow_number(enum kernel_form form, float x) {
     return (uint16_t)(sign | (uint32_t)(exponent + 15) << 10 | (size >> 13 & 0x3ff));
   if (exponent < -24) return (uint16_t)sign;
   return (uint16_t)(sign | ((size & 0x7fffff) | 0x800000) >> (-exponent - 1));
+}
+
+enum { NARROW_INFINITE = 0x7c00 }; /* bits of float16's infinity */
+
+/* The bits of the float16 nearest to x, which is finite and not negative; of two the even one. */
+static inline uint16_t narrow_nearest_float16(float x) {
+  uint32_t bits;
+  if (x >= 65520) return NARROW_INFINITE;
+  if (x < 0x1p-14f) return (uint16_t)rintf(x * 0x1p24f); /* subnormal */
+  memcpy(&bits, &x, sizeof bits);
+  bits += 0xfff + (bits >> 13 & 1);
+  return (uint16_t)((bits >> 13) - (112u << 10));
 }
 
 /* The value of such bits. Infinities and NaN of float16 are wrong. */

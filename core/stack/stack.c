@@ -56,7 +56,7 @@ static void free_norm(const struct stack_norm *norm) {
 }
 
 static enum gemm_engine engine_of(const struct stack *s) {
-  return s->form.whole ? GEMM_PACKED : GEMM_NARROW;
+  return gemm_engine_for(s->form.compute, s->form.whole ? GEMM_PACKED : GEMM_NARROW);
 }
 
 /* Packs a matrix [out, in]; NULL where there is none. */
@@ -64,7 +64,8 @@ static struct gemm *pack(struct stack *s, const struct layer_matrix *m, size_t o
                          struct error *e) {
   if (!m->weight || e->status) return NULL;
   struct gemm *g = gemm_new(out, in, 1, m->weight, m->bias, engine_of(s), e);
-  if (g) s->bytes += gemm_bytes(g), s->forms |= 1U << gemm_form(g);
+  if (g) s->bytes += gemm_bytes(g);
+  if (g && !gemm_quantizes(g)) s->forms |= 1U << gemm_form(g);
   return g;
 }
 
@@ -123,7 +124,8 @@ static void copy_form(struct stack *s, const struct stack_form *form, struct err
   s->form.pooling.pooler = (struct layer_matrix){0};
   s->form.classifier.first = s->form.classifier.classes = (struct layer_matrix){0};
   s->form.output.matrix = (struct layer_matrix){0};
-  if (!form->output.tied && !m->lender) copy_table(s, m, e);
+  /* A tied matrix that has one scale a column is no table: its rows are not exact enough. */
+  if ((!form->output.tied || form->compute == COMPUTE_INT8) && !m->lender) copy_table(s, m, e);
   s->form.embedding.type = copy_numbers(s, m->type, m->types, d, e);
   s->form.embedding.norm = copy_norm(s, &m->norm, e);
   make_positions(s, m, e);
@@ -153,7 +155,7 @@ struct stack *stack_new(const struct stack_form *form, struct error *e) {
     return NULL;
   }
   s->serial = atomic_fetch_add(&serials, 1);
-  s->kernel = kernel_best();
+  s->kernel = gemm_kernel(gemm_engine_for(form->compute, GEMM_PACKED));
   const size_t size = size_max(form->forward_size, 1);
   const size_t work = 4 * form->width * size; /* operations for a row, without gate */
   const size_t rows = size_min(TILE_INNER / size, TILE_WORK / work);
@@ -241,7 +243,7 @@ size_t stack_bytes(const struct stack *s) { return s->bytes; }
 
 const char *stack_weights(const struct stack *s) {
   for (enum kernel_form form = 0; form < KERNEL_FORMS; form++)
-    if (s->forms == 1U << form) return narrow_name(form);
+    if (s->forms == 1U << form || (!s->forms && form == KERNEL_FLOAT32)) return narrow_name(form);
   return "mixed";
 }
 
@@ -250,8 +252,9 @@ const char *stack_weights(const struct stack *s) {
 static double seconds_of(const struct gemm *g, size_t rows, const float *x, size_t in, size_t out,
                          float *y) {
   const uint64_t begun = clock_now();
+  const struct gemm_input input = gemm_input(g, rows, x, in, y + rows * KERNEL_PANEL_MAX);
   for (size_t first = 0; first < out; first += gemm_columns(g, first))
-    gemm_run(g, first, rows, x, in, y);
+    gemm_run(g, first, &input, y);
   return 1e-9 * (double)(clock_now() - begun);
 }
 
@@ -265,7 +268,7 @@ void stack_measure_pace(const struct stack *s, struct stack_pace *pace) {
   for (size_t l = 0; l < layers; l++) bytes += gemm_bytes(s->layer[l].up);
   if (bytes < BYTES_LEAST) return;
   float *x = calloc(ROWS * in, sizeof *x),
-        *y = aligned_alloc(64, ROWS * KERNEL_PANEL_MAX * sizeof *y);
+        *y = aligned_alloc(64, gemm_scratch_floats(s->layer[0].up, ROWS) * sizeof *y);
   double reads = INFINITY, multiplies = INFINITY;
   const unsigned mode = kernel_enter();
   for (size_t i = 0; x && y && i < TIMES; i++) {

@@ -177,7 +177,7 @@ static void log_version(struct serve_state *all) {
   log_line(s->log, LOG_INFO,
            "attend %s (commit %s): %zu worker%s, %zu I/O thread%s, kernels %s, text %s",
            version_number(), version_commit(), workers, workers == 1 ? "" : "s", threads,
-           threads == 1 ? "" : "s", cpu_level_name(cpu_level()), cpu_level_name(cpu_text_level()));
+           threads == 1 ? "" : "s", cpu_word()->name, cpu_level_name(cpu_text_level()));
 }
 
 /* A listener of the first load, on the thread that loads. */

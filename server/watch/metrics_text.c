@@ -279,7 +279,7 @@ static void write_build(FILE *f, const struct metrics_now *now) {
   write_family(f, "attend_build_info", "gauge",
                "The version of attend, and the instructions that it uses.");
   fprintf(f, "attend_build_info{version=\"%s\",commit=\"%s\",cpu=\"%s\"} 1\n", version_number(),
-          version_commit(), cpu_level_name(cpu_level()));
+          version_commit(), cpu_word()->name);
 }
 
 /* Omits metrics that the system does not report. */

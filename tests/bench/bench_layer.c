@@ -203,8 +203,8 @@ static void read_once(void *context) {
   const struct few_queries *s = context;
   const struct layer_run *c = s->bench->asked;
   const size_t count = s->shape->k * s->shape->d;
-  kernel_best()->peak(count, c->call.keys);
-  kernel_best()->peak(count, c->call.values);
+  kernel_best(KERNEL_FASTEST)->peak(count, c->call.keys);
+  kernel_best(KERNEL_FASTEST)->peak(count, c->call.values);
 }
 
 static void multiply_vectors(void *context) {
@@ -236,7 +236,7 @@ static void attend_heads(const struct few_queries *s, bool turned) {
     t.query = c->call.queries + at, t.context = s->out + at;
     t.key = turned ? s->turned + at * k : c->call.keys + at;
     t.value = c->call.values + (turned ? at * k : at);
-    kernel_best()->attend(1, &t, s->scratch);
+    kernel_best(KERNEL_FASTEST)->attend(1, &t, s->scratch);
   }
   kernel_leave(mode);
 }
@@ -273,7 +273,7 @@ static void step_alone(const struct shape *shape) {
                           shape,
                           numbers(shape->k, 1),
                           numbers(shape->q * shape->d, 1),
-                          numbers(kernel_best()->attend_scratch(size, size), 1),
+                          numbers(kernel_best(KERNEL_FASTEST)->attend_scratch(size, size), 1),
                           numbers(shape->k * shape->d, 1)};
   against_reading(&s, "", compute, &b);
   against_reading(&s, ", the kernel alone", attend_in_place, &s);
@@ -406,6 +406,7 @@ int main(int argc, char **argv) {
   steps();
   layers_with_positions();
   for (int level = (int)cpu_level(); level >= 0; level--)
-    if (kernel_at((enum cpu_level)level)) exponential(kernel_at((enum cpu_level)level));
+    if (kernel_at((enum cpu_level)level, KERNEL_FASTEST))
+      exponential(kernel_at((enum cpu_level)level, KERNEL_FASTEST));
   return 0;
 }

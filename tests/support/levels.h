@@ -1,4 +1,4 @@
-/* levels: a check of the kernels at every level that this processor has. */
+/* levels: a check of the kernels, of all bits, at every level that this processor has. */
 #ifndef TESTS_LEVELS_H
 #define TESTS_LEVELS_H
 
@@ -6,8 +6,10 @@
 
 static inline void for_each_level(void (*check)(const struct kernel *k)) {
   for (int level = 0; level <= (int)cpu_level(); level++) {
-    const struct kernel *k = kernel_at((enum cpu_level)level);
-    if (k) check(k);
+    for (int bits = 0; bits < KERNEL_BITS; bits++) {
+      const struct kernel *k = kernel_at((enum cpu_level)level, (enum kernel_bits)bits);
+      if (k) check(k);
+    }
   }
 }
 

@@ -130,6 +130,31 @@ static void each_level_needs_all_of_its_instructions(void **state) {
   }
 }
 
+/* A word that the processor cannot follow becomes the next lower one that it can. */
+static void a_word_needs_its_level_and_its_products_of_bytes(void **state) {
+  (void)state;
+  static const struct {
+    unsigned features;
+    const char *most, *word;
+  } row[] = {
+      {0, "avx512vnni", "portable"},
+      {AVX2, "avx512vnni", "avx2"},
+      {AVX2 | CPU_HAS_AVX_VNNI, "avx512vnni", "avx2vnni"},
+      {AVX2 | CPU_HAS_AVX_VNNI, "avx2", "avx2"},
+      {AVX2 | CPU_HAS_AVX512_VNNI, "avx512vnni", "avx2"},
+      {AVX512, "avx512vnni", "avx512"},
+      {AVX512 | CPU_HAS_AVX512_VNNI, "avx512vnni", "avx512vnni"},
+      {AVX512 | CPU_HAS_AVX512_VNNI, "avx2vnni", "avx2"}, /* as Zen 4 */
+      {EVERYTHING, "avx512", "avx512"},
+      {EVERYTHING, "portable", "portable"},
+  };
+  for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    const struct cpu_word *most = cpu_words;
+    while (strcmp(most->name, row[i].most) != 0) most++;
+    assert_string_equal(cpu_word_with(row[i].features, most)->name, row[i].word);
+  }
+}
+
 /* At the level that ATTEND_CPU names, or the highest if that is not there. */
 static void the_environment_lowers_both_levels(void **state) {
   (void)state;
@@ -137,7 +162,7 @@ static void the_environment_lowers_both_levels(void **state) {
   const enum cpu_level text = cpu_text_level_with(cpu_features());
   const char *wanted = getenv("ATTEND_CPU");
   enum cpu_level limit = CPU_AVX512;
-  if (wanted && strcmp(wanted, "avx2") == 0) limit = CPU_AVX2;
+  if (wanted && strncmp(wanted, "avx2", 4) == 0) limit = CPU_AVX2;
   if (wanted && strcmp(wanted, "portable") == 0) limit = CPU_PORTABLE;
   assert_int_equal(cpu_level(), limit < most ? limit : most);
   assert_int_equal(cpu_text_level(), limit < text ? limit : text);
@@ -151,6 +176,7 @@ int main(void) {
       IN_ROOT(groups_that_cannot_be_seen_are_passed_over),
       IN_ROOT(the_first_version_has_a_tree_for_each_controller),
       cmocka_unit_test(each_level_needs_all_of_its_instructions),
+      cmocka_unit_test(a_word_needs_its_level_and_its_products_of_bytes),
       cmocka_unit_test(the_environment_lowers_both_levels),
       cmocka_unit_test(this_process_may_use_something),
   };

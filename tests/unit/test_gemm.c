@@ -72,7 +72,7 @@ static void for_each_stripe(const struct product *p, check_fn *check) {
 }
 
 static void check_whole(const struct product *p, size_t first, size_t columns, float *y) {
-  gemm_run(p->g, first, ROWS, p->x, p->in, y);
+  gemm_run(p->g, first, &(struct gemm_input){.rows = ROWS, .x = p->x, .x_stride = p->in}, y);
   for (size_t i = 0; i < ROWS; i++)
     for (size_t j = 0; j < columns; j++) {
       const double right = plain(p, i, first + j, 0, p->in / p->groups, p->bias[first + j]);
@@ -153,7 +153,7 @@ static void check_chains(const struct product *p, const float *x, const float *r
       gemm_add(p->g, first, rows, x, p->in, 0, cut, y);
       gemm_add(p->g, first, rows, x, p->in, cut, p->in - cut, y);
     } else {
-      gemm_run(p->g, first, rows, x, p->in, y);
+      gemm_run(p->g, first, &(struct gemm_input){.rows = rows, .x = x, .x_stride = p->in}, y);
     }
     for (size_t i = 0; i < rows; i++)
       assert_memory_equal(y + i * stripe, right + i * p->out + first, columns * sizeof(float));

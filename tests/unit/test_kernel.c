@@ -201,7 +201,8 @@ static float chain(const struct weights_case *t, size_t depth, size_t row, size_
   float sum = t->start[column];
   for (size_t i = 0; i < depth; i++) {
     const float x = t->a[row * WEIGHT_DEPTH + i];
-    sum = t->k->level == CPU_PORTABLE ? x * b[i * width] + sum : fmaf(x, b[i * width], sum);
+    sum = t->k->level == CPU_PORTABLE && t->k->bits == KERNEL_FASTEST ? x * b[i * width] + sum
+                                                                      : fmaf(x, b[i * width], sum);
   }
   return sum;
 }

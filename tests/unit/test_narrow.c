@@ -84,8 +84,9 @@ static void check_matrix(enum kernel_form form, size_t out, size_t in, uint64_t 
   for (size_t rows = 1; rows <= ROWS; rows += rows < 8 ? 1 : 16)
     for (size_t first = 0; first < out; first += gemm_columns(wide, first)) {
       const size_t bytes = gemm_columns(wide, first) * sizeof *y, part = in / 3;
-      gemm_run(narrow, first, rows, x, in, y);
-      gemm_run(wide, first, rows, x, in, right);
+      const struct gemm_input input = {.rows = rows, .x = x, .x_stride = in};
+      gemm_run(narrow, first, &input, y);
+      gemm_run(wide, first, &input, right);
       for (size_t i = 0; i < rows; i++)
         assert_memory_equal(y + i * stripe, right + i * stripe, bytes);
       gemm_add(narrow, first, rows, x, in, part, in - part, y);

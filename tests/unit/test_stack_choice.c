@@ -25,7 +25,7 @@ static int32_t choose(const struct stack_choice *c, const struct stack_past *pas
                       const float *logit, size_t tokens) {
   void *scratch = aligned_alloc(64, size_round_up(stack_choice_scratch(tokens) + 1, 64));
   const unsigned mode = kernel_enter();
-  const int32_t token = stack_choose(c, past, logit, tokens, scratch);
+  const int32_t token = stack_choose(kernel_best(KERNEL_FASTEST), c, past, logit, tokens, scratch);
   kernel_leave(mode);
   free(scratch);
   return token;

@@ -21,6 +21,10 @@
  *   HAVE_INVERSE   vec_inverse(x): 1 / x
  *   HAVE_EXP       vec_exp(x): e^x
  *
+ * A file that defines UNIFORM makes kernels whose results have the same bits at every level:
+ * products and sums are fused at each of them, no level has an exponential or a reciprocal of its
+ * own, and the sums of norms and measures have one order.
+ *
  * All parameters are undefined at the end, and so is every macro of the parts. */
 #if !defined KERNEL || !defined LEVEL || !defined LANES || !defined VECTORS
 #error "define the parameters of kernel_loops.h before including it"
@@ -58,6 +62,9 @@
 
 extern const struct kernel KERNEL;
 const struct kernel KERNEL = {.level = LEVEL,
+#ifdef UNIFORM
+                              .bits = KERNEL_UNIFORM,
+#endif
                               .lanes = LANES,
                               .vectors = VECTORS,
                               .product = product,

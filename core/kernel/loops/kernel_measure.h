@@ -39,20 +39,24 @@ static size_t measure_floats(size_t head_size, size_t heads, size_t width, size_
   return width * (heads * (head_size + MEASURE_LANES) + scores + KERNEL_KEYS + head_size + 4);
 }
 
+#ifdef UNIFORM /* the keys of a block are those of the widest vectors */
+enum { WIDEST = KERNEL_PANEL_MAX, NARROWEST = KERNEL_LANES_MAX };
+#else
+enum { WIDEST = VECTORS * LANES, NARROWEST = LANES };
+#endif
+
 /* A block that is small compared with its pairs of heads costs more to begin than to compute: with
  * many heads there are fewer queries at a time, and in the end more scratch. */
 static struct measure_size measure_size(size_t head_size, size_t heads) {
-  struct measure_size s = {.vectors = VECTORS, .keys = KERNEL_KEYS};
-  for (;;) {
-    s.floats = measure_floats(head_size, heads, s.vectors * LANES, s.keys);
-    if (s.floats <= MEASURE_FLOATS) return s;
-    if (s.keys == KERNEL_KEYS)
-      s.keys /= 2;
-    else if (s.vectors > 1)
-      s.keys = KERNEL_KEYS, s.vectors /= 2;
+  size_t width = WIDEST, keys = KERNEL_KEYS;
+  while (measure_floats(head_size, heads, width, keys) > MEASURE_FLOATS &&
+         (width > NARROWEST || keys == KERNEL_KEYS))
+    if (keys == KERNEL_KEYS)
+      keys /= 2;
     else
-      return s;
-  }
+      keys = KERNEL_KEYS, width /= 2;
+  width = width < VECTORS * LANES ? width : VECTORS * LANES;
+  return (struct measure_size){width / LANES, keys, measure_floats(head_size, heads, width, keys)};
 }
 
 static size_t measure_queries(size_t head_size, size_t heads) {
@@ -156,6 +160,18 @@ static void enter_segment(struct measure *x, size_t h, size_t segment, size_t fr
   if (x->p.started) weigh_segment(t, &x->p, &x->segments, segment);
 }
 
+/* The sum of the lanes: of the uniform kernels in double, so that how many there are hardly matters
+ * (1e-16). */
+INLINE double lanes_sum(vec v) {
+#ifdef UNIFORM
+  double sum = 0;
+  for (int i = 0; i < LANES; i++) sum += (double)v[i];
+  return sum;
+#else
+  return (double)vec_sum(v);
+#endif
+}
+
 /* Adds the measures of one head; halves the weights, for the divergences. */
 INLINE void measure_head(struct measure *x, size_t h, size_t key, size_t keys, const bool order) {
   const ivec magnitude = ivec_all(0x7fffffff);
@@ -163,6 +179,10 @@ INLINE void measure_head(struct measure *x, size_t h, size_t key, size_t keys, c
   for (size_t v = 0; v < x->p.vectors; v++) {
     const size_t at = h * x->width + v * LANES;
     vec away, sum = {0};
+#ifdef UNIFORM
+    x->m->distance[h] += lanes_sum(reach);
+    reach = (vec){0};
+#endif
     for (int i = 0; i < LANES; i++)
       away[i] = (float)((double)(x->m->row + v * LANES + (size_t)i) - (double)key);
     for (size_t r = 0; r < keys; r++) {
@@ -176,7 +196,7 @@ INLINE void measure_head(struct measure *x, size_t h, size_t key, size_t keys, c
     vec_store(x->order + at, sum);
     for (size_t i = 0; order && i < LANES; i++) x->entropy[at + i] -= (double)sum[i];
   }
-  x->m->distance[h] += (double)vec_sum(reach);
+  x->m->distance[h] += lanes_sum(reach);
 }
 
 /* The Jensen-Shannon divergence of two heads in a block. x ln x is summed in one order, so equal
@@ -184,9 +204,14 @@ INLINE void measure_head(struct measure *x, size_t h, size_t key, size_t keys, c
 INLINE double block_divergence(const struct measure *x, size_t g, size_t h, size_t keys) {
   const float *one = x->weights + g * x->keys * x->width;
   const float *other = x->weights + h * x->keys * x->width;
+  double all = 0;
   vec divergence = {0};
   for (size_t v = 0; v < x->p.vectors; v++) {
     vec sum = {0};
+#ifdef UNIFORM
+    all += lanes_sum(divergence);
+    divergence = (vec){0};
+#endif
     for (size_t r = 0; r < keys; r++) {
       const size_t at = r * x->width + v * LANES;
       const vec mean = vec_load(one + at) + vec_load(other + at);
@@ -196,7 +221,7 @@ INLINE double block_divergence(const struct measure *x, size_t g, size_t h, size
                      vec_load(x->order + h * x->width + v * LANES);
     divergence += both * vec_all(0.5f) - sum;
   }
-  return (double)vec_sum(divergence);
+  return all + lanes_sum(divergence);
 }
 
 static void measure_block(struct measure *x, size_t key, size_t keys) {

@@ -1,15 +1,21 @@
 /* kernel_norm: residual connections and norms of rows.
  *
  * A part of kernel_loops.h. The sums of a row have an order that depends only on its length:
- * NORM_SUMS vectors side by side, and then these together. */
+ * NORM_SUMS vectors side by side, and then these together. The uniform kernels have 64 lanes side
+ * by side at every level. */
 
+#ifdef UNIFORM
+enum { NORM_SUMS = 64 / LANES };
+#else
 enum { NORM_SUMS = 4 };
+#endif
+enum { NORM_QUARTER = NORM_SUMS / 4 };
 
 /* The sum of the differences from `mean`, or of their squares. */
 INLINE float sum_row(const float *x, size_t count, float mean, const bool squares) {
   vec sum[NORM_SUMS] = {{0}};
   for (size_t i = 0; i < count; i += NORM_SUMS * LANES)
-#pragma GCC unroll 4
+#pragma GCC unroll 16
     for (size_t k = 0; k < NORM_SUMS; k++) {
       const size_t at = i + k * LANES;
       if (at >= count) break;
@@ -20,7 +26,15 @@ INLINE float sum_row(const float *x, size_t count, float mean, const bool square
       const vec taken = (vec)((ivec)v & within);
       sum[k] = squares ? vec_fma(taken, taken, sum[k]) : sum[k] + taken;
     }
-  return vec_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
+#pragma GCC unroll 4
+  for (size_t k = 0; k < NORM_QUARTER; k++)
+    sum[k] =
+        (sum[k] + sum[NORM_QUARTER + k]) + (sum[2 * NORM_QUARTER + k] + sum[3 * NORM_QUARTER + k]);
+#pragma GCC unroll 2
+  for (size_t n = NORM_QUARTER / 2; n > 0; n /= 2)
+#pragma GCC unroll 2
+    for (size_t k = 0; k < n; k++) sum[k] += sum[n + k];
+  return vec_sum(sum[0]);
 }
 
 /* Computes a row whose sums overflow, in double. */

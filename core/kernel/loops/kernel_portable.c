@@ -1,7 +1,11 @@
 /* kernel_portable: the kernels in vectors of 4 floats, for any processor. */
 #include "core/kernel/kernel.h"
 
-#define KERNEL  kernel_portable
+#ifdef UNIFORM
+#define KERNEL kernel_uniform_portable
+#else
+#define KERNEL kernel_portable
+#endif
 #define LEVEL   CPU_PORTABLE
 #define LANES   4
 #define VECTORS 2

@@ -1,4 +1,4 @@
-/* kernel_x86: operations shared by kernel_avx2.c and kernel_avx512.c. */
+/* kernel_x86: operations shared by vector_avx2.h and vector_avx512.h. */
 #include <immintrin.h>
 #include <stddef.h>
 
