@@ -98,13 +98,14 @@ static void this_process_may_use_something(void **state) {
   assert_true(cpu_memory() > 1 << 20);
 }
 
+enum {
+  AVX2 = CPU_HAS_AVX2 | CPU_HAS_FMA | CPU_HAS_F16C,
+  AVX512 = AVX2 | CPU_HAS_AVX512,
+  EVERYTHING = AVX512 | CPU_HAS_BITS | CPU_HAS_VBMI | CPU_HAS_CD
+};
+
 static void each_level_needs_all_of_its_instructions(void **state) {
   (void)state;
-  enum {
-    AVX2 = CPU_HAS_AVX2 | CPU_HAS_FMA | CPU_HAS_F16C,
-    AVX512 = AVX2 | CPU_HAS_AVX512,
-    EVERYTHING = AVX512 | CPU_HAS_BITS | CPU_HAS_VBMI | CPU_HAS_CD
-  };
   static const struct {
     unsigned features;
     enum cpu_level level, text;
