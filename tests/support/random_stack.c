@@ -223,7 +223,10 @@ static void draw_cross(struct random_stack *s, uint64_t state) {
   struct layer_shape *h = &s->form.cross;
   s->source = random_room(&s->arena, 1, sizeof *s->source);
   random_stack_init(s->source, &state,
-                    (struct random_stack_kind){.layers_most = 1, .longest = 150, .alone = true});
+                    (struct random_stack_kind){.layers_most = 1,
+                                               .longest = 150,
+                                               .alone = true,
+                                               .bytes = s->form.compute != COMPUTE_FLOAT32});
   h->kv_heads = 1 + random_below(&state, 4);
   h->heads = h->kv_heads * (random_often(&state, 70) ? 1 : 2);
   h->head_size = h->key_head_size = 1 + random_below(&state, 24);
@@ -262,6 +265,8 @@ void random_stack_init(struct random_stack *s, uint64_t *state, struct random_st
   f->epsilon = f->kind->self.norm_epsilon = random_often(state, 50) ? 1e-5f : 1e-12f;
   f->kind->activation = (enum activation)random_below(state, 5);
   f->layer = s->layer;
+  uint64_t bytes = *state;
+  if (kind.bytes) f->compute = (enum compute)random_below(&bytes, COMPUTE_COUNT);
   const bool bias = random_often(state, 65), gated = random_often(state, 40),
              shift = random_often(state, 70);
   draw_attention(s, kind.wide, state);

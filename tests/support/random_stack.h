@@ -24,6 +24,7 @@ struct random_stack_kind {
   bool wide;   /* so that threads share out the columns of its matrices */
   bool tokens; /* it has a vocabulary, whatever else */
   bool alone;  /* it attends to no source */
+  bool bytes;  /* two of three compute in bytes: where bits are compared, and not numbers */
 };
 
 /* Of half of the models that have a vocabulary: the table of tokens, or a matrix of its own, makes

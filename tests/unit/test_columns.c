@@ -61,13 +61,14 @@ static void no_bit_differs(const struct random_layer *l, const struct layer_run 
 static void sharing_columns_changes_no_bit(void **unused) {
   (void)unused;
   const size_t count = size_max(rounds(ROUNDS), 6); /* in fewer, columns may not be shared */
+  static const enum gemm_engine engines[] = {GEMM_PACKED, GEMM_INT8, GEMM_INT8_BLOCK};
   size_t query = 0, output = 0;
   for (uint64_t round = 0; round < count; round++) {
     uint64_t state = 700 + round;
     struct random_layer l;
     struct arena a;
     arena_init(&a, NULL);
-    wide_layer_init(&l, &state, GEMM_PACKED);
+    wide_layer_init(&l, &state, engines[round % 3]);
     struct layer_run *few[CALLS];
     for (int i = 0; i < CALLS; i++) {
       few[i] = round % 3 ? random_call(&l, &state, 1 + random_below(&state, 12), &a)

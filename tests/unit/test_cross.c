@@ -16,7 +16,7 @@
 #include "tests/support/same_sequence.h"
 
 static const struct random_stack_kind some = {
-    .layers_least = 1, .layers_most = 3, .longest = 80, .tokens = true};
+    .layers_least = 1, .layers_most = 3, .longest = 80, .tokens = true, .bytes = true};
 
 /* --- several sequences of a text --- */
 

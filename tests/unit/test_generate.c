@@ -23,12 +23,18 @@
 
 enum { RUNS = 5, TOP = RANDOM_TEXTS_TOP };
 
-static const struct random_stack_kind some = {.layers_most = 3, .longest = 80, .tokens = true};
-static const struct random_stack_kind wide = {
-    .layers_least = 1, .layers_most = 2, .longest = 150, .wide = true, .tokens = true};
-static const struct random_stack_kind far = {.layers_most = 2, .longest = 900, .tokens = true};
+static const struct random_stack_kind some = {
+    .layers_most = 3, .longest = 80, .tokens = true, .bytes = true};
+static const struct random_stack_kind wide = {.layers_least = 1,
+                                              .layers_most = 2,
+                                              .longest = 150,
+                                              .wide = true,
+                                              .tokens = true,
+                                              .bytes = true};
+static const struct random_stack_kind far = {
+    .layers_most = 2, .longest = 900, .tokens = true, .bytes = true};
 static const struct random_stack_kind lone = {
-    .layers_most = 2, .longest = 900, .tokens = true, .alone = true};
+    .layers_most = 2, .longest = 900, .tokens = true, .alone = true, .bytes = true};
 
 /* --- what is right --- */
 
@@ -581,8 +587,8 @@ static void faults_say_which_row(void **unused) {
   for (uint64_t round = 0; round < 16; round++) {
     struct random_case c;
     char words[64];
-    random_case_decoder(&c, 1100 + round, (struct random_stack_kind){1, 2, 40, false, true, false},
-                        200);
+    random_case_decoder(&c, 1100 + round,
+                        (struct random_stack_kind){1, 2, 40, false, true, false, false}, 200);
     c.s.form.embedding.scale = 2;
     random_stack_remake(&c.s);
     struct stack_run *r = random_texts(&c.s, &c.state, 1, 5, 20, &c.a),

@@ -122,6 +122,8 @@ static void no_neighbour_changes_a_bit(enum gemm_engine engine, uint64_t seed) {
 static void merging_changes_no_bit(void **unused) {
   (void)unused;
   no_neighbour_changes_a_bit(GEMM_PACKED, 4000);
+  no_neighbour_changes_a_bit(GEMM_INT8, 4100);
+  no_neighbour_changes_a_bit(GEMM_INT8_BLOCK, 4200);
 }
 
 static void merging_changes_no_bit_with_openblas(void **unused) {

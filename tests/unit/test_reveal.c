@@ -18,9 +18,10 @@
 
 enum { ROUNDS = 30 };
 
-static const struct random_stack_kind some = {.layers_most = 3, .longest = 80, .tokens = true};
+static const struct random_stack_kind some = {
+    .layers_most = 3, .longest = 80, .tokens = true, .bytes = true};
 static const struct random_stack_kind far = {
-    .layers_least = 1, .layers_most = 2, .longest = 700, .tokens = true};
+    .layers_least = 1, .layers_most = 2, .longest = 700, .tokens = true, .bytes = true};
 
 /* --- beside a run over the whole text --- */
 

@@ -19,8 +19,10 @@
 
 enum { TOKENS_MOST = 40, BEAMS_MOST = 64, TOKENS_OF_WAY = 200 };
 
-static const struct random_stack_kind some = {.layers_most = 3, .longest = 80, .tokens = true};
-static const struct random_stack_kind far = {.layers_most = 2, .longest = 400, .tokens = true};
+static const struct random_stack_kind some = {
+    .layers_most = 3, .longest = 80, .tokens = true, .bytes = true};
+static const struct random_stack_kind far = {
+    .layers_most = 2, .longest = 400, .tokens = true, .bytes = true};
 
 /* --- the plain search --- */
 

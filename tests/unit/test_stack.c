@@ -68,7 +68,8 @@ static void large_vocabularies_agree_with_the_twin(void **unused) {
   static const size_t tokens[] = {1, 1023, 1024, 1025, 2048, 2500, 5000};
   for (uint64_t seed = 0; seed < 21; seed++) {
     struct random_case c;
-    random_case_stack(&c, 4700 + seed, (struct random_stack_kind){0, 2, 40, false, true, false});
+    random_case_stack(&c, 4700 + seed,
+                      (struct random_stack_kind){0, 2, 40, false, true, false, false});
     random_stack_draw_output(&c.s, c.state, tokens[seed % 7]);
     random_stack_remake(&c.s);
     struct stack_run *r = random_run(&c.s, &c.state, 4, 40, &c.a);
@@ -89,7 +90,7 @@ static void large_vocabularies_agree_with_the_twin(void **unused) {
 static void likeliest_tokens_are_in_order(void **unused) {
   (void)unused;
   struct random_case c;
-  random_case_stack(&c, 4800, (struct random_stack_kind){0, 0, 4, false, true, true});
+  random_case_stack(&c, 4800, (struct random_stack_kind){0, 0, 4, false, true, true, false});
   const size_t d = c.s.form.width;
   float *matrix = random_room(&c.s.arena, 1100 * d, sizeof *matrix);
   for (size_t i = 0; i < 1100 * d; i++) matrix[i] = i / d == 7 || i / d == 1050 ? 0.5f : 0.25f;
@@ -152,7 +153,7 @@ static void runs_may_be_empty(void **unused) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (size_t items = 0; items <= 3; items++) {
       struct random_case c;
-      random_case_stack(&c, 50 + i, (struct random_stack_kind){1, 3, 8, false, true, false});
+      random_case_stack(&c, 50 + i, (struct random_stack_kind){1, 3, 8, false, true, false, false});
       struct stack_run *r = random_run(&c.s, &c.state, 0, 8, &c.a);
       struct item item[3] = {0};
       for (size_t k = 0; k < items; k++) {
@@ -295,7 +296,8 @@ static void thumbnails_are_of_the_weights(void **unused) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     for (size_t side = 1; side <= 64; side = side < 8 ? side + 3 : 2 * side + 1) {
       struct random_case c;
-      random_case_stack(&c, state, (struct random_stack_kind){1, 1, 150, false, true, false});
+      random_case_stack(&c, state,
+                        (struct random_stack_kind){1, 1, 150, false, true, false, false});
       struct stack_run *r = random_run(&c.s, &c.state, 0, 8, &c.a);
       const struct item item = {.q = rows[i], .k = rows[i]};
       int32_t tokens[150];
@@ -359,7 +361,7 @@ static size_t bytes_of_run(uint64_t seed, size_t layers, bool thumbnails) {
   static const int32_t tokens[ROWS];
   struct random_case c;
   random_case_stack(&c, 7000 + seed,
-                    (struct random_stack_kind){layers, layers, ROWS, true, true, true});
+                    (struct random_stack_kind){layers, layers, ROWS, true, true, true, false});
   struct stack_run *r = random_run_of_rows(&c.s, ROWS, &c.a);
   r->tokens = tokens;
   struct stack_wish *wish = random_run_wishes(&c.s, r, &c.a);
@@ -389,7 +391,7 @@ static void a_stack_tells_its_form(void **unused) {
   (void)unused;
   uint64_t state = 6;
   struct random_stack s;
-  random_stack_init(&s, &state, (struct random_stack_kind){3, 3, 8, false, true, false});
+  random_stack_init(&s, &state, (struct random_stack_kind){3, 3, 8, false, true, false, false});
   const struct stack_form *f = stack_form(s.stack);
   assert_string_equal(f->name, "encoder");
   assert_int_equal(f->width, s.form.width);
@@ -411,7 +413,7 @@ static void a_stack_tells_its_bytes(void **unused) {
   for (uint64_t seed = 0; seed < rounds(8); seed++) {
     uint64_t state = 90 + seed;
     struct random_stack s;
-    random_stack_init(&s, &state, (struct random_stack_kind){1, 3, 1, true, true, false});
+    random_stack_init(&s, &state, (struct random_stack_kind){1, 3, 1, true, true, false, false});
     const struct stack_form *f = &s.form;
     const struct layer_shape *h = &f->kind->self;
     const size_t d = f->width, queries = h->heads * (h->head_size + h->value_head_size),

@@ -597,7 +597,8 @@ static void a_cancelled_run_leaves_others_alone(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 6; round++) {
     struct random_case c;
-    random_case_stack(&c, 20000 + round, (struct random_stack_kind){2, 2, 20, false, false, false});
+    random_case_stack(&c, 20000 + round,
+                      (struct random_stack_kind){2, 2, 20, false, false, false, false});
     struct stack_run *one = random_run(&c.s, &c.state, 3, 20, &c.a);
     struct stack_run *two = random_run(&c.s, &c.state, 3, 20, &c.a);
     struct stack_run *alone = random_run_again(&c.s, two, &c.a);
@@ -704,7 +705,7 @@ static void any_budget_may_be_too_small(void **unused) {
 static void more_rows_than_can_be_counted_are_too_many(void **unused) {
   (void)unused;
   struct random_case c;
-  random_case_stack(&c, 24000, (struct random_stack_kind){1, 1, 8, false, false, false});
+  random_case_stack(&c, 24000, (struct random_stack_kind){1, 1, 8, false, false, false, false});
   for (size_t rows = SIZE_MAX / 2; rows > SIZE_MAX / 32; rows /= 2) {
     struct arena a;
     struct error e = {0};
