@@ -8,9 +8,13 @@
 
 #include "core/kernel/loops/vector_avx2.h"
 
+/* Not intrinsics: gcc would compute many products before it adds them, and there are only as many
+ * registers as sums, factors and one product need. */
 #define HAVE_PAIRS
 static inline __attribute__((always_inline)) vec_int pairs(vec_int sum, vec_int w, vec_int x) {
-  return (vec_int)_mm256_add_epi32((__m256i)sum, _mm256_madd_epi16((__m256i)w, (__m256i)x));
+  vec_int product;
+  __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(product) : "x"(w), "x"(x));
+  return sum;
 }
 static inline __attribute__((always_inline)) vec_int lower_bytes(vec_int w) {
   return (vec_int)_mm256_and_si256((__m256i)w, _mm256_set1_epi16(255));

@@ -8,9 +8,12 @@
 
 #include "core/kernel/loops/vector_avx512.h"
 
+/* Not intrinsics, as in bytes_avx2.c. */
 #define HAVE_PAIRS
 static inline __attribute__((always_inline)) vec_int pairs(vec_int sum, vec_int w, vec_int x) {
-  return (vec_int)_mm512_add_epi32((__m512i)sum, _mm512_madd_epi16((__m512i)w, (__m512i)x));
+  vec_int product;
+  __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+v"(sum), "=&v"(product) : "v"(w), "v"(x));
+  return sum;
 }
 static inline __attribute__((always_inline)) vec_int lower_bytes(vec_int w) {
   return (vec_int)_mm512_and_si512((__m512i)w, _mm512_set1_epi16(255));
