@@ -67,26 +67,42 @@ INLINE int32_t greatest_magnitude(size_t count, const float *x) {
   return vec_greatest_int(most);
 }
 
+/* Quantizes a vector of finite numbers, and stores it. Adding `magic` rounds to an integer, which is
+ * in the low bits then. */
+INLINE ivec quantize_vector(vec x, float by, number *to) {
+  const vec magic = vec_all(0x1.8p23f);
+  const ivec q = (ivec)(x * vec_all(by) + magic) - (ivec)magic;
+  *(numbers_anywhere *)to = __builtin_convertvector(in_order(q), numbers_anywhere);
+  return q;
+}
+
+/* The sum of the lanes. */
+INLINE int32_t lanes_sum(ivec v) {
+#pragma GCC unroll 8
+  for (int s = LANES / 2; s > 0; s /= 2) v += (ivec)vec_across((vec)v, s);
+  return v[0];
+}
+
 /* Quantizes one block of `count` numbers, filled up to `block`. */
 INLINE void quantize_block(size_t count, size_t block, const float *x, number *to, float *scale,
                            int32_t *start) {
   const int32_t bits = greatest_magnitude(count, x);
-  float most, by = 0;
+  float most;
   memcpy(&most, &bits, sizeof most);
-  *scale = isfinite(most) ? 0 : NAN;
-  if (most >= BYTES_LEAST && isfinite(most)) by = 127.0f / most, *scale = most * (1.0f / 127.0f);
-  const vec magic = vec_all(0x1.8p23f); /* adding it rounds to an integer, kept in the low bits */
-  ivec sum = {0};
-  for (size_t i = 0; i < block; i += LANES) {
-    /* Numbers that are not finite must become zeros: infinity times 0 is not one. */
-    const vec v = by != 0 ? vec_load_some(x + i, i < count ? count - i : 0) : vec_all(0);
-    const ivec q = (ivec)(v * vec_all(by) + magic) - (ivec)magic;
-    sum += q;
-    *(numbers_anywhere *)(to + i) = __builtin_convertvector(in_order(q), numbers_anywhere);
+  if (!(most >= BYTES_LEAST && isfinite(most))) {
+    memset(to, 0, block * sizeof *to);
+    *scale = isfinite(most) ? 0 : NAN;
+    *start = 0;
+    return;
   }
-  int32_t all = 0;
-  for (int i = 0; i < LANES; i++) all += sum[i];
-  *start = -BYTES_ZERO * all;
+  const float by = 127.0f / most;
+  ivec sum = {0};
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES) sum += quantize_vector(vec_load(x + i), by, to + i);
+  for (; i < block; i += LANES) /* the last numbers of the row */
+    sum += quantize_vector(i < count ? vec_load_some(x + i, count - i) : vec_all(0), by, to + i);
+  *scale = most * (1.0f / 127.0f);
+  *start = -BYTES_ZERO * lanes_sum(sum);
 }
 
 static void quantize(size_t count, size_t block, const float *x, void *to, float *scale,
