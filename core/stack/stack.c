@@ -261,19 +261,25 @@ static double seconds_of(const struct gemm *g, size_t rows, const float *x, size
 /* One row through the matrices of all layers is as fast as memory is read; many rows through one of
  * them are as fast as the processor multiplies. The best of several times: others use it, too. */
 void stack_measure_pace(const struct stack *s, struct stack_pace *pace) {
-  enum { TIMES = 3, ROWS = 64, BYTES_LEAST = 32 << 20 }; /* fewer may lie in a cache */
+  enum { TIMES = 2, ROWS = 64, BYTES_LEAST = 32 << 20 }; /* fewer may lie in a cache */
   const size_t in = s->form.width, out = s->form.forward_size, layers = s->form.layers;
   const double product = 2.0 * (double)in * (double)out;
   size_t bytes = 0;
-  for (size_t l = 0; l < layers; l++) bytes += gemm_bytes(s->layer[l].up);
+  for (size_t l = 0; l < layers; l++)
+    bytes += gemm_bytes(s->layer[l].up) + gemm_bytes(s->layer[l].down);
   if (bytes < BYTES_LEAST) return;
-  float *x = calloc(ROWS * in, sizeof *x),
-        *y = aligned_alloc(64, gemm_scratch_floats(s->layer[0].up, ROWS) * sizeof *y);
+  const struct stack_block *first = s->layer;
+  const size_t scratch =
+      size_max(gemm_scratch_floats(first->up, ROWS), gemm_scratch_floats(first->down, ROWS));
+  float *x = calloc(ROWS * size_max(in, out), sizeof *x);
+  float *y = aligned_alloc(64, size_round_up(scratch, 16) * sizeof *y);
   double reads = INFINITY, multiplies = INFINITY;
   const unsigned mode = kernel_enter();
   for (size_t i = 0; x && y && i < TIMES; i++) {
     double all = 0;
-    for (size_t l = 0; l < layers; l++) all += seconds_of(s->layer[l].up, 1, x, in, out, y);
+    for (size_t l = 0; l < layers; l++)
+      all += seconds_of(s->layer[l].up, 1, x, in, out, y) +
+             seconds_of(s->layer[l].down, 1, x, out, in, y);
     reads = fmin(reads, all);
     multiplies = fmin(multiplies, seconds_of(s->layer[0].up, ROWS, x, in, out, y));
   }
