@@ -1,7 +1,8 @@
 """gpt2_make: writes the folder of a GPT-2 of random weights: gpt2_make.py FOLDER (python3-numpy).
 
-Beside config.json and model.safetensors there is the same model for llama.cpp, as float32 and with
-matrices of float16: model-f32.gguf and model-f16.gguf. Weights are large enough for tokens to vary.
+Beside config.json and model.safetensors there is the same model for llama.cpp, with matrices of
+float32, of float16 and of bytes: model-f32.gguf, model-f16.gguf and model-q8_0.gguf. Weights are
+large enough for tokens to vary.
 """
 import json
 import os
@@ -40,8 +41,22 @@ def draw():
 
 # --- GGUF, version 3: words, then where each tensor lies, then their numbers at multiples of 32 ---
 
-F32, F16 = 0, 1
 ALIGNMENT = 32
+
+
+def q8_0(numbers):
+    """Blocks of 32 numbers: a scale, as float16, and 32 bytes."""
+    blocks = numpy.ascontiguousarray(numbers).reshape(-1, 32)
+    scale = numpy.abs(blocks).max(axis=1, keepdims=True) / numpy.float32(127)
+    made = numpy.empty(len(blocks), dtype=[("scale", "<f2"), ("bytes", "i1", 32)])
+    made["scale"] = scale[:, 0]
+    made["bytes"] = numpy.rint(blocks / numpy.where(scale > 0, scale, 1))
+    return made
+
+
+# How matrices are kept: the number of the form in the file, and the numbers in it.
+FORMS = {"f32": (0, lambda numbers: numbers.astype("<f4")),
+         "f16": (1, lambda numbers: numbers.astype("<f2")), "q8_0": (8, q8_0)}
 
 
 def text_of(value):
@@ -64,7 +79,7 @@ def other_names(tensors):
         yield f"{theirs}.bias", tensors[f"{ours}.bias"]
 
 
-def write_gguf(path, tensors, narrow):
+def write_gguf(path, tensors, form):
     words = {"general.architecture": "gpt2", "general.name": NAME, "gpt2.context_length": POSITIONS,
              "gpt2.embedding_length": WIDTH, "gpt2.feed_forward_length": 4 * WIDTH,
              "gpt2.block_count": LAYERS, "gpt2.attention.head_count": HEADS,
@@ -72,8 +87,9 @@ def write_gguf(path, tensors, narrow):
              "tokenizer.ggml.model": "no_vocab"}
     table, data, at = [], [], 0
     for name, numbers in other_names(tensors):
-        kind = F16 if narrow and numbers.ndim == 2 and name != "position_embd.weight" else F32
-        raw = numbers.astype(numpy.float16 if kind == F16 else numpy.float32).tobytes()
+        matrix = numbers.ndim == 2 and name != "position_embd.weight"
+        kind, kept = FORMS[form if matrix else "f32"]
+        raw = kept(numbers).tobytes()
         shape = numbers.shape[::-1]
         table.append(text_of(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, at))
         data.append(raw + bytes(-len(raw) % ALIGNMENT))
@@ -92,8 +108,8 @@ def main(folder):
     os.makedirs(folder, exist_ok=True)
     tensors = draw()
     write_safetensors(os.path.join(folder, "model.safetensors"), tensors)
-    for name, narrow in (("f32", False), ("f16", True)):
-        write_gguf(os.path.join(folder, f"model-{name}.gguf"), tensors, narrow)
+    for form in FORMS:
+        write_gguf(os.path.join(folder, f"model-{form}.gguf"), tensors, form)
     config = os.path.join(folder, "config.json")
     with open(config + ".new", "w", encoding="utf-8") as file:
         json.dump(CONFIGURATION, file, indent=2)

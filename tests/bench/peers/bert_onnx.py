@@ -3,8 +3,9 @@
 MODEL is the folder of bert.py. `exported.onnx` is what PyTorch exports; `fused.onnx` has ONNX
 Runtime's own operators for embedding, attention, bias with gelu, and the norm of a sum: as its
 offline optimiser makes them of such a model. (The one that runs when a model is opened leaves the
-attention of that export in pieces.) `cases.json` holds the tokens of bert.py's cases, and the mean of
-each item's last hidden state as PyTorch computes it.
+attention of that export in pieces.) `exported-int8.onnx` and `fused-int8.onnx` are the same with
+products of bytes, as its tool for dynamic quantization makes them. `cases.json` holds the tokens of
+bert.py's cases, and the mean of each item's last hidden state as PyTorch computes it.
 """
 import json
 import os
@@ -111,6 +112,36 @@ def fused(weights):
     return g.model()
 
 
+def quantized(model):
+    """The model with weights as signed bytes, with a scale for each column. Rows become unsigned bytes
+    when they are multiplied, with one scale for all of them."""
+    g = Graph({weight.name: numpy_helper.to_array(weight) for weight in model.graph.initializer})
+    for node in model.graph.node:
+        if node.op_type not in ("MatMul", "Attention") or node.input[1] not in g.weights:
+            g.nodes.append(node)
+            continue
+        (x, name, *more), (y,) = node.input, node.output
+        rows, weight = ([of + part for part in (".bytes", ".scale", ".zero")] for of in (x, name))
+        if not any(rows[0] in made.output for made in g.nodes):
+            g.nodes.append(helper.make_node("DynamicQuantizeLinear", [x], rows))
+        matrix = g.weights.pop(name)
+        scale = numpy.abs(matrix).max(0) / 127
+        for part, numbers in zip(weight, (numpy.rint(matrix / scale).astype(numpy.int8), scale,
+                                          numpy.zeros(len(scale), numpy.int8))):
+            g.constant(part, numbers)
+        if node.op_type == "Attention":
+            bias, mask = more
+            g.own("QAttention", [rows[0], weight[0], bias, rows[1], weight[1], mask, rows[2], weight[2]],
+                  y, num_heads=HEADS)
+            continue
+        g.add("MatMulInteger", [rows[0], weight[0], rows[2], weight[2]], y + ".sum")
+        g.add("Cast", [y + ".sum"], y + ".real", to=TensorProto.FLOAT)
+        g.add("Mul", [y + ".real", g.add("Mul", [rows[1], weight[1]], y + ".scale")], y)
+    for name, numbers in g.weights.items():
+        g.constant(name, numbers)
+    return g.model()
+
+
 def export(model, path):
     axes = {name: {0: "items", 1: "tokens"} for name in (*INPUTS, OUTPUTS[0])}
     torch.onnx.export(model, bert_torch.padded(batches()["b32 s8..128"][:2]), path,
@@ -135,6 +166,9 @@ def main(folder, into):
     onnx.save(fused(weights), os.path.join(into, "fused.onnx"))
     with open(os.path.join(into, "cases.json"), "w", encoding="utf-8") as file:
         json.dump(answers(model), file)
+    for name in ("exported", "fused"):
+        graph = quantized(onnx.load(os.path.join(into, name + ".onnx")))
+        onnx.save(graph, os.path.join(into, name + "-int8.onnx"))
 
 
 if __name__ == "__main__":

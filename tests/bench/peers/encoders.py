@@ -20,9 +20,9 @@ FORMS = {"two processes": ("2", "1"), "two threads": ("1", "2")}  # of Node's se
 
 
 def prepare(peers):
-    """The folder of the graphs and of the right answers, made if it is not there."""
+    """The folder of the graphs and of the right answers, made if its last file is not there."""
     folder = os.path.join(peers, bert.NAME)
-    if not os.path.exists(os.path.join(folder, "cases.json")):
+    if not os.path.exists(os.path.join(folder, "fused-int8.onnx")):
         print(f"# making {bert.NAME} for ONNX Runtime", flush=True)
         maker = os.path.join(HERE, "bert_onnx.py")
         subprocess.run([bert.PYTHON, "-B", maker, bert.folder(), folder], check=True,
