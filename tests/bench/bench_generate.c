@@ -1,7 +1,7 @@
 /* bench_generate: a GPT-2 of random weights through the pool, with one worker and with two: tokens
  * a second of sequences that go on together, as the rate at which the weights are read for them,
  * against the rate at which this machine reads memory in the same run; the same with weights in 16
- * bits; and a long text's first token, and its score, against cblas_sgemm.
+ * bits, and quantized; and a long text's first token, and its score, against cblas_sgemm.
  *
  * GPT=mini or tiny computes those instead of base. Time is the clock's, the best of several turns,
  * taken alternately with the yardstick's. */
@@ -18,13 +18,7 @@
 #include "tests/bench/drawn_model.h"
 #include "tests/bench/sgemm.h"
 
-enum {
-  KEPT = 2, /* as float32, as bfloat16 */
-  POSITIONS = 1024,
-  TURNS = 3,
-  READS = 4,
-  READ_FLOATS = 64 << 20
-};
+enum { MODELS = 3, POSITIONS = 1024, TURNS = 3, READS = 4, READ_FLOATS = 64 << 20 };
 
 struct gpt {
   const char *name;
@@ -35,11 +29,22 @@ static const struct gpt gpts[] = {{"base", 12, 768, 12, 3072, 50257},
                                   {"mini", 6, 384, 6, 1536, 50257},
                                   {"tiny", 2, 128, 2, 512, 1000}};
 
+/* The same model in several ways: the numbers of its matrices, and how it computes with them. */
+static const struct model {
+  const char *name;
+  enum kernel_form form;
+  enum compute compute;
+  const char *expected; /* how many times as fast as the first one it is */
+} models[MODELS] = {{"float32", KERNEL_FLOAT32, COMPUTE_FLOAT32, ""},
+                    {"bfloat16", KERNEL_BFLOAT16, COMPUTE_FLOAT32, "1.85 of one"},
+                    {"int8-block", KERNEL_FLOAT32, COMPUTE_INT8_BLOCK, "-"}};
+
 /* --- the model --- */
 
-static struct stack_form form_of(struct arena *a, const struct gpt *b) {
+static struct stack_form form_of(struct arena *a, const struct gpt *b, enum compute compute) {
   return (
-      struct stack_form){.name = "decoder",
+      struct stack_form){.compute = compute,
+                         .name = "decoder",
                          .width = b->width,
                          .forward_size = b->forward,
                          .layers = b->layers,
@@ -59,11 +64,11 @@ static struct stack_form form_of(struct arena *a, const struct gpt *b) {
                                        .scale = 1}};
 }
 
-static struct stack *make_stack(const struct gpt *b, enum kernel_form kept) {
+static struct stack *make_stack(const struct gpt *b, const struct model *m) {
   struct arena a;
   arena_init(&a, NULL);
-  drawn_form = kept;
-  const struct stack_form form = form_of(&a, b);
+  drawn_form = m->form;
+  const struct stack_form form = form_of(&a, b, m->compute);
   return drawn_stack(&form, &a);
 }
 
@@ -163,13 +168,14 @@ static void decode_once(const struct stack *s, const struct bench_case *c, size_
   pool_free(p);
 }
 
-static void decode(const struct gpt *b, struct stack *const kept[KEPT], const struct bench_case *c,
-                   size_t workers) {
-  struct drawn_taken best[KEPT] = {{INFINITY, INFINITY}, {INFINITY, INFINITY}};
+static void decode(const struct gpt *b, struct stack *const stack[MODELS],
+                   const struct bench_case *c, size_t workers) {
+  struct drawn_taken best[MODELS];
   double read = 0;
+  for (size_t i = 0; i < MODELS; i++) best[i] = (struct drawn_taken){INFINITY, INFINITY};
   for (int turn = 0; turn < TURNS; turn++) {
     read = fmax(read, read_rate(workers));
-    for (size_t i = 0; i < KEPT; i++) decode_once(kept[i], c, workers, &best[i]);
+    for (size_t i = 0; i < MODELS; i++) decode_once(stack[i], c, workers, &best[i]);
   }
   const double bytes = sizeof(float) * weights_of(b), step = best[0].step, whole = best[0].whole;
   printf("gpt2-%s x%zu after %zu, %zu worker%s | %.2f ms a step, %.1f tokens/s; weights at %.2f "
@@ -179,14 +185,17 @@ static void decode(const struct gpt *b, struct stack *const kept[KEPT], const st
   printf("gpt2-%s x%zu after %zu, %zu worker%s, with the texts | %.1f tokens/s | - | - | -\n",
          b->name, c->items, c->text, workers, workers == 1 ? "" : "s",
          (double)(c->items * c->most) / whole * 1e9);
-  printf("gpt2-%s x%zu after %zu, %zu worker%s, weights as bfloat16 | %.2f ms a step, %.1f "
-         "tokens/s | float32: %.1f tokens/s | %.2f | 1.85 of one\n",
-         b->name, c->items, c->text, workers, workers == 1 ? "" : "s", best[1].step / 1e6,
-         (double)c->items / best[1].step * 1e9, (double)c->items / step * 1e9, step / best[1].step);
+  for (size_t i = 1; i < MODELS; i++)
+    printf("gpt2-%s x%zu after %zu, %zu worker%s, %s | %.2f ms a step, %.1f tokens/s | float32: "
+           "%.1f tokens/s | %.2f | %s\n",
+           b->name, c->items, c->text, workers, workers == 1 ? "" : "s", models[i].name,
+           best[i].step / 1e6, (double)c->items / best[i].step * 1e9, (double)c->items / step * 1e9,
+           step / best[i].step, models[i].expected);
   fflush(stdout);
 }
 
-static void text(const struct gpt *b, const struct stack *s, size_t n, size_t workers) {
+static void text(const struct gpt *b, const struct model *m, const struct stack *s, size_t n,
+                 size_t workers) {
   struct pool *p = drawn_pool(s, workers);
   const struct bench_case c = {.items = 1, .text = n, .most = 1};
   double first = INFINITY, score = INFINITY, yardstick = INFINITY;
@@ -201,8 +210,8 @@ static void text(const struct gpt *b, const struct stack *s, size_t n, size_t wo
   printf(
       "gpt2-%s text of %zu, %zu worker%s, %s | %.1f ms, %.0f tokens/s, %.1f GFLOP/s | sgemm 2048: "
       "%.1f GFLOP/s | %.2f | -\n",
-      b->name, n, workers, workers == 1 ? "" : "s", stack_weights(s), first / 1e6,
-      rows / first * 1e9, rate, sgemm_rate(yardstick), rate / sgemm_rate(yardstick));
+      b->name, n, workers, workers == 1 ? "" : "s", m->name, first / 1e6, rows / first * 1e9, rate,
+      sgemm_rate(yardstick), rate / sgemm_rate(yardstick));
   printf("gpt2-%s score of %zu, %zu worker%s | %.0f tokens/s | its text: %.0f tokens/s | %.2f | "
          "0.6\n",
          b->name, n, workers, workers == 1 ? "" : "s", rows / score * 1e9, rows / first * 1e9,
@@ -225,15 +234,16 @@ int main(int argc, char **argv) {
   madvise(room, READ_FLOATS * sizeof *room, MADV_HUGEPAGE);
   memset(room, 1, READ_FLOATS * sizeof *room);
   memory = room;
-  struct stack *const kept[KEPT] = {make_stack(b, KERNEL_FLOAT32), make_stack(b, KERNEL_BFLOAT16)};
+  struct stack *stack[MODELS];
+  for (size_t i = 0; i < MODELS; i++) stack[i] = make_stack(b, &models[i]);
   for (size_t workers = 1; workers <= 2 && workers <= cpu_quota(); workers++) {
     static const size_t items[] = {1, 8, 16};
     for (size_t i = 0; i < 3; i++)
-      decode(b, kept, &(struct bench_case){.items = items[i], .text = 16, .most = 65}, workers);
-    decode(b, kept, &(struct bench_case){.items = 1, .text = 512, .most = 65}, workers);
-    for (size_t i = 0; i < KEPT; i++) text(b, kept[i], 512, workers);
+      decode(b, stack, &(struct bench_case){.items = items[i], .text = 16, .most = 65}, workers);
+    decode(b, stack, &(struct bench_case){.items = 1, .text = 512, .most = 65}, workers);
+    for (size_t i = 0; i < MODELS; i++) text(b, &models[i], stack[i], 512, workers);
   }
-  for (size_t i = 0; i < KEPT; i++) stack_free(kept[i]);
+  for (size_t i = 0; i < MODELS; i++) stack_free(stack[i]);
   free(room);
   return 0;
 }

@@ -23,7 +23,7 @@ static const size_t gpt2[][2] = {
 static const struct {
   const char *name;
   enum gemm_engine engine;
-} engines[] = {{"float32", GEMM_PACKED}};
+} engines[] = {{"float32", GEMM_PACKED}, {"int8", GEMM_INT8}, {"int8-block", GEMM_INT8_BLOCK}};
 enum { ENGINES = sizeof engines / sizeof *engines };
 
 struct matrix {
@@ -68,7 +68,7 @@ IN_REGISTERS(pairs_512, PAIRS_512)
 IN_REGISTERS(pairs_256, PAIRS_256)
 
 static const struct rate {
-  const char *level, *instruction;
+  const char *word, *instruction;
   double operations; /* of an instruction: 2 for each product of a sum */
   void (*run)(size_t times);
 } rates[] = {{"avx512vnni", "vpdpbusd zmm", 128, fours_512},
@@ -76,15 +76,9 @@ static const struct rate {
              {"avx2vnni", "vpdpbusd ymm", 64, fours_256},
              {"avx2", "vpmaddwd and vpaddd ymm", 32, pairs_256}};
 
-static const char *level(void) {
-  if (cpu_level() == CPU_AVX512 && __builtin_cpu_supports("avx512vnni")) return "avx512vnni";
-  if (cpu_level() == CPU_AVX2 && __builtin_cpu_supports("avxvnni")) return "avx2vnni";
-  return cpu_level_name(cpu_level());
-}
-
 static const struct rate *rate_here(void) {
   for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
-    if (!strcmp(level(), rates[i].level)) return &rates[i];
+    if (!strcmp(cpu_word()->name, rates[i].word)) return &rates[i];
   return NULL;
 }
 
@@ -117,13 +111,16 @@ static float *numbers(size_t count) {
   return x;
 }
 
-/* The stripes of a product lie in the same place, one after the other. */
+/* Quantizes the rows, if the matrix is. The stripes of a product lie in the same place, one after
+ * the other. */
 static void multiply(const struct matrix *m, const struct gemm *g, size_t rows) {
-  static float *x, *y;
-  if (!x) x = numbers(ROWS_MAX * 4 * WIDTH), y = numbers(ROWS_MAX * 4 * WIDTH);
-  must(gemm_stripe(g) <= 4 * WIDTH);
+  enum { ROOM = ROWS_MAX * 4 * WIDTH };
+  static float *x, *quantized, *y;
+  if (!x) x = numbers(ROOM), quantized = numbers(ROOM), y = numbers(ROOM);
+  must(gemm_stripe(g) <= 4 * WIDTH && gemm_input_floats(g, rows) <= ROOM);
+  const struct gemm_input input = gemm_input(g, rows, x, m->in, quantized);
   for (size_t first = 0; first < m->out; first += gemm_columns(g, first))
-    gemm_run(g, first, rows, x, m->in, y);
+    gemm_run(g, first, &input, y);
 }
 
 static void add_matrix(struct products *p, size_t in, size_t out) {
@@ -181,7 +178,7 @@ static void measure(const struct products *p, size_t rows) {
 int main(void) {
   static const size_t few[] = {1, 2, 4, 8, 16}, many[] = {16, 32, 64, 128};
   gemm_blas_init();
-  printf("# cpu level %s; bytes in registers: %s, %.0f GOP/s\n", cpu_level_name(cpu_level()),
+  printf("# cpu level %s; bytes in registers: %s, %.0f GOP/s\n", cpu_word()->name,
          byte_instruction(), byte_rate());
   for (size_t i = 0; i < sizeof bert / sizeof *bert; i++) {
     char name[32];

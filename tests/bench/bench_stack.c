@@ -1,6 +1,6 @@
 /* bench_stack: a BERT of random weights through the pool, with one worker and with two, against
  * cblas_sgemm on as many threads in one run: floating-point operations on visible rows and pairs
- * per second. Then the same with the weights of all heads wanted.
+ * per second. Then the same with the weights of all heads wanted, and with quantized matrices.
  *
  * BERT=mini or tiny computes those instead of base. Time is the clock's, the best of several turns,
  * taken alternately with the yardstick's. With ATTEND_CPU=avx2 the yardstick is OpenBLAS's
@@ -31,8 +31,9 @@ static const struct bert berts[] = {{"base", 12, 768, 12, 3072},
 
 /* --- the model --- */
 
-static struct stack_form form_of(struct arena *a, const struct bert *b) {
+static struct stack_form form_of(struct arena *a, const struct bert *b, enum compute compute) {
   return (struct stack_form){
+      .compute = compute,
       .name = "encoder",
       .width = b->width,
       .forward_size = b->forward,
@@ -52,10 +53,10 @@ static struct stack_form form_of(struct arena *a, const struct bert *b) {
                     .norm = drawn_norm(a, b->width)}};
 }
 
-static struct stack *make_stack(const struct bert *b) {
+static struct stack *make_stack(const struct bert *b, enum compute compute) {
   struct arena a;
   arena_init(&a, NULL);
-  const struct stack_form form = form_of(&a, b);
+  const struct stack_form form = form_of(&a, b, compute);
   return drawn_stack(&form, &a);
 }
 
@@ -159,11 +160,13 @@ static void measure(const struct bert *b, const struct stack *s, const struct be
   }
   const double operations = operations_of(b, c), rate = operations / best;
   const char *many = workers == 1 ? "" : "s";
-  printf("bert-%s %s, %zu worker%s%s | %.3f ms of %.4g GFLOP, %.1f GFLOP/s | sgemm 2048, %zu "
+  const enum compute compute = stack_form(s)->compute;
+  printf("bert-%s %s, %zu worker%s%s%s%s | %.3f ms of %.4g GFLOP, %.1f GFLOP/s | sgemm 2048, %zu "
          "thread%s: %.1f GFLOP/s | %.2f | -\n",
-         b->name, c->name, workers, many, weights == STACK_WEIGHTS_NONE ? "" : ", all weights",
-         best / 1e6, operations / 1e9, rate, workers, many, sgemm_rate(yardstick),
-         rate / sgemm_rate(yardstick));
+         b->name, c->name, workers, many, compute == COMPUTE_FLOAT32 ? "" : ", ",
+         compute == COMPUTE_FLOAT32 ? "" : compute_names[compute],
+         weights == STACK_WEIGHTS_NONE ? "" : ", all weights", best / 1e6, operations / 1e9, rate,
+         workers, many, sgemm_rate(yardstick), rate / sgemm_rate(yardstick));
   fflush(stdout);
   pool_free(asked.pool);
   arena_free(&a);
@@ -186,11 +189,13 @@ int main(int argc, char **argv) {
   const struct bench_case cases[] = {case_of("b1 s16", 1, 16), case_of("b1 s128", 1, 128),
                                      case_of("b8 s128", 8, 128), case_of("b32 s8..128", 32, 0)};
   printf("# cpu level %s; OpenBLAS core %s\n", cpu_level_name(cpu_level()), gemm_blas().core);
-  struct stack *s = make_stack(b);
-  for (size_t workers = 1; workers <= 2 && workers <= cpu_quota(); workers++)
-    for (int weights = 0; weights < 2; weights++)
-      for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        measure(b, s, &cases[i], weights ? STACK_WEIGHTS_PER_HEAD : STACK_WEIGHTS_NONE, workers);
-  stack_free(s);
+  for (int compute = 0; compute < COMPUTE_COUNT; compute++) {
+    struct stack *s = make_stack(b, (enum compute)compute);
+    for (size_t workers = 1; workers <= 2 && workers <= cpu_quota(); workers++)
+      for (int weights = 0; weights < (compute == COMPUTE_FLOAT32 ? 2 : 1); weights++)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+          measure(b, s, &cases[i], weights ? STACK_WEIGHTS_PER_HEAD : STACK_WEIGHTS_NONE, workers);
+    stack_free(s);
+  }
   return 0;
 }

@@ -15,15 +15,17 @@ PATH = "/v1/models/bert/encode"
 # (case, connections): seconds of each turn with base; the others take one.
 LOADS = {("b1 s16", 4): 5, ("b1 s128", 4): 6, ("b8 s128", 4): 15, ("b1 s16", 16): 5}
 TURNS = 2
+# By way of computing: how far an answer may be off, in parts of the largest number.
+MOST_OFF = {"float32": 1e-3, "int8": 0.2}
 
 
 def title(case, connections):
     return f"{bert.NAME} {case}, {connections} connections"
 
 
-def serve(**settings):
+def serve(compute="float32", **settings):
     """attend with the folder as its model."""
-    return Server(dict(settings, models={"bert": {"transformer": bert.folder()}}))
+    return Server(dict(settings, models={"bert": {"transformer": bert.folder(), "compute": compute}}))
 
 
 def embeddings(port, body):
@@ -38,14 +40,14 @@ def embeddings(port, body):
     return json.loads(text)["outputs"]
 
 
-def check(port, body, case, right=None):
+def check(port, body, case, right=None, compute="float32"):
     """The answer has the right shape, and its numbers are near those that are right, if told."""
     outputs = embeddings(port, body)
     assert [len(row) for row in outputs] == [bert.WIDTH] * len(bert.CASES[case])
     if right:
         largest = max(map(abs, flat(right)))
         off = max(abs(a - b) for a, b in zip(flat(outputs), flat(right))) / largest
-        assert off < 1e-3, f"{case}: wrong by {off}"
+        assert off < MOST_OFF[compute], f"{case}: wrong by {off}"
 
 
 def turn_of(port, body, load):

@@ -14,8 +14,10 @@ from table import line
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS = 2
-WANTED = {("x1", 1): 1.2, ("x1", 2): 1.35, ("x8", 1): 2.1, ("x16", 1): 2.7, ("x8", 2): 2.5, ("x16", 2): 3.2,
-          ("text", 1): 3.2, ("text", 2): 3.2}
+# Our models of bench_generate, llama.cpp's file beside each, and what is wanted by case and threads.
+MODELS = {"float32": ("f32", {("x1", 1): 1.2, ("x1", 2): 1.35, ("x8", 1): 2.1, ("x16", 1): 2.7, ("x8", 2): 2.5,
+                              ("x16", 2): 3.2, ("text", 1): 3.2, ("text", 2): 3.2}),
+          "bfloat16": ("f16", {("x1", 1): 1.15}), "int8-block": ("q8_0", {})}
 
 
 def by_llama(peers, kind, threads):
@@ -51,16 +53,16 @@ def by_torch(threads):
 
 
 def by_attend(build):
-    """{(weights, workers): {case: tokens a second}} of bench_generate, at the processor's own level."""
+    """{(model, workers): {case: tokens a second}} of bench_generate, at the processor's own level."""
     out = subprocess.run([os.path.join(build, "bench", "bench_generate")], check=True, timeout=900,
                          stdout=subprocess.PIPE).stdout.decode()
     found = {}
-    for case, workers, kept, rate in re.findall(
-            rf"{gpt2.NAME} (x\d+) after 16, (\d) workers?(, weights as bfloat16)? \| [\d.]+ ms a step, ([\d.]+) tok", out):
-        found.setdefault((bool(kept), int(workers)), {})[case] = float(rate)
-    for workers, weights, rate in re.findall(
-            rf"{gpt2.NAME} text of 512, (\d) workers?, (\w+) \| [\d.]+ ms, ([\d.]+) tok", out):
-        found.setdefault((weights != "float32", int(workers)), {})["text"] = float(rate)
+    for case, workers, model, rate in re.findall(
+            rf"{gpt2.NAME} (x\d+) after 16, (\d) workers?(?:, (\S+))? \| [\d.]+ ms a step, ([\d.]+) tok", out):
+        found.setdefault((model or "float32", int(workers)), {})[case] = float(rate)
+    for workers, model, rate in re.findall(
+            rf"{gpt2.NAME} text of 512, (\d) workers?, (\S+) \| [\d.]+ ms, ([\d.]+) tok", out):
+        found.setdefault((model, int(workers)), {})["text"] = float(rate)
     return found
 
 
@@ -69,8 +71,8 @@ def keep_most(best, found):
 
 
 def decoders(build, peers):
-    """As the figures of encoders: our float32 beside theirs, our bfloat16 beside their float16."""
-    ours, theirs = {}, {}  # {(narrow, threads): {case: seconds a token}}
+    """As the figures of encoders: each model beside llama.cpp's of the same size."""
+    ours, theirs = {}, {}  # {(model, threads): {case: seconds a token}}
     torch = {}  # {threads: tokens a second}
     counts = range(1, 1 + min(2, len(os.sched_getaffinity(0))))
     for _ in range(ROUNDS):
@@ -78,16 +80,16 @@ def decoders(build, peers):
             keep_most(ours.setdefault(key, {}), found)
         for threads in counts:
             torch[threads] = max(torch.get(threads, 0), by_torch(threads))
-            for kind in ("f32", "f16"):
-                keep_most(theirs.setdefault((kind == "f16", threads), {}), by_llama(peers, kind, threads))
-    for (narrow, threads), found in theirs.items():
+            for model, (kind, _) in MODELS.items():
+                keep_most(theirs.setdefault((model, threads), {}), by_llama(peers, kind, threads))
+    for (model, threads), found in theirs.items():
+        kind, targets = MODELS[model]
         for case, seconds in found.items():
-            own = ours[narrow, threads][case]
-            wanted = 1.15 if narrow and (case, threads) == ("x1", 1) else None if narrow else WANTED.get((case, threads))
-            line(f"{gpt2.NAME} {case}, {threads} thread{'s'[:threads - 1]}; llama.cpp {'F16' if narrow else 'F32'}",
+            own, wanted = ours[model, threads][case], targets.get((case, threads))
+            line(f"{gpt2.NAME} {case}, {threads} thread{'s'[:threads - 1]}, {model}; llama.cpp {kind.upper()}",
                  f"{1 / own:.1f} /s", f"{1 / seconds:.1f} /s", seconds / own, wanted and f">= {wanted}",
                  wanted and seconds / own >= wanted)
     for threads, rate in torch.items():
-        own = 1 / ours[False, threads]["text"]
+        own = 1 / ours["float32", threads]["text"]
         line(f"{gpt2.NAME} text, {threads} thread{'s'[:threads - 1]}; PyTorch", f"{own:.1f} /s", f"{rate:.1f} /s",
              own / rate, ">= 1.5", own / rate >= 1.5)

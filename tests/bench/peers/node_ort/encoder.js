@@ -1,7 +1,7 @@
-// encoder: BERT by ONNX Runtime: node encoder.js FOLDER GRAPH THREADS SECONDS
+// encoder: BERT by ONNX Runtime: node encoder.js FOLDER GRAPH THREADS SECONDS MOST_OFF
 //
 // FOLDER is that of bert_onnx.py, GRAPH a name of it. Prints {case: milliseconds} as JSON: the best of
-// SECONDS, or of two runs. What it answers is compared with PyTorch's answers.
+// SECONDS, or of two runs. Its answers are compared with PyTorch's: they may be off by MOST_OFF.
 const fs = require('fs');
 const ort = require('onnxruntime-node');
 
@@ -49,13 +49,13 @@ async function best(run, seconds) {
   return least;
 }
 
-async function main(folder, graph, threads, seconds) {
+async function main(folder, graph, threads, seconds, mostOff) {
   const session = await open(folder, graph, Number(threads));
   const cases = JSON.parse(fs.readFileSync(`${folder}/cases.json`, 'utf8'));
   const found = {};
   for (const [name, {tokens, embeddings}] of Object.entries(cases)) {
     const wrong = off((await embed(session, tokens)).data, embeddings.flat());
-    if (!(wrong < 1e-3)) throw new Error(`${graph}, ${name}: wrong by ${wrong}`);
+    if (!(wrong < Number(mostOff))) throw new Error(`${graph}, ${name}: wrong by ${wrong}`);
     const inputs = padded(tokens);
     found[name] = await best(() => session.run(inputs, ['embedding']), Number(seconds));
   }
