@@ -266,6 +266,76 @@ static void test_errors(void **state) {
   }
 }
 
+/* --- beside one scale for a whole matrix --- */
+
+enum { WIDTH = 128, INNER = 256, BATCH = 24 };
+
+/* Rounds numbers to bytes with one scale for all, as dynamic quantization of a tensor does. */
+static void round_tensor(size_t count, const double *x, double *to) {
+  double most = 0;
+  for (size_t i = 0; i < count; i++) most = fmax(most, fabs(x[i]));
+  for (size_t i = 0; i < count; i++) to[i] = rint(x[i] * 127 / most) * most / 127;
+}
+
+/* y = x W^T in double: `rounded` rounds both to bytes first. */
+static void multiply_tensor(bool rounded, size_t in, size_t out, const double *x, const float *w,
+                            double *y) {
+  static double weight[INNER * WIDTH], row[BATCH * INNER];
+  for (size_t i = 0; i < out * in; i++) weight[i] = (double)w[i];
+  memcpy(row, x, BATCH * in * sizeof *x);
+  if (rounded) round_tensor(out * in, weight, weight), round_tensor(BATCH * in, x, row);
+  for (size_t i = 0; i < BATCH; i++)
+    for (size_t j = 0; j < out; j++) {
+      double sum = 0;
+      for (size_t k = 0; k < in; k++) sum += row[i * in + k] * weight[j * in + k];
+      y[i * out + j] = sum;
+    }
+}
+
+static void multiply_bytes(enum gemm_engine engine, size_t in, size_t out, const float *x,
+                           const float *w, float *y) {
+  struct error e = {0};
+  struct gemm *g = gemm_new(out, in, 1, w, NULL, engine, &e);
+  float *scratch = aligned_alloc(64, size_round_up(gemm_scratch_floats(g, BATCH) * 4, 64));
+  const struct gemm_input input = gemm_input(g, BATCH, x, in, scratch + BATCH * gemm_stripe(g));
+  for (size_t first = 0; first < out; first += gemm_columns(g, first)) {
+    gemm_run(g, first, &input, scratch);
+    for (size_t i = 0; i < BATCH; i++)
+      memcpy(y + i * out + first, scratch + i * gemm_stripe(g), gemm_columns(g, first) * sizeof *y);
+  }
+  gemm_free(g);
+  free(scratch);
+}
+
+/* A feed-forward layer whose input has a few channels that are much larger than the others, as
+ * trained models have. Its error is that of the outputs, against double. */
+static void test_better_than_one_scale(void **state) {
+  static double right[BATCH * WIDTH], rounded[BATCH * WIDTH], inner[BATCH * INNER],
+      x[BATCH * WIDTH];
+  static float narrow[BATCH * WIDTH], between[BATCH * INNER], y[BATCH * WIDTH];
+  (void)state;
+  seed = 11;
+  float *up = random_numbers(INNER * WIDTH), *down = random_numbers(WIDTH * INNER);
+  for (size_t i = 0; i < BATCH * WIDTH; i++)
+    x[i] = (double)(narrow[i] = random_number() * (i % WIDTH % 30 == 7 ? 30 : 1));
+  for (int mode = 0; mode < 2; mode++) {
+    multiply_tensor(mode, WIDTH, INNER, x, up, inner);
+    for (size_t i = 0; i < BATCH * INNER; i++) inner[i] = fmax(inner[i], 0);
+    multiply_tensor(mode, INNER, WIDTH, inner, down, mode ? rounded : right);
+  }
+  double of_tensor = 0, of[2] = {0, 0};
+  for (size_t i = 0; i < BATCH * WIDTH; i++) of_tensor += pow(rounded[i] - right[i], 2);
+  for (int blocks = 0; blocks < 2; blocks++) {
+    const enum gemm_engine engine = blocks ? GEMM_INT8_BLOCK : GEMM_INT8;
+    multiply_bytes(engine, WIDTH, INNER, narrow, up, between);
+    for (size_t i = 0; i < BATCH * INNER; i++) between[i] = fmaxf(between[i], 0);
+    multiply_bytes(engine, INNER, WIDTH, between, down, y);
+    for (size_t i = 0; i < BATCH * WIDTH; i++) of[blocks] += pow((double)y[i] - right[i], 2);
+  }
+  if (!(of[0] <= of_tensor && of[1] < of[0]))
+    fail_msg("int8 %g, int8-block %g, one scale %g", sqrt(of[0]), sqrt(of[1]), sqrt(of_tensor));
+}
+
 /* --- the uniform kernels --- */
 
 /* One call of each float32 kernel that computes anything; the results are written one after the
@@ -358,7 +428,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_products), cmocka_unit_test(test_deepest),
       cmocka_unit_test(test_float16),  cmocka_unit_test(test_weights_of),
-      cmocka_unit_test(test_errors),   cmocka_unit_test(test_uniform),
+      cmocka_unit_test(test_errors),   cmocka_unit_test(test_better_than_one_scale),
+      cmocka_unit_test(test_uniform),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
