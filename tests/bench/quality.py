@@ -31,6 +31,11 @@ def in_each_mode(name, folder, measure):
     return found
 
 
+def answer(response):
+    assert response.status == 200, response.body[:500]
+    return response.json
+
+
 def rms(values):
     numbers = list(values)
     return math.sqrt(math.fsum(x * x for x in numbers) / len(numbers))
@@ -42,7 +47,7 @@ def sorted_right(server):
     """The share of places at which the built-in model names the token that comes next."""
     rng = random.Random(3)
     tokens = [[rng.randrange(32) for _ in range(rng.randint(3, 16))] for _ in range(1000)]
-    rows = server.ok(server.post("/v1/models/sort/encode", {"tokens": tokens}))["outputs"]
+    rows = answer(server.post("/v1/models/sort/encode", {"tokens": tokens}))["outputs"]
     right = [row.index(max(row[:32])) == token
              for item, given in zip(rows, tokens) for row, token in zip(item, sorted(given))]
     return sum(right) / len(right)
@@ -54,7 +59,7 @@ def translations(server):
     sources, targets = zip(*translate.held_out())
     number = {word: i for i, word in enumerate(translate.FRENCH)}
     _, right, count = translate.quality(url, translate.BEAMS)
-    scored = server.ok(server.post(translate.MODEL + "/score", {
+    scored = answer(server.post(translate.MODEL + "/score", {
         "tokens": [translate.tokens_of(source) for source in sources],
         "targets": [[number[word] for word in target.split()] + [translate.END] for target in targets]}))
     return right, count, [math.fsum(item) for item in scored["log_probabilities"]]
@@ -76,7 +81,7 @@ def trained():
 
 def embeddings(server):
     tokens = [item for items in bert.batches().values() for item in items]
-    return server.ok(server.post("/v1/models/bert/encode", {"tokens": tokens, "pool": "mean"}))["outputs"]
+    return answer(server.post("/v1/models/bert/encode", {"tokens": tokens, "pool": "mean"}))["outputs"]
 
 
 def cosine(a, b):
@@ -87,7 +92,7 @@ def scores(server):
     """(log probabilities of random tokens, the likeliest token at each place)."""
     rng = random.Random(4)
     tokens = [[rng.randrange(gpt2.VOCABULARY) for _ in range(128)] for _ in range(8)]
-    found = server.ok(server.post("/v1/models/gpt2/score", {
+    found = answer(server.post("/v1/models/gpt2/score", {
         "tokens": [item[:1] for item in tokens], "targets": [item[1:] for item in tokens], "return_top": 1}))
     return list(flat(found["log_probabilities"])), [row[0]["token"] for item in found["top"] for row in item]
 
