@@ -123,14 +123,15 @@ static enum status loading_end(struct model_loading *l, const char *name, struct
 
 static enum status load_layer(struct model *m, struct model_loading *l, const char *name,
                               const json_t *definition, const char *directory,
-                              enum gemm_engine engine, struct error *e) {
+                              enum gemm_engine engine, enum compute compute, struct error *e) {
   if (definition_read(&l->definition, definition, e) || open_checkpoint(l, directory, e))
     return e->status;
   if (parameters_read(&l->parameters, &l->definition, l->checkpoint, e))
     return name_checkpoint(l, e);
   if (describe_model(m, name, l, e)) return e->status;
   add_notes(m, l);
-  m->layer = trial_make(&l->parameters, engine, e);
+  m->compute = l->definition.has_compute ? l->definition.compute : compute;
+  m->layer = trial_make(&l->parameters, gemm_engine_for(m->compute, engine), e);
   return e->status;
 }
 
@@ -145,15 +146,15 @@ struct model *model_share(const struct model *root, const char *name, struct err
 }
 
 struct model *model_load(const char *name, const json_t *definition, const char *directory,
-                         enum gemm_engine engine, struct error *e) {
+                         enum gemm_engine engine, enum compute compute, struct error *e) {
   struct model_loading l = {0};
   struct model *m = calloc(1, sizeof *m);
   if (!m) {
     error_no_memory(e);
   } else if (!whole_is_meant(definition)) {
-    load_layer(m, &l, name, definition, directory, engine, e);
+    load_layer(m, &l, name, definition, directory, engine, compute, e);
   } else if ((m->name = strdup(name))) {
-    whole_load(m, definition, directory, e);
+    whole_load(m, definition, directory, compute, e);
   } else {
     error_no_memory(e);
   }

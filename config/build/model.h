@@ -31,13 +31,14 @@ struct model {
   struct layer *layer;
   struct layer_shape shape;
   const char *score, *weighting, *projection; /* as in the definition; static text */
-  const char *layout; /* "plain", "bert", ..., "tensors" (the map) or "none"; static text */
-  char *place;        /* the beginning of its tensors' names; NULL if no layout found it */
-  bool bias;          /* does any role have one? */
-  bool causal;        /* default of requests */
-  size_t window;      /* default of requests: keys up to a query's own that it attends to; 0: all */
-  bool cross;         /* whether it is the cross-attention of a whole model */
-  bool hinted;        /* whether config.json has heads and kv_heads */
+  const char *layout;   /* "plain", "bert", ..., "tensors" (the map) or "none"; static text */
+  char *place;          /* the beginning of its tensors' names; NULL if no layout found it */
+  bool bias;            /* does any role have one? */
+  enum compute compute; /* how its matrices are multiplied */
+  bool causal;          /* default of requests */
+  size_t window; /* default of requests: keys up to a query's own that it attends to; 0: all */
+  bool cross;    /* whether it is the cross-attention of a whole model */
+  bool hinted;   /* whether config.json has heads and kv_heads */
   uint64_t parameters;            /* numbers in weights and biases */
   char *source;                   /* file name of the checkpoint, "random" or "none" */
   const char *digest_name;        /* "sha256", or "digest" of a large model; static text */
@@ -53,10 +54,11 @@ struct model *model_share(const struct model *root, const char *name, struct err
 
 /* Makes the model `name` from its definition and tries it: a layer whose output for zeros is not
  * finite, because of its biases, is rejected, and so is a whole model whose output for a few tokens
- * is not. The engine is for layers. Relative paths start at `directory`. NULL with STATUS_CONFIG or
- * STATUS_OUT_OF_MEMORY; the detail names the model, the key or tensor and why. */
+ * is not. The engine is for layers that compute in float32, `compute` for models that do not set it
+ * themselves. Relative paths start at `directory`. NULL with STATUS_CONFIG or STATUS_OUT_OF_MEMORY;
+ * the detail names the model, the key or tensor and why. */
 struct model *model_load(const char *name, const json_t *definition, const char *directory,
-                         enum gemm_engine engine, struct error *e);
+                         enum gemm_engine engine, enum compute compute, struct error *e);
 void model_free(struct model *m);
 
 /* Checks everything except the numbers, and returns the bytes these take as float32, without the

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/document/text.h"
 #include "core/base/size.h"
 
 enum { ROWS = 2, TOKENS = 4 };
@@ -37,12 +38,25 @@ static enum status try_zeros(const struct layer *l, const struct layer_shape *s,
   return fault.status ? error_no_memory(e) : STATUS_OK;
 }
 
+/* Puts the role of the matrix that cannot be quantized before the error. */
+static void name_matrix(const struct parameters *p, enum gemm_engine engine, struct error *e) {
+  for (enum role role = 0; role < ROLE_PROJECTIONS; role++) {
+    const struct parameters_matrix *m = &p->matrix[role];
+    struct error why = {0};
+    if (m->weight) gemm_free(gemm_new(m->out, m->in, 1, m->weight, NULL, engine, &why));
+    if (why.status != STATUS_CONFIG) continue;
+    text_before(e, "%s: ", definition_role_name(role));
+    return;
+  }
+}
+
 struct layer *trial_make(const struct parameters *p, enum gemm_engine engine, struct error *e) {
   struct layer_matrix matrix[ROLE_COUNT];
   for (enum role role = 0; role < ROLE_COUNT; role++)
     matrix[role] =
         (struct layer_matrix){.weight = p->matrix[role].weight, .bias = p->matrix[role].bias};
   struct layer *l = layer_new(&p->shape, matrix, engine, e);
+  if (!l && e->status == STATUS_CONFIG) return name_matrix(p, engine, e), NULL;
   /* A serial OpenBLAS belongs to the one thread that computes requests, maybe at this moment. */
   const bool serial = l && strcmp(layer_engine(l), "openblas") == 0 && !gemm_blas().threadsafe;
   if (l && (serial || try_zeros(l, &p->shape, e) == STATUS_OK)) return l;

@@ -30,10 +30,13 @@ static struct stack *make_stack(const struct whole_plan *p, const struct whole_s
   if (whole_numbers_stack(p, s, &a, &form, e) == STATUS_OK) {
     form.embedding.lender = lender;
     made = stack_new(&form, e);
+    if (!made) whole_numbers_blame(p, s, s->form.layers, e);
   }
   for (size_t i = 0; made && i < s->form.layers && e->status == STATUS_OK; i++) {
     arena_free(&a);
-    if (whole_numbers_layer(p, s, i, &a, &layer, e) == STATUS_OK) stack_set_layer(made, &layer, e);
+    if (whole_numbers_layer(p, s, i, &a, &layer, e) == STATUS_OK &&
+        stack_set_layer(made, &layer, e) != STATUS_OK)
+      whole_numbers_blame(p, s, i, e);
   }
   arena_free(&a);
   return made;
@@ -77,6 +80,7 @@ static void make_part(const struct model *m, const struct whole_stack *s, const 
                                .score = "scaled_dot",
                                .weighting = "softmax",
                                .projection = "linear",
+                               .compute = m->compute,
                                .layout = m->layout,
                                .bias = bias,
                                .causal = f->causal && !cross,
@@ -157,6 +161,8 @@ static enum status describe(struct model *m, struct whole_plan *p, const json_t 
   m->layout = w->family = p->source.file ? p->family->name : "random";
   m->parameters = p->count;
   m->score = m->weighting = m->projection = "";
+  if (p->said.has_compute) m->compute = p->said.compute;
+  for (enum whole_side i = 0; i < WHOLE_SIDES; i++) p->stack[i].form.compute = m->compute;
 
   const struct whole_stack *reader = whole_plan_reader(p);
   const struct whole_stack *decoder = &p->stack[WHOLE_DECODER];
@@ -194,8 +200,9 @@ static enum status check_unchanged(const struct whole_plan *p, struct error *e) 
 }
 
 enum status whole_load(struct model *m, const json_t *definition, const char *directory,
-                       struct error *e) {
+                       enum compute compute, struct error *e) {
   struct whole_plan p;
+  m->compute = compute;
   if (whole_plan_make(&p, definition, directory, e) == STATUS_OK &&
       describe(m, &p, definition, e) == STATUS_OK &&
       (whole_tokenizer_find(m->whole, &p, definition, directory, e) ||

@@ -103,10 +103,11 @@ struct whole {
 bool whole_is_meant(const json_t *definition);
 
 /* Makes the whole of model `m`, which has its name already: kind, numbers, digest, parts and notes;
- * then tries it. Numbers are read a layer at a time: only one layer is in memory twice. After a
- * failure, STATUS_CONFIG or STATUS_OUT_OF_MEMORY, model_free frees what there is. */
+ * then tries it. `compute` is for a model that does not set it itself. Numbers are read a layer at
+ * a time: only one layer is in memory twice. After a failure, STATUS_CONFIG or
+ * STATUS_OUT_OF_MEMORY, model_free frees what there is. */
 enum status whole_load(struct model *m, const json_t *definition, const char *directory,
-                       struct error *e);
+                       enum compute compute, struct error *e);
 
 /* Checks everything except the numbers, and returns the bytes these take as float32. The same
  * failures. */

@@ -12,6 +12,7 @@
 #include "config/build/whole_find.h"
 #include "config/build/whole_random.h"
 #include "config/document/digest_tree.h"
+#include "config/document/text.h"
 #include "core/base/size.h"
 #include "core/base/team.h"
 
@@ -115,6 +116,34 @@ enum status whole_numbers_layer(const struct whole_plan *p, const struct whole_s
   for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) read_role(&r, role, layer, out);
   read_role(&r, WHOLE_RELATIVE, 0, out);
   return name_memory(e);
+}
+
+enum status whole_numbers_blame(const struct whole_plan *p, const struct whole_stack *s,
+                                size_t layer, struct error *e) {
+  const bool whole = layer == s->form.layers;
+  const enum gemm_engine engine = gemm_engine_for(s->form.compute, GEMM_PACKED);
+  for (enum whole_role role = whole ? WHOLE_LAYER_ROLES : 0;
+       role < (whole ? WHOLE_ROLES : WHOLE_LAYER_ROLES) && e->status == STATUS_CONFIG; role++) {
+    const struct layout_matrix *m = whole_plan_part(s, role, layer);
+    const bool tied = role == WHOLE_TOKEN && s->form.output.tied;
+    if (!m->found || (whole_roles[role].kind != WHOLE_IS_MATRIX && !tied)) continue;
+    /* The matrix that fails again is the one. */
+    struct error why = {0};
+    struct arena a;
+    size_t out, in;
+    arena_init(&a, NULL);
+    const struct whole_reader r = {p, s, &a, &why};
+    const float *weight = read_part(&r, role, layer, false);
+    whole_plan_size(s, role, &out, &in);
+    if (weight) gemm_free(gemm_new(out, in, 1, weight, NULL, engine, &why));
+    arena_free(&a);
+    if (why.status != STATUS_CONFIG) continue;
+    char stem[LAYOUT_ADDRESS_SIZE];
+    const char *dot = whole_find_name(p, s, &(struct whole_place){role, layer}, stem);
+    if (p->source.file) return text_before(e, "tensor \"%.120s\": ", m->weight.tensor->name);
+    return text_before(e, "tensor \"%.120s%sweight\": ", stem, dot);
+  }
+  return e->status;
 }
 
 /* --- the digest --- */

@@ -18,6 +18,11 @@ enum status whole_numbers_layer(const struct whole_plan *p, const struct whole_s
                                 size_t layer, struct arena *a, struct stack_layer *out,
                                 struct error *e);
 
+/* Puts the name of the tensor before the error of a matrix that cannot be quantized, in a layer, or,
+ * with the number of layers, outside them. Returns e->status. */
+enum status whole_numbers_blame(const struct whole_plan *p, const struct whole_stack *s,
+                                size_t layer, struct error *e);
+
 /* Writes the digest of all numbers of both stacks: the tensors in the order of their names' bytes,
  * in the shapes in which they are stored, as float32. *name becomes "sha256" or "digest", as in
  * struct model. The same errors. */

@@ -42,6 +42,7 @@ static const char *const members[] = {"heads",
                                       "tensors",
                                       "rope",
                                       "relative_bias",
+                                      "compute",
                                       "random",
                                       "transformer",
                                       NULL};
@@ -217,6 +218,7 @@ enum status definition_read(struct definition *d, const json_t *json, struct err
   definition_value_toggle(json, "output_projection", &output, e);
   read_rope(json, d, e);
   read_relative(json, d, e);
+  d->has_compute = definition_value_compute(json, &d->compute, e);
   definition_value_string(json, "checkpoint", &d->checkpoint, e);
   definition_value_string(json, "prefix", &d->prefix, e);
   read_layer(json, d, e);

@@ -50,6 +50,9 @@ struct definition {
   enum toggle relative, relative_both;        /* is there a table, and does it look both ways? */
   size_t relative_distance, relative_buckets; /* 0: not given */
 
+  bool has_compute;
+  enum compute compute; /* how its matrices are multiplied */
+
   const char *checkpoint; /* path as written, or NULL */
   const char *layout;     /* static text */
   const char *prefix;     /* NULL: not given */

@@ -65,6 +65,15 @@ void definition_value_choice(const json_t *json, const char *key, const char *co
   error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is not one of %s", key, word, words);
 }
 
+bool definition_value_compute(const json_t *json, enum compute *out, struct error *e) {
+  const char *word;
+  if (!json_object_get(json, "compute")) return false;
+  definition_value_choice(json, "compute", compute_names, &word, e);
+  for (enum compute i = 0; i < COMPUTE_COUNT; i++)
+    if (word == compute_names[i]) *out = i;
+  return e->status == STATUS_OK;
+}
+
 void definition_value_seed(const json_t *json, bool *random, uint64_t *out, struct error *e) {
   const json_t *value = json_object_get(json, "random");
   if (!value) return;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "core/base/status.h"
+#include "core/kernel/gemm.h"
 
 enum toggle { TOGGLE_UNSAID, TOGGLE_OFF, TOGGLE_ON };
 
@@ -29,6 +30,9 @@ void definition_value_string(const json_t *json, const char *key, const char **o
 /* *out becomes one of the choices, which end with NULL: the first if the key is absent. */
 void definition_value_choice(const json_t *json, const char *key, const char *const *choices,
                              const char **out, struct error *e);
+
+/* Reads `compute`. Returns whether it is given, and not wrong. */
+bool definition_value_compute(const json_t *json, enum compute *out, struct error *e);
 
 /* Reads `random`: {"seed": n}. */
 void definition_value_seed(const json_t *json, bool *random, uint64_t *out, struct error *e);

@@ -13,14 +13,25 @@ const char *const whole_function_names[] = {[STACK_FUNCTION_NONE] = "none",
 
 enum { SIZE_MOST = 1 << 20, LAYERS_MOST = DEFINITION_LAYER_MAX + 1, TOKENS_MOST = 1 << 24 };
 
-static const char *const members[] = {
-    "transformer", "kind",          "layers",     "width",           "heads",     "kv_heads",
-    "head_size",   "feed_forward",  "vocabulary", "encoder",         "decoder",   "norm",
-    "norm_kind",   "norm_eps",      "activation", "gated",           "positions", "first_position",
-    "pad",         "max_positions", "begin",      "scale_embedding", "prompt",    "tie_output",
-    "end",         "forced_begin",  "forced_end", "weights",         "pool",      "normalize",
-    "classes",     "labels",        "function",   "generate",        "tokenizer", "truncate",
-    NULL};
+static const char *const members[] = {"transformer", "kind",
+                                      "layers",      "width",
+                                      "heads",       "kv_heads",
+                                      "head_size",   "feed_forward",
+                                      "vocabulary",  "encoder",
+                                      "decoder",     "norm",
+                                      "norm_kind",   "norm_eps",
+                                      "activation",  "gated",
+                                      "positions",   "first_position",
+                                      "pad",         "max_positions",
+                                      "begin",       "scale_embedding",
+                                      "prompt",      "tie_output",
+                                      "end",         "forced_begin",
+                                      "forced_end",  "weights",
+                                      "pool",        "normalize",
+                                      "classes",     "labels",
+                                      "function",    "generate",
+                                      "tokenizer",   "truncate",
+                                      "compute",     NULL};
 
 static const struct {
   const char *name;
@@ -208,6 +219,7 @@ enum status whole_settings_read(struct whole_settings *s, const json_t *json, st
     definition_value_refuse("generate", "an object", generate, e);
   else if (generate && whole_choice_read(&s->choice, generate, &inside))
     error_set(e, inside.status, "generate: %.400s", inside.detail);
+  s->has_compute = definition_value_compute(json, &s->compute, e);
   s->float32 = read_word(json, "weights", weights, e) == 1;
   return e->status;
 }

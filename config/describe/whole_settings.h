@@ -48,7 +48,9 @@ struct whole_settings {
   size_t first_position, max_positions; /* 0: not given */
   enum toggle scale_embedding, tie_output;
   struct whole_tokens token; /* -1 also if not given */
-  bool float32;              /* keep weights as float32, even if 16 bits can hold them */
+  bool has_compute;
+  enum compute compute; /* how matrices are multiplied */
+  bool float32;         /* keep weights as float32, even if 16 bits can hold them */
   struct whole_choice choice;
   bool has_pool;
   enum stack_pool pool;

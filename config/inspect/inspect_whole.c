@@ -86,7 +86,35 @@ static double stored_bytes(const struct checkpoint *file, const bool *used) {
   return bytes;
 }
 
-/* Prints the size of the numbers, and of a decoder's KV cache for texts and sources. */
+/* Bytes of the numbers in memory, in a quantized mode. All that is not quantized is float32, except
+ * a table of tokens that is stored in 16 bits. */
+static double quantized_bytes(const struct whole_plan *p, enum compute compute) {
+  double bytes = 4.0 * (double)p->count;
+  for (enum whole_side side = 0; side < WHOLE_SIDES; side++) {
+    const struct whole_stack *s = &p->stack[side];
+    for (enum whole_role role = 0; s->family && role < WHOLE_ROLES; role++) {
+      const size_t layers = role < WHOLE_LAYER_ROLES ? s->form.layers : 1;
+      size_t out, in;
+      whole_plan_size(s, role, &out, &in);
+      for (size_t i = 0; i < layers && whole_roles[role].kind == WHOLE_IS_MATRIX; i++)
+        if (whole_plan_part(s, role, i)->found)
+          bytes += (double)gemm_quantized_bytes(out, in, compute) - 4.0 * (double)(out * in);
+    }
+    const struct layout_part *token = &s->part[WHOLE_TOKEN].weight;
+    if (!token->tensor || whole_plan_is_lent(p, s, WHOLE_TOKEN)) continue;
+    const bool tied = s->form.output.tied;
+    const double numbers = (double)(token->rows * token->columns);
+    if (tied) bytes += (double)gemm_quantized_bytes(token->rows, token->columns, compute);
+    if (tied && compute == COMPUTE_INT8_BLOCK)
+      bytes -= 4 * numbers; /* the quantized matrix is the table, too */
+    else if (floats_type_size(floats_type_of(token->tensor->dtype)) == 2)
+      bytes -= 2 * numbers;
+  }
+  return bytes;
+}
+
+/* Prints the size of the numbers in each mode, and of a decoder's KV cache for texts and sources.
+ */
 static void print_memory(const struct whole_plan *p, FILE *out) {
   const struct stack_form *f = &p->stack[WHOLE_DECODER].form;
   double stored = stored_bytes(p->source.file, p->used);
@@ -94,6 +122,8 @@ static void print_memory(const struct whole_plan *p, FILE *out) {
     stored += stored_bytes(p->source.dense[i].file, NULL);
   fprintf(out, "  %ju numbers: %.2f MB as stored, %.2f MB as float32", (uintmax_t)p->count,
           stored * 1e-6, (double)p->count * 4e-6);
+  for (enum compute c = COMPUTE_FLOAT32 + 1; c < COMPUTE_COUNT; c++)
+    fprintf(out, ", %.2f MB as %s", quantized_bytes(p, c) * 1e-6, compute_names[c]);
   if (f->layers)
     fprintf(out, "; %.2f MB for 1000 tokens of a text",
             (double)row_bytes(&f->kind->self, f->layers) * 1e-3);

@@ -69,9 +69,11 @@ static enum status load_model(void *of, size_t index, struct error *e) {
   const enum gemm_engine engine = strcmp(gemm, "packed") == 0     ? GEMM_PACKED
                                   : strcmp(gemm, "openblas") == 0 ? GEMM_OPENBLAS
                                                                   : GEMM_AUTO;
+  enum compute compute = COMPUTE_FLOAT32;
+  while (strcmp(l->config->compute, compute_names[compute]) != 0) compute++;
   if (entry->bytes > MODEL_SMALL) team_turn_begin();
   l->registry->models[index] =
-      model_load(entry->name, entry->definition, l->config->directory, engine, e);
+      model_load(entry->name, entry->definition, l->config->directory, engine, compute, e);
   team_turn_end();
   if (e->status == STATUS_OK) progress_loaded(l->progress, entry->bytes);
   return e->status;

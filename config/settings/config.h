@@ -39,8 +39,8 @@ enum status config_read(struct config *c, char *const *args, char *const *enviro
                         struct error *e);
 void config_free(struct config *c);
 
-/* Calls `report` for each setting except default_model that differs in `next` from `now`, with its
- * name and the value in `next`. */
+/* Calls `report` for each setting that differs in `next` from `now`, except those that a reload
+ * applies, with its name and the value in `next`. */
 void config_differ(const struct config *now, const struct config *next,
                    void (*report)(void *of, const char *name, const char *value), void *of);
 

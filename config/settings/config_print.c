@@ -25,7 +25,7 @@ static const struct option config_option = {
     .brief = "JSON file with settings and models",
     .details =
         "JSON file with settings and, in \"models\", the models to serve. Relative paths in it "
-        "start at its folder. SIGHUP reads it again: models, default_model and API keys "
+        "start at its folder. SIGHUP reads it again: models, default_model, compute and API keys "
         "change without a restart. Without it, the server has built-in demo models."};
 
 static const char *placeholder(const struct option *o) {
@@ -81,8 +81,10 @@ static void print_wrapped(const char *text, FILE *out) {
   fputc('\n', out);
 }
 
-/* Does a reload apply the setting? It changes the models, and only this setting. */
-static bool is_reloaded(const struct option *o) { return strcmp(o->name, "default_model") == 0; }
+/* Does a reload apply the setting? It changes the models, and what these settings say of them. */
+static bool is_reloaded(const struct option *o) {
+  return strcmp(o->name, "default_model") == 0 || strcmp(o->name, "compute") == 0;
+}
 
 static void print_setting(const struct option *o, FILE *out) {
   char number[VALUE_SIZE];

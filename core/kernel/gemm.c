@@ -197,6 +197,9 @@ void gemm_free(struct gemm *g) {
 }
 
 size_t gemm_bytes(const struct gemm *g) { return g->size; }
+size_t gemm_quantized_bytes(size_t out, size_t in, enum compute compute) {
+  return quantized_bytes(out, in, compute == COMPUTE_INT8_BLOCK);
+}
 enum kernel_form gemm_form(const struct gemm *g) { return g->form; }
 bool gemm_quantizes(const struct gemm *g) { return g->quantized != NULL; }
 size_t gemm_stripe(const struct gemm *g) { return g->stripe; }

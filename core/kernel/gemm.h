@@ -60,7 +60,8 @@ struct gemm *gemm_new(size_t out, size_t in, size_t groups, const float *weight,
                       enum gemm_engine engine, struct error *e);
 void gemm_free(struct gemm *g);
 
-size_t gemm_bytes(const struct gemm *g);          /* of the stored weights */
+size_t gemm_bytes(const struct gemm *g); /* of the stored weights */
+size_t gemm_quantized_bytes(size_t out, size_t in, enum compute compute); /* of such a matrix */
 enum kernel_form gemm_form(const struct gemm *g); /* of weights that are not quantized */
 bool gemm_quantizes(const struct gemm *g);        /* whether rows and weights are quantized */
 const char *gemm_engine_name(const struct gemm *g);

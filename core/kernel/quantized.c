@@ -81,6 +81,12 @@ static enum status pack_panel(void *of, size_t index, struct error *e) {
   return e->status;
 }
 
+size_t quantized_bytes(size_t out, size_t in, bool blocks) {
+  const size_t depth = size_round_up(in, blocks ? BYTES_BLOCK : BYTES_FOUR);
+  const size_t scales = blocks ? depth / BYTES_BLOCK * sizeof(uint16_t) : sizeof(float);
+  return size_round_up(out, BYTES_COLUMNS_MAX) * (depth + scales);
+}
+
 bool quantized_make(struct quantized *q, const struct byte_kernel *kernel, size_t out, size_t in,
                     size_t groups, bool blocks, const float *weight, struct error *e) {
   *q = (struct quantized){.out = out / groups, .in = in / groups, .groups = groups};
@@ -98,7 +104,7 @@ bool quantized_make(struct quantized *q, const struct byte_kernel *kernel, size_
   }
   size_t weights, panels = groups * q->panels;
   if (size_mul(panels, q->panel_bytes, &weights) && weights <= SIZE_MAX / 2) {
-    q->bytes = weights + (blocks ? 0 : panels * q->columns * sizeof *q->scale);
+    q->bytes = groups * quantized_bytes(q->out, q->in, blocks);
     q->weight = huge_alloc(size_max(weights, 1));
     q->scale = blocks ? NULL : calloc(panels * q->columns + 1, sizeof *q->scale);
   }

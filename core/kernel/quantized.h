@@ -28,6 +28,9 @@ bool quantized_make(struct quantized *q, const struct byte_kernel *kernel, size_
                     size_t groups, bool blocks, const float *weight, struct error *e);
 void quantized_free(struct quantized *q);
 
+/* Bytes of the weights and scales of a matrix with one group. */
+size_t quantized_bytes(size_t out, size_t in, bool blocks);
+
 /* Copies the weights [in] of a column, as floats, of a matrix in blocks with one group. */
 void quantized_weights_of(const struct quantized *q, size_t out, float *weights);
 

@@ -126,11 +126,11 @@ static json_t *describe_whole(const struct model *m) {
   const char *weights = stack_weights(whole_reader(w));
   if (pair && strcmp(weights, stack_weights(w->decoder)) != 0) weights = "mixed";
   const size_t bytes = stack_bytes(whole_reader(w)) + (pair ? stack_bytes(w->decoder) : 0);
-  json_t *d = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o}", "name", m->name, "kind",
-                        model_kind_name(m->kind), "family", w->family, "parameters",
-                        (json_int_t)m->parameters, "weights", weights, "source", m->source,
-                        m->digest_name, m->digest, "attentions", make_list(w->parts, part_name, w),
-                        "tokens", describe_tokens(&w->token));
+  json_t *d = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:o}", "name", m->name,
+                        "kind", model_kind_name(m->kind), "family", w->family, "parameters",
+                        (json_int_t)m->parameters, "compute", compute_names[m->compute], "weights",
+                        weights, "source", m->source, m->digest_name, m->digest, "attentions",
+                        make_list(w->parts, part_name, w), "tokens", describe_tokens(&w->token));
   bool good = d && add_stacks(d, w) && add_size(d, "vocabulary", w->vocabulary) &&
               add_size(d, "target_vocabulary", pair ? w->target_vocabulary : 0) &&
               add_size(d, "token_types", w->types) && add_size(d, "positions", w->positions) &&
@@ -180,15 +180,17 @@ static json_t *describe_piece(const void *whole, size_t i) {
 
 static json_t *describe_layer(const struct model *m) {
   const struct layer_shape *s = &m->shape;
-  json_t *d = json_pack(
-      "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s, s:s, s:s, s:s}",
-      "name", m->name, "score", m->score, "weighting", m->weighting, "projection", m->projection,
-      "heads", (json_int_t)s->heads, "kv_heads", (json_int_t)s->kv_heads, "query_size",
-      (json_int_t)s->query_size, "key_size", (json_int_t)s->key_size, "value_size",
-      (json_int_t)s->value_size, "hidden", (json_int_t)(s->heads * s->head_size), "output_size",
-      (json_int_t)s->output_size, "bias", m->bias, "causal", m->causal, "parameters",
-      (json_int_t)m->parameters, "source", m->source, "layout", m->layout, m->digest_name,
-      m->digest, "engine", layer_engine(m->layer));
+  json_t *d =
+      json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s, s:s, "
+                "s:s, s:s, s:s}",
+                "name", m->name, "score", m->score, "weighting", m->weighting, "projection",
+                m->projection, "heads", (json_int_t)s->heads, "kv_heads", (json_int_t)s->kv_heads,
+                "query_size", (json_int_t)s->query_size, "key_size", (json_int_t)s->key_size,
+                "value_size", (json_int_t)s->value_size, "hidden",
+                (json_int_t)(s->heads * s->head_size), "output_size", (json_int_t)s->output_size,
+                "bias", m->bias, "causal", m->causal, "parameters", (json_int_t)m->parameters,
+                "source", m->source, "layout", m->layout, m->digest_name, m->digest, "compute",
+                compute_names[m->compute], "engine", layer_engine(m->layer));
   bool good = d;
   if (m->place) good = good && add_member(d, "place", json_string(m->place));
   if (s->score == SCORE_DOT)

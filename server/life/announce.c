@@ -110,6 +110,7 @@ void announce_lines(const struct model *m, void (*report)(void *of, const char *
   const char *engine = m->whole ? "packed" : layer_engine(m->layer);
   if (strcmp(engine, "packed") != 0 && strcmp(engine, "none") != 0)
     add_word(w, "engine=%s", engine);
+  if (m->compute != COMPUTE_FLOAT32) add_word(w, "compute=%s", compute_names[m->compute]);
   if (strcmp(m->layout, "none") != 0)
     add_word(w, "%s=%s", m->whole ? "family" : "layout", m->layout);
   const char *quote = strchr(m->source, ' ') ? "\"" : ""; /* its words could look like ours */

@@ -75,7 +75,8 @@ static void compare_models(const struct reload *r, const struct registry *old,
     const struct model *m = registry_at(fresh, i), *was = registry_find(old, m->name);
     /* The numbers of heads may be config.json's. */
     if (was && strcmp(was->digest, m->digest) == 0 && was->shape.heads == m->shape.heads &&
-        was->shape.kv_heads == m->shape.kv_heads && config_same_model(old_config, c, m->name))
+        was->shape.kv_heads == m->shape.kv_heads && was->compute == m->compute &&
+        config_same_model(old_config, c, m->name))
       continue;
     add_name(was ? &out->changed : &out->begun, m->name);
     announce_model(r->server->log, m);

@@ -249,8 +249,10 @@ static void write_models(FILE *f, struct models *models) {
   struct models_hold hold = models_hold(models, 0);
   const size_t count = registry_count(hold.registry);
   write_gauge(f, "attend_models", "Models that are loaded.", count);
-  write_family(f, "attend_model_info", "gauge",
-               "Which models are loaded: the digest of their tensors, their file, and its layout.");
+  write_family(
+      f, "attend_model_info", "gauge",
+      "Which models are loaded: the digest of their tensors, their file, its layout, and how "
+      "their matrices are multiplied.");
   for (size_t i = 0; i < count; i++) {
     const struct model *model = registry_at(hold.registry, i);
     fputs("attend_model_info{", f);
@@ -259,6 +261,7 @@ static void write_models(FILE *f, struct models *models) {
     write_label(f, model->digest_name, model->digest);
     write_label(f, ",source", model->source);
     write_label(f, ",layout", model->layout);
+    write_label(f, ",compute", compute_names[model->compute]);
     fputs("} 1\n", f);
   }
   models_release(&hold);

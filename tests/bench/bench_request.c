@@ -27,7 +27,7 @@ static double cpu_ms(void) {
 static struct model *make_model(struct error *e) {
   json_t *definition =
       json_pack("{s:{s:i},s:i,s:i}", "random", "seed", 1, "query_size", 512, "heads", 8);
-  struct model *m = model_load("base", definition, ".", GEMM_AUTO, e);
+  struct model *m = model_load("base", definition, ".", GEMM_AUTO, COMPUTE_FLOAT32, e);
   json_decref(definition);
   return m;
 }

@@ -15,7 +15,7 @@ const struct model *asked_model(const char *definition, const struct model **pla
   if (!*place) {
     struct error e = {0};
     json_t *json = json_loads(definition, 0, NULL);
-    *place = model_load("m", json, ".", GEMM_PACKED, &e);
+    *place = model_load("m", json, ".", GEMM_PACKED, COMPUTE_FLOAT32, &e);
     must(*place);
     json_decref(json);
   }

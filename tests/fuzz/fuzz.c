@@ -37,7 +37,7 @@ static void make_models(void) {
   for (size_t i = 0; i < FUZZ_MODELS; i++) {
     struct error e = {0};
     json_t *definition = json_loads(definitions[i], 0, NULL);
-    models[i] = model_load("m", definition, ".", GEMM_AUTO, &e);
+    models[i] = model_load("m", definition, ".", GEMM_AUTO, COMPUTE_FLOAT32, &e);
     if (!models[i]) fprintf(stderr, "%s\n", e.detail);
     must(models[i]);
     json_decref(definition);

@@ -28,7 +28,7 @@ static inline json_t *json_of(const char *text) {
 static inline struct model *load_well(const char *definition, const char *directory) {
   struct error e = {0};
   json_t *json = json_of(definition);
-  struct model *m = model_load("m", json, directory, GEMM_AUTO, &e);
+  struct model *m = model_load("m", json, directory, GEMM_AUTO, COMPUTE_FLOAT32, &e);
   json_decref(json);
   assert_string_equal(e.detail, "");
   assert_non_null(m);
@@ -57,7 +57,7 @@ static inline struct parameters parameters_of(const char *definition, const char
 static inline void load_ill(const char *definition, const char *directory, const char *detail) {
   struct error e = {0};
   json_t *json = json_of(definition);
-  struct model *m = model_load("m", json, directory, GEMM_AUTO, &e);
+  struct model *m = model_load("m", json, directory, GEMM_AUTO, COMPUTE_FLOAT32, &e);
   json_decref(json);
   if (m) fail_msg("%s was taken, but should say \"%s\"", definition, detail);
   assert_int_equal(e.status, STATUS_CONFIG);

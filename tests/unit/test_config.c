@@ -65,6 +65,7 @@ static void without_anything_the_defaults_and_three_models_serve(void **state) {
   assert_string_equal(c.listen, "127.0.0.1:8080");
   assert_string_equal(c.default_model, "");
   assert_string_equal(c.gemm, "auto");
+  assert_string_equal(c.compute, "float32");
   assert_true(c.merge);
   assert_int_equal(c.max_queue, 1024);
   assert_int_equal(c.max_pairs, 1ull << 36);
@@ -214,6 +215,8 @@ static void numbers_are_plain_and_within_bounds(void **state) {
   file_ill(p, "{\"gemm\": []}", "needs a string, not an array");
   file_ill(p, "{\"gemm\": \"aut\"}", "\"aut\" is not one of auto|packed|openblas");
   read_ill(WORDS("--gemm="), nothing, "\"\" is not one of");
+  read_ill(nothing, WORDS("ATTEND_COMPUTE=int4"),
+           "environment: ATTEND_COMPUTE: \"int4\" is not one of float32|int8|int8-block");
   read_ill(WORDS("--log-level", "auto|packed"), nothing, "is not one of error|warning|info|debug");
   read_ill(WORDS("--access-log", "off|errors"), nothing, "\"off|errors\" is not one of");
   struct config c;
@@ -419,7 +422,8 @@ static void what_differs_is_told(void **state) {
   read_well(&a, WORDS("--config", (char *)p->file), nothing);
   config_differ(&a, &a, add_word, said);
   assert_string_equal(said, "");
-  write_text(p, "{\"max_queue\": 5, \"merge\": false, \"default_model\": \"x\", \"listen\": \":9\","
+  write_text(p, "{\"max_queue\": 5, \"merge\": false, \"default_model\": \"x\", \"listen\": "
+                "\":9\", \"compute\": \"int8\","
                 " \"models\": {\"y\": {\"heads\": 4}, \"x\": {\"heads\": 2}, \"z\": {}}}");
   read_well(&b, WORDS("--config", (char *)p->file), nothing);
   config_differ(&a, &b, add_word, said);
@@ -515,6 +519,7 @@ static void help_describes_one_setting(void **state) {
               {"merge", "file           \"merge\": true or false\n"},
               {"gemm", "environment    ATTEND_GEMM=auto|packed|openblas\n"},
               {"default_model", "a change       SIGHUP applies it\n"},
+              {"compute", "a change       SIGHUP applies it\n"},
               {"--config", "environment    ATTEND_CONFIG=FILE\n"},
               {"settings", "\n\nlisten: address of the server\n"},
               {"settings", "\n\nslow_ms: "}};

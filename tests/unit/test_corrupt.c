@@ -141,7 +141,7 @@ static void compute(const struct model *m, struct tally *t) {
 
 static void load(const json_t *definition, const struct place *p, uint64_t seed, struct tally *t) {
   struct error e = {0};
-  struct model *m = model_load("m", definition, p->folder, GEMM_AUTO, &e);
+  struct model *m = model_load("m", definition, p->folder, GEMM_AUTO, COMPUTE_FLOAT32, &e);
   if (m) {
     assert_int_equal(e.status, STATUS_OK);
     compute(m, t);

@@ -183,7 +183,7 @@ static void check_file(const char *path, enum gemm_engine engine) {
   g.file = checkpoint_open(path, &e);
   assert_non_null(g.file);
   json_t *definition = definition_of(path);
-  g.model = model_load("golden", definition, "tests/golden", engine, &e);
+  g.model = model_load("golden", definition, "tests/golden", engine, COMPUTE_FLOAT32, &e);
   if (!g.model) fail_msg("%s: %s", path, e.detail);
   make_call(&g);
   void *scratch = aligned_alloc(64, (layer_scratch_bytes(g.model->layer) + 64) / 64 * 64);

@@ -62,7 +62,7 @@ static json_t *models_of(const struct place *p, const char *notes) {
   const char *name;
   json_object_foreach(models, name, definition) {
     struct error e = {0};
-    struct model *m = model_load(name, definition, ".", GEMM_AUTO, &e);
+    struct model *m = model_load(name, definition, ".", GEMM_AUTO, COMPUTE_FLOAT32, &e);
     if (strstr(notes, "heads is unknown")) {
       says(e.detail, "heads: required with projection linear, and no config.json");
     } else {

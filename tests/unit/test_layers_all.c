@@ -133,7 +133,8 @@ static void the_registry_loads_each_layer(void **state) {
   add_layer(&m, "model.layers.%u.self_attn.", 1, llama);
   add_named(&m, 4, 4, "model.layers.2.self_attn.q_proj.weight");
   write_made(p, &m);
-  struct config c = {.gemm = "auto", .default_model = "m.1", .directory = p->folder};
+  struct config c = {
+      .gemm = "auto", .compute = "float32", .default_model = "m.1", .directory = p->folder};
   struct error e = {0};
   c.models = json_of("{\"m\":{" ALL ",\"heads\":2,\"causal\":false}}");
   assert_null(registry_load(&c, NULL, &e));

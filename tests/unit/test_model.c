@@ -38,7 +38,7 @@ static struct model *load_golden(const char *name) {
   snprintf(path, sizeof path, "tests/golden/%s.safetensors", name);
   json_t *definition = metadata_json(path, "model");
   assert_int_equal(json_object_set_new(definition, "checkpoint", json_string(path)), 0);
-  struct model *m = model_load("golden", definition, ".", GEMM_AUTO, &e);
+  struct model *m = model_load("golden", definition, ".", GEMM_AUTO, COMPUTE_FLOAT32, &e);
   assert_string_equal(e.detail, "");
   assert_non_null(m);
   json_decref(definition);

@@ -18,7 +18,7 @@
 /* A set of one model whose name is `name`. */
 static struct registry *make_set(const char *name) {
   struct error e = {0};
-  struct config c = {.gemm = "auto", .default_model = "", .directory = "."};
+  struct config c = {.gemm = "auto", .compute = "float32", .default_model = "", .directory = "."};
   c.models =
       json_pack("{s:{s:{s:i}, s:i, s:i}}", name, "random", "seed", 1, "query_size", 4, "heads", 2);
   assert_non_null(c.models);

@@ -213,7 +213,10 @@ static void digests_are_of_the_tensors_by_name(void **unused) {
 static void a_registry_holds_both(void **unused) {
   (void)unused;
   struct error e = {0};
-  struct config c = {.gemm = "auto", .default_model = "", .directory = "tests/golden/models"};
+  struct config c = {.gemm = "auto",
+                     .compute = "float32",
+                     .default_model = "",
+                     .directory = "tests/golden/models"};
   c.models = json_of("{\"whole\":{\"transformer\":\"bert-b\",\"layers\":2},"
                      "\"each\":{\"checkpoint\":\"bert-b\",\"layers\":\"all\"}}");
   struct registry *r = registry_load(&c, NULL, &e);
@@ -234,7 +237,10 @@ static void a_registry_holds_both(void **unused) {
 static void a_whole_model_may_be_the_default(void **unused) {
   (void)unused;
   struct error e = {0};
-  struct config c = {.gemm = "auto", .default_model = "", .directory = "tests/golden/models"};
+  struct config c = {.gemm = "auto",
+                     .compute = "float32",
+                     .default_model = "",
+                     .directory = "tests/golden/models"};
   c.models = json_of("{\"a\":{\"transformer\":\"bert-b\"},\"b\":{\"transformer\":\"bert-b\"}}");
   struct registry *r = registry_load(&c, NULL, &e);
   assert_string_equal(registry_default(r)->name, "a");

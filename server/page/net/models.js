@@ -38,8 +38,8 @@ const Models = (() => {
 
   const choice = Dom.id("model");
   const FACTS = ("score weighting projection hidden query_size key_size value_size output_size "
-    + "heads kv_heads bias causal kind family layers width feed_forward vocabulary positions pool weights "
-    + "parameters sha256 digest source").split(" ");
+    + "heads kv_heads bias causal kind family layers width feed_forward vocabulary positions pool compute "
+    + "weights parameters sha256 digest source").split(" ");
   const SPELT = new Map([[true, "yes"], [false, "no"]]);
   const said = (name, value) => (/^(sha256|digest)$/.test(name)
     ? String(value).replace(/.*:/, "").slice(0, 8) : SPELT.get(value) ?? value);
