@@ -34,7 +34,7 @@ static float *copy_vector(const float *vector, size_t size, struct error *e) {
 static void pack_score(struct layer *l, const struct layer_matrix matrix[ROLE_COUNT],
                        enum gemm_engine any, struct error *e) {
   /* They are a part of attention, which is not quantized. */
-  const enum gemm_engine engine = gemm_is_quantized(any) ? GEMM_NARROW : any;
+  const enum gemm_engine engine = gemm_is_quantized(any) ? GEMM_UNIFORM : any;
   const struct layer_shape *s = &l->shape;
   l->compare_size = s->head_size;
   if (s->score == SCORE_ADDITIVE) {

@@ -30,6 +30,7 @@ enum gemm_engine {
   GEMM_PACKED,
   GEMM_NARROW, /* packed, in 16 bits if that is exact (core/kernel/narrow.h): same bits */
   GEMM_OPENBLAS,
+  GEMM_UNIFORM,   /* packed, with the kernels of quantized matrices: same bits at every level */
   GEMM_INT8,      /* packed, in bytes: a scale for each column */
   GEMM_INT8_BLOCK /* packed, in bytes: a scale for each 32 numbers of a column */
 };
@@ -43,10 +44,10 @@ static inline enum gemm_engine gemm_engine_for(enum compute compute, enum gemm_e
 
 static inline bool gemm_is_quantized(enum gemm_engine engine) { return engine >= GEMM_INT8; }
 
-/* The kernels of everything that is computed with matrices of this engine: with quantized ones, the
- * results have the same bits at every level. */
+/* The kernels of everything that is computed with matrices of this engine: from GEMM_UNIFORM on,
+ * the results have the same bits at every level. */
 static inline const struct kernel *gemm_kernel(enum gemm_engine engine) {
-  return kernel_best(gemm_is_quantized(engine) ? KERNEL_UNIFORM : KERNEL_FASTEST);
+  return kernel_best(engine >= GEMM_UNIFORM ? KERNEL_UNIFORM : KERNEL_FASTEST);
 }
 
 struct gemm; /* one prepared matrix; immutable */
