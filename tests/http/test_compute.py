@@ -1,0 +1,213 @@
+"""test_compute: models in 8 bits: every route answers, near float32, with the same bits at every level, with any number
+of workers and in any company; what is told of them; every mistake.
+"""
+import json
+import math
+import os
+import random
+import re
+import shutil
+import signal
+import tempfile
+import threading
+import unittest
+
+import numpy
+
+from support import GOLDEN, Layer, Server, ServerCase, attend, flat, randoms, wait_until
+
+MODES = ("float32", "int8", "int8-block")
+NEAR = {"int8": 0.1, "int8-block": 0.05}  # the most error, of rms numbers
+WORDS = ("portable", "avx2", "avx2vnni", "avx512", "avx512vnni")
+WIDE = {"transformer": {"random": {"seed": 5}}, "kind": "encoder", "layers": 2, "width": 72, "heads": 6,
+        "feed_forward": 200, "vocabulary": 90}
+WHOLES = {"encoder": dict(WIDE, classes=3),
+          "turned": dict(WIDE, kv_heads=2, norm="pre", norm_kind="rms", gated=True, activation="silu", positions="rotary",
+                         pool="mean", normalize=True),
+          "decoder": dict(WIDE, kind="decoder"),
+          "learned": dict(WIDE, kind="decoder", norm="pre", activation="gelu", positions="learned",
+                          max_positions=150),
+          "pair": dict(WIDE, kind="seq2seq", activation="gelu"),
+          "t5": {"transformer": os.path.join(GOLDEN, "models", "t5-v11")},  # with a head of its own
+          "sort": {"transformer": {"builtin": "sort"}}}
+LAYERS = {"layer": Layer(11, 72, 4, kv_heads=2), "grouped": Layer(12, 72, 4, projection="grouped"),
+          "additive": Layer(13, 48, 2, score="additive", score_size=9)}
+CHANCE = random.Random(7)
+TOKENS = [[CHANCE.randrange(30) for _ in range(n)] for n in (9, 1, 16, 4)]
+TARGETS = [[CHANCE.randrange(30) for _ in range(n)] for n in (3, 8, 1, 5)]
+SEEN = {"return_hidden": "all", "return_attention": True}
+ROWS = {name: randoms(CHANCE, 2, 7, LAYERS["layer"].query_size) for name in ("queries", "keys")}
+NARROW = {name: randoms(CHANCE, 2, 7, 48) for name in ("queries", "keys")}
+
+
+def asked():
+    """[(model, path, request)]: of every route, and of what it can tell."""
+    trace = {"attention": "encoder.1.self", "item": 2, "head": 3, "query": 5}
+    for model in ("encoder", "turned", "sort"):
+        yield model, "encode", dict(SEEN, tokens=TOKENS)
+        yield model, "encode", {"tokens": TOKENS, "pool": "mean", "head_mask": {
+            "encoder.1.self": [1, 0, 0.5, 1] if model == "sort" else [1, 0, 0.5, 1, 1, 0]}}
+        yield model, "heads", {"tokens": TOKENS}
+    yield "encoder", "encode", {"tokens": TOKENS, "trace": trace}
+    yield "encoder", "classify", {"tokens": TOKENS}
+    yield "encoder", "layers/encoder.1.self/attention", dict(ROWS, return_attention=True)
+    for model in ("decoder", "learned"):
+        yield model, "encode", dict(SEEN, tokens=TOKENS)
+        yield model, "score", {"tokens": TOKENS, "targets": TARGETS, "return_lens": 2, "return_hidden": "all"}
+    for model in ("decoder", "learned", "pair", "t5"):
+        texts = {"tokens": TOKENS, "targets": TARGETS}
+        yield model, "score", dict(texts, return_top=3)
+        yield model, "heads", {"tokens": TOKENS[:2], "targets": TARGETS[:2]}
+        yield model, "generate", {"tokens": TOKENS, "max_tokens": 12, "return_top": 2}
+        yield model, "generate", {"tokens": TOKENS, "max_tokens": 12, "stream": True}
+        yield model, "generate", {"tokens": TOKENS, "max_tokens": 6, "temperature": 1, "seed": 4}
+        yield model, "generate", {"tokens": TOKENS, "max_tokens": 6, "beams": 3, "returns": 2, "return_search": True}
+    for model, rows in (("layer", ROWS), ("grouped", ROWS), ("additive", NARROW)):
+        yield model, "attention", dict(rows, return_attention=True, valid_lens=[7, 3])
+        yield model, "attention", dict(rows, trace={"item": 1, "head": 1, "query": 6}, head_mask=[0.5] * (
+            2 if model == "additive" else 4))
+        yield model, "heads", rows
+
+
+ASKED = list(asked())
+# Numbers that do not depend on a choice, and so are near each other.
+SMOOTH = ("outputs", "hidden", "log_probabilities", "scores")
+
+
+def modes(definitions):
+    """The models in every mode, by names such as layer-int8."""
+    return {f"{name}-{mode}": dict(definition, compute=mode)
+            for name, definition in definitions.items() for mode in MODES}
+
+
+def numbers(answer):
+    return numpy.array([x for field in SMOOTH for x in leaves(answer.get(field, []))])
+
+
+def leaves(x):
+    return [y for part in x.values() for y in leaves(part)] if isinstance(x, dict) else flat(x)
+
+
+class Case(ServerCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
+        layers = {name: layer.definition(cls.folder, name) for name, layer in LAYERS.items()}
+        cls.models = modes(dict(WHOLES, **layers))
+        super().setUpClass()
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def start(cls):
+        return cls.serve("--workers", "1")
+
+    @classmethod
+    def serve(cls, *args, env=None):
+        return Server({"models": cls.models}, *args, env=env, folder=cls.folder)
+
+    @staticmethod
+    def ask(server, mode, connection=None):
+        """The answers to all that is asked, of models in a mode."""
+        own = connection or server.connect()
+        answers = [server.post(f"/v1/models/{model}-{mode}/{path}", request, connection=own)
+                   for model, path, request in ASKED]
+        if not connection:
+            own.close()
+        return answers
+
+    def compare(self, answers, others, what):
+        for (model, path, _), one, other in zip(ASKED, answers, others, strict=True):
+            self.assertEqual(one.status, 200, (model, path, one))
+            self.assertEqual(one.body, other.body, (model, path, what))
+
+
+class Numbers(Case):
+    def test_every_route_answers_near_float32(self):
+        exact = self.ask(self.server, "float32")
+        for mode, most in NEAR.items():
+            for (model, path, request), answer, right in zip(ASKED, self.ask(self.server, mode), exact, strict=True):
+                with self.subTest(model=model, path=path, mode=mode, request=list(request)):
+                    self.assertEqual((answer.status, right.status), (200, 200), answer)
+                    # the sorter's choices are near ties once a head is hidden
+                    if path in ("heads", "generate") or (model == "sort" and "head_mask" in request):
+                        continue
+                    got, wanted = numbers(answer.json), numbers(right.json)
+                    self.assertGreater(len(wanted), 0)
+                    error = math.sqrt(numpy.mean((got - wanted) ** 2) / numpy.mean(wanted ** 2))
+                    self.assertGreater(error, 0)
+                    self.assertLess(error, most)
+
+    def test_generated_tokens_have_the_scores_of_score(self):
+        for model in ("decoder", "learned", "pair", "t5"):
+            for mode in NEAR:
+                path = f"/v1/models/{model}-{mode}/"
+                made = self.ok(self.server.post(path + "generate", {"tokens": TOKENS, "max_tokens": 12, "return_top": 2}))
+                targets = [texts[0]["tokens"] for texts in made["sequences"]]
+                scored = self.ok(self.server.post(path + "score", {"tokens": TOKENS, "targets": targets,
+                                                                   "return_top": 2}))
+                for item, (sequence,) in enumerate(made["sequences"]):
+                    self.assertEqual(sequence["log_probabilities"], scored["log_probabilities"][item], (model, mode))
+                    self.assertEqual(sequence["top"], scored["top"][item])
+
+    def test_what_is_told(self):
+        for name in list(WHOLES) + list(LAYERS):
+            told = {mode: self.ok(self.server.get(f"/v1/models/{name}-{mode}")) for mode in MODES}
+            self.assertEqual(len({about["sha256"] for about in told.values()}), 1)
+            for mode, about in told.items():
+                self.assertEqual(about["compute"], mode)
+                self.assertEqual(self.server.metric("attend_model_info", f'model="{name}-{mode}",sha256="{about["sha256"]}"'), 1)
+                self.assertEqual(self.server.metric("attend_model_info", f',compute="{mode}"'), len(WHOLES) + len(LAYERS))
+                line = re.search(f'msg="model {name}-{mode}: (.*)"', self.server.stderr()).group(1)
+                self.assertEqual(re.findall(r"compute=(\S+)", line), [] if mode == "float32" else [mode])
+
+
+class Bits(Case):
+    def test_every_level(self):
+        """float32 has other bits at other levels."""
+        first = {mode: self.ask(self.server, mode) for mode in NEAR}
+        levels = []
+        for word in WORDS:
+            server = self.serve("--workers", "1", env={"ATTEND_CPU": word})
+            if server.told(r"\bkernels (\w+)").group(1) == word:
+                levels.append(word)
+                for mode, answers in first.items():
+                    self.compare(answers, self.ask(server, mode), (mode, word))
+            server.stop()
+        self.assertEqual(levels[0], "portable")
+
+    def test_any_number_of_workers_and_any_company(self):
+        first = {mode: self.ask(self.server, mode) for mode in MODES}
+        for args in (["--workers", "1"], ["--workers", "2"], ["--workers", "2", "--no-merge"],
+                     ["--workers", "2", "--prefix-cache-bytes", "1000000"]):
+            server = self.serve(*args)
+            others, threads = {}, []
+            for turn, mode in enumerate(MODES * 2):
+                threads.append(threading.Thread(target=lambda turn=turn, mode=mode: others.update(
+                    {(turn, mode): self.ask(server, mode)})))
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(len(others), len(threads))
+            for (_, mode), answers in others.items():
+                self.compare(first[mode], answers, (mode, args))
+            server.stop()
+
+    def test_an_item_alone(self):
+        for mode in NEAR:
+            for model, path, field in (("turned", "encode", "outputs"), ("decoder", "score", "log_probabilities"),
+                                       ("pair", "score", "log_probabilities"), ("t5", "score", "log_probabilities")):
+                request = {"tokens": TOKENS, "targets": TARGETS} if path == "score" else {"tokens": TOKENS}
+                path = f"/v1/models/{model}-{mode}/{path}"
+                together = self.ok(self.server.post(path, request))[field]
+                for item, row in enumerate(together):
+                    alone = {name: [value[item]] for name, value in request.items()}
+                    self.assertEqual(self.ok(self.server.post(path, alone))[field], [row], (model, mode, item))
+
+
+if __name__ == "__main__":
+    unittest.main()
