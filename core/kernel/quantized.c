@@ -22,15 +22,50 @@ struct quantizing {
   const float *weight;
 };
 
+/* The greatest magnitude: as integers, the bits of finite numbers without sign have their order. */
 static float greatest(const float *x, size_t count) {
-  float most = 0;
-  for (size_t i = 0; i < count; i++) most = fmaxf(most, fabsf(x[i]));
-  return most;
+  int32_t most = 0; /* every machine has vector instructions that compare signed integers */
+  float out;
+  for (size_t i = 0; i < count; i++) {
+    int32_t bits;
+    memcpy(&bits, x + i, sizeof bits);
+    bits &= INT32_MAX;
+    most = bits > most ? bits : most;
+  }
+  memcpy(&out, &most, sizeof out);
+  return out;
 }
 
-/* The place of number `k` of a column within the bytes of its fours. */
-static size_t place_of(const struct quantized *q, size_t k, size_t column) {
-  return k / BYTES_FOUR * q->columns * BYTES_FOUR + column * BYTES_FOUR + k % BYTES_FOUR;
+/* Rounds BYTES_BLOCK numbers below 2^22 as rintf does, without a call for each. */
+static void round_to_even(const float *x, float by, uint8_t *to) {
+  const float magic = 0x1.8p23f; /* adding it rounds to an integer, kept in the low bits */
+  for (size_t k = 0; k < BYTES_BLOCK; k++) {
+    const float sum = x[k] * by + magic;
+    uint32_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    to[k] = (uint8_t)(BYTES_ZERO + bits);
+  }
+}
+
+/* The same, but as roundf does: halves away from zero. */
+static void round_away(const float *x, float by, uint8_t *to) {
+  for (size_t k = 0; k < BYTES_BLOCK; k++) {
+    const float scaled = x[k] * by;
+    const int whole = (int)scaled;
+    const float rest = scaled - (float)whole; /* exact */
+    to[k] = (uint8_t)(BYTES_ZERO + whole + (rest >= 0.5f) - (rest <= -0.5f));
+  }
+}
+
+/* Quantizes at most BYTES_BLOCK numbers of a column, which begin a four, to their places: `to` is
+ * that of the first one. Further numbers of the last four are zeros. */
+static void quantize_some(const struct quantized *q, const float *from, size_t count, float by,
+                          uint8_t *to) {
+  float filled[BYTES_BLOCK] = {0};
+  uint8_t bytes[BYTES_BLOCK];
+  if (count < BYTES_BLOCK) from = memcpy(filled, from, count * sizeof *from);
+  q->blocks ? round_away(from, by, bytes) : round_to_even(from, by, bytes);
+  for (size_t k = 0; k < count; k += BYTES_FOUR) memcpy(to + k * q->columns, bytes + k, BYTES_FOUR);
 }
 
 /* One scale for the column: the greatest magnitude becomes 127. */
@@ -39,8 +74,9 @@ static void quantize_whole(const struct quantized *q, const float *from, uint8_t
   const float most = greatest(from, q->in);
   *scale = most < BYTES_LEAST ? 0 : most / 127;
   const float by = *scale == 0 ? 0 : 1 / *scale;
-  for (size_t k = 0; k < q->in; k++)
-    panel[place_of(q, k, column)] = (uint8_t)(BYTES_ZERO + (int)rintf(from[k] * by));
+  for (size_t k = 0; k < q->in; k += BYTES_BLOCK)
+    quantize_some(q, from + k, size_min(BYTES_BLOCK, q->in - k), by,
+                  panel + k * q->columns + column * BYTES_FOUR);
 }
 
 /* Blocks with the scales and the rounding of llama.cpp's Q8_0. */
@@ -49,15 +85,15 @@ static enum status quantize_blocks(const struct quantized *q, const float *from,
   for (size_t b = 0; b < q->scales; b++) {
     const size_t first = b * BYTES_BLOCK, count = size_min(BYTES_BLOCK, q->in - first);
     uint8_t *record = panel + b * (q->panel_bytes / q->scales);
-    const float scale = greatest(from + first, count) / 127, by = scale != 0 ? 1 / scale : 0;
+    const float most = greatest(from + first, count), scale = most / 127;
+    const float by = most < BYTES_LEAST ? 0 : 1 / scale; /* float16 has no smaller scale but 0 */
     const uint16_t half = narrow_nearest_float16(scale);
     if (half == NARROW_INFINITE)
       return error_set(e, STATUS_CONFIG, "a weight of %g is too large for int8-block",
-                       (double)greatest(from + first, count));
+                       (double)most);
     memcpy(record + column * sizeof half, &half, sizeof half);
-    for (size_t k = 0; k < count; k++)
-      record[q->columns * sizeof half + place_of(q, k, column)] =
-          (uint8_t)(BYTES_ZERO + (int)roundf(from[first + k] * by));
+    quantize_some(q, from + first, count, by,
+                  record + q->columns * sizeof half + column * BYTES_FOUR);
   }
   return STATUS_OK;
 }
