@@ -226,6 +226,29 @@ static void test_weights_of(void **state) {
   free(w);
 }
 
+/* Halves between two integers: whole columns round them to even, blocks away from zero. */
+static void test_halves(void **state) {
+  enum { IN = 9 * BYTES_BLOCK };
+  (void)state;
+  float w[IN];
+  for (int k = 0; k < IN; k++) w[k] = k % BYTES_BLOCK == 0 ? 127 : (float)(k % 254) - 126.5f;
+  for (int blocks = 0; blocks < 2; blocks++) {
+    struct error e = {0};
+    struct quantized q;
+    assert_true(quantized_make(&q, byte_kernel_best(), 1, IN, 1, blocks, w, &e));
+    for (size_t k = 0; k < IN; k++) {
+      const struct ref_weight right = (blocks ? block_ref : whole_ref)(w, IN, k);
+      const size_t block = blocks ? k / BYTES_BLOCK : 0, rest = k - block * BYTES_BLOCK;
+      const uint8_t *record = q.weight + block * (q.panel_bytes / q.scales);
+      const uint8_t *bytes = record + (blocks ? q.columns * sizeof(uint16_t) : 0);
+      assert_true(right.scale == 1);
+      assert_int_equal(bytes[rest / BYTES_FOUR * q.columns * BYTES_FOUR + rest % BYTES_FOUR],
+                       right.u);
+    }
+    quantized_free(&q);
+  }
+}
+
 /* --- matrices --- */
 
 /* The root of the mean square of a quantized product's error, in parts of the product's. */
@@ -426,9 +449,18 @@ static void test_uniform(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_products), cmocka_unit_test(test_deepest),
-      cmocka_unit_test(test_float16),  cmocka_unit_test(test_weights_of),
-      cmocka_unit_test(test_errors),   cmocka_unit_test(test_better_than_one_scale),
+      cmocka_unit_test(test_products),
+      cmocka_unit_test(test_deepest),
+      cmocka_unit_test(test_float16),
+      cmocka_unit_test(test_weights_of),
+      cmocka_unit_test(test_products),
+      cmocka_unit_test(test_deepest),
+      cmocka_unit_test(test_float16),
+      cmocka_unit_test(test_halves),
+      cmocka_unit_test(test_weights_of),
+      cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_better_than_one_scale),
+      cmocka_unit_test(test_uniform),
       cmocka_unit_test(test_uniform),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
