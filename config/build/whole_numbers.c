@@ -13,6 +13,7 @@
 #include "config/build/whole_random.h"
 #include "config/document/digest_tree.h"
 #include "config/document/text.h"
+#include "core/base/huge.h"
 #include "core/base/size.h"
 #include "core/base/team.h"
 
@@ -26,17 +27,21 @@ struct whole_reader {
   struct error *e; /* the first failure */
 };
 
-/* Reads a part of a tensor, or makes random numbers. NULL after a failure. */
+/* Reads a part of a tensor into `out`, or makes random numbers. */
+static enum status fill(const struct whole_reader *r, const struct layout_part *part,
+                        bool transposed, const struct whole_place *at, bool bias, float *out) {
+  if (r->p->source.file)
+    return layout_matrix_read(whole_plan_file(r->p, at->role), part, transposed, out, r->e);
+  whole_random_fill(r->p, r->stack, at, bias, out);
+  return r->e->status;
+}
+
+/* The same, into the arena. NULL after a failure. */
 static float *read_some(const struct whole_reader *r, const struct layout_part *part,
                         bool transposed, const struct whole_place *at, bool bias) {
   float *out =
       r->e->status ? NULL : arena_alloc(r->a, part->rows * part->columns, sizeof *out, r->e);
-  if (!out) return NULL;
-  if (r->p->source.file) {
-    layout_matrix_read(whole_plan_file(r->p, at->role), part, transposed, out, r->e);
-  } else {
-    whole_random_fill(r->p, r->stack, at, bias, out);
-  }
+  if (out) fill(r, part, transposed, at, bias, out);
   return out;
 }
 
@@ -98,13 +103,33 @@ static void read_role(const struct whole_reader *r, enum whole_role role, size_t
   }
 }
 
+/* Reads the table of tokens to memory that the stack takes: often it is most of a model. */
+static void read_table(const struct whole_reader *r, struct stack_embedding *out) {
+  const struct whole_place at = {WHOLE_TOKEN, 0};
+  const struct layout_matrix *m = whole_plan_part(r->stack, at.role, at.layer);
+  size_t count, bytes;
+  if (!m->found || r->e->status || whole_plan_is_lent(r->p, r->stack, at.role)) return;
+  float *table = size_mul(m->weight.rows, m->weight.columns, &count) &&
+                         size_mul(count, sizeof *table, &bytes) && bytes <= SIZE_MAX / 8
+                     ? huge_alloc(bytes)
+                     : NULL;
+  if (!table) {
+    error_no_memory(r->e);
+  } else if (fill(r, &m->weight, m->transposed, &at, false, table) == STATUS_OK) {
+    out->token = table;
+    out->given = true;
+  } else {
+    free(table);
+  }
+}
+
 enum status whole_numbers_stack(const struct whole_plan *p, const struct whole_stack *s,
                                 struct arena *a, struct stack_form *form, struct error *e) {
   const struct whole_reader r = {p, s, a, e};
   *form = s->form;
   for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
-    if (role != WHOLE_RELATIVE && !(role == WHOLE_TOKEN && whole_plan_is_lent(p, s, role)))
-      read_role(&r, role, 0, form);
+    if (role != WHOLE_RELATIVE && role != WHOLE_TOKEN) read_role(&r, role, 0, form);
+  read_table(&r, &form->embedding);
   return name_memory(e);
 }
 

@@ -7,9 +7,9 @@
 #include "core/base/arena.h"
 
 /* Reads the parameters of a stack that belong to no layer: *form becomes its form with these, which
- * lie in the arena; a table of tokens that the other stack lends is left out. A team reads them
- * together (core/base/team.h). Errors are those of checkpoint_read_floats, and
- * STATUS_OUT_OF_MEMORY. */
+ * lie in the arena, except the table of tokens, which stack_new takes. One that the other stack
+ * lends is left out. A team reads them together (core/base/team.h). Errors are those of
+ * checkpoint_read_floats, and STATUS_OUT_OF_MEMORY. */
 enum status whole_numbers_stack(const struct whole_plan *p, const struct whole_stack *s,
                                 struct arena *a, struct stack_form *form, struct error *e);
 

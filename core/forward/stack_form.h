@@ -59,6 +59,7 @@ struct stack_layer {
 
 struct stack_embedding {
   const float *token;         /* [V, d]; NULL: a request brings rows instead of tokens */
+  bool given;                 /* stack_new keeps or frees `token`, which may be very large */
   const struct stack *lender; /* its table of tokens is this one's, too, and `token` is ignored; it
                                  lives as long as this stack; or NULL */
   const float *type;          /* [types, d], or NULL */

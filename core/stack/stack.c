@@ -96,12 +96,17 @@ static void make_positions(struct stack *s, const struct stack_embedding *m, str
   s->bytes += POSITION_ROWS * d * sizeof(float);
 }
 
-/* Copies the table of tokens, in 16 bits where that loses nothing. */
+/* Copies or keeps the table of tokens, in 16 bits where that loses nothing. */
 static void copy_table(struct stack *s, const struct stack_embedding *from, struct error *e) {
   const size_t count = from->tokens * s->form.width;
   if (!from->token || e->status) return;
   s->token_form = s->form.whole ? KERNEL_FLOAT32 : narrow_form(from->token, count);
   s->forms |= 1U << s->token_form;
+  if (s->token_form == KERNEL_FLOAT32 && from->given) {
+    s->token = (void *)from->token;
+    s->bytes += count * sizeof *from->token;
+    return;
+  }
   if (s->token_form == KERNEL_FLOAT32) {
     s->token = copy_numbers(s, from->token, from->tokens, s->form.width, e);
     return;
@@ -147,10 +152,17 @@ static void copy_form(struct stack *s, const struct stack_form *form, struct err
   s->output = pack(s, &output, m->tokens, d, e);
 }
 
+/* Frees the table of tokens if it was given and the stack, which may be NULL, does not keep it. */
+static void free_given(const struct stack_form *form, const struct stack *s) {
+  const struct stack_embedding *m = &form->embedding;
+  if (m->given && !(s && s->token == m->token)) free((void *)m->token);
+}
+
 struct stack *stack_new(const struct stack_form *form, struct error *e) {
   static atomic_uint_fast64_t serials;
   struct stack *s = calloc(1, sizeof *s);
   if (!s) {
+    free_given(form, NULL);
     no_memory(e);
     return NULL;
   }
@@ -163,6 +175,7 @@ struct stack *stack_new(const struct stack_form *form, struct error *e) {
   s->layer = calloc(form->layers + 1, sizeof *s->layer);
   if (!s->layer) no_memory(e);
   copy_form(s, form, e);
+  free_given(form, s);
   if (!e->status && form->layers == 0) stack_program_list(s, e);
   if (!e->status) return s;
   stack_free(s);

@@ -13,7 +13,8 @@
 #include "core/generate/generation.h"
 #include "core/inspect/ablation.h"
 
-/* Makes a stack of the form, without layers; the form's parameters are copied. The caller has
+/* Makes a stack of the form, without layers; the form's parameters are copied, except that a table
+ * of tokens that is given, memory of malloc, is kept or freed, also after an error. The caller has
  * checked that sizes agree and all numbers are finite. `form->layer` is ignored: stack_set_layer
  * sets the layers, in their order, so that not all of them are in memory twice. NULL with an error
  * if memory runs out. */
