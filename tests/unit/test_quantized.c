@@ -452,15 +452,10 @@ int main(void) {
       cmocka_unit_test(test_products),
       cmocka_unit_test(test_deepest),
       cmocka_unit_test(test_float16),
-      cmocka_unit_test(test_weights_of),
-      cmocka_unit_test(test_products),
-      cmocka_unit_test(test_deepest),
-      cmocka_unit_test(test_float16),
       cmocka_unit_test(test_halves),
       cmocka_unit_test(test_weights_of),
       cmocka_unit_test(test_errors),
       cmocka_unit_test(test_better_than_one_scale),
-      cmocka_unit_test(test_uniform),
       cmocka_unit_test(test_uniform),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
