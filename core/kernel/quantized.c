@@ -89,7 +89,7 @@ static enum status quantize_blocks(const struct quantized *q, const float *from,
     const float by = most < BYTES_LEAST ? 0 : 1 / scale; /* float16 has no smaller scale but 0 */
     const uint16_t half = narrow_nearest_float16(scale);
     if (half == NARROW_INFINITE)
-      return error_set(e, STATUS_CONFIG, "a weight of %g is too large for int8-block",
+      return error_set(e, STATUS_CONFIG, "a weight of %g is too large for int8-block; use int8",
                        (double)most);
     memcpy(record + column * sizeof half, &half, sizeof half);
     quantize_some(q, from + first, count, by,
@@ -134,7 +134,7 @@ bool quantized_make(struct quantized *q, const struct byte_kernel *kernel, size_
   q->panels = size_round_up(q->out, BYTES_COLUMNS_MAX) / q->columns;
   q->panel_bytes = q->columns * (q->depth + (blocks ? q->scales * sizeof(uint16_t) : 0));
   if (!blocks && q->in > DEPTH_MOST) {
-    error_set(e, STATUS_CONFIG, "int8 has at most %d inputs of a matrix, and this one has %zu",
+    error_set(e, STATUS_CONFIG, "int8 has at most %d inputs of a matrix, and this one has %zu; use int8-block",
               DEPTH_MOST, q->in);
     return false;
   }

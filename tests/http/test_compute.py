@@ -14,7 +14,8 @@ import unittest
 
 import numpy
 
-from support import GOLDEN, Layer, Server, ServerCase, attend, flat, randoms, wait_until
+from support import (GOLDEN, Layer, Server, ServerCase, attend, flat, randoms, read_safetensors, safetensors_bytes,
+                     wait_until)
 
 MODES = ("float32", "int8", "int8-block")
 NEAR = {"int8": 0.1, "int8-block": 0.05}  # the most error, of rms numbers
@@ -207,6 +208,148 @@ class Bits(Case):
                 for item, row in enumerate(together):
                     alone = {name: [value[item]] for name, value in request.items()}
                     self.assertEqual(self.ok(self.server.post(path, alone))[field], [row], (model, mode, item))
+
+
+class Definitions(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="attend-test-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, name, data):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data if isinstance(data, bytes) else json.dumps(data).encode())
+        return path
+
+    def check(self, definition, *args, env=None, **settings):
+        """What `attend check` says of a model m."""
+        path = self.write("attend.json", dict(settings, models={"m": definition}))
+        status, _, err = attend("check", "--config", path, *args, env=env)
+        return status, err
+
+    def test_who_decides(self):
+        """The definition before the config.json of a custom model, before the setting: and there the command line before
+        the environment, before the file."""
+        tensors, _ = read_safetensors(os.path.join(GOLDEN, "models", "torch-post", "model.safetensors"))
+        with open(os.path.join(GOLDEN, "models", "torch-post", "config.json"), "rb") as file:
+            told = json.load(file)
+        for folder, more in (("silent", {}), ("custom", {"compute": "int8-block"})):
+            self.write(f"{folder}/model.safetensors", safetensors_bytes(tensors))
+            self.write(f"{folder}/config.json", dict(told, **more))
+        layer, silent, custom = {"random": {"seed": 1}, "query_size": 8, "heads": 2}, {"transformer": "silent"}, {
+            "transformer": "custom"}
+        for definition, args, env, settings, mode in (
+                (layer, (), {}, {}, None), (layer, (), {}, {"compute": "int8"}, "int8"),
+                (layer, (), {"ATTEND_COMPUTE": "int8-block"}, {"compute": "int8"}, "int8-block"),
+                (layer, ("--compute", "int8"), {"ATTEND_COMPUTE": "int8-block"}, {}, "int8"),
+                (dict(layer, compute="float32"), ("--compute", "int8"), {}, {}, None),
+                (silent, ("--compute", "int8"), {}, {}, "int8"), (silent, (), {}, {}, None),
+                (dict(silent, compute="int8-block"), ("--compute", "int8"), {}, {}, "int8-block"),
+                (custom, ("--compute", "int8"), {}, {}, "int8-block"),
+                (dict(custom, compute="float32"), ("--compute", "int8"), {}, {}, None)):
+            status, err = self.check(definition, *args, env=env, **settings)
+            self.assertEqual(status, 0, err)
+            self.assertEqual(re.findall(r"compute=(\S+)", err), [mode] if mode else [], (definition, args, env))
+
+    def test_layers_of_a_checkpoint(self):
+        status, err = self.check({"checkpoint": os.path.join(GOLDEN, "models", "bert-b"), "layers": "all",
+                                  "compute": "int8"})
+        self.assertEqual(status, 0, err)
+        self.assertEqual(re.findall(r"model (m\.\d): heads=.* compute=int8 ", err), ["m.0", "m.1"])
+
+    def test_wrong_words(self):
+        words = "is not one of float32, int8, int8-block"
+        layer, whole = {"random": {"seed": 1}, "query_size": 8, "heads": 2}, {"transformer": {"builtin": "sort"}}
+        for definition in (layer, whole):
+            for value, problem in (("int4", f'"int4" {words}'), ("", f'"" {words}'), (8, "needs a string, not an integer"),
+                                   (None, "needs a string, not null")):
+                status, err = self.check(dict(definition, compute=value))
+                self.assertEqual((status, err), (2, f"attend: model m: compute: {problem}\n"))
+        status, err = self.check(layer, compute="int4")
+        self.assertEqual((status, err), (2, 'attend: compute in attend.json: "int4" is not one of float32|int8|int8-block\n'
+                                         .replace("attend.json", os.path.join(self.folder, "attend.json"))))
+
+    def test_what_cannot_be_quantized_is_named(self):
+        """By its tensor in a model, by its role in a layer; in the other mode it can."""
+        many = "int8 has at most 66000 inputs of a matrix, and this one has 70000; use int8-block\n"
+        large = "a weight of 1e+08 is too large for int8-block; use int8\n"
+        deep = dict(WIDE, width=8, heads=2, feed_forward=70000, vocabulary=5)
+        cases = [
+            ({"random": {"seed": 1}, "query_size": 70000, "key_size": 4, "value_size": 4, "hidden": 4, "output_size": 4,
+              "heads": 2}, "int8", "query: " + many),
+            (deep, "int8", 'tensor "encoder.layers.0.linear2.weight": ' + many),
+            (dict(deep, kind="seq2seq", decoder={"feed_forward": 70000}, encoder={"feed_forward": 8}), "int8",
+             'tensor "decoder.layers.0.linear2.weight": ' + many)]
+        small = {f"{role}.weight": ([4, 4], [0.5] * 16) for role in ("query", "key", "value", "output")}
+        for role in ("query", "output"):
+            path = self.write(f"{role}.safetensors", safetensors_bytes(
+                dict(small, **{f"{role}.weight": ([4, 4], [0.5] * 15 + [-1e8])})))
+            cases.append(({"checkpoint": path, "heads": 2}, "int8-block", f"{role}: {large}"))
+        for model, name in (("gpt2-b", "wte.weight"), ("gpt2-b", "h.1.mlp.c_proj.weight"), ("t5-v11", "lm_head.weight"),
+                            ("bert-b", "pooler.dense.weight")):
+            folder = os.path.join(self.folder, name)
+            shutil.copytree(os.path.join(GOLDEN, "models", model), folder)
+            tensors, _ = read_safetensors(os.path.join(folder, "model.safetensors"))
+            name, = (known for known in tensors if known.endswith(name))
+            tensors[name][1][-1] = 1e8
+            with open(os.path.join(folder, "model.safetensors"), "wb") as file:
+                file.write(safetensors_bytes(tensors))
+            cases.append(({"transformer": folder}, "int8-block", f'{folder[-120:]}: tensor "{name}": {large}'))
+        for definition, mode, problem in cases:
+            with self.subTest(problem):
+                status, err = self.check(dict(definition, compute=mode))
+                self.assertEqual((status, err), (2, f"attend: model m: {problem}"))
+                status, err = self.check(dict(definition, compute="int8-block" if mode == "int8" else "int8"))
+                self.assertTrue(status == 0 or "self-test failed" in err, err)
+
+    def test_a_reload_applies_the_setting(self):
+        models = {"silent": {"random": {"seed": 1}, "query_size": 8, "heads": 2},
+                  "said": {"random": {"seed": 1}, "query_size": 8, "heads": 2, "compute": "int8-block"},
+                  "sort": {"transformer": {"builtin": "sort"}}}
+        self.write("attend.json", {"models": models})
+        server = Server(None, "--config", os.path.join(self.folder, "attend.json"))
+        self.addCleanup(server.kill)
+        for turn, (settings, more, mode, changed) in enumerate((
+                ({"compute": "int8"}, {}, "int8", "changed: silent, sort"),
+                ({"compute": "int8"}, {}, "int8", "nothing changed"),
+                ({"compute": "int8"}, {"compute": "int8"}, "int8", "changed: sort"),
+                ({"compute": "int8-block"}, {"compute": "int8"}, "int8", "changed: silent"),
+                ({}, {}, "float32", "changed: silent, sort"))):
+            models["sort"] = dict({"transformer": {"builtin": "sort"}}, **more)
+            self.write("attend.json", dict(settings, models=models))
+            server.signal(signal.SIGHUP)
+            wait_until(lambda: server.metric("attend_reloads_total", 'result="ok"') > turn)
+            server.told(rf"(?s)(reloaded in .*){{{turn + 1}}}")
+            self.assertEqual(re.findall(r"reloaded in .*?; (.*?)\"", server.stderr())[-1], changed)
+            modes = {model["name"]: model["compute"] for model in server.get("/v1/models").json["models"]}
+            self.assertEqual(modes, {"silent": settings.get("compute", "float32"), "said": "int8-block", "sort": mode})
+        self.assertNotIn("requires a restart", server.stderr())
+        server.stop()
+
+    def test_inspect_says_the_sizes(self):
+        """Of a model that is large enough for its matrices to count: as much as the server reports, or nearly."""
+        chance, width = numpy.random.default_rng(1), 256
+        tensors = {f"{name}.weight": chance.normal(size=shape) * 0.05 for name, shape in (
+            ("self_attn.in_proj", (3 * width, width)), ("self_attn.out_proj", (width, width)), ("linear1", (1024, width)),
+            ("linear2", (width, 1024)), ("norm1", (width,)), ("norm2", (width,)))}
+        tensors = {"layers.0." + name.replace("in_proj.", "in_proj_"): x for name, x in tensors.items()}
+        tensors.update({f"layers.0.{name}": numpy.zeros(size) for name, size in (
+            ("self_attn.in_proj_bias", 3 * width), ("self_attn.out_proj.bias", width), ("linear1.bias", 1024),
+            ("linear2.bias", width), ("norm1.bias", width), ("norm2.bias", width))})
+        self.write("large/model.safetensors", safetensors_bytes(
+            {name: (list(x.shape), x.ravel().tolist()) for name, x in tensors.items()}))
+        self.write("large/config.json", {"model_type": "transformer", "heads": 4, "positions": "none"})
+        status, out, _ = attend("inspect", "large", cwd=self.folder)
+        self.assertEqual(status, 0)
+        sizes = {mode: float(size) for size, mode in re.findall(r"([\d.]+) MB as (float32|int8\S*?)[,;\n]", out.decode())}
+        self.assertEqual(list(sizes), list(MODES))
+        self.write("attend.json", {"models": modes({"m": {"transformer": "large"}})})
+        server = Server(None, "--config", os.path.join(self.folder, "attend.json"))
+        for mode, size in sizes.items():
+            took = server.get(f"/v1/models/m-{mode}").json["bytes"]
+            self.assertLess(abs(took - size * 1e6), 0.03e6, (mode, sizes))
+        server.stop()
 
 
 if __name__ == "__main__":

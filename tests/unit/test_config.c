@@ -16,6 +16,7 @@
 #include "config/settings/address.h"
 #include "config/settings/config.h"
 #include "config/settings/option.h"
+#include "core/kernel/gemm.h"
 #include "tests/support/place.h"
 
 static int enter(void **state) { return place_make(state, "attend.json"); }
@@ -414,6 +415,17 @@ static void add_word(void *of, const char *name, const char *value) {
   snprintf(text + strlen(text), 200 - strlen(text), "%s=%s ", name, value);
 }
 
+/* The words of `compute` are those of the core. */
+static void modes_are_those_of_the_core(void **state) {
+  (void)state;
+  char words[80] = "";
+  for (size_t i = 0; compute_names[i]; i++)
+    snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s", i ? "|" : "",
+             compute_names[i]);
+  assert_string_equal(option_find("compute")->unit, words);
+  assert_string_equal(option_find("compute")->text, compute_names[COMPUTE_FLOAT32]);
+}
+
 static void what_differs_is_told(void **state) {
   const struct place *p = *state;
   struct config a, b;
@@ -668,6 +680,7 @@ int main(void) {
       IN_PLACE(a_document_cut_anywhere_is_refused),
       IN_PLACE(models_are_named_and_the_default_is_one_of_them),
       IN_PLACE(what_is_printed_reads_back_the_same),
+      cmocka_unit_test(modes_are_those_of_the_core),
       IN_PLACE(what_differs_is_told),
       IN_PLACE(layers_are_models),
       cmocka_unit_test(help_names_every_setting),

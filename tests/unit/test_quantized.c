@@ -185,7 +185,7 @@ static void test_deepest(void **state) {
   static const float none[1];
   assert_null(gemm_new(1, IN + 1, 1, none, NULL, GEMM_INT8, &e));
   assert_string_equal(e.detail,
-                      "int8 has at most 66000 inputs of a matrix, and this one has 66001");
+                      "int8 has at most 66000 inputs of a matrix, and this one has 66001; use int8-block");
 }
 
 /* --- numbers --- */
@@ -206,7 +206,7 @@ static void test_float16(void **state) {
   struct error e = {0};
   const float large = 127 * 65520.0f;
   assert_null(gemm_new(1, 1, 1, &large, NULL, GEMM_INT8_BLOCK, &e));
-  assert_string_equal(e.detail, "a weight of 8.32104e+06 is too large for int8-block");
+  assert_string_equal(e.detail, "a weight of 8.32104e+06 is too large for int8-block; use int8");
 }
 
 static void test_weights_of(void **state) {
