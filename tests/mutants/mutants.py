@@ -6,10 +6,10 @@ occurs exactly once in the file. The program is called as `make test` prints it.
 
 MUTANTS = [
     ("kernel-avx512", "the last lane of the last vector is not stored, in AVX-512",
-     "core/kernel/loops/kernel_avx512.c", "0xffff : (1u << n) - 1)", "0xffff : (1u << n) / 2)",
+     "core/kernel/loops/vector_avx512.h", "0xffff : (1u << n) - 1)", "0xffff : (1u << n) / 2)",
      "release unit/test_kernel"),
     ("kernel-avx2", "the last lane of the last vector is not stored, in AVX2",
-     "core/kernel/loops/kernel_avx2.c", "n < LANES ? (int)n : LANES", "n < LANES ? (int)n - 1 : LANES",
+     "core/kernel/loops/vector_avx2.h", "n < LANES ? (int)n : LANES", "n < LANES ? (int)n - 1 : LANES",
      "release unit/test_kernel"),
     ("kernel-portable", "the last lane of the last vector is not stored, in portable vectors",
      "core/kernel/loops/kernel_vector.h", "memcpy(p, &v, n * sizeof(float));", "memcpy(p, &v, (n - 1) * sizeof(float));",
