@@ -386,6 +386,11 @@ class Server:
         """Bytes of memory the process holds."""
         return resident(self.pid)
 
+    def most_resident(self):
+        """The most bytes of memory that the process has ever held."""
+        with open(f"/proc/{self.pid}/status", encoding="ascii") as file:
+            return 1024 * next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
+
     def computed(self):
         """Seconds of processor time that it has used, which do not depend on what else is busy."""
         with open(f"/proc/{self.pid}/stat") as file:

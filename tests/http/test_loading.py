@@ -27,6 +27,24 @@ def usual(number):
     return {key: value for bit, (key, value) in enumerate(said) if number >> bit & 1}
 
 
+def write_random(path, shapes, last=b""):
+    """A safetensors file of random numbers from 0.007 to 0.035; `last` are its last bytes. Returns those of all
+    numbers."""
+    header, at = {}, 0
+    for name, shape in shapes.items():
+        size = 4 * math.prod(shape)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + size]}
+        at += size
+    numbers = bytearray(random.Random(at).randbytes(at))
+    numbers[3::4] = b"\x3c" * (at // 4)
+    if last:
+        numbers[-len(last):] = last
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + numbers)
+    return bytes(numbers)
+
+
 class LargeModels(Case):
     """Their digest is a tree, and their numbers are read and packed by all threads."""
 
@@ -40,22 +58,11 @@ class LargeModels(Case):
         """Layers that share a file of one layer, of this width; `last` are its last bytes."""
         shapes = {f"{role}.{part}": [width] if part == "bias" else [width, width]
                   for role in ("query", "key", "value", "output") for part in ("weight", "bias")}
-        header, at = {}, 0
-        for name, shape in shapes.items():
-            size = 4 * math.prod(shape)
-            header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + size]}
-            at += size
-        numbers = bytearray(random.Random(width).randbytes(at))
-        numbers[3::4] = b"\x3c" * (at // 4)  # between 0.007 and 0.035
-        if last:
-            numbers[-len(last):] = last
-        text = json.dumps(header).encode()
-        with open(os.path.join(self.folder, f"{width}.safetensors"), "wb") as file:
-            file.write(struct.pack("<Q", len(text)) + text + numbers)
+        numbers = write_random(os.path.join(self.folder, f"{width}.safetensors"), shapes, last)
         with open(os.path.join(self.folder, "attend.json"), "w") as file:
             json.dump({"models": {f"m{i}": dict({"checkpoint": f"{width}.safetensors", "heads": 8}, **usual(i))
                                   for i in range(models)}}, file)
-        return bytes(numbers)
+        return numbers
 
     def check(self, workers):
         return attend("check", "--config", os.path.join(self.folder, "attend.json"), "--workers",
@@ -166,6 +173,58 @@ class LargeModels(Case):
             status, _, err = self.check(workers)
             self.assertEqual(status, 2)
             self.assertIn("attend: model m6: ", err)
+
+
+class Peak(Case):
+    """The memory that a process holds while it loads a transformer."""
+    WIDTH, FORWARD = 512, 2048
+    PROGRAM = 20e6  # at most, for all that is no model
+    MARGIN = 4e6
+
+    def write(self, folder, layers, vocabulary):
+        """A BERT of random weights."""
+        shapes = {"embeddings.word_embeddings.weight": [vocabulary, self.WIDTH],
+                  "embeddings.position_embeddings.weight": [64, self.WIDTH],
+                  "embeddings.token_type_embeddings.weight": [2, self.WIDTH]}
+        norms, products = ["embeddings"], {}
+        for i in range(layers):
+            place = f"encoder.layer.{i}."
+            norms += [place + "attention.output", place + "output"]
+            for name in ("self.query", "self.key", "self.value", "output.dense"):
+                products[f"{place}attention.{name}"] = [self.WIDTH, self.WIDTH]
+            products[place + "intermediate.dense"] = [self.FORWARD, self.WIDTH]
+            products[place + "output.dense"] = [self.WIDTH, self.FORWARD]
+        for name, shape in products.items():
+            shapes |= {name + ".weight": shape, name + ".bias": shape[:1]}
+        for name in norms:
+            shapes |= {f"{name}.LayerNorm.{part}": [self.WIDTH] for part in ("weight", "bias")}
+        os.mkdir(folder)
+        with open(os.path.join(folder, "config.json"), "w", encoding="ascii") as file:
+            json.dump({"model_type": "bert", "architectures": ["BertModel"], "num_attention_heads": 8,
+                       "hidden_size": self.WIDTH, "intermediate_size": self.FORWARD, "num_hidden_layers": layers,
+                       "vocab_size": vocabulary, "max_position_embeddings": 64, "type_vocab_size": 2}, file)
+        return len(write_random(os.path.join(folder, "model.safetensors"), shapes))
+
+    def beside(self, folder, mode):
+        """The most bytes that are held beside the model."""
+        server = Server({"models": {"m": {"transformer": folder, "compute": mode}}}, "--workers", "2")
+        try:
+            return server.most_resident() - self.ok(server.get("/v1/models/m"))["bytes"]
+        finally:
+            server.stop()
+
+    @unittest.skipUnless(MODE == "release", "a sanitizer takes more")
+    def test_one_layer_at_a_time_is_in_memory_twice(self):
+        """Its numbers are read as float32 before its matrices are packed. A table of tokens is there once."""
+        with tempfile.TemporaryDirectory() as folder:
+            large, small = (os.path.join(folder, name) for name in ("large", "small"))
+            self.assertGreater(self.write(large, 2, 18000), 60e6)
+            self.write(small, 1, 2)
+            least = self.beside(small, "float32")
+            self.assertLess(least, 4 * self.WIDTH * (4 * self.WIDTH + 2 * self.FORWARD) + self.PROGRAM)
+            for mode in ("float32", "int8", "int8-block"):
+                with self.subTest(mode):
+                    self.assertLess(self.beside(large, mode), least + self.MARGIN)
 
 
 if __name__ == "__main__":

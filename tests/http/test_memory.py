@@ -380,12 +380,6 @@ class GivingBack(Case):
 class Peak(Case):
     NUMBERS = 2.4e6  # of the request: 20 MB of text
 
-    @staticmethod
-    def peak(server):
-        """The most bytes of memory that the process has ever held."""
-        with open(f"/proc/{server.pid}/status") as file:
-            return 1024 * next(int(l.split()[1]) for l in file if l.startswith("VmHWM"))
-
     @unittest.skipUnless(MODE == "release", "a sanitizer takes more")
     def test_memory_of_a_large_request(self):
         """Above idle, at most 2.2 times its float32 numbers, whatever the shapes."""
@@ -411,7 +405,7 @@ class Peak(Case):
                     self.assertEqual(server.attend(body.encode(), "base").status, 200)
                     carried = 4 * 512 * (sum(q) + 2 * sum(k))
                     self.assertGreater(carried, 4 * 0.9 * self.NUMBERS)
-                    self.assertLess(self.peak(server) - before, 2.2 * carried)
+                    self.assertLess(server.most_resident() - before, 2.2 * carried)
                 finally:
                     server.stop()
 

@@ -13,12 +13,6 @@ QUERY = "the cat"
 DOCUMENTS = ["a mat .", "the cat sat", "", "cat cat cat", "on a mat", "é"]
 
 
-def most_resident(pid):
-    """Bytes of memory that the process has held at most."""
-    with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:"))
-
-
 class Rerank(OpenAi, ServerCase):
     @classmethod
     def start(cls):
@@ -180,9 +174,9 @@ class Rerank(OpenAi, ServerCase):
         """It becomes tokens once, and no more documents are read than there may be pairs."""
         query = "cat " * 15000
         request = {"model": "long", "query": query, "documents": ["a"] * 3000, "truncate": False}
-        before = most_resident(self.server.pid)
+        before = self.server.most_resident()
         self.refused(request, None, "max_pairs", "2 heads in 2 layers", code="too_large", status=413)
-        self.assertLess(most_resident(self.server.pid), before + 100e6)
+        self.assertLess(self.server.most_resident(), before + 100e6)
         self.assertEqual(len(self.results(**dict(request, truncate=12))), 3000)
         self.refused(dict(request, model="ranker"), "documents[0]", "15004 tokens exceed the model's context length of 12")
 
