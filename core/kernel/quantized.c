@@ -134,7 +134,8 @@ bool quantized_make(struct quantized *q, const struct byte_kernel *kernel, size_
   q->panels = size_round_up(q->out, BYTES_COLUMNS_MAX) / q->columns;
   q->panel_bytes = q->columns * (q->depth + (blocks ? q->scales * sizeof(uint16_t) : 0));
   if (!blocks && q->in > DEPTH_MOST) {
-    error_set(e, STATUS_CONFIG, "int8 has at most %d inputs of a matrix, and this one has %zu; use int8-block",
+    error_set(e, STATUS_CONFIG,
+              "int8 has at most %d inputs of a matrix, and this one has %zu; use int8-block",
               DEPTH_MOST, q->in);
     return false;
   }
