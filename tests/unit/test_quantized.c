@@ -1,6 +1,7 @@
 /* test_quantized: products of bytes against plain C, bit for bit, at every word of ATTEND_CPU that
  * this processor has; quantized matrices against float64; and the uniform kernels, whose bits are
  * the same at every level. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -184,8 +185,9 @@ static void test_deepest(void **state) {
   free(memory), free(x), free(w);
   static const float none[1];
   assert_null(gemm_new(1, IN + 1, 1, none, NULL, GEMM_INT8, &e));
-  assert_string_equal(e.detail,
-                      "int8 has at most 66000 inputs of a matrix, and this one has 66001; use int8-block");
+  assert_string_equal(
+      e.detail,
+      "int8 has at most 66000 inputs of a matrix, and this one has 66001; use int8-block");
 }
 
 /* --- numbers --- */
@@ -357,6 +359,7 @@ static void test_better_than_one_scale(void **state) {
   }
   if (!(of[0] <= of_tensor && of[1] < of[0]))
     fail_msg("int8 %g, int8-block %g, one scale %g", sqrt(of[0]), sqrt(of[1]), sqrt(of_tensor));
+  free(up), free(down);
 }
 
 /* --- the uniform kernels --- */
@@ -447,6 +450,51 @@ static void test_uniform(void **state) {
   free(right), free(here);
 }
 
+/* One multiply-add of each kind of numbers: random ones, some with so few bits that the sum is
+ * often halfway between two floats, huge and tiny ones, and such as are not finite. */
+static float hard_number(void) {
+  static const float special[] = {0,         -0.0f,        1,          0x1p-126f, -0x1p-126f,
+                                  0x1p-149f, FLT_MAX,      -FLT_MAX,   INFINITY,  -INFINITY,
+                                  NAN,       0x1p-100f,    0x1.8p-24f, 0x1p24f,   0x1p-25f,
+                                  -0x1p-25f, 0x1.000002p0f};
+  enum { SPECIAL = sizeof special / sizeof *special };
+  const uint64_t kind = random_below(&seed, 6);
+  if (kind == 0) return special[random_below(&seed, SPECIAL)];
+  if (kind == 1) return (float)random_below(&seed, 1 << 13) * 0x1p-6f;
+  if (kind == 2) return ldexpf(random_number(), (int)random_below(&seed, 250) - 125);
+  if (kind == 3) return ldexpf(1, -(int)random_below(&seed, 50));
+  return random_number();
+}
+
+/* The portable kernel's multiply-add, which has no instruction, rounds once like the others'. */
+static void test_one_rounding(void **state) {
+  (void)state;
+  const struct kernel *k = kernel_at(CPU_PORTABLE, KERNEL_UNIFORM);
+  const size_t columns = k->lanes * k->vectors, times = rounds(100000);
+  float b[KERNEL_PANEL_MAX], start[KERNEL_PANEL_MAX], c[KERNEL_PANEL_MAX];
+  const unsigned mode = kernel_enter();
+  for (size_t i = 0; i < times; i++) {
+    const float a = hard_number();
+    for (size_t j = 0; j < columns; j++) b[j] = hard_number(), start[j] = hard_number();
+    const struct kernel_product p = {.rows = 1,
+                                     .depth = 1,
+                                     .vectors = k->vectors,
+                                     .a = &a,
+                                     .a_row = 1,
+                                     .a_step = 1,
+                                     .b = b,
+                                     .b_row = columns,
+                                     .start = start,
+                                     .c = c};
+    k->product(&p);
+    for (size_t j = 0; j < columns; j++)
+      if (!is_same(c[j], fmaf(a, b[j], start[j])))
+        fail_msg("%a times %a plus %a is %a, not %a", (double)a, (double)b[j], (double)start[j],
+                 (double)c[j], (double)fmaf(a, b[j], start[j]));
+  }
+  kernel_leave(mode);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_products),
@@ -456,6 +504,7 @@ int main(void) {
       cmocka_unit_test(test_weights_of),
       cmocka_unit_test(test_errors),
       cmocka_unit_test(test_better_than_one_scale),
+      cmocka_unit_test(test_one_rounding),
       cmocka_unit_test(test_uniform),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

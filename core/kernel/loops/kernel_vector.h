@@ -54,23 +54,25 @@ INLINE vec vec_load_form(const int form, const void *p, size_t at) {
 INLINE vec vec_fma(vec a, vec b, vec c) { return a * b + c; }
 #endif
 
-/* Rounds a b + c once. In double the product is exact; the sum is rounded to odd: where it is not
- * exact, its last bit is one. Then rounding it to float gives what one rounding would. Not inline:
- * it is so long that the loops would become ten times as large. */
+/* Rounds a b + c once. In double the product is exact, and the sum is rounded; rounding it again,
+ * to float, is wrong only if it then lies halfway between two floats: such lanes are rare, and for
+ * them fmaf is called. Not inline: it is so long that the loops would become ten times as large. */
 #if !defined HAVE_FMA && defined UNIFORM
 typedef double vec_double __attribute__((vector_size(LANES * 8)));
-typedef int64_t vec_long __attribute__((vector_size(LANES * 8)));
+typedef uint64_t vec_bits __attribute__((vector_size(LANES * 8)));
 
 static __attribute__((noinline)) vec vec_fma(vec a, vec b, vec c) {
 #define DOUBLE(x) __builtin_convertvector(x, vec_double)
-  const vec_double product = DOUBLE(a) * DOUBLE(b), other = DOUBLE(c);
-  const vec_double sum = product + other, part = sum - product;
-  const vec_double lost = (product - (sum - part)) + (other - part);
-  const vec_long bits = (vec_long)sum, more = (vec_long)((lost > 0) == (sum > 0));
-  const vec_long inexact = (vec_long)((lost > 0) | (lost < 0)), even = (vec_long)((bits & 1) == 0);
-  const vec_long step = (more & 1) | (~more & -1);
-  return __builtin_convertvector((vec_double)(bits + (step & inexact & even)), vec);
+  const vec_double sum = DOUBLE(a) * DOUBLE(b) + DOUBLE(c);
+  vec y = __builtin_convertvector(sum, vec);
 #undef DOUBLE
+  const vec_bits beyond =
+      ((vec_bits)sum & 0x1fffffff) ^ 0x10000000; /* what a float has no room for */
+  bool halfway = false;
+  for (int i = 0; i < LANES; i++) halfway |= beyond[i] == 0;
+  if (__builtin_expect(halfway, 0))
+    for (int i = 0; i < LANES; i++) y[i] = fmaf(a[i], b[i], c[i]);
+  return y;
 }
 #endif
 
