@@ -57,6 +57,7 @@ static void read_numbers(const struct whole_plan *p, const struct whole_stack *s
   must(whole_numbers_stack(p, s, &a, &form, &e) == STATUS_OK);
   for (size_t i = 0; i < form.layers; i++)
     must(whole_numbers_layer(p, s, i, &a, &layer, &e) == STATUS_OK);
+  if (form.embedding.given) free((void *)form.embedding.token);
   arena_free(&a);
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -20,6 +21,7 @@ struct whole_read {
   struct arena arena;
   struct stack_form form; /* of the stack that reads; its layers and parameters lie in the arena */
   struct stack_form decoder; /* of the one beside it; no layers: there is none */
+  void *table[2];            /* their tables of tokens, or NULL */
 };
 
 static inline void whole_read_stack(struct whole_read *m, const struct whole_stack *s,
@@ -32,6 +34,8 @@ static inline void whole_read_stack(struct whole_read *m, const struct whole_sta
     whole_numbers_layer(&m->plan, s, i, &m->arena, &layer[i], &e);
   assert_string_equal(e.detail, "");
   form->layer = layer;
+  if (form->embedding.given) m->table[form != &m->form] = (void *)form->embedding.token;
+  form->embedding.given = false;
 }
 
 /* From a definition whose paths start at `directory`. */
@@ -41,6 +45,7 @@ static inline void whole_read(struct whole_read *m, json_t *definition, const ch
   arena_init(&m->arena, NULL);
   if (whole_plan_make(&m->plan, definition, directory, &e)) fail_msg("%s", e.detail);
   m->decoder = (struct stack_form){0};
+  m->table[0] = m->table[1] = NULL;
   whole_read_stack(m, whole_plan_reader(&m->plan), &m->form);
   if (m->plan.kind != MODEL_SEQ2SEQ) return;
   whole_read_stack(m, &m->plan.stack[WHOLE_DECODER], &m->decoder);
@@ -53,6 +58,7 @@ static inline void whole_read_golden(struct whole_read *m, const char *folder) {
 
 static inline void whole_read_free(struct whole_read *m) {
   whole_plan_free(&m->plan);
+  free(m->table[0]), free(m->table[1]);
   arena_free(&m->arena);
   json_decref(m->definition);
 }
