@@ -269,11 +269,11 @@ static const float *clear_contexts(const struct strip *s, const float *x) {
 }
 
 /* The rows as the matrix of the role reads them. Queries, keys and values quantize the same rows
- * once, if these lie in place. */
+ * once, if these lie in place. Grouped matrices do not: they may cut rows into different parts. */
 static struct gemm_input input_of(struct strip *s, const struct gemm *g, const float *x) {
   const size_t in = role_in(s->l, s->role);
   const bool again = s->quantized.x == x && s->quantized.rows == s->count && x != s->input &&
-                     s->quantized.x_stride == in;
+                     s->quantized.x_stride == in && !s->l->shape.grouped;
   float *memory = s->product + s->count * gemm_stripe(g);
   if (again && s->quantized.quantized == memory) return s->quantized;
   return s->quantized = gemm_input(g, s->count, x, in, memory);

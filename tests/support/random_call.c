@@ -152,6 +152,20 @@ void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, siz
   make_layer(l, engine);
 }
 
+void parts_layer_init(struct random_layer *l, uint64_t *state, size_t kv_heads, size_t size,
+                      enum gemm_engine engine) {
+  memset(l, 0, sizeof *l);
+  arena_init(&l->arena, NULL);
+  struct layer_shape *s = &l->shape;
+  *s = plain_shape(2 * kv_heads, size);
+  s->kv_heads = kv_heads;
+  s->grouped = true;
+  set_matrix(l, ROLE_QUERY, s->query_size, size, false, state);
+  set_matrix(l, ROLE_KEY, kv_heads * size, 2 * size, false, state);
+  set_matrix(l, ROLE_VALUE, kv_heads * size, 2 * size, false, state);
+  make_layer(l, engine);
+}
+
 void wide_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine) {
   static const size_t sizes[] = {16, 24, 64, 80, 100};
   memset(l, 0, sizeof *l);

@@ -32,6 +32,10 @@ struct layer_shape plain_shape(size_t heads, size_t size);
 /* Such a layer with projections, without bias. */
 void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, size_t size,
                       enum gemm_engine engine);
+/* The same without an output matrix, whose heads read parts of the inputs: a head of keys reads a
+ * part of twice the size, and two heads of queries share it. */
+void parts_layer_init(struct random_layer *l, uint64_t *state, size_t kv_heads, size_t size,
+                      enum gemm_engine engine);
 /* A layer whose matrices are so wide that threads share out their columns; with any score, and
  * turned heads now and then. */
 void wide_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine);

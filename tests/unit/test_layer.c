@@ -226,7 +226,8 @@ static void self_attention_is_attention(enum gemm_engine engine) {
     struct arena a;
     struct error e = {0};
     arena_init(&a, NULL);
-    plain_layer_init(&l, &state, 1 + random_below(&state, 4), 1 + random_below(&state, 40), engine);
+    (round % 4 == 3 ? parts_layer_init : plain_layer_init)(&l, &state, 1 + random_below(&state, 4),
+                                                           1 + random_below(&state, 40), engine);
     struct layer_run *self[CALLS], *copy[CALLS], *between[CALLS]; /* the copy once more, merged */
     for (int i = 0; i < CALLS; i++) {
       self[i] = self_call(&l, &state, &a);
@@ -256,6 +257,8 @@ static void self_attention_in_one_walk_changes_no_bit(void **unused) {
   (void)unused;
   self_attention_is_attention(GEMM_PACKED);
   self_attention_is_attention(GEMM_OPENBLAS);
+  self_attention_is_attention(GEMM_INT8);
+  self_attention_is_attention(GEMM_INT8_BLOCK);
 }
 
 /* Inputs at one place are not the same rows where items have other numbers of keys than of
