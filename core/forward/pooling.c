@@ -118,17 +118,18 @@ static size_t widest(const struct stack *s) {
   return size_round_up(most, 16);
 }
 
+/* The scratch of products with a matrix, which may be NULL. */
+static size_t product_floats(const struct gemm *g) {
+  return g ? gemm_scratch_floats(g, POOL_ITEMS) : 0;
+}
+
 /* The scratch: sums in double, the vectors of a unit twice, and that of products. */
 static size_t pool_floats(const struct stack *s) {
-  const struct gemm *const first[] = {s->pooler, s->first, s->classes};
-  size_t products = 0;
-  for (size_t i = 0; i < sizeof first / sizeof *first + 2 * STACK_DENSE_MOST; i++) {
-    const size_t dense = i - sizeof first / sizeof *first;
-    const struct gemm *g = i < sizeof first / sizeof *first ? first[i]
-                           : dense < STACK_DENSE_MOST       ? s->dense[dense]
-                                                            : s->skip[dense - STACK_DENSE_MOST];
-    if (g) products = size_max(products, gemm_scratch_floats(g, POOL_ITEMS));
-  }
+  size_t products = size_max(product_floats(s->pooler),
+                             size_max(product_floats(s->first), product_floats(s->classes)));
+  for (size_t i = 0; i < STACK_DENSE_MOST; i++)
+    products =
+        size_max(products, size_max(product_floats(s->dense[i]), product_floats(s->skip[i])));
   return 2 * POOL_ITEMS * widest(s) + products + 2 * size_round_up(s->form.width, 16);
 }
 
