@@ -212,7 +212,8 @@ size_t measure_scratch_floats(const struct layer *l) {
   const size_t weights = tiles_floats(l) + l->kernel->measure_scratch(l->compare_size, s->heads);
   const struct gemm *g = l->matrix[ROLE_OUTPUT];
   const size_t rows = piece_rows(l);
-  return size_max(weights, g ? rows * role_in(l, ROLE_OUTPUT) + gemm_scratch_floats(g, rows) : 0);
+  const size_t alone = g && gemm_quantizes(g) ? rows * role_in(l, ROLE_OUTPUT) : 0;
+  return size_max(weights, g ? gemm_scratch_floats(g, rows) + alone : 0);
 }
 
 /* Returns whether a row of the piece attends to any key. */
@@ -284,7 +285,7 @@ static double measure_contribution(const struct layer_step *s, const struct unit
     return add_columns(s, u, &k, square);
   }
   const size_t out = l->shape.output_size, stripe = gemm_stripe(g);
-  float *alone = scratch, *product = scratch + u->rows * in;
+  float *product = scratch, *alone = scratch + gemm_scratch_floats(g, u->rows);
   struct gemm_input x = {0};
   double products = 0;
   if (gemm_quantizes(g)) {

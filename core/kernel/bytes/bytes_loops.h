@@ -21,6 +21,7 @@
 
 #include <stdbool.h>
 
+#include "core/base/size.h"
 #include "core/kernel/kernel_form.h"
 
 #define UNIFORM
@@ -28,8 +29,9 @@
 
 enum { ROWS = 6, LINE = 64, STEP = BYTES_FOUR * LANES /* bytes of a vector */ };
 
-/* What is prefetched goes to the second cache where a panel fills the first one: it would be gone
- * before it is read. Narrow panels go to the first one: with AVX2 8 rows take 0.78 of the time. */
+/* Prefetched lines go to the second cache where a panel fills the first one: they would be gone
+ * before they are read. Narrow panels go to the first one: with AVX2 8 rows take 0.78 of the time.
+ */
 enum { AHEAD = LANES == 16 ? 2048 : 4096, LOCALITY = LANES == 16 ? 2 : 3 };
 
 #ifdef HAVE_PAIRS
@@ -279,16 +281,12 @@ INLINE void all_rows(const struct byte_product *all, pass_fn *const *pass, size_
   }
 }
 
-enum { LINES_LEAST = 1 };
-
 static void whole(const struct byte_product *p) {
-  const size_t lines = VECTORS * STEP / LINE;
-  all_rows(p, wholes, p->depth * VECTORS * LANES, lines ? lines : LINES_LEAST);
+  all_rows(p, wholes, p->depth * VECTORS * LANES, size_max(VECTORS * STEP / LINE, 1));
 }
 
 static void blocks(const struct byte_product *p) {
-  const size_t lines = BLOCK_VECTORS * STEP / LINE;
-  all_rows(p, in_blocks, p->depth / BYTES_BLOCK * RECORD, lines ? lines : LINES_LEAST);
+  all_rows(p, in_blocks, p->depth / BYTES_BLOCK * RECORD, size_max(BLOCK_VECTORS * STEP / LINE, 1));
 }
 
 extern const struct byte_kernel BYTES;
