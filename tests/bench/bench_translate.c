@@ -3,7 +3,8 @@
  * how many tokens a second come, the sources included. A search is told beside 4 greedy sequences
  * of each text, which share their source as beams do: what it takes more is the search's own.
  *
- * All are the Transformer of the textbook, six layers in each half, tied; the shapes differ in
+ * All are the Transformer of the textbook, six layers in each half, tied, in each way of computing;
+ * the shapes differ in
  * their vocabulary. SHAPE=base computes that one alone, =tiny a small one. Time is the clock's,
  * the best of several turns. */
 #include <math.h>
@@ -35,8 +36,9 @@ struct translator {
 };
 
 static struct stack_form form_of(struct arena *a, const struct shape *m, const struct stack *lender,
-                                 const char *name) {
+                                 const char *name, enum compute compute) {
   struct stack_form form = {.name = name,
+                            .compute = compute,
                             .width = m->width,
                             .forward_size = m->forward,
                             .layers = m->layers,
@@ -55,16 +57,16 @@ static struct stack_form form_of(struct arena *a, const struct shape *m, const s
 }
 
 /* The decoder has the one table of tokens, which its output needs. */
-static struct translator make_translator(const struct shape *m) {
+static struct translator make_translator(const struct shape *m, enum compute compute) {
   struct translator t = {.shape = m};
   struct arena a;
   arena_init(&a, NULL);
-  struct stack_form form = form_of(&a, m, NULL, "decoder");
+  struct stack_form form = form_of(&a, m, NULL, "decoder", compute);
   form.causal = true;
   form.cross = form.kind->self;
   form.output.tied = true;
   t.decoder = drawn_stack(&form, &a);
-  form = form_of(&a, m, t.decoder, "encoder");
+  form = form_of(&a, m, t.decoder, "encoder", compute);
   t.encoder = drawn_stack(&form, &a);
   return t;
 }
@@ -114,10 +116,12 @@ static void tell(const struct translator *t, const struct bench_case *c, size_t 
   if (plain)
     snprintf(beside, sizeof beside, "without the search: %.2f ms | %.2f", plain->step / 1e6,
              took->step / plain->step);
-  printf("%s %s x%zu, %zu worker%s | %.2f ms a step, %.1f ms, %.1f tokens/s | %s | -\n",
+  const enum compute compute = stack_form(t->decoder)->compute;
+  printf("%s %s x%zu, %zu worker%s%s%s | %.2f ms a step, %.1f ms, %.1f tokens/s | %s | -\n",
          t->shape->name, c->search ? "beams 4" : "greedy", c->items, workers,
-         workers == 1 ? "" : "s", took->step / 1e6, took->whole / 1e6,
-         (double)(c->items * MOST) / took->whole * 1e9, beside);
+         workers == 1 ? "" : "s", compute == COMPUTE_FLOAT32 ? "" : ", ",
+         compute == COMPUTE_FLOAT32 ? "" : compute_names[compute], took->step / 1e6,
+         took->whole / 1e6, (double)(c->items * MOST) / took->whole * 1e9, beside);
   fflush(stdout);
 }
 
@@ -144,11 +148,13 @@ int main(void) {
   printf("# cpu level %s\n", cpu_level_name(cpu_level()));
   for (size_t i = 0; i < SHAPES; i++) {
     if (name && *name ? strcmp(name, shapes[i].name) != 0 : i >= USUAL) continue;
-    const struct translator t = make_translator(&shapes[i]);
-    for (size_t workers = 1; workers <= 2 && workers <= cpu_quota(); workers++)
-      measure(&t, workers);
-    stack_free(t.encoder);
-    stack_free(t.decoder);
+    for (int compute = 0; compute < COMPUTE_COUNT; compute++) {
+      const struct translator t = make_translator(&shapes[i], (enum compute)compute);
+      for (size_t workers = 1; workers <= 2 && workers <= cpu_quota(); workers++)
+        measure(&t, workers);
+      stack_free(t.encoder);
+      stack_free(t.decoder);
+    }
   }
   return 0;
 }
