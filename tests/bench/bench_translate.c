@@ -4,9 +4,8 @@
  * of each text, which share their source as beams do: what it takes more is the search's own.
  *
  * All are the Transformer of the textbook, six layers in each half, tied, in each way of computing;
- * the shapes differ in
- * their vocabulary. SHAPE=base computes that one alone, =tiny a small one. Time is the clock's,
- * the best of several turns. */
+ * the shapes differ in their vocabulary. SHAPE=base computes that one alone, =tiny a small one. Time
+ * is the clock's, the best of several turns. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
