@@ -18,8 +18,8 @@ enum status whole_numbers_layer(const struct whole_plan *p, const struct whole_s
                                 size_t layer, struct arena *a, struct stack_layer *out,
                                 struct error *e);
 
-/* Puts the name of the tensor before the error of a matrix that cannot be quantized, in a layer, or,
- * with the number of layers, outside them. Returns e->status. */
+/* Puts the name of the tensor before the error of a matrix that cannot be quantized, in a layer,
+ * or, with the number of layers, outside them. Returns e->status. */
 enum status whole_numbers_blame(const struct whole_plan *p, const struct whole_stack *s,
                                 size_t layer, struct error *e);
 

@@ -22,8 +22,8 @@ struct quantized {
   float *scale;              /* [groups, panels, columns] of whole columns, or NULL */
 };
 
-/* Quantizes a matrix [out, in / groups]; neither is 0. False with an error: there is no memory, or a
- * number is too large for float16's scales, or the depth for int32's sums. A team packs it
+/* Quantizes a matrix [out, in / groups]; neither is 0. False with an error: there is no memory, or
+ * a number is too large for float16's scales, or the depth for int32's sums. A team packs it
  * together. */
 bool quantized_make(struct quantized *q, const struct byte_kernel *kernel, size_t out, size_t in,
                     size_t groups, bool blocks, const float *weight, struct error *e);
