@@ -168,7 +168,7 @@ test("the model is described", async () => {
   const { json } = await server.get("/v1/models/base");
   assert.deepEqual(facts, { score: "scaled_dot", weighting: "softmax", projection: "linear",
     hidden: "512", query_size: "512", key_size: "512", value_size: "512", output_size: "512",
-    heads: "8", kv_heads: "8", bias: "yes", causal: "no",
+    heads: "8", kv_heads: "8", bias: "yes", causal: "no", compute: "float32",
     parameters: "1050624", sha256: json.sha256.slice(0, 8), source: "random" });
 });
 
