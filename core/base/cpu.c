@@ -100,10 +100,9 @@ enum cpu_level cpu_level(void) { return cpu_word()->level; }
 enum cpu_level cpu_text_level(void) {
   static _Atomic int known = -1;
   int level = known;
-  const enum cpu_level most = wanted_word()->level;
-  if (level < 0) level = (int)cpu_text_level_with(cpu_features());
-  if (known < 0) known = level = level < (int)most ? level : (int)most;
-  return (enum cpu_level)level;
+  if (level >= 0) return (enum cpu_level)level;
+  const enum cpu_level here = cpu_text_level_with(cpu_features()), most = wanted_word()->level;
+  return (enum cpu_level)(known = (int)(here < most ? here : most));
 }
 
 /* --- cgroups --- */
