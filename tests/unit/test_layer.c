@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "core/attention/layer_parts.h"
+#include "core/attention/measures.h"
 #include "core/reference/attention_ref.h"
 #include "tests/support/compare.h"
 #include "tests/support/rounds.h"
@@ -259,6 +261,45 @@ static void self_attention_in_one_walk_changes_no_bit(void **unused) {
   self_attention_is_attention(GEMM_OPENBLAS);
   self_attention_is_attention(GEMM_INT8);
   self_attention_is_attention(GEMM_INT8_BLOCK);
+}
+
+/* Bytes change the outputs and the norms of heads a little: a hidden head stays hidden, and a
+ * head's contribution has no bias. */
+static void bytes_hide_and_measure_heads(void **unused) {
+  enum { HEADS = 4, SIZE = 8, ROWS = 20 };
+  static const float mask[HEADS] = {1, 0, 1, 1};
+  (void)unused;
+  for (int hides = 0; hides < 2; hides++) {
+    uint64_t state = 90;
+    struct random_layer l;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    plain_layer_init(&l, &state, HEADS, SIZE, GEMM_PACKED);
+    l.matrix[ROLE_OUTPUT].bias = random_floats(&a, &state, HEADS * SIZE, 5);
+    double norm[2] = {0}, off = 0, all = 0;
+    struct layer_run *c[2] = {plain_call(&l, &state, 1, ROWS, ROWS, WEIGHTS_NONE, &a)};
+    c[1] = call_again(c[0], &a);
+    for (int i = 0; i < 2; i++) {
+      struct layer *made = layer_new(&l.shape, l.matrix, i ? GEMM_INT8 : GEMM_PACKED, &e);
+      c[i]->call.head_mask = hides ? mask : NULL;
+      c[i]->call.want_measures = !hides;
+      assert_int_equal(layer_prepare(made, c[i], &a, &e), STATUS_OK);
+      if (hides) /* the place of a hidden head is not written */
+        for (size_t k = 0; k < ROWS * HEADS * SIZE; k++) c[i]->call.space->context[k] = 100;
+      compute(made, c[i], 1e6);
+      for (size_t h = 0; !hides && h < HEADS; h++) norm[i] += c[i]->call.measures->head[h].norm;
+      layer_free(made);
+    }
+    for (size_t k = 0; k < ROWS * HEADS * SIZE; k++) {
+      const double x = (double)c[0]->call.outputs[k];
+      off += pow(x - (double)c[1]->call.outputs[k], 2), all += x * x;
+    }
+    assert_true(off > 0 && sqrt(off / all) < 0.03);
+    assert_true(hides || fabs(norm[1] / norm[0] - 1) < 0.03);
+    arena_free(&a);
+    random_layer_done(&l);
+  }
 }
 
 /* Inputs at one place are not the same rows where items have other numbers of keys than of
@@ -729,6 +770,7 @@ int main(void) {
       cmocka_unit_test(merging_changes_no_bit_with_openblas),
       cmocka_unit_test(company_changes_no_bit),
       cmocka_unit_test(self_attention_in_one_walk_changes_no_bit),
+      cmocka_unit_test(bytes_hide_and_measure_heads),
       cmocka_unit_test(other_rows_at_one_place_are_attended_to),
       cmocka_unit_test(wider_rows_at_one_place_are_attended_to),
       cmocka_unit_test(rows_of_weights_sum_to_one),
