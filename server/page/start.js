@@ -1,35 +1,49 @@
-// start: starts the page: sets its tabs up and loads the models.
-// needs: dom rove state models
+// start: starts the page: decides which place it opens with, fits the parts to the model, and loads the
+// models.
+// needs: dom place state models examples
 (() => {
-  const list = document.querySelector("[role=tablist]"), tabs = [...list.children];
-  const choose = (tab) => {
-    for (const one of tabs) {
-      one.setAttribute("aria-selected", one === tab);
-      Dom.id(one.getAttribute("aria-controls")).hidden = one !== tab;
-    }
-    Rove.tidy(list);
-    document.dispatchEvent(new CustomEvent("show", { detail: tab.getAttribute("aria-controls") }));
+  const kindOf = (model) => (Models.isWhole(model) ? model.kind : "layer");
+  const KINDS = { layer: "a single attention layer", encoder: "an encoder", decoder: "a decoder",
+    seq2seq: "an encoder-decoder model" };
+  const DOES = { learn: "takes no text", generate: "does not generate", ablate: "has no heads to measure" };
+  const models = () => State.get("models") || [];
+  const fitting = (place) => models().filter((one) => (place === "learn" ? one.tokenizer
+    : Place.tabs(place, kindOf(one)).length > 0));
+
+  // A place that has nothing for the chosen model offers the models that it has something for.
+  const offer = () => {
+    const place = State.get("place"), model = Models.current(), good = fitting(place);
+    const lacks = Boolean(model && place) && !good.includes(model);
+    Dom.id("elsewhere").hidden = !lacks;
+    if (!lacks) return;
+    Dom.fill(Dom.id("elsewhere"), Dom.el("span", {}, `${model.name} is ${KINDS[kindOf(model)]} and ${DOES[place]}. `,
+      good.length ? "Models that do:" : "No model of this server does."),
+    good.map(({ name }) => Dom.button(name, () => State.set({ model: name }))));
   };
-  Rove.in(list, "[role=tab]");
-  for (const tab of tabs) tab.addEventListener("click", () => choose(tab));
-  // Rove has moved the focus by now.
-  list.addEventListener("keydown", () => {
-    const at = document.activeElement;
-    if (tabs.includes(at) && at.ariaSelected !== "true") choose(at);
-  });
-  // Some parts are for some kinds of models: those of the request follow the chosen model, the views
-  // follow the answer.
   const fit = () => {
-    const kindOf = (model) => (Models.isWhole(model) ? model.kind : "layer");
-    const answer = State.get("answer"), now = kindOf(Models.current());
-    const seen = answer ? answer.kind || "layer" : now;
-    for (const one of document.querySelectorAll("[data-of]"))
-      one.hidden = !one.dataset.of.split(" ").includes(tabs.includes(one) ? seen : now);
-    if (tabs.some((tab) => tab.hidden && tab.ariaSelected === "true")) choose(tabs[0]);
-    Rove.tidy(list);
+    const kind = kindOf(Models.current()), answer = State.get("answer");
+    Place.fit(kind, answer ? answer.kind || "layer" : kind);
+    offer();
   };
-  State.on(["models", "model", "answer"], fit);
-  choose(tabs[0]);
+  // The page opens with Learn if a model takes text. Learn has no models but these.
+  const open = () => {
+    if (!State.get("models") && !State.get("problem")) return;
+    const good = fitting("learn");
+    if (!State.get("place")) Place.go(good.length ? "learn" : "explore");
+    if (State.get("place") === "learn" && good.length && !good.includes(Models.current()))
+      State.set({ model: good[0].name });
+  };
+  let isBegun = false;
+  const begin = () => {
+    if (!Models.current()) return;
+    if (!isBegun) Place.begin();
+    isBegun = true;
+    if (State.get("place") !== "learn") Examples.begin();
+  };
+  State.on(["models", "problem", "place"], open);
+  State.on(["models", "model", "answer", "place"], fit);
+  State.on(["models", "place"], begin);
+  fit();
   State.on(["asking"], () => Dom.id("answer-side").setAttribute("aria-busy", State.get("asking")));
 
   Models.load();

@@ -24,8 +24,8 @@
 //
 // test(name, options, f)   node:test's, in order; f gets node:test's context
 // serve(args, { env, config, ends }) -> { origin, port, pid, get(path), post(path, body, headers), stop() }
-// open({ server, viewport, scale, dark, expect, path, firefox }) -> playwright's page on GET /,
-//   settled. With `server` left out, the file's own. `scale`: device pixels to a CSS pixel, 1.
+// open({ server, viewport, scale, dark, expect, path, firefox }) -> playwright's page on `path`, by default
+//   "/#explore", settled. With `server` left out, the file's own. `scale`: device pixels to a CSS pixel, 1.
 //   Clipboard and downloads are allowed. `firefox`: true opens it in Firefox, where the clipboard
 //   can be used as by any page alone.
 // NO_FIREFOX   why there is no Firefox to test in, or "": it need not be there on Ubuntu alone
@@ -35,7 +35,8 @@
 // settle(page)             no request under way, all of State told, two frames drawn
 // ask(page, body, model, labelled)   puts a request (an object, or text) into State and sends it;
 //   settled. Without `labelled` it has no labels, else those that are there
-// everywhere(page, f)      f(name) in each tab, with everything that folds open
+// tab(page, name)          goes to a tab, by its label, through its place; settled
+// everywhere(page, f)      f(name) in each tab of each place but Learn, with everything that folds open
 // sample(page, selector, x, y) -> [r, g, b, a] of a canvas at CSS pixels; of [[x, y], ...], a list
 // drop(page, selector, name, bytes)   drops a file on an element; not in Firefox
 // download(page, act) -> { name, bytes } of the file that act() saves
@@ -265,7 +266,7 @@ const counted = (context) => {
 
 export const open = async (options = {}) => {
   const { viewport = [1280, 800], scale = 1, dark = false, firefox = false,
-    expect: expected = [], path: where = "/" } = options;
+    expect: expected = [], path: where = "/#explore" } = options;
   const own = scope;
   if (!options.server && !common) {
     scope = ours; // it serves the whole file
@@ -322,14 +323,26 @@ export const ask = async (page, body, model, labelled = false) => {
   await settle(page);
 };
 
+const place = (page, name) => page.locator(`#places a[href="#${name}"]`).click();
+export const tab = async (page, name) => {
+  const own = page.getByRole("tab", { name, exact: true, includeHidden: true });
+  await place(page, await own.first().getAttribute("data-place"));
+  const shown = page.getByRole("tab", { name, exact: true }); // a tab alone has no strip
+  if (await shown.count()) await shown.click();
+  await settle(page);
+};
 export const everywhere = async (page, f) => {
   await page.evaluate(() => {
     for (const part of document.querySelectorAll("details")) part.open = true;
   });
-  for (const tab of await page.getByRole("tab").all()) {
-    await tab.click();
-    await settle(page);
-    await f(await tab.textContent());
+  for (const where of ["explore", "generate", "ablate", "api"]) {
+    await place(page, where);
+    const tabs = await page.getByRole("tab").all();
+    for (const one of tabs.length ? tabs : [null]) {
+      if (one) await one.click();
+      await settle(page);
+      await f(one ? await one.textContent() : where);
+    }
   }
 };
 

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { settle, state } from "./browser.mjs";
 
 export const readout = (page) => page.locator("#readout").textContent();
-export const tab = (page, name) => page.getByRole("tab", { name }).click().then(() => settle(page));
 // post(model, what, body): the server's own answer.
 export const posting = (server) => async (model, what, body) => {
   const { status, json, text } = await server.post(`/v1/models/${model}/${what}`, body);

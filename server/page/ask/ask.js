@@ -103,7 +103,7 @@ const Ask = (() => {
   button.addEventListener("click", unlessAsking);
   halt.addEventListener("click", stop);
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !button.offsetParent) return;
     event.preventDefault();
     // A field that is being typed into commits its text when it loses the focus.
     const at = document.activeElement;

@@ -1,10 +1,13 @@
 // examples: requests to start from, adapted to the chosen model.
 //
 // Examples.list: of { name, title, ... }. The choice of an example sends it. While its text is
-// unchanged, it is made again for each model that is chosen. The page opens with the request of a link
-// or of the tab before the reload, or with the first example. The user's own requests can be chosen,
+// unchanged, it is made again for each model that is chosen. The user's own requests can be chosen,
 // too. An example that needs another model selects it, and the next one restores the model before.
-// needs: dom own state models ask labels link random request
+//
+// Examples.begin() -> a promise, or null: the request of the tab before the reload, or the first example, unless there is a
+// request. Examples.choose(name, send): the example `name`, which its body has as `example`.
+// Examples.offered(model) -> those for a model. Examples.labels(name): its labels.
+// needs: dom own state models ask labels random request
 const Examples = (() => {
   const twice = (item) => [item, item];
   // A bias that adds numbers to some scores: the other scores are small in a `calm` example.
@@ -111,30 +114,32 @@ const Examples = (() => {
   // The example's name; its request; the name of the model that this was made for; and { from, to } if
   // an example has changed the model.
   let chosen = null, made = null, madeFor = null, before = null;
+  const labels = (name) => Labels.of(...(find(name).words || [[]]));
   const put = (model, send = Ask.send) => {
-    [made, madeFor] = [Own.made(bodyOf(chosen, model)), model.name];
-    State.set({ body: made, labels: Labels.of(...(find(chosen).words || [[]])) });
+    [made, madeFor] = [Own.made({ ...bodyOf(chosen, model), example: chosen }), model.name];
+    State.set({ body: made, labels: labels(chosen) });
     return send();
   };
   // Makes the example again for the current model; a request of the user's own stays.
   const fit = () => {
     const model = Models.current();
     if (before && State.get("model") !== before.to) before = null;
-    if (!model || model.query_size > WIDEST || State.get("body") !== made) return;
+    if (!made || !model || State.get("place") === "learn" || State.get("body") !== made) return;
+    if (model.query_size > WIDEST) return;
     const example = offered(model).find(({ name }) => name === chosen);
     if (!example || barred(example, model) || (example.score && example.score !== model.score))
       chosen = first(model);
     if (!chosen) return;
-    if (!made || madeFor !== model.name || made.text !== bodyOf(chosen, model).text) put(model);
+    if (madeFor !== model.name || made.text !== bodyOf(chosen, model).text) put(model);
   };
-  const choose = (name) => {
+  const choose = (name, send = Ask.start) => {
     const { score } = find(name), now = Models.current();
     const first = before && before.to === now.name ? Models.find(before.from) || now : now;
     const model = !score ? first : score === now.score ? now : taker(find(name));
     if (model !== first) before = { from: first.name, to: model.name };
     chosen = name;
     State.set({ model: model.name });
-    put(model, Ask.start);
+    return put(model, send);
   };
 
   const choice = Dom.id("example");
@@ -157,24 +162,21 @@ const Examples = (() => {
   };
   const chooseOwn = (body) => {
     State.set({ body, labels: Own.labels(body) });
-    Ask.start();
+    return Ask.start();
   };
   choice.addEventListener("change", () => {
     const own = Own.list()[choice.value.replace("own", "")];
     if (choice.value.startsWith("own")) chooseOwn(own);
     else choose(choice.value);
   });
-  // The request of a link, or else that of the tab before the reload, is sent once there are models.
-  let again = Own.kept && Own.kept.body, linked = true;
-  const restore = () => {
-    if (!Models.current() || (!again && !linked)) return;
-    const body = again, isFirst = State.get("body") === null, { kept } = Link;
-    again = linked = null;
-    if (isFirst && kept) Link.restore(kept);
-    else if (isFirst && body) chooseOwn(body);
+  const begin = () => {
+    const model = Models.current();
+    if (State.get("body") !== null || !model) return null;
+    if (Own.kept && Own.kept.body) return chooseOwn(Own.kept.body);
+    chosen = first(model);
+    return chosen && !(model.query_size > WIDEST) ? put(model) : null;
   };
-  State.on(["models", "model"], restore);
-  State.on(["models", "model"], fit);
+  State.on(["models", "model", "place"], fit);
   State.on(["models", "model", "body"], show);
-  return { list };
+  return { list, begin, choose, offered, labels };
 })();

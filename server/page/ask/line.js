@@ -55,7 +55,7 @@
     other.textContent = model.kind === "seq2seq" ? "Decoder input (token IDs)" : "Targets (token IDs)";
     const isOther = lines.includes(null) || "embeddings" in fields;
     line.disabled = behind.disabled = isOther;
-    note.textContent = isOther ? "The request has another format: edit its JSON below." : wrong;
+    note.textContent = isOther ? "The request has another format: edit its JSON in the API place." : wrong;
     fill(line, lines[0] || "");
     fill(behind, lines[1] || "");
   };
@@ -70,12 +70,5 @@
     area.addEventListener("keydown", press);
     area.addEventListener("blur", show);
   }
-  // The request as JSON is folded away for a whole model: a single attention has no other input.
-  let kind = null;
-  State.on(["models", "model"], () => {
-    const isWhole = Models.isWhole(Models.current());
-    if (kind !== isWhole) Dom.id("drawer").open = !isWhole;
-    kind = isWhole;
-  });
   State.on(["models", "model", "body"], show);
 })();

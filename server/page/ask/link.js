@@ -1,10 +1,12 @@
-// link: a link that restores the model, the request, its labels, the view and the tab. They are in the
-// address's fragment, which is never sent. A file can hold the same.
+// link: what the address has of a request and its view, and a file with the same.
 //
-// Link.kept -> { model, text, labels, view, tab } of the address, or null. Link.of(parsed) -> the same
-// of a file's JSON, or null if it is no such file. Link.restore(kept): sends the request again and shows
-// the view.
-// needs: dom state models answer ask
+// The parameters of the address, beside the model: example=NAME, text=…, tokens=1 2 3, or request=CODE (the
+// body and its labels, as JSON in base64url); item, layer, head, query, key, scale and contrast. The fragment
+// of older links is CODE alone, with all of it.
+//
+// Link.of(parsed) -> { model, text, labels, view, tab } of a file's JSON, or null if it is no such file.
+// Link.restore(kept): sends the request again and shows the view.
+// needs: dom own place state models answer ask examples labels request
 const Link = (() => {
   const NAME = "attend", LONGEST = 16000;
   const told = Dom.el("span", { class: "soft small", role: "status" });
@@ -18,73 +20,128 @@ const Link = (() => {
     part: typeof part === "string" ? part : null, head: head === "mean" ? head : number(head, 0),
     row: number(row, -1), col: number(col, -1), range: range === "head" ? range : "shared",
     strong: typeof strong === "boolean" ? strong : null });
+  const labelsOf = ({ rows, cols } = {}) => (list(rows) && list(cols) ? { rows, cols } : Labels.NONE);
   const of = (value) => {
     if (!value || value[NAME] !== 1 || typeof value.model !== "string" || typeof value.text !== "string")
       return null;
-    const { rows, cols } = value.labels || {}, tab = String(value.tab).replace(/[^\w-]/g, "");
-    return { model: value.model, text: value.text, tab, view: viewOf(value.view || {}),
-      labels: list(rows) && list(cols) ? { rows, cols } : { rows: [], cols: [] } };
+    return { model: value.model, text: value.text, tab: String(value.tab).replace(/[^\w-]/g, ""),
+      view: viewOf(value.view || {}), labels: labelsOf(value.labels || {}) };
   };
-
-  // --- save and restore ---
-
-  const state = () => {
-    const body = State.get("body"), tab = document.querySelector("[role=tab][aria-selected=true]");
-    return body && "text" in body ? { [NAME]: 1, model: State.get("model"), text: body.text,
-      labels: State.get("labels"), view: State.get("view"), tab: tab.id } : null;
-  };
-  const coded = (text) => btoa(String.fromCodePoint(...new TextEncoder().encode(text)))
+  const coded = (value) => btoa(String.fromCodePoint(...new TextEncoder().encode(JSON.stringify(value))))
     .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-  const decoded = (text) => new TextDecoder().decode(Uint8Array.from(
-    atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0)));
-  const read = () => {
+  const decoded = (text) => {
     try {
-      return location.hash.length > 1 ? of(JSON.parse(decoded(location.hash.slice(1)))) : null;
+      return JSON.parse(new TextDecoder().decode(Uint8Array.from(
+        atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0))));
     } catch {
       return null;
     }
   };
+
+  // --- the address ---
+
+  const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+  // The parameters of a body. A text or tokens alone can be read; a long request has none.
+  const requestOf = (body, labels) => {
+    if (!body || !("text" in body)) return {};
+    if (body.example && same(labels, Examples.labels(body.example))) return { example: body.example };
+    const { text, tokens } = Request.fields(body) || {}, is = (fields) => Request.layout(fields) === body.text;
+    if (typeof text === "string" && is({ text }) && same(labels, Labels.NONE)) return { text };
+    if (Array.isArray(tokens) && tokens.every(Number.isInteger) && is({ tokens })) return { tokens: tokens.join(" ") };
+    return body.text.length > LONGEST ? {} : { request: coded({ text: body.text, labels }) };
+  };
+  const write = () => {
+    const { item, part, head, row, col, range, strong } = State.get("view"), { whole } = State.get("answer") || {};
+    return { model: State.get("model"), ...requestOf(State.get("body"), State.get("labels")),
+      item: item || "", layer: whole ? part : "", head: head || "", query: row < 0 ? "" : row,
+      key: col < 0 ? "" : col, scale: range === "head" ? range : "", contrast: strong ?? "" };
+  };
+  const bodyOf = (params) => {
+    const [example, text, tokens] = ["example", "text", "tokens"].map((name) => params.get(name));
+    if (example !== null) return { example };
+    if (text !== null) return { text: Request.layout({ text }) };
+    if (tokens !== null) return { text: Request.layout({ tokens: tokens.split(" ").map(Number) }) };
+    const request = decoded(params.get("request") || "");
+    return request && typeof request.text === "string"
+      ? { text: request.text, labels: labelsOf(request.labels || {}) } : {};
+  };
+  const read = (params) => {
+    const get = (name) => params.get(name) || undefined;
+    const whole = (name) => get(name) && Number(get(name)), head = get("head");
+    const body = bodyOf(params);
+    if (params.has("request") && !("text" in body)) Place.say("This link is invalid or was cut off.");
+    return restore({ model: get("model") || State.get("model"), ...body,
+      view: viewOf({ item: whole("item"), part: get("layer"), head: head === "mean" ? head : whole("head"),
+        row: whole("query"), col: whole("key"), range: get("scale"),
+        strong: { true: true, false: false }[get("contrast")] }) });
+  };
+
+  // --- restore and save ---
+
+  // Makes and sends the request, unless it is the one that is answered.
+  const send = ({ model, example, text, labels = Labels.NONE }, view) => {
+    const body = State.get("body"), asked = State.get("asked"), same = body && (example
+      ? body.example === example : text === undefined || body.text === text);
+    if (same && asked && asked.body === body && asked.model === model) return null;
+    State.set({ view: { ...State.get("view"), part: view.part, item: view.item } });
+    if (example && Examples.offered(Models.find(model)).some(({ name }) => name === example))
+      return Examples.choose(example);
+    if (text === undefined) return Examples.begin() || (same && Ask.send());
+    const own = Own.list().find((one) => one.text === text) || { text };
+    State.set({ body: own, labels });
+    return Ask.start();
+  };
+  const choose = (model) => {
+    if (model && !Models.find(model)) Place.say(`This server has no model “${model.slice(0, 60)}”: `
+      + "the link's request was not sent.");
+    else if (model) State.set({ model });
+    return !model || Models.find(model) !== null;
+  };
+  const restore = async (kept) => {
+    if (!choose(kept.model)) return Examples.begin();
+    const { view } = kept;
+    await send(kept, view);
+    const answer = State.get("answer"), item = Math.min(view.item, answer ? answer.items.length - 1 : 0);
+    const { matrix, head } = Answer.face(answer, { ...view, item }) || { matrix: {}, head: 0 };
+    const known = (at, n) => (at < n ? at : -1);
+    const part = answer && (answer.whole && answer.names.includes(view.part) ? view.part : answer.part);
+    State.view({ ...view, head, item: Math.max(0, item), part: part || null,
+      row: known(view.row, matrix.rows), col: known(view.col, matrix.cols) });
+  };
+  // A file and an older link have a tab, which belongs to a place.
+  const open = (kept) => {
+    const tab = Dom.id(kept.tab), { place = "explore" } = tab ? tab.dataset : {};
+    Place.go(place, tab && tab.getAttribute("aria-controls"));
+    return restore(kept);
+  };
+  Place.part("learn", { read: (params) => choose(params.get("model")), write: () => ({ model: State.get("model") }) });
+  Place.part("explore generate ablate api", { read, write });
+  Place.old((text) => {
+    const kept = of(decoded(text));
+    if (kept) open(kept);
+    return kept !== null;
+  });
+
   const copy = async () => {
-    const now = state(), text = now && JSON.stringify(now);
-    if (!text || text.length > LONGEST)
+    const { example, text, tokens, request } = requestOf(State.get("body"), State.get("labels"));
+    if ([example, text, tokens, request].every((one) => one === undefined))
       return Dom.fill(told, "The request is too long for a link: save it as a file.");
-    const url = `${location.href.split("#")[0]}#${coded(text)}`;
+    const url = location.href.split("#")[0] + Place.link();
     try {
       await Dom.copy(url);
       Dom.fill(told, "Copied. The part after # is never sent to a server.");
     } catch {
-      history.replaceState(null, "", url);
       Dom.fill(told, "The link is in the address bar.");
     }
   };
   const save = () => {
-    const now = state();
-    if (!now) return Dom.fill(told, "A binary request is already a file.");
+    const body = State.get("body"), model = State.get("model");
+    if (!body || !("text" in body)) return Dom.fill(told, "A binary request is already a file.");
+    const now = { [NAME]: 1, model, text: body.text, labels: State.get("labels"), view: State.get("view"),
+      tab: `tab-${State.get("tab")}` };
     Dom.save(new Blob([JSON.stringify(now, null, 1)], { type: "application/json" }),
-      `attend-${now.model}-view.json`.replace(/[^\w.-]/g, "_"));
+      `attend-${model}-view.json`.replace(/[^\w.-]/g, "_"));
   };
-
-  const restore = async ({ model, text, labels, view, tab }) => {
-    State.set({ model: Models.find(model) ? model : State.get("model"), body: { text }, labels,
-      view: { ...State.get("view"), part: view.part, item: view.item } });
-    await Ask.send();
-    const answer = State.get("answer"), item = Math.min(view.item, answer ? answer.items.length - 1 : 0);
-    const { matrix, head } = Answer.face(answer, { ...view, item }) || { matrix: {}, head: 0 };
-    const known = (at, n) => (at < n ? at : -1);
-    State.view({ ...view, head, item: Math.max(0, item), part: answer ? answer.part || null : null,
-      row: known(view.row, matrix.rows), col: known(view.col, matrix.cols) });
-    const chosen = Dom.id(tab);
-    if (chosen && chosen.matches("[role=tab]") && !chosen.hidden) chosen.click();
-    if (!Models.find(model)) Dom.fill(told, `This server has no model ${model.slice(0, 60)}.`);
-  };
-
-  addEventListener("hashchange", () => {
-    const kept = read();
-    if (kept) restore(kept);
-    else Dom.fill(told, "This link is invalid.");
-  });
   Dom.id("link").append(Dom.button("Copy link", copy), Dom.button("Save view", save), told);
-  const kept = read();
-  if (location.hash.length > 1 && !kept) Dom.fill(told, "This link is invalid.");
-  return { kept, of, restore };
+  return { of, restore: open };
 })();

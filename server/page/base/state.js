@@ -4,6 +4,8 @@
 // Before the next frame each listener is called once for all changes, in the order of State.on; an
 // exception in one does not stop the others. State.view({ head: 2 }) changes parts of the view.
 //
+//   place    "learn", "explore", "generate", "ablate" or "api"; null: not decided yet (place.js)
+//   tab      the id of the view that is shown
 //   models   array of descriptions; null: not loaded yet
 //   model    name of the chosen one, or null
 //   body     the request that will be sent (request.js)
@@ -22,7 +24,7 @@
 //   dark     is the page dark?
 const State = (() => {
   const values = {
-    models: null, model: null, body: null, labels: { rows: [], cols: [] }, asking: false,
+    place: null, tab: null, models: null, model: null, body: null, labels: { rows: [], cols: [] }, asking: false,
     asked: null, answer: null, problem: null,
     view: { item: 0, part: null, head: 0, row: -1, col: -1, range: "shared", strong: null },
     over: { row: -1, col: -1 }, off: [], losses: null, dark: false,

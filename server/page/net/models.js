@@ -51,7 +51,8 @@ const Models = (() => {
     .concat(`${Format.count(m.parameters)} parameters`, m.source).join(" · ");
   const show = () => {
     const m = current();
-    const names = (State.get("models") || []).map((one) => one.name);
+    const names = (State.get("models") || []).filter(({ tokenizer }) => tokenizer || State.get("place") !== "learn")
+      .map((one) => one.name);
     Dom.fill(choice, names.map((name) => Dom.el("option", {}, name)));
     choice.value = m ? m.name : "";
     choice.disabled = !m;
@@ -63,7 +64,7 @@ const Models = (() => {
       Dom.el("dt", {}, Terms.of(name)), Dom.el("dd", {}, said(name, m[name])))));
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
-  State.on(["models", "model", "problem"], show);
+  State.on(["models", "model", "problem", "place"], show);
   // The list is loaded again after a rejected request, because a reload of the server may have changed
   // it. A list that could not be loaded is loaded when the problem is gone: after a key or a success.
   State.on(["problem"], () => {

@@ -1,11 +1,11 @@
-// status: numbers from /metrics in a corner of the page, every two seconds while it is visible. Only
+// status: is the server ready, and numbers from /metrics, every two seconds while the page is visible. Only
 // requests that compute are counted. Times are those of the last interval or, if it had no requests,
 // those since the server started.
 // needs: dom format key metrics models net
 (() => {
   const PAUSE = 2000, LONG_PAUSE = 60000;
   const computes = ({ labels }) => /\/(attention|heads|infer)$/.test(labels.route);
-  const box = Dom.id("status-box"), body = Dom.id("status-body");
+  const body = Dom.id("status-body"), light = Dom.id("ready");
   let last = null;
 
   const read = (text) => {
@@ -58,21 +58,24 @@
     last = now;
     return now || needsKey ? PAUSE : LONG_PAUSE;
   };
+  const say = (isReady) => {
+    const text = isReady ? "ready" : "offline";
+    if (light.textContent !== text) light.textContent = light.className = text;
+  };
   const watch = async () => {
     for (let pause = 0; ;) {
       await Net.pause(pause);
       pause = PAUSE;
-      if (Net.isAway()) continue;
+      if (Net.isAway()) {
+        say(false);
+        continue;
+      }
       const [reply, ready] = await Promise.all([Net.peek("metrics"), Net.peek("readyz")]);
-      Net.heard(ready);
+      say(!Net.heard(ready));
       pause = show(reply);
     }
   };
 
-  const wide = matchMedia("(min-width: 901px)");
-  const unfold = () => (box.open = wide.matches);
-  wide.addEventListener("change", unfold);
-  unfold();
   Dom.id("key-give").addEventListener("click", Key.ask);
   Dom.id("key-forget").addEventListener("click", Key.forget);
   Key.on(showKey);
