@@ -148,3 +148,38 @@ test("a file is chosen by the keyboard", async () => {
   await (await chooser).setFiles({ name: "x.json", mimeType: "", buffer: Buffer.from("{ }") });
   await page.waitForFunction(() => Dom.id("source").value === "{ }");
 });
+
+test("a request of many lines is not typed line by line, and is undone all the same", async () => {
+  const page = await open({ server });
+  const typed = await page.evaluateHandle(() => {
+    const list = [], before = document.execCommand.bind(document);
+    document.execCommand = (name, ui, text) => list.push(text.split("\n").length) && before(name, ui, text);
+    return list;
+  });
+  const small = await source(page), rows = Array.from({ length: 4096 }, (_, i) => [i % 7, 1, 0, i % 5]);
+  for (const [name, act] of [["a file", () => drop(page, "body", "rows.json",
+    JSON.stringify({ queries: [rows] }, null, 1))],
+  ["random input", async () => {
+    await page.locator("#random [name=q]").fill("512");
+    await page.getByRole("button", { name: "Fill in and run" }).click();
+    await settle(page);
+  }]]) {
+    await choose(page, "example", "pronoun");
+    if (!await page.locator("#random").isVisible()) await unfold(page, "example-part details");
+    await act();
+    const long = await source(page);
+    assert.ok(long.split("\n").length > 500, name);
+    await page.locator("#source").press("ControlOrMeta+z");
+    await settle(page);
+    assert.equal(await source(page), small, name);
+    await page.locator("#source").press("ControlOrMeta+Shift+z");
+    await settle(page);
+    assert.equal(await source(page), long, name);
+    await page.locator("#source").press("End");
+    await page.keyboard.type(" ");
+    await page.locator("#source").press("ControlOrMeta+z");
+    await settle(page);
+    assert.equal(await source(page), long, "what was typed since is undone first");
+  }
+  assert.ok((await typed.jsonValue()).every((lines) => lines < 200));
+});

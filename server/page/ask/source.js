@@ -112,24 +112,36 @@ const Source = (() => {
       return `Invalid JSON: ${error.message}`;
     }
   };
-  // Replaces the text as typing would, so that undo restores the old text, unless it would take long.
-  const TYPED = 200000;
-  let writing = false;
-  const write = (text) => {
+  // Replaces the text as typing would, so that undo restores the old text. The time of that grows with
+  // the square of the lines: a long text is set at once, and undo restores `undone` then.
+  const TYPED = 200000, LINES = 200;
+  const isTyped = (text) => text.length < TYPED && text.split("\n", LINES).length < LINES;
+  // The last request with its labels; what undo restores after a long text.
+  let writing = false, now = null, undone = null;
+  const typed = (text) => {
     const at = document.activeElement;
-    if (area.value && Math.max(text.length, area.value.length) < TYPED) {
-      writing = true;
-      area.focus({ preventScroll: true });
-      area.select();
-      // A text area that is folded away has no focus, and another element would get the text.
-      if (document.activeElement === area)
-        document.execCommand(text ? "insertText" : "delete", false, text);
-      writing = false;
-      if (at !== area) area.blur();
-      if (at !== area && at) at.focus({ preventScroll: true });
-    }
+    writing = true;
+    area.focus({ preventScroll: true });
+    area.select();
+    // A text area that is folded away has no focus, and another element would get the text.
+    if (document.activeElement === area)
+      document.execCommand(text ? "insertText" : "delete", false, text);
+    writing = false;
+    if (at !== area) area.blur();
+    if (at !== area && at) at.focus({ preventScroll: true });
+  };
+  const write = (text) => {
+    const isShort = isTyped(text) && isTyped(area.value);
+    undone = isShort ? null : now;
+    if (isShort && area.value) typed(text);
     if (area.value !== text) area.value = text;
   };
+  area.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || undone === null) return;
+    event.preventDefault();
+    State.set(undone);
+  });
+  const keep = () => (now = { body: State.get("body"), labels: State.get("labels") });
   const show = () => {
     const body = State.get("body"), long = isLong(body);
     const text = body && "text" in body ? body.text : "";
@@ -147,9 +159,12 @@ const Source = (() => {
       && area.selectionStart === 0 && area.selectionEnd === area.value.length;
   });
   area.addEventListener("input", () => {
-    if (!writing) State.set({ body: { text: area.value }, ...(anew && { labels: Labels.NONE }) });
+    if (writing) return;
+    undone = null;
+    State.set({ body: { text: area.value }, ...(anew && { labels: Labels.NONE }) });
   });
   State.on(["body"], show);
+  State.on(["body", "labels"], keep);
   show();
   return { take };
 })();
