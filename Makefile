@@ -79,7 +79,8 @@ CFLAGS_core_kernel_loops_kernel_portable := $(KERNEL)
 CFLAGS_core_kernel_loops_kernel_uniform_portable := $(KERNEL)
 CFLAGS_core_kernel_bytes_bytes_portable := $(KERNEL)
 CFLAGS_config_checkpoint_floats := -O3
-CFLAGS_tests_example_sort_model := -O3
+CFLAGS_tests_example_tiny_model := -O3
+CFLAGS_tests_example_tiny_train := -O3
 CFLAGS_tests_bench_bench_generate := -O3
 CFLAGS_server_describe_page     := -DPAGE_FILE='"$(BUILD)/server/page/page.html"'
 CFLAGS_server_watch_version := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
@@ -158,13 +159,14 @@ conformance: build
 	@for mode in release asan; do test ! -x build/$$mode/attend || \
 	    ATTEND_MODE=$$mode ATTEND_BIN=build/$$mode/attend tests/conformance/run '$(CORPUS)' || exit 1; done
 
-## builtin: train the model that is in the program anew (two minutes on two cores): are its bytes still the same?
+## builtin: train the models that are in the program anew (three minutes on two cores): are their bytes still the same?
+BUILTIN := $(notdir $(wildcard config/checkpoint/builtin/*))
 .PHONY: builtin
 builtin:
-	@$(MAKE) --no-print-directory $(BUILD)/example/sort_train
-	@mkdir -p $(BUILD)/example/sort
-	$(BUILD)/example/sort_train $(BUILD)/example/sort
-	diff -r $(BUILD)/example/sort config/checkpoint/builtin/sort
+	@$(MAKE) --no-print-directory $(BUILTIN:%=$(BUILD)/example/%_train)
+	@for model in $(BUILTIN); do \
+	    mkdir -p $(BUILD)/example/$$model && $(BUILD)/example/$${model}_train $(BUILD)/example/$$model && \
+	    diff -r $(BUILD)/example/$$model config/checkpoint/builtin/$$model || exit 1; done
 
 ## screenshots: redraw the pictures of the web UI in the documentation
 .PHONY: screenshots
@@ -422,7 +424,7 @@ $(BUILD)/tokenizer/%: $(BUILD)/tests/tokenizer/%.o $(BUILD)/libattend.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/example/sort_train: $(BUILD)/tests/example/sort_train.o $(BUILD)/tests/example/sort_model.o
+$(BUILD)/example/%_train: $(BUILD)/tests/example/%_train.o $(BUILD)/tests/example/tiny_train.o $(BUILD)/tests/example/tiny_model.o $(BUILD)/tests/example/words_grammar.o $(BUILD)/tests/example/words_measure.o
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm

@@ -159,6 +159,7 @@ static enum status describe(struct model *m, struct whole_plan *p, const json_t 
   if (!w || !m->source) return error_no_memory(e);
   m->kind = p->kind;
   m->layout = w->family = p->source.file ? p->family->name : "random";
+  w->builtin = p->source.builtin;
   m->parameters = p->count;
   m->score = m->weighting = m->projection = "";
   if (p->said.has_compute) m->compute = p->said.compute;

@@ -54,6 +54,7 @@ struct whole_block {
 
 struct whole {
   const char *family;              /* "bert"; static text */
+  const char *builtin;             /* the name of a model that is part of the program, or NULL */
   struct stack *encoder, *decoder; /* one of them is NULL, or the layers of the decoder attend to
                                       the encoder's outputs; one table of tokens may serve both */
   size_t vocabulary;               /* of `tokens`; 0: the model takes `embeddings` only */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config/build/whole.h"
+#include "config/checkpoint/builtin.h"
 #include "config/document/file.h"
 #include "config/document/text.h"
 #include "config/tokenizer/tokenizer_folder.h"
@@ -125,7 +126,7 @@ static enum status find_prompts(struct whole *w, const struct whole_plan *p, jso
 /* --- the tokenizer --- */
 
 /* Checks the tokenizer against the model, and sets w->longest if it is not known yet: what the
- * tokenizer says, and at most the number of positions. */
+ * tokenizer's folder, if it has one, says, and at most the number of positions. */
 static enum status check_tokenizer(struct whole *w, const char *folder, struct error *e) {
   static const char file[] = "tokenizer_config.json";
   const size_t size = tokenizer_size(w->tokenizer);
@@ -134,11 +135,20 @@ static enum status check_tokenizer(struct whole *w, const char *folder, struct e
     return error_set(e, STATUS_CONFIG,
                      "%s: has %zu tokens, but the model has %zu: it is for another model",
                      w->tokenizer_file, size, least);
-  json_t *json = w->longest ? NULL : tokenizer_folder_json(folder, file, e);
+  json_t *json = w->longest || !folder ? NULL : tokenizer_folder_json(folder, file, e);
   if (!e->status) read_length(json, file, "model_max_length", &w->longest, e);
   json_decref(json);
   if (w->positions && (!w->longest || w->longest > w->positions)) w->longest = w->positions;
   return e->status;
+}
+
+/* The tokenizer that a builtin model brings along, if it does. */
+static enum status find_builtin(struct whole *w, const char *name, struct error *e) {
+  struct builtin files;
+  if (!builtin_find(name, &files) || !files.words) return STATUS_OK;
+  w->tokenizer_file = "words.txt";
+  w->tokenizer = tokenizer_words(files.words, files.words_size, e);
+  return w->tokenizer ? check_tokenizer(w, NULL, e) : e->status;
 }
 
 static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
@@ -151,6 +161,7 @@ static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
   if (said && !w->vocabulary)
     return error_set(e, STATUS_CONFIG, "tokenizer: the model has no token embeddings");
   const bool has_folder = p->source.file && !p->source.builtin;
+  if (!said && p->source.builtin) return find_builtin(w, p->source.builtin, e);
   if (!w->vocabulary || (!said && !has_folder)) return STATUS_OK;
   char *folder = said ? file_path(directory, json_string_value(said))
                       : file_folder(checkpoint_path(p->source.file));

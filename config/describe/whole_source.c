@@ -57,6 +57,7 @@ static enum status open_builtin(struct whole_source *s, struct error *e) {
     return error_set(e, STATUS_CONFIG, "transformer: builtin: there is no \"%.60s\"%s", s->builtin,
                      nearest_hint(&near, hint));
   }
+  s->builtin = files.name;
   s->file = checkpoint_view(files.name, files.tensors, files.tensors_size, e);
   if (!s->file) return e->status;
   s->config = json_reserve_load(files.config, files.config_size, &why, &no_memory);

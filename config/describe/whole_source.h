@@ -20,7 +20,7 @@ struct whole_dense {
 struct whole_source {
   /* The definition's choice, one of these three; strings belong to the definition. */
   const char *path;
-  const char *builtin; /* the name of a builtin model */
+  const char *builtin; /* the name of a builtin model; static text once it is open */
   bool random;
   uint64_t seed; /* of a random model */
 

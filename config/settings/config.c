@@ -27,14 +27,17 @@ struct config_store {
   char default_from[WHERE_SIZE]; /* the source of default_model, which is checked last */
 };
 
-/* The models if none is configured: a layer small enough to read, one of the size of the original
- * Transformer, the additive attention of Dive into Deep Learning (d2l), and a whole model. */
+/* The models if none is configured: those that are part of the program, a layer small enough to
+ * read, one of the size of the original Transformer, and the additive attention of Dive into Deep
+ * Learning (d2l). The web UI opens at the first one. */
 static const char built_in_models[] =
-    "{\"demo\": {\"random\": {\"seed\": 1}, \"query_size\": 4, \"heads\": 2},"
+    "{\"words\": {\"transformer\": {\"builtin\": \"words\"}},"
+    " \"story\": {\"transformer\": {\"builtin\": \"story\"}},"
+    " \"sort\": {\"transformer\": {\"builtin\": \"sort\"}},"
+    " \"demo\": {\"random\": {\"seed\": 1}, \"query_size\": 4, \"heads\": 2},"
     " \"base\": {\"random\": {\"seed\": 1}, \"query_size\": 512, \"heads\": 8, \"bias\": true},"
     " \"additive\": {\"random\": {\"seed\": 1}, \"projection\": \"none\", \"score\": \"additive\","
-    " \"query_size\": 20, \"key_size\": 2, \"value_size\": 4, \"score_size\": 8},"
-    " \"sort\": {\"transformer\": {\"builtin\": \"sort\"}}}";
+    " \"query_size\": 20, \"key_size\": 2, \"value_size\": 4, \"score_size\": 8}}";
 
 /* Copies `size` bytes, for as long as the config lives; NULL with an error. */
 static const char *copy_string(struct config *c, const char *bytes, size_t size, struct error *e) {

@@ -33,14 +33,11 @@ json_t *tokenizer_folder_json(const char *folder, const char *name, struct error
   return json;
 }
 
-/* The lines of a file, as a list of strings without blanks at their ends. An empty last line is
+/* The lines of a text, as a list of strings without blanks at their ends. An empty last line is
  * ignored; others count, since the number of a line is an id. */
-static json_t *read_lines(const char *folder, const char *name, struct error *e) {
-  char *path = find(folder, name, e);
-  size_t length = 0;
-  char *text = path ? file_text(path, &length, e) : NULL;
-  json_t *lines = text ? json_array() : NULL;
-  if (text && !lines) error_no_memory(e);
+static json_t *split_lines(const char *text, size_t length, struct error *e) {
+  json_t *lines = json_array();
+  if (!lines) error_no_memory(e);
   for (size_t at = 0, end; lines && at < length && !e->status; at = end + 1) {
     const char *newline = memchr(text + at, '\n', length - at);
     end = newline ? (size_t)(newline - text) : length;
@@ -49,6 +46,14 @@ static json_t *read_lines(const char *folder, const char *name, struct error *e)
       last--;
     if (json_array_append_new(lines, json_stringn(text + at, last - at))) error_no_memory(e);
   }
+  return lines;
+}
+
+static json_t *read_lines(const char *folder, const char *name, struct error *e) {
+  char *path = find(folder, name, e);
+  size_t length = 0;
+  char *text = path ? file_text(path, &length, e) : NULL;
+  json_t *lines = text ? split_lines(text, length, e) : NULL;
   free(path);
   free(text);
   return lines;
@@ -191,9 +196,9 @@ static struct tokenizer *read_vocabulary(const char *folder, bool lower, struct 
   return t;
 }
 
-static struct tokenizer *read_words(const char *folder, bool lower, struct error *e) {
+/* The tokenizer of a list of words, which it releases. */
+static struct tokenizer *make_words(json_t *lines, bool lower, struct error *e) {
   static const char *const names[] = {"<unk>", "<pad>", "<bos>", "<eos>", NULL};
-  json_t *lines = read_lines(folder, "words.txt", e);
   json_t *vocabulary = e->status ? NULL : number_lines(lines, e);
   struct tokenizer *t = NULL;
   if (!e->status) {
@@ -206,6 +211,14 @@ static struct tokenizer *read_words(const char *folder, bool lower, struct error
   json_decref(lines);
   json_decref(vocabulary);
   return t;
+}
+
+static struct tokenizer *read_words(const char *folder, bool lower, struct error *e) {
+  return make_words(read_lines(folder, "words.txt", e), lower, e);
+}
+
+struct tokenizer *tokenizer_words(const char *text, size_t length, struct error *e) {
+  return make_words(split_lines(text, length, e), false, e);
 }
 
 static struct tokenizer *read_tokenizer(const char *folder, bool lower, struct error *e) {

@@ -19,6 +19,9 @@
 struct tokenizer *tokenizer_folder(const char *folder, bool lower, const char **file,
                                    struct error *e);
 
+/* The tokenizer of the text of a words.txt; NULL with STATUS_CONFIG or STATUS_OUT_OF_MEMORY. */
+struct tokenizer *tokenizer_words(const char *text, size_t length, struct error *e);
+
 /* A small document in the folder, such as tokenizer_config.json; the caller releases it. Its
  * integers are read as reals: an unlimited length is written with 31 digits. NULL: it is absent, or
  * `e` says STATUS_CONFIG or STATUS_OUT_OF_MEMORY. */

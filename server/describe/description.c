@@ -131,7 +131,8 @@ static json_t *describe_whole(const struct model *m) {
                         (json_int_t)m->parameters, "compute", compute_names[m->compute], "weights",
                         weights, "source", m->source, m->digest_name, m->digest, "attentions",
                         make_list(w->parts, part_name, w), "tokens", describe_tokens(&w->token));
-  bool good = d && add_stacks(d, w) && add_size(d, "vocabulary", w->vocabulary) &&
+  bool good = d && (!w->builtin || add_member(d, "builtin", json_string(w->builtin))) &&
+              add_stacks(d, w) && add_size(d, "vocabulary", w->vocabulary) &&
               add_size(d, "target_vocabulary", pair ? w->target_vocabulary : 0) &&
               add_size(d, "token_types", w->types) && add_size(d, "positions", w->positions) &&
               add_size(d, "target_positions", pair ? w->target_positions : 0);

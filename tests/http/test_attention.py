@@ -303,9 +303,9 @@ class Requests(OracleCase):
 class BuiltIn(ServerCase):
     """What serves without a configuration."""
 
-    def test_four_models(self):
+    def test_the_models(self):
         names = [m["name"] for m in self.ok(self.server.get("/v1/models"))["models"]]
-        self.assertEqual(names, ["demo", "base", "additive", "sort"])
+        self.assertEqual(names, ["words", "story", "sort", "demo", "base", "additive"])
         demo = self.ok(self.server.get("/v1/models/demo"))
         self.assertEqual((demo["query_size"], demo["heads"], demo["source"]), (4, 2, "random"))
 

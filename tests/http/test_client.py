@@ -281,7 +281,7 @@ class Plain(ServerCase):
 
     def test_models(self):
         models = self.client().models()
-        self.assertEqual(list(models), ["demo", "base", "additive", "sort"])
+        self.assertEqual(list(models), ["words", "story", "sort", "demo", "base", "additive"])
         self.assertEqual(models["demo"]["query_size"], 4)
 
     def test_what_comes_with_an_answer(self):

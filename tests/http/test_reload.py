@@ -413,9 +413,9 @@ class Changes(Reload):
         self.addCleanup(server.kill)
         right = server.attend(TOY).body
         self.reload(server)
-        server.told("4 models; nothing changed")
+        server.told("6 models; nothing changed")
         self.assertEqual(server.attend(TOY).body, right)
-        self.assertEqual(self.names(server), ["demo", "base", "additive", "sort"])
+        self.assertEqual(self.names(server), ["words", "story", "sort", "demo", "base", "additive"])
         server.stop()
 
     def test_metrics(self):

@@ -170,12 +170,19 @@ const answer = async (url, options) => {
     get text() { return bytes.toString(); }, get json() { return JSON.parse(bytes.toString()); } };
 };
 
+// The models of a server without a definition: the page's tests begin with the layer `demo`. With
+// `config: null` they are the program's own.
+const random = { seed: 1 };
+const MODELS = { demo: { random, query_size: 4, heads: 2 }, base: { random, query_size: 512, heads: 8, bias: true },
+  additive: { random, projection: "none", score: "additive", query_size: 20, key_size: 2, value_size: 4, score_size: 8 },
+  sort: { transformer: { builtin: "sort" } } };
+
 const children = new Set();
 process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
-export const serve = async (args = [], { env = {}, config, ends = 0 } = {}) => {
+export const serve = async (args = [], { env = {}, config = { models: MODELS }, ends = 0 } = {}) => {
   const words = ["serve", ...args];
   if (!args.some((word) => word.startsWith("--listen"))) words.push("--listen", "127.0.0.1:0");
-  if (config) {
+  if (config && !args.includes("--config")) {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), "attend-test-"));
     scope.endings.push(() => fs.rmSync(folder, { recursive: true }));
     fs.writeFileSync(path.join(folder, "attend.json"), JSON.stringify(config));

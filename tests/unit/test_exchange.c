@@ -552,7 +552,7 @@ static void run_says_what_is_wrong(void **state) {
   o = run(two_workers, "nobody", example);
   assert_int_equal(o.status, 2);
   assert_string_equal(o.out, "");
-  assert_non_null(strstr(o.err, "\"nobody\"; there are: demo, base, additive, sort\n"));
+  assert_non_null(strstr(o.err, "\"nobody\"; there are: words, story, sort, demo, base, additive\n"));
 }
 
 /* --- tokens one after the other --- */
