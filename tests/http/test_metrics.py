@@ -132,7 +132,7 @@ class Form(Busy):
         for name, value in (("attend_queue_limit", 7), ("attend_workers", 3),
                             ("attend_io_threads", 2), ("attend_inflight_limit_bytes", 5000000),
                             ("attend_queue_depth", 0), ("attend_running", 0),
-                            ("attend_models", 4), ("attend_build_info", 1),
+                            ("attend_models", 6), ("attend_build_info", 1),
                             ("attend_log_dropped_total", 0), ("attend_log_suppressed_total", 0)):
             self.assertEqual(first.value(name), value, name)
         self.assertGreater(self.scrape().value("attend_io_longest_turn_seconds"), 0)

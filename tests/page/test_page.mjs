@@ -16,6 +16,13 @@ test("it loads, sends its first example, and asks nobody else", async () => {
   assert.ok(item.weights[0].data instanceof Float32Array && item.weights[0].data.length > 0);
 });
 
+test("without a configuration it opens at the model of words", async () => {
+  const page = await open({ server: await serve([], { config: null }) });
+  assert.deepEqual((await state(page, "models")).map((m) => m.builtin || m.name),
+    ["words", "story", "sort", "demo", "base", "additive"]);
+  assert.equal(await state(page, "model"), "words");
+});
+
 test("a server without a model is no mistake", async () => {
   const page = await open({ server });
   await page.route("**/v1/models", (route) => route.fulfill({ json: { models: [] } }));
