@@ -213,6 +213,16 @@ test("random input, small as text and large as a file", async () => {
   assert.equal(await page.locator("#source-whole").textContent(), before);
 });
 
+test("the keys that run a request run random input where it is typed", async () => {
+  const page = await open({ server });
+  await page.locator("#example-part summary").click();
+  await page.locator("#random [name=q]").fill("5");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForFunction(() => State.get("answer").items.length === 2);
+  await settle(page);
+  assert.equal(JSON.parse((await state(page, "asked")).body.text).queries[0].length, 5);
+});
+
 test("an answer too large to draw is kept, not read", async () => {
   const page = await open({ server });
   await page.evaluate(() => State.set({ model: "base" }));

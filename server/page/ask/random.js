@@ -48,5 +48,12 @@ const Random = (() => {
     State.set({ body: Own.made(n < READABLE ? Request.asText(body) : body), labels: Labels.NONE });
     Ask.start();
   });
+  // The keys that run a request run this one here.
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    form.requestSubmit();
+  });
   return { draw };
 })();
