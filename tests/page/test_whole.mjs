@@ -74,6 +74,21 @@ test("text becomes tokens, whose strings are the labels, an item for each line",
     /^Query 1, “a”, gives [\d.]+ % of its weight to key 1, “a”: .* \(encoder\.2\.self, head 0\)$/);
 });
 
+test("an empty text is not sent: something has to be typed", async () => {
+  const page = await openAt("words"), hint = page.locator("#send-hint"), sent = [];
+  page.on("request", (request) => request.method() === "POST" && sent.push(request.url()));
+  for (const text of ["", " \n "]) {
+    await page.locator("#line").fill(text);
+    await page.locator("#line").press("Enter");
+    await settle(page);
+    assert.equal(await hint.textContent(), "Type some text.");
+    assert.ok(await page.locator("#send").isDisabled());
+  }
+  await page.locator("#line").fill("a cat\n");
+  assert.ok(await page.locator("#send").isEnabled(), "one item of two has text");
+  assert.deepEqual(sent, []);
+});
+
 test("ids as they are typed, and what is none", async () => {
   const page = await openAt("ids"), note = page.locator("#line-note");
   await page.locator("#line").fill("5, 6 7\n8");

@@ -22,9 +22,12 @@ const Ask = (() => {
     return Models.isWhole(model) ? Whole.path(model, Request.fields(State.get("body")) || {})
       : "attention";
   };
+  const isBlank = (text) => typeof text === "string" && !text.trim();
+  // Are all texts of the request empty?
+  const lacksText = () => [(Request.fields(State.get("body")) || {}).text].flat().every(isBlank);
   const ready = () => {
     const body = State.get("body");
-    return Boolean(State.get("model") && body && (!("text" in body) || body.text.trim()));
+    return Boolean(State.get("model") && body && !isBlank(body.text) && !lacksText());
   };
 
   const sent = (body) => {
@@ -92,9 +95,10 @@ const Ask = (() => {
     halt.hidden = !asking;
     button.disabled = !ready();
     button.setAttribute("aria-disabled", asking);
-    hint.textContent = isOld() ? "The response belongs to an earlier request." : keys;
+    hint.textContent = lacksText() ? "Type some text." : isOld() ? "The response belongs to an earlier request." : keys;
   };
   const start = async () => {
+    if (!ready()) return;
     await send();
     // The link "See the response" is visible on a narrow page, where the answer is below the request.
     if (Dom.id("see").offsetParent) Dom.id("answer-side").scrollIntoView();
