@@ -1,6 +1,6 @@
 // start: starts the page: decides which place it opens with, fits the parts to the model, and loads the
 // models.
-// needs: dom place state models examples
+// needs: dom place state models ask examples
 (() => {
   const kindOf = (model) => (Models.isWhole(model) ? model.kind : "layer");
   const KINDS = { layer: "a single attention layer", encoder: "an encoder", decoder: "a decoder",
@@ -22,7 +22,7 @@
   };
   const fit = () => {
     const kind = kindOf(Models.current()), answer = State.get("answer");
-    Place.fit(kind, answer ? answer.kind || "layer" : kind);
+    Place.fit(kind, answer && !Ask.isOther() ? answer.kind || "layer" : kind);
     offer();
   };
   // The page opens with Learn if a model takes text. Learn has no models but these.

@@ -150,6 +150,26 @@ test("encoder and decoder: three kinds of attention, once the decoder is fed", a
   assert.deepEqual([...new Set((await cells(page)).map((one) => one.split(".")[0]))], ["encoder"]);
 });
 
+test("no response is shown under the name of another model", async () => {
+  const page = await openAt("words"), panels = page.getByRole("tabpanel");
+  await page.getByRole("tab", { name: "Rollout" }).click();
+  await page.locator("#line").fill("a cat");
+  let go;
+  const held = new Promise((resolve) => { go = resolve; });
+  await page.route(/\/(encode|attention)$/, (route) => held.then(() => route.continue()));
+  const tabs = () => page.getByRole("tab").allTextContents();
+  for (const [model, tab] of [["writes", "Generation"], ["layer", null], ["words", "Rollout"]]) {
+    await page.locator("#model").selectOption(model);
+    await page.waitForFunction((name) => State.get("model") === name, model);
+    if (tab) await page.getByRole("tab", { name: tab }).waitFor();
+    assert.equal((await tabs()).includes("Generation"), model === "writes");
+    assert.equal(await panels.count(), model === "words" ? 1 : 0, model);
+    assert.equal(await page.locator("#other").isVisible(), model !== "words");
+  }
+  go();
+  await settle(page);
+});
+
 // --- heads, sorted and found ---
 
 test("heads are sorted by what they do, as their weights say", async () => {
@@ -265,7 +285,8 @@ test("examples, fields and code are those of the kind of the model", async () =>
   await page.locator("#model").selectOption("layer");
   await settle(page);
   assert.ok(await page.locator("#drawer").evaluate((drawer) => drawer.open));
-  assert.ok(await page.locator("#grid").isVisible(), "the answer is still that of a whole model");
+  assert.ok(!await page.locator("#grid").isVisible(), "the answer is that of another model");
+  assert.equal(await page.locator("#other").textContent(), "Run a request to see layer.");
   await page.locator("#example").selectOption("causal");
   await settle(page);
   assert.ok(!await page.locator("#grid").isVisible());

@@ -6,7 +6,7 @@
 // Ask.stop(). Ask.sent(body): the body as it is sent: without gradients, which only the measures of
 //   heads use. Ask.what(): the last part of the request's path: "attention", or "encode" or "score" of
 //   a whole model. Ask.accept(size): the Accept header for a request of that size. Ask.ready(): is
-//   there a request to send?
+//   there a request to send? Ask.isOther(): is the response that of a model that is not the chosen one?
 //
 // An answer of more than Ask.limit bytes is not read, but can be saved as a file: it has no items,
 // tooLarge is true, and raw is null for every type.
@@ -87,14 +87,19 @@ const Ask = (() => {
 
   const button = Dom.id("send"), halt = Dom.id("stop");
   const hint = Dom.id("send-hint"), keys = hint.textContent;
-  const isOld = () => ["body", "model"].some((name) =>
-    State.get("asked") && State.get("asked")[name] !== State.get(name));
+  const side = Dom.id("answer-side"), other = Dom.id("other");
+  const differs = (name) => Boolean(State.get("asked")) && State.get("asked")[name] !== State.get(name);
+  const isOld = () => differs("body") || differs("model");
   // The button does nothing while a request is under way; it is not disabled, and keeps the focus.
   const show = () => {
     const asking = State.get("asking");
     halt.hidden = !asking;
     button.disabled = !ready();
     button.setAttribute("aria-disabled", asking);
+    // The response of another model is not shown under the name of this one.
+    other.hidden = !differs("model");
+    side.classList.toggle("other", !other.hidden);
+    other.textContent = asking ? "Running …" : `Run a request to see ${State.get("model")}.`;
     hint.textContent = lacksText() ? "Type some text." : isOld() ? "The response belongs to an earlier request." : keys;
   };
   const start = async () => {
@@ -117,6 +122,7 @@ const Ask = (() => {
   });
   State.on(["asked", "asking", "body", "model"], show);
   show();
-  const self = { send, start, sent, stop, what, accept, ready, limit: 128 * 2 ** 20 };
+  const self = { send, start, sent, stop, what, accept, ready,
+    isOther: () => differs("model"), limit: 128 * 2 ** 20 };
   return self;
 })();
