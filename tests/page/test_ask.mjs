@@ -23,7 +23,7 @@ test("it opens with a sentence, sent: a pronoun looks at its noun", async () => 
 
 test("each example on each model", async () => {
   const page = await open({ server, expect: [400] });
-  const names = await page.evaluate(() => Examples.list.map((example) => example.name));
+  const names = await page.evaluate(() => Samples.layers.map((example) => example.name));
   for (const model of ["demo", "base", "additive"])
     for (const name of names) {
       await choose(page, "model", model);

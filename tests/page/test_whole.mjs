@@ -1,6 +1,7 @@
 // test_whole: whole models: what is asked as text or ids, every head of every layer, and the exact
 // weights of one, against what the server itself answers.
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { asFloat32 as float32 } from "./asking.mjs";
 import { ask, audit, everywhere, open, serve, settle, shot, state, test } from "./browser.mjs";
 import { cell, cells, exact as weights, sideways, words } from "./looking.mjs";
@@ -10,6 +11,7 @@ const tokenizer = wordsFolder();
 const server = await serve([], { config: { models: {
   words: whole("encoder", { tokenizer }), sort: { transformer: { builtin: "sort" } },
   ids: whole("encoder"), writes: whole("decoder", { tokenizer }), both: whole("seq2seq"),
+  image: { transformer: fileURLToPath(new URL("../golden/models/vit-a", import.meta.url)) },
   layer: { random: { seed: 1 }, query_size: 4, heads: 2 } } } });
 const openAt = async (model, options = {}) => {
   const page = await open({ server, ...options });
@@ -157,17 +159,58 @@ test("no response is shown under the name of another model", async () => {
   let go;
   const held = new Promise((resolve) => { go = resolve; });
   await page.route(/\/(encode|attention)$/, (route) => held.then(() => route.continue()));
-  const tabs = () => page.getByRole("tab").allTextContents();
-  for (const [model, tab] of [["writes", "Generation"], ["layer", null], ["words", "Rollout"]]) {
+  for (const model of ["writes", "layer", "words"]) {
     await page.locator("#model").selectOption(model);
-    await page.waitForFunction((name) => State.get("model") === name, model);
-    if (tab) await page.getByRole("tab", { name: tab }).waitFor();
-    assert.equal((await tabs()).includes("Generation"), model === "writes");
+    await page.locator("#other").waitFor({ state: model === "words" ? "hidden" : "visible" });
+    assert.equal(await page.getByRole("tab", { name: "Rollout" }).isVisible(), model !== "layer");
     assert.equal(await panels.count(), model === "words" ? 1 : 0, model);
-    assert.equal(await page.locator("#other").isVisible(), model !== "words");
   }
   go();
   await settle(page);
+});
+
+test("an image model has a picture, whose patches are the labels", async () => {
+  const page = await openAt("image");
+  const { embeddings } = await body(page), patches = (await words(page)).slice(1);
+  assert.deepEqual([patches.length, patches[0], patches[35]], [36, "row 0, column 0", "row 5, column 5"]);
+  const { attention } = await reply("image", "encode", { embeddings, return_attention: ["encoder.1.self"] });
+  assert.deepEqual(await weights(page), float32(attention["encoder.1.self"]));
+  assert.ok(await page.getByRole("img", { name: "The picture" }).isVisible());
+  assert.ok(!await page.locator("#line-part").isVisible());
+  await page.locator("#model").selectOption("ids");
+  await settle(page);
+  assert.equal((await words(page)).length, 10);
+});
+
+test("a model with a tokenizer takes text, whatever was there before", async () => {
+  const page = await openAt("ids"), title = page.locator("#line-title");
+  const turn = async (name) => {
+    await page.locator("#model").selectOption(name);
+    await settle(page);
+  };
+  assert.equal(await title.textContent(), "Token IDs");
+  await turn("words");
+  assert.deepEqual([await title.textContent(), await page.locator("#example").inputValue()], ["Text", "sentence"]);
+  await turn("ids");
+  await page.locator("#line").fill("the cat");
+  await turn("writes");
+  assert.deepEqual(await body(page), { text: "the cat" }, "the words that were typed stay");
+  assert.deepEqual(await words(page), ["[CLS]", "the", "cat", "[SEP]"]);
+  await turn("words");
+  assert.deepEqual(await body(page), { text: "the cat" });
+  assert.equal((await state(page, "asked")).model, "words");
+  await turn("ids");
+  await page.locator("#line").fill("5 6");
+  await turn("words");
+  assert.ok("text" in await body(page), "the IDs of another vocabulary mean nothing here");
+  await page.locator("#example").selectOption("ids");
+  await settle(page);
+  assert.equal(await title.textContent(), "Token IDs");
+  await page.locator("#line").fill("5 6 7");
+  assert.equal(await title.textContent(), "Token IDs");
+  await page.locator("#line").fill("a cat sat");
+  assert.deepEqual(await body(page), { text: "a cat sat" });
+  assert.equal(await title.textContent(), "Text");
 });
 
 // --- heads, sorted and found ---
@@ -286,7 +329,7 @@ test("examples, fields and code are those of the kind of the model", async () =>
   await settle(page);
   assert.ok(await page.locator("#drawer").evaluate((drawer) => drawer.open));
   assert.ok(!await page.locator("#grid").isVisible(), "the answer is that of another model");
-  assert.equal(await page.locator("#other").textContent(), "Run a request to see layer.");
+  assert.equal((await state(page, "asked")).model, "layer", "a request for the other kind gives way");
   await page.locator("#example").selectOption("causal");
   await settle(page);
   assert.ok(!await page.locator("#grid").isVisible());

@@ -25,18 +25,21 @@
       || (typeof id === "string" && id && !WORDS.test(id))))
       ? lists.map((list) => list.join(" ")).join("\n") : null;
   };
+  // Words that are typed where ids were are text.
   const isText = (fields, model) => ("text" in fields || !("tokens" in fields))
     && Boolean(model.tokenizer);
 
   let wrong = "";
   const commit = () => {
-    const model = Models.current(), body = State.get("body"), text = isText(Request.fields(body) || {}, model);
-    const lines = line.value.split("\n"), lists = text ? lines : lines.map(ids);
+    const model = Models.current(), body = State.get("body"), lines = line.value.split("\n");
+    const typed = lines.map(ids), isIds = typed.flat().every(Number.isInteger);
+    const text = isText(Request.fields(body) || {}, model) || (Boolean(model.tokenizer) && !isIds);
+    const lists = text ? lines : typed;
     const targets = behind.value.trim() ? behind.value.split("\n").map(ids) : undefined;
     const bad = [...(text ? [] : lists), ...(targets || [])].flat().some((id) => !Number.isInteger(id));
     wrong = bad ? "Token IDs must be whole numbers, separated by spaces." : "";
     const one = lines.length === 1, of = (list) => (one ? list[0] : list);
-    const next = Request.change(body || { text: "{}" }, { [text ? "text" : "tokens"]: of(lists),
+    const next = Request.change(body || { text: "{}" }, { tokens: undefined, [text ? "text" : "tokens"]: of(lists),
       targets: targets && of(targets) });
     if (next) State.set({ body: next });
   };
@@ -46,7 +49,7 @@
   };
   const show = () => {
     const model = Models.current();
-    part.hidden = !Models.isWhole(model);
+    part.hidden = !Models.isWhole(model) || !model.vocabulary;
     if (part.hidden) return;
     const fields = Request.fields(State.get("body")) || {}, text = isText(fields, model);
     const lines = [spelt(text ? fields.text : fields.tokens, text), spelt(fields.targets, false)];

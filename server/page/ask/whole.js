@@ -66,15 +66,16 @@ const Whole = (() => {
     return { rows: n, cols, data: Float32Array.from(data) };
   };
   const START = "start";
-  // The tokens of the encoder's rows and of the decoder's, without padding.
-  const places = (fields, said, kind, item, isMany) => {
+  // The tokens of the encoder's rows and of the decoder's, without padding. Embeddings have the labels.
+  const places = (fields, labels, said, kind, item, isMany) => {
     const of = (value) => (value && isMany ? Tensor.part(value, item) : value);
     const listed = (value) => (Array.isArray(value) ? value : (value && Tensor.of(value).data) || []);
     const rows = of(fields.embeddings), count = Array.isArray(rows) ? rows.length
       : rows ? Tensor.of(rows).shape[0] : 0;
     const kept = (name) => listed(fields[name])[item] ?? Infinity;
     const read = fields.embeddings ? Array.from({ length: count }, (_, i) => i) : listed(of(fields.tokens));
-    const source = (of(said.strings) || Array.from(read, String)).slice(0, kept("valid_lens"));
+    const named = labels.rows[item] || [];
+    const source = (of(said.strings) || (named.length === count && count ? named : null) || Array.from(read, String)).slice(0, kept("valid_lens"));
     const fed = Array.from(listed(of(fields.targets)), String).slice(0, kept("target_lens")).slice(0, -1);
     return kind === "seq2seq" ? { encoder: source, decoder: [START, ...fed] }
       : { [kind]: [...source, ...fed] };
@@ -84,7 +85,7 @@ const Whole = (() => {
     return { rows: places[side], cols: places[of === "cross" ? "encoder" : side] };
   };
 
-  const answerOf = (reply, fields, model, what, names) => {
+  const answerOf = (reply, fields, labels, model, what, names) => {
     const said = JSON.parse(reply.text()), first = said.thumbnails[names[0]];
     const isMany = Array.isArray(first), n = isMany ? first.length : 1;
     const kept = new Map();
@@ -94,7 +95,7 @@ const Whole = (() => {
       return kept.get(key);
     };
     const outputs = (item) => (said.outputs ? matrix(isMany ? said.outputs[item] : said.outputs) : null);
-    const all = Array.from({ length: n }, (_, item) => places(fields, said, model.kind, item, isMany));
+    const all = Array.from({ length: n }, (_, item) => places(fields, labels, said, model.kind, item, isMany));
     const heads = (item) => names.flatMap((name) => thumbs(name, item).map((thumb, head) =>
       ({ name, head, thumb, words: wordsOf(all[item], name) })));
     const { window } = model.decoder || model, isSelf = (name) => /^decoder.*self$/.test(name);
@@ -116,12 +117,12 @@ const Whole = (() => {
   const ask = async (body, model, signal) => {
     const fields = Request.fields(body);
     if (!fields) return { reply: await post("encode", body, model, signal) };
-    const what = path(model, fields), names = ran(model, what);
+    const what = path(model, fields), names = ran(model, what), labels = State.get("labels");
     const reply = await post(what, Request.change(body, { return_tokens: "text" in fields || undefined,
       return_attention: { of: names, as: { thumbnails: SIDE } } }), model, signal);
     if (reply.problem) delete reply.problem.offset; // it counts the bytes of a longer text
     if (!reply.ok) return { reply };
-    const answer = answerOf(reply, fields, model, what, names), view = State.get("view");
+    const answer = answerOf(reply, fields, labels, model, what, names), view = State.get("view");
     const part = names.includes(view.part) ? view.part : names.at(-1);
     const item = Math.min(view.item, answer.items.length - 1);
     if (item < 0) return { reply, answer: withPart(answer, part, item, null) };
