@@ -104,7 +104,7 @@ test("figures", { timeout: 120000 }, async () => {
     await Ask.send();
   }, Array.from({ length: QUERIES }, (_, i) => i % 100));
   await settle(page);
-  const pictures = await page.locator("#grid button").count();
+  const pictures = await page.locator("#grid [data-part]").count();
   if (pictures !== 144) throw new Error(`${pictures} pictures`);
   await page.evaluate(() => scrollTo(0, document.getElementById("grid").offsetTop - 60));
   const c = await large.boundingBox();

@@ -28,7 +28,7 @@ export const exact = async (page) => {
     Array.from({ length: rows }, (_, i) => [...data.slice(i * cols, (i + 1) * cols)]));
 };
 // The grid of heads, and the words of the rows.
-export const cells = (page) => page.locator("#grid button").evaluateAll((list) =>
+export const cells = (page) => page.locator("#grid [data-part]").evaluateAll((list) =>
   list.map((one) => `${one.dataset.part} ${one.dataset.head}`));
 export const cell = (page, name, head) =>
   page.locator(`#grid [data-part="${name}"][data-head="${head}"]`);

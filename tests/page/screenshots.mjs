@@ -56,7 +56,7 @@ test("whole", async () => {
   await page.locator("#model").selectOption("sort");
   await settle(page);
   const wait = page.waitForFunction(() => State.get("answer").part === "encoder.2.self");
-  await page.locator("#grid button").nth(8).click();
+  await page.locator("#grid [data-part]").nth(8).click();
   await wait;
   await settle(page);
   assert.match(await page.locator("#rows").innerText(), /100 %/);

@@ -237,7 +237,7 @@ test("a whole model: text in, a grid of heads, exact weights after a click", asy
     const { attention } = await post("words", "encode",
       { text: "The cat sat.", return_attention: [name] });
     assert.deepEqual(await exact(page), asFloat32(attention[name]));
-    assert.equal(await page.locator("#large h3").textContent(), `${name}, head ${head}`);
+    assert.equal(await page.locator("#large h3").textContent(), `Layer ${name.split(".")[1]} · head ${head}`);
   }
   await drawn(page, "#frame canvas");
   await page.locator("#grid-order").selectOption("distance");

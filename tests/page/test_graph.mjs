@@ -71,7 +71,7 @@ test("an attention leads to its weights; another model is another graph; layers 
   await page.locator("#graph [data-piece='decoder.0.cross']").click();
   await page.waitForFunction(() => State.get("answer").part === "decoder.0.cross");
   await settle(page);
-  assert.equal(await page.locator("#large h3").textContent(), "decoder.0.cross, head 0");
+  assert.equal(await page.locator("#large h3").textContent(), "Cross-attention layer 0 · head 0");
   assert.equal(await page.getByRole("tab", { name: "Attention" }).getAttribute("aria-selected"), "true");
   await tab(page, "Model");
   await ask(page, { tokens: [4] }, "words");

@@ -54,7 +54,7 @@ test("of a whole model: its layer and head", async () => {
   await other.waitForFunction(() => State.get("answer").part === "encoder.1.self");
   await settle(other);
   assert.deepEqual([(await state(other, "view")).head, await other.locator("#large h3").textContent()],
-    [3, "encoder.1.self, head 3"]);
+    [3, "Layer 1 · head 3"]);
 });
 
 test("a file does the same", async () => {

@@ -42,7 +42,7 @@ test("the model of the program: its ids, its heads, and the exact weights of one
     const { attention } = await reply("sort", "encode", { tokens, return_attention: [name] });
     assert.deepEqual(await weights(page), float32(attention[name]));
     assert.equal(await cell(page, name, head).getAttribute("aria-pressed"), "true");
-    assert.equal(await page.locator("#large h3").textContent(), `${name}, head ${head}`);
+    assert.equal(await page.locator("#large h3").textContent(), `Layer ${name.split(".")[1]} · head ${head}`);
   }
   assert.deepEqual(await words(page), tokens.map(String));
   assert.deepEqual(await page.getByRole("tab").allTextContents(), ["Attention", "Head view", "Rollout", "Computation", "Head importance",
@@ -73,7 +73,7 @@ test("text becomes tokens, whose strings are the labels, an item for each line",
   await page.keyboard.press("ArrowRight");
   await settle(page);
   assert.match(await page.locator("#readout").textContent(),
-    /^Query 1, “a”, gives [\d.]+ % of its weight to key 1, “a”: .* \(encoder\.2\.self, head 0\)$/);
+    /^Query 1, “a”, gives [\d.]+ % of its weight to key 1, “a”: .* \(Layer 2 · head 0\)$/);
 });
 
 test("an empty text is not sent: something has to be typed", async () => {
@@ -220,17 +220,26 @@ test("heads are sorted by what they do, as their weights say", async () => {
   const { attention } = await reply("words", "encode", { text: (await body(page)).text,
     return_attention: true });
   const tokens = await words(page), n = tokens.length;
-  const part = (pick) => (rows) => rows.reduce((sum, row, i) =>
-    sum + row.reduce((all, x, j) => (pick(i, j) ? all + x : all), 0) / n, 0);
+  // The mean over the queries that have such a key, and another one.
+  const part = (pick) => (rows) => {
+    const shares = rows.flatMap((row, i) => {
+      const keys = [...row.keys()].filter((j) => pick(i, j));
+      return keys.length && keys.length < n ? [keys.reduce((all, j) => all + row[j], 0)] : [];
+    });
+    return shares.length ? shares.reduce((a, b) => a + b) / shares.length : 0;
+  };
   const entropy = (rows) => rows.reduce((sum, row) =>
     sum - row.reduce((all, x) => all + x * Math.log(x), 0) / n / Math.log(n), 0);
   const measures = { entropy, least: (rows) => -entropy(rows),
     distance: (rows) => rows.reduce((sum, row, i) =>
       sum + row.reduce((all, x, j) => all + x * Math.abs(i - j), 0) / n, 0),
-    previous: part((i, j) => j === i - 1), first: part((i, j) => j === 0),
-    diagonal: part((i, j) => i === j), same: part((i, j) => i !== j && tokens[i] === tokens[j]) };
+    previous: part((i, j) => j === i - 1), next: part((i, j) => j === i + 1), first: part((i, j) => j === 0),
+    current: part((i, j) => i === j), duplicate: part((i, j) => j < i && tokens[i] === tokens[j]),
+    induction: part((i, j) => j > 0 && j < i && tokens[i] === tokens[j - 1]),
+    separator: part((i, j) => tokens[j] === "[SEP]" || tokens[j] === ".") };
   for (const [name, measure] of Object.entries(measures)) {
     await page.locator("#grid-order").selectOption(name);
+    await settle(page);
     const shown = (await cells(page)).map((one) => {
       const [of, head] = one.split(" ");
       return measure(attention[of][Number(head)]);
@@ -425,7 +434,7 @@ test("sorted heads say which they are; a weight is chosen first", async () => {
   await page.getByText("Choose a query and a key first.").waitFor({ state: "hidden" });
   const { part } = await state(page, "view"), shown = await cells(page);
   assert.ok(shown.every((one) => one.split(".")[2].split(" ")[0] === part.split(".")[2]), shown.join());
-  assert.match(await page.locator("#grid button").first().innerText(), /[ed]\d×?·\d/);
+  assert.match(await page.locator("#grid [data-part]").first().innerText(), /[EDC]\dH\d/);
 });
 
 test("what is no id stays in the line, and is refused at its place", async () => {

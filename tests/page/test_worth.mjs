@@ -59,7 +59,7 @@ for (const [model, body] of [["writes", SCORED], ["words", TEXT],
       : a.reduce((sum, x, i) => sum + x - b[i], 0));
     assert.deepEqual((await state(page, "off")).sort(), [`${name} 0`, `${name} 1`]);
     await page.getByRole("tab", { name: "Attention" }).click();
-    assert.equal(await page.locator("#grid button.off").count(), 2, "they are marked in the grid");
+    assert.equal(await page.locator("#grid .off").count(), 2, "they are marked in the grid");
   });
 
 test("along the ranking a curve with its ends in numbers, and what is off goes into the request", async () => {
@@ -176,7 +176,7 @@ test("the grid of heads can be sorted by what was measured, until another answer
   await order.selectOption("loss");
   await settle(page);
   const { ranking } = await post("writes", "heads", SCORED);
-  assert.deepEqual(await page.locator("#grid button").evaluateAll((list) =>
+  assert.deepEqual(await page.locator("#grid [data-part]").evaluateAll((list) =>
     list.map(({ dataset }) => [dataset.part, Number(dataset.head)])), ranking.toReversed());
   await ask(page, TEXT_OF_IDS, "writes");
   assert.equal(await order.inputValue(), "");

@@ -2,7 +2,8 @@
 //
 // Format.float(x): the shortest decimal that reads back as the same float32, as in responses.
 // Format.short(x): three digits. Format.even(list) -> a function of x: each number has as many decimals
-// as the greatest with three digits. Format.percent(x): a share. Format.bytes(n), Format.ms(x),
+// as the greatest with three digits. Format.weight(x): three decimals; a smaller weight is "<0.001", and
+// none is "0". Format.percent(x): a share. Format.bytes(n), Format.ms(x),
 // Format.count(n): with units. Format.CR: a carriage return.
 const Format = (() => {
   // Floats below a power of two are closer together: the second nearest decimal may be the one that
@@ -19,6 +20,10 @@ const Format = (() => {
     return String(Number((near(x, digits) ?? x).toPrecision(digits)));
   };
   const short = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(3))) : "–");
+  const weight = (x) => {
+    if (!Number.isFinite(x)) return "–";
+    return x !== 0 && Math.abs(x) < 0.0005 ? "<0.001" : x === 0 ? "0" : x.toFixed(3);
+  };
   const even = (list) => {
     const most = Math.max(0, ...list.filter(Number.isFinite).map(Math.abs));
     const decimals = most > 0 ? Math.max(0, Math.min(20, 2 - Math.floor(Math.log10(most)))) : 0;
@@ -41,5 +46,5 @@ const Format = (() => {
   const count = (n) => scaled(n, ["", " k", " M", " G"], 1000);
   const ms = (x) => `${Number(x.toPrecision(x < 1 ? 2 : 3))} ms`;
   const CR = String.fromCharCode(13); // minify would write "\r" as a raw byte, which HTML changes
-  return { CR, float, short, even, percent, bytes, count, ms };
+  return { CR, float, short, weight, even, percent, bytes, count, ms };
 })();

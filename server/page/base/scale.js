@@ -86,7 +86,7 @@ const Scale = (() => {
     const some = [];
     for (let i = 0, step = Math.floor(data.length / 4096) | 1; i < data.length; i += step)
       if (data[i] > 0) some.push(data[i]);
-    return some.sort((a, b) => a - b)[Math.floor(0.99 * some.length)] || 0;
+    return Float32Array.from(some).sort()[Math.floor(0.99 * some.length)] || 0;
   });
   const high = (faces, strong) => Math.max(0, ...faces.map(strong ? usual : most)) || 1;
   const strong = (faces) => faces.some(({ matrix }) => matrix.cols >= LONG)

@@ -1,44 +1,16 @@
-// grid: every head of every layer of a whole model, as small pictures: by layer, or sorted by a measure
-// of the heads.
+// grid: every head of every layer of a whole model, as small pictures: a row for each layer, or sorted by
+// a measure of the heads.
 //
 // The pictures are the answer's thumbnails. With a chosen query each shows that row alone; with a key
-// too, the heads can be ranked by that one weight. A click shows the head's exact weights.
-// needs: dom format rove scale state whole heatmap
+// too, the heads can be ranked by that one weight. A click shows the head's exact weights. The choice of a
+// behavior (behavior.js) sorts by its score and shows the first head; a table names the behaviors of heads.
+// needs: dom format part report rove state whole heatmap slices behavior look
 (() => {
   const { el, fill, id } = Dom;
+  const ENOUGH = 0.5; // the score of a head that has a behavior
   const KINDS = { "encoder.self": "encoder", "decoder.self": "decoder", "decoder.cross": "cross" };
   const kindOf = (name) => KINDS[name.replace(/\.\d+/, "")];
   const place = id("grid");
-
-  // --- measures of a head by its picture; the largest value is first ---
-
-  const mean = (rows, f) => {
-    let sum = 0;
-    for (let i = 0; i < rows; i++) sum += f(i);
-    return rows ? sum / rows : 0;
-  };
-  const row = ({ cols, data }, i) => data.subarray(i * cols, (i + 1) * cols);
-  const total = (cells) => cells.reduce((sum, x) => sum + x, 0) || 1;
-  const part = (thumb, pick) => mean(thumb.rows, (i) => {
-    const cells = row(thumb, i);
-    return cells.reduce((sum, x, j) => (pick(i, j) ? sum + x : sum), 0) / total(cells);
-  });
-  const MEASURES = {
-    entropy: ["entropy (most even)", (thumb) => mean(thumb.rows, (i) => {
-      const cells = row(thumb, i), all = total(cells);
-      return cells.reduce((sum, x) => (x > 0 ? sum - x / all * Math.log(x / all) : sum), 0)
-        / (Math.log(thumb.cols) || 1);
-    })],
-    distance: ["mean distance", (thumb) => mean(thumb.rows, (i) => {
-      const cells = row(thumb, i), all = total(cells);
-      return cells.reduce((sum, x, j) => sum + x * Math.abs(i - j) / all, 0);
-    })],
-    previous: ["previous token", (thumb) => part(thumb, (i, j) => j === i - 1)],
-    first: ["first token (attention sink)", (thumb) => part(thumb, (i, j) => j === 0)],
-    diagonal: ["diagonal (same position)", (thumb) => part(thumb, (i, j) => i === j)],
-    same: ["same token elsewhere", (thumb, { rows, cols }) =>
-      part(thumb, (i, j) => i !== j && rows[i] === cols[j])],
-  };
 
   // --- the chosen query and key in a picture, which may have fewer rows than tokens ---
 
@@ -52,109 +24,167 @@
   const strip = (thumb, words, at) => {
     if (at.row < 0 || at.row >= words.rows.length) return thumb;
     const [i] = cell(thumb, words, at);
-    return { rows: 1, cols: thumb.cols, data: row(thumb, i) };
+    return { rows: 1, cols: thumb.cols, data: thumb.data.subarray(i * thumb.cols, (i + 1) * thumb.cols) };
   };
 
-  const sort = el("select", { id: "grid-order", onchange: () => draw() },
-    el("option", { value: "" }, "layer"),
-    Object.entries(MEASURES).map(([name, [text]]) => el("option", { value: name }, text)),
-    el("option", { value: "least" }, "entropy (most focused)"), el("option", { value: "weight" },
-      "weight of the chosen key"), el("option", { value: "loss" }, "head importance (ablation)"));
+  // --- the tools ---
+
+  const ORDERS = { entropy: "entropy (most even)", least: "entropy (most focused)", distance: "mean distance",
+    weight: "weight of the chosen key", loss: "head importance (ablation)" };
+  const option = ([value, text]) => el("option", { value }, text);
+  const sort = el("select", { id: "grid-order", onchange: () => find() }, option(["", "layer"]),
+    el("optgroup", { label: "Find a head" }, Object.entries(Behavior.NAMES).map(([name, { title }]) =>
+      option([name, title]))),
+    el("optgroup", { label: "Measure" }, Object.entries(ORDERS).map(option)));
+  const byLoss = sort.querySelector("[value=loss]");
   const filter = el("select", { onchange: () => draw() });
   const filtering = el("label", null, "Attention type", filter);
-  const hint = el("span", { class: "soft" }, "Choose a query and a key first.");
+  const hint = el("span", { class: "soft", role: "status" });
   const tools = el("div", { class: "bar small" }, el("label", null, "Sort by", sort), filtering, hint);
   const list = el("div", { class: "wide" });
+  const does = el("details", { class: "small", ontoggle: () => does.open && learn() });
   Rove.in(list, "button");
+
+  // --- what the heads do ---
+
+  const now = () => [State.get("answer"), State.get("view").item];
+  const known = () => Behavior.known(...now());
+  const needsAll = () => sort.value in Behavior.NAMES || ["entropy", "least", "distance"].includes(sort.value);
+  const learn = async () => {
+    const [answer, item] = now();
+    const found = await Behavior.measure(answer, item, (n) =>
+      fill(hint, `Measuring … ${n} of ${answer.names.length} layers`));
+    if (answer.thumbs !== now()[0]?.thumbs || item !== now()[1]) return;
+    fill(hint, found.problem && Report.failed(found.problem, learn));
+    if (!found.problem) draw();
+  };
+  const find = async () => {
+    if (needsAll() && !known()) await learn();
+    draw();
+    const [best] = tiles;
+    if (known() && best?.value > 0 && sort.value in Behavior.NAMES) Whole.show(best.name, best.head);
+  };
+  const behaviors = ({ name, head }) => Object.entries(known()?.get(`${name} ${head}`) || {})
+    .filter(([, { score }]) => score >= ENOUGH).sort(([, a], [, b]) => b.score - a.score)
+    .map(([of, { score, queries }]) => ({ ...Behavior.NAMES[of], score, queries }));
+  const tell = (heads) => {
+    const rows = heads.flatMap((one) => behaviors(one).map(({ title, means, score, queries }) => [
+      Dom.button(Part.head(one.name, one.head), () => Whole.show(one.name, one.head)),
+      el("span", { title: means }, title), Format.weight(score), queries]));
+    fill(does, el("summary", null, "What each head does"), known() && (rows.length
+      ? Dom.table(`Heads with at least half of their weight on what a behavior names, of ${heads.length}`,
+        ["Head", "Behavior", "Mean weight", "Queries that can have it"], rows)
+      : el("p", null, "No head has half of its weight on what a behavior names.")));
+  };
 
   // A key position is the same only in attentions of one kind.
   const kindNow = () => (sort.value === "weight" ? kindOf(State.get("view").part) : filter.value);
   const headsOf = (answer, item) => answer.heads(item)
     .filter(({ name }) => !kindNow() || kindOf(name) === kindNow());
   const valueOf = ({ name, head, thumb, words }) => {
-    const at = chosen();
-    if (sort.value === "loss") return State.get("losses").get(`${name} ${head}`);
+    const at = chosen(), key = `${name} ${head}`;
+    if (sort.value === "loss") return State.get("losses").get(key);
     if (sort.value === "weight") {
       if (at.row < 0 || at.col < 0) return 0;
       const [i, j] = cell(thumb, words, at);
       return thumb.data[i * thumb.cols + j];
     }
-    return sort.value === "least" ? -MEASURES.entropy[1](thumb, words)
-      : MEASURES[sort.value][1](thumb, words);
+    const found = known().get(key);
+    return sort.value === "least" ? -found.entropy : found[sort.value].score ?? found[sort.value];
+  };
+  const say = ([best]) => {
+    if (needsAll() && !known()) return "Measuring …";
+    if (sort.value === "weight" && (chosen().row < 0 || chosen().col < 0))
+      return "Choose a query and a key first.";
+    if (!(sort.value in Behavior.NAMES)) return "";
+    const { queries, score } = known().get(`${best.name} ${best.head}`)[sort.value];
+    const { means } = Behavior.NAMES[sort.value];
+    return queries ? `Weight on ${means}, the mean of ${queries === 1 ? "the query" : `${queries} queries`} that can `
+      + `have it. Highest: ${Part.head(best.name, best.head)}, ${Format.weight(score)}.`
+      : `No query has ${means} among its keys.`;
   };
 
-  const brief = (name) => name.replace(/^(.).*\.(\d+)\.(.).*/, (_, side, layer, kind) =>
-    `${side}${layer}${kind === "c" ? "×" : ""}·`);
+  // --- the pictures ---
+
   const tile = (one) => {
-    const canvas = el("canvas", { width: 1, height: 1 });
-    const title = `${one.name}, head ${one.head}`, short = brief(one.name) + one.head;
-    const value = one.value === undefined ? null
-      : Format.short(sort.value === "loss" ? one.value : Math.abs(one.value));
-    const button = el("button", { type: "button", title, "aria-label": value === null ? title
-      : `${value} ${short}, ${title}`, "data-head": one.head,
-      "data-part": one.name, onclick: () => Whole.show(one.name, one.head) }, canvas,
-    value === null ? null : [el("span", { class: "small" }, value),
-      el("small", { class: "soft" }, ` ${short}`)]);
+    const canvas = el("canvas", { width: 1, height: 1 }), { name, head, value } = one;
+    const title = `${Part.head(name, head)} (${name})`, shown = value === undefined ? null
+      : sort.value === "loss" ? Format.short(value) : Format.weight(Math.abs(value));
+    const said = behaviors(one).map((each) => `${each.title} ${Format.weight(each.score)}`).join(", ");
+    const button = el("button", { type: "button", title: said ? `${title}: ${said}` : title,
+      "aria-label": shown === null ? title : `${shown} ${Part.brief(name, head)}, ${title}`,
+      "data-head": head, "data-part": name, onclick: () => Whole.show(name, head) }, canvas,
+    shown === null ? null : [el("span", { class: "small" }, shown),
+      el("small", { class: "soft" }, ` ${Part.brief(name, head)}`)]);
     return { ...one, button, canvas };
   };
-  let tiles = [], frame = 0;
-  const paint = () => {
-    const at = chosen();
+  let tiles = [], painting = null;
+  function* paint() {
+    const at = chosen(), high = Look.range();
     for (const { thumb, words, canvas } of tiles) {
       if (!thumb.data.length) continue;
       const matrix = strip(thumb, words, at), seen = new Uint8Array(matrix.data.length).fill(1);
-      for (const _ of Heatmap.small(canvas, { matrix, seen, high: Scale.high([{ matrix: thumb }]) }));
+      yield* Heatmap.small(canvas, { matrix, seen, high: high({ matrix: thumb }) });
     }
-  };
+  }
   const soon = () => {
-    cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(paint);
+    Slices.drop(painting);
+    painting = paint();
+    Slices.run(painting);
   };
   const mark = () => {
     const { part, head } = State.get("view"), off = State.get("off");
-    for (const { button, name, head: own } of tiles)
+    for (const { button, name, head: own } of tiles) {
       button.classList.toggle("off", off.includes(`${name} ${own}`));
-    for (const { button, name, head: own } of tiles)
       button.setAttribute("aria-pressed", name === part && own === head);
+    }
     Rove.tidy(list);
   };
 
+  // Columns are heads, rows are layers.
   const byLayer = (heads) => {
-    const names = [...new Set(heads.map(({ name }) => name))];
-    return names.map((name) => el("div", { class: "layer" }, el("span", { class: "small soft" }, name),
-      tiles.filter((one) => one.name === name).map(({ button }) => button)));
+    const rows = Map.groupBy(tiles, ({ name }) => name), most = Math.max(...heads.map(({ head }) => head)) + 1;
+    list.style.setProperty("--heads", most);
+    list.style.setProperty("--layers", rows.size);
+    return [el("div", { class: "layer soft", "aria-hidden": true }, el("span", null, "head"),
+      Array.from({ length: most }, (_, head) => el("b", null, head))),
+    ...[...rows].map(([name, own]) => el("div", { class: "layer" },
+      el("span", { class: "soft", title: name }, Part.name(name).replace(" layer", "")),
+      own.map(({ button }) => button)))];
   };
   const draw = () => {
-    const answer = State.get("answer"), { item } = State.get("view");
+    const [answer, item] = now();
     place.hidden = !answer || !answer.whole || !answer.items[item];
     if (place.hidden) return;
     const kinds = [...new Set(answer.names.map(kindOf))];
-    sort.lastChild.disabled = !State.get("losses");
-    if (sort.value === "loss" && sort.lastChild.disabled) sort.value = "";
+    byLoss.disabled = !State.get("losses");
+    if (sort.value === "loss" && byLoss.disabled) sort.value = "";
     filtering.hidden = kinds.length < 2;
     const value = kinds.includes(filter.value) ? filter.value : "";
     fill(filter, ["", ...kinds].map((kind) => el("option", { value: kind }, kind || "all")));
     filter.value = value;
-    hint.hidden = sort.value !== "weight" || (chosen().row >= 0 && chosen().col >= 0);
-    const heads = headsOf(answer, item);
-    if (sort.value) for (const one of heads) one.value = valueOf(one);
-    if (sort.value) heads.sort((a, b) => b.value - a.value);
+    const heads = headsOf(answer, item), isSorted = sort.value && (known() || !needsAll());
+    if (isSorted) for (const one of heads) one.value = valueOf(one);
+    if (isSorted) heads.sort((a, b) => b.value - a.value);
     tiles = heads.map(tile);
-    list.className = sort.value ? "wide sorted" : "wide";
-    fill(list, sort.value ? tiles.map(({ button }) => button) : byLayer(heads));
+    list.className = isSorted ? "wide sorted" : "wide";
+    fill(list, isSorted ? tiles.map(({ button }) => button) : byLayer(heads));
+    fill(hint, say(heads));
+    tell(answer.heads(item));
     mark();
     soon();
+    if (!known() && (needsAll() || !Behavior.isLong(answer, item))) learn();
   };
-  fill(place, tools, list);
+  fill(place, tools, list, does);
 
   // The pictures belong to the request: an answer with another part has the same ones.
   let made = [];
   const change = () => {
-    const answer = State.get("answer"), { item } = State.get("view");
-    const now = [answer && answer.thumbs, item, State.get("dark"), State.get("losses"),
+    const [answer, item] = now();
+    const next = [answer && answer.thumbs, item, State.get("dark"), State.get("losses"),
       sort.value === "weight" && `${chosen().row} ${chosen().col}`];
-    const same = now.every((x, i) => x === made[i]);
-    made = now;
+    const same = next.every((x, i) => x === made[i]);
+    made = next;
     if (!same) return draw();
     if (place.hidden) return;
     mark();

@@ -2,11 +2,10 @@
 //
 // Look.sheet() -> the large one, as a sheet of heatmap.js, or null. Look.seen(item, head, { answer,
 // asked }) -> the keys that each query may attend to (visible.js), cached for each answer; by default
-// for the answer that is shown.
-// needs: dom format rove scale state tensor terms models answer labels request visible heatmap large
+// for the answer that is shown. Look.range() -> a function of a face: the weight at the end of its colors.
+// needs: dom format part rove scale state tensor terms models answer labels request visible heatmap large slices
 const Look = (() => {
   const { el, fill, id } = Dom;
-  const SLICE = 8;
   const kept = new WeakMap();
   const now = () => ({ answer: State.get("answer"), asked: State.get("asked") });
   const fields = ({ answer: { whole, part, sees }, asked } = now()) => (whole
@@ -30,66 +29,66 @@ const Look = (() => {
   const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
   const shape = ({ rows, cols }) =>
     `${count(rows, "query", "queries")} × ${count(cols, "key", "keys")}`;
-  const isStrong = (faces) => State.get("view").strong ?? Scale.strong(faces);
+  // The faces with one color scale: all heads of all layers, by their thumbnails, or those of the item.
+  const common = () => {
+    const answer = State.get("answer"), { item, range } = State.get("view");
+    return answer.whole && range === "shared" ? answer.heads(item).map(({ thumb }) => ({ matrix: thumb }))
+      : Answer.faces(answer, item);
+  };
+  const isStrong = () => State.get("view").strong ?? Scale.strong(common());
+  const range = () => {
+    const isLit = isStrong(), high = Scale.high(common(), isLit);
+    return State.get("view").range === "shared" ? () => high : (one) => Scale.high([one], isLit);
+  };
   const isEven = () => {
     const model = Models.find(State.get("asked").model);
     return model !== null && model.weighting === "sigmoid";
   };
-  const highOf = (faces, one) => {
-    const chosen = State.get("view").range === "shared" ? faces : [one];
-    return Scale.high(chosen, isStrong(faces));
-  };
-  const sheetOf = (faces, { head, label: plain, matrix }) => {
+  const sheetOf = ({ head, label: plain, matrix }) => {
     const { item } = State.get("view"), { part } = State.get("answer");
-    const label = part ? `${part}, ${plain}` : plain;
+    const label = part ? `${Part.name(part)} · ${plain}` : plain;
     const { pointers, segments } = State.get("answer").items[item];
     const words = (n, word) => Array.from({ length: n }, (_, i) => String(word(item, i)));
     return { title: `${label}, ${shape(matrix)}`, label, matrix, seen: seen(item, head),
-      even: isEven(), high: highOf(faces, { matrix }), rows: words(matrix.rows, Labels.row),
+      even: isEven(), high: range()({ matrix }), rows: words(matrix.rows, Labels.row),
       cols: words(matrix.cols, Labels.col), cuts: cuts(item),
       pointers: pointers && pointers[head], segments: segments && segments[head] };
   };
 
-  // Small multiples are drawn when they become visible, in slices of SLICE ms.
-  let tiles = [], waiting = [], busy = false;
-  const work = () => {
-    const end = performance.now() + SLICE;
-    while (waiting.length && performance.now() < end) if (waiting[0].next().done) waiting.shift();
-    busy = waiting.length > 0;
-    if (busy) requestAnimationFrame(work);
-  };
-  function* paint({ canvas, faces, one }) {
+  // Small multiples are drawn when they become visible.
+  let tiles = [], waiting = [];
+  function* paint({ canvas, one }) {
     const hidden = seen(State.get("view").item, one.head);
     yield;
-    yield* Heatmap.small(canvas, { matrix: one.matrix, seen: hidden, high: highOf(faces, one) });
+    yield* Heatmap.small(canvas, { matrix: one.matrix, seen: hidden, high: range()(one) });
     canvas.className = "hatched"; // a tile that is not drawn yet shows no masked keys
   }
   const watcher = new IntersectionObserver((entries) => {
     for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
       watcher.unobserve(target);
       waiting.push(paint(tiles.find((tile) => tile.button === target)));
-      if (!busy) requestAnimationFrame(work);
-      busy = true;
+      Slices.run(waiting.at(-1));
     }
   }, { root: id("multiples"), rootMargin: "200px" });
 
   Rove.in(id("multiples"), "button");
-  const tileOf = (faces, one) => {
+  const tileOf = (one) => {
     const canvas = el("canvas", { width: 1, height: 1 }), mark = el("i", { hidden: true });
     canvas.style.aspectRatio = Math.max(0.6, Math.min(3, one.matrix.cols / one.matrix.rows));
     const button = el("button", { type: "button", onclick: () => State.view({ head: one.head }) },
       el("span", { class: "sheet" }, canvas, mark), one.head === "mean" ? "mean" : one.label, " ",
       el("span", { class: "soft", title: "largest weight" },
         Format.short(Scale.high([one]))));
-    return { button, canvas, mark, faces, one };
+    return { button, canvas, mark, one };
   };
   const multiples = (faces, fresh) => {
     if (fresh) {
-      tiles = faces.length > 1 && !State.get("answer").whole ? faces.map((one) => tileOf(faces, one)) : [];
+      tiles = faces.length > 1 && !State.get("answer").whole ? faces.map(tileOf) : [];
       fill(id("multiples"), tiles.map((tile) => tile.button)).hidden = !tiles.length;
       Rove.tidy(id("multiples"));
     }
     watcher.disconnect();
+    waiting.forEach(Slices.drop);
     waiting = [];
     for (const { button } of tiles) watcher.observe(button);
   };
@@ -140,9 +139,9 @@ const Look = (() => {
     where.textContent = [n > 1 && `of ${n}`, sheet && shape(sheet.matrix)].filter(Boolean)
       .join(" · ");
     shared.checked = State.get("view").range === "shared";
-    sharing.hidden = !sheet || faces.length < 2;
+    sharing.hidden = !sheet || (answer.whole ? answer.heads(item) : faces).length < 2;
     legend.hidden = !sheet;
-    strong.checked = Boolean(sheet) && isStrong(faces);
+    strong.checked = Boolean(sheet) && isStrong();
     if (sheet) high.textContent = (strong.checked ? "≥ " : "") + Format.short(sheet.high);
   };
 
@@ -171,7 +170,7 @@ const Look = (() => {
   const renew = (answer, item, [sameAnswer, sameItem, , sameRange]) => {
     const face = Answer.face(answer, State.get("view"));
     const why = reason(answer, item, face), faces = why ? [] : Answer.faces(answer, item);
-    sheet = why ? null : sheetOf(faces, face);
+    sheet = why ? null : sheetOf(face);
     fill(id("empty"), why).hidden = !why;
     id("large").hidden = Boolean(why);
     tools(answer, item, faces);
@@ -183,5 +182,5 @@ const Look = (() => {
   };
   State.on(["answer", "view", "over", "off", "labels", "body", "dark"], change);
   change();
-  return { sheet: () => sheet, seen };
+  return { sheet: () => sheet, seen, range };
 })();
