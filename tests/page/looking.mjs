@@ -50,11 +50,12 @@ export const roll = (layers, residual) => {
     return all;
   });
 };
-// Waits for the first row: the trace is asked for when the tab is opened, and Firefox may say that the
-// request has ended before the page has its answer.
+// All columns of Computation: those of the last step. Waits for the first row: the trace is asked for when the
+// tab is opened, and Firefox may say that the request has ended before the page has its answer.
 export const steps = async (page) => {
   const rows = page.locator("#steps tbody tr");
   await rows.first().waitFor();
+  await page.getByRole("button", { name: "6 Context" }).click();
   return rows.evaluateAll((list) =>
     list.map((row) => ({ product: row.cells[1].textContent,
       score: row.querySelector("[type=number]").value, seen: row.querySelector("[type=checkbox]").checked,

@@ -26,6 +26,12 @@ const traced = async (body, model, trace, what = "attention") => {
   return json.trace;
 };
 const short = (x) => String(Number(x.toPrecision(3)));
+const weight = (x) => (x === 0 ? "0" : x < 0.0005 ? "<0.001" : x.toFixed(3));
+// A column has as many decimals as its largest number with three digits.
+const even = (list) => {
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(...list.map(Math.abs)))));
+  return list.map((x) => (x === null ? "–" : x.toFixed(digits)));
+};
 const said = (page) => page.locator("#steps-text").textContent();
 const step = (page, name) => page.getByRole("button", { name }).click().then(() => settle(page));
 
@@ -35,15 +41,15 @@ test("all numbers are the trace's", async () => {
     const t = await traced(BODY, model, { item: 1, head, query: 1 });
     const shown = await rows(page);
     assert.deepEqual(shown.map(({ product }) => product),
-      t.products.map((x) => (x === null ? "–" : short(x))));
+      even(t.products));
     assert.deepEqual(shown.map(({ score }) => (score === "" ? null : Number(score))), t.scores);
     assert.deepEqual(shown.map(({ seen }) => seen), [true, true, false]);
     shown.forEach(({ weight }, j) => assert.equal(Math.fround(weight), Math.fround(t.weights[j])));
-    assert.ok((await said(page)).includes(short(t.query[0])));
-    for (const [name, numbers] of [["2 Products", [t.products[0]]], ["3 Scores", [t.scores[0]]],
-      ["4 Weights", [t.weights[0]]], ["5 Values", [t.values[0][0], t.weights[0]]], ["6 Context", t.context]]) {
+    for (const [name, numbers] of [["1 Query", [short(t.query[0])]], ["2 Products", [short(t.products[0])]],
+      ["3 Scores", [short(t.scores[0])]], ["4 Weights", [weight(t.weights[0])]],
+      ["5 Values", [short(t.values[0][0]), weight(t.weights[0])]], ["6 Context", t.context.map(short)]]) {
       await step(page, name);
-      for (const x of numbers) assert.ok((await said(page)).includes(short(x)), `${name}: ${x}`);
+      for (const x of numbers) assert.ok((await said(page)).includes(x), `${name}: ${x}`);
     }
     // The page's own way from scores to weights is the server's.
     const own = await page.evaluate(([s, isEven]) => Steps.weigh(s, isEven), [t.scores, model === "even"]);
@@ -68,7 +74,7 @@ test("what if: a score is changed, a key is hidden, and all goes back", async ()
   await input.press("Enter");
   await settle(page);
   await compare([t.scores[0], 2.5, t.scores[2]]);
-  assert.deepEqual((await page.locator("#steps tbody tr td:last-child").allTextContents()), t.weights.map(short));
+  assert.deepEqual((await page.locator("#steps tbody tr td:last-child").allTextContents()), t.weights.map(weight));
   await page.locator("#steps [type=checkbox]").first().uncheck();
   await settle(page);
   await compare([null, 2.5, t.scores[2]]);
@@ -104,6 +110,53 @@ test("what is refused is told; where there is nothing, it says so", async () => 
   await page.locator("#steps tbody tr").first().waitFor();
   await ask(page, { queries: [[[1, 0, 0, 1]]] }, "demo");
   assert.match(await page.locator("#steps").textContent(), /no weights/);
+});
+
+const BIASED = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0], [1, 1, 0, 0]]], return_attention: true,
+  bias: [[[0, 0, 0], [0, 5, 0], [0, 0, -2]]] };
+test("a score is written out: product, scale and bias as the server has them", async () => {
+  const page = await opened(BIASED, "demo", { head: 0, row: 1, col: 1 });
+  const t = await traced(BIASED, "demo", { item: 0, head: 0, query: 1 });
+  await page.locator("#steps tbody tr").first().waitFor();
+  await step(page, "3 Scores");
+  assert.ok(Math.abs(t.products[1] / Math.sqrt(2) + 5 - t.scores[1]) < 1e-5, "the bias is in the score");
+  assert.equal(await said(page), "q·k / √d + bias, with d = 2, the size of a head: "
+    + `${short(t.products[1])} / √2 + 5 = ${short(t.scores[1])}`);
+  await page.evaluate(() => State.view({ col: 0 }));
+  await settle(page);
+  assert.equal(await said(page), "q·k / √d, with d = 2, the size of a head: "
+    + `${short(t.products[0])} / √2 = ${short(t.scores[0])}`);
+  await page.evaluate(() => State.view({ row: 2, col: 2 }));
+  await settle(page);
+  assert.match(await said(page), / \/ √2 − 2 = /);
+});
+
+test("steps show one column more each; vectors are strips of their numbers", async () => {
+  const page = await opened(BODY, "demo", { head: 0, row: 1 });
+  const columns = () => page.locator("#steps thead th").allTextContents();
+  await page.locator("#steps tbody tr").first().waitFor();
+  const all = ["Key", "q·k", "Score", "Weight", "Weight × value"];
+  for (const [n, name] of ["1 Query", "2 Products", "3 Scores", "4 Weights", "5 Values", "6 Context"].entries()) {
+    await step(page, name);
+    assert.deepEqual(await columns(), all.slice(0, n + 1));
+  }
+  await step(page, "2 Products");
+  const t = await traced(BODY, "demo", { item: 0, head: 0, query: 1 });
+  const heavy = Math.max(...t.query.map(Math.abs));
+  assert.deepEqual(await page.locator("#steps-text .q.strip i").evaluateAll((list) =>
+    list.map((one) => [one.className, Math.round(100 * one.style.opacity)])),
+  t.query.map((x) => [x < 0 ? "minus" : "", Math.round(100 * Math.abs(x) / heavy)]));
+  assert.equal(await page.locator("#steps tbody .k.strip").count(), 2, "the masked key has none");
+});
+
+test("without a chosen query it opens on the one with the most concentrated weights", async () => {
+  const page = await opened(BIASED, "demo", { head: 0, row: -1, col: -1 });
+  const [[rows]] = (await server.post("/v1/models/demo/attention", BIASED)).json.attention_weights;
+  const tops = rows.map((row) => Math.max(...row)), best = tops.indexOf(Math.max(...tops));
+  assert.equal(best, 1);
+  await page.getByText("Query 1 in head 0").waitFor();
+  await ask(page, { ...BODY, queries: [BODY.queries[0]] }, "demo");
+  assert.doesNotMatch(await page.locator("#steps").textContent(), /Query 0 in/, "query 0 has no choice: its mask leaves one key");
 });
 
 test("many keys: the heaviest, and all", async () => {

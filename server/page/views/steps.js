@@ -2,12 +2,14 @@
 // query, the products with each key, scores, weights, and the context. A user may change a score or mask
 // a key: then the page computes the effect.
 //
-// The query, the key and the head are those of State.view; by default the first query, its key with the
-// largest weight, and head 0. The trace is requested when the tab is open, once for each of them.
-// needs: dom format report rove state terms net answer request sentence look
+// The query, the key and the head are those of State.view; by default the query with the most concentrated
+// weights, its key with the largest one, and head 0. The trace is requested when the tab is open, once for
+// each of them. Step n shows the first n columns of the table. Vectors are strips: a cell for each number,
+// its upper half colored for a positive number, its lower half for a negative one.
+// needs: dom format report rove state terms models net answer request sentence look
 const Steps = (() => {
   const { el, fill, button } = Dom;
-  const FEW = 12, SOME = 6; // the numbers of keys and of vector elements that are shown at first
+  const FEW = 12, SOME = 6, LONG = 128; // how many keys, numbers and cells of a vector are shown at first
   const panel = Dom.id("steps");
   const NAMES = ["Query", "Products", "Scores", "Weights", "Values", "Context"];
   let shown = "", trace = null, step = 0, all = false, asking = null;
@@ -29,23 +31,62 @@ const Steps = (() => {
   const short = Format.short;
   const vector = (list) => el("code", null, `[${list.slice(0, SOME).map(short).join(", ")}`
     + `${list.length > SOME ? `, … ${list.length} numbers` : ""}]`);
+  // A strip of a vector: the query's, the keys' or the values', "q", "k" or "v".
+  const largest = (list) => list.reduce((most, x) => Math.max(most, Math.abs(x)), 0) || 1;
+  const strip = (list, kind, most = largest(list)) => {
+    const node = el("span", { class: `strip ${kind}` });
+    for (const x of list.slice(0, LONG)) {
+      const cell = el("i", { class: x < 0 ? "minus" : null });
+      cell.style.opacity = Math.abs(x) / most;
+      node.append(cell);
+    }
+    return node;
+  };
+  const signed = (x) => (x < 0 ? `(${short(x)})` : short(x));
   const product = (a, b) => {
-    const terms = a.slice(0, 3).map((x, c) => `${short(x)}·${short(b[c])}`).join(" + ");
+    const terms = a.slice(0, 3).map((x, c) => `${signed(x)}·${signed(b[c])}`).join(" + ");
     return a.length > 3 ? `${terms} + …` : terms;
+  };
+  // The factor of the products, if the trace agrees with one of the usual ones: the rest is a bias.
+  const scale = () => {
+    const root = 1 / Math.sqrt(trace.query.length), model = Models.find(State.get("asked").model) || {};
+    const fits = (by) => trace.scores.every((x, j) => hidden(x)
+      || Math.abs(x - by * trace.products[j]) <= 1e-4 * (1 + Math.abs(x)));
+    return model.scale ?? ([root, 1].find(fits) || (model.family === "t5" ? 1 : root));
+  };
+  const scored = (col) => {
+    const d = trace.query.length, by = scale(), x = trace.products[col], score = trace.scores[col];
+    const rest = score - by * x, isRoot = Math.abs(by * Math.sqrt(d) - 1) < 1e-5;
+    const isBiased = Math.abs(rest) > 1e-4 * (1 + Math.abs(score));
+    const bias = (Request.fields(State.get("asked").body) || {}).bias ? "bias" : "relative position";
+    return [isRoot ? `q·k / √d${isBiased ? ` + ${bias}` : ""}, with d = ${d}, the size of a head: `
+      : `q·k${by === 1 ? "" : " × scale"}${isBiased ? ` + ${bias}` : ""}: `,
+    el("code", null, short(x) + (isRoot ? ` / √${d}` : by === 1 ? "" : ` × ${short(by)}`)
+      + (isBiased ? ` ${rest < 0 ? "−" : "+"} ${short(Math.abs(rest))}` : ""), ` = ${short(score)}`)];
   };
 
   const softmax = (scores, col, weight) => {
     const there = scores.filter((x) => !hidden(x)), most = Math.max(...there);
     const sum = there.reduce((all, x) => all + Math.exp(x - most), 0);
-    return `exp(${short(scores[col])} − ${short(most)}) / ${short(sum)} → ${short(weight)}`;
+    return `exp(${short(scores[col])} − ${short(most)}) / ${short(sum)} = ${Format.weight(weight)}`;
   };
 
   // --- the chosen query and its trace ---
 
+  // The query with the largest weight, of those with a choice.
+  const sharpest = ({ matrix, seen }) => {
+    let best = 0, most = 0;
+    for (let i = 0; i < matrix.rows; i++) {
+      const from = i * matrix.cols, keys = seen.subarray(from, from + matrix.cols);
+      const top = Math.max(...Answer.row(matrix, i));
+      if (top > most && keys.indexOf(1) !== keys.lastIndexOf(1)) [best, most] = [i, top];
+    }
+    return best;
+  };
   const place = () => {
     const sheet = Look.sheet(), view = State.get("view");
     if (!sheet || !sheet.matrix.rows || !sheet.matrix.cols) return null;
-    const row = view.row < 0 ? 0 : view.row, best = Math.max(0, Answer.heaviest(sheet.matrix, row));
+    const row = view.row < 0 ? sharpest(sheet) : view.row, best = Math.max(0, Answer.heaviest(sheet.matrix, row));
     return { sheet, row, col: view.col < 0 ? best : view.col, item: view.item,
       head: typeof view.head === "number" ? view.head : 0, mean: typeof view.head !== "number" };
   };
@@ -63,26 +104,27 @@ const Steps = (() => {
 
   const scores = () => trace.scores.map((x, j) => (changed.has(j) ? changed.get(j) : x));
   const line = (...parts) => el("p", null, parts);
+  const name = (word, kind) => el("b", { class: kind }, Terms.of(word));
   const explain = ({ sheet, row, col }) => {
     const key = Sentence.key(sheet, col), q = trace.query, k = trace.keys[col], s = scores();
     const weights = changed.size ? weigh(s, sheet.even) : trace.weights, v = trace.values;
     if (step && step < 5 && hidden(s[col])) return [line(`${key} is masked for this query: no score.`)];
-    const ratio = trace.products[col] ? trace.scores[col] / trace.products[col] : NaN;
     return [
-      () => [line(`${Sentence.query(sheet, row).replace("query", "Query")} in this head: q = `, vector(q))],
-      () => [line(`${key}: k = `, vector(k)), line("How well q and k match: ",
-        el("code", null, `${product(q, k)} → ${short(trace.products[col])}`))],
-      () => [line("Scaled, plus a bias or relative positions if any: ",
-        el("code", null, `${short(trace.products[col])} → ${short(s[col])}`),
-        Number.isFinite(ratio) ? ` (factor ${short(ratio)})` : "")],
+      () => [line(`${Sentence.query(sheet, row).replace("query", "Query")} in this head: `, name("query", "q"), " q = ",
+        vector(q)), line(strip(q, "q"))],
+      () => [line(`${key}: `, name("key", "k"), " k = ", vector(k)), line(strip(q, "q")), line(strip(k, "k")),
+        line("How well q and k match: ", el("code", null, `${product(q, k)} = ${short(trace.products[col])}`))],
+      () => [line(...scored(col)), changed.has(col) ? line("You changed it to ", el("code", null, short(s[col])), ".") : null],
       () => [line(...(sheet.even ? ["Sigmoid of the score: "] : [Terms.of("softmax", "Softmax"), " over all keys: "]),
-        el("code", null, sheet.even ? `1 / (1 + exp(−${short(s[col])})) → ${short(weights[col])}`
+        el("code", null, sheet.even ? `1 / (1 + exp(−${short(s[col])})) = ${Format.weight(weights[col])}`
           : softmax(s, col, weights[col])))],
-      () => [line(`${key}: `, Terms.of("value"), " v = ", vector(v[col])), line("Multiplied by the weight ",
-        el("code", null, short(weights[col])), ": ", vector(v[col].map((x) => x * weights[col])))],
-      () => [line("The sum over all keys is the head's output, the context: ",
-        vector(changed.size ? mix(weights, v) : trace.context)),
-      changed.size ? line("With the server's scores: ", vector(trace.context)) : null],
+      () => [line(`${key}: `, name("value", "v"), " v = ", vector(v[col])), line("Multiplied by the weight ",
+        el("code", null, Format.weight(weights[col])), ": ", vector(v[col].map((x) => x * weights[col])))],
+      () => {
+        const mixed = changed.size ? mix(weights, v) : trace.context;
+        return [line("The sum over all keys is the head's output, the context: ", vector(mixed)),
+          line(strip(mixed, "v")), changed.size ? line("With the server's scores: ", vector(trace.context)) : null];
+      },
     ][step]();
   };
 
@@ -91,7 +133,7 @@ const Steps = (() => {
     else changed.set(j, value);
     draw();
   };
-  const cells = (sheet, j, s, weights, top) => {
+  const cells = (sheet, j, s, weights, form, parts, most) => {
     const original = trace.scores[j], gone = hidden(s[j]), name = Sentence.key(sheet, j);
     const number = el("input", { type: "number", step: "any", value: gone ? "" : s[j], disabled: gone,
       "aria-label": `Score of ${name}`, onchange: () => number.value !== ""
@@ -101,18 +143,23 @@ const Steps = (() => {
       onchange: () => edit(j, seen.checked ? original : null) });
     const word = button(sheet.cols[j], () => State.view({ col: j }));
     word.className = "word plain";
-    return [word, hidden(original) ? "–" : short(trace.products[j]), el("span", null, seen, number),
-      Report.number(weights[j], weights[j] / top), changed.size ? short(trace.weights[j]) : null];
+    return [word, hidden(original) ? "–" : [strip(trace.keys[j], "k"), form(trace.products[j])],
+      el("span", null, seen, number),
+      Report.number(weights[j], weights[j] / Math.max(...weights), Format.weight(weights[j])),
+      strip(parts[j], "v", most)];
   };
   const table = ({ sheet, col }) => {
     const s = scores(), weights = changed.size ? weigh(s, sheet.even) : trace.weights;
     const order = [...weights.keys()].sort((a, b) => trace.weights[b] - trace.weights[a] || a - b);
     const some = all || order.length <= FEW ? [...weights.keys()]
       : [...new Set([...order.slice(0, FEW), col])].sort((a, b) => a - b);
-    const titles = [Terms.of("key", "Key"), "q·k", "Score", Terms.of("weight", "Weight"),
-      ...(changed.size ? ["Server's weight"] : [])];
-    const node = Dom.table("Keys", titles, some.map((j) =>
-      cells(sheet, j, s, weights, Math.max(...weights) || 1).slice(0, titles.length)));
+    const titles = [Terms.of("key", "Key"), "q·k", "Score", Terms.of("weight", "Weight"), "Weight × value"];
+    const parts = trace.values.map((v, j) => v.map((x) => x * weights[j])), most = largest(parts.flat());
+    const form = Format.even(some.map((j) => trace.products[j]));
+    const then = changed.size && step > 2 ? (j) => [Format.weight(trace.weights[j])] : () => [];
+    const upTo = (list) => list.slice(0, step + 1);
+    const node = Dom.table("Keys", [...upTo(titles), ...(then(0).length ? ["Server's weight"] : [])],
+      some.map((j) => [...upTo(cells(sheet, j, s, weights, form, parts, most)), ...then(j)]));
     for (const [i, row] of [...node.tBodies[0].rows].entries())
       row.classList.toggle("on", some[i] === col);
     for (const row of node.rows)
