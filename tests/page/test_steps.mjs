@@ -175,6 +175,8 @@ for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark, nar
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Enter");
     assert.match(await said(page), /How well q and k match/);
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
     await page.locator("#steps [type=number]").first().focus();
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("Tab");
