@@ -111,3 +111,36 @@ test("figures", { timeout: 120000 }, async () => {
   await timed(page, session, "whole", () => steps(200, (t) =>
     page.mouse.move(c.x + 60 + t * (c.width - 90), Math.min(880, c.y + 60 + Math.abs(Math.sin(t * 9)) * 200))));
 });
+
+// The opening screen: ms from the navigation to the first arcs, with an empty cache, and from a typed letter
+// to the arcs of the new sentence.
+test("opening", { timeout: 120000 }, async () => {
+  const ARCS = () => document.querySelectorAll("#arcs path").length > 0;
+  const server = await serve([], { config: null }), middle = (list) => list.sort((a, b) => a - b)[list.length >> 1];
+  const opened = [];
+  for (let i = 0; i < 9; i++) {
+    const page = await open({ server, viewport: [1280, 800], path: "/healthz" });
+    await page.goto(`${server.origin}/`, { waitUntil: "commit" });
+    await page.waitForFunction(ARCS, null, { polling: "raf" });
+    opened.push(await page.evaluate(() => performance.now()));
+    if (i < 8) await page.close();
+    else {
+      const typed = await page.evaluate(async () => {
+        const input = document.getElementById("learn-text"), times = [];
+        const seen = () => [...document.querySelectorAll("#arcs button > :first-child")].map((one) => one.textContent).join(" ");
+        for (const word of " the street was wide and the dog was very tired".split(/(?= )/)) {
+          input.value += word;
+          const wish = input.value.toLowerCase(), begun = performance.now();
+          input.dispatchEvent(new Event("input"));
+          while (seen() !== wish) await new Promise(requestAnimationFrame);
+          times.push(performance.now() - begun);
+        }
+        return times;
+      });
+      say("typed", middle(typed).toFixed(0));
+      say("typed_longest", Math.max(...typed).toFixed(0));
+    }
+  }
+  say("opened", middle(opened).toFixed(0));
+  say("opened_longest", Math.max(...opened).toFixed(0));
+});

@@ -73,5 +73,5 @@ const Models = (() => {
   });
   Net.onReturn(load);
   show();
-  return { load, find, current, isWhole };
+  return { load, find, current, isWhole, all: () => State.get("models") || [] };
 })();

@@ -1,0 +1,100 @@
+// tour: eight steps through the page, made for a lesson. Each step shows a real view, with the model
+// "words", and marks the part that it speaks of.
+//
+// Tour.step(): the current step, or -1. A step is { title, text, show, mark, more }: show() brings the
+// view up; mark: a selector of the marked part; more: a link to read on.
+// needs: dom place state models ask request whole lesson
+const Tour = (() => {
+  const { el, fill, button } = Dom;
+  const WIDE = Lesson.sentence.replace("tired", "wide");
+  const chapter = (number, name) => `Dive into Deep Learning 11.${number}: ${name}`;
+
+  // Shows a text of the model "words" in a tab or in Learn, at a word of it.
+  const words = (text, place, { tab, part = "encoder.1.self", head = 0, word = "it" } = {}) => async () => {
+    const model = Models.all().find((one) => Lesson.of(one)), body = State.get("body");
+    Place.go(place, tab);
+    const isSame = State.get("model") === model.name && State.get("answer")?.model === model.name
+      && (Request.fields(body) || {}).text === text;
+    if (!isSame) {
+      State.set({ model: model.name, body: { text: Request.layout({ text }) } });
+      await Ask.send();
+    }
+    Whole.show(part, head);
+    const answer = State.get("answer");
+    const at = answer && answer.words ? answer.words(0, part).rows.indexOf(word) : -1;
+    State.view({ item: 0, row: at, col: -1 });
+  };
+  const STEPS = [
+    { title: "Every word looks at the others", book: chapter(1, "Queries, Keys, and Values"),
+      text: "“it” must find out what it stands for. The thick arc is the answer: “it” gives most of its attention to “animal”. "
+        + "Click any other word and see what that one looks at.",
+      show: words(Lesson.sentence, "learn"), mark: "#arcs" },
+    { title: "A query meets keys", book: chapter(1, "Queries, Keys, and Values"),
+      text: "Each word sends out a query: what it looks for. Each word also has a key: what it offers. “it” looks for an animal, "
+        + "and “animal” offers one, so their score is the largest. A score is the sum of query number times key number, divided by √d.",
+      show: words(Lesson.sentence, "learn"), mark: "#cards > :nth-child(1)" },
+    { title: "Scores become weights", book: chapter(3, "Attention Scoring Functions"),
+      text: "Softmax turns scores into shares that add up to 100 %. A score that is larger by 1 means 2.7 times the weight. "
+        + "Choose Mask at the right: a masked word gets the weight 0, and the others share what it had.",
+      show: words(Lesson.sentence, "learn"), mark: "#cards > :nth-child(2)" },
+    { title: "Weights mix values", book: chapter(2, "Attention Pooling by Similarity"),
+      text: "Each word hands over its value, in proportion to its weight. The sum is what “it” takes away: nearly all of it "
+        + "comes from “animal”.", show: words(Lesson.sentence, "learn"), mark: "#cards > :nth-child(3)" },
+    { title: "Several heads, several questions", book: chapter(5, "Multi-Head Attention"),
+      text: "One layer asks several questions at once, one in each head. This head looks at the word to the left. "
+        + "Click the others: their pictures differ, because their questions do.",
+      show: words(Lesson.sentence, "learn", { head: 1 }), mark: "#learn .heads" },
+    { title: "One word changes, and the arc moves", book: chapter(6, "Self-Attention and Positional Encoding"),
+      text: "“tired” became “wide”, so “it” is the street now. How does “it” know of “wide”? Layer 1, which was not "
+        + "taught where to look, takes “it” to its adjective. Layer 2 then finds the noun that fits.",
+      show: words(WIDE, "learn"), mark: "#arcs" },
+    { title: "The same numbers, one by one", book: chapter(3, "Attention Scoring Functions"),
+      text: "Computation shows every number of this weight, as the server computed it. Change a score, and see the weights follow.",
+      show: words(WIDE, "explore", { tab: "steps" }), mark: "#steps" },
+    { title: "What is a head worth?", book: chapter(7, "The Transformer Architecture"),
+      text: "Remove a head and see how much the output changes. Choose Measure every head, then click cells to disable heads. "
+        + "Without the head that looks at the adjective, the model can only guess what “it” is.",
+      show: words(Lesson.sentence, "ablate", { tab: "worth" }), mark: "#worth" },
+  ];
+
+  // --- the panel ---
+
+  let step = -1;
+  const title = el("h3", { id: "tour-title" }), text = el("p"), book = el("p", { class: "small soft" });
+  const count = el("span", { class: "small soft" });
+  const before = button("Back", () => go(step - 1)), after = button("Next", () => go(step + 1));
+  after.className = "primary";
+  const panel = el("aside", { id: "tour", class: "card", "aria-labelledby": "tour-title", hidden: true }, title,
+    el("div", { "aria-live": "polite" }, text, book), el("div", { class: "row" }, count, before, after, button("End the tour", () => go(-1))));
+  document.body.append(panel);
+  const mark = () => {
+    for (const one of document.querySelectorAll(".toured")) one.classList.remove("toured");
+    const part = step >= 0 && document.querySelector(STEPS[step].mark);
+    if (!part) return;
+    part.classList.add("toured");
+    const { top, bottom } = part.getBoundingClientRect(), free = innerHeight - panel.offsetHeight - 24;
+    if (top < 0 || bottom > free) scrollTo(0, Math.max(0, scrollY + top - Math.max(8, (free - (bottom - top)) / 2)));
+  };
+  const go = async (to) => {
+    step = to < STEPS.length ? to : -1;
+    panel.hidden = step < 0;
+    document.body.classList.toggle("touring", step >= 0);
+    if (step < 0) return mark();
+    const mine = STEPS[step];
+    title.textContent = mine.title;
+    text.textContent = mine.text;
+    book.textContent = mine.book;
+    count.textContent = `${step + 1} of ${STEPS.length}`;
+    before.disabled = step === 0;
+    after.textContent = step === STEPS.length - 1 ? "Done" : "Next";
+    await mine.show();
+    if (STEPS[step] === mine) mark();
+  };
+  const begin = button(`Tour: attention in ${STEPS.length} steps`, () => go(0));
+  begin.className = "primary";
+  Dom.id("learn-tour").append(begin);
+  State.on(["models"], () => {
+    begin.hidden = !Models.all().some((one) => Lesson.of(one));
+  });
+  return { step: () => step };
+})();

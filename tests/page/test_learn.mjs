@@ -1,0 +1,181 @@
+// test_learn: the place Learn and the tour. All numbers are compared with what the server answers to
+// requests of the test's own.
+import assert from "node:assert/strict";
+import { audit, open, serve, settle, state, test } from "./browser.mjs";
+import { whole, wordsFolder } from "./wholes.mjs";
+
+const SENTENCE = "The animal did not cross the street because it was too tired";
+const WORDS = SENTENCE.split(" "), IT = 8, PART = "encoder.1.self";
+const server = await serve([], { config: null });
+const post = async (what, body) => {
+  const { json } = await server.post(`/v1/models/words/${what}`, body);
+  return json;
+};
+const traced = (text, query, head = 0, attention = PART) =>
+  post("encode", { text, trace: { attention, item: 0, head, query } }).then(({ trace }) => trace);
+const shown = (page) => page.waitForFunction(() => document.querySelectorAll("#cards tbody tr").length > 1)
+  .then(() => settle(page));
+const learn = async (options = {}) => {
+  const page = await open({ server, ...options });
+  await shown(page);
+  return page;
+};
+const percent = (x) => `${Math.round(100 * x)} %`;
+const title = (page) => page.locator("#learn-title").innerText();
+const until = (page, text) => page.waitForFunction((part) =>
+  document.querySelector("#learn-title").innerText.includes(part), text).then(() => shown(page));
+
+test("the page opens with a finding, and its numbers are the server's", async () => {
+  const page = await learn(), trace = await traced(SENTENCE, IT);
+  const best = trace.weights.indexOf(Math.max(...trace.weights));
+  assert.equal(best, 1);
+  assert.ok((await title(page)).startsWith(`“it” gives ${percent(trace.weights[1])} of its attention to “animal”`));
+  assert.deepEqual(await page.locator("#arcs button > :first-child").allInnerTexts(), WORDS.map((word) => word.toLowerCase()));
+  const arcs = trace.weights.filter((x, j) => x >= 0.012 && j !== IT).length;
+  assert.equal(await page.locator("#arcs path").count(), arcs);
+  const scores = await page.locator("#cards tbody tr").evaluateAll((rows) => rows.slice(1)
+    .map((row) => [row.cells[0].innerText, row.cells[row.cells.length - 1].innerText]));
+  for (const [word, score] of scores)
+    assert.ok(trace.scores.some((x, j) => WORDS[j].toLowerCase() === word && Number(x.toFixed(1)) === Number(score)), `${word} ${score}`);
+  // The weight comes from query and key: the request has no bias, and the scores are q·k / √d.
+  assert.deepEqual(Object.keys(JSON.parse((await state(page, "body")).text)), ["text"]);
+  const dot = trace.query.reduce((sum, x, c) => sum + x * trace.keys[1][c], 0) / Math.sqrt(trace.query.length);
+  assert.ok(Math.abs(dot - trace.scores[1]) < 1e-4 && trace.scores[1] === Math.max(...trace.scores));
+  // The shares add up to 100 %.
+  const shares = await page.locator("#cards .bar-row > :last-child").allInnerTexts();
+  assert.ok(Math.abs(shares.reduce((sum, text) => sum + parseFloat(text.replace("<", "")), 0) - 100) < 3, shares.join());
+  // Named numbers: the strongest of the query is "animal".
+  const dots = await page.locator("#cards tbody tr").first().locator(".dot").evaluateAll((all) =>
+    all.map((one) => one.title.split(" ")[0]));
+  assert.deepEqual(dots, ["animal", "he", "she", "place", "thing", "holder"]);
+  assert.equal(Math.max(...trace.query.slice(0, 6)), trace.query[0]);
+  assert.match(await page.locator("#cards").innerText(), /“it” speaks of animal \(\d+ %\)/);
+});
+
+test("a word, a head, a layer, with mouse and keyboard", async () => {
+  const page = await learn(), street = await traced(SENTENCE, 6);
+  await page.locator("#arcs button").nth(6).click();
+  await until(page, "“street” gives");
+  assert.ok((await title(page)).includes(percent(Math.max(...street.weights))));
+  await page.locator("#arcs button").nth(6).press("ArrowRight");
+  await page.keyboard.press("Enter");
+  await until(page, "“because” gives");
+  await page.locator("#learn .heads button").nth(1).click();
+  await page.waitForFunction(() => document.querySelector("#learn-title").innerText.includes("to “street”"));
+  const before = await traced(SENTENCE, 7, 1);
+  assert.equal(before.weights.indexOf(Math.max(...before.weights)), 6);
+  assert.ok((await title(page)).includes(percent(before.weights[6])));
+  assert.equal(await page.locator("#cards .dot").count(), 0);
+  await page.getByRole("button", { name: "Layer 1" }).click();
+  await page.waitForFunction(() => State.get("answer").part === "encoder.0.self");
+  await shown(page);
+  assert.equal((await state(page, "view")).head, 0);
+  const first = await traced(SENTENCE, 7, 0, "encoder.0.self");
+  assert.ok((await title(page)).includes(percent(Math.max(...first.weights))));
+});
+
+test("one word changes, and the arc moves: by query and key alone", async () => {
+  const page = await learn();
+  await page.getByRole("button", { name: "“tired” → “wide”" }).click();
+  await until(page, "to “street”");
+  const wide = SENTENCE.replace("tired", "wide"), trace = await traced(wide, IT);
+  assert.ok((await title(page)).startsWith(`“it” gives ${percent(trace.weights[6])}`));
+  assert.equal(await page.locator("#learn-text").inputValue(), wide);
+  assert.match(await page.locator("#cards").innerText(), /speaks of street/);
+  await page.getByRole("button", { name: "“wide” → “tired”" }).click();
+  await until(page, "to “animal”");
+  // Each of the sentences to try has one that is next.
+  const seen = new Set();
+  for (let i = 0; i < 5; i++) {
+    seen.add(await page.locator("#learn-text").inputValue());
+    const old = await page.evaluate(() => State.get("answer").thumbs && State.get("asked").body.text);
+    await page.getByRole("button", { name: "Another sentence" }).click();
+    await page.waitForFunction((text) => State.get("asked").body.text !== text, old);
+    await shown(page);
+  }
+  assert.equal(seen.size, 5);
+});
+
+test("a masked word has no weight, and the server computes the others", async () => {
+  const page = await learn();
+  await page.getByRole("button", { name: "Mask “animal”" }).click();
+  await page.getByRole("button", { name: "Unmask “animal”" }).waitFor();
+  await page.waitForFunction(() => !document.querySelector("#learn-title").innerText.includes("to “animal”"));
+  const name = `${PART}.input`;
+  const { hidden } = await post("encode", { text: SENTENCE, return_hidden: [name] }), queries = hidden[name];
+  const reply = await post(`layers/${PART}/attention`, { queries, return_attention: true,
+    mask: queries.map(() => queries.map((_, j) => j !== 1)) });
+  const weights = reply.attention_weights[0][IT];
+  assert.equal(weights[1], 0);
+  assert.ok((await title(page)).includes(percent(Math.max(...weights))));
+  assert.equal(await page.locator("#arcs s").innerText(), "animal");
+  await page.getByRole("button", { name: "Unmask “animal”" }).click();
+  await until(page, "to “animal”");
+});
+
+test("typing: the sentence follows, unknown words are told, nothing is sent when it is empty", async () => {
+  const page = await learn(), input = page.locator("#learn-text");
+  await input.fill("the dog did not catch the elephant because it was too slow");
+  await page.waitForFunction(() => document.querySelectorAll("#arcs button").length === 12
+    && document.querySelector("#learn-note").innerText.includes("One word is not in the model's vocabulary"));
+  await shown(page);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "learn-text");
+  const sent = [];
+  page.on("request", (request) => sent.push(request.url()));
+  await input.fill("");
+  await settle(page);
+  assert.ok(!sent.some((url) => /encode/.test(url)));
+  assert.equal(await title(page), "Type a sentence");
+  await input.fill("<img src=x onerror=alert(1)> it");
+  await page.waitForFunction(() => document.querySelectorAll("#arcs button").length > 1);
+  assert.equal(await page.locator("#learn img").count(), 0);
+});
+
+test("a decoder, a model of many heads, a model without text", async () => {
+  const mine = await serve([], { config: { models: {
+    big: whole("decoder", { layers: 4, width: 48, heads: 12, tokenizer: wordsFolder() }),
+    ids: whole("encoder") } } });
+  const page = await open({ server: mine });
+  await shown(page);
+  const rows = await page.evaluate(() => State.get("answer").words(0, "decoder.3.self").rows);
+  await page.locator("#arcs button").nth(2).click();
+  await page.waitForFunction((word) => document.querySelector("#learn-title").innerText.startsWith(`“${word}”`), rows[2]);
+  // Later words are masked for a decoder: they have no arc.
+  assert.ok(await page.locator("#arcs path").count() <= 2);
+  assert.equal(await page.locator("#learn .heads button").count(), 12);
+  await page.evaluate(() => State.set({ model: "ids" }));
+  await settle(page);
+  assert.match(await page.locator("#learn").innerText(), /takes no text/);
+});
+
+test("the tour: eight steps over real views, each with its part marked", async () => {
+  const page = await learn();
+  await page.getByRole("button", { name: /^Tour/ }).click();
+  const seen = new Set(), books = new Set();
+  for (let i = 1; i <= 8; i++) {
+    await page.waitForFunction((n) => Tour.step() === n && document.querySelector("#tour .row").innerText.startsWith(`${n + 1} of 8`)
+      && document.querySelectorAll(".toured").length === 1, i - 1);
+    await settle(page);
+    const marked = page.locator(".toured");
+    assert.ok(await marked.isVisible(), `step ${i}`);
+    const [part, panel] = [await marked.boundingBox(), await page.locator("#tour").boundingBox()];
+    assert.ok(part.y < panel.y, `step ${i}: the marked part is behind the panel`);
+    seen.add(await page.locator("#tour-title").innerText());
+    books.add((await page.locator("#tour p").nth(1).innerText()).slice(0, 29));
+    await audit(page, `step ${i} of the tour`);
+    await page.locator("#tour .primary").click();
+  }
+  await page.waitForFunction(() => Tour.step() === -1);
+  assert.equal(seen.size, 8);
+  assert.ok(books.size >= 6);
+  assert.equal(await page.locator(".toured").count(), 0);
+  assert.equal(await page.locator("#tour").isVisible(), false);
+});
+
+test("narrow, dark and enlarged: no sideways scrolling, nothing for axe", async () => {
+  for (const [viewport, dark] of [[[320, 800], false], [[390, 844], true], [[640, 400], false], [[1280, 800], true], [[2560, 1400], false]]) {
+    const page = await learn({ viewport, dark });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${viewport}`);
+    await audit(page, `Learn at ${viewport}`);
+  }
+});
