@@ -403,7 +403,7 @@ $(BUILD)/tests/%.o: tests/%.cc
 CXXFLAGS_bench_text_rivals := -O3
 
 # A library, so that a program gets only the helpers that it calls: some need cmocka.
-$(BUILD)/libhelpers.a: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c)) $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/support/*.cc))
+$(BUILD)/libhelpers.a: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c tests/example/words_grammar.c tests/example/words_measure.c)) $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/support/*.cc))
 	$(call archive,$@,$^)
 
 # The memory of unit tests holds NaN until it is written, and may run out (tests/support/poisoned.h).

@@ -309,6 +309,22 @@ class BuiltIn(ServerCase):
         demo = self.ok(self.server.get("/v1/models/demo"))
         self.assertEqual((demo["query_size"], demo["heads"], demo["source"]), (4, 2, "random"))
 
+    def test_models_in_the_program_say_so_and_take_text(self):
+        models = {m["name"]: m for m in self.ok(self.server.get("/v1/models"))["models"]}
+        self.assertEqual({n: m.get("builtin") for n, m in models.items()},
+                         {"words": "words", "story": "story", "sort": "sort", "demo": None, "base": None, "additive": None})
+        self.assertEqual({n: m["tokenizer"] for n, m in models.items() if "tokenizer" in m},
+                         dict.fromkeys(["words", "story"], {"kind": "WordLevel", "file": "words.txt", "tokens": 110}))
+        split = self.ok(self.server.post("/v1/models/words/tokenize", {"text": "The zebra, because it was tired."}))
+        self.assertEqual(split["strings"], ["the", "<unk>", ",", "because", "it", "was", "tired", "."])
+        for adjective, noun in (("tired", 1), ("wide", 16)):  # the animal, the street
+            rows = self.ok(self.server.post("/v1/models/words/encode", {
+                "text": f"The animal did not cross the street because it was too {adjective}."}))["outputs"]
+            self.assertEqual(max(range(32), key=rows[8].__getitem__), noun)
+        for text in ("The dog did not catch the", ". The dog did not catch the"):
+            [made] = self.ok(self.server.post("/v1/models/story/generate", {"text": text}))["sequences"]
+            self.assertEqual((made["finish"], made["tokens"][-1]), ("end", 33))
+
     def test_a_warning_that_these_are_for_demonstration(self):
         """Once at the start, and from `attend check`; not where a configuration names models, were they the same."""
         warning = "no models configured: serving the built-in demo models"

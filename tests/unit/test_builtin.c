@@ -1,6 +1,5 @@
-/* test_builtin: the model that the program brings along sorts, and its attention shows how:
- * computed by the slow twin. */
-#include <math.h>
+/* test_builtin: the files of the models that the program brings along. One of them sorts, and its
+ * attention shows how: computed by the reference implementation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,96 +12,27 @@
 #include <jansson.h>
 
 #include "config/checkpoint/builtin.h"
-#include "config/checkpoint/checkpoint.h"
 #include "config/document/digest.h"
-#include "core/reference/stack_ref.h"
+#include "tests/support/builtin_model.h"
 #include "tests/support/number_draw.h"
 
-enum { LAYERS = 3, HEADS = 4, WIDTH = 32, FORWARD = 128, VOCABULARY = 32, LONGEST = 16 };
-
-struct sorter {
-  struct arena arena;
-  struct checkpoint *file;
-  struct stack_form form;
-  struct stack_layer layer[LAYERS];
-};
-
-/* The numbers of a tensor that must have `count` of them. */
-static const float *tensor(struct sorter *s, size_t layer, const char *name, size_t count) {
-  struct error e = {0};
-  char whole[100];
-  if (layer < LAYERS) {
-    snprintf(whole, sizeof whole, "encoder.layers.%zu.%s", layer, name);
-  } else {
-    snprintf(whole, sizeof whole, "%s", name);
-  }
-  const struct checkpoint_entry *t = checkpoint_find(s->file, whole);
-  if (!t || t->count != count) fail_msg("%s is missing, or of another size", whole);
-  float *x = arena_alloc(&s->arena, count, sizeof *x, &e);
-  assert_int_equal(checkpoint_read_floats(s->file, t, 0, count, x, &e), STATUS_OK);
-  return x;
-}
-
-static void load_layer(struct sorter *s, size_t i) {
-  const float *weight = tensor(s, i, "self_attn.in_proj_weight", 3 * WIDTH * WIDTH);
-  const float *bias = tensor(s, i, "self_attn.in_proj_bias", 3 * WIDTH);
-  struct stack_layer *l = &s->layer[i];
-  for (size_t role = 0; role < ROLE_OUTPUT; role++)
-    l->self[role] = (struct layer_matrix){weight + role * WIDTH * WIDTH, bias + role * WIDTH};
-  l->self[ROLE_OUTPUT].weight = tensor(s, i, "self_attn.out_proj.weight", WIDTH * WIDTH);
-  l->self[ROLE_OUTPUT].bias = tensor(s, i, "self_attn.out_proj.bias", WIDTH);
-  l->forward.up.weight = tensor(s, i, "linear1.weight", FORWARD * WIDTH);
-  l->forward.up.bias = tensor(s, i, "linear1.bias", FORWARD);
-  l->forward.down.weight = tensor(s, i, "linear2.weight", WIDTH * FORWARD);
-  l->forward.down.bias = tensor(s, i, "linear2.bias", WIDTH);
-  l->norm_self.factor = tensor(s, i, "norm1.weight", WIDTH);
-  l->norm_self.shift = tensor(s, i, "norm1.bias", WIDTH);
-  l->norm_forward.factor = tensor(s, i, "norm2.weight", WIDTH);
-  l->norm_forward.shift = tensor(s, i, "norm2.bias", WIDTH);
-}
+enum { LAYERS = 3, HEADS = 4, WIDTH = 32, VOCABULARY = 32, LONGEST = 16 };
 
 static int load(void **state) {
-  static struct sorter s;
-  struct error e = {0};
-  struct builtin files;
-  assert_true(builtin_find("sort", &files));
-  arena_init(&s.arena, NULL);
-  s.file = checkpoint_view(files.name, files.tensors, files.tensors_size, &e);
-  if (!s.file) fail_msg("%s", e.detail);
-  s.form = (struct stack_form){.width = WIDTH,
-                               .forward_size = FORWARD,
-                               .layers = LAYERS,
-                               .place = NORM_POST,
-                               .epsilon = 1e-5f,
-                               .layer = s.layer};
-  s.form.kind->self = (struct layer_shape){.heads = HEADS,
-                                           .kv_heads = HEADS,
-                                           .head_size = WIDTH / HEADS,
-                                           .key_head_size = WIDTH / HEADS,
-                                           .value_head_size = WIDTH / HEADS,
-                                           .query_size = WIDTH,
-                                           .key_size = WIDTH,
-                                           .value_size = WIDTH,
-                                           .output_size = WIDTH,
-                                           .scale = 1 / sqrtf(WIDTH / HEADS)};
-  s.form.kind->activation = ACTIVATION_RELU;
-  s.form.embedding =
-      (struct stack_embedding){.token = tensor(&s, LAYERS, "embedding.weight", VOCABULARY * WIDTH),
-                               .position = tensor(&s, LAYERS, "positions.weight", LONGEST * WIDTH),
-                               .tokens = VOCABULARY,
-                               .position_rows = LONGEST,
-                               .positions = POSITIONS_LEARNED,
-                               .scale = 1};
-  for (size_t i = 0; i < LAYERS; i++) load_layer(&s, i);
-  assert_int_equal(checkpoint_count(s.file), 2 + 12 * LAYERS);
-  *state = &s;
+  static struct builtin_model sorter;
+  builtin_model_load(&sorter, &(struct builtin_sizes){.name = "sort",
+                                                      .layers = LAYERS,
+                                                      .heads = HEADS,
+                                                      .width = WIDTH,
+                                                      .forward = 128,
+                                                      .vocabulary = VOCABULARY,
+                                                      .longest = LONGEST});
+  *state = &sorter;
   return 0;
 }
 
 static int unload(void **state) {
-  struct sorter *s = *state;
-  checkpoint_free(s->file);
-  arena_free(&s->arena);
+  builtin_model_free(*state);
   return 0;
 }
 
@@ -114,23 +44,18 @@ struct tally {
 
 /* Row i is right if its greatest number is at the token that comes i-th; it points if head 0 of the
  * last layer gives most of its weight to the place of that token. */
-static void judge(const struct sorter *s, const int32_t *token, size_t n, struct tally *tally) {
-  static double hidden[(LAYERS + 1) * LONGEST * WIDTH];
-  static double weight[LAYERS][HEADS * LONGEST * LONGEST];
-  double *weights[LAYERS];
-  struct error e = {0};
-  for (size_t l = 0; l < LAYERS; l++) weights[l] = weight[l];
-  assert_int_equal(stack_ref(&s->form, &(struct ref_text){.n = n, .token = token},
-                             &(struct ref_hidden){.state = hidden, .weights = weights}, &e),
-                   STATUS_OK);
+static void judge(const struct builtin_model *m, const int32_t *token, size_t n,
+                  struct tally *tally) {
+  static struct builtin_view view;
+  builtin_model_run(m, token, n, NULL, &view);
   for (size_t i = 0; i < n; i++) {
     size_t rank = 0, best = 0;
     for (size_t j = 0; j < n; j++) rank += token[j] < token[i] || (token[j] == token[i] && j < i);
-    const double *row = hidden + (LAYERS * n + rank) * WIDTH;
+    const double *row = view.output + rank * WIDTH;
     for (size_t c = 1; c < WIDTH; c++) best = row[c] > row[best] ? c : best;
     tally->rows++;
     tally->right += best == (size_t)token[i];
-    tally->pointing += weight[LAYERS - 1][rank * n + i] > 0.5;
+    tally->pointing += view.weight[LAYERS - 1][rank * n + i] > 0.5;
   }
 }
 
@@ -176,30 +101,41 @@ static void what_one_tries_first_is_sorted(void **state) {
   }
 }
 
-/* --- its files --- */
+/* --- the files --- */
 
 static void the_files_are_those_that_training_writes(void **state) {
   (void)state;
-  struct builtin files;
-  unsigned char digest[DIGEST_SIZE];
-  char text[DIGEST_TEXT_SIZE];
-  assert_true(builtin_find("sort", &files));
-  digest_bytes(files.tensors, files.tensors_size, digest);
-  digest_hex(digest, text);
-  assert_string_equal(text, "7dcfd8b16e59edfb9d1ff1909ed265496ed95cb15ca2d85770ca8ff1b3ea69b2");
-  json_t *config = json_loadb(files.config, files.config_size, JSON_REJECT_DUPLICATES, NULL);
-  assert_string_equal(json_string_value(json_object_get(config, "model_type")), "transformer");
-  assert_int_equal(json_integer_value(json_object_get(config, "heads")), HEADS);
-  json_decref(config);
+  static const struct {
+    const char *name, *kind, *digest; /* of model.safetensors */
+    bool has_words;
+  } known[] = {
+      {"words", "encoder", "9e8792406303daa04317585a5ee2d7e2442a647f62652aad5de0d1d3bc87e8eb",
+       true},
+      {"story", "decoder", "4a9453e2b8fd67750d025cd751ac933ba0509d59e52e0cc44ee03a9686863321",
+       true},
+      {"sort", "encoder", "7dcfd8b16e59edfb9d1ff1909ed265496ed95cb15ca2d85770ca8ff1b3ea69b2",
+       false},
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    struct builtin files;
+    unsigned char digest[DIGEST_SIZE];
+    char text[DIGEST_TEXT_SIZE];
+    assert_string_equal(builtin_name(i), known[i].name);
+    assert_true(builtin_find(known[i].name, &files));
+    digest_bytes(files.tensors, files.tensors_size, digest);
+    digest_hex(digest, text);
+    assert_string_equal(text, known[i].digest);
+    assert_int_equal(files.words != NULL, known[i].has_words);
+    json_t *config = json_loadb(files.config, files.config_size, JSON_REJECT_DUPLICATES, NULL);
+    assert_string_equal(json_string_value(json_object_get(config, "kind")), known[i].kind);
+    json_decref(config);
+  }
+  assert_null(builtin_name(sizeof known / sizeof *known));
 }
 
 static void models_are_found_by_their_names(void **state) {
   (void)state;
   struct builtin files;
-  assert_string_equal(builtin_name(0), "words");
-  assert_string_equal(builtin_name(1), "story");
-  assert_string_equal(builtin_name(2), "sort");
-  assert_null(builtin_name(3));
   assert_false(builtin_find("sorted", &files));
 }
 

@@ -59,7 +59,7 @@ static void file_ill(const struct place *p, const char *text, const char *detail
   read_ill(WORDS("--config", (char *)p->file), nothing, detail);
 }
 
-static void without_anything_the_defaults_and_three_models_serve(void **state) {
+static void without_anything_the_defaults_and_the_demo_models_serve(void **state) {
   (void)state;
   struct config c;
   read_well(&c, nothing, nothing);
@@ -72,8 +72,8 @@ static void without_anything_the_defaults_and_three_models_serve(void **state) {
   assert_int_equal(c.max_pairs, 1ull << 36);
   assert_string_equal(c.directory, ".");
   assert_null(c.file);
-  assert_int_equal(json_object_size(c.models), 4);
-  assert_string_equal(json_object_iter_key(json_object_iter(c.models)), "demo");
+  assert_int_equal(json_object_size(c.models), 6);
+  assert_string_equal(json_object_iter_key(json_object_iter(c.models)), "words");
   assert_non_null(json_object_get(c.models, "base"));
   assert_non_null(json_object_get(c.models, "additive"));
   config_free(&c);
@@ -664,7 +664,7 @@ static void utf8_is_told_from_what_is_not(void **state) {
 int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(without_anything_the_defaults_and_three_models_serve),
+      cmocka_unit_test(without_anything_the_defaults_and_the_demo_models_serve),
       IN_PLACE(the_later_source_wins),
       IN_PLACE(config_on_the_command_line_wins_over_the_variable),
       IN_PLACE(a_file_without_a_folder_lies_here),
