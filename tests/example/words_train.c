@@ -135,10 +135,11 @@ static void report_numbers(struct trained *t, const char *adjective) {
 
 static bool report(struct trained *t) {
   bool good = true;
-  printf("| test | pairs | both right | both at least 0.7 | mean | names both |\n");
+  printf("| test | pairs | both right | both at least 0.7 | mean | names both | adjective of heads "
+         "0.* |\n");
   for (int test = 0; test < WORDS_TESTS; test++) {
     const struct words_score s = words_score((enum words_test)test, 1000, run, t);
-    printf("| %s | %zu | %.1f %% | %.1f %% | %.3f | %.1f %% | %.3f %.3f %.3f\n",
+    printf("| %s | %zu | %.1f %% | %.1f %% | %.3f | %.1f %% | %.3f %.3f %.3f |\n",
            words_test_name[test], s.pairs, 100 * s.right, 100 * s.sure, s.mean, 100 * s.names,
            s.adjective[0], s.adjective[1], s.adjective[2]);
     good &= s.right >= 0.99 && s.mean >= 0.7;
