@@ -1,6 +1,13 @@
-// asking: what the tests of the Ask side share: its controls, and the answer as numbers.
-import { settle } from "./browser.mjs";
+// asking: what the tests of the Ask side share: its controls, and the answer as numbers. The page is opened with
+// the request unfolded.
+import { open as openPage, settle } from "./browser.mjs";
 
+export const open = async (options) => {
+  const page = await openPage(options);
+  await page.evaluate(() => { document.getElementById("drawer").open = true; });
+  await settle(page);
+  return page;
+};
 export const toy = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0]]], return_attention: true };
 export const source = (page) => page.locator("#source").inputValue();
 export const type = async (page, text) => {

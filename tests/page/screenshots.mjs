@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { fileURLToPath } from "node:url";
-import { ask, open, serve, settle, state, test } from "./browser.mjs";
+import { ask, open, serve, settle, state, tab, test } from "./browser.mjs";
 import { dice } from "./oracle.mjs";
 import { smaller } from "./png.mjs";
 
@@ -66,7 +66,7 @@ test("whole", async () => {
 
 test("heads", async () => {
   const page = await asked([1200, 1030], 64, {});
-  await page.locator("#tab-heads").click();
+  await tab(page, "Head importance");
   await settle(page);
   for (const box of (await page.locator("#heads input[type=checkbox]").all()).slice(0, 3)) {
     await box.uncheck();
@@ -80,7 +80,7 @@ test("heads", async () => {
 test("search", async () => {
   const page = await open({ server, viewport: [1200, 1100] });
   await ask(page, { tokens: [57, 189, 220, 111, 123, 189, 143, 5, 2] }, "translate-example");
-  await page.locator("#tab-generation").click();
+  await tab(page, "Generation");
   await page.getByLabel("beams").fill("4");
   await page.getByLabel("beams").press("Enter");
   await page.getByRole("button", { name: "Generate", exact: true }).click();

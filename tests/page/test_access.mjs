@@ -54,6 +54,8 @@ test("by keyboard alone: to the request, to Send, to every tab", async () => {
   const page = await open({ server });
   await page.keyboard.press("Tab");
   assert.match((await focus(page)).html, /class="skip"/);
+  await tabTo(page, ({ html }) => html.includes('id="source-title"'));
+  await page.keyboard.press("Enter");
   await tabTo(page, ({ id }) => id === "source");
   await page.keyboard.press("Control+A");
   await page.keyboard.insertText(JSON.stringify(TOY));
@@ -64,7 +66,7 @@ test("by keyboard alone: to the request, to Send, to every tab", async () => {
   assert.deepEqual(JSON.parse((await state(page, "asked")).body.text), TOY);
   await tabTo(page, ({ role }) => role === "tab");
   const shown = [];
-  for (let i = 0; i < 6; i++) {
+  for (let i = 0; i < 4; i++) {
     shown.push(await page.evaluate(() => {
       const own = document.activeElement, panels = [...document.querySelectorAll("[role=tabpanel]")];
       return [own.getAttribute("aria-selected"), panels.filter((one) => !one.hidden).map((one) => one.id).join(),
@@ -74,7 +76,7 @@ test("by keyboard alone: to the request, to Send, to every tab", async () => {
     await settle(page);
   }
   assert.deepEqual(shown, ["true look look", "true lines lines", "true steps steps",
-    "true heads heads", "true compare compare", "true raw raw"]);
+    "true compare compare"]);
 });
 
 test("the link at the top leads to the answer", async () => {

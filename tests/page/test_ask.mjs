@@ -1,7 +1,7 @@
 // test_ask: the Ask side of the page: models, examples, random input, sending, the keyboard.
 import assert from "node:assert/strict";
-import { asFloat32, choose, source, toy, type, weights } from "./asking.mjs";
-import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { asFloat32, choose, open, source, toy, type, weights } from "./asking.mjs";
+import { ask, audit, serve, settle, state, test } from "./browser.mjs";
 
 const server = await serve();
 

@@ -1,7 +1,7 @@
 // test_beams: a search as a tree, node by node as the server tells it, and where each token of a way
 // looked, against the server's own weights.
 import assert from "node:assert/strict";
-import { ask, audit, open, serve, settle, shot, state, test } from "./browser.mjs";
+import { ask, audit, open, serve, settle, shot, state, tab, test } from "./browser.mjs";
 import { posting } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
@@ -16,7 +16,7 @@ const SOURCE = [57, 189, 220, 111, 123, 189, 143, 5, 2], IDS = [4, 5, 6];
 const opened = async (model, tokens, options = {}) => {
   const page = await open({ server, ...options });
   await ask(page, { tokens }, model);
-  await page.getByRole("tab", { name: "Generation" }).click();
+  await tab(page, "Generation");
   await settle(page);
   return page;
 };

@@ -1,7 +1,7 @@
 // test_compare: an answer that is pinned beside the next one: their weights, their difference, and
 // the heads that have moved, against the server's answers.
 import assert from "node:assert/strict";
-import { ask, audit, expect, open, serve, settle, shot, state, test } from "./browser.mjs";
+import { ask, audit, expect, open, serve, settle, shot, state, tab, test } from "./browser.mjs";
 import { posting } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
@@ -15,7 +15,7 @@ const X = { queries: rows(4, 1), return_attention: true }, Y = { ...X, queries: 
 const opened = async (model, first, second, options = {}) => {
   const page = await open({ server, ...options });
   await ask(page, first, model);
-  await page.getByRole("tab", { name: "Compare" }).click();
+  await tab(page, "Compare");
   await page.getByRole("button", { name: "Pin this response" }).click();
   await page.getByText("This response is pinned").waitFor();
   if (second) await ask(page, second, model);

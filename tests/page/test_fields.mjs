@@ -1,7 +1,7 @@
 // test_fields: every field of a request as a control; labels.
 import assert from "node:assert/strict";
-import { send, source, toy, type, unfold } from "./asking.mjs";
-import { ask, open, serve, settle, state, test } from "./browser.mjs";
+import { open, send, source, toy, type, unfold } from "./asking.mjs";
+import { ask, serve, settle, state, test } from "./browser.mjs";
 
 const server = await serve();
 

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import http from "node:http";
 import { asFloat32, choose, send, source, type, unfold, weights } from "./asking.mjs";
-import { NO_FIREFOX, ask, audit, download, everywhere, open, serve, settle, state,
+import { NO_FIREFOX, ask, audit, download, everywhere, open, serve, settle, state, tab,
   test as plainTest, told } from "./browser.mjs";
 import { cell, cells, columns, done, exact, flow, goOn, losses, measured, posting, readout, roll,
-  sideways, steps, tab, words } from "./looking.mjs";
+  sideways, steps, words } from "./looking.mjs";
 import { random } from "./oracle.mjs";
 import { pixelsOf } from "./png.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";

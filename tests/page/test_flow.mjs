@@ -1,6 +1,6 @@
 // test_flow: rollout of attention, against the same products made of the server's weights.
 import assert from "node:assert/strict";
-import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { ask, audit, open, serve, settle, state, tab, test } from "./browser.mjs";
 import { flow as shown, roll } from "./looking.mjs";
 import { whole } from "./wholes.mjs";
 
@@ -8,7 +8,7 @@ const server = await serve([], { config: { models: { ids: whole("encoder"), writ
 const opened = async (model, body, options = {}) => {
   const page = await open({ server, ...options });
   await ask(page, body, model);
-  await page.getByRole("tab", { name: "Rollout" }).click();
+  await tab(page, "Rollout");
   await settle(page);
   return page;
 };
@@ -42,11 +42,11 @@ test("each item of a batch; too many tokens; what is refused", async () => {
   near(await shown(page), (await rolled("ids", [6, 7, 8], [0, 1, 2], true)).map((all) => all[2]));
   await ask(page, { tokens: Array(65).fill(5) }, "ids");
   assert.match(await page.locator("#flow").textContent(), /up to 64 tokens; these are 65/);
-  await page.getByRole("tab", { name: "Attention" }).click();
+  await tab(page, "Attention");
   await ask(page, { tokens: [4, 5, 6] }, "ids");
   await page.route(/\/encode$/, (route) => route.fulfill({ status: 504,
     contentType: "application/problem+json", body: '{"title":"Too slow","detail":"x"}' }), { times: 1 });
-  await page.getByRole("tab", { name: "Rollout" }).click();
+  await tab(page, "Rollout");
   await page.locator("#flow [role=alert]").waitFor();
   await page.getByRole("button", { name: "Try again" }).click();
   await page.locator("#flow tbody tr").first().waitFor();

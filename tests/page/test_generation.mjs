@@ -1,7 +1,7 @@
 // test_generation: how texts go on, token by token, as the server says, and what each layer says of
 // it; a likely other token is gone on from.
 import assert from "node:assert/strict";
-import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { ask, audit, open, serve, settle, state, tab, test } from "./browser.mjs";
 import { columns, done, goOn, posting } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
@@ -11,7 +11,7 @@ const server = await serve([], { config: { models: { writes: whole("decoder", { 
 const opened = async (model, body, options = {}) => {
   const page = await open({ server, ...options });
   await ask(page, body, model);
-  await page.getByRole("tab", { name: "Generation" }).click();
+  await tab(page, "Generation");
   await settle(page);
   return page;
 };

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { ask, audit, open, serve, settle, shot, state, test } from "./browser.mjs";
-import { sideways, tab } from "./looking.mjs";
+import { ask, audit, open, serve, settle, shot, state, tab, test } from "./browser.mjs";
+import { sideways } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
 const tokenizer = wordsFolder();
@@ -130,7 +130,7 @@ test("an answer that comes late is not shown over another", async () => {
     State.set({ model: "deep", body: { text } });
     return Ask.send();
   }, '{"tokens": [4, 5, 6]}');
-  await page.getByRole("tab", { name: "Model" }).click();
+  await tab(page, "Model");
   await page.evaluate((text) => {
     State.set({ model: "both", body: { text } });
     return Ask.send();

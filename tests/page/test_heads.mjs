@@ -1,7 +1,7 @@
 // test_heads: the Heads tab says what the server says of each head, and what is lost without some
 // of them is what two answers of the server differ by; the bar of times is Server-Timing.
 import assert from "node:assert/strict";
-import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { ask, audit, open, serve, settle, state, tab, test } from "./browser.mjs";
 
 const ITEM = [[1, 0, 0, 1], [0, 1, 1, 0], [0.5, -1, 0.25, 2]];
 const OTHER = [...ITEM.slice(1).map((row) => row.map((x) => 1 - x)), [1, 1, 1, 1]];
@@ -29,7 +29,7 @@ const wide = (n) => ({ queries: [Array.from({ length: n }, () =>
 // --- what the page shows ---
 
 const look = async (page) => {
-  await page.getByRole("tab", { name: "Head importance" }).click();
+  await tab(page, "Head importance");
   await settle(page);
 };
 const table = (page) => page.locator("#measures table").evaluate((node) => {
@@ -132,11 +132,11 @@ test("it asks only when it is looked at, and once for each answer", async () => 
     if (request.url().endsWith("/heads")) asked.push(request.postDataJSON());
   });
   await look(page);
-  await page.locator("#tab-look").click();
+  await tab(page, "Attention");
   await ask(page, TOY, "demo");
   const before = asked.length;
   await look(page);
-  await page.locator("#tab-raw").click();
+  await tab(page, "Response");
   await look(page);
   assert.equal(asked.length, before + 1);
   assert.equal(asked.at(-1).return_attention, undefined);
@@ -303,11 +303,11 @@ test("heads that are off are marked in every view, and go into the request", asy
   const take = page.getByRole("button", { name: "Copy to request" });
   assert.ok(await take.isDisabled(), "all heads are on");
   await page.getByLabel("head 1", { exact: true }).uncheck();
-  await page.getByRole("tab", { name: "Attention" }).click();
+  await tab(page, "Attention");
   await settle(page);
   assert.deepEqual(await page.locator("#multiples button").evaluateAll((list) =>
     list.map((tile) => getComputedStyle(tile).textDecorationLine)), ["none", "line-through", "none"]);
-  await page.getByRole("tab", { name: "Head view" }).click();
+  await tab(page, "Head view");
   await settle(page);
   assert.deepEqual(await page.locator("#lines select").first().locator("option").allTextContents(),
     ["head 0", "head 1 (disabled)", "mean of heads"]);
@@ -489,7 +489,7 @@ test("the bar of times is Server-Timing", async () => {
   await ask(page, wide(40), "base");
   const reply = await response, header = (await reply.allHeaders())["server-timing"];
   const stages = header.split(", ").map((part) => part.split(";dur="));
-  await page.getByRole("tab", { name: "Response" }).click();
+  await tab(page, "Response");
   await settle(page);
   const items = await page.locator("#time li").allTextContents();
   assert.deepEqual(items.slice(0, 4), ["read", "wait", "compute", "write"].map((name, i) =>

@@ -6,7 +6,7 @@ import http from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { after } from "node:test";
-import { ask, drop, open, serve, settle, state, test } from "./browser.mjs";
+import { ask, drop, open, serve, settle, state, tab, test } from "./browser.mjs";
 import { safetensors } from "./oracle.mjs";
 
 const LAYER = { random: { seed: 7 }, query_size: 4, heads: 2 };
@@ -89,7 +89,7 @@ test("measures of heads that are none are told, and can be asked for again", asy
   lies = {};
   const page = await open({ server: before });
   const one = { confidence: 1, delta: 0 };
-  await page.click("#tab-heads");
+  await tab(page, "Head importance");
   for (const text of ["", "<b>", "null", "{}", JSON.stringify({ heads: [], ranking: [] }),
     JSON.stringify({ heads: [null, null], ranking: [0, 1] }),
     JSON.stringify({ heads: [one, one], ranking: [7, 0] }),

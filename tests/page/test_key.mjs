@@ -4,7 +4,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { after } from "node:test";
-import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { ask, audit, open, serve, settle, state, tab, test } from "./browser.mjs";
 
 const REQUEST = { queries: [[[1, 0, 0, 1]]], return_attention: true };
 
@@ -104,7 +104,7 @@ test("what streams asks for the key, too, and goes on with it", async () => {
   await give(page, KEY);
   await page.waitForFunction(() => State.get("models"));
   await ask(page, { tokens: [4, 5] }, "writes");
-  await page.getByRole("tab", { name: "Generation" }).click();
+  await tab(page, "Generation");
   await page.evaluate(() => Key.forget());
   await page.getByRole("button", { name: "Generate", exact: true }).click();
   await dialog(page).waitFor();

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";
-import { ask, audit, open, sample, serve, settle, state, test } from "./browser.mjs";
+import { ask, audit, open, sample, serve, settle, state, tab, test } from "./browser.mjs";
 
 const WORDS = ["the", "cat", "sat", "on", "a", "mat"];
 const REQUEST = { return_attention: true, valid_lens: [[6, 3, 0, 6, 1, 2], [2, 6, 6, 6, 6, 6]],
@@ -31,7 +31,6 @@ const label = (page, rows, cols = []) =>
   page.evaluate((labels) => State.set({ labels }), { rows, cols }).then(() => settle(page));
 const view = (page, changes) =>
   page.evaluate((what) => State.view(what), changes).then(() => settle(page));
-const tab = (page, name) => page.getByRole("tab", { name }).click().then(() => settle(page));
 const download = async (page, name) => {
   const [file] = await Promise.all([page.waitForEvent("download"),
     page.getByRole("button", { name, exact: true }).click()]);

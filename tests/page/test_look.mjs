@@ -1,6 +1,6 @@
 // test_look: what the heatmaps draw and say, against the answer of the server itself.
 import assert from "node:assert/strict";
-import { ask, open, sample, serve, settle, shot, state, test } from "./browser.mjs";
+import { ask, open, sample, serve, settle, shot, state, tab, test } from "./browser.mjs";
 import { readout } from "./looking.mjs";
 
 const CANVAS = "#frame canvas";
@@ -157,11 +157,11 @@ test("each item of a ragged batch, in its own shape", async () => {
   await settle(page);
   assert.equal(await page.locator("#item").textContent(), "of 3 · 3 queries × 3 keys");
   assert.equal(await page.getByLabel("item", { exact: true }).inputValue(), "1");
-  for (const [tab, there] of [["Head view", true], ["Response", true], ["Head importance", false]]) {
-    await page.getByRole("tab", { name: tab }).click();
-    assert.equal(await page.locator("#item").isVisible(), there, tab);
+  for (const [name, there] of [["Head view", true], ["Response", true], ["Head importance", false]]) {
+    await tab(page, name);
+    assert.equal(await page.locator("#item").isVisible(), there, name);
   }
-  await page.getByRole("tab", { name: "Attention" }).click();
+  await tab(page, "Attention");
   await cells(page, weights[1][0], most(weights[1]));
   await page.getByRole("button", { name: "Next item" }).click();
   await settle(page);

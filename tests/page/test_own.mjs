@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { asFloat32, choose, send, source, toy, type, unfold, weights } from "./asking.mjs";
-import { drop, open, serve, settle, state, test } from "./browser.mjs";
+import { asFloat32, choose, open, send, source, toy, type, unfold, weights } from "./asking.mjs";
+import { drop, serve, settle, state, test } from "./browser.mjs";
 
 const server = await serve();
 const example = (page) => page.locator("#example").inputValue();

@@ -1,7 +1,7 @@
 // test_page: the page as a whole: it loads, keeps to its policy, and takes whatever it is given.
 import assert from "node:assert/strict";
 import http from "node:http";
-import { ask, audit, drop, everywhere, open, serve, settle, state, test, told } from "./browser.mjs";
+import { ask, audit, drop, everywhere, open, serve, settle, state, tab, test, told } from "./browser.mjs";
 
 const TOY = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0]]], valid_lens: [1], return_attention: true };
 const server = await serve();
@@ -215,7 +215,7 @@ test("it lives below a path of a proxy, too", async (t) => {
   t.after(() => proxy.close());
   const origin = `http://127.0.0.1:${proxy.address().port}`;
   const page = await open({ server: { origin }, path: "/deep/er/" });
-  await page.locator("#tab-heads").click();
+  await tab(page, "Head importance");
   await page.locator("#measures td").first().waitFor();
   await page.locator("#status-memory").filter({ hasText: "MB" }).waitFor();
   await page.locator("#code-part summary").click();

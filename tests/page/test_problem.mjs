@@ -1,7 +1,8 @@
 // test_problem: an error is shown where it is: in the text that was sent, and as a sentence.
 import assert from "node:assert/strict";
 import fs from "node:fs";
-import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { open } from "./asking.mjs";
+import { ask, audit, serve, settle, state, test } from "./browser.mjs";
 import { random } from "./oracle.mjs";
 
 const JSON_JS = new URL("../../server/page/base/json.js", import.meta.url);

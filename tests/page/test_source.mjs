@@ -1,7 +1,7 @@
 // test_source: the request as text, and as a file that is dropped, pasted or chosen.
 import assert from "node:assert/strict";
-import { asFloat32, choose, send, source, toy, unfold, weights } from "./asking.mjs";
-import { drop, open, serve, settle, state, test } from "./browser.mjs";
+import { asFloat32, choose, open, send, source, toy, unfold, weights } from "./asking.mjs";
+import { drop, serve, settle, state, test } from "./browser.mjs";
 import { bytesOf, safetensors } from "./oracle.mjs";
 
 const server = await serve();

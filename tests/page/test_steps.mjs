@@ -1,7 +1,7 @@
 // test_steps: how a query comes to its weights: the numbers are those of the server's trace, and what
 // the page works out of them is what the server does.
 import assert from "node:assert/strict";
-import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { ask, audit, open, serve, settle, state, tab, test } from "./browser.mjs";
 import { steps as rows } from "./looking.mjs";
 import { whole } from "./wholes.mjs";
 
@@ -15,7 +15,7 @@ const opened = async (body, model, view, options = {}) => {
   const page = await open({ server, ...options });
   await ask(page, body, model);
   await page.evaluate((what) => State.view(what), view);
-  await page.getByRole("tab", { name: "Computation" }).click();
+  await tab(page, "Computation");
   await settle(page);
   return page;
 };

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { asFloat32 as float32 } from "./asking.mjs";
-import { ask, audit, everywhere, open, serve, settle, shot, state, test } from "./browser.mjs";
+import { ask, audit, everywhere, open, serve, settle, shot, state, tab, test } from "./browser.mjs";
 import { cell, cells, exact as weights, sideways, words } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
@@ -45,8 +45,7 @@ test("the model of the program: its ids, its heads, and the exact weights of one
     assert.equal(await page.locator("#large h3").textContent(), `Layer ${name.split(".")[1]} · head ${head}`);
   }
   assert.deepEqual(await words(page), tokens.map(String));
-  assert.deepEqual(await page.getByRole("tab").allTextContents(), ["Attention", "Head view", "Rollout", "Computation", "Head importance",
-    "Model", "Compare", "Response"]);
+  assert.deepEqual(await page.getByRole("tab").allTextContents(), ["Attention", "Head view", "Rollout", "Computation", "Model", "Compare"]);
   await shot(page, "whole_sort");
 });
 
@@ -324,6 +323,7 @@ test("examples, fields and code are those of the kind of the model", async () =>
   const page = await openAt("words");
   const options = () => page.locator("#example option:enabled").allTextContents();
   assert.deepEqual(await options(), ["A sentence", "Two texts", "Random token IDs", "An invalid one"]);
+  await tab(page, "Response");
   await page.locator("#fields-part summary").click();
   await page.locator("#field-pool").selectOption("cls");
   await settle(page);
@@ -336,15 +336,15 @@ test("examples, fields and code are those of the kind of the model", async () =>
   assert.match(await page.locator("#code").textContent(), /models\/words\/encode/);
   await page.locator("#model").selectOption("layer");
   await settle(page);
-  assert.ok(await page.locator("#drawer").evaluate((drawer) => drawer.open));
+  await tab(page, "Attention");
+  assert.ok(await page.locator("#drawer").isVisible(), "a layer has no other input");
   assert.ok(!await page.locator("#grid").isVisible(), "the answer is that of another model");
   assert.equal((await state(page, "asked")).model, "layer", "a request for the other kind gives way");
   await page.locator("#example").selectOption("causal");
   await settle(page);
   assert.ok(!await page.locator("#grid").isVisible());
   assert.ok(await page.locator("#field-valid_lens").count());
-  assert.deepEqual((await page.getByRole("tab").allTextContents()), ["Attention", "Head view", "Computation", "Head importance",
-    "Compare", "Response"]);
+  assert.deepEqual((await page.getByRole("tab").allTextContents()), ["Attention", "Head view", "Computation", "Compare"]);
 });
 
 for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark", [1280, 720], true],
@@ -355,7 +355,7 @@ for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark", [1
       await audit(page, tab);
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), tab);
     });
-    await page.getByRole("tab", { name: "Attention" }).click();
+    await tab(page, "Attention");
     await page.locator("#grid-order").selectOption("distance");
     await audit(page, "sorted");
     await shot(page, `whole_${name}`);

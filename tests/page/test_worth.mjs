@@ -1,7 +1,7 @@
 // test_worth: what the heads of a whole model are worth, as the server measures it, and what is lost
 // without some of them, as two answers of the server differ.
 import assert from "node:assert/strict";
-import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { ask, audit, open, serve, settle, state, tab, test } from "./browser.mjs";
 import { losses, measured, posting } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
@@ -16,7 +16,7 @@ const TEXT = { text: "The animal was tired." };
 const opened = async (model, body, options = {}) => {
   const page = await open({ server, ...options });
   await ask(page, body, model);
-  await page.getByRole("tab", { name: "Head importance" }).click();
+  await tab(page, "Head importance");
   await settle(page);
   return page;
 };
@@ -58,7 +58,7 @@ for (const [model, body] of [["writes", SCORED], ["words", TEXT],
       ? Math.hypot(...a.map((x, i) => x - b[i])) / Math.hypot(...a)
       : a.reduce((sum, x, i) => sum + x - b[i], 0));
     assert.deepEqual((await state(page, "off")).sort(), [`${name} 0`, `${name} 1`]);
-    await page.getByRole("tab", { name: "Attention" }).click();
+    await tab(page, "Attention");
     assert.equal(await page.locator("#grid .off").count(), 2, "they are marked in the grid");
   });
 
@@ -123,7 +123,7 @@ test("what is measured of an answer is not taken for the next one's", async () =
   const held = new Promise((resolve) => { go = resolve; });
   await page.route(/\/heads$/, (route) => held.then(() => route.continue()));
   await page.getByRole("button", { name: "Measure every head" }).click();
-  await page.getByRole("tab", { name: "Attention" }).click();
+  await tab(page, "Attention");
   await page.evaluate((text) => {
     State.set({ model: "writes", body: { text } });
     return Ask.send();
@@ -172,7 +172,7 @@ test("the grid of heads can be sorted by what was measured, until another answer
   const order = page.locator("#grid-order"), last = order.locator("option[value=loss]");
   assert.ok(await last.evaluate((one) => one.disabled));
   await measured(page);
-  await page.getByRole("tab", { name: "Attention" }).click();
+  await tab(page, "Attention");
   await order.selectOption("loss");
   await settle(page);
   const { ranking } = await post("writes", "heads", SCORED);

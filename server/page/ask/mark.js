@@ -3,7 +3,7 @@
 //
 // Mark.show(text, begin, end): marks the part and scrolls to it, if #source shows this text.
 // Mark.clear(). Mark.fits(text): does #source show it? Mark.go(text, begin, end) selects the part.
-// needs: dom
+// needs: dom place
 const Mark = (() => {
   // Two layouts of a longer text take noticeable time.
   const LARGEST = 300000;
@@ -32,7 +32,9 @@ const Mark = (() => {
   // A textarea scrolls to its selection when it gets the focus.
   const go = (text, begin, end) => {
     const from = lined(text.slice(0, begin)).length;
-    Dom.id("drawer").open = true;
+    const drawer = Dom.id("drawer");
+    drawer.open = true;
+    if (drawer.hidden) Place.go("api");
     area.blur();
     area.setSelectionRange(from, from + lined(text.slice(begin, end)).length);
     area.focus();

@@ -136,11 +136,11 @@ const Place = (() => {
     go(one.hash.slice(1));
   });
   Rove.in(list, "[role=tab]");
-  for (const tab of tabs) tab.addEventListener("click", () => go(State.get("place"), viewOf(tab)));
+  for (const tab of tabs) tab.addEventListener("click", () => go(tab.dataset.place, viewOf(tab)));
   // Rove has moved the focus by now.
   list.addEventListener("keydown", () => {
     const at = document.activeElement;
-    if (tabs.includes(at) && at.ariaSelected !== "true") go(State.get("place"), viewOf(at));
+    if (tabs.includes(at) && at.ariaSelected !== "true") at.click();
   });
   const first = parse();
   if (first) {
