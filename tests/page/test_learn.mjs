@@ -16,7 +16,7 @@ const traced = (text, query, head = 0, attention = PART) =>
 const shown = (page) => page.waitForFunction(() => document.querySelectorAll("#cards tbody tr").length > 1)
   .then(() => settle(page));
 const learn = async (options = {}) => {
-  const page = await open({ server, ...options });
+  const page = await open({ server, path: "/", ...options });
   await shown(page);
   return page;
 };
@@ -66,7 +66,7 @@ test("a word, a head, a layer, with mouse and keyboard", async () => {
   assert.equal(before.weights.indexOf(Math.max(...before.weights)), 6);
   assert.ok((await title(page)).includes(percent(before.weights[6])));
   assert.equal(await page.locator("#cards .dot").count(), 0);
-  await page.getByRole("button", { name: "Layer 1" }).click();
+  await page.getByRole("button", { name: "Layer 0" }).click();
   await page.waitForFunction(() => State.get("answer").part === "encoder.0.self");
   await shown(page);
   assert.equal((await state(page, "view")).head, 0);
@@ -135,7 +135,7 @@ test("a decoder, a model of many heads, a model without text", async () => {
   const mine = await serve([], { config: { models: {
     big: whole("decoder", { layers: 4, width: 48, heads: 12, tokenizer: wordsFolder() }),
     ids: whole("encoder") } } });
-  const page = await open({ server: mine });
+  const page = await open({ server: mine, path: "/" });
   await shown(page);
   const rows = await page.evaluate(() => State.get("answer").words(0, "decoder.3.self").rows);
   await page.locator("#arcs button").nth(2).click();

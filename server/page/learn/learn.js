@@ -130,7 +130,7 @@ const Learn = (() => {
       onclick: () => Whole.show(part, i) },
     el("span", { class: "map" }, picture(thumb), mark), el("span", null, el("b", null, name), el("small", { class: "soft" }, does)));
   };
-  const layerName = (part) => part.replace(/^(\w+)\.(\d+)\.(\w+)$/, (_, side, n, kind) => `Layer ${Number(n) + 1}${kind === "self" ? "" : `, ${kind}`}`);
+  const layerName = (part) => part.replace(/^(\w+)\.(\d+)\.(\w+)$/, (_, side, n, kind) => `Layer ${n}${kind === "self" ? "" : `, ${kind}`}`);
   const choices = (at) => {
     const { answer, part, item, lesson } = at;
     Rove.fill(layers, answer.names.map((name) => el("button", { type: "button", "aria-pressed": String(name === part),

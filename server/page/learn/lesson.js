@@ -26,8 +26,8 @@ const Lesson = (() => {
     named: { part: LAST, head: 0, features: ["animal", "he", "she", "place", "thing", "holder"] },
     nouns: 31, word: "it", swaps: ENDS, texts,
     taught: "The training rewarded three things: that each row names the noun its word speaks of; that the three "
-      + "heads of layer 2 attend to the noun that is meant, the previous word, and the same word earlier; and "
-      + "that six numbers of head 0 mean animal, he, she, place, thing and holder. Layer 1 was taught nothing.",
+      + "heads of layer 1 attend to the noun that is meant, the previous word, and the same word earlier; and "
+      + "that six numbers of head 0 mean animal, he, she, place, thing and holder. Layer 0 was not taught where to look.",
     limits: "It knows 109 words and the kinds of sentences of its training. Other words are <unk> to it, and other "
       + "sentences may mislead it. It knows adjectives by kind, not by meaning.",
   };

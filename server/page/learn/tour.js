@@ -45,8 +45,8 @@ const Tour = (() => {
         + "Click the others: their pictures differ, because their questions do.",
       show: words(Lesson.sentence, "learn", { head: 1 }), mark: "#learn .heads" },
     { title: "One word changes, and the arc moves", book: chapter(6, "Self-Attention and Positional Encoding"),
-      text: "“tired” became “wide”, so “it” is the street now. How does “it” know of “wide”? Layer 1, which was not "
-        + "taught where to look, takes “it” to its adjective. Layer 2 then finds the noun that fits.",
+      text: "“tired” became “wide”, so “it” is the street now. How does “it” know of “wide”? Layer 0, which was not "
+        + "taught where to look, takes “it” to its adjective. Layer 1 then finds the noun that fits.",
       show: words(WIDE, "learn"), mark: "#arcs" },
     { title: "The same numbers, one by one", book: chapter(3, "Attention Scoring Functions"),
       text: "Computation shows every number of this weight, as the server computed it. Change a score, and see the weights follow.",
