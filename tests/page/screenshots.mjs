@@ -51,6 +51,14 @@ test("weights", async () => {
   await keep(page, "weights");
 });
 
+test("learn", async () => {
+  const page = await open({ server: await serve([], { config: null }), viewport: [1280, 730], path: "/" });
+  await page.waitForFunction(() => document.querySelectorAll("#cards tbody tr").length > 1);
+  await settle(page);
+  assert.match(await page.locator("#learn-title").innerText(), /“it” gives \d+ % of its attention to “animal”/);
+  await keep(page, "learn");
+});
+
 test("whole", async () => {
   const page = await open({ server: await serve(), viewport: [1200, 800] });
   await page.locator("#model").selectOption("sort");
