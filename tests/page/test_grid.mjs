@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
-import { cell, cells, posting, tab } from "./looking.mjs";
+import { ask, audit, open, serve, settle, state, tab, test } from "./browser.mjs";
+import { cell, cells, posting } from "./looking.mjs";
 import { bytesOf, safetensors } from "./oracle.mjs";
 import { whole } from "./wholes.mjs";
 
