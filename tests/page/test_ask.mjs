@@ -200,6 +200,7 @@ test("random input, small as text and large as a file", async () => {
     assert.equal(await state(page, "problem"), null, JSON.stringify(shape));
   }
   await choose(page, "model", "base");
+  assert.equal((await state(page, "asked")).model, "base", "random input of another width gives way to an example");
   await random(page, { b: 2, q: 64, k: 96 });
   assert.deepEqual((await page.locator("#source-whole td").allTextContents()).slice(0, 6),
     ["queries", "F32 [2, 64, 512]", "keys", "F32 [2, 96, 512]", "valid_lens", "I32 [2]"]);

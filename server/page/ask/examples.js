@@ -8,7 +8,7 @@
 // Examples.begin() -> a promise, or null: the request of the tab before the reload, or the first example, unless there is a
 // request. Examples.choose(name, send): the example `name`, which its body has as `example`.
 // Examples.offered(model) -> those for a model. Examples.labels(name): its labels.
-// needs: dom own state models ask request samples
+// needs: dom own state tensor models ask request samples
 const Examples = (() => {
   // An example for a wider model is megabytes of text, and is made only when it is chosen; a model with
   // more parameters than SMALL is not asked before the user says so.
@@ -27,7 +27,11 @@ const Examples = (() => {
   // The user's own request for another model: itself, the words that were typed as ids, or null.
   const adapted = (body, model) => {
     const { text, tokens, queries, embeddings } = Request.fields(body) || {};
-    if (!Models.isWhole(model)) return (text ?? tokens ?? embeddings) === undefined ? body : null;
+    if (!Models.isWhole(model)) {
+      const { shape = [] } = Tensor.of(queries) || {}; // a ragged batch has none
+      return (text ?? tokens ?? embeddings) === undefined && [undefined, model.query_size].includes(shape.at(-1))
+        ? body : null;
+    }
     if (queries || (text !== undefined && !model.tokenizer)) return null;
     if (tokens === undefined || !model.tokenizer) return tokens && !model.vocabulary ? null : body;
     const words = [tokens].flat(2);
