@@ -123,14 +123,32 @@ test("what is measured of an answer is not taken for the next one's", async () =
   const held = new Promise((resolve) => { go = resolve; });
   await page.route(/\/heads$/, (route) => held.then(() => route.continue()));
   await page.getByRole("button", { name: "Measure every head" }).click();
-  await tab(page, "Attention");
   await page.evaluate((text) => {
+    Place.go("explore", "look");
     State.set({ model: "writes", body: { text } });
     return Ask.send();
   }, JSON.stringify(SCORED));
   go();
   await settle(page);
   assert.equal(await state(page, "losses"), null);
+});
+
+test("a decoder without targets is measured by the next tokens of its own text, with one click", async () => {
+  for (const [body, asked] of [[{ tokens: [4, 5, 6, 7] }, { tokens: [4], targets: [5, 6, 7] }],
+    [{ tokens: [[4, 5, 6], [7, 8]] }, { tokens: [[4], [7]], targets: [[5, 6], [8]] }]]) {
+    const page = await opened("writes", body);
+    await page.getByText("the next tokens of the text itself").waitFor();
+    await measured(page);
+    const { heads } = await post("writes", "heads", asked), table = await losses(page);
+    for (const [name, list] of Object.entries(heads))
+      for (const [i, loss] of list.entries()) near(table[name][i], loss);
+    await head(page, "decoder.1.self", 2).click();
+    await page.getByText("Without this head").waitFor();
+    near(await lost(page), heads["decoder.1.self"][2]);
+    assert.deepEqual(JSON.parse((await state(page, "body")).text), body, "the request stays what it was");
+  }
+  const page = await opened("writes", { tokens: [4] });
+  await page.getByText("Enter targets").waitFor();
 });
 
 test("a mask of the request's own, by another name; targets are asked for; a head that does harm", async () => {
@@ -142,7 +160,7 @@ test("a mask of the request's own, by another name; targets are asked for; a hea
   assert.equal(await state(page, "problem"), null);
   assert.deepEqual(JSON.parse((await state(page, "asked")).body.text).head_mask, { "decoder.0.self":
     [0, 1, 1, 0], "decoder.1.self": [1, 1, 1, 0], "decoder.2.self": [1, 1, 1, 0] });
-  const bare = await opened("writes", { tokens: [4, 5, 6] });
+  const bare = await opened("writes", { tokens: [4] });
   assert.ok(await bare.getByRole("button", { name: "Measure every head" }).isDisabled());
   assert.match(await bare.locator("#worth").textContent(), /Enter targets/);
   const other = await opened("writes", SCORED);

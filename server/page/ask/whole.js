@@ -4,7 +4,8 @@
 // Whole.path(model, fields): "encode", or "score" if there are targets. Whole.ask(body, model,
 // signal) -> a promise of { reply, answer }: the request with thumbnails of every attention's weights;
 // `answer` is as from Answer.read, and has
-//   path; kind: of the model
+//   path; kind: of the model; next: the fields that make a decoder score the next tokens of its text, for
+//   a request without targets, or null
 //   part: the attention whose exact weights the shown item has; the other items have null
 //   names: of all attentions that ran
 //   thumbs(name, item): for each head { rows, cols, data }, maxima of the weights from 0 to 1
@@ -85,6 +86,15 @@ const Whole = (() => {
     return { rows: places[side], cols: places[of === "cross" ? "encoder" : side] };
   };
 
+  // The fields that score the next tokens of a decoder's own text, or null.
+  const nextOf = (tokens, kind, what, isMany) => {
+    const lists = isMany ? tokens : [tokens], of = (list) => (isMany ? list : list[0]);
+    if (kind !== "decoder" || what === "score" || !Array.isArray(lists) || !lists.length
+      || !lists.every((list) => Array.isArray(list) && list.length > 1)) return null;
+    return { text: undefined, special_tokens: undefined, truncate: undefined,
+      tokens: of(lists.map((list) => list.slice(0, 1))), targets: of(lists.map((list) => list.slice(1))) };
+  };
+
   const answerOf = (reply, fields, labels, model, what, names) => {
     const said = JSON.parse(reply.text()), first = said.thumbnails[names[0]];
     const isMany = Array.isArray(first), n = isMany ? first.length : 1;
@@ -103,6 +113,7 @@ const Whole = (() => {
       ...(window && isSelf(name) && { window: [window - 1, -1] }) }]));
     const { status, type, id, timing, took, buffer } = reply;
     return { model: model.name, batched: isMany, average: false, whole: true, path: what, kind: model.kind,
+      next: fields.valid_lens ? null : nextOf(said.tokens || fields.tokens, model.kind, what, isMany),
       names, thumbs, places: all, words: (item, name) => wordsOf(all[item], name), heads, sees,
       items: all.map((_, item) => ({ outputs: outputs(item), weights: null, segments: null,
         pointers: null })),

@@ -15,7 +15,9 @@
   let shown = null, under = null, found = null, last = null;
 
   const key = (name, head) => `${name} ${head}`;
-  const measure = (lost = 1) => (State.get("answer").path !== "score" ? "the outputs change by"
+  // A decoder without targets is measured by the next tokens of its own text.
+  const path = () => (State.get("answer").next ? "score" : State.get("answer").path);
+  const measure = (lost = 1) => (path() !== "score" ? "the outputs change by"
     : `the targets' log probability ${lost < 0 ? "rises" : "falls"} by`);
 
   // --- the masks ---
@@ -43,7 +45,7 @@
     return_attention: undefined, trace: undefined, encoding_format: undefined };
   // The numbers that are compared: log probabilities, or all outputs.
   const ask = async (head_mask) => {
-    const reply = await Whole.again({ ...bare, head_mask });
+    const reply = await Whole.again({ ...bare, ...State.get("answer").next, head_mask }, path());
     if (!reply.ok) return reply;
     const { log_probabilities, outputs } = JSON.parse(reply.text());
     return { ok: true, numbers: (log_probabilities || outputs).flat(Infinity) };
@@ -64,7 +66,7 @@
     if (bad) return bad;
     const sum = (list, f) => list.reduce((all, x, i) => all + f(x, i), 0);
     const by = sum(before.numbers, (x, i) => (x - after.numbers[i]) ** 2);
-    return { ok: true, lost: State.get("answer").path === "score"
+    return { ok: true, lost: path() === "score"
       ? sum(before.numbers, (x, i) => x - after.numbers[i])
       : Math.sqrt(by / (sum(before.numbers, (x) => x * x) || 1)) };
   };
@@ -158,7 +160,8 @@
     lay();
     stop.hidden = false;
     fill(words, "Measuring …");
-    const sent = Request.change(body, { ...bare, return_tokens: undefined, stream: true });
+    const sent = Request.change(body, { ...bare, ...State.get("answer").next,
+      return_tokens: undefined, stream: true });
     const reply = await Net.stream(Net.path("heads", model),
       { ...Request.wire(sent), signal: mine.signal }, (event) => mine === under && take(event));
     if (mine !== under) return;
@@ -186,8 +189,8 @@
     if (mine === last && answer.thumbs === State.get("answer").thumbs) report.append(el("p", null, told));
   };
   const follow = () => {
-    const { thumbs, path } = State.get("answer"), names = found.ranking.map((one) => key(...one));
-    Curve.follow(along, path === "score" ? "Lost log probability of the targets" : "Output change",
+    const { thumbs } = State.get("answer"), names = found.ranking.map((one) => key(...one));
+    Curve.follow(along, path() === "score" ? "Lost log probability of the targets" : "Output change",
       names, (n) => lose(names.slice(0, n)),
       () => thumbs === State.get("answer").thumbs && !panel.hidden);
   };
@@ -225,10 +228,11 @@
     stop.hidden = followed.disabled = true;
     off.clear();
     fill(panel, content);
-    const lacks = answer.kind !== "encoder" && answer.path !== "score";
+    const lacks = answer.kind !== "encoder" && path() !== "score";
     every.disabled = lacks;
     fill(words, lacks ? "Enter targets: head importance is the log probability that they lose."
-      : "Each head is removed once (ablation), and the exact loss is measured.");
+      : "Each head is removed once (ablation), and the exact loss is measured."
+        + (answer.next ? " The targets are the next tokens of the text itself." : ""));
     fill(along);
     lay();
     mark();
