@@ -115,6 +115,7 @@ test("examples respect what a model forbids, and one that is changed is nobody's
 test("what is written before the models are there stays", async () => {
   const page = await open({ server });
   await page.route("**/v1/models", async (route) => {
+    await page.evaluate(() => { document.getElementById("drawer").open = true; });
     await page.locator("#source").fill("{}");
     await route.continue();
   });

@@ -20,7 +20,7 @@ const give = async (page, text) => {
 };
 
 test("a key is asked for, and is kept nowhere", async () => {
-  const page = await open({ server: await guarded(), expect: [401] });
+  const page = await open({ server: await guarded(), path: "/#api", expect: [401] });
   await dialog(page).waitFor();
   await audit(page);
   await give(page, "ключ с пробелом");
@@ -47,7 +47,7 @@ test("a key is asked for, and is kept nowhere", async () => {
 });
 
 test("many that are refused ask once; who gives no key can give one later", async () => {
-  const page = await open({ server: await guarded(), expect: [401] });
+  const page = await open({ server: await guarded(), path: "/#api", expect: [401] });
   await dialog(page).waitFor();
   await page.evaluate(() => {
     window.asked = Promise.all([1, 2, 3].map(() => Net.ask("GET", "v1/models")));
@@ -72,7 +72,7 @@ test("many that are refused ask once; who gives no key can give one later", asyn
 });
 
 test("requests that wait for a key go out again with it, each once", async () => {
-  const page = await open({ server: await guarded(), expect: [401] });
+  const page = await open({ server: await guarded(), path: "/#api", expect: [401] });
   await dialog(page).waitFor();
   await page.evaluate(() => {
     window.asked = Promise.all([1, 2].map(() => Net.ask("GET", "v1/models/demo")));
@@ -87,7 +87,7 @@ test("requests that wait for a key go out again with it, each once", async () =>
 });
 
 test("figures that need a key open no dialog by themselves", async () => {
-  const page = await open({ expect: [401] });
+  const page = await open({ path: "/#api", expect: [401] });
   await page.route("**/metrics", (route) => route.fulfill({ status: 401, body: "" }));
   await page.getByText("Metrics require an API key").waitFor();
   assert.equal(await dialog(page).count(), 0);

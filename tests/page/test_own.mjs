@@ -79,7 +79,7 @@ test("a reload keeps the request, the model, the labels and what can be chosen",
   await choose(page, "example", "causal");
   await page.reload();
   await settle(page);
-  assert.equal(await example(page), "pronoun", "an example is no request of one's own");
+  assert.equal(await example(page), "causal", "an example is no request of one's own, and is in the address");
   await choose(page, "example", "own0");
   assert.equal(await source(page), request);
 });

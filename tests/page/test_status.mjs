@@ -1,7 +1,7 @@
 // test_status: the corner that reads /metrics; the tabs.
 import assert from "node:assert/strict";
 import fs from "node:fs";
-import { ask, audit, open, serve, settle, test } from "./browser.mjs";
+import { ask, audit, open, serve, settle, test, tab } from "./browser.mjs";
 
 const METRICS_JS = new URL("../../server/page/net/metrics.js", import.meta.url);
 const Metrics = new Function(
@@ -9,7 +9,7 @@ const Metrics = new Function(
 const REQUEST = { queries: [[[1, 0, 0, 1]]], return_attention: true };
 // A page whose time runs, and can be put forward.
 const clocked = async (options) => {
-  const page = await open(options);
+  const page = await open({ path: "/#api", ...options });
   await page.clock.install();
   await page.reload();
   await settle(page);
@@ -186,15 +186,13 @@ test("where the models were loaded anew, the list is read anew", async () => {
   await read;
 });
 
-test("on a phone the figures are behind a button", async () => {
+test("the figures are in the place of the API; above each place is whether the server is ready", async () => {
   const page = await open({ viewport: [360, 800] });
+  await page.locator("#ready").getByText("ready").waitFor();
+  assert.ok(!await page.locator("#status-box").isVisible());
+  await tab(page, "Response");
   await reads(page, "requests", /^\d/);
-  const more = page.locator("#status summary");
-  assert.equal(await cell(page, "queue").isVisible(), false);
-  await more.focus();
-  await page.keyboard.press("Enter");
-  assert.equal(await cell(page, "queue").isVisible(), true);
-  assert.ok((await page.locator("#status").boundingBox()).width <= 360);
+  assert.ok((await page.locator("#status-box").boundingBox()).width <= 360);
 });
 
 // --- the tabs ---

@@ -69,7 +69,8 @@ const Link = (() => {
     const get = (name) => params.get(name) || undefined;
     const whole = (name) => get(name) && Number(get(name)), head = get("head");
     const body = bodyOf(params);
-    if (params.has("request") && !("text" in body)) Place.say("This link is invalid or was cut off.");
+    if (State.get("body") && !State.get("asked")) return choose(get("model")); // written before there were models
+    if (params.has("request") && !decoded(params.get("request"))) Place.say("This link is invalid or was cut off.");
     return restore({ model: get("model") || State.get("model"), ...body,
       view: viewOf({ item: whole("item"), part: get("layer"), head: head === "mean" ? head : whole("head"),
         row: whole("query"), col: whole("key"), range: get("scale"),

@@ -18,7 +18,7 @@
 //   form, and returns whether it can. Place.link() -> the address as it is now. Place.say(text): a notice.
 // needs: dom rove state
 const Place = (() => {
-  const PAUSE = 300;
+  const PAUSE = 400, AT_ONCE = 40;
   const list = document.querySelector("[role=tablist]"), tabs = [...list.children];
   const links = [...document.querySelectorAll("#places a")];
   const viewOf = (tab) => tab.getAttribute("aria-controls");
@@ -72,12 +72,22 @@ const Place = (() => {
     const tab = list.hidden ? "" : `/${State.get("tab")}`, text = all.toString();
     return `#${place}${tab}${text && `?${text}`}`;
   };
-  // Entries are made after a task's changes, and replaced after a pause: browsers limit how often.
-  let entry = null, pending = null, timer = 0, isOpening = true, reads = false;
+  // The address is written after the changes of a task. Browsers limit how often: after AT_ONCE times, it is
+  // replaced once in PAUSE ms.
+  let entry = null, pending = null, timer = 0, isOpening = true, reads = false, credit = AT_ONCE, last = 0;
   const write = () => {
     clearTimeout(timer);
     if (pending && pending !== location.hash) history.replaceState(null, "", pending);
     pending = null;
+  };
+  const replace = () => {
+    const now = performance.now();
+    credit = Math.min(AT_ONCE, credit + (now - last) / PAUSE) - 1;
+    [pending, last] = [link(), now];
+    clearTimeout(timer);
+    if (credit >= 0) return write();
+    credit = 0;
+    timer = setTimeout(write, PAUSE);
   };
   const note = () => {
     const place = State.get("place"), now = [place, chosen[place], State.get("model")].join(" ");
@@ -85,10 +95,7 @@ const Place = (() => {
       write();
       history.pushState(null, "", link());
     } else {
-      clearTimeout(timer);
-      pending = link();
-      if (isOpening) write();
-      else timer = setTimeout(write, PAUSE);
+      replace();
     }
     entry = now;
     isOpening = false;
