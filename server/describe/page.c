@@ -4,9 +4,11 @@
 #include "server/describe/page.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/document/digest.h"
+#include "config/settings/origins.h"
 #include "core/base/status.h"
 #include "server/text/base64.h"
 
@@ -66,19 +68,31 @@ static void init_form(struct page *p, enum page_coding coding, const char *begin
   memcpy(f->fields, fields, sizeof fields);
 }
 
-void page_init(struct page *p) {
+enum status page_init(struct page *p, const char *origins, struct error *e) {
   *p = (struct page){0};
+  size_t size;
+  FILE *out = open_memstream(&p->policy, &size);
+  if (!out) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the page");
+  const struct page_form plain = {.bytes = page_plain_begin,
+                                  .size = (size_t)(page_plain_end - page_plain_begin)};
+  char script[HASH_SIZE], style[HASH_SIZE];
+  write_element_hash(&plain, "<script>", "</script>", script);
+  write_element_hash(&plain, "<style>", "</style>", style);
+  fprintf(out,
+          "default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; connect-src 'self'; "
+          "img-src blob: data:; base-uri 'none'; form-action 'none'; "
+          "require-trusted-types-for 'script'; trusted-types 'none'; frame-ancestors",
+          script, style);
+  const char *origin;
+  size_t length;
+  if (!*origins) fprintf(out, " 'none'");
+  while ((origins = origins_next(origins, &origin, &length)))
+    fprintf(out, " %.*s", (int)length, origin);
+  if (fclose(out)) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the page");
   init_form(p, PAGE_PLAIN, page_plain_begin, page_plain_end);
   init_form(p, PAGE_GZIP, page_gzip_begin, page_gzip_end);
   p->form[PAGE_GZIP].coding = "gzip";
-  char script[HASH_SIZE], style[HASH_SIZE];
-  write_element_hash(&p->form[PAGE_PLAIN], "<script>", "</script>", script);
-  write_element_hash(&p->form[PAGE_PLAIN], "<style>", "</style>", style);
-  const int size = snprintf(p->policy, sizeof p->policy,
-                            "default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; "
-                            "connect-src 'self'; img-src blob: data:; base-uri 'none'; "
-                            "form-action 'none'; frame-ancestors 'none'; "
-                            "require-trusted-types-for 'script'; trusted-types 'none'",
-                            script, style);
-  must((size_t)size < sizeof p->policy);
+  return STATUS_OK;
 }
+
+void page_done(struct page *p) { free(p->policy); }

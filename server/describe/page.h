@@ -6,13 +6,14 @@
 
 #include <stddef.h>
 
+#include "core/base/status.h"
 #include "server/http/reply.h"
 
 #define PAGE_TYPE "text/html; charset=utf-8"
 
 enum page_coding { PAGE_PLAIN, PAGE_GZIP, PAGE_FORMS };
 
-enum { PAGE_TAG_SIZE = 96, PAGE_POLICY_SIZE = 512 };
+enum { PAGE_TAG_SIZE = 96 };
 
 struct page {
   struct page_form {
@@ -23,10 +24,13 @@ struct page {
     char tag[PAGE_TAG_SIZE]; /* ETag, with its quotes */
   } form[PAGE_FORMS];
   const char *tags[PAGE_FORMS + 1]; /* of all forms; the last one is NULL */
-  char policy[PAGE_POLICY_SIZE];    /* Content-Security-Policy: only the page's own script runs */
+  char *policy; /* Content-Security-Policy: only the page's own script runs, frames only in
+                   `origins` */
 };
 
-/* `p` points into itself, and must not be moved afterwards. */
-void page_init(struct page *p);
+/* `origins`: whose pages may show this one in a frame, as the setting cors_origins lists them. `p`
+ * points into itself, and must not be moved afterwards. */
+enum status page_init(struct page *p, const char *origins, struct error *e);
+void page_done(struct page *p);
 
 #endif

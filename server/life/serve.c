@@ -208,7 +208,7 @@ static enum status make_parts(struct serve_state *all, struct error *e) {
   s->metrics = metrics_new(s->service.submitters + 2, e); /* 2: shard 0, and the admin door */
   if (!s->metrics || supervisor_sockets(all->inherited, e)) return e->status;
   if (cors_new(c->cors_origins, &s->cors, e)) return e->status;
-  page_init(&s->page);
+  if (page_init(&s->page, c->cors_origins, e)) return e->status;
   if (door_init(all, DOOR_MAIN, e) || door_init(all, DOOR_ADMIN, e)) return e->status;
   return raise_descriptors(s, e);
 }
@@ -310,6 +310,7 @@ static bool free_state(struct serve_state *s) {
   metrics_free(s->server.metrics);
   cors_free(s->server.cors);
   openapi_free(&s->server.openapi);
+  page_done(&s->server.page);
   supervisor_close(&s->supervisor);
   log_free(s->server.log);
   if (whole) free(s);

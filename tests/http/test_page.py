@@ -35,8 +35,8 @@ def source_of(text, name):
 def policy_of(text):
     return "; ".join(["default-src 'none'", source_of(text, "script"), source_of(text, "style"),
                       "connect-src 'self'", "img-src blob: data:", "base-uri 'none'",
-                      "form-action 'none'", "frame-ancestors 'none'",
-                      "require-trusted-types-for 'script'", "trusted-types 'none'"])
+                      "form-action 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'",
+                      "frame-ancestors 'none'"])
 
 
 def asks(coding):

@@ -16,7 +16,8 @@ enum { HASH = BASE64_ENCODE_RAW_LENGTH(SHA256_DIGEST_SIZE) };
 
 static const struct page *page(void) {
   static struct page p;
-  if (!p.policy[0]) page_init(&p);
+  struct error e;
+  if (!p.policy) assert_int_equal(page_init(&p, "", &e), STATUS_OK);
   return &p;
 }
 
@@ -84,11 +85,29 @@ static void nothing_else_runs(void **state) {
   assert_int_equal(strncmp(page()->policy, "default-src 'none'; ", 20), 0);
 }
 
+static void frames_are_those_of_the_listed_origins(void **state) {
+  (void)state;
+  const char *const cases[][2] = {{"", " 'none'"},
+                                  {"*", " *"},
+                                  {"https://a.example , http://b.example:8080",
+                                   " https://a.example http://b.example:8080"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct page p;
+    struct error e;
+    assert_int_equal(page_init(&p, cases[i][0], &e), STATUS_OK);
+    const char *found = strstr(p.policy, "; frame-ancestors");
+    assert_non_null(found);
+    assert_string_equal(found + strlen("; frame-ancestors"), cases[i][1]);
+    page_done(&p);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_form_has_its_tag),
       cmocka_unit_test(one_form_is_gzip),
       cmocka_unit_test(nothing_else_runs),
+      cmocka_unit_test(frames_are_those_of_the_listed_origins),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
