@@ -148,6 +148,31 @@ test("a decoder, a model of many heads, a model without text", async () => {
   assert.match(await page.locator("#learn").innerText(), /takes no text/);
 });
 
+test("the address has the sentence, the head and the word; a reload and Back keep them", async () => {
+  const page = await learn(), wide = SENTENCE.replace("tired", "wide");
+  await page.locator("#learn-text").fill(wide);
+  await until(page, "to “street”");
+  await page.locator("#learn .heads button").nth(1).click();
+  await page.locator("#arcs button").nth(4).click();
+  await until(page, "“cross” gives");
+  await page.waitForFunction(() => /word=4/.test(location.hash) && /head=1/.test(location.hash));
+  const found = await title(page);
+  await page.reload();
+  await until(page, "“cross” gives");
+  assert.equal(await title(page), found);
+  assert.equal(await page.locator("#learn-text").inputValue(), wide);
+  await page.getByRole("link", { name: "Explore" }).click();
+  await page.waitForFunction(() => State.get("place") === "explore" && !document.getElementById("look").hidden);
+  await page.goBack();
+  await until(page, "“cross” gives");
+  assert.equal(await title(page), found);
+  for (const odd of ["head=99&word=999", "layer=encoder.9.self&head=-1", "text=&word=x"]) {
+    const other = await open({ server, path: `/#learn?${odd.includes("text") ? "" : "text=the+dog+saw+it&"}${odd}` });
+    await settle(other);
+    assert.match(await title(other), /gives|Type a sentence/, odd);
+  }
+});
+
 test("the tour: eight steps over real views, each with its part marked", async () => {
   const page = await learn();
   await page.getByRole("button", { name: /^Tour/ }).click();
