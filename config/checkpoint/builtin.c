@@ -56,7 +56,8 @@ bool builtin_find(const char *name, struct builtin *out) {
         .tensors = models[i].tensors.begin,
         .tensors_size = (size_t)(models[i].tensors.end - models[i].tensors.begin),
         .words = models[i].words.begin,
-        .words_size = (size_t)(models[i].words.end - models[i].words.begin),
+        .words_size =
+            models[i].words.begin ? (size_t)(models[i].words.end - models[i].words.begin) : 0,
     };
     return true;
   }

@@ -6,8 +6,8 @@
   const KINDS = { layer: "a single attention layer", encoder: "an encoder", decoder: "a decoder",
     seq2seq: "an encoder-decoder model" };
   const DOES = { learn: "takes no text", generate: "does not generate", ablate: "has no heads to measure" };
-  const models = () => State.get("models") || [];
-  const fitting = (place) => models().filter((one) => (place === "learn" ? one.tokenizer
+  const DO = { learn: "takes text", generate: "generates", ablate: "has heads to measure" };
+  const fitting = (place) => Models.all().filter((one) => (place === "learn" ? Models.hasText(one)
     : Place.tabs(place, kindOf(one)).length > 0));
 
   // A place that has nothing for the chosen model offers the models that it has something for.
@@ -17,7 +17,7 @@
     Dom.id("elsewhere").hidden = !lacks;
     if (!lacks) return;
     Dom.fill(Dom.id("elsewhere"), Dom.el("span", {}, `${model.name} is ${KINDS[kindOf(model)]} and ${DOES[place]}. `,
-      good.length ? "Models that do:" : "No model of this server does."),
+      good.length ? "Models that do:" : `No model of this server ${DO[place]}.`),
     good.map(({ name }) => Dom.button(name, () => State.set({ model: name }))));
   };
   const fit = () => {

@@ -27,20 +27,21 @@ struct words_view {
 
 typedef void words_run(void *context, const struct words_sentence *s, struct words_view *out);
 
-/* Of a test's pairs, shares of 1. */
+/* The score of a test: shares of its pairs. */
 struct words_score {
   size_t pairs;
   double right; /* head 0 gives most to the right noun, in both sentences */
   double sure;  /* ... and at least 0.7 */
   double mean;  /* of what it gives to the right noun */
   double names; /* the greatest number of the pronoun's row is that noun, in both */
-  double adjective[WORDS_HEADS]; /* what heads of layer 0 give the pronoun's adjective */
+  double adjective[WORDS_HEADS]; /* what heads of layer 0 give the last word, which is the
+                                    pronoun's adjective except in "object" and "pronoun first" */
 };
 
 /* At most `most` pairs, evenly out of all. */
 struct words_score words_score(enum words_test test, size_t most, words_run *run, void *context);
 
-/* Of sentences as those of training, but others. */
+/* Habits in new sentences of the training's kinds. */
 struct words_habits {
   double names;                  /* rows whose greatest number is their noun */
   double mean[3], most[3];       /* by question: what the head gives to what is right; the

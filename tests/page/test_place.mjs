@@ -29,7 +29,7 @@ test("the page opens with Learn if a model takes text, else with Explore", async
   assert.equal(await place(other), "explore");
   await go(other, "Learn");
   assert.equal(await other.locator("#elsewhere").textContent(),
-    "layer is a single attention layer and takes no text. No model of this server does.");
+    "layer is a single attention layer and takes no text. No model of this server takes text.");
 });
 
 test("a place that has nothing for the model offers the models that it has something for", async () => {

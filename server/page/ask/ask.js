@@ -24,7 +24,10 @@ const Ask = (() => {
   };
   const isBlank = (text) => typeof text === "string" && !text.trim();
   // Are all texts of the request empty?
-  const lacksText = () => [(Request.fields(State.get("body")) || {}).text].flat().every(isBlank);
+  const lacksText = () => {
+    const texts = [(Request.fields(State.get("body")) || {}).text].flat();
+    return texts.length > 0 && texts.every(isBlank);
+  };
   const ready = () => {
     const body = State.get("body");
     return Boolean(State.get("model") && body && !isBlank(body.text) && !lacksText());
@@ -47,7 +50,7 @@ const Ask = (() => {
       const view = State.get("view"), last = Math.max(0, answer.items.length - 1);
       return { answer, asked, problem: null,
         view: { ...view, item: Math.min(view.item, last), part: answer.part || null, row: -1,
-          col: -1 },
+          col: -1, masked: -1 },
         over: { row: -1, col: -1 }, off: [], losses: null };
     } catch (error) {
       return { problem: unreadable(error).reply.problem };
@@ -97,7 +100,7 @@ const Ask = (() => {
     button.disabled = !ready();
     button.setAttribute("aria-disabled", asking);
     // The response of another model is not shown under the name of this one.
-    other.hidden = !differs("model");
+    other.hidden = !differs("model") || !State.get("model");
     side.classList.toggle("other", !other.hidden);
     other.textContent = asking ? "Running …" : `Run a request to see ${State.get("model")}.`;
     hint.textContent = lacksText() ? "Type some text." : isOld() ? "The response belongs to an earlier request." : keys;

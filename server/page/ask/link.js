@@ -44,11 +44,12 @@ const Link = (() => {
   // The parameters of a body. A text or tokens alone can be read; a long request has none.
   const requestOf = (body, labels) => {
     if (!body || !("text" in body)) return {};
+    if (body.text.length + JSON.stringify(labels).length > LONGEST) return {};
     if (body.example && same(labels, Examples.labels(body.example))) return { example: body.example };
     const { text, tokens } = Request.fields(body) || {}, is = (fields) => Request.layout(fields) === body.text;
     if (typeof text === "string" && is({ text }) && same(labels, Labels.NONE)) return { text };
     if (Array.isArray(tokens) && tokens.every(Number.isInteger) && is({ tokens })) return { tokens: tokens.join(" ") };
-    return body.text.length > LONGEST ? {} : { request: coded({ text: body.text, labels }) };
+    return { request: coded({ text: body.text, labels }) };
   };
   const write = () => {
     const { item, part, head, row, col, range, strong } = State.get("view"), { whole } = State.get("answer") || {};
@@ -60,7 +61,7 @@ const Link = (() => {
     const [example, text, tokens] = ["example", "text", "tokens"].map((name) => params.get(name));
     if (example !== null) return { example };
     if (text !== null) return { text: Request.layout({ text }) };
-    if (tokens !== null) return { text: Request.layout({ tokens: tokens.split(" ").map(Number) }) };
+    if (tokens !== null && /^(\d+( \d+)*)?$/.test(tokens)) return { text: Request.layout({ tokens: tokens.split(" ").filter(Boolean).map(Number) }) };
     const request = decoded(params.get("request") || "");
     return request && typeof request.text === "string"
       ? { text: request.text, labels: labelsOf(request.labels || {}) } : {};

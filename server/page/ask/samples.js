@@ -68,7 +68,7 @@ const Samples = (() => {
   const behind = (model, next) => (model.kind === "seq2seq" ? { targets: tokens(model, next, 5) } : {});
   const SENTENCE = "The animal did not cross the street because it was too tired.";
   const ofWhole = [
-    { name: "sort", title: "Numbers to sort", fits: ({ source }) => source === "sort",
+    { name: "sort", title: "Numbers to sort", fits: ({ builtin }) => builtin === "sort",
       fields: () => ({ tokens: [9, 4, 17, 2, 12, 25, 7, 20] }),
       note: "In the last layer, position i attends to the i-th smallest number." },
     { name: "sentence", title: "A sentence", fits: ({ tokenizer }) => Boolean(tokenizer),

@@ -15,9 +15,10 @@
 //   answer   the last answer, as Answer.read returns it, or null
 //   problem  the last error (net.js), or null; an answer stays visible beside it. The error of a
 //            request has its body
-//   view     { item, part, head, row, col, range, strong }: what is shown. part: the attention of a
+//   view     { item, part, head, row, col, range, strong, masked }: what is shown. part: the attention of a
 //            whole model, or null; head: an index, or "mean"; row, col: the chosen query and key, or
-//            -1; range: "shared" or "head"; strong: see Scale.high, null: chosen by the page
+//            -1; range: "shared" or "head"; strong: see Scale.high, null: chosen by the page;
+//            masked: the key that Learn masks, or -1
 //   over     { row, col } under the pointer, or -1; a click chooses it
 //   off      list of the disabled heads
 //   losses   loss without each head of a whole model, by "ATTENTION HEAD"; null: not measured
@@ -26,7 +27,7 @@ const State = (() => {
   const values = {
     place: null, tab: null, models: null, model: null, body: null, labels: { rows: [], cols: [] }, asking: false,
     asked: null, answer: null, problem: null,
-    view: { item: 0, part: null, head: 0, row: -1, col: -1, range: "shared", strong: null },
+    view: { item: 0, part: null, head: 0, row: -1, col: -1, range: "shared", strong: null, masked: -1 },
     over: { row: -1, col: -1 }, off: [], losses: null, dark: false,
   };
   const listeners = [];

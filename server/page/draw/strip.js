@@ -1,16 +1,17 @@
-// strip: a vector as a strip of colored cells, one for each number: the stronger, the larger; a negative
-// number is hollow.
+// strip: a vector as a strip of colored cells, one for each of its first numbers: the stronger the color, the
+// larger the number. The upper half of a cell is positive, the lower half negative.
 //
-// Strip.of(list, most, kind) -> a node; most: the number with the full color; kind: "q", "k" or "v",
-// the color of queries, keys or values.
-// needs: dom format
+// Strip.of(list, kind, most) -> a node; kind: "q", "k" or "v", the color of queries, keys or values; most: the
+// number with the full color, by default the largest. Strip.largest(list): that number.
+// needs: dom
 const Strip = (() => {
-  const of = (list, most, kind) => Dom.el("span", { class: `strip ${kind}`, role: "img",
-    title: list.map(Format.short).join(", "), "aria-label": `${list.length} numbers` },
-  list.map((x) => {
-    const cell = Dom.el("i", { class: x < 0 ? "below" : null });
-    cell.style.opacity = most ? Math.max(0.06, Math.min(1, Math.abs(x) / most)) : 0.06;
-    return cell;
-  }));
-  return { of };
+  const LONG = 128;
+  const largest = (list) => list.reduce((most, x) => Math.max(most, Math.abs(x)), 0) || 1;
+  const of = (list, kind, most = largest(list)) => Dom.el("span", { class: `strip ${kind}` },
+    list.slice(0, LONG).map((x) => {
+      const cell = Dom.el("i", { class: x < 0 ? "minus" : null });
+      cell.style.opacity = Math.min(1, Math.abs(x) / most);
+      return cell;
+    }));
+  return { of, largest };
 })();

@@ -21,7 +21,7 @@ const Cards = (() => {
       " takes from each word as much as its weight, and gets the sum:")));
 
   const score = (x) => x.toFixed(1).replace(/^-(?=0\.0$)/, "");
-  const part = (x) => (x > 0 && x < 0.005 ? "< 1 %" : `${Math.round(100 * x)} %`);
+  const part = (x) => `${(100 * x).toFixed(1)} %`;
   const masked = (x) => x === null || x === undefined;
   const dot = (x, most, kind, name) => {
     const one = el("span", { class: `dot ${kind}`, title: `${name} ${Format.short(x)}` });
@@ -29,28 +29,30 @@ const Cards = (() => {
     return one;
   };
   const pattern = (list, most, kind, named) => (named ? named.map((name, i) => el("td", null, dot(list[i], most, kind, name)))
-    : [el("td", null, Strip.of(list, Math.max(...list.map(Math.abs)), kind))]);
+    : [el("td", null, Strip.of(list, kind))]);
   const query = ({ words, row, trace: { query: q, keys, scores }, named }, some) => {
     const titles = named || ["numbers of query and keys"];
-    return el("table", null, el("thead", null, el("tr", null, el("th", null, "word"),
+    return [el("table", null, el("thead", null, el("tr", null, el("th", null, "word"),
       titles.map((name) => el("th", { scope: "col" }, name)), el("th", { scope: "col" }, "score"))),
     el("tbody", null, el("tr", null, el("th", { scope: "row", class: "q" }, words[row]), pattern(q, SOUGHT, "q", named), el("td")),
       some.map((j) => el("tr", null, el("th", { scope: "row", class: "k" }, words[j]),
-        pattern(keys[j], OFFERED, "k", named), el("td", null, masked(scores[j]) ? "masked" : score(scores[j]))))));
+        pattern(keys[j], OFFERED, "k", named), el("td", null, masked(scores[j]) ? "masked" : score(scores[j])))))),
+    named ? el("p", { class: "small soft" }, `These ${named.length} of the head's ${q.length} numbers have names. The others `
+      + "count in the score, too.") : null];
   };
   const bar = (word, share, isRest) => {
-    const one = el("span", { class: isRest ? "share rest" : "share" });
+    const one = el("span", { class: isRest ? "amount rest" : "amount" });
     one.style.width = `${100 * share}%`;
     return el("div", { class: "bar-row" }, el("span", { class: isRest ? "soft" : "k" }, word), el("span", null, one),
       el("span", null, part(share)));
   };
   const weights = ({ words, trace }, some) => [...some.map((j) => bar(words[j], trace.weights[j])),
-    bar("others", Math.max(0, 1 - some.reduce((sum, j) => sum + trace.weights[j], 0)), true)];
+    some.length < words.length ? bar("others", Math.max(0, 1 - some.reduce((sum, j) => sum + trace.weights[j], 0)), true) : null];
   const values = ({ words, trace: { weights: w, values: v, context }, stands }, some) => {
-    const most = Math.max(...context.map(Math.abs));
+    const most = Strip.largest(context);
     const line = (word, times, list) => el("div", { class: "mix-row" }, el("span", null, word),
-      el("span", { class: "soft" }, times), Strip.of(list, most, "v"));
-    return [...some.slice(0, 3).map((j) => line(words[j], `${part(w[j])} of`, v[j].map((x) => w[j] * x))),
+      el("span", { class: "soft" }, times), Strip.of(list, "v", most));
+    return [...some.slice(0, 3).map((j) => line(words[j], `× ${part(w[j])} =`, v[j].map((x) => w[j] * x))),
       el("div", { class: "sum" }, line("sum", "", context)), stands];
   };
 

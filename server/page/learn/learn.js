@@ -1,36 +1,33 @@
 // learn: the place Learn: one sentence, what one of its words attends to, and how that is computed. It
 // shows the same state as the other places: model, text, attention block, head and query.
 //
-// Learn.takes(model): can the model be shown here? It must take text.
-// needs: dom place rove scale state terms models net ask request whole arcs cards lesson
-const Learn = (() => {
+// needs: dom own part place report rove scale state terms models net ask examples request whole arcs cards lesson
+(() => {
   const { el, fill, button } = Dom;
   const home = Dom.id("learn");
-  const takes = (model) => Models.isWhole(model) && Boolean(model.tokenizer);
 
   // --- what is shown ---
 
-  let masked = -1, wanted = ""; // a masked key; the word that was chosen last
-  let linked = -1; // the number of the word in an address that was opened
+  let wanted = ""; // the word that was chosen last
+  let linked = null; // the numbers of the word and of the masked one in an address that was opened
   // The weights and the trace that the server computed for `key`, with a masked key if there is one.
   let found = { key: null, trace: null, weights: null };
+  // An older response of the same model stays while the next one is on its way.
   const now = () => {
     const answer = State.get("answer"), view = State.get("view"), item = answer && answer.items[view.item];
-    if (!answer || !answer.whole || !item || !item.weights) return null;
-    const { rows: words, cols } = answer.words(view.item, answer.part), model = Models.find(answer.model);
-    if (!words.length || words.length !== cols.length) return null;
+    const isOld = answer && State.get("asked").body !== State.get("body") && !State.get("asking");
+    if (!answer || !answer.whole || Ask.isOther() || isOld || !item || !item.weights) return null;
+    const { rows: words } = answer.words(view.item, answer.part), model = Models.find(answer.model);
+    if (!model || !words.length || !answer.part.endsWith("self")) return null;
     const head = typeof view.head === "number" && item.weights[view.head] ? view.head : 0;
     return { answer, model, lesson: Lesson.of(model), part: answer.part, item: view.item, head, words,
-      weights: item.weights[head], row: view.row < words.length ? view.row : -1 };
+      weights: item.weights[head], masked: view.masked, row: view.row < words.length ? view.row : -1 };
   };
-  // The row that is shown when no one has chosen one: that of the address, of the same word as before, or of
-  // the lesson's word, or else the one whose largest weight on another word is greatest.
+  // The row that is shown when no one has chosen one: that of the same word as before, or of a word of
+  // the lesson, or else the one whose largest weight on another word is greatest.
   const firstRow = ({ words, weights, lesson }) => {
-    const link = linked;
-    linked = -1;
-    if (link >= 0 && link < words.length) return link;
     const at = (word) => words.findIndex((one) => one.toLowerCase() === word);
-    const known = [wanted, lesson ? lesson.word : "it"].map(at).find((i) => i >= 0);
+    const known = [wanted, ...(lesson ? lesson.first : ["it"])].map(at).find((i) => i >= 0);
     if (known !== undefined) return known;
     const away = words.map((_, i) => Math.max(0, ...Answer.row(weights, i).filter((__, j) => j !== i)));
     return away.indexOf(Math.max(...away));
@@ -38,7 +35,7 @@ const Learn = (() => {
 
   // --- requests ---
 
-  const ask = async ({ part, head, row, item, answer }) => {
+  const ask = async ({ part, head, row, item, answer, masked }) => {
     if (masked < 0) {
       const reply = await Whole.again({ return_attention: undefined, return_tokens: undefined,
         trace: { attention: part, item, head, query: row } });
@@ -58,13 +55,12 @@ const Learn = (() => {
     return { trace, weights: weights[head][row] };
   };
   const explain = async (at) => {
-    const key = [at.answer.thumbs, at.part, at.item, at.head, at.row, masked];
+    const key = [at.answer.thumbs, at.part, at.item, at.head, at.row, at.masked];
     if (found.key && key.every((one, i) => one === found.key[i])) return;
     found = { key, trace: null, weights: null };
     const reply = await ask(at);
     if (found.key !== key) return;
-    if (reply.problem) return State.set({ problem: reply.problem });
-    found = { key, ...reply };
+    found = { key, trace: null, weights: null, ...reply };
     show();
   };
 
@@ -74,21 +70,24 @@ const Learn = (() => {
     const { text: now } = Request.fields(State.get("body")) || {};
     return typeof now === "string" ? now : null;
   };
-  const write = (value) => {
-    masked = -1;
-    State.set({ body: { text: Request.layout({ text: value }) } });
-    if (value.trim()) Ask.send();
+  // A sentence of the page's own is not kept as the user's. A large model waits for the Enter key.
+  const write = (value, isOwn = false) => {
+    const body = { text: Request.layout({ text: value }) }, model = Models.current();
+    if (!isOwn) wanted = "";
+    State.set({ body: isOwn ? body : Own.made(body) });
+    if (value.trim() && Models.hasText(model) && Examples.isSmall(model)) Ask.send();
   };
   // Begins with the text that is there, or else with a sentence, whenever the model has not answered yet.
   let begun = "";
   const begin = (model) => {
-    const answer = State.get("answer"), isAnswered = answer && answer.model === model.name;
-    if (isAnswered || begun === model.name || State.get("asking")) return;
+    if ((State.get("answer") && !Ask.isOther()) || begun === model.name || State.get("asking")) return;
     begun = model.name;
-    write(text() ?? Lesson.sentence);
+    if (text() === null) write(Lesson.sentence);
+    else if (Examples.isSmall(model)) Ask.send();
   };
   const input = el("input", { id: "learn-text", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
-    "aria-describedby": "learn-note", oninput: () => write(input.value) });
+    "aria-describedby": "learn-note", oninput: () => write(input.value, true),
+    onkeydown: ({ key }) => key === "Enter" && Ask.send() });
   const note = el("p", { id: "learn-note", class: "small soft", role: "status" });
 
   const lead = el("h2", { id: "learn-title", "aria-live": "polite" });
@@ -104,9 +103,11 @@ const Learn = (() => {
       " of its attention to “", el("span", { class: "k" }, words[first]), "”",
       weights[second] > 0.08 ? `, ${share(weights[second])} to “${words[second]}”.` : ".");
   };
-  const unknown = ({ words }) => {
-    const lost = words.filter((word) => /^(<unk>|\[UNK\])$/.test(word)).length;
-    return lost ? `${lost === 1 ? "One word is" : `${lost} words are`} not in the model's vocabulary: it reads <unk>.` : "";
+  const told = ({ words, answer, item }) => {
+    const lost = words.filter((word) => /^(<unk>|\[UNK\])$/.test(word));
+    return [text() === null ? `The request has ${answer.batched ? `several items: this is item ${item}.` : "no text."}` : "",
+      lost.length ? `${lost.length === 1 ? "One word is" : `${lost.length} words are`} not in the model's vocabulary: `
+        + `it reads ${lost[0]}.` : ""].join(" ");
   };
 
   // --- heads, and things to try ---
@@ -130,38 +131,30 @@ const Learn = (() => {
       onclick: () => Whole.show(part, i) },
     el("span", { class: "map" }, picture(thumb), mark), el("span", null, el("b", null, name), el("small", { class: "soft" }, does)));
   };
-  const layerName = (part) => part.replace(/^(\w+)\.(\d+)\.(\w+)$/, (_, side, n, kind) => `Layer ${n}${kind === "self" ? "" : `, ${kind}`}`);
   const choices = (at) => {
     const { answer, part, item, lesson } = at;
-    Rove.fill(layers, answer.names.map((name) => el("button", { type: "button", "aria-pressed": String(name === part),
-      title: name, onclick: () => Whole.show(name, 0) }, layerName(name))));
+    Rove.fill(layers, selves(answer).map((name) => el("button", { type: "button", "aria-pressed": String(name === part),
+      title: name, onclick: () => Whole.show(name, 0) }, Part.name(name))));
     Rove.fill(heads, answer.thumbs(part, item).map((thumb, i) => tile(at, thumb, i)));
     heads.classList.toggle("many", answer.thumbs(part, item).length > 3);
-    told.hidden = !lesson;
-    if (lesson) fill(told, el("summary", null, "How this model was trained"), el("p", null, lesson.taught), el("p", null, lesson.limits));
+    training.hidden = !lesson;
+    if (lesson) fill(training, el("summary", null, "How this model was trained"), el("p", null, lesson.taught), el("p", null, lesson.limits));
   };
-  const tries = el("div", { class: "row" }), told = el("details", { class: "small" });
+  const tries = el("div", { class: "row" }), training = el("details", { class: "small" });
+  const selves = ({ names }) => names.filter((name) => name.endsWith("self"));
   const swapped = (lesson) => {
-    const value = text() || "", words = value.split(/\b/);
-    const pair = lesson && lesson.swaps.map((one) => [one, [...one].reverse()]).flat()
-      .find(([from]) => words.includes(from));
-    return pair && button(`“${pair[0]}” → “${pair[1]}”`, () => {
-      input.value = words.map((word) => (word === pair[0] ? pair[1] : word)).join("");
-      write(input.value);
-    });
+    const value = (text() || "").replace(/\s*\.$/, "");
+    const pair = lesson && lesson.swaps.flatMap(([from, to]) => [[from, to], [to, from]]).find(([from, to]) =>
+      lesson.texts.some((one) => one === value || one === value.replace(from, to)) && value.endsWith(from));
+    return pair && button(`“${pair[0]}” → “${pair[1]}”`, () => write(value.replace(pair[0], pair[1])));
   };
-  const offer = ({ lesson, words, row }, weights) => {
+  const offer = ({ lesson, words, row, masked }, weights) => {
     const top = masked >= 0 ? masked : [...weights.keys()].filter((i) => i !== row)
       .sort((a, b) => weights[b] - weights[a])[0];
-    const hide = top === undefined ? null : button(`${masked < 0 ? "Mask" : "Unmask"} “${words[top]}”`, () => {
-      masked = masked < 0 ? top : -1;
-      show();
-    });
-    const others = lesson && lesson.texts, next = others && others[(others.indexOf(text()) + 1) % others.length];
-    fill(tries, swapped(lesson), hide, next && button("Another sentence", () => {
-      input.value = next;
-      write(next);
-    }));
+    const hide = top === undefined ? null : button(`${masked < 0 ? "Mask" : "Unmask"} “${words[top]}”`, () =>
+      State.view({ masked: masked < 0 ? top : -1 }));
+    const { texts } = lesson || { texts: [Lesson.sentence] }, next = texts[(texts.indexOf(text()) + 1) % texts.length];
+    fill(tries, swapped(lesson), hide, next === text() ? null : button("Another sentence", () => write(next)));
   };
 
   // --- what the word stands for: the answer of the model "words" ---
@@ -174,8 +167,8 @@ const Learn = (() => {
     nouns = reply.ok ? JSON.parse(reply.text()).text : [];
     show();
   };
-  const stands = ({ answer, lesson, model, part, item, words, row }) => {
-    if (!lesson || masked >= 0 || part !== answer.names.at(-1) || !answer.items[item].outputs) return null;
+  const stands = ({ answer, lesson, model, part, head, item, words, row, masked }) => {
+    if (!lesson || masked >= 0 || part !== lesson.named.part || head !== lesson.named.head || !answer.items[item].outputs) return null;
     if (!nouns) {
       nouns = [];
       vocabulary(model, lesson.nouns);
@@ -195,53 +188,68 @@ const Learn = (() => {
   el("span", { class: "small soft" }, "All of ", Terms.of("attention"), " in one line: ", el("b", { class: "q" }, "Q"), " what each word looks for, ",
     el("b", { class: "k" }, "K"), " what it offers, ", el("b", { class: "v" }, "V"), " what it hands over. ",
     el("button", { type: "button", class: "plain", onclick: () => Place.go("explore", "steps") }, "Show all numbers")));
-  const empty = el("p", { class: "soft" });
-  const main = el("div", null, lead, el("p", { class: "soft" }, "Attention: every word looks at all words that it may see, "
+  const wrong = el("div");
+  const main = el("div", null, el("div", { id: "learn-tour" }), lead, el("p", { class: "soft" }, "Attention: every word looks at all words that it may see, "
     + "and takes something from each. Click another word."),
-  el("p", { class: "pick" }, el("label", { for: "learn-text" }, "Your sentence"), input), note, sentence.node, Cards.node, formula);
+  el("p", { class: "pick" }, el("label", { for: "learn-text" }, "Your sentence"), input), note, wrong, sentence.node, Cards.node, formula);
   const side = el("aside", null, el("h3", null, "Layers and ", Terms.of("head", "heads")),
     el("p", { class: "small soft" }, "Each head asks another question. Rows look, columns are looked at."), layers, heads,
-    el("h3", null, "Try it"), tries, told);
-  side.prepend(el("div", { id: "learn-tour" }));
-  fill(home, empty, main, side);
+    el("h3", null, "Try it"), tries, training);
+  fill(home, main, side);
 
   const show = () => {
     if (home.hidden) return;
-    const model = Models.current(), isEmpty = text() !== null && !text().trim(), at = isEmpty ? null : now();
-    if (document.activeElement !== input && text() !== null) input.value = text();
-    if (takes(model)) begin(model);
-    empty.textContent = !takes(model) ? "This model takes no text. Choose another model above."
-      : "";
-    main.hidden = !takes(model);
-    side.hidden = !takes(model) || !at;
+    const model = Models.current(), answer = State.get("answer"), problem = State.get("problem");
+    main.hidden = side.hidden = !Models.hasText(model);
+    if (main.hidden) return;
+    if (document.activeElement !== input && input.value !== (text() ?? "")) input.value = text() ?? "";
+    input.disabled = text() === null && State.get("body") !== null;
+    begin(model);
+    const last = answer && answer.whole && !Ask.isOther() && selves(answer).at(-1);
+    if (last && !State.get("view").part?.endsWith("self")) return Whole.show(last, 0);
+    const at = text()?.trim() === "" ? null : now();
+    side.hidden = !at;
     for (const one of [sentence.node, Cards.node, formula]) one.hidden = !at;
-    if (!at) return fill(lead, "Type a sentence");
-    if (at.row < 0) return State.view({ row: firstRow(at) });
+    const failed = (at && found.problem) || (problem && !State.get("asking") && !at && problem);
+    fill(wrong, failed && Report.failed(failed, () => {
+      found = { key: null };
+      Ask.send();
+    }));
+    if (!at) {
+      note.textContent = Examples.isSmall(model) ? "" : "Press Enter to run this model.";
+      return fill(lead, failed ? "No response" : State.get("asking") ? "…" : "Type a sentence");
+    }
+    if (at.row < 0) {
+      const { row = -1, masked = -1 } = linked || {}, known = (i) => (i < at.words.length ? i : -1);
+      linked = null;
+      return State.view({ row: known(row) < 0 ? firstRow(at) : row, masked: known(masked) });
+    }
     explain(at);
     const weights = found.weights || [...Answer.row(at.weights, at.row)];
     headline(at, weights);
-    note.textContent = unknown(at);
-    sentence.show({ words: at.words, weights, row: at.row, hidden: masked });
+    note.textContent = told(at);
+    sentence.show({ words: at.words, weights, row: at.row, hidden: at.masked });
     choices(at);
     offer(at, weights);
     const { named } = at.lesson || {};
+    Cards.node.ariaBusy = !found.trace;
     if (found.trace) Cards.show({ words: at.words, row: at.row, trace: found.trace, stands: stands(at),
       named: named && named.part === at.part && named.head === at.head ? named.features : null });
   };
   // An address has the sentence, the attention block, the head and the number of the word.
   Place.part("learn", {
     write: () => {
-      const { part, head, row } = State.get("view");
-      return { text: text(), layer: part, head: head || null, word: row >= 0 ? row : null };
+      const { part, head, row, masked } = State.get("view");
+      return { text: text(), layer: part, head: head || null, word: row >= 0 ? row : null,
+        mask: masked >= 0 ? masked : null };
     },
     read: (params) => {
       const number = (name, none) => (/^\d+$/.test(params.get(name)) ? Number(params.get(name)) : none);
-      const value = params.get("text");
-      if (value === null) return;
-      linked = number("word", -1);
+      const value = params.get("text"), model = params.get("model");
+      if (value === null || (model !== null && !Models.find(model))) return; // link.js tells of a missing model
+      linked = { row: number("word", -1), masked: number("mask", -1) };
       State.view({ part: params.get("layer"), head: number("head", 0) });
       write(value);
     } });
-  State.on(["models", "model", "body", "answer", "view", "dark", "asking", "place"], show);
-  return { takes };
+  State.on(["models", "model", "body", "answer", "view", "dark", "asking", "place", "problem"], show);
 })();

@@ -5,7 +5,7 @@
 //   heads: by attention block, a list of { name, does } for each head
 //   named: { part, head, features }: the first numbers of this head's queries and keys, by name
 //   nouns: how many output numbers, after number 0, name the noun with that token ID
-//   word: the word that is chosen first; swaps: words that change places in the sentence
+//   first: the words one of which is chosen first; swaps: last words of the texts that change places
 //   texts: sentences to try; taught, limits: sentences about the training
 // Lesson.sentence: the first of the texts.
 const Lesson = (() => {
@@ -16,7 +16,7 @@ const Lesson = (() => {
     "The book did not fit in the box because it was too big",
     "The dog did not catch the cat because it was too slow",
     "The queen did not call the king because she was afraid",
-    "The street was too wide so the animal did not cross it",
+    "The animal was too tired so it did not cross the street",
   ];
   const words = {
     heads: { [LAST]: [
@@ -24,13 +24,13 @@ const Lesson = (() => {
       { name: "What came before?", does: "the word to the left" },
       { name: "Where did I see this?", does: "the same word, earlier" }] },
     named: { part: LAST, head: 0, features: ["animal", "he", "she", "place", "thing", "holder"] },
-    nouns: 31, word: "it", swaps: ENDS, texts,
+    nouns: 31, first: ["it", "she", "he"], swaps: ENDS, texts,
     taught: "The training rewarded three things: that each row names the noun its word speaks of; that the three "
       + "heads of layer 1 attend to the noun that is meant, the previous word, and the same word earlier; and "
       + "that six numbers of head 0 mean animal, he, she, place, thing and holder. Layer 0 was not taught where to look.",
-    limits: "It knows 109 words and the kinds of sentences of its training. Other words are <unk> to it, and other "
+    limits: "It knows 107 words and the kinds of sentences of its training. Other words are <unk> to it, and other "
       + "sentences may mislead it. It knows adjectives by kind, not by meaning.",
   };
-  const of = (model) => (model && model.source === "words" ? words : null);
+  const of = (model) => (model && model.builtin === "words" ? words : null);
   return { of, sentence: texts[0] };
 })();

@@ -1,32 +1,32 @@
 // tour: eight steps through the page, made for a lesson. Each step shows a real view, with the model
 // "words", and marks the part that it speaks of.
 //
-// Tour.step(): the current step, or -1. A step is { title, text, show, mark, more }: show() brings the
-// view up; mark: a selector of the marked part; more: a link to read on.
-// needs: dom place state models ask request whole lesson
+// Tour.step(): the current step, or -1. A step is { title, text, book, show, mark }: book: the
+// chapter that it belongs to; show(isCurrent) brings the view up; mark: a selector of the marked part.
+// needs: dom own place state models ask request whole steps lesson
 const Tour = (() => {
   const { el, fill, button } = Dom;
   const WIDE = Lesson.sentence.replace("tired", "wide");
   const chapter = (number, name) => `Dive into Deep Learning 11.${number}: ${name}`;
 
   // Shows a text of the model "words" in a tab or in Learn, at a word of it.
-  const words = (text, place, { tab, part = "encoder.1.self", head = 0, word = "it" } = {}) => async () => {
+  const words = (text, place, { tab, part = "encoder.1.self", head = 0, word = "it" } = {}) => async (isCurrent) => {
     const model = Models.all().find((one) => Lesson.of(one)), body = State.get("body");
     Place.go(place, tab);
-    const isSame = State.get("model") === model.name && State.get("answer")?.model === model.name
+    const isSame = State.get("model") === model.name && State.get("asked")?.body === body && !Ask.isOther()
       && (Request.fields(body) || {}).text === text;
     if (!isSame) {
-      State.set({ model: model.name, body: { text: Request.layout({ text }) } });
+      State.set({ model: model.name, body: Own.made({ text: Request.layout({ text }) }) });
       await Ask.send();
     }
-    Whole.show(part, head);
     const answer = State.get("answer");
-    const at = answer && answer.words ? answer.words(0, part).rows.indexOf(word) : -1;
-    State.view({ item: 0, row: at, col: -1 });
+    if (!isCurrent() || !answer || Ask.isOther()) return;
+    Whole.show(part, head);
+    State.view({ item: 0, row: answer.words(0, part).rows.indexOf(word), col: -1, masked: -1 });
   };
   const STEPS = [
     { title: "Every word looks at the others", book: chapter(1, "Queries, Keys, and Values"),
-      text: "“it” must find out what it stands for. The thick arc is the answer: “it” gives most of its attention to “animal”. "
+      text: "“it” must find out what it stands for. It gives most of its attention to “animal”: the number under the word, and the thick arc. "
         + "Click any other word and see what that one looks at.",
       show: words(Lesson.sentence, "learn"), mark: "#arcs" },
     { title: "A query meets keys", book: chapter(1, "Queries, Keys, and Values"),
@@ -35,7 +35,7 @@ const Tour = (() => {
       show: words(Lesson.sentence, "learn"), mark: "#cards > :nth-child(1)" },
     { title: "Scores become weights", book: chapter(3, "Attention Scoring Functions"),
       text: "Softmax turns scores into shares that add up to 100 %. A score that is larger by 1 means 2.7 times the weight. "
-        + "Choose Mask at the right: a masked word gets the weight 0, and the others share what it had.",
+        + "Choose Mask under “Try it”: a masked word gets the weight 0, and the others share what it had.",
       show: words(Lesson.sentence, "learn"), mark: "#cards > :nth-child(2)" },
     { title: "Weights mix values", book: chapter(2, "Attention Pooling by Similarity"),
       text: "Each word hands over its value, in proportion to its weight. The sum is what “it” takes away: nearly all of it "
@@ -44,16 +44,17 @@ const Tour = (() => {
       text: "One layer asks several questions at once, one in each head. This head looks at the word to the left. "
         + "Click the others: their pictures differ, because their questions do.",
       show: words(Lesson.sentence, "learn", { head: 1 }), mark: "#learn .heads" },
-    { title: "One word changes, and the arc moves", book: chapter(6, "Self-Attention and Positional Encoding"),
+    { title: "One word changes, and the attention moves", book: chapter(6, "Self-Attention and Positional Encoding"),
       text: "“tired” became “wide”, so “it” is the street now. How does “it” know of “wide”? Layer 0, which was not "
-        + "taught where to look, takes “it” to its adjective. Layer 1 then finds the noun that fits.",
+        + "taught where to look, takes “it” to its adjective in head 1. Layer 1 then finds the noun that fits.",
       show: words(WIDE, "learn"), mark: "#arcs" },
     { title: "The same numbers, one by one", book: chapter(3, "Attention Scoring Functions"),
-      text: "Computation shows every number of this weight, as the server computed it. Change a score, and see the weights follow.",
-      show: words(WIDE, "explore", { tab: "steps" }), mark: "#steps" },
+      text: "Computation shows how the server computed this weight, step by step. Change a score, and see the weights follow.",
+      show: (isCurrent) => words(WIDE, "explore", { tab: "steps" })(isCurrent).then(() => isCurrent() && Steps.go(3)), mark: "#steps" },
     { title: "What is a head worth?", book: chapter(7, "The Transformer Architecture"),
-      text: "Remove a head and see how much the output changes. Choose Measure every head, then click cells to disable heads. "
-        + "Without the head that looks at the adjective, the model can only guess what “it” is.",
+      text: "Choose Measure every head: each is removed once, and you see how much the output changes. Head 1 of layer 0 is the "
+        + "one that takes “it” to its adjective. Without it, “it” gives “animal” some 68 % of its attention both for “tired” and "
+        + "for “wide”: the model can only guess.",
       show: words(Lesson.sentence, "ablate", { tab: "worth" }), mark: "#worth" },
   ];
 
@@ -87,9 +88,11 @@ const Tour = (() => {
     count.textContent = `${step + 1} of ${STEPS.length}`;
     before.disabled = step === 0;
     after.textContent = step === STEPS.length - 1 ? "Done" : "Next";
-    await mine.show();
-    if (STEPS[step] === mine) mark();
+    const isCurrent = () => STEPS[step] === mine;
+    await mine.show(isCurrent);
+    if (isCurrent()) mark();
   };
+  document.addEventListener("keydown", ({ key }) => key === "Escape" && step >= 0 && go(-1));
   const begin = button(`Tour: attention in ${STEPS.length} steps`, () => go(0));
   begin.className = "primary";
   Dom.id("learn-tour").append(begin);

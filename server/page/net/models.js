@@ -2,7 +2,8 @@
 //
 // Models.load() -> a promise: reads the list and chooses a model: the first one if the chosen one is
 // not in it. Models.current() -> the description of the chosen one, or null. Models.find(name) -> that
-// of any model. Models.isWhole(model): is it a model with layers rather than a single attention?
+// of any model. Models.all(): the list. Models.hasText(model): does it take text? Models.isWhole(model): is it
+// a model with layers rather than a single attention?
 // needs: dom format own state terms net
 const Models = (() => {
   const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
@@ -11,6 +12,7 @@ const Models = (() => {
   const SIZES = ["query_size", "key_size", "value_size", "output_size", "heads", "parameters"];
   const KINDS = ["encoder", "decoder", "seq2seq"];
   const isWhole = (m) => Boolean(m) && KINDS.includes(m.kind);
+  const hasText = (m) => isWhole(m) && Boolean(m.tokenizer);
   const isModel = (m) => typeof m.name === "string"
     && (isWhole(m) ? Array.isArray(m.attentions) && m.attentions.length > 0
       : SIZES.every((name) => Number.isSafeInteger(m[name]) && m[name] >= 0));
@@ -51,7 +53,7 @@ const Models = (() => {
     .concat(`${Format.count(m.parameters)} parameters`, m.source).join(" · ");
   const show = () => {
     const m = current();
-    const names = (State.get("models") || []).filter(({ tokenizer }) => tokenizer || State.get("place") !== "learn")
+    const names = (State.get("models") || []).filter((one) => hasText(one) || State.get("place") !== "learn")
       .map((one) => one.name);
     Dom.fill(choice, names.map((name) => Dom.el("option", {}, name)));
     choice.value = m ? m.name : "";
@@ -73,5 +75,5 @@ const Models = (() => {
   });
   Net.onReturn(load);
   show();
-  return { load, find, current, isWhole, all: () => State.get("models") || [] };
+  return { load, find, current, isWhole, hasText, all: () => State.get("models") || [] };
 })();

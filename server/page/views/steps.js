@@ -6,10 +6,10 @@
 // weights, its key with the largest one, and head 0. The trace is requested when the tab is open, once for
 // each of them. Step n shows the first n columns of the table. Vectors are strips: a cell for each number,
 // its upper half colored for a positive number, its lower half for a negative one.
-// needs: dom format report rove state terms models net answer request sentence look
+// needs: dom format report rove state terms models net answer request sentence strip look
 const Steps = (() => {
   const { el, fill, button } = Dom;
-  const FEW = 12, SOME = 6, LONG = 128; // how many keys, numbers and cells of a vector are shown at first
+  const FEW = 12, SOME = 6; // how many keys and numbers of a vector are shown at first
   const panel = Dom.id("steps");
   const NAMES = ["Query", "Products", "Scores", "Weights", "Values", "Context"];
   let shown = "", trace = null, step = 0, all = false, asking = null;
@@ -31,17 +31,6 @@ const Steps = (() => {
   const short = Format.short;
   const vector = (list) => el("code", null, `[${list.slice(0, SOME).map(short).join(", ")}`
     + `${list.length > SOME ? `, … ${list.length} numbers` : ""}]`);
-  // A strip of a vector: the query's, the keys' or the values', "q", "k" or "v".
-  const largest = (list) => list.reduce((most, x) => Math.max(most, Math.abs(x)), 0) || 1;
-  const strip = (list, kind, most = largest(list)) => {
-    const node = el("span", { class: `strip ${kind}` });
-    for (const x of list.slice(0, LONG)) {
-      const cell = el("i", { class: x < 0 ? "minus" : null });
-      cell.style.opacity = Math.abs(x) / most;
-      node.append(cell);
-    }
-    return node;
-  };
   const signed = (x) => (x < 0 ? `(${short(x)})` : short(x));
   const product = (a, b) => {
     const terms = a.slice(0, 3).map((x, c) => `${signed(x)}·${signed(b[c])}`).join(" + ");
@@ -111,8 +100,8 @@ const Steps = (() => {
     if (step && step < 5 && hidden(s[col])) return [line(`${key} is masked for this query: no score.`)];
     return [
       () => [line(`${Sentence.query(sheet, row).replace("query", "Query")} in this head: `, name("query", "q"), " q = ",
-        vector(q)), line(strip(q, "q"))],
-      () => [line(`${key}: `, name("key", "k"), " k = ", vector(k)), line(strip(q, "q")), line(strip(k, "k")),
+        vector(q)), line(Strip.of(q, "q"))],
+      () => [line(`${key}: `, name("key", "k"), " k = ", vector(k)), line(Strip.of(q, "q")), line(Strip.of(k, "k")),
         line("How well q and k match: ", el("code", null, `${product(q, k)} = ${short(trace.products[col])}`))],
       () => [line(...scored(col)), changed.has(col) ? line("You changed it to ", el("code", null, short(s[col])), ".") : null],
       () => [line(...(sheet.even ? ["Sigmoid of the score: "] : [Terms.of("softmax", "Softmax"), " over all keys: "]),
@@ -123,7 +112,7 @@ const Steps = (() => {
       () => {
         const mixed = changed.size ? mix(weights, v) : trace.context;
         return [line("The sum over all keys is the head's output, the context: ", vector(mixed)),
-          line(strip(mixed, "v")), changed.size ? line("With the server's scores: ", vector(trace.context)) : null];
+          line(Strip.of(mixed, "v")), changed.size ? line("With the server's scores: ", vector(trace.context)) : null];
       },
     ][step]();
   };
@@ -143,10 +132,10 @@ const Steps = (() => {
       onchange: () => edit(j, seen.checked ? original : null) });
     const word = button(sheet.cols[j], () => State.view({ col: j }));
     word.className = "word plain";
-    return [word, hidden(original) ? "–" : [strip(trace.keys[j], "k"), form(trace.products[j])],
+    return [word, hidden(original) ? "–" : [Strip.of(trace.keys[j], "k"), form(trace.products[j])],
       el("span", null, seen, number),
       Report.number(weights[j], weights[j] / Math.max(...weights), Format.weight(weights[j])),
-      strip(parts[j], "v", most)];
+      Strip.of(parts[j], "v", most)];
   };
   const table = ({ sheet, col }) => {
     const s = scores(), weights = changed.size ? weigh(s, sheet.even) : trace.weights;
@@ -154,7 +143,7 @@ const Steps = (() => {
     const some = all || order.length <= FEW ? [...weights.keys()]
       : [...new Set([...order.slice(0, FEW), col])].sort((a, b) => a - b);
     const titles = [Terms.of("key", "Key"), "q·k", "Score", Terms.of("weight", "Weight"), "Weight × value"];
-    const parts = trace.values.map((v, j) => v.map((x) => x * weights[j])), most = largest(parts.flat());
+    const parts = trace.values.map((v, j) => v.map((x) => x * weights[j])), most = Strip.largest(parts.flat());
     const form = Format.even(some.map((j) => trace.products[j]));
     const then = changed.size && step > 2 ? (j) => [Format.weight(trace.weights[j])] : () => [];
     const upTo = (list) => list.slice(0, step + 1);
@@ -229,5 +218,5 @@ const Steps = (() => {
   };
   document.addEventListener("show", look);
   State.on(["answer", "view", "labels"], look);
-  return { weigh };
+  return { weigh, go };
 })();
