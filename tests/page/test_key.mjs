@@ -64,10 +64,10 @@ test("many that are refused ask once; who gives no key can give one later", asyn
   await page.waitForFunction(() => State.get("models"));
   await settle(page);
   assert.equal(await page.locator("#problem").textContent(), "");
-  await page.locator("#status-requests").waitFor();
+  await page.locator("#status-requests").waitFor({ state: "attached" });
   await page.getByRole("button", { name: "Forget key" }).click();
   assert.equal(await page.evaluate(() => Net.hasKey()), false);
-  await page.getByText("Metrics require an API key").waitFor();
+  await page.getByText("Metrics require an API key").waitFor({ state: "attached" });
   assert.equal(await dialog(page).count(), 0);
 });
 
@@ -89,7 +89,7 @@ test("requests that wait for a key go out again with it, each once", async () =>
 test("figures that need a key open no dialog by themselves", async () => {
   const page = await open({ path: "/#api", expect: [401] });
   await page.route("**/metrics", (route) => route.fulfill({ status: 401, body: "" }));
-  await page.getByText("Metrics require an API key").waitFor();
+  await page.getByText("Metrics require an API key").waitFor({ state: "attached" });
   assert.equal(await dialog(page).count(), 0);
   await page.locator("#status").getByRole("button", { name: "Enter API key" }).click();
   await dialog(page).waitFor();

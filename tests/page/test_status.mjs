@@ -92,45 +92,67 @@ test("the figures are the server's own", async () => {
   for (let i = 0; i < 6; i++) await ask(page, REQUEST, "demo");
   await ask(page, { queries: 7 });
   await server.post("/v1/models/demo/heads", REQUEST);
+  await server.post("/v1/models/words/encode", { text: "the animal" });
+  await server.post("/v1/embeddings", { model: "words", input: "the animal" });
   const own = (await server.get("/metrics")).text;
-  const total = [...own.matchAll(/^attend_http_requests_total\{route="([^"]*)".*\} (\d+)$/gm)]
-    .filter(([, route]) => /attention|heads|infer/.test(route))
-    .reduce((sum, [, , n]) => sum + Number(n), 0);
-  assert.ok(total >= 8);
+  const total = [...own.matchAll(/^attend_http_requests_total\{.*method="POST".*\} (\d+)$/gm)]
+    .reduce((sum, [, n]) => sum + Number(n), 0);
+  assert.ok(total >= 10);
   await reads(page, "requests", new RegExp(`^${total}\\b`));
   const limit = /^attend_queue_limit (\d+)$/m.exec(own)[1];
   assert.equal(await cell(page, "queue").textContent(), `0 of ${limit}`);
   assert.match(await cell(page, "memory").textContent(), /^\d+(\.\d)? MB$/);
-  assert.match(await cell(page, "p50").textContent(), /ms$/);
-  assert.match(await cell(page, "p99").textContent(), /ms (last \d+ s|since start)$/);
+  await server.post("/v1/models/demo/heads", REQUEST);
+  await reads(page, "p50", /ms$/);
+  assert.match(await cell(page, "p99").textContent(), /ms last \d+ s$/);
 });
 
 const readings = (counts) => counts.map((count, i) => {
-  const labels = `route="/v1/attention",le="${[0.01, 0.1, "+Inf"][i]}"`;
+  const labels = `route="/v1/attention",method="POST",le="${[0.01, 0.1, "+Inf"][i]}"`;
   return `attend_http_request_duration_seconds_bucket{${labels}} ${count}`;
-}).concat(`attend_http_requests_total{route="/v1/attention"} ${counts[2]}`).join("\n");
-test("times are of the last interval, and of all where nothing was asked", async () => {
+}).concat(`attend_http_requests_total{route="/v1/attention",method="POST"} ${counts[2]}`).join("\n");
+test("times are of the last minute: one slow request is not shown for ever", async () => {
   const page = await clocked();
-  let fast = 10, slow = 0, grows = 0;
-  await page.route("**/metrics", (route) => {
-    slow += grows;
-    return route.fulfill({ body: readings([fast, fast + slow, fast + slow]) });
-  });
-  await forward(page, 2000);
+  let fast = 0, slow = 0;
+  await page.route("**/metrics", (route) => route.fulfill({ body: readings([fast, fast + slow, fast + slow]) }));
+  const turns = async (n) => {
+    for (let i = 0; i < n; i++) await forward(page, 2000);
+  };
+  await turns(2);
+  await reads(page, "p50", /^–$/);
+  fast = 10;
+  await turns(1);
   await reads(page, "p50", /^5 ms/);
-  await reads(page, "p99", /^9\.9 ms since start/);
-  grows = 5;
-  await forward(page, 2000);
-  await reads(page, "p50", /^55 ms/);
-  await reads(page, "p99", /^99\.1 ms last \d+ s/);
-  grows = 0;
-  await forward(page, 2000);
-  await reads(page, "p99", /since start/);
+  await reads(page, "p99", /^9\.9 ms last \d+ s/);
+  slow = 10;
+  await turns(1);
+  await reads(page, "p99", /^98\.2 ms last \d+ s/);
+  await turns(2);
+  await reads(page, "p99", /^98\.2 ms/);
   assert.equal(await cell(page, "memory").textContent(), "–");
-  assert.match(await cell(page, "requests").textContent(), /^\d+ 0\/s$/);
+  await turns(32);
+  await reads(page, "p99", /^–$/);
+  await reads(page, "requests", /^20 0\/s$/);
   [fast, slow] = [3, 0];
-  await forward(page, 2000);
+  await turns(1);
   await reads(page, "requests", /^3$/);
+});
+
+test("a server that is away is told within seconds, also where metrics are hidden", async () => {
+  const page = await clocked({ expect: [0, 403] });
+  await page.route("**/metrics", (route) => route.fulfill({ status: 403, body: "no" }));
+  await forward(page, 2000);
+  await page.getByText("Metrics are not available").waitFor({ state: "attached" });
+  await page.context().setOffline(true);
+  await forward(page, 2000);
+  await page.getByText("The server does not respond").waitFor();
+  await forward(page, 2000);
+  await page.locator("#ready").getByText("offline").waitFor();
+  await page.context().setOffline(false);
+  await forward(page, 6000);
+  await page.locator("#notice").waitFor({ state: "hidden" });
+  await forward(page, 2000);
+  await page.locator("#ready").getByText("ready").waitFor();
 });
 
 test("a page that is not seen asks for nothing", async () => {
@@ -161,7 +183,7 @@ test("figures that a proxy hides are not asked for again and again", async () =>
     return route.fulfill({ status: 403, body: "no" });
   });
   await forward(page, 2000);
-  await page.getByText("Metrics are not available").waitFor();
+  await page.getByText("Metrics are not available").waitFor({ state: "attached" });
   for (let i = 0; i < 3; i++) await forward(page, 5000);
   assert.equal(count, 1);
   await audit(page);

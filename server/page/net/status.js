@@ -1,18 +1,17 @@
-// status: is the server ready, and numbers from /metrics, every two seconds while the page is visible. Only
-// requests that compute are counted. Times are those of the last interval or, if it had no requests,
-// those since the server started.
+// status: is the server ready, and numbers from /metrics, every two seconds while the page is visible.
+// All requests with a body are counted. Times are those of the last minute.
 // needs: dom format key metrics models net
 (() => {
-  const PAUSE = 2000, LONG_PAUSE = 60000;
-  const computes = ({ labels }) => /\/(attention|heads|infer)$/.test(labels.route);
+  // A server without metrics is asked for them again after LONG_PAUSE.
+  const PAUSE = 2000, LONG_PAUSE = 60000, WINDOW = 60000;
   const body = Dom.id("status-body"), light = Dom.id("ready");
-  let last = null;
+  let readings = []; // of the last minute, and the one before
 
   const read = (text) => {
     const all = Metrics.parse(text);
     const named = (name) => all.filter((one) => one.name === name);
     const only = (name, write) => named(name).map(({ value }) => write(value))[0];
-    const http = (what) => named(`attend_http_request${what}`).filter(computes);
+    const http = (what) => named(`attend_http_request${what}`).filter(({ labels }) => labels.method === "POST");
     return { at: performance.now(), total: Metrics.sum(http("s_total")),
       buckets: Metrics.buckets(http("_duration_seconds_bucket")),
       loaded: only("attend_models_loaded_timestamp_seconds", String),
@@ -20,21 +19,16 @@
       limit: only("attend_queue_limit", (limit) => `of ${limit}`),
       memory: only("process_resident_memory_bytes", Format.bytes) };
   };
-  // Counts that have become smaller mean that the server was restarted.
-  const figures = (now) => {
-    const before = last && last.total <= now.total ? last : null;
-    const seconds = before && (now.at - before.at) / 1000;
-    const recent = before ? Metrics.since(now.buckets, before.buckets) : [];
-    const isRecent = Metrics.quantile(recent, 0.5) !== null;
+  const figures = (now, first) => {
+    const seconds = (now.at - first.at) / 1000, recent = Metrics.since(now.buckets, first.buckets);
     const time = (q) => {
-      const found = Metrics.quantile(isRecent ? recent : now.buckets, q);
+      const found = Metrics.quantile(recent, q);
       return found === null ? null : Format.ms(1000 * found);
     };
     return [
       ["Requests", now.total.toLocaleString("en"),
-        before && `${Format.short((now.total - before.total) / seconds)}/s`],
-      ["p50", time(0.5)],
-      ["p99", time(0.99), isRecent ? `last ${Math.round(seconds)} s` : "since start"],
+        seconds > 0 ? `${Format.short((now.total - first.total) / seconds)}/s` : null],
+      ["p50", time(0.5)], ["p99", time(0.99), `last ${Math.round(seconds)} s`],
       ["Queue", now.queue, now.limit], ["Memory", now.memory]];
   };
   const cell = ([name, value, more]) => Dom.el("div", {}, Dom.el("dt", {}, name),
@@ -46,33 +40,33 @@
     Dom.id("key-forget").hidden = !Key.has();
     Dom.id("key-give").hidden = Key.has() || !needsKey;
   };
-  // Returns the pause before the next reading, in ms.
   const show = (reply) => {
-    if (reply.status === 0 || reply.status >= 500) return PAUSE;
     needsKey = reply.status === 401;
     showKey();
-    const now = reply.ok ? read(reply.text()) : null;
-    Dom.fill(body, now ? Dom.el("dl", {}, figures(now).map(cell))
-      : needsKey ? "Metrics require an API key" : "Metrics are not available");
+    const now = reply.ok ? read(reply.text()) : null, last = readings.at(-1);
     if (last && now && last.loaded !== now.loaded) Models.load();
-    last = now;
-    return now || needsKey ? PAUSE : LONG_PAUSE;
+    // Counts that have become smaller mean that the server was restarted.
+    readings = now ? [...(last && last.total <= now.total ? readings : []), now] : [];
+    while (readings.length > 2 && now.at - readings[1].at >= WINDOW) readings.shift();
+    Dom.fill(body, now ? Dom.el("dl", {}, figures(now, readings[0]).map(cell))
+      : needsKey ? "Metrics require an API key" : "Metrics are not available");
   };
   const say = (isReady) => {
     const text = isReady ? "ready" : "offline";
     if (light.textContent !== text) light.textContent = light.className = text;
   };
   const watch = async () => {
-    for (let pause = 0; ;) {
-      await Net.pause(pause);
-      pause = PAUSE;
+    for (let due = 0; ; await Net.pause(PAUSE)) {
       if (Net.isAway()) {
         say(false);
         continue;
       }
-      const [reply, ready] = await Promise.all([Net.peek("metrics"), Net.peek("readyz")]);
+      const isDue = performance.now() >= due;
+      const [ready, reply] = await Promise.all([Net.peek("readyz"), isDue && Net.peek("metrics")]);
       say(!Net.heard(ready));
-      pause = show(reply);
+      if (!reply || reply.status === 0 || reply.status >= 500) continue;
+      show(reply);
+      due = reply.ok || needsKey ? 0 : performance.now() + LONG_PAUSE;
     }
   };
 
