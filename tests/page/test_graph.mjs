@@ -66,6 +66,14 @@ for (const [model, body, items, idle] of [
     assert.equal(said[0], `${await page.evaluate((n) => Format.count(n), parameters)} parameters`);
   });
 
+test("arrows lead from layer to layer; none from the last part", async () => {
+  const page = await opened("words", { tokens: [4, 5, 6] });
+  const arrows = await page.locator("#graph .stage").evaluateAll((list) =>
+    list.map((one) => getComputedStyle(one.lastElementChild, "::after").content));
+  assert.equal(arrows.pop(), "none");
+  assert.ok(arrows.length > 2 && arrows.every((one) => /[↓↵]/.test(one)), arrows.join());
+});
+
 test("an attention leads to its weights; another model is another graph; layers have none", async () => {
   const page = await opened("both", { tokens: [4, 5, 6], targets: [7, 8] });
   await page.locator("#graph [data-piece='decoder.0.cross']").click();

@@ -132,10 +132,13 @@ test("a sigmoid has no entropy; what has nothing to show is no error", async () 
 
 // --- lines ---
 
-const ACCENT = { light: [31, 90, 140], dark: [140, 188, 236] };
+// The color of a head is that of its button.
+const colorOf = (page, head) => page.locator("#lines-also button").nth(head).evaluate((one) =>
+  getComputedStyle(one).borderBottomColor.match(/\d+/g).map(Number));
 // What the line from a query to each key covers of a column of pixels near the keys: its width
 // there times its density, whatever the pixels that it falls between.
-const coverage = async (page, scheme, i, names) => {
+const coverage = async (page, i, names) => {
+  const color = await colorOf(page, 0);
   const { width, height } = await page.locator("#lines canvas").boundingBox();
   const n = names.length, longest = Math.max(...names.map((name) => name.length));
   const room = Math.min(0.3 * width, 16 + 8 * longest), long = width - 2 * room;
@@ -144,11 +147,12 @@ const coverage = async (page, scheme, i, names) => {
   const found = await sample(page, "#lines canvas", points);
   for (const rgba of found.filter((one) => one[3] > 100))
     for (const c of [0, 1, 2])
-      assert.ok(Math.abs(rgba[c] - ACCENT[scheme][c]) < 4, `${rgba} is not the accent`);
+      assert.ok(Math.abs(rgba[c] - color[c]) < 4, `${rgba} is not the head's color`);
   return names.map((_, j) => found.slice(20 * j, 20 * j + 20)
     .reduce((sum, rgba) => sum + rgba[3] / 255, 0) / Math.hypot(1, (j - i) * height / n / long));
 };
 
+const shown = (x) => (x === 0 ? "0" : x < 0.0005 ? "<0.001" : x.toFixed(3));
 for (const scheme of ["light", "dark"])
   test(`lines are as thick and as dense as weights, ${scheme}`, async () => {
     const page = await open({ server, dark: scheme === "dark" });
@@ -159,7 +163,7 @@ for (const scheme of ["light", "dark"])
     const high = Math.max(...(await answerTo(REQUEST)).attention_weights[0].flat(2));
     for (const row of [0, 1, 3]) {
       await view(page, { row });
-      const got = await coverage(page, scheme, row, WORDS);
+      const got = await coverage(page, row, WORDS);
       for (const [j, weight] of weights[row].entries()) {
         const share = weight / high;
         const want = weight > 0 ? (0.15 + 0.85 * share) * (0.5 + 6 * share) : 0;
@@ -168,7 +172,7 @@ for (const scheme of ["light", "dark"])
       }
       const top = weights[row].map((x, j) => [x, j]).filter(([x]) => x > 0);
       const words = top.sort((a, b) => b[0] - a[0]).slice(0, 5)
-        .map(([x, j]) => `“${WORDS[j]}” ${Number(x.toPrecision(3))}`);
+        .map(([x, j]) => `“${WORDS[j]}” ${shown(x)}`);
       assert.equal(await page.locator("#lines p").textContent(),
         `query ${row} “${WORDS[row]}” → ${words.join(", ")}; lines: ${top.length}`);
     }
@@ -189,7 +193,7 @@ test("all queries, one by pointing, one by keys, one by name", async () => {
   assert.match(await text(), /^query 3 “on” → /);
   assert.equal((await state(page, "view")).row, -1, "pointing chooses nothing");
   await canvas.hover({ position: { x: 700, y: 20 } });
-  assert.match(await text(), /^key 0 “the” ← “a” 1, “mat” 0\.709, /);
+  assert.match(await text(), /^key 0 “the” ← “a” 1\.000, “mat” 0\.709, /);
   await canvas.hover({ position: { x: 430, y: 20 } });
   assert.equal(await text(), all);
   await canvas.click({ position: { x: 20, y: height * 2.5 / 6 } });
@@ -205,7 +209,7 @@ test("all queries, one by pointing, one by keys, one by name", async () => {
   assert.equal((await state(page, "view")).row, -1);
   await page.getByRole("combobox", { name: "Query" }).selectOption({ label: "a" });
   await settle(page);
-  assert.match(await text(), /^query 4 “a” → “the” 1; lines: 1$/);
+  assert.match(await text(), /^query 4 “a” → “the” 1\.000; lines: 1$/);
   await page.getByRole("combobox", { name: "Head" }).selectOption("mean of heads");
   assert.equal((await state(page, "view")).head, "mean");
 });
@@ -269,8 +273,10 @@ test("of many weights the heaviest have lines, and it says how many have none", 
   await ask(page, request, "demo");
   await tab(page, "Head view");
   const all = (await answerTo(request)).attention_weights[0][0].flat().filter((x) => x > 0);
+  const least = all.sort((a, b) => b - a)[399];
   assert.equal(await page.locator("#lines p").textContent(),
-    `queries: 150, keys: 150, lines: 400, ${(all.length - 400).toLocaleString("en")} weights below the threshold`);
+    `queries: 150, keys: 150, lines: 400, ${(all.length - 400).toLocaleString("en")} weights below the threshold ${shown(least)}`);
+
   const scroller = page.locator("#lines [tabindex='0'][role=group]");
   assert.ok(await scroller.evaluate((node) => node.scrollHeight > node.clientHeight));
   await view(page, { row: 120 });
@@ -278,6 +284,31 @@ test("of many weights the heaviest have lines, and it says how many have none", 
   await page.keyboard.press("ArrowDown");
   await settle(page);
   assert.ok(await scroller.evaluate((node) => node.scrollTop > 500), "the query is in sight");
+});
+
+test("the small weights of a large matrix are thin and faint", async () => {
+  const page = await fresh();
+  await ask(page, { queries: [Array.from({ length: 100 }, () => [0, 0, 0, 0])], return_attention: true }, "demo");
+  await tab(page, "Head view");
+  assert.match(await page.locator("#lines p").textContent(), /9,600 weights below the threshold 0\.010$/);
+  const { width } = await page.locator("#lines canvas").boundingBox();
+  const found = await sample(page, "#lines canvas", Array.from({ length: 2000 }, (_, y) => [width - 40, y]));
+  const most = Math.max(...found.map((rgba) => rgba[3]));
+  assert.ok(most > 0 && most < 200, `${most}`);
+});
+
+test("the chosen head has its own button pressed, in the color of its lines", async () => {
+  const page = await fresh();
+  await ask(page, REQUEST, "demo");
+  await tab(page, "Head view");
+  await view(page, { head: 1, row: 4 });
+  const boxes = page.locator("#lines-also button");
+  assert.deepEqual(await boxes.evaluateAll((list) => list.map((one) => [one.ariaLabel, one.ariaPressed, one.disabled])),
+    [["head 0", "false", false], ["head 1", "true", true]]);
+  const [bar] = await sample(page, "#lines canvas",
+    [[(await page.locator("#lines canvas").boundingBox()).width - 2, 11]]);
+  const color = await colorOf(page, 1);
+  assert.ok(color.every((x, c) => Math.abs(x - bar[c]) < 6), `${bar}, ${color}`);
 });
 
 // --- saving ---

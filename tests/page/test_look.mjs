@@ -231,6 +231,13 @@ test("segments are divided, and their weights are shown; pointers are marked", a
   const [line] = await sample(page, CANVAS, [[left + 2 * cell, top + 1.5 * cell]]);
   assert.equal(line.join(), await named(page, "--text"));
   assert.match(await page.locator("#segments").textContent(), /2 segments/);
+  const segment = page.locator("#segments [role=application]");
+  await segment.focus();
+  for (const key of ["Home", "ArrowDown", "ArrowRight"]) await page.keyboard.press(key);
+  assert.equal(await page.locator("#segments p").textContent(),
+    `Query 1 gives segment 1 the weight ${answer.segment_weights[0][0][1][1]} (head 0)`);
+  assert.match(await segment.getAttribute("aria-label"), /^Weights of the 2 segments, 0 to 1\. Arrow keys/);
+  await page.keyboard.press("Escape");
   await hover(page, 1, 3);
   assert.ok((await readout(page))
     .endsWith(`(head 0, segment 1 ${answer.segment_weights[0][0][1][1]})`));
@@ -565,6 +572,20 @@ test("144 heads are one stop of the tab key", async () => {
   await page.keyboard.press("Enter");
   await settle(page);
   assert.equal((await state(page, "view")).head, below);
+});
+
+test("the table of queries is not cut at 1280 pixels, whatever the number of keys", async () => {
+  const page = await fresh();
+  for (const keys of [2, 5, 8, 12]) {
+    await ask(page, body(4, keys), "demo");
+    const cut = await page.locator("#rows").evaluate((node) => node.scrollWidth - node.clientWidth);
+    assert.ok(cut <= 0, `${keys} keys: ${cut}`);
+  }
+});
+
+test("cells have three decimals, no powers of ten", async () => {
+  assert.deepEqual(await shared.evaluate(() => [0, 3e-28, 0.00049, 0.0005, 0.09, 1].map(Format.weight)),
+    ["0", "<0.001", "<0.001", "0.001", "0.090", "1.000"]);
 });
 
 test("words of the page have a tip", async () => {

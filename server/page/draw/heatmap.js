@@ -2,11 +2,11 @@
 // its colors.
 //
 // A sheet is the content of a drawing:
-//   { title, matrix, seen, high, rows, cols, cuts, pointers, numbered, apart }
+//   { title, matrix, seen, high, rows, cols, cuts, pointers, numbered, apart, across }
 //     seen: from Visible.of; high: from Scale.high; rows, cols: a word for each query and key;
 //     cuts: keys before which a line is drawn; pointers: a key for each query, or null; numbered:
 //     the words are numbers, and some may be omitted; apart: the numbers are differences, from -high
-//     to high
+//     to high; across: what the columns are, if not keys
 // A place is its position, all in device pixels:
 //   { left, top, turned, cell, ratio, width, height, x, y, row, col, over }
 //     left, top, turned: from Heatmap.box; cell: the side of a cell, a whole number; ratio:
@@ -18,9 +18,9 @@
 // Heatmap.draw(context, sheet, place): draws the part that is visible on the canvas.
 // Heatmap.small(canvas, sheet): draws without labels, with a pixel for each cell, or for the maximum
 //   of a block of cells; masked cells are transparent. A generator, to be run in slices.
-// Heatmap.number(weight) -> its text in a cell. Heatmap.brief(word) -> [the word, cut to the room of a
+// Heatmap.brief(word) -> [the word, cut to the room of a
 //   label, its width in CSS pixels].
-// needs: scale
+// needs: format scale
 const Heatmap = (() => {
   const SMALL = 256, LARGEST = 48, HATCH = 6, TEXT = 12, WORD = 132, AXIS = 16;
   const pen = document.createElement("canvas").getContext("2d");
@@ -145,13 +145,13 @@ const Heatmap = (() => {
     within(context, [left - 8 * ratio, 0, width, top], () =>
       words(context, sheet.cols, [j, jEnd, wide, col], cell, colors,
         (at) => [left + at - x, top - (turned ? 5 : TEXT / 2 + 5) * ratio]));
-    axes(context, sheet.matrix, place, colors);
+    axes(context, sheet, place, colors);
   };
-  const axes = (context, { rows, cols }, { left, top, cell, ratio, width, height }, colors) => {
+  const axes = (context, { matrix: { rows, cols }, across }, { left, top, cell, ratio, width, height }, colors) => {
     context.fillStyle = colors.soft;
     context.textAlign = "center";
     const middle = (room, n) => Math.max(24 * ratio, Math.min(room, n * cell) / 2);
-    context.fillText("keys", left + middle(width - left, cols), AXIS / 2 * ratio);
+    context.fillText(across || "keys", left + middle(width - left, cols), AXIS / 2 * ratio);
     context.save();
     context.translate(AXIS / 2 * ratio, top + middle(height - top, rows));
     context.rotate(-Math.PI / 2);
@@ -176,12 +176,10 @@ const Heatmap = (() => {
         context.fillStyle = tint.ink(tint.at(weight));
         context.strokeStyle = context.fillStyle;
         if (printed && seen[i * matrix.cols + j])
-          context.fillText(number(weight), spot[0] + half, spot[1] + half);
+          context.fillText(Format.weight(weight), spot[0] + half, spot[1] + half);
         if (pointers && Number(pointers[i]) === j) ring(context, spot, cell, printed);
       }
   };
-  const number = (weight) =>
-    weight !== 0 && Math.abs(weight) < 0.001 ? weight.toExponential(0) : String(Number(weight.toFixed(3)));
   const ring = (context, [x, y], cell, aside) => {
     const [across, down, radius] = aside ? [0.8, 0.2, 0.08] : [0.47, 0.47, 0.28];
     context.beginPath();
@@ -253,5 +251,5 @@ const Heatmap = (() => {
     canvas.getContext("2d").putImageData(image, 0, 0);
   }
 
-  return { LARGEST, box, brief, draw, small, number };
+  return { LARGEST, box, brief, draw, small };
 })();

@@ -6,12 +6,11 @@
 // and does not move; an empty element below it is scrolled instead. A sheet with more cells than pixels
 // is drawn as a smaller one (shrink.js). The canvas has data-cell, data-left and data-top, the place of
 // its cells before scrolling, in CSS pixels, and data-block, the side of a cell's block of cells.
-// needs: dom state cursor heatmap sentence shrink
+// needs: dom format state cursor fitted heatmap sentence shrink
 const Large = (() => {
   const { el, id } = Dom;
   const { NOWHERE, clamp, same } = Cursor;
   const readout = el("p", { id: "readout" });
-  const segments = el("div", { id: "segments" });
   const canvas = el("canvas", {});
   const paper = el("div", {}, canvas);
   const frame = el("div", { id: "frame", tabindex: 0, role: "application" }, paper);
@@ -144,15 +143,32 @@ const Large = (() => {
     zoom(Math.exp(clamp(-event.deltaY, -100, 100) / 250), [event.offsetX, event.offsetY]);
   };
 
-  // The weights of segments, one wide column for each.
+  // The weights of segments, a column for each, with a cursor of their own.
+  let part = NOWHERE, onPart = NOWHERE;
+  const pointPart = () => {
+    const { row, col } = onPart.row < 0 ? part : onPart, { matrix } = segments.sheet;
+    segments.point(onPart);
+    partSays.textContent = row < 0 || col < 0 ? "Point at a cell to read its weight."
+      : `${Sentence.query(sheet, row).replace("query", "Query")} gives segment ${col} the weight `
+        + `${Format.float(matrix.data[row * matrix.cols + col])} (${sheet.label})`;
+  };
+  const segments = Fitted.of({ at: () => part, look: (over) => {
+    onPart = over;
+    pointPart();
+  }, choose: (cell) => {
+    part = same(cell, part) ? NOWHERE : cell;
+    pointPart();
+  } });
+  const partSays = el("p", { "aria-live": "polite" });
   const parts = () => {
     const matrix = sheet.segments;
-    Dom.fill(segments);
-    if (!matrix || !matrix.cols) return;
-    const small = el("canvas", {}), seen = new Uint8Array(matrix.data.length).fill(1);
-    stretch(small, Math.min(40 * matrix.cols, 480), Math.min(24 * matrix.rows, 240), 1);
-    for (const _ of Heatmap.small(small, { matrix, seen, high: 1 }));
-    segments.append(el("h3", {}, `Weights of the ${matrix.cols} segments, 0 to 1`), small);
+    if (!matrix || !matrix.cols) return below.remove();
+    id("large").append(below);
+    part = onPart = NOWHERE;
+    segments.show({ ...sheet, matrix, name: `Weights of the ${matrix.cols} segments, 0 to 1`, high: 1, cuts: [],
+      seen: new Uint8Array(matrix.data.length).fill(1), pointers: null, across: "segments",
+      cols: Array.from({ length: matrix.cols }, (_, i) => `segment ${i}`) });
+    pointPart();
   };
   const read = () => {
     const over = State.get("over"), { row, col } = over.row < 0 ? State.get("view") : over;
@@ -181,12 +197,12 @@ const Large = (() => {
   };
   const button = (text, title, factor) =>
     el("button", { type: "button", "aria-label": title, title, onclick: () => zoom(factor) }, text);
-  const name = el("h3", {});
+  const name = el("h3", {}), below = el("div", { id: "segments" }, segments.node, partSays);
   const smaller = button("−", "Zoom out", 1 / 1.5), larger = button("+", "Zoom in", 1.5);
   const fit = button("Fit", "Fit to the window", null);
   id("large").append(
     el("div", { class: "bar" }, name, el("div", { class: "row" }, smaller, larger, fit)),
-    readout, frame, segments);
+    readout, frame);
   for (const type of ["pointermove", "pointerleave"]) canvas.addEventListener(type, hover);
   canvas.addEventListener("click", click);
   frame.addEventListener("keydown", press);

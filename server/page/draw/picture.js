@@ -55,7 +55,7 @@ const Picture = (() => {
   const numbers = ({ matrix: { cols, data }, seen, high }, size) => Array.from(data, (weight, at) =>
     (seen[at] ? svg("text", { x: (at % cols + 0.5) * size, "font-size": 11, "text-anchor": "middle",
       y: (Math.floor(at / cols) + 0.5) * size + 4, fill: Scale.paper.ink(weight / high) },
-    Heatmap.number(weight)) : null));
+    Format.weight(weight)) : null));
   const marks = ({ matrix: { rows, cols, data }, high, cuts, pointers }, size) => [
     ...cuts.filter((key) => key > 0 && key < cols).map((key) =>
       svg("path", { d: `M${key * size} 0V${rows * size}`, stroke: "#000" })),

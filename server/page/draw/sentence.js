@@ -1,6 +1,6 @@
 // sentence: the meaning of a cell of a sheet (heatmap.js), as a sentence.
 //
-// Sentence.of(sheet, row, col) -> text, with the exact weight of the response.
+// Sentence.of(sheet, row, col) -> text, with the exact weight of the response, or "<0.001".
 // Sentence.query(sheet, row), Sentence.key(sheet, col) -> "query 2, “it”,": a number, and the word
 // if there is one.
 // needs: format
@@ -18,7 +18,7 @@ const Sentence = (() => {
   };
   const of = (sheet, row, col) => {
     const { matrix, seen, even, label } = sheet, at = row * matrix.cols + col;
-    const weight = matrix.data[at], exact = Format.float(weight);
+    const weight = matrix.data[at], exact = weight > 0 && weight < 0.0005 ? Format.weight(weight) : Format.float(weight);
     const first = query(sheet, row).replace("query", "Query");
     const comma = first.endsWith("”") ? "," : "";
     const end = `(${label}${segment(sheet, row, col)})`;

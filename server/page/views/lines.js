@@ -1,5 +1,5 @@
 // lines: the tab Head view: queries left, keys right, and a line for each weight, as thick and as opaque
-// as it is large. It shows the chosen head, and others beside it, each in its color.
+// as it is large. It shows the chosen head, and others beside it, each in its color: that of its button.
 //
 // The lines are those of one query, of one key, or of all (State.view.row is -1). A query is chosen by
 // the pointer, by arrow keys, or by its name; a key is shown while the pointer is on it. Bars behind the
@@ -35,17 +35,17 @@
     const least = Float32Array.from(cells, (at) => data[at]).sort().at(-most) || 0;
     const heavy = cells.filter((at) => data[at] >= least).sort((a, b) => data[a] - data[b])
       .slice(-most);
-    const lines = { heavy, left: cells.length - heavy.length, top: heavy.slice(-5).reverse() };
+    const lines = { heavy, left: cells.length - heavy.length, least, top: heavy.slice(-5).reverse() };
     if (isAll) picked.set(matrix, lines);
     return lines;
   };
-  const say = ({ rows, cols, matrix }, { row, col }, { heavy, left, top }) => {
-    const drawn = `lines: ${heavy.length}${left ? `, ${left.toLocaleString("en")} weights below the threshold` : ""}`;
+  const say = ({ rows, cols, matrix }, { row, col }, { heavy, left, least, top }) => {
+    const drawn = `lines: ${heavy.length}${left ? `, ${left.toLocaleString("en")} weights below the threshold ${Format.weight(least)}` : ""}`;
     if (row < 0 && col < 0) return `queries: ${rows.length}, keys: ${cols.length}, ${drawn}`;
     const named = (words, i) => (words[i] === String(i) ? "" : ` “${words[i]}”`);
     const ends = top.map((at) => {
       const word = row < 0 ? rows[Math.floor(at / cols.length)] : cols[at % cols.length];
-      return `“${word}” ${Format.short(matrix.data[at])}`;
+      return `“${word}” ${Format.weight(matrix.data[at])}`;
     }).join(", ") || "nothing";
     return row < 0 ? `key ${col}${named(cols, col)} ← ${ends}; ${drawn}`
       : `query ${row}${named(rows, row)} → ${ends}; ${drawn}`;
@@ -64,11 +64,12 @@
       ink.fillText(Heatmap.brief(names[i])[0], x + gap, y(i, n), Math.abs(out - x - gap));
     }
   };
-  // The hues of the other heads are far from each other and fit both themes.
-  const hue = (i) => `oklch(${State.get("dark") ? 0.78 : 0.55} 0.15 ${(i * 137.5 + 40) % 360})`;
+  // The hues of heads are far from each other and fit both themes.
+  const hue = (i) => `hsl(${(i * 137.5 + 210) % 360} ${State.get("dark") ? "65% 70%" : "62% 38%"})`;
   const layers = (sheet) => {
     const faces = Answer.faces(State.get("answer"), State.get("view").item);
-    return [{ matrix: sheet.matrix, color: null }, ...faces.filter((face) => beside.has(face.head)
+    const { head: own } = Answer.face(State.get("answer"), State.get("view"));
+    return [{ matrix: sheet.matrix, color: faces.length > 1 && own !== "mean" ? hue(own) : null }, ...faces.filter((face) => beside.has(face.head)
       && face.matrix !== sheet.matrix).map((face) => ({ matrix: face.matrix, color: hue(face.head) }))];
   };
   const paint = (sheet, at, all) => {
@@ -87,7 +88,7 @@
     for (const [k, { lines, matrix: { data }, color: own }] of all.entries()) {
       ink.strokeStyle = ink.fillStyle = own || color("accent");
       for (const cell of lines.heavy) {
-        const share = Math.min(1, data[cell] / high), from = y(Math.floor(cell / n), rows.length);
+        const share = Math.min(1, data[cell] / (lines.left ? 1 : high)), from = y(Math.floor(cell / n), rows.length);
         const to = y(cell % n, n), tall = Math.min(18, height / (row < 0 ? rows.length : n)) / all.length;
         ink.globalAlpha = 0.15 + 0.85 * share;
         ink.lineWidth = 0.5 + thick * share;
@@ -125,8 +126,10 @@
     const faces = Answer.faces(answer, view.item).filter((face) => face.head !== "mean");
     also.hidden = faces.length < 2;
     Dom.fill(also, faces.map((face) => {
-      const box = Dom.el("button", { type: "button", title: `Also show ${face.label}`,
-        "aria-pressed": String(beside.has(face.head)), onclick: () => toggle(face.head, box) },
+      const isShown = face.head === Answer.face(answer, view).head;
+      const box = Dom.el("button", { type: "button", disabled: isShown, "aria-label": face.label,
+        title: isShown ? `${face.label} is shown` : `Also show ${face.label}`,
+        "aria-pressed": String(isShown || beside.has(face.head)), onclick: () => toggle(face.head, box) },
       String(face.head));
       box.style.setProperty("--hue", hue(face.head));
       return box;

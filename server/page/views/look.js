@@ -78,7 +78,7 @@ const Look = (() => {
     const button = el("button", { type: "button", onclick: () => State.view({ head: one.head }) },
       el("span", { class: "sheet" }, canvas, mark), one.head === "mean" ? "mean" : one.label, " ",
       el("span", { class: "soft", title: "largest weight" },
-        Format.short(Scale.high([one]))));
+        Format.weight(Scale.high([one]))));
     return { button, canvas, mark, one };
   };
   const multiples = (faces, fresh) => {
