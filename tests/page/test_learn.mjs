@@ -166,7 +166,7 @@ test("an error is told in Learn, and no older picture stays", async () => {
 
 test("an encoder-decoder model has its self-attentions; the user's request is not lost", async () => {
   const mine = await serve([], { config: { models: {
-    both: whole("seq2seq", { layers: 2, tokenizer: wordsFolder(), start: 1 }), words: { transformer: { builtin: "words" } },
+    both: whole("seq2seq", { layers: 2, tokenizer: wordsFolder(), end: 0 }), words: { transformer: { builtin: "words" } },
     layer: { random: { seed: 1 }, query_size: 4, heads: 2 } } } });
   const page = await open({ server: mine, path: "/#explore?model=both" });
   await settle(page);

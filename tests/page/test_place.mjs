@@ -1,5 +1,7 @@
 // test_place: the places: which one the page opens with, what each has, and what it offers where it has nothing.
 import assert from "node:assert/strict";
+import http from "node:http";
+import { after } from "node:test";
 import { audit, open, serve, settle, state, test } from "./browser.mjs";
 import { sideways } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
@@ -64,3 +66,42 @@ for (const [name, viewport] of [["a phone", [320, 700]], ["a wide screen", [1920
       await audit(page, where);
     }
   });
+
+// --- in a frame ---
+
+// A page of another origin, with the page of `framed` in a frame.
+let framed = "";
+const course = http.createServer((_, response) => response.setHeader("Content-Type", "text/html")
+  .end(`<!doctype html><link rel="icon" href="data:,"><iframe width="900" height="600" src="${framed}"></iframe>`));
+await new Promise((done) => { course.listen(0, "127.0.0.1", done); });
+after(() => course.close());
+const origin = `http://127.0.0.1:${course.address().port}`;
+const visit = async (attend, where, ...more) => {
+  const page = await open({ server: attend, expect: [new RegExp(`^${origin}`), ...more] });
+  framed = attend.origin + where;
+  await page.goto(origin);
+  return page;
+};
+
+test("a page of a listed origin shows a view alone in a frame, with a link to the full page", async () => {
+  const listed = await serve(["--cors-origins", `https://a.example,${origin}`]);
+  const page = await visit(listed, "/?embed=1#explore/lines?model=sort&layer=encoder.1.self&head=2");
+  const inside = page.frameLocator("iframe");
+  await inside.locator("#lines canvas").first().waitFor();
+  for (const part of ["header", "#ask-side", "[role=tablist]"]) assert.ok(!await inside.locator(part).isVisible(), part);
+  const frame = page.frames()[1];
+  await frame.waitForFunction(() => location.hash.includes("head=2") && State.get("view").head === 2);
+  const entries = await frame.evaluate(() => history.length);
+  await frame.evaluate(() => Place.go("explore", "look"));
+  await frame.waitForFunction(() => location.hash.startsWith("#explore/look"));
+  assert.equal(await frame.evaluate(() => history.length), entries, "Back belongs to the page around it");
+  const full = new URL(await inside.getByRole("link", { name: "attend" }).evaluate((one) => one.href));
+  assert.deepEqual([full.search, full.hash], ["", await frame.evaluate(() => location.hash)]);
+});
+
+test("no other page shows it in a frame", async () => {
+  const page = await visit(layers, "/?embed=1", /frame-ancestors/);
+  const frame = page.frames()[1];
+  await frame.waitForLoadState();
+  assert.equal(await frame.evaluate(() => typeof State), "undefined");
+});

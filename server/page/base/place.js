@@ -14,6 +14,8 @@
 //   strings and numbers; null, undefined and "" are left out. An example:
 //     Place.part("learn", { read: (params) => choose(params.get("word")), write: () => ({ word }) });
 // Place.changed(): call it after a change of what `write` returns, unless State has changed, too.
+// With "?embed=1" before the "#", the page is the view alone, for a frame in another page: it makes no entries in
+// the history of that page. Place.embedded: is it so?
 // Place.begin(): reads the address, once there are models. Place.old(f): f(text) reads a fragment of another
 //   form, and returns whether it can. Place.link() -> the address as it is now. Place.say(text): a notice.
 // needs: dom rove state
@@ -62,7 +64,9 @@ const Place = (() => {
 
   // --- the address ---
 
-  const embedded = new URLSearchParams(location.search).has("embed");
+  const embedded = new URLSearchParams(location.search).has("embed"), full = Dom.id("full");
+  document.body.classList.toggle("embed", embedded);
+  full.hidden = !embedded;
   const parts = [];
   const here = () => parts.filter(({ places }) => has(places, State.get("place")));
   const link = () => {
@@ -79,6 +83,7 @@ const Place = (() => {
     clearTimeout(timer);
     if (pending && pending !== location.hash) history.replaceState(null, "", pending);
     pending = null;
+    full.href = location.pathname + location.hash;
   };
   const replace = () => {
     const now = performance.now();
@@ -154,7 +159,7 @@ const Place = (() => {
     chosen[first.place] = first.tab;
     State.set({ place: first.place });
   }
-  return { go, fit, tabs: tabsOf, link, changed, say,
+  return { go, fit, tabs: tabsOf, link, changed, say, embedded,
     part: (places, part) => parts.push({ places, ...part }),
     old: (f) => (readOld = f),
     begin: () => {

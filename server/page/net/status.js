@@ -1,6 +1,6 @@
 // status: is the server ready, and numbers from /metrics, every two seconds while the page is visible.
 // All requests with a body are counted. Times are those of the last minute.
-// needs: dom format key metrics models net
+// needs: dom format place key metrics models net
 (() => {
   // A server without metrics is asked for them again after LONG_PAUSE.
   const PAUSE = 2000, LONG_PAUSE = 60000, WINDOW = 60000;
@@ -73,5 +73,5 @@
   Dom.id("key-give").addEventListener("click", Key.ask);
   Dom.id("key-forget").addEventListener("click", Key.forget);
   Key.on(showKey);
-  watch();
+  if (!Place.embedded) watch();
 })();
