@@ -24,8 +24,8 @@
 //
 // test(name, options, f)   node:test's, in order; f gets node:test's context
 // serve(args, { env, config, ends }) -> { origin, port, pid, get(path), post(path, body, headers), stop() }
-// open({ server, viewport, scale, dark, expect, path, firefox }) -> playwright's page on `path`, by default
-//   "/#explore", settled. With `server` left out, the file's own. `scale`: device pixels to a CSS pixel, 1.
+// open({ server, viewport, scale, dark, touch, expect, path, firefox }) -> playwright's page on `path`, by
+//   default "/#explore", settled. `touch`: on a phone. With `server` left out, the file's own. `scale`: device pixels to a CSS pixel, 1.
 //   Clipboard and downloads are allowed. `firefox`: true opens it in Firefox, where the clipboard
 //   can be used as by any page alone.
 // NO_FIREFOX   why there is no Firefox to test in, or "": it need not be there on Ubuntu alone
@@ -272,7 +272,7 @@ const counted = (context) => {
 };
 
 export const open = async (options = {}) => {
-  const { viewport = [1280, 800], scale = 1, dark = false, firefox = false,
+  const { viewport = [1280, 800], scale = 1, dark = false, touch = false, firefox = false,
     expect: expected = [], path: where = "/#explore" } = options;
   const own = scope;
   if (!options.server && !common) {
@@ -286,6 +286,7 @@ export const open = async (options = {}) => {
   const context = await browser.newContext({
     viewport: { width: viewport[0], height: viewport[1] }, deviceScaleFactor: scale, locale: "en-US",
     timezoneId: "UTC", ...(!firefox && { colorScheme: scheme, reducedMotion: "reduce",
+      isMobile: touch, hasTouch: touch,
       serviceWorkers: "block", permissions: ["clipboard-read", "clipboard-write"] }) });
   own.endings.push(() => context.close());
   context.setDefaultTimeout(PATIENCE);

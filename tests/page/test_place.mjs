@@ -67,6 +67,33 @@ for (const [name, viewport] of [["a phone", [320, 700]], ["a wide screen", [1920
     }
   });
 
+// --- on a phone, and enlarged ---
+
+const top = (page, what) => page.locator(what).evaluate((one) => one.getBoundingClientRect().top);
+test("on a phone a link, an example and a model show the picture; no keys are named", async () => {
+  const link = "/#explore/look?model=ids&example=ids&head=1";
+  const page = await open({ server, path: link, viewport: [390, 844], touch: true });
+  const sees = async (what) => {
+    await page.waitForFunction(() => scrollY > 0 && !State.get("asking"));
+    await settle(page);
+    assert.ok(await top(page, what) < 700, what);
+    await page.evaluate(() => scrollTo(0, 0));
+  };
+  await sees("#grid");
+  assert.equal(await page.locator("#send-hint").textContent(), "");
+  await page.locator("#example").selectOption("ids");
+  await sees("#grid");
+  await page.locator("#model").selectOption("layer");
+  await sees("#multiples");
+  assert.ok(!await page.locator("#source").isVisible(), "JSON is folded away");
+});
+
+test("enlarged to 200 % the picture is one scroll away", async () => {
+  const page = await open({ server, path: "/#explore?model=layer", viewport: [640, 400] });
+  await page.evaluate(() => scrollTo(0, 0));
+  assert.ok(await top(page, "#multiples") < 800);
+});
+
 // --- in a frame ---
 
 // A page of another origin, with the page of `framed` in a frame.

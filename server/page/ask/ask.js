@@ -67,7 +67,7 @@ const Ask = (() => {
     return { reply };
   };
 
-  let under = null;
+  let under = null, isAwaited = false; // isAwaited: a user waits
   const stop = () => {
     if (under) under.abort();
     under = null;
@@ -86,10 +86,13 @@ const Ask = (() => {
     if (under !== mine) return;
     under = null;
     State.set({ asking: false, ...take(found, { body, model, labels }) });
+    // The link "See the response" is visible on a narrow page, where the answer is below the request.
+    if (isAwaited && Dom.id("see").offsetParent) side.scrollIntoView();
+    isAwaited = false;
   };
 
   const button = Dom.id("send"), halt = Dom.id("stop");
-  const hint = Dom.id("send-hint"), keys = hint.textContent;
+  const hint = Dom.id("send-hint"), keys = matchMedia("(hover: none)").matches ? "" : hint.textContent;
   const side = Dom.id("answer-side"), other = Dom.id("other");
   const differs = (name) => Boolean(State.get("asked")) && State.get("asked")[name] !== State.get(name);
   const isOld = () => differs("body") || differs("model");
@@ -106,11 +109,10 @@ const Ask = (() => {
     hint.textContent = lacksText() ? "Type some text." : isOld() ? "The response belongs to an earlier request." : keys;
   };
   const start = async () => {
-    if (!ready()) return;
+    isAwaited = true;
     await send();
-    // The link "See the response" is visible on a narrow page, where the answer is below the request.
-    if (Dom.id("see").offsetParent) Dom.id("answer-side").scrollIntoView();
   };
+  Dom.id("model").addEventListener("change", () => (isAwaited = true));
   const unlessAsking = () => State.get("asking") || start();
   button.addEventListener("click", unlessAsking);
   halt.addEventListener("click", stop);
