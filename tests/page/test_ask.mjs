@@ -90,7 +90,7 @@ test("examples respect what a model forbids, and one that is changed is nobody's
     sigmoid: { ...sizes, weighting: "sigmoid" }, narrow: { ...sizes, hidden: 6 } } } });
   const page = await open({ server: other, expect: [400] });
   const shut = () => page.locator("#example option:disabled").allTextContents();
-  const NO_ADDITIVE = "Additive pooling (no model has the score additive)";
+  const NO_ADDITIVE = "Additive pooling (d2l 11.3) (no model has the score additive)";
   assert.deepEqual(await shut(),
     ["Two levels (not with sigmoid weights)", NO_ADDITIVE, "random input"]);
   for (const model of ["sigmoid", "narrow"]) {

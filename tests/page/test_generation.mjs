@@ -167,3 +167,19 @@ for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark, nar
     await audit(page, "generation");
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
   });
+
+test("a decoder continues at once: no more tokens than its context leaves", async () => {
+  const mine = await serve([], { config: { models: { story: { transformer: { builtin: "story" } } } } });
+  const page = await open({ server: mine, path: "/#generate?model=story" });
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
+  await page.waitForFunction(() => /\d+ tokens: /.test(document.getElementById("generation").innerText));
+  assert.equal(await page.locator("#generation [role=alert]").count(), 0);
+  await page.evaluate(async () => {
+    State.set({ body: { text: JSON.stringify({ text: "the dog did not ".repeat(5) }) } });
+    await Ask.send();
+  });
+  await settle(page);
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
+  await page.waitForFunction(() => /\d+ tokens: /.test(document.getElementById("generation").innerText));
+  assert.equal(await page.locator("#generation [role=alert]").count(), 0);
+});

@@ -104,12 +104,15 @@
     learn(nodes.map(({ token }) => token));
     return reply;
   };
+  // The number of tokens that the context of a decoder leaves.
+  const room = () => (model.kind === "decoder" && model.positions ? model.positions - asked().tokens.length + 1 : Infinity);
   const ask = async () => {
     if (under) under.abort();
-    const mine = (under = new AbortController()), left = Number(most.value) - line.length;
+    const mine = (under = new AbortController()), wish = Number(most.value) - line.length;
     clear();
     kept = chosen();
-    if (left < 1) return end("token limit reached");
+    const left = most.value === most.defaultValue ? Math.min(wish, room()) : wish;
+    if (left < 1) return end(wish < 1 ? "token limit reached" : "context length reached");
     halt.hidden = false;
     fill(words, isSearch() ? "Searching …" : "Generating …");
     const reply = await (isSearch() ? search : stream)(left, mine.signal);

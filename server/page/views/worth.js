@@ -76,8 +76,12 @@
   const written = async (head_mask) => {
     const { body, model } = State.get("asked"), fields = Request.fields(body) || {};
     const read = Object.entries(fields).filter(([name]) => READ.includes(name));
+    // No more than the context of a decoder leaves.
+    const { kind, positions } = Models.find(model) || {}, { places } = State.get("answer");
+    const tokens = kind === "decoder" && positions
+      ? Math.max(1, Math.min(TOKENS, positions - Math.max(...places.map(({ decoder }) => decoder.length)) + 1)) : TOKENS;
     const reply = await Net.ask("POST", Net.path("generate", model), { type: "application/json",
-      data: JSON.stringify({ ...Object.fromEntries(read), max_tokens: TOKENS, temperature: 0, beams: 1,
+      data: JSON.stringify({ ...Object.fromEntries(read), max_tokens: tokens, temperature: 0, beams: 1,
         head_mask }) });
     if (!reply.ok) return reply;
     const { sequences } = JSON.parse(reply.text());
