@@ -5,8 +5,8 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { asFloat32, choose, send, source, toy, type, unfold, weights } from "./asking.mjs";
-import { drop, open, serve, state, test } from "./browser.mjs";
+import { asFloat32, choose, open, send, source, toy, type, unfold, weights } from "./asking.mjs";
+import { drop, serve, state, test } from "./browser.mjs";
 import { bytesOf, safetensors } from "./oracle.mjs";
 
 const run = promisify(execFile);
@@ -24,7 +24,7 @@ const execute = async (text, language, options) => {
 };
 
 test("the request as code runs, and answers what the page shows", async () => {
-  const page = await open({ server, expect: [400] });
+  const page = await open({ server, path: "/#api", expect: [400] });
   await unfold(page, "code-part");
   const coded = `${JSON.stringify(toy).slice(0, -1)}, "sel\\u0065ct": "soft"}`;
   for (const text of [await source(page), coded]) {
@@ -38,7 +38,7 @@ test("the request as code runs, and answers what the page shows", async () => {
 });
 
 test("gradients are for heads alone, and deep nesting keeps nothing waiting", async () => {
-  const page = await open({ server, expect: [400] });
+  const page = await open({ server, path: "/#api", expect: [400] });
   await unfold(page, "code-part");
   await type(page, JSON.stringify({ ...toy, gradients: [[[1, 0, 0, 0], [0, 0, 0, 1]]] }));
   await send(page);
@@ -51,7 +51,7 @@ test("gradients are for heads alone, and deep nesting keeps nothing waiting", as
 });
 
 test("code with any text in it", async () => {
-  const page = await open({ server });
+  const page = await open({ server, path: "/#api" });
   await unfold(page, "code-part");
   const text = "@{\"it's\": '''\\'''', `${1 + 1}` $HOME \\\\ \u00e9\u2028\u{1f600} \"\"\" !"
     + "\n$(x) `x` \\";
@@ -67,7 +67,7 @@ test("code with any text in it", async () => {
 });
 
 test("code of long requests reads a file that is saved", async () => {
-  const page = await open({ server });
+  const page = await open({ server, path: "/#api" });
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "attend-code-"));
   await unfold(page, "code-part");
   const queries = ["F32", [1, 2, 4], bytesOf("F32", [1, 0, 0, 1, 0, 1, 1, 0])];
@@ -97,7 +97,7 @@ test("code takes the key from the environment", async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "attend-key-")), key = "k".repeat(20);
   fs.writeFileSync(path.join(folder, "keys"), `${key}\n`, { mode: 0o600 });
   const closed = await serve(["--api-key-file", path.join(folder, "keys")]);
-  const page = await open({ server: closed, expect: [401] });
+  const page = await open({ server: closed, path: "/#api", expect: [401] });
   await page.locator("#key-text").fill(key);
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => State.get("answer"));
@@ -113,7 +113,7 @@ test("code takes the key from the environment", async () => {
 });
 
 test("code is copied, or selected where there is no clipboard", async () => {
-  const page = await open({ server });
+  const page = await open({ server, path: "/#api" });
   await unfold(page, "code-part");
   await page.locator("#code-copy").click();
   await page.waitForFunction(() => Dom.id("code-told").textContent === "Copied.");

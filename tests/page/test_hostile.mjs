@@ -145,7 +145,7 @@ test("a shape that claims more than there is", async () => {
     await ask(page, BODY, "layer");
     assert.equal((await state(page, "problem")).title, "The response cannot be read");
     lies = {};
-    await page.evaluate(() => (Dom.id("fields-part").open = true));
+    await page.evaluate(() => { Dom.id("fields-part").open = Dom.id("drawer").open = true; });
     const mask = ["F32", shape, Buffer.alloc(0)];
     await drop(page, "body", "a.safetensors", safetensors({ mask }));
     await page.click("text=As JSON");
@@ -196,6 +196,7 @@ test("where the chosen model is gone the list is read anew", async () => {
   assert.equal((await state(page, "problem")).type, "/problems/unknown-model");
   assert.deepEqual((await state(page, "models")).map((m) => m.name), ["b", "c"]);
   assert.equal(await page.inputValue("#model"), "b");
+  await page.getByText("The server no longer has the model “a”. Now chosen: b.").waitFor();
   await page.click("#send");
   await settle(page);
   assert.equal(await state(page, "problem"), null);

@@ -217,6 +217,7 @@ test("it lives below a path of a proxy, too", async (t) => {
   const page = await open({ server: { origin }, path: "/deep/er/" });
   await tab(page, "Head importance");
   await page.locator("#measures td").first().waitFor();
+  await tab(page, "Response");
   await page.locator("#status-memory").filter({ hasText: "MB" }).waitFor();
   await page.locator("#code-part summary").click();
   await page.locator("#code-part")

@@ -49,7 +49,7 @@ const Examples = (() => {
       const own = adapted(body, model);
       if (own) {
         State.set({ body: own });
-        ask();
+        if (Models.find(State.get("asked").model)) ask(); // else no one has chosen this model
         return;
       }
       chosen = null;

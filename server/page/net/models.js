@@ -4,7 +4,7 @@
 // not in it. Models.current() -> the description of the chosen one, or null. Models.find(name) -> that
 // of any model. Models.all(): the list. Models.hasText(model): does it take text? Models.isWhole(model): is it
 // a model with layers rather than a single attention?
-// needs: dom format own state terms net
+// needs: dom format own place state terms net
 const Models = (() => {
   const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
   const current = () => find(State.get("model"));
@@ -35,6 +35,7 @@ const Models = (() => {
     const kept = models.some((m) => m.name === before);
     const model = kept ? before : models[0] ? models[0].name : null;
     const same = JSON.stringify(models) === JSON.stringify(State.get("models"));
+    if (State.get("model") && !kept && model) Place.say(`The server no longer has the model “${before}”. Now chosen: ${model}.`);
     if (!same || model !== State.get("model")) State.set({ models, model });
   };
 

@@ -52,6 +52,7 @@
   const needsAll = () => sort.value in Behavior.NAMES || ["entropy", "least", "distance"].includes(sort.value);
   const learn = async () => {
     const [answer, item] = now();
+    if (!answer?.whole) return;
     const found = await Behavior.measure(answer, item, (n) =>
       fill(hint, `Measuring … ${n} of ${answer.names.length} layers`));
     if (answer.thumbs !== now()[0]?.thumbs || item !== now()[1]) return;
