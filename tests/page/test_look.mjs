@@ -604,7 +604,7 @@ for (const [dark, scale] of [[false, 1], [true, 2]])
     await ask(page, asked, "demo");
     const [heads] = (await answerOf(asked)).attention_weights;
     const seen = await page.evaluate(async () => {
-      const picture = await createImageBitmap(await Picture.png(Look.sheet()));
+      const picture = await createImageBitmap(await Picture.png(Picture.svg(Look.sheet())));
       const { width, height } = picture, pen = new OffscreenCanvas(width, height).getContext("2d");
       pen.drawImage(picture, 0, 0);
       const counts = {};

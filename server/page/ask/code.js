@@ -1,5 +1,6 @@
-// code: the request as curl, Python and JavaScript, to copy. A body that is long, or that cannot be
-// written in a program's text, is saved as a file that the program reads.
+// code: the request as curl, Python and JavaScript, to copy, and as a notebook's cell that has the weights as
+// numpy arrays: Code.cell(). A body that is long, or that cannot be written in a program's text, is saved as a
+// file that the program reads.
 // needs: dom state key net ask request
 const Code = (() => {
   const LONG = 8000;
@@ -44,7 +45,17 @@ const Code = (() => {
     "const result = await response.json();",
     "console.log(JSON.stringify(result));"].join("\n");
 
-  const WAYS = { curl, Python: python, JavaScript: script };
+  // The request of a model asks for the weights of all attentions.
+  const notebook = (made) => [...python({ ...made, ...(made.text !== null && { text: withWeights(made.text) }) })
+    .split("\n").slice(0, -1), "", "import numpy as np", isWhole()
+    ? "weights = {name: [np.array(head) for head in heads] for name, heads in response[\"attention\"].items()}"
+    : "weights = [np.array(item) for item in response[\"attention_weights\"]]",
+  isWhole() ? "{name: heads[0].shape for name, heads in weights.items()}" : "[item.shape for item in weights]"].join("\n");
+  const isWhole = () => Ask.what() !== "attention";
+  const withWeights = (text) => Request.change({ text }, { return_attention: true })?.text ?? text;
+  const cell = () => notebook(parts());
+
+  const WAYS = { curl, Python: python, JavaScript: script, Notebook: notebook };
   const show = () => {
     if (!part.open) return;
     const made = Ask.ready() ? parts() : null;
@@ -75,4 +86,5 @@ const Code = (() => {
   part.addEventListener("toggle", show);
   State.on(["body", "model"], show);
   Key.on(show);
+  return { cell };
 })();

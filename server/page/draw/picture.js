@@ -1,12 +1,15 @@
 // picture: a sheet (heatmap.js) as a picture to be saved, on paper: with its title, the names of
 // its axes, labels and the colors' legend.
 //
-// Picture.svg(sheet) -> an SVG element; Picture.text(sheet): the text of its file. Picture.png(sheet)
-// -> a promise of a Blob: the same in pixels; it rejects if the browser cannot draw it. More than
-// VECTOR cells become an image in the SVG, with a pixel for each.
+// Picture.svg(sheet) -> an SVG element. More than VECTOR cells become an image in it, with a pixel for each;
+// sheet.down names the rows, if they are no queries. Picture.heads(title, list, isShared) -> an SVG element of many heads,
+// { row, head, matrix, seen, high }: a line of pictures for each row. Picture.frame(title, width, height,
+// ...nodes) -> an SVG element with a title and the nodes on white. Picture.text(drawn): the text of its file.
+// Picture.png(drawn) -> a promise of a Blob: the same in pixels; it rejects if the browser cannot draw it.
 // needs: dom format scale heatmap shrink
 const Picture = (() => {
   const VECTOR = 40000, SIDE = 800, LARGEST = 48, PRINTED = 44, LEGEND = 160, FOOT = 64;
+  const TILE = 64, STEP = 72; // a head among others
   const PIXELS = 4096, { svg } = Dom;
   const css = (weight, high) => Scale.paper.css(weight / high).replaceAll(" ", ",");
 
@@ -37,7 +40,7 @@ const Picture = (() => {
       return fill === zero ? null : fill;
     }), ...stretches(matrix, size, (at) => (seen[at] ? null : "url(#hidden)"))];
   };
-  const raster = (sheet, size) => {
+  const pixels = (sheet) => {
     const most = Math.max(sheet.matrix.rows, sheet.matrix.cols);
     const small = Shrink.of(sheet, Math.ceil(most / PIXELS));
     const { matrix: { rows, cols, data }, high } = small, image = new ImageData(cols, rows);
@@ -45,11 +48,12 @@ const Picture = (() => {
     const out = new Uint32Array(image.data.buffer), { words } = Scale.paper;
     for (let at = 0; at < out.length; at++)
       out[at] = weighs(small, at) ? words[Scale.index(data[at] / high)]
-        : (at % cols + Math.floor(at / cols)) % 4 ? words[0] : 0xff999999;
+        : (at % cols + Math.floor(at / cols)) % 4 ? 0xffffffff : 0xff999999;
     canvas.getContext("2d").putImageData(image, 0, 0);
-    return [svg("image", { width: sheet.matrix.cols * size, height: sheet.matrix.rows * size,
-      href: canvas.toDataURL(), "image-rendering": "pixelated", preserveAspectRatio: "none" })];
+    return { href: canvas.toDataURL(), "image-rendering": "pixelated", preserveAspectRatio: "none" };
   };
+  const raster = (sheet, size) => [svg("image", { width: sheet.matrix.cols * size,
+    height: sheet.matrix.rows * size, ...pixels(sheet) })];
 
   // Numbers, if there is room, lines at the ends of segments, and rings at the keys of pointers.
   const numbers = ({ matrix: { cols, data }, seen, high }, size) => Array.from(data, (weight, at) =>
@@ -66,15 +70,20 @@ const Picture = (() => {
     (i % Math.ceil(14 / size) ? null : text(put((i + 0.5) * size + 4), Heatmap.brief(word)[0])));
   const edge = (list) =>
     44 + 1.1 * list.reduce((most, word) => Math.max(most, Heatmap.brief(word)[1]), 0);
-  const legend = (high, y) => [
+  const legend = (high, y, end = Format.short(high)) => [
     svg("linearGradient", { id: "weights" }, Array.from({ length: 17 }, (_, i) =>
       svg("stop", { offset: i / 16, "stop-color": css(i / 16, 1) }))),
     svg("rect", { y, width: LEGEND, height: 12, fill: "url(#weights)", stroke: "#bbb" }),
     text({ y: y + 28 }, "0"),
-    text({ x: LEGEND, y: y + 28, "text-anchor": "end" }, Format.short(high)),
+    text({ x: LEGEND, y: y + 28, "text-anchor": "end" }, end),
     svg("rect", { x: LEGEND + 24, y, width: 22, height: 12, fill: "url(#hidden)", stroke: "#bbb" }),
     text({ x: LEGEND + 54, y: y + 11 }, "masked")];
 
+  const hatch = () => svg("pattern", { id: "hidden", width: 6, height: 6, patternUnits: "userSpaceOnUse" },
+    svg("path", { d: "M-1 1L1-1M0 6L6 0M5 7L7 5", stroke: "#888" }));
+  const frame = (title, width, height, ...nodes) => svg("svg", { width, height, "font-size": 12,
+    viewBox: `0 0 ${width} ${height}`, "font-family": "sans-serif" }, svg("rect", { width, height, fill: "#fff" }),
+  text({ x: 20, y: 26, "font-size": 14 }, title), ...nodes);
   const draw = (sheet) => {
     const { matrix, rows, cols, high } = sheet, isLarge = matrix.data.length > VECTOR;
     const room = SIDE / Math.max(matrix.rows, matrix.cols);
@@ -84,26 +93,33 @@ const Picture = (() => {
     const title = `${sheet.title}, 0 to ${Format.short(high)}`;
     const width = left + Math.max(wide, LEGEND + 110, 7.5 * title.length - left + 40) + 20;
     const height = top + tall + FOOT;
-    return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-size": 12,
-      "font-family": "sans-serif" }, svg("rect", { width, height, fill: css(0, 1) }),
-    svg("pattern", { id: "hidden", width: 6, height: 6, patternUnits: "userSpaceOnUse" },
-      svg("path", { d: "M-1 1L1-1M0 6L6 0M5 7L7 5", stroke: "#888" })),
-    text({ x: 20, y: 26, "font-size": 14 }, title),
-    svg("g", { transform: `translate(${left} ${top})` },
+    return frame(title, width, height, hatch(), svg("g", { transform: `translate(${left} ${top})` },
       svg("g", { "shape-rendering": "crispEdges" }, (isLarge ? raster : vector)(sheet, size)),
       svg("rect", { width: wide, height: tall, fill: "none", stroke: "#bbb" }),
       size >= PRINTED ? numbers(sheet, size) : null, marks(sheet, size),
       words(rows, size, (y) => ({ x: -6, y, "text-anchor": "end" })),
       words(cols, size, (x) => ({ transform: `translate(${x} -6) rotate(-90)` })),
-      text({ x: wide / 2, y: 46 - top, "text-anchor": "middle" }, "keys"),
+      text({ x: wide / 2, y: 46 - top, "text-anchor": "middle" }, sheet.across || "keys"),
       text({ transform: `translate(${18 - left} ${tall / 2}) rotate(-90)`,
-        "text-anchor": "middle" }, "queries"), legend(high, tall + 16)));
+        "text-anchor": "middle" }, sheet.down || "queries"), legend(high, tall + 16)));
+  };
+  const heads = (title, list, isShared) => {
+    const rows = Map.groupBy(list, ({ row }) => row), most = Math.max(...list.map(({ head }) => head || 0)) + 1;
+    const wide = (i) => 150 + i * STEP, tall = (i) => 66 + i * STEP, under = tall(rows.size);
+    return frame(title, Math.max(wide(most) + 14, 20 + 7.5 * title.length), under + FOOT, hatch(),
+      Array.from({ length: most }, (_, head) => text({ x: wide(head) + TILE / 2, y: 58, "text-anchor": "middle" }, `head ${head}`)),
+      [...rows].map(([name, own], i) => [text({ x: 20, y: tall(i) + TILE / 2 + 4 }, name), own.map((one) =>
+        svg("g", { transform: `translate(${wide(one.head || 0)} ${tall(i)})` },
+          svg("image", { width: TILE, height: TILE, ...pixels(one) }),
+          svg("rect", { width: TILE, height: TILE, fill: "none", stroke: "#bbb" })))]).flat(2),
+      svg("g", { transform: "translate(150 0)" }, legend(list[0].high, under + 8,
+        isShared ? undefined : "the largest weight of each head")));
   };
 
   const FINE = 2, MOST = 32000;
   const spelt = (drawn) => new XMLSerializer().serializeToString(drawn);
-  const png = async (sheet) => {
-    const drawn = draw(sheet), file = new Blob([spelt(drawn)], { type: "image/svg+xml" });
+  const png = async (drawn) => {
+    const file = new Blob([spelt(drawn)], { type: "image/svg+xml" });
     const [width, height] = ["width", "height"].map((name) => Number(drawn.getAttribute(name)));
     const image = new Image(width, height), fine = Math.max(width, height) * FINE > MOST ? 1 : FINE;
     const free = Dom.show(image, file);
@@ -117,5 +133,5 @@ const Picture = (() => {
     if (!blob) throw new Error("the browser has no room for it");
     return blob;
   };
-  return { svg: draw, text: (sheet) => spelt(draw(sheet)), png };
+  return { svg: draw, heads, frame, text: spelt, png };
 })();

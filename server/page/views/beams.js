@@ -7,7 +7,8 @@
 //   or null; score: of that sequence; best: is the node on the path of the best sequence?
 // Beams.draw(place, nodes, { spelt, choose }): a click calls choose(node). Beams.choose(place, i) marks
 //   node i and scrolls to it.
-// needs: dom format rove
+// Beams.figure(nodes, spelt) -> an SVG element of it; Beams.table(nodes, spelt): its rows, to be saved.
+// needs: dom format rove picture
 const Beams = (() => {
   const { el, svg } = Dom;
   const WIDE = 112, TALL = 36, NODE = 94;
@@ -42,7 +43,7 @@ const Beams = (() => {
   };
   const button = (node, { spelt, choose }) => {
     const { token, log_probability: log, sum, done, score, step } = node;
-    const likely = Format.percent(Math.exp(log)), text = done === null ? likely : Format.short(score);
+    const likely = Format.percent(Math.exp(log)), text = scored(node);
     const title = `Step ${step + 1}: “${spelt(token)}”, ${likely}; `
       + (done === null ? `log probability of the hypothesis ${Format.short(sum)}`
         : `finished, rank ${done + 1}, score ${Format.short(score)}`);
@@ -52,9 +53,24 @@ const Beams = (() => {
     Object.assign(one.style, { left: `${left(node)}px`, top: `${top(node)}px`, width: `${NODE}px` });
     return one;
   };
+  const most = (nodes, of) => nodes.reduce((all, node) => Math.max(all, of(node)), 0);
+  const scored = ({ log_probability: log, done, score }) =>
+    (done === null ? Format.percent(Math.exp(log)) : Format.short(score));
+  const figure = (nodes, spelt) => Picture.frame("Beam search", most(nodes, left) + WIDE + 40, most(nodes, top) + TALL + 60,
+    svg("g", { transform: "translate(20 44)", fill: "none", stroke: "#8d877c" },
+      nodes.filter(({ parent }) => parent).map((node) => {
+        const path = edge(node);
+        if (node.best) path.setAttribute("stroke", "#1f5a8c");
+        return path;
+      }), nodes.flatMap((node) => [svg("rect", { x: left(node), y: top(node), width: NODE, height: TALL - 8, rx: 4,
+        stroke: node.best ? "#1f5a8c" : null, "stroke-dasharray": node.done === null ? null : 3 }),
+      svg("text", { x: left(node) + 5, y: top(node) + 18, stroke: "none", fill: "#333" },
+        `${spelt(node.token).slice(0, 8)} ${scored(node)}`)])));
+  const table = (nodes, spelt) => [["step", "token", "text", "log_probability", "sum", "rank", "score", "path"],
+    ...nodes.map(({ step, token, log_probability: log, sum, done, score, path }) =>
+      [step + 1, token, spelt(token), log, sum, done === null ? null : done + 1, score, path.map(spelt).join(" ")])];
   const draw = (place, nodes, how) => {
-    const most = (of) => nodes.reduce((all, node) => Math.max(all, of(node)), 0);
-    const width = most(left) + WIDE, height = most(top) + TALL, from = place.scrollLeft;
+    const width = most(nodes, left) + WIDE, height = most(nodes, top) + TALL, from = place.scrollLeft;
     const box = el("div", { class: "tree" }, svg("svg", { width, height, "aria-hidden": true },
       nodes.filter(({ parent }) => parent).map(edge)), nodes.map((node) => button(node, how)));
     box.style.height = `${height}px`;
@@ -72,5 +88,5 @@ const Beams = (() => {
     if (now.offsetLeft < place.scrollLeft || far > place.scrollLeft)
       place.scrollLeft = now.offsetLeft < place.scrollLeft ? now.offsetLeft : far;
   };
-  return { tree, draw, choose };
+  return { tree, draw, choose, figure, table };
 })();

@@ -4,7 +4,7 @@
 // Curve.follow(place, what, names, lose, goesOn) -> a promise. lose(n) -> a promise of the loss without
 // the first n names, { lost }, or of { problem }; `what` names the loss. The measurement stops when
 // goesOn() is false or a newer call uses the same place.
-// needs: dom format report
+// needs: dom format report picture save
 const Curve = (() => {
   const { el, fill, svg } = Dom;
   const STEPS = 32, WIDE = 480, TALL = 140, EDGE = 44, FOOT = TALL - 20;
@@ -22,7 +22,7 @@ const Curve = (() => {
     text(EDGE - 4, y(high) + 4, Format.short(high), "end"),
     text(EDGE - 4, y(low) + 4, Format.short(low), "end"),
     text(x(0), TALL - 6, "0", "middle"), text(x(n), TALL - 6, `${n} heads`, "end"),
-    svg("polyline", { points: points.map(([i, v]) => `${x(i)},${y(v)}`).join(" ") }));
+    svg("polyline", { fill: "none", stroke: "#1f5a8c", points: points.map(([i, v]) => `${x(i)},${y(v)}`).join(" ") }));
   };
   const running = new WeakMap();
   const follow = async (place, what, names, lose, goesOn) => {
@@ -39,8 +39,15 @@ const Curve = (() => {
       points.push([n, lost]);
       list.append(el("li", { value: n }, `${names[n - 1]}: `, Report.number(lost)[0]));
     }
+    const figure = () => {
+      const drawn = draw(points);
+      for (const [name, value] of [["x", 16], ["y", 40], ["color", "#333"]]) drawn.setAttribute(name, value);
+      return Picture.frame(`${what} as heads are removed, least important first`, WIDE + 32, TALL + 56, drawn);
+    };
+    const table = () => ({ cells: 0, rows: [["removed", "last head", what],
+      ...points.map(([n, lost]) => [n, n ? names[n - 1] : "", lost])] });
     fill(place, el("p", null, `${what} as heads are removed, least important first:`),
-      draw(points), list);
+      draw(points), list, Save.row(() => "curve", { svg: figure, csv: table }));
   };
   return { follow };
 })();

@@ -3,7 +3,7 @@
 // connection or without.
 //
 // The token is State.view.row, or the last one if that is -1. Each row of the table is one layer.
-// needs: dom format report scale state terms whole
+// needs: dom format part report scale state terms whole picture save
 const Flow = (() => {
   const { el, fill } = Dom;
   const LONGEST = 64;
@@ -16,7 +16,12 @@ const Flow = (() => {
     el("label", null, residual, "with the residual connection (half of each layer)")), words, table,
   el("p", { class: "soft small" }, Terms.of("attention", "Attention"), " rollout ignores values, signs and "
     + "everything between attention layers: it shows where information can come from, not why.")];
-  let layers = null, shown = null, names = [];
+  let layers = null, shown = null, names = [], kept = null; // kept: { tokens, at, rolled }
+  const save = Save.row(() => "rollout", { svg: () => Picture.svg({ title: `Rollout of token ${kept.at}, “${kept.tokens[kept.at]}”`,
+    matrix: { rows: names.length, cols: kept.tokens.length, data: Float32Array.from(kept.rolled.flat()) },
+    seen: new Uint8Array(names.length * kept.tokens.length).fill(1), high: 1, rows: names.map(Part.name), cols: kept.tokens,
+    cuts: [], pointers: null, across: "tokens", down: "after layer" }),
+  csv: () => ({ cells: 0, rows: [["after", ...kept.tokens], ...kept.rolled.map((row, l) => [names[l], ...row])] }) });
 
   // R of a layer is A times R of the layer before; with the residual, A is half weights, half identity.
   const roll = (list, isHalf) => {
@@ -40,6 +45,7 @@ const Flow = (() => {
     fill(place, tokens.map((word, i) => el("option", { value: i }, `${i} ${word}`)));
     place.value = at;
     const rolled = roll(layers, residual.checked).map((all) => all[at]);
+    kept = { tokens, at, rolled };
     const cell = (x) => Scale.cell(x, Format.percent(x), Format.float(x));
     fill(table, Dom.table(`Token ${at}, “${tokens[at]}”, after each layer`, ["", ...tokens],
       rolled.map((one, l) => [names[l], ...one.map(cell)]).reverse()));
@@ -58,7 +64,7 @@ const Flow = (() => {
     const n = answer.items[item] ? answer.words(item, names[0]).rows.length : 0;
     if (!n || n > LONGEST) return fill(panel, el("p", { class: "soft" }, n
       ? `Rollout supports up to ${LONGEST} tokens; these are ${n}.` : "There are no tokens."));
-    fill(panel, content);
+    fill(panel, content, save);
     fill(words, "Loading …");
     fill(table);
     const mine = shown, reply = await Whole.again({ return_attention: { of: names, as: "average" },

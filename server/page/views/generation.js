@@ -5,7 +5,7 @@
 // The prompt is the request's first item, followed by its targets, with its head_mask. The generated
 // tokens may become the request's targets, so that the other views show them. The logit lens shows
 // the most likely token after each layer.
-// needs: dom format report rove scale state tensor models net ask labels request alignment beams
+// needs: dom format report rove scale state tensor models net ask labels request alignment beams save
 (() => {
   const { el, fill, button } = Dom;
   const TOP = 5;
@@ -221,7 +221,7 @@
     while (columns.children.length > line.length) columns.lastChild.remove();
     if (focus >= 0 && columns.children[focus]) columns.children[focus].querySelector("button")?.focus();
     focus = -1;
-    key.hidden = !nodes;
+    key.hidden = save.hidden = !nodes;
     if (!nodes) fill(tree);
     else if (fresh) Beams.draw(tree, nodes, { spelt, choose: open });
     fresh = false;
@@ -238,6 +238,8 @@
   };
   State.on(["body", "model"], age);
 
+  const save = Save.row(() => "beams", { svg: () => Beams.figure(nodes, spelt),
+    csv: () => ({ cells: 0, rows: Beams.table(nodes, spelt) }) });
   const halt = button("Stop", () => under && under.abort());
   const inside = button("Inspect as targets", look), alignment = button("Alignment", looked);
   const opinions = button("Logit lens", listen);
@@ -245,7 +247,7 @@
   fill(panel, el("div", { class: "bar" }, button("Generate", start), halt,
     el("label", null, "max tokens", most), el("label", null, "temperature", heat),
     el("label", null, "beams", ways), inside, alignment, opinions),
-  old, words, key, tree, columns, Alignment.node, lens);
+  old, words, key, tree, save, columns, Alignment.node, lens);
   Rove.in(tree, "button");
   fill(words, "The model generates one token at a time after the prompt.");
   draw();

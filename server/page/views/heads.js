@@ -1,6 +1,6 @@
 // heads: the tab Head importance of a single attention: measures of each head, with switches that
 // disable heads. It sends a request when it is opened, once for each answer and choice of gradients.
-// needs: dom format report rove state terms request divergence measures prune
+// needs: dom format report rove state terms request divergence measures prune save
 (() => {
   const { el, fill } = Dom;
   // Name; meaning; the value of a full bar, if that is not the maximum of the heads.
@@ -24,7 +24,11 @@
   const table = el("div", { id: "measures", class: "wide" });
   const matrix = el("div", { class: "wide" });
   Rove.in(table, "input");
-  const content = el("div", null, Prune.tools, el("div", null, Prune.report, table), Prune.along,
+  const save = Save.row(() => "measures", { csv: () => {
+    const names = Object.keys(found.heads[0]);
+    return { cells: 0, rows: [["head", ...names], ...found.heads.map((one, i) => [i, ...names.map((name) => one[name])])] };
+  } });
+  const content = el("div", null, Prune.tools, el("div", null, Prune.report, table), save, Prune.along,
     matrix);
 
   const lay = () => {

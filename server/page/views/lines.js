@@ -6,7 +6,7 @@
 // words of the other side are as long as their weights. The picture is a canvas; a text below describes
 // the chosen head. Only the MOST largest weights get a line, and fewer still for many queries, whose
 // lines would be one surface.
-// needs: dom format rove state answer heatmap look
+// needs: dom format rove state answer heatmap picture look save
 (() => {
   const MOST = 4000, MOST_OF_ALL = 400, FEW = 64, STEP = 22, TALL = 3000;
   const NOTHING = { row: -1, col: -1 };
@@ -70,7 +70,7 @@
     const faces = Answer.faces(State.get("answer"), State.get("view").item);
     const { head: own } = Answer.face(State.get("answer"), State.get("view"));
     return [{ matrix: sheet.matrix, color: faces.length > 1 && own !== "mean" ? hue(own) : null }, ...faces.filter((face) => beside.has(face.head)
-      && face.matrix !== sheet.matrix).map((face) => ({ matrix: face.matrix, color: hue(face.head) }))];
+      && face.matrix !== sheet.matrix).map((face) => ({ ...face, color: hue(face.head) }))];
   };
   const paint = (sheet, at, all) => {
     const { rows, cols, high, seen } = sheet, style = getComputedStyle(panel), { row, col } = at;
@@ -109,6 +109,32 @@
     side(ink, cols, right, width, col < 0 ? ends : [col], (j) => row >= 0 && !seen[row * n + j]);
   };
 
+  // figure: the lines of the canvas, to be saved, on white, without bars.
+  const figure = () => {
+    const sheet = Look.sheet(), { row } = State.get("view"), WIDE = 760, TOP = 44, EDGE = 160;
+    if (!sheet) return null;
+    const { rows, cols, high, title } = sheet, { svg } = Dom, at = { row, col: -1 };
+    const word = (names, x, anchor) => names.map((name, i) => svg("text", { x, y: TOP + y(i, names.length) + 4,
+      "text-anchor": anchor }, Heatmap.brief(name)[0]));
+    const every = (names, nodes) => nodes.filter((_, i) => i % Math.ceil(14 * names.length / height) === 0);
+    return Picture.frame(title, WIDE, height + TOP + 16, layers(sheet).flatMap(({ matrix, color }) => {
+      const { heavy, left } = pick(matrix, at);
+      return heavy.map((cell) => {
+        const share = Math.min(1, matrix.data[cell] / (left ? 1 : high));
+        return svg("line", { x1: EDGE, x2: WIDE - EDGE, y1: TOP + y(Math.floor(cell / cols.length), rows.length),
+          y2: TOP + y(cell % cols.length, cols.length), stroke: color || "#1f5a8c",
+          "stroke-opacity": 0.15 + 0.85 * share, "stroke-width": 0.5 + 6 * share });
+      });
+    }), every(rows, word(rows, EDGE - 6, "end")), every(cols, word(cols, WIDE - EDGE + 6, "start")));
+  };
+  // table: a row for each line.
+  function* table(sheet, row) {
+    yield ["head", "query", "key", "weight"];
+    const { rows, cols } = sheet, { head } = Answer.face(State.get("answer"), State.get("view"));
+    for (const { matrix, head: own = head } of layers(sheet))
+      for (const cell of pick(matrix, { row, col: -1 }).heavy.toReversed())
+        yield [own, rows[Math.floor(cell / cols.length)], cols[cell % cols.length], matrix.data[cell]];
+  }
   const options = (select, list, value) => {
     Dom.fill(select, list.map(([name, label]) =>
       Dom.el("option", { value: name }, label.slice(0, 60))));
@@ -145,7 +171,7 @@
   const draw = () => {
     if (panel.hidden) return;
     const sheet = Look.sheet(), { row } = State.get("view");
-    tools.hidden = scroller.hidden = !sheet;
+    tools.hidden = scroller.hidden = save.hidden = !sheet;
     if (sheet && (sheet !== made || off !== State.get("off"))) make(sheet);
     made = sheet;
     if (!sheet) return Dom.fill(text, "There are no weights to draw.");
@@ -179,7 +205,9 @@
     scroller.scrollTop = y(row, n) - scroller.clientHeight / 2;
   });
 
-  panel.append(tools, scroller, text);
+  const save = Save.row(() => "lines", { svg: figure, csv: () => Look.sheet()
+    && { cells: 0, rows: table(Look.sheet(), State.get("view").row) } });
+  panel.append(tools, scroller, text, save);
   State.on(["answer", "labels", "body", "dark", "off", "view"], draw);
   document.addEventListener("show", draw);
   new ResizeObserver(draw).observe(scroller);

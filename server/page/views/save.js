@@ -1,63 +1,37 @@
-// save: saves the chosen face as a picture (PNG, SVG) or a table (CSV), and all weights as a long table.
+// save: saves what a view shows as a picture (PNG, SVG) or as a table (CSV).
 //
-// Tables have the exact numbers of the response, and labels in quotes; a label that a spreadsheet would
+// Save.row(what, { svg, csv }, of) -> a node with a button for each form: what() names the file; svg() -> an
+// SVG element, or a promise of it; csv() -> { cells, rows }, where rows is an iterable of lists, also an
+// asynchronous one, or a promise of that; null has nothing to save; `of` ends the text of the buttons.
+// Save.offer(text, act) -> a button that calls act(say), with a note beside it.
+//
+// Tables have the exact numbers of the response, and words in quotes; a word that a spreadsheet would
 // take for a formula begins with a '. They are written in slices, and only if they have at most
 // Save.most cells.
-// needs: dom format state answer labels picture look
+// needs: dom format state picture
 const Save = (() => {
   const END = `${Format.CR}\n`, SLICE = 30, PART = 1e6, self = { most: 64e6 };
-  const place = Dom.id("save"), note = Dom.el("span", { class: "soft small", role: "status" });
-  const say = (text) => Dom.fill(note, text);
+  const { el } = Dom;
 
   const keep = (parts, type, what) => Dom.save(new Blob(parts, { type }),
     `attend-${State.get("asked").model}-${what}`.replace(/[^\w.-]/g, "_").slice(-100));
-  const faceName = () => {
-    const view = State.get("view"), { head } = Answer.face(State.get("answer"), view);
-    return `item${view.item}-${head === "mean" ? "" : "head"}${head}`;
-  };
+  const quoted = (word) =>
+    `"${(/^[=+\-@\t\r]/.test(word) ? "'" : "") + word.replaceAll('"', '""')}"`;
+  const line = (row) => row.map((x) => (typeof x === "number" ? Format.float(x) : quoted(String(x ?? "")))).join();
 
-  const keepPng = async (sheet) => {
-    const name = `${faceName()}.png`, blob = await Picture.png(sheet);
-    keep([blob], blob.type, name);
-  };
-
-  const quoted = (label) =>
-    `"${(/^[=+\-@\t\r]/.test(label) ? "'" : "") + label.replaceAll('"', '""')}"`;
-  function* wide({ matrix, rows, cols }) {
-    yield [["query", ...cols].map(quoted).join(), 0];
-    for (const [i, row] of rows.entries())
-      yield [[quoted(row), ...Array.from(Answer.row(matrix, i), Format.float)].join(), matrix.cols];
-  }
-  const heads = (answer, item) =>
-    Answer.faces(answer, item).filter(({ head }) => answer.average || head !== "mean");
-
-  function* long(answer) {
-    yield ["item,head,query,key,weight,visible", 0];
-    for (const item of answer.items.keys())
-      for (const { head, matrix } of heads(answer, item)) {
-        const seen = Look.seen(item, head);
-        const words = Array.from({ length: matrix.cols }, (_, j) => quoted(Labels.col(item, j)));
-        for (let i = 0; i < matrix.rows; i++) {
-          const front = `${item},${head},${quoted(Labels.row(item, i))}`;
-          const line = (weight, j) =>
-            `${front},${words[j]},${Format.float(weight)},${seen[i * matrix.cols + j] & 1}`;
-          if (matrix.cols) yield [Array.from(Answer.row(matrix, i), line).join(END), matrix.cols];
-        }
-      }
-  }
-  const write = async (lines, cells, name) => {
+  const write = async ({ cells, rows }, name, say) => {
     if (cells > self.most) return say(`${Format.count(cells)} cells are too many for a table.`);
     const parts = [], answer = State.get("answer");
     let end = performance.now() + SLICE, text = "", done = 0;
-    for (const [line, count] of lines) {
-      text += line + END;
-      done += count;
+    for await (const row of rows) {
+      text += line(row) + END;
+      done += row.length;
       if (text.length > PART) { // a Blob need not be in memory
         parts.push(new Blob([text]));
         text = "";
       }
       if (performance.now() < end) continue;
-      say(`Writing … ${Math.floor(100 * done / cells)} %`);
+      say(cells ? `Writing … ${Math.min(99, Math.floor(100 * done / cells))} %` : "Writing …");
       await new Promise((go) => setTimeout(go));
       if (State.get("answer") !== answer) return say("A new response arrived: nothing was saved.");
       end = performance.now() + SLICE;
@@ -66,28 +40,30 @@ const Save = (() => {
     keep([...parts, text], "text/csv", name);
   };
 
-  const keepAll = () => {
-    const answer = State.get("answer");
-    const faces = [...answer.items.keys()].flatMap((item) => heads(answer, item));
-    write(long(answer), faces.reduce((sum, { matrix }) => sum + matrix.data.length, 0), "all.csv");
+  const noted = () => {
+    const note = el("span", { class: "soft small", role: "status" });
+    return { note, say: (text) => Dom.fill(note, text) };
   };
-
-  const button = (text, use) => Dom.button(text, async () => {
-    const sheet = Look.sheet(), { item } = State.get("view");
-    say("");
-    try {
-      await use({ ...sheet, title: `${State.get("asked").model}, item ${item}, ${sheet.title}` });
-    } catch {
-      say("This matrix is too large for a picture.");
-    }
-  });
-  place.append("Save as", button("PNG", keepPng), button("SVG", (sheet) =>
-    keep([Picture.text(sheet)], "image/svg+xml", `${faceName()}.svg`)), button("CSV", (sheet) =>
-    write(wide(sheet), sheet.matrix.data.length, `${faceName()}.csv`)),
-  button("CSV of all heads", keepAll), note);
-  State.on(["answer", "labels", "view"], () => {
-    place.hidden = !Look.sheet();
-  });
-  State.on(["answer"], () => say(""));
-  return self;
+  const row = (what, { svg, csv }, of = "") => {
+    const { note, say } = noted();
+    const button = (kind, make, use) => make && Dom.button(of ? `${kind} of ${of}` : kind, async () => {
+      say("");
+      try {
+        const made = await make();
+        if (!made) return say("There is nothing to save.");
+        await use(made, `${what()}.${kind.toLowerCase()}`);
+      } catch ({ message }) {
+        say(`It cannot be saved: ${message}.`);
+      }
+    });
+    return el("div", { class: "row", role: "group", "aria-label": `Save ${of || "view"} as` }, "Save as",
+      button("PNG", svg, async (drawn, name) => keep([await Picture.png(drawn)], "image/png", name)),
+      button("SVG", svg, (drawn, name) => keep([Picture.text(drawn)], "image/svg+xml", name)),
+      button("CSV", csv, (table, name) => write(table, name, say)), note);
+  };
+  const offer = (text, act) => {
+    const { note, say } = noted();
+    return el("span", null, Dom.button(text, () => act(say)), " ", note);
+  };
+  return Object.assign(self, { row, offer });
 })();

@@ -6,7 +6,7 @@
 // weights, its key with the largest one, and head 0. The trace is requested when the tab is open, once for
 // each of them. Step n shows the first n columns of the table. Vectors are strips: a cell for each number,
 // its upper half colored for a positive number, its lower half for a negative one.
-// needs: dom format report rove state terms models net answer request sentence strip look
+// needs: dom format report rove state terms models net answer request picture sentence strip look save
 const Steps = (() => {
   const { el, fill, button } = Dom;
   const FEW = 12, SOME = 6; // how many keys and numbers of a vector are shown at first
@@ -167,6 +167,22 @@ const Steps = (() => {
     changed.clear();
     draw();
   });
+  // Scores and weights as they are shown, also changed ones.
+  const shownNow = () => {
+    const at = place(), s = scores();
+    return { ...at, s, weights: changed.size ? weigh(s, at.sheet.even) : trace.weights };
+  };
+  const save = Save.row(() => "computation", { svg: () => {
+    const { sheet, row, weights } = shownNow(), title = `${Sentence.query(sheet, row)} in ${sheet.label}`;
+    return Picture.svg({ ...sheet, title, matrix: { rows: 1, cols: weights.length, data: Float32Array.from(weights) },
+      seen: Uint8Array.from(weights, (_, j) => sheet.seen[row * weights.length + j]), high: Math.max(...weights) || 1,
+      rows: [sheet.rows[row]], pointers: null });
+  }, csv: () => {
+    const { sheet, s, weights } = shownNow(), numbers = (list) => list.map((_, c) => c);
+    return { cells: 0, rows: [["key", "q·k", "score", "weight", ...numbers(trace.keys[0]).map((c) => `k${c}`),
+      ...numbers(trace.values[0]).map((c) => `v${c}`)], ["query", "", "", "", ...trace.query],
+    ...s.map((score, j) => [sheet.cols[j], trace.products[j], score, weights[j], ...trace.keys[j], ...trace.values[j]])] };
+  } });
   const go = (to) => {
     step = Math.max(0, Math.min(NAMES.length - 1, to));
     draw();
@@ -203,7 +219,7 @@ const Steps = (() => {
     if (now === shown && asking === State.get("answer")) return draw();
     [shown, asking, trace, all] = [now, State.get("answer"), null, false];
     changed.clear();
-    fill(panel, el("div", { class: "bar" }, list, before, after, back), head, words, content);
+    fill(panel, el("div", { class: "bar" }, list, before, after, back), head, words, content, save);
     fill(words, "Loading …");
     fill(content);
     const reply = await ask(at).catch(({ message }) => ({ problem: { title: "The response cannot be read",

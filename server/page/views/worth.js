@@ -4,7 +4,7 @@
 // The loss is the decrease of the targets' log probability, or the change of the outputs if there are no
 // targets. The tab of a model that generates also shows whether its greedy continuation changes.
 // Disabled heads are in State.off, as "ATTENTION HEAD", and the losses in State.losses, for the grid.
-// needs: dom format report rove scale state models net ask request whole curve
+// needs: dom format report rove scale state models net ask request whole curve save
 (() => {
   const { el, fill, button } = Dom;
   const TOKENS = 16;
@@ -215,8 +215,10 @@
   stop.hidden = true;
   Rove.in(grid, "td button");
   const every = button("Measure every head", begin);
+  const save = Save.row(() => "importance", { csv: () => told() && { cells: 0, rows: [["attention", "head", "loss"],
+    ...[...cells].map(([name, { loss }]) => [...name.split(" "), loss])] } });
   const content = [el("div", { class: "bar" }, every, stop, followed, allOn,
-    taken), words, report, grid, along];
+    taken), words, report, grid, save, along];
 
   const look = () => {
     const answer = State.get("answer");
