@@ -212,6 +212,47 @@ test("a model with a tokenizer takes text, whatever was there before", async () 
   assert.equal(await title.textContent(), "Text");
 });
 
+test("targets are text, too: they are the tokens after the prompt", async () => {
+  const page = await openAt("writes"), second = page.locator("#line-targets");
+  await page.locator("#line").fill("the cat");
+  await second.fill("sat on the");
+  await second.press("Enter");
+  await page.waitForFunction(() => (State.get("answer") || {}).path === "score");
+  await settle(page);
+  const { tokens } = await reply("writes", "tokenize", { text: "sat on the", special_tokens: false });
+  assert.deepEqual(await body(page), { text: "the cat", targets: tokens });
+  await second.blur();
+  assert.equal(await second.inputValue(), "sat on the", "what was typed stays");
+  assert.match(await page.locator("#line-second").textContent(), /text or token IDs/);
+  await second.fill("5 6");
+  await second.press("Enter");
+  await settle(page);
+  assert.deepEqual((await body(page)).targets, [5, 6]);
+});
+
+test("a text runs while it is typed where answers are quick, and waits elsewhere", async () => {
+  const page = await openAt("words"), line = page.locator("#line"), sent = [];
+  page.on("request", (request) => request.method() === "POST" && sent.push(request.url()));
+  const took = (ms) => page.evaluate((time) => { State.get("answer").took = time; }, ms);
+  await took(1);
+  await line.fill("a cat");
+  await page.waitForFunction(() => JSON.parse(State.get("asked").body.text).text === "a cat");
+  await settle(page);
+  assert.deepEqual(await words(page), ["[CLS]", "a", "cat", "[SEP]"]);
+  await page.clock.install();
+  await took(60);
+  sent.length = 0;
+  await line.fill("a cat sat");
+  await page.clock.fastForward(2000);
+  await settle(page);
+  await took(1);
+  await page.evaluate(() => { Models.current().parameters = 1e9; });
+  await line.fill("a cat sat on");
+  await page.clock.fastForward(2000);
+  await settle(page);
+  assert.deepEqual(sent, []);
+});
+
 // --- heads, sorted and found ---
 
 test("heads are sorted by what they do, as their weights say", async () => {

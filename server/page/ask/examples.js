@@ -8,14 +8,11 @@
 // Examples.begin() -> a promise, or null: the request of the tab before the reload, or the first example, unless there is a
 // request. Examples.choose(name, send): the example `name`, which its body has as `example`.
 // Examples.offered(model) -> those for a model. Examples.labels(name): its labels.
-// Examples.isSmall(model): may a request be sent without being asked for?
 // needs: dom own state tensor models ask request samples
 const Examples = (() => {
-  // An example for a wider model is megabytes of text, and is made only when it is chosen; a model with
-  // more parameters than SMALL is not asked before the user says so.
-  const WIDEST = 20000, SMALL = 50e6;
-  const isSmall = ({ parameters }) => parameters < SMALL;
-  const ask = () => (isSmall(Models.current()) ? Ask.send() : null);
+  // An example for a wider model is megabytes of text, and is made only when it is chosen.
+  const WIDEST = 20000;
+  const ask = () => (Models.isSmall(Models.current()) ? Ask.send() : null);
   const first = (model) => (Samples.offered(model)[0] || { name: "" }).name;
   // The example's name; its request; the name of the model that this was made for; and { from, to } if
   // an example has changed the model.
@@ -117,5 +114,5 @@ const Examples = (() => {
   };
   State.on(["models", "model", "place"], fit);
   State.on(["models", "model", "body"], show);
-  return { begin, choose, isSmall, offered: Samples.offered, labels: Samples.labels };
+  return { begin, choose, offered: Samples.offered, labels: Samples.labels };
 })();

@@ -1,8 +1,9 @@
 // line: the input of a whole model, as text or as token ids, a line for each item; the request follows.
 //
-// Enter sends, Shift+Enter begins another item. A model that can score has a second line with the
-// targets: they follow the tokens, or are the input of the decoder.
-// needs: dom state models ask request
+// Enter sends, Shift+Enter begins another item. A text that is typed runs by itself where the last answer
+// was quick. A model that can score has a second line with the targets: they follow the tokens, or are the
+// input of the decoder. Words there become token IDs, which the request has.
+// needs: dom state models net ask request
 (() => {
   const part = Dom.id("line-part"), line = Dom.id("line"), behind = Dom.id("line-targets");
   const note = Dom.id("line-note"), title = Dom.id("line-title"), other = Dom.id("line-second");
@@ -29,19 +30,57 @@
   const isText = (fields, model) => ("text" in fields || !("tokens" in fields))
     && Boolean(model.tokenizer);
 
-  let wrong = "";
-  const commit = () => {
+  // The token IDs of targets that are words: the tokens that a text gets after its prompt, because a blank may
+  // belong to a token. Those of an encoder-decoder model begin and end as a text does.
+  const tokenized = async (model, prompts, texts) => {
+    const isAlone = model.kind === "seq2seq";
+    const all = texts.flatMap((text, i) => [prompts[i] || "", `${prompts[i] || ""} ${text}`, text]);
+    const reply = await Net.ask("POST", Net.path("tokenize", model.name), { type: "application/json",
+      data: JSON.stringify({ text: all, special_tokens: isAlone }) });
+    const { tokens } = reply.ok ? JSON.parse(reply.text()) : {};
+    return tokens && texts.map((_, i) => {
+      const [before, both, own] = tokens.slice(3 * i, 3 * i + 3);
+      return !isAlone && before.every((id, j) => id === both[j]) ? both.slice(before.length) : own;
+    });
+  };
+  const keyOf = (targets) => JSON.stringify(Array.isArray((targets || [])[0]) ? targets : [targets]);
+  const spoken = new Map(); // the words of targets, by their token IDs
+
+  let wrong = "", turn = 0;
+  const commit = async () => {
+    const mine = ++turn;
     const model = Models.current(), body = State.get("body"), lines = line.value.split("\n");
     const typed = lines.map(ids), isIds = typed.flat().every(Number.isInteger);
     const text = isText(Request.fields(body) || {}, model) || (Boolean(model.tokenizer) && !isIds);
     const lists = text ? lines : typed;
-    const targets = behind.value.trim() ? behind.value.split("\n").map(ids) : undefined;
+    const said = behind.value.trim() ? behind.value.split("\n") : undefined;
+    const isWords = Boolean(said && model.tokenizer) && !said.map(ids).flat().every(Number.isInteger);
+    const targets = isWords ? undefined : said && said.map(ids);
     const bad = [...(text ? [] : lists), ...(targets || [])].flat().some((id) => !Number.isInteger(id));
     wrong = bad ? "Token IDs must be whole numbers, separated by spaces." : "";
     const one = lines.length === 1, of = (list) => (one ? list[0] : list);
     const next = Request.change(body || { text: "{}" }, { tokens: undefined, [text ? "text" : "tokens"]: of(lists),
       targets: targets && of(targets) });
     if (next) State.set({ body: next });
+    if (!next || !isWords) return;
+    const found = await tokenized(model, text ? lines : [], said);
+    if (mine !== turn || !found || State.get("body") !== next) return;
+    spoken.set(keyOf(found), behind.value);
+    State.set({ body: Request.change(next, { targets: of(found) }) });
+  };
+
+  // A long text, a slow answer and a large model wait for Enter.
+  const PAUSE = 300, QUICK = 50;
+  let timer = 0;
+  const run = () => {
+    const { took, whole } = State.get("answer") || {}, model = Models.current();
+    if (Models.isSmall(model) && whole && took < QUICK && !Ask.isOther() && State.get("asked").body !== State.get("body")
+      && "text" in (Request.fields(State.get("body")) || {})) Ask.send();
+  };
+  const type = () => {
+    commit();
+    clearTimeout(timer);
+    timer = setTimeout(run, PAUSE);
   };
 
   const fill = (area, value) => {
@@ -52,24 +91,25 @@
     part.hidden = !Models.isWhole(model) || !model.vocabulary;
     if (part.hidden) return;
     const fields = Request.fields(State.get("body")) || {}, text = isText(fields, model);
-    const lines = [spelt(text ? fields.text : fields.tokens, text), spelt(fields.targets, false)];
+    const lines = [spelt(text ? fields.text : fields.tokens, text), spoken.get(keyOf(fields.targets)) ?? spelt(fields.targets, false)];
     title.textContent = text ? "Text" : "Token IDs";
     Dom.id("line-more").hidden = model.kind === "encoder";
-    other.textContent = model.kind === "seq2seq" ? "Decoder input (token IDs)" : "Targets (token IDs)";
+    other.textContent = `${model.kind === "seq2seq" ? "Decoder input" : "Targets"} (${model.tokenizer ? "text or " : ""}token IDs)`;
     const isOther = lines.includes(null) || "embeddings" in fields;
     line.disabled = behind.disabled = isOther;
     note.textContent = isOther ? "The request has another format: edit its JSON in the API place." : wrong;
     fill(line, lines[0] || "");
     fill(behind, lines[1] || "");
   };
-  const press = (event) => {
+  const press = async (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    commit();
+    clearTimeout(timer);
+    await commit();
     Ask.start();
   };
   for (const area of [line, behind]) {
-    area.addEventListener("input", commit);
+    area.addEventListener("input", type);
     area.addEventListener("keydown", press);
     area.addEventListener("blur", show);
   }

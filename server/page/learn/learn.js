@@ -75,7 +75,7 @@
     const body = { text: Request.layout({ text: value }) }, model = Models.current();
     if (!isOwn) wanted = "";
     State.set({ body: isOwn ? body : Own.made(body) });
-    if (value.trim() && Models.hasText(model) && Examples.isSmall(model)) Ask.send();
+    if (value.trim() && Models.hasText(model) && Models.isSmall(model)) Ask.send();
   };
   // Begins with the text that is there, or else with a sentence, whenever the model has not answered yet.
   let begun = "";
@@ -83,7 +83,7 @@
     if ((State.get("answer") && !Ask.isOther()) || begun === model.name || State.get("asking")) return;
     begun = model.name;
     if (text() === null) write(Lesson.sentence);
-    else if (Examples.isSmall(model)) Ask.send();
+    else if (Models.isSmall(model)) Ask.send();
   };
   const input = el("input", { id: "learn-text", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
     "aria-describedby": "learn-note", oninput: () => write(input.value, true),
@@ -216,7 +216,7 @@
       Ask.send();
     }));
     if (!at) {
-      note.textContent = Examples.isSmall(model) ? "" : "Press Enter to run this model.";
+      note.textContent = Models.isSmall(model) ? "" : "Press Enter to run this model.";
       return fill(lead, failed ? "No response" : State.get("asking") ? "…" : "Type a sentence");
     }
     if (at.row < 0) {

@@ -3,7 +3,8 @@
 // Models.load() -> a promise: reads the list and chooses a model: the first one if the chosen one is
 // not in it. Models.current() -> the description of the chosen one, or null. Models.find(name) -> that
 // of any model. Models.all(): the list. Models.hasText(model): does it take text? Models.isWhole(model): is it
-// a model with layers rather than a single attention?
+// a model with layers rather than a single attention? Models.isSmall(model): may a request be sent without
+// being asked for?
 // needs: dom format own place state terms net
 const Models = (() => {
   const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
@@ -11,6 +12,8 @@ const Models = (() => {
 
   const SIZES = ["query_size", "key_size", "value_size", "output_size", "heads", "parameters"];
   const KINDS = ["encoder", "decoder", "seq2seq"];
+  const SMALL = 50e6;
+  const isSmall = (m) => Boolean(m) && m.parameters < SMALL;
   const isWhole = (m) => Boolean(m) && KINDS.includes(m.kind);
   const hasText = (m) => isWhole(m) && Boolean(m.tokenizer);
   const isModel = (m) => typeof m.name === "string"
@@ -76,5 +79,5 @@ const Models = (() => {
   });
   Net.onReturn(load);
   show();
-  return { load, find, current, isWhole, hasText, all: () => State.get("models") || [] };
+  return { load, find, current, isWhole, isSmall, hasText, all: () => State.get("models") || [] };
 })();
