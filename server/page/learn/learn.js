@@ -1,7 +1,7 @@
 // learn: the place Learn: one sentence, what one of its words attends to, and how that is computed. It
 // shows the same state as the other places: model, text, attention block, head and query.
 //
-// needs: dom own part place report rove scale state terms models net ask examples request whole arcs cards lesson
+// needs: dom own part place report rove scale state terms models net ask request whole arcs cards lesson
 (() => {
   const { el, fill, button } = Dom;
   const home = Dom.id("learn");
