@@ -44,8 +44,8 @@ const Link = (() => {
   // The parameters of a body. A text or tokens alone can be read; a long request has none.
   const requestOf = (body, labels) => {
     if (!body || !("text" in body)) return {};
-    if (body.text.length + JSON.stringify(labels).length > LONGEST) return {};
     if (body.example && same(labels, Examples.labels(body.example))) return { example: body.example };
+    if (body.text.length + JSON.stringify(labels).length > LONGEST) return {};
     const { text, tokens } = Request.fields(body) || {}, is = (fields) => Request.layout(fields) === body.text;
     if (typeof text === "string" && is({ text }) && same(labels, Labels.NONE)) return { text };
     if (Array.isArray(tokens) && tokens.every(Number.isInteger) && is({ tokens })) return { tokens: tokens.join(" ") };
