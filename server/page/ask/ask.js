@@ -86,9 +86,11 @@ const Ask = (() => {
     if (under !== mine) return;
     under = null;
     State.set({ asking: false, ...take(found, { body, model, labels }) });
-    // The link "See the response" is visible on a narrow page, where the answer is below the request.
-    if (isAwaited && Dom.id("see").offsetParent) side.scrollIntoView();
+    const scrolls = isAwaited;
     isAwaited = false;
+    await null; // the listeners of the state run first: they move what is on the page
+    // The link "See the response" is visible on a narrow page, where the answer is below the request.
+    if (scrolls && Dom.id("see").offsetParent) side.scrollIntoView();
   };
 
   const button = Dom.id("send"), halt = Dom.id("stop");
