@@ -138,7 +138,7 @@ test("an answer that comes late is not shown over another", async () => {
     State.set({ model: "deep", body: { text } });
     return Ask.send();
   }, '{"tokens": [4, 5, 6]}');
-  await tab(page, "Model");
+  await page.getByRole("tab", { name: "Model" }).click(); // its request is held
   await page.evaluate((text) => {
     State.set({ model: "both", body: { text } });
     return Ask.send();
