@@ -2,7 +2,7 @@
 // saves, and obeys the keyboard as in Chromium, where everything else is tested.
 import assert from "node:assert/strict";
 import http from "node:http";
-import { asFloat32, choose, send, source, type, unfold, weights } from "./asking.mjs";
+import { asFloat32, choose, open as unfolded, send, source, type, unfold, weights } from "./asking.mjs";
 import { NO_FIREFOX, ask, audit, download, everywhere, open, serve, settle, state, tab,
   test as plainTest, told } from "./browser.mjs";
 import { cell, cells, columns, done, exact, flow, goOn, losses, measured, posting, readout, roll,
@@ -19,7 +19,7 @@ const additive = { random: { seed: 1 }, query_size: 4, score: "additive", score_
 const models = { demo, additive, words: whole("encoder", { tokenizer }),
   writes: whole("decoder", { tokenizer, end: 0 }), both: whole("seq2seq", { end: 0 }) };
 const server = NO_FIREFOX ? null : await serve([], { config: { models } });
-const opened = (options = {}) => open({ server, firefox: true, ...options });
+const opened = (options = {}) => unfolded({ server, firefox: true, ...options });
 const post = posting(server);
 const WORDS = ["the", "cat", "sät"];
 const BODY = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0], [1, 2, 0, 0]]], causal: true,

@@ -434,12 +434,12 @@ static void the_registry_holds_every_model(void **state) {
   assert_int_equal(config_read(&c, nothing, nothing, &e), STATUS_OK);
   struct registry *r = registry_load(&c, NULL, &e);
   assert_non_null(r);
-  assert_int_equal(registry_count(r), 4);
-  assert_string_equal(registry_at(r, 0)->name, "demo");
+  assert_int_equal(registry_count(r), 6);
+  assert_string_equal(registry_at(r, 0)->name, "words");
   assert_string_equal(registry_default(r)->name, "demo");
-  assert_ptr_equal(registry_find(r, "base"), registry_at(r, 1));
+  assert_ptr_equal(registry_find(r, "base"), registry_at(r, 4));
   assert_null(registry_find(r, "bas"));
-  assert_true(registry_scratch_bytes(r) >= layer_scratch_bytes(registry_at(r, 1)->layer));
+  assert_true(registry_scratch_bytes(r) >= layer_scratch_bytes(registry_at(r, 4)->layer));
   registry_free(r);
   config_free(&c);
   assert_int_equal(config_read(&c, base, nothing, &e), STATUS_OK);
