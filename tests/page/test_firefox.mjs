@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import http from "node:http";
 import { asFloat32, choose, open as unfolded, send, source, type, unfold, weights } from "./asking.mjs";
-import { NO_FIREFOX, ask, audit, download, everywhere, open, serve, settle, state, tab,
+import { NO_FIREFOX, ask, audit, download, everywhere, serve, settle, state, tab,
   test as plainTest, told } from "./browser.mjs";
 import { cell, cells, columns, done, exact, flow, goOn, losses, measured, posting, readout, roll,
   sideways, steps, words } from "./looking.mjs";
@@ -421,6 +421,7 @@ test("a link in the fragment brings all of it back, and so does a file", async (
   await same(other);
   // It is there after the tab is loaded anew.
   await type(other, JSON.stringify({ ...BODY, causal: false }));
+  await other.waitForFunction(() => location.hash === Place.link()); // the address is written after a pause
   await other.reload();
   await settle(other);
   assert.deepEqual(JSON.parse(await source(other)), { ...BODY, causal: false });
