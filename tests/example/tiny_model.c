@@ -257,7 +257,7 @@ static void linear_forward(const float *model, struct linear s, size_t rows, con
               table_of(matrix, s.in, s.out, s.out));
 }
 
-/* What went in, the gradient of what came out, and (out) that of what went in. */
+/* The input, the gradient of the output, and (out) the gradient of the input. */
 struct passage {
   const float *x, *dy;
   float *dx;

@@ -64,7 +64,7 @@ static void draw_model(const struct tiny_lesson *lesson, float *model) {
 
 /* --- learning --- */
 
-/* What one thread has to do with the others, and how far it is. */
+/* A thread of the training: its number among them, and the step that it is at. */
 struct thread {
   struct training *training;
   size_t number, step;

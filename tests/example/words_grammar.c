@@ -57,7 +57,7 @@ struct list {
     sizeof((const unsigned char[]){__VA_ARGS__}), (const unsigned char[]) { __VA_ARGS__ } \
   }
 
-/* What is said of those who live; the first one only among two of a kind, of the slower. */
+/* Adjectives of living beings; the first one only of the slower among two of a kind. */
 static const struct list slower = LIST(w_slow, w_tired, w_hungry, w_sick, w_old, w_young, w_lazy,
                                        w_weak, w_afraid, w_sleepy, w_thirsty);
 static const struct list living =
@@ -94,7 +94,7 @@ bool words_fits(int noun, int adjective) {
   return memchr(list.word, adjective, list.n);
 }
 
-/* What verbs do: who and what may be together. */
+/* Verbs: which subjects and objects may be together. */
 enum frame { GO, PLEASE, FIT, HOLD, CHASE, MEET };
 
 static const struct verb {
@@ -149,7 +149,7 @@ static bool takes(const struct verb *v, int object) {
   return !v->objects.n || memchr(v->objects.word, object, v->objects.n);
 }
 
-/* What tells that the noun is meant. */
+/* The adjectives that may be said of a noun of the scene. */
 static struct list said_of(const struct scene *s, int noun) {
   if (s->verb->frame != CHASE) return adjectives_of(noun);
   return noun == s->subject ? slower : faster;

@@ -11,7 +11,7 @@ enum {
   WORDS_NAMED = NO_NOUN            /* numbers of head 0 that have a meaning: the kinds of nouns */
 };
 
-/* What heads 0, 1 and 2 of the last layer look for. */
+/* The questions of heads 0, 1 and 2 of the last layer. */
 enum words_question { MEANT, WORD_BEFORE, SAME_WORD };
 
 /* The weights that a row of the head should have: `smooth` of the whole evenly on all words, the
@@ -19,7 +19,7 @@ enum words_question { MEANT, WORD_BEFORE, SAME_WORD };
 void words_want(const struct words_sentence *s, enum words_question question, size_t row,
                 float smooth, float *want);
 
-/* What the model makes of a sentence. */
+/* The results of the model for a sentence. */
 struct words_view {
   float output[WORDS_LONGEST][WORDS_CLASSES];
   float weight[WORDS_LAYERS][WORDS_HEADS][WORDS_LONGEST][WORDS_LONGEST];

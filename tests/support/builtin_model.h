@@ -29,7 +29,7 @@ struct builtin_model {
 void builtin_model_load(struct builtin_model *m, const struct builtin_sizes *sizes);
 void builtin_model_free(struct builtin_model *m);
 
-/* What the model makes of tokens: the outputs, and of each layer the weights and the rows that
+/* The results of the model for tokens: the outputs, and of each layer the weights and the rows that
  * queries are projected from. */
 struct builtin_view {
   double output[BUILTIN_LONGEST * BUILTIN_WIDTH];                       /* [n, d] */
