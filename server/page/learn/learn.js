@@ -33,6 +33,8 @@
     return away.indexOf(Math.max(...away));
   };
 
+  const same = (key, old) => key.every((one, i) => one === old[i]);
+
   // --- requests ---
 
   const ask = async ({ part, head, row, item, answer, masked }) => {
@@ -56,7 +58,7 @@
   };
   const explain = async (at) => {
     const key = [at.answer.thumbs, at.part, at.item, at.head, at.row, at.masked];
-    if (found.key && key.every((one, i) => one === found.key[i])) return;
+    if (found.key && same(key, found.key)) return;
     found = { key, trace: null, weights: null };
     const reply = await ask(at);
     if (found.key !== key) return;
@@ -131,8 +133,12 @@
       onclick: () => Whole.show(part, i) },
     el("span", { class: "map" }, picture(thumb), mark), el("span", null, el("b", null, name), el("small", { class: "soft" }, does)));
   };
+  // The pictures are drawn anew only when they change.
+  let pictured = [];
   const choices = (at) => {
-    const { answer, part, item, lesson } = at;
+    const { answer, part, item, head, row, lesson } = at, key = [answer.thumbs, part, item, head, row, State.get("dark")];
+    if (same(key, pictured)) return;
+    pictured = key;
     Rove.fill(layers, selves(answer).map((name) => el("button", { type: "button", "aria-pressed": String(name === part),
       title: name, onclick: () => Whole.show(name, 0) }, Part.name(name))));
     Rove.fill(heads, answer.thumbs(part, item).map((thumb, i) => tile(at, thumb, i)));
