@@ -145,9 +145,9 @@ struct progress_listener announce_progress(struct log *log) {
   return (struct progress_listener){log_progress, log, PROGRESS_MS};
 }
 
-const char announce_demonstration[] =
-    "no models configured: serving the built-in demo models (random weights, except \"sort\"); "
-    "use --config FILE to serve your own";
+const char announce_demonstration[] = "no models configured: serving the built-in demo models "
+                                      "(small trained ones, and layers with random weights); "
+                                      "use --config FILE to serve your own";
 
 void announce_built_in(struct log *log, const struct config *c) {
   if (c->built_in) log_line(log, LOG_WARNING, "%s", announce_demonstration);
