@@ -1,5 +1,5 @@
-// start: starts the page: decides which place it opens with, fits the parts to the model, and loads the
-// models.
+// start: starts the page: decides which place it opens with, and fits the parts to
+// the model.
 // needs: dom place state models ask examples
 (() => {
   const kindOf = (model) => (Models.isWhole(model) ? model.kind : "layer");
@@ -46,5 +46,4 @@
   fit();
   State.on(["asking"], () => Dom.id("answer-side").setAttribute("aria-busy", State.get("asking")));
 
-  Models.load();
 })();

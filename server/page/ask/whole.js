@@ -38,14 +38,17 @@ const Whole = (() => {
 
   const post = (what, body, model, signal) => Net.ask("POST", Net.path(what, model.name),
     { ...Request.wire(body), accept: "application/json", signal });
-  // The exact weights of an attention for one item: a matrix for each head, without padding.
-  const read = async (body, model, part, item, words, signal) => {
-    const fields = Request.fields(body), one = single(fields, item);
-    const reply = await post(path(model, fields), Request.change(body, { ...one,
+  // The exact weights of an attention for one item: a matrix for each head, without padding. `send` sends
+  // their request, and `cut` reads its reply.
+  const send = (body, model, part, item, signal) => {
+    const fields = Request.fields(body);
+    return post(path(model, fields), Request.change(body, { ...single(fields, item),
       return_attention: [part], encoding_format: "base64", return_hidden: undefined,
       return_top: undefined, trace: undefined }), model, signal);
+  };
+  const cut = (reply, body, part, item, words) => {
     if (!reply.ok) return reply;
-    const all = JSON.parse(reply.text()).attention[part], at = Object.keys(one).length ? 0 : item;
+    const all = JSON.parse(reply.text()).attention[part], at = batched(Request.fields(body)) ? 0 : item;
     const many = Array.isArray(all) || all.shape.length > 3;
     const tensor = Tensor.of(many ? Tensor.part(all, at) : all), [h, n, m] = tensor.shape;
     const [rows, cols] = [words.rows.length, words.cols.length];
@@ -56,6 +59,8 @@ const Whole = (() => {
           data[Math.floor(k / cols) * m + k % cols]) };
     }) };
   };
+  const read = async (body, model, part, item, words, signal) =>
+    cut(await send(body, model, part, item, signal), body, part, item, words);
 
   const pictures = ({ shape: [h, rows, cols], base64 }) => {
     const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)), size = rows * cols;
@@ -129,15 +134,18 @@ const Whole = (() => {
     const fields = Request.fields(body);
     if (!fields) return { reply: await post("encode", body, model, signal) };
     const what = path(model, fields), names = ran(model, what), labels = State.get("labels");
+    const view = State.get("view"), part = names.includes(view.part) ? view.part : names.at(-1);
+    // Both requests are sent at once: a page of words shows its first weights after one round trip.
+    const weights = send(body, model, part, view.item, signal);
     const reply = await post(what, Request.change(body, { return_tokens: "text" in fields || undefined,
       return_attention: { of: names, as: { thumbnails: SIDE } } }), model, signal);
     if (reply.problem) delete reply.problem.offset; // it counts the bytes of a longer text
     if (!reply.ok) return { reply };
-    const answer = answerOf(reply, fields, labels, model, what, names), view = State.get("view");
-    const part = names.includes(view.part) ? view.part : names.at(-1);
-    const item = Math.min(view.item, answer.items.length - 1);
+    const answer = answerOf(reply, fields, labels, model, what, names), item = Math.min(view.item, answer.items.length - 1);
     if (item < 0) return { reply, answer: withPart(answer, part, item, null) };
-    const exact = await read(body, model, part, item, answer.words(item, part), signal);
+    const words = answer.words(item, part);
+    const exact = item === view.item ? cut(await weights, body, part, item, words)
+      : await read(body, model, part, item, words, signal);
     return exact.ok ? { reply, answer: withPart(answer, part, item, exact.weights) } : { reply: exact };
   };
 

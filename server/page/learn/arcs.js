@@ -36,10 +36,13 @@ const Arcs = (() => {
         : i === now.row ? loop(...ends[i], weight) : arc(ends[now.row], ends[i], weight))));
     };
     new ResizeObserver(draw).observe(inner);
+    // The places of words are known after a layout, of which one a frame is enough.
+    let frame = 0;
     const show = (next) => {
       now = next;
       Rove.fill(row, now.words.map((text, i) => word(text, i, now, choose)));
-      draw();
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(draw);
     };
     return { node, show };
   };

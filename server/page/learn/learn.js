@@ -203,6 +203,7 @@
     el("h3", null, "Try it"), tries, training);
   fill(home, main, side);
 
+  let drawn = [];
   const show = () => {
     if (home.hidden) return;
     const model = Models.current(), answer = State.get("answer"), problem = State.get("problem");
@@ -222,6 +223,7 @@
       Ask.send();
     }));
     if (!at) {
+      drawn = [];
       note.textContent = Models.isSmall(model) ? "" : "Press Enter to run this model.";
       return fill(lead, failed ? "No response" : State.get("asking") ? "…" : "Type a sentence");
     }
@@ -232,11 +234,15 @@
     }
     explain(at);
     const weights = found.weights || [...Answer.row(at.weights, at.row)];
-    headline(at, weights);
     note.textContent = told(at);
-    sentence.show({ words: at.words, weights, row: at.row, hidden: at.masked });
     choices(at);
     offer(at, weights);
+    // A frame that draws the same once more would hold up the request of a typed letter.
+    const key = [at.answer, at.part, at.item, at.head, at.row, at.masked, found.trace, found.weights, nouns];
+    if (same(key, drawn)) return;
+    drawn = key;
+    headline(at, weights);
+    sentence.show({ words: at.words, weights, row: at.row, hidden: at.masked });
     const { named } = at.lesson || {};
     Cards.node.ariaBusy = !found.trace;
     if (found.trace) Cards.show({ words: at.words, row: at.row, trace: found.trace, stands: stands(at),

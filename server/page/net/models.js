@@ -79,5 +79,6 @@ const Models = (() => {
   });
   Net.onReturn(load);
   show();
+  load(); // the response comes when all scripts have run
   return { load, find, current, isWhole, isSmall, hasText, all: () => State.get("models") || [] };
 })();

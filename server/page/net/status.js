@@ -26,7 +26,7 @@
       return found === null ? null : Format.ms(1000 * found);
     };
     return [
-      ["Requests", now.total.toLocaleString("en"),
+      ["Requests", Format.whole(now.total),
         seconds > 0 ? `${Format.short((now.total - first.total) / seconds)}/s` : null],
       ["p50", time(0.5)], ["p99", time(0.99), `last ${Math.round(seconds)} s`],
       ["Queue", now.queue, now.limit], ["Memory", now.memory]];

@@ -40,7 +40,7 @@
     return lines;
   };
   const say = ({ rows, cols, matrix }, { row, col }, { heavy, left, least, top }) => {
-    const drawn = `lines: ${heavy.length}${left ? `, ${left.toLocaleString("en")} weights below the threshold ${Format.weight(least)}` : ""}`;
+    const drawn = `lines: ${heavy.length}${left ? `, ${Format.whole(left)} weights below the threshold ${Format.weight(least)}` : ""}`;
     if (row < 0 && col < 0) return `queries: ${rows.length}, keys: ${cols.length}, ${drawn}`;
     const named = (words, i) => (words[i] === String(i) ? "" : ` “${words[i]}”`);
     const ends = top.map((at) => {
