@@ -259,15 +259,6 @@ static void add_contexts(const struct strip *s, const struct gemm *g, size_t fir
   }
 }
 
-/* Makes the contexts of heads that are not needed zeros, in a copy. */
-static const float *clear_contexts(const struct strip *s, const float *x) {
-  const size_t heads = s->l->shape.heads, size = s->l->shape.value_head_size;
-  if (x != s->input) memcpy(s->input, x, s->count * heads * size * sizeof *x);
-  for (size_t i = 0; i < s->count * heads; i++)
-    if (!needed_has(s->needed, i % heads)) memset(s->input + i * size, 0, size * sizeof *x);
-  return s->input;
-}
-
 /* The rows as the matrix of the role reads them. Queries, keys and values quantize the same rows
  * once, if these lie in place. Grouped matrices do not: they may cut rows into different parts. */
 static struct gemm_input input_of(struct strip *s, const struct gemm *g, const float *x) {
@@ -286,13 +277,14 @@ static void multiply_rows(struct strip *s) {
   const size_t out = role_heads(s->l, s->role) * role_head_size(s->l, s->role);
   const size_t end = s->columns ? size_min(s->column + s->columns, out) : out;
   const float *x = gathered_rows(s->gathered, s->stretches, in, s->input);
-  const bool some = s->role == ROLE_OUTPUT && s->needed->slot; /* contexts of some heads */
-  if (some && gemm_quantizes(g)) x = clear_contexts(s, x);
+  /* Contexts of some heads: the others are zeros (STEP_LOOK), which a quantized row takes as they
+   * are. */
+  const bool some = s->role == ROLE_OUTPUT && s->needed->slot && !gemm_quantizes(g);
   const struct gemm_input input = input_of(s, g, x);
   for (size_t first = s->column, columns; first < end; first += columns) {
     columns = gemm_columns(g, first);
     if (!columns_are_needed(s, first, columns)) continue;
-    if (some && !gemm_quantizes(g))
+    if (some)
       add_contexts(s, g, first, x);
     else
       gemm_run(g, first, &input, s->product);
