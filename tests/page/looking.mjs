@@ -64,7 +64,7 @@ export const steps = async (page) => {
 // What is lost without each head of a whole model.
 export const measured = async (page) => {
   await page.getByRole("button", { name: "Measure every head" }).click();
-  await page.getByText("least important first").waitFor();
+  await page.locator("#worth").getByText("least important first").waitFor();
   await settle(page);
 };
 export const losses = (page) => page.locator("#worth tbody tr").evaluateAll((rows) =>

@@ -1,7 +1,8 @@
 // test_access: the page is usable by everybody: with a screen reader, by keyboard alone, on a phone.
 import assert from "node:assert/strict";
-import { ask, audit, everywhere, open, serve, settle, state, test } from "./browser.mjs";
-import { sideways } from "./looking.mjs";
+import { ask, audit, everywhere, open, serve, settle, state, tab, test } from "./browser.mjs";
+import { goOn, measured, sideways } from "./looking.mjs";
+import { whole, wordsFolder } from "./wholes.mjs";
 
 const TOY = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0]]], valid_lens: [1], return_attention: true };
 const SPOILT = { queries: [[[1, 0, 0, 1], [0, 1, 1]]], return_attention: true };
@@ -16,6 +17,38 @@ for (const dark of [false, true])
       assert.equal((await state(page, "problem")).status, 400);
       await audit(page, "with an error");
     });
+
+const tokenizer = wordsFolder(), TEXT = { text: "the cat sat" };
+const wholes = await serve([], { config: { models: { words: { transformer: { builtin: "words" } },
+  writes: whole("decoder", { tokenizer, end: 0 }), both: whole("seq2seq", { tokenizer }) } } });
+const pinned = async (page, now, model) => {
+  await tab(page, "Compare");
+  await page.getByRole("button", { name: "Pin this response" }).click();
+  await ask(page, now, model);
+  await page.locator("#compare canvas:visible").first().waitFor();
+};
+test("what a view has to show after a click is as usable", async () => {
+  const page = await open({ server: wholes, path: "/#explore?model=writes" });
+  for (const [model, more] of [["words", {}], ["writes", {}], ["both", { targets: [5, 6, 7] }]]) {
+    await ask(page, { ...TEXT, ...more }, model);
+    await everywhere(page, (name) => audit(page, `${name} of ${model}`));
+    await tab(page, "Head importance");
+    await measured(page);
+    await page.locator("#worth td button").first().click();
+    await audit(page, `the heads of ${model}`);
+    await pinned(page, { text: "the cat cat", ...more }, model);
+    await audit(page, `two responses of ${model}`);
+  }
+  await ask(page, TEXT, "writes");
+  await tab(page, "Generation");
+  for (const beams of [1, 3]) {
+    await page.getByLabel("beams").fill(String(beams));
+    await goOn(page, 4);
+    for (const name of ["Logit lens", "Alignment"]) await page.getByRole("button", { name }).click();
+    await settle(page);
+    await audit(page, `${beams} beams`);
+  }
+});
 
 test("nothing scrolls sideways at 360 px", async () => {
   const page = await open({ server, viewport: [360, 740], expect: [400] });

@@ -14,7 +14,7 @@ const Divergence = (() => {
     if (h > MOST) return [`${h} heads: too many for a matrix.`];
     const others = matrix.flatMap((line, i) => line.filter((_, j) => i !== j));
     const high = Math.max(0, ...others) || 1, text = h <= WORDY ? Format.even(others) : () => "";
-    const table = Dom.table("Divergence between heads", ["", ...matrix.keys()],
+    const table = Dom.table("Divergence between heads", ["head", ...matrix.keys()],
       matrix.map((line, i) => [i, ...line.map((x, j) => (i === j ? "" : text(x)))]));
     table.setAttribute("role", "grid");
     table.className = h <= WORDY ? "" : "dense";

@@ -47,7 +47,7 @@ const Flow = (() => {
     const rolled = roll(layers, residual.checked).map((all) => all[at]);
     kept = { tokens, at, rolled };
     const cell = (x) => Scale.cell(x, Format.percent(x), Format.float(x));
-    fill(table, Dom.table(`Token ${at}, “${tokens[at]}”, after each layer`, ["", ...tokens],
+    fill(table, Dom.table(`Token ${at}, “${tokens[at]}”, after each layer`, ["after", ...tokens],
       rolled.map((one, l) => [names[l], ...one.map(cell)]).reverse()));
     const last = rolled.at(-1), most = [...last.keys()].sort((a, b) => last[b] - last[a]).slice(0, 3);
     const from = most.map((j) => `“${tokens[j]}” (${Format.percent(last[j])})`).join(", ");

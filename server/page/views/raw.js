@@ -56,7 +56,7 @@
       ...Array.from(Answer.row(outputs, i).subarray(0, m), Format.float)];
     const part = n * m < rows * cols ? `the first ${n} × ${m} of ` : "";
     return table(`Outputs of item ${item}, ${part}${rows} × ${cols}`,
-      ["", ...Array(m).keys()], Array.from({ length: n }, row));
+      ["row", ...Array(m).keys()], Array.from({ length: n }, row));
   };
 
   const parts = (answer, item) => {

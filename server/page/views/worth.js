@@ -136,7 +136,7 @@
       return node;
     });
     const most = Math.max(...names.map((name) => thumbs(name, 0).length));
-    fill(grid, Dom.table("Head importance (ablation)", ["", ...Array(most).keys()],
+    fill(grid, Dom.table("Head importance (ablation)", ["head", ...Array(most).keys()],
       names.map((name) => [name, ...row(name)])));
     paint();
     Rove.tidy(grid);
