@@ -61,6 +61,8 @@ export const steps = async (page) => {
       score: row.querySelector("[type=number]").value, seen: row.querySelector("[type=checkbox]").checked,
       weight: Number(row.cells[3].querySelector("[title]").title) })));
 };
+// Part.head of an attention and a head, as the page names them.
+export const named = (page, list) => page.evaluate((all) => all.map(([part, head]) => Part.head(part, head)), list);
 // What is lost without each head of a whole model.
 export const measured = async (page) => {
   await page.getByRole("button", { name: "Measure every head" }).click();
@@ -68,7 +70,7 @@ export const measured = async (page) => {
   await settle(page);
 };
 export const losses = (page) => page.locator("#worth tbody tr").evaluateAll((rows) =>
-  Object.fromEntries(rows.map((row) => [row.cells[0].textContent,
+  Object.fromEntries(rows.map((row) => [/\((\S+)\)/.exec(row.querySelector("button").title)[1],
     [...row.querySelectorAll("button")].map((one) => Number(one.textContent))])));
 // Generation.
 export const done = async (page) => {

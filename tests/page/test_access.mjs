@@ -50,6 +50,35 @@ test("what a view has to show after a click is as usable", async () => {
   }
 });
 
+// A tip, a value of an option, and what is copied or sent may have a machine's names.
+test("views name layers and heads for readers", async () => {
+  const page = await open({ server: wholes, path: "/#explore?model=both" });
+  const words = async (where) => {
+    const text = await page.locator("body").innerText();
+    assert.deepEqual(text.match(/\b(en|de)coder\.\d+\S*/g), null, where);
+  };
+  await ask(page, { ...TEXT, targets: [5, 6, 7] }, "both");
+  for (const name of ["Attention", "Head view", "Rollout", "Computation", "Model"]) {
+    await tab(page, name);
+    await words(name);
+  }
+  await tab(page, "Head importance");
+  await measured(page);
+  await page.getByRole("button", { name: "Ablation curve" }).click();
+  await page.locator(".along svg").waitFor();
+  await page.getByText(/^Cross-attention layer 0 · head \d: /).first().waitFor();
+  await words("Head importance");
+  await pinned(page, { text: "the cat cat", targets: [5, 6, 7] }, "both");
+  await page.getByRole("button", { name: /^Cross-attention layer \d · head \d: / }).first().waitFor();
+  await words("Compare");
+  await tab(page, "Generation");
+  await goOn(page, 3);
+  await page.getByRole("button", { name: "Alignment" }).click();
+  await page.locator("#generation figure").waitFor();
+  await page.getByLabel("Alignment:").selectOption("Cross-attention layer 1");
+  await words("Generation");
+});
+
 test("nothing scrolls sideways at 360 px", async () => {
   const page = await open({ server, viewport: [360, 740], expect: [400] });
   const words = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen";

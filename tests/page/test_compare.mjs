@@ -106,8 +106,8 @@ test("a whole model: outputs, heads of all layers, the pinned weights of another
   const told = /changed by ([\d.]+) %/.exec(await page.locator("#compare").textContent());
   assert.ok(Math.abs(Number(told[1]) / 100 - far) < 0.006, `${told[1]}, not ${far}`);
   // An attention whose pinned weights are not there yet.
-  const other = shown.findIndex((text) => !text.startsWith("encoder.2.self"));
-  const [, name, head] = /^(\S+) (\d+)/.exec(shown[other]);
+  const other = shown.findIndex((text) => !text.startsWith("Layer 2"));
+  const [, layer, head] = /^Layer (\d) · head (\d)/.exec(shown[other]), name = `encoder.${layer}.self`;
   await page.locator("#compare [role=group] button").nth(other).click();
   await page.waitForFunction((part) => State.get("answer").part === part, name);
   await settle(page);

@@ -2,7 +2,7 @@
 // without some of them, as two answers of the server differ.
 import assert from "node:assert/strict";
 import { ask, audit, open, serve, settle, state, tab, test } from "./browser.mjs";
-import { losses, measured, posting } from "./looking.mjs";
+import { losses, measured, named, posting } from "./looking.mjs";
 import { whole, wordsFolder } from "./wholes.mjs";
 
 const tokenizer = wordsFolder();
@@ -22,7 +22,7 @@ const opened = async (model, body, options = {}) => {
 };
 const post = posting(server);
 const head = (page, name, i) =>
-  page.locator("#worth tr", { hasText: name }).locator("button").nth(i);
+  page.locator(`#worth button[title*="(${name})"]`).nth(i);
 const lost = async (page) => Number(await page.locator("#worth b").textContent())
   * (/rises by/.test(await page.locator("#worth p", { hasText: "Without th" }).textContent()) ? -1 : 1);
 const near = (a, b, by = 0.01) => assert.ok(Math.abs(a - b) <= by * Math.max(1, Math.abs(b)), `${a}, not ${b}`);
@@ -39,7 +39,7 @@ for (const [model, body] of [["writes", SCORED], ["words", TEXT],
     for (const [name, list] of Object.entries(heads))
       for (const [i, loss] of list.entries()) near(table[name][i], loss, 0.01 * most);
     assert.ok((await page.locator("#worth").textContent())
-      .includes(ranking.slice(0, 5).map(([name, i]) => `${name} ${i}`).join(", ")));
+      .includes((await named(page, ranking.slice(0, 5))).join(", ")));
     assert.match(await page.locator("#worth").textContent(),
       measure === "outputs" ? /the outputs change by/ : /log probability falls by/);
     // Off by hand: the difference of two answers.
@@ -97,7 +97,7 @@ test("whether the text goes on otherwise, as the server writes it, with and with
       ...(head_mask && { head_mask }) })).sequences.flat().map((one) => one.tokens.join(" "));
     const buttons = await page.locator("#worth td button").all(), mask = {};
     for (const button of buttons) {
-      const [, name, at] = /^(\S+), head (\d+)/.exec(await button.getAttribute("title"));
+      const [, at, name] = /head (\d+) \((\S+)\)/.exec(await button.getAttribute("title"));
       await button.click();
       await page.locator("#worth p", { hasText: "greedy continuation" }).waitFor();
       await settle(page);

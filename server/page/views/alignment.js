@@ -6,7 +6,7 @@
 // into Alignment.node; body: the request, whose last targets are the tokens; post(what, body) -> a
 // promise of a reply. Alignment.clear() hides the map. Alignment.draw() draws it again, for example when
 // more token texts are known.
-// needs: dom report scale state tensor visible cursor fitted sentence
+// needs: dom part report scale state tensor visible cursor fitted sentence
 const Alignment = (() => {
   const { el, fill } = Dom, ALL = "all layers";
   const words = el("p", { "aria-live": "polite" });
@@ -41,7 +41,7 @@ const Alignment = (() => {
     const { parts, tokens, spelt, body, sees } = drawn, list = [...parts.values()];
     const matrix = layer.value === ALL ? mean(list) : parts.get(layer.value), { rows, cols } = matrix;
     const seen = Visible.of(sees, null, 0, rows, cols, 0);
-    const text = (token) => spelt(token).trim() || spelt(token), label = layer.value;
+    const text = (token) => spelt(token).trim() || spelt(token), label = layer.selectedOptions[0].text;
     map.show({ name: `Attention of each generated token to ${sees.causal ? "earlier tokens" : "the source"}`,
       title: label, label, matrix, seen, high: Scale.high([{ matrix }]), cuts: [], pointers: null,
       rows: tokens.map(text), cols: [...body.tokens, ...body.targets].slice(0, cols).map(text), even: false });
@@ -69,7 +69,7 @@ const Alignment = (() => {
     const sees = isPair ? {} : { causal: true, causal_offset: "end", ...(model.window
       && { window: [model.window - 1, -1] }) };
     drawn = { ...wanted, parts, sees };
-    fill(layer, [ALL, ...names].map((name) => el("option", null, name)));
+    fill(layer, el("option", null, ALL), names.map((name) => el("option", { value: name }, Part.name(name, model.kind))));
     layer.value = parts.has(before) ? before : ALL;
     cell = { row: tokens.length - 1, col: -1 };
     fill(node, content);

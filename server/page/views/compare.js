@@ -3,7 +3,7 @@
 // Three maps of the chosen head share one cursor: pinned weights, current weights, difference. A list
 // ranks the heads by the share of weight that moved to other keys, averaged over queries. The ranking
 // of a whole model uses thumbnails.
-// needs: dom format report rove scale state models answer labels whole cursor fitted sentence look
+// needs: dom format part report rove scale state models answer labels whole cursor fitted sentence look
 (() => {
   const { el, fill, button } = Dom;
   const MOST = 12, LEAST = 0.0005; // the longest list of heads; a smaller share counts as unmoved
@@ -104,7 +104,7 @@
       : heads.length ? "No weights changed."
         : "No head has the same numbers of queries and keys: there is no difference to show.");
     Rove.fill(list, most.map((one) => {
-      const node = button(`${one.name || "head"} ${one.head}: ${Format.percent(one.by)}`, () =>
+      const node = button(`${one.name ? Part.head(one.name, one.head) : `head ${one.head}`}: ${Format.percent(one.by)}`, () =>
         (one.name ? Whole.show(one.name, one.head) : State.view({ head: one.head })));
       node.setAttribute("aria-pressed", one.head === head && (one.name || null) === part);
       return node;

@@ -1,9 +1,9 @@
 // curve: measures the loss while heads are removed one after another, and draws it as a curve and a
 // list.
 //
-// Curve.follow(place, what, names, lose, goesOn) -> a promise. lose(n) -> a promise of the loss without
-// the first n names, { lost }, or of { problem }; `what` names the loss. The measurement stops when
-// goesOn() is false or a newer call uses the same place.
+// Curve.follow(place, what, names, lose, goesOn, said) -> a promise. lose(n) -> a promise of the loss without
+// the first n names, { lost }, or of { problem }; `what` names the loss; said(name): the name for readers. The
+// measurement stops when goesOn() is false or a newer call uses the same place.
 // needs: dom format report picture save
 const Curve = (() => {
   const { el, fill, svg } = Dom;
@@ -25,7 +25,7 @@ const Curve = (() => {
     svg("polyline", { fill: "none", stroke: "#1f5a8c", points: points.map(([i, v]) => `${x(i)},${y(v)}`).join(" ") }));
   };
   const running = new WeakMap();
-  const follow = async (place, what, names, lose, goesOn) => {
+  const follow = async (place, what, names, lose, goesOn, said = String) => {
     const points = [[0, 0]], list = el("ol");
     running.set(place, list);
     fill(place, "Measuring …");
@@ -35,9 +35,9 @@ const Curve = (() => {
       if (running.get(place) !== list) return;
       if (!goesOn()) return fill(place);
       if (problem) return fill(place, Report.failed(problem, () =>
-        follow(place, what, names, lose, goesOn)));
+        follow(place, what, names, lose, goesOn, said)));
       points.push([n, lost]);
-      list.append(el("li", { value: n }, `${names[n - 1]}: `, Report.number(lost)[0]));
+      list.append(el("li", { value: n }, `${said(names[n - 1])}: `, Report.number(lost)[0]));
     }
     const figure = () => {
       const drawn = draw(points);

@@ -19,7 +19,7 @@ const Flow = (() => {
   let layers = null, shown = null, names = [], kept = null; // kept: { tokens, at, rolled }
   const save = Save.row(() => "rollout", { svg: () => Picture.svg({ title: `Rollout of token ${kept.at}, “${kept.tokens[kept.at]}”`,
     matrix: { rows: names.length, cols: kept.tokens.length, data: Float32Array.from(kept.rolled.flat()) },
-    seen: new Uint8Array(names.length * kept.tokens.length).fill(1), high: 1, rows: names.map(Part.name), cols: kept.tokens,
+    seen: new Uint8Array(names.length * kept.tokens.length).fill(1), high: 1, rows: names.map((name) => Part.name(name)), cols: kept.tokens,
     cuts: [], pointers: null, across: "tokens", down: "after layer" }),
   csv: () => ({ cells: 0, rows: [["after", ...kept.tokens], ...kept.rolled.map((row, l) => [names[l], ...row])] }) });
 
@@ -48,7 +48,7 @@ const Flow = (() => {
     kept = { tokens, at, rolled };
     const cell = (x) => Scale.cell(x, Format.percent(x), Format.float(x));
     fill(table, Dom.table(`Token ${at}, “${tokens[at]}”, after each layer`, ["after", ...tokens],
-      rolled.map((one, l) => [names[l], ...one.map(cell)]).reverse()));
+      rolled.map((one, l) => [Part.name(names[l]), ...one.map(cell)]).reverse()));
     const last = rolled.at(-1), most = [...last.keys()].sort((a, b) => last[b] - last[a]).slice(0, 3);
     const from = most.map((j) => `“${tokens[j]}” (${Format.percent(last[j])})`).join(", ");
     fill(words, `After the last layer, most can come from ${from}.`);

@@ -4,7 +4,7 @@
 // The loss is the decrease of the targets' log probability, or the change of the outputs if there are no
 // targets. The tab of a model that generates also shows whether its greedy continuation changes.
 // Disabled heads are in State.off, as "ATTENTION HEAD", and the losses in State.losses, for the grid.
-// needs: dom format report rove scale state models net ask request whole curve save
+// needs: dom format part report rove scale state models net ask request whole curve save
 (() => {
   const { el, fill, button } = Dom;
   const TOKENS = 16;
@@ -130,14 +130,14 @@
     const { names, thumbs } = State.get("answer");
     cells.clear();
     const row = (name) => thumbs(name, 0).map((_, head) => {
-      const node = el("button", { type: "button", title: `${name}, head ${head}: enable or disable`,
+      const node = el("button", { type: "button", title: `${Part.head(name, head)} (${name}): enable or disable`,
         onclick: () => toggle(key(name, head)) }, "·");
       cells.set(key(name, head), { node, loss: null });
       return node;
     });
     const most = Math.max(...names.map((name) => thumbs(name, 0).length));
     fill(grid, Dom.table("Head importance (ablation)", ["head", ...Array(most).keys()],
-      names.map((name) => [name, ...row(name)])));
+      names.map((name) => [Part.name(name), ...row(name)])));
     paint();
     Rove.tidy(grid);
   };
@@ -150,7 +150,7 @@
     else if (cells.has(key(event.attention, event.head)))
       cells.get(key(event.attention, event.head)).loss = event.loss;
     fill(words, found ? `Ablation: without a head, ${measure()} the number shown. Least important first: `
-      + found.ranking.slice(0, 5).map(([name, head]) => `${name} ${head}`).join(", ")
+      + found.ranking.slice(0, 5).map((one) => Part.head(...one)).join(", ")
       : `${told()} of ${cells.size} heads are measured.`);
     paint();
     followed.disabled = !found;
@@ -196,7 +196,7 @@
     const { thumbs } = State.get("answer"), names = found.ranking.map((one) => key(...one));
     Curve.follow(along, path() === "score" ? "Lost log probability of the targets" : "Output change",
       names, (n) => lose(names.slice(0, n)),
-      () => thumbs === State.get("answer").thumbs && !panel.hidden);
+      () => thumbs === State.get("answer").thumbs && !panel.hidden, (name) => Part.head(...name.split(" ")));
   };
 
   const taken = button("Copy to request", () => {
