@@ -74,6 +74,18 @@ test("arrows lead from layer to layer; none from the last part", async () => {
   assert.ok(arrows.length > 2 && arrows.every((one) => /[↓↵]/.test(one)), arrows.join());
 });
 
+test("a residual connection goes round each block of a layer, and round no other", async () => {
+  for (const viewport of [[1280, 800], [390, 844]]) {
+    const page = await opened("both", { tokens: [4, 5, 6], targets: [7, 8] }, { viewport });
+    const round = await page.locator("#graph .card").evaluateAll((list) => list.map((card) => {
+      const line = card.querySelector(".residual")?.getBoundingClientRect(), own = card.getBoundingClientRect();
+      return Boolean(line) && line.left < own.left && line.right > own.right && line.top < own.top && line.bottom < own.bottom;
+    }));
+    assert.deepEqual(round, (await pieces("both")).map(({ layer }) => layer !== undefined));
+    assert.equal(await sideways(page), "");
+  }
+});
+
 test("an attention leads to its weights; another model is another graph; layers have none", async () => {
   const page = await opened("both", { tokens: [4, 5, 6], targets: [7, 8] });
   await page.locator("#graph [data-piece='decoder.0.cross']").click();

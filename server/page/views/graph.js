@@ -44,7 +44,7 @@
   const box = (piece, answer, all, ms) => {
     const { name, kind, side, layer, shape, parameters, tied } = piece, part = work(piece, answer) / all;
     const isOpen = kind === "attention" && runs(piece, answer);
-    const title = el("b", null, name.replace(`${side}.`, "").replace(`${layer}.`, "").replace("_", " "),
+    const title = el("b", null, name.replace(`${side}.`, "").replace(`${layer}.`, "").replace("_", "-").replace(/^(self|cross)$/, "$1-attention"),
     name.endsWith("cross") ? " ← encoder" : null);
     const count = tied ? `${parameters ? `${Format.count(parameters)} and ` : ""}shared parameters`
       : `${Format.count(parameters)} parameters`;
@@ -52,6 +52,7 @@
       ? "See its weights" : null, onclick: isOpen && (() => open(name)) }, title,
     el("span", { class: "mono" }, kind === "attention" // input → heads × head size → output
       ? `${shape[0]} → ${shape[1]} × ${shape[2]} → ${shape[3]}` : shape.join(" → ")), el("span", { title: parameters }, count),
+    layer === undefined ? null : el("i", { class: "residual", "aria-hidden": true }),
     runs(piece, answer) ? Report.number(part * ms, part, Number.isFinite(ms) ? `${Format.ms(part * ms)}, `
       + Format.percent(part) : Format.percent(part)) : el("span", { class: "soft" }, "did not run"));
   };
@@ -70,7 +71,7 @@
     const { ms } = answer.timing.find(({ name }) => name === "compute") || {};
     fill(words, `${Format.count(sum(pieces, ({ parameters }) => parameters))} parameters. `,
       "Compute time is estimated from the number of multiply-adds. Attention blocks show heads × head size; "
-      + "click one to see its weights.");
+      + "click one to see its weights. A line above a block is its residual connection: the input is added to the output.");
     fill(sides, [...new Set(pieces.map(({ side }) => side))].map((side) => column(side,
       pieces.filter((piece) => piece.side === side), (piece) => box(piece, answer, all, ms))));
     fill(panel, words, sides);
