@@ -250,6 +250,10 @@ size_t whole_scratch_bytes(const struct whole *w) {
 
 bool whole_lacks_begin(const struct whole *w) { return whole_is_pair(w) && w->token.begin < 0; }
 
+bool whole_can_fill(const struct whole *w) {
+  return w && w->encoder && stack_has_output(w->encoder);
+}
+
 bool whole_has_logits(const struct whole *w) { return w->decoder && stack_has_output(w->decoder); }
 
 bool whole_has_output(const struct whole *w) {

@@ -131,6 +131,9 @@ size_t whole_scratch_bytes(const struct whole *w);
 /* Is it an encoder-decoder model without a decoder start token? */
 bool whole_lacks_begin(const struct whole *w);
 
+/* Does its encoder have a masked language modeling head? False for NULL. */
+bool whole_can_fill(const struct whole *w);
+
 /* Does its decoder make logits? */
 bool whole_has_logits(const struct whole *w);
 

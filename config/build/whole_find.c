@@ -301,25 +301,87 @@ static enum status find_stack_parts(const struct whole_finding *f) {
   return STATUS_OK;
 }
 
-/* Finds a decoder's own matrix for its logits, if it has one, and their bias. */
+/* The tensor stem + end after the prefix or a part of it; NULL: there is none. */
+static const struct checkpoint_entry *find_end(const struct whole_plan *p, const char *stem,
+                                               const char *end) {
+  char name[NAME_SIZE];
+  snprintf(name, sizeof name, "%.120s%s", stem, end);
+  return whole_find_near(p, name);
+}
+
+/* Finds the matrix of the logits of this name, if the stack has its own, and their bias, whose name
+ * may be another one. */
+static enum status find_logits(const struct whole_finding *f, const char *stem, const char *added) {
+  const struct checkpoint_entry *weight = find_end(f->p, stem, ".weight"),
+                                *bias = added ? whole_find_near(f->p, added) : NULL;
+  struct layout_matrix *m = &f->stack->part[WHOLE_HEAD], *b = &f->stack->part[WHOLE_LOGITS_BIAS];
+  const bool headed = f->stack->family->headed;
+  if (!bias) bias = find_end(f->p, stem, ".bias");
+  if (headed && !weight)
+    return refuse_missing(f, &(struct whole_spot){WHOLE_HEAD, 0, stem}, ".weight");
+  m->found = weight && (headed || f->p->said.tie_output != TOGGLE_ON);
+  if (m->found && whole_find_use(f->p, weight, 2, &m->weight, f->e)) return f->e->status;
+  b->found = bias;
+  return bias ? whole_find_use(f->p, bias, bias->rank == 2 ? 2 : 1, &b->weight, f->e) : STATUS_OK;
+}
+
+/* Finds weight and bias of the transform before them. */
+static enum status find_transform(const struct whole_finding *f, enum whole_role role,
+                                  const char *stem) {
+  const bool norm = whole_role_is_norm(role);
+  struct layout_matrix *m = &f->stack->part[role];
+  const struct checkpoint_entry *weight = find_end(f->p, stem, ".weight"),
+                                *bias = find_end(f->p, stem, ".bias");
+  if (!weight && norm) weight = find_end(f->p, stem, ".gamma");
+  if (!bias && norm) bias = find_end(f->p, stem, ".beta");
+  if (!weight)
+    return error_set(f->e, STATUS_CONFIG,
+                     "there is no tensor \"%s.weight\" of the masked language modeling head", stem);
+  *m = (struct layout_matrix){.found = true, .has_bias = bias};
+  if (whole_find_use(f->p, weight, norm ? 1 : 2, &m->weight, f->e)) return f->e->status;
+  return bias ? whole_find_use(f->p, bias, 1, &m->bias, f->e) : STATUS_OK;
+}
+
+/* Does config.json name an architecture that ends so? */
+static bool is_for(const struct whole_plan *p, const char *end) {
+  const json_t *all = json_object_get(p->source.config, "architectures"), *one;
+  size_t i;
+  json_array_foreach((json_t *)all, i, one) {
+    const char *name = json_string_value(one);
+    if (name && text_ends_with(name, end)) return true;
+  }
+  return false;
+}
+
+/* Does the file have a tensor of this head? */
+static bool has_masked(const struct whole_plan *p, const struct whole_masked *m) {
+  return (m->dense && find_end(p, m->dense, ".weight")) || find_end(p, m->matrix, ".weight") ||
+         (m->bias && whole_find_near(p, m->bias));
+}
+
+/* Finds the masked language modeling head of an encoder whose architecture has one: the first whose
+ * tensors the file has. */
+static enum status find_masked(const struct whole_finding *f) {
+  struct whole_plan *p = f->p;
+  const struct whole_masked *one = f->stack->family->masked;
+  size_t i = 0;
+  if (p->kind != MODEL_ENCODER || !one->matrix || !is_for(p, "ForMaskedLM")) return STATUS_OK;
+  while (i < WHOLE_MASKED_MOST && one[i].matrix && !has_masked(p, &one[i])) i++;
+  if (i == WHOLE_MASKED_MOST || !one[i].matrix) {
+    notes_add(&p->notes, "config.json: architectures names a masked language model, but there are "
+                         "no tensors of its head: /fill is not available");
+    return STATUS_OK;
+  }
+  p->masked = &one[i];
+  if (p->masked->dense && (find_transform(f, WHOLE_TRANSFORM, p->masked->dense) ||
+                           find_transform(f, WHOLE_NORM_TRANSFORM, p->masked->norm)))
+    return f->e->status;
+  return find_logits(f, p->masked->matrix, p->masked->bias);
+}
+
 static enum status find_head(const struct whole_finding *f) {
   const struct whole_family *family = f->stack->family;
-  struct layout_matrix *m = &f->stack->part[WHOLE_HEAD];
-  struct layout_matrix *added = &f->stack->part[WHOLE_LOGITS_BIAS];
-  char name[NAME_SIZE];
-  if (!family->decodes) return STATUS_OK;
-  snprintf(name, sizeof name, "%s.weight", family->head);
-  const struct checkpoint_entry *weight = whole_find_near(f->p, name);
-  snprintf(name, sizeof name, "%s.bias", family->head);
-  const struct checkpoint_entry *bias =
-      whole_find_near(f->p, family->logits_bias ? family->logits_bias : name);
-  if (family->headed && !weight)
-    return refuse_missing(f, &(struct whole_spot){WHOLE_HEAD, 0, family->head}, ".weight");
-  m->found = weight && (family->headed || f->p->said.tie_output != TOGGLE_ON);
-  if (m->found && whole_find_use(f->p, weight, 2, &m->weight, f->e)) return f->e->status;
-  added->found = bias;
-  return bias ? whole_find_use(f->p, bias, bias->rank == 2 ? 2 : 1, &added->weight, f->e)
-              : STATUS_OK;
+  return family->decodes ? find_logits(f, family->head, family->logits_bias) : find_masked(f);
 }
 
 /* Finds a matrix of a dense layer of sentence-transformers, with or without a bias. */

@@ -349,6 +349,7 @@ static enum status check_copy(const struct whole_plan *p, const struct checkpoin
 
 enum status whole_numbers_check_copies(const struct whole_plan *p, struct error *e) {
   const struct whole_stack *decoder = &p->stack[WHOLE_DECODER];
+  const char *head = p->masked ? p->masked->matrix : decoder->family ? decoder->family->head : NULL;
   char name[LAYOUT_ADDRESS_SIZE + 64];
   if (!p->source.file) return STATUS_OK;
   for (size_t i = 0; i < WHOLE_TABLES_MOST && p->family->table[i]; i++) {
@@ -356,7 +357,7 @@ enum status whole_numbers_check_copies(const struct whole_plan *p, struct error 
     snprintf(name, sizeof name, "%s%s.weight", p->prefix, p->family->table[i]);
     if (check_copy(p, checkpoint_find(p->source.file, name), e)) return e->status;
   }
-  if (!decoder->form.output.tied) return STATUS_OK;
-  snprintf(name, sizeof name, "%s.weight", decoder->family->head);
+  if (!(p->masked ? whole_plan_reader(p) : decoder)->form.output.tied) return STATUS_OK;
+  snprintf(name, sizeof name, "%s.weight", head);
   return check_copy(p, whole_find_near(p, name), e);
 }

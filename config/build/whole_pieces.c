@@ -147,6 +147,7 @@ static void add_stack(const struct whole_listing *l) {
   }
   if (f->output.tied || has_role(l, WHOLE_HEAD)) {
     struct whole_block *b = add_block(l, BLOCK_OUTPUT, "output", WHOLE_OF_OUTPUT);
+    if (has_role(l, WHOLE_TRANSFORM)) add_matrix(b, f->width, f->width);
     add_matrix(b, f->width, f->embedding.tokens);
     b->tied = f->output.tied;
   }

@@ -33,6 +33,7 @@ struct whole_plan {
   struct whole_words words;
   struct whole_settings said;        /* definition and config.json together */
   const struct whole_family *family; /* of the stack that reads `tokens` */
+  const struct whole_masked *masked; /* the head of an encoder for masked tokens; NULL: none */
   char prefix[LAYOUT_ADDRESS_SIZE];  /* of its tensors' names */
   enum model_kind kind;
   struct whole_stack stack[WHOLE_SIDES];

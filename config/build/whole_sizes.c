@@ -248,8 +248,14 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
   f->kind->activation = s->activation ? s->activate : ACTIVATION_RELU;
   f->last_aside = family->aside;
   const bool headed = z->stack->part[WHOLE_HEAD].found;
-  f->output.tied =
-      family->decodes && f->embedding.tokens > 0 && !headed && s->tie_output != TOGGLE_OFF;
+  const struct whole_masked *masked = z->p->masked;
+  f->output.tied = (family->decodes || masked) && f->embedding.tokens > 0 && !headed &&
+                   s->tie_output != TOGGLE_OFF;
+  f->output.activation = masked && masked->gelu ? ACTIVATION_GELU : f->kind->activation;
+  if (masked && !f->output.tied && !headed)
+    return error_set(e, STATUS_CONFIG,
+                     "there is no tensor \"%s.weight\" of the masked language modeling head",
+                     masked->matrix);
   f->output.scale = f->output.tied && family->shrunk ? (float)(1 / sqrt((double)f->width)) : 1;
   if (!f->output.tied && !headed) drop_table(z, WHOLE_LOGITS_BIAS);
   const bool scaled =

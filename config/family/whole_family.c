@@ -81,6 +81,13 @@ enum {
 /* The usual names of the layers of a classifier. */
 #define CLASSIFIER [WHOLE_CLASS_FIRST] = "classifier.dense", [WHOLE_CLASSES] = "classifier.out_proj"
 
+/* The masked language modeling head of RoBERTa. */
+#define MASKED_ROBERTA                                                                   \
+  {                                                                                      \
+    .dense = "lm_head.dense", .norm = "lm_head.layer_norm", .matrix = "lm_head.decoder", \
+    .bias = "lm_head.bias", .gelu = true,                                                \
+  }
+
 /* --- encoder-decoder families: the common part, and the decoders --- */
 
 /* nn.Transformer. */
@@ -281,6 +288,11 @@ static const struct whole_family bert = {
              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
              CLASSIFIER},
     .behind_pooler = "classifier",
+    .masked = {{.dense = "cls.predictions.transform.dense",
+                .norm = "cls.predictions.transform.LayerNorm",
+                .matrix = "cls.predictions.decoder",
+                .bias = "cls.predictions.bias"},
+               MASKED_ROBERTA},
     .table = {"embeddings.word_embeddings"},
     .scope = {"embeddings.", "encoder.", "pooler."},
     .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
@@ -298,6 +310,10 @@ static const struct whole_family distilbert = {
              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_CLASS_FIRST] = "pre_classifier",
              [WHOLE_CLASSES] = "classifier"},
     .rectified = true,
+    .masked = {{.dense = "vocab_transform",
+                .norm = "vocab_layer_norm",
+                .matrix = "vocab_projector",
+                .bias = "vocab_projector.bias"}},
     .table = {"embeddings.word_embeddings"},
     .scope = {"embeddings.", "transformer."},
     .ignored = {"embeddings.position_ids"},

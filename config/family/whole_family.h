@@ -17,7 +17,7 @@ enum model_kind {
 /* The stacks that a model may have: one of them, or both. */
 enum whole_side { WHOLE_ENCODER, WHOLE_DECODER, WHOLE_SIDES };
 
-enum { WHOLE_NAMES_MOST = 5, WHOLE_TABLES_MOST = 3 };
+enum { WHOLE_NAMES_MOST = 5, WHOLE_TABLES_MOST = 3, WHOLE_MASKED_MOST = 2 };
 
 /* The keys of config.json for the sizes of one stack. */
 struct whole_side_keys {
@@ -35,6 +35,14 @@ struct whole_keys {
   const char *buckets, *distance; /* of relative positions */
   const char *gated;    /* prefix of a gated activation, for which "gelu" means gelu_new */
   bool activation_open; /* whether null means the activation of the type */
+};
+
+/* The names of a masked language modeling head, each after the prefix or a part of it. */
+struct whole_masked {
+  const char *dense, *norm; /* of the transform; NULL: there is none */
+  const char *matrix;       /* NULL: there is no such head */
+  const char *bias;         /* of the logits, with its end; if it is missing, that of the matrix */
+  bool gelu;                /* the activation of the transform; else that of the layers */
 };
 
 /* Which matrices and norms of a family have biases. */
@@ -60,6 +68,7 @@ struct whole_family {
                                            are copies of it */
   const char *head;        /* name of the matrix of the logits, after the prefix or a part of it */
   const char *logits_bias; /* name of what is added to them; NULL: the bias of the matrix */
+  struct whole_masked masked[WHOLE_MASKED_MOST]; /* heads that its encoders may have instead */
   const char *behind_pooler; /* name of WHOLE_CLASSES after a pooler; NULL: never after a pooler. As
                                 the stems of classifiers, after the prefix or a part of it */
   const struct whole_family *decoder;    /* of an encoder: the decoder that may attend to its

@@ -1,5 +1,7 @@
 /* output: log probabilities of tokens, from the rows of the outputs. Private to core/.
  *
+ * Before the matrix, the head of an encoder transforms the rows, a tile at a time.
+ *
  * The logits of a row are its product with a matrix that has a row for each token. They are
  * computed a block of tokens at a time, and each is one chain of multiply-adds, whatever rows are
  * computed with it. Of a block remains its part of the row's outcome. Blocks are counted from token
@@ -55,6 +57,7 @@ struct output_tile {
   int32_t target[STACK_OUTPUT_ROWS];
   float target_logit[STACK_OUTPUT_ROWS]; /* in the end the target's log probability */
   float *x, *product, *logit, *spare;
+  float *transformed; /* rows that replace `x`; NULL: there is no transform */
 };
 
 size_t output_floats(const struct stack *s); /* of scratch, for a tile */
@@ -70,6 +73,12 @@ float *output_tile_add(struct output_tile *t, size_t row, int32_t target,
 /* Computes the outcomes of all rows. Rows with a number that exceeds float32 are noted as faults of
  * the unit. */
 void output_tile_compute(struct output_tile *t, const struct unit *u);
+
+/* Transforms rows [d], with `from_row` and `to_row` floats from one to the next. Returns the first
+ * row whose result is not finite; `rows`: there is none. The scratch has gemm_scratch_floats of the
+ * transform. */
+size_t output_transform(const struct stack *s, size_t rows, const float *from, size_t from_row,
+                        float *to, size_t to_row, float *scratch);
 
 /* Scales a row [d], which the last norm has left, as the matrix reads it. */
 void output_scale(const struct stack *s, float *row);

@@ -100,8 +100,12 @@ struct stack_classifier {
   size_t count;                /* 0: there are none */
 };
 
-/* The LM head: the logits of the next token are the product of a row with a matrix. */
+/* The LM head: the logits of the next token, or of a masked one, are the product of a row with a
+ * matrix. The head of an encoder transforms the row before that: norm(act(dense x)). */
 struct stack_output {
+  struct layer_matrix dense;  /* [d, d] of the transform, or none: there is no transform */
+  enum activation activation; /* of the transform */
+  struct stack_norm norm;     /* of the transform */
   struct layer_matrix matrix; /* [V, d] or no weight */
   bool tied;   /* the matrix is the embedding's table of tokens; `matrix.bias` may still be there */
   float scale; /* multiplies the row before the product; 0 is read as 1 */

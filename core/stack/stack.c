@@ -128,7 +128,7 @@ static void copy_form(struct stack *s, const struct stack_form *form, struct err
   s->form.embedding.token = s->form.embedding.position = NULL;
   s->form.pooling.pooler = (struct layer_matrix){0};
   s->form.classifier.first = s->form.classifier.classes = (struct layer_matrix){0};
-  s->form.output.matrix = (struct layer_matrix){0};
+  s->form.output.matrix = s->form.output.dense = (struct layer_matrix){0};
   /* A tied matrix that has one scale a column is no table: its rows are not exact enough. */
   if ((!form->output.tied || form->compute == COMPUTE_INT8) && !m->lender) copy_table(s, m, e);
   s->form.embedding.type = copy_numbers(s, m->type, m->types, d, e);
@@ -146,6 +146,8 @@ static void copy_form(struct stack *s, const struct stack_form *form, struct err
   }
   s->first = pack(s, &c->first, d, d, e);
   s->classes = pack(s, &c->classes, c->count, d, e);
+  s->transform = pack(s, &form->output.dense, d, d, e);
+  s->form.output.norm = copy_norm(s, &form->output.norm, e);
   /* A tied matrix is the table of tokens, which is packed once for both. */
   struct layer_matrix output = form->output.matrix;
   if (form->output.tied) output.weight = m->token;
@@ -233,6 +235,8 @@ void stack_free(struct stack *s) {
   for (size_t i = 0; i < STACK_DENSE_MOST; i++) gemm_free(s->dense[i]), gemm_free(s->skip[i]);
   gemm_free(s->first);
   gemm_free(s->classes);
+  gemm_free(s->transform);
+  free_norm(&s->form.output.norm);
   gemm_free(s->output);
   free(s->turns);
   free(s->position);

@@ -21,6 +21,10 @@ static const struct golden golden[] = {
     {"bert-b", "bert", MODEL_ENCODER, 2, 3, 64, 3, 24, -1, -1, 0, -1},
     {"roberta-b", "bert", MODEL_ENCODER, 3, 3, 70, 1, 16, 0, 2, 1, -1},
     {"distilbert-b", "distilbert", MODEL_ENCODER, 2, 3, 60, 0, 16, -1, -1, 0, -1},
+    {"bert-mlm", "bert", MODEL_ENCODER, 2, 3, 54, 2, 32, -1, -1, 0, -1},
+    {"roberta-mlm", "bert", MODEL_ENCODER, 2, 3, 54, 1, 32, 0, 2, 1, -1},
+    {"xlm-roberta-mlm", "bert", MODEL_ENCODER, 2, 3, 54, 1, 32, 0, 2, 1, -1},
+    {"distilbert-mlm", "distilbert", MODEL_ENCODER, 2, 3, 54, 0, 32, -1, -1, 0, -1},
     {"t5-b", "t5", MODEL_SEQ2SEQ, 3, 3, 80, 0, 0, 0, 1, 0, -1},
     {"t5-v11", "t5", MODEL_SEQ2SEQ, 2, 4, 90, 0, 0, 0, 1, 0, -1},
     {"bart-b", "bart", MODEL_SEQ2SEQ, 2, 3, 70, 0, 40, 2, 2, 1, -1},
@@ -68,9 +72,9 @@ static void fill_tokens(const json_t *list, int32_t *out) {
     out[i] = (int32_t)json_integer_value(json_array_get(list, i));
 }
 
-/* One item alone, in this form of pooling. */
+/* One item alone: the rows in this form of pooling, or the logits of all tokens. */
 static void check_item(const struct model *m, const json_t *one, size_t index, enum stack_pool pool,
-                       const json_t *right) {
+                       bool logits, const json_t *right) {
   enum { MOST = 64 * 64 };
   static float rows[MOST];
   static int32_t tokens[MOST], types[MOST];
@@ -90,6 +94,7 @@ static void check_item(const struct model *m, const json_t *one, size_t index, e
   r->geometry.item = &item;
   r->geometry.q_rows = r->geometry.k_rows = n;
   r->pool = pool;
+  r->want_logits = logits;
   fill_tokens(text, tokens);
   fill_tokens(kinds, types);
   fill(states, width, rows);
@@ -99,7 +104,7 @@ static void check_item(const struct model *m, const json_t *one, size_t index, e
   assert_int_equal(stack_prepare(s, r, &a, &e), STATUS_OK);
   run_compute(&r->run, 1e7, scratch);
   assert_int_equal(run_fault(&r->run, &e), STATUS_OK);
-  const float *found = r->outputs;
+  const float *found = logits ? r->logits : r->outputs;
   compare(right, &found);
   arena_free(&a);
 }
@@ -117,10 +122,13 @@ static void check_answers(const struct model *m, const char *folder) {
     const json_t *pooler = json_object_get(json_object_get(right, "pooled"), "pooler");
     const json_t *mean = json_object_get(json_object_get(right, "pooled"), "mean");
     for (size_t item = 0; item < json_array_size(rows); item++) {
-      check_item(m, one, item, STACK_POOL_NONE, json_array_get(rows, item));
-      check_item(m, one, item, STACK_POOL_MEAN, json_array_get(mean, item));
-      if (pooler) check_item(m, one, item, STACK_POOL_POOLER, json_array_get(pooler, item));
+      check_item(m, one, item, STACK_POOL_NONE, false, json_array_get(rows, item));
+      check_item(m, one, item, STACK_POOL_MEAN, false, json_array_get(mean, item));
+      if (pooler) check_item(m, one, item, STACK_POOL_POOLER, false, json_array_get(pooler, item));
     }
+    const json_t *logits = json_object_get(right, "logits");
+    for (size_t item = 0; item < json_array_size(logits); item++)
+      check_item(m, one, item, STACK_POOL_NONE, true, json_array_get(logits, item));
   }
   json_decref(cases);
 }
