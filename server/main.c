@@ -70,10 +70,10 @@ struct run_words {
  * these there is as much room. */
 static void read_run_words(char **words, struct run_words *run, char **settings) {
   static const char *const asks[] = {
-      [ASK_HEADS] = "--heads",          [ASK_ENCODE] = "--encode",
-      [ASK_CLASSIFY] = "--classify",    [ASK_SCORE] = "--score",
-      [ASK_GENERATE] = "--generate",    [ASK_TOKENIZE] = "--tokenize",
-      [ASK_DETOKENIZE] = "--detokenize"};
+      [ASK_HEADS] = "--heads",       [ASK_ENCODE] = "--encode",
+      [ASK_CLASSIFY] = "--classify", [ASK_FILL] = "--fill",
+      [ASK_SCORE] = "--score",       [ASK_GENERATE] = "--generate",
+      [ASK_TOKENIZE] = "--tokenize", [ASK_DETOKENIZE] = "--detokenize"};
   struct command_run_asked *asked = &run->asked;
   while (*words) {
     const enum body_ask before = asked->terms.ask;

@@ -82,6 +82,7 @@ struct whole {
 
   struct tokenizer *tokenizer; /* NULL: the model takes tokens only */
   const char *tokenizer_file;  /* its name; static text */
+  int64_t mask;                /* its token for a masked one; -1: none */
   size_t longest;              /* tokens of a text after "truncate": true; 0: all */
   bool truncates;              /* whether the definition sets the default of `truncate`: */
   size_t truncate;             /* a number of tokens; 0: no truncation; SIZE_MAX: `longest` */

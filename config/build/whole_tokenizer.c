@@ -192,5 +192,6 @@ enum status whole_tokenizer_find(struct whole *w, const struct whole_plan *p,
   if (find_tokenizer(w, p, definition, directory, e) ||
       find_prompts(w, p, json_object_get(definition, "prompt"), e))
     return e->status;
+  w->mask = w->tokenizer ? tokenizer_mask(w->tokenizer) : -1;
   return read_truncate(w, json_object_get(definition, "truncate"), e);
 }

@@ -70,6 +70,13 @@ enum status tokenizer_encode(const struct tokenizer *t, struct tokenizer_work *w
 struct tokenizer_text tokenizer_piece(const struct tokenizer *t, int64_t id, struct arena *a,
                                       struct error *e);
 
+/* Writes that piece to `out`, which has tokenizer_piece_max bytes, and returns its length;
+ * SIZE_MAX: no token has this id. */
+size_t tokenizer_write_piece(const struct tokenizer *t, int64_t id, char *out);
+
+/* The special token that stands for a masked one: "[MASK]" or "<mask>"; -1: there is none. */
+int64_t tokenizer_mask(const struct tokenizer *t);
+
 /* At least the bytes of that piece. */
 size_t tokenizer_piece_room(const struct tokenizer *t, int64_t id);
 

@@ -1,4 +1,6 @@
 /* tokenizer_piece: the pieces of tokens, and the text of several. */
+#include <string.h>
+
 #include "config/tokenizer/model/byte_level.h"
 #include "config/tokenizer/tokenizer_parts.h"
 #include "core/base/size.h"
@@ -37,6 +39,26 @@ struct tokenizer_text tokenizer_piece(const struct tokenizer *t, int64_t id, str
   if (!tokenizer_find_piece(t, id, false, &piece)) return (struct tokenizer_text){NULL, 0};
   if (piece.raw) return write_raw(&piece, a, e);
   return (struct tokenizer_text){piece.bytes, piece.length};
+}
+
+size_t tokenizer_write_piece(const struct tokenizer *t, int64_t id, char *out) {
+  struct decoder_piece piece;
+  if (!tokenizer_find_piece(t, id, false, &piece)) return SIZE_MAX;
+  if (piece.raw) return byte_level_encode(piece.bytes, piece.length, out);
+  if (piece.length > 0) memcpy(out, piece.bytes, piece.length);
+  return piece.length;
+}
+
+int64_t tokenizer_mask(const struct tokenizer *t) {
+  static const char *const names[] = {"[MASK]", "<mask>", "<|mask|>"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t k = 0; k < t->added.count; k++) {
+      const struct added_token *one = &t->added.token[k];
+      if (one->special && one->length == strlen(names[i]) &&
+          memcmp(one->content, names[i], one->length) == 0)
+        return one->id;
+    }
+  return -1;
 }
 
 size_t tokenizer_piece_room(const struct tokenizer *t, int64_t id) {

@@ -14,15 +14,16 @@ enum body_ask {
   ASK_HEADS,     /* measures of its heads; for a whole model see body_terms.ablation */
   ASK_ENCODE,
   ASK_CLASSIFY,
+  ASK_FILL,
   ASK_SCORE,
   ASK_GENERATE,
   ASK_TOKENIZE,
   ASK_DETOKENIZE
 };
 
-/* Returns whether the response is computed from hidden states, not from predicted tokens. */
+/* Returns whether the request's rows alone go through a stack, and no predicted tokens. */
 static inline bool body_ask_encodes(enum body_ask ask) {
-  return ask == ASK_ENCODE || ask == ASK_CLASSIFY;
+  return ask == ASK_ENCODE || ask == ASK_CLASSIFY || ask == ASK_FILL;
 }
 
 /* The format of a body. */

@@ -68,10 +68,12 @@ static bool add_token(json_t *ids, const char *key, int64_t token) {
 }
 
 /* The tokens that have a meaning. */
-static json_t *describe_tokens(const struct whole_tokens *t) {
+static json_t *describe_tokens(const struct whole *w) {
+  const struct whole_tokens *t = &w->token;
   json_t *ids = json_object();
   return complete(ids,
                   add_token(ids, "begin", t->begin) && add_token(ids, "pad", t->pad) &&
+                      add_token(ids, "mask", w->mask) &&
                       add_token(ids, "forced_begin", t->forced_begin) &&
                       add_token(ids, "forced_end", t->forced_end) &&
                       (t->ends == 0 || add_member(ids, "end", make_list(t->ends, end_token, t))));
@@ -130,7 +132,7 @@ static json_t *describe_whole(const struct model *m) {
                         "kind", model_kind_name(m->kind), "family", w->family, "parameters",
                         (json_int_t)m->parameters, "compute", compute_names[m->compute], "weights",
                         weights, "source", m->source, m->digest_name, m->digest, "attentions",
-                        make_list(w->parts, part_name, w), "tokens", describe_tokens(&w->token));
+                        make_list(w->parts, part_name, w), "tokens", describe_tokens(w));
   bool good = d && (!w->builtin || add_member(d, "builtin", json_string(w->builtin))) &&
               add_stacks(d, w) && add_size(d, "vocabulary", w->vocabulary) &&
               add_size(d, "target_vocabulary", pair ? w->target_vocabulary : 0) &&

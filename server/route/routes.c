@@ -26,7 +26,8 @@ enum {
   CLASSES = 4,     /* a classifier */
   ONE_CLASS = 8,   /* no classifier of several classes */
   LIKELIHOOD = 16, /* logits */
-  GENERATION = 32
+  GENERATION = 32,
+  MASKED = 64 /* a masked language modeling head */
 };
 
 /* The settings that turn paths on. */
@@ -223,6 +224,7 @@ bool route_serves(enum route route, const struct model *m) {
   if (needs(route, ONE_CLASS) && w && w->classes > 1) return false;
   if (needs(route, LIKELIHOOD) && !whole_has_output(w)) return false;
   if (needs(route, GENERATION) && !whole_can_generate(w)) return false;
+  if (needs(route, MASKED) && !whole_can_fill(w)) return false;
   if (needs(route, VECTORS) && !(w && w->vocabulary)) return false;
   return table[route].kinds >> m->kind & 1;
 }
@@ -234,6 +236,8 @@ const char *route_missing(enum route route, const struct model *m) {
     return " with several classes, where one is required";
   if (needs(route, VECTORS) && w) return " without token embeddings";
   if (needs(route, CLASSES) && m->kind == MODEL_ENCODER) return " without a classifier";
+  if (needs(route, MASKED) && m->kind == MODEL_ENCODER)
+    return " without a masked language modeling head";
   if (!needs(route, LIKELIHOOD | GENERATION) || !(DECODERS >> m->kind & 1)) return "";
   return whole_lacks_begin(w) ? " without \"begin\" in its definition, the decoder start token"
                               : " without a language modeling head";

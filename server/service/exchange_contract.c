@@ -85,6 +85,14 @@ static enum status finish_stack(struct exchange *x) {
                            &x->arena, &x->error);
 }
 
+static enum status finish_filling(struct exchange *x) {
+  enum answer_form form;
+  if (read_stack(x, "Accept excludes application/json, the only format of filled tokens", &form))
+    return x->error.status;
+  return stack_answer_plan(&x->answer, form, x->model->name, &x->request.stack, &x->service->limits,
+                           &x->arena, &x->error);
+}
+
 static enum status finish_generation(struct exchange *x) {
   struct stack_request *r = &x->request.stack;
   enum answer_form form;
@@ -173,6 +181,7 @@ static enum status finish_dialect_tokens(struct exchange *x) {
 
 static const struct exchange_contract attention = {begin_attention, finish_attention};
 static const struct exchange_contract stack = {begin_stack, finish_stack};
+static const struct exchange_contract filling = {begin_stack, finish_filling};
 static const struct exchange_contract generation = {begin_stack, finish_generation};
 static const struct exchange_contract ablation = {begin_stack, finish_ablation};
 static const struct exchange_contract tokens = {begin_tokenize, finish_tokenize};
@@ -187,6 +196,7 @@ static const struct {
     [ASK_HEADS] = {&attention, NULL, &exchange_plain},
     [ASK_ENCODE] = {&stack, &dialect, &exchange_pass},
     [ASK_CLASSIFY] = {&stack, &dialect, &exchange_pass},
+    [ASK_FILL] = {&filling, NULL, &exchange_pass},
     [ASK_SCORE] = {&stack, &dialect, &exchange_pass},
     [ASK_GENERATE] = {&generation, &dialect, &exchange_generation},
     [ASK_TOKENIZE] = {&tokens, &dialect_tokens, &exchange_tokens},

@@ -6,6 +6,7 @@
 
 #include "core/base/size.h"
 #include "server/attention/attention_trace.h"
+#include "server/model/answer/stack_answer_fill.h"
 #include "server/model/answer/stack_answer_sequences.h"
 #include "server/model/answer/stack_token_json.h"
 #include "server/model/fields/stack_fields.h"
@@ -128,12 +129,11 @@ static char *write_lens(const struct answer_rows *r, char *out) {
   return write_tokens(r, lens->token, lens->log_probability, out);
 }
 
-/* Adds the log probability of each target, and the most likely tokens in its place: by the outputs
- * ("top"), and by each hidden state ("lens"). In safetensors such tokens are two arrays. */
+/* Adds the log probability of each target, and the most likely tokens in its place by the outputs.
+ * In safetensors such tokens are two arrays, as those of add_lens. */
 static void add_scores(struct stack_listing *l, enum answer_form form) {
   const struct stack_request *r = l->r;
-  const struct stack_side *main = &r->main;
-  const struct stack_run *run = main->run;
+  const struct stack_run *run = r->main.run;
   struct answer_section *s =
       add_targets(l, NULL, "log_probabilities", &one, run->log_probabilities);
   s->bare = true;
@@ -149,6 +149,14 @@ static void add_scores(struct stack_listing *l, enum answer_form form) {
     s->row_room += r->top * STACK_TOP_ROOM;
     s->write = write_top;
   }
+}
+
+/* Adds the most likely tokens by each hidden state. */
+static void add_lens(struct stack_listing *l, enum answer_form form) {
+  const struct stack_request *r = l->r;
+  const struct stack_side *main = &r->main;
+  const struct stack_run *run = main->run;
+  struct answer_section *s;
   for (size_t i = 0; r->logit_lens > 0 && i <= main->form->layers; i++) {
     static const struct stack_lens nothing = {0}; /* of a run that is not prepared */
     const struct stack_lens *lens = run->lens ? &run->lens[i] : &nothing;
@@ -166,6 +174,17 @@ static void add_scores(struct stack_listing *l, enum answer_form form) {
     s->write = write_lens;
     stack_listing_name(l, main, i, "", "");
   }
+}
+
+/* Adds what a request is about, unless it generates. */
+static void add_results(struct stack_listing *l, enum answer_form form) {
+  if (l->r->fills_of)
+    stack_answer_fill(l);
+  else if (l->r->scored)
+    add_scores(l, form);
+  else if (!l->r->generates)
+    add_outputs(l);
+  if (l->r->scored) add_lens(l, form);
 }
 
 /* --- hidden states and attention --- */
@@ -367,10 +386,7 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, st
   struct answer_content *c = l->content;
   const bool rectangles = form == ANSWER_SAFETENSORS || r->base64;
   if (r->generates && stack_answer_sequences(l, arena, e)) return e->status;
-  if (r->scored)
-    add_scores(l, form);
-  else if (!r->generates)
-    add_outputs(l);
+  add_results(l, form);
   if (r->classes_of && add_labels(l, form, arena, e)) return e->status;
   if (add_parts(l, arena, e)) return e->status;
 
@@ -383,7 +399,7 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, st
   if (!rectangles || (r->generates && !r->source.run)) return e->status;
   if (add_lengths(l, "valid_lens", r->source.run ? r->source.lens : r->main.lens, arena, e))
     return e->status;
-  return r->scored ? add_lengths(l, "target_lens", r->target_lens, arena, e) : STATUS_OK;
+  return r->target_lens ? add_lengths(l, "target_lens", r->target_lens, arena, e) : STATUS_OK;
 }
 
 /* --- usage --- */
@@ -449,10 +465,7 @@ enum status stack_answer_count(enum answer_form form, const struct stack_request
     add_v2(&l);
   } else {
     if (r->generates && stack_sequences_count(r, &sequences, arena, e)) return e->status;
-    if (r->scored)
-      add_scores(&l, form);
-    else if (!r->generates)
-      add_outputs(&l);
+    add_results(&l, form);
     if (add_parts(&l, arena, e)) return e->status;
   }
   if (!size_add(answer_count(&content, form), sequences, bytes)) *bytes = SIZE_MAX;

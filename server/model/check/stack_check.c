@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/size.h"
+#include "server/model/check/stack_fill.h"
 #include "server/model/check/stack_items.h"
 #include "server/model/check/stack_limits.h"
 #include "server/model/check/stack_targets.h"
@@ -132,6 +133,7 @@ static enum status count_fed(struct stack_check *k) {
     if (!k->begun) return k->e->status;
     for (size_t i = 0; i < k->items; i++) k->begun[i] = 1;
   }
+  if (k->terms->ask == ASK_FILL) return stack_fill_count(k);
   if (body_ask_encodes(k->terms->ask)) return source ? stack_targets_fed(k) : STATUS_OK;
   return k->terms->ask == ASK_SCORE ? stack_targets_count(k) : stack_targets_begin(k);
 }
@@ -290,7 +292,9 @@ static enum status set_rows(struct stack_check *k) {
     pack_rows(k, k->reader, k->field, k->reader->form->width * sizeof(float));
     k->reader->run->embeddings = k->rows->data;
   }
-  if (k->terms->ask == ASK_SCORE)
+  if (k->terms->ask == ASK_FILL)
+    stack_fill_set(k);
+  else if (k->terms->ask == ASK_SCORE)
     stack_targets_set(k);
   else if (!encodes)
     stack_texts_set(k);

@@ -9,6 +9,7 @@
 #include "core/base/size.h"
 #include "server/model/fields/stack_choice_fields.h"
 #include "server/model/fields/stack_names.h"
+#include "server/model/fields/stack_positions.h"
 
 /* --- small values --- */
 
@@ -60,25 +61,29 @@ enum {
   OF_HEADS_ENCODE = 1 << 6,
   OF_HEADS_SCORE = 1 << 7,
   OF_HEADS_SCORE_PAIR = 1 << 8,
-  OF_V2 = 1 << 9, /* none: only the Open Inference Protocol has it, as an input */
+  OF_FILL = 1 << 9,
+  OF_V2 = 1 << 10, /* none: only the Open Inference Protocol has it, as an input */
 
   OF_ALL = 0,
   OF_SCORES = OF_SCORE | OF_SCORE_PAIR,
   OF_SEQUENCES = OF_GENERATE | OF_GENERATE_PAIR,
   OF_HEADS = OF_HEADS_ENCODE | OF_HEADS_SCORE | OF_HEADS_SCORE_PAIR,
-  OF_RESULTS = OF_ENCODE | OF_CLASSIFY | OF_SCORES | OF_SEQUENCES,
-  OF_READERS = OF_ENCODE | OF_CLASSIFY | OF_SCORE_PAIR | OF_GENERATE_PAIR | OF_HEADS_ENCODE |
-               OF_HEADS_SCORE_PAIR,
+  OF_RESULTS = OF_ENCODE | OF_CLASSIFY | OF_FILL | OF_SCORES | OF_SEQUENCES,
+  OF_READERS = OF_ENCODE | OF_CLASSIFY | OF_FILL | OF_SCORE_PAIR | OF_GENERATE_PAIR |
+               OF_HEADS_ENCODE | OF_HEADS_SCORE_PAIR,
   OF_POOLING = OF_ENCODE | OF_HEADS_ENCODE,
   OF_PROMPTS = OF_ENCODE | OF_CLASSIFY | OF_HEADS_ENCODE,
   OF_TARGETS = OF_SCORES | OF_GENERATE_PAIR | OF_HEADS_SCORE | OF_HEADS_SCORE_PAIR,
 };
 
 #define MODEL_PATH "POST /v1/models/NAME/"
-static const struct contract_request requests[] = {
-    {OF_ENCODE, MODEL_PATH "encode"}, {OF_CLASSIFY, MODEL_PATH "classify"},
-    {OF_SCORE, MODEL_PATH "score"},   {OF_GENERATE, MODEL_PATH "generate"},
-    {OF_HEADS, MODEL_PATH "heads"},   {0, NULL}};
+static const struct contract_request requests[] = {{OF_ENCODE, MODEL_PATH "encode"},
+                                                   {OF_CLASSIFY, MODEL_PATH "classify"},
+                                                   {OF_FILL, MODEL_PATH "fill"},
+                                                   {OF_SCORE, MODEL_PATH "score"},
+                                                   {OF_GENERATE, MODEL_PATH "generate"},
+                                                   {OF_HEADS, MODEL_PATH "heads"},
+                                                   {0, NULL}};
 
 /* Errors that say more than the paths that have the field. */
 #define AT(path)   "it is supported by " MODEL_PATH path
@@ -322,6 +327,7 @@ static enum status init_side(struct stack_side *s, const struct stack *stack, st
 static const struct contract *find_contract(const struct body_terms *terms, bool both) {
   static const struct contract alone[] = {[ASK_ENCODE] = {CONTRACT(OF_ENCODE), .v2 = &protocol},
                                           [ASK_CLASSIFY] = {CONTRACT(OF_CLASSIFY)},
+                                          [ASK_FILL] = {CONTRACT(OF_FILL)},
                                           [ASK_SCORE] = {CONTRACT(OF_SCORE)},
                                           [ASK_GENERATE] = {CONTRACT(OF_GENERATE)}};
   static const struct contract pair[] = {[ASK_ENCODE] = {CONTRACT(OF_ENCODE),
@@ -335,6 +341,8 @@ static const struct contract *find_contract(const struct body_terms *terms, bool
   return both ? &heads_pair : &heads[terms->ask];
 }
 
+enum { FILL_TOP = 5 }; /* default of return_top of /fill */
+
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
                               const struct body_terms *terms, const struct whole *w,
                               size_t max_items, struct arena *a, struct error *e) {
@@ -346,6 +354,7 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
                                                        : STACK_POOL_NONE,
                                   .normalize = encodes && w->normalize,
                                   .function = w->function,
+                                  .top = terms->ask == ASK_FILL ? FILL_TOP : 0,
                                   .special = true,
                                   .truncate = w->truncate,
                                   .prompt = {.arena = a},

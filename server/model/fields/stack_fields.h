@@ -1,4 +1,4 @@
-/* stack_fields: the contracts of requests to models (encode, classify, score, generate, and
+/* stack_fields: the contracts of requests to models (encode, classify, fill, score, generate, and
  * ablation of heads): one table of their fields, and the defaults of their small values. */
 #ifndef SERVER_STACK_FIELDS_H
 #define SERVER_STACK_FIELDS_H
@@ -74,7 +74,8 @@ static inline bool stack_is_unbatched(const struct tensor *t, unsigned depth) {
 uint64_t stack_sequences_cost(size_t texts, size_t each, size_t layers);
 
 /* Begins to read a request to this model: sets the reading's contract and sizes, and `values` to
- * their defaults. terms->ask is ASK_ENCODE, ASK_CLASSIFY, ASK_SCORE or ASK_GENERATE;
+ * their defaults. terms->ask is ASK_ENCODE, ASK_CLASSIFY, ASK_FILL, ASK_SCORE or
+ * ASK_GENERATE;
  * terms->ablation is possible with ASK_ENCODE and ASK_SCORE. `values` have both sides if the
  * request may go through the encoder and the decoder. Fails without memory. */
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,

@@ -11,7 +11,7 @@
 /* The targets of one item. */
 struct stack_scored {
   size_t count; /* at least 1 */
-  size_t row;   /* the row of the run that has the first target */
+  size_t row;   /* the row of the run that has the first target; unused by a request to fill */
   size_t first; /* targets of all items before it */
 };
 
@@ -31,6 +31,10 @@ struct stack_request {
   bool targets_alike;          /* whether all items have `most_targets` */
   size_t top;                  /* how many of the most likely tokens each target shows */
   size_t logit_lens;           /* the same for each hidden state in its place */
+
+  /* A request to fill has targets, too: any token in the places of the ones to be filled. */
+  const struct whole *fills_of; /* the model; NULL: the request does not fill */
+  const int32_t *filled;        /* [targets] the position of each target in its item */
 
   /* A request to generate. Each text has `each` sequences, one after the other; the first `returns`
    * of them are returned. */
@@ -81,7 +85,7 @@ static inline size_t stack_request_source_rows(const struct stack_request *r, si
 
 /* Whether the response has a form as safetensors. */
 static inline bool stack_request_has_binary(const struct stack_request *r) {
-  return !r->trace && !r->generates && !r->weighs && !r->tells_tokens;
+  return !r->trace && !r->generates && !r->weighs && !r->tells_tokens && !r->fills_of;
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include "config/build/whole.h"
 #include "server/attention/attention_trace.h"
 #include "server/body/contract.h"
+#include "server/model/fields/stack_positions.h"
 #include "server/model/fields/stack_side.h"
 
 #define STACK_TRUNCATE_UNSAID (SIZE_MAX - 1)
@@ -16,11 +17,12 @@ struct stack_values {
   struct arena *arena;
   struct contract_text query_prompt; /* text before each query of a ranking */
   struct attention_traced trace;
-  size_t traced;               /* the attention that is traced, */
-  bool traced_source;          /* of the source; else of main */
-  struct stack_choice choice;  /* how next tokens are chosen */
-  size_t usual_tokens;         /* the default of max_tokens */
-  struct tokenizer_text *stop; /* [stops] */
+  struct stack_positions positions; /* that are filled */
+  size_t traced;                    /* the attention that is traced, */
+  bool traced_source;               /* of the source; else of main */
+  struct stack_choice choice;       /* how next tokens are chosen */
+  size_t usual_tokens;              /* the default of max_tokens */
+  struct tokenizer_text *stop;      /* [stops] */
   size_t stops;
   bool token_texts; /* whether the text of each token is returned; only dialects set it */
 };
