@@ -185,7 +185,9 @@ enum status whole_classifier_complete(struct whole_plan *p, struct error *e) {
     return key ? error_set(e, STATUS_CONFIG, "%s: the model has no classifier", key) : STATUS_OK;
   }
   c->pooler = p->source.file && !s->part[WHOLE_CLASS_FIRST].found;
-  c->relu = s->family->rectified;
+  c->vectors = STACK_VECTORS_FIRST;
+  c->tanh = !s->family->class_activation;
+  if (!c->tanh) whole_settings_activation(s->family->class_activation, &c->activation);
   if (said->classes && said->classes != c->count)
     return error_set(e, STATUS_CONFIG,
                      "classes: %zu in the configuration, but tensor \"%.120s\" implies %zu",

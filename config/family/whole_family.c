@@ -309,7 +309,7 @@ static const struct whole_family distilbert = {
              [WHOLE_POSITION] = "embeddings.position_embeddings",
              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_CLASS_FIRST] = "pre_classifier",
              [WHOLE_CLASSES] = "classifier"},
-    .rectified = true,
+    .class_activation = "relu",
     .masked = {{.dense = "vocab_transform",
                 .norm = "vocab_layer_norm",
                 .matrix = "vocab_projector",

@@ -93,7 +93,7 @@ struct whole_family {
   bool headed;    /* the matrix of the logits is required */
   bool shrunk;    /* the input of a tied matrix of the logits is scaled by 1 / sqrt(d) */
   bool relative;  /* positions are a table of distances; that of layer 0 is for all */
-  bool rectified; /* the first layer of a classifier is followed by relu; else by tanh */
+  const char *class_activation; /* follows the first layer of a classifier; NULL: tanh */
   enum whole_bias bias;
   unsigned unbiased; /* a bit 1U << role each */
   enum norm_kind norm;

@@ -78,7 +78,7 @@ struct stack {
   size_t position_rows;
   struct gemm *pooler; /* NULL: none, as the next ones */
   struct gemm *dense[STACK_DENSE_MOST], *skip[STACK_DENSE_MOST];
-  struct gemm *first, *classes; /* of the classifier; `first` is NULL where the pooler is it */
+  struct gemm *first, *classes; /* of the classifier */
   struct gemm *transform;       /* of rows before the next one */
   struct gemm *output;          /* where it is tied, the table of tokens, too */
   struct stack_block *layer;    /* [L], the first `set` of them made */

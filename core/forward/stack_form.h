@@ -83,19 +83,39 @@ struct stack_dense {
 
 enum { STACK_DENSE_MOST = 2 };
 
-/* A pooling makes one vector of an item. */
-struct stack_pooling {
-  struct layer_matrix
-      pooler; /* [d, d], or none: the tanh of its product with the first row of the outputs */
-  struct stack_dense dense[STACK_DENSE_MOST]; /* after the pooling, whichever it is */
+/* The vectors that are made of the outputs [n, d] of an item. */
+enum stack_vectors {
+  STACK_VECTORS_EACH,  /* each row is one */
+  STACK_VECTORS_FIRST, /* row 0 */
+  STACK_VECTORS_MEAN,
+  STACK_VECTORS_MAX,
+  STACK_VECTORS_LAST,          /* the last row */
+  STACK_VECTORS_MEAN_SQRT_LEN, /* the sum, over the root of the number of rows */
+  STACK_VECTORS_WEIGHTED_MEAN, /* row 0 counts once, row 1 twice, and so on */
+  STACK_VECTORS_LATE           /* the mean of the scores that a classifier gives each row */
 };
 
-/* The classifier of an item: its first row goes through a dense layer with an activation, and then
- * through one that has a row for each class. */
+/* Does the vector depend on all rows of an item, and not on one of them? */
+static inline bool stack_vectors_are_of_all(enum stack_vectors of) {
+  return of == STACK_VECTORS_MEAN || of == STACK_VECTORS_MAX || of == STACK_VECTORS_MEAN_SQRT_LEN ||
+         of == STACK_VECTORS_WEIGHTED_MEAN;
+}
+
+/* The layers that a vector of an item can go through. */
+struct stack_pooling {
+  struct layer_matrix pooler; /* [d, d], or none: the tanh of its product with a vector */
+  struct stack_dense dense[STACK_DENSE_MOST];
+};
+
+/* The classifier: a vector goes through a first layer with an activation and a norm, all of which
+ * may be missing, and then through a matrix that has a row for each class. */
 struct stack_classifier {
-  bool pooler;                 /* the first layer is the pooler, with its tanh; else: */
-  struct layer_matrix first;   /* [d, d], with the tanh */
-  bool relu;                   /* or with max(z, 0) */
+  enum stack_vectors vectors;
+  bool pooler;               /* the first layer is the pooler, with its tanh; else: */
+  struct layer_matrix first; /* [d, d], or none */
+  bool tanh;                 /* the activation after it is the tanh; else: */
+  enum activation activation;
+  struct stack_norm norm;      /* after the activation */
   struct layer_matrix classes; /* [count, d] */
   size_t count;                /* 0: there are none */
 };

@@ -8,31 +8,32 @@
 
 #include "core/attention/call.h"
 #include "core/base/spare.h"
+#include "core/forward/stack_form.h"
 #include "core/run/run.h"
 
-/* How the outputs [n, d] of an item become one vector. */
-enum stack_pool {
-  STACK_POOL_NONE, /* they stay rows */
-  STACK_POOL_CLS,  /* row 0 */
-  STACK_POOL_MEAN,
-  STACK_POOL_MAX,
-  STACK_POOL_LAST,          /* the last row */
-  STACK_POOL_MEAN_SQRT_LEN, /* the sum, over the root of the number of rows */
-  STACK_POOL_WEIGHTED_MEAN, /* row 0 counts once, row 1 twice, and so on */
-  STACK_POOL_POOLER,        /* only of a form with a pooler */
-  STACK_POOL_CLASSES        /* the scores of the form's classes: never cut or normalized */
+/* The layers that each vector goes through, in this order: a set of these. */
+enum stack_after {
+  STACK_AFTER_POOLER = 1 << 0, /* only of a form with a pooler */
+  STACK_AFTER_DENSE = 1 << 1,  /* the form's dense layers, if it has any */
+  STACK_AFTER_CLASSES = 1 << 2 /* the form's classifier: its scores are not cut or normalized */
 };
 
-/* The names of the poolings, without STACK_POOL_CLASSES; then NULL. */
-extern const char *const stack_pool_names[];
+/* The vectors, and what they go through, by the names that requests have for them. */
+enum stack_pool {
+  STACK_POOL_NONE, /* each row, and nothing follows */
+  STACK_POOL_CLS,  /* the first row; the dense layers follow this one and all others */
+  STACK_POOL_MEAN,
+  STACK_POOL_MAX,
+  STACK_POOL_LAST,
+  STACK_POOL_MEAN_SQRT_LEN,
+  STACK_POOL_WEIGHTED_MEAN,
+  STACK_POOL_POOLER, /* the first row, which goes through the pooler */
+  STACK_POOLS
+};
 
-/* Does the vector depend on all rows of an item, and not on one of them? */
-static inline bool stack_pool_is_of_all(enum stack_pool pool) {
-  return pool == STACK_POOL_MEAN || pool == STACK_POOL_MAX || pool == STACK_POOL_MEAN_SQRT_LEN ||
-         pool == STACK_POOL_WEIGHTED_MEAN;
-}
+extern const char *const stack_pool_names[]; /* then NULL */
 
-/* The function that is applied to the scores of an item's classes. */
+/* The function that is applied to the scores of classes. */
 enum stack_function {
   STACK_FUNCTION_NONE,
   STACK_FUNCTION_SOFTMAX, /* e^x over the sum of that over all classes */
@@ -91,18 +92,18 @@ struct stack_run {
   const int32_t *types;          /* [rows], within the types; NULL: all 0, or there are none */
   bool embedded;                 /* show hidden state 0, which enters the first layer */
   const struct stack_wish *wish; /* [attentions]; NULL: nothing is requested of any of them */
-  enum stack_pool pool;
+  enum stack_vectors vectors;
+  unsigned after;               /* a set of enum stack_after */
   const size_t *left_out;       /* [items] how many first rows of an item its mean or maximum
                                    ignores; other rows follow. NULL: none */
   enum stack_function function; /* of classes */
-  size_t dimensions;            /* of a pooled item: how many first numbers are kept; 0: all */
-  bool normalize;               /* a pooled item then gets length 1, unless all its numbers are 0 */
+  size_t dimensions;            /* of a vector: how many first numbers are kept; 0: all */
+  bool normalize;               /* a vector then gets length 1, unless all its numbers are 0 */
   const int32_t *targets; /* [rows] of a stack with an output: the token whose log probability is
                              requested, or -1; NULL: of no row */
   size_t top;             /* how many of the most likely tokens each row with a target lists */
   size_t logit_lens;      /* how many each hidden state lists of these rows; 0: not requested */
   bool want_logits;       /* of all rows of a stack with an output; then without targets */
-  bool dense_left;        /* pooled items do not go through the form's dense layers */
   struct stack_ablation *ablation; /* the importance of heads is measured, of a run that does not
                                       generate, and nothing else is shown (core/inspect/ablation.h);
                                       or NULL */
@@ -115,10 +116,11 @@ struct stack_run {
   struct stack_run *source;
 
   /* The response, allocated when the run is prepared, and written by the run alone. */
-  float *outputs;               /* [rows, d], or pooled [items, output_size] */
-  size_t output_size;           /* d; pooled, the size of the dense layers' vector, cut to
+  float *outputs;               /* [stack_vectors, output_size] */
+  size_t output_size;           /* d; after the dense layers that of their vector, cut to
                                    `dimensions`; or the number of classes */
-  float *rows;                  /* [rows, d] the outputs before pooling; unpooled, `outputs` */
+  float *rows;                  /* [rows, d] of the last layer: the vectors are made of them. They
+                                   are `outputs` if each is a vector as it is */
   float *embedding;             /* hidden state 0, [rows, d]; NULL: not requested */
   float *log_probabilities;     /* [rows], 0 where there is no target; NULL: there are none */
   float *logits;                /* [rows, V]; NULL: not requested */
@@ -139,5 +141,25 @@ struct stack_run {
   struct geometry across;   /* of the calls across: its keys are the rows of the source */
   struct call call[];       /* [attentions] */
 };
+
+enum stack_vectors stack_pool_vectors(enum stack_pool pool);
+
+/* Sets the vectors of a run, and what they go through. */
+void stack_set_pool(struct stack_run *r, enum stack_pool pool);
+
+/* Is each row of an item a vector, and not the item one? */
+static inline bool stack_has_rows(const struct stack_run *r) {
+  return r->vectors == STACK_VECTORS_EACH;
+}
+
+/* Is anything made of the rows, or are they the vectors as they are? */
+static inline bool stack_makes_vectors(const struct stack_run *r) {
+  return !stack_has_rows(r) || r->after || r->normalize;
+}
+
+/* How many vectors a run makes. */
+static inline size_t stack_vectors(const struct stack_run *r) {
+  return stack_has_rows(r) ? r->geometry.q_rows : r->geometry.items;
+}
 
 #endif

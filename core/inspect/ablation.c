@@ -92,8 +92,8 @@ enum status ablation_prepare(const struct stack_preparing *p, double layers) {
                                    : work_from(part, cut->layer);
   }
   if (w->measure != STACK_MEASURE_OUTPUTS) return STATUS_OK;
-  const size_t rows = r->pool == STACK_POOL_NONE ? r->geometry.q_rows : r->geometry.items;
-  w->output_count = rows * r->output_size; /* they lie in memory: no product overflows */
+  w->output_count =
+      stack_vectors(r) * r->output_size; /* they lie in memory: no product overflows */
   w->outputs = stack_alloc(p, w->output_count, sizeof *w->outputs);
   return p->e->status;
 }

@@ -33,18 +33,19 @@ enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
 
 /* --- results made of the outputs: stack_ref_answer.c --- */
 
-/* How the outputs of an item become one vector. */
+/* How the outputs of an item become vectors. */
 struct ref_pooling {
-  enum stack_pool pool;
+  enum stack_vectors vectors;
+  unsigned after;    /* a set of enum stack_after */
   size_t dimensions; /* how many leading numbers are kept; 0: all */
   size_t left_out;   /* leading rows that a mean or a maximum skips */
   bool normalize;
-  bool dense_left;              /* skip the dense layers */
   enum stack_function function; /* of the classes' scores */
 };
 
 /* Computes the vector of outputs [n, d], n > 0. Its size is that of the classes, of `dimensions`,
- * of the last dense layer, or d. Fails as stack_ref does. */
+ * of the last dense layer, or d. With STACK_VECTORS_EACH it is the vector of the first row. Fails
+ * as stack_ref does. */
 enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling *how, size_t n,
                            const double *outputs, double *vector, struct error *e);
 

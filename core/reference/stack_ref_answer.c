@@ -12,24 +12,24 @@
 /* x [d] = the first row, the last row, or a mean or the maximum over the rows. */
 static void pool_rows(const struct ref_pooling *how, size_t n, size_t d, const double *rows,
                       double *x) {
-  const bool last = how->pool == STACK_POOL_LAST, first = !last && !stack_pool_is_of_all(how->pool);
+  const bool last = how->vectors == STACK_VECTORS_LAST,
+             first = !last && !stack_vectors_are_of_all(how->vectors);
   const size_t from = last ? n - 1 : first ? 0 : how->left_out, end = first ? 1 : n;
   for (size_t t = 0; t < d; t++) {
     double sum = 0, weights = 0, top = -INFINITY;
     for (size_t i = from; i < end; i++) {
-      const double weight = how->pool == STACK_POOL_WEIGHTED_MEAN ? (double)(i + 1) : 1;
+      const double weight = how->vectors == STACK_VECTORS_WEIGHTED_MEAN ? (double)(i + 1) : 1;
       sum += weight * rows[i * d + t];
       weights += weight;
       top = fmax(top, rows[i * d + t]);
     }
-    if (how->pool == STACK_POOL_MEAN_SQRT_LEN) weights = sqrt(weights);
-    x[t] = how->pool == STACK_POOL_MAX ? top : sum / weights;
+    if (how->vectors == STACK_VECTORS_MEAN_SQRT_LEN) weights = sqrt(weights);
+    x[t] = how->vectors == STACK_VECTORS_MAX ? top : sum / weights;
   }
 }
 
 /* Activations of dense layers. */
 static double identity(double z) { return z; }
-static double relu(double z) { return fmax(z, 0); }
 
 /* x [out] = activation(y), y [out] = W x [in] + b. */
 static void pass_dense(const struct layer_matrix *w, size_t out, size_t in,
@@ -57,17 +57,42 @@ static size_t pass_dense_layers(const struct stack_dense *l, size_t size, double
   return size;
 }
 
-/* Class scores: V act(W x_0 + b) + c, then the function. y is scratch. */
-static void classify(const struct stack_form *s, enum stack_function function, double *x, double *y,
-                     struct error *e) {
+/* Class scores: V norm(act(W x + b)) + c. y is scratch. */
+static void score_classes(const struct stack_form *s, double *x, double *y, struct error *e) {
   const struct stack_classifier *c = &s->classifier;
+  const bool pooler = c->pooler;
   const size_t d = s->width;
-  double top = -INFINITY, sum = 0;
-  pass_dense(c->pooler ? &s->pooling.pooler : &c->first, d, d, c->relu ? relu : tanh, x, y, e);
+  if (pooler || c->first.weight) {
+    pass_dense(pooler ? &s->pooling.pooler : &c->first, d, d, pooler || c->tanh ? tanh : identity,
+               x, y, e);
+    for (size_t t = 0; !pooler && !c->tanh && t < d; t++) x[t] = ref_activate(c->activation, x[t]);
+    if (c->norm.factor) {
+      memcpy(y, x, d * sizeof *x);
+      ref_norm(y, d, s->norm == NORM_RMS, s->epsilon, c->norm.factor, c->norm.shift, x);
+    }
+  }
   pass_dense(&c->classes, c->count, d, identity, x, y, e);
-  for (size_t t = 0; t < c->count; t++) top = fmax(top, y[t]);
-  for (size_t t = 0; t < c->count; t++) sum += exp(y[t] - top);
-  for (size_t t = 0; t < c->count; t++) {
+}
+
+/* The mean of the scores of all rows. */
+static void score_late(const struct stack_form *s, size_t n, const double *rows, double *sum,
+                       double *x, double *y, struct error *e) {
+  const size_t d = s->width, count = s->classifier.count;
+  for (size_t t = 0; t < count; t++) sum[t] = 0;
+  for (size_t i = 0; i < n; i++) {
+    memcpy(x, rows + i * d, d * sizeof *x);
+    score_classes(s, x, y, e);
+    for (size_t t = 0; t < count; t++) sum[t] += x[t];
+  }
+  for (size_t t = 0; t < count; t++) x[t] = sum[t] / (double)n;
+}
+
+/* The function of class scores y [count]. */
+static void apply_function(enum stack_function function, size_t count, const double *y, double *x) {
+  double top = -INFINITY, sum = 0;
+  for (size_t t = 0; t < count; t++) top = fmax(top, y[t]);
+  for (size_t t = 0; t < count; t++) sum += exp(y[t] - top);
+  for (size_t t = 0; t < count; t++) {
     if (function == STACK_FUNCTION_SOFTMAX) x[t] = exp(y[t] - top) / sum;
     if (function == STACK_FUNCTION_SIGMOID) x[t] = 1 / (1 + exp(-y[t]));
   }
@@ -76,7 +101,8 @@ static void classify(const struct stack_form *s, enum stack_function function, d
 enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling *how, size_t n,
                            const double *outputs, double *vector, struct error *e) {
   const struct stack_pooling *p = &s->pooling;
-  const size_t d = s->width, classes = how->pool == STACK_POOL_CLASSES ? s->classifier.count : 0;
+  const size_t d = s->width;
+  const size_t classes = how->after & STACK_AFTER_CLASSES ? s->classifier.count : 0;
   size_t size = classes ? classes : d, most = d > classes ? d : classes;
   for (size_t i = 0; i < STACK_DENSE_MOST; i++)
     if (p->dense[i].size > most) most = p->dense[i].size;
@@ -86,9 +112,13 @@ enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling 
          *was = arena_alloc(&a, most, sizeof *was, e);
   if (!e->status) {
     pool_rows(how, n, d, outputs, x);
-    if (how->pool == STACK_POOL_POOLER) pass_dense(&p->pooler, d, d, tanh, x, y, e);
-    if (!classes && !how->dense_left) size = pass_dense_layers(p->dense, d, x, was, y, e);
-    if (classes) classify(s, how->function, x, y, e);
+    if (how->after & STACK_AFTER_POOLER) pass_dense(&p->pooler, d, d, tanh, x, y, e);
+    if (how->after & STACK_AFTER_DENSE) size = pass_dense_layers(p->dense, d, x, was, y, e);
+    if (how->vectors == STACK_VECTORS_LATE)
+      score_late(s, n, outputs, was, x, y, e);
+    else if (classes)
+      score_classes(s, x, y, e);
+    if (classes) memcpy(y, x, classes * sizeof *y), apply_function(how->function, classes, y, x);
     if (how->dimensions) size = how->dimensions;
     if (how->normalize) { /* to length 1 */
       double squares = 0;

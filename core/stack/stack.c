@@ -128,6 +128,7 @@ static void copy_form(struct stack *s, const struct stack_form *form, struct err
   s->form.embedding.token = s->form.embedding.position = NULL;
   s->form.pooling.pooler = (struct layer_matrix){0};
   s->form.classifier.first = s->form.classifier.classes = (struct layer_matrix){0};
+  s->form.classifier.norm = copy_norm(s, &c->norm, e);
   s->form.output.matrix = s->form.output.dense = (struct layer_matrix){0};
   /* A tied matrix that has one scale a column is no table: its rows are not exact enough. */
   if ((!form->output.tied || form->compute == COMPUTE_INT8) && !m->lender) copy_table(s, m, e);
@@ -231,6 +232,7 @@ void stack_free(struct stack *s) {
   free((void *)s->form.embedding.type);
   free_norm(&s->form.embedding.norm);
   free_norm(&s->form.last);
+  free_norm(&s->form.classifier.norm);
   gemm_free(s->pooler);
   for (size_t i = 0; i < STACK_DENSE_MOST; i++) gemm_free(s->dense[i]), gemm_free(s->skip[i]);
   gemm_free(s->first);

@@ -86,7 +86,7 @@ static enum status place_across(const struct stack_preparing *p) {
   struct geometry *g = &r->across;
   must(!r->source == !p->s->form.cross.heads);
   if (!r->source) return STATUS_OK;
-  must(r->source->pool == STACK_POOL_NONE && !r->source->generation);
+  must(!stack_makes_vectors(r->source) && !r->source->generation);
   r->source->run.then = &r->run;
   if (r->generation) return STATUS_OK;
   must(r->source->geometry.items == r->geometry.items);
@@ -245,12 +245,13 @@ static enum status place_outputs(const struct stack_preparing *p) {
   size_t count;
   r->output_size = f->width;
   r->outputs = r->rows = r->space->flow[f->layers].input;
-  if (r->pool == STACK_POOL_NONE) return STATUS_OK;
-  if (!r->dense_left) r->output_size = stack_form_pooled(f);
-  must(r->pool != STACK_POOL_CLASSES || f->classifier.count > 0);
-  if (r->pool == STACK_POOL_CLASSES) r->output_size = f->classifier.count;
+  if (!stack_makes_vectors(r)) return STATUS_OK;
+  const bool classes = r->after & STACK_AFTER_CLASSES;
+  must(classes ? f->classifier.count > 0 : r->vectors != STACK_VECTORS_LATE);
+  if (r->after & STACK_AFTER_DENSE) r->output_size = stack_form_pooled(f);
+  if (classes) r->output_size = f->classifier.count;
   if (r->dimensions) r->output_size = size_min(r->output_size, r->dimensions);
-  if (!size_mul(r->geometry.items, r->output_size, &count))
+  if (!size_mul(stack_vectors(r), r->output_size, &count))
     return error_limit(p->e, "max_answer_bytes", "the outputs exceed the address space");
   r->outputs = stack_alloc(p, count, sizeof(float));
   return p->e->status;

@@ -69,7 +69,7 @@ enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *
   dialect_stack_truncate(s, v->truncate, SIZE_MAX);
   s->values.normalize = !pairs;
   if (pairs) { /* with the default prompt, as /classify */
-    s->values.pool = STACK_POOL_CLASSES;
+    s->values.classifies = true;
     if (v->raw) s->values.function = STACK_FUNCTION_NONE;
     return dialect_stack_check(s, names, out);
   }

@@ -105,7 +105,8 @@ static struct stack_run *ask(const struct stack *s, const struct bench_case *c,
   must(token != NULL && wish != NULL);
   for (size_t i = 0; i < g->q_rows; i++) token[i] = (int32_t)random_below(&drawn_state, VOCABULARY);
   for (size_t i = 0; i < layers; i++) wish[i] = (struct stack_wish){.weights = weights};
-  r->tokens = token, r->pool = STACK_POOL_MEAN;
+  r->tokens = token;
+  stack_set_pool(r, STACK_POOL_MEAN);
   r->wish = weights == STACK_WEIGHTS_NONE ? NULL : wish;
   must(stack_prepare(s, r, a, &e) == STATUS_OK);
   return r;

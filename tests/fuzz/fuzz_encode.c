@@ -63,9 +63,9 @@ static void sides_must_agree(const struct stack_side *a, const struct stack_side
   must(agree(x->tokens, y->tokens, rows * sizeof *x->tokens));
   must(agree(x->types, y->types, rows * sizeof *x->types));
   must(agree(x->embeddings, y->embeddings, rows * WIDTH * sizeof *x->embeddings));
-  must(x->embedded == y->embedded && x->pool == y->pool && x->dimensions == y->dimensions &&
-       x->normalize == y->normalize && x->function == y->function &&
-       x->want_logits == y->want_logits);
+  must(x->embedded == y->embedded && x->vectors == y->vectors && x->after == y->after &&
+       x->dimensions == y->dimensions && x->normalize == y->normalize &&
+       x->function == y->function && x->want_logits == y->want_logits);
   wishes_must_agree(x, y);
 }
 

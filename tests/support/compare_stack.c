@@ -78,8 +78,10 @@ static size_t keys_of(const struct random_stack *s, const struct stack_run *r, s
 
 struct twin {
   struct ref_hidden hidden;
-  double *vector; /* [d] or wider */
-  double *bare;   /* the same before its length becomes 1 */
+  size_t vectors; /* of the item: its rows, or one */
+  size_t wide;    /* numbers of the longest vector */
+  double *vector; /* [vectors, wide] */
+  double *bare;   /* the same before their length becomes 1, and before a function */
   struct arena arena;
 };
 
@@ -122,8 +124,7 @@ static struct ref_text text_of(const struct random_stack *s, const struct stack_
 static enum status ask_twin(const struct random_stack *s, const struct stack_run *r, size_t item,
                             struct twin *t, struct error *e) {
   const struct stack_form *f = &s->form;
-  const size_t n = r->geometry.item[item].q, d = f->width,
-               wide = size_max(size_max(d, stack_form_pooled(f)), f->classifier.count);
+  const size_t n = r->geometry.item[item].q, d = f->width;
   struct arena *a = &t->arena;
   arena_init(a, NULL);
   const struct ref_text text = text_of(s, r, item, a);
@@ -131,17 +132,24 @@ static enum status ask_twin(const struct random_stack *s, const struct stack_run
                                   .weights = numbers_of_attentions(a, s, r, item, 0),
                                   .input = numbers_of_attentions(a, s, r, item, d),
                                   .outputs = random_room(a, n * d, sizeof(double))};
-  t->vector = random_room(a, wide, sizeof(double));
-  t->bare = random_room(a, wide, sizeof(double));
-  if (stack_ref(f, &text, &t->hidden, e) || r->pool == STACK_POOL_NONE) return e->status;
-  struct ref_pooling how = {.pool = r->pool,
+  t->vectors = !stack_makes_vectors(r) ? 0 : stack_has_rows(r) ? n : 1;
+  t->wide = size_max(size_max(d, stack_form_pooled(f)), f->classifier.count);
+  t->vector = random_room(a, t->vectors * t->wide, sizeof(double));
+  t->bare = random_room(a, t->vectors * t->wide, sizeof(double));
+  if (stack_ref(f, &text, &t->hidden, e)) return e->status;
+  struct ref_pooling how = {.vectors = r->vectors,
+                            .after = r->after,
                             .dimensions = r->dimensions,
-                            .left_out = r->left_out ? r->left_out[item] : 0,
-                            .dense_left = r->dense_left};
-  stack_ref_pool(f, &how, n, t->hidden.outputs, t->bare, e);
-  how.normalize = r->normalize;
-  how.function = r->function;
-  return stack_ref_pool(f, &how, n, t->hidden.outputs, t->vector, e);
+                            .left_out = r->left_out ? r->left_out[item] : 0};
+  struct ref_pooling bent = how;
+  bent.normalize = r->normalize;
+  bent.function = r->function;
+  for (size_t i = 0; i < t->vectors && !e->status; i++) {
+    const double *rows = t->hidden.outputs + i * d;
+    stack_ref_pool(f, &how, n - i, rows, t->bare + i * t->wide, e);
+    stack_ref_pool(f, &bent, n - i, rows, t->vector + i * t->wide, e);
+  }
+  return e->status;
 }
 
 /* --- an item beside it --- */
@@ -218,27 +226,31 @@ static bool attention_agrees(const struct random_stack *s, const struct stack_ru
 }
 
 /* Sums of outputs may cancel: what they are off by is that of the outputs. */
-static bool vector_agrees(const struct random_stack *s, const struct stack_run *r, size_t item,
+static bool vectors_agree(const struct random_stack *s, const struct stack_run *r, size_t item,
                           const struct twin *t, struct error *e) {
   const struct stack_pooling *p = &s->form.pooling;
   const size_t n = r->geometry.item[item].q, d = s->form.width, size = r->output_size;
-  const bool classes = r->pool == STACK_POOL_CLASSES;
-  const bool passes = p->dense[0].size && !r->dense_left;
+  const bool classes = r->after & STACK_AFTER_CLASSES;
+  const bool passes = p->dense[0].size && r->after & STACK_AFTER_DENSE;
   const size_t whole = classes  ? s->form.classifier.count
                        : passes ? stack_form_pooled(&s->form)
                                 : d;
-  const bool dense = passes || classes || r->pool == STACK_POOL_POOLER;
-  const float *got = r->outputs + item * size;
-  double length = 0;
+  const bool dense = passes || classes || r->after & STACK_AFTER_POOLER;
+  const size_t first = stack_has_rows(r) ? r->geometry.item[item].q_row : item;
   if (size != (r->dimensions ? r->dimensions : whole))
     return differs(e, "size of vector", item, 0, (double)size, (double)whole);
-  for (size_t i = 0; i < size; i++) length += t->bare[i] * t->bare[i];
-  double bound = dense ? dense_bound : state_bound;
-  bound *= fmax(greatest(t->hidden.outputs, n * d), greatest(t->bare, size));
-  if (r->normalize && length > 0) bound /= sqrt(length);
-  for (size_t i = 0; i < size; i++)
-    if (!(fabs(got[i] - t->vector[i]) <= bound))
-      return differs(e, "vector", item, i, got[i], t->vector[i]);
+  for (size_t v = 0; v < t->vectors; v++) {
+    const float *got = r->outputs + (first + v) * size;
+    const double *right = t->vector + v * t->wide, *bare = t->bare + v * t->wide;
+    double length = 0;
+    for (size_t i = 0; i < size; i++) length += bare[i] * bare[i];
+    double bound = dense ? dense_bound : state_bound;
+    bound *= fmax(greatest(t->hidden.outputs, n * d), greatest(bare, size));
+    if (r->normalize && length > 0) bound /= sqrt(length);
+    for (size_t i = 0; i < size; i++)
+      if (!(fabs(got[i] - right[i]) <= bound))
+        return differs(e, "vector", item, v * size + i, got[i], right[i]);
+  }
   return true;
 }
 
@@ -330,11 +342,11 @@ static bool item_agrees(const struct random_stack *s, const struct stack_run *r,
     agrees = rows_agree("embedding", item, r->embedding + first, t.hidden.state, n, d, e);
   for (size_t i = 0; agrees && r->wish && i < stack_form_attentions(&s->form); i++)
     agrees = attention_agrees(s, r, item, i, &t, e) || differs_in(e, i);
-  if (agrees && r->pool == STACK_POOL_NONE)
+  if (agrees && !stack_makes_vectors(r))
     agrees = r->output_size == d &&
              rows_agree("output", item, r->outputs + first, t.hidden.outputs, n, d, e);
   if (agrees) agrees = rows_agree("row", item, r->rows + first, t.hidden.outputs, n, d, e);
-  if (agrees && r->pool != STACK_POOL_NONE) agrees = vector_agrees(s, r, item, &t, e);
+  if (agrees && stack_makes_vectors(r)) agrees = vectors_agree(s, r, item, &t, e);
   if (agrees && !r->targets != !r->log_probabilities)
     agrees =
         differs(e, "are there targets", item, 0, r->log_probabilities != NULL, r->targets != NULL);
@@ -425,9 +437,10 @@ static bool same_lens(const struct random_stack *s, const struct stack_run *x, s
 static bool same_outputs(const struct random_stack *s, const struct stack_run *x, size_t i,
                          const struct stack_run *y, size_t j, struct error *e) {
   const size_t size = x->output_size;
-  if (x->pool != y->pool || x->dimensions != y->dimensions || x->normalize != y->normalize)
+  if (x->vectors != y->vectors || x->after != y->after || x->dimensions != y->dimensions ||
+      x->normalize != y->normalize)
     return true;
-  if (x->pool == STACK_POOL_NONE)
+  if (stack_has_rows(x))
     return same_rows("outputs", s->form.layers, x->outputs, &x->geometry.item[i], y->outputs,
                      &y->geometry.item[j], size, e);
   return same("vector", i, x->outputs + i * size, y->outputs + j * size, size * sizeof(float), e);

@@ -137,15 +137,23 @@ static void draw_pooling(struct random_stack *s, uint64_t *state) {
   }
 }
 
-/* Behind the pooler, or a layer of its own. */
+/* Behind the pooler, a layer of its own, or none; of the rows, or of a vector that is made of them.
+ */
 static void draw_classifier(struct random_stack *s, uint64_t state) {
+  static const enum stack_vectors vectors[] = {STACK_VECTORS_EACH, STACK_VECTORS_FIRST,
+                                               STACK_VECTORS_LAST, STACK_VECTORS_MEAN,
+                                               STACK_VECTORS_LATE};
   struct stack_classifier *c = &s->form.classifier;
   const size_t d = s->form.width;
   if (random_often(&state, 50)) return;
   c->count = 1 + random_below(&state, random_often(&state, 80) ? 6 : 300);
+  c->vectors = vectors[random_below(&state, sizeof vectors / sizeof *vectors)];
   c->pooler = s->form.pooling.pooler.weight && random_often(&state, 50);
-  c->relu = !c->pooler && random_often(&state, 50);
-  if (!c->pooler) c->first = draw_matrix(s, d, d, random_often(&state, 80), &state);
+  c->tanh = random_often(&state, 50);
+  c->activation = (enum activation)random_below(&state, ACTIVATION_QUICK_GELU + 1);
+  if (!c->pooler && random_often(&state, 70))
+    c->first = draw_matrix(s, d, d, random_often(&state, 80), &state);
+  if (random_often(&state, 30)) c->norm = draw_norm(s, random_often(&state, 50), &state);
   c->classes = draw_matrix(s, c->count, d, random_often(&state, 80), &state);
 }
 
@@ -378,26 +386,34 @@ static struct stack_run *source_again(const struct random_stack *s, const struct
 
 static void draw_pool(const struct random_stack *s, struct stack_run *r, uint64_t *state) {
   const struct stack_pooling *p = &s->form.pooling;
-  r->dense_left = random_often(state, 25);
-  const size_t size = r->dense_left ? s->form.width : stack_form_pooled(&s->form);
-  r->pool = (enum stack_pool)(1 + random_below(state, p->pooler.weight ? 7 : 6));
+  const bool bare = random_often(state, 25); /* without the dense layers */
+  const size_t size = bare ? s->form.width : stack_form_pooled(&s->form);
+  stack_set_pool(r, (enum stack_pool)(1 + random_below(state, p->pooler.weight ? 7 : 6)));
+  if (bare) r->after &= ~(unsigned)STACK_AFTER_DENSE;
   if (random_often(state, 40)) r->dimensions = 1 + random_below(state, size);
   r->normalize = random_often(state, 50);
 }
 
 /* Rows of each item that are not pooled: some of them, of most runs none. */
 static void draw_left_out(struct stack_run *r, uint64_t state, struct arena *a) {
-  if (r->pool == STACK_POOL_NONE || random_often(&state, 60)) return;
+  if (stack_has_rows(r) || random_often(&state, 60)) return;
   size_t *rows = random_room(a, r->geometry.items, sizeof *rows);
   for (size_t i = 0; i < r->geometry.items; i++)
     rows[i] = random_below(&state, r->geometry.item[i].q);
   r->left_out = rows;
 }
 
-/* The classes in the place of a vector. */
-static void draw_classes(const struct random_stack *s, struct stack_run *r, uint64_t state) {
-  if (!s->form.classifier.count || r->pool == STACK_POOL_NONE || random_often(&state, 50)) return;
-  r->pool = STACK_POOL_CLASSES;
+/* The scores of classes instead of vectors, or rows that go through the dense layers. */
+static void draw_after(const struct random_stack *s, struct stack_run *r, uint64_t state) {
+  const struct stack_classifier *c = &s->form.classifier;
+  const bool rows = stack_has_rows(r);
+  if (random_often(&state, 50)) return;
+  if (!c->count || rows != (c->vectors == STACK_VECTORS_EACH)) {
+    if (rows) r->after = STACK_AFTER_DENSE, r->normalize = random_often(&state, 50);
+    return;
+  }
+  r->vectors = c->vectors;
+  r->after = STACK_AFTER_CLASSES;
   r->function = (enum stack_function)random_below(&state, 3);
   r->dimensions = 0, r->normalize = false;
 }
@@ -426,10 +442,10 @@ struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size
   struct geometry *g = &r->geometry;
   r->embedded = random_often(state, 40);
   if (random_often(state, 50)) draw_pool(s, r, state);
-  draw_classes(s, r, *state);
+  draw_after(s, r, *state);
   for (size_t i = 0; i < g->items; i++) {
     const size_t below = size_min(random_often(state, 30) ? 4 : most, s->longest) + 1;
-    const size_t least = r->pool != STACK_POOL_NONE;
+    const size_t least = !stack_has_rows(r);
     g->item[i].q = g->item[i].k = least + random_below(state, below - least);
   }
   place_items(g);
@@ -449,11 +465,11 @@ struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size
 static void copy_wishes(struct stack_run *to, const struct stack_run *r) {
   to->embedded = r->embedded;
   to->wish = r->wish;
-  to->pool = r->pool;
+  to->vectors = r->vectors;
+  to->after = r->after;
   to->function = r->function;
   to->dimensions = r->dimensions;
   to->normalize = r->normalize;
-  to->dense_left = r->dense_left;
   to->top = r->top;
   to->logit_lens = r->logit_lens;
   to->want_logits = r->want_logits;

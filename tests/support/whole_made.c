@@ -75,7 +75,9 @@ static struct stack_form make_form(const struct whole_made_how *how, struct draw
   if (how->dense_size) f.pooling.dense[0].matrix = draw_matrix(d, how->dense_size, D);
   f.pooling.dense[0].size = how->dense_size;
   if (how->classes) {
-    f.classifier = (struct stack_classifier){.first = draw_matrix(d, D, D),
+    f.classifier = (struct stack_classifier){.vectors = STACK_VECTORS_FIRST,
+                                             .first = draw_matrix(d, D, D),
+                                             .tanh = true,
                                              .classes = draw_matrix(d, how->classes, D),
                                              .count = how->classes};
   }

@@ -44,7 +44,7 @@ static void the_outputs_are_the_classes(void **state) {
   whole_body_ask = ASK_CLASSIFY;
   whole_body_accept(&r, &pooled, "{\"tokens\":[[1,2],[3]]}");
   const struct stack_run *run = r.request.main.run;
-  assert_true(run->pool == STACK_POOL_CLASSES && !run->normalize && run->dimensions == 0);
+  assert_true(run->after == STACK_AFTER_CLASSES && !run->normalize && run->dimensions == 0);
   assert_int_equal(run->function, STACK_FUNCTION_SOFTMAX);
   assert_ptr_equal(r.request.classes_of, &pooled.whole);
   arena_free(&r.arena);
@@ -63,7 +63,7 @@ static void encoding_knows_of_no_classes(void **state) {
   struct whole_body r;
   whole_body_ask = ASK_ENCODE;
   whole_body_accept(&r, &pooled, "{\"tokens\":[[1,2],[3]]}");
-  assert_true(r.request.main.run->pool == STACK_POOL_MEAN && r.request.main.run->normalize);
+  assert_true(r.request.main.run->vectors == STACK_VECTORS_MEAN && r.request.main.run->normalize);
   assert_null(r.request.classes_of);
   arena_free(&r.arena);
   static const struct whole_body_refused list[] = {

@@ -80,7 +80,7 @@ static void check_asked(struct asking *k, const void *of) {
   assert_int_equal(run->geometry.q_rows, x->rows);
   assert_memory_equal(run->tokens, x->token, x->rows * sizeof *x->token);
   assert_int_equal(run->dimensions, x->dimensions);
-  assert_int_equal(run->pool, STACK_POOL_MEAN); /* the model has none of its own */
+  assert_int_equal(run->vectors, STACK_VECTORS_MEAN); /* the model has none of its own */
   assert_int_equal(k->request.unbatched, x->unbatched);
   assert_int_equal(k->request.base64, x->base64);
 }
@@ -224,7 +224,7 @@ static void check_texts(struct asking *k, const void *of) {
   assert_int_equal(run->geometry.items, 3); /* the query is behind the documents */
   assert_int_equal(run->geometry.q_rows, 5);
   assert_memory_equal(run->tokens, token, sizeof token);
-  assert_int_equal(run->pool, STACK_POOL_MEAN);
+  assert_int_equal(run->vectors, STACK_VECTORS_MEAN);
   assert_true(run->normalize);
 }
 

@@ -63,7 +63,7 @@ static void check_full(const struct stack_request *q) {
   assert_memory_equal(q->main.lens, lens, sizeof lens);
   assert_null(r->embeddings);
   assert_true(r->embedded);
-  assert_int_equal(r->pool, STACK_POOL_NONE);
+  assert_false(stack_makes_vectors(r));
   for (size_t l = 0; l < L; l++) {
     assert_int_equal(r->wish[l].hidden, l == L - 1);
     assert_int_equal(r->wish[l].input, l == 1);
@@ -86,23 +86,23 @@ static void defaults_are_the_models(void **state) {
   (void)state;
   struct whole_body r;
   whole_body_accept(&r, &plain, "{\"tokens\":[[1],[2]]}");
-  assert_int_equal(r.request.main.run->pool, STACK_POOL_NONE);
+  assert_false(stack_makes_vectors(r.request.main.run));
   assert_null(r.request.main.run->wish);
   assert_null(r.request.main.run->types);
   assert_true(r.request.main.rectangular);
   arena_free(&r.arena);
   whole_body_accept(&r, &pooled, "{\"tokens\":[[1],[2]]}");
-  assert_int_equal(r.request.main.run->pool, STACK_POOL_MEAN);
+  assert_int_equal(r.request.main.run->vectors, STACK_VECTORS_MEAN);
   assert_true(r.request.main.run->normalize);
   arena_free(&r.arena);
   /* A default that has no meaning without a pool is none. */
   whole_body_accept(&r, &pooled, "{\"tokens\":[[1],[]],\"pool\":\"none\"}");
-  assert_int_equal(r.request.main.run->pool, STACK_POOL_NONE);
+  assert_false(stack_makes_vectors(r.request.main.run));
   assert_false(r.request.main.run->normalize);
   arena_free(&r.arena);
   whole_body_accept(&r, &pooled,
                     "{\"tokens\":[[1]],\"pool\":\"pooler\",\"dimensions\":3,\"normalize\":false}");
-  assert_int_equal(r.request.main.run->pool, STACK_POOL_POOLER);
+  assert_true(r.request.main.run->after & STACK_AFTER_POOLER);
   assert_int_equal(r.request.main.run->dimensions, 3);
   assert_false(r.request.main.run->normalize);
   arena_free(&r.arena);
@@ -569,7 +569,7 @@ static void safetensors_say_the_same(void **state) {
   assert_int_equal(run->geometry.q_rows, 4);
   assert_int_equal(run->tokens[3], 4);
   assert_int_equal(run->types[1], 1);
-  assert_int_equal(run->pool, STACK_POOL_MAX);
+  assert_int_equal(run->vectors, STACK_VECTORS_MAX);
   assert_int_equal(run->dimensions, 3);
   assert_true(run->normalize && run->embedded && run->wish[1].head_mask[0] == 0);
   assert_int_equal(run->wish[2].weights, STACK_WEIGHTS_AVERAGE);
@@ -639,11 +639,11 @@ static void the_inference_protocol_has_names_of_its_own(void **state) {
   assert_int_equal(r.request.main.run->geometry.q_rows, 4);
   assert_int_equal(r.request.main.run->tokens[3], 4);
   assert_int_equal(r.request.main.run->types[3], 1);
-  assert_int_equal(r.request.main.run->pool, STACK_POOL_NONE); /* whatever the model's default is */
+  assert_false(stack_makes_vectors(r.request.main.run)); /* whatever the model's default is */
   arena_free(&r.arena);
   read_v2(&r, &pooled, "{\"inputs\":[" IDS "],\"outputs\":[{\"name\":\"pooler_output\"}]}");
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_int_equal(r.request.main.run->pool, STACK_POOL_POOLER);
+  assert_true(r.request.main.run->after & STACK_AFTER_POOLER);
   assert_false(r.request.main.run->normalize);
   arena_free(&r.arena);
   read_v2(&r, &bare,
@@ -711,8 +711,9 @@ static void both_outputs_of_the_inference_protocol(void **state) {
       whole_body_read(&r, &pooled, &terms, &limits, body, strlen(body), 0, SIZE_MAX);
       assert_int_equal(r.error.status, less ? STATUS_TOO_LARGE : STATUS_OK);
       if (less) assert_string_equal(r.error.limit, "max_answer_bytes");
-      if (!less) assert_int_equal(r.request.main.run->pool, STACK_POOL_POOLER);
-      if (!less) assert_true(r.request.main.run->dense_left && !r.request.main.run->wish);
+      if (!less) assert_true(r.request.main.run->after & STACK_AFTER_POOLER);
+      if (!less)
+        assert_true(!(r.request.main.run->after & STACK_AFTER_DENSE) && !r.request.main.run->wish);
       arena_free(&r.arena);
     }
 }

@@ -30,7 +30,8 @@ static bool make_case(struct random_case *c, uint64_t seed, struct stack_run **r
     targets[i] = i % 3 == 1 ? -1 : (int32_t)random_below(&c->state, c->s.form.embedding.tokens);
   for (size_t i = 0; i < wishes; i++) wish[i] = (struct stack_wish){.hidden = true};
   r->targets = targets, r->wish = wish, r->embedded = true;
-  r->want_logits = false, r->pool = STACK_POOL_NONE, r->dimensions = 0, r->normalize = false;
+  r->want_logits = false, r->dimensions = 0, r->normalize = false;
+  stack_set_pool(r, STACK_POOL_NONE);
   r->top = seed % 3 * 5, r->logit_lens = 1 + random_below(&c->state, 64);
   return rows > 0;
 }

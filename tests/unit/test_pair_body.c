@@ -51,7 +51,7 @@ static void check_scored(const struct stack_request *q) {
   assert_memory_equal(q->main.lens, lens, sizeof lens);
   assert_memory_equal(q->target_lens, lens, sizeof lens);
   for (size_t i = 0; i < 3; i++) assert_int_equal(q->scored[i].row, rows[i]);
-  assert_true(source->pool == STACK_POOL_NONE && r->pool == STACK_POOL_NONE);
+  assert_true(!stack_makes_vectors(source) && !stack_makes_vectors(r));
   assert_int_equal(q->top, WHOLE_MADE_TARGET_TOKENS);
   assert_int_equal(q->source.widest, 3);
   assert_int_equal(q->main.widest, 3);

@@ -39,7 +39,7 @@ static void check_full(const struct stack_request *q) {
     assert_int_equal(q->scored[i].count, target_lens[i]);
     assert_int_equal(q->scored[i].row, rows[i]);
   }
-  assert_int_equal(r->pool, STACK_POOL_NONE); /* whatever the model's default is */
+  assert_false(stack_makes_vectors(r)); /* whatever the model's default is */
   assert_false(r->normalize || q->targets_alike || q->main.rectangular || q->unbatched);
   assert_int_equal(q->top, WHOLE_MADE_TOKENS); /* of 60 that are asked for there are so many */
   assert_int_equal(r->top, WHOLE_MADE_TOKENS);

@@ -109,7 +109,8 @@ static void likeliest_tokens_are_in_order(void **unused) {
   for (size_t x = 0; x < d; x++) row[x] = 1;
   r->geometry.items = 1, r->geometry.item = &item;
   r->geometry.q_rows = r->geometry.k_rows = 1;
-  r->tokens = NULL, r->types = NULL, r->wish = NULL, r->pool = STACK_POOL_NONE;
+  r->tokens = NULL, r->types = NULL, r->wish = NULL;
+  stack_set_pool(r, STACK_POOL_NONE);
   r->embeddings = row, r->targets = &target, r->top = 64, r->want_logits = false;
   prepare_run(&c.s, r, &c.a);
   compute_runs(&c.s, r, 1e5);
@@ -165,7 +166,8 @@ static void runs_may_be_empty(void **unused) {
       r->geometry.item = item, r->geometry.items = items;
       r->geometry.k_rows = r->geometry.q_rows;
       r->source = random_source(&c.s, c.state, items, &c.a);
-      r->pool = STACK_POOL_NONE, r->normalize = false, r->dimensions = 0;
+      stack_set_pool(r, STACK_POOL_NONE);
+      r->normalize = false, r->dimensions = 0;
       r->tokens = tokens, r->types = NULL, r->embeddings = NULL, r->embedded = true;
       struct stack_wish *wish = random_run_wishes(&c.s, r, &c.a);
       for (size_t l = 0; l < c.s.form.layers; l++)
@@ -199,7 +201,8 @@ static struct stack_run *pool_rows(const struct random_stack *s, enum stack_pool
   struct stack_run *r = stack_run_new(s->stack, a, &e);
   r->geometry.items = 1, r->geometry.item = item;
   r->geometry.q_rows = r->geometry.k_rows = item->k = item->q;
-  r->embeddings = rows, r->pool = pool;
+  r->embeddings = rows;
+  stack_set_pool(r, pool);
   return r;
 }
 
@@ -268,13 +271,16 @@ static void huge_scores_have_a_function(void **unused) {
   };
   struct random_stack s;
   bare_stack_init(&s, 1);
-  s.form.classifier = (struct stack_classifier){
-      .first = {third, NULL}, .relu = true, .classes = {classes, NULL}, .count = 3};
+  s.form.classifier = (struct stack_classifier){.first = {third, NULL},
+                                                .activation = ACTIVATION_RELU,
+                                                .classes = {classes, NULL},
+                                                .count = 3};
   random_stack_remake(&s);
   for (enum stack_function f = STACK_FUNCTION_NONE; f <= STACK_FUNCTION_SIGMOID; f++) {
     struct arena a;
     arena_init(&a, NULL);
-    struct stack_run *r = pool_rows(&s, STACK_POOL_CLASSES, row, &(struct item){.q = 1}, &a);
+    struct stack_run *r = pool_rows(&s, STACK_POOL_CLS, row, &(struct item){.q = 1}, &a);
+    r->after = STACK_AFTER_CLASSES;
     r->function = f;
     prepare_run(&s, r, &a);
     compute_runs(&s, r, 1e5);
@@ -306,7 +312,8 @@ static void thumbnails_are_of_the_weights(void **unused) {
       r->geometry.items = 1, r->geometry.item = (struct item *)&item;
       r->geometry.q_rows = r->geometry.k_rows = rows[i];
       r->source = random_source(&c.s, c.state, 1, &c.a);
-      r->pool = STACK_POOL_NONE, r->dimensions = 0, r->normalize = false;
+      stack_set_pool(r, STACK_POOL_NONE);
+      r->dimensions = 0, r->normalize = false;
       r->tokens = tokens, r->types = NULL, r->embeddings = NULL;
       struct stack_run *whole = random_run_again(&c.s, r, &c.a);
       *random_run_wishes(&c.s, r, &c.a) =

@@ -299,15 +299,15 @@ static void vectors_are_made_of_the_rows(void **unused) {
     random_case_stack(&c, 16000 + round, some);
     struct stack_run *r = random_run(&c.s, &c.state, 4, 20, &c.a);
     const size_t d = c.s.form.width;
-    if (r->pool == STACK_POOL_NONE || c.s.form.pooling.dense[0].size) goto next;
+    if (stack_has_rows(r) || c.s.form.pooling.dense[0].size) goto next;
     r->normalize = false, r->dimensions = 0, r->left_out = NULL;
     struct stack_run *rows = random_run_again(&c.s, r, &c.a);
-    rows->pool = STACK_POOL_NONE;
+    stack_set_pool(rows, STACK_POOL_NONE);
     prepare_run(&c.s, rows, &c.a);
     compute_runs(&c.s, rows, 1e6);
     for (enum stack_pool pool = STACK_POOL_CLS; pool <= STACK_POOL_LAST; pool++) {
       if (pool == STACK_POOL_MEAN) continue;
-      r->pool = pool;
+      stack_set_pool(r, pool);
       struct stack_run *vectors = computed_again(&c.s, r, 1e6, &c.a);
       assert_int_equal(vectors->output_size, d);
       for (size_t i = 0; i < r->geometry.items; i++)

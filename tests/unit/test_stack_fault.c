@@ -99,7 +99,9 @@ static struct stack_run *run_of_rows(const struct still *t, bool spoilt, struct 
   }
   r->geometry.k_rows = r->geometry.q_rows;
   if (spoilt) memcpy(x + 4 * d, t->row, d * sizeof *x), types[4] = 1;
-  r->embeddings = x, r->types = types, r->pool = t->pool;
+  r->embeddings = x, r->types = types;
+  stack_set_pool(r, t->pool);
+  if (t->s.form.classifier.count) r->after = STACK_AFTER_CLASSES;
   return r;
 }
 
@@ -262,11 +264,12 @@ static void spoil_residual(struct still *t) {
 static void make_classifier(struct still *t, bool relu, bool of_first) {
   struct stack_classifier *c = &t->s.form.classifier;
   const size_t d = t->s.form.width;
-  t->pool = STACK_POOL_CLASSES;
+  t->pool = STACK_POOL_CLS;
   c->first.weight = zeros(t, d * d);
   c->classes.weight = zeros(t, 2 * d);
   c->count = 2;
-  c->relu = relu;
+  c->vectors = STACK_VECTORS_FIRST;
+  c->tanh = !relu;
   set_first(&c->first, of_first ? (relu ? -3e38f : 3e38f) : 1);
   set_first(&c->classes, of_first ? 1 : 3e38f);
   float *bias = zeros(t, 2);

@@ -139,7 +139,9 @@ static void check_item(struct loaded *m, const json_t *one, size_t item) {
                  "weight");
   compare_twin(of_output(one, item), outputs, size, "output");
   for (size_t p = 0; p < POOLS; p++) {
-    const struct ref_pooling how = {.pool = pools[p].pool};
+    struct stack_run as = {.after = 0};
+    stack_set_pool(&as, pools[p].pool);
+    const struct ref_pooling how = {.vectors = as.vectors, .after = as.after};
     if (!pooled(one, p)) continue;
     assert_int_equal(stack_ref_pool(s, &how, n, outputs, vector, &e), STATUS_OK);
     compare_twin(json_array_get(pooled(one, p), item), vector, s->width, pools[p].name);
@@ -192,7 +194,8 @@ static struct stack_run *compute_case(struct loaded *m, const json_t *one, size_
     wish[l] = (struct stack_wish){.weights = STACK_WEIGHTS_PER_HEAD, .hidden = true};
   r->geometry.items = items;
   r->geometry.item = arena_alloc(&m->made.arena, items, sizeof *r->geometry.item, &e);
-  r->wish = wish, r->embedded = true, r->pool = pool;
+  r->wish = wish, r->embedded = true;
+  stack_set_pool(r, pool);
   fill_request(m, one, r);
   assert_int_equal(stack_prepare(m->stack, r, &m->made.arena, &e), STATUS_OK);
   void *scratch = aligned_alloc(64, stack_scratch_bytes(m->stack) / 64 * 64 + 64);
@@ -310,46 +313,69 @@ static void the_twin_pools(void **unused) {
   (void)unused;
   static const float weight[6] = {1, 0, 0, 1, 1, 1}, bias[3] = {0, 0, 1};
   struct stack_form s = {.width = 2};
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_CLS}, (double[]){1, -2}, 2);
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST}, (double[]){-4, 8}, 2);
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MAX}, (double[]){3, 8}, 2);
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MEAN}, (double[]){0, 2}, 2);
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MEAN_SQRT_LEN}, (double[]){0, 6 / sqrt(3)},
-            2);
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_WEIGHTED_MEAN},
-            (double[]){-5.0 / 6, 22.0 / 6}, 2);
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_WEIGHTED_MEAN, .left_out = 1},
+  vector_is(&s, (struct ref_pooling){.vectors = STACK_VECTORS_FIRST}, (double[]){1, -2}, 2);
+  vector_is(&s, (struct ref_pooling){.vectors = STACK_VECTORS_LAST, .after = STACK_AFTER_DENSE},
+            (double[]){-4, 8}, 2);
+  vector_is(&s, (struct ref_pooling){.vectors = STACK_VECTORS_MAX, .after = STACK_AFTER_DENSE},
+            (double[]){3, 8}, 2);
+  vector_is(&s, (struct ref_pooling){.vectors = STACK_VECTORS_MEAN, .after = STACK_AFTER_DENSE},
+            (double[]){0, 2}, 2);
+  vector_is(
+      &s, (struct ref_pooling){.vectors = STACK_VECTORS_MEAN_SQRT_LEN, .after = STACK_AFTER_DENSE},
+      (double[]){0, 6 / sqrt(3)}, 2);
+  vector_is(
+      &s, (struct ref_pooling){.vectors = STACK_VECTORS_WEIGHTED_MEAN, .after = STACK_AFTER_DENSE},
+      (double[]){-5.0 / 6, 22.0 / 6}, 2);
+  vector_is(&s,
+            (struct ref_pooling){
+                .vectors = STACK_VECTORS_WEIGHTED_MEAN, .after = STACK_AFTER_DENSE, .left_out = 1},
             (double[]){-6.0 / 5, 24.0 / 5}, 2);
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MAX, .left_out = 2}, (double[]){-4, 8}, 2);
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .dimensions = 1}, (double[]){-4}, 1);
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .dimensions = 1, .normalize = true},
+  vector_is(
+      &s,
+      (struct ref_pooling){.vectors = STACK_VECTORS_MAX, .after = STACK_AFTER_DENSE, .left_out = 2},
+      (double[]){-4, 8}, 2);
+  vector_is(&s,
+            (struct ref_pooling){
+                .vectors = STACK_VECTORS_LAST, .after = STACK_AFTER_DENSE, .dimensions = 1},
+            (double[]){-4}, 1);
+  vector_is(&s,
+            (struct ref_pooling){.vectors = STACK_VECTORS_LAST,
+                                 .after = STACK_AFTER_DENSE,
+                                 .dimensions = 1,
+                                 .normalize = true},
             (double[]){-1}, 1);
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_LAST, .normalize = true},
+  vector_is(&s,
+            (struct ref_pooling){
+                .vectors = STACK_VECTORS_LAST, .after = STACK_AFTER_DENSE, .normalize = true},
             (double[]){-1 / sqrt(5), 2 / sqrt(5)}, 2);
   s.pooling.pooler = (struct layer_matrix){weight + 2, NULL}; /* of both numbers: [0 1], [1 1] */
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_POOLER}, (double[]){tanh(-2), tanh(-1)}, 2);
+  vector_is(&s, (struct ref_pooling){.vectors = STACK_VECTORS_FIRST, .after = STACK_AFTER_POOLER},
+            (double[]){tanh(-2), tanh(-1)}, 2);
   s.pooling.dense[0] = (struct stack_dense){.size = 3, .matrix = {weight, bias}};
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MAX}, (double[]){3, 8, 12}, 3);
+  vector_is(&s, (struct ref_pooling){.vectors = STACK_VECTORS_MAX, .after = STACK_AFTER_DENSE},
+            (double[]){3, 8, 12}, 3);
   s.pooling.dense[0].tanh = true;
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MEAN}, (double[]){0, tanh(2), tanh(3)}, 3);
+  vector_is(&s, (struct ref_pooling){.vectors = STACK_VECTORS_MEAN, .after = STACK_AFTER_DENSE},
+            (double[]){0, tanh(2), tanh(3)}, 3);
   s.pooling.dense[0].residual = true;
   s.pooling.dense[0].skip.weight = weight;
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MEAN},
+  vector_is(&s, (struct ref_pooling){.vectors = STACK_VECTORS_MEAN, .after = STACK_AFTER_DENSE},
             (double[]){0, tanh(2) + 2, tanh(3) + 2}, 3);
   s.pooling.dense[0] = (struct stack_dense){.size = 2, .matrix = {weight + 2, NULL}};
   s.pooling.dense[1] = (struct stack_dense){.size = 2, .matrix = {weight, NULL}, .residual = true};
-  vector_is(&s, (struct ref_pooling){.pool = STACK_POOL_MAX}, (double[]){16, 22}, 2);
+  vector_is(&s, (struct ref_pooling){.vectors = STACK_VECTORS_MAX, .after = STACK_AFTER_DENSE},
+            (double[]){16, 22}, 2);
 }
 
 /* Of a first row (1, -2): layers of its own, or the pooler. */
 static void the_twin_classifies(void **unused) {
   (void)unused;
   static const float weight[6] = {1, 0, 0, 1, 1, 1}, bias[3] = {0, 0, 1};
-  struct ref_pooling how = {.pool = STACK_POOL_CLASSES};
+  struct ref_pooling how = {.vectors = STACK_VECTORS_FIRST, .after = STACK_AFTER_CLASSES};
   struct stack_form s = {
       .width = 2,
       .pooling = {.dense = {{.size = 1, .matrix = {weight, NULL}}}},
-      .classifier = {.first = {weight, NULL}, .relu = true, .classes = {weight, bias}, .count = 3}};
+      .classifier = {.first = {weight, NULL}, .classes = {weight, bias}, .count = 3}};
   const double sum = exp(1) + 1 + exp(2), low = tanh(-2), first = tanh(-1);
   vector_is(&s, how, (double[]){1, 0, 2}, 3);
   how.function = STACK_FUNCTION_SOFTMAX;
@@ -357,7 +383,7 @@ static void the_twin_classifies(void **unused) {
   how.function = STACK_FUNCTION_SIGMOID;
   vector_is(&s, how, (double[]){1 / (1 + exp(-1)), 0.5, 1 / (1 + exp(-2))}, 3);
   how.function = STACK_FUNCTION_NONE;
-  s.classifier.relu = false;
+  s.classifier.tanh = true;
   vector_is(&s, how, (double[]){tanh(1), low, tanh(1) + low + 1}, 3);
   s.pooling.pooler = (struct layer_matrix){weight + 2, NULL};
   s.classifier.pooler = true;

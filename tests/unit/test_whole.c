@@ -93,7 +93,7 @@ static void check_item(const struct model *m, const json_t *one, size_t index, e
   r->geometry.items = 1;
   r->geometry.item = &item;
   r->geometry.q_rows = r->geometry.k_rows = n;
-  r->pool = pool;
+  stack_set_pool(r, pool);
   r->want_logits = logits;
   fill_tokens(text, tokens);
   fill_tokens(kinds, types);

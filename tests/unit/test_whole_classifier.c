@@ -61,7 +61,8 @@ static void check_scores(const struct model *m, const struct stack_form *form) {
   struct stack_run *r = stack_run_new(s, &a, &e);
   r->geometry.items = 1, r->geometry.item = &item;
   r->geometry.q_rows = r->geometry.k_rows = 2;
-  r->tokens = tokens, r->pool = STACK_POOL_CLASSES;
+  r->tokens = tokens;
+  r->vectors = STACK_VECTORS_FIRST, r->after = STACK_AFTER_CLASSES;
   assert_int_equal(stack_prepare(s, r, &a, &e), STATUS_OK);
   run_compute(&r->run, 1e7, scratch);
   assert_int_equal(run_fault(&r->run, &e), STATUS_OK);
@@ -72,7 +73,7 @@ static void check_scores(const struct model *m, const struct stack_form *form) {
                                                          sizeof(double), &e),
                                     .outputs = arena_alloc(&a, 2 * d, sizeof(double), &e)};
   assert_int_equal(stack_ref(form, &text, &hidden, &e), STATUS_OK);
-  const struct ref_pooling how = {.pool = STACK_POOL_CLASSES};
+  const struct ref_pooling how = {.vectors = STACK_VECTORS_FIRST, .after = STACK_AFTER_CLASSES};
   assert_int_equal(stack_ref_pool(form, &how, 2, hidden.outputs, scores, &e), STATUS_OK);
   assert_int_equal(r->output_size, form->classifier.count);
   for (size_t i = 0; i < r->output_size; i++)
@@ -88,7 +89,8 @@ static void check_head(const struct place *p, const struct head *h) {
   const struct stack_classifier *c = &stack_form(whole_reader(m->whole))->classifier;
   assert_int_equal(m->whole->classes, 3);
   assert_int_equal(c->count, 3);
-  assert_true(c->pooler == h->pooler && c->relu == h->relu);
+  assert_true(c->pooler == h->pooler && c->vectors == STACK_VECTORS_FIRST);
+  assert_true(h->relu ? !c->tanh && c->activation == ACTIVATION_RELU : c->tanh);
   assert_string_equal(m->whole->label[0], "no");
   assert_string_equal(m->whole->label[1], "äh");
   assert_string_equal(m->whole->label[2], "yes");

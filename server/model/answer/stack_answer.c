@@ -61,8 +61,8 @@ static struct answer_section *add_rows(struct stack_listing *l, const struct sta
 
 static void add_outputs(struct stack_listing *l) {
   const struct stack_run *run = l->r->main.run;
-  if (run->pool == STACK_POOL_NONE) {
-    add_rows(l, &l->r->main, NULL, run->outputs, &l->r->main.form->width)->name = "outputs";
+  if (stack_has_rows(run)) {
+    add_rows(l, &l->r->main, NULL, run->outputs, &run->output_size)->name = "outputs";
     return;
   }
   struct answer_section *s = stack_listing_add(l, NULL, "outputs");

@@ -87,8 +87,9 @@ static enum status refuse_output(struct stack_check *k, enum stack_v2_output whi
 static enum status set_outputs(struct stack_check *k) {
   const struct stack_values *v = k->values;
   struct stack_run *run = k->main->run;
+  const struct stack_form *f = k->main->form;
   const bool pooled = v->pool != STACK_POOL_NONE, of_v2 = k->terms->form == BODY_V2;
-  const size_t pooled_size = stack_check_pooled(k->main->form, v->pool);
+  const size_t pooled_size = stack_form_pooled(f);
   if (v->pool == STACK_POOL_POOLER && !stack_has_pooler(k->main->stack))
     return refuse_output(k, STACK_V2_POOLER_OUTPUT, "/pool", "this model has no pooler");
   if (!pooled && v->normalize && stack_field_is_seen(k->reading, STACK_FIELD_NORMALIZE))
@@ -100,15 +101,18 @@ static enum status set_outputs(struct stack_check *k) {
   if (v->dimensions > pooled_size)
     return error_at(k->e, "/dimensions", "%zu dimensions exceed the %zu of the model's embeddings",
                     v->dimensions, pooled_size);
-  run->pool = v->pool;
-  run->function = v->function;
-  if (v->pool == STACK_POOL_CLASSES) k->out->classes_of = k->w;
+  stack_set_pool(run, v->pool);
+  if (of_v2) run->after &= ~(unsigned)STACK_AFTER_DENSE;
   run->dimensions = v->dimensions;
-  run->output_size = of_v2 || !pooled ? k->main->form->width
-                     : v->dimensions  ? v->dimensions
-                                      : pooled_size;
+  run->output_size = of_v2 || !pooled ? f->width : v->dimensions ? v->dimensions : pooled_size;
   run->normalize = pooled && v->normalize;
-  run->dense_left = of_v2;
+  if (v->classifies) {
+    run->vectors = f->classifier.vectors;
+    run->after = STACK_AFTER_CLASSES;
+    run->function = v->function;
+    run->output_size = f->classifier.count;
+    k->out->classes_of = k->w;
+  }
   run->want_logits = of_v2 && find_output(k, STACK_V2_LOGITS) < k->out->v2.outputs;
   if (!run->want_logits || stack_has_output(k->main->stack)) return STATUS_OK;
   return refuse_output(k, STACK_V2_LOGITS, "",
@@ -192,10 +196,9 @@ static enum status make_items(struct stack_check *k) {
           k, k->field, i, "%zu %s exceed the model's context length of %zu: %s", rows,
           k->field == STACK_FIELD_TOKENS ? "tokens" : "positions", k->w->positions,
           k->reading->texts ? "shorten the text or set \"truncate\": true" : "shorten the input");
-    if (rows == 0 && k->values->pool != STACK_POOL_NONE)
+    if (rows == 0 && !stack_has_rows(k->main->run))
       return stack_items_refuse(k, k->field, i, "an empty item has no %s",
-                                k->values->pool == STACK_POOL_CLASSES ? "class"
-                                                                      : "vector to be pooled");
+                                k->values->classifies ? "class" : "vector to be pooled");
   }
   if (count_fed(k) || place_items(k, reader, k->lens)) return k->e->status;
   return stack_check_has_source(k) ? place_items(k, k->main, k->begun) : STATUS_OK;

@@ -40,10 +40,4 @@ static inline const char *stack_check_shown(const struct stack_check *k, enum st
   return stack_field_shown(field, k->terms->form);
 }
 
-/* Numbers of a pooled item before `dimensions` cuts them, or of its classes. */
-static inline size_t stack_check_pooled(const struct stack_form *f, enum stack_pool pool) {
-  if (pool == STACK_POOL_CLASSES) return f->classifier.count;
-  return stack_form_pooled(f);
-}
-
 #endif

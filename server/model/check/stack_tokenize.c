@@ -104,7 +104,7 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
                   .patience = r->patience},
       .prompt = {[TOKENIZE_OF_TEXT] = {prompt.bytes, prompt.length},
                  [TOKENIZE_OF_QUERY] = {query->bytes, query->length}},
-      .counts_prompts = w->prompt_left_out && stack_pool_is_of_all(v->pool),
+      .counts_prompts = w->prompt_left_out && stack_vectors_are_of_all(stack_pool_vectors(v->pool)),
       .most_tokens = w->positions,
       .most_pairs = limits->max_pairs / size_max(1, f->layers * f->kind->self.heads)};
   const size_t said = v->truncate == SIZE_MAX ? 0 : v->truncate;

@@ -349,9 +349,8 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
   const bool encodes = terms->ask == ASK_ENCODE, classifies = terms->ask == ASK_CLASSIFY;
   const bool both = whole_is_pair(w) && (!body_ask_encodes(terms->ask) || terms->form == BODY_V2);
   *values = (struct stack_values){.arena = a,
-                                  .pool = encodes      ? w->pool
-                                          : classifies ? STACK_POOL_CLASSES
-                                                       : STACK_POOL_NONE,
+                                  .pool = encodes ? w->pool : STACK_POOL_NONE,
+                                  .classifies = classifies,
                                   .normalize = encodes && w->normalize,
                                   .function = w->function,
                                   .top = terms->ask == ASK_FILL ? FILL_TOP : 0,

@@ -24,6 +24,7 @@ struct stack_values {
   size_t usual_tokens;              /* the default of max_tokens */
   struct tokenizer_text *stop;      /* [stops] */
   size_t stops;
+  bool classifies;  /* scores of classes are computed, instead of vectors */
   bool token_texts; /* whether the text of each token is returned; only dialects set it */
 };
 
