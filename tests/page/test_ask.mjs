@@ -5,22 +5,82 @@ import { ask, audit, serve, settle, state, test } from "./browser.mjs";
 
 const server = await serve();
 
-test("it opens with a sentence, sent: a pronoun looks at its noun", async () => {
+const allOf = async (model, body) => (await server.post(`/v1/models/${model}/attention`, body)).json;
+const near = (list, expected, within, what) => list.forEach((x, i) =>
+  assert.ok(Math.abs(x - expected[i]) < within, `${what}: ${list} is not ${expected}`));
+
+test("it opens with a look-up, sent: its weights come from query and key", async () => {
   const page = await open({ server });
-  const text = await source(page);
-  const { json } = await server.post("/v1/models/demo/attention", text);
+  const text = await source(page), json = await allOf("demo", text);
   assert.deepEqual(await weights(page), asFloat32(json.attention_weights));
-  assert.equal(await page.locator("#example").inputValue(), "pronoun");
-  assert.equal((await state(page, "answer")).raw, JSON.stringify(json));
-  const words = (await page.locator("#rows tbody th").allTextContents()), { rows } = await state(page, "labels");
-  assert.deepEqual(words, rows[0]);
-  for (const head of json.attention_weights[0])
-    assert.equal(words[head[words.indexOf("it")].indexOf(Math.max(...head[words.indexOf("it")]))], "animal");
+  assert.equal(await page.locator("#example").inputValue(), "lookup");
+  assert.deepEqual(JSON.parse((await state(page, "answer")).raw), json);
+  assert.deepEqual(Object.keys(JSON.parse(text)), ["queries", "keys", "return_attention"], "no bias, no mask");
+  const { rows: [rows], cols: [cols] } = await state(page, "labels");
+  assert.deepEqual(await page.locator("#rows tbody th").allTextContents(), rows);
+  // In each head the keys that a query gets, all alike.
+  const all = cols.join(" "), reds = "apple cherry", sours = "cherry lemon lime";
+  const expected = [["plum", reds, all, reds, all], [all, all, sours, sours, all]];
+  json.attention_weights[0].forEach((head, h) => head.forEach((row, i) => {
+    const some = expected[h][i].split(" ");
+    near(row, cols.map((key) => (some.includes(key) ? 1 / some.length : 0)), 0.012, rows[i]);
+  }));
   await page.reload();
   await settle(page);
   assert.equal(await source(page), text, "the same numbers each time");
 });
 
+test("an example for each section of chapter 11, and what it is to show", async () => {
+  const page = await open({ server });
+  const chosen = async (name) => {
+    await choose(page, "example", name);
+    const text = await source(page);
+    return { text, ...await allOf(await state(page, "model"), text), ...await state(page, "labels") };
+  };
+  const titles = (await page.locator("#example option").allTextContents()).join();
+  for (let section = 1; section <= 7; section++) assert.match(titles, new RegExp(`d2l [^)]*11\\.${section}`));
+  // 11.2: a Gaussian kernel, of another width in each head; the context is its estimate.
+  const kernel = await chosen("kernel"), number = (name) => Number(name.slice(2));
+  const [at, known] = [kernel.rows[0].map(number), kernel.cols[0].map(number)];
+  for (const [h, width] of [[0, 1], [1, 0.5]])
+    for (const [i, x] of at.entries()) {
+      const parts = known.map((k) => Math.exp(-((x - k) ** 2) / (2 * width ** 2))), sum = parts.reduce((a, b) => a + b);
+      near(kernel.attention_weights[0][h][i], parts.map((part) => part / sum), 0.02, `x=${x}`);
+      const { trace } = await allOf("demo", { ...JSON.parse(kernel.text), trace: { item: 0, head: h, query: i } });
+      const estimate = known.reduce((total, k, j) => total + trace.weights[j] * (2 * Math.sin(k) + k), 0);
+      assert.ok(Math.abs(trace.context[0] - estimate) < 0.02, `${trace.context} is not ${estimate}`);
+    }
+  // 11.4: each word finds its translation; nothing finds padding.
+  const { attention_weights: [[aligned]], rows: [french], cols: [english] } = await chosen("bahdanau");
+  const best = aligned.map((row) => english[row.indexOf(Math.max(...row))]);
+  assert.deepEqual([french, best], [["le", "chat", "noir", "dort"], ["the", "cat", "black", "sleeps"]]);
+  assert.ok(aligned.every((row) => row[4] === 0));
+  // 11.6: the score depends on the distance alone.
+  const place = await chosen("position");
+  for (const [h, pace] of [[0, 1], [1, 0.25]])
+    for (const i of [0, 3, 7]) {
+      const { trace } = await allOf("demo", { ...JSON.parse(place.text), trace: { item: 0, head: h, query: i } });
+      near(trace.scores, trace.scores.map((_, j) => 6 / Math.SQRT2 * Math.cos(pace * (i - j))), 0.02, `position ${i}`);
+    }
+  // 11.7: no key follows its query.
+  const { attention_weights: [causal] } = await chosen("causal");
+  for (const head of causal) head.forEach((row, i) => assert.ok(row.slice(i + 1).every((x) => x === 0)));
+  // What a bias makes is told to be its own.
+  const biased = await chosen("pronoun"), words = biased.rows[0], it = words.indexOf("it");
+  assert.match(await page.locator("#example-note").innerText(), /bias adds 5/);
+  assert.match(titles, /A bias makes the weights/);
+  for (const head of biased.attention_weights[0]) assert.equal(words[head[it].indexOf(Math.max(...head[it]))], "animal");
+});
+
+test("each model begins with an example of its own", async () => {
+  for (const [model, name] of [["base", "toy"], ["additive", "additive"], ["sort", "sort"], ["demo", "lookup"]]) {
+    const page = await open({ server, path: `/#explore?model=${model}` });
+    assert.deepEqual([await page.locator("#example").inputValue(), await state(page, "model"), await state(page, "problem")],
+      [name, model, null]);
+  }
+});
+
+const USED = { additive: "additive", bahdanau: "additive", lookup: "demo", kernel: "demo", position: "demo" };
 test("each example on each model", async () => {
   const page = await open({ server, expect: [400] });
   const names = await page.evaluate(() => Samples.layers.map((example) => example.name));
@@ -28,7 +88,7 @@ test("each example on each model", async () => {
     for (const name of names) {
       await choose(page, "model", model);
       await choose(page, "example", name);
-      const used = name === "additive" ? "additive" : model;
+      const used = USED[name] || model;
       assert.equal(await page.locator("#model").inputValue(), used);
       assert.equal(await page.locator("#example").inputValue(), name);
       const reply = await server.post(`/v1/models/${used}/attention`, await source(page));
@@ -54,9 +114,6 @@ test("an example brings its model and its words, and the next one brings back wh
   assert.deepEqual((await state(page, "labels")).rows, [["Once", "upon", "a", "time", "there", "was", "a", "king"]]);
   const [[head]] = (await server.post("/v1/models/base/attention", await source(page))).json.attention_weights;
   assert.deepEqual(head.map((row) => row.indexOf(1)), [-1, 0, 1, 2, 3, 4, 5, 6], "the token before");
-  await choose(page, "example", "copy");
-  const copied = (await server.post("/v1/models/base/attention", await source(page))).json;
-  assert.deepEqual(copied.attention_weights[0][0].map((row) => row.indexOf(Math.max(...row))), [0, 1, 2, 3, 4, 5]);
   await choose(page, "example", "ragged");
   assert.deepEqual(await state(page, "labels"), { rows: [], cols: [] });
   await choose(page, "model", "additive");
@@ -90,9 +147,10 @@ test("examples respect what a model forbids, and one that is changed is nobody's
     sigmoid: { ...sizes, weighting: "sigmoid" }, narrow: { ...sizes, hidden: 6 } } } });
   const page = await open({ server: other, expect: [400] });
   const shut = () => page.locator("#example option:disabled").allTextContents();
-  const NO_ADDITIVE = "Additive pooling (d2l 11.3) (no model has the score additive)";
-  assert.deepEqual(await shut(),
-    ["Two levels (not with sigmoid weights)", NO_ADDITIVE, "random input"]);
+  const demo = ["Color and taste (d2l 11.1, 11.5) (needs the layer demo)", "Kernel regression (d2l 11.2) (needs the layer demo)"];
+  const NEEDS = [...demo, "Additive pooling (d2l 11.3) (needs the score additive)",
+    "Bahdanau attention (d2l 11.4) (needs the layer additive)", "Positional encoding (d2l 11.6) (needs the layer demo)"];
+  assert.deepEqual(await shut(), [...NEEDS, "Two levels (not with sigmoid weights)", "random input"]);
   for (const model of ["sigmoid", "narrow"]) {
     await choose(page, "model", model);
     for (const option of await page.locator("#example option:enabled").all()) {
@@ -102,10 +160,10 @@ test("examples respect what a model forbids, and one that is changed is nobody's
       assert.equal(problem && problem.pointer, name === "invalid" ? "/queries/1/2" : null, name);
     }
   }
-  assert.deepEqual(await shut(), [NO_ADDITIVE, "random input"]);
+  assert.deepEqual(await shut(), [...NEEDS, "random input"]);
   await choose(page, "example", "levels");
   await choose(page, "model", "sigmoid");
-  assert.equal(await page.locator("#example").inputValue(), "pronoun", "what does not fit gives way");
+  assert.equal(await page.locator("#example").inputValue(), "toy", "what does not fit gives way");
   await type(page, "{}");
   assert.equal(await page.locator("#example").inputValue(), "own0");
   await choose(page, "model", "narrow");
@@ -134,7 +192,7 @@ test("models that cannot be read are read again, and those that have changed", a
   await page.waitForFunction(() => State.get("answer"));
   await settle(page);
   assert.equal(await state(page, "problem"), null);
-  assert.equal(await page.locator("#example").inputValue(), "pronoun");
+  assert.equal(await page.locator("#example").inputValue(), "lookup");
   await page.evaluate(() => {
     const models = State.get("models");
     State.set({ models: [{ ...models[0], name: "gone" }, ...models] });
@@ -252,7 +310,7 @@ test("what takes long is stopped, and gives way to what is sent next", async () 
   const before = (await state(page, "answer")).raw;
   await page.locator("#send").click();
   assert.equal(await page.locator("#send").isDisabled(), true);
-  await choose(page, "example", "cross");
+  await choose(page, "example", "causal");
   assert.notEqual((await state(page, "answer")).raw, before);
   assert.equal(await state(page, "problem"), null);
 });

@@ -80,7 +80,7 @@ test("links that are broken, strange, too long or of models that are not there",
     const page = await open({ server, path: `/${hash}` });
     assert.match(await page.getByRole("alert").first().textContent(), /link is invalid/);
     await page.evaluate(() => document.querySelector('#places [href="#explore"]').click());
-    assert.equal(await page.locator("#example").inputValue(), "pronoun", hash);
+    assert.equal(await page.locator("#example").inputValue(), "lookup", hash);
   }
   const strange = { attend: 1, model: "gone<img src=x>", text: JSON.stringify(BODY), labels: { rows: [[1]], cols: 5 },
     tab: "source", view: { item: 77, part: {}, head: -5, row: 1e9, col: "x", range: 7, strong: "yes" } };
@@ -88,7 +88,7 @@ test("links that are broken, strange, too long or of models that are not there",
   await page.getByText("This server has no model “gone<img src=x>”").waitFor();
   await settle(page);
   assert.deepEqual(told(page), []);
-  assert.deepEqual([await page.locator("#example").inputValue(), (await state(page, "asked")).model], ["pronoun", "demo"],
+  assert.deepEqual([await page.locator("#example").inputValue(), (await state(page, "asked")).model], ["lookup", "demo"],
     "the text of a link is sent to no other model");
   await page.getByRole("button", { name: "Close" }).click();
   assert.ok(!await page.locator("#place-notice").isVisible());

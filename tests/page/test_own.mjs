@@ -92,7 +92,7 @@ test("what a browser keeps of somebody else's, or does not keep, does not matter
     await page.reload();
     await page.waitForFunction(() => State.get("answer"));
     await settle(page);
-    assert.equal(await example(page), "pronoun", text);
+    assert.equal(await example(page), "lookup", text);
   }
 });
 

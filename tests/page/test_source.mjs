@@ -114,7 +114,7 @@ test("a file is pasted; a picture of text that is pasted is not taken for it", a
   const page = await open({ server });
   await paste(page, [["", "[]"]]);
   assert.match(await page.locator("#source-note").textContent(), /^pasted\.json cannot be sent/);
-  await choose(page, "example", "cross");
+  await choose(page, "example", "causal");
   assert.equal(await page.locator("#source-note").textContent(), "", "it was of another request");
   await paste(page, [["", "{ }"]]);
   assert.equal(await source(page), "{ }");
@@ -164,7 +164,7 @@ test("a request of many lines is not typed line by line, and is undone all the s
     await page.getByRole("button", { name: "Fill in and run" }).click();
     await settle(page);
   }]]) {
-    await choose(page, "example", "pronoun");
+    await choose(page, "example", "lookup");
     if (!await page.locator("#random").isVisible()) await unfold(page, "example-part details");
     await act();
     const long = await source(page);

@@ -13,7 +13,6 @@ const Examples = (() => {
   // An example for a wider model is megabytes of text, and is made only when it is chosen.
   const WIDEST = 20000;
   const ask = () => (Models.isSmall(Models.current()) ? Ask.send() : null);
-  const first = (model) => (Samples.offered(model)[0] || { name: "" }).name;
   // The example's name; its request; the name of the model that this was made for; and { from, to } if
   // an example has changed the model.
   let chosen = null, made = null, madeFor = null, before = null;
@@ -55,7 +54,7 @@ const Examples = (() => {
     const isNew = body !== made || madeFor !== model.name;
     const example = Samples.offered(model).find(({ name }) => name === chosen);
     if (!example || Samples.barred(example, model) || !Samples.takes(example, model)
-      || (isNew && model.tokenizer && chosen === "ids")) chosen = first(model);
+      || (isNew && model.tokenizer && chosen === "ids")) chosen = Samples.first(model);
     if (chosen && (isNew || made.text !== Samples.body(chosen, model).text)) put(model);
   };
   const choose = (name, send = Ask.start) => {
@@ -109,7 +108,7 @@ const Examples = (() => {
     const model = Models.current();
     if (State.get("body") !== null || !model) return null;
     if (Own.kept && Own.kept.body) return chooseOwn(Own.kept.body);
-    chosen = first(model);
+    chosen = Samples.first(model);
     return chosen && !(model.query_size > WIDEST) ? put(model) : null;
   };
   State.on(["models", "model", "place"], fit);

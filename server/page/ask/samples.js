@@ -4,48 +4,77 @@
 // Samples.find(name). Samples.body(name, model) -> the request, the same each time. Samples.labels(name):
 // its labels. Samples.takes(example, model): is it for this model? Samples.taker(example, model): the
 // model for it: this one, another one, or null. Samples.barred(example, model): why it cannot be chosen,
-// or "". Samples.pixel(x, y): the brightness of the picture, of Samples.WIDE points a side.
+// or "". Samples.first(model): the name of the example that a model begins with, or "".
+// Samples.pixel(x, y): the brightness of the picture, of Samples.WIDE points a side.
 // needs: state models labels random request
 const Samples = (() => {
   const twice = (item) => [item, item];
-  // A bias that adds numbers to some scores: the other scores are small in a `calm` example.
-  const biased = (q, k, pairs) => {
-    const rows = Array.from({ length: q }, () => Array(k).fill(0));
-    for (const [i, j, by] of pairs) rows[i][j] = by;
-    return [rows];
-  };
-  const diagonal = (n, by) => Array.from({ length: n }, (_, i) => [i, i, by]);
+  // A bias for eleven words: it adds 5 to the score of word 8 with word 1.
+  const bias = Array.from({ length: 11 }, (_, i) => Array.from({ length: 11 }, (__, j) => (i === 8 && j === 1 ? 5 : 0)));
+  const ADDITIVE = ["the score additive", ({ score }) => score === "additive"];
+  // The layer `demo`: the inverses of its matrices of queries and keys, and a column of that of values. The
+  // vectors below are those that its two heads compare, two numbers for each, and these make the request's.
+  const DEMO = ["the layer demo", ({ sha256 }) => /^413f670f/.test(sha256)];
+  const QUERY = [[1.684, -1.081, 0.172, 0.582], [-0.685, 1.3, -1.106, -0.914],
+    [1.985, -3.923, -1.268, -1.631], [0.097, 1.161, 2.262, 1.296]];
+  const KEY = [[-0.873, -0.608, 0.484, -0.094], [-0.982, 2.471, -0.984, -2.53],
+    [0.385, -1.462, 0.649, 2.731], [-0.501, 1.384, -2.404, -1.459]];
+  const VALUE = [[0.736], [-1.494], [2.241], [-2.008]];
+  const times = (matrix, vectors) => vectors.map((vector) => matrix.map((row) =>
+    Math.round(1000 * row.reduce((sum, x, i) => sum + x * vector[i], 0)) / 1000));
+  const code = (by) => Array.from({ length: 8 }, (_, i) => [1, 0.25].flatMap((pace) =>
+    [by * Math.cos(pace * i), by * Math.sin(pace * i)]));
+  const POINTS = [0, 1, 2, 3, 4, 5], KNOWN = [0.2, 0.6, 1.1, 1.7, 2.4, 3, 3.7, 4.5];
+  const named = (points) => [points.map((x) => `x=${x}`).join(" ")], KING = ["Once upon a time there was a king"];
   const layers = [
-    { name: "pronoun", title: "A pronoun and its noun", items: [{ q: 11 }], calm: true,
-      words: [["The animal did not cross the street because it was tired"]],
-      fields: { bias: biased(11, 11, [[1, 0, 2], [4, 1, 3], [4, 6, 2], [6, 5, 3], [8, 1, 5],
-        [8, 6, 3.5], [10, 8, 3], [10, 1, 4]]) },
-      note: "The weights are made by hand: the request adds a bias to the scores, against what query and key say." },
-    { name: "previous", title: "Previous token", items: [{ q: 8 }], calm: true,
-      words: [["Once upon a time there was a king"]], fields: { window: [0, 0], causal_offset: -1 },
-      note: "A window of one key: each query attends to the previous token, the first one to none." },
-    { name: "copy", title: "A copy task", items: [{ q: 6, k: 6, own: true }], calm: true,
-      words: [["<s> m o n k e"], ["m o n k e y"]], fields: { bias: biased(6, 6, diagonal(6, 6)) },
-      note: "Each query attends to the same position of the text that is copied." },
-    { name: "toy", title: "Padded items (d2l 11.3)", items: twice({ q: 4, k: 6 }),
+    { name: "lookup", title: "Color and taste (d2l 11.1, 11.5)", needs: DEMO, fields: {},
+      words: [["purple red sour red+sour any"], ["apple cherry banana lemon lime plum"]],
+      items: [{ queries: times(QUERY, [[0, -4, 0, 0], [4, 0, 0, 0], [0, 0, 0, 4], [4, 0, 0, 4], [0, 0, 0, 0]]),
+        keys: times(KEY, [[2, 0, 0, -2], [2, 0, 0, 2], [0, 2, 0, -2], [0, 2, 0, 2], [-2, 0, 0, 2], [0, -2, 0, -2]]) }],
+      note: "Head 0 compares colors, head 1 tastes. A query gets one key, or the mean of several; if it asks for "
+        + "nothing, of all." },
+    { name: "kernel", title: "Kernel regression (d2l 11.2)", needs: DEMO, fields: {},
+      words: [named(POINTS), named(KNOWN)],
+      items: [{ queries: times(QUERY, POINTS.map((x) => [x, 1, 4 * x, 4].map((part) => part * Math.SQRT2))),
+        keys: times(KEY, KNOWN.map((x) => [x, -x * x / 2, x, -x * x / 2])),
+        values: times(VALUE, KNOWN.map((x) => [2 * Math.sin(x) + x])) }],
+      note: "Nadaraya-Watson: with q = (x, 1) and k = (x', -x'²/2), softmax of q·k is a Gaussian kernel, of width 1 "
+        + "in head 0 and 1/2 in head 1. The context begins with the estimate of y = 2 sin x + x." },
+    { name: "additive", title: "Additive pooling (d2l 11.3)", items: twice({ q: 1, k: 10, own: true }),
+      fields: { valid_lens: [2, 6] }, needs: ADDITIVE,
+      note: "One query per item, scores v·tanh(W q + U k), as in Dive into Deep Learning." },
+    { name: "toy", title: "Masked softmax (d2l 11.3)", items: twice({ q: 4, k: 6 }),
       words: [[], ["we saw rain <pad> <pad> <pad>", "hello world <pad> <pad> <pad> <pad>"]],
       fields: { valid_lens: [3, 2] },
       note: "valid_lens masks padding: item 0 has 3 keys, item 1 has 2." },
-    { name: "cross", title: "Cross attention (d2l 11.4)", items: [{ q: 5, k: 8, own: true }], fields: {},
-      words: [["Je vois le chat noir"], ["I see the black cat over there ."]],
-      note: "Queries attend to separate keys and values." },
-    { name: "causal", title: "Causal self-attention (d2l 11.6)", items: [{ q: 8 }], fields: { causal: true },
-      words: [["Once upon a time there was a king"]],
+    { name: "bahdanau", title: "Bahdanau attention (d2l 11.4)", fields: { valid_lens: [4] },
+      needs: ["the layer additive", ({ sha256 }) => /^7882bda9/.test(sha256)],
+      words: [["le chat noir dort"], ["the black cat sleeps <pad>"]],
+      items: [{ k: 5, own: true, queries: [[-1, -2, -1, -2, 4, 3, -1, 0], [5, 3, -4, 4, -2, 0, 2, -3],
+        [-1, 1, -1, -1, -3, 0, 2, -2], [1, 0, 0, 4, 1, -5, -3, 2]].map((state) => [...state, ...Array(12).fill(0)]),
+      keys: [[-2, 7], [1, 0], [1, -6], [7, 10], [0, 0]] }],
+      note: "Queries are states of a decoder, keys those of an encoder, chosen so that each word finds its translation." },
+    { name: "position", title: "Positional encoding (d2l 11.6)", needs: DEMO, fields: {},
+      words: [KING, KING],
+      items: [{ queries: times(QUERY, code(3)), keys: times(KEY, code(2)) }],
+      note: "Vectors are sines and cosines of positions: the weights depend on distance alone. Head 0 is narrow, but "
+        + "takes 6 for 0; head 1 is wide." },
+    { name: "causal", title: "Causal self-attention (d2l 11.7)", items: [{ q: 8 }], fields: { causal: true },
+      words: [KING],
       note: "Each query attends to itself and to earlier positions." },
+    { name: "pronoun", title: "A bias makes the weights", items: [{ q: 11 }], calm: true,
+      words: [["The animal did not cross the street because it was tired"]],
+      fields: { bias },
+      note: "“it” attends to “animal” only because the bias adds 5 to this score: query and key are random." },
+    { name: "previous", title: "Previous token", items: [{ q: 8 }], calm: true,
+      words: [KING], fields: { window: [0, 0], causal_offset: -1 },
+      note: "A window of one key: each query attends to the previous token, the first one to none." },
     { name: "ragged", title: "Ragged batch", fields: {},
       items: [{ q: 3, k: 6 }, { q: 5, k: 2 }, { q: 2, k: 9 }],
       note: "Items of different sizes, without padding." },
     { name: "levels", title: "Two levels", items: [{ q: 4, k: 9 }], sums: true,
       words: [[], ["The old man left early without his hat today"]],
       fields: { segments: [[3, 2, 4]] }, note: "Attention to segments of keys, and within each segment." },
-    { name: "additive", title: "Additive pooling (d2l 11.3)", items: twice({ q: 1, k: 10, own: true }),
-      fields: { valid_lens: [2, 6] }, score: "additive",
-      note: "One query per item, scores v·tanh(W q + U k), as in Dive into Deep Learning." },
     { name: "hard", title: "Hard selection", items: [{ q: 6, k: 6 }],
       fields: { select: "hard", return_pointers: true }, note: "Each query selects one key (hard attention)." },
     { name: "invalid", title: "An invalid one", items: twice({ q: 4, k: 6 }), fields: {},
@@ -68,13 +97,13 @@ const Samples = (() => {
   const behind = (model, next) => (model.kind === "seq2seq" ? { targets: tokens(model, next, 5) } : {});
   const SENTENCE = "The animal did not cross the street because it was too tired.";
   const ofWhole = [
-    { name: "sort", title: "Numbers to sort", fits: ({ builtin }) => builtin === "sort",
+    { name: "sort", title: "Numbers to sort (d2l 11.7)", fits: ({ builtin }) => builtin === "sort",
       fields: () => ({ tokens: [9, 4, 17, 2, 12, 25, 7, 20] }),
       note: "In the last layer, position i attends to the i-th smallest number." },
-    { name: "story", title: "The beginning of a sentence", fits: ({ builtin }) => builtin === "story",
+    { name: "story", title: "Start of a sentence (d2l 11.7)", fits: ({ builtin }) => builtin === "story",
       fields: () => ({ text: "the animal did not cross the street because it" }),
       note: "Choose Generate: the model continues it with its 107 words." },
-    { name: "sentence", title: "A sentence", fits: ({ tokenizer }) => Boolean(tokenizer),
+    { name: "sentence", title: "A sentence (d2l 11.6)", fits: ({ tokenizer }) => Boolean(tokenizer),
       fields: (model, next) => ({ text: SENTENCE, ...behind(model, next) }),
       note: "Which tokens does “it” attend to, in which head?" },
     { name: "texts", title: "Two texts", fits: ({ tokenizer, kind }) => tokenizer && kind !== "seq2seq",
@@ -104,12 +133,12 @@ const Samples = (() => {
   // Vectors of numbers with one decimal.
   const rows = (next, count, width) => Array.from({ length: count }, () =>
     Array.from({ length: width }, () => Math.round(next()) / 10));
-  const itemOf = (model, next, { q, k, own }) => {
+  const itemOf = (model, next, { q, k, own, ...made }) => {
     const item = { queries: rows(next, q, model.query_size) };
     if (k || model.key_size !== model.query_size) item.keys = rows(next, k || q, model.key_size);
     if (own || model.value_size !== model.key_size)
       item.values = rows(next, k || q, model.value_size);
-    return item;
+    return { ...item, ...made };
   };
   const body = (name, model) => {
     if (Models.isWhole(model))
@@ -122,14 +151,17 @@ const Samples = (() => {
     return { text: Request.layout({ ...whole, ...fields, return_attention: true }) };
   };
 
-  // The model for an example of layers, and why there is none, or "".
-  const takes = ({ score }, model) => !score || model.score === score;
+  // The model for an example of layers, and why there is none, or "". An example's `needs` are words for the
+  // models that it is for, and whether a model is one.
+  const takes = ({ needs }, model) => !needs || needs[1](model);
   const taker = (example, model) => (takes(example, model) ? model
     : (State.get("models") || []).find((one) => !Models.isWhole(one) && takes(example, one)) || null);
   const barred = (example, model) => {
     if (!model || Models.isWhole(model)) return "";
-    if (!taker(example, model)) return `no model has the score ${example.score}`;
+    if (!taker(example, model)) return `needs ${example.needs[0]}`;
     return example.sums && model.weighting === "sigmoid" ? "not with sigmoid weights" : "";
   };
-  return { layers, offered, find, labels, body, takes, taker, barred, pixel, WIDE };
+  const first = (model) => (offered(model).find((example) => takes(example, model) && !barred(example, model))
+    || { name: "" }).name;
+  return { layers, offered, find, labels, body, takes, taker, barred, first, pixel, WIDE };
 })();
