@@ -36,7 +36,8 @@ struct model {
   bool bias;            /* does any role have one? */
   enum compute compute; /* how its matrices are multiplied */
   bool causal;          /* default of requests */
-  size_t window; /* default of requests: keys up to a query's own that it attends to; 0: all */
+  size_t window; /* default of requests: a query attends to keys that are nearer than this, and if
+                    `causal` only to earlier ones and its own; 0: no window */
   bool cross;    /* whether it is the cross-attention of a whole model */
   bool hinted;   /* whether config.json has heads and kv_heads */
   uint64_t parameters;            /* numbers in weights and biases */

@@ -60,6 +60,7 @@ static void make_part(const struct model *m, const struct whole_stack *s, const 
   const struct stack_form *f = &s->form;
   const size_t layer = number % f->layers;
   const bool cross = number >= f->layers;
+  const struct stack_kind *kind = stack_layer_kind(made, layer);
   const struct layout_matrix *table = whole_plan_part(s, WHOLE_RELATIVE, 0);
   const bool relative = table->found && !cross;
   uint64_t count = relative ? (uint64_t)table->weight.rows * table->weight.columns : 0;
@@ -76,7 +77,7 @@ static void make_part(const struct model *m, const struct whole_stack *s, const 
   part->model = (struct model){.name = m->name,
                                .kind = MODEL_ATTENTION,
                                .layer = (struct layer *)stack_attention(made, number),
-                               .shape = cross ? f->cross : f->kind->self,
+                               .shape = cross ? f->cross : kind->self,
                                .score = "scaled_dot",
                                .weighting = "softmax",
                                .projection = "linear",
@@ -84,7 +85,7 @@ static void make_part(const struct model *m, const struct whole_stack *s, const 
                                .layout = m->layout,
                                .bias = bias,
                                .causal = f->causal && !cross,
-                               .window = cross ? 0 : f->kind->window,
+                               .window = cross ? 0 : kind->window,
                                .cross = cross,
                                .parameters = count,
                                .source = m->source,

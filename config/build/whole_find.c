@@ -247,7 +247,7 @@ static enum status find_layers(const struct whole_finding *f) {
   struct whole_spot query = {WHOLE_QUERY, 0,
                              family->joint ? family->joint : family->stem[WHOLE_QUERY]};
   while (query.layer <= DEFINITION_LAYER_MAX && find_tensor(f, &query, end)) query.layer++;
-  const size_t said = f->p->said.of[family->decodes ? WHOLE_DECODER : WHOLE_ENCODER].layers;
+  const size_t said = f->p->said.of[whole_plan_side(f->p, stack)].layers;
   stack->form.layers = said ? said : query.layer;
   if (said && said < query.layer)
     notes_add(&f->p->notes, "%zu of the %zu layers in the file are used, as configured", said,
@@ -285,7 +285,8 @@ static enum status find_stack_parts(const struct whole_finding *f) {
    * decoder with an encoder must have one: it has no other rows to begin with. */
   const char *const *table = family->table;
   const bool cross = f->stack != whole_plan_reader(f->p), apart = f->p->words.apart;
-  const size_t first = apart ? 1 + family->decodes : 0, end = apart ? first + 1 : WHOLE_TABLES_MOST;
+  const size_t first = apart ? 1 + whole_plan_side(f->p, f->stack) : 0,
+               end = apart ? first + 1 : WHOLE_TABLES_MOST;
   const struct layout_matrix *m = &f->stack->part[WHOLE_TOKEN];
   for (size_t i = first; i < end && table[i] && !m->found; i++)
     if (find_pair(f, &(struct whole_spot){WHOLE_TOKEN, 0, table[i]})) return f->e->status;
@@ -381,7 +382,8 @@ static enum status find_masked(const struct whole_finding *f) {
 
 static enum status find_head(const struct whole_finding *f) {
   const struct whole_family *family = f->stack->family;
-  return family->decodes ? find_logits(f, family->head, family->logits_bias) : find_masked(f);
+  const bool decodes = whole_plan_side(f->p, f->stack) == WHOLE_DECODER;
+  return decodes ? find_logits(f, family->head, family->logits_bias) : find_masked(f);
 }
 
 /* Finds a matrix of a dense layer of sentence-transformers, with or without a bias. */
@@ -429,14 +431,17 @@ static enum status find_kind(struct whole_plan *p, struct error *e) {
              decoder->layer);
     checkpoint_behind(p->source.file, begin, &count);
   }
-  p->kind = p->family->decodes    ? MODEL_DECODER
-            : !alone && count > 0 ? MODEL_SEQ2SEQ
-                                  : MODEL_ENCODER;
+  const bool decodes = p->family->decodes && !p->words.both_ways;
+  p->kind = decodes ? MODEL_DECODER : !alone && count > 0 ? MODEL_SEQ2SEQ : MODEL_ENCODER;
   whole_plan_reader(p)->family = p->family;
   if (p->kind == MODEL_SEQ2SEQ) p->stack[WHOLE_DECODER].family = decoder;
   if (!p->said.has_kind || p->said.kind == p->kind) return STATUS_OK;
-  if (p->family->decodes)
+  if (decodes)
     return error_set(e, STATUS_CONFIG, "kind: a model of %s is a decoder", p->family->name);
+  if (p->words.both_ways)
+    return error_set(e, STATUS_CONFIG,
+                     "kind: this model of %s attends in both directions: it is an encoder",
+                     p->family->name);
   if (p->said.kind == MODEL_SEQ2SEQ)
     return error_set(e, STATUS_CONFIG, "kind: seq2seq, but there is no decoder%s",
                      decoder ? "" : " that is supported");
@@ -496,7 +501,7 @@ static bool would_change(const struct whole_plan *p, const struct whole_stack *s
     for (size_t i = 0; i < WHOLE_NAMES_MOST && f->buffer[i]; i++)
       if (*in_layer == '.' && strcmp(in_layer + 1, f->buffer[i]) == 0) return false;
   }
-  const bool counted = p->said.of[f->decodes ? WHOLE_DECODER : WHOLE_ENCODER].layers;
+  const bool counted = p->said.of[whole_plan_side(p, stack)].layers;
   return !(counted && is_of_later_layer(stack, name));
 }
 

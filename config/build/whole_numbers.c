@@ -137,7 +137,7 @@ enum status whole_numbers_layer(const struct whole_plan *p, const struct whole_s
                                 size_t layer, struct arena *a, struct stack_layer *out,
                                 struct error *e) {
   const struct whole_reader r = {p, s, a, e};
-  *out = (struct stack_layer){0};
+  *out = (struct stack_layer){.kind = whole_words_kind(&p->words, layer)};
   for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) read_role(&r, role, layer, out);
   read_role(&r, WHOLE_RELATIVE, 0, out);
   return name_memory(e);

@@ -66,6 +66,12 @@ static inline struct whole_stack *whole_plan_reader(const struct whole_plan *p) 
   return (struct whole_stack *)&p->stack[p->kind == MODEL_DECODER ? WHOLE_DECODER : WHOLE_ENCODER];
 }
 
+/* Is it the decoder of the model, or its encoder? A family of decoders may be an encoder. */
+static inline enum whole_side whole_plan_side(const struct whole_plan *p,
+                                              const struct whole_stack *s) {
+  return (enum whole_side)(s - p->stack);
+}
+
 /* The part of a role; `layer` is ignored for roles of the stack. */
 static inline struct layout_matrix *whole_plan_part(const struct whole_stack *s,
                                                     enum whole_role role, size_t layer) {

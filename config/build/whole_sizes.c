@@ -172,9 +172,9 @@ static enum status set_self(const struct whole_sizing *z, struct error *e) {
   if (make_shape(z, WHOLE_QUERY, z->stack->form.width, s, e)) return e->status;
   s->norm_epsilon = w->type && w->type->head_norms ? norm_epsilon(p) : 0;
   s->rope_base = z->stack->places != WHOLE_PLACES_ROTARY ? 0
-                 : w->kind.rope_base > 0                 ? w->kind.rope_base
+                 : w->kind->rope_base > 0                ? w->kind->rope_base
                                                          : DEFINITION_ROPE_BASE;
-  s->rope_stretch = w->kind.rope_stretch;
+  s->rope_stretch = w->kind->rope_stretch;
   if (s->rope_base > 0 && s->head_size % 2 != 0)
     return error_set(e, STATUS_CONFIG,
                      "positions: rotary positions need an even head size, not %zu", s->head_size);
@@ -185,7 +185,7 @@ static enum status set_self(const struct whole_sizing *z, struct error *e) {
   const struct layout_matrix *table = &z->stack->part[WHOLE_RELATIVE];
   s->relative_buckets = table->found ? table->weight.rows : DEFINITION_RELATIVE_BUCKETS;
   s->relative_distance = w->distance ? w->distance : DEFINITION_RELATIVE_DISTANCE;
-  s->relative_both = !z->stack->family->decodes;
+  s->relative_both = whole_plan_side(p, z->stack) == WHOLE_ENCODER;
   if (!is_random(z) && !table->found)
     return error_set(e, STATUS_CONFIG, "positions: there is no tensor \"%s.weight\"",
                      z->stack->family->stem[WHOLE_RELATIVE]);
@@ -237,19 +237,22 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
   const struct whole_settings *s = &z->p->said;
   struct stack_form *f = &z->stack->form;
   if (check_choices(z, e)) return e->status;
-  f->name = whole_settings_side(family->decodes ? WHOLE_DECODER : WHOLE_ENCODER);
-  f->causal = family->decodes;
+  f->name = whole_settings_side(whole_plan_side(z->p, z->stack));
+  f->causal = whole_plan_side(z->p, z->stack) == WHOLE_DECODER;
   f->norm = s->rms == TOGGLE_ON ? NORM_RMS : family->norm;
   if (check_shift(z, e)) return e->status;
   f->place = s->pre == TOGGLE_ON ? NORM_PRE : family->place;
   f->epsilon = norm_epsilon(z->p);
-  f->kind->window = z->p->words.kind.window;
   f->whole = s->float32;
   f->kind->activation = s->activation ? s->activate : ACTIVATION_RELU;
+  for (unsigned kind = 0; kind < STACK_KINDS; kind++) {
+    f->kind[kind] = *f->kind;
+    f->kind[kind].window = z->p->words.kind[kind].window;
+  }
   f->last_aside = family->aside;
   const bool headed = z->stack->part[WHOLE_HEAD].found;
   const struct whole_masked *masked = z->p->masked;
-  f->output.tied = (family->decodes || masked) && f->embedding.tokens > 0 && !headed &&
+  f->output.tied = (f->causal || masked) && f->embedding.tokens > 0 && !headed &&
                    s->tie_output != TOGGLE_OFF;
   f->output.activation = masked && masked->gelu ? ACTIVATION_GELU : f->kind->activation;
   if (masked && !f->output.tied && !headed)

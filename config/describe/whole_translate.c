@@ -138,13 +138,25 @@ static void put_token(struct whole_translation *t, const char *word, const char 
     put_said(t, NULL, word, key, otherwise >= 0 ? json_integer(otherwise) : NULL);
 }
 
-/* --- sliding windows --- */
+/* --- the direction of attention, and sliding windows --- */
+
+static void refuse_value(const struct whole_translation *t, const char *key, const char *only) {
+  error_set(
+      t->e, STATUS_CONFIG,
+      "config.json: %s: has an unsupported value, which would change the outputs; supported: %s",
+      key, only);
+}
+
+/* Reads whether a decoder attends in both directions, as an encoder does. */
+static void read_direction(struct whole_translation *t) {
+  static const char one[] = "is_causal", both[] = "use_bidirectional_attention";
+  const bool says = !json_is_null(json_object_get(t->config, both)) && flag_of(t, both, false);
+  if (says && !t->w->type->both_ways) refuse_value(t, both, "false");
+  t->w->both_ways =
+      says || (!json_is_null(json_object_get(t->config, one)) && !flag_of(t, one, true));
+}
 
 enum { LAYERS_NONE, LAYERS_SOME, LAYERS_ALL };
-
-static bool is_kind(const json_t *value, const char *name) {
-  return json_is_string(value) && strcmp(json_string_value(value), name) == 0;
-}
 
 /* Reads which layers have a window: those from max_window_layers on, or those of layer_types. */
 static int read_window_layers(struct whole_translation *t) {
@@ -152,9 +164,14 @@ static int read_window_layers(struct whole_translation *t) {
   const size_t layers = count_of(t, t->family->keys->own.layers, 1, 0);
   const size_t first = count_of(t, "max_window_layers", 0, t->w->type->window_asked ? 28 : 0);
   size_t slide = 0, i;
+  t->w->second_from = first;
   if (!json_is_array(types))
     return first == 0 ? LAYERS_ALL : layers > 0 && first >= layers ? LAYERS_NONE : LAYERS_SOME;
-  json_array_foreach(types, i, one) slide += is_kind(one, "sliding_attention");
+  t->w->layer_types = types;
+  if (json_array_size(types) != layers)
+    error_set(t->e, STATUS_CONFIG, "config.json: layer_types: has %zu entries for %zu layers",
+              json_array_size(types), layers);
+  json_array_foreach(types, i, one) slide += whole_words_is_kind(one, "sliding_attention");
   return slide == 0 ? LAYERS_NONE : slide == i ? LAYERS_ALL : LAYERS_SOME;
 }
 
@@ -164,7 +181,8 @@ static void read_window(struct whole_translation *t) {
   const json_t *one;
   size_t i;
   json_array_foreach(json_object_get(t->config, "layer_types"), i, one) {
-    if (!is_kind(one, "full_attention") && !is_kind(one, "sliding_attention"))
+    if (!whole_words_is_kind(one, "full_attention") &&
+        !whole_words_is_kind(one, "sliding_attention"))
       error_set(t->e, STATUS_CONFIG,
                 "config.json: layer_types: only \"full_attention\" and \"sliding_attention\" are "
                 "supported");
@@ -173,12 +191,12 @@ static void read_window(struct whole_translation *t) {
   const size_t window = null ? 0 : count_of(t, key, 1, type->window);
   if (window == 0 || !flag_of(t, "use_sliding_window", !type->window_asked)) return;
   const int layers = read_window_layers(t);
-  if (!type->windows || layers == LAYERS_SOME)
-    error_set(
-        t->e, STATUS_CONFIG,
-        "config.json: %s: has an unsupported value, which would change the outputs; supported: %s",
-        key, type->windows ? "one for all layers" : "null");
-  if (layers == LAYERS_ALL) t->w->kind.window = window;
+  if (!type->windows) refuse_value(t, key, "null");
+  if (layers == LAYERS_NONE) return;
+  t->w->kinds = layers == LAYERS_SOME ? 2 : 1;
+  t->w->kind[1] = t->w->kind[0];
+  /* Hugging Face transformers counts the row itself in one direction, but not in both. */
+  t->w->kind[t->w->kinds - 1].window = window + t->w->both_ways;
 }
 
 /* --- rotary positions --- */
@@ -197,7 +215,7 @@ static double read_stretch_number(struct whole_translation *t, const char *all,
 /* Reads how rotary positions are scaled. False: the kind is not supported. */
 static bool read_stretch(struct whole_translation *t, const char *all, const json_t *scaling,
                          const char *kind) {
-  struct layer_stretch *s = &t->w->kind.rope_stretch;
+  struct layer_stretch *s = &t->w->kind->rope_stretch;
   if (strcmp(kind, "default") == 0) return true;
   const bool llama = strcmp(kind, "llama3") == 0;
   if (!llama && strcmp(kind, "linear") != 0) return false;
@@ -235,8 +253,8 @@ static void read_rope(struct whole_translation *t) {
               where);
   const char *key = t->family->keys->rope_base;
   const json_t *base = json_object_get(has_all ? parameters : t->config, key);
-  t->w->kind.rope_base = base ? json_number_value(base) : t->w->type->rope_base;
-  if (base && !(json_is_number(base) && t->w->kind.rope_base > 1 && t->w->kind.rope_base <= 1e30))
+  t->w->kind->rope_base = base ? json_number_value(base) : t->w->type->rope_base;
+  if (base && !(json_is_number(base) && t->w->kind->rope_base > 1 && t->w->kind->rope_base <= 1e30))
     error_set(t->e, STATUS_CONFIG, "config.json: %s: needs a number above 1", key);
 }
 
@@ -271,10 +289,7 @@ static void check_guards(struct whole_translation *t) {
     if (g->moot && json_is_false(json_object_get(t->config, g->moot))) continue;
     for (size_t j = 0; j < sizeof places / sizeof *places; j++)
       if (!guard_value_is(g, json_object_get(places[j], g->key), head_size))
-        error_set(t->e, STATUS_CONFIG,
-                  "config.json: %s: has an unsupported value, which would change the outputs; "
-                  "supported: %s",
-                  g->key, g->only);
+        refuse_value(t, g->key, g->only);
   }
 }
 
@@ -297,6 +312,7 @@ static void translate(struct whole_translation *t) {
   put_said(t, NULL, "norm_eps", keys->epsilon, json_real(type->epsilon));
   put_activation(t);
   if (t->family->gated) put(t, "gated", NULL, json_true());
+  if (t->family->decodes && t->family->rotary) read_direction(t);
   if (t->family->rotary) read_rope(t), read_window(t);
 
   /* The first position. Some types skip the rows of the table up to the padding token's. */
@@ -323,7 +339,7 @@ static void translate(struct whole_translation *t) {
                                         .document =
                                             generation ? "generation_config.json" : "config.json",
                                         .pair = t->family->decoder};
-  const bool generates = t->family->decoder || t->family->decodes;
+  const bool generates = t->family->decoder || (t->family->decodes && !t->w->both_ways);
   json_t *words = generates ? whole_choice_translate(&said, t->notes, t->e) : NULL;
   if (words) put(t, "generate", NULL, words);
 

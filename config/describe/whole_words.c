@@ -161,6 +161,19 @@ enum status whole_words_override(struct whole_words *w, const json_t *definition
   return e->status;
 }
 
+/* --- kinds of layers --- */
+
+bool whole_words_is_kind(const json_t *entry, const char *name) {
+  return json_is_string(entry) && strcmp(json_string_value(entry), name) == 0;
+}
+
+unsigned whole_words_kind(const struct whole_words *w, size_t layer) {
+  if (w->kinds < 2) return 0;
+  return w->layer_types
+             ? whole_words_is_kind(json_array_get(w->layer_types, layer), "sliding_attention")
+             : layer >= w->second_from;
+}
+
 /* --- errors --- */
 
 /* Reads the word before the next colon of the error, from byte `at` on; empty: none. */

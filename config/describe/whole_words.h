@@ -20,9 +20,9 @@ struct whole_by {
   const char *document, *key; /* "config.json", "hidden_size"; NULL: no document says it */
 };
 
-/* Values that could differ between layers, but are equal in supported models. 0: not given. */
+/* Values that may differ between layers. 0: not given. */
 struct whole_layer_kind {
-  size_t window; /* rows that a row attends to, including itself */
+  size_t window; /* as in struct stack_kind */
   double rope_base;
   struct layer_stretch rope_stretch;
 };
@@ -35,8 +35,13 @@ struct whole_words {
   /* Values that definitions do not have. 0: not given. */
   size_t positions; /* as config.json counts them */
   size_t buckets, distance;
-  struct whole_layer_kind kind; /* of every layer */
-  bool has_types;               /* of tokens */
+  struct whole_layer_kind kind[STACK_KINDS]; /* of all layers, if there is only one */
+  unsigned kinds;                            /* 0 is read as 1; of two, the second is that of: */
+  const json_t *layer_types; /* layers that this list of config.json calls "sliding_attention"; or,
+                                if it is NULL: */
+  size_t second_from;        /* layers from this one on */
+  bool both_ways;            /* a family of decoders attends to later rows, too: it is an encoder */
+  bool has_types;            /* of tokens */
   size_t types;
   bool apart;               /* encoder and decoder have a table of tokens each: */
   size_t target_vocabulary; /* tokens of the decoder's */
@@ -58,6 +63,12 @@ enum status whole_words_copy(struct whole_words *w, const json_t *config, struct
  * overrides what a file says of one stack alone. STATUS_OUT_OF_MEMORY. */
 enum status whole_words_override(struct whole_words *w, const json_t *definition, struct notes *n,
                                  struct error *e);
+
+/* Is it an entry of layer_types of this name? */
+bool whole_words_is_kind(const json_t *entry, const char *name);
+
+/* The kind of a layer. */
+unsigned whole_words_kind(const struct whole_words *w, size_t layer);
 
 /* Replaces the word with which an error begins by the file and key it comes from. The name of a
  * stack before the word is removed if there is only one stack: unless `both`. Returns e->status. */

@@ -10,8 +10,8 @@ static const struct guard guards[] = {
     {KEY("pruned_heads", "{}"), .layers = GUARD_LAYER},
     {KEY("quantization_config", "{}"), .layers = GUARD_LAYER},
     {KEY("is_causal", "false"), .models = GUARD_ENCODERS},
-    {KEY("is_causal", "true"), .models = GUARD_DECODERS},
-    {KEY("use_bidirectional_attention", "false"), .models = GUARD_DECODERS},
+    {KEY("is_causal", "true"), .models = GUARD_DECODERS, .rotary = true},
+    {KEY("use_bidirectional_attention", "false"), .models = GUARD_DECODERS, .rotary = true},
 
     {KEY("query_pre_attn_scalar", "the size of a head"), .value = GUARD_HEAD_SIZE,
      .layers = GUARD_UNSCALED},

@@ -13,7 +13,7 @@
   .end = 2, .pad = -1, .forced_end = -1
 #define QWEN                                                                                    \
   .family = "llama", .rope_base = 10000, .epsilon = 1e-6, .activation = "silu", .untied = true, \
-  .windows = true, .window_asked = true, .window = 4096, NO_TOKENS
+  .windows = true, .window_asked = true, .window = 4096, .both_ways = true, NO_TOKENS
 #define OTHER .why = "is not supported: it computes something else than similar models"
 
 static const struct whole_type types[] = {
@@ -149,7 +149,7 @@ static const struct whole_type types[] = {
      .pad = -1,
      .forced_end = -1},
     {.name = "llama", LLAMA, .untied = true},
-    {.name = "mistral", LLAMA, .untied = true, .windows = true, .window = 4096},
+    {.name = "mistral", LLAMA, .untied = true, .windows = true, .window = 4096, .both_ways = true},
     {.name = "qwen2", QWEN},
     {.name = "qwen3", QWEN, .head_size = 128, .head_norms = true},
     {.name = "gemma",
@@ -160,6 +160,7 @@ static const struct whole_type types[] = {
      .epsilon = 1e-6,
      .activation = "gelu_new",
      .scaled_embedding = true,
+     .both_ways = true,
      .begin = 2,
      .end = 1,
      .pad = 0,

@@ -19,7 +19,8 @@ struct whole_type {
   const char *activation; /* name in config.json */
   bool scaled_embedding;
   bool head_norms;       /* queries and keys are normalized in each head */
-  bool windows;          /* sliding_window is supported, for all layers or none; */
+  bool both_ways;        /* use_bidirectional_attention makes an encoder of a decoder */
+  bool windows;          /* sliding_window is supported; */
   bool window_asked;     /* it is ignored unless use_sliding_window is true */
   size_t window;         /* default of sliding_window; 0: none */
   bool untied;           /* the output has its own matrix */

@@ -43,7 +43,8 @@ struct stack_forward {
 /* The properties in which layers differ. The shapes of all kinds have the same sizes. */
 struct stack_kind {
   struct layer_shape self; /* of the self-attention; rotary positions may differ */
-  size_t window;           /* rows that a row attends to, itself the last of them; 0: no window */
+  size_t window; /* a row attends to rows that are nearer than this, of a causal stack only to
+                    earlier ones and itself; 0: no window */
   enum activation activation; /* of the feed-forward */
 };
 

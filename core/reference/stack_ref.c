@@ -145,7 +145,7 @@ static bool is_visible(const struct stack_form *s, const struct stack_layer *lay
                        size_t key) {
   const size_t window = s->kind[layer->kind].window;
   if (s->causal && key > row) return false;
-  return !window || key + window > row;
+  return !window || (key + window > row && row + window > key);
 }
 
 /* Computes hidden state l + 1 from hidden state l. */

@@ -257,6 +257,9 @@ const struct stack_form *stack_form(const struct stack *s) { return &s->form; }
 const struct layer *stack_attention(const struct stack *s, size_t number) {
   return stack_attending(s, number)->layer;
 }
+const struct stack_kind *stack_layer_kind(const struct stack *s, size_t layer) {
+  return stack_kind(s, layer);
+}
 size_t stack_scratch_bytes(const struct stack *s) { return s->scratch; }
 size_t stack_bytes(const struct stack *s) { return s->bytes; }
 

@@ -35,6 +35,9 @@ bool stack_has_pooler(const struct stack *s);
  * cross-attention. It lives as long as the stack. */
 const struct layer *stack_attention(const struct stack *s, size_t number);
 
+/* The kind of a layer, one of the form's. */
+const struct stack_kind *stack_layer_kind(const struct stack *s, size_t layer);
+
 size_t stack_scratch_bytes(const struct stack *s); /* for each thread */
 size_t stack_bytes(const struct stack *s);         /* of weights, tables and vectors */
 

@@ -12,7 +12,7 @@
 static void set_mask(struct geometry *g, const struct stack_form *f, unsigned kind) {
   const size_t window = f->kind[kind].window;
   g->window_left = window ? (int64_t)window - 1 : -1;
-  g->window_right = -1;
+  g->window_right = f->causal ? -1 : g->window_left;
   g->causal = f->causal;
 }
 

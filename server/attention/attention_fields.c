@@ -169,8 +169,9 @@ _Static_assert((int)OUTPUT_COUNT <= (int)CONTRACT_OUTPUTS_MAX, "the outputs have
 void attention_fields_init(struct contract_reading *r, struct attention_values *values,
                            enum body_ask ask, const struct model *m, size_t max_items) {
   const struct layer_shape *s = &m->shape;
+  const int64_t window = m->window ? (int64_t)m->window - 1 : -1;
   *values = (struct attention_values){.causal = m->causal,
-                                      .window = {m->window ? (int64_t)m->window - 1 : -1, -1},
+                                      .window = {window, m->causal ? -1 : window},
                                       .want = WEIGHTS_NONE};
   *r = (struct contract_reading){.contract = &contracts[ask],
                                  .size = {[SIZE_QUERY] = s->query_size,

@@ -79,6 +79,23 @@ static json_t *describe_tokens(const struct whole *w) {
                       (t->ends == 0 || add_member(ids, "end", make_list(t->ends, end_token, t))));
 }
 
+/* Adds the window, and the layers that have it, unless all do. */
+static bool add_window(json_t *to, const struct stack *s) {
+  const size_t all = stack_form(s)->layers;
+  json_t *layers = json_array();
+  bool good = layers;
+  size_t window = 0;
+  for (size_t i = 0; i < all && good; i++) {
+    const size_t own = stack_layer_kind(s, i)->window;
+    if (own) window = own, good = json_array_append_new(layers, json_integer((json_int_t)i)) == 0;
+  }
+  const bool some = json_array_size(layers) > 0 && json_array_size(layers) < all;
+  good = good && add_size(to, "window", window) &&
+         (!some || json_object_set(to, "window_layers", layers) == 0);
+  json_decref(layers);
+  return good;
+}
+
 /* Adds the sizes of one of its stacks. */
 static bool add_sizes(json_t *to, const struct stack *s) {
   const struct stack_form *f = stack_form(s);
@@ -88,7 +105,7 @@ static bool add_sizes(json_t *to, const struct stack *s) {
       f->kind->self.heads * f->kind->self.head_size == f->width ? 0 : f->kind->self.head_size;
   return add_size(to, "layers", f->layers) && add_size(to, "heads", f->kind->self.heads) &&
          add_size(to, "kv_heads", kv_heads) && add_size(to, "width", f->width) &&
-         add_size(to, "head_size", head_size) && add_size(to, "window", f->kind->window) &&
+         add_size(to, "head_size", head_size) && add_window(to, s) &&
          add_size(to, "feed_forward", f->forward_size);
 }
 

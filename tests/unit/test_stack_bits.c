@@ -335,13 +335,14 @@ static struct layer_run *attention_of(const struct random_stack *s, const struct
   const bool across = number >= s->form.layers;
   const struct geometry *g = across ? &r->across : &r->geometry;
   const size_t window = across ? 0 : s->form.kind[s->layer[number].kind].window;
-  *one = (struct layer_run){.geometry = {.items = g->items,
-                                         .item = g->item,
-                                         .q_rows = g->q_rows,
-                                         .k_rows = g->k_rows,
-                                         .causal = !across && s->form.causal,
-                                         .window_left = (int64_t)window - 1,
-                                         .window_right = -1}};
+  *one =
+      (struct layer_run){.geometry = {.items = g->items,
+                                      .item = g->item,
+                                      .q_rows = g->q_rows,
+                                      .k_rows = g->k_rows,
+                                      .causal = !across && s->form.causal,
+                                      .window_left = (int64_t)window - 1,
+                                      .window_right = s->form.causal ? -1 : (int64_t)window - 1}};
   one->call.queries = r->shown[number].input;
   one->call.keys = one->call.values = across ? r->source->rows : one->call.queries;
   return one;

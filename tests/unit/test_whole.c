@@ -43,6 +43,11 @@ static const struct golden golden[] = {
     {"llama-a", "llama", MODEL_DECODER, 3, 4, 96, 0, 32, 1, 2, 0, -1},
     {"llama-b", "llama", MODEL_DECODER, 2, 3, 72, 0, 32, 1, 2, 0, -1},
     {"qwen2-a", "llama", MODEL_DECODER, 2, 4, 88, 0, 32, 1, 2, -1, -1},
+    {"qwen2-bidirectional", "llama", MODEL_ENCODER, 2, 6, 60, 0, 64, 1, 2, 0, -1},
+    {"qwen2-bidirectional-window", "llama", MODEL_ENCODER, 3, 6, 60, 0, 64, 1, 2, 0, -1},
+    {"qwen3-bidirectional", "llama", MODEL_ENCODER, 2, 6, 60, 0, 64, 1, 2, 0, -1},
+    {"llama-bidirectional", "llama", MODEL_ENCODER, 2, 6, 60, 0, 64, 1, 2, 0, -1},
+    {"qwen2-window", "llama", MODEL_DECODER, 3, 3, 58, 0, 64, 1, 14, -1, -1},
 };
 
 static struct model *load_golden(const char *folder) {

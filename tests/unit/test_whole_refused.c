@@ -301,13 +301,9 @@ static void what_a_decoder_says(void **state) {
                     "tensor \"transformer.h.0.attn.c_attn.weight\" implies 32");
   config_is_refused(p, "llama-b", "{\"sliding_window\":16}",
                     "sliding_window: has an unsupported value");
-  config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true,\"max_window_layers\":1}",
-                    "sliding_window: has an unsupported value, which would change the outputs; "
-                    "supported: one for all layers");
   config_is_refused(p, "qwen2-a",
-                    "{\"use_sliding_window\":true,"
-                    "\"layer_types\":[\"full_attention\",\"sliding_attention\"]}",
-                    "supported: one for all layers");
+                    "{\"use_sliding_window\":true,\"layer_types\":[\"sliding_attention\"]}",
+                    "config.json: layer_types: has 1 entries for 2 layers");
   config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true,\"layer_types\":[\"linear\"]}",
                     "config.json: layer_types: only \"full_attention\" and");
   config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true,\"sliding_window\":0}",
@@ -316,14 +312,12 @@ static void what_a_decoder_says(void **state) {
                     "there is no tensor \"model.layers.0.self_attn.q_norm.weight\"");
   config_is_refused(p, "llama-b", "{\"model_type\":\"gemma\",\"hidden_activation\":7}",
                     "config.json: hidden_activation: needs a string");
-  config_is_refused(p, "llama-b", "{\"model_type\":\"gemma\",\"use_bidirectional_attention\":true}",
-                    "use_bidirectional_attention: has an unsupported value");
+  config_is_refused(p, "llama-b",
+                    "{\"model_type\":\"gemma\",\"use_bidirectional_attention\":\"x\"}",
+                    "use_bidirectional_attention: needs true or false, not a string");
   config_is_refused(p, "llama-b", "{\"use_bidirectional_attention\":true}",
                     "use_bidirectional_attention: has an unsupported value");
-  config_is_refused(p, "llama-b", "{\"is_causal\":false}",
-                    "config.json: is_causal: has an unsupported value, which would change the "
-                    "outputs; supported: true");
-  config_is_refused(p, "qwen2-a", "{\"is_causal\":false}", "supported: true");
+  config_is_refused(p, "llama-b", "{\"is_causal\":0}", "is_causal: needs true or false");
   config_is_refused(p, "gpt2-a", "{\"is_causal\":false}", "supported: true");
   config_is_refused(p, "llama-b", "{\"partial_rotary_factor\":0.5}", "partial_rotary_factor: has");
   config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"yarn\",\"factor\":2}}",
