@@ -25,7 +25,7 @@ const opened = async (model, first, second, options = {}) => {
 const post = posting(server);
 const titles = (page) => page.locator("#compare figure:visible h3").allTextContents();
 const said = (page) => page.locator("#compare-says").textContent();
-const heads = (page) => page.locator("#compare [role=group] button").allTextContents();
+const heads = (page) => page.locator("#compare [aria-pressed]").allTextContents();
 const near = (a, b) => assert.ok(Math.abs(a - b) < 2e-3, `${a}, not ${b}`);
 const moved = (a, b) => a.flat().reduce((sum, x, i) => sum + Math.abs(x - b.flat()[i]), 0) / 2 / a.length;
 
@@ -40,7 +40,7 @@ test("three maps of a layer's head, a cell in numbers, and the heads by what has
     order.map(({ head }) => head));
   assert.equal((await heads(page))[0].split(": ")[1], `${Math.round(100 * order[0].by)} %`);
   // A head is chosen; a cell by the pointer and by keys.
-  await page.locator("#compare [role=group] button").nth(1).click();
+  await page.locator("#compare [aria-pressed]").nth(1).click();
   await settle(page);
   const { head } = order[1];
   assert.equal((await state(page, "view")).head, head);
@@ -108,7 +108,7 @@ test("a whole model: outputs, heads of all layers, the pinned weights of another
   // An attention whose pinned weights are not there yet.
   const other = shown.findIndex((text) => !text.startsWith("Layer 2"));
   const [, layer, head] = /^Layer (\d) · head (\d)/.exec(shown[other]), name = `encoder.${layer}.self`;
-  await page.locator("#compare [role=group] button").nth(other).click();
+  await page.locator("#compare [aria-pressed]").nth(other).click();
   await page.waitForFunction((part) => State.get("answer").part === part, name);
   await settle(page);
   await page.evaluate(() => State.view({ row: 2, col: 3 }));

@@ -440,7 +440,7 @@ test("pictures and tables are saved", async () => {
   assert.match(svg, /^<svg .*<rect /s);
   const csv = (await save("CSV")).bytes.toString().split("\r\n");
   const [[[row]]] = (await post("demo", "attention", BODY)).attention_weights;
-  assert.deepEqual(csv[1].split(",").slice(1).map((x) => Math.fround(Number(x))), asFloat32(row));
+  assert.deepEqual(csv[1].split(",").slice(2).map((x) => Math.fround(Number(x))), asFloat32(row));
 });
 
 // --- how it looks ---

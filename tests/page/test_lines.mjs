@@ -441,14 +441,12 @@ test("CSV: the face, to the bit, under hostile labels", async () => {
   await view(page, { head: 1 });
   const { name, bytes } = await download(page, "CSV");
   assert.equal(name, "attend-demo-item0-head1.csv");
-  const [[corner, ...cols], ...rows] = parseCsv(bytes.toString());
-  const want = HOSTILE.map((text) =>
-    (text === "=1+1" ? "'=1+1" : text.replace("\ud800", "\ufffd")));
-  assert.equal(corner, "query");
-  assert.deepEqual(cols, want);
-  assert.deepEqual(rows.map((row) => row[0]), want);
+  const [titles, ...rows] = parseCsv(bytes.toString()), want = HOSTILE.map((text) => text.replace("\ud800", "\ufffd"));
+  assert.deepEqual(titles, ["query_position", "query", ...want.map((text, i) => `${i} ${text}`)]);
+  assert.deepEqual(rows.map((row) => row.slice(0, 2)),
+    want.map((text, i) => [String(i), text === "=1+1" ? "'=1+1" : text]));
   const weights = (await answerTo({ queries, return_attention: true })).attention_weights[0][1];
-  assert.deepEqual(rows.map((row) => row.slice(1).map((x) => Math.fround(Number(x)))),
+  assert.deepEqual(rows.map((row) => row.slice(2).map((x) => Math.fround(Number(x)))),
     weights.map((row) => row.map(Math.fround)));
 });
 
@@ -467,12 +465,12 @@ test("CSV of all heads and items, ragged ones and means as well", async () => {
       for (const [head, rows] of (mean ? [part] : part).entries())
         for (const [i, row] of rows.entries())
           for (const [j, x] of row.entries())
-            want.push([String(item), mean ? "mean" : String(head), words[item][i], words[item][j],
+            want.push([String(item), mean ? "mean" : String(head), String(i), words[item][i], String(j), words[item][j],
               Math.fround(x), mean || j < request.valid_lens[item][i] ? "1" : "0"]);
     const [titles, ...got] = parseCsv(bytes.toString());
-    assert.deepEqual(titles, ["item", "head", "query", "key", "weight", "visible"]);
+    assert.deepEqual(titles, ["item", "head", "query_position", "query", "key_position", "key", "weight", "visible"]);
     assert.deepEqual(got.map((row) =>
-      row.map((cell, i) => (i === 4 ? Math.fround(Number(cell)) : cell))), want);
+      row.map((cell, i) => (i === 6 ? Math.fround(Number(cell)) : cell))), want);
   }
 });
 
@@ -484,11 +482,11 @@ test("a large table is written in slices; one that is too large is refused in wo
   const rows = parseCsv(bytes.toString());
   assert.equal(rows.length, 1 + 2 * 300 * 300);
   assert.deepEqual(rows.at(-1).slice(0, 4), ["0", "1", "299", "299"]);
-  await page.evaluate(() => { Save.most = 2 * 300 * 300 - 1; });
+  await page.evaluate(() => { Save.most = 8 * 2 * 300 * 300 - 1; });
   await page.getByRole("button", { name: "CSV of all heads" }).click();
   const told = await page.locator("#save [role=status]").nth(1).textContent();
   await page.evaluate(() => { Save.most = 64e6; });
-  assert.match(told, /180 k cells are too many/);
+  assert.match(told, /1.4 M cells are too many/);
 });
 
 // --- the answer as it came ---

@@ -43,9 +43,10 @@ test("Attention: all heads of all layers, as one figure and as a table", async (
   for (const word of ["Layer 0", "Layer 1", "head 0", "head 3"]) assert.ok(picture.texts.includes(word), word);
   const file = await save(page, "CSV of all heads", "#save"), [titles, ...rows] = csvOf(file);
   assert.equal(file.name, "attend-ids-all.csv");
-  assert.deepEqual(titles, ["attention", "item", "head", "query", "key", "weight", "visible"]);
-  assert.deepEqual(rows.map((row) => [row[0], row[2], Math.fround(row[5])]), Object.entries(attention).flatMap(([name, heads]) =>
-    heads.flatMap((matrix, head) => matrix.flat().map((x) => [name, head, Math.fround(x)]))));
+  assert.deepEqual(titles, ["attention", "item", "head", "query_position", "query", "key_position", "key", "weight", "visible"]);
+  assert.deepEqual(rows.map((row) => [row[0], ...row.slice(2, 7), Math.fround(row[7])]), Object.entries(attention).flatMap(([name, heads]) =>
+    heads.flatMap((matrix, head) => matrix.flatMap((line, i) => line.map((x, j) =>
+      [name, head, i, String(TOKENS[i]), j, String(TOKENS[j]), Math.fround(x)])))));
 });
 
 test("Attention: pictures are on pure white; a layer has a figure of its heads", async () => {
@@ -65,7 +66,11 @@ test("Head view: a line for each weight", async () => {
   await tab(page, "Head view");
   const [[matrix]] = (await post("demo", "attention", LAYER)).attention_weights;
   const [, ...rows] = csvOf(await save(page, "CSV", "#lines"));
-  assert.deepEqual(rows.map((row) => Math.fround(row[3])), matrix.flat().map(Math.fround).sort((a, b) => b - a));
+  for (const [, i, query, j, key, weight] of rows) {
+    assert.deepEqual([query, key], [String(i), String(j)]);
+    assert.equal(Math.fround(weight), Math.fround(matrix[i][j]));
+  }
+  assert.deepEqual(rows.map((row) => Math.fround(row[5])), matrix.flat().map(Math.fround).sort((a, b) => b - a));
   const lines = svgOf(await save(page, "SVG", "#lines")).of("line");
   assert.equal(lines.length, 9);
   assert.ok(lines.every((one) => Number(one["stroke-width"]) > 0.5));
@@ -80,7 +85,7 @@ test("Rollout: the numbers of each layer", async () => {
   const { attention } = await post("ids", "encode", { tokens: TOKENS,
     return_attention: { of: ["encoder.0.self", "encoder.1.self"], as: "average" } });
   const [titles, ...rows] = csvOf(await save(page, "CSV", "#flow"));
-  assert.deepEqual(titles, ["after", ...TOKENS.map(String)]);
+  assert.deepEqual(titles, ["after", ...TOKENS.map((token, i) => `${i} ${token}`)]);
   roll(Object.values(attention), true).forEach((all, l) => near(rows[l].slice(1), all.at(-1)));
   const { texts } = svgOf(await save(page, "SVG", "#flow"));
   for (const word of ["Layer 0", "Layer 1", "after layer", "tokens"]) assert.ok(texts.includes(word), word);
@@ -94,9 +99,9 @@ test("Computation: the trace", async () => {
   await page.locator("#steps tbody tr").first().waitFor();
   const { trace } = await post("demo", "attention", { ...LAYER, trace: { item: 0, head: 0, query: 1 } });
   const [titles, query, ...rows] = csvOf(await save(page, "CSV", "#steps"));
-  assert.deepEqual(titles, ["key", "q·k", "score", "weight", "k0", "k1", "v0", "v1"]);
-  near(query.slice(4), trace.query);
-  rows.forEach((row, j) => near(row.slice(1), [trace.products[j], trace.scores[j], trace.weights[j],
+  assert.deepEqual(titles, ["key_position", "key", "q·k", "score", "weight", "k0", "k1", "v0", "v1"]);
+  near(query.slice(5), trace.query);
+  rows.forEach((row, j) => near([row[0], ...row.slice(2)], [j, trace.products[j], trace.scores[j], trace.weights[j],
     ...trace.keys[j], ...trace.values[j]]));
   const { texts } = svgOf(await save(page, "SVG", "#steps"));
   for (const x of trace.weights) assert.ok(texts.includes(x.toFixed(3)), String(x));
@@ -140,6 +145,63 @@ test("Generation: the tree of a beam search", async () => {
   assert.equal(rows.length, all);
   near(rows.filter((row) => row[5] !== "").map((row) => row[6]).sort(), sequences.flat().map(({ score }) => score).sort());
   assert.equal(svgOf(await save(page, "SVG", "#generation")).of("rect").length, all + 1);
+});
+
+test("Compare: the pinned weights, those of now and the difference, of tokens that are the same word", async () => {
+  const page = await open({ server, dark: true }), other = [4, 5, 9, 7, 5];
+  await ask(page, { tokens: TOKENS }, "ids");
+  await tab(page, "Compare");
+  await page.getByRole("button", { name: "Pin this response" }).click();
+  await ask(page, { tokens: other }, "ids");
+  await page.locator("#compare figure:visible").nth(2).waitFor();
+  const fields = { return_attention: ["encoder.1.self"] };
+  const [then, now] = await Promise.all([TOKENS, other].map(async (tokens) =>
+    (await post("ids", "encode", { tokens, ...fields })).attention["encoder.1.self"][0]));
+  const [titles, ...rows] = csvOf(await save(page, "CSV", "#compare"));
+  assert.deepEqual(titles, ["response", "query_position", "query", "key_position", "key", "weight", "visible"]);
+  const wanted = [["pinned", TOKENS, (i, j) => then[i][j]], ["now", other, (i, j) => now[i][j]],
+    ["difference", other, (i, j) => now[i][j] - then[i][j]]].flatMap(([response, words, weight]) => words.flatMap((query, i) =>
+    words.map((key, j) => [response, i, String(query), j, String(key), weight(i, j)])));
+  assert.deepEqual(rows.map((row) => row.slice(0, 5)), wanted.map((row) => row.slice(0, 5)));
+  near(rows.map((row) => row[5]), wanted.map((row) => row[5]));
+  const { of, texts } = svgOf(await save(page, "SVG", "#compare"));
+  assert.equal(of("svg").length, 4);
+  for (const word of ["Pinned, 0 to", "Now, 0 to", "Now − pinned: red is less"])
+    assert.ok(texts.some((text) => text?.startsWith(word)), word);
+  const most = Math.max(...wanted.slice(-25).map((row) => Math.abs(row[5])));
+  assert.ok(texts.includes(await page.evaluate((x) => Format.short(x), -most)), "a difference may be negative");
+  assert.equal(pixelsOf((await save(page, "PNG", "#compare")).bytes).pixels[0], 0xffffff);
+});
+
+test("Generation: the alignment, and the tokens of the logit lens", async () => {
+  const page = await open({ server });
+  await ask(page, { tokens: TOKENS }, "writes");
+  await tab(page, "Generation");
+  await goOn(page, 3);
+  const { sequences: [one] } = await post("writes", "generate", { tokens: TOKENS, max_tokens: 3 });
+  const scored = { tokens: TOKENS, targets: one.tokens }, name = "decoder.1.self";
+  await page.getByRole("button", { name: "Alignment" }).click();
+  await page.locator("#generation figure").waitFor();
+  await page.getByLabel("Alignment:").selectOption(name);
+  const { attention } = await post("writes", "score", { ...scored, return_attention: { of: [name], as: "average" } });
+  const [titles, ...rows] = csvOf(await save(page, "CSV", "#generation > div:has(figure)")), all = [...TOKENS, ...one.tokens];
+  assert.deepEqual(titles, ["attention", "query_position", "query", "key_position", "key", "weight", "visible"]);
+  const matrix = attention[name].slice(-3);
+  assert.deepEqual(rows.map((row) => row.slice(0, 5)), matrix.flatMap((line, i) =>
+    line.map((_, j) => [name, i, String(one.tokens[i]), j, String(all[j])])));
+  near(rows.map((row) => row[5]), matrix.flat());
+  assert.ok(svgOf(await save(page, "SVG", "#generation > div:has(figure)")).texts.some((text) => text?.includes("Layer 1")));
+  await page.getByRole("button", { name: "Logit lens" }).click();
+  const place = "[aria-label='Logit lens']";
+  await page.locator(`${place} table`).waitFor();
+  const { lens } = await post("writes", "score", { ...scored, return_lens: 1 });
+  const [, ...said] = csvOf(await save(page, "CSV", place)), wanted = Object.entries(lens).flatMap(([layer, list]) =>
+    list.slice(-3).map(([best], i) => [layer, i + 1, one.tokens[i], best.token, Math.exp(best.log_probability)]));
+  assert.deepEqual(said.map((row) => [...row.slice(0, 3), row[4]]), wanted.map((row) => row.slice(0, 4)));
+  near(said.map((row) => row[6]), wanted.map((row) => row[4]));
+  const { texts } = svgOf(await save(page, "SVG", place));
+  for (const [, , , token] of wanted) assert.ok(texts.includes(String(token)), String(token));
+  for (const word of ["layer 1", "embeddings", "generated tokens"]) assert.ok(texts.includes(word), word);
 });
 
 test("a cell of a notebook has the weights as numpy arrays", async (t) => {

@@ -7,7 +7,8 @@
 // A ramp is { css(t), ink(t), bytes, words }, t from 0 to 1: css: "rgb(...)"; ink: the color of text on
 // it; bytes: a Uint8Array of 256 colors, three bytes each; words: the same as pixels. Scale.ramp() is
 // the theme's, Scale.paper is for saved pictures, Scale.apart() is the theme's for differences, with
-// zero at t = 0.5. The theme is State.dark. Scale.css, Scale.ink: of Scale.ramp(). Scale.index(t): the
+// zero at t = 0.5. Scale.tint(sheet, isSaved) -> the ramp of a sheet (heatmap.js), on the page or in a saved picture,
+// with at(weight), the weight's t. The theme is State.dark. Scale.css, Scale.ink: of Scale.ramp(). Scale.index(t): the
 // index of a color. Scale.bar() -> a node with all colors from left to right.
 // Scale.cell(t, text, title) -> a node of that color.
 // Scale.high(faces, strong): the weight at t = 1: the maximum of all faces, or with `strong` their 99th
@@ -54,6 +55,9 @@ const Scale = (() => {
   const theme = () => State.set({ dark: wants.matches });
   const now = () => (State.get("dark") ? night : paper);
   const apart = () => (State.get("dark") ? apartAtNight : apartOnPaper);
+  const tint = (sheet, isSaved) => (sheet.apart
+    ? { ...(isSaved ? apartOnPaper : apart()), at: (weight) => (1 + weight / sheet.high) / 2 }
+    : { ...(isSaved ? paper : now()), at: (weight) => weight / sheet.high });
   const spread = () => {
     const stops = Array.from({ length: 17 }, (_, i) => now().css(i / 16));
     document.documentElement.style.setProperty("--ramp", `linear-gradient(90deg, ${stops})`);
@@ -91,6 +95,6 @@ const Scale = (() => {
   const high = (faces, strong) => Math.max(0, ...faces.map(strong ? usual : most)) || 1;
   const strong = (faces) => faces.some(({ matrix }) => matrix.cols >= LONG)
     && high(faces, false) > FAR * high(faces, true);
-  return { ramp: now, paper, apart, css: (t) => now().css(t), ink: (t) => now().ink(t), index, bar,
+  return { ramp: now, paper, apart, tint, css: (t) => now().css(t), ink: (t) => now().ink(t), index, bar,
     cell, high, strong };
 })();

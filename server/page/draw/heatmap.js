@@ -89,14 +89,10 @@ const Heatmap = (() => {
       pictures.set(sheet, { key, image: imageOf(sheet, place, colors, [width, height]) });
     context.putImageData(pictures.get(sheet).image, left, top);
   };
-  // The ramp of a sheet, and the position of a weight on it.
-  const tintOf = ({ high, apart }) => (apart
-    ? { ...Scale.apart(), at: (weight) => (1 + weight / high) / 2 }
-    : { ...Scale.ramp(), at: (weight) => weight / high });
   const imageOf = (sheet, place, colors, [width, height]) => {
     const { cell, ratio, x: dx, y: dy } = place, { matrix, seen } = sheet;
     const image = new ImageData(width, height), out = new Uint32Array(image.data.buffer);
-    const back = solid(colors.back), edge = solid(colors.edge), tint = tintOf(sheet);
+    const back = solid(colors.back), edge = solid(colors.edge), tint = Scale.tint(sheet);
     const stroke = Math.round(ratio), period = Math.round(HATCH * ratio);
     const gap = cell >= 12 * ratio ? stroke : 0;
     const [first, end] = inSight(dx, width, cell, matrix.cols);
@@ -162,7 +158,7 @@ const Heatmap = (() => {
   // Cells contain numbers, if there is room, and rings at the keys of pointers.
   const marks = (context, sheet, place) => {
     const { matrix, seen, pointers } = sheet, { left, top, cell, ratio, x, y } = place;
-    const tint = tintOf(sheet);
+    const tint = Scale.tint(sheet);
     const printed = cell >= 44 * ratio;
     if (!printed && (!pointers || cell < 4 * ratio)) return;
     const [first, end, from, to] = sights(sheet, place);

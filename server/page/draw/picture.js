@@ -2,7 +2,8 @@
 // its axes, labels and the colors' legend.
 //
 // Picture.svg(sheet) -> an SVG element. More than VECTOR cells become an image in it, with a pixel for each;
-// sheet.down names the rows, if they are no queries. Picture.heads(title, list, isShared) -> an SVG element of many heads,
+// sheet.down names the rows, if they are no queries; sheet.texts: the texts of the cells in place of their numbers.
+// Picture.beside(title, drawn) -> an SVG element with some such elements in a row. Picture.heads(title, list, isShared) -> an SVG element of many heads,
 // { row, head, matrix, seen, high }: a line of pictures for each row. Picture.frame(title, width, height,
 // ...nodes) -> an SVG element with a title and the nodes on white. Picture.text(drawn): the text of its file.
 // Picture.png(drawn) -> a promise of a Blob: the same in pixels; it rejects if the browser cannot draw it.
@@ -11,7 +12,11 @@ const Picture = (() => {
   const VECTOR = 40000, SIDE = 800, LARGEST = 48, PRINTED = 44, LEGEND = 160, FOOT = 64;
   const TILE = 64, STEP = 72; // a head among others
   const PIXELS = 4096, { svg } = Dom;
-  const css = (weight, high) => Scale.paper.css(weight / high).replaceAll(" ", ",");
+  // SVG's colors have commas.
+  const tintOf = (sheet) => {
+    const tint = Scale.tint(sheet, true), css = (t) => tint.css(t).replaceAll(" ", ",");
+    return { ...tint, css, of: (weight) => css(tint.at(weight)), inkOf: (weight) => tint.ink(tint.at(weight)) };
+  };
 
   // Characters that XML cannot hold are replaced.
   const clean = (text) =>
@@ -34,20 +39,20 @@ const Picture = (() => {
   };
   const weighs = ({ matrix, seen }, at) => seen[at] || matrix.data[at] > 0;
   const vector = (sheet, size) => {
-    const { matrix, seen, high } = sheet, zero = css(0, 1);
+    const { matrix, seen } = sheet, tint = tintOf(sheet), zero = tint.of(0);
     return [...stretches(matrix, size, (at) => {
-      const fill = weighs(sheet, at) ? css(matrix.data[at], high) : null;
+      const fill = weighs(sheet, at) ? tint.of(matrix.data[at]) : null;
       return fill === zero ? null : fill;
     }), ...stretches(matrix, size, (at) => (seen[at] ? null : "url(#hidden)"))];
   };
   const pixels = (sheet) => {
     const most = Math.max(sheet.matrix.rows, sheet.matrix.cols);
     const small = Shrink.of(sheet, Math.ceil(most / PIXELS));
-    const { matrix: { rows, cols, data }, high } = small, image = new ImageData(cols, rows);
+    const { matrix: { rows, cols, data } } = small, image = new ImageData(cols, rows);
     const canvas = Dom.el("canvas", { width: cols, height: rows });
-    const out = new Uint32Array(image.data.buffer), { words } = Scale.paper;
+    const out = new Uint32Array(image.data.buffer), { words, at: t } = tintOf(small);
     for (let at = 0; at < out.length; at++)
-      out[at] = weighs(small, at) ? words[Scale.index(data[at] / high)]
+      out[at] = weighs(small, at) ? words[Scale.index(t(data[at]))]
         : (at % cols + Math.floor(at / cols)) % 4 ? 0xffffffff : 0xff999999;
     canvas.getContext("2d").putImageData(image, 0, 0);
     return { href: canvas.toDataURL(), "image-rendering": "pixelated", preserveAspectRatio: "none" };
@@ -56,10 +61,12 @@ const Picture = (() => {
     height: sheet.matrix.rows * size, ...pixels(sheet) })];
 
   // Numbers, if there is room, lines at the ends of segments, and rings at the keys of pointers.
-  const numbers = ({ matrix: { cols, data }, seen, high }, size) => Array.from(data, (weight, at) =>
-    (seen[at] ? svg("text", { x: (at % cols + 0.5) * size, "font-size": 11, "text-anchor": "middle",
-      y: (Math.floor(at / cols) + 0.5) * size + 4, fill: Scale.paper.ink(weight / high) },
-    Format.weight(weight)) : null));
+  const numbers = ({ texts, ...sheet }, size) => {
+    const { matrix: { cols, data }, seen } = sheet, { inkOf } = tintOf(sheet);
+    return Array.from(data, (weight, at) => (seen[at] ? text({ x: (at % cols + 0.5) * size, "font-size": 11,
+      "text-anchor": "middle", y: (Math.floor(at / cols) + 0.5) * size + 4, fill: inkOf(weight) },
+    texts ? texts[at].slice(0, 7) : Format.weight(weight)) : null));
+  };
   const marks = ({ matrix: { rows, cols, data }, high, cuts, pointers }, size) => [
     ...cuts.filter((key) => key > 0 && key < cols).map((key) =>
       svg("path", { d: `M${key * size} 0V${rows * size}`, stroke: "#000" })),
@@ -70,11 +77,12 @@ const Picture = (() => {
     (i % Math.ceil(14 / size) ? null : text(put((i + 0.5) * size + 4), Heatmap.brief(word)[0])));
   const edge = (list) =>
     44 + 1.1 * list.reduce((most, word) => Math.max(most, Heatmap.brief(word)[1]), 0);
-  const legend = (high, y, end = Format.short(high)) => [
-    svg("linearGradient", { id: "weights" }, Array.from({ length: 17 }, (_, i) =>
-      svg("stop", { offset: i / 16, "stop-color": css(i / 16, 1) }))),
-    svg("rect", { y, width: LEGEND, height: 12, fill: "url(#weights)", stroke: "#bbb" }),
-    text({ y: y + 28 }, "0"),
+  const least = ({ high, apart }) => (apart ? Format.short(-high) : "0");
+  const legend = (sheet, y, end = Format.short(sheet.high), id = sheet.apart ? "differences" : "weights") => [
+    svg("linearGradient", { id }, Array.from({ length: 17 }, (_, i) =>
+      svg("stop", { offset: i / 16, "stop-color": tintOf(sheet).css(i / 16) }))),
+    svg("rect", { y, width: LEGEND, height: 12, fill: `url(#${id})`, stroke: "#bbb" }),
+    text({ y: y + 28 }, least(sheet)),
     text({ x: LEGEND, y: y + 28, "text-anchor": "end" }, end),
     svg("rect", { x: LEGEND + 24, y, width: 22, height: 12, fill: "url(#hidden)", stroke: "#bbb" }),
     text({ x: LEGEND + 54, y: y + 11 }, "masked")];
@@ -85,12 +93,12 @@ const Picture = (() => {
     viewBox: `0 0 ${width} ${height}`, "font-family": "sans-serif" }, svg("rect", { width, height, fill: "#fff" }),
   text({ x: 20, y: 26, "font-size": 14 }, title), ...nodes);
   const draw = (sheet) => {
-    const { matrix, rows, cols, high } = sheet, isLarge = matrix.data.length > VECTOR;
+    const { matrix, rows, cols, high, texts } = sheet, isLarge = matrix.data.length > VECTOR;
     const room = SIDE / Math.max(matrix.rows, matrix.cols);
-    const size = isLarge ? Math.max(0.25, room) : Math.max(2, Math.min(LARGEST, Math.floor(room)));
+    const size = isLarge ? Math.max(0.25, room) : Math.max(texts ? LARGEST : 2, Math.min(LARGEST, Math.floor(room)));
     const left = edge(rows), top = 30 + edge(cols);
     const wide = matrix.cols * size, tall = matrix.rows * size;
-    const title = `${sheet.title}, 0 to ${Format.short(high)}`;
+    const title = `${sheet.title}, ${least(sheet)} to ${Format.short(high)}`;
     const width = left + Math.max(wide, LEGEND + 110, 7.5 * title.length - left + 40) + 20;
     const height = top + tall + FOOT;
     return frame(title, width, height, hatch(), svg("g", { transform: `translate(${left} ${top})` },
@@ -101,7 +109,17 @@ const Picture = (() => {
       words(cols, size, (x) => ({ transform: `translate(${x} -6) rotate(-90)` })),
       text({ x: wide / 2, y: 46 - top, "text-anchor": "middle" }, sheet.across || "keys"),
       text({ transform: `translate(${18 - left} ${tall / 2}) rotate(-90)`,
-        "text-anchor": "middle" }, sheet.down || "queries"), legend(high, tall + 16)));
+        "text-anchor": "middle" }, sheet.down || "queries"), legend(sheet, tall + 16)));
+  };
+  const beside = (title, drawn) => {
+    let width = 0, height = 0;
+    for (const one of drawn) {
+      one.setAttribute("x", width);
+      one.setAttribute("y", 32);
+      width += Number(one.getAttribute("width"));
+      height = Math.max(height, Number(one.getAttribute("height")));
+    }
+    return frame(title, width, height + 32, drawn);
   };
   const heads = (title, list, isShared) => {
     const rows = Map.groupBy(list, ({ row }) => row), most = Math.max(...list.map(({ head }) => head || 0)) + 1;
@@ -112,7 +130,7 @@ const Picture = (() => {
         svg("g", { transform: `translate(${wide(one.head || 0)} ${tall(i)})` },
           svg("image", { width: TILE, height: TILE, ...pixels(one) }),
           svg("rect", { width: TILE, height: TILE, fill: "none", stroke: "#bbb" })))]).flat(2),
-      svg("g", { transform: "translate(150 0)" }, legend(list[0].high, under + 8,
+      svg("g", { transform: "translate(150 0)" }, legend(list[0], under + 8,
         isShared ? undefined : "the largest weight of each head")));
   };
 
@@ -133,5 +151,5 @@ const Picture = (() => {
     if (!blob) throw new Error("the browser has no room for it");
     return blob;
   };
-  return { svg: draw, heads, frame, text: spelt, png };
+  return { svg: draw, beside, heads, frame, text: spelt, png };
 })();

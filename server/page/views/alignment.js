@@ -6,11 +6,13 @@
 // into Alignment.node; body: the request, whose last targets are the tokens; post(what, body) -> a
 // promise of a reply. Alignment.clear() hides the map. Alignment.draw() draws it again, for example when
 // more token texts are known.
-// needs: dom part report scale state tensor visible cursor fitted sentence
+// needs: dom part report scale state tensor visible cursor fitted picture sentence save
 const Alignment = (() => {
   const { el, fill } = Dom, ALL = "all layers";
   const words = el("p", { "aria-live": "polite" });
   const layer = el("select", { onchange: () => draw() });
+  const save = Save.row(() => "alignment", { svg: () => Picture.svg({ ...map.sheet, title: `${map.sheet.name}, ${map.sheet.title}` }),
+    csv: () => ({ cells: 0, rows: [["attention", ...Save.COLUMNS], ...Save.cells(map.sheet, [layer.value])] }) });
   const content = el("div", null, el("label", { class: "small" }, "Alignment:", layer), words);
   const node = el("div", { hidden: true });
   let last = null; // identifies the newest request
@@ -29,7 +31,7 @@ const Alignment = (() => {
     cell = to;
     say();
   } });
-  content.append(map.node);
+  content.append(map.node, save);
 
   // The last n rows: the earlier ones belong to the prompt.
   const cut = ({ shape: [rows, cols], data }, n) =>

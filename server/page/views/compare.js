@@ -3,7 +3,7 @@
 // Three maps of the chosen head share one cursor: pinned weights, current weights, difference. A list
 // ranks the heads by the share of weight that moved to other keys, averaged over queries. The ranking
 // of a whole model uses thumbnails.
-// needs: dom format part report rove scale state models answer labels whole cursor fitted sentence look
+// needs: dom format part report rove scale state models answer labels whole cursor fitted picture sentence look save
 (() => {
   const { el, fill, button } = Dom;
   const MOST = 12, LEAST = 0.0005; // the longest list of heads; a smaller share counts as unmoved
@@ -163,7 +163,14 @@
     look();
   });
   const bar = el("div", { class: "bar" }, pinned, free);
-  const content = el("div", null, words, list, readout, three);
+  function* table() {
+    yield ["response", ...Save.COLUMNS];
+    for (const [i, sheet] of shown.entries()) yield* Save.cells(sheet, [["pinned", "now", "difference"][i]]);
+  }
+  const save = Save.row(() => "compare", { svg: () => Picture.beside(`${State.get("asked").model}, item ${State.get("view").item}, `
+    + shown[1].label, shown.map((sheet) => Picture.svg({ ...sheet, title: sheet.name }))),
+  csv: () => ({ rows: table(), cells: 7 * sum(shown.map(({ matrix }) => matrix.data.length)) }) });
+  const content = el("div", null, words, list, readout, three, save);
   const note = el("div", { class: "soft", "aria-live": "polite" });
   const only = (...text) => {
     shown = [];

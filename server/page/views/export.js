@@ -13,42 +13,39 @@
     return view.part ? `${State.get("answer").part}-${name}` : name;
   };
   function* wide({ matrix, rows, cols }) {
-    yield ["query", ...cols];
-    for (const [i, row] of rows.entries()) yield [row, ...Answer.row(matrix, i)];
+    yield ["query_position", "query", ...Save.titles(cols)];
+    for (const [i, row] of rows.entries()) yield [i, row, ...Answer.row(matrix, i)];
   }
   const heads = (answer, item) =>
     Answer.faces(answer, item).filter(({ head }) => answer.average || head !== "mean");
 
-  const COLUMNS = ["item", "head", "query", "key", "weight", "visible"];
-  function* cells(front, matrix, seen, rowOf, colOf) {
-    for (let i = 0, at = 0; i < matrix.rows; i++)
-      for (let j = 0; j < matrix.cols; j++, at++)
-        yield [...front, rowOf(i), colOf(j), matrix.data[at], seen[at] & 1];
-  }
+  const COLUMNS = ["item", "head", ...Save.COLUMNS];
+  const words = (n, of, item) => Array.from({ length: n }, (_, i) => of(item, i));
   function* long(answer) {
     yield COLUMNS;
     for (const item of answer.items.keys())
       for (const { head, matrix } of heads(answer, item))
-        yield* cells([item, head], matrix, Look.seen(item, head), (i) => Labels.row(item, i), (j) => Labels.col(item, j));
+        yield* Save.cells({ matrix, seen: Look.seen(item, head), rows: words(matrix.rows, Labels.row, item),
+          cols: words(matrix.cols, Labels.col, item) }, [item, head]);
   }
   async function* layers(answer, item) {
     const { body, model } = State.get("asked");
     yield ["attention", ...COLUMNS];
     for (const name of answer.names) {
-      const words = answer.words(item, name), { rows, cols } = words;
-      const found = await Whole.weights(body, Models.find(model), name, item, words);
+      const tokens = answer.words(item, name), { rows, cols } = tokens;
+      const found = await Whole.weights(body, Models.find(model), name, item, tokens);
       if (found.problem) throw new Error(found.problem.title);
       const seen = Visible.of(answer.sees[name], null, item, rows.length, cols.length, 0);
       for (const [head, matrix] of found.weights.entries())
-        yield* cells([name, item, head], matrix, seen, (i) => rows[i], (j) => cols[j]);
+        yield* Save.cells({ matrix, seen, rows, cols }, [name, item, head]);
     }
   }
   const size = (list) => list.reduce((sum, n) => sum + n, 0);
   const all = () => {
     const answer = State.get("answer"), { item } = State.get("view");
-    if (answer.whole) return { rows: layers(answer, item), cells: 7 * size(answer.heads(item).map(({ words }) =>
-      words.rows.length * words.cols.length)) };
-    return { rows: long(answer), cells: size([...answer.items.keys()].flatMap((i) =>
+    if (answer.whole) return { rows: layers(answer, item), cells: 9 * size(answer.heads(item).map((one) =>
+      one.words.rows.length * one.words.cols.length)) };
+    return { rows: long(answer), cells: 8 * size([...answer.items.keys()].flatMap((i) =>
       heads(answer, i).map(({ matrix }) => matrix.data.length))) };
   };
   // A row for each layer: thumbnails of a whole model, else the exact weights of the item.
@@ -70,7 +67,7 @@
   };
   Dom.fill(place, Save.row(faceName, { svg: () => Picture.svg(titled(Look.sheet())), csv: () => {
     const sheet = Look.sheet();
-    return { rows: wide(sheet), cells: sheet.matrix.data.length };
+    return { rows: wide(sheet), cells: sheet.rows.length * (sheet.cols.length + 2) };
   } }), Save.row(() => "all", { svg: figure, csv: all }, "all heads"), Save.offer("Copy notebook cell", cell));
   State.on(["answer", "labels", "view"], () => {
     place.hidden = !Look.sheet();

@@ -21,7 +21,7 @@ const Flow = (() => {
     matrix: { rows: names.length, cols: kept.tokens.length, data: Float32Array.from(kept.rolled.flat()) },
     seen: new Uint8Array(names.length * kept.tokens.length).fill(1), high: 1, rows: names.map((name) => Part.name(name)), cols: kept.tokens,
     cuts: [], pointers: null, across: "tokens", down: "after layer" }),
-  csv: () => ({ cells: 0, rows: [["after", ...kept.tokens], ...kept.rolled.map((row, l) => [names[l], ...row])] }) });
+  csv: () => ({ cells: 0, rows: [["after", ...Save.titles(kept.tokens)], ...kept.rolled.map((row, l) => [names[l], ...row])] }) });
 
   // R of a layer is A times R of the layer before; with the residual, A is half weights, half identity.
   const roll = (list, isHalf) => {

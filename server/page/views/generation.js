@@ -5,7 +5,7 @@
 // The prompt is the request's first item, followed by its targets, with its head_mask. The generated
 // tokens may become the request's targets, so that the other views show them. The logit lens shows
 // the most likely token after each layer.
-// needs: dom format report rove scale state tensor models net ask labels request alignment beams save
+// needs: dom format report rove scale state tensor models net ask labels request picture alignment beams save
 (() => {
   const { el, fill, button } = Dom;
   const TOP = 5;
@@ -181,8 +181,8 @@
     if (mine !== line) return;
     if (!reply.ok) return fill(lens, Report.failed(reply.problem, listen));
     const layers = Object.entries(JSON.parse(reply.text()).lens);
-    opinion = layers.map(([, list]) => list.slice(-line.length).map(([one]) => one));
-    learn(opinion.flat().map(({ token }) => token));
+    opinion = layers.map(([name, list]) => ({ name, best: list.slice(-line.length).map(([one]) => one) }));
+    learn(opinion.flatMap(({ best }) => best.map(({ token }) => token)));
     draw();
   };
   const look = () => {
@@ -208,10 +208,19 @@
   };
   const heard = () => {
     const cell = (one) => Scale.cell(share(one), spelt(one.token), Format.percent(share(one)));
-    const name = (at) => (at ? `layer ${at - 1}` : "embeddings");
-    fill(lens, opinion && Dom.table("Logit lens", ["after", ...chosen().map(spelt)],
-      opinion.map((list, at) => [name(at), ...list.map(cell)]).reverse()));
+    fill(lens, opinion && [Dom.table("Logit lens", ["after", ...chosen().map(spelt)],
+      opinion.map(({ best }, at) => [layerName(at), ...best.map(cell)]).reverse()), lensSave]);
   };
+  const layerName = (at) => (at ? `layer ${at - 1}` : "embeddings");
+  const lensSave = Save.row(() => "lens", { svg: () => {
+    const all = opinion.toReversed().flatMap(({ best }) => best), cols = chosen().map(spelt);
+    return Picture.svg({ title: `${model.name}, logit lens: the most likely token after each layer, probability`, high: 1, cols,
+      matrix: { rows: opinion.length, cols: cols.length, data: Float32Array.from(all, share) }, seen: all.map(() => 1), cuts: [],
+      pointers: null, texts: all.map(({ token }) => spelt(token)), rows: opinion.map((_, at) => layerName(at)).reverse(),
+      across: "generated tokens", down: "after" });
+  }, csv: () => ({ cells: 0, rows: [["after", "step", "generated_token", "generated_text", "token", "text", "probability"],
+    ...opinion.flatMap(({ name, best }) => best.map((one, i) => [name, i + 1, line[i].token, spelt(line[i].token),
+      one.token, spelt(one.token), share(one)]))] }) });
   let fresh = false, focus = -1, frame = 0; // fresh: the tree must be drawn again
   const paint = () => {
     line.map(column).forEach((one, i) => {

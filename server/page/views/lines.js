@@ -129,11 +129,13 @@
   };
   // table: a row for each line.
   function* table(sheet, row) {
-    yield ["head", "query", "key", "weight"];
+    yield ["head", ...Save.COLUMNS.slice(0, 5)];
     const { rows, cols } = sheet, { head } = Answer.face(State.get("answer"), State.get("view"));
     for (const { matrix, head: own = head } of layers(sheet))
-      for (const cell of pick(matrix, { row, col: -1 }).heavy.toReversed())
-        yield [own, rows[Math.floor(cell / cols.length)], cols[cell % cols.length], matrix.data[cell]];
+      for (const cell of pick(matrix, { row, col: -1 }).heavy.toReversed()) {
+        const i = Math.floor(cell / cols.length), j = cell % cols.length;
+        yield [own, i, rows[i], j, cols[j], matrix.data[cell]];
+      }
   }
   const options = (select, list, value) => {
     Dom.fill(select, list.map(([name, label]) =>

@@ -3,6 +3,8 @@
 // Save.row(what, { svg, csv }, of) -> a node with a button for each form: what() names the file; svg() -> an
 // SVG element, or a promise of it; csv() -> { cells, rows }, where rows is an iterable of lists, also an
 // asynchronous one, or a promise of that; null has nothing to save; `of` ends the text of the buttons.
+// Save.cells(sheet, front) -> rows of a table, one for each weight, which begin with `front`; Save.COLUMNS: the
+// titles after it. Save.titles(words): the titles of columns for tokens, which begin with their positions.
 // Save.offer(text, act) -> a button that calls act(say), with a note beside it.
 //
 // Tables have the exact numbers of the response, and words in quotes; a word that a spreadsheet would
@@ -40,6 +42,13 @@ const Save = (() => {
     keep([...parts, text], "text/csv", name);
   };
 
+  const COLUMNS = ["query_position", "query", "key_position", "key", "weight", "visible"];
+  function* cells({ matrix, seen, rows, cols }, front = []) {
+    for (let i = 0, at = 0; i < matrix.rows; i++)
+      for (let j = 0; j < matrix.cols; j++, at++) yield [...front, i, rows[i], j, cols[j], matrix.data[at], seen[at] & 1];
+  }
+  const titles = (words) => words.map((word, i) => (word === String(i) ? word : `${i} ${word}`));
+
   const noted = () => {
     const note = el("span", { class: "soft small", role: "status" });
     return { note, say: (text) => Dom.fill(note, text) };
@@ -65,5 +74,5 @@ const Save = (() => {
     const { note, say } = noted();
     return el("span", null, Dom.button(text, () => act(say)), " ", note);
   };
-  return Object.assign(self, { row, offer });
+  return Object.assign(self, { row, offer, cells, titles, COLUMNS });
 })();
