@@ -6,7 +6,7 @@ import os from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { asFloat32, choose, open, send, source, toy, type, unfold, weights } from "./asking.mjs";
-import { drop, serve, state, test } from "./browser.mjs";
+import { ask, download, drop, serve, state, test } from "./browser.mjs";
 import { bytesOf, safetensors } from "./oracle.mjs";
 
 const run = promisify(execFile);
@@ -35,6 +35,30 @@ test("the request as code runs, and answers what the page shows", async () => {
     for (const language of Object.keys(LANGUAGES))
       assert.deepEqual(await execute(await code(page, language), language), json, language);
   }
+});
+
+test("the request of a model gives the weights that the views show, short or long", async () => {
+  const page = await open({ server: await serve([], { config: { models: { words: { transformer: { builtin: "words" } } } } }),
+    path: "/#api?model=words" });
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "attend-code-")), one = "the cat sat because it was tired";
+  const run = async (language) => execute(await code(page, language), language, { cwd: folder, maxBuffer: 1e8 });
+  await unfold(page, "code-part");
+  await ask(page, { text: one });
+  const { part } = await state(page, "answer");
+  for (const language of Object.keys(LANGUAGES)) {
+    const { attention, strings } = await run(language);
+    assert.deepEqual(Object.keys(attention), (await state(page, "answer")).names, language);
+    assert.deepEqual([asFloat32(attention[part])], await weights(page), language);
+    assert.deepEqual(strings, (await page.evaluate(() => State.get("answer").places[0])).encoder, language);
+  }
+  await ask(page, { text: one, return_attention: { of: [part], as: "average" } });
+  assert.deepEqual(Object.keys((await run("curl")).attention), [part], "what the request itself says");
+  await ask(page, { text: Array(250).fill(one) });
+  const { name, bytes } = await download(page, () => page.getByRole("button", { name: "Save request" }).click());
+  fs.writeFileSync(path.join(folder, name), bytes);
+  const first = await page.evaluate(() => State.get("answer").items[0].weights.map(({ data }) => [...data]));
+  assert.deepEqual((await run("Python")).attention[part][0].map((head) => asFloat32(head.flat())), first);
+  fs.rmSync(folder, { recursive: true });
 });
 
 test("gradients are for heads alone, and deep nesting keeps nothing waiting", async () => {
@@ -79,10 +103,10 @@ test("code of long requests reads a file that is saved", async () => {
     await drop(page, "body", name, bytes);
     await send(page);
     assert.match(await page.locator("#code-told").textContent(), new RegExp(`reads ${saved}`));
-    const download = page.waitForEvent("download");
+    const saving = page.waitForEvent("download");
     await page.getByRole("button", { name: "Save request" }).click();
-    assert.equal((await download).suggestedFilename(), saved);
-    await (await download).saveAs(path.join(folder, saved));
+    assert.equal((await saving).suggestedFilename(), saved);
+    await (await saving).saveAs(path.join(folder, saved));
     for (const language of Object.keys(LANGUAGES)) {
       const text = await code(page, language);
       assert.ok(text.includes(saved) && text.length < 700);

@@ -1,12 +1,19 @@
 // code: the request as curl, Python and JavaScript, to copy, and as a notebook's cell that has the weights as
-// numpy arrays: Code.cell(). A body that is long, or that cannot be written in a program's text, is saved as a
+// numpy arrays: Code.cell(). The request of a model gets the weights that the views show, and the tokens of its text,
+// unless it says which weights it wants. A body that is long, or that cannot be written in a program's text, is saved as a
 // file that the program reads.
 // needs: dom state key net ask request
 const Code = (() => {
   const LONG = 8000;
   const part = Dom.id("code-part"), shown = Dom.id("code"), choice = Dom.id("code-language");
   const told = Dom.id("code-told");
-  const body = () => Ask.sent(State.get("body"));
+  const isWhole = () => Ask.what() !== "attention";
+  const body = () => {
+    const own = Ask.sent(State.get("body")), fields = Request.fields(own) || {};
+    const isShown = isWhole() && !("return_attention" in fields);
+    return (isShown && Request.change(own, { return_attention: true,
+      return_tokens: fields.return_tokens ?? ("text" in fields || undefined) })) || own;
+  };
 
   // The variables of a snippet. `text`: the body, or null if the program reads it from `file`.
   const parts = () => {
@@ -45,13 +52,12 @@ const Code = (() => {
     "const result = await response.json();",
     "console.log(JSON.stringify(result));"].join("\n");
 
-  // The request of a model asks for the weights of all attentions.
+  // numpy needs the exact weights of all attentions, whatever the request says.
   const notebook = (made) => [...python({ ...made, ...(made.text !== null && { text: withWeights(made.text) }) })
     .split("\n").slice(0, -1), "", "import numpy as np", isWhole()
     ? "weights = {name: [np.array(head) for head in heads] for name, heads in response[\"attention\"].items()}"
     : "weights = [np.array(item) for item in response[\"attention_weights\"]]",
   isWhole() ? "{name: heads[0].shape for name, heads in weights.items()}" : "[item.shape for item in weights]"].join("\n");
-  const isWhole = () => Ask.what() !== "attention";
   const withWeights = (text) => Request.change({ text }, { return_attention: true })?.text ?? text;
   const cell = () => notebook(parts());
 
