@@ -74,6 +74,25 @@ test("a word, a head, a layer, with mouse and keyboard", async () => {
   assert.ok((await title(page)).includes(percent(Math.max(...first.weights))));
 });
 
+test("on a phone the arcs lead from line to line, from the word to the words that it attends to", async () => {
+  for (const width of [390, 320]) {
+    const page = await learn({ viewport: [width, 844] }), trace = await traced(SENTENCE, IT);
+    const drawn = await page.evaluate(() => {
+      const boxes = [...document.querySelectorAll("#arcs button")].map((one) => one.getBoundingClientRect());
+      const on = ({ x, y }) => boxes.findIndex((box) => Math.abs(box.left + box.width / 2 - x) < 1 && Math.abs(box.top - y) < 1);
+      const svg = document.querySelector("#arcs svg");
+      return { isSeen: svg.checkVisibility(), top: svg.getBoundingClientRect().top, lines: new Set(boxes.map(({ top }) => top)).size,
+        arcs: [...svg.querySelectorAll("path")].map((path) => ({ high: path.getBoundingClientRect().top,
+          ends: [0, path.getTotalLength()].map((at) => on(path.getPointAtLength(at).matrixTransform(path.getScreenCTM()))) })) };
+    });
+    assert.ok(drawn.isSeen && drawn.lines > 1);
+    assert.deepEqual(drawn.arcs.map(({ ends }) => ends),
+      [...trace.weights.keys()].filter((j) => j !== IT && trace.weights[j] >= 0.012).map((j) => [IT, j]));
+    for (const { high } of drawn.arcs) assert.ok(high >= drawn.top, "no arc sticks out");
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+  }
+});
+
 test("one word changes, and the arc moves: by query and key alone", async () => {
   const page = await learn();
   await page.getByRole("button", { name: "“tired” → “wide”" }).click();

@@ -10,7 +10,7 @@ const Arcs = (() => {
   const loop = (x, y, weight) => svg("circle", { cx: x, cy: y - 8, r: 3 + 8 * weight, fill: "none",
     "stroke-width": 1 + 6 * weight, opacity: 0.25 + 0.75 * weight });
   const arc = ([x, y], [to, low], weight) => {
-    const high = Math.min(y - 14, 26 + 0.2 * Math.abs(x - to)) * 1.33;
+    const high = Math.min(y - 14, low - 14, 26 + 0.2 * Math.abs(x - to)) * 1.33;
     return svg("path", { d: `M${x} ${y}C${x} ${y - high} ${to} ${low - high} ${to} ${low}`, fill: "none",
       "stroke-width": 1 + 15 * weight, "stroke-linecap": "round", opacity: 0.18 + 0.8 * weight });
   };
