@@ -262,3 +262,15 @@ test("narrow, dark and enlarged: no sideways scrolling, nothing for axe", async 
     await audit(page, `Learn at ${viewport}`);
   }
 });
+
+test("Explore begins with the sentence of Learn", async () => {
+  const page = await open({ server, path: "/#explore?model=words" });
+  assert.equal(JSON.parse((await state(page, "body")).text).text, SENTENCE);
+  const known = (text) => server.post("/v1/models/words/tokenize", { text });
+  for (const example of ["sentence", "texts"]) {
+    await page.locator("#example").selectOption(example);
+    await settle(page);
+    const { tokens } = (await known(JSON.parse((await state(page, "body")).text).text)).json;
+    assert.ok(!tokens.flat().includes(0), "the model knows all of its words");
+  }
+});

@@ -53,7 +53,7 @@ test("text becomes tokens, whose strings are the labels, an item for each line",
   const page = await openAt("words");
   assert.equal(await page.locator("#line-title").textContent(), "Text");
   assert.deepEqual(await words(page), ("[CLS] the animal did not cross the street because it was too "
-    + "tired . [SEP]").split(" "));
+    + "tired [SEP]").split(" "));
   await page.locator("#line").fill("The cat sat.\nA mat");
   await page.locator("#line").press("Enter");
   await settle(page);
@@ -309,7 +309,7 @@ test("a chosen query lights up in every head, and a chosen weight ranks them", a
   await page.evaluate(() => State.view({ row: -1, col: -1 }));
   await settle(page);
   assert.deepEqual(await page.locator("#grid canvas").evaluateAll((list) => list.map((one) => one.height)),
-    Array(12).fill(15));
+    Array(12).fill(14));
 });
 
 test("more tokens than a picture has points", async () => {
@@ -363,7 +363,7 @@ test("a mistake is told at its place, which is in the request that opens then", 
 test("examples, fields and code are those of the kind of the model", async () => {
   const page = await openAt("words");
   const options = () => page.locator("#example option:enabled").allTextContents();
-  assert.deepEqual(await options(), ["A sentence", "Two texts", "Random token IDs", "An invalid one"]);
+  assert.deepEqual(await options(), ["A sentence (d2l 11.6)", "Two texts", "Random token IDs", "An invalid one"]);
   await tab(page, "Response");
   await page.locator("#fields-part summary").click();
   await page.locator("#field-pool").selectOption("cls");

@@ -5,7 +5,8 @@
 // its labels. Samples.takes(example, model): is it for this model? Samples.taker(example, model): the
 // model for it: this one, another one, or null. Samples.barred(example, model): why it cannot be chosen,
 // or "". Samples.first(model): the name of the example that a model begins with, or "".
-// Samples.pixel(x, y): the brightness of the picture, of Samples.WIDE points a side.
+// Samples.SENTENCE: the first text, of Learn, too. Samples.pixel(x, y): the brightness of the picture, of
+// Samples.WIDE points a side.
 // needs: state models labels random request
 const Samples = (() => {
   const twice = (item) => [item, item];
@@ -95,7 +96,7 @@ const Samples = (() => {
   const tokens = (model, next, n) => Array.from({ length: Math.min(n, model.positions || n) }, () =>
     Math.min(model.vocabulary - 1, 4 + Math.floor(next() * (model.vocabulary - 4))));
   const behind = (model, next) => (model.kind === "seq2seq" ? { targets: tokens(model, next, 5) } : {});
-  const SENTENCE = "The animal did not cross the street because it was too tired.";
+  const SENTENCE = "The animal did not cross the street because it was too tired";
   const ofWhole = [
     { name: "sort", title: "Numbers to sort (d2l 11.7)", fits: ({ builtin }) => builtin === "sort",
       fields: () => ({ tokens: [9, 4, 17, 2, 12, 25, 7, 20] }),
@@ -107,7 +108,7 @@ const Samples = (() => {
       fields: (model, next) => ({ text: SENTENCE, ...behind(model, next) }),
       note: "Which tokens does “it” attend to, in which head?" },
     { name: "texts", title: "Two texts", fits: ({ tokenizer, kind }) => tokenizer && kind !== "seq2seq",
-      fields: () => ({ text: [SENTENCE, "The cat sat on the mat."] }), note: "A batch, without padding." },
+      fields: () => ({ text: [SENTENCE, SENTENCE.replace("tired", "wide")] }), note: "A batch, without padding." },
     { name: "ids", title: "Random token IDs", fits: ({ vocabulary }) => vocabulary > 4,
       fields: (model, next) => ({ tokens: tokens(model, next, 10), ...behind(model, next) }),
       note: "Sampled from the vocabulary." },
@@ -163,5 +164,5 @@ const Samples = (() => {
   };
   const first = (model) => (offered(model).find((example) => takes(example, model) && !barred(example, model))
     || { name: "" }).name;
-  return { layers, offered, find, labels, body, takes, taker, barred, first, pixel, WIDE };
+  return { layers, offered, find, labels, body, takes, taker, barred, first, SENTENCE, pixel, WIDE };
 })();

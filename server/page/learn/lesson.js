@@ -8,11 +8,12 @@
 //   first: the words one of which is chosen first; swaps: last words of the texts that change places
 //   texts: sentences to try; taught, limits: sentences about the training
 // Lesson.sentence: the first of the texts.
+// needs: samples
 const Lesson = (() => {
   const LAST = "encoder.1.self";
   const ENDS = [["tired", "wide"], ["big", "small"], ["slow", "fast"]];
   const texts = [
-    "The animal did not cross the street because it was too tired",
+    Samples.SENTENCE,
     "The book did not fit in the box because it was too big",
     "The dog did not catch the cat because it was too slow",
     "The queen did not call the king because she was afraid",
