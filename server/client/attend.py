@@ -130,6 +130,14 @@ class Client:
         fields.update(tokens=tokens, embeddings=embeddings)
         return self._ask("classify", model, form, request_id, fields)
 
+    def fill(self, tokens=None, *, embeddings=None, model=None, form=None, request_id=None, **fields):
+        """The most likely tokens of masked positions of tokens, or of text=.... Returns "masks": for each item a list of
+        {"position", "top": [{"token", "string", "probability"}]}. The fields are return_top and positions, "masks" (of the
+        mask token), "all" or lists, and those of encode except pooling. There is no default model. A response has no
+        safetensors form."""
+        fields.update(tokens=tokens, embeddings=embeddings)
+        return self._ask("fill", model, form, request_id, fields)
+
     def score(self, tokens=None, targets=None, *, model=None, form=None, request_id=None, **fields):
         """Log probabilities of targets after tokens, or after text=.... Returns "log_probabilities", and what the
         fields request, such as return_top, return_lens, return_hidden, return_attention. For encoder-decoder models,

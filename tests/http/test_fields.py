@@ -60,7 +60,7 @@ def keywords_of(kind, least, most):
 # An error about the field itself: it is unknown, or belongs to another path, or has another name here.
 FOREIGN = re.compile(r"unknown field|supported by|calls it|^use |: use |^name the model|named in|"
                      r"returns only a number|^the model|^set \"temp|describes? ")
-SERVED = ("minilm", "sentiment", "gpt2", "t5-small", "layer")
+SERVED = ("minilm", "sentiment", "bert", "gpt2", "t5-small", "layer")
 NO_VALUE = {"no": ["value"]}
 
 
@@ -72,8 +72,9 @@ class Fields(ServerCase):
         config = json.loads(read("tests", "example", "tasks.json"))
         del config["default_model"]
         for model in config["models"].values():
-            if model.get("tokenizer"):
-                model["tokenizer"] = os.path.join(ROOT, "tests/example", model["tokenizer"])
+            for key in ("transformer", "tokenizer"):
+                if isinstance(model.get(key), str):
+                    model[key] = os.path.join(ROOT, "tests/example", model[key])
         config["models"]["layer"] = {"random": {"seed": 1}, "query_size": 4, "heads": 2}
         server = Server(config)
         cls.document = server.get("/openapi.json").json

@@ -51,7 +51,7 @@ class Fill(ServerCase):
         def made(name, *args, **more):
             return write_folder(os.path.join(cls.folder, name), *args, **more)
         cls.models = {name: golden.definition(name) for name, _ in cls.cases}
-        cls.models.update(words=made("words", "bert-mlm", WORDS), 
+        cls.models.update(words=made("words", "bert-mlm", WORDS),
                           mask_less=made("mask_less", "bert-mlm", WORDS[:4] + ["w"] + WORDS[5:]),
                           bare=golden.definition("bert-a"),
                           headless=made("headless", "bert-mlm", drop=["cls."]),
@@ -168,7 +168,7 @@ class Fill(ServerCase):
                           encoding_format="base64")
         self.assertEqual(sorted(answer), sorted(["model", "masks", "hidden", "attention", "valid_lens", "usage"]))
         self.assertEqual(answer["masks"], self.ask("words", text="w3 [MASK]")["masks"])
-        self.assertIn("trace", self.ask("words", text="w3 [MASK]", 
+        self.assertIn("trace", self.ask("words", text="w3 [MASK]",
                                           trace={"attention": "encoder.0.self", "item": 0, "head": 0, "query": 1}))
 
     # --- what is refused ---

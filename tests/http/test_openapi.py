@@ -19,7 +19,7 @@ EXAMPLES = {
     "": """attend attendWith attendInside measureHeads measureInside describeModel listModels health ready teiHealth
         teiPing v2Server v2Live v2Ready v2Models v2Model v2ModelVersion v2ModelReady v2ModelReadyVersion v2Infer v2InferVersion""",
     "attend.json": "generate beam_search",
-    "tasks.json": """embed teiEmbeddings complete rerank rerankV2 cohereEmbed cohereEmbedV2 encode classify score generate
+    "tasks.json": """embed teiEmbeddings complete rerank rerankV2 cohereEmbed cohereEmbedV2 encode classify fill score generate
         tokenize detokenize teiRoot teiEmbed teiEmbedAll teiSimilarity teiTokenize teiDecode teiRerank teiPredict teiInfo"""}
 # These differ between runs, releases and processors. Random ids differ, too.
 VOLATILE = ("created", "version", "bytes", "engine", "tokenization_workers")
@@ -680,9 +680,9 @@ class OpenApi(Case):
                                                                    "application/json"}))
                     with self.subTest(path=path, token=token):
                         if challenge is None or operation.get("security") == []:
-                            # no model of this server can classify, score or generate, and none has a tokenizer
+                            # no model of this server can classify, fill, score or generate, and none has a tokenizer
                             wants_more = path.startswith("/v1/models/") and path.endswith((
-                                "/classify", "/score", "/generate", "tokenize")) or path == "/v1/completions"
+                                "/classify", "/fill", "/score", "/generate", "tokenize")) or path == "/v1/completions"
                             # these name no model here
                             asks_none = path in ("/v1/rerank", "/v2/rerank", "/v1/embed", "/v2/embed", "/rerank", "/predict", "/similarity",
                                                  "/tokenize", "/decode")
