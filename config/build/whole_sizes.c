@@ -252,8 +252,8 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
   f->last_aside = family->aside;
   const bool headed = z->stack->part[WHOLE_HEAD].found;
   const struct whole_masked *masked = z->p->masked;
-  f->output.tied = (f->causal || masked) && f->embedding.tokens > 0 && !headed &&
-                   s->tie_output != TOGGLE_OFF;
+  f->output.tied =
+      (f->causal || masked) && f->embedding.tokens > 0 && !headed && s->tie_output != TOGGLE_OFF;
   f->output.activation = masked && masked->gelu ? ACTIVATION_GELU : f->kind->activation;
   if (masked && !f->output.tied && !headed)
     return error_set(e, STATUS_CONFIG,
