@@ -402,8 +402,28 @@ static enum status find_dense_matrix(const struct whole_dense *d, const char *na
   return biased ? set_part(&m->bias, bias, 1, e) : STATUS_OK;
 }
 
+/* Finds a dense layer among the model's own tensors: only an encoder has one. */
+static enum status find_own_dense(const struct whole_finding *f) {
+  char name[NAME_SIZE];
+  const char *stem = f->stack->family->stem[WHOLE_DENSE];
+  struct layout_matrix *m = &f->stack->part[WHOLE_DENSE];
+  if (!stem || whole_plan_side(f->p, f->stack) != WHOLE_ENCODER) return STATUS_OK;
+  snprintf(name, sizeof name, "%s.weight", stem);
+  const struct checkpoint_entry *weight = whole_find_near(f->p, name);
+  snprintf(name, sizeof name, "%s.bias", stem);
+  const struct checkpoint_entry *bias = whole_find_near(f->p, name);
+  if (!weight) return STATUS_OK;
+  if (f->p->source.dense[0].file)
+    return error_set(f->e, STATUS_CONFIG,
+                     "modules.json has a Dense module, but there is tensor \"%.120s\", too",
+                     weight->name);
+  *m = (struct layout_matrix){.found = true, .has_bias = bias};
+  if (whole_find_use(f->p, weight, 2, &m->weight, f->e)) return f->e->status;
+  return bias ? whole_find_use(f->p, bias, 1, &m->bias, f->e) : STATUS_OK;
+}
+
 static enum status find_dense(const struct whole_finding *f) {
-  if (f->stack != whole_plan_reader(f->p)) return STATUS_OK;
+  if (f->stack != whole_plan_reader(f->p) || find_own_dense(f)) return f->e->status;
   for (unsigned i = 0; i < STACK_DENSE_MOST; i++) {
     const struct whole_dense *d = &f->p->source.dense[i];
     struct layout_matrix *part = f->stack->part;

@@ -19,8 +19,8 @@ struct whole_stack {
 
   /* Sizes and kinds, without parameters, which whole_numbers.h reads. */
   struct stack_form form;
-  enum whole_places places; /* how it encodes positions: not UNSAID once its sizes are known */
-  size_t positions;         /* rows that an item may have; 0: any number */
+  unsigned places;  /* how it encodes positions: not UNSAID once its sizes are known */
+  size_t positions; /* rows that an item may have; 0: any number */
 
   /* The tensors of each role. A norm's factor is its weight, its shift its bias. In a random model
    * only the sizes are set, and `tensor` is NULL. */
@@ -85,10 +85,11 @@ bool whole_plan_is_lent(const struct whole_plan *p, const struct whole_stack *s,
 /* The size of a role's weight, [out, in], once the form is known; a vector is one row. */
 void whole_plan_size(const struct whole_stack *s, enum whole_role role, size_t *out, size_t *in);
 
-/* The file that holds the role's tensor. */
+/* The file that holds the role's tensor: a dense layer may have its own. */
 static inline struct checkpoint *whole_plan_file(const struct whole_plan *p, enum whole_role role) {
   const bool dense = role >= WHOLE_DENSE && role <= WHOLE_DENSE_END;
-  return dense ? p->source.dense[(role - WHOLE_DENSE) / 2].file : p->source.file;
+  struct checkpoint *own = dense ? p->source.dense[(role - WHOLE_DENSE) / 2].file : NULL;
+  return own ? own : p->source.file;
 }
 
 #endif

@@ -83,28 +83,30 @@ static void drop_table(const struct whole_sizing *z, enum whole_role role) {
   *m = (struct layout_matrix){0};
 }
 
-static enum whole_places usual_places(const struct whole_family *f) {
-  return f->relative                         ? WHOLE_PLACES_RELATIVE
-         : f->rotary                         ? WHOLE_PLACES_ROTARY
-         : f->rows_only                      ? WHOLE_PLACES_NONE
-         : f->positions == POSITIONS_LEARNED ? WHOLE_PLACES_LEARNED
-                                             : WHOLE_PLACES_SINUSOID;
+static unsigned usual_places(const struct whole_family *f) {
+  const unsigned attended =
+      (f->relative ? WHOLE_PLACES_RELATIVE : 0U) | (f->rotary ? WHOLE_PLACES_ROTARY : 0U);
+  const unsigned embedded = f->positions == POSITIONS_NONE      ? 0
+                            : f->positions == POSITIONS_LEARNED ? WHOLE_PLACES_LEARNED
+                                                                : WHOLE_PLACES_SINUSOID;
+  return attended || embedded ? attended | embedded : WHOLE_PLACES_NONE;
 }
 
 /* Finds how positions are encoded: by the family; else by the settings, by the encoder's way, or by
  * the table that the file has. */
 static enum status set_places(const struct whole_sizing *z, struct error *e) {
   struct whole_stack *s = z->stack;
-  const enum whole_places other = z->p->stack[WHOLE_ENCODER].places;
-  const enum whole_places said = z->p->said.places                            ? z->p->said.places
-                                 : is_reader(z) || other == WHOLE_PLACES_NONE ? WHOLE_PLACES_UNSAID
-                                                                              : other;
+  const unsigned other = z->p->stack[WHOLE_ENCODER].places;
+  const unsigned said = z->p->said.places                            ? z->p->said.places
+                        : is_reader(z) || other == WHOLE_PLACES_NONE ? WHOLE_PLACES_UNSAID
+                                                                     : other;
   const bool learned = s->part[WHOLE_POSITION].found, relative = s->part[WHOLE_RELATIVE].found;
   if (s->family->keys) {
     s->places = usual_places(s->family);
     if (z->p->said.places && z->p->said.places != s->places)
       return error_set(e, STATUS_CONFIG, "positions: cannot be changed for %s", s->family->name);
-    if (learned) s->places = WHOLE_PLACES_LEARNED;
+    /* The table of computed positions may be stored. */
+    if (learned) s->places = (s->places & ~WHOLE_PLACES_SINUSOID) | WHOLE_PLACES_LEARNED;
     return STATUS_OK;
   }
   if (said == WHOLE_PLACES_UNSAID && learned && relative)
@@ -116,12 +118,6 @@ static enum status set_places(const struct whole_sizing *z, struct error *e) {
               : s->form.embedding.tokens ? usual_places(s->family)
                                          : WHOLE_PLACES_NONE;
   return STATUS_OK;
-}
-
-/* Does the attention add relative positions? A published family may also have learned ones. */
-static bool is_relative(const struct whole_sizing *z) {
-  return z->stack->places == WHOLE_PLACES_RELATIVE ||
-         (z->stack->family->keys && z->stack->family->relative);
 }
 
 /* --- heads --- */
@@ -171,14 +167,14 @@ static enum status set_self(const struct whole_sizing *z, struct error *e) {
   struct layer_shape *s = &z->stack->form.kind->self;
   if (make_shape(z, WHOLE_QUERY, z->stack->form.width, s, e)) return e->status;
   s->norm_epsilon = w->type && w->type->head_norms ? norm_epsilon(p) : 0;
-  s->rope_base = z->stack->places != WHOLE_PLACES_ROTARY ? 0
-                 : w->kind->rope_base > 0                ? w->kind->rope_base
-                                                         : DEFINITION_ROPE_BASE;
+  s->rope_base = !(z->stack->places & WHOLE_PLACES_ROTARY) ? 0
+                 : w->kind->rope_base > 0                  ? w->kind->rope_base
+                                                           : DEFINITION_ROPE_BASE;
   s->rope_stretch = w->kind->rope_stretch;
   if (s->rope_base > 0 && s->head_size % 2 != 0)
     return error_set(e, STATUS_CONFIG,
                      "positions: rotary positions need an even head size, not %zu", s->head_size);
-  if (!is_relative(z)) {
+  if (!(z->stack->places & WHOLE_PLACES_RELATIVE)) {
     drop_table(z, WHOLE_RELATIVE);
     return STATUS_OK;
   }
@@ -301,9 +297,9 @@ static enum status set_positions(const struct whole_sizing *z, struct error *e) 
   struct whole_plan *p = z->p;
   struct whole_stack *s = z->stack;
   struct stack_embedding *m = &s->form.embedding;
-  m->positions = s->places == WHOLE_PLACES_LEARNED    ? POSITIONS_LEARNED
-                 : s->places == WHOLE_PLACES_SINUSOID ? s->family->positions
-                                                      : POSITIONS_NONE;
+  m->positions = s->places & WHOLE_PLACES_LEARNED    ? POSITIONS_LEARNED
+                 : s->places & WHOLE_PLACES_SINUSOID ? s->family->positions
+                                                     : POSITIONS_NONE;
   m->first_position = p->said.first_position;
   if (m->positions == POSITIONS_LEARNED) {
     if (set_position_rows(z, e)) return e->status;
@@ -345,6 +341,9 @@ static enum status set_pooling(const struct whole_sizing *z, struct error *e) {
     return error_set(e, STATUS_CONFIG,
                      "word_embedding_dimension: %zu for the pooling, but the width is %zu",
                      s->pool_width, f->width);
+  const struct layout_matrix *own = &z->stack->part[WHOLE_DENSE];
+  if (own->found && !s->dense[0].file)
+    f->pooling.dense[0] = (struct stack_dense){.size = layout_matrix_out(own)};
   for (size_t i = 0; i < STACK_DENSE_MOST && s->dense[i].file; i++) {
     const struct whole_dense *d = &s->dense[i];
     const size_t in = stack_form_pooled(f);

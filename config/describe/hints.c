@@ -9,6 +9,7 @@
 #include "config/checkpoint/checkpoint.h"
 #include "config/describe/definition.h"
 #include "config/document/file.h"
+#include "config/family/whole_type.h"
 
 enum { DISTANCE_MOST = 1 << 20 };
 
@@ -132,9 +133,17 @@ static size_t read_heads(const json_t *object, const struct hints_layer *at) {
   return heads ? heads : count_of(json_object_get(object, "heads"), DEFINITION_HEADS_MAX);
 }
 
+/* Is it the type of a family of encoders alone? */
+static bool only_encodes(const char *name) {
+  const struct whole_type *type = name ? whole_type_find(name) : NULL;
+  const struct whole_family *family = type && type->family ? whole_family_find(type->family) : NULL;
+  return family && family->keys && !family->decodes && !family->decoder;
+}
+
 static enum toggle read_causal(const struct hints_said *s, const struct hints_layer *at) {
   const struct layout_family *f = at->family;
   if (f && f->cross) return TOGGLE_UNSAID;
+  if (f && f->names->decodes && only_encodes(s->type)) return TOGGLE_OFF;
   if (f && f->not_causal && s->type && strncmp(s->type, f->not_causal, strlen(f->not_causal)) == 0)
     return TOGGLE_OFF;
   if (f && f->may_decode && json_is_true(json_object_get(s->config, "is_decoder")))

@@ -83,6 +83,34 @@ static void read_norm(struct whole_settings *s, const json_t *json, struct error
     error_set(e, STATUS_CONFIG, "norm_eps: needs a number from 1e-30 to 1");
 }
 
+/* Reads the ways to encode positions: a word, or a list of one of the embedding and one of the
+ * attention. */
+static void read_places(struct whole_settings *s, const json_t *json, struct error *e) {
+  static const char *const words[] = {"none", "sinusoid", "learned", "rotary", "relative", NULL};
+  enum {
+    EMBEDDED = WHOLE_PLACES_SINUSOID | WHOLE_PLACES_LEARNED,
+    ATTENDED = WHOLE_PLACES_ROTARY | WHOLE_PLACES_RELATIVE
+  };
+  const json_t *said = json_object_get(json, "positions");
+  unsigned embedded = 0, attended = 0;
+  if (!json_is_array(said)) {
+    const int word = read_word(json, "positions", words, e);
+    s->places = word < 0 ? WHOLE_PLACES_UNSAID : 1U << word;
+    return;
+  }
+  for (size_t i = 0; words[i]; i++)
+    for (size_t j = 0; j < json_array_size(said); j++) {
+      const char *one = json_string_value(json_array_get(said, j));
+      if (!one || strcmp(one, words[i]) != 0) continue;
+      s->places |= 1U << i;
+      embedded += (1U << i & EMBEDDED) != 0;
+      attended += (1U << i & ATTENDED) != 0;
+    }
+  if (json_array_size(said) != 2 || embedded != 1 || attended != 1)
+    error_set(e, STATUS_CONFIG,
+              "positions: a list needs sinusoid or learned, and rotary or relative");
+}
+
 /* --- classes --- */
 
 enum { CLASSES_MOST = 1 << 16 };
@@ -181,7 +209,6 @@ static void read_sizes(struct whole_settings *s, const json_t *json, struct erro
 enum status whole_settings_read(struct whole_settings *s, const json_t *json, struct error *e) {
   static const char *const kinds[] = {"encoder", "decoder", "seq2seq", NULL};
   static const enum model_kind kind_of[] = {MODEL_ENCODER, MODEL_DECODER, MODEL_SEQ2SEQ};
-  static const char *const places[] = {"none", "sinusoid", "learned", "rotary", "relative", NULL};
   static const char *const weights[] = {"auto", "float32", NULL};
   *s = (struct whole_settings){.token = {.begin = -1}};
   definition_value_names_called(json, members, whole_called, e);
@@ -198,7 +225,7 @@ enum status whole_settings_read(struct whole_settings *s, const json_t *json, st
     error_set(e, STATUS_CONFIG,
               "activation: \"%.60s\" is not one of relu, gelu, gelu_new, silu, quick_gelu",
               activation);
-  s->places = (enum whole_places)(WHOLE_PLACES_NONE + read_word(json, "positions", places, e));
+  read_places(s, json, e);
   definition_value_count(json, "first_position", 0, SIZE_MOST, &s->first_position, e);
   definition_value_count(json, "max_positions", 1, TOKENS_MOST, &s->max_positions, e);
 

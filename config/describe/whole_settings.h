@@ -20,14 +20,15 @@ struct whole_tokens { /* token ids; -1: none */
   int64_t end[WHOLE_ENDS_MAX];
 };
 
-/* How positions are encoded; the family determines the kind of sinusoids. */
-enum whole_places {
+/* How positions are encoded: a set of bits. The first three are about the embedding, of which the
+ * family determines the kind of sinusoids, the others about the attention. */
+enum {
   WHOLE_PLACES_UNSAID,
-  WHOLE_PLACES_NONE,
-  WHOLE_PLACES_SINUSOID,
-  WHOLE_PLACES_LEARNED,
-  WHOLE_PLACES_ROTARY,
-  WHOLE_PLACES_RELATIVE
+  WHOLE_PLACES_NONE = 1 << 0, /* it is alone */
+  WHOLE_PLACES_SINUSOID = 1 << 1,
+  WHOLE_PLACES_LEARNED = 1 << 2,
+  WHOLE_PLACES_ROTARY = 1 << 3,
+  WHOLE_PLACES_RELATIVE = 1 << 4
 };
 
 /* The sizes that each stack has; 0: not given. */
@@ -44,7 +45,7 @@ struct whole_settings {
   double epsilon;           /* 0: not given */
   const char *activation;   /* static text; NULL: not given */
   enum activation activate; /* its meaning */
-  enum whole_places places;
+  unsigned places;
   size_t first_position, max_positions; /* 0: not given */
   enum toggle scale_embedding, tie_output;
   struct whole_tokens token; /* -1 also if not given */

@@ -370,11 +370,8 @@ enum status whole_translate(struct whole_words *w, const struct whole_documents 
   }
   if (!w->type->family)
     return error_set(e, STATUS_CONFIG, "config.json: model_type: %s %s", name, w->type->why);
-  size_t row = 0;
-  while (row < whole_family_count() && strcmp(whole_family_at(row)->name, w->type->family) != 0)
-    row++;
-  must(row < whole_family_count());
-  const struct whole_family *family = whole_family_at(row);
+  const struct whole_family *family = whole_family_find(w->type->family);
+  must(family != NULL);
   if (!family->keys) return whole_words_copy(w, of->config, e);
 
   const json_t *tower = w->type->tower ? json_object_get(of->config, w->type->tower) : NULL;

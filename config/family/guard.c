@@ -63,6 +63,7 @@ static const struct guard guards[] = {
     {KEY("add_final_layer_norm", "false"), .family = "marian"},
     {KEY("extra_pos_embeddings", "2"), .family = "bart"},
     {KEY("extra_pos_embeddings", "2"), .family = "mbart"},
+    {KEY("relative_attention_num_buckets", "32"), .family = "mpnet"},
     {KEY("pooler_act", "\"tanh\""), .family = "vit"},
     {KEY("is_decoder", "false"), .family = "vit"},
 };

@@ -1,6 +1,8 @@
 /* whole_family: the table of families, and that of the attentions that are also layers. */
 #include "config/family/whole_family.h"
 
+#include <string.h>
+
 #include "config/family/layout_family.h"
 
 static const struct whole_keys bert_keys = {.own = {"num_hidden_layers", "num_attention_heads",
@@ -11,6 +13,23 @@ static const struct whole_keys bert_keys = {.own = {"num_hidden_layers", "num_at
                                             .positions = "max_position_embeddings",
                                             .epsilon = "layer_norm_eps",
                                             .activation = "hidden_act"};
+static const struct whole_keys mpnet_keys = {.own = {"num_hidden_layers", "num_attention_heads",
+                                                     "intermediate_size"},
+                                             .width = "hidden_size",
+                                             .vocabulary = "vocab_size",
+                                             .positions = "max_position_embeddings",
+                                             .epsilon = "layer_norm_eps",
+                                             .activation = "hidden_act",
+                                             .buckets = "relative_attention_num_buckets"};
+static const struct whole_keys jina3_keys = {.own = {"num_hidden_layers", "num_attention_heads",
+                                                     "intermediate_size"},
+                                             .width = "hidden_size",
+                                             .vocabulary = "vocab_size",
+                                             .types = "type_vocab_size",
+                                             .positions = "max_position_embeddings",
+                                             .rope_base = "rope_theta",
+                                             .epsilon = "layer_norm_eps",
+                                             .activation = "hidden_act"};
 static const struct whole_keys distilbert_keys = {.own = {"n_layers", "n_heads", "hidden_dim"},
                                                   .width = "dim",
                                                   .vocabulary = "vocab_size",
@@ -73,10 +92,11 @@ enum {
            [WHOLE_NORM_FORWARD] = "post_attention_layernorm",                                   \
            [WHOLE_NORM_QUERY] = "q_norm",                                                       \
            [WHOLE_NORM_KEY] = "k_norm",                                                         \
-           [WHOLE_NORM_LAST] = "norm"},                                                         \
+           [WHOLE_NORM_LAST] = "norm",                                                          \
+           [WHOLE_DENSE] = "linear"},                                                           \
   .table = {"embed_tokens"}, .head = "lm_head", .scope = {"layers.", "embed_tokens.", "norm."}, \
-  .buffer = {"self_attn.rotary_emb.inv_freq"}, .decodes = true, .gated = true, .rotary = true,  \
-  .tied = true, .lasting = true, .norm = NORM_RMS, .place = NORM_PRE
+  .buffer = {"self_attn.rotary_emb.inv_freq"}, .gated = true, .rotary = true, .tied = true,     \
+  .lasting = true, .norm = NORM_RMS, .place = NORM_PRE
 
 /* The usual names of the layers of a classifier. */
 #define CLASSIFIER [WHOLE_CLASS_FIRST] = "classifier.dense", [WHOLE_CLASSES] = "classifier.out_proj"
@@ -300,6 +320,42 @@ static const struct whole_family bert = {
     .bias = WHOLE_BIAS_ALWAYS,
     .positions = POSITIONS_LEARNED,
 };
+static const struct whole_family mpnet = {
+    .name = "mpnet",
+    .layer = "encoder.layer.{i}.",
+    .self = "attention.attn.",
+    .stem = {"q", "k", "v", "o", "intermediate.dense", [WHOLE_DOWN] = "output.dense",
+             [WHOLE_NORM_SELF] = "attention.LayerNorm", [WHOLE_NORM_FORWARD] = "output.LayerNorm",
+             [WHOLE_POSITION] = "embeddings.position_embeddings",
+             [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
+             [WHOLE_RELATIVE] = "encoder.relative_attention_bias", CLASSIFIER},
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "encoder.", "pooler."},
+    .ignored = {"embeddings.position_ids"},
+    .keys = &mpnet_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .relative = true,
+    .positions = POSITIONS_LEARNED,
+};
+/* jina-embeddings-v3 as transformers has it: without the adapters of its tasks. */
+static const struct whole_family jina3 = {
+    .name = "jina_v3",
+    .layer = "layers.{i}.",
+    .self = "self_attn.",
+    .stem = {"q_proj", "k_proj", "v_proj", "o_proj",
+             "mlp.fc1", [WHOLE_DOWN] = "mlp.fc2", [WHOLE_NORM_SELF] = "post_attention_layernorm",
+             [WHOLE_NORM_FORWARD] = "post_mlp_layernorm",
+             [WHOLE_TYPE] = "embeddings.token_type_embeddings",
+             [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
+             CLASSIFIER},
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "layers.", "pooler."},
+    .ignored = {"embeddings.token_type_ids"},
+    .buffer = {"self_attn.rotary_emb.inv_freq"},
+    .keys = &jina3_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .rotary = true,
+};
 static const struct whole_family distilbert = {
     .name = "distilbert",
     .layer = "transformer.layer.{i}.",
@@ -427,13 +483,21 @@ static const struct whole_family gpt2 = {
 static const struct whole_family llama = {
     .name = "llama",
     LLAMA_NAMES,
+    .decodes = true,
     .keys = &llama_keys,
 };
 static const struct whole_family gemma = {
     .name = "gemma",
     LLAMA_NAMES,
+    .decodes = true,
     .keys = &gemma_keys,
     .above_one = true,
+};
+
+static const struct whole_family eurobert = {
+    .name = "eurobert",
+    LLAMA_NAMES,
+    .keys = &llama_keys,
 };
 
 /* The order in which a file is compared with them. */
@@ -455,8 +519,11 @@ static const struct whole_family *const families[] = {
     &whisper_encoder,
     &gpt2,
     &distilbert,
+    &mpnet,
+    &jina3,
     &llama,
     &gemma,
+    &eurobert,
 };
 
 /* --- attentions --- */
@@ -595,6 +662,12 @@ const char *whole_family_within(const struct whole_family *f, enum whole_role ro
   const bool self = role <= WHOLE_OUTPUT || role == WHOLE_NORM_QUERY || role == WHOLE_NORM_KEY;
   const char *path = cross ? f->cross : self ? f->self : NULL;
   return path ? path : "";
+}
+
+const struct whole_family *whole_family_find(const char *name) {
+  size_t row = 0;
+  while (row < whole_family_count() && strcmp(families[row]->name, name) != 0) row++;
+  return row < whole_family_count() ? families[row] : NULL;
 }
 
 size_t whole_family_count(void) { return sizeof families / sizeof *families; }

@@ -106,6 +106,7 @@ struct whole_family {
 const char *whole_family_within(const struct whole_family *f, enum whole_role role);
 
 /* The families to look for in a file: of an encoder, or of a decoder without one. */
+const struct whole_family *whole_family_find(const char *name); /* NULL: there is none */
 size_t whole_family_count(void);
 const struct whole_family *whole_family_at(size_t index);
 

@@ -87,6 +87,7 @@ static void who_sees_what_is_told(void **state) {
   write_layer(p, "model.layers.0.self_attn.", llama);
   told(p, "", "{\"use_bidirectional_attention\":true}", "the model is not causal, but");
   told(p, "", "{\"is_causal\":false}", "the model is not causal, but");
+  told(p, "", "{\"model_type\":\"eurobert\"}", "the model is not causal, but");
 }
 
 static void counts_that_differ_are_told(void **state) {

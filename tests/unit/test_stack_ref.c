@@ -278,7 +278,11 @@ static void golden_models_are_answered(void **unused) {
                                         "qwen2-bidirectional",
                                         "qwen2-bidirectional-window",
                                         "qwen3-bidirectional",
-                                        "llama-bidirectional"};
+                                        "llama-bidirectional",
+                                        "eurobert-a",
+                                        "mpnet-a",
+                                        "mpnet-cls",
+                                        "jina-v3-a"};
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
     struct loaded m;
     print_message("%s\n", folders[i]);

@@ -47,6 +47,10 @@ static const struct golden golden[] = {
     {"qwen2-bidirectional-window", "llama", MODEL_ENCODER, 3, 6, 60, 0, 64, 1, 2, 0, -1},
     {"qwen3-bidirectional", "llama", MODEL_ENCODER, 2, 6, 60, 0, 64, 1, 2, 0, -1},
     {"llama-bidirectional", "llama", MODEL_ENCODER, 2, 6, 60, 0, 64, 1, 2, 0, -1},
+    {"eurobert-a", "eurobert", MODEL_ENCODER, 2, 6, 60, 0, 64, 1, 2, 0, -1},
+    {"mpnet-a", "mpnet", MODEL_ENCODER, 2, 3, 56, 0, 46, 0, 2, 1, -1},
+    {"mpnet-cls", "mpnet", MODEL_ENCODER, 2, 3, 56, 0, 46, 0, 2, 1, -1},
+    {"jina-v3-a", "jina_v3", MODEL_ENCODER, 2, 3, 54, 1, 64, 0, 2, 1, -1},
     {"qwen2-window", "llama", MODEL_DECODER, 3, 3, 58, 0, 64, 1, 14, -1, -1},
 };
 
@@ -77,9 +81,13 @@ static void fill_tokens(const json_t *list, int32_t *out) {
     out[i] = (int32_t)json_integer_value(json_array_get(list, i));
 }
 
-/* One item alone: the rows in this form of pooling, or the logits of all tokens. */
-static void check_item(const struct model *m, const json_t *one, size_t index, enum stack_pool pool,
-                       bool logits, const json_t *right) {
+/* What a check compares besides the forms of pooling. */
+enum { THE_LOGITS = STACK_POOLS, THE_CLASSES };
+
+/* One item alone: the rows in this form of pooling, the logits of all tokens, or those of classes.
+ */
+static void check_item(const struct model *m, const json_t *one, size_t index, unsigned what,
+                       const json_t *right) {
   enum { MOST = 64 * 64 };
   static float rows[MOST];
   static int32_t tokens[MOST], types[MOST];
@@ -98,8 +106,10 @@ static void check_item(const struct model *m, const json_t *one, size_t index, e
   r->geometry.items = 1;
   r->geometry.item = &item;
   r->geometry.q_rows = r->geometry.k_rows = n;
-  stack_set_pool(r, pool);
-  r->want_logits = logits;
+  if (what < STACK_POOLS) stack_set_pool(r, (enum stack_pool)what);
+  if (what == THE_CLASSES)
+    r->vectors = stack_form(s)->classifier.vectors, r->after = STACK_AFTER_CLASSES;
+  r->want_logits = what == THE_LOGITS;
   fill_tokens(text, tokens);
   fill_tokens(kinds, types);
   fill(states, width, rows);
@@ -109,7 +119,7 @@ static void check_item(const struct model *m, const json_t *one, size_t index, e
   assert_int_equal(stack_prepare(s, r, &a, &e), STATUS_OK);
   run_compute(&r->run, 1e7, scratch);
   assert_int_equal(run_fault(&r->run, &e), STATUS_OK);
-  const float *found = logits ? r->logits : r->outputs;
+  const float *found = r->want_logits ? r->logits : r->outputs;
   compare(right, &found);
   arena_free(&a);
 }
@@ -127,13 +137,14 @@ static void check_answers(const struct model *m, const char *folder) {
     const json_t *pooler = json_object_get(json_object_get(right, "pooled"), "pooler");
     const json_t *mean = json_object_get(json_object_get(right, "pooled"), "mean");
     for (size_t item = 0; item < json_array_size(rows); item++) {
-      check_item(m, one, item, STACK_POOL_NONE, false, json_array_get(rows, item));
-      check_item(m, one, item, STACK_POOL_MEAN, false, json_array_get(mean, item));
-      if (pooler) check_item(m, one, item, STACK_POOL_POOLER, false, json_array_get(pooler, item));
+      check_item(m, one, item, STACK_POOL_NONE, json_array_get(rows, item));
+      check_item(m, one, item, STACK_POOL_MEAN, json_array_get(mean, item));
+      if (pooler) check_item(m, one, item, STACK_POOL_POOLER, json_array_get(pooler, item));
     }
-    const json_t *logits = json_object_get(right, "logits");
+    const json_t *logits = json_object_get(right, "logits"); /* of all tokens, or of classes */
+    const bool classes = strcmp(json_string_value(json_object_get(one, "kind")), "classify") == 0;
     for (size_t item = 0; item < json_array_size(logits); item++)
-      check_item(m, one, item, STACK_POOL_NONE, true, json_array_get(logits, item));
+      check_item(m, one, item, classes ? THE_CLASSES : THE_LOGITS, json_array_get(logits, item));
   }
   json_decref(cases);
 }
@@ -571,6 +582,11 @@ static void stored_distances_count(void **state) {
   whole_place_write(p, "config.json", NULL);
   whole_place_refused(p, ",\"heads\":2",
                       "positions: required: the file has tables for learned and for relative ones");
+  m = whole_place_load(p, ",\"heads\":2,\"positions\":[\"relative\",\"learned\"]");
+  assert_int_equal(m->whole->part[0].model.shape.relative_buckets, 32);
+  assert_int_equal(m->whole->positions, 8);
+  assert_int_equal(m->whole->aside, 0);
+  model_free(m);
 }
 
 /* The kin of BART differ in norms and positions alone. */

@@ -1,10 +1,12 @@
 /* test_whole_modules: folders as sentence-transformers save them; and models that are drawn. */
 #include "tests/support/whole_place.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "config/build/layer/random.h"
 #include "config/document/digest.h"
+#include "core/reference/stack_ref.h"
 #include "tests/support/whole_read.h"
 
 /* --- modules.json --- */
@@ -335,6 +337,52 @@ static void drawn_models_have_what_is_said(void **unused) {
   m = load_well(DRAWN ",\"kind\":\"encoder\",\"positions\":\"relative\"}", ".");
   assert_int_equal(m->whole->part[1].model.shape.relative_buckets, 32);
   model_free(m);
+  m = load_well(DRAWN ",\"kind\":\"encoder\",\"positions\":[\"sinusoid\",\"rotary\"]}", ".");
+  f = stack_form(whole_reader(m->whole));
+  assert_int_equal(f->embedding.positions, POSITIONS_INTERLEAVED);
+  assert_true(f->kind->self.rope_base == 10000);
+  model_free(m);
+}
+
+/* A voyage model has a dense layer among its own tensors: it is that of a Dense module. */
+static void a_dense_layer_may_be_the_model_s_own(void **state) {
+  const struct place *p = *state;
+  struct whole_edit edit = {.add = "linear.weight", .rows = 40, .columns = 24};
+  static const int32_t tokens[3] = {5, 7, 9};
+  whole_place_tensors(p, "qwen3-bidirectional", &edit);
+  whole_place_config(p, "qwen3-bidirectional",
+                     "{\"is_causal\":\"-\",\"use_bidirectional_attention\":true}");
+  struct whole_read made;
+  whole_read(&made, json_pack("{s:s}", "transformer", p->folder), ".");
+  const struct layer_matrix *own = &made.form.pooling.dense[0].matrix;
+  assert_int_equal(stack_form_pooled(&made.form), 40);
+  assert_non_null(own->weight);
+  assert_null(own->bias);
+  assert_int_equal(made.plan.aside, 0);
+  double state_of[3 * 3 * 24], outputs[3 * 24], vector[40];
+  struct error e = {0};
+  const struct ref_text text = {.n = 3, .token = tokens};
+  stack_ref(&made.form, &text, &(struct ref_hidden){.state = state_of, .outputs = outputs}, &e);
+  stack_ref_pool(&made.form,
+                 &(struct ref_pooling){.vectors = STACK_VECTORS_MEAN, .after = STACK_AFTER_DENSE},
+                 3, outputs, vector, &e);
+  for (size_t i = 0; i < 40; i++) { /* the mean of what the matrix makes of each row */
+    double right = 0;
+    for (size_t n = 0; n < 3 * 24; n++) right += own->weight[i * 24 + n % 24] * outputs[n] / 3;
+    assert_true(fabs(vector[i] - right) < 1e-9);
+  }
+  whole_read_free(&made);
+  struct model *m = whole_place_load(p, ",\"pool\":\"mean\"");
+  assert_int_equal(m->kind, MODEL_ENCODER);
+  model_free(m);
+  edit.columns = 23;
+  whole_place_tensors(p, "qwen3-bidirectional", &edit);
+  whole_place_refused(p, "", "tensor \"linear.weight\" has 40 times 23 numbers here");
+  whole_place_tensors(p, "qwen2-a", &(struct whole_edit){.add = "linear.weight", .rows = 3});
+  whole_place_config(p, "qwen2-a", "{}");
+  m = whole_place_load(p, "");
+  assert_int_equal(m->whole->aside, 1); /* a decoder has no such layer */
+  model_free(m);
 }
 
 /* The digest is that of nn.Transformer's tensors, by name. */
@@ -385,6 +433,7 @@ int main(void) {
       IN_PLACE(links_to_nothing_are_refused),
       IN_PLACE(the_model_may_lie_in_a_folder_of_its_own),
       IN_PLACE(pickles_are_refused_with_the_command),
+      IN_PLACE(a_dense_layer_may_be_the_model_s_own),
       cmocka_unit_test(drawn_numbers_are_those_of_the_formula),
       cmocka_unit_test(drawn_models_have_what_is_said),
       cmocka_unit_test(drawn_models_are_the_same_everywhere),

@@ -38,6 +38,17 @@ static void definitions(void **unused) {
   ill("{\"transformer\":\"x\",\"norm_eps\":0}", "norm_eps: needs a number from 1e-30 to 1");
   ill("{\"transformer\":\"x\",\"activation\":\"tanh\"}", "activation: \"tanh\" is not one of relu");
   ill("{\"transformer\":\"x\",\"positions\":\"alibi\"}", "positions: \"alibi\" is not one of none");
+  static const char *const sets[] = {"[]",
+                                     "[\"learned\"]",
+                                     "[\"learned\",\"sinusoid\"]",
+                                     "[\"none\",\"relative\"]",
+                                     "[\"learned\",1]",
+                                     "[\"learned\",\"relative\",\"rotary\"]"};
+  for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+    char definition[100];
+    snprintf(definition, sizeof definition, "{\"transformer\":\"x\",\"positions\":%s}", sets[i]);
+    ill(definition, "positions: a list needs sinusoid or learned, and rotary or relative");
+  }
   ill("{\"transformer\":\"x\",\"begin\":-1}", "begin: needs a token");
   ill("{\"transformer\":\"x\",\"end\":[1,null]}", "end: null is no token of a list");
   ill("{\"transformer\":\"x\",\"end\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}",
@@ -317,6 +328,13 @@ static void what_a_decoder_says(void **state) {
                     "use_bidirectional_attention: needs true or false, not a string");
   config_is_refused(p, "llama-b", "{\"use_bidirectional_attention\":true}",
                     "use_bidirectional_attention: has an unsupported value");
+  config_is_refused(p, "mpnet-a", "{\"relative_attention_num_buckets\":16}",
+                    "relative_attention_num_buckets: has an unsupported value");
+  config_is_refused(p, "eurobert-a", "{\"is_causal\":true}", "is_causal: has an unsupported value");
+  whole_place_tensors(p, "qwen2-bidirectional", NULL);
+  whole_place_config(p, "qwen2-bidirectional", "{}");
+  whole_place_refused(p, ",\"kind\":\"decoder\"",
+                      "kind: this model of llama attends in both directions: it is an encoder");
   config_is_refused(p, "llama-b", "{\"is_causal\":0}", "is_causal: needs true or false");
   config_is_refused(p, "gpt2-a", "{\"is_causal\":false}", "supported: true");
   config_is_refused(p, "llama-b", "{\"partial_rotary_factor\":0.5}", "partial_rotary_factor: has");
