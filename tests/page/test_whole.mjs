@@ -223,7 +223,7 @@ test("targets are text, too: they are the tokens after the prompt", async () => 
   assert.deepEqual(await body(page), { text: "the cat", targets: tokens });
   await second.blur();
   assert.equal(await second.inputValue(), "sat on the", "what was typed stays");
-  assert.match(await page.locator("#line-second").textContent(), /text or token IDs/);
+  assert.equal(await page.locator("#line-second").textContent(), "Targets: the continuation to score (text or token IDs)");
   await second.fill("5 6");
   await second.press("Enter");
   await settle(page);

@@ -1,7 +1,7 @@
 // line: the input of a whole model, as text or as token ids, a line for each item; the request follows.
 //
 // Enter sends, Shift+Enter begins another item. A text that is typed runs by itself where the last answer
-// was quick. A model that can score has a second line with the targets: they follow the tokens, or are the
+// was quick. A model that can score has a second line with the targets: the continuation of the tokens, or the
 // input of the decoder. Words there become token IDs, which the request has.
 // needs: dom state models net ask request
 (() => {
@@ -94,7 +94,7 @@
     const lines = [spelt(text ? fields.text : fields.tokens, text), spoken.get(keyOf(fields.targets)) ?? spelt(fields.targets, false)];
     title.textContent = text ? "Text" : "Token IDs";
     Dom.id("line-more").hidden = model.kind === "encoder";
-    other.textContent = `${model.kind === "seq2seq" ? "Decoder input" : "Targets"} (${model.tokenizer ? "text or " : ""}token IDs)`;
+    other.textContent = `${model.kind === "seq2seq" ? "Decoder input" : "Targets: the continuation to score"} (${model.tokenizer ? "text or " : ""}token IDs)`;
     const isOther = lines.includes(null) || "embeddings" in fields;
     line.disabled = behind.disabled = isOther;
     note.textContent = isOther ? "The request has another format: edit its JSON in the API place." : wrong;
