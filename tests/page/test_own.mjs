@@ -5,7 +5,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { asFloat32, choose, open, send, source, toy, type, unfold, weights } from "./asking.mjs";
-import { drop, serve, settle, state, test } from "./browser.mjs";
+import { drop, NO_FIREFOX, serve, settle, state, test } from "./browser.mjs";
 
 const server = await serve();
 const example = (page) => page.locator("#example").inputValue();
@@ -14,6 +14,23 @@ const undo = async (page) => {
   await page.keyboard.press("ControlOrMeta+z");
   await settle(page);
 };
+
+for (const firefox of NO_FIREFOX ? [false] : [false, true])
+  test(`what is typed last is there after a reload, however soon: ${firefox ? "Firefox" : "Chromium"}`, async () => {
+    const page = await open({ server, firefox, path: "/#explore?model=sort&tokens=3+1+2" });
+    for (const [field, text] of [["#line", "5 4"], ["#source", '{"tokens": [6, 7, 8]}']]) {
+      await Promise.all([page.waitForEvent("load"), page.evaluate(([where, value]) => {
+        const area = document.querySelector(where);
+        area.value = value;
+        area.dispatchEvent(new Event("input"));
+        setTimeout(() => location.reload()); // before the page writes the address
+      }, [field, text])]);
+      await page.waitForFunction(() => State.get("answer"));
+      await settle(page);
+      assert.deepEqual(JSON.parse((await state(page, "body")).text).tokens, JSON.parse(text[0] === "{" ? text : '{"tokens": [5, 4]}').tokens);
+      assert.equal(await page.evaluate(() => location.hash), await page.evaluate(() => Place.link()));
+    }
+  });
 
 test("an example over a request of one's own is undone as one step", async () => {
   const page = await open({ server });

@@ -2,8 +2,8 @@
 //
 // Own.made(body) -> body: the page has made it, so it is not the user's own. Own.list() -> the last
 // few, newest first: an edit changes the newest; a file, or a paste over all of it, adds another one.
-// Own.labels(body): its labels. Own.kept: { model, body } of the tab before the reload, or null; `body`
-// is null if the request was not the user's own.
+// Own.labels(body): its labels. Own.kept: { model, body, address } of the tab before the reload, or null; `body`
+// is null if the request was not the user's own. Own.leave(address): the page ends with this address.
 // needs: state
 const Own = (() => {
   const MOST = 3, LONGEST = 1e6, NAME = "attend";
@@ -36,21 +36,21 @@ const Own = (() => {
     if (!isOwn(body) || own.includes(body)) return;
     own = [body, ...(edits ? own.slice(1) : own)].slice(0, MOST);
   };
-  const save = () => {
+  const save = (address) => {
     const body = State.get("body");
     if (isOwn(body)) words.set(body, State.get("labels"));
     const all = own.filter((one) => "text" in one && one.text.length < LONGEST);
     try {
       sessionStorage.setItem(NAME, JSON.stringify({ model: State.get("model"),
         own: all.map((one) => ({ text: one.text, labels: words.get(one) })),
-        current: all.indexOf(body) }));
+        current: all.indexOf(body), address }));
     } catch {
       // storage is full or disabled: the requests last as long as the page
     }
   };
   State.on(["body"], note);
-  State.on(["body", "model", "labels"], save);
-  return {
+  State.on(["body", "model", "labels"], () => save());
+  return { leave: save,
     made: (body) => {
       made.add(body);
       return body;
@@ -61,6 +61,6 @@ const Own = (() => {
         && side.every((line) => Array.isArray(line) && line.every((w) => typeof w === "string"));
       return good(rows) && good(cols) ? { rows, cols } : { rows: [], cols: [] };
     },
-    kept: kept && { model: kept.model, body: own[kept.current] || null },
+    kept: kept && { model: kept.model, address: kept.address, body: own[kept.current] || null },
   };
 })();

@@ -18,7 +18,7 @@
 // the history of that page. Place.embedded: is it so?
 // Place.begin(): reads the address, once there are models. Place.old(f): f(text) reads a fragment of another
 //   form, and returns whether it can. Place.link() -> the address as it is now. Place.say(text): a notice.
-// needs: dom rove state
+// needs: dom own rove state
 const Place = (() => {
   const PAUSE = 400, AT_ONCE = 40;
   const list = document.querySelector("[role=tablist]"), tabs = [...list.children];
@@ -115,7 +115,13 @@ const Place = (() => {
     });
   };
   State.on(["place", "tab", "model", "body", "labels", "view", "answer"], changed);
-  addEventListener("pagehide", write);
+  // A browser takes the address of a reload before the page can write the last one.
+  addEventListener("pagehide", () => {
+    write();
+    if (reads && !embedded) Own.leave(link());
+  });
+  const [how] = performance.getEntriesByType("navigation");
+  if (how?.type === "reload" && !embedded && /^#/.test(Own.kept?.address)) history.replaceState(null, "", Own.kept.address);
 
   const notice = Dom.id("place-notice");
   const say = (text) => {
