@@ -263,6 +263,28 @@ test("narrow, dark and enlarged: no sideways scrolling, nothing for axe", async 
   }
 });
 
+test("a word that the tokenizer does not know has what was typed beside it", async () => {
+  const text = "the Zebra 🦓 did not see the Lion", read = ["the", "<unk>", "<unk>", "did", "not", "see", "the", "<unk>"];
+  const shown = ["the", "Zebra <unk>", "🦓 <unk>", "did", "not", "see", "the", "Lion <unk>"];
+  for (const [path, item] of [[`text=${encodeURIComponent(text)}`, 0], ["text=it", 1]]) {
+    const page = await open({ server, path: `/#explore?model=words&${path}` });
+    if (item) {
+      await page.locator("#line").fill(`it\n${text}`);
+      await page.locator("#line").press("Enter");
+      await settle(page);
+    }
+    const rows = (name) => page.evaluate(([what, i]) => State.get("answer")[what](i, "encoder.1.self").rows, [name, item]);
+    assert.deepEqual([await rows("words"), await rows("reads")], [shown, read]);
+  }
+  // The maps and Learn have the typed words.
+  const page = await open({ server, path: `/#explore?model=words&text=${encodeURIComponent(text)}` });
+  assert.deepEqual(await page.locator("#rows tbody th").allTextContents(), shown);
+  await page.evaluate(() => Place.go("learn"));
+  await page.locator("#arcs button").nth(7).waitFor();
+  assert.match(await page.locator("#learn-note").innerText(), /^3 words are not in the model's vocabulary: it reads <unk>\.$/);
+  assert.ok((await page.locator("#arcs").innerText()).includes("Lion <unk>"));
+});
+
 test("Explore begins with the sentence of Learn", async () => {
   const page = await open({ server, path: "/#explore?model=words" });
   assert.equal(JSON.parse((await state(page, "body")).text).text, SENTENCE);

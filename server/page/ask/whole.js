@@ -9,7 +9,8 @@
 //   part: the attention whose exact weights the shown item has; the other items have null
 //   names: of all attentions that ran
 //   thumbs(name, item): for each head { rows, cols, data }, maxima of the weights from 0 to 1
-//   words(item, name) -> { rows, cols }: the tokens at an attention's queries and keys
+//   words(item, name) -> { rows, cols }: the tokens at an attention's queries and keys; one that the tokenizer
+//     does not know has the typed piece before it, as "zebra <unk>". reads(item, name): without the piece
 //   places: for each item the tokens of the "encoder" and of the "decoder", without padding
 //   sees: the fields that mask each attention, { causal, window }, as in a request
 //   heads(item): all of them, { name, head, thumb, words }
@@ -71,7 +72,7 @@ const Whole = (() => {
     const { shape: [n, cols], data } = Tensor.of(Array.isArray(rows[0]) ? rows : [rows]);
     return { rows: n, cols, data: Float32Array.from(data) };
   };
-  const START = "start";
+  const START = "start", UNKNOWN = /^[<[]unk[>\]]$/i;
   // The tokens of the encoder's rows and of the decoder's, without padding. Embeddings have the labels.
   const places = (fields, labels, said, kind, item, isMany) => {
     const of = (value) => (value && isMany ? Tensor.part(value, item) : value);
@@ -81,7 +82,7 @@ const Whole = (() => {
     const kept = (name) => listed(fields[name])[item] ?? Infinity;
     const read = fields.embeddings ? Array.from({ length: count }, (_, i) => i) : listed(of(fields.tokens));
     const named = labels.rows[item] || [];
-    const source = (of(said.strings) || (named.length === count && count ? named : null) || Array.from(read, String)).slice(0, kept("valid_lens"));
+    const source = (said.strings && said.strings[item] || (named.length === count && count ? named : null) || Array.from(read, String)).slice(0, kept("valid_lens"));
     const fed = Array.from(listed(of(fields.targets)), String).slice(0, kept("target_lens")).slice(0, -1);
     return kind === "seq2seq" ? { encoder: source, decoder: [START, ...fed] }
       : { [kind]: [...source, ...fed] };
@@ -110,7 +111,13 @@ const Whole = (() => {
       return kept.get(key);
     };
     const outputs = (item) => (said.outputs ? matrix(isMany ? said.outputs[item] : said.outputs) : null);
-    const all = Array.from({ length: n }, (_, item) => places(fields, labels, said, model.kind, item, isMany));
+    const placed = (strings) => Array.from({ length: n }, (_, item) =>
+      places(fields, labels, { strings }, model.kind, item, isMany));
+    const { strings, offsets } = said, list = (value) => (isMany ? value : value && [value]), texts = list(fields.text);
+    const typed = texts && strings && list(strings).map((line, item) => line.map((one, i) =>
+      (UNKNOWN.test(one) && typeof texts[item] === "string"
+        ? `${[...texts[item]].slice(...list(offsets)[item][i]).join("")} ${one}`.trim() : one)));
+    const all = placed(typed), read = placed(list(strings));
     const heads = (item) => names.flatMap((name) => thumbs(name, item).map((thumb, head) =>
       ({ name, head, thumb, words: wordsOf(all[item], name) })));
     const { window } = model.decoder || model, isSelf = (name) => /^decoder.*self$/.test(name);
@@ -119,7 +126,8 @@ const Whole = (() => {
     const { status, type, id, timing, took, buffer } = reply;
     return { model: model.name, batched: isMany, average: false, whole: true, path: what, kind: model.kind,
       next: fields.valid_lens ? null : nextOf(said.tokens || fields.tokens, model.kind, what, isMany),
-      names, thumbs, places: all, words: (item, name) => wordsOf(all[item], name), heads, sees,
+      names, thumbs, places: all, words: (item, name) => wordsOf(all[item], name),
+      reads: (item, name) => wordsOf(read[item], name), heads, sees,
       items: all.map((_, item) => ({ outputs: outputs(item), weights: null, segments: null,
         pointers: null })),
       timing, took, status, type, id, bytes: buffer.byteLength, raw: reply.text(), buffer };

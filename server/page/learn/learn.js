@@ -106,10 +106,10 @@
       weights[second] > 0.08 ? `, ${share(weights[second])} to “${words[second]}”.` : ".");
   };
   const told = ({ words, answer, item }) => {
-    const lost = words.filter((word) => /^(<unk>|\[UNK\])$/.test(word));
+    const lost = words.filter((word) => / [<[]unk[>\]]$/i.test(word));
     return [text() === null ? `The request has ${answer.batched ? `several items: this is item ${item}.` : "no text."}` : "",
       lost.length ? `${lost.length === 1 ? "One word is" : `${lost.length} words are`} not in the model's vocabulary: `
-        + `it reads ${lost[0]}.` : ""].join(" ");
+        + `it reads ${lost[0].split(" ").at(-1)}.` : ""].join(" ");
   };
 
   // --- heads, and things to try ---

@@ -73,7 +73,7 @@ const Behavior = (() => {
   const measureAll = async (answer, item, told) => {
     const { body, model } = State.get("asked"), found = new Map(), known = new Map();
     for (const [n, name] of answer.names.entries()) {
-      const words = answer.words(item, name), kind = name.replace(/\d+/, "");
+      const words = answer.reads(item, name), kind = name.replace(/\d+/, "");
       const [rows, cols] = [words.rows.length, words.cols.length];
       if (!known.has(kind)) known.set(kind, await Slices.run(matches(words,
         Visible.of(answer.sees[name], null, item, rows, cols, 0), name.endsWith("self"))));
