@@ -329,6 +329,7 @@ static const struct whole_family mpnet = {
              [WHOLE_POSITION] = "embeddings.position_embeddings",
              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
              [WHOLE_RELATIVE] = "encoder.relative_attention_bias", CLASSIFIER},
+    .masked = {MASKED_ROBERTA},
     .table = {"embeddings.word_embeddings"},
     .scope = {"embeddings.", "encoder.", "pooler."},
     .ignored = {"embeddings.position_ids"},
@@ -348,6 +349,7 @@ static const struct whole_family jina3 = {
              [WHOLE_TYPE] = "embeddings.token_type_embeddings",
              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
              CLASSIFIER},
+    .masked = {MASKED_ROBERTA},
     .table = {"embeddings.word_embeddings"},
     .scope = {"embeddings.", "layers.", "pooler."},
     .ignored = {"embeddings.token_type_ids"},
@@ -497,6 +499,7 @@ static const struct whole_family gemma = {
 static const struct whole_family eurobert = {
     .name = "eurobert",
     LLAMA_NAMES,
+    .masked = {{.matrix = "lm_head"}},
     .keys = &llama_keys,
 };
 

@@ -50,6 +50,8 @@ static const struct golden golden[] = {
     {"eurobert-a", "eurobert", MODEL_ENCODER, 2, 6, 60, 0, 64, 1, 2, 0, -1},
     {"mpnet-a", "mpnet", MODEL_ENCODER, 2, 3, 56, 0, 46, 0, 2, 1, -1},
     {"mpnet-cls", "mpnet", MODEL_ENCODER, 2, 3, 56, 0, 46, 0, 2, 1, -1},
+    {"mpnet-mlm", "mpnet", MODEL_ENCODER, 2, 3, 56, 0, 46, 0, 2, 1, -1},
+    {"eurobert-mlm", "eurobert", MODEL_ENCODER, 2, 6, 60, 0, 64, 1, 2, 0, -1},
     {"jina-v3-a", "jina_v3", MODEL_ENCODER, 2, 3, 54, 1, 64, 0, 2, 1, -1},
     {"qwen2-window", "llama", MODEL_DECODER, 3, 3, 58, 0, 64, 1, 14, -1, -1},
 };
