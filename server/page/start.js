@@ -20,8 +20,12 @@
       good.length ? "Models that do:" : `No model of this server ${DO[place]}.`),
     good.map(({ name }) => Dom.button(name, () => State.set({ model: name }))));
   };
+  // The request, the only input of a layer, is unfolded where there are two columns.
+  let last = null;
   const fit = () => {
     const kind = kindOf(Models.current()), answer = State.get("answer");
+    if (kind !== last) Dom.id("drawer").open = kind === "layer" && innerWidth > 900;
+    last = kind;
     Place.fit(kind, answer && !Ask.isOther() ? answer.kind || "layer" : kind);
     offer();
   };

@@ -1,7 +1,7 @@
 // test_ask: the Ask side of the page: models, examples, random input, sending, the keyboard.
 import assert from "node:assert/strict";
 import { asFloat32, choose, open, source, toy, type, weights } from "./asking.mjs";
-import { ask, audit, serve, settle, state, test } from "./browser.mjs";
+import { ask, audit, open as openPage, serve, settle, state, test } from "./browser.mjs";
 
 const server = await serve();
 
@@ -70,6 +70,21 @@ test("an example for each section of chapter 11, and what it is to show", async 
   assert.match(await page.locator("#example-note").innerText(), /bias adds 5/);
   assert.match(titles, /A bias makes the weights/);
   for (const head of biased.attention_weights[0]) assert.equal(words[head[it].indexOf(Math.max(...head[it]))], "animal");
+});
+
+test("the request of a layer is unfolded beside its picture, and folds as the user likes", async () => {
+  const isOpen = (page) => page.locator("#drawer").evaluate(({ open: is }) => is);
+  for (const [path, width, isUnfolded] of [["demo", 1280, true], ["sort", 1280, false], ["demo", 390, false]]) {
+    const page = await openPage({ server, path: `/#explore?model=${path}`, viewport: [width, 800] });
+    assert.equal(await isOpen(page), isUnfolded, `${path}, ${width}`);
+    if (!isUnfolded) continue;
+    await page.locator("#source-title").click();
+    await choose(page, "example", "toy");
+    assert.ok(!await isOpen(page));
+    await choose(page, "model", "sort");
+    await choose(page, "model", "demo");
+    assert.ok(await isOpen(page));
+  }
 });
 
 test("each model begins with an example of its own", async () => {

@@ -183,3 +183,18 @@ test("a decoder continues at once: no more tokens than its context leaves", asyn
   await page.waitForFunction(() => /\d+ tokens: /.test(document.getElementById("generation").innerText));
   assert.equal(await page.locator("#generation [role=alert]").count(), 0);
 });
+
+test("the example of a beam search has words: its beams are set, and the tree is the server's", async () => {
+  const story = await serve([], { config: null });
+  const page = await open({ server: story, path: "/#generate?model=story&example=beams" });
+  assert.equal(await page.getByLabel("beams").inputValue(), "4");
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
+  await page.getByText("the best of 4 hypotheses").waitFor();
+  await settle(page);
+  const post = async (what, body) => (await story.post(`/v1/models/story/${what}`, body)).json;
+  const { sequences } = await post("generate", { text: "the dog did not", beams: 4, returns: 4, max_tokens: 20 });
+  const shown = await page.locator(".column b").allTextContents();
+  assert.deepEqual(shown.filter((word) => word !== ".").join(" "), sequences[0].text.replace(" .", "").trim());
+  const nodes = await page.locator(".tree button").allTextContents();
+  assert.ok(nodes.length > 8 && nodes.every((text) => /^[a-z,.]/.test(text.trim())), nodes.join());
+});

@@ -1,7 +1,8 @@
 // samples: the requests of the examples, for single layers and for whole models.
 //
 // Samples.layers: of { name, title, note, ... }. Samples.offered(model) -> those for a model.
-// Samples.find(name). Samples.body(name, model) -> the request, the same each time. Samples.labels(name):
+// Samples.find(name). Samples.body(name, model) -> the request, the same each time; its `beams` are those that
+// Generate begins with. Samples.labels(name):
 // its labels. Samples.takes(example, model): is it for this model? Samples.taker(example, model): the
 // model for it: this one, another one, or null. Samples.barred(example, model): why it cannot be chosen,
 // or "". Samples.first(model): the name of the example that a model begins with, or "".
@@ -104,6 +105,8 @@ const Samples = (() => {
     { name: "story", title: "Start of a sentence (d2l 11.7)", fits: ({ builtin }) => builtin === "story",
       fields: () => ({ text: "the animal did not cross the street because it" }),
       note: "Choose Generate: the model continues it with its 107 words." },
+    { name: "beams", title: "Beam search (d2l 10.8)", fits: ({ builtin }) => builtin === "story", beams: 4,
+      fields: () => ({ text: "the dog did not" }), note: "Choose Generate: the four best hypotheses, word by word." },
     { name: "sentence", title: "A sentence (d2l 11.6)", fits: ({ tokenizer }) => Boolean(tokenizer),
       fields: (model, next) => ({ text: SENTENCE, ...behind(model, next) }),
       note: "Which tokens does “it” attend to, in which head?" },
@@ -143,7 +146,7 @@ const Samples = (() => {
   };
   const body = (name, model) => {
     if (Models.isWhole(model))
-      return { text: Request.layout(find(name).fields(model, Random.draw(1))) };
+      return { text: Request.layout(find(name).fields(model, Random.draw(1))), beams: find(name).beams };
     const { items, fields, spoil, calm } = find(name), draw = Random.draw(1);
     const next = () => (calm ? 10 : 40) * (draw() - 0.5);
     const all = items.map((item) => itemOf(model, next, item)), whole = {};

@@ -246,6 +246,12 @@
     old.hidden = !line.length || (State.get("body") === begun && State.get("model") === model.name);
   };
   State.on(["body", "model"], age);
+  State.on(["body"], () => {
+    const { beams } = State.get("body") || {};
+    if (!beams) return;
+    ways.value = beams;
+    heat.disabled = true;
+  });
 
   const save = Save.row(() => "beams", { svg: () => Beams.figure(nodes, spelt),
     csv: () => ({ cells: 0, rows: Beams.table(nodes, spelt) }) });
