@@ -1,7 +1,7 @@
 // screenshots: draws README's pictures of the page, tests/page/screenshots/*.png: `make screenshots`.
 //
 // What is shown is the layer of tests/example, trained to look at the token before, behind and
-// flagged, and its translator; each picture has to show what it is there for, or making it fails.
+// flagged, and the program's own models; each picture has to show what it is there for, or making it fails.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -86,11 +86,8 @@ test("heads", async () => {
 });
 
 test("search", async () => {
-  const page = await open({ server, viewport: [1200, 1100] });
-  await ask(page, { tokens: [57, 189, 220, 111, 123, 189, 143, 5, 2] }, "translate-example");
-  await tab(page, "Generation");
-  await page.getByLabel("beams").fill("4");
-  await page.getByLabel("beams").press("Enter");
+  const page = await open({ server: await serve([], { config: null }), viewport: [1480, 1230],
+    path: "/#generate?model=story&example=beams" });
   await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.getByText("the best of 4 hypotheses").waitFor();
   await page.locator(".tree .done.best").click();
