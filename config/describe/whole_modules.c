@@ -83,6 +83,27 @@ static enum status read_pooling(struct whole_source *s, const json_t *config, st
   return e->status;
 }
 
+/* The word of a key that is one of two; absent: the first. Returns whether it is the second. */
+static bool second_of(const json_t *config, const char *key, const char *first, const char *second,
+                      struct error *e) {
+  const json_t *value = json_object_get(config, key);
+  const char *word = json_string_value(value);
+  if (!value || (word && strcmp(word, first) == 0)) return false;
+  if (!word || strcmp(word, second) != 0)
+    error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is not supported; supported: %s, %s", key,
+              word ? word : "", first, second);
+  return true;
+}
+
+/* SpladePooling. Its word log1p_relu means the logarithm of the logarithm: one is always applied.
+ */
+static enum status read_sparse(struct whole_source *s, const json_t *config, struct error *e) {
+  s->pool = STACK_POOL_SPARSE;
+  s->sparse.sum = second_of(config, "pooling_strategy", "max", "sum", e);
+  s->sparse.twice = second_of(config, "activation_function", "relu", "log1p_relu", e);
+  return e->status;
+}
+
 /* --- a dense layer --- */
 
 /* Rejects a layer whose input or output is not the vector of an item. */
@@ -134,10 +155,21 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
       return error_set(e, STATUS_CONFIG,
                        "modules.json: the path \"%.100s\" does not lie within the folder", path);
     /* The last word of "sentence_transformers.models.Pooling" counts. */
-    static const char *const names[] = {"Transformer", "Pooling", "Dense", "Normalize"};
+    static const struct {
+      const char *name;
+      enum module is;
+    } names[] = {{"Transformer", MODULE_TRANSFORMER},
+                 {"MLMTransformer", MODULE_TRANSFORMER},
+                 {"Pooling", MODULE_POOLING},
+                 {"SpladePooling", MODULE_POOLING},
+                 {"Dense", MODULE_DENSE},
+                 {"Normalize", MODULE_NORMALIZE}};
     const bool known = strncmp(type, "sentence_transformers.", 22) == 0;
-    enum module is = known ? MODULE_TRANSFORMER : MODULE_NONE;
-    while (is < MODULE_NONE && strcmp(strrchr(type, '.') + 1, names[is]) != 0) is++;
+    const char *name = known ? strrchr(type, '.') + 1 : "";
+    enum module is = MODULE_NONE;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+      if (strcmp(name, names[k].name) == 0) is = names[k].is;
+    const bool sparse = strcmp(name, "SpladePooling") == 0;
     if (is == MODULE_NONE)
       return error_set(e, STATUS_CONFIG, "modules.json: the module \"%.100s\" is not supported",
                        type);
@@ -150,6 +182,9 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     if (is > MODULE_POOLING && last < MODULE_POOLING)
       return error_set(e, STATUS_CONFIG,
                        "modules.json: %.60s without a Pooling before it is not supported", type);
+    if (is > MODULE_POOLING && s->pool == STACK_POOL_SPARSE)
+      return error_set(e, STATUS_CONFIG,
+                       "modules.json: %.60s after a SpladePooling is not supported", type);
     last = (int)is;
     if (is == MODULE_TRANSFORMER) snprintf(within, WHOLE_MODULES_PATH, "%s", path);
     if (is == MODULE_NORMALIZE) s->normalize = true;
@@ -162,7 +197,9 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     if (config && !json_is_object(config))
       error_set(e, STATUS_CONFIG, "config.json: is not an object");
     if (e->status == STATUS_OK)
-      is == MODULE_POOLING ? read_pooling(s, config, e) : read_dense(s, &m, config, e);
+      sparse                 ? read_sparse(s, config, e)
+      : is == MODULE_POOLING ? read_pooling(s, config, e)
+                             : read_dense(s, &m, config, e);
     json_decref(config);
     if (e->status) return text_before(e, "module %.60s: ", path);
   }

@@ -140,6 +140,7 @@ struct stack_space {
   struct stack_flow *flow; /* [L + 1] */
   float *inner;            /* [rows, f] between the matrices of a feed-forward whose columns are
                               shared out; NULL: never, there are too many rows */
+  float *transformed;      /* [rows, d] as the output's matrix reads them, for weights of tokens */
   size_t *target_at;       /* [rows] the number of a row's target, where there is a lens; or NULL */
 };
 
@@ -168,7 +169,7 @@ _Static_assert(offsetof(struct stack_run, run) == 0, "a run is the first member 
 static inline struct stack_run *stack_run_of(const struct run *r) { return (struct stack_run *)r; }
 
 extern const struct stack_step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
-    stack_step_pool, stack_step_output;
+    stack_step_pool, stack_step_output, stack_step_transform, stack_step_weigh, stack_step_sparse;
 
 /* Computes a span unit by unit, by the step's `each`: stack_compute_kernels as kernels need it (see
  * kernel_enter), stack_compute without. */
@@ -237,6 +238,9 @@ float *stack_input_rows(const struct stack *s, const struct stack_run *r, size_t
 
 /* Writes position p to `row` [d]. */
 void stack_compute_position(const struct stack *s, size_t p, float *row);
+
+/* Operations for the weights of tokens of a run, about. */
+double stack_sparse_work(const struct stack *s, const struct stack_run *r);
 
 /* Operations for pooling a run, about. */
 double stack_pool_work(const struct stack *s, const struct stack_run *r);

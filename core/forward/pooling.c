@@ -14,7 +14,8 @@ const char *const stack_pool_names[STACK_POOLS + 1] = {[STACK_POOL_NONE] = "none
                                                        [STACK_POOL_LAST] = "last",
                                                        [STACK_POOL_MEAN_SQRT_LEN] = "mean_sqrt_len",
                                                        [STACK_POOL_WEIGHTED_MEAN] = "weighted_mean",
-                                                       [STACK_POOL_POOLER] = "pooler"};
+                                                       [STACK_POOL_POOLER] = "pooler",
+                                                       [STACK_POOL_SPARSE] = "sparse"};
 
 static const struct {
   enum stack_vectors vectors;
@@ -27,6 +28,7 @@ static const struct {
     [STACK_POOL_LAST] = {STACK_VECTORS_LAST, STACK_AFTER_DENSE},
     [STACK_POOL_MEAN_SQRT_LEN] = {STACK_VECTORS_MEAN_SQRT_LEN, STACK_AFTER_DENSE},
     [STACK_POOL_WEIGHTED_MEAN] = {STACK_VECTORS_WEIGHTED_MEAN, STACK_AFTER_DENSE},
+    [STACK_POOL_SPARSE] = {STACK_VECTORS_EACH, 0},
     [STACK_POOL_POOLER] = {STACK_VECTORS_FIRST, STACK_AFTER_POOLER | STACK_AFTER_DENSE}};
 
 enum stack_vectors stack_pool_vectors(enum stack_pool pool) { return meaning[pool].vectors; }
@@ -34,6 +36,7 @@ enum stack_vectors stack_pool_vectors(enum stack_pool pool) { return meaning[poo
 void stack_set_pool(struct stack_run *r, enum stack_pool pool) {
   r->vectors = meaning[pool].vectors;
   r->after = meaning[pool].after;
+  r->want_sparse = pool == STACK_POOL_SPARSE;
 }
 
 enum { POOL_VECTORS = 16 }; /* of a unit: these share the reading of the matrices */

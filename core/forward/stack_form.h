@@ -132,6 +132,13 @@ struct stack_output {
   float scale; /* multiplies the row before the product; 0 is read as 1 */
 };
 
+/* How the logits of an item's rows become a weight for each token: a(max(logit, 0)), where a is
+ * log(1 + z), pooled over the rows. */
+struct stack_sparse {
+  bool sum;   /* over the rows; else the maximum */
+  bool twice; /* a is log(1 + log(1 + z)) */
+};
+
 struct stack_form {
   bool whole;                          /* numbers stay float32, even where 16 bits have them */
   enum compute compute;                /* of all matrices */
@@ -152,6 +159,7 @@ struct stack_form {
   struct stack_pooling pooling;
   struct stack_classifier classifier;
   struct stack_output output;
+  struct stack_sparse sparse; /* of a form with an output */
 };
 
 /* The size of an item's vector after the dense layers. */

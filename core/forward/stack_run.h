@@ -28,6 +28,7 @@ enum stack_pool {
   STACK_POOL_MEAN_SQRT_LEN,
   STACK_POOL_WEIGHTED_MEAN,
   STACK_POOL_POOLER, /* the first row, which goes through the pooler */
+  STACK_POOL_SPARSE, /* each row, and weights of tokens besides: only of a form with an output */
   STACK_POOLS
 };
 
@@ -73,6 +74,13 @@ struct stack_shown {
   float *input;                /* [rows, d] */
 };
 
+/* Weights of tokens, of each item those above 0 by ascending tokens. */
+struct stack_weights_of_tokens {
+  int32_t *token; /* [items, V] */
+  float *weight;  /* [items, V] */
+  size_t *count;  /* [items] how many an item has */
+};
+
 /* The logit lens of one hidden state: the most likely tokens of each row that has a target, in the
  * order of the rows, if the last norm, the scale and the matrix of the output are applied to the
  * state. */
@@ -103,6 +111,7 @@ struct stack_run {
                              requested, or -1; NULL: of no row */
   size_t top;             /* how many of the most likely tokens each row with a target lists */
   size_t logit_lens;      /* how many each hidden state lists of these rows; 0: not requested */
+  bool want_sparse;       /* weights of tokens, of a stack with an output; no item is empty */
   bool want_logits;       /* of all rows of a stack with an output; then without targets */
   struct stack_ablation *ablation; /* the importance of heads is measured, of a run that does not
                                       generate, and nothing else is shown (core/inspect/ablation.h);
@@ -116,13 +125,14 @@ struct stack_run {
   struct stack_run *source;
 
   /* The response, allocated when the run is prepared, and written by the run alone. */
-  float *outputs;               /* [stack_vectors, output_size] */
-  size_t output_size;           /* d; after the dense layers that of their vector, cut to
-                                   `dimensions`; or the number of classes */
-  float *rows;                  /* [rows, d] of the last layer: the vectors are made of them. They
-                                   are `outputs` if each is a vector as it is */
-  float *embedding;             /* hidden state 0, [rows, d]; NULL: not requested */
-  float *log_probabilities;     /* [rows], 0 where there is no target; NULL: there are none */
+  float *outputs;           /* [stack_vectors, output_size] */
+  size_t output_size;       /* d; after the dense layers that of their vector, cut to
+                               `dimensions`; or the number of classes */
+  float *rows;              /* [rows, d] of the last layer: the vectors are made of them. They
+                               are `outputs` if each is a vector as it is */
+  float *embedding;         /* hidden state 0, [rows, d]; NULL: not requested */
+  float *log_probabilities; /* [rows], 0 where there is no target; NULL: there are none */
+  struct stack_weights_of_tokens sparse;
   float *logits;                /* [rows, V]; NULL: not requested */
   int32_t *top_tokens;          /* [rows, top_count] the most likely first, of equals the lower */
   float *top_log_probabilities; /* [rows, top_count] */

@@ -179,6 +179,9 @@ struct kernel {
    * KERNEL_NOT_FINITE if one is not finite. */
   uint32_t (*carry)(size_t rows, size_t count, const float *from, size_t from_row, float *to,
                     size_t to_row);
+  /* Each number of `to` becomes the greatest of itself and those of the rows in its place; returns
+   * as carry does, of the rows. */
+  uint32_t (*greatest)(size_t rows, size_t count, const float *from, size_t from_row, float *to);
   /* Returns the same for one row, without copying it. */
   uint32_t (*peak)(size_t count, const float *x);
   /* Computes the cosines [half], then the sines [half], of p by[t]; |p by[t]| <= KERNEL_ANGLE_MAX.

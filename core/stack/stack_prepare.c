@@ -317,6 +317,22 @@ static enum status place_logits(const struct stack_preparing *p) {
   return p->e->status;
 }
 
+/* Weights of tokens: each item has room for those of all tokens. */
+static enum status place_sparse(const struct stack_preparing *p) {
+  struct stack_run *r = p->r;
+  const size_t items = r->geometry.items;
+  size_t count;
+  if (!r->want_sparse) return STATUS_OK;
+  must(p->s->output);
+  if (!size_mul(items, p->s->form.embedding.tokens, &count))
+    return error_limit(p->e, "max_answer_bytes", "the weights exceed the address space");
+  r->sparse.weight = stack_alloc(p, count, sizeof(float));
+  r->sparse.token = stack_alloc(p, count, sizeof(int32_t));
+  r->sparse.count = stack_alloc(p, items, sizeof(size_t));
+  r->space->transformed = p->s->transform ? alloc_rows(p) : r->space->flow[p->s->form.layers].input;
+  return p->e->status;
+}
+
 /* Sets the rows that the response shows, and the memory that it does not need. */
 static void show_rows(const struct stack_preparing *p) {
   struct stack_run *r = p->r;
@@ -366,9 +382,10 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
     if (ablation_cuts(r, i) && prepare_cut(p, &r->ablation->cut[i])) return e->status;
   const double rows_work = s->row_work * (double)r->geometry.q_rows,
                layers_work = r->run.work + rows_work;
-  if (place_outputs(p) || place_logs(p) || place_lens(p) || place_logits(p)) return e->status;
+  if (place_outputs(p) || place_logs(p) || place_lens(p) || place_logits(p) || place_sparse(p))
+    return e->status;
   show_rows(p);
-  r->run.work += rows_work + stack_pool_work(s, r);
+  r->run.work += rows_work + stack_pool_work(s, r) + stack_sparse_work(s, r);
   if (r->generation) rounds_begin(s, r);
   if (r->ablation && ablation_prepare(p, layers_work)) return e->status;
   if (r->source) r->source->run.whole = r->source->run.work + fmax(r->run.whole, r->run.work);

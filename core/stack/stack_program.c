@@ -13,9 +13,10 @@
  *   pool                                   logits, next, search, turn_keys, copy_out,
  *                                          copy_results, prefix_store, release
  *
- * An output adds logit_lens before each layer of a forward pass and `output` after `pool`. The
- * steps from `look` to `output` of a layer are core/attention's, the others are tables
- * stack_step_*. A step that a run does not need has no units in it. */
+ * An output adds logit_lens before each layer of a forward pass and after `pool` the steps
+ * `output`, transform, weigh and sparse. The steps from `look` to `output` of a layer are
+ * core/attention's, the others are tables stack_step_*. A step that a run does not need has no
+ * units in it. */
 #include "core/stack/stack_program.h"
 
 #include <stdlib.h>
@@ -140,12 +141,27 @@ static void add_layers(struct program_lists *l, bool shows) {
   if (!pre && f->last.factor) add_join(l, JOIN_LAST, f->layers);
 }
 
+/* The steps that make weights of tokens, of a stack with an output. */
+static void add_sparse(struct program_lists *l) {
+  const size_t none = l->stack->form.layers, tokens = l->stack->form.embedding.tokens;
+  const double d = (double)l->stack->form.width;
+  if (!l->stack->output) return;
+  struct stack_step *transform = add_step(l, &stack_step_transform, none);
+  transform->rows = STACK_OUTPUT_ROWS;
+  transform->row_work = 2.0 * d * d;
+  struct stack_step *weigh = add_step(l, &stack_step_weigh, none);
+  weigh->step.columns = tokens;
+  weigh->row_work = 2.0 * d * (double)tokens;
+  add_step(l, &stack_step_sparse, none);
+}
+
 static void list_forward(struct program_lists *l) {
   struct stack *s = l->stack;
   const size_t none = s->form.layers; /* the layer of a step that belongs to none */
   add_layers(l, true);
   add_step(l, &stack_step_pool, none);
   add_output(l, &stack_step_output, none);
+  add_sparse(l);
   s->program = (struct program){.step = l->list, .steps = (unsigned)l->steps};
   s->row_work = l->row_work;
   /* Runs that measure heads have the same steps, from a layer on, and one more. */

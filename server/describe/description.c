@@ -380,9 +380,10 @@ char *description_tei(const struct registry *r, const struct config *c, size_t w
   if (!m) return NULL;
   const struct whole *w = m->whole;
   /* Its word for a pool that has another name there; without a pool its embeddings are means. */
-  const char *pool = w->pool == STACK_POOL_LAST   ? "lasttoken"
-                     : w->pool == STACK_POOL_NONE ? stack_pool_names[STACK_POOL_MEAN]
-                                                  : stack_pool_names[w->pool];
+  const char *pool = w->pool == STACK_POOL_LAST     ? "lasttoken"
+                     : w->pool == STACK_POOL_SPARSE ? "splade"
+                     : w->pool == STACK_POOL_NONE   ? stack_pool_names[STACK_POOL_MEAN]
+                                                    : stack_pool_names[w->pool];
   json_t *type =
       w->classes == 0
           ? json_pack("{s:{s:s}}", "embedding", "pooling", pool)

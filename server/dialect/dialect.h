@@ -51,7 +51,7 @@ extern const struct dialect embeddings, completions;
 extern const struct dialect rerank, cohere_embed, cohere_embed_v2;
 
 /* Hugging Face's text-embeddings-inference. */
-extern const struct dialect tei_embed, tei_embed_all, tei_similarity, tei_rerank, tei_predict,
-    tei_tokenize, tei_decode;
+extern const struct dialect tei_embed, tei_embed_all, tei_embed_sparse, tei_similarity, tei_rerank,
+    tei_predict, tei_tokenize, tei_decode;
 
 #endif

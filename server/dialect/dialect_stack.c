@@ -37,6 +37,13 @@ void dialect_stack_prompt(struct dialect_stack *s, const struct contract_text *p
   }
 }
 
+enum status dialect_stack_pool(struct dialect_stack *s) {
+  if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
+  if (s->values.pool != STACK_POOL_SPARSE) return STATUS_OK;
+  return error_at(s->reading.e, "/model",
+                  "the embeddings of this model are sparse: use POST /v1/models/NAME/encode");
+}
+
 void dialect_stack_mark(struct dialect_stack *s, enum stack_field field) {
   s->reading.seen |= UINT64_C(1) << field;
 }

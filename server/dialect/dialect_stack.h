@@ -34,6 +34,10 @@ enum status dialect_stack_init(struct dialect_stack *s, const struct whole *w,
 void dialect_stack_set_items(struct dialect_stack *s, const struct contract_reading *read,
                              unsigned field);
 
+/* Makes one vector of each item: by the model's pool, or else the mean. Fails for a model whose
+ * embeddings are sparse. */
+enum status dialect_stack_pool(struct dialect_stack *s);
+
 /* Marks one of our fields as seen: the request says what its value is. */
 void dialect_stack_mark(struct dialect_stack *s, enum stack_field field);
 

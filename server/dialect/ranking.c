@@ -75,7 +75,7 @@ enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *
   }
   ranking_prompt(&s->values.prompt, s->whole, of_documents);
   ranking_prompt(&s->values.query_prompt, s->whole, of_queries);
-  if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
+  if (dialect_stack_pool(s)) return read->e->status;
   if (!dialect_stack_check(s, names, out)) return STATUS_OK;
   /* An error about the text after the documents is one about the query. */
   char last[ERROR_POINTER_SIZE];

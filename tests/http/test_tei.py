@@ -347,7 +347,7 @@ class Off(Tei):
         with tempfile.TemporaryDirectory() as folder:
             server = Server({"models": write_words(folder)})
             self.addCleanup(server.stop)
-            for path in ("/embed", "/embed_all", "/similarity", "/rerank", "/predict", "/tokenize", "/decode"):
+            for path in ("/embed", "/embed_all", "/embed_sparse", "/similarity", "/rerank", "/predict", "/tokenize", "/decode"):
                 self.error(server.post(path, {"inputs": "a"}), 404, "Validation", "the setting text_embeddings_inference")
             self.error(server.get("/info"), 404, "Validation", "the setting text_embeddings_inference")
             self.assertEqual(server.post("/", {"inputs": "a"}).status, 405)

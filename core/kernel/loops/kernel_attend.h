@@ -149,6 +149,25 @@ static uint32_t carry(size_t rows, size_t count, const float *from, size_t from_
   return (uint32_t)vec_greatest_int(most);
 }
 
+static uint32_t greatest(size_t rows, size_t count, const float *from, size_t from_row, float *to) {
+  ivec most = {0};
+  for (size_t i = 0; i < count; i += LANES) {
+    const size_t left = count - i;
+    vec best = left < LANES ? vec_load_some(to + i, left) : vec_load(to + i);
+    for (size_t r = 0; r < rows; r++) {
+      const float *at = from + r * from_row + i;
+      const vec x = left < LANES ? vec_load_some(at, left) : vec_load(at);
+      best = vec_choose(x > best, x, best);
+      most = vec_max_int(magnitude(x), most);
+    }
+    if (left < LANES)
+      vec_store_some(to + i, best, left);
+    else
+      vec_store(to + i, best);
+  }
+  return (uint32_t)vec_greatest_int(most);
+}
+
 static uint32_t peak(size_t count, const float *x) {
   ivec most = {0};
   for (size_t i = 0; i < count; i += LANES)

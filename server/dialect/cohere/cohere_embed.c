@@ -128,7 +128,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
     ranking_prompt(&s->values.prompt, s->whole, purposes[v->purpose].prompt);
   s->values.dimensions = v->common.dimensions;
   dialect_stack_truncate(s, v->most ? v->most : v->common.truncate, SIZE_MAX);
-  if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
+  if (dialect_stack_pool(s)) return read->e->status;
   return dialect_stack_check(s, names, out);
 }
 

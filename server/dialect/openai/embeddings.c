@@ -85,7 +85,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   s->values.dimensions = v->dimensions;
   dialect_stack_prompt(s, &v->prompt, &v->prompt_name);
   dialect_stack_truncate(s, v->truncate, 0);
-  if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
+  if (dialect_stack_pool(s)) return read->e->status;
   return dialect_stack_check(s, names, out);
 }
 

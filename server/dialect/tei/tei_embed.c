@@ -1,11 +1,13 @@
 /* tei_embed: what all endpoints of text-embeddings-inference share; POST /embed: an embedding for
- * each text, by default of length 1; and POST /embed_all: one for each of its tokens. */
+ * each text, by default of length 1; POST /embed_all: one for each of its tokens; and POST
+ * /embed_sparse: the weights of its tokens. */
 #include <stddef.h>
 
 #include "server/dialect/dialect_answer.h"
 #include "server/dialect/dialect_fields.h"
 #include "server/dialect/tei/tei.h"
 #include "server/json/json_small.h"
+#include "server/model/answer/stack_answer_sparse.h"
 #include "server/model/fields/stack_choice_fields.h"
 
 /* --- shared --- */
@@ -39,7 +41,7 @@ enum status tei_answer(struct answer *a, const struct answer_section *list,
 
 /* --- the contract --- */
 
-enum { OF_EMBED = 1, OF_EMBED_ALL = 2 };
+enum { OF_EMBED = 1, OF_EMBED_ALL = 2, OF_SPARSE = 4 };
 static const struct contract_request requests[] = {{OF_EMBED, "POST /embed"}, {0, NULL}};
 
 static const struct contract_field fields[] = {
@@ -62,11 +64,12 @@ static const struct contract_stray strays[] = {
 
 static const struct contract contract = {CONTRACT, .request = OF_EMBED};
 static const struct contract contract_of_all = {CONTRACT, .request = OF_EMBED_ALL};
+static const struct contract contract_of_sparse = {CONTRACT, .request = OF_SPARSE};
 
 /* --- the request --- */
 
 static enum status ask_pooled(struct dialect_stack *s, const struct contract_reading *read,
-                              enum stack_pool pool, struct stack_request *out) {
+                              struct stack_request *out) {
   static const struct dialect_name names[] = {{"/text", "/inputs"},
                                               {"/tokens", "/inputs"},
                                               {NULL, NULL}};
@@ -77,8 +80,8 @@ static enum status ask_pooled(struct dialect_stack *s, const struct contract_rea
   if (read->texts ? read->texts->items == 0 : tokens->elements == 0)
     return error_at(read->e, "/inputs", "the list is empty");
   dialect_stack_set_items(s, read, 0);
-  s->values.pool = pool;
-  s->values.normalize = pool != STACK_POOL_NONE && v->normalize;
+  const enum stack_pool pool = s->values.pool;
+  s->values.normalize = pool != STACK_POOL_NONE && pool != STACK_POOL_SPARSE && v->normalize;
   s->values.dimensions = v->dimensions;
   dialect_stack_prompt(s, &(struct contract_text){0}, &v->prompt_name);
   dialect_stack_truncate(s, v->truncate, SIZE_MAX);
@@ -87,13 +90,19 @@ static enum status ask_pooled(struct dialect_stack *s, const struct contract_rea
 
 static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
                        struct stack_request *out) {
-  const enum stack_pool own = s->values.pool;
-  return ask_pooled(s, read, own == STACK_POOL_NONE ? STACK_POOL_MEAN : own, out);
+  return dialect_stack_pool(s) ? read->e->status : ask_pooled(s, read, out);
 }
 
 static enum status ask_all(struct dialect_stack *s, const struct contract_reading *read,
                            struct stack_request *out) {
-  return ask_pooled(s, read, STACK_POOL_NONE, out);
+  s->values.pool = STACK_POOL_NONE;
+  return ask_pooled(s, read, out);
+}
+
+static enum status ask_sparse(struct dialect_stack *s, const struct contract_reading *read,
+                              struct stack_request *out) {
+  s->values.pool = STACK_POOL_SPARSE;
+  return ask_pooled(s, read, out);
 }
 
 /* --- the response --- */
@@ -126,9 +135,22 @@ static enum status answer_all(struct answer *a, const struct contract_reading *r
   return tei_answer(a, &list, read, r, max_bytes);
 }
 
+/* Plans a list of {"index":3,"value":0.5} for each item. */
+static enum status answer_sparse(struct answer *a, const struct contract_reading *read,
+                                 const char *model, const struct stack_request *r,
+                                 size_t max_bytes) {
+  const struct answer_section list = stack_answer_sparse_list(r);
+  (void)model;
+  return tei_answer(a, &list, read, r, max_bytes);
+}
+
 const struct dialect tei_embed = {
     .contract = &contract, .defaults = {.normalize = true}, .ask = ask, .answer = answer};
 
 const struct dialect tei_embed_all = {.contract = &contract_of_all,
                                       .ask = ask_all,
                                       .answer = answer_all};
+
+const struct dialect tei_embed_sparse = {.contract = &contract_of_sparse,
+                                         .ask = ask_sparse,
+                                         .answer = answer_sparse};

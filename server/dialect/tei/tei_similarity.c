@@ -144,7 +144,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   dialect_stack_prompt(s, &(struct contract_text){0}, &v->common.prompt_name);
   dialect_stack_truncate(s, v->common.truncate, SIZE_MAX);
   s->values.normalize = true;
-  if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
+  if (dialect_stack_pool(s)) return read->e->status;
   if (!dialect_stack_check(s, names, out)) return STATUS_OK;
   /* An error about the text after the sentences is one about the source sentence. */
   struct error *e = read->e;

@@ -8,6 +8,7 @@
 #include "server/attention/attention_trace.h"
 #include "server/model/answer/stack_answer_fill.h"
 #include "server/model/answer/stack_answer_sequences.h"
+#include "server/model/answer/stack_answer_sparse.h"
 #include "server/model/answer/stack_token_json.h"
 #include "server/model/fields/stack_fields.h"
 #include "server/text/json_string.h"
@@ -182,6 +183,8 @@ static void add_results(struct stack_listing *l, enum answer_form form) {
     stack_answer_fill(l);
   else if (l->r->scored)
     add_scores(l, form);
+  else if (l->r->main.run->want_sparse)
+    l->content->section[l->content->sections++] = stack_answer_sparse(l->r);
   else if (!l->r->generates)
     add_outputs(l);
   if (l->r->scored) add_lens(l, form);

@@ -4,36 +4,24 @@
 #include <math.h>
 
 #include "server/model/answer/stack_token_json.h"
-#include "server/text/json_string.h"
 
 static const char POSITION[] = "{\"position\":", TOP[] = ",\"top\":[", TOKEN[] = "{\"token\":",
                   STRING[] = ",\"string\":", PROBABILITY[] = ",\"probability\":";
 
 enum {
   POSITION_ROOM = sizeof POSITION + sizeof TOP + sizeof "2147483648]},",
-  TOKEN_ROOM = sizeof TOKEN + sizeof PROBABILITY + sizeof "-2147483648}," + NUMBER_TEXT_MAX,
-  STRING_ROOM = sizeof STRING + 2 /* quotes */
+  TOKEN_ROOM = sizeof TOKEN + sizeof PROBABILITY + sizeof "-2147483648}," + NUMBER_TEXT_MAX
 };
 
-/* The most bytes of the object of a token. Its piece is put behind the place of its JSON. */
+/* The most bytes of the object of a token. */
 static size_t object_room(const struct tokenizer *t) {
-  const size_t most = t ? tokenizer_piece_max(t) : 0;
-  return TOKEN_ROOM + (t ? STRING_ROOM + (JSON_STRING_ROOM + 1) * most : 0);
-}
-
-/* Writes ,"string":"paris"; nothing for an id that no token has. */
-static char *write_string(const struct tokenizer *t, int32_t token, char *out) {
-  char *piece = out + STRING_ROOM + JSON_STRING_ROOM * tokenizer_piece_max(t);
-  const size_t length = tokenizer_write_piece(t, token, piece);
-  if (length == SIZE_MAX) return out;
-  out = answer_write_text(out, STRING);
-  return json_string_write(piece, length, out);
+  return TOKEN_ROOM + (t ? sizeof STRING + stack_piece_room(t, -1) : 0);
 }
 
 static char *write_token(const struct tokenizer *t, int32_t token, float log, char *out) {
   out = answer_write_text(out, TOKEN);
   out = number_write_integer(out, token);
-  if (t) out = write_string(t, token, out);
+  if (t) out = stack_write_piece(answer_write_text(out, STRING), t, token);
   out = answer_write_text(out, PROBABILITY);
   out = number_write(out, (float)exp((double)log));
   *out++ = '}';

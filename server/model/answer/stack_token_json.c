@@ -3,6 +3,7 @@
 
 #include "server/answer/answer_section.h"
 #include "server/number/number.h"
+#include "server/text/json_string.h"
 
 static const char TOKEN[] = "{\"token\":", LOG_PROBABILITY[] = ",\"log_probability\":",
                   PARENT[] = "{\"parent\":", OF_BEAM[] = ",\"token\":", SUM[] = ",\"sum\":";
@@ -46,6 +47,21 @@ char *stack_write_beams(char *out, const struct stack_beam *beam, size_t count) 
   }
   *out++ = ']';
   return out;
+}
+
+enum { QUOTES = sizeof "\"\",", NOTHING = sizeof "null," };
+
+size_t stack_piece_room(const struct tokenizer *t, int64_t id) {
+  const size_t most = id < 0 ? tokenizer_piece_max(t) : tokenizer_piece_room(t, id);
+  return QUOTES + NOTHING + JSON_STRING_ROOM * most + (id < 0 ? most : 0);
+}
+
+char *stack_write_piece(char *out, const struct tokenizer *t, int64_t id) {
+  /* The piece is put after all that its JSON may need. */
+  char *piece = out + stack_piece_room(t, -1) - tokenizer_piece_max(t);
+  const size_t length = tokenizer_write_piece(t, id, piece);
+  if (length == SIZE_MAX) return answer_write_text(out, "null");
+  return json_string_write(piece, length, out);
 }
 
 const char *stack_finish_name(enum stack_finish finish) {

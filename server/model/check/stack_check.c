@@ -88,10 +88,20 @@ static enum status set_outputs(struct stack_check *k) {
   const struct stack_values *v = k->values;
   struct stack_run *run = k->main->run;
   const struct stack_form *f = k->main->form;
-  const bool pooled = v->pool != STACK_POOL_NONE, of_v2 = k->terms->form == BODY_V2;
+  const bool sparse = v->pool == STACK_POOL_SPARSE;
+  const bool pooled = v->pool != STACK_POOL_NONE && !sparse, of_v2 = k->terms->form == BODY_V2;
   const size_t pooled_size = stack_form_pooled(f);
   if (v->pool == STACK_POOL_POOLER && !stack_has_pooler(k->main->stack))
     return refuse_output(k, STACK_V2_POOLER_OUTPUT, "/pool", "this model has no pooler");
+  if (sparse && !stack_has_output(k->main->stack))
+    return error_at(
+        k->e, "/pool",
+        "this model has no masked language modeling head: its embeddings cannot be sparse");
+  if (sparse && k->terms->ablation)
+    return error_at(k->e, "/pool", "the importance of heads is not measured for sparse embeddings");
+  if (sparse && (v->dimensions || v->normalize))
+    return error_at(k->e, v->dimensions ? "/dimensions" : "/normalize",
+                    "sparse embeddings are neither cut nor normalized");
   if (!pooled && v->normalize && stack_field_is_seen(k->reading, STACK_FIELD_NORMALIZE))
     return error_at(k->e, "/normalize",
                     "\"normalize\" requires pooling: set \"pool\" (for example \"mean\")");
@@ -196,7 +206,7 @@ static enum status make_items(struct stack_check *k) {
           k, k->field, i, "%zu %s exceed the model's context length of %zu: %s", rows,
           k->field == STACK_FIELD_TOKENS ? "tokens" : "positions", k->w->positions,
           k->reading->texts ? "shorten the text or set \"truncate\": true" : "shorten the input");
-    if (rows == 0 && !stack_has_rows(k->main->run))
+    if (rows == 0 && (!stack_has_rows(k->main->run) || k->main->run->want_sparse))
       return stack_items_refuse(k, k->field, i, "an empty item has no %s",
                                 k->values->classifies ? "class" : "vector to be pooled");
   }
@@ -323,6 +333,7 @@ enum status stack_check(const struct contract_reading *reading, const struct who
                           .out = out,
                           .e = reading->e};
   out->base64 = v->base64;
+  out->main_tokenizer = w->tokenizer;
   if (make_runs(&k) || find_rows(&k) || set_outputs(&k) || make_items(&k) || leave_out_prompts(&k))
     return k.e->status;
   if (v->trace.asked) {

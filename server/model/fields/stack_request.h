@@ -49,6 +49,7 @@ struct stack_request {
   bool weighs;
   struct stack_ablation ablation;
 
+  const struct tokenizer *main_tokenizer; /* of the model; NULL: it has none */
   const struct tokenize_texts *tokenized; /* the tokens of its texts; NULL: it has no texts */
   bool tells_tokens;                      /* whether they are returned */
   const struct trace *trace;              /* the trace that a layer of a run writes; or NULL */
@@ -85,7 +86,8 @@ static inline size_t stack_request_source_rows(const struct stack_request *r, si
 
 /* Whether the response has a form as safetensors. */
 static inline bool stack_request_has_binary(const struct stack_request *r) {
-  return !r->trace && !r->generates && !r->weighs && !r->tells_tokens && !r->fills_of;
+  return !r->trace && !r->generates && !r->weighs && !r->tells_tokens && !r->fills_of &&
+         !r->main.run->want_sparse;
 }
 
 #endif

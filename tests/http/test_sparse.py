@@ -1,0 +1,220 @@
+"""test_sparse: sparse embeddings over HTTP: the weights of tokens beside what published code computes of the same
+logits, alone and in company, at every level of the processor, and what is refused."""
+import json
+import os
+import shutil
+import tempfile
+import threading
+import unittest
+
+import numpy
+
+import golden
+from support import Server, ServerCase, attend, safetensors_bytes
+from test_fill import LEVELS, WORDS, write_folder
+
+MODULES = "sentence_transformers.sparse_encoder.models."
+HOWS = {"max": {}, "sum": {"pooling_strategy": "sum"}, "twice": {"activation_function": "log1p_relu"},
+        "both": {"pooling_strategy": "sum", "activation_function": "log1p_relu"}}
+LARGE = {"vocabulary": 3001, "width": 24}  # more rows and tokens than go through the matrix at once
+
+
+def weights(logits, how):
+    """The weight of each token, as SpladePooling of sentence-transformers computes it."""
+    z = numpy.log1p(numpy.maximum(numpy.float64(logits), 0))
+    if "activation_function" in how:
+        z = numpy.log1p(z)
+    return z.sum(axis=0) if how.get("pooling_strategy") == "sum" else z.max(axis=0)
+
+
+def add_modules(model, how, more=()):
+    """The modules of a folder of sentence-transformers."""
+    folder = model["transformer"]
+    types = [MODULES + "MLMTransformer", MODULES + "SpladePooling", *more]
+    with open(os.path.join(folder, "modules.json"), "w", encoding="utf-8") as file:
+        json.dump([{"idx": i, "name": str(i), "path": "" if i == 0 else f"{i}_module", "type": name}
+                   for i, name in enumerate(types)], file)
+    for i in range(1, len(types)):
+        os.makedirs(os.path.join(folder, f"{i}_module"), exist_ok=True)
+    with open(os.path.join(folder, "1_module", "config.json"), "w", encoding="utf-8") as file:
+        json.dump(how, file)
+    return model
+
+
+def large(folder):
+    """bert-mlm with random tokens."""
+    rng = numpy.random.default_rng(5)
+    table = numpy.float32(rng.normal(0, 1, (LARGE["vocabulary"], LARGE["width"])))
+    bias = numpy.float32(rng.normal(-2, 0.5, LARGE["vocabulary"]))
+    positions = numpy.float32(rng.normal(0, 1, (400, LARGE["width"])))
+    return write_folder(folder, "bert-mlm", config={"vocab_size": LARGE["vocabulary"], "max_position_embeddings": 400},
+                        **{"bert.embeddings.word_embeddings.weight": table, "cls.predictions.bias": bias,
+                           "bert.embeddings.position_embeddings.weight": positions})
+
+
+class Sparse(ServerCase):
+    @classmethod
+    def start(cls):
+        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
+
+        def at(name):
+            return os.path.join(cls.folder, name)
+        cls.cases = list(golden.cases("mask_lm"))
+        cls.models = {how: add_modules(write_folder(at(how), "bert-mlm", WORDS), said) for how, said in HOWS.items()}
+        cls.models.update({name: golden.definition(name) for name, _ in cls.cases}, large=large(at("large")),
+                          bare=golden.definition("bert-a"),
+                          huge=write_folder(at("huge"), "bert-mlm", **{"cls.predictions.transform.dense.weight":
+                                                                       numpy.full((24, 24), 3e38, numpy.float32)}))
+        return Server({"models": cls.models, "default_model": "max"}, "--text-embeddings-inference", "true")
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        shutil.rmtree(cls.folder, ignore_errors=True)
+
+    def ask(self, model, server=None, **request):
+        return self.ok((server or self.server).post(f"/v1/models/{model}/encode", request))
+
+    def refused(self, path, pointer, words, **request):
+        self.assertIn(words, self.problem(self.server.post(path, request), 400, "invalid-request", pointer)["detail"])
+
+    def compare(self, got, right):
+        self.assertEqual(got["indices"], numpy.flatnonzero(right > 0).tolist())
+        numpy.testing.assert_allclose(got["values"], right[right > 0], 1e-4, 1e-4)
+
+    # --- numbers ---
+
+    def test_golden_models(self):
+        for level in LEVELS:
+            server = self.server if level is None else Server({"models": self.models}, env={"ATTEND_CPU": level})
+            try:
+                for name, case in self.cases:
+                    request = {field: case[field] for field in ("tokens", "token_types") if field in case}
+                    for model, how in [(name, {})] + [(model, HOWS[model]) for model in HOWS if name == "bert-mlm"]:
+                        with self.subTest(model=model, level=level):
+                            pool = {"pool": "sparse"} if model == name else {}  # else that of the folder
+                            got = self.ask(model, server, **pool, **request)["sparse"]
+                            for item, logits in zip(got, case["expected"]["logits"], strict=True):
+                                self.compare(item, weights(logits, how))
+                            for i, item in enumerate(got):  # alone and in company
+                                one = {field: value[i] for field, value in request.items()}
+                                self.assertEqual(self.ask(model, server, **pool, **one)["sparse"], item)
+            finally:
+                if server is not self.server:
+                    server.stop()
+
+    def logits(self, tokens):
+        """Of one item, by the Open Inference Protocol."""
+        answer = self.ok(self.server.post("/v2/models/large/infer", {
+            "inputs": [{"name": "input_ids", "datatype": "INT64", "shape": [1, len(tokens)], "data": tokens}],
+            "outputs": [{"name": "logits"}]}))
+        return numpy.float32(answer["outputs"][0]["data"]).reshape(len(tokens), LARGE["vocabulary"])
+
+    def test_many_rows(self):
+        """More than go through the matrix together, in one request and in several at once."""
+        rng = numpy.random.default_rng(6)
+        items = [rng.integers(0, LARGE["vocabulary"], n).tolist() for n in (1, 300, 17, 128, 2, 131)]
+        right = [weights(self.logits(item), {}) for item in items]
+        alone = [self.ask("large", tokens=item, pool="sparse")["sparse"] for item in items]
+        for got, weight in zip(alone, right, strict=True):
+            self.compare(got, weight)
+        self.assertEqual(self.ask("large", tokens=items, pool="sparse")["sparse"], alone)
+        found = {}
+
+        def send(i):
+            found[i] = self.ask("large", tokens=items[i % len(items)], pool="sparse")["sparse"]
+        threads = [threading.Thread(target=send, args=(i,)) for i in range(24)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for i in range(24):
+            self.assertEqual(found[i], alone[i % len(items)])
+
+    def test_eight_bits(self):
+        server = Server({"models": {"max": dict(self.models["max"], compute="int8-block")}})
+        try:
+            _, case = self.cases[0]
+            for got, logits in zip(self.ask("max", server, tokens=case["tokens"], token_types=case["token_types"])["sparse"],
+                                   case["expected"]["logits"], strict=True):
+                found = numpy.zeros(len(logits[0]))
+                found[got["indices"]] = got["values"]
+                numpy.testing.assert_allclose(found, weights(logits, {}), 0, 0.2)
+        finally:
+            server.stop()
+
+    # --- responses ---
+
+    def test_responses(self):
+        self.assertEqual(self.ok(self.server.get("/v1/models/max"))["pool"], "sparse")
+        answer = self.ask("max", text=["w3 w5", "a\"b"], return_tokens=True)
+        self.assertNotIn("outputs", answer)
+        for item in answer["sparse"]:
+            self.assertEqual(item["strings"], [WORDS[i] for i in item["indices"]])
+        plain = self.ask("max", tokens=answer["tokens"])
+        self.assertEqual([{"indices": one["indices"], "values": one["values"]} for one in answer["sparse"]], plain["sparse"])
+        self.assertEqual(self.ask("max", text="w3 w5")["sparse"], plain["sparse"][0])
+        self.assertEqual(self.ask("max", tokens=[])["sparse"], [])
+        more = self.ask("max", tokens=[[5, 6]], return_hidden=True, return_attention=True, encoding_format="base64")
+        self.assertEqual(sorted(more), sorted(["model", "sparse", "hidden", "attention", "valid_lens", "usage"]))
+        self.assertIn("outputs", self.ask("max", tokens=[[5, 6]], pool="mean"))
+        self.assertIn("heads", self.ok(self.server.post("/v1/models/max/heads", {"tokens": [[5, 6]]})))
+
+    def test_text_embeddings_inference(self):
+        right = self.ask("max", text=["w3 w5", "w7"])["sparse"]
+        got = self.ok(self.server.post("/embed_sparse", {"inputs": ["w3 w5", "w7"]}))
+        self.assertEqual([([one["index"] for one in item], [one["value"] for one in item]) for item in got],
+                         [(item["indices"], item["values"]) for item in right])
+        one = self.ok(self.server.post("/embed_sparse", {"inputs": "w3 w5"}))
+        self.assertEqual(one, got[:1])
+        self.assertEqual(self.ok(self.server.get("/info"))["model_type"], {"embedding": {"pooling": "splade"}})
+        self.assertEqual(len(self.ok(self.server.post("/embed_all", {"inputs": "w3"}))[0][0]), 24)
+        problem = self.server.post("/embed_sparse", {"inputs": "w3", "normalize": False})
+        self.assertEqual(problem.status, 400)
+        self.assertIn("POST /embed (at /normalize)", problem.body.decode())
+        problem = self.server.post("/embed_sparse", {"inputs": [1], "model": "bare"})
+        self.assertEqual(problem.status, 400)
+        self.assertIn("without a masked language modeling head", problem.body.decode())
+
+    # --- what is refused ---
+
+    def test_requests(self):
+        path, tokens = "/v1/models/max/encode", [[5, 6]]
+        self.refused("/v1/models/bare/encode", "/pool", "no masked language modeling head", tokens=tokens, pool="sparse")
+        self.refused(path, "/dimensions", "neither cut nor normalized", tokens=tokens, dimensions=2)
+        self.refused(path, "/normalize", "neither cut nor normalized", tokens=tokens, normalize=True)
+        self.refused(path, "/tokens/1", "an empty item", tokens=[[5], []])
+        self.refused("/v1/models/max/heads", "/pool", "not measured for sparse", tokens=tokens, pool="sparse")
+        sparse = "the embeddings of this model are sparse: use POST /v1/models/NAME/encode"
+        for path, request in (("/v1/embeddings", {"input": "w3"}), ("/v1/embed", {"texts": ["w3"]}),
+                              ("/embed", {"inputs": "w3"}),
+                              ("/similarity", {"inputs": {"source_sentence": "w3", "sentences": ["w5"]}})):
+            with self.subTest(path=path):
+                answer = self.server.post(path, dict(request, model="max"))
+                self.assertEqual(answer.status, 400)
+                self.assertIn(sparse, answer.body.decode())
+        problem = self.server.post("/v1/models/max/encode", {"tokens": tokens}, {"Accept": "application/x-safetensors"})
+        self.problem(problem, 406, "not-acceptable")
+        self.problem(self.server.post("/v1/models/huge/encode", {"tokens": [1], "pool": "sparse"}), 422, "not-finite")
+
+    def test_folders(self):
+        def reason(name, how, more=(), config=None, **definition):
+            model = add_modules(write_folder(os.path.join(self.folder, name), "bert-mlm", config=config), how, more)
+            file = os.path.join(self.folder, name + ".json")
+            with open(file, "w", encoding="utf-8") as out:
+                json.dump({"models": {"m": dict(model, **definition)}}, out)
+            status, _, told = attend("check", "--config", file)
+            self.assertNotEqual(status, 0)
+            return told
+        self.assertIn('pooling_strategy: "mean" is not supported; supported: max, sum',
+                      reason("bad-pool", {"pooling_strategy": "mean"}))
+        self.assertIn('activation_function: "tanh" is not supported; supported: relu, log1p_relu',
+                      reason("bad-act", {"activation_function": "tanh"}))
+        self.assertIn("Normalize after a SpladePooling is not supported",
+                      reason("normal", {}, ["sentence_transformers.models.Normalize"]))
+        self.assertIn('pool: "sparse" requires a masked language modeling head',
+                      reason("model", {}, config={"architectures": ["BertModel"]}))
+
+
+if __name__ == "__main__":
+    unittest.main()
