@@ -67,7 +67,7 @@ for (const [name, viewport] of [["a phone", [320, 700]], ["a wide screen", [1920
     }
   });
 
-// --- on a phone, and enlarged ---
+// --- on a phone, enlarged, and wide ---
 
 const top = (page, what) => page.locator(what).evaluate((one) => one.getBoundingClientRect().top);
 test("on a phone a link, an example and a model show the picture; no keys are named", async () => {
@@ -86,6 +86,22 @@ test("on a phone a link, an example and a model show the picture; no keys are na
   await page.locator("#model").selectOption("layer");
   await sees("#multiples");
   assert.ok(!await page.locator("#source").isVisible(), "JSON is folded away");
+});
+
+test("the places are one line on a phone", async () => {
+  for (const width of [390, 320]) {
+    const page = await open({ server, path: "/#explore?model=layer", viewport: [width, 844] });
+    const tops = await page.locator("#places a").evaluateAll((all) => all.map((one) => one.offsetTop));
+    assert.deepEqual([tops.length, new Set(tops).size], [5, 1], `${width} px`);
+  }
+});
+
+test("the table of queries is not cut on a wide screen, however long the words are", async () => {
+  const page = await open({ server, path: "/#explore?model=layer", viewport: [1920, 1000] });
+  const word = "Donaudampfschifffahrtsgesellschaft";
+  await page.evaluate((one) => State.set({ labels: { rows: Array(9).fill(Array(20).fill(one)), cols: Array(9).fill(Array(20).fill(one)) } }), word);
+  await settle(page);
+  assert.deepEqual(await page.locator("#rows").evaluate((one) => [one.textContent.includes("Donau"), one.scrollWidth - one.clientWidth]), [true, 0]);
 });
 
 test("enlarged to 200 % the picture is one scroll away", async () => {

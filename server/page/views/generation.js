@@ -214,7 +214,7 @@
   const layerName = (at) => (at ? `layer ${at - 1}` : "embeddings");
   const lensSave = Save.row(() => "lens", { svg: () => {
     const all = opinion.toReversed().flatMap(({ best }) => best), cols = chosen().map(spelt);
-    return Picture.svg({ title: `${model.name}, logit lens: the most likely token after each layer, probability`, high: 1, cols,
+    return Picture.svg({ title: `${model.name}, logit lens, probability`, high: 1, cols,
       matrix: { rows: opinion.length, cols: cols.length, data: Float32Array.from(all, share) }, seen: all.map(() => 1), cuts: [],
       pointers: null, texts: all.map(({ token }) => spelt(token)), rows: opinion.map((_, at) => layerName(at)).reverse(),
       across: "generated tokens", down: "after" });
