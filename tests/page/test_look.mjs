@@ -66,6 +66,17 @@ const body = (q, k, more) => ({
 
 // --- pictures ---
 
+test("the readout's headline is the sentence, and the exact weight a note below it", async () => {
+  const page = await open({ server: await serve(), path: "/#explore?model=sort&tokens=3+1+2&query=1&key=2" });
+  await page.waitForFunction(() => State.get("view").row === 1);
+  await settle(page);
+  const [head, note, both] = await page.locator("#readout").evaluate((one) =>
+    [one.querySelector("strong").textContent, one.lastChild.textContent, one.textContent]);
+  assert.match(head, /^Query 1.* of its weight to key 2.*:$/);
+  assert.match(note, /^ ?[\d<.e-]+ \(Layer \d · head \d\)$/);
+  assert.equal(both, head + note);
+});
+
 test("cells have the colours of the answer's weights, and lengths hide keys", async () => {
   const page = await fresh(), asked = body(3, 6, { valid_lens: [4] });
   await ask(page, asked, "demo");

@@ -178,7 +178,9 @@ const Large = (() => {
   };
   const point = () => {
     if (!sheet) return;
-    readout.textContent = read();
+    // The sentence is the headline, the exact weight a note below it.
+    const text = read(), end = text.lastIndexOf(": ") + 1;
+    Dom.fill(readout, end ? el("strong", null, text.slice(0, end)) : null, text.slice(end));
     if (place) draw();
   };
 
