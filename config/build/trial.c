@@ -78,9 +78,10 @@ static struct stack_run *compute_rows(const struct stack *s, struct stack_run *s
   void *scratch = arena_alloc(a, stack_scratch_bytes(s), 1, e);
   struct stack_run *run = e->status ? NULL : stack_run_new(s, a, e);
   int32_t *tokens = arena_alloc(a, rows, sizeof *tokens, e);
-  float *zeros = arena_alloc(a, rows * f->width, sizeof *zeros, e);
+  const size_t width = stack_form_embedded(f);
+  float *zeros = arena_alloc(a, rows * width, sizeof *zeros, e);
   if (e->status) return NULL;
-  memset(zeros, 0, rows * f->width * sizeof *zeros);
+  memset(zeros, 0, rows * width * sizeof *zeros);
   for (size_t i = 0; i < rows && m->tokens; i++) tokens[i] = (int32_t)(i % m->tokens);
   run->tokens = m->tokens ? tokens : NULL;
   run->embeddings = m->tokens ? NULL : zeros;

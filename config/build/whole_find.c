@@ -28,13 +28,28 @@ struct whole_spot {
   const char *stem;
 };
 
+/* Writes the path of a layer. */
+static void write_path(const struct whole_plan *p, const struct whole_family *f, size_t layer,
+                       char out[LAYOUT_ADDRESS_SIZE]) {
+  char within[LAYOUT_ADDRESS_SIZE];
+  const struct whole_words *w = &p->words;
+  const char *number = f->shared ? strstr(f->layer, "{j}") : NULL;
+  if (!number) {
+    layout_family_path(f->layer, layer, out, LAYOUT_ADDRESS_SIZE);
+    return;
+  }
+  snprintf(within, sizeof within, "%.*s%zu%.20s", (int)(number - f->layer) % 64, f->layer,
+           layer % w->inner, number + 3);
+  layout_family_path(within, whole_words_group(w, layer / w->inner), out, LAYOUT_ADDRESS_SIZE);
+}
+
 /* Writes prefix, path of the layer and its attention, and stem. The caller appends the end,
  * ".weight": some roles have several ends. */
 static void write_name(const struct whole_plan *p, const struct whole_family *f,
                        const struct whole_spot *s, char out[LAYOUT_ADDRESS_SIZE]) {
   char path[LAYOUT_ADDRESS_SIZE] = "";
   if (s->role < WHOLE_LAYER_ROLES) {
-    layout_family_path(f->layer, s->layer, path, sizeof path);
+    write_path(p, f, s->layer, path);
     const size_t length = strlen(path);
     snprintf(path + length, sizeof path - length, "%s", whole_family_within(f, s->role));
   }
@@ -118,7 +133,7 @@ enum status whole_find_family(struct whole_plan *p, struct error *e) {
                 : type && strcmp(type->family, "plain") != 0)
       continue;
     /* The mark is the end of the name of a tensor that every model of the family has. */
-    layout_family_path(f->layer, 0, mark, sizeof mark);
+    write_path(p, f, 0, mark);
     const size_t path = strlen(mark);
     snprintf(mark + path, sizeof mark - path, "%s%s%s", whole_family_within(f, WHOLE_QUERY),
              f->joint ? f->joint : f->stem[WHOLE_QUERY], f->joint ? "weight" : ".weight");
@@ -246,9 +261,14 @@ static enum status find_layers(const struct whole_finding *f) {
   const char *end = family->joint ? "weight" : ".weight";
   struct whole_spot query = {WHOLE_QUERY, 0,
                              family->joint ? family->joint : family->stem[WHOLE_QUERY]};
-  while (query.layer <= DEFINITION_LAYER_MAX && find_tensor(f, &query, end)) query.layer++;
-  const size_t said = f->p->said.of[whole_plan_side(f->p, stack)].layers;
+  while (!family->shared && query.layer <= DEFINITION_LAYER_MAX && find_tensor(f, &query, end))
+    query.layer++;
+  const size_t each = family->shared ? f->p->words.inner : 1;
+  const size_t said = each * f->p->said.of[whole_plan_side(f->p, stack)].layers;
   stack->form.layers = said ? said : query.layer;
+  if (said > DEFINITION_LAYER_MAX)
+    return error_set(f->e, STATUS_CONFIG, "layers: %zu are more than %d", said,
+                     DEFINITION_LAYER_MAX);
   if (said && said < query.layer)
     notes_add(&f->p->notes, "%zu of the %zu layers in the file are used, as configured", said,
               query.layer);

@@ -137,7 +137,11 @@ enum status whole_numbers_layer(const struct whole_plan *p, const struct whole_s
                                 size_t layer, struct arena *a, struct stack_layer *out,
                                 struct error *e) {
   const struct whole_reader r = {p, s, a, e};
-  *out = (struct stack_layer){.kind = whole_words_kind(&p->words, layer)};
+  const size_t origin = whole_plan_origin(p, s, layer);
+  *out = (struct stack_layer){.kind = whole_words_kind(&p->words, layer),
+                              .repeats = origin != layer,
+                              .of = origin};
+  if (out->repeats) return e->status;
   for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) read_role(&r, role, layer, out);
   read_role(&r, WHOLE_RELATIVE, 0, out);
   return name_memory(e);
@@ -238,7 +242,8 @@ static enum status list_pieces(const struct whole_plan *p, struct whole_pieces *
     const struct whole_stack *s = &p->stack[side];
     for (size_t i = 0; i < s->form.layers; i++)
       for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++)
-        add_piece(p, all, s, &(struct whole_place){role, i}, e);
+        if (whole_plan_origin(p, s, i) == i)
+          add_piece(p, all, s, &(struct whole_place){role, i}, e);
     for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
       add_piece(p, all, s, &(struct whole_place){role, 0}, e);
   }

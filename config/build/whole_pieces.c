@@ -36,8 +36,9 @@ static bool is_borrowed(const struct whole_listing *l, enum whole_role role) {
 static uint64_t count_roles(const struct whole_listing *l, enum whole_role_block block,
                             size_t layer) {
   uint64_t count = 0;
+  const bool repeats = whole_plan_origin(l->p, l->stack, layer) != layer;
   for (enum whole_role role = 0; role < WHOLE_ROLES; role++) {
-    if (whole_roles[role].block != block) continue;
+    if (whole_roles[role].block != block || (repeats && role < WHOLE_LAYER_ROLES)) continue;
     const struct layout_matrix *m = whole_plan_part(l->stack, role, layer);
     if (!m->found || is_borrowed(l, role)) continue;
     count += (uint64_t)m->weight.rows * m->weight.columns + (m->has_bias ? m->bias.columns : 0);
@@ -78,7 +79,7 @@ static void add_width(struct whole_block *b, size_t width) { b->width[b->widths+
 
 /* Adds a matrix that every row is multiplied with. */
 static void add_matrix(struct whole_block *b, size_t in, size_t out) {
-  if (b->widths == 0) add_width(b, in);
+  if (b->widths == 0 || b->kind == BLOCK_EMBEDDINGS) add_width(b, in);
   add_width(b, out);
   b->token += (uint64_t)in * out;
 }
@@ -123,7 +124,10 @@ static void add_stack(const struct whole_listing *l) {
       count_roles(l, WHOLE_OF_EMBEDDINGS, 0) > 0) {
     struct whole_block *b = add_block(l, BLOCK_EMBEDDINGS, "embeddings", WHOLE_OF_EMBEDDINGS);
     if (m->tokens > 0) add_width(b, m->tokens);
-    add_width(b, f->width);
+    if (has_role(l, WHOLE_PROJECT))
+      add_matrix(b, stack_form_embedded(f), f->width);
+    else
+      add_width(b, f->width);
     b->tied = is_borrowed(l, WHOLE_TOKEN);
   }
   for (size_t i = 0; i < f->layers; i++) {

@@ -29,6 +29,14 @@ bool whole_plan_is_lent(const struct whole_plan *p, const struct whole_stack *s,
                         : role == WHOLE_TOKEN || role == WHOLE_POSITION;
 }
 
+size_t whole_plan_origin(const struct whole_plan *p, const struct whole_stack *s, size_t layer) {
+  const struct whole_words *w = &p->words;
+  size_t first = 0;
+  if (!s->family->shared) return layer;
+  while (whole_words_group(w, first) != whole_words_group(w, layer / w->inner)) first++;
+  return first * w->inner + layer % w->inner;
+}
+
 void whole_plan_size(const struct whole_stack *stack, enum whole_role role, size_t *out,
                      size_t *in) {
   const struct stack_form *f = &stack->form;
@@ -38,7 +46,8 @@ void whole_plan_size(const struct whole_stack *stack, enum whole_role role, size
   const size_t cross_queries = c->heads * c->head_size, cross_keys = c->kv_heads * c->head_size;
   const size_t encoded = c->key_size; /* the width of the encoder */
   const size_t tokens = f->embedding.tokens, types = f->embedding.types;
-  const size_t positions = f->embedding.position_rows, classes = f->classifier.count;
+  const size_t embedded = stack_form_embedded(f), positions = f->embedding.position_rows,
+               classes = f->classifier.count;
   const struct stack_dense *dense = f->pooling.dense;
   const size_t sizes[WHOLE_ROLES][2] = {
 #define SIZE(id, out, in)                                          [WHOLE_##id] = {out, in},

@@ -82,6 +82,9 @@ static inline struct layout_matrix *whole_plan_part(const struct whole_stack *s,
 bool whole_plan_is_lent(const struct whole_plan *p, const struct whole_stack *s,
                         enum whole_role role);
 
+/* The first layer of the stack that has the parameters of a layer: in most models itself. */
+size_t whole_plan_origin(const struct whole_plan *p, const struct whole_stack *s, size_t layer);
+
 /* The size of a role's weight, [out, in], once the form is known; a vector is one row. */
 void whole_plan_size(const struct whole_stack *s, enum whole_role role, size_t *out, size_t *in);
 

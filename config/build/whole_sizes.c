@@ -53,6 +53,10 @@ static enum status set_widths(const struct whole_sizing *z, struct error *e) {
   if (random) f->layers = z->said->layers;
 
   const struct layout_matrix *token = &z->stack->part[WHOLE_TOKEN];
+  const struct layout_matrix *project = &z->stack->part[WHOLE_PROJECT];
+  f->embedding.width = project->found ? layout_matrix_in(project) : f->width;
+  if (agree(&token->weight, token->weight.columns, "config.json: embedding_size", w->embedded, e))
+    return e->status;
   if (!z->stack->family->rows_only && (random || token->found)) {
     /* A decoder with a table of its own has its own vocabulary. */
     const struct layout_matrix *encoder = &z->p->stack[WHOLE_ENCODER].part[WHOLE_TOKEN];
@@ -379,7 +383,9 @@ static enum status check_part(const struct whole_sizing *z, enum whole_role role
   if (m->has_bias && m->bias.columns != bias)
     return error_set(e, STATUS_CONFIG, "tensor \"%.120s\" has %zu numbers here, not %zu",
                      m->bias.tensor->name, m->bias.columns, bias);
-  if (!whole_plan_is_lent(z->p, z->stack, role))
+  const bool repeats =
+      role < WHOLE_LAYER_ROLES && whole_plan_origin(z->p, z->stack, layer) != layer;
+  if (!whole_plan_is_lent(z->p, z->stack, role) && !repeats)
     z->p->count += (uint64_t)out * in + (m->has_bias ? bias : 0);
   return STATUS_OK;
 }

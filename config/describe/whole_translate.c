@@ -9,7 +9,10 @@
 #include "config/describe/whole_settings.h"
 #include "config/settings/option.h"
 
-enum { COUNT_MOST = 1 << 24 };
+enum {
+  COUNT_MOST = 1 << 24,
+  SHARED_LAYERS = 12 /* of ALBERT, the default of transformers */
+};
 
 struct whole_translation {
   struct whole_words *w;
@@ -293,12 +296,24 @@ static void check_guards(struct whole_translation *t) {
   }
 }
 
+/* Reads which layers share parameters. */
+static void read_sharing(struct whole_translation *t) {
+  const struct whole_keys *keys = t->family->keys;
+  struct whole_words *w = t->w;
+  w->outer = count_of(t, keys->own.layers, 1, SHARED_LAYERS);
+  w->groups = count_of(t, keys->groups, 1, 1);
+  w->inner = count_of(t, keys->inner, 1, 1);
+  if (w->groups > w->outer)
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: %zu for %zu layers", keys->groups, w->groups,
+              w->outer);
+}
+
 static void translate(struct whole_translation *t) {
   const struct whole_keys *keys = t->family->keys;
   const struct whole_side_keys *own = &keys->own, *decoder = &keys->decoder;
   const struct whole_type *type = t->w->type;
   check_guards(t);
-  put_size(t, "layers", own->layers, decoder->layers, 0);
+  put_size(t, "layers", own->layers, decoder->layers, t->family->shared ? SHARED_LAYERS : 0);
   put_size(t, "heads", own->heads, decoder->heads, type->heads);
   if (!json_is_null(json_object_get(t->config, own->forward_size)))
     put_size(t, "feed_forward", own->forward_size, decoder->forward_size, 0);
@@ -350,6 +365,8 @@ static void translate(struct whole_translation *t) {
   t->w->types = count_of(t, keys->types, 0, 0);
   t->w->buckets = count_of(t, keys->buckets, 1, 0);
   t->w->distance = count_of(t, keys->distance, 1, 0);
+  t->w->embedded = count_of(t, keys->embedded, 1, 0);
+  if (t->family->shared) read_sharing(t);
   if (type->may_part) t->w->apart = !flag_of(t, "share_encoder_decoder_embeddings", true);
   if (t->w->apart) t->w->target_vocabulary = count_of(t, "decoder_vocab_size", 1, 0);
 }

@@ -167,6 +167,11 @@ bool whole_words_is_kind(const json_t *entry, const char *name) {
   return json_is_string(entry) && strcmp(json_string_value(entry), name) == 0;
 }
 
+/* In double, as Hugging Face transformers computes it. */
+size_t whole_words_group(const struct whole_words *w, size_t layer) {
+  return (size_t)((double)layer / ((double)w->outer / (double)w->groups));
+}
+
 unsigned whole_words_kind(const struct whole_words *w, size_t layer) {
   if (w->kinds < 2) return 0;
   return w->layer_types

@@ -43,6 +43,10 @@ struct whole_words {
   bool both_ways;            /* a family of decoders attends to later rows, too: it is an encoder */
   bool has_types;            /* of tokens */
   size_t types;
+  size_t embedded; /* the size of a row of the table of tokens */
+  /* Layers that share parameters, in a family of such: layer i of config.json stands for `inner`
+   * layers, those of one of the `groups`. */
+  size_t outer, groups, inner;
   bool apart;               /* encoder and decoder have a table of tokens each: */
   size_t target_vocabulary; /* tokens of the decoder's */
 };
@@ -63,6 +67,9 @@ enum status whole_words_copy(struct whole_words *w, const json_t *config, struct
  * overrides what a file says of one stack alone. STATUS_OUT_OF_MEMORY. */
 enum status whole_words_override(struct whole_words *w, const json_t *definition, struct notes *n,
                                  struct error *e);
+
+/* The group of a layer of config.json, in a family whose layers share parameters. */
+size_t whole_words_group(const struct whole_words *w, size_t layer);
 
 /* Is it an entry of layer_types of this name? */
 bool whole_words_is_kind(const json_t *entry, const char *name);

@@ -5,14 +5,16 @@
 
 #include "config/family/layout_family.h"
 
-static const struct whole_keys bert_keys = {.own = {"num_hidden_layers", "num_attention_heads",
-                                                    "intermediate_size"},
-                                            .width = "hidden_size",
-                                            .vocabulary = "vocab_size",
-                                            .types = "type_vocab_size",
-                                            .positions = "max_position_embeddings",
-                                            .epsilon = "layer_norm_eps",
-                                            .activation = "hidden_act"};
+#define BERT_KEYS                                                                 \
+  .own = {"num_hidden_layers", "num_attention_heads", "intermediate_size"},       \
+  .width = "hidden_size", .vocabulary = "vocab_size", .types = "type_vocab_size", \
+  .positions = "max_position_embeddings", .epsilon = "layer_norm_eps", .activation = "hidden_act"
+static const struct whole_keys bert_keys = {BERT_KEYS};
+static const struct whole_keys electra_keys = {BERT_KEYS, .embedded = "embedding_size"};
+static const struct whole_keys albert_keys = {BERT_KEYS, .embedded = "embedding_size",
+                                              .groups = "num_hidden_groups",
+                                              .inner = "inner_group_num"};
+static const struct whole_keys jina3_keys = {BERT_KEYS, .rope_base = "rope_theta"};
 static const struct whole_keys mpnet_keys = {.own = {"num_hidden_layers", "num_attention_heads",
                                                      "intermediate_size"},
                                              .width = "hidden_size",
@@ -21,15 +23,6 @@ static const struct whole_keys mpnet_keys = {.own = {"num_hidden_layers", "num_a
                                              .epsilon = "layer_norm_eps",
                                              .activation = "hidden_act",
                                              .buckets = "relative_attention_num_buckets"};
-static const struct whole_keys jina3_keys = {.own = {"num_hidden_layers", "num_attention_heads",
-                                                     "intermediate_size"},
-                                             .width = "hidden_size",
-                                             .vocabulary = "vocab_size",
-                                             .types = "type_vocab_size",
-                                             .positions = "max_position_embeddings",
-                                             .rope_base = "rope_theta",
-                                             .epsilon = "layer_norm_eps",
-                                             .activation = "hidden_act"};
 static const struct whole_keys distilbert_keys = {.own = {"n_layers", "n_heads", "hidden_dim"},
                                                   .width = "dim",
                                                   .vocabulary = "vocab_size",
@@ -296,17 +289,21 @@ static const struct whole_family d2l_encoder = {
     .scope = {"encoder."},
     .ignored = {"encoder.pos_encoding.P"},
 };
+/* BERT and similar models. */
+#define BERT_EMBEDDED                                  \
+  [WHOLE_TYPE] = "embeddings.token_type_embeddings",   \
+  [WHOLE_POSITION] = "embeddings.position_embeddings", \
+  [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm"
+#define BERT_STEMS                                                                     \
+  "self.query", "self.key", "self.value", "output.dense", "intermediate.dense",        \
+      [WHOLE_DOWN] = "output.dense", [WHOLE_NORM_SELF] = "attention.output.LayerNorm", \
+      [WHOLE_NORM_FORWARD] = "output.LayerNorm", BERT_EMBEDDED, CLASSIFIER
+
 static const struct whole_family bert = {
     .name = "bert",
     .layer = "encoder.layer.{i}.",
     .self = "attention.",
-    .stem = {"self.query", "self.key", "self.value", "output.dense", "intermediate.dense",
-             [WHOLE_DOWN] = "output.dense", [WHOLE_NORM_SELF] = "attention.output.LayerNorm",
-             [WHOLE_NORM_FORWARD] = "output.LayerNorm",
-             [WHOLE_TYPE] = "embeddings.token_type_embeddings",
-             [WHOLE_POSITION] = "embeddings.position_embeddings",
-             [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
-             CLASSIFIER},
+    .stem = {BERT_STEMS, [WHOLE_POOLER] = "pooler.dense"},
     .behind_pooler = "classifier",
     .masked = {{.dense = "cls.predictions.transform.dense",
                 .norm = "cls.predictions.transform.LayerNorm",
@@ -317,6 +314,37 @@ static const struct whole_family bert = {
     .scope = {"embeddings.", "encoder.", "pooler."},
     .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
     .keys = &bert_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .positions = POSITIONS_LEARNED,
+};
+static const struct whole_family electra = {
+    .name = "electra",
+    .layer = "encoder.layer.{i}.",
+    .self = "attention.",
+    .stem = {BERT_STEMS, [WHOLE_PROJECT] = "embeddings_project"},
+    .class_activation = "gelu",
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "embeddings_project.", "encoder."},
+    .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
+    .keys = &electra_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .positions = POSITIONS_LEARNED,
+};
+static const struct whole_family albert = {
+    .name = "albert",
+    .layer = "encoder.albert_layer_groups.{i}.albert_layers.{j}.",
+    .self = "attention.",
+    .stem = {"query", "key", "value", "dense",
+             "ffn", [WHOLE_DOWN] = "ffn_output", [WHOLE_NORM_SELF] = "attention.LayerNorm",
+             [WHOLE_NORM_FORWARD] = "full_layer_layer_norm", BERT_EMBEDDED,
+             [WHOLE_PROJECT] = "encoder.embedding_hidden_mapping_in", [WHOLE_POOLER] = "pooler",
+             CLASSIFIER},
+    .behind_pooler = "classifier",
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "encoder.", "pooler."},
+    .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
+    .keys = &albert_keys,
+    .shared = true,
     .bias = WHOLE_BIAS_ALWAYS,
     .positions = POSITIONS_LEARNED,
 };
@@ -522,6 +550,8 @@ static const struct whole_family *const families[] = {
     &whisper_encoder,
     &gpt2,
     &distilbert,
+    &electra,
+    &albert,
     &mpnet,
     &jina3,
     &llama,

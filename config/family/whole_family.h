@@ -33,6 +33,8 @@ struct whole_keys {
   const char *kv_heads, *rope_base;
   const char *epsilon, *activation;
   const char *buckets, *distance; /* of relative positions */
+  const char *embedded;           /* the size of a row of the table of tokens */
+  const char *groups, *inner;     /* of a family whose layers share parameters */
   const char *gated;    /* prefix of a gated activation, for which "gelu" means gelu_new */
   bool activation_open; /* whether null means the activation of the type */
 };
@@ -58,7 +60,8 @@ enum whole_bias {
  * stem. layout_family.h uses the same names for single attentions. */
 struct whole_family {
   const char *name;
-  const char *layer;             /* "encoder.layer.{i}." */
+  const char *layer;             /* "encoder.layer.{i}."; if shared, {i} is the group and {j} the
+                                    number of the layer in it */
   const char *self, *cross;      /* "attention."; NULL: nothing */
   const char *stem[WHOLE_ROLES]; /* except WHOLE_TOKEN */
   const char *gated_up;    /* name of WHOLE_UP if there is a gate; NULL: the same as without */
@@ -92,6 +95,7 @@ struct whole_family {
   bool unscaled;  /* scores are not scaled */
   bool headed;    /* the matrix of the logits is required */
   bool shrunk;    /* the input of a tied matrix of the logits is scaled by 1 / sqrt(d) */
+  bool shared;    /* layers of a group have the same parameters */
   bool relative;  /* positions are a table of distances; that of layer 0 is for all */
   const char *class_activation; /* follows the first layer of a classifier; NULL: tanh */
   enum whole_bias bias;

@@ -28,6 +28,8 @@ static void print_stack_sizes(const struct whole_stack *s, FILE *out) {
   const struct stack_form *f = &s->form;
   fprintf(out, ": layers %zu, heads %zu, width %zu, feed_forward %zu", f->layers,
           f->kind->self.heads, f->width, f->forward_size);
+  if (stack_form_embedded(f) != f->width)
+    fprintf(out, ", embedding width %zu", stack_form_embedded(f));
   if (f->embedding.tokens) fprintf(out, ", vocabulary %zu", f->embedding.tokens);
   if (s->positions) fprintf(out, ", positions %zu", s->positions);
   fputc('\n', out);
@@ -97,7 +99,8 @@ static double quantized_bytes(const struct whole_plan *p, enum compute compute) 
       size_t out, in;
       whole_plan_size(s, role, &out, &in);
       for (size_t i = 0; i < layers && whole_roles[role].kind == WHOLE_IS_MATRIX; i++)
-        if (whole_plan_part(s, role, i)->found)
+        if (whole_plan_part(s, role, i)->found &&
+            (role >= WHOLE_LAYER_ROLES || whole_plan_origin(p, s, i) == i))
           bytes += (double)gemm_quantized_bytes(out, in, compute) - 4.0 * (double)(out * in);
     }
     const struct layout_part *token = &s->part[WHOLE_TOKEN].weight;

@@ -31,6 +31,7 @@ struct stack_attending {
 /* A layer that can be computed. */
 struct stack_block {
   unsigned kind;
+  bool repeats; /* what its pointers point to belongs to an earlier layer */
   struct stack_attending self, cross;
   struct gemm *gate, *up, *down; /* gate NULL: not gated */
   struct stack_norm norm_self, norm_cross, norm_forward;
@@ -76,7 +77,8 @@ struct stack {
   double *turns;   /* [d] the angle of position 1 in each number of computed positions, or NULL */
   float *position; /* [position_rows, d] the first positions, computed or learned; or NULL */
   size_t position_rows;
-  struct gemm *pooler; /* NULL: none, as the next ones */
+  struct gemm *project; /* of the embedding; NULL: none, as the next ones */
+  struct gemm *pooler;
   struct gemm *dense[STACK_DENSE_MOST], *skip[STACK_DENSE_MOST];
   struct gemm *first, *classes; /* of the classifier */
   struct gemm *transform;       /* of rows before the next one */

@@ -52,20 +52,26 @@ enum { STACK_KINDS = 2 };
 
 struct stack_layer {
   unsigned kind; /* an index into the form's kinds */
+  bool repeats;  /* its parameters are those of an earlier layer, number `of`, which does not repeat
+                    another one; the members below are not read */
+  size_t of;
   struct layer_matrix self[ROLE_COUNT];
   struct layer_matrix cross[ROLE_COUNT]; /* of a form with cross attention */
   struct stack_norm norm_self, norm_cross, norm_forward;
   struct stack_forward forward;
 };
 
+/* The rows of an embedding have d numbers, unless a matrix makes these of others. */
 struct stack_embedding {
-  const float *token;         /* [V, d]; NULL: a request brings rows instead of tokens */
-  bool given;                 /* stack_new keeps or frees `token`, which may be very large */
-  const struct stack *lender; /* its table of tokens is this one's, too, and `token` is ignored; it
-                                 lives as long as this stack; or NULL */
-  const float *type;          /* [types, d], or NULL */
-  const float *position;      /* [position_rows, d] of POSITIONS_LEARNED */
-  size_t tokens, types;       /* V; rows of `type` */
+  size_t width;                /* of its rows; 0: d. All sizes d below are this one */
+  struct layer_matrix project; /* [d of the form, width], after the norm; or none */
+  const float *token;          /* [V, d]; NULL: a request brings rows instead of tokens */
+  bool given;                  /* stack_new keeps or frees `token`, which may be very large */
+  const struct stack *lender;  /* its table of tokens is this one's, too, and `token` is ignored; it
+                                  lives as long as this stack; or NULL */
+  const float *type;           /* [types, d], or NULL */
+  const float *position;       /* [position_rows, d] of POSITIONS_LEARNED */
+  size_t tokens, types;        /* V; rows of `type` */
   size_t position_rows;
   enum positions positions;
   size_t first_position;  /* of row 0 of an item */
@@ -161,6 +167,16 @@ struct stack_form {
   struct stack_output output;
   struct stack_sparse sparse; /* of a form with an output */
 };
+
+/* The size of a row of the embedding, before any projection. */
+static inline size_t stack_form_embedded(const struct stack_form *f) {
+  return f->embedding.width ? f->embedding.width : f->width;
+}
+
+/* The layer that has the parameters of layer l. */
+static inline const struct stack_layer *stack_form_layer(const struct stack_form *f, size_t l) {
+  return &f->layer[f->layer[l].repeats ? f->layer[l].of : l];
+}
 
 /* The size of an item's vector after the dense layers. */
 static inline size_t stack_form_pooled(const struct stack_form *f) {

@@ -24,6 +24,7 @@ struct ref_stack {
   double *entering;  /* [n, d] the input of a branch */
   double *branch;    /* [n, d] its output */
   double *up, *gate; /* [f] */
+  double *embedded;  /* [d of the embedding] */
   uint8_t *seen;     /* [H, n, n] the mask of a layer's self-attention */
   uint8_t *all;      /* [H, n, source_n] the mask of cross-attention: ones */
 };
@@ -48,14 +49,14 @@ static void norm_row(const struct stack_form *s, const struct stack_norm *norm, 
 /* Number x of d of the embedding of a position. */
 static double position_number(const struct stack_form *s, double p, size_t x) {
   const struct stack_embedding *m = &s->embedding;
-  const size_t half = s->width / 2;
-  const double d = (double)s->width;
+  const size_t width = stack_form_embedded(s), half = width / 2;
+  const double d = (double)width;
   double angle;
   switch (m->positions) {
   case POSITIONS_NONE:
     return 0;
   case POSITIONS_LEARNED:
-    return m->position[(size_t)p * s->width + x];
+    return m->position[(size_t)p * width + x];
   case POSITIONS_INTERLEAVED:
     angle = p / pow(10000, (double)(x - x % 2) / d);
     return x % 2 ? cos(angle) : sin(angle);
@@ -68,17 +69,23 @@ static double position_number(const struct stack_form *s, double p, size_t x) {
   return x < half ? sin(angle) : cos(angle);
 }
 
+/* `embedded`: room for a row before it is projected. */
 static void embed_row(const struct stack_form *s, const struct ref_text *text, size_t i,
-                      double *row) {
+                      double *embedded, double *row) {
   const struct stack_embedding *m = &s->embedding;
+  const size_t width = stack_form_embedded(s);
   const int32_t type = text->token_type ? text->token_type[i] : 0;
-  for (size_t x = 0; x < s->width; x++) {
-    row[x] = text->token ? m->scale * m->token[(size_t)text->token[i] * s->width + x]
-                         : text->embedding[i * s->width + x];
-    row[x] += position_number(s, (double)(i + m->first_position), x);
-    if (m->type) row[x] += m->type[(size_t)type * s->width + x];
+  double *made = m->project.weight ? embedded : row;
+  for (size_t x = 0; x < width; x++) {
+    made[x] = text->token ? m->scale * m->token[(size_t)text->token[i] * width + x]
+                          : text->embedding[i * width + x];
+    made[x] += position_number(s, (double)(i + m->first_position), x);
+    if (m->type) made[x] += m->type[(size_t)type * width + x];
   }
-  norm_row(s, &m->norm, row);
+  if (m->norm.factor)
+    ref_norm(made, width, s->norm == NORM_RMS, s->epsilon, m->norm.factor, m->norm.shift, made);
+  if (m->project.weight)
+    ref_product(m->project.weight, m->project.bias, s->width, width, made, row);
 }
 
 /* --- layer --- */
@@ -151,7 +158,7 @@ static bool is_visible(const struct stack_form *s, const struct stack_layer *lay
 /* Computes hidden state l + 1 from hidden state l. */
 static void compute_layer(const struct ref_stack *r, size_t l) {
   const struct stack_form *s = r->s;
-  const struct stack_layer *w = &s->layer[l];
+  const struct stack_layer *w = stack_form_layer(s, l);
   const size_t n = r->text->n, size = n * s->width;
   double *rows = r->out->state + (l + 1) * size;
   for (size_t i = 0; i < s->kind->self.heads * n * n; i++)
@@ -177,7 +184,7 @@ static void compute_model(const struct ref_stack *r) {
   const struct stack_form *s = r->s;
   const struct ref_hidden *out = r->out;
   const size_t n = r->text->n, size = n * s->width;
-  for (size_t i = 0; i < n; i++) embed_row(s, r->text, i, out->state + i * s->width);
+  for (size_t i = 0; i < n; i++) embed_row(s, r->text, i, r->embedded, out->state + i * s->width);
   check_rows(r, out->state);
   for (size_t l = 0; l < s->layers && !r->e->status; l++) compute_layer(r, l);
   if (r->e->status) return;
@@ -199,6 +206,7 @@ enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
   r.branch = arena_alloc(&a, n * s->width, sizeof(double), e);
   r.up = arena_alloc(&a, s->forward_size, sizeof(double), e);
   r.gate = arena_alloc(&a, s->forward_size, sizeof(double), e);
+  r.embedded = arena_alloc(&a, stack_form_embedded(s), sizeof(double), e);
   r.seen = arena_alloc(&a, heads * n * n, 1, e);
   r.all = arena_alloc(&a, s->cross.heads * n, text->source_n, e);
   if (!e->status) {

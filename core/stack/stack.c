@@ -44,10 +44,15 @@ static float *copy_numbers(struct stack *s, const float *from, size_t rows, size
   return copy;
 }
 
+static struct stack_norm copy_norm_of(struct stack *s, const struct stack_norm *norm, size_t width,
+                                      struct error *e) {
+  return (struct stack_norm){copy_numbers(s, norm->factor, 1, width, e),
+                             copy_numbers(s, norm->shift, 1, width, e)};
+}
+
 static struct stack_norm copy_norm(struct stack *s, const struct stack_norm *norm,
                                    struct error *e) {
-  return (struct stack_norm){copy_numbers(s, norm->factor, 1, s->form.width, e),
-                             copy_numbers(s, norm->shift, 1, s->form.width, e)};
+  return copy_norm_of(s, norm, s->form.width, e);
 }
 
 static void free_norm(const struct stack_norm *norm) {
@@ -72,7 +77,7 @@ static struct gemm *pack(struct stack *s, const struct layer_matrix *m, size_t o
 /* Copies learned positions, or computes the first ones; further ones are computed when they are
  * needed. */
 static void make_positions(struct stack *s, const struct stack_embedding *m, struct error *e) {
-  const size_t d = s->form.width;
+  const size_t d = stack_form_embedded(&s->form);
   if (m->positions == POSITIONS_NONE || e->status) return;
   s->position_rows = m->positions == POSITIONS_LEARNED ? m->position_rows : POSITION_ROWS;
   if (m->positions == POSITIONS_LEARNED) {
@@ -98,7 +103,7 @@ static void make_positions(struct stack *s, const struct stack_embedding *m, str
 
 /* Copies or keeps the table of tokens, in 16 bits where that loses nothing. */
 static void copy_table(struct stack *s, const struct stack_embedding *from, struct error *e) {
-  const size_t count = from->tokens * s->form.width;
+  const size_t width = stack_form_embedded(&s->form), count = from->tokens * width;
   if (!from->token || e->status) return;
   s->token_form = s->form.whole ? KERNEL_FLOAT32 : narrow_form(from->token, count);
   s->forms |= 1U << s->token_form;
@@ -108,7 +113,7 @@ static void copy_table(struct stack *s, const struct stack_embedding *from, stru
     return;
   }
   if (s->token_form == KERNEL_FLOAT32) {
-    s->token = copy_numbers(s, from->token, from->tokens, s->form.width, e);
+    s->token = copy_numbers(s, from->token, from->tokens, width, e);
     return;
   }
   uint16_t *narrow = s->token = malloc(count * sizeof *narrow + 1);
@@ -132,8 +137,11 @@ static void copy_form(struct stack *s, const struct stack_form *form, struct err
   s->form.output.matrix = s->form.output.dense = (struct layer_matrix){0};
   /* A tied matrix that has one scale a column is no table: its rows are not exact enough. */
   if ((!form->output.tied || form->compute == COMPUTE_INT8) && !m->lender) copy_table(s, m, e);
-  s->form.embedding.type = copy_numbers(s, m->type, m->types, d, e);
-  s->form.embedding.norm = copy_norm(s, &m->norm, e);
+  const size_t embedded = stack_form_embedded(form);
+  s->form.embedding.type = copy_numbers(s, m->type, m->types, embedded, e);
+  s->form.embedding.norm = copy_norm_of(s, &m->norm, embedded, e);
+  s->project = pack(s, &m->project, d, embedded, e);
+  s->form.embedding.project = (struct layer_matrix){0};
   make_positions(s, m, e);
   s->form.last = copy_norm(s, &form->last, e);
   s->pooler = pack(s, &form->pooling.pooler, d, d, e);
@@ -192,6 +200,19 @@ static struct layer *make_attention(struct stack *s, const struct layer_shape *s
   return l;
 }
 
+/* Makes a block of the parameters of another one. */
+static void repeat_block(struct stack_block *b, const struct stack_block *from) {
+  b->repeats = true;
+  b->self.layer = from->self.layer;
+  b->cross.layer = from->cross.layer;
+  b->gate = from->gate;
+  b->up = from->up;
+  b->down = from->down;
+  b->norm_self = from->norm_self;
+  b->norm_cross = from->norm_cross;
+  b->norm_forward = from->norm_forward;
+}
+
 enum status stack_set_layer(struct stack *s, const struct stack_layer *layer, struct error *e) {
   must(s->set < s->form.layers);
   const struct stack_form *f = &s->form;
@@ -203,6 +224,12 @@ enum status stack_set_layer(struct stack *s, const struct stack_layer *layer, st
   must(layer->kind < STACK_KINDS);
   b->kind = layer->kind;
   s->kinds = b->kind >= s->kinds ? b->kind + 1 : s->kinds;
+  if (layer->repeats) {
+    must(layer->of < s->set && !s->layer[layer->of].repeats &&
+         layer->kind == s->layer[layer->of].kind);
+    repeat_block(b, &s->layer[layer->of]);
+    return ++s->set == f->layers ? stack_program_list(s, e) : STATUS_OK;
+  }
   b->self.layer = make_attention(s, &f->kind[b->kind].self, layer->self, e);
   if (f->cross.heads) b->cross.layer = make_attention(s, &f->cross, layer->cross, e);
   b->gate = pack(s, &forward->gate, size, d, e);
@@ -219,6 +246,7 @@ void stack_free(struct stack *s) {
   if (!s) return;
   for (size_t i = 0; s->layer && i < s->form.layers; i++) {
     struct stack_block *b = &s->layer[i];
+    if (b->repeats) continue;
     layer_free(b->self.layer);
     layer_free(b->cross.layer);
     gemm_free(b->gate);
@@ -233,6 +261,7 @@ void stack_free(struct stack *s) {
   free_norm(&s->form.embedding.norm);
   free_norm(&s->form.last);
   free_norm(&s->form.classifier.norm);
+  gemm_free(s->project);
   gemm_free(s->pooler);
   for (size_t i = 0; i < STACK_DENSE_MOST; i++) gemm_free(s->dense[i]), gemm_free(s->skip[i]);
   gemm_free(s->first);

@@ -122,7 +122,9 @@ static void add_output(struct program_lists *l, const struct stack_step *kind, s
 static void add_layers(struct program_lists *l, bool shows) {
   const struct stack_form *f = &l->stack->form;
   const bool pre = f->place == NORM_PRE;
-  add_rows(l, &stack_step_embed, f->layers, TOUCH_WORK * (double)f->width + TOUCH_ROW);
+  const double embedded = (double)stack_form_embedded(f);
+  const double project = l->stack->project ? 2 * embedded * (double)f->width : 0;
+  add_rows(l, &stack_step_embed, f->layers, TOUCH_WORK * embedded + TOUCH_ROW + project);
   if (pre) add_join(l, JOIN_ENTER, 0);
   for (size_t i = 0; i < f->layers; i++) {
     if (shows) l->stack->again[i].steps = (unsigned)l->steps; /* the first step of layer i */

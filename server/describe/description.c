@@ -117,10 +117,13 @@ static json_t *describe_stack(const struct stack *s) {
 /* Adds the stack that reads the input, and each stack by itself if there are two. */
 static bool add_stacks(json_t *description, const struct whole *w) {
   const struct stack *reader = whole_reader(w);
+  const size_t width = stack_form(reader)->width,
+               embedded = stack_form_embedded(stack_form(reader));
   const bool dense = stack_form(reader)->pooling.dense[0].size > 0;
   return add_sizes(description, reader) &&
          (!whole_is_pair(w) || (add_member(description, "encoder", describe_stack(w->encoder)) &&
                                 add_member(description, "decoder", describe_stack(w->decoder)))) &&
+         add_size(description, "embedding_width", embedded == width ? 0 : embedded) &&
          add_size(description, "dimensions", dense ? stack_form_pooled(stack_form(reader)) : 0) &&
          add_member(description, "pooler", json_boolean(stack_has_pooler(reader))) &&
          add_member(description, "pool", json_string(stack_pool_names[w->pool])) &&
@@ -304,7 +307,7 @@ static bool append_tensor(json_t *list, json_t *tensor) {
 /* The input of a model without tokens is rows. */
 static json_t *describe_whole_inputs(const struct whole *w) {
   const bool ids = w->vocabulary > 0;
-  const size_t width = stack_form(whole_reader(w))->width;
+  const size_t width = stack_form_embedded(stack_form(whole_reader(w)));
   json_t *list = json_array();
   bool good = !ids || append_tensor(list, describe_ids("input_ids", false));
   good = good && append_tensor(list, describe_ids("attention_mask", true)) &&

@@ -151,6 +151,36 @@ class BothWays(ServerCase):
                     self.assertEqual(alone["outputs"], right)
 
 
+class Projected(ServerCase):
+    """Models whose embeddings have a width of their own."""
+
+    @classmethod
+    def start(cls):
+        return Server({"models": {name: golden.definition(name) for name in ("electra-a", "albert-a")}})
+
+    def test_the_embeddings_of_a_request_have_that_width(self):
+        for name in ("electra-a", "albert-a"):
+            about = self.ok(self.server.get(f"/v1/models/{name}"))
+            self.assertEqual((about["width"], about["embedding_width"]), (24, 16))
+            with open(os.path.join(GOLDEN, name, "model.safetensors"), "rb") as file:
+                (_, numbers), = [tensor for key, tensor in read_tensors(file.read())[0].items()
+                                 if key.endswith("word_embeddings.weight")]
+            texts = drawn(3, 5, 1, 17)
+            rows = [[list(numbers[16 * token:16 * token + 16]) for token in text] for text in texts]
+            whole = self.ok(self.server.post(path_of(name), {"tokens": texts}))["outputs"]
+            self.assertEqual(self.ok(self.server.post(path_of(name), {"embeddings": rows}))["outputs"], whole)
+            self.problem(self.server.post(path_of(name), {"embeddings": [[[0] * 24]]}), 400, "invalid-request")
+            inputs = {one["name"]: one["shape"] for one in self.ok(self.server.get(f"/v2/models/{name}"))["inputs"]}
+            self.assertEqual(inputs["inputs_embeds"], [-1, -1, 16])
+
+    def test_an_item_has_its_bits_in_company(self):
+        for name in ("electra-a", "albert-a"):
+            texts = drawn(5, 7, 1, 12, 30)
+            answer = self.ok(self.server.post(path_of(name), {"tokens": texts}))["outputs"]
+            for text, right in zip(texts, answer):
+                self.assertEqual(self.ok(self.server.post(path_of(name), {"tokens": text}))["outputs"], right)
+
+
 class Embed(ServerCase):
     """Folders of sentence-transformers: what they pool is what the library makes of the tokens."""
 

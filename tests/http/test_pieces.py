@@ -127,8 +127,10 @@ class Pieces(ServerCase):
                     continue
                 self.assertEqual(list(costs), ["token"])
                 if piece["kind"] in ("embeddings", "norm"):
-                    self.assertEqual(costs["token"], 0)
-                    self.assertEqual(piece["shape"][-1], d)
+                    embedded = said.get("embedding_width", 0) if piece["kind"] == "embeddings" else 0
+                    self.assertEqual(costs["token"], embedded * d)
+                    self.assertEqual(piece["shape"][-2:] if embedded else piece["shape"][-1:],
+                                     [embedded, d] if embedded else [d])
                     continue
                 if piece["kind"] == "feed_forward":
                     self.assertEqual(piece["shape"], [d, sizes["feed_forward"], d])

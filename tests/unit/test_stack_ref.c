@@ -282,7 +282,10 @@ static void golden_models_are_answered(void **unused) {
                                         "eurobert-a",
                                         "mpnet-a",
                                         "mpnet-cls",
-                                        "jina-v3-a"};
+                                        "jina-v3-a",
+                                        "electra-a",
+                                        "albert-a",
+                                        "albert-inner"};
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
     struct loaded m;
     print_message("%s\n", folders[i]);

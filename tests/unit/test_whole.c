@@ -52,6 +52,9 @@ static const struct golden golden[] = {
     {"mpnet-cls", "mpnet", MODEL_ENCODER, 2, 3, 56, 0, 46, 0, 2, 1, -1},
     {"mpnet-mlm", "mpnet", MODEL_ENCODER, 2, 3, 56, 0, 46, 0, 2, 1, -1},
     {"eurobert-mlm", "eurobert", MODEL_ENCODER, 2, 6, 60, 0, 64, 1, 2, 0, -1},
+    {"electra-a", "electra", MODEL_ENCODER, 2, 3, 54, 2, 32, -1, -1, 0, -1},
+    {"albert-a", "albert", MODEL_ENCODER, 4, 3, 54, 2, 32, 2, 3, 0, -1},
+    {"albert-inner", "albert", MODEL_ENCODER, 6, 3, 54, 2, 32, 2, 3, 0, -1},
     {"jina-v3-a", "jina_v3", MODEL_ENCODER, 2, 3, 54, 1, 64, 0, 2, 1, -1},
     {"qwen2-window", "llama", MODEL_DECODER, 3, 3, 58, 0, 64, 1, 14, -1, -1},
 };
@@ -560,6 +563,37 @@ static void add_torch_layer(struct made *m) {
   made_add(m, "layers.0.norm2.weight", 4, 0);
 }
 
+/* Layers 0 and 1 of the first model are one group, 2 and 3 the other; layers 0, 2 and 4 of the
+ * second one are the same. */
+static void layers_may_share_parameters(void **state) {
+  const struct place *p = *state;
+  struct model *m = load_golden("albert-a");
+  const struct whole_part *part = m->whole->part;
+  uint64_t parameters = 0;
+  assert_ptr_equal(part[0].model.layer, part[1].model.layer);
+  assert_ptr_equal(part[2].model.layer, part[3].model.layer);
+  assert_ptr_not_equal(part[1].model.layer, part[2].model.layer);
+  for (size_t i = 0; i < m->whole->blocks; i++) parameters += m->whole->block[i].parameters;
+  assert_int_equal(parameters, m->parameters);
+  model_free(m);
+  m = load_golden("albert-inner");
+  part = m->whole->part;
+  assert_ptr_equal(part[0].model.layer, part[4].model.layer);
+  assert_ptr_equal(part[1].model.layer, part[3].model.layer);
+  assert_ptr_not_equal(part[0].model.layer, part[1].model.layer);
+  model_free(m);
+  whole_place_tensors(p, "albert-inner", NULL);
+  whole_place_config(p, "albert-inner", "{\"num_hidden_layers\":\"-\"}");
+  m = whole_place_load(p, "");
+  assert_int_equal(m->whole->parts, 24);
+  const size_t bytes = stack_bytes(whole_reader(m->whole));
+  model_free(m);
+  m = whole_place_load(p, ",\"layers\":1");
+  assert_int_equal(m->whole->parts, 2);
+  assert_int_equal(stack_bytes(whole_reader(m->whole)), bytes);
+  model_free(m);
+}
+
 /* A table of distances counts where nothing else is said; else it is left aside. */
 static void stored_distances_count(void **state) {
   const struct place *p = *state;
@@ -738,6 +772,7 @@ int main(void) {
       IN_PLACE(rotary_positions_may_be_stretched),
       IN_PLACE(a_file_says_how_to_go_on),
       IN_PLACE(stored_positions_count),
+      IN_PLACE(layers_may_share_parameters),
       IN_PLACE(stored_distances_count),
       IN_PLACE(kin_of_bart),
       IN_PLACE(whisper),

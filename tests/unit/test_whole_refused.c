@@ -328,6 +328,22 @@ static void what_a_decoder_says(void **state) {
                     "use_bidirectional_attention: needs true or false, not a string");
   config_is_refused(p, "llama-b", "{\"use_bidirectional_attention\":true}",
                     "use_bidirectional_attention: has an unsupported value");
+  config_is_refused(p, "electra-a", "{\"embedding_size\":24}",
+                    "config.json: embedding_size: 24 in the configuration, but tensor "
+                    "\"embeddings.word_embeddings.weight\" implies 16");
+  tensors_are_refused(p, "electra-a", &(struct whole_edit){.drop = "embeddings_project."},
+                      "has 54 times 16 numbers here, not 54 times 24");
+  config_is_refused(p, "electra-a", "{\"position_embedding_type\":\"relative_key\"}",
+                    "position_embedding_type: has an unsupported value");
+  config_is_refused(p, "albert-a", "{\"num_hidden_groups\":5}",
+                    "config.json: num_hidden_groups: 5 for 4 layers");
+  config_is_refused(p, "albert-a", "{\"num_hidden_groups\":3}",
+                    "there is no tensor \"encoder.albert_layer_groups.2.albert_layers.0.");
+  config_is_refused(p, "albert-a", "{\"num_hidden_groups\":1}",
+                    "unexpected tensor \"encoder.albert_layer_groups.1.albert_layers.0.");
+  config_is_refused(p, "albert-a", "{\"inner_group_num\":2}",
+                    "there is no tensor \"encoder.albert_layer_groups.0.albert_layers.1.");
+  config_is_refused(p, "albert-a", "{\"inner_group_num\":5000}", "layers: 20000 are more than");
   config_is_refused(p, "mpnet-a", "{\"relative_attention_num_buckets\":16}",
                     "relative_attention_num_buckets: has an unsupported value");
   config_is_refused(p, "eurobert-a", "{\"is_causal\":true}", "is_causal: has an unsupported value");

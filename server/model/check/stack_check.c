@@ -302,7 +302,7 @@ static enum status set_rows(struct stack_check *k) {
   if ((encodes || source) && k->field == STACK_FIELD_TOKENS) {
     if (pack_tokens(k, k->reader, k->field, k->w->vocabulary)) return k->e->status;
   } else if (encodes || source) {
-    pack_rows(k, k->reader, k->field, k->reader->form->width * sizeof(float));
+    pack_rows(k, k->reader, k->field, stack_form_embedded(k->reader->form) * sizeof(float));
     k->reader->run->embeddings = k->rows->data;
   }
   if (k->terms->ask == ASK_FILL)

@@ -368,7 +368,8 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
       init_side(&values->main, both ? w->decoder : whole_reader(w), a, e))
     return e->status;
   *r = (struct contract_reading){.contract = find_contract(terms, both),
-                                 .size = {[ROW_SIZE] = stack_form(whole_reader(w))->width},
+                                 .size = {[ROW_SIZE] =
+                                              stack_form_embedded(stack_form(whole_reader(w)))},
                                  .max_items = max_items,
                                  .prompt = w->longest_prompt,
                                  .values = values};
