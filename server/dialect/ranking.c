@@ -67,7 +67,8 @@ enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *
   if (!s->reading.texts) return read->e->status;
   dialect_stack_mark(s, STACK_FIELD_TEXT);
   dialect_stack_truncate(s, v->truncate, SIZE_MAX);
-  s->values.normalize = !pairs;
+  const bool sparse = s->values.pool == STACK_POOL_SPARSE;
+  s->values.normalize = !pairs && !sparse;
   if (pairs) { /* with the default prompt, as /classify */
     s->values.classifies = true;
     if (v->raw) s->values.function = STACK_FUNCTION_NONE;
@@ -75,7 +76,7 @@ enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *
   }
   ranking_prompt(&s->values.prompt, s->whole, of_documents);
   ranking_prompt(&s->values.query_prompt, s->whole, of_queries);
-  if (dialect_stack_pool(s)) return read->e->status;
+  if (!sparse && dialect_stack_pool(s)) return read->e->status;
   if (!dialect_stack_check(s, names, out)) return STATUS_OK;
   /* An error about the text after the documents is one about the query. */
   char last[ERROR_POINTER_SIZE];
@@ -101,6 +102,19 @@ float ranking_dot(const float *a, const float *b, size_t size) {
   return (float)sum;
 }
 
+/* The dot product of two items' weights of tokens. */
+static float dot_sparse(const struct stack_run *run, size_t tokens, size_t one, size_t other) {
+  const struct stack_weights_of_tokens *s = &run->sparse;
+  const size_t a = one * tokens, b = other * tokens;
+  double sum = 0;
+  for (size_t i = 0, k = 0; i < s->count[one] && k < s->count[other];) {
+    const int32_t x = s->token[a + i], y = s->token[b + k];
+    if (x == y) sum += (double)s->weight[a + i] * s->weight[b + k];
+    i += x <= y, k += y <= x;
+  }
+  return (float)sum;
+}
+
 /* --- the list --- */
 
 /* The documents of a response: a list that one worker sorts and writes. */
@@ -113,16 +127,21 @@ struct ranking {
   char *(*write)(const struct ranked *one, struct tokenizer_text text, char *out);
 };
 
+/* The score of a document: of its class, or its product with the query, the last item. */
+static float score_of(const struct ranking *k, size_t document) {
+  const struct stack_run *run = k->request->main.run;
+  const size_t size = run->output_size, query = k->documents->items;
+  const float *output = run->outputs + document * size;
+  if (k->request->classes_of) return *output;
+  if (run->want_sparse)
+    return dot_sparse(run, k->request->main.form->embedding.tokens, document, query);
+  return ranking_dot(output, run->outputs + query * size, size);
+}
+
 static char *write_all(const struct answer_rows *rows, char *out) {
   const struct ranking *k = rows->section->data;
   const struct texts *d = k->documents;
-  const struct stack_run *run = k->request->main.run;
-  const size_t size = run->output_size;
-  const float *query = k->request->classes_of ? NULL : run->outputs + d->items * size;
-  for (size_t i = 0; i < d->items; i++) {
-    const float *of_one = run->outputs + i * size;
-    k->place[i] = (struct ranked){query ? ranking_dot(of_one, query, size) : *of_one, (unsigned)i};
-  }
+  for (size_t i = 0; i < d->items; i++) k->place[i] = (struct ranked){score_of(k, i), (unsigned)i};
   ranked_sort(k->place, d->items);
   for (size_t i = 0; i < k->shown; i++) {
     const struct texts_part *part = &d->part[k->place[i].index];

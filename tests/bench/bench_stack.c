@@ -1,6 +1,8 @@
 /* bench_stack: a BERT of random weights through the pool, with one worker and with two, against
  * cblas_sgemm on as many threads in one run: floating-point operations on visible rows and pairs
  * per second. Then the same with the weights of all heads wanted, and with quantized matrices.
+ * Sparse embeddings, which go through a masked language modeling head, are compared with the mean
+ * of the rows and the head's product alone, one after the other.
  *
  * BERT=mini or tiny computes those instead of base. Time is the clock's, the best of several turns,
  * taken alternately with the yardstick's. With ATTEND_CPU=avx2 the yardstick is OpenBLAS's
@@ -13,6 +15,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/cpu.h"
+#include "core/kernel/gathered.h"
 #include "tests/bench/drawn_model.h"
 #include "tests/bench/sgemm.h"
 
@@ -53,10 +56,17 @@ static struct stack_form form_of(struct arena *a, const struct bert *b, enum com
                     .norm = drawn_norm(a, b->width)}};
 }
 
-static struct stack *make_stack(const struct bert *b, enum compute compute) {
+static struct stack *make_stack(const struct bert *b, enum compute compute, bool headed) {
   struct arena a;
   arena_init(&a, NULL);
-  const struct stack_form form = form_of(&a, b, compute);
+  struct stack_form form = form_of(&a, b, compute);
+  form.output.tied = headed;
+  if (headed) {
+    form.output.dense.weight = drawn_numbers(&a, b->width * b->width, 0, 0.07f);
+    form.output.activation = ACTIVATION_GELU;
+    form.output.norm = drawn_norm(&a, b->width);
+    form.output.scale = 1;
+  }
   return drawn_stack(&form, &a);
 }
 
@@ -85,9 +95,9 @@ static double operations_of(const struct bert *b, const struct bench_case *c) {
   return (double)b->layers * operations;
 }
 
-/* A run that gives the mean of each item, prepared. */
+/* A run that pools each item, prepared. */
 static struct stack_run *ask(const struct stack *s, const struct bench_case *c,
-                             enum stack_weights weights, struct arena *a) {
+                             enum stack_pool pool, enum stack_weights weights, struct arena *a) {
   const size_t layers = stack_form(s)->layers;
   struct error e = {0};
   struct stack_run *r = stack_run_new(s, a, &e);
@@ -106,7 +116,7 @@ static struct stack_run *ask(const struct stack *s, const struct bench_case *c,
   for (size_t i = 0; i < g->q_rows; i++) token[i] = (int32_t)random_below(&drawn_state, VOCABULARY);
   for (size_t i = 0; i < layers; i++) wish[i] = (struct stack_wish){.weights = weights};
   r->tokens = token;
-  stack_set_pool(r, STACK_POOL_MEAN);
+  stack_set_pool(r, pool);
   r->wish = weights == STACK_WEIGHTS_NONE ? NULL : wish;
   must(stack_prepare(s, r, a, &e) == STATUS_OK);
   return r;
@@ -152,7 +162,7 @@ static void measure(const struct bert *b, const struct stack *s, const struct be
                     enum stack_weights weights, size_t workers) {
   struct arena a;
   arena_init(&a, NULL);
-  struct asked asked = {drawn_pool(s, workers), ask(s, c, weights, &a)};
+  struct asked asked = {drawn_pool(s, workers), ask(s, c, STACK_POOL_MEAN, weights, &a)};
   double best = INFINITY, yardstick = INFINITY;
   compute(&asked); /* its memory is there */
   for (int turn = 0; turn < TURNS; turn++) {
@@ -170,6 +180,61 @@ static void measure(const struct bert *b, const struct stack *s, const struct be
          workers, many, sgemm_rate(yardstick), rate / sgemm_rate(yardstick));
   fflush(stdout);
   pool_free(asked.pool);
+  arena_free(&a);
+}
+
+/* The product of a head with rows, some of them at a time. */
+struct head {
+  const struct gemm *matrix;
+  const float *x;
+  float *scratch;
+  size_t rows, width;
+};
+
+static void multiply(void *context) {
+  const struct head *h = context;
+  const size_t stripe = gemm_stripe(h->matrix);
+  const unsigned mode = kernel_enter();
+  for (size_t row = 0, rows; row < h->rows; row += rows) {
+    rows = h->rows - row < GATHERED_ROWS ? h->rows - row : GATHERED_ROWS;
+    const struct gemm_input in =
+        gemm_input(h->matrix, rows, h->x + row * h->width, h->width, h->scratch + rows * stripe);
+    for (size_t first = 0; first < VOCABULARY; first += gemm_columns(h->matrix, first))
+      gemm_run(h->matrix, first, &in, h->scratch);
+  }
+  kernel_leave(mode);
+}
+
+static void measure_sparse(const struct bert *b, const struct stack *s,
+                           const struct bench_case *c) {
+  struct arena a;
+  struct error e = {0};
+  arena_init(&a, NULL);
+  struct pool *pool = drawn_pool(s, 1);
+  struct asked mean = {pool, ask(s, c, STACK_POOL_MEAN, STACK_WEIGHTS_NONE, &a)};
+  struct asked sparse = {pool, ask(s, c, STACK_POOL_SPARSE, STACK_WEIGHTS_NONE, &a)};
+  const float *weight = drawn_numbers(&a, VOCABULARY * b->width, 0, 0.07f);
+  struct gemm *matrix = gemm_new(VOCABULARY, b->width, 1, weight, NULL,
+                                 gemm_engine_for(COMPUTE_FLOAT32, GEMM_NARROW), &e);
+  must(matrix != NULL);
+  struct head head = {.matrix = matrix, .rows = mean.run->geometry.q_rows, .width = b->width};
+  head.x = drawn_numbers(&a, head.rows * b->width, 0, 1);
+  head.scratch = arena_alloc(&a, gemm_scratch_floats(matrix, GATHERED_ROWS), sizeof(float), &e);
+  must(head.scratch != NULL);
+  double of_mean = INFINITY, of_sparse = INFINITY, of_head = INFINITY;
+  compute(&sparse); /* its memory is there */
+  for (int turn = 0; turn < TURNS; turn++) {
+    of_mean = fmin(of_mean, shortest(compute, &mean));
+    of_head = fmin(of_head, shortest(multiply, &head));
+    of_sparse = fmin(of_sparse, shortest(compute, &sparse));
+  }
+  printf("bert-%s %s, 1 worker, sparse | %.3f ms | mean and the head's product: %.3f + %.3f ms | "
+         "%.2f | -\n",
+         b->name, c->name, of_sparse / 1e6, of_mean / 1e6, of_head / 1e6,
+         (of_mean + of_head) / of_sparse);
+  fflush(stdout);
+  gemm_free(matrix);
+  pool_free(pool);
   arena_free(&a);
 }
 
@@ -191,12 +256,15 @@ int main(int argc, char **argv) {
                                      case_of("b8 s128", 8, 128), case_of("b32 s8..128", 32, 0)};
   printf("# cpu level %s; OpenBLAS core %s\n", cpu_level_name(cpu_level()), gemm_blas().core);
   for (int compute = 0; compute < COMPUTE_COUNT; compute++) {
-    struct stack *s = make_stack(b, (enum compute)compute);
+    struct stack *s = make_stack(b, (enum compute)compute, false);
     for (size_t workers = 1; workers <= 2 && workers <= cpu_quota(); workers++)
       for (int weights = 0; weights < (compute == COMPUTE_FLOAT32 ? 2 : 1); weights++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
           measure(b, s, &cases[i], weights ? STACK_WEIGHTS_PER_HEAD : STACK_WEIGHTS_NONE, workers);
     stack_free(s);
   }
+  struct stack *s = make_stack(b, COMPUTE_FLOAT32, true);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) measure_sparse(b, s, &cases[i]);
+  stack_free(s);
   return 0;
 }

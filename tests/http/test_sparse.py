@@ -176,6 +176,18 @@ class Sparse(ServerCase):
         self.assertEqual(problem.status, 400)
         self.assertIn("without a masked language modeling head", problem.body.decode())
 
+    def test_rerank(self):
+        texts = ["w3 w5", "w7 w7 w8", "w5", "a\"b w20"]
+        query, *documents = self.ask("max", text=["w5 w9", *texts])["sparse"]
+
+        def dot(one):
+            weight = dict(zip(one["indices"], one["values"]))
+            return sum(weight.get(i, 0) * x for i, x in zip(query["indices"], query["values"]))
+        right = sorted(((dot(one), -i) for i, one in enumerate(documents)), reverse=True)
+        got = self.ok(self.server.post("/v1/rerank", {"model": "max", "query": "w5 w9", "documents": texts}))["results"]
+        self.assertEqual([one["index"] for one in got], [-i for _, i in right])
+        numpy.testing.assert_allclose([one["relevance_score"] for one in got], [score for score, _ in right], 1e-6)
+
     # --- what is refused ---
 
     def test_requests(self):
