@@ -99,7 +99,7 @@ static enum status make_parts(struct model *m, const struct whole_plan *p, struc
   size_t count = 0;
   for (enum whole_side i = 0; i < WHOLE_SIDES; i++)
     count += stack_form_attentions(&p->stack[i].form);
-  w->part = calloc(count, sizeof *w->part);
+  w->part = calloc(count + 1, sizeof *w->part);
   if (!w->part) return error_no_memory(e);
   for (enum whole_side i = 0; i < WHOLE_SIDES; i++)
     for (size_t number = 0; number < stack_form_attentions(&p->stack[i].form); number++)

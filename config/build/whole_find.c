@@ -132,6 +132,10 @@ enum status whole_find_family(struct whole_plan *p, struct error *e) {
     if (f->keys ? !type || strcmp(f->name, type->family) != 0
                 : type && strcmp(type->family, "plain") != 0)
       continue;
+    if (!f->layer) { /* its only tensor, whose name begins without a prefix */
+      p->family = f;
+      return STATUS_OK;
+    }
     /* The mark is the end of the name of a tensor that every model of the family has. */
     write_path(p, f, 0, mark);
     const size_t path = strlen(mark);
@@ -208,6 +212,7 @@ static enum status find_pair(const struct whole_finding *f, const struct whole_s
   const bool norm = whole_role_is_norm(role);
   if (!weight && norm) weight = find_tensor(f, s, ".gamma");
   if (!weight && role == WHOLE_POSITION) weight = find_tensor(f, s, ".weights");
+  if (!weight && !family->layer && is_table(role)) weight = find_tensor(f, s, "");
   if (!weight) return STATUS_OK;
   if (!is_table(role) && family->bias != WHOLE_BIAS_NEVER) {
     bias = find_tensor(f, s, ".bias");
@@ -259,6 +264,7 @@ static enum status find_layers(const struct whole_finding *f) {
   struct whole_stack *stack = f->stack;
   const struct whole_family *family = stack->family;
   const char *end = family->joint ? "weight" : ".weight";
+  if (!family->layer) return STATUS_OK;
   struct whole_spot query = {WHOLE_QUERY, 0,
                              family->joint ? family->joint : family->stem[WHOLE_QUERY]};
   while (!family->shared && query.layer <= DEFINITION_LAYER_MAX && find_tensor(f, &query, end))
@@ -512,6 +518,7 @@ static bool begins_with(const char *name, const char *beginning) {
 /* Does the name, without the prefix, belong to a layer after the last one that is used? */
 static bool is_of_later_layer(const struct whole_stack *stack, const char *name) {
   const char *path = stack->family->layer;
+  if (!path) return false;
   const size_t before = strcspn(path, "{");
   const size_t digits = strncmp(name, path, before) == 0 ? strspn(name + before, "0123456789") : 0;
   char number[24];
@@ -535,8 +542,8 @@ static bool would_change(const struct whole_plan *p, const struct whole_stack *s
   for (size_t i = 0; i < WHOLE_TABLES_MOST && f->table[i]; i++)
     if (begins_with(name, f->table[i]) && strcmp(name + strlen(f->table[i]), ".weight") == 0)
       return false;
-  const size_t before = strcspn(f->layer, "{");
-  if (strncmp(name, f->layer, before) == 0) {
+  const size_t before = f->layer ? strcspn(f->layer, "{") : 0;
+  if (f->layer && strncmp(name, f->layer, before) == 0) {
     const char *in_layer = name + before + strspn(name + before, "0123456789");
     for (size_t i = 0; i < WHOLE_NAMES_MOST && f->buffer[i]; i++)
       if (*in_layer == '.' && strcmp(in_layer + 1, f->buffer[i]) == 0) return false;

@@ -43,12 +43,15 @@ static enum status set_widths(const struct whole_sizing *z, struct error *e) {
   const struct whole_words *w = &z->p->words;
   const struct whole_settings *said = &z->p->said;
   const bool random = is_random(z);
-  const struct layout_matrix *query = random ? &none : &z->stack->layer[0][WHOLE_QUERY];
-  const struct layout_matrix *up = random ? &none : &z->stack->layer[0][WHOLE_UP];
+  const bool layers = !random && f->layers > 0;
+  const struct layout_matrix *query = layers ? &z->stack->layer[0][WHOLE_QUERY] : &none;
+  const struct layout_matrix *up = layers ? &z->stack->layer[0][WHOLE_UP] : &none;
   if (agree(&query->weight, layout_matrix_in(query), "width", said->width, e) ||
       agree(&up->weight, layout_matrix_out(up), "feed_forward", z->said->forward_size, e))
     return e->status;
-  f->width = random ? said->width : layout_matrix_in(query);
+  f->width = random   ? said->width
+             : layers ? layout_matrix_in(query)
+                      : z->stack->part[WHOLE_TOKEN].weight.columns;
   f->forward_size = random ? z->said->forward_size : layout_matrix_out(up);
   if (random) f->layers = z->said->layers;
 
@@ -169,6 +172,7 @@ static enum status set_self(const struct whole_sizing *z, struct error *e) {
   const struct whole_plan *p = z->p;
   const struct whole_words *w = &p->words;
   struct layer_shape *s = &z->stack->form.kind->self;
+  if (z->stack->form.layers == 0) return STATUS_OK;
   if (make_shape(z, WHOLE_QUERY, z->stack->form.width, s, e)) return e->status;
   s->norm_epsilon = w->type && w->type->head_norms ? norm_epsilon(p) : 0;
   s->rope_base = !(z->stack->places & WHOLE_PLACES_ROTARY) ? 0
@@ -418,7 +422,7 @@ enum status whole_sizes_find(struct whole_plan *p, struct error *e) {
     for (size_t layer = 0; layer < layers; layer++)
       for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++)
         if (check_part(&z, role, layer, e)) return e->status;
-    for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES && layers; role++)
+    for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES && z.stack->family; role++)
       if (check_part(&z, role, 0, e)) return e->status;
   }
   return STATUS_OK;

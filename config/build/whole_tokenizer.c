@@ -177,7 +177,8 @@ static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
   if (!w->tokenizer)
     w->longest = 0;
   else
-    check_tokenizer(w, folder, e);
+    check_tokenizer(w, p->family->layer ? folder : NULL, e);
+  if (w->tokenizer && !p->family->layer) tokenizer_leave_bare(w->tokenizer);
   if (e->status == STATUS_CONFIG && !said) { /* the user did not ask for this tokenizer */
     const size_t used = strlen(e->detail);
     snprintf(e->detail + used, sizeof e->detail - used,

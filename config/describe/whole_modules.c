@@ -158,11 +158,9 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     static const struct {
       const char *name;
       enum module is;
-    } names[] = {{"Transformer", MODULE_TRANSFORMER},
-                 {"MLMTransformer", MODULE_TRANSFORMER},
-                 {"Pooling", MODULE_POOLING},
-                 {"SpladePooling", MODULE_POOLING},
-                 {"Dense", MODULE_DENSE},
+    } names[] = {{"Transformer", MODULE_TRANSFORMER},     {"MLMTransformer", MODULE_TRANSFORMER},
+                 {"StaticEmbedding", MODULE_TRANSFORMER}, {"Pooling", MODULE_POOLING},
+                 {"SpladePooling", MODULE_POOLING},       {"Dense", MODULE_DENSE},
                  {"Normalize", MODULE_NORMALIZE}};
     const bool known = strncmp(type, "sentence_transformers.", 22) == 0;
     const char *name = known ? strrchr(type, '.') + 1 : "";
@@ -170,14 +168,15 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
       if (strcmp(name, names[k].name) == 0) is = names[k].is;
     const bool sparse = strcmp(name, "SpladePooling") == 0;
+    const bool fixed = strcmp(name, "StaticEmbedding") == 0;
     if (is == MODULE_NONE)
       return error_set(e, STATUS_CONFIG, "modules.json: the module \"%.100s\" is not supported",
                        type);
     const bool more = is == MODULE_DENSE && last == MODULE_DENSE && !s->dense[1].file;
     if (((int)is <= last && !more) || (i == 0) != (is == MODULE_TRANSFORMER))
       return error_set(e, STATUS_CONFIG,
-                       "modules.json: supported: Transformer, Pooling, at most two Dense and "
-                       "Normalize, in this order, not %.60s here",
+                       "modules.json: supported: Transformer, Pooling (or StaticEmbedding), at "
+                       "most two Dense and Normalize, in this order, not %.60s here",
                        type);
     if (is > MODULE_POOLING && last < MODULE_POOLING)
       return error_set(e, STATUS_CONFIG,
@@ -185,7 +184,8 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     if (is > MODULE_POOLING && s->pool == STACK_POOL_SPARSE)
       return error_set(e, STATUS_CONFIG,
                        "modules.json: %.60s after a SpladePooling is not supported", type);
-    last = (int)is;
+    last = fixed ? MODULE_POOLING : (int)is; /* it stands for both */
+    if (fixed) s->fixed = true, s->pool = STACK_POOL_MEAN;
     if (is == MODULE_TRANSFORMER) snprintf(within, WHOLE_MODULES_PATH, "%s", path);
     if (is == MODULE_NORMALIZE) s->normalize = true;
     if (is != MODULE_POOLING && is != MODULE_DENSE) continue;

@@ -30,6 +30,7 @@ struct whole_source {
 
   /* From modules.json. */
   bool modules;                               /* whether there is one */
+  bool fixed;                                 /* the model is a StaticEmbedding */
   enum stack_pool pool;                       /* of 1_Pooling */
   struct stack_sparse sparse;                 /* of STACK_POOL_SPARSE */
   size_t pool_width;                          /* its word_embedding_dimension; 0: not given */

@@ -329,6 +329,11 @@ static void translate(struct whole_translation *t) {
   if (t->family->gated) put(t, "gated", NULL, json_true());
   if (t->family->decodes && t->family->rotary) read_direction(t);
   if (t->family->rotary) read_rope(t), read_window(t);
+  if (!t->family->layer) { /* a module of sentence-transformers has no such key */
+    put(t, "pool", NULL, json_string("mean"));
+    const bool unsaid = json_is_null(json_object_get(t->config, "normalize"));
+    if (!t->of->type) put_said(t, NULL, "normalize", unsaid ? NULL : "normalize", json_false());
+  }
 
   /* The first position. Some types skip the rows of the table up to the padding token's. */
   const json_t *pad = json_object_get(t->config, "pad_token_id");
@@ -373,8 +378,9 @@ static void translate(struct whole_translation *t) {
 
 enum status whole_translate(struct whole_words *w, const struct whole_documents *of,
                             struct notes *n, struct error *e) {
-  if (whole_words_init(w, e) || !of->config) return e->status;
-  const char *name = json_string_value(json_object_get(of->config, "model_type"));
+  if (whole_words_init(w, e) || !(of->config || of->type)) return e->status;
+  const char *name =
+      of->type ? of->type : json_string_value(json_object_get(of->config, "model_type"));
   if (!name)
     return error_set(e, STATUS_CONFIG,
                      "config.json: no model_type; for a custom model set it to \"transformer\"");

@@ -23,6 +23,7 @@ static const struct whole_keys mpnet_keys = {.own = {"num_hidden_layers", "num_a
                                              .epsilon = "layer_norm_eps",
                                              .activation = "hidden_act",
                                              .buckets = "relative_attention_num_buckets"};
+static const struct whole_keys fixed_keys = {.positions = NULL};
 static const struct whole_keys distilbert_keys = {.own = {"n_layers", "n_heads", "hidden_dim"},
                                                   .width = "dim",
                                                   .vocabulary = "vocab_size",
@@ -386,6 +387,13 @@ static const struct whole_family jina3 = {
     .bias = WHOLE_BIAS_ALWAYS,
     .rotary = true,
 };
+/* Static embeddings: of sentence-transformers, and of model2vec, whose name has no end. */
+static const struct whole_family fixed = {
+    .name = "static",
+    .table = {"embedding", "embeddings"},
+    .scope = {"embedding", "weights", "mapping"},
+    .keys = &fixed_keys,
+};
 static const struct whole_family distilbert = {
     .name = "distilbert",
     .layer = "transformer.layer.{i}.",
@@ -550,6 +558,7 @@ static const struct whole_family *const families[] = {
     &whisper_encoder,
     &gpt2,
     &distilbert,
+    &fixed,
     &electra,
     &albert,
     &mpnet,

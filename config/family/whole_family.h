@@ -60,8 +60,8 @@ enum whole_bias {
  * stem. layout_family.h uses the same names for single attentions. */
 struct whole_family {
   const char *name;
-  const char *layer;             /* "encoder.layer.{i}."; if shared, {i} is the group and {j} the
-                                    number of the layer in it */
+  const char *layer; /* NULL: there are no layers. "encoder.layer.{i}."; if shared, {i} is the group
+                        and {j} the number of the layer in it */
   const char *self, *cross;      /* "attention."; NULL: nothing */
   const char *stem[WHOLE_ROLES]; /* except WHOLE_TOKEN */
   const char *gated_up;    /* name of WHOLE_UP if there is a gate; NULL: the same as without */

@@ -78,6 +78,8 @@ static const struct whole_type types[] = {
      .end = 128001,
      .pad = 128001,
      .forced_end = -1},
+    {.name = "static", .family = "static", .epsilon = 1e-5, .activation = "relu", NO_TOKENS},
+    {.name = "model2vec", .family = "static", .epsilon = 1e-5, .activation = "relu", NO_TOKENS},
     {.name = "distilbert",
      .family = "distilbert",
      .heads = 12,

@@ -26,8 +26,10 @@ static const char *shown(const char *text, char out[TEXT_SIZE]) {
 
 static void print_stack_sizes(const struct whole_stack *s, FILE *out) {
   const struct stack_form *f = &s->form;
-  fprintf(out, ": layers %zu, heads %zu, width %zu, feed_forward %zu", f->layers,
-          f->kind->self.heads, f->width, f->forward_size);
+  fprintf(out, ": layers %zu, ", f->layers);
+  if (f->layers) fprintf(out, "heads %zu, ", f->kind->self.heads);
+  fprintf(out, "width %zu", f->width);
+  if (f->layers) fprintf(out, ", feed_forward %zu", f->forward_size);
   if (stack_form_embedded(f) != f->width)
     fprintf(out, ", embedding width %zu", stack_form_embedded(f));
   if (f->embedding.tokens) fprintf(out, ", vocabulary %zu", f->embedding.tokens);

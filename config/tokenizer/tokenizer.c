@@ -201,10 +201,10 @@ enum status tokenizer_encode(const struct tokenizer *t, struct tokenizer_work *w
   }
   struct tokens first = w->text[0], second = w->text[1];
   if (options->longest) {
-    const size_t around = options->special ? postprocessor_count(t->postprocessor, pair) : 0;
+    const size_t around = options->special ? tokenizer_special_count(t, pair) : 0;
     truncate_texts(t, &first, pair ? &second : NULL,
                    options->longest - size_min(options->longest, around));
   }
-  return postprocessor_apply(t->postprocessor, &first, pair ? &second : NULL, options->special,
-                             out);
+  return postprocessor_apply(t->postprocessor, &first, pair ? &second : NULL,
+                             options->special && !t->bare, out);
 }

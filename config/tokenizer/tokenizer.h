@@ -26,6 +26,9 @@ size_t tokenizer_bytes(const struct tokenizer *t);     /* of memory, estimated *
 /* How many tokens the file truncates texts to; 0: it does not say. */
 size_t tokenizer_truncation(const struct tokenizer *t);
 
+/* From now on adds no special tokens, whatever is asked for. */
+void tokenizer_leave_bare(struct tokenizer *t);
+
 /* How many special tokens are added to a text, or to a pair of texts. */
 size_t tokenizer_special_count(const struct tokenizer *t, bool pair);
 

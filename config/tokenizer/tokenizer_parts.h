@@ -17,6 +17,7 @@ struct tokenizer {
   struct subword_model *subword_model;
   struct postprocessor *postprocessor;
   struct token_decoder *decoder;
+  bool bare;                        /* no special tokens are added */
   bool raw;                         /* whether words are bytes, see subword_new */
   size_t truncation;                /* tokens; 0: none */
   enum tokenizer_strategy strategy; /* of the truncation of two texts */

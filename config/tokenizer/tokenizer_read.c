@@ -20,8 +20,10 @@ size_t tokenizer_bytes(const struct tokenizer *t) {
 
 size_t tokenizer_truncation(const struct tokenizer *t) { return t->truncation; }
 
+void tokenizer_leave_bare(struct tokenizer *t) { t->bare = true; }
+
 size_t tokenizer_special_count(const struct tokenizer *t, bool pair) {
-  return postprocessor_count(t->postprocessor, pair);
+  return t->bare ? 0 : postprocessor_count(t->postprocessor, pair);
 }
 
 /* --- parts --- */

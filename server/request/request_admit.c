@@ -98,8 +98,8 @@ static const struct model *find_asked(struct request *r, const struct registry *
   for (size_t i = 0; i < m->whole->parts && used < sizeof names; i++)
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
                              m->whole->part[i].name);
-  error_set(&r->error, STATUS_NOT_FOUND,
-            "the model %s has no attention of this name. Available: %s", m->name, names);
+  error_set(&r->error, STATUS_NOT_FOUND, "the model %s has no attention%s%s", m->name,
+            *names ? " of this name. Available: " : "", names);
   return NULL;
 }
 

@@ -111,6 +111,10 @@ static enum status refuse_name(struct stack_values *v, bool hidden, const char *
                                  name, layers - 1, ending, suffix);
     }
   }
+  if (!*attentions) /* a model without layers */
+    return hidden
+               ? error_at(e, pointer, "unknown hidden state \"%s\". Available: %s", shown, states)
+               : error_at(e, pointer, "unknown attention \"%s\": the model has none", shown);
   if (!hidden)
     return error_at(
         e, pointer,
@@ -177,8 +181,7 @@ static bool wish_parts(const struct stack_list *list, struct stack_side *s, cons
                                         : (struct stack_named){0, 0};
   const struct stack_named of = find_attentions(s, name, length, list->hidden ? ".input" : "");
   if (is_new(states, layers + 1, &complete->states)) wish_states(s, states);
-  if (is_new(of, layers,
-             stack_side_is_across(s, of.first) ? &complete->cross : &complete->self))
+  if (is_new(of, layers, stack_side_is_across(s, of.first) ? &complete->cross : &complete->self))
     wish_attentions(list, s, of);
   return is_any(states) || is_any(of);
 }
