@@ -75,10 +75,11 @@ struct whole {
   int32_t *banned;              /* [choice.banned_count] its list, or NULL */
   size_t max_tokens;
 
-  /* The classifier of an encoder. */
-  size_t classes;               /* 0: it has none */
-  char **label;                 /* [classes] names */
-  enum stack_function function; /* default of /classify */
+  /* The classifier. */
+  size_t classes; /* 0: it has none */
+  enum whole_head head;
+  char **label;                 /* [classes] names; NULL: it has none, or its scores are of spans */
+  enum stack_function function; /* the default that is applied to scores */
 
   struct tokenizer *tokenizer; /* NULL: the model takes tokens only */
   const char *tokenizer_file;  /* its name; static text */
@@ -125,6 +126,11 @@ static inline struct stack *whole_reader(const struct whole *w) {
 
 /* Is it an encoder-decoder model? */
 static inline bool whole_is_pair(const struct whole *w) { return w->encoder && w->decoder; }
+
+/* The classes of a classifier whose scores are these; 0: the model has no such classifier. */
+static inline size_t whole_classes(const struct whole *w, enum whole_head head) {
+  return w->head == head ? w->classes : 0;
+}
 
 /* Bytes of scratch that one thread needs for either stack. */
 size_t whole_scratch_bytes(const struct whole *w);

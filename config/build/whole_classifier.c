@@ -1,4 +1,4 @@
-/* whole_classifier: finds and names the classes of an encoder. */
+/* whole_classifier: finds and names the classes of a model. */
 #include "config/build/whole_classifier.h"
 
 #include <stdio.h>
@@ -43,36 +43,67 @@ static enum status use_layer(struct whole_plan *p, const struct whole_class_laye
   return bias ? whole_find_use(p, bias, 1, &m->bias, e) : STATUS_OK;
 }
 
-enum status whole_classifier_find(struct whole_plan *p, struct error *e) {
+/* Heads by the ends of the architectures in config.json: classifiers of tokens and of sequences may
+ * have tensors of the same names. */
+static const char *const architectures[] = {[WHOLE_HEAD_CLASSES] = "ForSequenceClassification",
+                                            [WHOLE_HEAD_TOKENS] = "ForTokenClassification",
+                                            [WHOLE_HEAD_SPANS] = "ForQuestionAnswering"};
+enum { HEADS = sizeof architectures / sizeof *architectures };
+
+/* Sets the head that the definition or the architectures name. False: these name others. */
+static bool read_head(struct whole_plan *p, bool *named) {
+  const json_t *config = p->family->keys ? p->source.config : NULL;
+  const json_t *all = json_object_get(config, "architectures"), *one;
+  size_t i;
+  *named = p->said.has_task;
+  if (p->said.has_task) p->head = p->said.task;
+  if (p->said.has_task) return true;
+  json_array_foreach((json_t *)all, i, one) {
+    const char *name = json_string_value(one);
+    for (unsigned head = 0; name && head < HEADS; head++)
+      if (text_ends_with(name, architectures[head])) {
+        p->head = (enum whole_head)head;
+        *named = true;
+        return true;
+      }
+  }
+  return json_array_size(all) == 0;
+}
+
+/* Uses the layers of the head that the model has: the classes' own, and perhaps one before it. */
+static enum status use_head(struct whole_plan *p, bool named, struct error *e) {
   const struct whole_family *f = p->family;
+  const bool items = p->head == WHOLE_HEAD_CLASSES;
   const struct whole_class_layer first = {WHOLE_CLASS_FIRST, f->stem[WHOLE_CLASS_FIRST]},
                                  classes = {WHOLE_CLASSES, f->stem[WHOLE_CLASSES]},
                                  pooled = {WHOLE_CLASSES, f->behind_pooler},
-                                 pooler = {WHOLE_POOLER, f->stem[WHOLE_POOLER]};
-  if (p->kind != MODEL_ENCODER || !first.stem) return STATUS_OK;
-  /* A classifier of tokens has tensors of the same names as a classifier of sequences: the
-   * architectures in config.json tell which head it is. */
-  const json_t *config = f->keys ? p->source.config : NULL;
-  const json_t *all = json_object_get(config, "architectures"), *one;
-  bool of_sequences = false;
-  size_t i;
-  json_array_foreach((json_t *)all, i, one) {
-    const char *name = json_string_value(one);
-    of_sequences |= name && text_ends_with(name, "ForSequenceClassification");
-  }
-  if (json_array_size(all) > 0 && !of_sequences) return STATUS_OK;
-  const bool has_first = find(p, &first, ".weight"), has_classes = find(p, &classes, ".weight");
+                                 pooler = {WHOLE_POOLER, f->stem[WHOLE_POOLER]},
+                                 spans = {WHOLE_CLASSES, "qa_outputs"};
+  struct whole_class_layer bare = {WHOLE_CLASSES, f->bare_classes};
+  if (p->head == WHOLE_HEAD_SPANS) bare = spans;
+  if (items && !f->decodes) bare.stem = NULL;
+  const bool has_first = items && first.stem && find(p, &first, ".weight"),
+             has_classes = items && first.stem && find(p, &classes, ".weight");
   if (has_first && has_classes)
     return use_layer(p, &first, e) ? e->status : use_layer(p, &classes, e);
-  if (pooled.stem && find(p, &pooled, ".weight")) {
+  if (items && pooled.stem && find(p, &pooled, ".weight")) {
     if (whole_plan_reader(p)->part[WHOLE_POOLER].found) return use_layer(p, &pooled, e);
-    return of_sequences ? refuse_missing(&pooler, ".weight", e) : STATUS_OK;
+    return named ? refuse_missing(&pooler, ".weight", e) : STATUS_OK;
   }
-  if (!of_sequences) return STATUS_OK;
+  if (bare.stem && find(p, &bare, ".weight")) return use_layer(p, &bare, e);
+  if (!named) return STATUS_OK;
   if (has_first || has_classes) return refuse_missing(has_first ? &classes : &first, ".weight", e);
-  notes_add(&p->notes, "config.json: architectures names a classifier, but there are no tensors of "
-                       "one: /classify is not available");
+  notes_add(&p->notes,
+            "%s names a classifier, but there are no tensors of one: /%s is not available",
+            p->said.has_task ? "task" : "config.json: architectures", whole_task_names[p->head]);
   return STATUS_OK;
+}
+
+enum status whole_classifier_find(struct whole_plan *p, struct error *e) {
+  const struct whole_family *f = p->family;
+  bool named;
+  if (p->kind == MODEL_SEQ2SEQ || !(f->stem[WHOLE_CLASSES] || f->bare_classes)) return STATUS_OK;
+  return read_head(p, &named) ? use_head(p, named, e) : STATUS_OK;
 }
 
 /* --- labels --- */
@@ -139,7 +170,7 @@ static bool read_activation(struct whole_plan *p, struct error *e) {
 }
 
 /* Sets the function: of the definition, of sentence-transformers, or as the pipeline of Hugging
- * Face transformers chooses it. */
+ * Face transformers chooses it. Classes of tokens have the softmax. */
 static enum status set_function(struct whole_plan *p, size_t count, struct error *e) {
   static const struct {
     const char *problem;
@@ -149,10 +180,11 @@ static enum status set_function(struct whole_plan *p, size_t count, struct error
                {"single_label_classification", STACK_FUNCTION_SOFTMAX}};
   const json_t *value = p->family->keys ? json_object_get(p->source.config, "problem_type") : NULL;
   const char *problem = json_string_value(value);
-  p->function = p->said.has_function ? p->said.function
-                : count == 1         ? STACK_FUNCTION_SIGMOID
-                                     : STACK_FUNCTION_SOFTMAX;
-  if (p->said.has_function || read_activation(p, e)) return e->status;
+  const bool items = p->head == WHOLE_HEAD_CLASSES;
+  p->function = p->said.has_function  ? p->said.function
+                : items && count == 1 ? STACK_FUNCTION_SIGMOID
+                                      : STACK_FUNCTION_SOFTMAX;
+  if (p->said.has_function || !items || read_activation(p, e)) return e->status;
   if (!value || json_is_null(value)) return STATUS_OK;
   for (size_t i = 0; problem && i < sizeof usual / sizeof *usual; i++) {
     if (strcmp(problem, usual[i].problem) != 0) continue;
@@ -168,39 +200,86 @@ static enum status set_function(struct whole_plan *p, size_t count, struct error
 
 /* --- both --- */
 
+/* Sets the vectors that the classifier reads: of items the first row, or the last one of a decoder,
+ * unless config.json names the pooling of the classifier. */
+static enum status set_vectors(const struct whole_plan *p, struct stack_classifier *c,
+                               struct error *e) {
+  static const struct {
+    const char *word;
+    enum stack_vectors is;
+  } words[] = {{"cls", STACK_VECTORS_FIRST},
+               {"bos", STACK_VECTORS_FIRST},
+               {"mean", STACK_VECTORS_MEAN},
+               {"late", STACK_VECTORS_LATE}};
+  static const char *const keys[] = {"classifier_pooling", "clf_pooling"};
+  c->vectors = p->head != WHOLE_HEAD_CLASSES ? STACK_VECTORS_EACH
+               : p->family->class_vectors    ? p->family->class_vectors
+               : p->family->decodes          ? STACK_VECTORS_LAST
+                                             : STACK_VECTORS_FIRST;
+  const json_t *value = NULL;
+  for (size_t i = 0; !value && p->family->keys && i < sizeof keys / sizeof *keys; i++)
+    value = json_object_get(p->source.config, keys[i]);
+  if (!json_is_string(value) || p->head != WHOLE_HEAD_CLASSES) return STATUS_OK;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (strcmp(json_string_value(value), words[i].word) != 0) continue;
+    c->vectors = words[i].is;
+    return STATUS_OK;
+  }
+  return error_set(e, STATUS_CONFIG,
+                   "config.json: classifier_pooling: \"%.80s\" is not supported; supported: cls, "
+                   "bos, mean, late",
+                   json_string_value(value));
+}
+
+enum { SPANS = 2 }; /* scores of a token as the first, and as the last one of an answer */
+
 enum status whole_classifier_complete(struct whole_plan *p, struct error *e) {
   struct whole_stack *s = whole_plan_reader(p);
   struct stack_classifier *c = &s->form.classifier;
   const struct whole_settings *said = &p->said;
   const struct layout_matrix *classes = &s->part[WHOLE_CLASSES];
+  const bool first = s->part[WHOLE_CLASS_FIRST].found;
+  if (said->has_task) p->head = said->task;
+  const bool spans = p->head == WHOLE_HEAD_SPANS;
   if (p->source.file)
     c->count = classes->found ? classes->weight.rows : 0;
   else if (p->kind == MODEL_ENCODER)
-    c->count = said->classes ? said->classes : json_array_size(said->labels);
-  if (c->count == 0) {
+    c->count = said->classes  ? said->classes
+               : said->labels ? json_array_size(said->labels)
+               : spans        ? SPANS
+                              : 0;
+  if (c->count == 0 || spans) {
     const char *key = said->labels         ? "labels"
                       : said->classes      ? "classes"
                       : said->has_function ? "function"
                                            : NULL;
-    return key ? error_set(e, STATUS_CONFIG, "%s: the model has no classifier", key) : STATUS_OK;
+    if (key)
+      return error_set(e, STATUS_CONFIG, "%s: the model has no %s", key,
+                       c->count ? "classes: it answers questions" : "classifier");
+    if (c->count == 0) return STATUS_OK;
   }
-  c->pooler = p->source.file && !s->part[WHOLE_CLASS_FIRST].found;
-  c->vectors = STACK_VECTORS_FIRST;
+  c->pooler = p->source.file && !first && p->head == WHOLE_HEAD_CLASSES && !p->family->decodes;
   c->tanh = !s->family->class_activation;
   if (!c->tanh) whole_settings_activation(s->family->class_activation, &c->activation);
+  if (set_vectors(p, c, e)) return e->status;
   if (said->classes && said->classes != c->count)
     return error_set(e, STATUS_CONFIG,
                      "classes: %zu in the configuration, but tensor \"%.120s\" implies %zu",
                      said->classes, classes->weight.tensor->name, c->count);
-  return set_labels(p, c->count, e) ? e->status : set_function(p, c->count, e);
+  if (!spans) return set_labels(p, c->count, e) ? e->status : set_function(p, c->count, e);
+  if (c->count != SPANS)
+    return error_set(e, STATUS_CONFIG, "tensor \"%.120s\" has %zu rows, but must have %d",
+                     classes->weight.tensor->name, c->count, SPANS);
+  return STATUS_OK;
 }
 
 enum status whole_classifier_describe(struct whole *w, const struct whole_plan *p,
                                       struct error *e) {
   const size_t count = json_array_size(p->labels);
+  w->head = p->head;
+  w->classes = whole_plan_reader(p)->form.classifier.count;
   if (count == 0) return STATUS_OK;
   w->function = p->function;
-  w->classes = count;
   w->label = calloc(count, sizeof *w->label);
   bool good = w->label;
   for (size_t i = 0; good && i < count; i++)

@@ -40,7 +40,8 @@ struct whole_plan {
 
   enum stack_pool pool;
   bool normalize;
-  json_t *labels; /* the names of the classes, a list of strings; NULL: there is no classifier */
+  enum whole_head head; /* of the classifier, if there is one */
+  json_t *labels;       /* the names of its classes, a list of strings; or NULL */
   enum stack_function function;
 
   bool *used;     /* [tensors of the file] */

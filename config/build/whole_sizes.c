@@ -257,7 +257,8 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
   const bool headed = z->stack->part[WHOLE_HEAD].found;
   const struct whole_masked *masked = z->p->masked;
   f->output.tied =
-      (f->causal || masked) && f->embedding.tokens > 0 && !headed && s->tie_output != TOGGLE_OFF;
+      (f->causal || masked) && f->embedding.tokens > 0 && !headed && s->tie_output != TOGGLE_OFF &&
+      !z->stack->part[WHOLE_CLASSES].found; /* a classifier replaces the language modeling head */
   f->output.activation = masked && masked->gelu ? ACTIVATION_GELU : f->kind->activation;
   if (masked && !f->output.tied && !headed)
     return error_set(e, STATUS_CONFIG,

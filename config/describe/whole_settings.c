@@ -11,27 +11,21 @@ const char *const whole_function_names[] = {[STACK_FUNCTION_NONE] = "none",
                                             [STACK_FUNCTION_SIGMOID] = "sigmoid",
                                             NULL};
 
+const char *const whole_task_names[] = {[WHOLE_HEAD_CLASSES] = "classify",
+                                        [WHOLE_HEAD_TOKENS] = "classify_tokens",
+                                        [WHOLE_HEAD_SPANS] = "question",
+                                        NULL};
+
 enum { SIZE_MOST = 1 << 20, LAYERS_MOST = DEFINITION_LAYER_MAX + 1, TOKENS_MOST = 1 << 24 };
 
-static const char *const members[] = {"transformer", "kind",
-                                      "layers",      "width",
-                                      "heads",       "kv_heads",
-                                      "head_size",   "feed_forward",
-                                      "vocabulary",  "encoder",
-                                      "decoder",     "norm",
-                                      "norm_kind",   "norm_eps",
-                                      "activation",  "gated",
-                                      "positions",   "first_position",
-                                      "pad",         "max_positions",
-                                      "begin",       "scale_embedding",
-                                      "prompt",      "tie_output",
-                                      "end",         "forced_begin",
-                                      "forced_end",  "weights",
-                                      "pool",        "normalize",
-                                      "classes",     "labels",
-                                      "function",    "generate",
-                                      "tokenizer",   "truncate",
-                                      "compute",     NULL};
+static const char *const members[] = {
+    "transformer", "kind",          "layers",     "width",           "heads",     "kv_heads",
+    "head_size",   "feed_forward",  "vocabulary", "encoder",         "decoder",   "norm",
+    "norm_kind",   "norm_eps",      "activation", "gated",           "positions", "first_position",
+    "pad",         "max_positions", "begin",      "scale_embedding", "prompt",    "tie_output",
+    "end",         "forced_begin",  "forced_end", "weights",         "pool",      "normalize",
+    "classes",     "labels",        "task",       "function",        "generate",  "tokenizer",
+    "truncate",    "compute",       NULL};
 
 static const struct {
   const char *name;
@@ -121,6 +115,9 @@ static void read_classes(struct whole_settings *s, const json_t *json, struct er
   const int function = read_word(json, "function", whole_function_names, e);
   s->has_function = function >= 0;
   if (function >= 0) s->function = (enum stack_function)function;
+  const int task = read_word(json, "task", whole_task_names, e);
+  s->has_task = task >= 0;
+  if (task >= 0) s->task = (enum whole_head)task;
   definition_value_count(json, "classes", 1, CLASSES_MOST, &s->classes, e);
   if (!labels) return;
   s->labels = labels;

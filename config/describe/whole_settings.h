@@ -20,6 +20,13 @@ struct whole_tokens { /* token ids; -1: none */
   int64_t end[WHOLE_ENDS_MAX];
 };
 
+/* The scores that a classifier computes. */
+enum whole_head {
+  WHOLE_HEAD_CLASSES, /* of each class of an item */
+  WHOLE_HEAD_TOKENS,  /* of each class of each token */
+  WHOLE_HEAD_SPANS    /* of each token as the first or the last one of an answer */
+};
+
 /* How positions are encoded: a set of bits. The first three are about the embedding, of which the
  * family determines the kind of sinusoids, the others about the attention. */
 enum {
@@ -60,6 +67,8 @@ struct whole_settings {
   const json_t *labels; /* a list of strings; NULL: not given */
   bool has_function;
   enum stack_function function;
+  bool has_task;
+  enum whole_head task;
 };
 
 /* Reads the object; *s borrows from it. STATUS_CONFIG with a detail that begins with the key. */
@@ -67,6 +76,9 @@ enum status whole_settings_read(struct whole_settings *s, const json_t *json, st
 
 /* The names of functions by their numbers; NULL after the last. */
 extern const char *const whole_function_names[];
+
+/* The names of heads by their numbers, those of the paths that serve them; NULL after the last. */
+extern const char *const whole_task_names[];
 
 /* "encoder" or "decoder": the member of a definition about that stack alone. */
 const char *whole_settings_side(enum whole_side side);

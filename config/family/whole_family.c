@@ -87,7 +87,9 @@ enum {
            [WHOLE_NORM_QUERY] = "q_norm",                                                       \
            [WHOLE_NORM_KEY] = "k_norm",                                                         \
            [WHOLE_NORM_LAST] = "norm",                                                          \
-           [WHOLE_DENSE] = "linear"},                                                           \
+           [WHOLE_DENSE] = "linear",                                                            \
+           [WHOLE_CLASS_FIRST] = "dense",                                                       \
+           [WHOLE_CLASSES] = "classifier"},                                                     \
   .table = {"embed_tokens"}, .head = "lm_head", .scope = {"layers.", "embed_tokens.", "norm."}, \
   .buffer = {"self_attn.rotary_emb.inv_freq"}, .gated = true, .rotary = true, .tied = true,     \
   .lasting = true, .norm = NORM_RMS, .place = NORM_PRE
@@ -306,6 +308,7 @@ static const struct whole_family bert = {
     .self = "attention.",
     .stem = {BERT_STEMS, [WHOLE_POOLER] = "pooler.dense"},
     .behind_pooler = "classifier",
+    .bare_classes = "classifier",
     .masked = {{.dense = "cls.predictions.transform.dense",
                 .norm = "cls.predictions.transform.LayerNorm",
                 .matrix = "cls.predictions.decoder",
@@ -324,6 +327,7 @@ static const struct whole_family electra = {
     .self = "attention.",
     .stem = {BERT_STEMS, [WHOLE_PROJECT] = "embeddings_project"},
     .class_activation = "gelu",
+    .bare_classes = "classifier",
     .table = {"embeddings.word_embeddings"},
     .scope = {"embeddings.", "embeddings_project.", "encoder."},
     .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
@@ -341,6 +345,7 @@ static const struct whole_family albert = {
              [WHOLE_PROJECT] = "encoder.embedding_hidden_mapping_in", [WHOLE_POOLER] = "pooler",
              CLASSIFIER},
     .behind_pooler = "classifier",
+    .bare_classes = "classifier",
     .table = {"embeddings.word_embeddings"},
     .scope = {"embeddings.", "encoder.", "pooler."},
     .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
@@ -358,6 +363,7 @@ static const struct whole_family mpnet = {
              [WHOLE_POSITION] = "embeddings.position_embeddings",
              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
              [WHOLE_RELATIVE] = "encoder.relative_attention_bias", CLASSIFIER},
+    .bare_classes = "classifier",
     .masked = {MASKED_ROBERTA},
     .table = {"embeddings.word_embeddings"},
     .scope = {"embeddings.", "encoder.", "pooler."},
@@ -378,6 +384,7 @@ static const struct whole_family jina3 = {
              [WHOLE_TYPE] = "embeddings.token_type_embeddings",
              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
              CLASSIFIER},
+    .bare_classes = "classifier",
     .masked = {MASKED_ROBERTA},
     .table = {"embeddings.word_embeddings"},
     .scope = {"embeddings.", "layers.", "pooler."},
@@ -404,6 +411,7 @@ static const struct whole_family distilbert = {
              [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_CLASS_FIRST] = "pre_classifier",
              [WHOLE_CLASSES] = "classifier"},
     .class_activation = "relu",
+    .bare_classes = "classifier",
     .masked = {{.dense = "vocab_transform",
                 .norm = "vocab_layer_norm",
                 .matrix = "vocab_projector",
@@ -521,12 +529,14 @@ static const struct whole_family gpt2 = {
 static const struct whole_family llama = {
     .name = "llama",
     LLAMA_NAMES,
+    .bare_classes = "score",
     .decodes = true,
     .keys = &llama_keys,
 };
 static const struct whole_family gemma = {
     .name = "gemma",
     LLAMA_NAMES,
+    .bare_classes = "score",
     .decodes = true,
     .keys = &gemma_keys,
     .above_one = true,
@@ -535,6 +545,9 @@ static const struct whole_family gemma = {
 static const struct whole_family eurobert = {
     .name = "eurobert",
     LLAMA_NAMES,
+    .class_activation = "gelu",
+    .class_vectors = STACK_VECTORS_LATE,
+    .bare_classes = "classifier",
     .masked = {{.matrix = "lm_head"}},
     .keys = &llama_keys,
 };

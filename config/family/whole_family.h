@@ -74,6 +74,8 @@ struct whole_family {
   struct whole_masked masked[WHOLE_MASKED_MOST]; /* heads that its encoders may have instead */
   const char *behind_pooler; /* name of WHOLE_CLASSES after a pooler; NULL: never after a pooler. As
                                 the stems of classifiers, after the prefix or a part of it */
+  const char *bare_classes;  /* name of WHOLE_CLASSES without a layer before it: the classifier of
+                                tokens, and in a decoder that of sequences */
   const struct whole_family *decoder;    /* of an encoder: the decoder that may attend to its
                                             outputs; NULL: not supported */
   const char *scope[WHOLE_NAMES_MOST];   /* unknown tensors that begin so are rejected, */
@@ -97,7 +99,9 @@ struct whole_family {
   bool shrunk;    /* the input of a tied matrix of the logits is scaled by 1 / sqrt(d) */
   bool shared;    /* layers of a group have the same parameters */
   bool relative;  /* positions are a table of distances; that of layer 0 is for all */
-  const char *class_activation; /* follows the first layer of a classifier; NULL: tanh */
+  enum stack_vectors class_vectors; /* read by a classifier of texts; 0: the first row, or the last
+                                       one of a decoder */
+  const char *class_activation;     /* follows the first layer of a classifier; NULL: tanh */
   enum whole_bias bias;
   unsigned unbiased; /* a bit 1U << role each */
   enum norm_kind norm;

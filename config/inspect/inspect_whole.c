@@ -62,7 +62,8 @@ static void print_classes(const struct whole_plan *p, FILE *out) {
   const size_t count = json_array_size(p->labels);
   char name[TEXT_SIZE];
   if (count == 0) return;
-  fprintf(out, "  a classifier of %zu class%s, function %s: ", count, count == 1 ? "" : "es",
+  fprintf(out, "  a classifier %s %zu class%s, function %s: ",
+          p->head == WHOLE_HEAD_TOKENS ? "of tokens with" : "of", count, count == 1 ? "" : "es",
           whole_function_names[p->function]);
   for (size_t i = 0; i < count && i < LISTED_MOST; i++)
     fprintf(out, "%s%s", i ? ", " : "",

@@ -85,6 +85,12 @@ size_t tokenizer_piece_room(const struct tokenizer *t, int64_t id);
 
 bool tokenizer_is_special(const struct tokenizer *t, int64_t id);
 
+/* Whether it is the token of what the vocabulary lacks. */
+bool tokenizer_is_unknown(const struct tokenizer *t, int64_t id);
+
+/* Whether the pieces that continue a word are marked, as "##" marks them. */
+bool tokenizer_marks_inside(const struct tokenizer *t);
+
 /* Whether the id is a token's, and not a special one's. */
 bool tokenizer_has_text(const struct tokenizer *t, int64_t id);
 

@@ -61,6 +61,14 @@ int64_t tokenizer_mask(const struct tokenizer *t) {
   return -1;
 }
 
+bool tokenizer_is_unknown(const struct tokenizer *t, int64_t id) {
+  return id >= 0 && id == subword_unknown(t->subword_model);
+}
+
+bool tokenizer_marks_inside(const struct tokenizer *t) {
+  return subword_has_inside(t->subword_model);
+}
+
 size_t tokenizer_piece_room(const struct tokenizer *t, int64_t id) {
   struct decoder_piece piece;
   if (!tokenizer_find_piece(t, id, false, &piece)) return 0;

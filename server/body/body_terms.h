@@ -14,6 +14,7 @@ enum body_ask {
   ASK_HEADS,     /* measures of its heads; for a whole model see body_terms.ablation */
   ASK_ENCODE,
   ASK_CLASSIFY,
+  ASK_CLASSIFY_TOKENS,
   ASK_FILL,
   ASK_SCORE,
   ASK_GENERATE,
@@ -21,9 +22,14 @@ enum body_ask {
   ASK_DETOKENIZE
 };
 
+/* Returns whether the response has scores of classes. */
+static inline bool body_ask_classifies(enum body_ask ask) {
+  return ask == ASK_CLASSIFY || ask == ASK_CLASSIFY_TOKENS;
+}
+
 /* Returns whether the request's rows alone go through a stack, and no predicted tokens. */
 static inline bool body_ask_encodes(enum body_ask ask) {
-  return ask == ASK_ENCODE || ask == ASK_CLASSIFY || ask == ASK_FILL;
+  return ask == ASK_ENCODE || ask == ASK_FILL || body_ask_classifies(ask);
 }
 
 /* The format of a body. */

@@ -130,6 +130,13 @@ class Client:
         fields.update(tokens=tokens, embeddings=embeddings)
         return self._ask("classify", model, form, request_id, fields)
 
+    def classify_tokens(self, tokens=None, *, embeddings=None, model=None, form=None, request_id=None, **fields):
+        """Classifies each token of tokens, or of text=.... Returns "outputs", a number for each class of each token, and
+        "labels"; or, with the field group, "entities", a list of dicts for each text. Other fields and forms are those
+        of classify. There is no default model."""
+        fields.update(tokens=tokens, embeddings=embeddings)
+        return self._ask("classify_tokens", model, form, request_id, fields)
+
     def fill(self, tokens=None, *, embeddings=None, model=None, form=None, request_id=None, **fields):
         """The most likely tokens of masked positions of tokens, or of text=.... Returns "masks": for each item a list of
         {"position", "top": [{"token", "string", "probability"}]}. The fields are return_top and positions, "masks" (of the

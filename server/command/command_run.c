@@ -42,11 +42,14 @@ static void write_problem(const struct error *e) {
 
 /* Whether the model serves this kind of request. If not, writes a line about it. */
 static bool is_served(const struct model *m, enum body_ask ask) {
-  static const char *const instead[] = {
-      [ASK_ENCODE] = "it cannot encode",           [ASK_CLASSIFY] = "it cannot classify",
-      [ASK_FILL] = "it cannot fill masked tokens", [ASK_SCORE] = "it cannot score",
-      [ASK_GENERATE] = "it cannot generate",       [ASK_TOKENIZE] = "it takes tokens alone",
-      [ASK_DETOKENIZE] = "it gives tokens alone"};
+  static const char *const instead[] = {[ASK_ENCODE] = "it cannot encode",
+                                        [ASK_CLASSIFY] = "it cannot classify",
+                                        [ASK_CLASSIFY_TOKENS] = "it cannot classify tokens",
+                                        [ASK_FILL] = "it cannot fill masked tokens",
+                                        [ASK_SCORE] = "it cannot score",
+                                        [ASK_GENERATE] = "it cannot generate",
+                                        [ASK_TOKENIZE] = "it takes tokens alone",
+                                        [ASK_DETOKENIZE] = "it gives tokens alone"};
   const enum route route = route_of_ask(ask);
   if (route_serves(route, m)) return true;
   const char *other = route_serves(route_of_ask(ASK_GENERATE), m)

@@ -142,6 +142,18 @@ static json_t *describe_choice(const struct whole *w) {
                                              make_list(c->banned_count, banned_token, c)));
 }
 
+/* The tasks of the paths that the model has. */
+static json_t *describe_tasks(const struct model *m) {
+  json_t *tasks = json_array();
+  bool good = tasks;
+  for (unsigned r = 0; good && r < ROUTE_COUNT; r++) {
+    const char *task = route_row((enum route)r)->task;
+    if (task && route_serves((enum route)r, m))
+      good = json_array_append_new(tasks, json_string(task)) == 0;
+  }
+  return complete(tasks, good);
+}
+
 static json_t *describe_whole(const struct model *m) {
   const struct whole *w = m->whole;
   const bool pair = whole_is_pair(w);
@@ -153,12 +165,13 @@ static json_t *describe_whole(const struct model *m) {
                         (json_int_t)m->parameters, "compute", compute_names[m->compute], "weights",
                         weights, "source", m->source, m->digest_name, m->digest, "attentions",
                         make_list(w->parts, part_name, w), "tokens", describe_tokens(w));
-  bool good = d && (!w->builtin || add_member(d, "builtin", json_string(w->builtin))) &&
+  bool good = d && add_member(d, "tasks", describe_tasks(m)) &&
+              (!w->builtin || add_member(d, "builtin", json_string(w->builtin))) &&
               add_stacks(d, w) && add_size(d, "vocabulary", w->vocabulary) &&
               add_size(d, "target_vocabulary", pair ? w->target_vocabulary : 0) &&
               add_size(d, "token_types", w->types) && add_size(d, "positions", w->positions) &&
               add_size(d, "target_positions", pair ? w->target_positions : 0);
-  if (w->classes > 0)
+  if (w->label)
     good = good && add_member(d, "labels", make_list(w->classes, label_name, w)) &&
            add_member(d, "function", json_string(whole_function_names[w->function]));
   if (w->tokenizer)
@@ -388,7 +401,7 @@ char *description_tei(const struct registry *r, const struct config *c, size_t w
                      : w->pool == STACK_POOL_NONE   ? stack_pool_names[STACK_POOL_MEAN]
                                                     : stack_pool_names[w->pool];
   json_t *type =
-      w->classes == 0
+      whole_classes(w, WHOLE_HEAD_CLASSES) == 0
           ? json_pack("{s:{s:s}}", "embedding", "pooling", pool)
           : json_pack("{s:{s:o, s:o}}", w->classes == 1 ? "reranker" : "classifier", "id2label",
                       describe_labels(w, false), "label2id", describe_labels(w, true));

@@ -58,7 +58,7 @@ enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *
                            *const of_queries[] = {"query", NULL};
   const struct dialect_name names[] = {{"/text", documents}, {"/tokens", documents}, {NULL, NULL}};
   const struct dialect_values *v = read->values;
-  const bool pairs = s->whole->classes > 0;
+  const bool pairs = whole_classes(s->whole, WHOLE_HEAD_CLASSES) > 0;
   if (!v->query.bytes) return error_at(read->e, "/query", "the field \"query\" is missing");
   if (!read->texts)
     return error_at(read->e, documents, "the field \"%s\" is missing", documents + 1);

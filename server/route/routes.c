@@ -14,8 +14,7 @@ enum { SEGMENTS_MAX = 7, SEGMENT_SIZE = MODEL_NAME_SIZE };
 enum {
   ATTENTIONS = 1 << MODEL_ATTENTION,
   DECODERS = 1 << MODEL_DECODER | 1 << MODEL_SEQ2SEQ,
-  ENCODERS = 1 << MODEL_ENCODER,
-  WHOLES = ENCODERS | DECODERS,
+  WHOLES = 1 << MODEL_ENCODER | DECODERS,
   ALL = ATTENTIONS | WHOLES
 };
 
@@ -23,11 +22,12 @@ enum {
 enum {
   A_TOKENIZER = 1,
   VECTORS = 2,     /* token embeddings */
-  CLASSES = 4,     /* a classifier */
+  CLASSES = 4,     /* a classifier of texts */
   ONE_CLASS = 8,   /* no classifier of several classes */
   LIKELIHOOD = 16, /* logits */
   GENERATION = 32,
-  MASKED = 64 /* a masked language modeling head */
+  MASKED = 64,        /* a masked language modeling head */
+  TOKEN_CLASSES = 128 /* a classifier of tokens */
 };
 
 /* The settings that turn paths on. */
@@ -220,8 +220,10 @@ static bool needs(enum route route, unsigned what) { return table[route].needs &
 bool route_serves(enum route route, const struct model *m) {
   const struct whole *w = m->whole;
   if (needs(route, A_TOKENIZER) && !(w && w->tokenizer)) return false;
-  if (needs(route, CLASSES) && !(w && w->classes)) return false;
-  if (needs(route, ONE_CLASS) && w && w->classes > 1) return false;
+  const size_t classes = w ? whole_classes(w, WHOLE_HEAD_CLASSES) : 0;
+  if (needs(route, CLASSES) && classes == 0) return false;
+  if (needs(route, ONE_CLASS) && classes > 1) return false;
+  if (needs(route, TOKEN_CLASSES) && !(w && whole_classes(w, WHOLE_HEAD_TOKENS))) return false;
   if (needs(route, LIKELIHOOD) && !whole_has_output(w)) return false;
   if (needs(route, GENERATION) && !whole_can_generate(w)) return false;
   if (needs(route, MASKED) && !whole_can_fill(w)) return false;
@@ -232,10 +234,11 @@ bool route_serves(enum route route, const struct model *m) {
 const char *route_missing(enum route route, const struct model *m) {
   const struct whole *w = m->whole;
   if (needs(route, A_TOKENIZER) && w && !w->tokenizer) return " without a tokenizer";
-  if (needs(route, ONE_CLASS) && w && w->classes > 1)
+  if (needs(route, ONE_CLASS) && w && whole_classes(w, WHOLE_HEAD_CLASSES) > 1)
     return " with several classes, where one is required";
   if (needs(route, VECTORS) && w) return " without token embeddings";
-  if (needs(route, CLASSES) && m->kind == MODEL_ENCODER) return " without a classifier";
+  if (needs(route, CLASSES) && w) return " without a classifier";
+  if (needs(route, TOKEN_CLASSES) && w) return " without a classifier of tokens";
   if (needs(route, MASKED) && m->kind == MODEL_ENCODER)
     return " without a masked language modeling head";
   if (!needs(route, LIKELIHOOD | GENERATION) || !(DECODERS >> m->kind & 1)) return "";

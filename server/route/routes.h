@@ -54,6 +54,7 @@ struct route_row {
   unsigned kinds;         /* of models that have the path */
   unsigned needs;         /* other requirements on the model */
   enum error_form errors;
+  const char *task;              /* what a model that has the path can do; NULL: not listed */
   enum body_ask ask;             /* the kind of request, that is the work of the model */
   const struct dialect *dialect; /* the other service whose form requests have; NULL: our own */
   enum route_key key;

@@ -18,11 +18,6 @@ struct tokenize_section {
   struct error *e;
 };
 
-/* A byte, and the number of characters before it. */
-struct tokenize_offset {
-  size_t byte, character;
-};
-
 /* Positions in a text, from which the next one is counted: the beginnings of tokens are near each
  * other, and so are their ends, but a million tokens may all have the same million bytes. */
 struct tokenize_offsets {
@@ -32,8 +27,7 @@ struct tokenize_offsets {
 
 static bool begins_character(char byte) { return ((unsigned char)byte & 0xc0) != 0x80; }
 
-/* Moves to a byte and returns the number of characters before it. */
-static int64_t count_to(const char *text, struct tokenize_offset *p, size_t byte) {
+int64_t tokenize_offset_move(const char *text, struct tokenize_offset *p, size_t byte) {
   while (p->byte < byte) p->character += begins_character(text[p->byte++]);
   while (p->byte > byte) p->character -= begins_character(text[--p->byte]);
   return (int64_t)p->character;
@@ -69,8 +63,8 @@ static char *write_item(const struct tokenize_section *t, size_t item, char *out
                         : answer_write_text(out, "null");
       break;
     case CHARACTERS: {
-      const int64_t begin = count_to(at->text, &at->begin, token->begin);
-      out = write_pair(begin, count_to(at->text, &at->end, token->end), out);
+      const int64_t begin = tokenize_offset_move(at->text, &at->begin, token->begin);
+      out = write_pair(begin, tokenize_offset_move(at->text, &at->end, token->end), out);
       break;
     }
     default:

@@ -8,6 +8,15 @@
 
 enum { TOKENIZE_SECTIONS = 4 };
 
+/* A byte of a text, and the number of characters before it. */
+struct tokenize_offset {
+  size_t byte, character;
+};
+
+/* Moves to a byte of the text and returns the number of characters before it. The first offset is
+ * all 0. */
+int64_t tokenize_offset_move(const char *text, struct tokenize_offset *p, size_t byte);
+
 /* Writes the sections of tokenized texts: `tokens`, their `strings`, and their `offsets` into the
  * texts, in characters and in bytes. Each has a list for each text, or only one for a single text.
  * Returns the status of `e`: no memory. */

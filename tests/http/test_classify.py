@@ -209,7 +209,7 @@ class Classify(ServerCase):
         problem = self.problem(self.post("bert-a", {"tokens": [1], "function": "none"}, "encode"), 400,
                                "invalid-request", "/function")
         self.assertIn("/v1/models/NAME/classify", problem["detail"])
-        for model, what in (("bare", "(encoder without a classifier)"), ("decoder", "(decoder)")):
+        for model, what in (("bare", "(encoder without a classifier)"), ("decoder", "(decoder without a classifier)")):
             problem = self.problem(self.post(model, {"tokens": [1]}), 404, "not-found")
             self.assertIn(what, problem["detail"])
             self.assertNotIn("/classify", problem["detail"])

@@ -333,7 +333,13 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
   whole_made_init(&sorts, &(struct whole_made_how){.classes = 2});
   assert_true(route_serves(ROUTE_MODEL_CLASSIFY, &sorts.model));
   assert_string_equal(route_missing(ROUTE_MODEL_CLASSIFY, &encoder), " without a classifier");
-  assert_string_equal(route_missing(ROUTE_MODEL_CLASSIFY, &made.model), "");
+  assert_string_equal(route_missing(ROUTE_MODEL_CLASSIFY, &made.model), " without a classifier");
+  assert_string_equal(route_missing(ROUTE_MODEL_CLASSIFY_TOKENS, &sorts.model),
+                      " without a classifier of tokens");
+  sorts.whole.head = WHOLE_HEAD_TOKENS;
+  assert_false(route_serves(ROUTE_MODEL_CLASSIFY, &sorts.model));
+  assert_true(route_serves(ROUTE_MODEL_CLASSIFY_TOKENS, &sorts.model));
+  sorts.whole.head = WHOLE_HEAD_CLASSES;
   assert_string_equal(route_missing(ROUTE_MODEL_SCORE, &mute.model),
                       " without a language modeling head");
   route_list(&sorts.model, text, sizeof text);

@@ -152,10 +152,16 @@ static void other_heads_are_left_aside(void **state) {
   static const char none[] = "config.json: architectures names a classifier, but there are no "
                              "tensors of one: /classify is not available";
   static const struct head bare = {"bert-a", {{0}}, false, false};
-  static const char tokens[] = "{\"architectures\":[\"BertForTokenClassification\"],"
-                               "\"id2label\":{\"x\":3},\"problem_type\":5}";
-  is_left(p, &bert, NULL, tokens, NULL);
-  is_left(p, &roberta, NULL, tokens, NULL);
+  static const char words[] = "{\"architectures\":[\"BertForNextSentencePrediction\"],"
+                              "\"id2label\":{\"x\":3},\"problem_type\":5}";
+  is_left(p, &bert, NULL, words, NULL);
+  is_left(p, &roberta, NULL, words, NULL);
+  is_left(p, &bare, NULL, "{\"architectures\":[\"XForTokenClassification\"]}",
+          "config.json: architectures names a classifier, but there are no tensors of one: "
+          "/classify_tokens is not available");
+  is_left(p, &bert, NULL, "{\"architectures\":[\"XForQuestionAnswering\"]}",
+          "config.json: architectures names a classifier, but there are no tensors of one: "
+          "/question is not available");
   is_left(p, &roberta, "classifier.dense.weight", "{\"architectures\":\"-\"}", NULL);
   is_left(p, &distilbert, "pre_classifier.weight", "{\"architectures\":\"-\"}", NULL);
   is_left(p, &bare, NULL, "{" OF_ITEMS "}", none);
@@ -170,6 +176,61 @@ static void other_heads_are_left_aside(void **state) {
   model_free(m);
   whole_place_config(p, "bert-a", "{" OF_ITEMS "}");
   whole_place_refused(p, "", "there is no tensor \"pooler.dense.weight\" of the classifier");
+}
+
+/* The same tensors are a classifier of tokens where config.json or the definition says so. */
+static void a_head_may_be_of_tokens_or_of_spans(void **state) {
+  const struct place *p = *state;
+  static const struct head questions = {
+      "bert-a", {{"qa_outputs.weight", 2, 32}, {"qa_outputs.bias", 2, 0}}, false, false};
+  static const struct head three = {
+      "bert-a", {{"qa_outputs.weight", 3, 32}, {"qa_outputs.bias", 3, 0}}, false, false};
+  static const char of_tokens[] = "{\"architectures\":[\"XForTokenClassification\"],"
+                                  "\"problem_type\":\"multi_label_classification\"}";
+  place_head(p, &bert, NULL, of_tokens);
+  struct model *m = whole_place_load(p, "");
+  const struct stack_classifier *c = &stack_form(whole_reader(m->whole))->classifier;
+  assert_true(m->whole->head == WHOLE_HEAD_TOKENS &&
+              whole_classes(m->whole, WHOLE_HEAD_TOKENS) == 3);
+  assert_int_equal(whole_classes(m->whole, WHOLE_HEAD_CLASSES), 0);
+  assert_true(c->vectors == STACK_VECTORS_EACH && !c->pooler);
+  assert_int_equal(m->whole->function, STACK_FUNCTION_SOFTMAX); /* problem_type is about items */
+  model_free(m);
+  m = whole_place_load(p, ",\"task\":\"classify\"");
+  assert_int_equal(m->whole->head, WHOLE_HEAD_CLASSES);
+  model_free(m);
+  place_head(p, &bert, NULL, "{\"architectures\":\"-\"}");
+  m = whole_place_load(p, ",\"task\":\"classify_tokens\",\"function\":\"none\"");
+  assert_true(m->whole->head == WHOLE_HEAD_TOKENS && m->whole->function == STACK_FUNCTION_NONE);
+  model_free(m);
+  place_head(p, &questions, NULL, "{\"architectures\":[\"XForQuestionAnswering\"]}");
+  m = whole_place_load(p, "");
+  assert_true(whole_classes(m->whole, WHOLE_HEAD_SPANS) == 2 && !m->whole->label);
+  model_free(m);
+  whole_place_refused(p, ",\"labels\":[\"a\",\"b\"]",
+                      "labels: the model has no classes: it answers questions");
+  whole_place_refused(p, ",\"task\":\"tag\"",
+                      "task: \"tag\" is not one of classify, classify_tokens, question");
+  place_head(p, &three, NULL, "{\"architectures\":[\"XForQuestionAnswering\"]}");
+  whole_place_refused(p, "", "tensor \"qa_outputs.weight\" has 3 rows, but must have 2");
+}
+
+/* A decoder scores its last row, and has no language modeling head beside its classes. */
+static void decoders_have_classes_of_their_last_row(void **state) {
+  const struct place *p = *state;
+  static const struct head scores = {"qwen2-a", {{"score.weight", 3, 32}}, false, false};
+  place_head(p, &scores, NULL, "{" OF_ITEMS ",\"tie_word_embeddings\":true}");
+  struct model *m = whole_place_load(p, "");
+  const struct stack_classifier *c = &stack_form(whole_reader(m->whole))->classifier;
+  assert_int_equal(m->whole->classes, 3);
+  assert_true(c->vectors == STACK_VECTORS_LAST && !c->pooler && c->count == 3);
+  model_free(m);
+  place_head(p, &scores, NULL, "{" OF_ITEMS ",\"classifier_pooling\":\"sum\"}");
+  whole_place_refused(p, "", "config.json: classifier_pooling: \"sum\" is not supported");
+  place_head(p, &scores, NULL, "{" OF_ITEMS ",\"classifier_pooling\":\"late\"}");
+  m = whole_place_load(p, "");
+  assert_int_equal(stack_form(whole_reader(m->whole))->classifier.vectors, STACK_VECTORS_LATE);
+  model_free(m);
 }
 
 /* Without a word of config.json the tensors tell it, if all are there. */
@@ -368,6 +429,8 @@ int main(void) {
       cmocka_unit_test(every_family_has_its_layers),
       cmocka_unit_test(models_of_ones_own_have_one),
       cmocka_unit_test(other_heads_are_left_aside),
+      cmocka_unit_test(a_head_may_be_of_tokens_or_of_spans),
+      cmocka_unit_test(decoders_have_classes_of_their_last_row),
       cmocka_unit_test(tensors_alone_tell_it),
       cmocka_unit_test(parts_may_not_be_missing),
       cmocka_unit_test(sizes_must_agree),

@@ -196,6 +196,9 @@ size_t subword_bytes(const struct subword_model *m) {
          (m->whole ? ids / 8 : 0);
 }
 
+int32_t subword_unknown(const struct subword_model *m) { return m->unknown; }
+bool subword_has_inside(const struct subword_model *m) { return m->inside.length > 0; }
+
 const char *subword_kind(const struct subword_model *m) { return m->kind->type.name; }
 
 /* Longer pieces cannot be added tokens. */

@@ -29,6 +29,12 @@ const struct vocabulary *subword_vocabulary(const struct subword_model *m);
 /* The id of a piece as the file writes it; -1: none. */
 int32_t subword_find(const struct subword_model *m, const char *text, size_t length);
 
+/* The token of what no piece has; -1: none. */
+int32_t subword_unknown(const struct subword_model *m);
+
+/* Do pieces that continue a word begin with an affix, such as "##"? */
+bool subword_has_inside(const struct subword_model *m);
+
 /* Memory for one word after the other, and where their tokens go. */
 struct subword_work {
   struct tokens *out; /* with the error */

@@ -9,6 +9,7 @@
 #include "server/model/answer/stack_answer_fill.h"
 #include "server/model/answer/stack_answer_sequences.h"
 #include "server/model/answer/stack_answer_sparse.h"
+#include "server/model/answer/stack_entities.h"
 #include "server/model/answer/stack_token_json.h"
 #include "server/model/fields/stack_fields.h"
 #include "server/text/json_string.h"
@@ -178,9 +179,12 @@ static void add_lens(struct stack_listing *l, enum answer_form form) {
 }
 
 /* Adds what a request is about, unless it generates. */
-static void add_results(struct stack_listing *l, enum answer_form form) {
+static void add_results(struct stack_listing *l, enum answer_form form, struct arena *a,
+                        struct error *e) {
   if (l->r->fills_of)
     stack_answer_fill(l);
+  else if (l->r->grouped)
+    stack_entities_add(l, a, e);
   else if (l->r->scored)
     add_scores(l, form);
   else if (l->r->main.run->want_sparse)
@@ -389,8 +393,9 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, st
   struct answer_content *c = l->content;
   const bool rectangles = form == ANSWER_SAFETENSORS || r->base64;
   if (r->generates && stack_answer_sequences(l, arena, e)) return e->status;
-  add_results(l, form);
-  if (r->classes_of && add_labels(l, form, arena, e)) return e->status;
+  add_results(l, form, arena, e);
+  if (e->status) return e->status;
+  if (r->classes_of && !r->grouped && add_labels(l, form, arena, e)) return e->status;
   if (add_parts(l, arena, e)) return e->status;
 
   if (r->tells_tokens) {
@@ -468,8 +473,8 @@ enum status stack_answer_count(enum answer_form form, const struct stack_request
     add_v2(&l);
   } else {
     if (r->generates && stack_sequences_count(r, &sequences, arena, e)) return e->status;
-    add_results(&l, form);
-    if (add_parts(&l, arena, e)) return e->status;
+    add_results(&l, form, arena, e);
+    if (e->status || add_parts(&l, arena, e)) return e->status;
   }
   if (!size_add(answer_count(&content, form), sequences, bytes)) *bytes = SIZE_MAX;
   return STATUS_OK;

@@ -83,6 +83,22 @@ static enum status refuse_output(struct stack_check *k, enum stack_v2_output whi
   return error_at(k->e, k->terms->form == BODY_V2 ? pointer : field, "%s", why);
 }
 
+/* Sets how tokens become entities, whose scores are probabilities. */
+static enum status set_group(struct stack_check *k) {
+  const struct stack_values *v = k->values;
+  struct stack_request *out = k->out;
+  if (!stack_field_is_seen(k->reading, STACK_FIELD_GROUP)) return STATUS_OK;
+  if (stack_field_is_seen(k->reading, STACK_FIELD_FUNCTION) &&
+      v->function != STACK_FUNCTION_SOFTMAX)
+    return error_at(k->e, "/function",
+                    "with \"group\" the function is \"softmax\": the scores of entities are "
+                    "probabilities");
+  out->grouped = true;
+  out->group = v->group;
+  k->main->run->function = STACK_FUNCTION_SOFTMAX;
+  return STATUS_OK;
+}
+
 /* Sets what main's run computes from its last rows: pooled embeddings, classes, logits. */
 static enum status set_outputs(struct stack_check *k) {
   const struct stack_values *v = k->values;
@@ -122,6 +138,7 @@ static enum status set_outputs(struct stack_check *k) {
     run->function = v->function;
     run->output_size = f->classifier.count;
     k->out->classes_of = k->w;
+    if (set_group(k)) return k->e->status;
   }
   run->want_logits = of_v2 && find_output(k, STACK_V2_LOGITS) < k->out->v2.outputs;
   if (!run->want_logits || stack_has_output(k->main->stack)) return STATUS_OK;

@@ -56,6 +56,11 @@ static enum status check_without_texts(const struct contract_reading *r) {
     if (stack_field_is_seen(r, alone[i]))
       return error_at(r->e, stack_field_pointer(alone[i]), "%s requires texts, not tokens",
                       stack_field_name(alone[i]));
+  if (stack_field_is_seen(r, STACK_FIELD_GROUP))
+    return error_at(
+        r->e, "/group",
+        "\"group\" requires \"text\", not tokens: entities are parts of a text, and its "
+        "words show which tokens belong together");
   return STATUS_OK;
 }
 
@@ -96,10 +101,16 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
   const struct stack_form *f = source ? source : v->main.form;
   struct contract_text prompt;
   struct tokenize_texts *d = arena_alloc(r->arena, 1, sizeof *d, r->e);
+  const bool grouped = stack_field_is_seen(r, STACK_FIELD_GROUP);
   if (!d || check_fields(r, w, &prompt)) return r->e->status;
+  if (grouped && r->texts->of_item > 1)
+    return error_at(
+        r->e, "/group",
+        "\"group\" requires single texts, not pairs: the offsets of an entity are those "
+        "of one text");
   const struct tokenize_ask ask = {
       .of_each = {.special = v->special,
-                  .traced = v->tokens,
+                  .traced = v->tokens || grouped,
                   .longest = v->truncate == SIZE_MAX ? w->longest : v->truncate, /* 0: any */
                   .patience = r->patience},
       .prompt = {[TOKENIZE_OF_TEXT] = {prompt.bytes, prompt.length},

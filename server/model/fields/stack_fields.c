@@ -28,6 +28,11 @@ enum status stack_fields_truncate(const json_t *value, const struct contract_fie
   return STATUS_OK;
 }
 
+static const char *const groupings[] = {
+    [STACK_GROUP_NONE] = "none",   [STACK_GROUP_SIMPLE] = "simple",
+    [STACK_GROUP_FIRST] = "first", [STACK_GROUP_AVERAGE] = "average",
+    [STACK_GROUP_MAX] = "max",     NULL};
+
 /* --- the table --- */
 
 enum { ANY_SIZE, ROW_SIZE }; /* ROW_SIZE: the model's width */
@@ -62,14 +67,16 @@ enum {
   OF_HEADS_SCORE = 1 << 7,
   OF_HEADS_SCORE_PAIR = 1 << 8,
   OF_FILL = 1 << 9,
-  OF_V2 = 1 << 10, /* none: only the Open Inference Protocol has it, as an input */
+  OF_CLASSIFY_TOKENS = 1 << 10,
+  OF_V2 = 1 << 11, /* none: only the Open Inference Protocol has it, as an input */
 
   OF_ALL = 0,
   OF_SCORES = OF_SCORE | OF_SCORE_PAIR,
   OF_SEQUENCES = OF_GENERATE | OF_GENERATE_PAIR,
   OF_HEADS = OF_HEADS_ENCODE | OF_HEADS_SCORE | OF_HEADS_SCORE_PAIR,
-  OF_RESULTS = OF_ENCODE | OF_CLASSIFY | OF_FILL | OF_SCORES | OF_SEQUENCES,
-  OF_READERS = OF_ENCODE | OF_CLASSIFY | OF_FILL | OF_SCORE_PAIR | OF_GENERATE_PAIR |
+  OF_CLASSES = OF_CLASSIFY | OF_CLASSIFY_TOKENS,
+  OF_RESULTS = OF_ENCODE | OF_CLASSES | OF_FILL | OF_SCORES | OF_SEQUENCES,
+  OF_READERS = OF_ENCODE | OF_CLASSES | OF_FILL | OF_SCORE_PAIR | OF_GENERATE_PAIR |
                OF_HEADS_ENCODE | OF_HEADS_SCORE_PAIR,
   OF_POOLING = OF_ENCODE | OF_HEADS_ENCODE,
   OF_PROMPTS = OF_ENCODE | OF_CLASSIFY | OF_HEADS_ENCODE,
@@ -79,6 +86,8 @@ enum {
 #define MODEL_PATH "POST /v1/models/NAME/"
 static const struct contract_request requests[] = {{OF_ENCODE, MODEL_PATH "encode"},
                                                    {OF_CLASSIFY, MODEL_PATH "classify"},
+                                                   {OF_CLASSIFY_TOKENS,
+                                                    MODEL_PATH "classify_tokens"},
                                                    {OF_FILL, MODEL_PATH "fill"},
                                                    {OF_SCORE, MODEL_PATH "score"},
                                                    {OF_GENERATE, MODEL_PATH "generate"},
@@ -327,6 +336,7 @@ static enum status init_side(struct stack_side *s, const struct stack *stack, st
 static const struct contract *find_contract(const struct body_terms *terms, bool both) {
   static const struct contract alone[] = {[ASK_ENCODE] = {CONTRACT(OF_ENCODE), .v2 = &protocol},
                                           [ASK_CLASSIFY] = {CONTRACT(OF_CLASSIFY)},
+                                          [ASK_CLASSIFY_TOKENS] = {CONTRACT(OF_CLASSIFY_TOKENS)},
                                           [ASK_FILL] = {CONTRACT(OF_FILL)},
                                           [ASK_SCORE] = {CONTRACT(OF_SCORE)},
                                           [ASK_GENERATE] = {CONTRACT(OF_GENERATE)}};
@@ -346,7 +356,7 @@ enum { FILL_TOP = 5 }; /* default of return_top of /fill */
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
                               const struct body_terms *terms, const struct whole *w,
                               size_t max_items, struct arena *a, struct error *e) {
-  const bool encodes = terms->ask == ASK_ENCODE, classifies = terms->ask == ASK_CLASSIFY;
+  const bool encodes = terms->ask == ASK_ENCODE, classifies = body_ask_classifies(terms->ask);
   /* The importance of heads is measured for the rows of a model of sparse embeddings. */
   const bool weighs = terms->ablation && w->pool == STACK_POOL_SPARSE;
   const bool both = whole_is_pair(w) && (!body_ask_encodes(terms->ask) || terms->form == BODY_V2);
@@ -363,7 +373,7 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
                                   .choice = w->choice,
                                   .usual_tokens = w->max_tokens,
                                   .returns = 1};
-  if (encodes || classifies) stack_fields_prompt(&values->prompt, w->prompt);
+  if (encodes || terms->ask == ASK_CLASSIFY) stack_fields_prompt(&values->prompt, w->prompt);
   if (init_side(&values->source, both ? w->encoder : NULL, a, e) ||
       init_side(&values->main, both ? w->decoder : whole_reader(w), a, e))
     return e->status;

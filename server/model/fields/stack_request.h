@@ -8,6 +8,17 @@
 #include "server/model/fields/stack_side.h"
 #include "server/v2/body_v2.h"
 
+/* How the tokens of a text become entities: the aggregation strategies of Hugging Face
+ * transformers.
+ */
+enum stack_group {
+  STACK_GROUP_NONE,    /* each token is one, with its class */
+  STACK_GROUP_SIMPLE,  /* neighbors of one class are one: "B-" begins another */
+  STACK_GROUP_FIRST,   /* the same of words, which have the class of their first token, */
+  STACK_GROUP_AVERAGE, /* or of the means of their tokens' scores, */
+  STACK_GROUP_MAX      /* or of their token with the greatest score */
+};
+
 /* The targets of one item. */
 struct stack_scored {
   size_t count; /* at least 1 */
@@ -54,6 +65,8 @@ struct stack_request {
   bool tells_tokens;                      /* whether they are returned */
   const struct trace *trace;              /* the trace that a layer of a run writes; or NULL */
   const struct whole *classes_of; /* the model whose classes the outputs are; NULL: no classes */
+  bool grouped;                   /* whether the response has entities instead of outputs */
+  enum stack_group group;
   struct body_v2_asked v2;
 };
 
@@ -87,7 +100,7 @@ static inline size_t stack_request_source_rows(const struct stack_request *r, si
 /* Whether the response has a form as safetensors. */
 static inline bool stack_request_has_binary(const struct stack_request *r) {
   return !r->trace && !r->generates && !r->weighs && !r->tells_tokens && !r->fills_of &&
-         !r->main.run->want_sparse;
+         !r->main.run->want_sparse && !r->grouped;
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include "server/attention/attention_trace.h"
 #include "server/body/contract.h"
 #include "server/model/fields/stack_positions.h"
+#include "server/model/fields/stack_request.h"
 #include "server/model/fields/stack_side.h"
 
 #define STACK_TRUNCATE_UNSAID (SIZE_MAX - 1)
