@@ -199,7 +199,7 @@ static enum status refuse_missing(const struct whole_finding *f, const struct wh
 }
 
 bool whole_find_needs_bias(const struct whole_family *f, enum whole_role role) {
-  return f->bias == WHOLE_BIAS_ALWAYS && !is_table(role) && !(f->unbiased & 1U << role);
+  return f->bias == WHOLE_BIAS_ALWAYS && !is_table(role) && !(f->unbiased >> role & 1);
 }
 
 /* Finds weight and bias of a role, if it has a weight. Old files use other names for those of

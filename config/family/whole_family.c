@@ -708,6 +708,7 @@ _Static_assert(sizeof layers / sizeof *layers <= LAYOUT_FAMILIES_MOST, "too many
    (int)first##OUTPUT == (int)first##QUERY + ROLE_OUTPUT)
 _Static_assert(ROLE_QUERY == 0 && SAME_ORDER(WHOLE_) && SAME_ORDER(WHOLE_CROSS_),
                "the roles of an attention are in the order of enum role");
+_Static_assert(WHOLE_ROLES <= 64 && WHOLE_CROSS_OUTPUT < 32, "a bit of `unbiased` for each role");
 _Static_assert(WHOLE_DENSE_SKIP == WHOLE_DENSE + 1 &&
                    WHOLE_DENSE_END == WHOLE_DENSE + 2 * STACK_DENSE_MOST - 1,
                "two roles for each dense layer");

@@ -103,7 +103,7 @@ struct whole_family {
                                        one of a decoder */
   const char *class_activation;     /* follows the first layer of a classifier; NULL: tanh */
   enum whole_bias bias;
-  unsigned unbiased; /* a bit 1U << role each */
+  uint64_t unbiased; /* a bit 1U << role each: there are more roles than 32 */
   enum norm_kind norm;
   enum norm_place place;
   enum positions positions; /* without a stored table; POSITIONS_LEARNED: a table is required */
