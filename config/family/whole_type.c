@@ -200,6 +200,7 @@ static const struct whole_type types[] = {
      .forced_end = -1},
     {.name = "llama", LLAMA, .untied = true},
     {.name = "mistral", LLAMA, .untied = true, .windows = true, .window = 4096, .both_ways = true},
+    {.name = "ministral", LLAMA, .untied = true, .windows = true, .window = 4096},
     {.name = "qwen2", QWEN},
     {.name = "qwen3", QWEN, .head_size = 128, .head_norms = true},
     {.name = "gemma",
