@@ -67,7 +67,8 @@ static void stack_must_agree(const struct whole_plan *p, enum whole_side side) {
   const struct whole_stack *s = &p->stack[side];
   const struct stack_form *f = &s->form;
   const bool other = side == WHOLE_DECODER && p->kind == MODEL_SEQ2SEQ;
-  must(f->layers > 0 && f->width > 0 && f->kind->self.heads % f->kind->self.kv_heads == 0);
+  must((f->layers > 0) == (s->family->layer != NULL) && f->width > 0);
+  must(!f->layers || f->kind->self.heads % f->kind->self.kv_heads == 0);
   must(f->embedding.positions != POSITIONS_LEARNED ||
        s->positions <= f->embedding.position_rows - f->embedding.first_position);
   must(f->causal == (side == WHOLE_DECODER) && (f->cross.heads > 0) == other);
