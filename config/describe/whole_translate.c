@@ -386,7 +386,7 @@ enum status whole_translate(struct whole_words *w, const struct whole_documents 
                      "config.json: no model_type; for a custom model set it to \"transformer\"");
   w->type = whole_type_find(name);
   if (!w->type) {
-    char known[300];
+    char known[400];
     whole_type_list(known, sizeof known);
     return error_set(e, STATUS_CONFIG,
                      "config.json: unsupported model_type \"%.60s\"; supported: %s", name, known);
