@@ -69,15 +69,12 @@ struct run_words {
 /* Separates the words of `attend run`, which come in any order, from those that are settings; for
  * these there is as much room. */
 static void read_run_words(char **words, struct run_words *run, char **settings) {
-  static const char *const asks[] = {[ASK_HEADS] = "--heads",
-                                     [ASK_ENCODE] = "--encode",
-                                     [ASK_CLASSIFY] = "--classify",
-                                     [ASK_CLASSIFY_TOKENS] = "--classify-tokens",
-                                     [ASK_FILL] = "--fill",
-                                     [ASK_SCORE] = "--score",
-                                     [ASK_GENERATE] = "--generate",
-                                     [ASK_TOKENIZE] = "--tokenize",
-                                     [ASK_DETOKENIZE] = "--detokenize"};
+  static const char *const asks[] = {
+      [ASK_HEADS] = "--heads",       [ASK_ENCODE] = "--encode",
+      [ASK_CLASSIFY] = "--classify", [ASK_CLASSIFY_TOKENS] = "--classify-tokens",
+      [ASK_QUESTION] = "--question", [ASK_FILL] = "--fill",
+      [ASK_SCORE] = "--score",       [ASK_GENERATE] = "--generate",
+      [ASK_TOKENIZE] = "--tokenize", [ASK_DETOKENIZE] = "--detokenize"};
   struct command_run_asked *asked = &run->asked;
   while (*words) {
     const enum body_ask before = asked->terms.ask;

@@ -61,6 +61,8 @@ static void print_sizes(const struct whole_plan *p, FILE *out) {
 static void print_classes(const struct whole_plan *p, FILE *out) {
   const size_t count = json_array_size(p->labels);
   char name[TEXT_SIZE];
+  if (p->head == WHOLE_HEAD_SPANS && whole_plan_reader(p)->form.classifier.count)
+    fputs("  a head that answers questions from a text\n", out);
   if (count == 0) return;
   fprintf(out, "  a classifier %s %zu class%s, function %s: ",
           p->head == WHOLE_HEAD_TOKENS ? "of tokens with" : "of", count, count == 1 ? "" : "es",

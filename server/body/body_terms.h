@@ -15,6 +15,7 @@ enum body_ask {
   ASK_ENCODE,
   ASK_CLASSIFY,
   ASK_CLASSIFY_TOKENS,
+  ASK_QUESTION,
   ASK_FILL,
   ASK_SCORE,
   ASK_GENERATE,
@@ -22,9 +23,9 @@ enum body_ask {
   ASK_DETOKENIZE
 };
 
-/* Returns whether the response has scores of classes. */
+/* Returns whether the response has scores of classes, or of the ends of spans. */
 static inline bool body_ask_classifies(enum body_ask ask) {
-  return ask == ASK_CLASSIFY || ask == ASK_CLASSIFY_TOKENS;
+  return ask == ASK_CLASSIFY || ask == ASK_CLASSIFY_TOKENS || ask == ASK_QUESTION;
 }
 
 /* Returns whether the request's rows alone go through a stack, and no predicted tokens. */

@@ -137,6 +137,13 @@ class Client:
         fields.update(tokens=tokens, embeddings=embeddings)
         return self._ask("classify_tokens", model, form, request_id, fields)
 
+    def question(self, tokens=None, *, embeddings=None, model=None, form=None, request_id=None, **fields):
+        """Scores each token of a question and its context, tokens or text=[[question, context], ...], as the first and the
+        last one of the answer: "start" and "end", lists of logits. Other fields are those of encode except pooling. There
+        is no default model. A response has no safetensors form."""
+        fields.update(tokens=tokens, embeddings=embeddings)
+        return self._ask("question", model, form, request_id, fields)
+
     def fill(self, tokens=None, *, embeddings=None, model=None, form=None, request_id=None, **fields):
         """The most likely tokens of masked positions of tokens, or of text=.... Returns "masks": for each item a list of
         {"position", "top": [{"token", "string", "probability"}]}. The fields are return_top and positions, "masks" (of the

@@ -45,6 +45,7 @@ static bool is_served(const struct model *m, enum body_ask ask) {
   static const char *const instead[] = {[ASK_ENCODE] = "it cannot encode",
                                         [ASK_CLASSIFY] = "it cannot classify",
                                         [ASK_CLASSIFY_TOKENS] = "it cannot classify tokens",
+                                        [ASK_QUESTION] = "it cannot answer questions",
                                         [ASK_FILL] = "it cannot fill masked tokens",
                                         [ASK_SCORE] = "it cannot score",
                                         [ASK_GENERATE] = "it cannot generate",

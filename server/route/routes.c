@@ -26,8 +26,9 @@ enum {
   ONE_CLASS = 8,   /* no classifier of several classes */
   LIKELIHOOD = 16, /* logits */
   GENERATION = 32,
-  MASKED = 64,        /* a masked language modeling head */
-  TOKEN_CLASSES = 128 /* a classifier of tokens */
+  MASKED = 64,         /* a masked language modeling head */
+  TOKEN_CLASSES = 128, /* a classifier of tokens */
+  QUESTIONS = 256      /* a head that answers questions from a text */
 };
 
 /* The settings that turn paths on. */
@@ -224,6 +225,7 @@ bool route_serves(enum route route, const struct model *m) {
   if (needs(route, CLASSES) && classes == 0) return false;
   if (needs(route, ONE_CLASS) && classes > 1) return false;
   if (needs(route, TOKEN_CLASSES) && !(w && whole_classes(w, WHOLE_HEAD_TOKENS))) return false;
+  if (needs(route, QUESTIONS) && !(w && whole_classes(w, WHOLE_HEAD_SPANS))) return false;
   if (needs(route, LIKELIHOOD) && !whole_has_output(w)) return false;
   if (needs(route, GENERATION) && !whole_can_generate(w)) return false;
   if (needs(route, MASKED) && !whole_can_fill(w)) return false;
@@ -238,6 +240,7 @@ const char *route_missing(enum route route, const struct model *m) {
     return " with several classes, where one is required";
   if (needs(route, VECTORS) && w) return " without token embeddings";
   if (needs(route, CLASSES) && w) return " without a classifier";
+  if (needs(route, QUESTIONS) && w) return " without a question answering head";
   if (needs(route, TOKEN_CLASSES) && w) return " without a classifier of tokens";
   if (needs(route, MASKED) && m->kind == MODEL_ENCODER)
     return " without a masked language modeling head";

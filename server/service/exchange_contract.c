@@ -196,6 +196,7 @@ static const struct {
     [ASK_HEADS] = {&attention, NULL, &exchange_plain},
     [ASK_ENCODE] = {&stack, &dialect, &exchange_pass},
     [ASK_CLASSIFY] = {&stack, &dialect, &exchange_pass},
+    [ASK_QUESTION] = {&stack, NULL, &exchange_pass},
     [ASK_CLASSIFY_TOKENS] = {&stack, NULL, &exchange_pass},
     [ASK_FILL] = {&filling, NULL, &exchange_pass},
     [ASK_SCORE] = {&stack, &dialect, &exchange_pass},

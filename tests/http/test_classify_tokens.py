@@ -14,7 +14,7 @@ from forms import bits, read_base64, read_safetensors
 from support import Case, Server, ServerCase, attend, safetensors_bytes
 from test_whole import read_safetensors as read_tensors
 
-PATHS = {"token_classify": "classify_tokens", "classify": "classify"}
+PATHS = {"token_classify": "classify_tokens", "classify": "classify", "question": "question"}
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "MISC", "B-a-b", "I-a-b", "x-O"]
 STRATEGIES = ("none", "simple", "first", "average", "max")
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "##s", "##ing", "##a", "##b", "a", "b", "c", "walk", "new", "york", ",", ".",
@@ -131,14 +131,23 @@ class Golden(Case):
     def compare(self, server, name, case):
         path = f"/v1/models/{name}/{PATHS[case['kind']]}"
         request = {field: case[field] for field in ("tokens", "token_types") if case.get(field)}
-        outputs = self.ok(server.post(path, dict(request, function="none")))["outputs"]
-        right = case["expected"]["logits"]
+
+        def ask(path, request):
+            """The logits; of a question, those of the first and the last token of an answer, as two columns."""
+            if case["kind"] != "question":
+                return self.ok(server.post(path, dict(request, function="none")))["outputs"]
+            answer = self.ok(server.post(path, request))
+            return [list(map(list, zip(*item))) for item in zip(answer["start"], answer["end"])]
+        outputs = ask(path, request)
+        expected = case["expected"]
+        right = expected.get("logits") or [list(map(list, zip(*item)))
+                                           for item in zip(expected["start_logits"], expected["end_logits"])]
         self.assertEqual(len(outputs), len(right))
         for i, (got, wanted) in enumerate(zip(outputs, right)):
             numpy.testing.assert_allclose(got, wanted, 1e-4, 1e-4)
             alone = {field: [rows[i]] for field, rows in request.items()}
-            self.assertEqual(self.ok(server.post(path, dict(alone, function="none")))["outputs"], [got])
-        near = self.ok(server.post(path.replace(name, f"{name}-int8"), dict(request, function="none")))["outputs"]
+            self.assertEqual(ask(path, alone), [got])
+        near = ask(path.replace(name, f"{name}-int8"), request)
         for got, wanted in zip(near, right):
             error = numpy.float64(got) - wanted
             self.assertLess(numpy.abs(error).max(), 0.25 * max(1, numpy.sqrt(numpy.square(wanted).mean())))
@@ -150,7 +159,8 @@ class ClassifyTokens(ServerCase):
         cls.folder = tempfile.mkdtemp(prefix="attend-test-")
         cls.models = {"words": write_tagger(os.path.join(cls.folder, "words"), "bert-tags", write_words),
                       "pieces": write_tagger(os.path.join(cls.folder, "pieces"), "roberta-tags", write_pieces),
-                      "decoder": golden.definition("qwen2-tags"), "classes": golden.definition("qwen2-cls")}
+                      "decoder": golden.definition("qwen2-tags"), "classes": golden.definition("qwen2-cls"),
+                      "asks": golden.definition("bert-qa")}
         cls.config = os.path.join(cls.folder, "attend.json")
         with open(cls.config, "w", encoding="utf-8") as file:
             json.dump({"models": cls.models}, file)
@@ -258,6 +268,34 @@ class ClassifyTokens(ServerCase):
             self.assertIn(what, problem["detail"])
         status = self.post("words", {"text": "a", "group": "simple"}, Accept="application/x-safetensors").status
         self.assertEqual(status, 406)
+
+    # --- questions ---
+
+    def test_scores_of_the_ends_of_an_answer(self):
+        answer = self.ok(self.post("asks", {"tokens": [[1, 2, 3], [4]], "return_hidden": True}, "question"))
+        self.assertEqual(list(answer), ["model", "start", "end", "hidden", "usage"])
+        self.assertEqual([len(item) for item in answer["start"] + answer["end"]], [3, 1, 3, 1])
+        alone = self.ok(self.post("asks", {"tokens": [1, 2, 3]}, "question"))
+        self.assertEqual((alone["start"], alone["end"]), (answer["start"][0], answer["end"][0]))
+        coded = self.ok(self.post("asks", {"tokens": [[1, 2, 3], [4]], "encoding_format": "base64"}, "question"))
+        self.assertEqual((coded["start"], coded["end"]), (answer["start"], answer["end"]))
+        self.assertEqual(self.post("asks", {"tokens": [1]}, "question", Accept="application/x-safetensors").status, 406)
+        problem = self.problem(self.post("asks", {"tokens": [1], "function": "none"}, "question"), 400, "invalid-request",
+                               "/function")
+        self.assertIn("/v1/models/NAME/classify", problem["detail"])
+        problem = self.problem(self.post("words", {"tokens": [1]}, "question"), 404, "not-found")
+        self.assertIn("(encoder without a question answering head)", problem["detail"])
+        for model, tasks in (("asks", ["encode", "question"]), ("words", ["encode", "classify_tokens"]),
+                             ("decoder", ["encode", "classify_tokens"]), ("classes", ["encode", "classify"])):
+            about = self.ok(self.server.get(f"/v1/models/{model}"))
+            self.assertEqual(about["tasks"], tasks)
+            self.assertEqual("labels" in about, model != "asks")
+        _, out, _ = attend("inspect", os.path.join(golden.MODELS, "bert-qa"))
+        self.assertIn("  a head that answers questions from a text\n", out.decode())
+        body = b'{"tokens": [[1, 2, 3]]}'
+        status, out, err = attend("run", "asks", "--question", "--config", self.config, data=body)
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(out.rstrip(), self.post("asks", body, "question").body.rstrip())
 
     # --- commands ---
 

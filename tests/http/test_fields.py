@@ -19,7 +19,8 @@ OPTIONS = {word: (kind, *(eval(n, {"INFINITY": math.inf, "STACK_BEAMS_MAX": 64})
                                                      read("config", "describe", "whole_choice.h"))}
 SEARCH = ("beams", "length_penalty", "early_stopping")  # completions do not have these
 # The kinds of requests that a schema is for.
-KINDS = {"EncodeRequest": ("ENCODE",), "ClassifyRequest": ("CLASSIFY",), "ClassifyTokensRequest": ("CLASSIFY_TOKENS",), "ScoreRequest": ("SCORE", "SCORE_PAIR"),
+KINDS = {"EncodeRequest": ("ENCODE",), "ClassifyRequest": ("CLASSIFY",), "ClassifyTokensRequest": ("CLASSIFY_TOKENS",), "QuestionRequest": ("QUESTION",),
+         "ScoreRequest": ("SCORE", "SCORE_PAIR"),
          "GenerateRequest": ("GENERATE", "GENERATE_PAIR"),
          "HeadImportanceRequest": ("HEADS_ENCODE", "HEADS_SCORE", "HEADS_SCORE_PAIR")}
 
@@ -60,7 +61,7 @@ def keywords_of(kind, least, most):
 # An error about the field itself: it is unknown, or belongs to another path, or has another name here.
 FOREIGN = re.compile(r"unknown field|supported by|calls it|^use |: use |^name the model|named in|"
                      r"returns only a number|^the model|^set \"temp|describes? ")
-SERVED = ("minilm", "sentiment", "tagger", "bert", "gpt2", "t5-small", "layer")
+SERVED = ("minilm", "sentiment", "tagger", "reader", "bert", "gpt2", "t5-small", "layer")
 NO_VALUE = {"no": ["value"]}
 
 

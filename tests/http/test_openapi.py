@@ -19,7 +19,7 @@ EXAMPLES = {
     "": """attend attendWith attendInside measureHeads measureInside describeModel listModels health ready teiHealth
         teiPing v2Server v2Live v2Ready v2Models v2Model v2ModelVersion v2ModelReady v2ModelReadyVersion v2Infer v2InferVersion""",
     "attend.json": "generate beam_search",
-    "tasks.json": """embed teiEmbeddings complete rerank rerankV2 cohereEmbed cohereEmbedV2 encode classify classifyTokens fill score generate
+    "tasks.json": """embed teiEmbeddings complete rerank rerankV2 cohereEmbed cohereEmbedV2 encode classify classifyTokens answerQuestion fill score generate
         tokenize detokenize teiRoot teiEmbed teiEmbedAll teiEmbedSparse teiSimilarity teiTokenize teiDecode teiRerank teiPredict teiInfo"""}
 # These differ between runs, releases and processors. Random ids differ, too.
 VOLATILE = ("created", "version", "bytes", "engine", "tokenization_workers")
@@ -44,7 +44,7 @@ WORDS = {"model": {"type": "WordLevel", "unk_token": "?", "vocab": {"?": 0, "a":
 
 def path_of(template):
     """A path with the names that it needs."""
-    model = ("words" if "tokenize" in template else "tags" if "/classify_tokens" in template else "sorts" if "/classify" in template else
+    model = ("words" if "tokenize" in template else "tags" if "/classify_tokens" in template else "reads" if "/question" in template else "sorts" if "/classify" in template else
              "whole" if "/encode" in template or "{layer}" in template else "demo")
     return template.replace("{model}", model).replace("{layer}", "encoder.0.self").replace("{slug}", "invalid-json")
 
@@ -58,7 +58,7 @@ def request_of(template):
         return {"model": "whole", "input": [1, 2]}
     if template in ("/embed", "/embed_all"):
         return {"model": "whole", "inputs": [1, 2]}
-    return (infer() if template.startswith("/v2/models") else TEXT if re.search("/encode$|/classify(_tokens)?$|/detokenize$", template) else ASK)
+    return (infer() if template.startswith("/v2/models") else TEXT if re.search("/encode$|/classify(_tokens)?$|/question$|/detokenize$", template) else ASK)
 
 
 def queries(shape, data):
@@ -88,6 +88,7 @@ class OpenApi(Case):
         with open(os.path.join(cls.folder.name, "tokenizer.json"), "w", encoding="utf-8") as file:
             json.dump(WORDS, file)
         cls.server = Server({"models": dict(MODELS, whole=WHOLE, decoder=dict(WHOLE, kind="decoder"),
+                                            reads=dict(WHOLE, task="question"),
                                             tags=dict(WHOLE, labels=["O", "B-a", "I-a"], task="classify_tokens",
                                                       tokenizer=cls.folder.name),
                                             sorts=dict(WHOLE, labels=["a", "b", "c"], tokenizer=cls.folder.name),
@@ -390,6 +391,19 @@ class OpenApi(Case):
         self.holds("POST", path, self.server.post(path, TEXT, {"Accept": SAFETENSORS}), 200)
         schema = self.schema(self.schemas["schemas"]["ClassifyTokensRequest"])
         for request in ({}, dict(TEXT, group="last"), dict(TEXT, pool="cls"), dict(TEXT, prompt="a")):
+            with self.subTest(request=request):
+                self.assertFalse(schema.is_valid(request))
+                self.assertEqual(self.server.post(path, request).status, 400)
+
+    def test_answers_of_question(self):
+        path = "/v1/models/reads/question"
+        for more in ({}, {"tokens": [1, 2, 3]}, {"encoding_format": "base64", "return_hidden": True}, {"valid_lens": [1, 1]}):
+            with self.subTest(more=more):
+                request = dict(TEXT, **more)
+                self.taken("QuestionRequest", request)
+                self.holds("POST", path, self.server.post(path, request), 200)
+        schema = self.schema(self.schemas["schemas"]["QuestionRequest"])
+        for request in ({}, dict(TEXT, function="none"), dict(TEXT, pool="cls")):
             with self.subTest(request=request):
                 self.assertFalse(schema.is_valid(request))
                 self.assertEqual(self.server.post(path, request).status, 400)
@@ -704,7 +718,7 @@ class OpenApi(Case):
                         if challenge is None or operation.get("security") == []:
                             # no model of this server can classify, fill, score or generate, and none has a tokenizer
                             wants_more = path.startswith("/v1/models/") and path.endswith((
-                                "/classify", "/classify_tokens", "/fill", "/score", "/generate", "tokenize")) or path == "/v1/completions"
+                                "/classify", "/classify_tokens", "/question", "/fill", "/score", "/generate", "tokenize")) or path == "/v1/completions"
                             # these name no model here
                             asks_none = path in ("/v1/rerank", "/v2/rerank", "/v1/embed", "/v2/embed", "/rerank", "/predict", "/similarity", "/embed_sparse",
                                                  "/tokenize", "/decode")

@@ -77,6 +77,29 @@ static void add_outputs(struct stack_listing *l) {
   s->write = answer_write_floats;
 }
 
+/* Writes a number of each row, the first one of a section with several. */
+static char *write_column(const struct answer_rows *r, char *out) {
+  const float *number = (const float *)r->section->data + answer_rows_index(r);
+  for (size_t i = 0; i < r->count; i++) {
+    if (i > 0) *out++ = ',';
+    out = number_write(out, number[i * r->width]);
+  }
+  return out;
+}
+
+/* Adds the logits of each token as the first one, and as the last one of an answer. */
+static void add_spans(struct stack_listing *l) {
+  static const char *const names[] = {"start", "end"};
+  const struct stack_run *run = l->r->main.run;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const float *first = run->outputs ? run->outputs + i : NULL;
+    struct answer_section *s = add_rows(l, &l->r->main, NULL, first, &run->output_size);
+    s->name = names[i];
+    s->number = NUMBER_TOKEN; /* text in any case */
+    s->write = write_column;
+  }
+}
+
 /* --- scores --- */
 
 /* Adds a section with a row of `width` numbers for each target. The run has numbers for all rows:
@@ -185,6 +208,8 @@ static void add_results(struct stack_listing *l, enum answer_form form, struct a
     stack_answer_fill(l);
   else if (l->r->grouped)
     stack_entities_add(l, a, e);
+  else if (stack_request_has_spans(l->r))
+    add_spans(l);
   else if (l->r->scored)
     add_scores(l, form);
   else if (l->r->main.run->want_sparse)
@@ -395,7 +420,8 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, st
   if (r->generates && stack_answer_sequences(l, arena, e)) return e->status;
   add_results(l, form, arena, e);
   if (e->status) return e->status;
-  if (r->classes_of && !r->grouped && add_labels(l, form, arena, e)) return e->status;
+  if (r->classes_of && r->classes_of->label && !r->grouped && add_labels(l, form, arena, e))
+    return e->status;
   if (add_parts(l, arena, e)) return e->status;
 
   if (r->tells_tokens) {

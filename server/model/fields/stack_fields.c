@@ -68,15 +68,17 @@ enum {
   OF_HEADS_SCORE_PAIR = 1 << 8,
   OF_FILL = 1 << 9,
   OF_CLASSIFY_TOKENS = 1 << 10,
-  OF_V2 = 1 << 11, /* none: only the Open Inference Protocol has it, as an input */
+  OF_QUESTION = 1 << 11,
+  OF_V2 = 1 << 12, /* none: only the Open Inference Protocol has it, as an input */
 
   OF_ALL = 0,
   OF_SCORES = OF_SCORE | OF_SCORE_PAIR,
   OF_SEQUENCES = OF_GENERATE | OF_GENERATE_PAIR,
   OF_HEADS = OF_HEADS_ENCODE | OF_HEADS_SCORE | OF_HEADS_SCORE_PAIR,
   OF_CLASSES = OF_CLASSIFY | OF_CLASSIFY_TOKENS,
-  OF_RESULTS = OF_ENCODE | OF_CLASSES | OF_FILL | OF_SCORES | OF_SEQUENCES,
-  OF_READERS = OF_ENCODE | OF_CLASSES | OF_FILL | OF_SCORE_PAIR | OF_GENERATE_PAIR |
+  OF_CLASSIFIERS = OF_CLASSES | OF_QUESTION,
+  OF_RESULTS = OF_ENCODE | OF_CLASSIFIERS | OF_FILL | OF_SCORES | OF_SEQUENCES,
+  OF_READERS = OF_ENCODE | OF_CLASSIFIERS | OF_FILL | OF_SCORE_PAIR | OF_GENERATE_PAIR |
                OF_HEADS_ENCODE | OF_HEADS_SCORE_PAIR,
   OF_POOLING = OF_ENCODE | OF_HEADS_ENCODE,
   OF_PROMPTS = OF_ENCODE | OF_CLASSIFY | OF_HEADS_ENCODE,
@@ -88,6 +90,7 @@ static const struct contract_request requests[] = {{OF_ENCODE, MODEL_PATH "encod
                                                    {OF_CLASSIFY, MODEL_PATH "classify"},
                                                    {OF_CLASSIFY_TOKENS,
                                                     MODEL_PATH "classify_tokens"},
+                                                   {OF_QUESTION, MODEL_PATH "question"},
                                                    {OF_FILL, MODEL_PATH "fill"},
                                                    {OF_SCORE, MODEL_PATH "score"},
                                                    {OF_GENERATE, MODEL_PATH "generate"},
@@ -337,6 +340,7 @@ static const struct contract *find_contract(const struct body_terms *terms, bool
   static const struct contract alone[] = {[ASK_ENCODE] = {CONTRACT(OF_ENCODE), .v2 = &protocol},
                                           [ASK_CLASSIFY] = {CONTRACT(OF_CLASSIFY)},
                                           [ASK_CLASSIFY_TOKENS] = {CONTRACT(OF_CLASSIFY_TOKENS)},
+                                          [ASK_QUESTION] = {CONTRACT(OF_QUESTION)},
                                           [ASK_FILL] = {CONTRACT(OF_FILL)},
                                           [ASK_SCORE] = {CONTRACT(OF_SCORE)},
                                           [ASK_GENERATE] = {CONTRACT(OF_GENERATE)}};

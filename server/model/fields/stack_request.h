@@ -97,10 +97,15 @@ static inline size_t stack_request_source_rows(const struct stack_request *r, si
   return r->source.run ? r->source.run->geometry.item[text].q : 0;
 }
 
+/* Whether its outputs are scores of the first and the last token of an answer. */
+static inline bool stack_request_has_spans(const struct stack_request *r) {
+  return r->classes_of && whole_classes(r->classes_of, WHOLE_HEAD_SPANS) > 0;
+}
+
 /* Whether the response has a form as safetensors. */
 static inline bool stack_request_has_binary(const struct stack_request *r) {
   return !r->trace && !r->generates && !r->weighs && !r->tells_tokens && !r->fills_of &&
-         !r->main.run->want_sparse && !r->grouped;
+         !r->main.run->want_sparse && !r->grouped && !stack_request_has_spans(r);
 }
 
 #endif
