@@ -161,10 +161,12 @@ class ClassifyTokens(ServerCase):
                       "pieces": write_tagger(os.path.join(cls.folder, "pieces"), "roberta-tags", write_pieces),
                       "decoder": golden.definition("qwen2-tags"), "classes": golden.definition("qwen2-cls"),
                       "asks": golden.definition("bert-qa")}
+        # a decoder with one class, and the tokenizer of another model
+        cls.models["ranks"] = dict(golden.definition("qwen3-cls"), tokenizer=os.path.join(cls.folder, "words"))
         cls.config = os.path.join(cls.folder, "attend.json")
         with open(cls.config, "w", encoding="utf-8") as file:
             json.dump({"models": cls.models}, file)
-        return Server({"models": cls.models})
+        return Server({"models": cls.models, "text_embeddings_inference": True})
 
     @classmethod
     def tearDownClass(cls):
@@ -268,6 +270,31 @@ class ClassifyTokens(ServerCase):
             self.assertIn(what, problem["detail"])
         status = self.post("words", {"text": "a", "group": "simple"}, Accept="application/x-safetensors").status
         self.assertEqual(status, 406)
+
+    # --- decoders ---
+
+    def test_decoders_rank_by_their_last_row(self):
+        documents = ["walking a new york", "b", "as, as", "c b a"]
+        pairs = [["new york", one] for one in documents]
+        scores = self.ok(self.post("ranks", {"text": pairs, "function": "none"}, "classify"))["outputs"]
+        rows = self.ok(self.post("ranks", {"text": pairs}, "encode"))["outputs"]
+        weight = read_tensors(os.path.join(golden.MODELS, "qwen3-cls", "model.safetensors"))["score.weight"]
+        numpy.testing.assert_allclose([one[0] for one in scores], [weight[0] @ item[-1] for item in rows], 1e-4, 1e-4)
+        ranked = self.ok(self.server.post("/v1/rerank", {"model": "ranks", "query": "new york", "documents": documents}))
+        order = sorted(range(len(documents)), key=lambda i: -scores[i][0])
+        self.assertEqual([one["index"] for one in ranked["results"]], order)
+        likely = self.ok(self.post("ranks", {"text": pairs}, "classify"))["outputs"]
+        self.assertEqual([one["relevance_score"] for one in ranked["results"]], [likely[i][0] for i in order])
+
+    def test_other_services_classify_texts_alone(self):
+        """A classifier of tokens is none of texts: its embeddings are."""
+        for path in ("/predict", "/rerank"):
+            answer = self.server.post(path, {"model": "words", "inputs": "a", "query": "a", "texts": ["b"]})
+            self.assertIn(answer.status, (404, 424, 400))
+        answer = self.server.post("/predict", {"model": "words", "inputs": "a"})
+        self.assertIn("without a classifier", answer.json["error"])
+        answer = self.ok(self.server.post("/v1/rerank", {"model": "words", "query": "a", "documents": ["b", "a"]}))
+        self.assertEqual([one["index"] for one in answer["results"]], [1, 0])
 
     # --- questions ---
 

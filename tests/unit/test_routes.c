@@ -409,9 +409,10 @@ static void other_services_words_have_routes(void **state) {
   }
   assert_null(route_row(ROUTE_MODEL_ENCODE)->dialect);
   for (unsigned r = 0; r < ROUTE_COUNT; r++)
-    assert_int_equal(route_is_tei((enum route)r), strstr(" /embed /embed_all /similarity /rerank "
-                                                         "/predict /tokenize /decode /info ",
-                                                         spaced((enum route)r)) != NULL);
+    assert_int_equal(route_is_tei((enum route)r),
+                     strstr(" /embed /embed_all /embed_sparse /similarity /rerank "
+                            "/predict /tokenize /decode /info ",
+                            spaced((enum route)r)) != NULL);
 }
 
 static void templates_are_labels_of_their_own(void **state) {
