@@ -82,6 +82,10 @@ test("links that are broken, strange, too long or of models that are not there",
     await page.evaluate(() => document.querySelector('#places [href="#explore"]').click());
     assert.equal(await page.locator("#example").inputValue(), "lookup", hash);
   }
+  for (const part of ["tokens=-1", "request=W10", "request=!"]) {
+    const page = await open({ server, path: `/#explore?model=sort&${part}` });
+    await page.getByText("This link is invalid or was cut off.").waitFor();
+  }
   const strange = { attend: 1, model: "gone<img src=x>", text: JSON.stringify(BODY), labels: { rows: [[1]], cols: 5 },
     tab: "source", view: { item: 77, part: {}, head: -5, row: 1e9, col: "x", range: 7, strong: "yes" } };
   const page = await open({ server, path: `/#${coded(strange)}` });
@@ -96,6 +100,13 @@ test("links that are broken, strange, too long or of models that are not there",
   await page.evaluate(() => State.set({ body: { text: `{"queries": [[${"1,".repeat(9000)}1]]}` } }));
   await page.getByRole("button", { name: "Copy link" }).click();
   await page.getByText("too long for a link").waitFor();
+});
+
+test("what is no tab of a link is not opened", async () => {
+  const kept = { attend: 1, model: "demo", text: JSON.stringify(BODY), tab: "answer-side" };
+  const page = await open({ server, path: `/#${coded(kept)}` });
+  await page.waitForFunction(() => State.get("answer"));
+  assert.equal(await shown(page), "explore look demo");
 });
 
 test("a cell and a head that the answer does not have are not chosen", async () => {

@@ -71,7 +71,8 @@ const Link = (() => {
     const whole = (name) => get(name) && Number(get(name)), head = get("head");
     const body = bodyOf(params);
     if (State.get("body") && !State.get("asked")) return choose(get("model")); // written before there were models
-    if (params.has("request") && !decoded(params.get("request"))) Place.say("This link is invalid or was cut off.");
+    if (["tokens", "request"].some((name) => params.has(name)) && !Object.keys(body).length)
+      Place.say("This link is invalid or was cut off.");
     return restore({ model: get("model") || State.get("model"), ...body,
       view: viewOf({ item: whole("item"), part: get("layer"), head: head === "mean" ? head : whole("head"),
         row: whole("query"), col: whole("key"), range: get("scale"),
@@ -112,8 +113,8 @@ const Link = (() => {
   };
   // A file and an older link have a tab, which belongs to a place.
   const open = (kept) => {
-    const tab = Dom.id(kept.tab), { place = "explore" } = tab ? tab.dataset : {};
-    Place.go(place, tab && tab.getAttribute("aria-controls"));
+    const tab = Dom.id(kept.tab)?.closest("[role=tab]"), { place = "explore" } = tab ? tab.dataset : {};
+    Place.go(place, tab?.getAttribute("aria-controls"));
     return restore(kept);
   };
   Place.part("learn", { read: (params) => choose(params.get("model")), write: () => ({ model: State.get("model") }) });
