@@ -39,8 +39,6 @@ static const struct elsewhere table[] = {
      "unknown path: use POST /v1/models/NAME/classify for classification"},
     {"/v1/tokenize", ERROR_COHERE, "unknown path: use POST /v1/models/NAME/tokenize"},
     {"/v1/detokenize", ERROR_COHERE, "unknown path: use POST /v1/models/NAME/detokenize"},
-    {"/embed_sparse", ERROR_TEI,
-     "sparse embeddings are not supported: use POST /embed for dense ones"},
     {"/invocations", ERROR_TEI, "unknown path: use POST /embed, /rerank or /predict"},
     {"/vertex", ERROR_TEI, "unknown path: use POST /embed, /rerank or /predict"},
     {"/api", ERROR_TEI,

@@ -69,26 +69,30 @@ static enum status prepare_stack(struct exchange *x) {
   return STATUS_OK;
 }
 
-/* Makes the run of a body. `why_json` is as in choose_form. */
-static enum status read_stack(struct exchange *x, const char *why_json, enum answer_form *form) {
+/* Why the response of a request is JSON, and what to do. */
+static const char *why_json(const struct stack_request *r) {
+  if (r->weighs) return "Accept excludes application/json, the only format of head measures";
+  if (r->generates)
+    return "Accept excludes application/json, the only format of generated sequences";
+  if (r->fills_of) return "Accept excludes application/json, the only format of filled tokens";
+  if (r->main.run->want_sparse)
+    return "Accept excludes application/json, the only format of sparse embeddings";
+  if (r->trace) return attention_traced_is_json;
+  return "tokens are returned as JSON only: accept application/json, or remove \"return_tokens\"";
+}
+
+/* Makes the run of a body. */
+static enum status read_stack(struct exchange *x, enum answer_form *form) {
   struct stack_request *r = &x->request.stack;
   if (stack_body_finish(x->fields, r) ||
-      choose_form(x, stack_request_has_binary(r), why_json, form))
+      choose_form(x, stack_request_has_binary(r), why_json(r), form))
     return x->error.status;
   return prepare_stack(x);
 }
 
 static enum status finish_stack(struct exchange *x) {
   enum answer_form form;
-  if (read_stack(x, attention_traced_is_json, &form)) return x->error.status;
-  return stack_answer_plan(&x->answer, form, x->model->name, &x->request.stack, &x->service->limits,
-                           &x->arena, &x->error);
-}
-
-static enum status finish_filling(struct exchange *x) {
-  enum answer_form form;
-  if (read_stack(x, "Accept excludes application/json, the only format of filled tokens", &form))
-    return x->error.status;
+  if (read_stack(x, &form)) return x->error.status;
   return stack_answer_plan(&x->answer, form, x->model->name, &x->request.stack, &x->service->limits,
                            &x->arena, &x->error);
 }
@@ -96,9 +100,7 @@ static enum status finish_filling(struct exchange *x) {
 static enum status finish_generation(struct exchange *x) {
   struct stack_request *r = &x->request.stack;
   enum answer_form form;
-  if (read_stack(x, "Accept excludes application/json, the only format of generated sequences",
-                 &form))
-    return x->error.status;
+  if (read_stack(x, &form)) return x->error.status;
   if (r->stream)
     return stack_stream_init(&x->streamed, &stack_events, NULL, r, &x->arena, &x->error);
   return stack_answer_plan(&x->answer, form, x->model->name, r, &x->service->limits, &x->arena,
@@ -109,9 +111,8 @@ static enum status finish_generation(struct exchange *x) {
 static enum status finish_ablation(struct exchange *x) {
   struct stack_request *r = &x->request.stack;
   enum answer_form form;
-  if (read_stack(x, "Accept excludes application/json, the only format of head measures", &form) ||
-      stack_ablation_answer_plan(&x->answer, x->model->name, r, &x->service->limits, &x->arena,
-                                 &x->error))
+  if (read_stack(x, &form) || stack_ablation_answer_plan(&x->answer, x->model->name, r,
+                                                         &x->service->limits, &x->arena, &x->error))
     return x->error.status;
   if (r->stream) stack_ablation_stream_init(&x->measured, r, &x->answer, &x->arena, &x->error);
   return x->error.status;
@@ -181,7 +182,6 @@ static enum status finish_dialect_tokens(struct exchange *x) {
 
 static const struct exchange_contract attention = {begin_attention, finish_attention};
 static const struct exchange_contract stack = {begin_stack, finish_stack};
-static const struct exchange_contract filling = {begin_stack, finish_filling};
 static const struct exchange_contract generation = {begin_stack, finish_generation};
 static const struct exchange_contract ablation = {begin_stack, finish_ablation};
 static const struct exchange_contract tokens = {begin_tokenize, finish_tokenize};
@@ -198,7 +198,7 @@ static const struct {
     [ASK_CLASSIFY] = {&stack, &dialect, &exchange_pass},
     [ASK_QUESTION] = {&stack, NULL, &exchange_pass},
     [ASK_CLASSIFY_TOKENS] = {&stack, NULL, &exchange_pass},
-    [ASK_FILL] = {&filling, NULL, &exchange_pass},
+    [ASK_FILL] = {&stack, NULL, &exchange_pass},
     [ASK_SCORE] = {&stack, &dialect, &exchange_pass},
     [ASK_GENERATE] = {&generation, &dialect, &exchange_generation},
     [ASK_TOKENIZE] = {&tokens, &dialect_tokens, &exchange_tokens},

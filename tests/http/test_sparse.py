@@ -205,8 +205,9 @@ class Sparse(ServerCase):
                 answer = self.server.post(path, dict(request, model="max"))
                 self.assertEqual(answer.status, 400)
                 self.assertIn(sparse, answer.body.decode())
-        problem = self.server.post("/v1/models/max/encode", {"tokens": tokens}, {"Accept": "application/x-safetensors"})
-        self.problem(problem, 406, "not-acceptable")
+        binary = {"Accept": "application/x-safetensors"}
+        problem = self.problem(self.server.post("/v1/models/max/encode", {"tokens": tokens}, binary), 406, "not-acceptable")
+        self.assertIn("the only format of sparse embeddings", problem["detail"])
         self.problem(self.server.post("/v1/models/huge/encode", {"tokens": [1], "pool": "sparse"}), 422, "not-finite")
 
     def test_folders(self):
