@@ -196,6 +196,7 @@ static enum status describe(struct model *m, struct whole_plan *p, const json_t 
 
 static enum status check_unchanged(const struct whole_plan *p, struct error *e) {
   if (p->source.file) checkpoint_check_unchanged(p->source.file, e);
+  if (p->source.weigher && !e->status) checkpoint_check_unchanged(p->source.weigher, e);
   for (size_t i = 0; i < STACK_DENSE_MOST && p->source.dense[i].file && !e->status; i++)
     checkpoint_check_unchanged(p->source.dense[i].file, e);
   return e->status;
@@ -236,6 +237,7 @@ void whole_free(struct whole *w) {
   free(w->part);
   free(w->block);
   free(w->banned);
+  free(w->special);
   for (size_t i = 0; w->label && i < w->classes; i++) free(w->label[i]);
   free(w->label);
   tokenizer_free(w->tokenizer);
@@ -253,6 +255,10 @@ bool whole_lacks_begin(const struct whole *w) { return whole_is_pair(w) && w->to
 
 bool whole_can_fill(const struct whole *w) {
   return w && w->encoder && stack_has_output(w->encoder);
+}
+
+bool whole_can_weigh(const struct whole *w) {
+  return w && w->encoder && !w->decoder && stack_has_sparse(w->encoder);
 }
 
 bool whole_has_logits(const struct whole *w) { return w->decoder && stack_has_output(w->decoder); }

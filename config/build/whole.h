@@ -83,10 +83,12 @@ struct whole {
 
   struct tokenizer *tokenizer; /* NULL: the model takes tokens only */
   const char *tokenizer_file;  /* its name; static text */
-  int64_t mask;                /* its token for a masked one; -1: none */
-  size_t longest;              /* tokens of a text after "truncate": true; 0: all */
-  bool truncates;              /* whether the definition sets the default of `truncate`: */
-  size_t truncate;             /* a number of tokens; 0: no truncation; SIZE_MAX: `longest` */
+  int32_t *special;            /* [specials] tokens that have no weight of their own in texts */
+  size_t specials;
+  int64_t mask;    /* its token for a masked one; -1: none */
+  size_t longest;  /* tokens of a text after "truncate": true; 0: all */
+  bool truncates;  /* whether the definition sets the default of `truncate`: */
+  size_t truncate; /* a number of tokens; 0: no truncation; SIZE_MAX: `longest` */
 
   /* Texts that the model was trained to see before the texts it encodes. */
   json_t *prompts;       /* {"query": "query: ", ...}; NULL: none */
@@ -140,6 +142,9 @@ bool whole_lacks_begin(const struct whole *w);
 
 /* Does its encoder have a masked language modeling head? False for NULL. */
 bool whole_can_fill(const struct whole *w);
+
+/* Does its encoder make sparse embeddings? False for NULL. */
+bool whole_can_weigh(const struct whole *w);
 
 /* Does its decoder make logits? */
 bool whole_has_logits(const struct whole *w);

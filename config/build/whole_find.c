@@ -463,6 +463,22 @@ static enum status find_dense(const struct whole_finding *f) {
   return STATUS_OK;
 }
 
+/* Finds the weights of tokens of bge-m3, a linear layer in a file of its own. */
+static enum status find_weigher(const struct whole_finding *f) {
+  const struct checkpoint *file = f->p->source.weigher;
+  struct layout_matrix *m = &f->stack->part[WHOLE_WEIGHER];
+  if (f->p->source.pickled)
+    notes_add(&f->p->notes, "sparse_linear.pt is not read: server/docs/embeddings.md converts it");
+  if (!file || f->stack != whole_plan_reader(f->p) || f->p->kind != MODEL_ENCODER) return STATUS_OK;
+  const struct checkpoint_entry *weight = checkpoint_find(file, "weight"),
+                                *bias = checkpoint_find(file, "bias");
+  if (!weight)
+    return error_set(f->e, STATUS_CONFIG, "there is no tensor \"weight\" of sparse_linear");
+  *m = (struct layout_matrix){.found = true, .has_bias = bias};
+  if (set_part(&m->weight, weight, 2, f->e)) return f->e->status;
+  return bias ? set_part(&m->bias, bias, 1, f->e) : STATUS_OK;
+}
+
 /* --- the stacks --- */
 
 /* Sets the kind and the families of the stacks: a decoder is used if the file has one, unless the
@@ -503,7 +519,8 @@ enum status whole_find_parts(struct whole_plan *p, struct error *e) {
   for (enum whole_side i = 0; i < WHOLE_SIDES; i++) {
     const struct whole_finding f = {p, &p->stack[i], e};
     if (!f.stack->family) continue;
-    if (find_layers(&f) || find_stack_parts(&f) || find_head(&f) || find_dense(&f))
+    if (find_layers(&f) || find_stack_parts(&f) || find_head(&f) || find_dense(&f) ||
+        find_weigher(&f))
       return e->status;
   }
   return STATUS_OK;

@@ -14,7 +14,7 @@ const char *const whole_block_kinds[] = {[BLOCK_EMBEDDINGS] = "embeddings",
                                          [BLOCK_CLASSIFIER] = "classifier",
                                          [BLOCK_OUTPUT] = "output"};
 
-enum { BESIDE_LAYERS = 6 }; /* most blocks of a stack that are not in a layer */
+enum { BESIDE_LAYERS = 7 }; /* most blocks of a stack that are not in a layer */
 
 /* The listing of one stack. */
 struct whole_listing {
@@ -149,6 +149,8 @@ static void add_stack(const struct whole_listing *l) {
     if (has_role(l, WHOLE_CLASS_FIRST)) add_matrix(b, f->width, f->width);
     add_matrix(b, f->width, f->classifier.count);
   }
+  if (has_role(l, WHOLE_WEIGHER))
+    add_matrix(add_block(l, BLOCK_OUTPUT, "sparse", WHOLE_OF_SPARSE), f->width, 1);
   if (f->output.tied || has_role(l, WHOLE_HEAD)) {
     struct whole_block *b = add_block(l, BLOCK_OUTPUT, "output", WHOLE_OF_OUTPUT);
     if (has_role(l, WHOLE_TRANSFORM)) add_matrix(b, f->width, f->width);

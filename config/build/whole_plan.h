@@ -93,6 +93,7 @@ void whole_plan_size(const struct whole_stack *s, enum whole_role role, size_t *
 static inline struct checkpoint *whole_plan_file(const struct whole_plan *p, enum whole_role role) {
   const bool dense = role >= WHOLE_DENSE && role <= WHOLE_DENSE_END;
   struct checkpoint *own = dense ? p->source.dense[(role - WHOLE_DENSE) / 2].file : NULL;
+  if (role == WHOLE_WEIGHER) return p->source.weigher;
   return own ? own : p->source.file;
 }
 

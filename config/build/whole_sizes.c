@@ -345,10 +345,10 @@ static enum status set_pooling(const struct whole_sizing *z, struct error *e) {
     notes_add(&p->notes, "modules.json says normalize %s, but here it is %s",
               s->normalize ? "true" : "false", p->normalize ? "true" : "false");
   f->sparse = s->sparse;
-  if (p->pool == STACK_POOL_SPARSE && !p->masked)
+  if (p->pool == STACK_POOL_SPARSE && !p->masked && !s->weigher)
     return error_set(e, STATUS_CONFIG,
-                     "pool: \"sparse\" requires a masked language modeling head, which the model "
-                     "does not have");
+                     "pool: \"sparse\" requires a masked language modeling head or sparse_linear, "
+                     "which the model does not have");
   if (p->pool == STACK_POOL_POOLER && !z->stack->part[WHOLE_POOLER].found)
     return error_set(e, STATUS_CONFIG, "pool: the model has no pooler");
   if (s->pool_width && s->pool_width != f->width)

@@ -188,11 +188,30 @@ static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
   return e->status;
 }
 
+/* Lists the special tokens, which sparse embeddings leave out: the tokenizer's, or those that
+ * config.json names. */
+static enum status list_special(struct whole *w, struct error *e) {
+  const struct whole_tokens *t = &w->token;
+  const size_t ids = w->tokenizer ? tokenizer_size(w->tokenizer) : 0;
+  size_t count = 2 + t->ends;
+  for (size_t id = 0; id < ids; id++) count += tokenizer_is_special(w->tokenizer, (int64_t)id);
+  w->special = calloc(count, sizeof *w->special);
+  if (!w->special) return error_no_memory(e);
+  for (size_t id = 0; id < ids; id++)
+    if (tokenizer_is_special(w->tokenizer, (int64_t)id)) w->special[w->specials++] = (int32_t)id;
+  if (ids > 0) return STATUS_OK;
+  if (t->begin >= 0) w->special[w->specials++] = (int32_t)t->begin;
+  if (t->pad >= 0) w->special[w->specials++] = (int32_t)t->pad;
+  for (size_t i = 0; i < t->ends; i++) w->special[w->specials++] = (int32_t)t->end[i];
+  return STATUS_OK;
+}
+
 enum status whole_tokenizer_find(struct whole *w, const struct whole_plan *p,
                                  const json_t *definition, const char *directory, struct error *e) {
   if (find_tokenizer(w, p, definition, directory, e) ||
       find_prompts(w, p, json_object_get(definition, "prompt"), e))
     return e->status;
+  if (p->source.weigher && list_special(w, e)) return e->status;
   w->mask = w->tokenizer ? tokenizer_mask(w->tokenizer) : -1;
   return read_truncate(w, json_object_get(definition, "truncate"), e);
 }

@@ -29,6 +29,21 @@ enum status whole_source_name_folder(const char *path, struct error *e) {
   return text_before(e, "%.120s: ", tail);
 }
 
+/* Opens the weights of tokens of bge-m3, if a folder has them. */
+static enum status open_weigher(struct whole_source *s, const char *folder, struct error *e) {
+  static const char *const names[] = {"sparse_linear.safetensors", "sparse_linear.npz"};
+  for (size_t i = 0; i < sizeof names / sizeof *names && !s->weigher && !e->status; i++) {
+    char *path = file_path(folder, names[i]);
+    if (!path) return error_no_memory(e);
+    if (file_is_there(path)) s->weigher = checkpoint_open(path, e);
+    free(path);
+  }
+  char *pickle = s->weigher || e->status ? NULL : file_path(folder, "sparse_linear.pt");
+  s->pickled = pickle && file_is_there(pickle);
+  free(pickle);
+  return e->status;
+}
+
 static enum status open_files(struct whole_source *s, const char *path, struct error *e) {
   char within[WHOLE_MODULES_PATH] = "";
   if (whole_modules_read(s, path, within, e)) return whole_source_name_folder(path, e);
@@ -37,6 +52,7 @@ static enum status open_files(struct whole_source *s, const char *path, struct e
   s->file = checkpoint_open(place, e);
   free(place);
   if (!s->file) return e->status;
+  if (open_weigher(s, path, e)) return whole_source_name_folder(path, e);
   const char *tensors = checkpoint_path(s->file);
   s->config = read_document(file_beside(tensors, "config.json"), e);
   if (!e->status) s->generation = read_document(file_beside(tensors, "generation_config.json"), e);
@@ -96,6 +112,7 @@ enum status whole_source_open(struct whole_source *s, const json_t *definition,
 
 void whole_source_close(struct whole_source *s) {
   checkpoint_free(s->file);
+  checkpoint_free(s->weigher);
   for (size_t i = 0; i < STACK_DENSE_MOST; i++) checkpoint_free(s->dense[i].file);
   json_decref(s->config);
   json_decref(s->generation);

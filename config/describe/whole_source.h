@@ -26,6 +26,8 @@ struct whole_source {
 
   struct checkpoint *file;
   json_t *config, *generation; /* config.json, generation_config.json; NULL: there is none */
+  bool pickled;                /* whether there is only sparse_linear.pt */
+  struct checkpoint *weigher;  /* sparse_linear.safetensors or .npz of a folder, or NULL */
   json_t *sentences;           /* config_sentence_transformers.json of a folder, or NULL */
 
   /* From modules.json. */

@@ -33,7 +33,8 @@ enum whole_role_block {
   WHOLE_OF_POOLER,
   WHOLE_OF_DENSE,
   WHOLE_OF_CLASSIFIER,
-  WHOLE_OF_OUTPUT
+  WHOLE_OF_OUTPUT,
+  WHOLE_OF_SPARSE
 };
 
 struct whole_role_row {

@@ -171,7 +171,8 @@ _Static_assert(offsetof(struct stack_run, run) == 0, "a run is the first member 
 static inline struct stack_run *stack_run_of(const struct run *r) { return (struct stack_run *)r; }
 
 extern const struct stack_step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
-    stack_step_pool, stack_step_output, stack_step_transform, stack_step_weigh, stack_step_sparse;
+    stack_step_pool, stack_step_output, stack_step_own_tokens, stack_step_transform,
+    stack_step_weigh, stack_step_sparse;
 
 /* Computes a span unit by unit, by the step's `each`: stack_compute_kernels as kernels need it (see
  * kernel_enter), stack_compute without. */
@@ -240,6 +241,16 @@ float *stack_input_rows(const struct stack *s, const struct stack_run *r, size_t
 
 /* Writes position p to `row` [d]. */
 void stack_compute_position(const struct stack *s, size_t p, float *row);
+
+/* Can weights of tokens be requested? */
+static inline bool stack_weighs(const struct stack *s) {
+  return s->output || s->form.sparse.row.weight;
+}
+
+/* Do logits make the weights of tokens that a run is asked for? */
+static inline bool stack_weighs_logits(const struct stack *s, const struct stack_run *r) {
+  return r->want_sparse && !s->form.sparse.row.weight;
+}
 
 /* Operations for the weights of tokens of a run, about. */
 double stack_sparse_work(const struct stack *s, const struct stack_run *r);

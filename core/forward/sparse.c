@@ -1,10 +1,12 @@
-/* sparse: weights of tokens, the logits of an item's rows pooled for each token.
+/* sparse: weights of tokens: each row weighs its own token, or the logits of an item's rows are
+ * pooled for each token.
  *
- * The rows are transformed first, by a step of its own. Then the columns of the output's matrix are
- * shared out: a unit computes some tokens' logits for all rows of a run, and the rows of merged
- * runs go through the matrix together. A logit is not kept, only the maximum (or sum) of each item:
- * there are never logits of all rows and all tokens. In the end the weights above 0 are listed. A
- * weight depends on the rows of its item alone, which are added in their order. */
+ * For logits, the rows are transformed first, by a step of its own. Then the columns of the
+ * output's matrix are shared out: a unit computes some tokens' logits for all rows of a run, and
+ * the rows of merged runs go through the matrix together. A logit is not kept, only the maximum (or
+ * sum) of each item: there are never logits of all rows and all tokens. In the end the weights
+ * above 0 are listed. A weight depends on the rows of its item alone, which are added in their
+ * order. */
 #include <math.h>
 #include <string.h>
 
@@ -31,7 +33,8 @@ static void transform_rows(const struct stack_step *step, const struct unit *u, 
 }
 
 static bool transform_unit(const struct step *step, struct cursor *at, struct unit *u) {
-  return stack_step_of(step)->stack->transform && stack_run_of(u->run)->want_sparse &&
+  const struct stack *s = stack_step_of(step)->stack;
+  return s->transform && stack_weighs_logits(s, stack_run_of(u->run)) &&
          stack_rows_unit(step, at, u);
 }
 
@@ -47,7 +50,7 @@ static size_t weigh_share(const struct step *step, const struct run *first) {
   const double row = stack_step_of(step)->row_work / (double)step->columns;
   size_t rows = 0;
   for (const struct run *r = first; r; r = r->next)
-    if (stack_run_of((struct run *)r)->want_sparse)
+    if (stack_weighs_logits(stack_step_of(step)->stack, stack_run_of((struct run *)r)))
       rows += stack_run_of((struct run *)r)->geometry.q_rows;
   const double columns = rows ? unit_work / (row * (double)rows) : 0;
   return columns < (double)step->columns
@@ -57,8 +60,8 @@ static size_t weigh_share(const struct step *step, const struct run *first) {
 
 static bool weigh_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct stack_run *r = stack_run_of(u->run);
-  (void)step;
-  if (!r->want_sparse || at->row >= r->geometry.q_rows) return false;
+  if (!stack_weighs_logits(stack_step_of(step)->stack, r) || at->row >= r->geometry.q_rows)
+    return false;
   u->row = at->row;
   u->rows = r->geometry.q_rows - at->row;
   at->row += u->rows;
@@ -101,14 +104,13 @@ static uint32_t pool_rows(const struct stack *s, size_t rows, size_t columns, co
 static void pool_part(const struct stack *s, struct gathered_part *p, size_t first, size_t columns,
                       const float *logit, size_t stripe) {
   const struct stack_run *r = stack_run_of(p->run);
-  const size_t tokens = s->form.embedding.tokens;
   size_t item = stack_item_of(&r->geometry, p->row), rows;
   const float *at = logit;
   uint32_t top = 0;
   for (size_t row = p->row, end = p->row + p->rows; row < end; row += rows, at += rows * stripe) {
     while (row - r->geometry.item[item].q_row >= r->geometry.item[item].q) item++;
     const struct item *of = &r->geometry.item[item];
-    float *weight = r->sparse.weight + item * tokens + first;
+    float *weight = r->sparse.weight + r->sparse.at[item] + first;
     rows = size_min(end, of->q_row + of->q) - row;
     if (row == of->q_row) memset(weight, 0, columns * sizeof *weight);
     const uint32_t peak = pool_rows(s, rows, columns, at, stripe, weight);
@@ -155,8 +157,8 @@ static void list_items(const struct stack_step *step, const struct unit *u, void
   struct stack_run *r = stack_run_of(u->run);
   (void)scratch;
   for (size_t item = u->item; item < u->item + u->items; item++) {
-    float *weight = r->sparse.weight + item * tokens;
-    int32_t *token = r->sparse.token + item * tokens;
+    float *weight = r->sparse.weight + r->sparse.at[item];
+    int32_t *token = r->sparse.token + r->sparse.at[item];
     size_t count = 0;
     for (size_t t = 0; t < tokens; t++) {
       const float w = f->sum ? weight[t] : bend(f, weight[t]);
@@ -170,8 +172,8 @@ static void list_items(const struct stack_step *step, const struct unit *u, void
 
 static bool list_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct stack_run *r = stack_run_of(u->run);
-  (void)step;
-  if (!r->want_sparse || at->item == r->geometry.items) return false;
+  if (!stack_weighs_logits(stack_step_of(step)->stack, r) || at->item == r->geometry.items)
+    return false;
   u->item = at->item++;
   u->items = 1;
   return true;
@@ -185,7 +187,93 @@ static double list_work(const struct step *step, const struct unit *u) {
 const struct stack_step stack_step_sparse = {
     .step = {.unit = list_unit, .work = list_work, .compute = stack_compute}, .each = list_items};
 
+/* --- rows that weigh their own tokens --- */
+
+static bool is_special(const struct stack_run *r, int32_t token) {
+  for (size_t i = 0; i < r->specials; i++)
+    if (r->special[i] == token) return true;
+  return false;
+}
+
+/* Moves a pair of a heap down to its place; the greatest token is at the top. */
+static void sift(int32_t *token, float *weight, size_t from, size_t count) {
+  for (size_t at = from, child; (child = 2 * at + 1) < count; at = child) {
+    if (child + 1 < count && token[child + 1] > token[child]) child++;
+    if (token[at] >= token[child]) return;
+    const int32_t t = token[at];
+    const float w = weight[at];
+    token[at] = token[child], weight[at] = weight[child];
+    token[child] = t, weight[child] = w;
+  }
+}
+
+/* Sorts pairs by token; of equal ones the greatest weight remains. Returns how many are left. */
+static size_t sort_tokens(int32_t *token, float *weight, size_t count) {
+  for (size_t i = count / 2; i > 0; i--) sift(token, weight, i - 1, count);
+  for (size_t end = count; end > 1; end--) {
+    const int32_t t = token[0];
+    const float w = weight[0];
+    token[0] = token[end - 1], weight[0] = weight[end - 1];
+    token[end - 1] = t, weight[end - 1] = w;
+    sift(token, weight, 0, end - 1);
+  }
+  size_t left = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (left == 0 || token[i] != token[left - 1])
+      token[left] = token[i], weight[left++] = weight[i];
+    else if (weight[i] > weight[left - 1])
+      weight[left - 1] = weight[i];
+  }
+  return left;
+}
+
+static void weigh_own_tokens(const struct stack_step *step, const struct unit *u, void *scratch) {
+  const struct stack *s = step->stack;
+  const struct layer_matrix *m = &s->form.sparse.row;
+  const struct stack_run *r = stack_run_of(u->run);
+  const struct item *item = &r->geometry.item[u->item];
+  const size_t d = s->form.width;
+  const float *rows = r->space->flow[s->form.layers].input;
+  float *weight = r->sparse.weight + r->sparse.at[u->item];
+  int32_t *token = r->sparse.token + r->sparse.at[u->item];
+  size_t count = 0;
+  (void)scratch;
+  for (size_t row = item->q_row; row < item->q_row + item->q; row++) {
+    const float w =
+        (float)(s->kernel->dot(d, rows + row * d, m->weight) + (m->bias ? *m->bias : 0));
+    if (!isfinite(w)) run_record_fault(u->run, u->step, row);
+    if (!(w > 0) || is_special(r, r->tokens[row])) continue;
+    token[count] = r->tokens[row];
+    weight[count++] = w;
+  }
+  r->sparse.count[u->item] = sort_tokens(token, weight, count);
+}
+
+static bool own_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct stack_run *r = stack_run_of(u->run);
+  if (!r->want_sparse || stack_weighs_logits(stack_step_of(step)->stack, r) ||
+      at->item == r->geometry.items)
+    return false;
+  u->item = at->item++;
+  u->items = 1;
+  return true;
+}
+
+static double own_work(const struct step *step, const struct unit *u) {
+  const size_t rows = stack_run_of(u->run)->geometry.item[u->item].q;
+  return 2.0 * (double)stack_step_of(step)->stack->form.width * (double)rows;
+}
+
+const struct stack_step stack_step_own_tokens = {.step = {.unit = own_unit,
+                                                          .work = own_work,
+                                                          .compute = stack_compute_kernels,
+                                                          .fault = stack_fault_of_row},
+                                                 .each = weigh_own_tokens,
+                                                 .what = "the weight of"};
+
 double stack_sparse_work(const struct stack *s, const struct stack_run *r) {
+  if (r->want_sparse && !stack_weighs_logits(s, r))
+    return 2.0 * (double)s->form.width * (double)r->geometry.q_rows;
   const double weights = (double)r->geometry.items * (double)s->form.embedding.tokens;
   return r->want_sparse ? (double)r->geometry.q_rows * output_work(s) + TOUCH_WEIGHT * weights : 0;
 }

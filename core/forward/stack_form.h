@@ -138,11 +138,13 @@ struct stack_output {
   float scale; /* multiplies the row before the product; 0 is read as 1 */
 };
 
-/* How the logits of an item's rows become a weight for each token: a(max(logit, 0)), where a is
- * log(1 + z), pooled over the rows. */
+/* How an item's rows become a weight for each token. With `row`, each row weighs its own token, by
+ * max(w x + b, 0), and a token has the greatest weight of its rows. Else the logits of all rows are
+ * pooled: a(max(logit, 0)), where a is log(1 + z). */
 struct stack_sparse {
-  bool sum;   /* over the rows; else the maximum */
-  bool twice; /* a is log(1 + log(1 + z)) */
+  struct layer_matrix row; /* [1, d] or none */
+  bool sum;                /* over the rows; else the maximum */
+  bool twice;              /* a is log(1 + log(1 + z)) */
 };
 
 struct stack_form {
@@ -165,7 +167,7 @@ struct stack_form {
   struct stack_pooling pooling;
   struct stack_classifier classifier;
   struct stack_output output;
-  struct stack_sparse sparse; /* of a form with an output */
+  struct stack_sparse sparse; /* of a form with an output, or with its `row` */
 };
 
 /* The size of a row of the embedding, before any projection. */

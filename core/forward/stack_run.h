@@ -76,9 +76,10 @@ struct stack_shown {
 
 /* Weights of tokens, of each item those above 0 by ascending tokens. */
 struct stack_weights_of_tokens {
-  int32_t *token; /* [items, V] */
-  float *weight;  /* [items, V] */
-  size_t *count;  /* [items] how many an item has */
+  int32_t *token;
+  float *weight;
+  size_t *at;    /* [items] where an item's begin */
+  size_t *count; /* [items] how many an item has */
 };
 
 /* The logit lens of one hidden state: the most likely tokens of each row that has a target, in the
@@ -111,8 +112,11 @@ struct stack_run {
                              requested, or -1; NULL: of no row */
   size_t top;             /* how many of the most likely tokens each row with a target lists */
   size_t logit_lens;      /* how many each hidden state lists of these rows; 0: not requested */
-  bool want_sparse;       /* weights of tokens, of a stack with an output; no item is empty */
-  bool want_logits;       /* of all rows of a stack with an output; then without targets */
+  bool want_sparse;       /* weights of tokens, of a stack that has them; no item is empty. If rows
+                             weigh their own tokens, there are tokens */
+  const int32_t *special; /* [specials] tokens that have no weight then */
+  size_t specials;
+  bool want_logits;                /* of all rows of a stack with an output; then without targets */
   struct stack_ablation *ablation; /* the importance of heads is measured, of a run that does not
                                       generate, and nothing else is shown (core/inspect/ablation.h);
                                       or NULL */

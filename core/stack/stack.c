@@ -155,6 +155,8 @@ static void copy_form(struct stack *s, const struct stack_form *form, struct err
   }
   s->first = pack(s, &c->first, d, d, e);
   s->classes = pack(s, &c->classes, c->count, d, e);
+  s->form.sparse.row.weight = copy_numbers(s, form->sparse.row.weight, 1, d, e);
+  s->form.sparse.row.bias = copy_numbers(s, form->sparse.row.bias, 1, 1, e);
   s->transform = pack(s, &form->output.dense, d, d, e);
   s->form.output.norm = copy_norm(s, &form->output.norm, e);
   /* A tied matrix is the table of tokens, which is packed once for both. */
@@ -266,6 +268,8 @@ void stack_free(struct stack *s) {
   for (size_t i = 0; i < STACK_DENSE_MOST; i++) gemm_free(s->dense[i]), gemm_free(s->skip[i]);
   gemm_free(s->first);
   gemm_free(s->classes);
+  free((void *)s->form.sparse.row.weight);
+  free((void *)s->form.sparse.row.bias);
   gemm_free(s->transform);
   free_norm(&s->form.output.norm);
   gemm_free(s->output);
@@ -278,6 +282,7 @@ void stack_free(struct stack *s) {
   free(s);
 }
 
+bool stack_has_sparse(const struct stack *s) { return stack_weighs(s); }
 bool stack_has_output(const struct stack *s) { return s->output != NULL; }
 bool stack_can_generate(const struct stack *s) { return s->rounds.steps > 0; }
 bool stack_has_pooler(const struct stack *s) { return s->pooler != NULL; }

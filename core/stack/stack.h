@@ -27,6 +27,7 @@ void stack_free(struct stack *s); /* NULL and half-built ones are fine */
 /* The form, whose pointers to parameters are not those that stack_new was given. */
 const struct stack_form *stack_form(const struct stack *s);
 
+bool stack_has_sparse(const struct stack *s);   /* weights of tokens can be requested */
 bool stack_has_output(const struct stack *s);   /* log probabilities can be requested */
 bool stack_can_generate(const struct stack *s); /* it is causal and has an output */
 bool stack_has_pooler(const struct stack *s);

@@ -317,19 +317,25 @@ static enum status place_logits(const struct stack_preparing *p) {
   return p->e->status;
 }
 
-/* Weights of tokens: each item has room for those of all tokens. */
+/* Weights of tokens: each item has room for those of all tokens, or of its own ones. */
 static enum status place_sparse(const struct stack_preparing *p) {
   struct stack_run *r = p->r;
-  const size_t items = r->geometry.items;
-  size_t count;
+  const size_t items = r->geometry.items, tokens = p->s->form.embedding.tokens;
+  const bool logits = stack_weighs_logits(p->s, r);
+  size_t count = r->geometry.q_rows;
   if (!r->want_sparse) return STATUS_OK;
-  must(p->s->output);
-  if (!size_mul(items, p->s->form.embedding.tokens, &count))
+  must(logits ? p->s->output != NULL : r->tokens != NULL);
+  if (logits && !size_mul(items, tokens, &count))
     return error_limit(p->e, "max_answer_bytes", "the weights exceed the address space");
   r->sparse.weight = stack_alloc(p, count, sizeof(float));
   r->sparse.token = stack_alloc(p, count, sizeof(int32_t));
   r->sparse.count = stack_alloc(p, items, sizeof(size_t));
-  r->space->transformed = p->s->transform ? alloc_rows(p) : r->space->flow[p->s->form.layers].input;
+  r->sparse.at = stack_alloc(p, items, sizeof(size_t));
+  for (size_t i = 0; !p->e->status && i < items; i++)
+    r->sparse.at[i] = logits ? i * tokens : r->geometry.item[i].q_row;
+  if (logits)
+    r->space->transformed =
+        p->s->transform ? alloc_rows(p) : r->space->flow[p->s->form.layers].input;
   return p->e->status;
 }
 

@@ -14,9 +14,9 @@
  *                                          copy_results, prefix_store, release
  *
  * An output adds logit_lens before each layer of a forward pass and after `pool` the steps
- * `output`, transform, weigh and sparse. The steps from `look` to `output` of a layer are
- * core/attention's, the others are tables stack_step_*. A step that a run does not need has no
- * units in it. */
+ * `output`, transform, weigh and sparse; `own_tokens` is in their place where rows weigh their own
+ * tokens. The steps from `look` to `output` of a layer are core/attention's, the others are tables
+ * stack_step_*. A step that a run does not need has no units in it. */
 #include "core/stack/stack_program.h"
 
 #include <stdlib.h>
@@ -143,10 +143,12 @@ static void add_layers(struct program_lists *l, bool shows) {
   if (!pre && f->last.factor) add_join(l, JOIN_LAST, f->layers);
 }
 
-/* The steps that make weights of tokens, of a stack with an output. */
+/* The steps that make weights of tokens, of a stack that has them. */
 static void add_sparse(struct program_lists *l) {
   const size_t none = l->stack->form.layers, tokens = l->stack->form.embedding.tokens;
   const double d = (double)l->stack->form.width;
+  if (!stack_weighs(l->stack)) return;
+  add_step(l, &stack_step_own_tokens, none);
   if (!l->stack->output) return;
   struct stack_step *transform = add_step(l, &stack_step_transform, none);
   transform->rows = STACK_OUTPUT_ROWS;

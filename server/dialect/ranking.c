@@ -103,9 +103,9 @@ float ranking_dot(const float *a, const float *b, size_t size) {
 }
 
 /* The dot product of two items' weights of tokens. */
-static float dot_sparse(const struct stack_run *run, size_t tokens, size_t one, size_t other) {
+static float dot_sparse(const struct stack_run *run, size_t one, size_t other) {
   const struct stack_weights_of_tokens *s = &run->sparse;
-  const size_t a = one * tokens, b = other * tokens;
+  const size_t a = s->at[one], b = s->at[other];
   double sum = 0;
   for (size_t i = 0, k = 0; i < s->count[one] && k < s->count[other];) {
     const int32_t x = s->token[a + i], y = s->token[b + k];
@@ -133,8 +133,7 @@ static float score_of(const struct ranking *k, size_t document) {
   const size_t size = run->output_size, query = k->documents->items;
   const float *output = run->outputs + document * size;
   if (k->request->classes_of) return *output;
-  if (run->want_sparse)
-    return dot_sparse(run, k->request->main.form->embedding.tokens, document, query);
+  if (run->want_sparse) return dot_sparse(run, document, query);
   return ranking_dot(output, run->outputs + query * size, size);
 }
 

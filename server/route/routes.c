@@ -28,7 +28,8 @@ enum {
   GENERATION = 32,
   MASKED = 64,         /* a masked language modeling head */
   TOKEN_CLASSES = 128, /* a classifier of tokens */
-  QUESTIONS = 256      /* a head that answers questions from a text */
+  QUESTIONS = 256,     /* a head that answers questions from a text */
+  WEIGHTS = 512        /* sparse embeddings */
 };
 
 /* The settings that turn paths on. */
@@ -229,6 +230,7 @@ bool route_serves(enum route route, const struct model *m) {
   if (needs(route, LIKELIHOOD) && !whole_has_output(w)) return false;
   if (needs(route, GENERATION) && !whole_can_generate(w)) return false;
   if (needs(route, MASKED) && !whole_can_fill(w)) return false;
+  if (needs(route, WEIGHTS) && !whole_can_weigh(w)) return false;
   if (needs(route, VECTORS) && !(w && w->vocabulary)) return false;
   return table[route].kinds >> m->kind & 1;
 }
@@ -242,6 +244,7 @@ const char *route_missing(enum route route, const struct model *m) {
   if (needs(route, CLASSES) && w) return " without a classifier";
   if (needs(route, QUESTIONS) && w) return " without a question answering head";
   if (needs(route, TOKEN_CLASSES) && w) return " without a classifier of tokens";
+  if (needs(route, WEIGHTS) && w) return " without sparse embeddings";
   if (needs(route, MASKED) && m->kind == MODEL_ENCODER)
     return " without a masked language modeling head";
   if (!needs(route, LIKELIHOOD | GENERATION) || !(DECODERS >> m->kind & 1)) return "";

@@ -52,6 +52,25 @@ def large(folder):
                            "bert.embeddings.position_embeddings.weight": positions})
 
 
+def own_weights(rows, tokens, layer, special):
+    """The greatest weight of each token, as FlagEmbedding computes it for bge-m3."""
+    found = {}
+    for row, token in zip(rows, tokens, strict=True):
+        w = float(numpy.float64(layer["weight"][0]) @ numpy.float64(row) + layer["bias"][0])
+        if token not in special and w > 0:
+            found[token] = max(w, found.get(token, 0))
+    return dict(sorted(found.items()))
+
+
+def add_own(model, seed=7, width=24, **changes):
+    """sparse_linear of bge-m3 in a folder; returns its tensors, too."""
+    rng = numpy.random.default_rng(seed)
+    layer = {"weight": numpy.float32(rng.normal(0, 0.5, (1, width))), "bias": numpy.float32([0.1]), **changes}
+    with open(os.path.join(model["transformer"], "sparse_linear.safetensors"), "wb") as file:
+        file.write(safetensors_bytes({name: (list(x.shape), x.ravel().tolist()) for name, x in layer.items()}))
+    return layer
+
+
 class Sparse(ServerCase):
     @classmethod
     def start(cls):
@@ -65,6 +84,12 @@ class Sparse(ServerCase):
                           bare=golden.definition("bert-a"),
                           huge=write_folder(at("huge"), "bert-mlm", **{"cls.predictions.transform.dense.weight":
                                                                        numpy.full((24, 24), 3e38, numpy.float32)}))
+        for name, of, words in ("own", "bert-a", None), ("own_words", "bert-mlm", WORDS):
+            cls.models[name] = write_folder(at(name), of, words)
+        cls.models["pickled"] = write_folder(at("pickled"), "bert-a")
+        with open(os.path.join(at("pickled"), "sparse_linear.pt"), "wb") as file:
+            file.write(b"PK")
+        cls.own = {"own": add_own(cls.models["own"], width=32), "own_words": add_own(cls.models["own_words"])}
         return Server({"models": cls.models, "default_model": "max"}, "--text-embeddings-inference", "true")
 
     @classmethod
@@ -143,10 +168,39 @@ class Sparse(ServerCase):
         finally:
             server.stop()
 
+    def is_own(self, got, right):
+        self.assertEqual(got["indices"], list(right))
+        numpy.testing.assert_allclose(got["values"], list(right.values()), 1e-4, 1e-4)
+
+    def test_rows_that_weigh_their_own_tokens(self):
+        """Beside golden hidden states, alone and in company; special tokens have no weight."""
+        for name, case in golden.cases("encode"):
+            if name == "bert-a":
+                request = {field: case[field] for field in ("tokens", "token_types") if field in case}
+                got = self.ask("own", pool="sparse", **request)["sparse"]
+                for i, item in enumerate(got):
+                    rows = case["expected"]["last_hidden_state"][i]
+                    self.is_own(item, own_weights(rows, case["tokens"][i], self.own["own"], {0}))
+                    one = {field: value[i] for field, value in request.items()}
+                    self.assertEqual(self.ask("own", pool="sparse", **one)["sparse"], item)
+        texts = ["w3 w5 w3 w9 w5 w1 w3 w2", "w7 [MASK]"]
+        answer = self.ask("own_words", text=texts, pool="sparse", return_tokens=True)
+        rows = self.ask("own_words", text=texts)["outputs"]
+        for i, item in enumerate(answer["sparse"]):
+            self.is_own(item, own_weights(rows[i], answer["tokens"][i], self.own["own_words"], set(range(5))))
+            self.assertEqual(item["strings"], [WORDS[token] for token in item["indices"]])
+        ranked = self.ok(self.server.post("/embed_sparse", {"inputs": texts, "model": "own_words"}))
+        self.assertEqual([[one["index"] for one in item] for item in ranked], [item["indices"] for item in answer["sparse"]])
+        pieces = self.ok(self.server.get("/v1/models/own"))
+        self.assertEqual(sum(one["parameters"] for one in pieces["pieces"]), pieces["parameters"])
+        self.refused("/v1/models/own/encode", "/pool", "require tokens, not embeddings", embeddings=[[0] * 32], pool="sparse")
+
     # --- responses ---
 
     def test_responses(self):
         self.assertEqual(self.ok(self.server.get("/v1/models/max"))["pool"], "sparse")
+        self.assertEqual(self.ok(self.server.get("/v1/models/max"))["tasks"], ["encode", "fill", "sparse"])
+        self.assertEqual(self.ok(self.server.get("/v1/models/own"))["tasks"], ["encode", "sparse"])
         answer = self.ask("max", text=["w3 w5", "a\"b"], return_tokens=True)
         self.assertNotIn("outputs", answer)
         for item in answer["sparse"]:
@@ -174,7 +228,7 @@ class Sparse(ServerCase):
         self.assertIn("POST /embed (at /normalize)", problem.body.decode())
         problem = self.server.post("/embed_sparse", {"inputs": [1], "model": "bare"})
         self.assertEqual(problem.status, 400)
-        self.assertIn("without a masked language modeling head", problem.body.decode())
+        self.assertIn("without sparse embeddings", problem.body.decode())
 
     def test_rerank(self):
         texts = ["w3 w5", "w7 w7 w8", "w5", "a\"b w20"]
@@ -192,7 +246,7 @@ class Sparse(ServerCase):
 
     def test_requests(self):
         path, tokens = "/v1/models/max/encode", [[5, 6]]
-        self.refused("/v1/models/bare/encode", "/pool", "no masked language modeling head", tokens=tokens, pool="sparse")
+        self.refused("/v1/models/bare/encode", "/pool", "neither a masked language modeling head nor", tokens=tokens, pool="sparse")
         self.refused(path, "/dimensions", "neither cut nor normalized", tokens=tokens, dimensions=2)
         self.refused(path, "/normalize", "neither cut nor normalized", tokens=tokens, normalize=True)
         self.refused(path, "/tokens/1", "an empty item", tokens=[[5], []])
@@ -223,9 +277,18 @@ class Sparse(ServerCase):
                       reason("bad-pool", {"pooling_strategy": "mean"}))
         self.assertIn('activation_function: "tanh" is not supported; supported: relu, log1p_relu',
                       reason("bad-act", {"activation_function": "tanh"}))
+        for name, changes, words in (("no-weight", {"weight": numpy.zeros((1, 23), numpy.float32)}, "not 1 times 24"),
+                                     ("no-bias", {"bias": numpy.zeros(2, numpy.float32)}, "2 numbers here, not 1")):
+            model = write_folder(os.path.join(self.folder, name), "bert-mlm")
+            add_own(model, **changes)
+            file = os.path.join(self.folder, name + ".json")
+            with open(file, "w", encoding="utf-8") as out:
+                json.dump({"models": {"m": model}}, out)
+            self.assertIn(words, attend("check", "--config", file)[2])
+        self.assertIn("sparse_linear.pt is not read", self.ok(self.server.get("/v1/models/pickled"))["notes"][0])
         self.assertIn("Normalize after a SpladePooling is not supported",
                       reason("normal", {}, ["sentence_transformers.models.Normalize"]))
-        self.assertIn('pool: "sparse" requires a masked language modeling head',
+        self.assertIn('pool: "sparse" requires a masked language modeling head or sparse_linear',
                       reason("model", {}, config={"architectures": ["BertModel"]}))
 
 

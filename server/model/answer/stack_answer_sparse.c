@@ -2,6 +2,7 @@
  * are computed: a response has room for those of all tokens. */
 #include "server/model/answer/stack_answer_sparse.h"
 
+#include "core/base/size.h"
 #include "server/model/answer/stack_token_json.h"
 
 static const char INDICES[] = "{\"indices\":[", VALUES[] = "],\"values\":[",
@@ -23,8 +24,13 @@ struct token_weights {
 static struct token_weights weights_of(const struct answer_rows *rows, size_t item) {
   const struct stack_request *r = rows->section->data;
   const struct stack_weights_of_tokens *s = &r->main.run->sparse;
-  const size_t at = item * r->main.form->embedding.tokens;
+  const size_t at = s->at[item];
   return (struct token_weights){s->token + at, s->weight + at, s->count[item]};
+}
+
+/* Do rows weigh their own tokens? */
+static bool stack_weighs_rows(const struct stack_request *r) {
+  return r->main.form->sparse.row.weight != NULL;
 }
 
 static bool has_strings(const struct stack_request *r) {
@@ -79,10 +85,15 @@ static char *write_lists(const struct answer_rows *rows, char *out) {
   return out;
 }
 
+/* The most weights that an item may have: of all tokens, or of its own. */
+static const size_t *most_of(const struct stack_request *r) {
+  return stack_weighs_rows(r) ? &r->main.widest : &r->main.form->embedding.tokens;
+}
+
 /* A section with an element for each item, of at most `room` bytes beside the numbers. */
 static struct answer_section make(const struct stack_request *r, size_t room, bool objects) {
   static const size_t zero = 0;
-  const struct stack_form *f = r->main.form;
+  const size_t *most = most_of(r);
   return (struct answer_section){.number = NUMBER_TOKEN, /* text in any case */
                                  .batch = true,
                                  .single = true,
@@ -90,19 +101,19 @@ static struct answer_section make(const struct stack_request *r, size_t room, bo
                                  .items = 1,
                                  .heads = 1,
                                  .rows = {&r->main.run->geometry.items, 0},
-                                 .width = {&f->embedding.tokens, 0},
+                                 .width = {most, 0},
                                  .begin = {&zero, 0},
                                  .row_room = ROW_ROOM + AROUND + room,
-                                 .object_room = NUMBER_ROOM + room / f->embedding.tokens + 1,
+                                 .object_room = NUMBER_ROOM + room / size_max(*most, 1) + 1,
                                  .data = r,
                                  .write = objects ? write_items : write_lists};
 }
 
 struct answer_section stack_answer_sparse(const struct stack_request *r) {
-  const size_t tokens = r->main.form->embedding.tokens;
+  const size_t tokens = *most_of(r);
   size_t room = DIGITS * tokens;
   for (size_t t = 0; has_strings(r) && t < tokens; t++)
-    room += stack_piece_room(r->main_tokenizer, (int64_t)t);
+    room += stack_piece_room(r->main_tokenizer, stack_weighs_rows(r) ? -1 : (int64_t)t);
   if (has_strings(r)) room += stack_piece_room(r->main_tokenizer, -1);
   struct answer_section s = make(r, room, true);
   s.name = "sparse";
@@ -110,5 +121,5 @@ struct answer_section stack_answer_sparse(const struct stack_request *r) {
 }
 
 struct answer_section stack_answer_sparse_list(const struct stack_request *r) {
-  return make(r, (DIGITS + ENTRY) * r->main.form->embedding.tokens, false);
+  return make(r, (DIGITS + ENTRY) * *most_of(r), false);
 }

@@ -109,10 +109,10 @@ static enum status set_outputs(struct stack_check *k) {
   const size_t pooled_size = stack_form_pooled(f);
   if (v->pool == STACK_POOL_POOLER && !stack_has_pooler(k->main->stack))
     return refuse_output(k, STACK_V2_POOLER_OUTPUT, "/pool", "this model has no pooler");
-  if (sparse && !stack_has_output(k->main->stack))
-    return error_at(
-        k->e, "/pool",
-        "this model has no masked language modeling head: its embeddings cannot be sparse");
+  if (sparse && !stack_has_sparse(k->main->stack))
+    return error_at(k->e, "/pool",
+                    "this model has neither a masked language modeling head nor sparse_linear: its "
+                    "embeddings cannot be sparse");
   if (sparse && k->terms->ablation)
     return error_at(k->e, "/pool", "the importance of heads is not measured for sparse embeddings");
   if (sparse && (v->dimensions || v->normalize))
@@ -128,6 +128,11 @@ static enum status set_outputs(struct stack_check *k) {
     return error_at(k->e, "/dimensions", "%zu dimensions exceed the %zu of the model's embeddings",
                     v->dimensions, pooled_size);
   stack_set_pool(run, v->pool);
+  run->special = k->w->special;
+  run->specials = k->w->specials;
+  if (sparse && f->sparse.row.weight && k->field != STACK_FIELD_TOKENS)
+    return error_at(k->e, "/pool",
+                    "sparse embeddings of this model require tokens, not embeddings");
   if (of_v2) run->after &= ~(unsigned)STACK_AFTER_DENSE;
   run->dimensions = v->dimensions;
   run->output_size = of_v2 || !pooled ? f->width : v->dimensions ? v->dimensions : pooled_size;
