@@ -168,6 +168,9 @@ static int read_window_layers(struct whole_translation *t) {
   const size_t first = count_of(t, "max_window_layers", 0, t->w->type->window_asked ? 28 : 0);
   size_t slide = 0, i;
   t->w->second_from = first;
+  if (types && !json_is_null(types) && !json_is_array(types))
+    error_set(t->e, STATUS_CONFIG, "config.json: layer_types: needs an array, not %s",
+              option_json_kind(types));
   if (!json_is_array(types))
     return first == 0 ? LAYERS_ALL : layers > 0 && first >= layers ? LAYERS_NONE : LAYERS_SOME;
   t->w->layer_types = types;
@@ -233,11 +236,21 @@ static bool read_stretch(struct whole_translation *t, const char *all, const jso
   return true;
 }
 
+/* The object of a key; NULL: there is none. */
+static const json_t *object_of(struct whole_translation *t, const char *key) {
+  const json_t *value = json_object_get(t->config, key);
+  if (json_is_object(value)) return value;
+  if (value && !json_is_null(value))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs an object, not %s", key,
+              option_json_kind(value));
+  return NULL;
+}
+
 static void read_rope(struct whole_translation *t) {
   static const char all[] = "rope_parameters", some[] = "rope_scaling";
-  const json_t *parameters = json_object_get(t->config, all);
-  const bool has_all = json_is_object(parameters);
-  const json_t *scaling = has_all ? parameters : json_object_get(t->config, some);
+  const json_t *parameters = object_of(t, all), *others = object_of(t, some);
+  const bool has_all = parameters;
+  const json_t *scaling = has_all ? parameters : others;
   const json_t *kind = json_object_get(scaling, "rope_type");
   if (!kind) kind = json_object_get(scaling, "type");
   const char *where = has_all ? all : some, *member;
@@ -255,7 +268,8 @@ static void read_rope(struct whole_translation *t) {
               "config.json: %s: has an unsupported kind; supported: default, linear, llama3",
               where);
   const char *key = t->family->keys->rope_base;
-  const json_t *base = json_object_get(has_all ? parameters : t->config, key);
+  const json_t *base = json_object_get(parameters, key);
+  if (!base) base = json_object_get(t->config, key);
   t->w->kind->rope_base = base ? json_number_value(base) : t->w->type->rope_base;
   if (base && !(json_is_number(base) && t->w->kind->rope_base > 1 && t->w->kind->rope_base <= 1e30))
     error_set(t->e, STATUS_CONFIG, "config.json: %s: needs a number above 1", key);

@@ -315,6 +315,9 @@ static void what_a_decoder_says(void **state) {
   config_is_refused(p, "qwen2-a",
                     "{\"use_sliding_window\":true,\"layer_types\":[\"sliding_attention\"]}",
                     "config.json: layer_types: has 1 entries for 2 layers");
+  config_is_refused(p, "qwen2-a",
+                    "{\"use_sliding_window\":true,\"layer_types\":\"full_attention\"}",
+                    "config.json: layer_types: needs an array, not a string");
   config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true,\"layer_types\":[\"linear\"]}",
                     "config.json: layer_types: only \"full_attention\" and");
   config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true,\"sliding_window\":0}",
@@ -378,6 +381,13 @@ static void what_a_decoder_says(void **state) {
       "{\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,"
       "\"high_freq_factor\":4}}",
       "original_max_position_embeddings: needs a number of at least 1");
+  config_is_refused(p, "llama-b", "{\"rope_parameters\":1.5}",
+                    "config.json: rope_parameters: needs an object, not a number with a fraction");
+  config_is_refused(p, "llama-b", "{\"rope_scaling\":\"linear\"}",
+                    "config.json: rope_scaling: needs an object, not a string");
+  config_is_refused(p, "llama-b",
+                    "{\"rope_theta\":0,\"rope_parameters\":{\"rope_type\":\"default\"}}",
+                    "rope_theta: needs a number above 1");
   config_is_refused(p, "llama-b", "{\"rope_theta\":0}", "rope_theta: needs a number above 1");
   config_is_refused(p, "llama-b", "{\"rope_theta\":\"x\"}", "rope_theta: needs a number above 1");
   config_is_refused(p, "llama-b", "{\"num_key_value_heads\":2}",
