@@ -1,6 +1,9 @@
 // test_whole: whole models: what is asked as text or ids, every head of every layer, and the exact
 // weights of one, against what the server itself answers.
 import assert from "node:assert/strict";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { asFloat32 as float32 } from "./asking.mjs";
 import { ask, audit, everywhere, open, serve, settle, shot, state, tab, test } from "./browser.mjs";
@@ -25,6 +28,22 @@ const reply = async (model, what, body) => {
   return json;
 };
 const body = async (page) => JSON.parse((await state(page, "body")).text);
+
+// A StaticEmbedding: its table is that of a Transformer.
+test("a model without layers is not among those whose attention is shown", async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "attend-static-"));
+  const from = fileURLToPath(new URL("../golden/models/torch-post/model.safetensors", import.meta.url));
+  fs.copyFileSync(from, path.join(folder, "model.safetensors"));
+  fs.writeFileSync(path.join(folder, "modules.json"),
+    JSON.stringify([{ path: "", type: "sentence_transformers.models.StaticEmbedding" }]));
+  const fixed = await serve([], { config: { models: { fixed: { transformer: folder }, ids: whole("encoder") } } });
+  assert.deepEqual((await fixed.get("/v1/models/fixed")).json.attentions, []);
+  const page = await open({ server: fixed });
+  await settle(page);
+  assert.deepEqual(await page.locator("#model option").allTextContents(), ["ids"]);
+  assert.equal(await page.locator("#problem").isVisible(), false);
+  fs.rmSync(folder, { recursive: true });
+});
 
 // --- what is asked ---
 

@@ -17,12 +17,14 @@ const Models = (() => {
   const isWhole = (m) => Boolean(m) && KINDS.includes(m.kind);
   const hasText = (m) => isWhole(m) && Boolean(m.tokenizer);
   const isModel = (m) => typeof m.name === "string"
-    && (isWhole(m) ? Array.isArray(m.attentions) && m.attentions.length > 0
+    && (isWhole(m) ? Array.isArray(m.attentions)
       : SIZES.every((name) => Number.isSafeInteger(m[name]) && m[name] >= 0));
+  // A model without layers has no attention to show.
+  const shows = (m) => !isWhole(m) || m.attentions.length > 0;
   const listOf = (reply) => {
     try {
       const { models } = JSON.parse(reply.text());
-      return models.every(isModel) ? models : null;
+      return models.every(isModel) ? models.filter(shows) : null;
     } catch {
       return null;
     }
