@@ -169,7 +169,8 @@ class Projected(ServerCase):
             rows = [[list(numbers[16 * token:16 * token + 16]) for token in text] for text in texts]
             whole = self.ok(self.server.post(path_of(name), {"tokens": texts}))["outputs"]
             self.assertEqual(self.ok(self.server.post(path_of(name), {"embeddings": rows}))["outputs"], whole)
-            self.problem(self.server.post(path_of(name), {"embeddings": [[[0] * 24]]}), 400, "invalid-request")
+            problem = self.problem(self.server.post(path_of(name), {"embeddings": [[[0] * 24]]}), 400, "invalid-request")
+            self.assertIn("expected 16 (the model's embedding width)", problem["detail"])
             inputs = {one["name"]: one["shape"] for one in self.ok(self.server.get(f"/v2/models/{name}"))["inputs"]}
             self.assertEqual(inputs["inputs_embeds"], [-1, -1, 16])
 

@@ -291,7 +291,7 @@ static void wrong_rows(void **state) {
       {"{\"tokens\":[[1,1,1,1,1,1,1,1,1,1,1,1,1]]}", "/tokens/0",
        "13 tokens exceed the model's context length of 12: shorten the input"},
       {"{\"tokens\":[1,1,1,1,1,1,1,1,1,1,1,1,1]}", "/tokens", "13 tokens exceed"},
-      {"{\"embeddings\":[[[1,2,3]]]}", "/embeddings/0/0", "the model's width"},
+      {"{\"embeddings\":[[[1,2,3]]]}", "/embeddings/0/0", "the model's embedding width"},
       {"{\"embeddings\":[[1,2,3,4,5,6,7,1e39]]}", "/embeddings/0/7", ""},
       {"{\"tokens\":[[1],[2]],\"token_types\":[[0]]}", "/token_types", "1 items, but tokens has 2"},
       {"{\"tokens\":[[1],[2]],\"token_types\":[0,0]}", "/token_types",

@@ -51,7 +51,7 @@ enum { NAMES_LONGEST = 32 * 1024 };
            .depth_min = 2,       \
            .depth_max = 3,       \
            .ragged_depth = 3,    \
-           .width_name = "width"}
+           .width_name = "embedding width"}
 
 /* The kinds of requests, and sets of them. An encoder-decoder model scores and generates from
  * anything that its encoder reads, and from targets: the kinds named PAIR. The importance of heads
