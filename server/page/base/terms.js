@@ -29,7 +29,6 @@ const Terms = (() => {
       + "weights on all unmasked keys.",
     "unmasked keys": "How many keys the query may attend to, by lengths, masks and causality.",
     "top key": "The key with the largest weight of the query.",
-    nats: "Units of information: one nat is 1.44 bits.",
     divergence: "How much two heads differ: the Jensen-Shannon divergence of their weights, in "
       + "nats; at most 0.69.",
     "output change": "The norm of the change of the output without these heads, relative to the "
