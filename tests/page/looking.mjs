@@ -74,7 +74,7 @@ export const losses = (page) => page.locator("#worth tbody tr").evaluateAll((row
     [...row.querySelectorAll("button")].map((one) => Number(one.textContent))])));
 // Generation.
 export const done = async (page) => {
-  await page.getByText(/^\d+ tokens: /).waitFor();
+  await page.getByText(/^\d+ tokens?: /).waitFor();
   await settle(page);
 };
 export const goOn = async (page, most) => {

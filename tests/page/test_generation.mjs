@@ -198,3 +198,13 @@ test("the example of a beam search has words: its beams are set, and the tree is
   const nodes = await page.locator(".tree button").allTextContents();
   assert.ok(nodes.length > 8 && nodes.every((text) => /^[a-z,.]/.test(text.trim())), nodes.join());
 });
+
+test("Ctrl+Enter in the text generates, and no other button says that it runs; one token is not tokens", async () => {
+  const page = await opened("writes", { text: "it" });
+  await page.getByLabel("max tokens").fill("1");
+  assert.deepEqual(await page.getByRole("main").locator(".primary:visible").allInnerTexts(), ["Generate"]);
+  await page.locator("#line").press("Control+Enter");
+  await done(page);
+  assert.match(await page.locator("#generation").innerText(), /^1 token: /m);
+  assert.equal((await columns(page)).length, 1);
+});

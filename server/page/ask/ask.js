@@ -119,13 +119,14 @@ const Ask = (() => {
   button.addEventListener("click", unlessAsking);
   halt.addEventListener("click", stop);
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !button.offsetParent) return;
+    const run = [...document.querySelectorAll("main .primary")].find((one) => one.offsetParent);
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !run || State.get("place") === "learn") return;
     event.preventDefault();
     // A field that is being typed into commits its text when it loses the focus.
     const at = document.activeElement;
     at.blur();
     at.focus();
-    unlessAsking();
+    run.click();
   });
   State.on(["asked", "asking", "body", "model"], show);
   show();

@@ -135,7 +135,7 @@
   };
   const end = (why) => {
     halt.hidden = true;
-    fill(words, `${line.length} tokens: ${why}.`);
+    fill(words, `${line.length} token${line.length === 1 ? "" : "s"}: ${why}.`);
     draw();
   };
   const start = async () => {
@@ -259,7 +259,9 @@
   const inside = button("Inspect as targets", look), alignment = button("Alignment", looked);
   const opinions = button("Logit lens", listen);
   halt.hidden = true;
-  fill(panel, el("div", { class: "bar" }, button("Generate", start), halt,
+  const run = button("Generate", start);
+  run.className = "primary";
+  fill(panel, el("div", { class: "bar" }, run, halt,
     el("label", null, "max tokens", most), el("label", null, "temperature", heat),
     el("label", null, "beams", ways), inside, alignment, opinions),
   old, words, key, tree, save, columns, Alignment.node, lens);
