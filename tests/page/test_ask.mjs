@@ -165,7 +165,7 @@ test("examples respect what a model forbids, and one that is changed is nobody's
   const demo = ["Color and taste (d2l 11.1, 11.5) (needs the layer demo)", "Kernel regression (d2l 11.2) (needs the layer demo)"];
   const NEEDS = [...demo, "Additive pooling (d2l 11.3) (needs the score additive)",
     "Bahdanau attention (d2l 11.4) (needs the layer additive)", "Positional encoding (d2l 11.6) (needs the layer demo)"];
-  assert.deepEqual(await shut(), [...NEEDS, "Two levels (not with sigmoid weights)", "random input"]);
+  assert.deepEqual(await shut(), [...NEEDS, "Two levels (not with sigmoid weights)", "none of these"]);
   for (const model of ["sigmoid", "narrow"]) {
     await choose(page, "model", model);
     for (const option of await page.locator("#example option:enabled").all()) {
@@ -175,7 +175,7 @@ test("examples respect what a model forbids, and one that is changed is nobody's
       assert.equal(problem && problem.pointer, name === "invalid" ? "/queries/1/2" : null, name);
     }
   }
-  assert.deepEqual(await shut(), [...NEEDS, "random input"]);
+  assert.deepEqual(await shut(), [...NEEDS, "none of these"]);
   await choose(page, "example", "levels");
   await choose(page, "model", "sigmoid");
   assert.equal(await page.locator("#example").inputValue(), "toy", "what does not fit gives way");

@@ -296,3 +296,26 @@ test("Explore begins with the sentence of Learn", async () => {
     assert.ok(!tokens.flat().includes(0), "the model knows all of its words");
   }
 });
+
+test("Learn leads to an example for each section of chapter 11, and Back leads to Learn", async () => {
+  const page = await learn(), list = page.locator("#learn aside details").last();
+  await list.locator("summary").click();
+  const titles = await list.getByRole("button").allInnerTexts();
+  for (let i = 1; i <= 7; i++) assert.ok(titles.some((title) => title.includes(`11.${i}`)), `11.${i}`);
+  for (const [title, model, example] of [["Kernel regression (d2l 11.2)", "demo", "kernel"],
+    ["Bahdanau attention (d2l 11.4)", "additive", "bahdanau"], ["Numbers to sort (d2l 11.7)", "sort", "sort"]]) {
+    await list.getByRole("button", { name: title }).click();
+    await settle(page);
+    assert.deepEqual([await state(page, "place"), await state(page, "tab"), (await state(page, "asked")).model,
+      await page.locator("#example").inputValue(), await state(page, "problem")], ["explore", "look", model, example, null]);
+    await page.goBack();
+    await until(page, "to “animal”");
+    assert.equal(await state(page, "model"), "words");
+  }
+  // What the page itself wrote is no example, and not random either.
+  await page.getByRole("button", { name: "Another sentence" }).click();
+  await until(page, "gives");
+  await page.getByRole("link", { name: "Explore" }).click();
+  await settle(page);
+  assert.equal(await page.locator("#example option:checked").textContent(), "none of these");
+});

@@ -61,7 +61,7 @@ const Examples = (() => {
     const now = Models.current(), example = Samples.find(name);
     const first = before && before.to === now.name ? Models.find(before.from) || now : now;
     const model = Samples.takes(example, first) ? first : Samples.taker(example, now);
-    if (model !== first) before = { from: first.name, to: model.name };
+    if (model !== first && !Models.isWhole(first)) before = { from: first.name, to: model.name };
     chosen = name;
     State.set({ model: model.name });
     return put(model, send);
@@ -82,14 +82,14 @@ const Examples = (() => {
     }
     return canvas;
   };
-  // "own0" is the newest of the user's own requests; "" is random input.
+  // "own0" is the newest of the user's own requests; "" is none of these.
   const owned = (_, i) => Dom.el("option", { value: `own${i}` },
     i ? `your request, ${i} earlier` : "your request");
   const show = () => {
     const body = State.get("body"), own = Own.list();
     if (body !== made) chosen = "";
     Dom.fill(choice, own.map(owned), Samples.offered(Models.current()).map(option),
-      Dom.el("option", { value: "", disabled: true, hidden: true }, "random input"));
+      Dom.el("option", { value: "", disabled: true, hidden: true }, "none of these"));
     choice.value = chosen || (own.includes(body) ? `own${own.indexOf(body)}` : "");
     choice.disabled = !Models.current();
     const { note, picture } = chosen ? Samples.find(chosen) : {};

@@ -1,5 +1,6 @@
 // samples: the requests of the examples, for single layers and for whole models.
 //
+// Samples.chapter() -> those for chapter 11 of Dive into Deep Learning that a model takes.
 // Samples.layers: of { name, title, note, ... }. Samples.offered(model) -> those for a model.
 // Samples.find(name). Samples.body(name, model) -> the request, the same each time; its `beams` are those that
 // Generate begins with. Samples.labels(name):
@@ -155,11 +156,12 @@ const Samples = (() => {
     return { text: Request.layout({ ...whole, ...fields, return_attention: true }) };
   };
 
-  // The model for an example of layers, and why there is none, or "". An example's `needs` are words for the
+  // The model for an example, and why there is none, or "". An example's `needs` are words for the
   // models that it is for, and whether a model is one.
-  const takes = ({ needs }, model) => !needs || needs[1](model);
-  const taker = (example, model) => (takes(example, model) ? model
-    : (State.get("models") || []).find((one) => !Models.isWhole(one) && takes(example, one)) || null);
+  const takes = ({ needs, fits }, model) => (Models.isWhole(model) ? Boolean(fits) && fits(model)
+    : !fits && (!needs || needs[1](model)));
+  const taker = (example, model) => [model, ...(State.get("models") || [])].find((one) => takes(example, one)) || null;
+  const chapter = () => [...layers, ...ofWhole].filter((one) => /d2l 11/.test(one.title) && taker(one, Models.current()));
   const barred = (example, model) => {
     if (!model || Models.isWhole(model)) return "";
     if (!taker(example, model)) return `needs ${example.needs[0]}`;
@@ -167,5 +169,5 @@ const Samples = (() => {
   };
   const first = (model) => (offered(model).find((example) => takes(example, model) && !barred(example, model))
     || { name: "" }).name;
-  return { layers, offered, find, labels, body, takes, taker, barred, first, SENTENCE, pixel, WIDE };
+  return { layers, offered, chapter, find, labels, body, takes, taker, barred, first, SENTENCE, pixel, WIDE };
 })();

@@ -1,7 +1,7 @@
 // learn: the place Learn: one sentence, what one of its words attends to, and how that is computed. It
 // shows the same state as the other places: model, text, attention block, head and query.
 //
-// needs: dom own part place report rove scale state terms models net ask request whole arcs cards lesson
+// needs: dom own part place report rove scale state terms models net ask examples request samples whole arcs cards lesson
 (() => {
   const { el, fill, button } = Dom;
   const home = Dom.id("learn");
@@ -147,6 +147,15 @@
     if (lesson) fill(training, el("summary", null, "How this model was trained"), el("p", null, lesson.taught), el("p", null, lesson.limits));
   };
   const tries = el("div", { class: "row" }), training = el("details", { class: "small" });
+  const chapter = el("details", { class: "small" }), show11 = ({ name, title }) => button(title, () => {
+    Place.go("explore", "look");
+    Examples.choose(name);
+  });
+  State.on(["models"], () => {
+    const list = Samples.chapter();
+    chapter.hidden = !list.length;
+    fill(chapter, el("summary", null, "Dive into Deep Learning, chapter 11"), el("div", { class: "row" }, list.map(show11)));
+  });
   const selves = ({ names }) => names.filter((name) => name.endsWith("self"));
   const swapped = (lesson) => {
     const value = (text() || "").replace(/\s*\.$/, "");
@@ -200,7 +209,7 @@
   el("p", { class: "pick" }, el("label", { for: "learn-text" }, "Your sentence"), input), note, wrong, sentence.node, Cards.node, formula);
   const side = el("aside", null, el("h3", null, "Layers and ", Terms.of("head", "heads")),
     el("p", { class: "small soft" }, "Each head asks another question. Rows look, columns are looked at."), layers, heads,
-    el("h3", null, "Try it"), tries, training);
+    el("h3", null, "Try it"), tries, training, chapter);
   fill(home, main, side);
 
   let drawn = [];
