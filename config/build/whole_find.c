@@ -202,6 +202,17 @@ bool whole_find_needs_bias(const struct whole_family *f, enum whole_role role) {
   return f->bias == WHOLE_BIAS_ALWAYS && !is_table(role) && !(f->unbiased >> role & 1);
 }
 
+/* Layers are alike: either each of them has a bias of this role, or none has. */
+static enum status check_bias(const struct whole_finding *f, const struct whole_spot *s, bool has,
+                              const char *end) {
+  const bool layered = s->role < WHOLE_LAYER_ROLES && s->layer > 0;
+  const bool first = layered ? whole_plan_part(f->stack, s->role, 0)->has_bias : has;
+  if (!has && (first || whole_find_needs_bias(f->stack->family, s->role)))
+    return refuse_missing(f, s, end);
+  return has == first ? STATUS_OK
+                      : refuse_missing(f, &(struct whole_spot){s->role, 0, s->stem}, end);
+}
+
 /* Finds weight and bias of a role, if it has a weight. Old files use other names for those of
  * norms. */
 static enum status find_pair(const struct whole_finding *f, const struct whole_spot *s) {
@@ -218,7 +229,7 @@ static enum status find_pair(const struct whole_finding *f, const struct whole_s
     bias = find_tensor(f, s, ".bias");
     if (!bias && norm) bias = find_tensor(f, s, ".beta");
   }
-  if (!bias && whole_find_needs_bias(family, role)) return refuse_missing(f, s, ".bias");
+  if (check_bias(f, s, bias, ".bias")) return f->e->status;
   m->found = true;
   m->has_bias = bias;
   m->transposed =
@@ -352,8 +363,8 @@ static enum status find_logits(const struct whole_finding *f, const char *stem, 
   return bias ? whole_find_use(f->p, bias, bias->rank == 2 ? 2 : 1, &b->weight, f->e) : STATUS_OK;
 }
 
-/* Finds weight and bias of the transform before them. */
-static enum status find_transform(const struct whole_finding *f, enum whole_role role,
+/* Finds weight and bias of a role of a head; their names may lack the prefix or a part of it. */
+static enum status find_pair_near(const struct whole_finding *f, enum whole_role role,
                                   const char *stem) {
   const bool norm = whole_role_is_norm(role);
   struct layout_matrix *m = &f->stack->part[role];
@@ -400,8 +411,8 @@ static enum status find_masked(const struct whole_finding *f) {
     return STATUS_OK;
   }
   p->masked = &one[i];
-  if (p->masked->dense && (find_transform(f, WHOLE_TRANSFORM, p->masked->dense) ||
-                           find_transform(f, WHOLE_NORM_TRANSFORM, p->masked->norm)))
+  if (p->masked->dense && (find_pair_near(f, WHOLE_TRANSFORM, p->masked->dense) ||
+                           find_pair_near(f, WHOLE_NORM_TRANSFORM, p->masked->norm)))
     return f->e->status;
   return find_logits(f, p->masked->matrix, p->masked->bias);
 }
@@ -430,22 +441,15 @@ static enum status find_dense_matrix(const struct whole_dense *d, const char *na
 
 /* Finds a dense layer among the model's own tensors: only an encoder has one. */
 static enum status find_own_dense(const struct whole_finding *f) {
-  char name[NAME_SIZE];
   const char *stem = f->stack->family->stem[WHOLE_DENSE];
-  struct layout_matrix *m = &f->stack->part[WHOLE_DENSE];
   if (!stem || whole_plan_side(f->p, f->stack) != WHOLE_ENCODER) return STATUS_OK;
-  snprintf(name, sizeof name, "%s.weight", stem);
-  const struct checkpoint_entry *weight = whole_find_near(f->p, name);
-  snprintf(name, sizeof name, "%s.bias", stem);
-  const struct checkpoint_entry *bias = whole_find_near(f->p, name);
+  const struct checkpoint_entry *weight = find_end(f->p, stem, ".weight");
   if (!weight) return STATUS_OK;
   if (f->p->source.dense[0].file)
     return error_set(f->e, STATUS_CONFIG,
                      "modules.json has a Dense module, but there is tensor \"%.120s\", too",
                      weight->name);
-  *m = (struct layout_matrix){.found = true, .has_bias = bias};
-  if (whole_find_use(f->p, weight, 2, &m->weight, f->e)) return f->e->status;
-  return bias ? whole_find_use(f->p, bias, 1, &m->bias, f->e) : STATUS_OK;
+  return find_pair_near(f, WHOLE_DENSE, stem);
 }
 
 static enum status find_dense(const struct whole_finding *f) {

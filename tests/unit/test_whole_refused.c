@@ -412,6 +412,12 @@ static void what_a_decoder_has(void **state) {
       "unexpected tensor \"model.layers.1.self_attn.q_norm.weight\" in a llama model");
   tensors_are_refused(p, "llama-b", &(struct whole_edit){.drop = "model.layers.1.mlp.gate_proj"},
                       "there is no tensor \"model.layers.1.mlp.gate_proj.weight\"");
+  for (int layer = 0; layer < 2; layer++) { /* layers are alike */
+    char name[64], message[96];
+    snprintf(name, sizeof name, "model.layers.%d.self_attn.k_proj.bias", layer);
+    snprintf(message, sizeof message, "there is no tensor \"%s\"", name);
+    tensors_are_refused(p, "qwen2-a", &(struct whole_edit){.drop = name}, message);
+  }
   whole_place_tensors(p, "llama-b", NULL);
   whole_place_config(p, "llama-b", "{}");
   whole_place_refused(p, ",\"gated\":false", "gated: cannot be changed for llama");
