@@ -161,7 +161,8 @@ const Samples = (() => {
   const takes = ({ needs, fits }, model) => (Models.isWhole(model) ? Boolean(fits) && fits(model)
     : !fits && (!needs || needs[1](model)));
   const taker = (example, model) => [model, ...(State.get("models") || [])].find((one) => takes(example, one)) || null;
-  const chapter = () => [...layers, ...ofWhole].filter((one) => /d2l 11/.test(one.title) && taker(one, Models.current()));
+  const chapter = () => [...layers, ...ofWhole].filter((one) => /d2l 11/.test(one.title) && Models.current()
+    && taker(one, Models.current()));
   const barred = (example, model) => {
     if (!model || Models.isWhole(model)) return "";
     if (!taker(example, model)) return `needs ${example.needs[0]}`;
