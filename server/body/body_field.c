@@ -83,7 +83,8 @@ static size_t feed_array(struct body_field *v, const char *text, size_t length, 
 static size_t feed_texts(struct body_field *v, const char *text, size_t length, size_t offset,
                          bool *complete, struct error *e) {
   const size_t used = texts_json_feed(v->texts, text, length, offset, complete, e);
-  if (*complete) v->into->texts = texts_json_view(v->texts);
+  const bool second = body_field_row(v)->second;
+  if (*complete) *(second ? &v->into->second : &v->into->texts) = texts_json_view(v->texts);
   return used;
 }
 

@@ -232,5 +232,6 @@ uint64_t contract_reading_cost(const struct contract_reading *r) {
     cost += ELEMENT_NS * (uint64_t)t->elements + (checked ? t->count : t->count / FLOATS_IN_NS);
   }
   if (r->texts) cost += contract_texts_cost(r->texts, r->prompt);
+  if (r->second) cost += contract_texts_cost(r->second, 0);
   return cost;
 }

@@ -22,8 +22,8 @@ enum {
 };
 
 /* One field. The first fields of a contract are arrays and have a rule. The others are small values
- * and have a reader, except one, which may be texts. An array with a reader may be a string
- * instead, and one with `texts` may be texts. */
+ * and have a reader, except texts. An array with a reader may be a string instead, and one with
+ * `texts` may be texts. */
 struct contract_field {
   const char *pointer;   /* "/keys": a slash and the name */
   size_t name_length;    /* bytes of the name */
@@ -37,6 +37,7 @@ struct contract_field {
   bool nullable;  /* a small value that may be null, which means absent */
   bool parameter; /* of requests in the Open Inference Protocol */
   bool texts;     /* may have texts, in JSON bodies only */
+  bool second;    /* its texts are the second ones of pairs, apart from the first ones */
   enum texts_form texts_form; /* their form */
 
   /* Reads a small value to `to`, which is `at` bytes into contract_reading.values. Returns the
@@ -104,11 +105,12 @@ struct contract_reading {
   uint64_t seen;                                    /* a bit per field that the request has */
   uint64_t null;                                    /* a bit per field whose value is null */
   const struct tensor *tensor[CONTRACT_ARRAYS_MAX]; /* NULL: absent */
-  const struct texts *texts; /* the texts of their only field; NULL: absent */
-  size_t prompt;             /* most bytes of the model's prompt before each text */
-  void *values;              /* the contract's own struct, with defaults for missing values */
-  struct patience *patience; /* the client's, if a worker prepares the request; or NULL */
-  struct arena *arena;       /* the request's arena and its first failure, set by body_init */
+  const struct texts *texts;                        /* the texts of their field; NULL: absent */
+  const struct texts *second; /* those of a field that has the second texts; NULL: absent */
+  size_t prompt;              /* most bytes of the model's prompt before each text */
+  void *values;               /* the contract's own struct, with defaults for missing values */
+  struct patience *patience;  /* the client's, if a worker prepares the request; or NULL */
+  struct arena *arena;        /* the request's arena and its first failure, set by body_init */
   struct error *e;
 };
 

@@ -138,9 +138,11 @@ class Client:
         return self._ask("classify_tokens", model, form, request_id, fields)
 
     def question(self, tokens=None, *, embeddings=None, model=None, form=None, request_id=None, **fields):
-        """Scores each token of a question and its context, tokens or text=[[question, context], ...], as the first and the
-        last one of the answer: "start" and "end", lists of logits. Other fields are those of encode except pooling. There
-        is no default model. A response has no safetensors form."""
+        """The answers to question=... in context=..., texts or lists of them: "answers", for each question a list of
+        {"text", "score", "start", "end"}; the fields are return_top, max_answer and stride. Of tokens, or of
+        text=[[question, context], ...], the logits of each token as the first and the last one of the answer: "start" and
+        "end"; other fields are those of encode except pooling. There is no default model. A response has no safetensors
+        form."""
         fields.update(tokens=tokens, embeddings=embeddings)
         return self._ask("question", model, form, request_id, fields)
 

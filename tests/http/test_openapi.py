@@ -88,7 +88,7 @@ class OpenApi(Case):
         with open(os.path.join(cls.folder.name, "tokenizer.json"), "w", encoding="utf-8") as file:
             json.dump(WORDS, file)
         cls.server = Server({"models": dict(MODELS, whole=WHOLE, decoder=dict(WHOLE, kind="decoder"),
-                                            reads=dict(WHOLE, task="question"),
+                                            reads=dict(WHOLE, task="question", tokenizer=cls.folder.name),
                                             tags=dict(WHOLE, labels=["O", "B-a", "I-a"], task="classify_tokens",
                                                       tokenizer=cls.folder.name),
                                             sorts=dict(WHOLE, labels=["a", "b", "c"], tokenizer=cls.folder.name),
@@ -402,8 +402,15 @@ class OpenApi(Case):
                 request = dict(TEXT, **more)
                 self.taken("QuestionRequest", request)
                 self.holds("POST", path, self.server.post(path, request), 200)
+        for question, context in (("a", "b a"), (["a"], [""]), (["a", "b"], ["b a", "a a b"]), ([], [])):
+            for more in ({}, {"return_top": 3, "max_answer": 2, "stride": 0}):
+                with self.subTest(question=question, more=more):
+                    request = dict(more, question=question, context=context)
+                    self.taken("QuestionRequest", request)
+                    self.holds("POST", path, self.server.post(path, request), 200)
         schema = self.schema(self.schemas["schemas"]["QuestionRequest"])
-        for request in ({}, dict(TEXT, function="none"), dict(TEXT, pool="cls")):
+        for request in ({}, dict(TEXT, function="none"), dict(TEXT, pool="cls"), {"question": "a"}, {"context": "a"},
+                        {"question": "a", "context": "a", "text": "a"}, {"question": "a", "context": "b", "return_top": 0}):
             with self.subTest(request=request):
                 self.assertFalse(schema.is_valid(request))
                 self.assertEqual(self.server.post(path, request).status, 400)

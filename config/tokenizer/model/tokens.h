@@ -15,6 +15,11 @@ struct token {
   bool special;        /* added around the texts, or found in them as a special token */
 };
 
+/* Whether the token was added around the texts. */
+static inline bool token_is_added(const struct token *t) {
+  return t->special && t->begin == t->end;
+}
+
 struct tokens {
   struct token *token;
   size_t count, room;

@@ -10,6 +10,7 @@
 #include "server/model/answer/stack_answer_sequences.h"
 #include "server/model/answer/stack_answer_sparse.h"
 #include "server/model/answer/stack_entities.h"
+#include "server/model/answer/stack_spans.h"
 #include "server/model/answer/stack_token_json.h"
 #include "server/model/fields/stack_fields.h"
 #include "server/text/json_string.h"
@@ -208,6 +209,8 @@ static void add_results(struct stack_listing *l, enum answer_form form, struct a
     stack_answer_fill(l);
   else if (l->r->grouped)
     stack_entities_add(l, a, e);
+  else if (l->r->windows)
+    stack_spans_add(l, a, e);
   else if (stack_request_has_spans(l->r))
     add_spans(l);
   else if (l->r->scored)

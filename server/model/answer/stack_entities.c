@@ -15,6 +15,8 @@ enum {
       sizeof LABEL + sizeof SCORE + sizeof START + sizeof END + sizeof TEXT + 5 * NUMBER_ROOM
 };
 
+/* Tokens that are added around a text belong to no word. No request has entities and a prompt,
+ * whose tokens are empty, too. */
 struct entities {
   const struct stack_request *r;
   bool *inside; /* [tokens] whether a token belongs to the word before it */
@@ -22,10 +24,6 @@ struct entities {
 };
 
 /* --- tokens and words --- */
-
-/* Tokens that are added around a text belong to no word. Those that a prompt has are not added: no
- * request has both. */
-static bool is_added(const struct token *t) { return t->special && t->begin == t->end; }
 
 static size_t count_characters(const char *text, size_t bytes) {
   struct tokenize_offset at = {0};
@@ -66,7 +64,7 @@ static void average(const struct entities *x, const float *score, size_t first, 
   size_t count = 0;
   for (size_t i = 0; i < classes; i++) x->mean[i] = 0;
   for (size_t t = first; t < end; t++) {
-    if (is_added(&token[t])) continue;
+    if (token_is_added(&token[t])) continue;
     count++;
     for (size_t i = 0; i < classes; i++) x->mean[i] += (double)score[t * classes + i];
   }
@@ -85,13 +83,13 @@ static bool next_word(const struct entities *x, const float *score, size_t *at, 
   const struct stack_request *r = x->r;
   const size_t classes = r->classes_of->classes;
   const struct token *token = r->tokenized->tokens.token;
-  while (*at < end && is_added(&token[*at])) ++*at;
+  while (*at < end && token_is_added(&token[*at])) ++*at;
   if (*at == end) return false;
   const size_t first = *at;
   size_t best = first; /* the token whose scores the word has */
   *w = (struct word){.begin = token[first].begin, .end = token[first].end};
   for (++*at; *at < end && r->group > STACK_GROUP_SIMPLE; ++*at) {
-    if (is_added(&token[*at])) continue;
+    if (token_is_added(&token[*at])) continue;
     if (!x->inside[*at]) break;
     w->end = token[*at].end;
     const float *row = score + *at * classes, *top = score + best * classes;

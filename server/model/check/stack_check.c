@@ -367,10 +367,13 @@ enum status stack_check(const struct contract_reading *reading, const struct who
   }
   if (terms->ablation) set_ablation(&k);
   const size_t tokens = out->main.form->embedding.tokens;
-  out->main.run->top = out->top = size_min(v->top, tokens);
+  if (terms->ask != ASK_QUESTION) out->main.run->top = out->top = size_min(v->top, tokens);
   out->main.run->logit_lens = out->logit_lens = size_min(v->logit_lens, tokens);
   set_wishes(&out->main);
   if (out->source.run) set_wishes(&out->source);
   if (terms->ask == ASK_GENERATE && stack_texts_check(&k)) return k.e->status;
-  return stack_limits_check(&k) ? k.e->status : set_rows(&k);
+  if (stack_limits_check(&k) || set_rows(&k)) return k.e->status;
+  /* The windows of one question are several items of one response. */
+  if (out->windows) out->unbatched = out->windows->alone;
+  return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/size.h"
 #include "server/model/check/stack_limits.h"
+#include "server/model/check/stack_question.h"
 #include "server/model/fields/stack_fields.h"
 
 /* --- prompts --- */
@@ -30,15 +31,16 @@ static enum status check_fields(const struct contract_reading *r, const struct w
   static const enum stack_field others[] = {STACK_FIELD_TOKENS, STACK_FIELD_EMBEDDINGS,
                                             STACK_FIELD_VALID_LENS, STACK_FIELD_TOKEN_TYPES};
   const struct stack_values *v = r->values;
+  const enum stack_field sent = r->second ? STACK_FIELD_QUESTION : STACK_FIELD_TEXT;
   if (!w->tokenizer)
-    return error_at(r->e, "/text",
+    return error_at(r->e, stack_field_pointer(sent),
                     "this model has no tokenizer: send %s (a tokenizer is tokenizer.json, "
                     "vocab.json, vocab.txt or words.txt in the model's folder)",
                     w->vocabulary ? "tokens" : "embeddings");
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (stack_field_is_seen(r, others[i]))
-      return error_at(r->e, stack_field_pointer(others[i]),
-                      "%s excludes \"text\": send one of both", stack_field_name(others[i]));
+      return error_at(r->e, stack_field_pointer(others[i]), "%s excludes \"%s\": send one of both",
+                      stack_field_name(others[i]), stack_field_name(sent));
   *prompt = v->prompt;
   if (!v->prompt_name.length) return STATUS_OK;
   if (stack_field_is_seen(r, STACK_FIELD_PROMPT))
@@ -67,26 +69,25 @@ static enum status check_without_texts(const struct contract_reading *r) {
 /* --- tokens --- */
 
 /* Adds the field to the reading: for each token its id, or its type. It has a list of integers for
- * each item, or for the only one. */
-static enum status add_tensor(const struct tokenize_texts *d, struct contract_reading *r,
-                              enum stack_field field) {
-  const struct texts *t = r->texts;
+ * each of `items`, or for the only one. */
+static enum status add_tensor(const struct tokenize_texts *d, size_t items, bool alone,
+                              struct contract_reading *r, enum stack_field field) {
   struct tensor *made = arena_alloc(r->arena, 1, sizeof *made, r->e);
   int32_t *data = arena_alloc(r->arena, d->tokens.count, sizeof *data, r->e);
-  struct tensor_shape *shape = arena_alloc(r->arena, t->items, sizeof *shape, r->e);
+  struct tensor_shape *shape = arena_alloc(r->arena, items, sizeof *shape, r->e);
   if (r->e->status) return r->e->status;
-  for (size_t i = 0; i < t->items; i++)
+  for (size_t i = 0; i < items; i++)
     shape[i] = (struct tensor_shape){{d->first[i + 1] - d->first[i]}};
   for (size_t i = 0; i < d->tokens.count; i++) {
     const struct token *token = &d->tokens.token[i];
     data[i] = field == STACK_FIELD_TOKENS ? token->id : token->type;
   }
-  *made = (struct tensor){.depth = t->alone ? 1 : 2,
-                          .elements = t->alone ? d->tokens.count : t->items,
+  *made = (struct tensor){.depth = alone ? 1 : 2,
+                          .elements = alone ? d->tokens.count : items,
                           .count = d->tokens.count,
                           .data = data,
-                          .ragged = t->alone ? NULL : shape,
-                          .shaped = t->alone};
+                          .ragged = alone ? NULL : shape,
+                          .shaped = alone};
   r->tensor[field] = made;
   return STATUS_OK;
 }
@@ -94,6 +95,7 @@ static enum status add_tensor(const struct tokenize_texts *d, struct contract_re
 enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
                            const struct body_terms *terms, const struct body_limits *limits,
                            struct stack_request *out) {
+  if (terms->ask == ASK_QUESTION && stack_question_check(r)) return r->e->status;
   if (!r->texts) return check_without_texts(r);
   const struct stack_values *v = r->values;
   const struct contract_text *query = &v->query_prompt;
@@ -102,7 +104,7 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
   struct contract_text prompt;
   struct tokenize_texts *d = arena_alloc(r->arena, 1, sizeof *d, r->e);
   const bool grouped = stack_field_is_seen(r, STACK_FIELD_GROUP);
-  if (!d || check_fields(r, w, &prompt)) return r->e->status;
+  if (!d || check_fields(r, w, &prompt) || stack_question_pairs(r)) return r->e->status;
   if (grouped && r->texts->of_item > 1)
     return error_at(
         r->e, "/group",
@@ -110,25 +112,31 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
         "of one text");
   const struct tokenize_ask ask = {
       .of_each = {.special = v->special,
-                  .traced = v->tokens || grouped,
-                  .longest = v->truncate == SIZE_MAX ? w->longest : v->truncate, /* 0: any */
+                  .traced = v->tokens || grouped || r->second,
+                  .longest = r->second                 ? 0 /* any */
+                             : v->truncate == SIZE_MAX ? w->longest
+                                                       : v->truncate,
                   .patience = r->patience},
       .prompt = {[TOKENIZE_OF_TEXT] = {prompt.bytes, prompt.length},
                  [TOKENIZE_OF_QUERY] = {query->bytes, query->length}},
       .counts_prompts = w->prompt_left_out && stack_vectors_are_of_all(stack_pool_vectors(v->pool)),
-      .most_tokens = w->positions,
-      .most_pairs = limits->max_pairs / size_max(1, f->layers * f->kind->self.heads)};
-  const size_t said = v->truncate == SIZE_MAX ? 0 : v->truncate;
+      .most_tokens = r->second ? 0 : w->positions,
+      .most_pairs =
+          r->second ? SIZE_MAX : limits->max_pairs / size_max(1, f->layers * f->kind->self.heads)};
+  const size_t said = v->truncate == SIZE_MAX || r->second ? 0 : v->truncate;
   if (tokenize_texts_check(w->tokenizer, r->texts, &ask.of_each, said, r->e) ||
       tokenize_texts(d, w->tokenizer, r->texts, &ask, r->arena, r->e))
-    return r->e->status;
+    return r->second ? stack_question_locate(r->e) : r->e->status;
   if (d->too_many_pairs)
     return stack_limits_refuse_pairs(source, v->main.form, terms->ablation, 0, limits->max_pairs,
                                      r->e);
   out->tokenized = d;
   out->tells_tokens = v->tokens;
-  if (add_tensor(d, r, STACK_FIELD_TOKENS)) return r->e->status;
+  if (r->second && stack_question_windows(r, w, limits, d, out)) return r->e->status;
+  const size_t items = out->windows ? out->windows->count : r->texts->items;
+  const bool alone = r->texts->alone && !out->windows;
+  if (add_tensor(d, items, alone, r, STACK_FIELD_TOKENS)) return r->e->status;
   /* A model with one token type has it for both texts of a pair. */
   const bool typed = w->types > 1 && r->texts->of_item > 1;
-  return typed ? add_tensor(d, r, STACK_FIELD_TOKEN_TYPES) : STATUS_OK;
+  return typed ? add_tensor(d, items, alone, r, STACK_FIELD_TOKEN_TYPES) : STATUS_OK;
 }

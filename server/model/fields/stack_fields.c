@@ -18,6 +18,16 @@ static enum status read_top(const json_t *value, const struct contract_field *fi
   return contract_integer(value, field, 0, STACK_TOP_MAX, to, e);
 }
 
+static enum status read_max_answer(const json_t *value, const struct contract_field *field,
+                                   void *to, struct error *e) {
+  return contract_integer(value, field, 1, STACK_ANSWER_MAX, to, e);
+}
+
+static enum status read_stride(const json_t *value, const struct contract_field *field, void *to,
+                               struct error *e) {
+  return contract_integer(value, field, 0, INT64_MAX, to, e);
+}
+
 enum status stack_fields_truncate(const json_t *value, const struct contract_field *field, void *to,
                                   struct error *e) {
   const bool number = json_is_integer(value) && json_integer_value(value) >= 1;
@@ -355,7 +365,8 @@ static const struct contract *find_contract(const struct body_terms *terms, bool
   return both ? &heads_pair : &heads[terms->ask];
 }
 
-enum { FILL_TOP = 5 }; /* default of return_top of /fill */
+/* Defaults of return_top of /fill and /question, and of the latter's lengths in tokens. */
+enum { FILL_TOP = 5, QUESTION_TOP = 1, MAX_ANSWER = 30, STRIDE = 128 };
 
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
                               const struct body_terms *terms, const struct whole *w,
@@ -369,7 +380,11 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
                                   .classifies = classifies,
                                   .normalize = encodes && w->normalize,
                                   .function = w->function,
-                                  .top = terms->ask == ASK_FILL ? FILL_TOP : 0,
+                                  .top = terms->ask == ASK_FILL       ? FILL_TOP
+                                         : terms->ask == ASK_QUESTION ? QUESTION_TOP
+                                                                      : 0,
+                                  .max_answer = MAX_ANSWER,
+                                  .stride = STRIDE,
                                   .special = true,
                                   .truncate = w->truncate,
                                   .prompt = {.arena = a},

@@ -19,6 +19,25 @@ enum stack_group {
   STACK_GROUP_MAX      /* or of their token with the greatest score */
 };
 
+enum { STACK_ANSWER_MAX = 512 }; /* most tokens of an answer that a request may allow */
+
+/* A part of a context, which is an item of the run: after the question, and before the special
+ * tokens at the end. */
+struct stack_window {
+  size_t item;       /* the question of the request */
+  size_t begin, end; /* its tokens among those of the request, */
+  size_t at;         /* and the first one's place in the context */
+};
+
+/* The windows of all contexts, those of a question one after the other. */
+struct stack_windows {
+  struct stack_window *window; /* [count] */
+  size_t count;
+  size_t top;        /* most answers to each question */
+  size_t max_answer; /* most tokens of an answer */
+  bool alone;        /* one question, not in a list */
+};
+
 /* The targets of one item. */
 struct stack_scored {
   size_t count; /* at least 1 */
@@ -67,6 +86,7 @@ struct stack_request {
   const struct whole *classes_of; /* the model whose classes the outputs are; NULL: no classes */
   bool grouped;                   /* whether the response has entities instead of outputs */
   enum stack_group group;
+  const struct stack_windows *windows; /* of a request for answers; NULL: it is none */
   struct body_v2_asked v2;
 };
 
