@@ -102,6 +102,7 @@ static enum status use_head(struct whole_plan *p, bool named, struct error *e) {
 enum status whole_classifier_find(struct whole_plan *p, struct error *e) {
   const struct whole_family *f = p->family;
   bool named;
+  if (whole_plan_logit_score(p)->tokens) return STATUS_OK; /* it needs no tensors of its own */
   if (p->kind == MODEL_SEQ2SEQ || !(f->stem[WHOLE_CLASSES] || f->bare_classes)) return STATUS_OK;
   return read_head(p, &named) ? use_head(p, named, e) : STATUS_OK;
 }
@@ -112,7 +113,8 @@ enum status whole_classifier_find(struct whole_plan *p, struct error *e) {
  * {"0": "negative", "1": "positive"}. */
 static enum status set_labels(struct whole_plan *p, size_t count, struct error *e) {
   const json_t *said = p->said.labels;
-  const json_t *names = p->family->keys ? json_object_get(p->source.config, "id2label") : NULL;
+  const bool told = p->family->keys && !whole_plan_logit_score(p)->tokens;
+  const json_t *names = told ? json_object_get(p->source.config, "id2label") : NULL;
   if (said && json_array_size(said) != count)
     return error_set(e, STATUS_CONFIG, "labels: %zu names of %zu classes", json_array_size(said),
                      count);
@@ -147,8 +149,12 @@ static enum status set_labels(struct whole_plan *p, size_t count, struct error *
 static bool read_activation(struct whole_plan *p, struct error *e) {
   const json_t *config = p->family->keys ? p->source.config : NULL;
   const json_t *own = json_object_get(config, "sentence_transformers");
-  const char *key = "activation_fn";
-  const json_t *value = json_object_get(own, key);
+  const char *key = "activation_fn", *file = "config_sentence_transformers.json";
+  const json_t *value = json_object_get(p->source.sentences, key);
+  if (!value || json_is_null(value)) {
+    file = "config.json";
+    value = json_object_get(own, key);
+  }
   if (!value || json_is_null(value)) {
     key = "sbert_ce_default_activation_function";
     value = json_object_get(config, key);
@@ -163,9 +169,9 @@ static bool read_activation(struct whole_plan *p, struct error *e) {
     p->function = STACK_FUNCTION_SIGMOID;
   else
     error_set(e, STATUS_CONFIG,
-              "config.json: %s: \"%.80s\" is not supported; supported: Sigmoid and Identity of "
-              "torch (\"function\" of the definition overrides it)",
-              key, name ? name : "");
+              "%s: %s: \"%.80s\" is not supported; supported: Sigmoid and Identity of torch "
+              "(\"function\" of the definition overrides it)",
+              file, key, name ? name : "");
   return true;
 }
 
@@ -178,7 +184,8 @@ static enum status set_function(struct whole_plan *p, size_t count, struct error
   } usual[] = {{"regression", STACK_FUNCTION_NONE},
                {"multi_label_classification", STACK_FUNCTION_SIGMOID},
                {"single_label_classification", STACK_FUNCTION_SOFTMAX}};
-  const json_t *value = p->family->keys ? json_object_get(p->source.config, "problem_type") : NULL;
+  const bool told = p->family->keys && !whole_plan_logit_score(p)->tokens;
+  const json_t *value = told ? json_object_get(p->source.config, "problem_type") : NULL;
   const char *problem = json_string_value(value);
   const bool items = p->head == WHOLE_HEAD_CLASSES;
   p->function = p->said.has_function  ? p->said.function
@@ -231,6 +238,32 @@ static enum status set_vectors(const struct whole_plan *p, struct stack_classifi
                    json_string_value(value));
 }
 
+/* Sets the form of a score by logits. */
+static enum status set_logit_score(const struct whole_plan *p, struct stack_classifier *c,
+                                   struct error *e) {
+  const struct whole_logit_score *score = whole_plan_logit_score(p);
+  const struct whole_stack *s = whole_plan_reader(p);
+  const char *key = p->said.logit_score.tokens ? "logit_score" : "modules.json: LogitScore";
+  const size_t tokens = s->form.embedding.tokens;
+  if (p->kind != MODEL_DECODER || !(s->form.output.tied || s->part[WHOLE_HEAD].found))
+    return error_set(e, STATUS_CONFIG, "%s: needs a decoder with a language modeling head", key);
+  if (!p->source.file) return error_set(e, STATUS_CONFIG, "%s: not available with random", key);
+  if (p->said.has_task && p->said.task != WHOLE_HEAD_CLASSES)
+    return error_set(e, STATUS_CONFIG, "%s: the task must be %s", key,
+                     whole_task_names[WHOLE_HEAD_CLASSES]);
+  for (size_t i = 0; i < score->tokens; i++)
+    if ((uint64_t)score->token[i] >= tokens)
+      return error_set(e, STATUS_CONFIG, "%s: token %jd is outside the vocabulary of %zu", key,
+                       (intmax_t)score->token[i], tokens);
+  if (score->tokens == WHOLE_SCORE_TOKENS && score->token[0] == score->token[1])
+    return error_set(e, STATUS_CONFIG, "%s: both tokens are %jd", key, (intmax_t)score->token[0]);
+  if (p->said.classes > 1)
+    return error_set(e, STATUS_CONFIG, "classes: %zu, but %s gives one", p->said.classes, key);
+  c->count = 1;
+  c->vectors = STACK_VECTORS_LAST;
+  return STATUS_OK;
+}
+
 enum { SPANS = 2 }; /* scores of a token as the first, and as the last one of an answer */
 
 enum status whole_classifier_complete(struct whole_plan *p, struct error *e) {
@@ -239,6 +272,10 @@ enum status whole_classifier_complete(struct whole_plan *p, struct error *e) {
   const struct whole_settings *said = &p->said;
   const struct layout_matrix *classes = &s->part[WHOLE_CLASSES];
   const bool first = s->part[WHOLE_CLASS_FIRST].found;
+  if (whole_plan_logit_score(p)->tokens) {
+    if (set_logit_score(p, c, e) || set_labels(p, c->count, e)) return e->status;
+    return set_function(p, c->count, e);
+  }
   if (said->has_task) p->head = said->task;
   const bool spans = p->head == WHOLE_HEAD_SPANS;
   if (p->source.file)

@@ -123,6 +123,27 @@ static void read_table(const struct whole_reader *r, struct stack_embedding *out
   }
 }
 
+/* Makes the one class of a score by logits: the difference of two rows of the language modeling
+ * head, or one of them. */
+static enum status make_logit_score(const struct whole_reader *r, struct stack_form *form) {
+  const struct whole_logit_score *score = whole_plan_logit_score(r->p);
+  const struct stack_output *o = &form->output;
+  const float *rows = o->tied ? form->embedding.token : o->matrix.weight, *bias = o->matrix.bias;
+  const float scale = o->scale != 0 ? o->scale : 1;
+  const size_t d = form->width;
+  float *sum = r->e->status ? NULL : arena_alloc(r->a, d + 1, sizeof *sum, r->e);
+  if (!sum) return r->e->status;
+  memset(sum, 0, (d + 1) * sizeof *sum);
+  for (size_t i = 0; i < score->tokens; i++) {
+    const size_t token = (size_t)score->token[i];
+    const float sign = i == 0 ? 1 : -1;
+    for (size_t t = 0; t < d; t++) sum[t] += sign * scale * rows[token * d + t];
+    if (bias) sum[d] += sign * bias[token];
+  }
+  form->classifier.classes = (struct layer_matrix){sum, bias ? sum + d : NULL};
+  return STATUS_OK;
+}
+
 enum status whole_numbers_stack(const struct whole_plan *p, const struct whole_stack *s,
                                 struct arena *a, struct stack_form *form, struct error *e) {
   const struct whole_reader r = {p, s, a, e};
@@ -130,6 +151,7 @@ enum status whole_numbers_stack(const struct whole_plan *p, const struct whole_s
   for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
     if (role != WHOLE_RELATIVE && role != WHOLE_TOKEN) read_role(&r, role, 0, form);
   read_table(&r, &form->embedding);
+  if (whole_plan_logit_score(p)->tokens) make_logit_score(&r, form);
   return name_memory(e);
 }
 

@@ -143,11 +143,12 @@ static void add_stack(const struct whole_listing *l) {
   if (has_role(l, WHOLE_NORM_LAST))
     add_width(add_block(l, BLOCK_NORM, "norm", WHOLE_OF_NORM), f->width);
   add_pooling(l);
-  if (has_role(l, WHOLE_CLASSES)) {
+  if (f->classifier.count > 0) {
     struct whole_block *b = add_block(l, BLOCK_CLASSIFIER, "classifier", WHOLE_OF_CLASSIFIER);
     /* Its first matrix may be the pooler, which is a block of its own. */
     if (has_role(l, WHOLE_CLASS_FIRST)) add_matrix(b, f->width, f->width);
     add_matrix(b, f->width, f->classifier.count);
+    b->tied = !has_role(l, WHOLE_CLASSES); /* rows of the language modeling head */
   }
   if (has_role(l, WHOLE_WEIGHER))
     add_matrix(add_block(l, BLOCK_OUTPUT, "sparse", WHOLE_OF_SPARSE), f->width, 1);

@@ -73,6 +73,11 @@ static inline enum whole_side whole_plan_side(const struct whole_plan *p,
   return (enum whole_side)(s - p->stack);
 }
 
+/* The score by logits: the definition overrides modules.json. */
+static inline const struct whole_logit_score *whole_plan_logit_score(const struct whole_plan *p) {
+  return p->said.logit_score.tokens ? &p->said.logit_score : &p->source.logit_score;
+}
+
 /* The part of a role; `layer` is ignored for roles of the stack. */
 static inline struct layout_matrix *whole_plan_part(const struct whole_stack *s,
                                                     enum whole_role role, size_t layer) {

@@ -5,11 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/describe/definition_value.h"
 #include "config/document/file.h"
 #include "config/document/text.h"
 
-/* The modules in their only possible order. */
-enum module { MODULE_TRANSFORMER, MODULE_POOLING, MODULE_DENSE, MODULE_NORMALIZE, MODULE_NONE };
+/* The modules in their only possible order; only a model is before a score. */
+enum module {
+  MODULE_TRANSFORMER,
+  MODULE_POOLING,
+  MODULE_DENSE,
+  MODULE_NORMALIZE,
+  MODULE_SCORE,
+  MODULE_NONE
+};
 
 /* A module as modules.json names it. */
 struct whole_module {
@@ -106,9 +114,8 @@ static enum status read_sparse(struct whole_source *s, const json_t *config, str
 
 /* --- a dense layer --- */
 
-/* Rejects a layer whose input or output is not the vector of an item. */
-static void check_name(const json_t *config, const char *key, struct error *e) {
-  static const char only[] = "sentence_embedding";
+/* Rejects a module whose input or output is not `only`. */
+static void check_name(const json_t *config, const char *key, const char *only, struct error *e) {
   const json_t *value = json_object_get(config, key);
   const char *name = json_string_value(value);
   if (value && !json_is_null(value) && !(name && strcmp(name, only) == 0))
@@ -126,8 +133,8 @@ static enum status read_dense(struct whole_source *s, const struct whole_module 
   d->out = size_of(config, "out_features", e);
   d->bias = flag_of(config, "bias", true, e);
   d->residual = flag_of(config, "use_residual", false, e);
-  check_name(config, "module_input_name", e);
-  check_name(config, "module_output_name", e);
+  check_name(config, "module_input_name", "sentence_embedding", e);
+  check_name(config, "module_output_name", "sentence_embedding", e);
   d->tanh = strcmp(act, "torch.nn.modules.activation.Tanh") == 0;
   if (!d->tanh && strcmp(act, "torch.nn.modules.linear.Identity") != 0)
     error_set(e, STATUS_CONFIG,
@@ -135,6 +142,26 @@ static enum status read_dense(struct whole_source *s, const struct whole_module 
   char *path = e->status ? NULL : path_of(m, "", e);
   if (path) d->file = checkpoint_open(path, e);
   free(path);
+  return e->status;
+}
+
+/* --- the score of a causal reranker --- */
+
+static int64_t token_of(const json_t *config, const char *key, struct error *e) {
+  const json_t *value = json_object_get(config, key);
+  if (!json_is_integer(value) || json_integer_value(value) < 0)
+    error_set(e, STATUS_CONFIG, "%s: needs a token id, an integer from 0", key);
+  return json_integer_value(value);
+}
+
+static enum status read_score(struct whole_source *s, const json_t *config, struct error *e) {
+  static const char *const keys[] = {"true_token_id", "false_token_id", "module_input_name", NULL};
+  struct whole_logit_score *score = &s->logit_score;
+  const json_t *other = json_object_get(config, keys[1]);
+  definition_value_names(config, keys, e);
+  score->token[score->tokens++] = token_of(config, keys[0], e);
+  if (other && !json_is_null(other)) score->token[score->tokens++] = token_of(config, keys[1], e);
+  check_name(config, keys[2], "causal_logits", e);
   return e->status;
 }
 
@@ -161,7 +188,7 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     } names[] = {{"Transformer", MODULE_TRANSFORMER},     {"MLMTransformer", MODULE_TRANSFORMER},
                  {"StaticEmbedding", MODULE_TRANSFORMER}, {"Pooling", MODULE_POOLING},
                  {"SpladePooling", MODULE_POOLING},       {"Dense", MODULE_DENSE},
-                 {"Normalize", MODULE_NORMALIZE}};
+                 {"Normalize", MODULE_NORMALIZE},         {"LogitScore", MODULE_SCORE}};
     const bool known = strncmp(type, "sentence_transformers.", 22) == 0;
     const char *name = known ? strrchr(type, '.') + 1 : "";
     enum module is = MODULE_NONE;
@@ -178,7 +205,10 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
                        "modules.json: supported: Transformer, Pooling (or StaticEmbedding), at "
                        "most two Dense and Normalize, in this order, not %.60s here",
                        type);
-    if (is > MODULE_POOLING && last < MODULE_POOLING)
+    if (is == MODULE_SCORE && last != MODULE_TRANSFORMER)
+      return error_set(e, STATUS_CONFIG,
+                       "modules.json: %.60s is only supported directly after a Transformer", name);
+    if (is > MODULE_POOLING && last < MODULE_POOLING && is != MODULE_SCORE)
       return error_set(e, STATUS_CONFIG,
                        "modules.json: %.60s without a Pooling before it is not supported", type);
     if (is > MODULE_POOLING && s->pool == STACK_POOL_SPARSE)
@@ -188,7 +218,7 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     if (fixed) s->fixed = true, s->pool = STACK_POOL_MEAN;
     if (is == MODULE_TRANSFORMER) snprintf(within, WHOLE_MODULES_PATH, "%s", path);
     if (is == MODULE_NORMALIZE) s->normalize = true;
-    if (is != MODULE_POOLING && is != MODULE_DENSE) continue;
+    if (is != MODULE_POOLING && is != MODULE_DENSE && is != MODULE_SCORE) continue;
     /* These have a config.json in their own folder. */
     const struct whole_module m = {folder, path};
     char *config_path = path_of(&m, "config.json", e);
@@ -199,6 +229,7 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     if (e->status == STATUS_OK)
       sparse                 ? read_sparse(s, config, e)
       : is == MODULE_POOLING ? read_pooling(s, config, e)
+      : is == MODULE_SCORE   ? read_score(s, config, e)
                              : read_dense(s, &m, config, e);
     json_decref(config);
     if (e->status) return text_before(e, "module %.60s: ", path);

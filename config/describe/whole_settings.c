@@ -19,13 +19,13 @@ const char *const whole_task_names[] = {[WHOLE_HEAD_CLASSES] = "classify",
 enum { SIZE_MOST = 1 << 20, LAYERS_MOST = DEFINITION_LAYER_MAX + 1, TOKENS_MOST = 1 << 24 };
 
 static const char *const members[] = {
-    "transformer", "kind",          "layers",     "width",           "heads",     "kv_heads",
-    "head_size",   "feed_forward",  "vocabulary", "encoder",         "decoder",   "norm",
-    "norm_kind",   "norm_eps",      "activation", "gated",           "positions", "first_position",
-    "pad",         "max_positions", "begin",      "scale_embedding", "prompt",    "tie_output",
-    "end",         "forced_begin",  "forced_end", "weights",         "pool",      "normalize",
-    "classes",     "labels",        "task",       "function",        "generate",  "tokenizer",
-    "truncate",    "compute",       NULL};
+    "transformer",    "kind",         "layers",        "width",      "heads",           "kv_heads",
+    "head_size",      "feed_forward", "vocabulary",    "encoder",    "decoder",         "norm",
+    "norm_kind",      "norm_eps",     "activation",    "gated",      "logit_score",     "positions",
+    "first_position", "pad",          "max_positions", "begin",      "scale_embedding", "prompt",
+    "tie_output",     "end",          "forced_begin",  "forced_end", "weights",         "pool",
+    "normalize",      "classes",      "labels",        "task",       "function",        "generate",
+    "tokenizer",      "truncate",     "compute",       NULL};
 
 static const struct {
   const char *name;
@@ -109,6 +109,23 @@ static void read_places(struct whole_settings *s, const json_t *json, struct err
 
 enum { CLASSES_MOST = 1 << 16 };
 
+static void read_logit_score(struct whole_settings *s, const json_t *json, struct error *e) {
+  const json_t *list = json_object_get(json, "logit_score");
+  const size_t count = json_array_size(list);
+  bool good = count > 0 && count <= WHOLE_SCORE_TOKENS;
+  if (!list) return;
+  for (size_t i = 0; good && i < count; i++) {
+    const json_t *token = json_array_get(list, i);
+    s->logit_score.token[i] = json_integer_value(token);
+    good = json_is_integer(token) && s->logit_score.token[i] >= 0;
+  }
+  if (good)
+    s->logit_score.tokens = count;
+  else
+    error_set(e, STATUS_CONFIG,
+              "logit_score: needs a list of one or two token ids: [true] or [true, false]");
+}
+
 static void read_classes(struct whole_settings *s, const json_t *json, struct error *e) {
   const json_t *labels = json_object_get(json, "labels");
   const size_t count = json_array_size(labels);
@@ -118,6 +135,7 @@ static void read_classes(struct whole_settings *s, const json_t *json, struct er
   const int task = read_word(json, "task", whole_task_names, e);
   s->has_task = task >= 0;
   if (task >= 0) s->task = (enum whole_head)task;
+  read_logit_score(s, json, e);
   definition_value_count(json, "classes", 1, CLASSES_MOST, &s->classes, e);
   if (!labels) return;
   s->labels = labels;

@@ -9,6 +9,7 @@
 
 #include "config/describe/definition_value.h"
 #include "config/describe/whole_choice.h"
+#include "config/describe/whole_source.h"
 #include "config/family/whole_family.h"
 #include "core/stack/stack.h"
 
@@ -69,6 +70,7 @@ struct whole_settings {
   enum stack_function function;
   bool has_task;
   enum whole_head task;
+  struct whole_logit_score logit_score;
 };
 
 /* Reads the object; *s borrows from it. STATUS_CONFIG with a detail that begins with the key. */

@@ -17,6 +17,15 @@ struct whole_dense {
   bool bias, tanh, residual;
 };
 
+enum { WHOLE_SCORE_TOKENS = 2 };
+
+/* The tokens whose logits at the last row are the score of a text: that of the first, less that of
+ * the second. */
+struct whole_logit_score {
+  size_t tokens; /* 0: there is no such score */
+  int64_t token[WHOLE_SCORE_TOKENS];
+};
+
 struct whole_source {
   /* The definition's choice, one of these three; strings belong to the definition. */
   const char *path;
@@ -39,6 +48,7 @@ struct whole_source {
   bool prompt_left_out;                       /* whether its include_prompt is false */
   bool normalize;                             /* 3_Normalize */
   struct whole_dense dense[STACK_DENSE_MOST]; /* 2_Dense, and maybe 3_Dense */
+  struct whole_logit_score logit_score;       /* 1_LogitScore */
 };
 
 /* Opens what the definition's `transformer` names; relative paths start at `directory`. The

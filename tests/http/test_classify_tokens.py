@@ -288,11 +288,10 @@ class ClassifyTokens(ServerCase):
 
     def test_other_services_classify_texts_alone(self):
         """A classifier of tokens is none of texts: its embeddings are."""
-        for path in ("/predict", "/rerank"):
-            answer = self.server.post(path, {"model": "words", "inputs": "a", "query": "a", "texts": ["b"]})
-            self.assertIn(answer.status, (404, 424, 400))
-        answer = self.server.post("/predict", {"model": "words", "inputs": "a"})
-        self.assertIn("without a classifier", answer.json["error"])
+        for path, request in (("/predict", {"inputs": "a"}), ("/rerank", {"query": "a", "texts": ["b"]})):
+            answer = self.server.post(path, {"model": "words", **request})
+            self.assertEqual(answer.status, 400)
+            self.assertIn(f"(encoder without a classifier) does not support {path}", answer.json["error"])
         answer = self.ok(self.server.post("/v1/rerank", {"model": "words", "query": "a", "documents": ["b", "a"]}))
         self.assertEqual([one["index"] for one in answer["results"]], [1, 0])
 
