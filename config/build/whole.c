@@ -261,6 +261,10 @@ bool whole_can_weigh(const struct whole *w) {
   return w && w->encoder && !w->decoder && stack_has_sparse(w->encoder);
 }
 
+bool whole_has_rows(const struct whole *w) {
+  return w && stack_form(whole_reader(w))->pooling.each;
+}
+
 bool whole_has_logits(const struct whole *w) { return w->decoder && stack_has_output(w->decoder); }
 
 bool whole_has_output(const struct whole *w) {

@@ -146,6 +146,9 @@ bool whole_can_fill(const struct whole *w);
 /* Does its encoder make sparse embeddings? False for NULL. */
 bool whole_can_weigh(const struct whole *w);
 
+/* Has it a projection that makes vectors of rows? False for NULL. */
+bool whole_has_rows(const struct whole *w);
+
 /* Does its decoder make logits? */
 bool whole_has_logits(const struct whole *w);
 

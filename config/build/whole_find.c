@@ -424,11 +424,11 @@ static enum status find_head(const struct whole_finding *f) {
 }
 
 /* Finds a matrix of a dense layer of sentence-transformers, with or without a bias. */
-static enum status find_dense_matrix(const struct whole_dense *d, const char *name, bool biased,
+static enum status find_dense_matrix(const struct whole_dense *d, const char *stem, bool biased,
                                      struct layout_matrix *m, struct error *e) {
   char full[2][NAME_SIZE];
-  snprintf(full[0], NAME_SIZE, "%s.weight", name);
-  snprintf(full[1], NAME_SIZE, "%s.bias", name);
+  snprintf(full[0], NAME_SIZE, "%sweight", stem);
+  snprintf(full[1], NAME_SIZE, "%sbias", stem);
   const struct checkpoint_entry *weight = checkpoint_find(d->file, full[0]);
   const struct checkpoint_entry *bias = checkpoint_find(d->file, full[1]);
   if (!weight || (biased && !bias))
@@ -447,7 +447,7 @@ static enum status find_own_dense(const struct whole_finding *f) {
   if (!weight) return STATUS_OK;
   if (f->p->source.dense[0].file)
     return error_set(f->e, STATUS_CONFIG,
-                     "modules.json has a Dense module, but there is tensor \"%.120s\", too",
+                     "the folder has a dense layer, but there is tensor \"%.120s\", too",
                      weight->name);
   return find_pair_near(f, WHOLE_DENSE, stem);
 }
@@ -458,10 +458,10 @@ static enum status find_dense(const struct whole_finding *f) {
     const struct whole_dense *d = &f->p->source.dense[i];
     struct layout_matrix *part = f->stack->part;
     if (!d->file) break;
-    if (find_dense_matrix(d, "linear", d->bias, &part[WHOLE_DENSE + 2 * i], f->e))
+    if (find_dense_matrix(d, d->stem, d->bias, &part[WHOLE_DENSE + 2 * i], f->e))
       return f->e->status;
     if (d->residual && d->in != d->out &&
-        find_dense_matrix(d, "residual", false, &part[WHOLE_DENSE_SKIP + 2 * i], f->e))
+        find_dense_matrix(d, "residual.", false, &part[WHOLE_DENSE_SKIP + 2 * i], f->e))
       return f->e->status;
   }
   return STATUS_OK;
@@ -471,8 +471,6 @@ static enum status find_dense(const struct whole_finding *f) {
 static enum status find_weigher(const struct whole_finding *f) {
   const struct checkpoint *file = f->p->source.weigher;
   struct layout_matrix *m = &f->stack->part[WHOLE_WEIGHER];
-  if (f->p->source.pickled)
-    notes_add(&f->p->notes, "sparse_linear.pt is not read: server/docs/embeddings.md converts it");
   if (!file || f->stack != whole_plan_reader(f->p) || f->p->kind != MODEL_ENCODER) return STATUS_OK;
   const struct checkpoint_entry *weight = checkpoint_find(file, "weight"),
                                 *bias = checkpoint_find(file, "bias");

@@ -334,6 +334,7 @@ static enum status set_pooling(const struct whole_sizing *z, struct error *e) {
   struct whole_plan *p = z->p;
   struct stack_form *f = &z->stack->form;
   const struct whole_source *s = &p->source;
+  static const char pickle[] = "%s_linear.pt is not read: server/docs/embeddings.md converts it";
   if (!is_reader(z)) return STATUS_OK;
   p->pool = p->said.has_pool ? p->said.pool : s->pool;
   p->normalize = p->said.normalize == TOGGLE_UNSAID ? s->normalize : p->said.normalize == TOGGLE_ON;
@@ -345,10 +346,17 @@ static enum status set_pooling(const struct whole_sizing *z, struct error *e) {
     notes_add(&p->notes, "modules.json says normalize %s, but here it is %s",
               s->normalize ? "true" : "false", p->normalize ? "true" : "false");
   f->sparse = s->sparse;
+  f->pooling.each = s->each;
   if (p->pool == STACK_POOL_SPARSE && !p->masked && !s->weigher)
     return error_set(e, STATUS_CONFIG,
                      "pool: \"sparse\" requires a masked language modeling head or sparse_linear, "
                      "which the model does not have");
+  if (s->pickled) notes_add(&p->notes, pickle, "sparse");
+  if (s->pickled_each) notes_add(&p->notes, pickle, "colbert");
+  if (p->pool == STACK_POOL_MULTI_VECTOR && !s->each)
+    return error_set(e, STATUS_CONFIG,
+                     "pool: \"multi_vector\" requires colbert_linear, which the model does not "
+                     "have");
   if (p->pool == STACK_POOL_POOLER && !z->stack->part[WHOLE_POOLER].found)
     return error_set(e, STATUS_CONFIG, "pool: the model has no pooler");
   if (s->pool_width && s->pool_width != f->width)
@@ -360,7 +368,7 @@ static enum status set_pooling(const struct whole_sizing *z, struct error *e) {
     f->pooling.dense[0] = (struct stack_dense){.size = layout_matrix_out(own)};
   for (size_t i = 0; i < STACK_DENSE_MOST && s->dense[i].file; i++) {
     const struct whole_dense *d = &s->dense[i];
-    const size_t in = stack_form_pooled(f);
+    const size_t in = stack_form_dense(f);
     if (d->in != in)
       return error_set(e, STATUS_CONFIG,
                        "in_features: %zu for the dense layer, but the width is %zu", d->in, in);

@@ -129,6 +129,7 @@ static enum status read_dense(struct whole_source *s, const struct whole_module 
   while (d->file) d++;
   const char *act = json_string_value(json_object_get(config, "activation_function"));
   if (!act) act = "";
+  d->stem = "linear.";
   d->in = size_of(config, "in_features", e);
   d->out = size_of(config, "out_features", e);
   d->bias = flag_of(config, "bias", true, e);

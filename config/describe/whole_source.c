@@ -29,19 +29,47 @@ enum status whole_source_name_folder(const char *path, struct error *e) {
   return text_before(e, "%.120s: ", tail);
 }
 
-/* Opens the weights of tokens of bge-m3, if a folder has them. */
-static enum status open_weigher(struct whole_source *s, const char *folder, struct error *e) {
-  static const char *const names[] = {"sparse_linear.safetensors", "sparse_linear.npz"};
-  for (size_t i = 0; i < sizeof names / sizeof *names && !s->weigher && !e->status; i++) {
-    char *path = file_path(folder, names[i]);
+/* Opens a linear layer of bge-m3 in a file of its own, if a folder has it. */
+static enum status open_linear(struct checkpoint **file, bool *pickled, const char *folder,
+                               const char *stem, struct error *e) {
+  static const char *const endings[] = {".safetensors", ".npz", ".pt"};
+  enum { ENDINGS = sizeof endings / sizeof *endings, PICKLE = ENDINGS - 1, NAME_SIZE = 32 };
+  for (size_t i = 0; i < ENDINGS && !*file && !e->status; i++) {
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "%s%s", stem, endings[i]);
+    char *path = file_path(folder, name);
     if (!path) return error_no_memory(e);
-    if (file_is_there(path)) s->weigher = checkpoint_open(path, e);
+    const bool there = file_is_there(path);
+    if (there && i == PICKLE)
+      *pickled = true;
+    else if (there)
+      *file = checkpoint_open(path, e);
     free(path);
   }
-  char *pickle = s->weigher || e->status ? NULL : file_path(folder, "sparse_linear.pt");
-  s->pickled = pickle && file_is_there(pickle);
-  free(pickle);
   return e->status;
+}
+
+/* Opens colbert_linear, the projection of rows of bge-m3, as the only dense layer. */
+static enum status open_projection(struct whole_source *s, const char *folder, struct error *e) {
+  static const char stem[] = "colbert_linear";
+  struct checkpoint *file = NULL;
+  if (open_linear(&file, &s->pickled_each, folder, stem, e) || !file) return e->status;
+  const struct checkpoint_entry *weight = checkpoint_find(file, "weight");
+  if (s->dense->file)
+    error_set(e, STATUS_CONFIG, "%s beside a Dense module is not supported", stem);
+  else if (!weight || weight->rank != 2 || weight->count == 0)
+    error_set(e, STATUS_CONFIG, "%s: needs a matrix \"weight\"", stem);
+  if (e->status) {
+    checkpoint_free(file);
+    return e->status;
+  }
+  s->each = true;
+  *s->dense = (struct whole_dense){.file = file,
+                                   .stem = "",
+                                   .in = weight->dim[1],
+                                   .out = weight->dim[0],
+                                   .bias = checkpoint_find(file, "bias")};
+  return STATUS_OK;
 }
 
 static enum status open_files(struct whole_source *s, const char *path, struct error *e) {
@@ -52,7 +80,9 @@ static enum status open_files(struct whole_source *s, const char *path, struct e
   s->file = checkpoint_open(place, e);
   free(place);
   if (!s->file) return e->status;
-  if (open_weigher(s, path, e)) return whole_source_name_folder(path, e);
+  if (open_linear(&s->weigher, &s->pickled, path, "sparse_linear", e) ||
+      open_projection(s, path, e))
+    return whole_source_name_folder(path, e);
   const char *tensors = checkpoint_path(s->file);
   s->config = read_document(file_beside(tensors, "config.json"), e);
   if (!e->status) s->generation = read_document(file_beside(tensors, "generation_config.json"), e);

@@ -10,9 +10,10 @@
 #include "config/checkpoint/checkpoint.h"
 #include "core/stack/stack.h"
 
-/* A Dense module of modules.json. */
+/* A Dense module of modules.json, or colbert_linear of bge-m3. */
 struct whole_dense {
   struct checkpoint *file; /* NULL: no such module */
+  const char *stem;        /* of its tensors' names, before "weight" */
   size_t in, out;
   bool bias, tanh, residual;
 };
@@ -35,7 +36,9 @@ struct whole_source {
 
   struct checkpoint *file;
   json_t *config, *generation; /* config.json, generation_config.json; NULL: there is none */
-  bool pickled;                /* whether there is only sparse_linear.pt */
+  bool pickled;                /* whether there is only sparse_linear.pt, */
+  bool pickled_each;           /* or only colbert_linear.pt */
+  bool each;                   /* `dense` is colbert_linear: it is for vectors of rows */
   struct checkpoint *weigher;  /* sparse_linear.safetensors or .npz of a folder, or NULL */
   json_t *sentences;           /* config_sentence_transformers.json of a folder, or NULL */
 

@@ -51,7 +51,8 @@ static void print_sizes(const struct whole_plan *p, FILE *out) {
   if (!f->embedding.tokens) fputs("  no token embeddings: it takes embeddings only\n", out);
   if (p->pool != STACK_POOL_NONE)
     fprintf(out, "  pool %s%s%s\n", stack_pool_names[p->pool],
-            !f->pooling.dense[0].size  ? ""
+            !f->pooling.dense[0].size || f->pooling.each != (p->pool == STACK_POOL_MULTI_VECTOR)
+                ? ""
             : f->pooling.dense[1].size ? ", then two dense layers"
                                        : ", then a dense layer",
             p->normalize ? ", normalize" : "");

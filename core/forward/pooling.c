@@ -15,7 +15,8 @@ const char *const stack_pool_names[STACK_POOLS + 1] = {[STACK_POOL_NONE] = "none
                                                        [STACK_POOL_MEAN_SQRT_LEN] = "mean_sqrt_len",
                                                        [STACK_POOL_WEIGHTED_MEAN] = "weighted_mean",
                                                        [STACK_POOL_POOLER] = "pooler",
-                                                       [STACK_POOL_SPARSE] = "sparse"};
+                                                       [STACK_POOL_SPARSE] = "sparse",
+                                                       [STACK_POOL_MULTI_VECTOR] = "multi_vector"};
 
 static const struct {
   enum stack_vectors vectors;
@@ -29,6 +30,7 @@ static const struct {
     [STACK_POOL_MEAN_SQRT_LEN] = {STACK_VECTORS_MEAN_SQRT_LEN, STACK_AFTER_DENSE},
     [STACK_POOL_WEIGHTED_MEAN] = {STACK_VECTORS_WEIGHTED_MEAN, STACK_AFTER_DENSE},
     [STACK_POOL_SPARSE] = {STACK_VECTORS_EACH, 0},
+    [STACK_POOL_MULTI_VECTOR] = {STACK_VECTORS_EACH, STACK_AFTER_DENSE},
     [STACK_POOL_POOLER] = {STACK_VECTORS_FIRST, STACK_AFTER_POOLER | STACK_AFTER_DENSE}};
 
 enum stack_vectors stack_pool_vectors(enum stack_pool pool) { return meaning[pool].vectors; }

@@ -112,6 +112,7 @@ static inline bool stack_vectors_are_of_all(enum stack_vectors of) {
 struct stack_pooling {
   struct layer_matrix pooler; /* [d, d], or none: the tanh of its product with a vector */
   struct stack_dense dense[STACK_DENSE_MOST];
+  bool each; /* the dense layers are for vectors of rows: no vector of an item goes through them */
 };
 
 /* The classifier: a vector goes through a first layer with an activation and a norm, all of which
@@ -180,12 +181,17 @@ static inline const struct stack_layer *stack_form_layer(const struct stack_form
   return &f->layer[f->layer[l].repeats ? f->layer[l].of : l];
 }
 
-/* The size of an item's vector after the dense layers. */
-static inline size_t stack_form_pooled(const struct stack_form *f) {
+/* The size of a vector after the dense layers. */
+static inline size_t stack_form_dense(const struct stack_form *f) {
   size_t size = f->width;
   for (size_t i = 0; i < STACK_DENSE_MOST && f->pooling.dense[i].size; i++)
     size = f->pooling.dense[i].size;
   return size;
+}
+
+/* The size of an item's vector. */
+static inline size_t stack_form_pooled(const struct stack_form *f) {
+  return f->pooling.each ? f->width : stack_form_dense(f);
 }
 
 /* How many attentions a stack has: the self-attentions of its layers, then the cross-attentions. */

@@ -28,7 +28,9 @@ enum stack_pool {
   STACK_POOL_MEAN_SQRT_LEN,
   STACK_POOL_WEIGHTED_MEAN,
   STACK_POOL_POOLER, /* the first row, which goes through the pooler */
+  /* The embeddings of those from here on are not one dense vector. */
   STACK_POOL_SPARSE, /* each row, and weights of tokens besides: only of a form with an output */
+  STACK_POOL_MULTI_VECTOR, /* each row, which goes through dense layers for rows */
   STACK_POOLS
 };
 
@@ -157,6 +159,9 @@ struct stack_run {
 };
 
 enum stack_vectors stack_pool_vectors(enum stack_pool pool);
+
+/* Are the embeddings of this pool one dense vector for each item, or each row? */
+static inline bool stack_pool_is_dense(enum stack_pool pool) { return pool < STACK_POOL_SPARSE; }
 
 /* Sets the vectors of a run, and what they go through. */
 void stack_set_pool(struct stack_run *r, enum stack_pool pool);

@@ -248,7 +248,7 @@ static enum status place_outputs(const struct stack_preparing *p) {
   if (!stack_makes_vectors(r)) return STATUS_OK;
   const bool classes = r->after & STACK_AFTER_CLASSES;
   must(classes ? f->classifier.count > 0 : r->vectors != STACK_VECTORS_LATE);
-  if (r->after & STACK_AFTER_DENSE) r->output_size = stack_form_pooled(f);
+  if (r->after & STACK_AFTER_DENSE) r->output_size = stack_form_dense(f);
   if (classes) r->output_size = f->classifier.count;
   if (r->dimensions) r->output_size = size_min(r->output_size, r->dimensions);
   if (!size_mul(stack_vectors(r), r->output_size, &count))

@@ -119,7 +119,8 @@ class Client:
         """Token embeddings, or pooled embeddings, of tokens, of text=..., or of input embeddings. Returns "outputs",
         and what the fields request, such as pool, normalize, return_hidden, return_attention. "hidden", "attention" and
         "thumbnails" are dicts by the names of parts. There is no default model. As base64 and safetensors, arrays are
-        rectangles: zeros follow the positions that "valid_lens" counts. Thumbnails are byte arrays in every form."""
+        rectangles: zeros follow the positions that "valid_lens" counts. Thumbnails are byte arrays in every form. With
+        pool="multi_vector" there are "positions" of the vectors, and "vector_lens" counts them."""
         fields.update(tokens=tokens, embeddings=embeddings)
         return self._ask("encode", model, form, request_id, fields)
 

@@ -119,12 +119,15 @@ static bool add_stacks(json_t *description, const struct whole *w) {
   const struct stack *reader = whole_reader(w);
   const size_t width = stack_form(reader)->width,
                embedded = stack_form_embedded(stack_form(reader));
-  const bool dense = stack_form(reader)->pooling.dense[0].size > 0;
+  const struct stack_form *f = stack_form(reader);
+  const size_t size =
+      w->pool == STACK_POOL_MULTI_VECTOR ? stack_form_dense(f) : stack_form_pooled(f);
+  const bool dense = f->pooling.dense[0].size > 0 && (!f->pooling.each || size != width);
   return add_sizes(description, reader) &&
          (!whole_is_pair(w) || (add_member(description, "encoder", describe_stack(w->encoder)) &&
                                 add_member(description, "decoder", describe_stack(w->decoder)))) &&
          add_size(description, "embedding_width", embedded == width ? 0 : embedded) &&
-         add_size(description, "dimensions", dense ? stack_form_pooled(stack_form(reader)) : 0) &&
+         add_size(description, "dimensions", dense ? size : 0) &&
          add_member(description, "pooler", json_boolean(stack_has_pooler(reader))) &&
          add_member(description, "pool", json_string(stack_pool_names[w->pool])) &&
          add_member(description, "normalize", json_boolean(w->normalize));
@@ -151,6 +154,8 @@ static json_t *describe_tasks(const struct model *m) {
     if (task && route_serves((enum route)r, m))
       good = json_array_append_new(tasks, json_string(task)) == 0;
   }
+  if (good && whole_has_rows(m->whole))
+    good = json_array_append_new(tasks, json_string("multi_vector")) == 0;
   return complete(tasks, good);
 }
 

@@ -39,9 +39,10 @@ void dialect_stack_prompt(struct dialect_stack *s, const struct contract_text *p
 
 enum status dialect_stack_pool(struct dialect_stack *s) {
   if (s->values.pool == STACK_POOL_NONE) s->values.pool = STACK_POOL_MEAN;
-  if (s->values.pool != STACK_POOL_SPARSE) return STATUS_OK;
+  if (stack_pool_is_dense(s->values.pool)) return STATUS_OK;
   return error_at(s->reading.e, "/model",
-                  "the embeddings of this model are sparse: use POST /v1/models/NAME/encode");
+                  "the embeddings of this model are %s: use POST /v1/models/NAME/encode",
+                  s->values.pool == STACK_POOL_SPARSE ? "sparse" : "multi-vector");
 }
 
 void dialect_stack_mark(struct dialect_stack *s, enum stack_field field) {

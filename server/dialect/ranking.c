@@ -67,8 +67,8 @@ enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *
   if (!s->reading.texts) return read->e->status;
   dialect_stack_mark(s, STACK_FIELD_TEXT);
   dialect_stack_truncate(s, v->truncate, SIZE_MAX);
-  const bool sparse = s->values.pool == STACK_POOL_SPARSE;
-  s->values.normalize = !pairs && !sparse;
+  const bool dense = stack_pool_is_dense(s->values.pool);
+  s->values.normalize = !pairs && dense;
   if (pairs) { /* with the default prompt, as /classify */
     s->values.classifies = true;
     if (v->raw) s->values.function = STACK_FUNCTION_NONE;
@@ -76,7 +76,7 @@ enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *
   }
   ranking_prompt(&s->values.prompt, s->whole, of_documents);
   ranking_prompt(&s->values.query_prompt, s->whole, of_queries);
-  if (!sparse && dialect_stack_pool(s)) return read->e->status;
+  if (dense && dialect_stack_pool(s)) return read->e->status;
   if (!dialect_stack_check(s, names, out)) return STATUS_OK;
   /* An error about the text after the documents is one about the query. */
   char last[ERROR_POINTER_SIZE];
@@ -115,6 +115,24 @@ static float dot_sparse(const struct stack_run *run, size_t one, size_t other) {
   return (float)sum;
 }
 
+/* MaxSim: the sum over the query's vectors of the greatest dot product with a document's. */
+static float max_similarity(const struct stack_request *r, size_t document, size_t query) {
+  const struct stack_run *run = r->main.run;
+  const struct stack_kept *d = &r->kept[document], *q = &r->kept[query];
+  const size_t size = run->output_size;
+  double sum = 0;
+  for (size_t i = 0; i < q->count; i++) {
+    const float *row = run->outputs + (q->row + i) * size;
+    float best = ranking_dot(row, run->outputs + d->row * size, size);
+    for (size_t k = 1; k < d->count; k++) {
+      const float dot = ranking_dot(row, run->outputs + (d->row + k) * size, size);
+      best = dot > best ? dot : best;
+    }
+    sum += best;
+  }
+  return (float)sum;
+}
+
 /* --- the list --- */
 
 /* The documents of a response: a list that one worker sorts and writes. */
@@ -131,6 +149,7 @@ struct ranking {
 static float score_of(const struct ranking *k, size_t document) {
   const struct stack_run *run = k->request->main.run;
   const size_t size = run->output_size, query = k->documents->items;
+  if (k->request->kept) return max_similarity(k->request, document, query);
   const float *output = run->outputs + document * size;
   if (k->request->classes_of) return *output;
   if (run->want_sparse) return dot_sparse(run, document, query);

@@ -1,6 +1,6 @@
 /* ranking: the documents that fit a query best. A classifier of one class reads the query and each
  * document together, and its score counts; any other model embeds them, and their cosine counts; of
- * sparse embeddings, the dot product. */
+ * sparse embeddings, the dot product; of multi-vector ones, MaxSim. */
 #ifndef SERVER_RANKING_H
 #define SERVER_RANKING_H
 

@@ -81,7 +81,7 @@ static enum status ask_pooled(struct dialect_stack *s, const struct contract_rea
     return error_at(read->e, "/inputs", "the list is empty");
   dialect_stack_set_items(s, read, 0);
   const enum stack_pool pool = s->values.pool;
-  s->values.normalize = pool != STACK_POOL_NONE && pool != STACK_POOL_SPARSE && v->normalize;
+  s->values.normalize = pool != STACK_POOL_NONE && stack_pool_is_dense(pool) && v->normalize;
   s->values.dimensions = v->dimensions;
   dialect_stack_prompt(s, &(struct contract_text){0}, &v->prompt_name);
   dialect_stack_truncate(s, v->truncate, SIZE_MAX);

@@ -62,6 +62,31 @@ static struct answer_section *add_rows(struct stack_listing *l, const struct sta
   return s;
 }
 
+/* Leaves of a section with all rows those whose vectors are returned. */
+static void keep(const struct stack_request *r, struct answer_section *s) {
+  const struct stack_kept *first = r->kept;
+  s->padded_rows = r->most_kept;
+  s->padded = true; /* the rows between are not returned */
+  s->rows = (struct answer_sizes){s->items ? &first->count : &r->most_kept, sizeof *first};
+  s->begin = (struct answer_sizes){s->items ? &first->row : &zero, sizeof *first};
+}
+
+/* Adds a vector of each row that is kept, and where the row is in its item. */
+static void add_vectors(struct stack_listing *l) {
+  const struct stack_request *r = l->r;
+  const struct stack_run *run = r->main.run;
+  struct answer_section *s = add_rows(l, &r->main, NULL, run->outputs, &run->output_size);
+  s->name = "outputs";
+  keep(r, s);
+  s = add_rows(l, &r->main, NULL, NULL, &one);
+  s->name = "positions";
+  s->number = NUMBER_LENGTH;
+  s->row_room = 0;
+  s->data = r->positions;
+  s->write = answer_write_integers;
+  keep(r, s);
+}
+
 static void add_outputs(struct stack_listing *l) {
   const struct stack_run *run = l->r->main.run;
   if (stack_has_rows(run)) {
@@ -217,6 +242,8 @@ static void add_results(struct stack_listing *l, enum answer_form form, struct a
     add_scores(l, form);
   else if (l->r->main.run->want_sparse)
     l->content->section[l->content->sections++] = stack_answer_sparse(l->r);
+  else if (l->r->kept)
+    add_vectors(l);
   else if (!l->r->generates)
     add_outputs(l);
   if (l->r->scored) add_lens(l, form);
@@ -436,6 +463,7 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, st
   if (!rectangles || (r->generates && !r->source.run)) return e->status;
   if (add_lengths(l, "valid_lens", r->source.run ? r->source.lens : r->main.lens, arena, e))
     return e->status;
+  if (r->kept) return add_lengths(l, "vector_lens", r->vector_lens, arena, e);
   return r->target_lens ? add_lengths(l, "target_lens", r->target_lens, arena, e) : STATUS_OK;
 }
 
@@ -490,7 +518,7 @@ static size_t count_sections(const struct stack_request *r, size_t beside) {
 
 enum status stack_answer_count(enum answer_form form, const struct stack_request *r,
                                struct arena *arena, size_t *bytes, struct error *e) {
-  enum { BESIDE = 5 /* embeddings of both sides, and outputs */, FEW = 8 };
+  enum { BESIDE = 6 /* embeddings of both sides, and outputs */, FEW = 8 };
   struct answer_section few[FEW]; /* a small request takes no more memory for the count */
   struct answer_content content = {.base64 = r->base64, .section = few};
   struct stack_listing l = {.r = r, .content = &content};
@@ -512,7 +540,7 @@ enum status stack_answer_count(enum answer_form form, const struct stack_request
 enum status stack_answer_plan(struct answer *a, enum answer_form form, const char *model,
                               const struct stack_request *r, const struct body_limits *limits,
                               struct arena *arena, struct error *e) {
-  enum { BESIDE = 12 };
+  enum { BESIDE = 14 };
   const size_t sections = count_sections(r, BESIDE);
   struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
   struct answer_section *section = arena_alloc(arena, sections, sizeof *section, e);

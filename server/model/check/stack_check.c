@@ -104,17 +104,24 @@ static enum status set_outputs(struct stack_check *k) {
   const struct stack_values *v = k->values;
   struct stack_run *run = k->main->run;
   const struct stack_form *f = k->main->form;
-  const bool sparse = v->pool == STACK_POOL_SPARSE;
-  const bool pooled = v->pool != STACK_POOL_NONE && !sparse, of_v2 = k->terms->form == BODY_V2;
-  const size_t pooled_size = stack_form_pooled(f);
+  const bool sparse = v->pool == STACK_POOL_SPARSE, of_v2 = k->terms->form == BODY_V2;
+  const bool pooled = v->pool != STACK_POOL_NONE && !sparse;
+  const bool several = v->pool == STACK_POOL_MULTI_VECTOR;
+  const size_t pooled_size = several ? stack_form_dense(f) : stack_form_pooled(f);
   if (v->pool == STACK_POOL_POOLER && !stack_has_pooler(k->main->stack))
     return refuse_output(k, STACK_V2_POOLER_OUTPUT, "/pool", "this model has no pooler");
   if (sparse && !stack_has_sparse(k->main->stack))
     return error_at(k->e, "/pool",
                     "this model has neither a masked language modeling head nor sparse_linear: its "
                     "embeddings cannot be sparse");
-  if (sparse && k->terms->ablation)
-    return error_at(k->e, "/pool", "the importance of heads is not measured for sparse embeddings");
+  if (several && !f->pooling.each)
+    return error_at(k->e, "/pool",
+                    "this model has no colbert_linear: it makes no multi-vector embeddings");
+  if ((sparse || several) && k->terms->ablation)
+    return error_at(k->e, "/pool", "the importance of heads is not measured for %s embeddings",
+                    sparse ? "sparse" : "multi-vector");
+  if (several && stack_field_is_seen(k->reading, STACK_FIELD_NORMALIZE) && !v->normalize)
+    return error_at(k->e, "/normalize", "multi-vector embeddings are always normalized");
   if (sparse && (v->dimensions || v->normalize))
     return error_at(k->e, v->dimensions ? "/dimensions" : "/normalize",
                     "sparse embeddings are neither cut nor normalized");
@@ -133,10 +140,10 @@ static enum status set_outputs(struct stack_check *k) {
   if (sparse && f->sparse.row.weight && k->field != STACK_FIELD_TOKENS)
     return error_at(k->e, "/pool",
                     "sparse embeddings of this model require tokens, not embeddings");
-  if (of_v2) run->after &= ~(unsigned)STACK_AFTER_DENSE;
+  if (of_v2 || f->pooling.each != several) run->after &= ~(unsigned)STACK_AFTER_DENSE;
   run->dimensions = v->dimensions;
   run->output_size = of_v2 || !pooled ? f->width : v->dimensions ? v->dimensions : pooled_size;
-  run->normalize = pooled && v->normalize;
+  run->normalize = pooled && (several ? !of_v2 : v->normalize);
   if (v->classifies) {
     run->vectors = f->classifier.vectors;
     run->after = STACK_AFTER_CLASSES;
@@ -192,6 +199,32 @@ static enum status place_items(struct stack_check *k, struct stack_side *side,
   return k->e->status;
 }
 
+/* Whether items have several vectors. */
+static bool makes_several(const struct stack_check *k) {
+  return k->values->pool == STACK_POOL_MULTI_VECTOR && k->terms->form != BODY_V2;
+}
+
+/* Lists the rows of each item that have a vector of several: all but the first, which stands for
+ * the whole text. */
+static enum status keep_rows(struct stack_check *k) {
+  const struct geometry *g = &k->main->run->geometry;
+  struct stack_request *out = k->out;
+  struct arena *a = k->reading->arena;
+  if (!makes_several(k)) return STATUS_OK;
+  out->kept = arena_alloc(a, k->items, sizeof *out->kept, k->e);
+  out->vector_lens = arena_alloc(a, k->items, sizeof *out->vector_lens, k->e);
+  out->positions = arena_alloc(a, g->q_rows, sizeof *out->positions, k->e);
+  if (k->e->status) return k->e->status;
+  out->most_kept = k->main->widest > 0 ? k->main->widest - 1 : 0;
+  for (size_t i = 0; i < k->items; i++) {
+    const struct item *item = &g->item[i];
+    out->kept[i] = (struct stack_kept){item->q - 1, item->q_row + 1};
+    out->vector_lens[i] = (int32_t)item->q - 1;
+    for (size_t row = 0; row < item->q; row++) out->positions[item->q_row + row] = (int32_t)row;
+  }
+  return STATUS_OK;
+}
+
 /* Finds out how many rows each item has, and makes the items of both runs. */
 static enum status make_items(struct stack_check *k) {
   const struct tensor *t = k->rows;
@@ -231,8 +264,12 @@ static enum status make_items(struct stack_check *k) {
     if (rows == 0 && (!stack_has_rows(k->main->run) || k->main->run->want_sparse))
       return stack_items_refuse(k, k->field, i, "an empty item has no %s",
                                 k->values->classifies ? "class" : "vector to be pooled");
+    if (rows < 2 && makes_several(k))
+      return stack_items_refuse(k, k->field, i,
+                                "multi-vector embeddings require 2 positions: the first one of an "
+                                "item has no vector");
   }
-  if (count_fed(k) || place_items(k, reader, k->lens)) return k->e->status;
+  if (count_fed(k) || place_items(k, reader, k->lens) || keep_rows(k)) return k->e->status;
   return stack_check_has_source(k) ? place_items(k, k->main, k->begun) : STATUS_OK;
 }
 

@@ -372,8 +372,8 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
                               const struct body_terms *terms, const struct whole *w,
                               size_t max_items, struct arena *a, struct error *e) {
   const bool encodes = terms->ask == ASK_ENCODE, classifies = body_ask_classifies(terms->ask);
-  /* The importance of heads is measured for the rows of a model of sparse embeddings. */
-  const bool weighs = terms->ablation && w->pool == STACK_POOL_SPARSE;
+  /* The importance of heads is measured for the rows of a model whose embeddings are not dense. */
+  const bool weighs = terms->ablation && !stack_pool_is_dense(w->pool);
   const bool both = whole_is_pair(w) && (!body_ask_encodes(terms->ask) || terms->form == BODY_V2);
   *values = (struct stack_values){.arena = a,
                                   .pool = encodes && !weighs ? w->pool : STACK_POOL_NONE,

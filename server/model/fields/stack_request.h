@@ -45,6 +45,12 @@ struct stack_scored {
   size_t first; /* targets of all items before it */
 };
 
+/* The rows of one item whose vectors are returned. */
+struct stack_kept {
+  size_t count; /* at least 1 */
+  size_t row;   /* the first, in the run */
+};
+
 struct stack_request {
   struct stack_side source; /* what main attends to across; it may have no stack */
   struct stack_side main;   /* what encodes, scores or generates */
@@ -52,6 +58,12 @@ struct stack_request {
                      first dimension */
   bool base64;    /* whether arrays of floats are base64 */
   bool stream;    /* whether results are sent while they are computed */
+
+  /* Multi-vector embeddings. */
+  struct stack_kept *kept; /* [items]; NULL: there are none */
+  int32_t *vector_lens;    /* [items] vectors of each */
+  int32_t *positions;      /* [rows] of each row in its item */
+  size_t most_kept;        /* of an item, before valid_lens cuts the items */
 
   /* A request to score. */
   struct stack_scored *scored; /* [items]; NULL: the request does not score */
