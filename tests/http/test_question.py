@@ -69,6 +69,12 @@ class Question(ServerCase):
         cls.models = {f"{name}-{scale}": write_reader(os.path.join(cls.folder, f"{name}-{scale}"), f"{name}-qa", scale)
                       for name in ("bert", "distilbert") for scale in (1, -1)}
         cls.models["bare"] = golden.definition("bert-qa")
+        strict = os.path.join(cls.folder, "strict")  # no word stands for unknown ones
+        os.makedirs(strict)
+        with open(os.path.join(strict, "tokenizer.json"), "w", encoding="utf-8") as file:
+            json.dump({"model": {"type": "WordLevel", "vocab": {"a": 1, "b": 2}},
+                       "pre_tokenizer": {"type": "Whitespace"}}, file)
+        cls.models["strict"] = dict(golden.definition("bert-qa"), tokenizer=strict)
         cls.config = os.path.join(cls.folder, "attend.json")
         with open(cls.config, "w", encoding="utf-8") as file:
             json.dump({"models": cls.models}, file)
@@ -111,7 +117,7 @@ class Question(ServerCase):
         rng = random.Random(7)
         seen, none, cuts = set(), 0, set()
         for model in self.models:
-            if model == "bare":
+            if model in ("bare", "strict"):
                 continue
             for round in range(12):
                 questions = ["".join(rng.choice(PARTS) for _ in range(rng.randrange(1, 9))) for _ in range(4)]
@@ -174,6 +180,18 @@ class Question(ServerCase):
         problem = self.problem(self.server.post("/v1/models/bert-1/encode", {"question": "a"}), 400, "invalid-request",
                                "/question")
         self.assertIn("POST /v1/models/NAME/question", problem["detail"])
+
+    def test_errors_name_the_text(self):
+        lost = 'the tokenizer has no token for "c", at byte 2 of the text'
+        self.refused("/question", lost, "strict", question="b c", context="a")
+        self.refused("/context", lost, "strict", question="a", context="b c")
+        self.refused("/question/1", lost, "strict", question=["a", "a c"], context=["a", "b c"])
+        self.refused("/context/1", lost, "strict", question=["a", "a"], context=["a", "b c"])
+        # without special tokens there is no score of no answer
+        answers = self.ask("strict", question="b", context="a b")["answers"]
+        self.assertGreater(answers[0]["score"], 0)
+        self.assertEqual(self.ask("strict", question="b", context="")["answers"],
+                         [{"text": "", "score": 0, "start": 0, "end": 0}])
 
     def test_limits_count_windows(self):
         self.assertEqual(len(self.ask(question="a", context="b " * 91, stride=27)["answers"]), 1)

@@ -128,17 +128,17 @@ static char *write_items(const struct answer_rows *rows, char *out) {
   return out;
 }
 
-/* The bytes of the longest answer that a window may have. */
+/* The bytes of the longest answer that a window may have, or more: ends of tokens mostly ascend. */
 static size_t longest_answer(const struct stack_request *r) {
   const struct token *token = r->tokenized->tokens.token;
   size_t longest = 0;
   for (size_t w = 0; w < r->windows->count; w++) {
     const struct stack_window *window = &r->windows->window[w];
+    size_t next = window->begin, furthest = 0;
     for (size_t i = window->begin; i < window->end; i++) {
-      const size_t end = size_min(window->end, i + r->windows->max_answer);
-      for (size_t j = i; j < end; j++)
-        if (token[j].end > token[i].begin)
-          longest = size_max(longest, token[j].end - token[i].begin);
+      for (; next < size_min(window->end, i + r->windows->max_answer); next++)
+        furthest = size_max(furthest, token[next].end);
+      if (furthest > token[i].begin) longest = size_max(longest, furthest - token[i].begin);
     }
   }
   return longest;

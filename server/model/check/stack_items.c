@@ -9,13 +9,9 @@
 static size_t point_at_item(const struct stack_check *k, enum stack_field field, size_t item,
                             char pointer[ERROR_POINTER_SIZE]) {
   const bool text = field == STACK_FIELD_TOKENS && k->reading->texts;
-  const struct stack_windows *w = k->out->windows;
-  const enum stack_field sent = !text ? field : w ? STACK_FIELD_CONTEXT : STACK_FIELD_TEXT;
-  const char *of = stack_field_pointer(sent);
+  const char *of = stack_field_pointer(text ? STACK_FIELD_TEXT : field);
   size_t n = (size_t)snprintf(pointer, ERROR_POINTER_SIZE, "%.40s", of);
-  if (w) item = w->window[item].item;
-  if (!(w ? w->alone : k->out->unbatched))
-    n += (size_t)snprintf(pointer + n, ERROR_POINTER_SIZE - n, "/%zu", item);
+  if (!k->out->unbatched) n += (size_t)snprintf(pointer + n, ERROR_POINTER_SIZE - n, "/%zu", item);
   return n;
 }
 

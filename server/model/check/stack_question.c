@@ -82,12 +82,29 @@ enum status stack_question_pairs(struct contract_reading *r) {
   return STATUS_OK;
 }
 
-enum status stack_question_locate(struct error *e) {
-  static const char text[] = "/text", context[] = "/context";
-  char rest[ERROR_POINTER_SIZE];
-  if (strncmp(e->pointer, text, sizeof text - 1) != 0) return e->status;
-  snprintf(rest, sizeof rest, "%s", e->pointer + sizeof text - 1);
-  snprintf(e->pointer, sizeof e->pointer, "%s%.40s", context, rest);
+/* Whether the tokenizer rejects the question alone. */
+static bool is_refused(const struct contract_reading *r, const struct whole *w, size_t item) {
+  const struct texts_part *part = &r->texts->part[TEXTS_PAIR * item];
+  const struct tokenizer_text text = {r->texts->bytes + part->at, part->length};
+  const struct tokenizer_options ask = {.patience = r->patience};
+  struct error alone = {0};
+  struct tokenizer_work work;
+  struct tokens tokens;
+  tokenizer_work_init(&work, r->arena, &alone);
+  tokens_init(&tokens, r->arena, &alone);
+  return tokenizer_encode(w->tokenizer, &work, &text, 1, &ask, &tokens) != STATUS_OK;
+}
+
+enum status stack_question_locate(const struct contract_reading *r, const struct whole *w) {
+  struct error *e = r->e;
+  size_t item = 0;
+  if (strcmp(e->pointer, "/text") != 0 && sscanf(e->pointer, "/text/%zu", &item) != 1)
+    return e->status;
+  const char *field = is_refused(r, w, item) ? "/question" : "/context";
+  if (r->texts->alone)
+    snprintf(e->pointer, sizeof e->pointer, "%s", field);
+  else
+    snprintf(e->pointer, sizeof e->pointer, "%s/%zu", field, item);
   return e->status;
 }
 

@@ -16,8 +16,8 @@ enum status stack_question_check(const struct contract_reading *r);
 /* Makes the texts of the reading pairs, if it has second ones. Returns the status of its error. */
 enum status stack_question_pairs(struct contract_reading *r);
 
-/* An error about a text of the pairs is one about a context. Returns its status. */
-enum status stack_question_locate(struct error *e);
+/* An error about a pair becomes one about its question, or its context. Returns its status. */
+enum status stack_question_locate(const struct contract_reading *r, const struct whole *w);
 
 /* Replaces the tokens of each pair by those of its windows, which it gives to the request. Each has
  * at most as many tokens as the model reads. Fails with invalid-request if the question leaves no

@@ -126,7 +126,7 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
   const size_t said = v->truncate == SIZE_MAX || r->second ? 0 : v->truncate;
   if (tokenize_texts_check(w->tokenizer, r->texts, &ask.of_each, said, r->e) ||
       tokenize_texts(d, w->tokenizer, r->texts, &ask, r->arena, r->e))
-    return r->second ? stack_question_locate(r->e) : r->e->status;
+    return r->second ? stack_question_locate(r, w) : r->e->status;
   if (d->too_many_pairs)
     return stack_limits_refuse_pairs(source, v->main.form, terms->ablation, 0, limits->max_pairs,
                                      r->e);
