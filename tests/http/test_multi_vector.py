@@ -9,7 +9,7 @@ import unittest
 import numpy
 
 import golden
-from forms import read_safetensors
+from forms import read_base64, read_safetensors
 from support import Server, ServerCase, attend, safetensors_bytes
 from test_fill import LEVELS, WORDS, write_folder
 
@@ -121,6 +121,18 @@ class MultiVector(ServerCase):
             self.assertEqual(got["outputs"][i, :n].tolist(), numpy.float32(right["outputs"][i]).tolist())
             self.assertEqual(got["positions"][i, :n].tolist(), right["positions"][i])
             self.assertFalse(got["outputs"][i, n:].any())
+
+    def test_base64_and_v2(self):
+        right = self.ask("words", tokens=[5, 6, 7])
+        got = self.ask("words", tokens=[5, 6, 7], encoding_format="base64")
+        shape, data = read_base64(got["outputs"])
+        self.assertEqual(numpy.frombuffer(data, numpy.float32).reshape(shape).tolist(), numpy.float32(right["outputs"]).tolist())
+        self.assertEqual((got["positions"], got["vector_lens"], got["valid_lens"]), ([1, 2], 2, 3))
+        for tokens in [5, 6, 7], [5]:  # the hidden states of /v2 are those of all positions
+            infer = {"inputs": [{"name": "input_ids", "datatype": "INT64", "shape": [1, len(tokens)], "data": tokens}]}
+            output = self.ok(self.server.post("/v2/models/words/infer", infer))["outputs"][0]
+            self.assertEqual((output["name"], output["shape"]), ("last_hidden_state", [1, len(tokens), 24]))
+            self.assertEqual(output["data"], sum(self.ask("words", tokens=tokens, pool="none", normalize=False)["outputs"], []))
 
     # --- responses ---
 
