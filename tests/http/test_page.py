@@ -309,14 +309,8 @@ class Packing(Case):
         parts = {"index_html": self.INDEX, "a_css": "/* a: x */\n\np {\n  top: 0; /* y */\n}\n",
                  "b_css": "q { left: 1px }", "b_js": "// b: x\n\nconst B = f();\n  // why\n\t  B(B); // and\n",
                  "a_js": "const A = 'a&/*';"}
-        expected = r"""<!doctype html>
-<style>p{top:0}q{left:1px}\s*</style>
-<title>t</title>
-<body>
-<p>text</p>
-<script>"use strict";const B=f\(\);B\(B\);\s*const A="a&/\*";\s*</script>
-</body>
-"""
+        expected = (r"""<!doctype html><style>p{top:0}q{left:1px}\s*</style>\s*<title>t</title><p>text</p>"""
+                    r"""<script>"use strict";const B=f\(\);B\(B\);\s*const A="a&/\*";\s*</script>\s*""")
         status, out, err = self.pack(**parts)
         self.assertEqual((status, err), (0, ""))
         self.assertRegex(out, rf"\A{expected}\Z")
