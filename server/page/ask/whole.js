@@ -18,13 +18,16 @@
 // Whole.show(part, head): shows the weights of another attention, and loads them if the answer has none.
 // Whole.weights(body, model, part, item, words) -> a promise of { ok, weights } of one attention, or of
 //   a reply with its problem; words: from the answer's words(item, part).
-// Whole.again(changes, what): sends the request of the answer that is shown with changed fields -> a
-//   promise of a reply; `what`: its path, by default the answer's.
+// Whole.BARE: changes that remove the fields of what a response has besides its numbers.
+// Whole.again(changes, what): sends the request of the answer that is shown with changed fields, and BARE ->
+//   a promise of a reply; `what`: its path, by default the answer's.
 // needs: state tensor models net request
 const Whole = (() => {
   const SIDE = 64;
   const OF_ITEMS = ["tokens", "text", "embeddings", "token_types", "targets", "valid_lens",
     "target_lens"];
+  const BARE = Object.fromEntries(["return_attention", "return_hidden", "return_top", "return_lens", "return_tokens", "trace",
+    "encoding_format"].map((name) => [name, undefined]));
   const path = (model, fields) => (model.kind !== "encoder" && fields.targets ? "score" : "encode");
   // The names of the attentions that run.
   const ran = ({ kind, attentions }, what) => attentions.filter((name) =>
@@ -43,9 +46,8 @@ const Whole = (() => {
   // their request, and `cut` reads its reply.
   const send = (body, model, part, item, signal) => {
     const fields = Request.fields(body);
-    return post(path(model, fields), Request.change(body, { ...single(fields, item),
-      return_attention: [part], encoding_format: "base64", return_hidden: undefined,
-      return_top: undefined, trace: undefined }), model, signal);
+    return post(path(model, fields), Request.change(body, { ...BARE, ...single(fields, item),
+      return_attention: [part], encoding_format: "base64" }), model, signal);
   };
   const cut = (reply, body, part, item, words) => {
     if (!reply.ok) return reply;
@@ -159,7 +161,7 @@ const Whole = (() => {
 
   const again = (changes, what = State.get("answer").path) => {
     const { body, model } = State.get("asked");
-    return post(what, Request.change(body, changes), Models.find(model));
+    return post(what, Request.change(body, { ...BARE, ...changes }), Models.find(model));
   };
 
   // Reads the weights of the current view if the answer lacks them. A failed read is not repeated.
@@ -185,5 +187,5 @@ const Whole = (() => {
     State.view({ part, head });
   };
   State.on(["view"], load);
-  return { path, ask, show, again, weights: read };
+  return { path, ask, show, BARE, again, weights: read };
 })();

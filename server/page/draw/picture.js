@@ -3,6 +3,7 @@
 //
 // Picture.svg(sheet) -> an SVG element. More than VECTOR cells become an image in it, with a pixel for each;
 // sheet.down names the rows, if they are no queries; sheet.texts: the texts of the cells in place of their numbers.
+// Picture.table({ title, rows, cols, data, high, ... }) -> one of a table of numbers, row by row, none of them masked.
 // Picture.beside(title, drawn) -> an SVG element with some such elements in a row. Picture.heads(title, list, isShared) -> an SVG element of many heads,
 // { row, head, matrix, seen, high }: a line of pictures for each row. Picture.frame(title, width, height,
 // ...nodes) -> an SVG element with a title and the nodes on white. Picture.text(drawn): the text of its file.
@@ -111,6 +112,8 @@ const Picture = (() => {
       text({ transform: `translate(${18 - left} ${tall / 2}) rotate(-90)`,
         "text-anchor": "middle" }, sheet.down || "queries"), legend(sheet, tall + 16)));
   };
+  const table = (sheet) => draw({ ...sheet, rows: sheet.rows.map(String), seen: sheet.data.map(() => 1), cuts: [], pointers: null,
+    matrix: { rows: sheet.rows.length, cols: sheet.cols.length, data: Float32Array.from(sheet.data) } });
   const beside = (title, drawn) => {
     let width = 0, height = 0;
     for (const one of drawn) {
@@ -151,5 +154,5 @@ const Picture = (() => {
     if (!blob) throw new Error("the browser has no room for it");
     return blob;
   };
-  return { svg: draw, beside, heads, frame, text: spelt, png };
+  return { svg: draw, table, beside, heads, frame, text: spelt, png };
 })();

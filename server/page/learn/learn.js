@@ -39,13 +39,11 @@
 
   const ask = async ({ part, head, row, item, answer, masked }) => {
     if (masked < 0) {
-      const reply = await Whole.again({ return_attention: undefined, return_tokens: undefined,
-        trace: { attention: part, item, head, query: row } });
+      const reply = await Whole.again({ trace: { attention: part, item, head, query: row } });
       return reply.ok ? { trace: JSON.parse(reply.text()).trace } : reply;
     }
     // The block alone, with the inputs that it had, and one key masked.
-    const name = `${part}.input`, inputs = await Whole.again({ return_attention: undefined,
-      return_tokens: undefined, return_hidden: [name] });
+    const name = `${part}.input`, inputs = await Whole.again({ return_hidden: [name] });
     if (!inputs.ok) return inputs;
     const all = JSON.parse(inputs.text()).hidden[name], queries = answer.batched ? all[item] : all;
     const mask = queries.map(() => queries.map((_, j) => j !== masked));

@@ -17,10 +17,9 @@ const Flow = (() => {
   el("p", { class: "soft small" }, Terms.of("attention", "Attention"), " rollout ignores values, signs and "
     + "everything between attention layers: it shows where information can come from, not why.")];
   let layers = null, shown = null, names = [], kept = null; // kept: { tokens, at, rolled }
-  const save = Save.row(() => "rollout", { svg: () => Picture.svg({ title: `Rollout of token ${kept.at}, “${kept.tokens[kept.at]}”`,
-    matrix: { rows: names.length, cols: kept.tokens.length, data: Float32Array.from(kept.rolled.flat()) },
-    seen: new Uint8Array(names.length * kept.tokens.length).fill(1), high: 1, rows: names.map((name) => Part.name(name)), cols: kept.tokens,
-    cuts: [], pointers: null, across: "tokens", down: "after layer" }),
+  const save = Save.row(() => "rollout", { svg: () => Picture.table({ title: `Rollout of token ${kept.at}, “${kept.tokens[kept.at]}”`,
+    data: kept.rolled.flat(), high: 1, rows: names.map((name) => Part.name(name)), cols: kept.tokens,
+    across: "tokens", down: "after layer" }),
   csv: () => ({ cells: 0, rows: [["after", ...Save.titles(kept.tokens)], ...kept.rolled.map((row, l) => [names[l], ...row])] }) });
 
   // R of a layer is A times R of the layer before; with the residual, A is half weights, half identity.
@@ -67,8 +66,7 @@ const Flow = (() => {
     fill(panel, content, save);
     fill(words, "Loading …");
     fill(table);
-    const mine = shown, reply = await Whole.again({ return_attention: { of: names, as: "average" },
-      return_hidden: undefined, encoding_format: undefined, trace: undefined });
+    const mine = shown, reply = await Whole.again({ return_attention: { of: names, as: "average" } });
     if (mine !== shown) return;
     if (!reply.ok) return fill(words, Report.failed(reply.problem, () => {
       shown = null;

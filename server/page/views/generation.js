@@ -214,9 +214,8 @@
   const layerName = (at) => (at ? `layer ${at - 1}` : "embeddings");
   const lensSave = Save.row(() => "lens", { svg: () => {
     const all = opinion.toReversed().flatMap(({ best }) => best), cols = chosen().map(spelt);
-    return Picture.svg({ title: `${model.name}, logit lens, probability`, high: 1, cols,
-      matrix: { rows: opinion.length, cols: cols.length, data: Float32Array.from(all, share) }, seen: all.map(() => 1), cuts: [],
-      pointers: null, texts: all.map(({ token }) => spelt(token)), rows: opinion.map((_, at) => layerName(at)).reverse(),
+    return Picture.table({ title: `${model.name}, logit lens, probability`, high: 1, cols, data: all.map(share),
+      texts: all.map(({ token }) => spelt(token)), rows: opinion.map((_, at) => layerName(at)).reverse(),
       across: "generated tokens", down: "after" });
   }, csv: () => ({ cells: 0, rows: [["after", "step", "generated_token", "generated_text", "token", "text", "probability"],
     ...opinion.flatMap(({ name, best }) => best.map((one, i) => [name, i + 1, line[i].token, spelt(line[i].token),

@@ -41,11 +41,9 @@
     }
     return all;
   };
-  const bare = { return_hidden: undefined, return_top: undefined, return_lens: undefined,
-    return_attention: undefined, trace: undefined, encoding_format: undefined };
   // The numbers that are compared: log probabilities, or all outputs.
   const ask = async (head_mask) => {
-    const reply = await Whole.again({ ...bare, ...State.get("answer").next, head_mask }, path());
+    const reply = await Whole.again({ ...State.get("answer").next, head_mask }, path());
     if (!reply.ok) return reply;
     const { log_probabilities, outputs } = JSON.parse(reply.text());
     return { ok: true, numbers: (log_probabilities || outputs).flat(Infinity) };
@@ -164,8 +162,7 @@
     lay();
     stop.hidden = false;
     fill(words, "Measuring …");
-    const sent = Request.change(body, { ...bare, ...State.get("answer").next,
-      return_tokens: undefined, stream: true });
+    const sent = Request.change(body, { ...Whole.BARE, ...State.get("answer").next, stream: true });
     const reply = await Net.stream(Net.path("heads", model),
       { ...Request.wire(sent), signal: mine.signal }, (event) => mine === under && take(event));
     if (mine !== under) return;
