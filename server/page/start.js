@@ -26,7 +26,7 @@
     const kind = kindOf(Models.current()), answer = State.get("answer");
     if (kind !== last) Dom.id("drawer").open = kind === "layer" && innerWidth > 900;
     last = kind;
-    Place.fit(kind, answer && !Ask.isOther() ? answer.kind || "layer" : kind);
+    Place.fit(kind, answer && !Ask.isOther() ? answer.kind || "layer" : kind, ...Models.current()?.tasks || []);
     offer();
   };
   // The page opens with Learn if a model takes text. Learn has no models but these.

@@ -1,9 +1,9 @@
 // place: the places of the page, their tabs, and the address that restores them.
 //
 // A place is a group of tabs: data-place of a tab, or of any other part, names the places that show it.
-// data-of names the kinds of models that it is for, and data-or a kind that has it in all places.
+// data-of names the kinds of models that it is for, or their tasks, and data-or a kind that has it in all places.
 // Place.go(place, tab): shows a place and one of its tabs; by default the last one that was shown there.
-// Place.fit(kind, seen): the kind of the chosen model, and that of the answer, which the tabs follow.
+// Place.fit(kind, ...seen): the kind of the chosen model, and kind and tasks of the answer's, which the tabs follow.
 // Place.tabs(place, kind) -> the tabs for a kind of models.
 //
 // The address is "#PLACE/TAB?NAME=VALUE&…": a fragment, which is never sent to a server. A change of the
@@ -24,16 +24,16 @@ const Place = (() => {
   const list = document.querySelector("[role=tablist]"), tabs = [...list.children];
   const links = [...document.querySelectorAll("#places a")];
   const viewOf = (tab) => tab.getAttribute("aria-controls");
-  const has = (words, word) => words === undefined || words.split(" ").includes(word);
+  const has = (words, ...any) => words === undefined || words.split(" ").some((word) => any.includes(word));
 
   // --- the places and their tabs ---
 
   const chosen = {}; // by place: the tab that was chosen there
   let kinds = ["layer", "layer"];
-  const tabsOf = (place, kind) =>
-    tabs.filter(({ dataset }) => has(dataset.place, place) && has(dataset.of, kind));
+  const tabsOf = (place, ...any) =>
+    tabs.filter(({ dataset }) => has(dataset.place, place) && has(dataset.of, ...any));
   const show = () => {
-    const place = State.get("place"), [kind, seen] = kinds, fitting = tabsOf(place, seen);
+    const place = State.get("place"), [kind, ...seen] = kinds, fitting = tabsOf(place, ...seen);
     const tab = fitting.find((one) => viewOf(one) === chosen[place]) || fitting[0];
     for (const one of document.querySelectorAll("[data-of], [data-place]")) {
       const { of, place: places, or } = one.dataset;

@@ -2,6 +2,7 @@
 //
 // Report.number(x, part, text) -> nodes: a number, or `text` in its place, and a bar; `part` is the
 //   bar's share of the line's width.
+// Report.bar(word, share, text, isRest) -> a node: a line of a bar chart; isRest: the bar of all others.
 // Report.failed(problem, again) -> a node that shows the problem, with a button to try again.
 // needs: dom format
 const Report = (() => {
@@ -13,5 +14,11 @@ const Report = (() => {
   };
   const failed = ({ title, detail, pointer }, again) => el("p", { role: "alert" },
     el("b", null, title), ` ${pointer || ""} ${detail} `, button("Try again", again));
-  return { number, failed };
+  const bar = (word, share, text, isRest) => {
+    const one = el("span", { class: isRest ? "amount rest" : "amount" });
+    one.style.width = `${100 * share}%`;
+    return el("div", { class: "bar-row" }, el("span", { class: isRest ? "soft" : "k" }, word), el("span", null, one),
+      el("span", null, text));
+  };
+  return { number, bar, failed };
 })();

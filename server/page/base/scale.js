@@ -10,6 +10,7 @@
 // zero at t = 0.5. Scale.tint(sheet, isSaved) -> the ramp of a sheet (heatmap.js), on the page or in a saved picture,
 // with at(weight), the weight's t. The theme is State.dark. Scale.css, Scale.ink: of Scale.ramp(). Scale.index(t): the
 // index of a color. Scale.bar() -> a node with all colors from left to right.
+// Scale.hue(i): the color of the i-th of several things, far from the others in both themes.
 // Scale.cell(t, text, title) -> a node of that color.
 // Scale.high(faces, strong): the weight at t = 1: the maximum of all faces, or with `strong` their 99th
 // percentile. Scale.strong(faces): is the percentile better, because most weights of long rows are small?
@@ -65,6 +66,7 @@ const Scale = (() => {
   State.on(["dark"], spread);
   wants.addEventListener("change", theme);
   theme();
+  const hue = (i) => `hsl(${(i * 137.5 + 210) % 360} ${State.get("dark") ? "65% 70%" : "62% 38%"})`;
   const bar = () => Dom.el("span", { class: "scale" });
   const cell = (t, text, title) => {
     const node = Dom.el("span", { class: "said", title }, text);
@@ -95,6 +97,6 @@ const Scale = (() => {
   const high = (faces, strong) => Math.max(0, ...faces.map(strong ? usual : most)) || 1;
   const strong = (faces) => faces.some(({ matrix }) => matrix.cols >= LONG)
     && high(faces, false) > FAR * high(faces, true);
-  return { ramp: now, paper, apart, tint, css: (t) => now().css(t), ink: (t) => now().ink(t), index, bar,
+  return { ramp: now, paper, apart, tint, css: (t) => now().css(t), ink: (t) => now().ink(t), index, hue, bar,
     cell, high, strong };
 })();

@@ -3,7 +3,7 @@
 //
 // Cards.node. Cards.show({ words, row, trace, named, stands }): named: the names of the first numbers of
 // query and keys, or null; stands: a node that tells what the word stands for after the layer, or null.
-// needs: dom format terms strip
+// needs: dom format report terms strip
 const Cards = (() => {
   const { el, fill } = Dom;
   const SHOWN = 4, OFFERED = 2, SOUGHT = 8; // keys that are shown; the taught sizes of named numbers
@@ -40,12 +40,7 @@ const Cards = (() => {
     named ? el("p", { class: "small soft" }, `These ${named.length} of the head's ${q.length} numbers have names. The others `
       + "count in the score, too.") : null];
   };
-  const bar = (word, share, isRest) => {
-    const one = el("span", { class: isRest ? "amount rest" : "amount" });
-    one.style.width = `${100 * share}%`;
-    return el("div", { class: "bar-row" }, el("span", { class: isRest ? "soft" : "k" }, word), el("span", null, one),
-      el("span", null, part(share)));
-  };
+  const bar = (word, share, isRest) => Report.bar(word, share, part(share), isRest);
   const weights = ({ words, trace }, some) => [...some.map((j) => bar(words[j], trace.weights[j])),
     some.length < words.length ? bar("others", Math.max(0, 1 - some.reduce((sum, j) => sum + trace.weights[j], 0)), true) : null];
   const values = ({ words, trace: { weights: w, values: v, context }, stands }, some) => {

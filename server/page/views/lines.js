@@ -6,7 +6,7 @@
 // words of the other side are as long as their weights. The picture is a canvas; a text below describes
 // the chosen head. Only the MOST largest weights get a line, and fewer still for many queries, whose
 // lines would be one surface.
-// needs: dom format rove state answer heatmap picture look save
+// needs: dom format rove scale state answer heatmap picture look save
 (() => {
   const MOST = 4000, MOST_OF_ALL = 400, FEW = 64, STEP = 22, TALL = 3000;
   const NOTHING = { row: -1, col: -1 };
@@ -64,13 +64,11 @@
       ink.fillText(Heatmap.brief(names[i])[0], x + gap, y(i, n), Math.abs(out - x - gap));
     }
   };
-  // The hues of heads are far from each other and fit both themes.
-  const hue = (i) => `hsl(${(i * 137.5 + 210) % 360} ${State.get("dark") ? "65% 70%" : "62% 38%"})`;
   const layers = (sheet) => {
     const faces = Answer.faces(State.get("answer"), State.get("view").item);
     const { head: own } = Answer.face(State.get("answer"), State.get("view"));
-    return [{ matrix: sheet.matrix, color: faces.length > 1 && own !== "mean" ? hue(own) : null }, ...faces.filter((face) => beside.has(face.head)
-      && face.matrix !== sheet.matrix).map((face) => ({ ...face, color: hue(face.head) }))];
+    return [{ matrix: sheet.matrix, color: faces.length > 1 && own !== "mean" ? Scale.hue(own) : null }, ...faces.filter((face) => beside.has(face.head)
+      && face.matrix !== sheet.matrix).map((face) => ({ ...face, color: Scale.hue(face.head) }))];
   };
   const paint = (sheet, at, all) => {
     const { rows, cols, high, seen } = sheet, style = getComputedStyle(panel), { row, col } = at;
@@ -159,7 +157,7 @@
         title: isShown ? `${face.label} is shown` : `Also show ${face.label}`,
         "aria-pressed": String(isShown || beside.has(face.head)), onclick: () => toggle(face.head, box) },
       String(face.head));
-      box.style.setProperty("--hue", hue(face.head));
+      box.style.setProperty("--hue", Scale.hue(face.head));
       return box;
     }));
     Rove.tidy(also);
