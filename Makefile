@@ -388,7 +388,7 @@ $(PAGE): $(wildcard server/page/* server/page/*/*) | $(BUILD)/flags
 	$(call say,PACK,server/page)
 	$(Q)server/page/pack server/page/index.html >$@
 $(PAGE).gz: $(PAGE)
-	$(Q)if command -v zopfli >/dev/null; then zopfli -c $<; else gzip -9nc $<; fi >$@
+	$(Q)if command -v zopfli >/dev/null; then zopfli --i60 -c $<; else gzip -9nc $<; fi >$@
 $(BUILD)/server/describe/page.o: $(PAGE) $(PAGE).gz
 
 .PHONY: FORCE

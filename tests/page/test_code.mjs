@@ -40,7 +40,7 @@ test("the request as code runs, and answers what the page shows", async () => {
 test("the request of a model gives the weights that the views show, short or long", async () => {
   const page = await open({ server: await serve([], { config: { models: { words: { transformer: { builtin: "words" } } } } }),
     path: "/#api?model=words" });
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "attend-code-")), one = "the cat sat because it was tired";
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "attend-code-")), one = "the animal was too tired because it was slow";
   const run = async (language) => execute(await code(page, language), language, { cwd: folder, maxBuffer: 1e8 });
   await unfold(page, "code-part");
   await ask(page, { text: one });

@@ -180,7 +180,7 @@ test("typed, labelled and sent by the keyboard", async () => {
   await settle(page);
   assert.deepEqual(await words(page), WORDS);
   await hoverCell(page, 2, 1);
-  assert.match(await readout(page), /^Query 2, “sät”, gives .* to key 1, “cat”: /);
+  assert.match(await readout(page), /^Query 2, “sät”, gives .* to key 1, “cherry”: /);
 });
 
 test("lines, steps and heads of a layer", async () => {

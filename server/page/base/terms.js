@@ -24,7 +24,7 @@ const Terms = (() => {
     bias: "Whether the projections add a bias vector.",
     causal: "Whether a query attends only to keys up to its own position.",
     parameters: "How many trained numbers the model has.",
-    sha256: "The start of a checksum of all weights: other weights have another one.",
+    sha256: "The start of a checksum of all weights.",
     entropy: "How evenly a query spreads its weights, in nats: 0 is one key alone; 100 % is equal "
       + "weights on all unmasked keys.",
     "unmasked keys": "How many keys the query may attend to, by lengths, masks and causality.",

@@ -22,7 +22,7 @@ const Key = (() => {
   const take = () => {
     const text = field.value.trim();
     if (!/^[!-~]+$/.test(text))
-      return say("An API key has only ASCII letters, digits and punctuation, and no spaces.");
+      return say("API keys have ASCII letters, digits and punctuation alone.");
     change(text);
     dialog.close();
   };

@@ -42,7 +42,7 @@ const Net = (() => {
   };
   const nothing = { status: 0, ok: false, aborted: false, type: "", timing: [], id: null, took: 0,
     buffer: new ArrayBuffer(0), text: () => "", problem: { title: "No response", status: 0,
-      detail: "The connection closed before the response was complete, also after a retry." } };
+      detail: "The connection closed too early, also after a retry." } };
   const stopped = { ...nothing, aborted: true, problem: null };
 
   const read = async (answer) => {

@@ -102,7 +102,7 @@
     const most = heads.filter(({ by }) => by > LEAST).slice(0, MOST);
     fill(words, first, most.length ? `Heads whose weights changed most${about}:`
       : heads.length ? "No weights changed."
-        : "No head has the same numbers of queries and keys: there is no difference to show.");
+        : "No head has the same numbers of queries and keys.");
     Rove.fill(list, most.map((one) => {
       const node = button(`${one.name ? Part.head(one.name, one.head) : `head ${one.head}`}: ${Format.percent(one.by)}`, () =>
         (one.name ? Whole.show(one.name, one.head) : State.view({ head: one.head })));

@@ -9,14 +9,10 @@
   const panel = Dom.id("tasks");
   let shown = null; // { thumbs, labels, parts: [{ row, place, said }] }
 
-  // B-X and I-X have the color of the entity X. Without a text, each token with a label is an entity.
+  // B-X and I-X have the color of the entity X.
   const bare = (label) => label.replace(/^[BI]-/, "");
-  const entities = (found, words, text) => {
-    const { labels } = shown, kinds = [...new Set(labels.map(bare))], points = text ? [...text] : words.map((word) => `${word} `);
-    const all = text ? found : words.map((word, start) => {
-      const score = Math.max(...found[start]);
-      return { label: labels[found[start].indexOf(score)], score, start, end: start + 1, text: word };
-    }).filter(({ label }) => label !== "O");
+  const entities = (all, _, text) => {
+    const kinds = [...new Set(shown.labels.map(bare))], points = [...text];
     let at = 0;
     return { csv: [Object.keys(all[0] || {}), ...all.map(Object.values)], nodes: [...all.flatMap(({ label, score, start, end }) => {
       const mark = el("mark", { title: Format.percent(score) }, points.slice(start, end), el("small", null, ` ${label}`));
@@ -43,7 +39,7 @@
     return bars(order.map((i) => [`The largest of ${values.length} weights`, named(strings[i], indices[i]), values[i]]), Format.short);
   };
   const ROWS = [
-    ["classify_tokens", "Entities", entities, ({ text }) => ({ group: text ? "simple" : undefined })],
+    ["classify_tokens", "Entities", entities, () => ({ group: "simple" })],
     ["classify_tokens", "Labels of tokens", labels],
     ["fill", "Masked tokens", masks],
     ["sparse", "Sparse embedding", sparse, ({ text }) => ({ pool: "sparse", return_tokens: Boolean(text) }), "encode"],
@@ -53,7 +49,7 @@
     const { items, batched, names, words } = State.get("answer"), { item } = State.get("view");
     if (!said || !items[item]) return;
     const { text } = Request.fields(State.get("asked").body), of = (list) => (batched && list ? list[item] : list);
-    const { csv, nodes, sheet } = read(of(said.entities || said.outputs || said.masks || said.sparse), words(item, names[0]).rows, of(text));
+    const { csv, nodes } = read(of(said.entities || said.outputs || said.masks || said.sparse), words(item, names[0]).rows, of(text));
     fill(place, el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": title }, nodes),
       Save.row(() => task, { csv: () => ({ cells: 0, rows: csv }) }));
   };
@@ -71,7 +67,8 @@
     if (panel.hidden || !answer?.whole) return;
     if (shown?.thumbs === answer.thumbs) return shown.parts.forEach(draw);
     const { tasks = [], labels: all } = Models.find(answer.model) || {};
-    const parts = ROWS.filter(([task]) => tasks.includes(task)).map((row) => ({ row, place: el("div") }));
+    const { text } = Request.fields(State.get("asked").body); // token IDs have no entities
+    const parts = ROWS.filter(([task, , read]) => tasks.includes(task) && (text || read !== entities)).map((row) => ({ row, place: el("div") }));
     shown = { thumbs: answer.thumbs, labels: all, parts };
     fill(panel, parts.flatMap(({ row, place }) => [el("h3", null, row[1]), place]));
     parts.forEach(ask);
