@@ -80,8 +80,8 @@ class Page(ServerCase):
         self.assertEqual(gzip.decompress(packed), plain)
         self.assertLess(len(packed), MOST)
         self.assertLess(len(packed), len(plain))
-        self.assertTrue(plain.startswith(b"<!doctype html>\n"))
-        self.assertTrue(plain.endswith(b"</html>\n"))
+        self.assertTrue(plain.startswith(b"<!doctype html>"))
+        self.assertTrue(plain.rstrip().endswith((b"</html>", b"</script>")))  # minify leaves the first one out
         plain.decode("utf-8")
 
     def test_it_is_whole(self):
