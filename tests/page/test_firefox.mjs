@@ -364,7 +364,7 @@ test("Stop ends a stream that goes on, on the wire too, and keeps what there is"
   await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.locator(".column").first().waitFor();
   await page.locator("#generation").getByRole("button", { name: "Stop" }).click();
-  await page.getByText("1 tokens: stopped.").waitFor();
+  await page.getByText("1 token: stopped.").waitFor();
   await gone;
   await settle(page);
   assert.equal((await columns(page)).length, 1);

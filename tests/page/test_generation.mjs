@@ -78,7 +78,7 @@ test("Stop ends it and keeps what there is; errors are told and can be tried aga
   await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.locator(".column").first().waitFor();
   await page.locator("#generation").getByRole("button", { name: "Stop" }).click();
-  await page.getByText("1 tokens: stopped.").waitFor();
+  await page.getByText("1 token: stopped.").waitFor();
   await page.evaluate(() => { window.fetch = window.real; });
   await page.evaluate(() => State.set({ body: { text: '{"tokens": [99]}' } }));
   await page.getByRole("button", { name: "Generate", exact: true }).click();
