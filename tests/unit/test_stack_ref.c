@@ -69,8 +69,8 @@ static void compare_fast(const json_t *expected, const float *x, size_t count, c
   assert_ptr_equal(found.fast, x + count);
 }
 
-/* Of [layers][items] those of a layer and an item; NULL if the case leaves them out, as those of
- * long items do. */
+/* The expected numbers of a layer and an item, in a list [layers][items]; NULL if the case leaves
+ * them out, as those of long items do. */
 static const json_t *of_item(const json_t *one, const char *what, size_t layer, size_t item) {
   const json_t *all = json_object_get(json_object_get(one, "expected"), what);
   const json_t *found = json_array_get(json_array_get(all, layer), item);

@@ -86,7 +86,7 @@ static void fill_tokens(const json_t *list, int32_t *out) {
     out[i] = (int32_t)json_integer_value(json_array_get(list, i));
 }
 
-/* What a check compares besides the forms of pooling. */
+/* Results that a check compares, besides the forms of pooling. */
 enum { THE_LOGITS = STACK_POOLS, THE_CLASSES };
 
 /* One item alone: the rows in this form of pooling, the logits of all tokens, or those of classes.
