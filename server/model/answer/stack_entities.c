@@ -170,15 +170,14 @@ static char *write_item(const struct entities *x, size_t item, char *out) {
       group.end = word.end;
       words++;
     } else {
-      group.score /= (double)words;
-      if (words > 0) out = write_entity(&w, &group, out);
+      if (words > 0) group.score /= (double)words, out = write_entity(&w, &group, out);
       group = word;
       words = 1;
     }
     last = word;
   }
-  group.score /= (double)words;
-  return words > 0 ? write_entity(&w, &group, out) : out;
+  if (words > 0) group.score /= (double)words, out = write_entity(&w, &group, out);
+  return out;
 }
 
 /* Writes the entities of all items as one row. */
@@ -222,7 +221,6 @@ static enum status make_entities(struct entities *x, struct arena *a, struct err
 }
 
 enum status stack_entities_add(struct stack_listing *l, struct arena *a, struct error *e) {
-  static const size_t one = 1, zero = 0;
   size_t room;
   if (!count_room(l->r, &room))
     return error_set(e, STATUS_TOO_LARGE, "the entities exceed the address space");
@@ -233,13 +231,6 @@ enum status stack_entities_add(struct stack_listing *l, struct arena *a, struct 
     *x = (struct entities){.r = l->r};
     if (make_entities(x, a, e)) return e->status;
   }
-  struct answer_section *s = stack_listing_add(l, NULL, "entities");
-  s->number = NUMBER_TOKEN; /* text in any case */
-  s->batch = s->single = true;
-  s->rows = (struct answer_sizes){&one, 0};
-  s->width = s->begin = (struct answer_sizes){&zero, 0};
-  s->row_room = room;
-  s->data = x;
-  s->write = write_items;
+  stack_listing_add_text(l, "entities", room, write_items, x);
   return STATUS_OK;
 }

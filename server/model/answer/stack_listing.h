@@ -27,6 +27,21 @@ static inline struct answer_section *stack_listing_add(struct stack_listing *l, 
   return s;
 }
 
+/* Appends a section that one call of `write` writes, as text in any case, in `room` bytes. */
+static inline void stack_listing_add_text(struct stack_listing *l, const char *name, size_t room,
+                                          char *(*write)(const struct answer_rows *, char *),
+                                          void *data) {
+  static const size_t one = 1, zero = 0;
+  struct answer_section *s = stack_listing_add(l, NULL, name);
+  s->number = NUMBER_TOKEN;
+  s->batch = s->single = true;
+  s->rows = (struct answer_sizes){&one, 0};
+  s->width = s->begin = (struct answer_sizes){&zero, 0};
+  s->row_room = room;
+  s->data = data;
+  s->write = write;
+}
+
 /* Names the section that was added last: "decoder.3.cross.input" is number 3 of main with the
  * ending
  * ".cross" and `after` ".input". */

@@ -168,19 +168,11 @@ static struct spans *make_spans(const struct stack_request *r, struct arena *a, 
 }
 
 enum status stack_spans_add(struct stack_listing *l, struct arena *a, struct error *e) {
-  static const size_t one = 1, zero = 0;
   size_t room;
   if (!count_room(l->r, &room))
     return error_set(e, STATUS_TOO_LARGE, "the answers exceed the address space");
   struct spans *x = NULL;
   if (l->part && !(x = make_spans(l->r, a, e))) return e->status;
-  struct answer_section *s = stack_listing_add(l, NULL, "answers");
-  s->number = NUMBER_TOKEN; /* text in any case */
-  s->batch = s->single = true;
-  s->rows = (struct answer_sizes){&one, 0};
-  s->width = s->begin = (struct answer_sizes){&zero, 0};
-  s->row_room = room;
-  s->data = x;
-  s->write = write_items;
+  stack_listing_add_text(l, "answers", room, write_items, x);
   return STATUS_OK;
 }
