@@ -2,10 +2,13 @@
 import http.client
 import json
 import os
+import random
 import signal
+import struct
 import time
 
 import bert
+import tensors
 from load import wrk
 from process import cpu_exact_ms, memory
 from support import JSON_TYPE, Server, flat, wait_until
@@ -74,6 +77,52 @@ def encoder_requests(folder):
     for load in LOADS:
         ours, other = rates[load, True], rates[load, False]
         line(f"{title(*load)}; merge off", f"{ours:.2f} /s", f"{other:.2f} /s", ours / other)
+
+
+def token_classifier(folder):
+    """The folder of a classifier of tokens into nine labels: the same BERT, and a matrix of a file of its own."""
+    path = os.path.join(folder, "tags")
+    os.mkdir(path)
+    os.symlink(os.path.join(bert.folder(), "model.safetensors"), os.path.join(path, "model.safetensors"))
+    rng = random.Random(3)
+    drawn = struct.pack(f"<{9 * bert.WIDTH}f", *(rng.gauss(0, 0.04) for _ in range(9 * bert.WIDTH)))
+    head = {"classifier.weight": memoryview(drawn).cast("f", (9, bert.WIDTH)),
+            "classifier.bias": memoryview(bytes(36)).cast("f", (9,))}
+    tensors.write_safetensors(os.path.join(path, "head.safetensors"), head)
+    with open(os.path.join(bert.folder(), "model.safetensors"), "rb") as file:
+        names = json.loads(file.read(*struct.unpack("<Q", file.read(8))))
+    places = {name: "model.safetensors" for name in names if name != "__metadata__"}
+    places |= {name: "head.safetensors" for name in head}
+    with open(os.path.join(path, "model.safetensors.index.json"), "w", encoding="utf-8") as file:
+        json.dump({"weight_map": places}, file)
+    with open(os.path.join(bert.folder(), "config.json"), encoding="utf-8") as file:
+        config = json.load(file)
+    config["architectures"] = ["BertForTokenClassification"]
+    config["id2label"] = {str(i): f"B-{i}" if i else "O" for i in range(9)}
+    with open(os.path.join(path, "config.json"), "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    return path
+
+
+def encoder_tokens(folder):
+    """Requests per second of the path that labels tokens, against the path that gives a vector of each item."""
+    bodies, rates = bert.write_bodies(folder), {}
+    server = Server({"models": {"bert": {"transformer": token_classifier(folder)}}})
+    asked = {case: os.path.join(folder, f"tags {case}.json") for case in bodies}
+    for case, tokens in bert.batches().items():
+        with open(asked[case], "w", encoding="utf-8") as file:
+            json.dump({"tokens": tokens}, file)
+    for _ in range(TURNS):
+        for load in LOADS:
+            for path, files in ((PATH, bodies), ("/v1/models/bert/classify_tokens", asked)):
+                seconds = LOADS[load] if bert.SHAPE == "base" else 1
+                rate = wrk(server.port, files[load[0]], load[1], seconds, path).rate
+                rates[load, path] = max(rate, rates.get((load, path), 0))
+    server.stop()
+    for load in LOADS:
+        vectors, labels = (rates[load, path] for path in (PATH, "/v1/models/bert/classify_tokens"))
+        line(f"{title(*load)}, labels of tokens; vectors of items", f"{labels:.2f} /s", f"{vectors:.2f} /s",
+             labels / vectors, "0.95", labels / vectors >= 0.95)
 
 
 def computed(answer):
