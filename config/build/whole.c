@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "config/build/trial.h"
-#include "config/build/whole_classifier.h"
 #include "config/build/whole_numbers.h"
 #include "config/build/whole_pieces.h"
 #include "config/build/whole_plan_make.h"
@@ -150,6 +149,20 @@ static int64_t known_token(const struct whole *w, int64_t token) {
   return token >= 0 && (uint64_t)token < w->target_vocabulary ? token : -1;
 }
 
+/* Copies classes, labels and function of the classifier. */
+static enum status describe_classes(struct whole *w, const struct whole_plan *p, struct error *e) {
+  const size_t count = json_array_size(p->labels);
+  w->head = p->head;
+  w->classes = whole_plan_reader(p)->form.classifier.count;
+  if (count == 0) return STATUS_OK;
+  w->function = p->function;
+  w->label = calloc(count, sizeof *w->label);
+  bool good = w->label;
+  for (size_t i = 0; good && i < count; i++)
+    good = (w->label[i] = strdup(json_string_value(json_array_get(p->labels, i))));
+  return good ? STATUS_OK : error_no_memory(e);
+}
+
 /* Sets everything that a request or a description may ask for, except the tokenizer. */
 static enum status describe(struct model *m, struct whole_plan *p, const json_t *definition,
                             struct error *e) {
@@ -187,7 +200,7 @@ static enum status describe(struct model *m, struct whole_plan *p, const json_t 
     if (known_token(w, t->end[i]) >= 0) w->ends[w->choice.ends++] = (int32_t)t->end[i];
   w->choice.forced_begin = known_token(w, t->forced_begin);
   w->choice.forced_end = known_token(w, t->forced_end);
-  if (describe_banned(w, p, definition, e) == STATUS_OK) whole_classifier_describe(w, p, e);
+  if (describe_banned(w, p, definition, e) == STATUS_OK) describe_classes(w, p, e);
   m->notes = p->notes;
   return e->status;
 }

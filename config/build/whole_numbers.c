@@ -9,7 +9,7 @@
 
 #include "config/build/layer/layout_matrix.h"
 #include "config/build/model.h"
-#include "config/build/whole_find.h"
+#include "config/build/plan/whole_find.h"
 #include "config/build/whole_random.h"
 #include "config/document/digest_tree.h"
 #include "config/document/text.h"

@@ -3,7 +3,7 @@
 #define CONFIG_WHOLE_NUMBERS_H
 
 #include "config/build/model.h"
-#include "config/build/whole_plan.h"
+#include "config/build/plan/whole_plan.h"
 #include "core/base/arena.h"
 
 /* Reads the parameters of a stack that belong to no layer: *form becomes its form with these, which

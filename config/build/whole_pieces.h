@@ -2,8 +2,8 @@
 #ifndef CONFIG_WHOLE_PIECES_H
 #define CONFIG_WHOLE_PIECES_H
 
+#include "config/build/plan/whole_plan.h"
 #include "config/build/whole.h"
-#include "config/build/whole_plan.h"
 
 /* Sets w->block and w->blocks from a complete plan. Together the blocks have as many parameters as
  * the plan has numbers. STATUS_OUT_OF_MEMORY; whole_free frees what there is. */

@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#include "config/build/whole_classifier.h"
-#include "config/build/whole_find.h"
+#include "config/build/head/whole_classifier.h"
+#include "config/build/head/whole_heads.h"
+#include "config/build/plan/whole_find.h"
 #include "config/build/whole_sizes.h"
 #include "config/describe/whole_translate.h"
 
@@ -85,8 +86,8 @@ enum status whole_plan_from_source(struct whole_plan *p, const json_t *definitio
       whole_settings_read(&p->said, p->words.words, e))
     return e->status;
   if (p->source.file
-          ? whole_find_family(p, e) || whole_find_parts(p, e) || whole_classifier_find(p, e) ||
-                whole_sizes_find(p, e) || whole_find_check_rest(p, e)
+          ? whole_find_family(p, e) || whole_find_parts(p, e) || whole_heads_find(p, e) ||
+                whole_classifier_find(p, e) || whole_sizes_find(p, e) || whole_find_check_rest(p, e)
           : plan_random(p, e))
     return whole_plan_blame(p, e);
   if (check_used_tokens(p, definition, e)) return whole_plan_blame(p, e);

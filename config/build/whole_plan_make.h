@@ -2,7 +2,7 @@
 #ifndef CONFIG_WHOLE_PLAN_MAKE_H
 #define CONFIG_WHOLE_PLAN_MAKE_H
 
-#include "config/build/whole_plan.h"
+#include "config/build/plan/whole_plan.h"
 
 /* Makes a plan from a definition, which must outlive it. STATUS_CONFIG, with a detail that begins
  * with the key, the file or the tensor, or STATUS_OUT_OF_MEMORY. The caller frees it with

@@ -8,7 +8,7 @@
 #ifndef CONFIG_WHOLE_RANDOM_H
 #define CONFIG_WHOLE_RANDOM_H
 
-#include "config/build/whole_plan.h"
+#include "config/build/plan/whole_plan.h"
 
 /* Sets the parts that the stack's form has, all with biases except RMS norms and tables. Fails only
  * with STATUS_OUT_OF_MEMORY. */

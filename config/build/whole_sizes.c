@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/build/head/whole_classifier.h"
 #include "config/build/layer/sizes.h"
-#include "config/build/whole_classifier.h"
 #include "config/build/whole_random.h"
 #include "config/describe/definition.h"
 #include "config/document/text.h"

@@ -2,7 +2,7 @@
 #ifndef CONFIG_WHOLE_SIZES_H
 #define CONFIG_WHOLE_SIZES_H
 
-#include "config/build/whole_plan.h"
+#include "config/build/plan/whole_plan.h"
 
 /* Sets the form and everything else that follows from the sizes, once the parts are found, and
  * checks that they agree with each other and with the settings. The parts of a random model get

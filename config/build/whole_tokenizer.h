@@ -2,8 +2,8 @@
 #ifndef CONFIG_WHOLE_TOKENIZER_H
 #define CONFIG_WHOLE_TOKENIZER_H
 
+#include "config/build/plan/whole_plan.h"
 #include "config/build/whole.h"
-#include "config/build/whole_plan.h"
 
 /* Loads the tokenizer from the folder of the tensors, or from the folder that the definition's
  * `tokenizer` names, unless that is false. A model without token embeddings, or without a file, has

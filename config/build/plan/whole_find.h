@@ -2,7 +2,7 @@
 #ifndef CONFIG_WHOLE_FIND_H
 #define CONFIG_WHOLE_FIND_H
 
-#include "config/build/whole_plan.h"
+#include "config/build/plan/whole_plan.h"
 
 /* Finds the family, unless config.json determines it, and the prefix. STATUS_CONFIG if the names
  * match no family, or several models. */
@@ -21,8 +21,12 @@ enum status whole_find_check_rest(struct whole_plan *p, struct error *e);
  * out one by one, because the model may be a member of a module. NULL: there is none. */
 const struct checkpoint_entry *whole_find_near(const struct whole_plan *p, const char *name);
 
-/* Makes a part of all of a tensor, which must have `rank` dimensions, and marks it as used.
+/* Makes a part of all of a tensor, which must have `rank` dimensions; a vector is one row.
  * STATUS_CONFIG naming the tensor. */
+enum status whole_find_set(struct layout_part *out, const struct checkpoint_entry *t, size_t rank,
+                           struct error *e);
+
+/* The same for a tensor of the model's own file, which is marked as used. */
 enum status whole_find_use(struct whole_plan *p, const struct checkpoint_entry *t, size_t rank,
                            struct layout_part *out, struct error *e);
 

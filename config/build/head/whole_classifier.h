@@ -4,8 +4,7 @@
 #ifndef CONFIG_WHOLE_CLASSIFIER_H
 #define CONFIG_WHOLE_CLASSIFIER_H
 
-#include "config/build/whole.h"
-#include "config/build/whole_plan.h"
+#include "config/build/plan/whole_plan.h"
 
 /* Finds the layers of the classifier that the definition or config.json names, unless it names
  * another head. STATUS_CONFIG if some layers are there, and one is missing. */
@@ -14,8 +13,5 @@ enum status whole_classifier_find(struct whole_plan *p, struct error *e);
 /* Sets the form's classifier, the labels and the function. STATUS_CONFIG if the settings of a
  * classifier do not match the tensors or each other, or if there is no classifier. */
 enum status whole_classifier_complete(struct whole_plan *p, struct error *e);
-
-/* Copies classes, labels and function into the model. STATUS_OUT_OF_MEMORY. */
-enum status whole_classifier_describe(struct whole *w, const struct whole_plan *p, struct error *e);
 
 #endif

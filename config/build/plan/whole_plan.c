@@ -1,5 +1,5 @@
 /* whole_plan: the sizes of its parts, its errors, its end. */
-#include "config/build/whole_plan.h"
+#include "config/build/plan/whole_plan.h"
 
 #include <stdlib.h>
 

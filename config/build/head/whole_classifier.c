@@ -1,12 +1,10 @@
 /* whole_classifier: finds and names the classes of a model. */
-#include "config/build/whole_classifier.h"
+#include "config/build/head/whole_classifier.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "config/build/whole.h"
-#include "config/build/whole_find.h"
+#include "config/build/plan/whole_find.h"
 #include "config/document/text.h"
 
 /* --- tensors --- */
@@ -308,18 +306,4 @@ enum status whole_classifier_complete(struct whole_plan *p, struct error *e) {
     return error_set(e, STATUS_CONFIG, "tensor \"%.120s\" has %zu rows, but must have %d",
                      classes->weight.tensor->name, c->count, SPANS);
   return STATUS_OK;
-}
-
-enum status whole_classifier_describe(struct whole *w, const struct whole_plan *p,
-                                      struct error *e) {
-  const size_t count = json_array_size(p->labels);
-  w->head = p->head;
-  w->classes = whole_plan_reader(p)->form.classifier.count;
-  if (count == 0) return STATUS_OK;
-  w->function = p->function;
-  w->label = calloc(count, sizeof *w->label);
-  bool good = w->label;
-  for (size_t i = 0; good && i < count; i++)
-    good = (w->label[i] = strdup(json_string_value(json_array_get(p->labels, i))));
-  return good ? STATUS_OK : error_no_memory(e);
 }
