@@ -224,7 +224,9 @@ static void make_vectors(const struct stack *s, const struct stack_run *r, const
   if (r->vectors == STACK_VECTORS_LATE)
     pool_late(s, r, first, p, sum);
   else if (stack_has_rows(r))
-    take_rows(p, output_rows_of(s, r, first), p->count, d);
+    for (size_t i = 0; i < p->count; i++)
+      memcpy(p->vector + i * p->row, output_rows_of(s, r, stack_row_of(r, first + i)),
+             d * sizeof *p->vector);
   else
     for (size_t i = 0; i < p->count; i++) pool_item(s, r, first + i, p->vector + i * p->row, sum);
   if (r->after & STACK_AFTER_POOLER) {
@@ -265,9 +267,15 @@ static void pool_vectors(const struct stack_step *step, const struct unit *u, vo
 
 /* Units of rows, or of items: each of one item where it has further rows to multiply. */
 static bool pool_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  (void)step;
   const struct stack_run *r = stack_run_of(u->run);
   if (!stack_makes_vectors(r)) return false;
-  if (stack_has_rows(r)) return stack_rows_unit(step, at, u);
+  if (stack_has_rows(r)) { /* the cursor's rows are vectors */
+    u->row = at->row;
+    u->rows = size_min(POOL_VECTORS, stack_vectors(r) - at->row);
+    at->row += u->rows;
+    return u->rows > 0;
+  }
   if (at->item == r->geometry.items) return false;
   u->item = at->item;
   u->items =
@@ -305,7 +313,9 @@ static double pool_work(const struct step *step, const struct unit *u) {
 }
 
 double stack_pool_work(const struct stack *s, const struct stack_run *r) {
-  return stack_makes_vectors(r) ? vectors_work(s, r, stack_vectors(r), r->geometry.q_rows) : 0;
+  const size_t vectors = stack_vectors(r);
+  if (!stack_makes_vectors(r)) return 0;
+  return vectors_work(s, r, vectors, stack_has_rows(r) ? vectors : r->geometry.q_rows);
 }
 
 static enum status fault_of_pool(const struct step *step, const struct run *run, uint64_t vector,
@@ -317,10 +327,10 @@ static enum status fault_of_pool(const struct step *step, const struct run *run,
   if (!stack_has_rows(r))
     return error_set(e, STATUS_NOT_FINITE, "the %s of item %zu exceeds the float32 range", what,
                      (size_t)vector);
-  const size_t item = stack_item_of(&r->geometry, vector);
+  const size_t row = stack_row_of(r, (size_t)vector), item = stack_item_of(&r->geometry, row);
   return error_set(e, STATUS_NOT_FINITE,
                    "the %s of position %zu of item %zu exceeds the float32 range", what,
-                   (size_t)vector - r->geometry.item[item].q_row, item);
+                   row - r->geometry.item[item].q_row, item);
 }
 
 const struct stack_step stack_step_pool = {.step = {.unit = pool_unit,

@@ -68,6 +68,7 @@ void stack_share_rows(const struct stack *s, struct stack_run *r) {
     g->item = r->geometry.item;
     g->q_rows = r->geometry.q_rows;
     g->k_rows = r->geometry.k_rows;
+    g->lens = r->geometry.lens;
     g->moves = r->geometry.moves;
   }
 }

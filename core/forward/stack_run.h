@@ -95,8 +95,8 @@ struct stack_lens {
 struct stack_run {
   struct run run; /* the first member */
 
-  /* The request. Of the geometry: items, item with q = k = n and q_row = k_row, and q_rows =
-   * k_rows. An item may have no rows, unless it is pooled. */
+  /* The request. Of the geometry: items, item with q = k = n and q_row = k_row, q_rows = k_rows,
+   * and lens, unless it generates. An item may have no rows, unless it is pooled. */
   struct geometry geometry;
   const int32_t *tokens;         /* [rows], within the vocabulary; or NULL: */
   const float *embeddings;       /* [rows, d] */
@@ -104,7 +104,10 @@ struct stack_run {
   bool embedded;                 /* show hidden state 0, which enters the first layer */
   const struct stack_wish *wish; /* [attentions]; NULL: nothing is requested of any of them */
   enum stack_vectors vectors;
-  unsigned after;               /* a set of enum stack_after */
+  unsigned after;     /* a set of enum stack_after */
+  const size_t *kept; /* [keeps] the rows of the run whose vectors are made, rising, if
+                         each row is one; NULL: all rows */
+  size_t keeps;
   const size_t *left_out;       /* [items] how many first rows of an item its mean or maximum
                                    ignores; other rows follow. NULL: none */
   enum stack_function function; /* of classes */
@@ -171,14 +174,20 @@ static inline bool stack_has_rows(const struct stack_run *r) {
   return r->vectors == STACK_VECTORS_EACH;
 }
 
+/* The row of a vector, if rows are vectors. */
+static inline size_t stack_row_of(const struct stack_run *r, size_t vector) {
+  return r->kept ? r->kept[vector] : vector;
+}
+
 /* Is anything made of the rows, or are they the vectors as they are? */
 static inline bool stack_makes_vectors(const struct stack_run *r) {
-  return !stack_has_rows(r) || r->after || r->normalize;
+  return !stack_has_rows(r) || r->kept || r->after || r->normalize;
 }
 
 /* How many vectors a run makes. */
 static inline size_t stack_vectors(const struct stack_run *r) {
-  return stack_has_rows(r) ? r->geometry.q_rows : r->geometry.items;
+  if (!stack_has_rows(r)) return r->geometry.items;
+  return r->kept ? r->keeps : r->geometry.q_rows;
 }
 
 #endif

@@ -122,10 +122,10 @@ static float max_similarity(const struct stack_request *r, size_t document, size
   const size_t size = run->output_size;
   double sum = 0;
   for (size_t i = 0; i < q->count; i++) {
-    const float *row = run->outputs + (q->row + i) * size;
-    float best = ranking_dot(row, run->outputs + d->row * size, size);
+    const float *row = run->outputs + (q->first + i) * size;
+    float best = ranking_dot(row, run->outputs + d->first * size, size);
     for (size_t k = 1; k < d->count; k++) {
-      const float dot = ranking_dot(row, run->outputs + (d->row + k) * size, size);
+      const float dot = ranking_dot(row, run->outputs + (d->first + k) * size, size);
       best = dot > best ? dot : best;
     }
     sum += best;

@@ -62,13 +62,14 @@ static struct answer_section *add_rows(struct stack_listing *l, const struct sta
   return s;
 }
 
-/* Leaves of a section with all rows those whose vectors are returned. */
+/* Makes of a section with all rows one with the vectors of those that are kept. */
 static void keep(const struct stack_request *r, struct answer_section *s) {
   const struct stack_kept *first = r->kept;
   s->padded_rows = r->most_kept;
-  s->padded = true; /* the rows between are not returned */
+  s->alike = false;
+  s->padded = true;
   s->rows = (struct answer_sizes){s->items ? &first->count : &r->most_kept, sizeof *first};
-  s->begin = (struct answer_sizes){s->items ? &first->row : &zero, sizeof *first};
+  s->begin = (struct answer_sizes){s->items ? &first->first : &zero, sizeof *first};
 }
 
 /* Adds a vector of each row that is kept, and where the row is in its item. */

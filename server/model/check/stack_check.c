@@ -207,21 +207,28 @@ static bool makes_several(const struct stack_check *k) {
 /* Lists the rows of each item that have a vector of several: all but the first, which stands for
  * the whole text. */
 static enum status keep_rows(struct stack_check *k) {
-  const struct geometry *g = &k->main->run->geometry;
+  struct stack_run *run = k->main->run;
+  const struct geometry *g = &run->geometry;
   struct stack_request *out = k->out;
   struct arena *a = k->reading->arena;
   if (!makes_several(k)) return STATUS_OK;
+  size_t *kept = arena_alloc(a, g->q_rows, sizeof *kept, k->e);
   out->kept = arena_alloc(a, k->items, sizeof *out->kept, k->e);
   out->vector_lens = arena_alloc(a, k->items, sizeof *out->vector_lens, k->e);
   out->positions = arena_alloc(a, g->q_rows, sizeof *out->positions, k->e);
   if (k->e->status) return k->e->status;
-  out->most_kept = k->main->widest > 0 ? k->main->widest - 1 : 0;
   for (size_t i = 0; i < k->items; i++) {
     const struct item *item = &g->item[i];
-    out->kept[i] = (struct stack_kept){item->q - 1, item->q_row + 1};
-    out->vector_lens[i] = (int32_t)item->q - 1;
-    for (size_t row = 0; row < item->q; row++) out->positions[item->q_row + row] = (int32_t)row;
+    const size_t first = run->keeps;
+    for (size_t row = 1; row < item->q; row++) {
+      out->positions[run->keeps] = (int32_t)row;
+      kept[run->keeps++] = item->q_row + row;
+    }
+    out->kept[i] = (struct stack_kept){run->keeps - first, first};
+    out->vector_lens[i] = (int32_t)out->kept[i].count;
+    out->most_kept = size_max(out->most_kept, out->kept[i].count);
   }
+  run->kept = kept;
   return STATUS_OK;
 }
 

@@ -45,10 +45,10 @@ struct stack_scored {
   size_t first; /* targets of all items before it */
 };
 
-/* The rows of one item whose vectors are returned. */
+/* The vectors of one item. */
 struct stack_kept {
   size_t count; /* at least 1 */
-  size_t row;   /* the first, in the run */
+  size_t first; /* vectors of all items before it */
 };
 
 struct stack_request {
@@ -62,8 +62,8 @@ struct stack_request {
   /* Multi-vector embeddings. */
   struct stack_kept *kept; /* [items]; NULL: there are none */
   int32_t *vector_lens;    /* [items] vectors of each */
-  int32_t *positions;      /* [rows] of each row in its item */
-  size_t most_kept;        /* of an item, before valid_lens cuts the items */
+  int32_t *positions;      /* [vectors] the row of each in its item */
+  size_t most_kept;        /* vectors of an item */
 
   /* A request to score. */
   struct stack_scored *scored; /* [items]; NULL: the request does not score */
