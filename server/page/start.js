@@ -16,7 +16,7 @@
     const lacks = Boolean(model && place) && !good.includes(model);
     Dom.id("elsewhere").hidden = !lacks;
     if (!lacks) return;
-    Dom.fill(Dom.id("elsewhere"), Dom.el("span", {}, `${model.name} is ${KINDS[kindOf(model)]} and ${DOES[place]}. `,
+    Dom.fill(Dom.id("elsewhere"), Dom.el("span", `${model.name} is ${KINDS[kindOf(model)]} and ${DOES[place]}. `,
       good.length ? "Models that do:" : `No model of this server ${DO[place]}.`),
     good.map(({ name }) => Dom.button(name, () => State.set({ model: name }))));
   };

@@ -85,12 +85,12 @@ const Code = (() => {
     Dom.save(new Blob([data], { type }), parts().file);
   };
 
-  Dom.fill(choice, Object.keys(WAYS).map((name) => Dom.el("option", {}, name)));
+  Dom.fill(choice, Object.keys(WAYS).map((name) => Dom.el("option", name)));
   choice.addEventListener("change", show);
   Dom.id("code-copy").addEventListener("click", copy);
   Dom.id("code-save").addEventListener("click", save);
   part.addEventListener("toggle", show);
-  State.on(["body", "model"], show);
+  State.on(["body", "model"], show, part);
   Key.on(show);
   return { cell };
 })();

@@ -112,6 +112,6 @@ const Examples = (() => {
     return chosen && !(model.query_size > WIDEST) ? put(model) : null;
   };
   State.on(["models", "model", "place"], fit);
-  State.on(["models", "model", "body"], show);
+  State.on(["models", "model", "body"], show, Dom.id("ask-side"));
   return { begin, choose, offered: Samples.offered, labels: Samples.labels };
 })();

@@ -78,11 +78,11 @@ const Fields = (() => {
   };
   const rowOf = ([name, kind, meaning]) => {
     controls.set(name, control(name, kind));
-    return Dom.el("div", {}, Dom.el("label", { for: `field-${name}`, class: "mono" }, name),
+    return Dom.el("div", Dom.el("label", { for: `field-${name}`, class: "mono" }, name),
       controls.get(name),
-      Dom.el("p", { class: "soft small", id: `field-${name}-meaning` },
-        typeof kind === "string" ? Dom.el("code", {}, kind) : null, meaning),
-      Dom.el("p", { class: "bad small", id: `field-${name}-error`, role: "status" }));
+      Dom.el("p.soft.small", { id: `field-${name}-meaning` },
+        typeof kind === "string" ? Dom.el("code", kind) : null, meaning),
+      Dom.el("p.bad.small", { id: `field-${name}-error`, role: "status" }));
   };
 
   // The value as text on one line. A value that is too long is not shown, but can be removed.
@@ -125,6 +125,6 @@ const Fields = (() => {
 
   fit();
   part.addEventListener("toggle", show);
-  State.on(["body"], show);
-  State.on(["models", "model"], fit);
+  State.on(["body"], show, Dom.id("ask-side"));
+  State.on(["models", "model"], fit, Dom.id("ask-side"));
 })();

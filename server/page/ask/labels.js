@@ -47,7 +47,7 @@ const Labels = (() => {
   for (const side of ["rows", "cols"])
     area(side).addEventListener("input", () =>
       State.set({ labels: { ...State.get("labels"), [side]: words(area(side).value) } }));
-  State.on(["labels"], show);
-  State.on(["labels", "answer", "body"], check);
+  State.on(["labels"], show, Dom.id("ask-side"));
+  State.on(["labels", "answer", "body"], check, Dom.id("ask-side"));
   return { row, col, now, of, NONE };
 })();

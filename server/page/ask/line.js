@@ -113,5 +113,5 @@
     area.addEventListener("keydown", press);
     area.addEventListener("blur", show);
   }
-  State.on(["models", "model", "body"], show);
+  State.on(["models", "model", "body"], show, Dom.id("ask-side"));
 })();

@@ -9,7 +9,7 @@
 // needs: dom own place state models answer ask examples labels request
 const Link = (() => {
   const NAME = "attend", LONGEST = 16000;
-  const told = Dom.el("span", { class: "soft small", role: "status" });
+  const told = Dom.el("span.soft.small", { role: "status" });
 
   // --- untrusted input ---
 

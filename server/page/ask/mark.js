@@ -21,9 +21,9 @@ const Mark = (() => {
   };
   const show = (text, begin, end) => {
     if (text.length > LARGEST || !fits(text)) return;
-    const piece = Dom.el("mark", {}, lined(text.slice(begin, end)));
+    const piece = Dom.el("mark", lined(text.slice(begin, end)));
     back = Dom.el("div", { id: "source-back", "aria-hidden": "true" },
-      Dom.el("div", {}, lined(text.slice(0, begin)), piece, lined(text.slice(end))));
+      Dom.el("div", lined(text.slice(0, begin)), piece, lined(text.slice(end))));
     area.before(back);
     area.scrollTop = piece.offsetTop - area.clientHeight / 2;
     area.scrollLeft = piece.offsetLeft - area.clientWidth / 2;

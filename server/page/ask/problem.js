@@ -9,7 +9,7 @@
     504: "Send a smaller request, or try again when the server is less busy.",
   };
   const box = Dom.id("problem");
-  const line = (...parts) => Dom.el("p", { class: "small" }, parts);
+  const line = (...parts) => Dom.el("p.small", parts);
 
   let blamed = null, goThere = null;
   const forget = () => {
@@ -34,8 +34,8 @@
     const from = Math.max(0, begin - CONTEXT), to = end + CONTEXT;
     const around = (a, b) => text.slice(a, b).replace(/\s+/g, " ");
     const piece = text.slice(begin, Math.min(end, begin + LONGEST));
-    return Dom.el("pre", {}, from > 0 ? "…" : "", around(from, begin),
-      Dom.el("mark", {}, piece, end > begin + LONGEST ? "…" : ""), around(end, to),
+    return Dom.el("pre", from > 0 ? "…" : "", around(from, begin),
+      Dom.el("mark", piece, end > begin + LONGEST ? "…" : ""), around(end, to),
       to < text.length ? "…" : "");
   };
   const inText = (text, begin, end) => {
@@ -73,9 +73,9 @@
     Dom.id("answer-side").classList.toggle("before", Boolean(problem && problem.body));
     if (!problem) return Dom.fill(box);
     const { title, detail, status, limit, wait } = problem;
-    Dom.fill(box, Dom.el("div", { class: "card" }, Dom.el("h3", {}, title),
+    Dom.fill(box, Dom.el("div.card", Dom.el("h3", title),
       Dom.el("p", { id: "problem-says" }, detail), where(problem),
-      limit && line("The limit is the setting ", Dom.el("code", {}, limit), "."),
+      limit && line("The limit is the setting ", Dom.el("code", limit), "."),
       ADVICE[status] && line(ADVICE[status]),
       wait && line(`Try again in about ${wait} s.`),
       status === 401 ? Dom.button("Enter API key", Key.ask)

@@ -89,14 +89,14 @@ const Source = (() => {
   };
   const sumUp = (body) => {
     const isText = "text" in body, size = Request.size(body), { tensors = {}, fields = {} } = body;
-    const line = (...cells) => Dom.el("tr", {}, cells.map((cell) => Dom.el("td", {}, cell)));
+    const line = (...cells) => Dom.el("tr", cells.map((cell) => Dom.el("td", cell)));
     Dom.fill(whole,
-      Dom.el("p", {}, Dom.el("b", {}, body.name || "The request"),
+      Dom.el("p", Dom.el("b", body.name || "The request"),
         ` · ${isText ? "JSON" : "safetensors"} · ${Format.bytes(size)}`),
-      isText ? null : Dom.el("table", { class: "mono" }, Object.entries(tensors)
+      isText ? null : Dom.el("table.mono", Object.entries(tensors)
         .map(([name, { dtype, shape }]) => line(name, `${dtype} [${shape.join(", ")}]`)),
       Object.entries(fields).map(([name, value]) => line(name, JSON.stringify(value)))),
-      Dom.el("div", { class: "row" },
+      Dom.el("div.row",
         isText || size > 4 * READABLE ? null : Dom.button("As JSON", toText),
         Dom.button("Remove", remove)));
   };
@@ -163,8 +163,8 @@ const Source = (() => {
     undone = null;
     State.set({ body: { text: area.value }, ...(anew && { labels: Labels.NONE }) });
   });
-  State.on(["body"], show);
-  State.on(["body", "labels"], keep);
+  State.on(["body"], show, Dom.id("ask-side"));
+  State.on(["body", "labels"], keep, Dom.id("ask-side"));
   show();
   return { take };
 })();

@@ -1,7 +1,8 @@
 // dom: makes and finds elements of the page. Text enters the page as text, never as HTML.
 //
-// Dom.el("p", { class: "note", onclick: f, "aria-live": "polite" }, "text", node, ...): properties
-//   that begin with "on" are listeners; true sets an attribute, false and null leave it out.
+// Dom.el("p.soft.small", { onclick: f, "aria-live": "polite" }, "text", node, ...): a tag, with classes.
+//   Properties, which may be left out, that begin with "on" are listeners; true sets an attribute, false
+//   and null leave it out. Dom.svg: the same for SVG.
 // Dom.fill(node, ...children) replaces the content of a node. Dom.id(name) is getElementById.
 // Dom.button(text, f). Dom.table(caption, titles, rows): rows are lists of cells, the first of
 //   which is the row's header.
@@ -11,29 +12,28 @@
 const Dom = (() => {
   const SVG = "http://www.w3.org/2000/svg";
 
-  const dress = (node, properties, children) => {
-    for (const [name, value] of Object.entries(properties || {})) {
+  const dress = (make, tag, children) => {
+    const [name, ...classes] = tag.split("."), node = make(name);
+    node.classList.add(...classes);
+    for (const [name, value] of Object.entries(children[0]?.constructor === Object ? children.shift() : {})) {
       if (value === null || value === undefined || value === false) continue;
       if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
       else node.setAttribute(name, value === true ? "" : value);
     }
-    node.append(...children.flat().filter((child) => child !== null && child !== undefined));
-    return node;
+    return fill(node, ...children);
   };
-  const el = (tag, properties, ...children) =>
-    dress(document.createElement(tag), properties, children);
-  const svg = (tag, properties, ...children) =>
-    dress(document.createElementNS(SVG, tag), properties, children);
+  const el = (tag, ...rest) => dress((name) => document.createElement(name), tag, rest);
+  const svg = (tag, ...rest) => dress((name) => document.createElementNS(SVG, name), tag, rest);
   const id = (name) => document.getElementById(name);
   const fill = (node, ...children) => {
-    node.replaceChildren(...children.flat().filter((c) => c !== null && c !== undefined));
+    node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
     return node;
   };
-  const button = (text, onclick) => el("button", { type: "button", onclick }, text);
-  const table = (caption, titles, rows) => el("table", {}, el("caption", {}, caption),
-    el("thead", {}, el("tr", {}, titles.map((title) => el("th", { scope: "col" }, title)))),
-    el("tbody", {}, rows.map(([head, ...rest]) => el("tr", {}, el("th", { scope: "row" }, head),
-      rest.map((cell) => el("td", {}, cell))))));
+  const button = (text, onclick) => el("button", { onclick }, text);
+  const table = (caption, titles, rows) => el("table", el("caption", caption),
+    el("thead", el("tr", titles.map((title) => el("th", { scope: "col" }, title)))),
+    el("tbody", rows.map(([head, ...rest]) => el("tr", el("th", { scope: "row" }, head),
+      rest.map((cell) => el("td", cell))))));
   const save = (blob, name) => {
     const url = URL.createObjectURL(blob);
     el("a", { href: url, download: name }).click();

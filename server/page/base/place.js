@@ -48,9 +48,7 @@ const Place = (() => {
     list.hidden = fitting.length < 2;
     Rove.tidy(list);
     const view = tab ? viewOf(tab) : place;
-    if (State.get("tab") === view) return;
-    State.set({ tab: view });
-    document.dispatchEvent(new CustomEvent("show", { detail: view }));
+    if (State.get("tab") !== view) State.set({ tab: view });
   };
   const go = (place, tab) => {
     if (tab) chosen[place] = tab;

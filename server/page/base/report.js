@@ -8,17 +8,17 @@
 const Report = (() => {
   const { el, button } = Dom;
   const number = (x, part, text = Format.short(x)) => {
-    const bar = el("div", { class: "fill" });
+    const bar = el("div.fill");
     bar.style.width = `${Math.min(100, 100 * part || 0)}%`;
     return [el("span", { title: Format.float(x) }, text), part >= 0 ? bar : null];
   };
   const failed = ({ title, detail, pointer }, again) => el("p", { role: "alert" },
-    el("b", null, title), ` ${pointer || ""} ${detail} `, button("Try again", again));
+    el("b", title), ` ${pointer || ""} ${detail} `, button("Try again", again));
   const bar = (word, share, text, isRest) => {
     const one = el("span", { class: isRest ? "amount rest" : "amount" });
     one.style.width = `${100 * share}%`;
-    return el("div", { class: "bar-row" }, el("span", { class: isRest ? "soft" : "k" }, word), el("span", null, one),
-      el("span", null, text));
+    return el("div.bar-row", el("span", { class: isRest ? "soft" : "k" }, word), el("span", one),
+      el("span", text));
   };
   return { number, bar, failed };
 })();

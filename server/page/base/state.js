@@ -1,8 +1,9 @@
 // state: the state of the page, and listeners to its changes.
 //
-// State.get("answer"); State.set({ answer, problem: null }); State.on(["answer", "view"], f).
+// State.get("answer"); State.set({ answer, problem: null }); State.on(["answer", "view"], f, node).
 // Before the next frame each listener is called once for all changes, in the order of State.on; an
-// exception in one does not stop the others. State.view({ head: 2 }) changes parts of the view.
+// exception in one does not stop the others. The listener of a node that is hidden waits until the node
+// is shown. State.view({ head: 2 }) changes parts of the view.
 //
 //   place    "learn", "explore", "generate", "ablate" or "api"; null: not decided yet (place.js)
 //   tab      the id of the view that is shown
@@ -23,12 +24,13 @@
 //   off      list of the disabled heads
 //   losses   loss without each head of a whole model, by "ATTENTION HEAD"; null: not measured
 //   dark     is the page dark?
+//   width    of the window
 const State = (() => {
   const values = {
     place: null, tab: null, models: null, model: null, body: null, labels: { rows: [], cols: [] }, asking: false,
     asked: null, answer: null, problem: null,
     view: { item: 0, part: null, head: 0, row: -1, col: -1, range: "shared", strong: null, masked: -1 },
-    over: { row: -1, col: -1 }, off: [], losses: null, dark: false,
+    over: { row: -1, col: -1 }, off: [], losses: null, dark: false, width: innerWidth,
   };
   const listeners = [];
   const changed = new Set();
@@ -36,9 +38,12 @@ const State = (() => {
   const tell = () => {
     const names = new Set(changed);
     changed.clear();
-    for (const [wanted, listener] of listeners) {
+    for (const one of listeners) {
+      one.isDue ||= one.wanted.some((name) => names.has(name));
+      if (!one.isDue || one.node?.closest("[hidden]")) continue;
+      one.isDue = false;
       try {
-        if (wanted.some((name) => names.has(name))) listener();
+        one.listener();
       } catch (error) {
         reportError(error);
       }
@@ -53,7 +58,8 @@ const State = (() => {
     }
   };
   const get = (name) => values[name];
-  const on = (names, listener) => listeners.push([names, listener]);
+  const on = (wanted, listener, node) => listeners.push({ wanted, listener, node });
   const view = (changes) => set({ view: { ...values.view, ...changes } });
+  addEventListener("resize", () => set({ width: innerWidth }));
   return { get, set, on, view };
 })();

@@ -37,7 +37,7 @@ const Terms = (() => {
     "largest change": "The largest change of a single number of the output.",
     masked: "A hatched cell: the query cannot attend to this key.",
   };
-  const tip = el("div", { id: "tip", popover: "auto", class: "card small" });
+  const tip = el("div.card.small", { id: "tip", popover: "auto" });
   document.body.append(tip);
 
   const open = ({ currentTarget: button }, text) => {
@@ -50,7 +50,7 @@ const Terms = (() => {
   };
   const of = (word, shown = word) => {
     const text = MEANING[word];
-    return text ? el("button", { type: "button", class: "term", "aria-describedby": "tip",
+    return text ? el("button.term", { "aria-describedby": "tip",
       onclick: (event) => open(event, text) }, shown) : shown;
   };
   return { of };

@@ -20,9 +20,9 @@ const Fitted = (() => {
     return { drawn, place: { ...box, cell, block, ratio, width, height, x: 0, y: 0 } };
   };
   const of = ({ look, choose, at }) => {
-    const canvas = el("canvas", {}), title = el("h3", {});
+    const canvas = el("canvas"), title = el("h3");
     const frame = el("div", { tabindex: 0, role: "application" }, canvas);
-    const self = { node: el("figure", null, title, frame), sheet: null };
+    const self = { node: el("figure", title, frame), sheet: null };
     let now = null;
     const under = (event) => Cursor.at(event, canvas, now.drawn, now.place, self.sheet);
     const press = (event) => {

@@ -11,8 +11,8 @@ const Large = (() => {
   const { el, id } = Dom;
   const { NOWHERE, clamp, same } = Cursor;
   const readout = el("p", { id: "readout" });
-  const canvas = el("canvas", {});
-  const paper = el("div", {}, canvas);
+  const canvas = el("canvas");
+  const paper = el("div", canvas);
   const frame = el("div", { id: "frame", tabindex: 0, role: "application" }, paper);
   let sheet = null, drawn = null, place = null, zoomed = null;
 
@@ -180,7 +180,7 @@ const Large = (() => {
     if (!sheet) return;
     // The sentence is the headline, the exact weight a note below it.
     const text = read(), end = text.lastIndexOf(": ") + 1;
-    Dom.fill(readout, end ? el("strong", null, text.slice(0, end)) : null, text.slice(end));
+    Dom.fill(readout, end ? el("strong", text.slice(0, end)) : null, text.slice(end));
     if (place) draw();
   };
 
@@ -198,12 +198,12 @@ const Large = (() => {
     layout();
   };
   const button = (text, title, factor) =>
-    el("button", { type: "button", "aria-label": title, title, onclick: () => zoom(factor) }, text);
-  const name = el("h3", {}), below = el("div", { id: "segments" }, segments.node, partSays);
+    el("button", { "aria-label": title, title, onclick: () => zoom(factor) }, text);
+  const name = el("h3"), below = el("div", { id: "segments" }, segments.node, partSays);
   const smaller = button("−", "Zoom out", 1 / 1.5), larger = button("+", "Zoom in", 1.5);
   const fit = button("Fit", "Fit to the window", null);
   id("large").append(
-    el("div", { class: "bar" }, name, el("div", { class: "row" }, smaller, larger, fit)),
+    el("div.bar", name, el("div.row", smaller, larger, fit)),
     readout, frame);
   for (const type of ["pointermove", "pointerleave"]) canvas.addEventListener(type, hover);
   canvas.addEventListener("click", click);
@@ -211,7 +211,6 @@ const Large = (() => {
   frame.addEventListener("scroll", soon);
   frame.addEventListener("wheel", wheel, { passive: false });
   new ResizeObserver(layout).observe(id("large"));
-  addEventListener("resize", layout);
-  State.on(["dark"], layout);
+  State.on(["dark", "width"], layout, id("look"));
   return { show, point };
 })();

@@ -16,15 +16,15 @@ const Arcs = (() => {
   };
   const word = (text, i, { weights, row, hidden }, choose) => {
     const share = weights[i] >= WRITTEN ? `${Math.round(100 * weights[i])} %` : "";
-    return el("button", { type: "button", "aria-pressed": String(i === row), onclick: () => choose(i),
+    return el("button", { "aria-pressed": String(i === row), onclick: () => choose(i),
       title: i === hidden ? "masked" : null }, el(i === hidden ? "s" : "span", null, text),
-    el("small", null, share));
+    el("small", share));
   };
 
   const of = (choose) => {
     const lines = svg("svg", { "aria-hidden": true });
-    const row = el("div", { class: "words", role: "group", "aria-label": "Words of the sentence" });
-    const inner = el("div", null, lines, row), node = el("div", { id: "arcs" }, inner);
+    const row = el("div.words", { role: "group", "aria-label": "Words of the sentence" });
+    const inner = el("div", lines, row), node = el("div", { id: "arcs" }, inner);
     Rove.in(row, "button");
     let now = null;
     const draw = () => {

@@ -88,7 +88,7 @@
   const input = el("input", { id: "learn-text", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
     "aria-describedby": "learn-note", oninput: () => write(input.value, true),
     onkeydown: ({ key }) => key === "Enter" && Ask.send() });
-  const note = el("p", { id: "learn-note", class: "small soft", role: "status" });
+  const note = el("p.small.soft", { id: "learn-note", role: "status" });
 
   const lead = el("h2", { id: "learn-title", "aria-live": "polite" });
   const choose = (row) => {
@@ -99,8 +99,8 @@
   const share = (weight) => `${Math.round(100 * weight)} %`;
   const headline = ({ words, row }, weights) => {
     const [first, second] = [...weights.keys()].sort((a, b) => weights[b] - weights[a]);
-    fill(lead, "“", el("span", { class: "q" }, words[row]), "” gives ", el("span", { class: "k" }, share(weights[first])),
-      " of its attention to “", el("span", { class: "k" }, words[first]), "”",
+    fill(lead, "“", el("span.q", words[row]), "” gives ", el("span.k", share(weights[first])),
+      " of its attention to “", el("span.k", words[first]), "”",
       weights[second] > 0.08 ? `, ${share(weights[second])} to “${words[second]}”.` : ".");
   };
   const told = ({ words, answer, item }) => {
@@ -112,8 +112,8 @@
 
   // --- heads, and things to try ---
 
-  const layers = el("div", { class: "row", role: "group", "aria-label": "Attention blocks" });
-  const heads = el("div", { class: "heads", role: "group", "aria-label": "Heads" });
+  const layers = el("div.row", { role: "group", "aria-label": "Attention blocks" });
+  const heads = el("div.heads", { role: "group", "aria-label": "Heads" });
   Rove.in(layers, "button");
   Rove.in(heads, "button");
   const picture = ({ rows, cols, data }) => {
@@ -127,9 +127,9 @@
     const { name = `Head ${i}`, does = "" } = (lesson && lesson.heads[part] || [])[i] || {}, mark = el("i");
     mark.style.top = `${100 * row / words.length}%`;
     mark.style.height = `${100 / words.length}%`;
-    return el("button", { type: "button", class: "head", "aria-pressed": String(i === head),
+    return el("button.head", { "aria-pressed": String(i === head),
       onclick: () => Whole.show(part, i) },
-    el("span", { class: "map" }, picture(thumb), mark), el("span", null, el("b", null, name), el("small", { class: "soft" }, does)));
+    el("span.map", picture(thumb), mark), el("span", el("b", name), el("small.soft", does)));
   };
   // The pictures are drawn anew only when they change.
   let pictured = [];
@@ -137,22 +137,22 @@
     const { answer, part, item, head, row, lesson } = at, key = [answer.thumbs, part, item, head, row, State.get("dark")];
     if (same(key, pictured)) return;
     pictured = key;
-    Rove.fill(layers, selves(answer).map((name) => el("button", { type: "button", "aria-pressed": String(name === part),
+    Rove.fill(layers, selves(answer).map((name) => el("button", { "aria-pressed": String(name === part),
       title: name, onclick: () => Whole.show(name, 0) }, Part.name(name))));
     Rove.fill(heads, answer.thumbs(part, item).map((thumb, i) => tile(at, thumb, i)));
     heads.classList.toggle("many", answer.thumbs(part, item).length > 3);
     training.hidden = !lesson;
-    if (lesson) fill(training, el("summary", null, "How this model was trained"), el("p", null, lesson.taught), el("p", null, lesson.limits));
+    if (lesson) fill(training, el("summary", "How this model was trained"), el("p", lesson.taught), el("p", lesson.limits));
   };
-  const tries = el("div", { class: "row" }), training = el("details", { class: "small" });
-  const chapter = el("details", { class: "small" }), show11 = ({ name, title }) => button(title, () => {
+  const tries = el("div.row"), training = el("details.small");
+  const chapter = el("details.small"), show11 = ({ name, title }) => button(title, () => {
     Place.go("explore", "look");
     Examples.choose(name);
   });
   State.on(["models"], () => {
     const list = Samples.chapter();
     chapter.hidden = !list.length;
-    fill(chapter, el("summary", null, "Dive into Deep Learning, chapter 11"), el("div", { class: "row" }, list.map(show11)));
+    fill(chapter, el("summary", "Dive into Deep Learning, chapter 11"), el("div.row", list.map(show11)));
   });
   const selves = ({ names }) => names.filter((name) => name.endsWith("self"));
   const swapped = (lesson) => {
@@ -190,24 +190,24 @@
     const numbers = [...Answer.row(answer.items[item].outputs, row).slice(0, lesson.nouns + 1)];
     const most = Math.max(...numbers), exps = numbers.map((x) => Math.exp(x - most));
     const best = numbers.indexOf(most), sum = exps.reduce((a, b) => a + b, 0);
-    return el("p", null, "The model's answer: “", el("span", { class: "q" }, words[row]), "” speaks of ",
-      best ? el("b", { class: "v" }, nouns[best]) : "no noun", ` (${share(1 / sum)}).`);
+    return el("p", "The model's answer: “", el("span.q", words[row]), "” speaks of ",
+      best ? el("b.v", nouns[best]) : "no noun", ` (${share(1 / sum)}).`);
   };
 
   // --- the whole ---
 
-  const formula = el("p", { id: "formula" }, el("span", null, "softmax( ", el("b", { class: "q" }, "Q"), " ",
-    el("b", { class: "k" }, "K"), "ᵀ / √", el("i", null, "d"), " ) ", el("b", { class: "v" }, "V")),
-  el("span", { class: "small soft" }, "All of ", Terms.of("attention"), " in one line: ", el("b", { class: "q" }, "Q"), " what each word looks for, ",
-    el("b", { class: "k" }, "K"), " what it offers, ", el("b", { class: "v" }, "V"), " what it hands over. ",
-    el("button", { type: "button", class: "plain", onclick: () => Place.go("explore", "steps") }, "Show all numbers")));
+  const formula = el("p", { id: "formula" }, el("span", "softmax( ", el("b.q", "Q"), " ",
+    el("b.k", "K"), "ᵀ / √", el("i", "d"), " ) ", el("b.v", "V")),
+  el("span.small.soft", "All of ", Terms.of("attention"), " in one line: ", el("b.q", "Q"), " what each word looks for, ",
+    el("b.k", "K"), " what it offers, ", el("b.v", "V"), " what it hands over. ",
+    el("button.plain", { onclick: () => Place.go("explore", "steps") }, "Show all numbers")));
   const wrong = el("div");
-  const main = el("div", null, el("div", { id: "learn-tour" }), lead, el("p", { class: "soft" }, "Attention: every word looks at all words that it may see, "
+  const main = el("div", el("div", { id: "learn-tour" }), lead, el("p.soft", "Attention: every word looks at all words that it may see, "
     + "and takes something from each. Click another word."),
-  el("p", { class: "pick" }, el("label", { for: "learn-text" }, "Your sentence"), input), note, wrong, sentence.node, Cards.node, formula);
-  const side = el("aside", null, el("h3", null, "Layers and ", Terms.of("head", "heads")),
-    el("p", { class: "small soft" }, "Each head asks another question. Rows look, columns are looked at."), layers, heads,
-    el("h3", null, "Try it"), tries, training, chapter);
+  el("p.pick", el("label", { for: "learn-text" }, "Your sentence"), input), note, wrong, sentence.node, Cards.node, formula);
+  const side = el("aside", el("h3", "Layers and ", Terms.of("head", "heads")),
+    el("p.small.soft", "Each head asks another question. Rows look, columns are looked at."), layers, heads,
+    el("h3", "Try it"), tries, training, chapter);
   fill(home, main, side);
 
   let drawn = [];

@@ -61,12 +61,12 @@ const Tour = (() => {
   // --- the panel ---
 
   let step = -1;
-  const title = el("h3", { id: "tour-title" }), text = el("p"), book = el("p", { class: "small soft" });
-  const count = el("span", { class: "small soft" });
+  const title = el("h3", { id: "tour-title" }), text = el("p"), book = el("p.small.soft");
+  const count = el("span.small.soft");
   const before = button("Back", () => go(step - 1)), after = button("Next", () => go(step + 1));
   after.className = "primary";
-  const panel = el("aside", { id: "tour", class: "card", "aria-labelledby": "tour-title", hidden: true }, title,
-    el("div", { "aria-live": "polite" }, text, book), el("div", { class: "row" }, count, before, after, button("End the tour", () => go(-1))));
+  const panel = el("aside.card", { id: "tour", "aria-labelledby": "tour-title", hidden: true }, title,
+    el("div", { "aria-live": "polite" }, text, book), el("div.row", count, before, after, button("End the tour", () => go(-1))));
   document.body.append(panel);
   const mark = () => {
     for (const one of document.querySelectorAll(".toured")) one.classList.remove("toured");

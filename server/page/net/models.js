@@ -61,7 +61,7 @@ const Models = (() => {
     const m = current();
     const names = (State.get("models") || []).filter((one) => hasText(one) || State.get("place") !== "learn")
       .map((one) => one.name);
-    Dom.fill(choice, names.map((name) => Dom.el("option", {}, name)));
+    Dom.fill(choice, names.map((name) => Dom.el("option", name)));
     choice.value = m ? m.name : "";
     choice.disabled = !m;
     Dom.id("model-summary").textContent = m ? summary(m)
@@ -69,7 +69,7 @@ const Models = (() => {
         : State.get("problem") ? "The models could not be loaded." : "Loading the models …";
     const facts = m ? FACTS.filter((name) => name in m) : [];
     Dom.fill(Dom.id("model-facts"), facts.map((name) => Dom.el("div", { title: m[name] },
-      Dom.el("dt", {}, Terms.of(name)), Dom.el("dd", {}, said(name, m[name])))));
+      Dom.el("dt", Terms.of(name)), Dom.el("dd", said(name, m[name])))));
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
   State.on(["models", "model", "problem", "place"], show);

@@ -31,9 +31,9 @@
       ["p50", time(0.5)], ["p99", time(0.99), `last ${Math.round(seconds)} s`],
       ["Queue", now.queue, now.limit], ["Memory", now.memory]];
   };
-  const cell = ([name, value, more]) => Dom.el("div", {}, Dom.el("dt", {}, name),
+  const cell = ([name, value, more]) => Dom.el("div", Dom.el("dt", name),
     Dom.el("dd", { id: `status-${name.toLowerCase()}` }, value || "–",
-      value && more && Dom.el("span", { class: "soft" }, ` ${more}`)));
+      value && more && Dom.el("span.soft", ` ${more}`)));
 
   let needsKey = false;
   const showKey = () => {
@@ -48,7 +48,7 @@
     // Counts that have become smaller mean that the server was restarted.
     readings = now ? [...(last && last.total <= now.total ? readings : []), now] : [];
     while (readings.length > 2 && now.at - readings[1].at >= WINDOW) readings.shift();
-    Dom.fill(body, now ? Dom.el("dl", {}, figures(now, readings[0]).map(cell))
+    Dom.fill(body, now ? Dom.el("dl", figures(now, readings[0]).map(cell))
       : needsKey ? "Metrics require an API key" : "Metrics are not available");
   };
   const say = (isReady) => {

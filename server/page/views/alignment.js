@@ -13,7 +13,7 @@ const Alignment = (() => {
   const layer = el("select", { onchange: () => draw() });
   const save = Save.row(() => "alignment", { svg: () => Picture.svg({ ...map.sheet, title: `${map.sheet.name}, ${map.sheet.title}` }),
     csv: () => ({ cells: 0, rows: [["attention", ...Save.COLUMNS], ...Save.cells(map.sheet, [layer.value])] }) });
-  const content = el("div", null, el("label", { class: "small" }, "Alignment:", layer), words);
+  const content = el("div", el("label.small", "Alignment:", layer), words);
   const node = el("div", { hidden: true });
   let last = null; // identifies the newest request
   let drawn = null, cell = Cursor.NOWHERE, over = Cursor.NOWHERE; // { parts, sees, and the arguments of show }
@@ -59,7 +59,7 @@ const Alignment = (() => {
     const names = model.attentions.filter((name) =>
       name.startsWith("decoder") && name.endsWith(isPair ? "cross" : "self"));
     node.hidden = false;
-    if (!drawn) fill(node, el("p", null, "Loading …"));
+    if (!drawn) fill(node, el("p", "Loading …"));
     const reply = await post("score", { ...body, encoding_format: "base64",
       return_attention: { of: names, as: "average" } });
     if (mine !== last) return;
@@ -71,14 +71,12 @@ const Alignment = (() => {
     const sees = isPair ? {} : { causal: true, causal_offset: "end", ...(model.window
       && { window: [model.window - 1, -1] }) };
     drawn = { ...wanted, parts, sees };
-    fill(layer, el("option", null, ALL), names.map((name) => el("option", { value: name }, Part.name(name, model.kind))));
+    fill(layer, el("option", ALL), names.map((name) => el("option", { value: name }, Part.name(name, model.kind))));
     layer.value = parts.has(before) ? before : ALL;
     cell = { row: tokens.length - 1, col: -1 };
     fill(node, content);
     draw();
   };
-  State.on(["dark"], draw);
-  addEventListener("resize", draw);
-  document.addEventListener("show", draw);
+  State.on(["dark", "width", "tab"], draw, node);
   return { node, show, draw, clear };
 })();

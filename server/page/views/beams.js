@@ -47,9 +47,9 @@ const Beams = (() => {
     const title = `Step ${step + 1}: “${spelt(token)}”, ${likely}; `
       + (done === null ? `log probability of the hypothesis ${Format.short(sum)}`
         : `finished, rank ${done + 1}, score ${Format.short(score)}`);
-    const one = el("button", { type: "button", title, onclick: () => choose(node),
+    const one = el("button", { title, onclick: () => choose(node),
       class: `way ${done === null ? "" : "done"} ${node.best ? "best" : ""}` },
-    el("span", null, spelt(token)), " ", el("small", null, text));
+    el("span", spelt(token)), " ", el("small", text));
     Object.assign(one.style, { left: `${left(node)}px`, top: `${top(node)}px`, width: `${NODE}px` });
     return one;
   };
@@ -71,7 +71,7 @@ const Beams = (() => {
       [step + 1, token, spelt(token), log, sum, done === null ? null : done + 1, score, path.map(spelt).join(" ")])];
   const draw = (place, nodes, how) => {
     const width = most(nodes, left) + WIDE, height = most(nodes, top) + TALL, from = place.scrollLeft;
-    const box = el("div", { class: "tree" }, svg("svg", { width, height, "aria-hidden": true },
+    const box = el("div.tree", svg("svg", { width, height, "aria-hidden": true },
       nodes.filter(({ parent }) => parent).map(edge)), nodes.map((node) => button(node, how)));
     box.style.height = `${height}px`;
     Rove.fill(place, box);

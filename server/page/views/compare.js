@@ -10,7 +10,7 @@
   const EXACT = 64; // up to this many tokens a thumbnail has one pixel for each weight
   const panel = Dom.id("compare");
   const words = el("p", { "aria-live": "polite" }), readout = el("p", { id: "compare-says" });
-  const list = el("div", { class: "row", role: "group", "aria-label": "Heads by what has moved" });
+  const list = el("div.row", { role: "group", "aria-label": "Heads by what has moved" });
   // { answer, asked, model, words(item, part), part, found }: `found` is the promise of the pinned
   // weights of `part`, the newest part that was requested.
   let pin = null;
@@ -24,7 +24,7 @@
   }, choose: (cell) => {
     if (cell.row < 0 || Cursor.within(cell, shown[1].matrix)) State.view(cell);
   } }));
-  const three = el("div", { class: "three" }, maps.map(({ node }) => node));
+  const three = el("div.three", maps.map(({ node }) => node));
   const fit = () => {
     maps.forEach(({ node }, i) => { node.hidden = !shown[i]; });
     maps.forEach((map, i) => map.show(shown[i] || null));
@@ -43,7 +43,7 @@
       + (apart ? `; pinned ${value(then, at)}, ${change(apart, at)} now` : "");
   };
   const point = () => {
-    if (panel.hidden || !shown.length) return;
+    if (!shown.length) return;
     const view = State.get("view"), over = State.get("over");
     for (const map of maps) map.point(over);
     readout.textContent = say(over.row < 0 ? view : over);
@@ -162,7 +162,7 @@
     pin = null;
     look();
   });
-  const bar = el("div", { class: "bar" }, pinned, free);
+  const bar = el("div.bar", pinned, free);
   function* table() {
     yield ["response", ...Save.COLUMNS];
     for (const [i, sheet] of shown.entries()) yield* Save.cells(sheet, [["pinned", "now", "difference"][i]]);
@@ -170,8 +170,8 @@
   const save = Save.row(() => "compare", { svg: () => Picture.beside(`${State.get("asked").model}, item ${State.get("view").item}, `
     + shown[1].label, shown.map((sheet) => Picture.svg({ ...sheet, title: sheet.name }))),
   csv: () => ({ rows: table(), cells: 7 * sum(shown.map(({ matrix }) => matrix.data.length)) }) });
-  const content = el("div", null, words, list, readout, three, save);
-  const note = el("div", { class: "soft", "aria-live": "polite" });
+  const content = el("div", words, list, readout, three, save);
+  const note = el("div.soft", { "aria-live": "polite" });
   const only = (...text) => {
     shown = [];
     content.hidden = true;
@@ -185,7 +185,6 @@
     const mine = (last = {}), now = State.get("answer"), view = State.get("view"), { item } = view;
     pinned.disabled = !now || now.tooLarge;
     free.hidden = !pin;
-    if (panel.hidden) return;
     if (!pin) return only("Pin a response, then run another request to compare them.");
     if (State.get("asked") === pin.asked)
       return only("This response is pinned. Change the request or the model, then run it.");
@@ -209,12 +208,10 @@
   };
   const key = ({ item, part, head }) => `${item} ${part} ${head}`;
   let before = "";
-  State.on(["answer", "labels", "dark"], look);
+  State.on(["answer", "labels", "dark", "width", "tab"], look, panel);
   State.on(["view"], () => {
     if (key(State.get("view")) !== before) look();
     before = key(State.get("view"));
-  });
-  State.on(["view", "over"], point);
-  document.addEventListener("show", look);
-  addEventListener("resize", () => panel.hidden || !shown.length || fit());
+  }, panel);
+  State.on(["view", "over"], point, panel);
 })();

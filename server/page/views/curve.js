@@ -16,7 +16,7 @@ const Curve = (() => {
     const y = (v) => FOOT - (v - low) / (high - low) * (TALL - 34);
     const text = (x, y, word, anchor) => svg("text", { x, y, "text-anchor": anchor, "font-size": 11,
       fill: "currentColor" }, word);
-    return svg("svg", { class: "axes", width: WIDE, height: TALL, role: "img",
+    return svg("svg.axes", { width: WIDE, height: TALL, role: "img",
       "aria-label": "Loss by number of removed heads" },
     svg("path", { d: `M${x(0)} ${y(high)}V${FOOT}H${x(n)}`, fill: "none", stroke: "currentColor" }),
     text(EDGE - 4, y(high) + 4, Format.short(high), "end"),
@@ -46,7 +46,7 @@ const Curve = (() => {
     };
     const table = () => ({ cells: 0, rows: [["removed", "last head", what],
       ...points.map(([n, lost]) => [n, n ? names[n - 1] : "", lost])] });
-    fill(place, el("p", null, `${what} as heads are removed, least important first:`),
+    fill(place, el("p", `${what} as heads are removed, least important first:`),
       draw(points), list, Save.row(() => "curve", { svg: figure, csv: table }));
   };
   return { follow };

@@ -24,14 +24,14 @@ const Divergence = (() => {
       Object.assign(cell.style, { background: Scale.css(t), color: Scale.ink(t) });
     }
     Rove.in(table, "td");
-    const words = el("p", { class: "small", "aria-live": "polite" }, "Point at a cell.");
+    const words = el("p.small", { "aria-live": "polite" }, "Point at a cell.");
     const tell = ({ target }) => {
       const [i, j] = place(target), x = matrix[i]?.[j];
       if (x >= 0) fill(words, `head ${i} and head ${j}: ${Format.float(x)} nats`);
     };
     table.addEventListener("pointerover", tell);
     table.addEventListener("focusin", tell);
-    const legend = el("p", { class: "row small" }, "0", Scale.bar(), `${Format.short(high)} nats`);
+    const legend = el("p.row.small", "0", Scale.bar(), `${Format.short(high)} nats`);
     return [table, legend, words];
   };
   return { show };

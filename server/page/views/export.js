@@ -71,5 +71,5 @@
   } }), Save.row(() => "all", { svg: figure, csv: all }, "all heads"), Save.offer("Copy notebook cell", cell));
   State.on(["answer", "labels", "view"], () => {
     place.hidden = !Look.sheet();
-  });
+  }, Dom.id("look"));
 })();

@@ -7,14 +7,14 @@
 const Flow = (() => {
   const { el, fill } = Dom;
   const LONGEST = 64;
-  const panel = Dom.id("flow"), table = el("div", { class: "wide", tabindex: 0, role: "region",
+  const panel = Dom.id("flow"), table = el("div.wide", { tabindex: 0, role: "region",
     "aria-label": "Rollout, layer by layer" });
   const residual = el("input", { type: "checkbox", checked: true, onchange: () => draw() });
   const place = el("select", { onchange: () => State.view({ row: Number(place.value) }) });
   const words = el("div", { "aria-live": "polite" });
-  const content = [el("div", { class: "bar" }, el("label", null, "Token", place),
-    el("label", null, residual, "with the residual connection (half of each layer)")), words, table,
-  el("p", { class: "soft small" }, Terms.of("attention", "Attention"), " rollout ignores values, signs and "
+  const content = [el("div.bar", el("label", "Token", place),
+    el("label", residual, "with the residual connection (half of each layer)")), words, table,
+  el("p.soft.small", Terms.of("attention", "Attention"), " rollout ignores values, signs and "
     + "everything between attention layers: it shows where information can come from, not why.")];
   let layers = null, shown = null, names = [], kept = null; // kept: { tokens, at, rolled }
   const save = Save.row(() => "rollout", { svg: () => Picture.table({ title: `Rollout of token ${kept.at}, “${kept.tokens[kept.at]}”`,
@@ -37,7 +37,7 @@ const Flow = (() => {
   };
 
   const draw = () => {
-    if (!layers || panel.hidden) return;
+    if (!layers) return;
     const { row, item } = State.get("view"), n = layers[0].length;
     const at = row < 0 || row >= n ? n - 1 : row;
     const tokens = State.get("answer").words(item, names[0]).rows;
@@ -54,14 +54,14 @@ const Flow = (() => {
   };
   const look = async () => {
     const answer = State.get("answer"), { item } = State.get("view");
-    if (panel.hidden || !answer || !answer.whole) return;
+    if (!answer?.whole) return;
     if (shown && shown.thumbs === answer.thumbs && shown.item === item) return draw();
     shown = { thumbs: answer.thumbs, item };
     layers = null;
     const side = answer.part.split(".")[0];
     names = answer.names.filter((name) => name.startsWith(side) && name.endsWith("self"));
     const n = answer.items[item] ? answer.words(item, names[0]).rows.length : 0;
-    if (!n || n > LONGEST) return fill(panel, el("p", { class: "soft" }, n
+    if (!n || n > LONGEST) return fill(panel, el("p.soft", n
       ? `Rollout supports up to ${LONGEST} tokens; these are ${n}.` : "There are no tokens."));
     fill(panel, content, save);
     fill(words, "Loading …");
@@ -76,7 +76,6 @@ const Flow = (() => {
     layers = names.map((name) => (answer.batched ? attention[name][item] : attention[name]));
     draw();
   };
-  document.addEventListener("show", look);
-  State.on(["answer", "view", "dark"], look);
+  State.on(["answer", "view", "dark"], look, panel);
   return { roll };
 })();

@@ -16,12 +16,12 @@
   const ways = input(1, { min: 1, max: 64, onchange: () => {
     heat.disabled = isSearch();
   } });
-  const words = el("p", { class: "small soft", "aria-live": "polite" });
-  const old = el("p", { class: "small bad", hidden: true }, "This belongs to an earlier request.");
-  const key = el("p", { class: "small soft" }, "Each column is a step; boxes show a hypothesis' last token "
+  const words = el("p.small.soft", { "aria-live": "polite" });
+  const old = el("p.small.bad", { hidden: true }, "This belongs to an earlier request.");
+  const key = el("p.small.soft", "Each column is a step; boxes show a hypothesis' last token "
     + "and its probability. Dashed boxes are finished hypotheses with their scores.");
-  const tree = el("div", { class: "wide", role: "group", "aria-label": "Beam search tree" });
-  const columns = el("div", { class: "wide columns" }), lens = el("div", { class: "wide",
+  const tree = el("div.wide", { role: "group", "aria-label": "Beam search tree" });
+  const columns = el("div.wide.columns"), lens = el("div.wide", {
     tabindex: 0, role: "region", "aria-label": "Logit lens" });
   // The model and request of the newest run; its text or tokens; prompt, targets and head mask.
   let model = null, begun = null, source = {}, prompt = [], fed = [], mask = {};
@@ -198,11 +198,11 @@
   const column = (entry) => {
     const { token, top } = entry, others = top.filter((one) => one.token !== token);
     if (made.has(entry)) return made.get(entry);
-    const column = el("div", { class: "column" }, el("b", null, spelt(token)),
+    const column = el("div.column", el("b", spelt(token)),
       Report.number(share(entry), share(entry), Format.percent(share(entry))),
-      others.map((one) => el("button", { type: "button", class: "way", title: "Continue from here",
-        onclick: () => from(entry, one) }, el("span", null, spelt(one.token)), " ",
-      el("small", null, Format.percent(share(one))))));
+      others.map((one) => el("button.way", { title: "Continue from here",
+        onclick: () => from(entry, one) }, el("span", spelt(one.token)), " ",
+      el("small", Format.percent(share(one))))));
     if (![entry, ...others].some((one) => texts.get(one.token) === HIDDEN)) made.set(entry, column);
     return column;
   };
@@ -260,9 +260,9 @@
   halt.hidden = true;
   const run = button("Generate", start);
   run.className = "primary";
-  fill(panel, el("div", { class: "bar" }, run, halt,
-    el("label", null, "max tokens", most), el("label", null, "temperature", heat),
-    el("label", null, "beams", ways), inside, alignment, opinions),
+  fill(panel, el("div.bar", run, halt,
+    el("label", "max tokens", most), el("label", "temperature", heat),
+    el("label", "beams", ways), inside, alignment, opinions),
   old, words, key, tree, save, columns, Alignment.node, lens);
   Rove.in(tree, "button");
   fill(words, "The model generates one token at a time after the prompt.");

@@ -7,7 +7,7 @@
 (() => {
   const { el, fill } = Dom;
   const panel = Dom.id("graph"), kept = new Map(); // the parts of models, by name and digest
-  const words = el("p", { class: "small soft" }), sides = el("div", { class: "sides" });
+  const words = el("p.small.soft"), sides = el("div.sides");
 
   // --- the multiply-adds of each part for the answer ---
 
@@ -44,17 +44,17 @@
   const box = (piece, answer, all, ms) => {
     const { name, kind, side, layer, shape, parameters, tied } = piece, part = work(piece, answer) / all;
     const isOpen = kind === "attention" && runs(piece, answer);
-    const title = el("b", null, name.replace(`${side}.`, "").replace(`${layer}.`, "").replace("_", "-").replace(/^(self|cross)$/, "$1-attention"),
+    const title = el("b", name.replace(`${side}.`, "").replace(`${layer}.`, "").replace("_", "-").replace(/^(self|cross)$/, "$1-attention"),
     name.endsWith("cross") ? " ← encoder" : null);
     const count = tied ? `${parameters ? `${Format.count(parameters)} and ` : ""}shared parameters`
       : `${Format.count(parameters)} parameters`;
-    return el(isOpen ? "button" : "div", { class: "card", "data-piece": name, title: isOpen
+    return el(isOpen ? "button.card" : "div.card", { "data-piece": name, title: isOpen
       ? "See its weights" : null, onclick: isOpen && (() => open(name)) }, title,
-    el("span", { class: "mono" }, kind === "attention" // input → heads × head size → output
+    el("span.mono", kind === "attention" // input → heads × head size → output
       ? `${shape[0]} → ${shape[1]} × ${shape[2]} → ${shape[3]}` : shape.join(" → ")), el("span", { title: parameters }, count),
-    layer === undefined ? null : el("i", { class: "residual", "aria-hidden": true }),
+    layer === undefined ? null : el("i.residual", { "aria-hidden": true }),
     runs(piece, answer) ? Report.number(part * ms, part, Number.isFinite(ms) ? `${Format.ms(part * ms)}, `
-      + Format.percent(part) : Format.percent(part)) : el("span", { class: "soft" }, "did not run"));
+      + Format.percent(part) : Format.percent(part)) : el("span.soft", "did not run"));
   };
   const column = (side, pieces, draw) => {
     const rows = new Map(); // the parts of a layer are side by side
@@ -62,8 +62,8 @@
       const key = piece.layer ?? piece.name;
       rows.set(key, [...(rows.get(key) || []), piece]);
     }
-    return el("section", { "aria-label": side }, el("h3", null, side), [...rows].map(([key, list]) =>
-      el("div", { class: "stage" }, Number.isInteger(key) ? el("span", { class: "small soft" },
+    return el("section", { "aria-label": side }, el("h3", side), [...rows].map(([key, list]) =>
+      el("div.stage", Number.isInteger(key) ? el("span.small.soft",
         `layer ${key}`) : null, list.map(draw))));
   };
   const show = (pieces, answer) => {
@@ -92,15 +92,14 @@
   let shown = null;
   const look = async () => {
     const answer = State.get("answer");
-    if (panel.hidden || !answer || !answer.whole || shown === answer.thumbs) return;
+    if (!answer?.whole || shown === answer.thumbs) return;
     shown = answer.thumbs;
-    if (!answer.items.length) return fill(panel, el("p", { class: "soft" }, "The batch is empty."));
+    if (!answer.items.length) return fill(panel, el("p.soft", "The batch is empty."));
     const found = await learn(Models.find(State.get("asked").model));
     if (State.get("answer")?.thumbs !== answer.thumbs) return;
     if (found.pieces) return show(found.pieces, answer);
     shown = null;
     fill(panel, Report.failed(found.problem, look));
   };
-  document.addEventListener("show", look);
-  State.on(["answer"], look);
+  State.on(["answer"], look, panel);
 })();

@@ -38,11 +38,11 @@
     el("optgroup", { label: "Measure" }, Object.entries(ORDERS).map(option)));
   const byLoss = sort.querySelector("[value=loss]");
   const filter = el("select", { onchange: () => draw() });
-  const filtering = el("label", null, "Attention type", filter);
-  const hint = el("span", { class: "soft", role: "status" });
-  const tools = el("div", { class: "bar small" }, el("label", null, "Sort by", sort), filtering, hint);
-  const list = el("div", { class: "wide" });
-  const does = el("details", { class: "small", ontoggle: () => does.open && learn() });
+  const filtering = el("label", "Attention type", filter);
+  const hint = el("span.soft", { role: "status" });
+  const tools = el("div.bar.small", el("label", "Sort by", sort), filtering, hint);
+  const list = el("div.wide");
+  const does = el("details.small", { ontoggle: () => does.open && learn() });
   Rove.in(list, "button");
 
   // --- what the heads do ---
@@ -72,10 +72,10 @@
     const rows = heads.flatMap((one) => behaviors(one).map(({ title, means, score, queries }) => [
       Dom.button(Part.head(one.name, one.head), () => Whole.show(one.name, one.head)),
       el("span", { title: means }, title), Format.weight(score), queries]));
-    fill(does, el("summary", null, "What each head does"), known() && (rows.length
+    fill(does, el("summary", "What each head does"), known() && (rows.length
       ? Dom.table(`Heads with at least half of their weight on what a behavior names, of ${heads.length}`,
         ["Head", "Behavior", "Mean weight", "Queries that can have it"], rows)
-      : el("p", null, "No head has half of its weight on what a behavior names.")));
+      : el("p", "No head has half of its weight on what a behavior names.")));
   };
 
   // A key position is the same only in attentions of one kind.
@@ -112,11 +112,11 @@
     const title = `${Part.head(name, head)} (${name})`, shown = value === undefined ? null
       : sort.value === "loss" ? Format.short(value) : Format.weight(Math.abs(value));
     const said = behaviors(one).map((each) => `${each.title} ${Format.weight(each.score)}`).join(", ");
-    const button = el("button", { type: "button", title: said ? `${title}: ${said}` : title,
+    const button = el("button", { title: said ? `${title}: ${said}` : title,
       "aria-label": shown === null ? title : `${shown} ${Part.brief(name, head)}, ${title}`,
       "data-head": head, "data-part": name, onclick: () => Whole.show(name, head) }, canvas,
-    shown === null ? null : [el("span", { class: "small" }, shown),
-      el("small", { class: "soft" }, ` ${Part.brief(name, head)}`)]);
+    shown === null ? null : [el("span.small", shown),
+      el("small.soft", ` ${Part.brief(name, head)}`)]);
     return { ...one, button, canvas };
   };
   let tiles = [], painting = null;
@@ -147,10 +147,10 @@
     const rows = Map.groupBy(tiles, ({ name }) => name), most = Math.max(...heads.map(({ head }) => head)) + 1;
     list.style.setProperty("--heads", most);
     list.style.setProperty("--layers", rows.size);
-    return [el("div", { class: "layer soft", "aria-hidden": true }, el("span", null, "head"),
-      Array.from({ length: most }, (_, head) => el("b", null, head))),
-    ...[...rows].map(([name, own]) => el("div", { class: "layer" },
-      el("span", { class: "soft", title: name }, Part.name(name).replace(" layer", "")),
+    return [el("div.layer.soft", { "aria-hidden": true }, el("span", "head"),
+      Array.from({ length: most }, (_, head) => el("b", head))),
+    ...[...rows].map(([name, own]) => el("div.layer",
+      el("span.soft", { title: name }, Part.name(name).replace(" layer", "")),
       own.map(({ button }) => button)))];
   };
   const draw = () => {
@@ -191,5 +191,5 @@
     mark();
     soon();
   };
-  State.on(["answer", "view", "over", "dark", "off", "losses"], change);
+  State.on(["answer", "view", "over", "dark", "off", "losses"], change, id("look"));
 })();

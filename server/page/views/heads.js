@@ -18,24 +18,24 @@
 
   const choice = (name, onchange, texts) => {
     const options = Object.entries(texts).map(([value, text]) => el("option", { value }, text));
-    return el("label", null, name, el("select", { onchange }, options));
+    return el("label", name, el("select", { onchange }, options));
   };
-  const words = el("div", { class: "small soft", "aria-live": "polite" });
-  const table = el("div", { id: "measures", class: "wide" });
-  const matrix = el("div", { class: "wide" });
+  const words = el("div.small.soft", { "aria-live": "polite" });
+  const table = el("div.wide", { id: "measures" });
+  const matrix = el("div.wide");
   Rove.in(table, "input");
   const save = Save.row(() => "measures", { csv: () => {
     const names = Object.keys(found.heads[0]);
     return { cells: 0, rows: [["head", ...names], ...found.heads.map((one, i) => [i, ...names.map((name) => one[name])])] };
   } });
-  const content = el("div", null, Prune.tools, el("div", null, Prune.report, table), save, Prune.along,
+  const content = el("div", Prune.tools, el("div", Prune.report, table), save, Prune.along,
     matrix);
 
   const lay = () => {
     if (!found) return;
     const { heads, ranking } = found, shows = MEASURES.filter(([name]) => name in heads[0]);
     const tops = shows.map(([name, , top]) => top || Math.max(...heads.map((head) => head[name])));
-    const titles = shows.map(([name, meaning]) => [name, el("small", null,
+    const titles = shows.map(([name, meaning]) => [name, el("small",
       heads[0][name] === null ? "not defined for sigmoid weights" : meaning)]);
     const forms = shows.map(([name]) => Format.even(heads.map((head) => head[name])));
     const cell = (x, m) => (x === null ? "–" : Report.number(x, x / tops[m], forms[m](x)));
@@ -62,13 +62,12 @@
   const order = choice("Order", lay, { ranking: "least important first", index: "by index" });
   const kind = choice("Gradients", measure, { none: "none", square: "of half the squared output",
     signs: "random signs", request: "of the request" });
-  const tools = el("div", { class: "bar" }, order, kind, words);
+  const tools = el("div.bar", order, kind, words);
 
   const look = () => {
     const answer = State.get("answer");
-    if (panel.hidden) return;
     if (!answer || answer.tooLarge)
-      return fill(panel, el("p", { class: "soft" }, answer ? "This response is too large to compare."
+      return fill(panel, el("p.soft", answer ? "This response is too large to compare."
         : "Run a request to see its heads."));
     if (answer === shown) return found && Prune.change();
     shown = answer;
@@ -78,6 +77,5 @@
     fill(panel, tools, content);
     measure();
   };
-  document.addEventListener("show", look);
-  State.on(["answer"], look);
+  State.on(["answer", "tab"], look, panel);
 })();

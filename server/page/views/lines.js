@@ -18,8 +18,8 @@
     State.view({ head: head.value === "mean" ? "mean" : Number(head.value) }) });
   const query = Dom.el("select", { onchange: () => State.view({ row: Number(query.value) }) });
   const also = Dom.el("div", { id: "lines-also", role: "group", "aria-label": "Other heads to show" });
-  const tools = Dom.el("div", { class: "bar" }, Dom.el("label", {}, "Head", head),
-    Dom.el("label", {}, "Query", query), also);
+  const tools = Dom.el("div.bar", Dom.el("label", "Head", head),
+    Dom.el("label", "Query", query), also);
   const beside = new Set();
   let made = null, off = null, hover = NOTHING, height = 0;
 
@@ -153,7 +153,7 @@
     also.hidden = faces.length < 2;
     Dom.fill(also, faces.map((face) => {
       const isShown = face.head === Answer.face(answer, view).head;
-      const box = Dom.el("button", { type: "button", disabled: isShown, "aria-label": face.label,
+      const box = Dom.el("button", { disabled: isShown, "aria-label": face.label,
         title: isShown ? `${face.label} is shown` : `Also show ${face.label}`,
         "aria-pressed": String(isShown || beside.has(face.head)), onclick: () => toggle(face.head, box) },
       String(face.head));
@@ -208,7 +208,6 @@
   const save = Save.row(() => "lines", { svg: figure, csv: () => Look.sheet()
     && { cells: 0, rows: table(Look.sheet(), State.get("view").row) } });
   panel.append(tools, scroller, text, save);
-  State.on(["answer", "labels", "body", "dark", "off", "view"], draw);
-  document.addEventListener("show", draw);
+  State.on(["answer", "labels", "body", "dark", "off", "view"], draw, panel);
   new ResizeObserver(draw).observe(scroller);
 })();

@@ -75,9 +75,9 @@ const Look = (() => {
   const tileOf = (one) => {
     const canvas = el("canvas", { width: 1, height: 1 }), mark = el("i", { hidden: true });
     canvas.style.aspectRatio = Math.max(0.6, Math.min(3, one.matrix.cols / one.matrix.rows));
-    const button = el("button", { type: "button", onclick: () => State.view({ head: one.head }) },
-      el("span", { class: "sheet" }, canvas, mark), one.head === "mean" ? "mean" : one.label, " ",
-      el("span", { class: "soft", title: "largest weight" },
+    const button = el("button", { onclick: () => State.view({ head: one.head }) },
+      el("span.sheet", canvas, mark), one.head === "mean" ? "mean" : one.label, " ",
+      el("span.soft", { title: "largest weight" },
         Format.weight(Scale.high([one]))));
     return { button, canvas, mark, one };
   };
@@ -105,7 +105,7 @@ const Look = (() => {
 
   // The tools are the item (for all tabs except the heads), the range of colors, and their legend.
   const go = (item) => State.view({ item, row: -1, col: -1 });
-  const step = (by, text, name) => el("button", { type: "button", "aria-label": name,
+  const step = (by, text, name) => el("button", { "aria-label": name,
     onclick: () => go(State.get("view").item + by) }, text);
   const before = step(-1, "‹", "Previous item"), after = step(1, "›", "Next item");
   const jump = () => {
@@ -114,19 +114,19 @@ const Look = (() => {
     which.value = State.get("view").item;
   };
   const which = el("input", { type: "number", min: 0, onchange: jump });
-  const choice = el("label", null, "item", which);
+  const choice = el("label", "item", which);
   const where = el("span", { id: "item", "aria-live": "polite" });
   const tick = (text, title, change) => {
     const box = el("input", { type: "checkbox", onchange: () => State.view(change(box.checked)) });
-    return [box, el("label", { class: "small", title }, box, text)];
+    return [box, el("label.small", { title }, box, text)];
   };
   const [shared, sharing] = tick("One color scale for all heads", null,
     (on) => ({ range: on ? "shared" : "head" }));
   const [strong, contrast] = tick("Contrast", "The color scale ends at the 99th percentile, "
     + "because most weights of a long text are small.", (on) => ({ strong: on }));
-  const high = el("span", {});
-  const legend = el("div", { class: "row small soft", id: "legend" }, Terms.of("weight"), "0", Scale.bar(), high,
-    el("span", { class: "hatched swatch" }), Terms.of("masked"));
+  const high = el("span");
+  const legend = el("div.row.small.soft", { id: "legend" }, Terms.of("weight"), "0", Scale.bar(), high,
+    el("span.hatched.swatch"), Terms.of("masked"));
   id("items").append(before, choice, after, where);
   id("look-tools").append(sharing, contrast, legend);
   const tools = (answer, item, faces) => {
@@ -180,7 +180,7 @@ const Look = (() => {
       button.setAttribute("aria-pressed", one.head === face.head);
     Large.show(sheet, !fresh);
   };
-  State.on(["answer", "view", "over", "off", "labels", "body", "dark"], change);
+  State.on(["answer", "view", "over", "off", "labels", "body", "dark"], change, id("answer-side"));
   change();
   return { sheet: () => sheet, seen, range };
 })();

@@ -24,14 +24,14 @@ const Prune = (() => {
 
   // The report has the same height without disabled heads: else a switch would move under the pointer.
   const report = el("div", { id: "loss", "aria-live": "polite" });
-  const along = el("div", { id: "along", class: "along", "aria-live": "polite" });
+  const along = el("div.along", { id: "along", "aria-live": "polite" });
   const tell = ({ lost, most }, time) => {
     // The delta of /heads ignores queries whose keys are all masked, and is for a single head.
     const [head, another] = off, delta = found.heads[head]?.delta || 0;
     const top = Math.max(1, lost, delta);
-    const line = (name, what) => el("div", null,
-      el("dt", null, Terms.of(name.toLowerCase(), name)), el("dd", null, what));
-    fill(report, el("dl", null, line("Output change", Report.number(lost, lost / top)),
+    const line = (name, what) => el("div",
+      el("dt", Terms.of(name.toLowerCase(), name)), el("dd", what));
+    fill(report, el("dl", line("Output change", Report.number(lost, lost / top)),
       line("Predicted change", another >= 0 ? "–" : Report.number(delta, delta / top)),
       line("Largest change", Report.number(most)), line("Compute time", time)));
   };
@@ -39,7 +39,7 @@ const Prune = (() => {
   const change = async () => {
     const mine = (last = {}), answer = State.get("answer"), head_mask = masked([...off]);
     const goesOn = () => mine === last && answer === State.get("answer") && !Dom.id("heads").hidden;
-    if (!off.size) return fill(report, el("p", { class: "soft" }, "Disable heads in the table to see "
+    if (!off.size) return fill(report, el("p.soft", "Disable heads in the table to see "
       + "how the output and the compute time change."));
     const loss = await Measures.lose(head_mask);
     if (!goesOn()) return;
@@ -57,7 +57,7 @@ const Prune = (() => {
     };
     boxes[head] = el("input", { type: "checkbox", disabled: !own[head],
       checked: own[head] !== 0 && !off.has(head), onchange });
-    return el("label", null, boxes[head], `head ${head}`);
+    return el("label", boxes[head], `head ${head}`);
   };
   const least = button("Disable next", () => {
     const head = found.ranking.find((i) => boxes[i].checked);
@@ -86,7 +86,7 @@ const Prune = (() => {
     taken.disabled = !off.size;
   };
 
-  const tools = el("div", { class: "row" }, least, all, follow, taken);
+  const tools = el("div.row", least, all, follow, taken);
   const begin = (measures) => {
     found = measures;
     own = Measures.mask(found.heads.length);

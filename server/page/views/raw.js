@@ -10,7 +10,7 @@
     const { status, type, id, bytes, buffer } = answer;
     const parts = [status, type, Format.bytes(bytes), id && `request ${id}`].filter(Boolean);
     const name = `outputs.${type === "application/json" ? "json" : "safetensors"}`;
-    return el("div", { class: "bar" }, el("span", { class: "soft" }, parts.join(" · ")),
+    return el("div.bar", el("span.soft", parts.join(" · ")),
       Dom.button("Download", () => Dom.save(new Blob([buffer], { type }), name)));
   };
   const WORDS = { decode: "read", queue: "wait", encode: "write" };
@@ -21,11 +21,11 @@
       part.style.flexGrow = 1000 * ms;
       return part;
     });
-    const item = (name, value, mark) => el("li", null, mark, `${name} `, el("b", null, value));
+    const item = (name, value, mark) => el("li", mark, `${name} `, el("b", value));
     const all = timing.reduce((sum, { ms }) => sum + ms, 0);
     return el("div", { id: "time", role: "group", "aria-label": "Time and size" },
-      el("div", { class: "stages", "aria-hidden": "true" }, parts),
-      el("ul", { class: "row small soft" },
+      el("div.stages", { "aria-hidden": "true" }, parts),
+      el("ul.row.small.soft",
         timing.map(({ name, ms }) =>
           item(WORDS[name] || name, `${ms} ms`, el("i", { class: name }))),
         item("total", `${Number(all.toFixed(3))} ms`), item("round trip", Format.ms(took)),
@@ -48,7 +48,7 @@
     const rows = Object.entries(tensors).map(([name, { dtype, shape, bytes }]) =>
       [name, dtype, shape.join(" × "), Format.bytes(bytes.length)]);
     return [table("Tensors of the response", ["Name", "Type", "Shape", "Size"], rows),
-      el("p", { class: "mono" }, JSON.stringify(fields))];
+      el("p.mono", JSON.stringify(fields))];
   };
   const outputsOf = (item, outputs) => {
     const { rows, cols } = outputs, n = Math.min(SIDE, rows), m = Math.min(SIDE, cols);
@@ -60,21 +60,19 @@
   };
 
   const parts = (answer, item) => {
-    if (!answer) return [el("p", { class: "soft" }, "There is no response yet.")];
+    if (!answer) return [el("p.soft", "There is no response yet.")];
     if (answer.tooLarge)
       return [about(answer), timeOf(answer),
-        el("p", {}, "This response is too large to draw. Download it instead.")];
+        el("p", "This response is too large to draw. Download it instead.")];
     const part = answer.items[item];
     return [about(answer), timeOf(answer),
       part && part.outputs ? outputsOf(item, part.outputs) : null,
       ...(answer.raw === null ? tensorsOf(answer.buffer) : textOf(answer.raw, CUT))];
   };
   const draw = () => {
-    if (panel.hidden) return;
     const now = [State.get("answer"), State.get("view").item, Labels.now()];
     if (now.some((x, i) => x !== made[i])) Dom.fill(panel, parts(...now));
     made = now;
   };
-  State.on(["answer", "labels", "body", "view"], draw);
-  document.addEventListener("show", draw);
+  State.on(["answer", "labels", "body", "view"], draw, panel);
 })();

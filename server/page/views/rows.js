@@ -9,10 +9,10 @@
   const place = Dom.id("rows");
   let made = null;
 
-  const word = (tag, text) => el(tag, { class: "word plain", title: text }, text);
+  const word = (tag, text) => el(`${tag}.word.plain`, { title: text }, text);
   const entropy = (nats, visible) => {
     const share = visible > 1 ? Math.round(100 * Math.min(1, nats / Math.log(visible))) : 0;
-    const bar = el("span", { class: "share" }, el("span"));
+    const bar = el("span.share", el("span"));
     bar.firstChild.style.width = `${share}%`;
     return [nats.toFixed(3), bar, ` ${share} %`];
   };
@@ -21,7 +21,7 @@
     const visible = seen.subarray(from, from + matrix.cols)
       .reduce((sum, x) => sum + (x === 1), 0);
     const heaviest = best < 0 || !visible ? "–"
-      : [word("span", cols[best]), " ", el("span", { class: "soft" },
+      : [word("span", cols[best]), " ", el("span.soft",
         Format.percent(matrix.data[from + best]))];
     return [word("button", rows[i]),
       !visible ? "all masked" : even ? "–" : entropy(Answer.entropy(matrix, i), visible),
@@ -47,7 +47,6 @@
   };
 
   const draw = () => {
-    if (Dom.id("look").hidden) return;
     const sheet = Look.sheet();
     if (!sheet) Dom.fill(place);
     else if (sheet !== made) make(sheet, FIRST);
@@ -56,6 +55,5 @@
     const row = place.querySelectorAll("tbody tr")[State.get("view").row];
     if (row) row.classList.add("on");
   };
-  State.on(["answer", "labels", "body", "view"], draw);
-  document.addEventListener("show", draw);
+  State.on(["answer", "labels", "body", "view"], draw, place);
 })();

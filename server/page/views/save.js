@@ -50,7 +50,7 @@ const Save = (() => {
   const titles = (words) => words.map((word, i) => (word === String(i) ? word : `${i} ${word}`));
 
   const noted = () => {
-    const note = el("span", { class: "soft small", role: "status" });
+    const note = el("span.soft.small", { role: "status" });
     return { note, say: (text) => Dom.fill(note, text) };
   };
   const row = (what, { svg, csv }, of = "") => {
@@ -65,14 +65,14 @@ const Save = (() => {
         say(`It cannot be saved: ${message}.`);
       }
     });
-    return el("div", { class: "row", role: "group", "aria-label": `Save ${of || "view"} as` }, "Save as",
+    return el("div.row", { role: "group", "aria-label": `Save ${of || "view"} as` }, "Save as",
       button("PNG", svg, async (drawn, name) => keep([await Picture.png(drawn)], "image/png", name)),
       button("SVG", svg, (drawn, name) => keep([Picture.text(drawn)], "image/svg+xml", name)),
       button("CSV", csv, (table, name) => write(table, name, say)), note);
   };
   const offer = (text, act) => {
     const { note, say } = noted();
-    return el("span", null, Dom.button(text, () => act(say)), " ", note);
+    return el("span", Dom.button(text, () => act(say)), " ", note);
   };
   return Object.assign(self, { row, offer, cells, titles, COLUMNS });
 })();

@@ -29,7 +29,7 @@ const Steps = (() => {
   const mix = (weights, values) => values[0].map((_, c) =>
     weights.reduce((sum, x, j) => sum + x * values[j][c], 0));
   const short = Format.short;
-  const vector = (list) => el("code", null, `[${list.slice(0, SOME).map(short).join(", ")}`
+  const vector = (list) => el("code", `[${list.slice(0, SOME).map(short).join(", ")}`
     + `${list.length > SOME ? `, … ${list.length} numbers` : ""}]`);
   const signed = (x) => (x < 0 ? `(${short(x)})` : short(x));
   const product = (a, b) => {
@@ -50,7 +50,7 @@ const Steps = (() => {
     const bias = (Request.fields(State.get("asked").body) || {}).bias ? "bias" : "relative position";
     return [isRoot ? `q·k / √d${isBiased ? ` + ${bias}` : ""}, with d = ${d}, the size of a head: `
       : `q·k${by === 1 ? "" : " × scale"}${isBiased ? ` + ${bias}` : ""}: `,
-    el("code", null, short(x) + (isRoot ? ` / √${d}` : by === 1 ? "" : ` × ${short(by)}`)
+    el("code", short(x) + (isRoot ? ` / √${d}` : by === 1 ? "" : ` × ${short(by)}`)
       + (isBiased ? ` ${rest < 0 ? "−" : "+"} ${short(Math.abs(rest))}` : ""), ` = ${short(score)}`)];
   };
 
@@ -92,7 +92,7 @@ const Steps = (() => {
   // --- the steps ---
 
   const scores = () => trace.scores.map((x, j) => (changed.has(j) ? changed.get(j) : x));
-  const line = (...parts) => el("p", null, parts);
+  const line = (...parts) => el("p", parts);
   const name = (word, kind) => el("b", { class: kind }, Terms.of(word));
   const explain = ({ sheet, row, col }) => {
     const key = Sentence.key(sheet, col), q = trace.query, k = trace.keys[col], s = scores();
@@ -102,13 +102,13 @@ const Steps = (() => {
       () => [line(`${Sentence.query(sheet, row).replace("query", "Query")} in this head: `, name("query", "q"), " q = ",
         vector(q)), line(Strip.of(q, "q"))],
       () => [line(`${key}: `, name("key", "k"), " k = ", vector(k)), line(Strip.of(q, "q")), line(Strip.of(k, "k")),
-        line("How well q and k match: ", el("code", null, `${product(q, k)} = ${short(trace.products[col])}`))],
-      () => [line(...scored(col)), changed.has(col) ? line("You changed it to ", el("code", null, short(s[col])), ".") : null],
+        line("How well q and k match: ", el("code", `${product(q, k)} = ${short(trace.products[col])}`))],
+      () => [line(...scored(col)), changed.has(col) ? line("You changed it to ", el("code", short(s[col])), ".") : null],
       () => [line(...(sheet.even ? ["Sigmoid of the score: "] : [Terms.of("softmax", "Softmax"), " over all keys: "]),
-        el("code", null, sheet.even ? `1 / (1 + exp(−${short(s[col])})) = ${Format.weight(weights[col])}`
+        el("code", sheet.even ? `1 / (1 + exp(−${short(s[col])})) = ${Format.weight(weights[col])}`
           : softmax(s, col, weights[col])))],
       () => [line(`${key}: `, name("value", "v"), " v = ", vector(v[col])), line("Multiplied by the weight ",
-        el("code", null, Format.weight(weights[col])), ": ", vector(v[col].map((x) => x * weights[col])))],
+        el("code", Format.weight(weights[col])), ": ", vector(v[col].map((x) => x * weights[col])))],
       () => {
         const mixed = changed.size ? mix(weights, v) : trace.context;
         return [line("The sum over all keys is the head's output, the context: ", vector(mixed)),
@@ -133,7 +133,7 @@ const Steps = (() => {
     const word = button(sheet.cols[j], () => State.view({ col: j }));
     word.className = "word plain";
     return [word, hidden(original) ? "–" : [Strip.of(trace.keys[j], "k"), form(trace.products[j])],
-      el("span", null, seen, number),
+      el("span", seen, number),
       Report.number(weights[j], weights[j] / Math.max(...weights), Format.weight(weights[j])),
       Strip.of(parts[j], "v", most)];
   };
@@ -159,11 +159,11 @@ const Steps = (() => {
     }) : null];
   };
 
-  const list = el("div", { class: "row", role: "group", "aria-label": "Steps" }, NAMES.map((name, i) =>
+  const list = el("div.row", { role: "group", "aria-label": "Steps" }, NAMES.map((name, i) =>
     button(`${i + 1} ${name}`, () => go(i))));
   Rove.in(list, "button");
   const words = el("div", { id: "steps-text", "aria-live": "polite" });
-  const content = el("div", { class: "wide" }), back = button("Back to the server's numbers", () => {
+  const content = el("div.wide"), back = button("Back to the server's numbers", () => {
     changed.clear();
     draw();
   });
@@ -188,7 +188,7 @@ const Steps = (() => {
     draw();
   };
   const before = button("Previous", () => go(step - 1)), after = button("Next", () => go(step + 1));
-  const head = el("p", { class: "soft" });
+  const head = el("p.soft");
   const draw = () => {
     const at = place();
     if (!at || !trace) return;
@@ -209,17 +209,16 @@ const Steps = (() => {
       one.ariaLabel === focused)?.focus();
   };
   const look = async () => {
-    if (panel.hidden) return;
     const at = place();
     if (!at) {
       shown = "";
-      return fill(panel, el("p", { class: "soft" }, "There are no weights to explain."));
+      return fill(panel, el("p.soft", "There are no weights to explain."));
     }
     const { part } = State.get("answer"), now = [at.item, at.head, at.row, part].join();
     if (now === shown && asking === State.get("answer")) return draw();
     [shown, asking, trace, all] = [now, State.get("answer"), null, false];
     changed.clear();
-    fill(panel, el("div", { class: "bar" }, list, before, after, back), head, words, content, save);
+    fill(panel, el("div.bar", list, before, after, back), head, words, content, save);
     fill(words, "Loading …");
     fill(content);
     const reply = await ask(at).catch(({ message }) => ({ problem: { title: "The response cannot be read",
@@ -232,7 +231,6 @@ const Steps = (() => {
     }));
     draw();
   };
-  document.addEventListener("show", look);
-  State.on(["answer", "view", "labels"], look);
+  State.on(["answer", "view", "labels"], look, panel);
   return { weigh, go };
 })();

@@ -15,7 +15,7 @@
     const kinds = [...new Set(shown.labels.map(bare))], points = [...text];
     let at = 0;
     return { csv: [Object.keys(all[0] || {}), ...all.map(Object.values)], nodes: [...all.flatMap(({ label, score, start, end }) => {
-      const mark = el("mark", { title: Format.percent(score) }, points.slice(start, end), el("small", null, ` ${label}`));
+      const mark = el("mark", { title: Format.percent(score) }, points.slice(start, end), el("small", ` ${label}`));
       mark.style.borderColor = Scale.hue(kinds.indexOf(bare(label)));
       const before = points.slice(at, start);
       at = end;
@@ -30,7 +30,7 @@
   };
   // A list of [what the bar is for, token, number].
   const bars = (list, form) => ({ csv: [["for", "token", "value"], ...list], nodes: list.flatMap(([of, token, x], i) =>
-    [i && of === list[i - 1][0] ? "" : el("p", null, of), Report.bar(token, x / Math.max(1, list[0][2]), form(x))]) });
+    [i && of === list[i - 1][0] ? "" : el("p", of), Report.bar(token, x / Math.max(1, list[0][2]), form(x))]) });
   const named = (string, token) => string ?? `#${token}`;
   const masks = (found, words) => bars(found.flatMap(({ position, top }) => top.map(({ string, token, probability }) =>
     [`Token ${position}, “${words[position]}”`, named(string, token), probability])), Format.percent);
@@ -50,7 +50,7 @@
     if (!said || !items[item]) return;
     const { text } = Request.fields(State.get("asked").body), of = (list) => (batched && list ? list[item] : list);
     const { csv, nodes } = read(of(said.entities || said.outputs || said.masks || said.sparse), words(item, names[0]).rows, of(text));
-    fill(place, el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": title }, nodes),
+    fill(place, el("div.wide", { tabindex: 0, role: "region", "aria-label": title }, nodes),
       Save.row(() => task, { csv: () => ({ cells: 0, rows: csv }) }));
   };
   const ask = async (part) => {
@@ -64,15 +64,14 @@
   };
   const look = () => {
     const answer = State.get("answer");
-    if (panel.hidden || !answer?.whole) return;
+    if (!answer?.whole) return;
     if (shown?.thumbs === answer.thumbs) return shown.parts.forEach(draw);
     const { tasks = [], labels: all } = Models.find(answer.model) || {};
     const { text } = Request.fields(State.get("asked").body); // token IDs have no entities
     const parts = ROWS.filter(([task, , read]) => tasks.includes(task) && (text || read !== entities)).map((row) => ({ row, place: el("div") }));
     shown = { thumbs: answer.thumbs, labels: all, parts };
-    fill(panel, parts.flatMap(({ row, place }) => [el("h3", null, row[1]), place]));
+    fill(panel, parts.flatMap(({ row, place }) => [el("h3", row[1]), place]));
     parts.forEach(ask);
   };
-  document.addEventListener("show", look);
-  State.on(["answer", "view", "dark"], look);
+  State.on(["answer", "view", "dark"], look, panel);
 })();

@@ -8,9 +8,9 @@
 (() => {
   const { el, fill, button } = Dom;
   const TOKENS = 16;
-  const panel = Dom.id("worth"), words = el("p", { class: "small soft", "aria-live": "polite" });
-  const grid = el("div", { class: "wide" }), report = el("div", { "aria-live": "polite" });
-  const along = el("div", { class: "wide along", "aria-live": "polite" });
+  const panel = Dom.id("worth"), words = el("p.small.soft", { "aria-live": "polite" });
+  const grid = el("div.wide"), report = el("div", { "aria-live": "polite" });
+  const along = el("div.wide.along", { "aria-live": "polite" });
   const off = new Set();
   let shown = null, under = null, found = null, last = null;
 
@@ -128,7 +128,7 @@
     const { names, thumbs } = State.get("answer");
     cells.clear();
     const row = (name) => thumbs(name, 0).map((_, head) => {
-      const node = el("button", { type: "button", title: `${Part.head(name, head)} (${name}): enable or disable`,
+      const node = el("button", { title: `${Part.head(name, head)} (${name}): enable or disable`,
         onclick: () => toggle(key(name, head)) }, "·");
       cells.set(key(name, head), { node, loss: null });
       return node;
@@ -176,18 +176,18 @@
 
   const change = async () => {
     const mine = (last = {}), answer = State.get("answer");
-    if (!off.size) return fill(report, el("p", { class: "soft" }, "Disable heads in the table to see "
+    if (!off.size) return fill(report, el("p.soft", "Disable heads in the table to see "
       + "what is lost without them."));
-    fill(report, el("p", { class: "soft" }, "Measuring …"));
+    fill(report, el("p.soft", "Measuring …"));
     const { ok, lost, problem } = await lose([...off]);
     if (mine !== last || answer.thumbs !== State.get("answer").thumbs) return;
     const count = off.size === 1 ? "this head" : `these ${off.size} heads`;
     if (!ok) return fill(report, Report.failed(problem, change));
-    fill(report, el("p", null, `Without ${count}, ${measure(lost)} `,
-      el("b", null, Format.short(Math.abs(lost))), "."));
+    fill(report, el("p", `Without ${count}, ${measure(lost)} `,
+      el("b", Format.short(Math.abs(lost))), "."));
     if (!writes()) return;
     const told = await rewrite([...off]);
-    if (mine === last && answer.thumbs === State.get("answer").thumbs) report.append(el("p", null, told));
+    if (mine === last && answer.thumbs === State.get("answer").thumbs) report.append(el("p", told));
   };
   const follow = () => {
     const { thumbs } = State.get("answer"), names = found.ranking.map((one) => key(...one));
@@ -214,18 +214,19 @@
   const every = button("Measure every head", begin);
   const save = Save.row(() => "importance", { csv: () => told() && { cells: 0, rows: [["attention", "head", "loss"],
     ...[...cells].map(([name, { loss }]) => [...name.split(" "), loss])] } });
-  const content = [el("div", { class: "bar" }, every, stop, followed, allOn,
+  const content = [el("div.bar", every, stop, followed, allOn,
     taken), words, report, grid, save, along];
 
+  // A measurement belongs to one answer: a new answer ends it.
+  const expire = () => {
+    if (!under || State.get("answer")?.thumbs === shown) return;
+    under.abort();
+    under = null;
+  };
   const look = () => {
     const answer = State.get("answer");
-    // A measurement belongs to one answer: a new answer ends it.
-    if (under && (!answer || answer.thumbs !== shown)) {
-      under.abort();
-      under = null;
-    }
-    if (panel.hidden || !answer || !answer.whole) return;
-    if (!answer.items.length) return fill(panel, el("p", { class: "soft" }, "The batch is empty."));
+    if (!answer?.whole) return;
+    if (!answer.items.length) return fill(panel, el("p.soft", "The batch is empty."));
     if (answer.thumbs === shown) return;
     [shown, under, found] = [answer.thumbs, null, null];
     stop.hidden = followed.disabled = true;
@@ -241,7 +242,7 @@
     mark();
     change();
   };
-  document.addEventListener("show", look);
-  State.on(["answer"], look);
-  State.on(["dark"], paint);
+  State.on(["answer"], expire);
+  State.on(["answer"], look, panel);
+  State.on(["dark"], paint, panel);
 })();
