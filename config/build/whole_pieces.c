@@ -154,8 +154,8 @@ static void add_stack(const struct whole_listing *l) {
     add_matrix(add_block(l, BLOCK_OUTPUT, "sparse", WHOLE_OF_SPARSE), f->width, 1);
   if (f->output.tied || has_role(l, WHOLE_HEAD)) {
     struct whole_block *b = add_block(l, BLOCK_OUTPUT, "output", WHOLE_OF_OUTPUT);
-    if (has_role(l, WHOLE_TRANSFORM)) add_matrix(b, f->width, f->width);
-    add_matrix(b, f->width, f->embedding.tokens);
+    if (has_role(l, WHOLE_TRANSFORM)) add_matrix(b, f->width, stack_form_output(f));
+    add_matrix(b, stack_form_output(f), f->embedding.tokens);
     b->tied = f->output.tied;
   }
 }

@@ -259,6 +259,9 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
   f->output.tied =
       (f->causal || masked) && f->embedding.tokens > 0 && !headed && s->tie_output != TOGGLE_OFF &&
       !z->stack->part[WHOLE_CLASSES].found; /* a classifier replaces the language modeling head */
+  /* The matrix may be the table of tokens, whose rows a transform can make of those of the model.
+   */
+  if (z->stack->part[WHOLE_TRANSFORM].found) f->output.width = stack_form_embedded(f);
   f->output.activation = masked && masked->gelu ? ACTIVATION_GELU : f->kind->activation;
   if (masked && !f->output.tied && !headed)
     return error_set(e, STATUS_CONFIG,

@@ -121,6 +121,11 @@ static inline size_t stack_row_floats(const struct stack *s) {
   return (s->form.width + 15) / 16 * 16;
 }
 
+/* The same of the rows that the matrix of the logits reads. */
+static inline size_t stack_read_floats(const struct stack *s) {
+  return (stack_form_output(&s->form) + 15) / 16 * 16;
+}
+
 /* --- the memory of a run --- */
 
 /* The rows of a layer, [rows, d] each. Flow L has two: `state`, the outputs of the last layer, and
@@ -142,7 +147,7 @@ struct stack_space {
   struct stack_flow *flow; /* [L + 1] */
   float *inner;            /* [rows, f] between the matrices of a feed-forward whose columns are
                               shared out; NULL: never, there are too many rows */
-  float *transformed;      /* [rows, d] as the output's matrix reads them, for weights of tokens */
+  float *transformed;      /* [rows, e] as the output's matrix reads them, for weights of tokens */
   size_t *target_at;       /* [rows] the number of a row's target, where there is a lens; or NULL */
 };
 

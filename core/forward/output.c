@@ -58,20 +58,21 @@ bool stack_outcome_is_finite(const struct stack_outcome *o, const struct stack_l
 /* The scratch: rows, the same transformed, a block of their logits, one of scratch, and that of
  * products. */
 size_t output_floats(const struct stack *s) {
-  const size_t rows = STACK_OUTPUT_ROWS, row = stack_row_floats(s);
+  const size_t rows = STACK_OUTPUT_ROWS, more = s->transform ? stack_read_floats(s) : 0;
   if (!s->output) return 0;
   size_t product = gemm_scratch_floats(s->output, rows);
   if (s->transform) product = size_max(product, gemm_scratch_floats(s->transform, rows));
-  return rows * ((s->transform ? 2 : 1) * row + STACK_BLOCK_TOKENS) + STACK_BLOCK_TOKENS + product;
+  return rows * (stack_row_floats(s) + more + STACK_BLOCK_TOKENS) + STACK_BLOCK_TOKENS + product;
 }
 
 void output_tile_begin(struct output_tile *t, const struct stack *s, float *scratch) {
   t->stack = s;
   t->count = 0;
-  const size_t floats = STACK_OUTPUT_ROWS * stack_row_floats(s);
   t->x = scratch;
-  t->transformed = s->transform ? t->x + floats : NULL;
-  t->logit = t->x + (s->transform ? 2 : 1) * floats;
+  t->stride = stack_row_floats(s);
+  t->logit = t->x + STACK_OUTPUT_ROWS * t->stride;
+  t->transformed = s->transform ? t->logit : NULL;
+  if (s->transform) t->logit += STACK_OUTPUT_ROWS * stack_read_floats(s);
   t->spare = t->logit + STACK_OUTPUT_ROWS * STACK_BLOCK_TOKENS;
   t->product = t->spare + STACK_BLOCK_TOKENS;
 }
@@ -84,37 +85,39 @@ float *output_tile_add(struct output_tile *t, size_t row, int32_t target,
   t->target[i] = target;
   t->target_logit[i] = 0;
   t->likely[i] = likely;
-  return t->x + i * stack_row_floats(t->stack);
+  return t->x + i * t->stride;
 }
 
 size_t output_transform(const struct stack *s, size_t rows, const float *from, size_t from_row,
                         float *to, size_t to_row, float *scratch) {
-  const size_t d = s->form.width;
+  const size_t width = stack_form_output(&s->form);
   const struct gathered_activation activation = {.kind = s->form.output.activation};
   struct gathered_part part = {.rows = rows, .to = to, .to_row = to_row};
   const struct gathered_product product = {.matrix = s->transform,
-                                           .end = d,
+                                           .end = width,
                                            .x = from,
                                            .x_row = from_row,
                                            .scratch = scratch,
                                            .activation = &activation};
   gathered_multiply(&product, &part, 1);
   struct kernel_norm n = stack_norm_rows(s, &s->form.output.norm, rows, to, to);
+  n.count = width;
   n.x_row = n.y_row = to_row;
   const bool finite = s->kernel->norm(&n) < KERNEL_NOT_FINITE;
   size_t i = finite ? rows : 0;
-  while (i < rows && s->kernel->peak(d, to + i * to_row) < KERNEL_NOT_FINITE) i++;
+  while (i < rows && s->kernel->peak(width, to + i * to_row) < KERNEL_NOT_FINITE) i++;
   return i;
 }
 
 /* Transforms the rows of a tile, if the stack does. */
 static void transform_rows(struct output_tile *t, const struct unit *u) {
-  const size_t row = stack_row_floats(t->stack);
+  const size_t stride = stack_read_floats(t->stack);
   if (!t->transformed || t->count == 0) return;
   const size_t bad =
-      output_transform(t->stack, t->count, t->x, row, t->transformed, row, t->product);
+      output_transform(t->stack, t->count, t->x, t->stride, t->transformed, stride, t->product);
   if (bad < t->count) run_record_fault(u->run, u->step, t->row[bad]);
   t->x = t->transformed;
+  t->stride = stride;
 }
 
 /* Writes the logits of tokens first .. end - 1 to the place of a part that has all rows. */
@@ -124,7 +127,7 @@ static void multiply_rows(const struct output_tile *t, size_t first, size_t end,
                                            .first = first,
                                            .end = end,
                                            .x = t->x,
-                                           .x_row = stack_row_floats(t->stack),
+                                           .x_row = t->stride,
                                            .scratch = t->product};
   gathered_multiply(&product, to, 1);
 }
@@ -226,8 +229,9 @@ static bool output_unit(const struct step *step, struct cursor *at, struct unit 
 }
 
 double output_work(const struct stack *s) {
-  const double d = (double)s->form.width, transform = s->transform ? 2.0 * d * d : 0;
-  return (double)s->form.embedding.tokens * (2.0 * d + TOUCH_LOGIT) + transform;
+  const double d = (double)s->form.width, read = (double)stack_form_output(&s->form);
+  const double transform = s->transform ? 2.0 * d * read : 0;
+  return (double)s->form.embedding.tokens * (2.0 * read + TOUCH_LOGIT) + transform;
 }
 
 const struct stack_step stack_step_output = {.step = STACK_ROWS_STEP(output_unit),

@@ -57,6 +57,7 @@ struct output_tile {
   int32_t target[STACK_OUTPUT_ROWS];
   float target_logit[STACK_OUTPUT_ROWS]; /* in the end the target's log probability */
   float *x, *product, *logit, *spare;
+  size_t stride;      /* floats from one row of `x` to the next */
   float *transformed; /* rows that replace `x`; NULL: there is no transform */
 };
 
@@ -74,9 +75,9 @@ float *output_tile_add(struct output_tile *t, size_t row, int32_t target,
  * the unit. */
 void output_tile_compute(struct output_tile *t, const struct unit *u);
 
-/* Transforms rows [d], with `from_row` and `to_row` floats from one to the next. Returns the first
- * row whose result is not finite; `rows`: there is none. The scratch has gemm_scratch_floats of the
- * transform. */
+/* Makes rows [e] of rows [d], with `to_row` and `from_row` floats from one to the next. Returns the
+ * first row whose result is not finite; `rows`: there is none. The scratch has gemm_scratch_floats
+ * of the transform. */
 size_t output_transform(const struct stack *s, size_t rows, const float *from, size_t from_row,
                         float *to, size_t to_row, float *scratch);
 

@@ -25,10 +25,10 @@ static size_t transform_floats(const struct stack *s) {
 static void transform_rows(const struct stack_step *step, const struct unit *u, void *scratch) {
   const struct stack *s = step->stack;
   struct stack_run *r = stack_run_of(u->run);
-  const size_t d = s->form.width;
+  const size_t d = s->form.width, read = stack_form_output(&s->form);
   const float *from = r->space->flow[s->form.layers].input + u->row * d;
-  float *to = r->space->transformed + u->row * d;
-  const size_t bad = output_transform(s, u->rows, from, d, to, d, scratch);
+  float *to = r->space->transformed + u->row * read;
+  const size_t bad = output_transform(s, u->rows, from, d, to, read, scratch);
   if (bad < u->rows) run_record_fault(u->run, u->step, u->row + bad);
 }
 
@@ -76,7 +76,7 @@ static double weigh_work(const struct step *step, const struct unit *u) {
 /* The scratch: rows together, and that of products. */
 static size_t weigh_floats(const struct stack *s) {
   if (!s->output) return 0;
-  return s->tile * stack_row_floats(s) + gemm_scratch_floats(s->output, s->tile);
+  return s->tile * stack_read_floats(s) + gemm_scratch_floats(s->output, s->tile);
 }
 
 static float bend(const struct stack_sparse *f, float logit) {
@@ -122,13 +122,14 @@ static void pool_part(const struct stack *s, struct gathered_part *p, size_t fir
 static void weigh_tile(struct stack_tile *t, float *scratch) {
   const struct stack *s = t->step->stack;
   const struct gemm *g = s->output;
-  const size_t d = s->form.width, tokens = s->form.embedding.tokens, stripe = gemm_stripe(g);
+  const size_t read = stack_form_output(&s->form), tokens = s->form.embedding.tokens,
+               stripe = gemm_stripe(g);
   const size_t end = t->columns ? size_min(t->column + t->columns, tokens) : tokens;
-  float *product = scratch + s->tile * stack_row_floats(s);
+  float *product = scratch + s->tile * stack_read_floats(s);
   for (struct gathered_part *p = t->part; p < t->part + t->parts; p++)
-    p->from = stack_run_of(p->run)->space->transformed + p->row * d;
-  const float *x = gathered_rows(t->part, t->parts, d, scratch);
-  const struct gemm_input in = gemm_input(g, t->rows, x, d, product + t->rows * stripe);
+    p->from = stack_run_of(p->run)->space->transformed + p->row * read;
+  const float *x = gathered_rows(t->part, t->parts, read, scratch);
+  const struct gemm_input in = gemm_input(g, t->rows, x, read, product + t->rows * stripe);
   for (size_t first = t->column, columns; first < end; first += columns) {
     columns = size_min(gemm_columns(g, first), end - first);
     gemm_run(g, first, &in, product);

@@ -131,10 +131,11 @@ struct stack_classifier {
 /* The LM head: the logits of the next token, or of a masked one, are the product of a row with a
  * matrix. The head of an encoder transforms the row before that: norm(act(dense x)). */
 struct stack_output {
-  struct layer_matrix dense;  /* [d, d] of the transform, or none: there is no transform */
+  size_t width;               /* e, of the rows that `matrix` reads; 0: d */
+  struct layer_matrix dense;  /* [e, d] of the transform, or none: there is no transform */
   enum activation activation; /* of the transform */
   struct stack_norm norm;     /* of the transform */
-  struct layer_matrix matrix; /* [V, d] or no weight */
+  struct layer_matrix matrix; /* [V, e] or no weight */
   bool tied;   /* the matrix is the embedding's table of tokens; `matrix.bias` may still be there */
   float scale; /* multiplies the row before the product; 0 is read as 1 */
 };
@@ -174,6 +175,11 @@ struct stack_form {
 /* The size of a row of the embedding, before any projection. */
 static inline size_t stack_form_embedded(const struct stack_form *f) {
   return f->embedding.width ? f->embedding.width : f->width;
+}
+
+/* The size of a row that the matrix of the logits reads. */
+static inline size_t stack_form_output(const struct stack_form *f) {
+  return f->output.width ? f->output.width : f->width;
 }
 
 /* The layer that has the parameters of layer l. */

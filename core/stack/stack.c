@@ -157,12 +157,13 @@ static void copy_form(struct stack *s, const struct stack_form *form, struct err
   s->classes = pack(s, &c->classes, c->count, d, e);
   s->form.sparse.row.weight = copy_numbers(s, form->sparse.row.weight, 1, d, e);
   s->form.sparse.row.bias = copy_numbers(s, form->sparse.row.bias, 1, 1, e);
-  s->transform = pack(s, &form->output.dense, d, d, e);
-  s->form.output.norm = copy_norm(s, &form->output.norm, e);
+  const size_t read = stack_form_output(form);
+  s->transform = pack(s, &form->output.dense, read, d, e);
+  s->form.output.norm = copy_norm_of(s, &form->output.norm, read, e);
   /* A tied matrix is the table of tokens, which is packed once for both. */
   struct layer_matrix output = form->output.matrix;
   if (form->output.tied) output.weight = m->token;
-  s->output = pack(s, &output, m->tokens, d, e);
+  s->output = pack(s, &output, m->tokens, read, e);
 }
 
 /* Frees the table of tokens if it was given and the stack, which may be NULL, does not keep it. */

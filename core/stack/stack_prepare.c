@@ -335,7 +335,9 @@ static enum status place_sparse(const struct stack_preparing *p) {
     r->sparse.at[i] = logits ? i * tokens : r->geometry.item[i].q_row;
   if (logits)
     r->space->transformed =
-        p->s->transform ? alloc_rows(p) : r->space->flow[p->s->form.layers].input;
+        p->s->transform
+            ? stack_alloc(p, r->geometry.q_rows * stack_form_output(&p->s->form), sizeof(float))
+            : r->space->flow[p->s->form.layers].input;
   return p->e->status;
 }
 

@@ -146,16 +146,16 @@ static void add_layers(struct program_lists *l, bool shows) {
 /* The steps that make weights of tokens, of a stack that has them. */
 static void add_sparse(struct program_lists *l) {
   const size_t none = l->stack->form.layers, tokens = l->stack->form.embedding.tokens;
-  const double d = (double)l->stack->form.width;
+  const double d = (double)l->stack->form.width, read = (double)stack_form_output(&l->stack->form);
   if (!stack_weighs(l->stack)) return;
   add_step(l, &stack_step_own_tokens, none);
   if (!l->stack->output) return;
   struct stack_step *transform = add_step(l, &stack_step_transform, none);
   transform->rows = STACK_OUTPUT_ROWS;
-  transform->row_work = 2.0 * d * d;
+  transform->row_work = 2.0 * d * read;
   struct stack_step *weigh = add_step(l, &stack_step_weigh, none);
   weigh->step.columns = tokens;
-  weigh->row_work = 2.0 * d * (double)tokens;
+  weigh->row_work = 2.0 * read * (double)tokens;
   add_step(l, &stack_step_sparse, none);
 }
 

@@ -8,11 +8,11 @@ import unittest
 
 import numpy
 
+import golden
+from folders import read_tensors, write_folder as write_golden
 from forms import bits, read_base64, read_safetensors
-from support import ROOT, Server, ServerCase, attend, safetensors_bytes
-from test_whole import read_safetensors as read_tensors
+from support import Server, ServerCase, attend
 
-GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
 SAFETENSORS = "application/x-safetensors"
 CLASS = "ForSequenceClassification"
 RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 32, "heads": 4,
@@ -52,22 +52,8 @@ HEADS = {"bert-a": Head(1, "pooler.dense", "classifier", None, 32, 3),
 
 def write_folder(folder, name, head, config=None, words=None, **changes):
     """A golden model with a classifier; without the pooler, where the classifier has a first layer of its own."""
-    os.makedirs(folder)
-    tensors = read_tensors(os.path.join(GOLDEN, name, "model.safetensors"))
-    if head.act:
-        tensors = {name: x for name, x in tensors.items() if "pooler" not in name}
-    tensors.update({**head.tensors, **changes})
-    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
-        file.write(safetensors_bytes({name: (list(x.shape), x.ravel().tolist()) for name, x in tensors.items()}))
-    with open(os.path.join(GOLDEN, name, "config.json"), encoding="utf-8") as file:
-        said = json.load(file)
-    said.update({"architectures": [CLASS]}, **(config or {}))
-    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
-        json.dump(said, file)
-    if words:
-        with open(os.path.join(folder, "vocab.txt"), "w", encoding="utf-8") as file:
-            file.write("\n".join(words) + "\n")
-    return {"transformer": folder}
+    return write_golden(folder, name, words, ["pooler"] if head.act else [],
+                               {"architectures": [CLASS], **(config or {})}, **{**head.tensors, **changes})
 
 
 class Classify(ServerCase):
@@ -80,7 +66,7 @@ class Classify(ServerCase):
         models["huge"] = write_folder(os.path.join(cls.folder, "huge"), "bert-a", HEADS["bert-a"], **huge)
         models["words"] = write_folder(os.path.join(cls.folder, "words"), "bert-a", HEADS["bert-a"],
                                        {"id2label": names, "problem_type": "multi_label_classification"}, WORDS)
-        models.update(whole={"transformer": os.path.join(GOLDEN, "bert-a")}, bare=RANDOM,
+        models.update(whole={"transformer": os.path.join(golden.MODELS, "bert-a")}, bare=RANDOM,
                       drawn=dict(RANDOM, labels=["a", "b"], function="none", pool="mean"),
                       decoder=dict(RANDOM, kind="decoder"))
         cls.config = os.path.join(cls.folder, "attend.json")
@@ -108,8 +94,8 @@ class Classify(ServerCase):
 
     def test_scores_of_golden_models(self):
         for name, head in HEADS.items():
-            model = read_tensors(os.path.join(GOLDEN, name, "model.safetensors"))
-            with open(os.path.join(GOLDEN, name, "cases.json"), encoding="utf-8") as file:
+            model = read_tensors(os.path.join(golden.MODELS, name, "model.safetensors"))
+            with open(os.path.join(golden.MODELS, name, "cases.json"), encoding="utf-8") as file:
                 cases = json.load(file)
             for case in cases:
                 request = {field: case[field] for field in ("tokens", "token_types") if field in case}

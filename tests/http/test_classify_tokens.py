@@ -10,9 +10,9 @@ import unittest
 import numpy
 
 import golden
+from folders import read_tensors, write_folder
 from forms import bits, read_base64, read_safetensors
 from support import Case, Server, ServerCase, attend, safetensors_bytes
-from test_whole import read_safetensors as read_tensors
 
 PATHS = {"token_classify": "classify_tokens", "classify": "classify", "question": "question"}
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "MISC", "B-a-b", "I-a-b", "x-O"]
@@ -72,20 +72,12 @@ def entities(text, tokens, strategy):
 
 def write_tagger(folder, name, write):
     """A golden model with sharp random classes, and a tokenizer that `write` makes."""
-    os.makedirs(folder)
-    source = os.path.join(golden.MODELS, name)
-    tensors = read_tensors(os.path.join(source, "model.safetensors"))
     rng = numpy.random.default_rng(5)
-    tensors["classifier.weight"] = numpy.float32(rng.normal(0, 1, (len(LABELS), 24)))
-    tensors["classifier.bias"] = numpy.float32(rng.normal(0, 0.5, len(LABELS)))
-    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
-        file.write(safetensors_bytes({name: (list(x.shape), x.ravel().tolist()) for name, x in tensors.items()}))
-    with open(os.path.join(source, "config.json"), encoding="utf-8") as file:
-        config = dict(json.load(file), id2label={str(i): label for i, label in enumerate(LABELS)})
-    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
-        json.dump(config, file)
+    model = write_folder(folder, name, config={"id2label": {str(i): label for i, label in enumerate(LABELS)}}, **{
+        "classifier.weight": numpy.float32(rng.normal(0, 1, (len(LABELS), 24))),
+        "classifier.bias": numpy.float32(rng.normal(0, 0.5, len(LABELS)))})
     write(folder)
-    return {"transformer": folder}
+    return model
 
 
 def write_words(folder):

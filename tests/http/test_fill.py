@@ -9,8 +9,9 @@ import unittest
 import numpy
 
 import golden
-from support import Server, ServerCase, safetensors_bytes
-from test_whole import read_safetensors as read_tensors
+from folders import read_tensors, write_folder
+from pairs import activate
+from support import Server, ServerCase, attend
 
 LEVELS = "portable", "avx2", None  # None: the best
 TOP = 7
@@ -22,22 +23,54 @@ def softmax(logits):
     return powers / powers.sum()
 
 
-def write_folder(folder, name, words=None, drop=(), config=None, **changes):
-    """A golden model with other tensors, and with these words."""
-    os.makedirs(folder)
-    tensors = read_tensors(os.path.join(golden.MODELS, name, "model.safetensors"))
-    tensors = {name: x for name, x in tensors.items() if not name.startswith(tuple(drop))}
-    tensors.update(changes)
-    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
-        file.write(safetensors_bytes({name: (list(x.shape), x.ravel().tolist()) for name, x in tensors.items()}))
-    with open(os.path.join(golden.MODELS, name, "config.json"), encoding="utf-8") as file:
-        said = {**json.load(file), **(config or {})}
-    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
-        json.dump(said, file)
-    if words:
-        with open(os.path.join(folder, "vocab.txt"), "w", encoding="utf-8") as file:
-            file.write("\n".join(words) + "\n")
-    return {"transformer": folder}
+# Heads whose transform makes rows of the embedding's width: the names of the transform, the matrix and its bias.
+TRANSFORMS = {"albert": ("albert-a", "AlbertForMaskedLM", "predictions", "predictions.decoder", "predictions.bias"),
+          "electra": ("electra-a", "ElectraForMaskedLM", "generator_predictions", "generator_lm_head",
+                      "generator_lm_head.bias")}
+EMBEDDED = {"word_embeddings.weight": 54, "position_embeddings.weight": 32, "token_type_embeddings.weight": 2,
+            "LayerNorm.weight": 0, "LayerNorm.bias": 0}
+
+
+def gelu_new(x):
+    return x / 2 * (1 + numpy.tanh(numpy.sqrt(2 / numpy.pi) * (x + 0.044715 * x ** 3)))
+
+
+class TransformHead:
+    """A head for masked tokens of ALBERT or ELECTRA, and what it makes of hidden states, in float64. `own`: its matrix
+    is not the table of tokens; `width`: of random embeddings instead of golden ones, whose width is 16."""
+
+    def __init__(self, family, own=False, width=None):
+        rng = numpy.random.default_rng(11)
+        self.name, self.of, transform, self.matrix, bias = TRANSFORMS[family]
+        self.under, self.act = f"{family}.", gelu_new if family == "albert" else lambda x: activate("gelu", x)
+        e = width or 16
+        self.config = {"architectures": [self.of], "tie_word_embeddings": not own, "embedding_size": e}
+
+        def draw(*shape, mean=0, spread=0.2):
+            return numpy.float32(rng.normal(mean, spread, shape))
+        self.layers = draw(e, 24), draw(e), draw(e, mean=1), draw(e), draw(54, spread=1)
+        self.tensors = dict(zip((f"{transform}.{end}" for end in ("dense.weight", "dense.bias", "LayerNorm.weight",
+                                                                  "LayerNorm.bias")), self.layers))
+        self.tensors[bias] = self.layers[4]
+        if width:
+            self.tensors.update({f"{self.under}embeddings.{end}": draw(*([rows] if rows else []), e)
+                                 for end, rows in EMBEDDED.items()})
+            self.tensors[f"{self.under}encoder.embedding_hidden_mapping_in.weight"] = draw(24, e)
+        stored = read_tensors(os.path.join(golden.MODELS, self.name, "model.safetensors"))
+        word = "embeddings.word_embeddings.weight"
+        self.table = draw(54, e, spread=1) if own else self.tensors.get(self.under + word, stored[word])
+        if own:
+            self.tensors[f"{self.matrix}.weight"] = self.table
+
+    def write(self, folder, config=None, drop=None, **changes):
+        tensors = {name: x for name, x in {**self.tensors, **changes}.items() if name != drop}
+        return write_folder(folder, self.name, config={**self.config, **(config or {})}, under=self.under, **tensors)
+
+    def logits(self, rows):
+        weight, bias, factor, shift, added = map(numpy.float64, self.layers)
+        x = self.act(numpy.float64(rows) @ weight.T + bias)
+        x -= x.mean(-1, keepdims=True)
+        return (x / numpy.sqrt((x * x).mean(-1, keepdims=True) + 1e-12) * factor + shift) @ self.table.T + added
 
 
 class Fill(ServerCase):
@@ -106,6 +139,76 @@ class Fill(ServerCase):
             finally:
                 if server is not self.server:
                     server.stop()
+
+    def test_transforms_to_the_width_of_the_embedding(self):
+        """Beside what the head makes of published hidden states; with the table of tokens stored again, too."""
+        cases = {name: case for name, case in golden.cases("encode") if name in ("albert-a", "electra-a")}
+        heads = {(family, how): TransformHead(family, own=how == "own") for family in TRANSFORMS
+                 for how in ("tied", "own", "stored")}
+        models = {f"{family}-{how}": head.write(os.path.join(self.folder, f"{family}-{how}"), **(
+            {f"{head.matrix}.weight": head.table} if how == "stored" else {})) for (family, how), head in heads.items()}
+        models.update({f"{name}-int8": dict(model, compute="int8-block") for name, model in list(models.items())})
+        for level in LEVELS:
+            server = Server({"models": models}, env={"ATTEND_CPU": level} if level else None)
+            self.addCleanup(server.kill)
+            for (family, how), head in heads.items():
+                name, case = f"{family}-{how}", cases[head.name]
+                with self.subTest(model=name, level=level):
+                    request = {field: case[field] for field in ("tokens", "token_types")}
+                    whole = dict(request, positions="all", return_top=TOP)
+                    got = self.ask(name, server, **whole)["masks"]
+                    for i, (item, rows) in enumerate(zip(got, case["expected"]["last_hidden_state"], strict=True)):
+                        self.compare(item, head.logits(rows), list(range(len(rows))))
+                        one = {field: value[i] for field, value in request.items()}
+                        self.assertEqual(self.ask(name, server, positions="all", return_top=TOP, **one)["masks"], item)
+                    near = self.ask(f"{name}-int8", server, **whole)["masks"]
+                    for item, of_item in zip(near, got, strict=True):
+                        numpy.testing.assert_allclose([mask["top"][0]["probability"] for mask in item],
+                                                      [mask["top"][0]["probability"] for mask in of_item], 0, 0.2)
+                    self.compare_weights(server, name, head, request, case["expected"]["last_hidden_state"])
+            server.stop()
+
+    def compare_weights(self, server, name, head, request, hidden):
+        """SPLADE's weights are of the same logits."""
+        got = self.ok(server.post(f"/v1/models/{name}/encode", dict(request, pool="sparse")))["sparse"]
+        for item, rows in zip(got, hidden, strict=True):
+            weights = numpy.zeros(54)
+            weights[item["indices"]] = item["values"]
+            right = numpy.log1p(numpy.maximum(head.logits(rows), 0)).max(axis=0)
+            numpy.testing.assert_allclose(weights, right, 1e-4, 1e-4)
+
+    def test_other_transforms(self):
+        """ELECTRA's has a GELU, whatever the layers have; ALBERT's has the layers' activation. Embeddings may be wider
+        than the model."""
+        heads = {"albert": TransformHead("albert"), "electra": TransformHead("electra"),
+                 "wide": TransformHead("albert", width=56)}
+        heads["albert"].act = heads["wide"].act = lambda x: numpy.maximum(x, 0)
+        server = Server({"models": {name: head.write(os.path.join(self.folder, f"relu-{name}"), {"hidden_act": "relu"})
+                                    for name, head in heads.items()}})
+        self.addCleanup(server.stop)
+        request = {"tokens": [[5, 6, 7], [8]]}
+        for name, head in heads.items():
+            with self.subTest(model=name):
+                hidden = self.ok(server.post(f"/v1/models/{name}/encode", request))["outputs"]
+                got = self.ask(name, server, positions="all", return_top=TOP, **request)["masks"]
+                for item, rows in zip(got, hidden, strict=True):
+                    self.compare(item, head.logits(rows), list(range(len(rows))))
+                self.compare_weights(server, name, head, request, hidden)
+
+    def test_transforms_that_lack_a_part(self):
+        for family, end in (("albert", "predictions.dense.weight"), ("albert", "predictions.LayerNorm.weight"),
+                            ("electra", "generator_predictions.dense.weight")):
+            model = TransformHead(family).write(os.path.join(self.folder, f"lacks-{end}"), drop=end)
+            self.assertIn(f'there is no tensor "{end}" of the masked language modeling head', self.check(model))
+        square = {"predictions.dense.weight": numpy.zeros((24, 24), numpy.float32)}
+        self.assertIn('tensor "predictions.dense.weight" has 24 times 24 numbers here, not 16 times 24',
+                      self.check(TransformHead("albert").write(os.path.join(self.folder, "square"), **square)))
+
+    def check(self, model):
+        path = model["transformer"] + ".json"
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"models": {"m": model}}, file)
+        return attend("check", "--config", path)[2]
 
     def test_named_positions(self):
         name, case = self.cases[0]

@@ -8,9 +8,9 @@ import tempfile
 import numpy
 
 import golden
+from folders import read_tensors
 from support import Case, Server, ServerCase, attend
 from test_classify_tokens import WORDS
-from test_whole import read_safetensors
 
 YES, NO = 9, 4
 TRANSFORMER = {"path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}
@@ -107,7 +107,7 @@ class LogitScore(ServerCase):
     def test_the_logit_of_one_token(self):
         items = [[5, 7, 3], [8], [3, 3]]
         rows = self.ask("alone", "encode", tokens=items)["outputs"]
-        head = read_safetensors(os.path.join(golden.MODELS, "llama-a", "model.safetensors"))["lm_head.weight"]
+        head = read_tensors(os.path.join(golden.MODELS, "llama-a", "model.safetensors"))["lm_head.weight"]
         got = self.scores("alone", tokens=items, function="none")
         numpy.testing.assert_allclose(got, [head[YES] @ numpy.float32(item[-1]) for item in rows], 1e-4, 1e-4)
 

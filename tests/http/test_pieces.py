@@ -7,8 +7,9 @@ import tempfile
 import unittest
 
 from support import ROOT, Server, ServerCase
+from folders import read_tensors
 from test_classify import HEADS, write_folder
-from test_whole import classifier_folder, read_safetensors, sentence_folder
+from test_whole import classifier_folder, sentence_folder
 from wholes import DECODERS, MODELS, PAIRS
 
 GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
@@ -30,7 +31,7 @@ BART = {"self": r"{side}\.layers\.{i}\.self_attn", "cross": r"{side}\.layers\.{i
 
 
 def tensors_of(name):
-    return read_safetensors(os.path.join(GOLDEN, name, "model.safetensors"))
+    return read_tensors(os.path.join(GOLDEN, name, "model.safetensors"))
 
 
 def pieces_of(table, piece, tensors):

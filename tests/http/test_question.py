@@ -10,8 +10,8 @@ import unittest
 import numpy
 
 import golden
+from folders import write_folder
 from support import Server, ServerCase, attend, safetensors_bytes
-from test_whole import read_safetensors as read_tensors
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "##s", "##ing", "##a", "##b", "a", "b", "c", "walk", "new", "york", ",", ".",
          "e", "é", "##é", "##ork", "##", "ß", "\U0001f600"]
@@ -50,16 +50,8 @@ def cut(count, room, stride):
 
 def write_reader(folder, name, none):
     """A golden model with sharp logits, and a tokenizer. `none`: what is added to the logits of no answer."""
-    os.makedirs(folder)
-    source = os.path.join(golden.MODELS, name)
-    tensors = read_tensors(os.path.join(source, "model.safetensors"))
-    tensors["qa_outputs.weight"] = numpy.float32(numpy.random.default_rng(3).normal(0, 1, (2, 24)) * none)
-    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
-        file.write(safetensors_bytes({name: (list(x.shape), x.ravel().tolist()) for name, x in tensors.items()}))
-    shutil.copy(os.path.join(source, "config.json"), folder)
-    with open(os.path.join(folder, "vocab.txt"), "w", encoding="utf-8") as file:
-        file.write("\n".join(WORDS) + "\n")
-    return {"transformer": folder}
+    sharp = numpy.float32(numpy.random.default_rng(3).normal(0, 1, (2, 24)) * none)
+    return write_folder(folder, name, WORDS, **{"qa_outputs.weight": sharp})
 
 
 class Question(ServerCase):

@@ -10,6 +10,7 @@ import unittest
 
 import numpy
 
+from folders import read_tensors
 from support import MODE, ROOT, Case, Server, attend, preloaded, safetensors_bytes
 
 GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
@@ -44,23 +45,11 @@ def sentence_folder(folder, base="bert-b", width=24):
                                       "linear.bias": ([4], [1.0] * 4)}))
 
 
-def read_safetensors(path):
-    """Name -> array; the numbers are F32."""
-    with open(path, "rb") as file:
-        data = file.read()
-    start = 8 + struct.unpack("<Q", data[:8])[0]
-    about = json.loads(data[8:start])
-    about.pop("__metadata__", None)
-    return {name: numpy.frombuffer(data, "<f4", int(numpy.prod(one["shape"])),
-                                   start + one["data_offsets"][0]).reshape(one["shape"])
-            for name, one in about.items()}
-
-
 def classifier_folder(folder, base="bert-b", width=24):
     """A golden model with a classifier of two classes behind its pooler."""
     shutil.copytree(os.path.join(GOLDEN, base), folder)
     tensors = {name: (list(x.shape), x.ravel().tolist())
-               for name, x in read_safetensors(os.path.join(folder, "model.safetensors")).items()}
+               for name, x in read_tensors(os.path.join(folder, "model.safetensors")).items()}
     tensors.update({"classifier.weight": ([2, width], [0.5] * 2 * width), "classifier.bias": ([2], [0.0, 1.0])})
     with open(os.path.join(folder, "model.safetensors"), "wb") as file:
         file.write(safetensors_bytes(tensors))
@@ -99,7 +88,7 @@ class Whole(Case):
     def test_shards_and_archives(self):
         """Of the same numbers, however they lie in files, the same model is made."""
         source = os.path.join(GOLDEN, "distilbert-b")
-        tensors = read_safetensors(os.path.join(source, "model.safetensors"))
+        tensors = read_tensors(os.path.join(source, "model.safetensors"))
         for name in ("npz", "shards"):
             os.mkdir(os.path.join(self.folder, name))
             shutil.copy(os.path.join(source, "config.json"), os.path.join(self.folder, name))

@@ -46,8 +46,8 @@ void whole_plan_size(const struct whole_stack *stack, enum whole_role role, size
   const size_t cross_queries = c->heads * c->head_size, cross_keys = c->kv_heads * c->head_size;
   const size_t encoded = c->key_size; /* the width of the encoder */
   const size_t tokens = f->embedding.tokens, types = f->embedding.types;
-  const size_t embedded = stack_form_embedded(f), positions = f->embedding.position_rows,
-               classes = f->classifier.count;
+  const size_t embedded = stack_form_embedded(f), read = stack_form_output(f);
+  const size_t positions = f->embedding.position_rows, classes = f->classifier.count;
   const struct stack_dense *dense = f->pooling.dense;
   const size_t sizes[WHOLE_ROLES][2] = {
 #define SIZE(id, out, in)                                          [WHOLE_##id] = {out, in},
