@@ -78,6 +78,7 @@ endif
 CFLAGS_core_kernel_loops_kernel_portable := $(KERNEL)
 CFLAGS_core_kernel_loops_kernel_uniform_portable := $(KERNEL)
 CFLAGS_core_kernel_bytes_bytes_portable := $(KERNEL)
+CFLAGS_config_adapter_adapter_term := -O3
 CFLAGS_config_checkpoint_floats := -O3
 CFLAGS_tests_example_tiny_model := -O3
 CFLAGS_tests_example_tiny_train := -O3

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/build/trial.h"
+#include "config/build/whole_adapter.h"
 #include "config/build/whole_numbers.h"
 #include "config/build/whole_pieces.h"
 #include "config/build/whole_plan_make.h"
@@ -220,7 +221,7 @@ enum status whole_load(struct model *m, const json_t *definition, const char *di
   struct whole_plan p;
   m->compute = compute;
   if (whole_plan_make(&p, definition, directory, e) == STATUS_OK &&
-      describe(m, &p, definition, e) == STATUS_OK &&
+      describe(m, &p, definition, e) == STATUS_OK && whole_adapter_merge(&p, e) == STATUS_OK &&
       (whole_tokenizer_find(m->whole, &p, definition, directory, e) ||
        whole_numbers_check_copies(&p, e) ||
        whole_numbers_digest(&p, m->digest, &m->digest_name, e) || make_stacks(m->whole, &p, e) ||

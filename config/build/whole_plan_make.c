@@ -7,6 +7,7 @@
 #include "config/build/head/whole_classifier.h"
 #include "config/build/head/whole_heads.h"
 #include "config/build/plan/whole_find.h"
+#include "config/build/whole_adapter.h"
 #include "config/build/whole_sizes.h"
 #include "config/describe/whole_translate.h"
 
@@ -104,5 +105,6 @@ enum status whole_plan_make(struct whole_plan *p, const json_t *definition, cons
   if (whole_settings_read(&own, definition, e) ||
       whole_source_open(&p->source, definition, directory, e))
     return e->status;
-  return whole_plan_from_source(p, definition, e);
+  if (whole_plan_from_source(p, definition, e)) return e->status;
+  return whole_adapter_find(p, definition, directory, e);
 }

@@ -24,6 +24,7 @@ struct checkpoint {
   const struct checkpoint_entry **by_name; /* [count] */
   size_t marked_count;
   const struct checkpoint_entry **marked; /* [marked_count], in the order of `entry`; NULL: all */
+  struct checkpoint_edit *edit;           /* [count]; NULL: no tensor is edited */
 };
 
 /* --- the files --- */
@@ -140,6 +141,7 @@ void checkpoint_free(struct checkpoint *c) {
   free(c->entry);
   free(c->by_name);
   free(c->marked);
+  free(c->edit);
   free(c->path);
   free(c);
 }
@@ -228,11 +230,20 @@ enum status checkpoint_check_tensor(const struct checkpoint_entry *t, struct err
   return STATUS_OK;
 }
 
+enum status checkpoint_set_edit(struct checkpoint *c, const struct checkpoint_entry *t,
+                                struct checkpoint_edit edit, struct error *e) {
+  if (!c->edit) c->edit = calloc(c->count, sizeof *c->edit);
+  if (!c->edit) return error_no_memory(e);
+  c->edit[t - c->entry] = edit;
+  return STATUS_OK;
+}
+
 enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint_entry *t,
                                    uint64_t first, size_t count, float *out, struct error *e) {
   if (checkpoint_check_tensor(t, e)) return e->status;
   const enum floats_type type = floats_type_of(t->dtype);
   const size_t size = floats_type_size(type);
+  const struct checkpoint_edit *edit = c->edit ? &c->edit[t - c->entry] : NULL;
   unsigned char bytes[CHUNK];
   for (size_t n; count > 0; first += n, out += n, count -= n) {
     n = size_min(count, CHUNK / size);
@@ -244,6 +255,12 @@ enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint
       return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" holds a number that is %s", t->name,
                        type == FLOAT_F64 ? "not finite or outside the float32 range"
                                          : "not finite");
+    if (!edit || !edit->edit) continue;
+    edit->edit(edit->of, first, n, out);
+    if (!floats_are_finite(out, n))
+      return error_set(e, STATUS_CONFIG,
+                       "tensor \"%.100s\" holds a number that is not finite with its adapter",
+                       t->name);
   }
   return STATUS_OK;
 }

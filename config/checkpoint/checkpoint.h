@@ -63,11 +63,24 @@ const struct checkpoint_entry *checkpoint_marked_at(const struct checkpoint *c, 
  * in Fortran order and not a matrix. STATUS_CONFIG naming it. */
 enum status checkpoint_check_tensor(const struct checkpoint_entry *t, struct error *e);
 
+/* Edits numbers first .. first + count - 1 of a tensor after they are read, in the order in which
+ * they are stored. Several threads may edit at the same time. */
+struct checkpoint_edit {
+  void (*edit)(const void *of, uint64_t first, size_t count, float *numbers);
+  const void *of;
+};
+
+/* Has all numbers of the tensor edited from now on; `edit` outlives the checkpoint's use, and
+ * replaces an earlier one. STATUS_OUT_OF_MEMORY. */
+enum status checkpoint_set_edit(struct checkpoint *c, const struct checkpoint_entry *t,
+                                struct checkpoint_edit edit, struct error *e);
+
 /* Reads numbers first .. first + count - 1 of the tensor, in the order in which they are stored, as
- * float32 (F32, F16, BF16 or F64, rounded to nearest, ties to even). STATUS_CONFIG naming the
- * tensor for any other type, for a number that is not a finite float32, or if the file cannot be
- * read. In an archive all numbers before `first` are read again, unless the last call for this
- * tensor stopped there: read a tensor from its first number to its last. */
+ * float32 (F32, F16, BF16 or F64, rounded to nearest, ties to even), and edits them. STATUS_CONFIG
+ * naming the tensor for any other type, for a number that is not a finite float32, also after the
+ * edit, or if the file cannot be read. In an archive all numbers before `first` are read again,
+ * unless the last call for this tensor stopped there: read a tensor from its first number to its
+ * last. */
 enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint_entry *t,
                                    uint64_t first, size_t count, float *out, struct error *e);
 

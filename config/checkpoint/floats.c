@@ -73,7 +73,7 @@ static void from_doubles(const unsigned char *at, size_t count, float *out) {
   }
 }
 
-static bool all_finite(const float *numbers, size_t count) {
+bool floats_are_finite(const float *numbers, size_t count) {
   uint32_t infinite = 0;
   for (size_t i = 0; i < count; i++)
     infinite |= (float_bits(numbers[i]) & exponent_ones) == exponent_ones ? 1 : 0;
@@ -95,7 +95,7 @@ size_t floats_convert(enum floats_type type, const void *bytes, size_t count, fl
     } else {
       memcpy(out + i, at + i * size, n * size);
     }
-    if (all && !all_finite(out + i, n)) {
+    if (all && !floats_are_finite(out + i, n)) {
       all = false;
       finite = i;
       while ((float_bits(out[finite]) & exponent_ones) != exponent_ones) finite++;

@@ -11,6 +11,12 @@ void whole_plan_free(struct whole_plan *p) {
   for (enum whole_side i = 0; i < WHOLE_SIDES; i++) free(p->stack[i].layer);
   free(p->used);
   json_decref(p->labels);
+  for (size_t i = 0; i < p->adapters; i++) {
+    for (size_t j = 0; j < p->adapter[i].targets; j++)
+      adapter_term_free(p->adapter[i].target[j].term);
+    free(p->adapter[i].target);
+    adapter_free(p->adapter[i].adapter);
+  }
   *p = (struct whole_plan){0};
 }
 

@@ -6,6 +6,7 @@
 #ifndef CONFIG_WHOLE_PLAN_H
 #define CONFIG_WHOLE_PLAN_H
 
+#include "config/adapter/adapter_term.h"
 #include "config/build/layer/layout_matrix.h"
 #include "config/describe/notes.h"
 #include "config/describe/whole_settings.h"
@@ -28,6 +29,23 @@ struct whole_stack {
   struct layout_matrix (*layer)[WHOLE_LAYER_ROLES]; /* [layers] roles of each layer */
 };
 
+/* A tensor that an adapter changes. */
+struct whole_adapter_target {
+  const struct checkpoint_entry *tensor; /* of the model */
+  const struct adapter_pair *pair;
+  bool turned;               /* as in adapter_term_read */
+  struct adapter_term *term; /* what it and later adapters add, once it is read; NULL: an earlier
+                                adapter has it */
+};
+
+struct whole_adapter {
+  struct adapter *adapter;
+  size_t targets;
+  struct whole_adapter_target *target; /* [targets] */
+};
+
+enum { WHOLE_ADAPTERS_MOST = 16 };
+
 struct whole_plan {
   struct whole_source source;
   struct whole_words words;
@@ -48,6 +66,8 @@ struct whole_plan {
   size_t aside;   /* tensors of the file that are not used */
   uint64_t count; /* numbers of all parts; shared ones count once */
   struct notes notes;
+  size_t adapters;
+  struct whole_adapter adapter[WHOLE_ADAPTERS_MOST]; /* [adapters] in the order of the definition */
 };
 
 void whole_plan_free(struct whole_plan *p); /* a zeroed plan is fine */
