@@ -252,6 +252,7 @@ void whole_free(struct whole *w) {
   free(w->block);
   free(w->banned);
   free(w->special);
+  free(w->dropped);
   for (size_t i = 0; w->label && i < w->classes; i++) free(w->label[i]);
   free(w->label);
   tokenizer_free(w->tokenizer);

@@ -9,6 +9,7 @@
 
 #include "config/build/model.h"
 #include "config/describe/whole_settings.h"
+#include "config/describe/whole_source.h"
 #include "config/tokenizer/tokenizer.h"
 #include "core/stack/stack.h"
 
@@ -52,6 +53,15 @@ struct whole_block {
   bool tied;           /* its matrix is the table of tokens of a block before it */
 };
 
+/* How a text of late interaction becomes tokens. */
+struct whole_text_form {
+  size_t longest; /* tokens after "truncate": true; 0: as of other texts */
+  int64_t marker; /* the token after the first one; -1: none is added */
+  size_t filled;  /* a shorter text is padded to so many tokens; 0: it is not */
+  int32_t filler; /* with this one */
+  bool attends;   /* whether padding is attended to */
+};
+
 struct whole {
   const char *family;              /* "bert"; static text */
   const char *builtin;             /* the name of a model that is part of the program, or NULL */
@@ -89,6 +99,11 @@ struct whole {
   size_t longest;  /* tokens of a text after "truncate": true; 0: all */
   bool truncates;  /* whether the definition sets the default of `truncate`: */
   size_t truncate; /* a number of tokens; 0: no truncation; SIZE_MAX: `longest` */
+
+  /* Late interaction. */
+  bool interacts;                           /* queries and documents are embedded differently */
+  struct whole_text_form text[WHOLE_TEXTS]; /* if there is a tokenizer, too */
+  uint8_t *dropped; /* [vocabulary] a bit 1 << text: the token has no vector there; NULL: all do */
 
   /* Texts that the model was trained to see before the texts it encodes. */
   json_t *prompts;       /* {"query": "query: ", ...}; NULL: none */

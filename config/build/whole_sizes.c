@@ -358,8 +358,8 @@ static enum status set_pooling(const struct whole_sizing *z, struct error *e) {
   if (s->pickled_each) notes_add(&p->notes, pickle, "colbert");
   if (p->pool == STACK_POOL_MULTI_VECTOR && !s->each)
     return error_set(e, STATUS_CONFIG,
-                     "pool: \"multi_vector\" requires colbert_linear, which the model does not "
-                     "have");
+                     "pool: \"multi_vector\" requires colbert_linear or a dense layer for token "
+                     "embeddings, which the model does not have");
   if (p->pool == STACK_POOL_POOLER && !z->stack->part[WHOLE_POOLER].found)
     return error_set(e, STATUS_CONFIG, "pool: the model has no pooler");
   if (s->pool_width && s->pool_width != f->width)
@@ -369,6 +369,9 @@ static enum status set_pooling(const struct whole_sizing *z, struct error *e) {
   const struct layout_matrix *own = &z->stack->part[WHOLE_DENSE];
   if (own->found && !s->dense[0].file)
     f->pooling.dense[0] = (struct stack_dense){.size = layout_matrix_out(own)};
+  if (own->found && s->late.size && s->late.size != layout_matrix_out(own))
+    return error_set(e, STATUS_CONFIG, "%s: dim: %zu, but tensor \"%.120s\" has %zu rows",
+                     s->late.file, s->late.size, own->weight.tensor->name, layout_matrix_out(own));
   for (size_t i = 0; i < STACK_DENSE_MOST && s->dense[i].file; i++) {
     const struct whole_dense *d = &s->dense[i];
     const size_t in = stack_form_dense(f);

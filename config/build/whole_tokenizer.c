@@ -206,12 +206,166 @@ static enum status list_special(struct whole *w, struct error *e) {
   return STATUS_OK;
 }
 
+/* --- late interaction --- */
+
+/* A word of the files, and its token; -1: there is none. */
+struct late_word {
+  const char *text;
+  size_t length;
+  int64_t token;
+};
+
+enum { PUNCTUATION = 32, LATE_WORDS = 2 * WHOLE_TEXTS + 1 };
+static const char punctuation[PUNCTUATION + 1] = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
+
+static void add_word(struct late_word *words, size_t *count, const char *text, size_t length) {
+  words[(*count)++] = (struct late_word){text, length, -1};
+}
+
+/* Finds the tokens whose pieces are these words. */
+static enum status find_words(const struct tokenizer *t, struct late_word *words, size_t count,
+                              struct error *e) {
+  char *piece = malloc(tokenizer_piece_max(t) + 1);
+  if (!piece) return error_no_memory(e);
+  for (size_t id = 0; id < tokenizer_size(t); id++) {
+    const size_t length = tokenizer_write_piece(t, (int64_t)id, piece);
+    for (size_t i = 0; i < count && length != SIZE_MAX; i++)
+      if (words[i].length == length && memcmp(words[i].text, piece, length) == 0)
+        words[i].token = (int64_t)id;
+  }
+  free(piece);
+  return STATUS_OK;
+}
+
+/* Finds the first token of each of these texts. */
+static enum status cut_words(const struct tokenizer *t, struct late_word *words, size_t count,
+                             struct error *e) {
+  const struct tokenizer_options options = {0};
+  struct tokenizer_work work;
+  struct tokens tokens;
+  struct arena a;
+  arena_init(&a, NULL);
+  tokenizer_work_init(&work, &a, e);
+  tokens_init(&tokens, &a, e);
+  for (size_t i = 0; i < count && !e->status; i++) {
+    const struct tokenizer_text text = {words[i].text, words[i].length};
+    tokens.count = 0;
+    tokenizer_encode(t, &work, &text, 1, &options, &tokens);
+    if (!e->status && tokens.count > 0) words[i].token = tokens.token[0].id;
+  }
+  arena_free(&a);
+  return e->status;
+}
+
+/* Marks the tokens that have no vector. */
+static enum status drop_tokens(struct whole *w, const struct whole_late *late,
+                               const struct late_word *skipped, size_t count, struct error *e) {
+  const json_t *one;
+  size_t i;
+  w->dropped = calloc(w->vocabulary, 1);
+  if (!w->dropped) return error_no_memory(e);
+  for (size_t token = 0; late->only && token < w->vocabulary; token++)
+    w->dropped[token] = 1U << WHOLE_TEXT_DOCUMENT;
+  json_array_foreach(late->only, i, one) {
+    if ((uint64_t)json_integer_value(one) >= w->vocabulary)
+      return error_set(e, STATUS_CONFIG,
+                       "keep_only_token_ids: %lld is outside the vocabulary of %zu tokens",
+                       (long long)json_integer_value(one), w->vocabulary);
+    w->dropped[json_integer_value(one)] = 0;
+  }
+  for (unsigned t = 0; t < WHOLE_TEXTS; t++)
+    for (i = 0; i < count && late->text[t].skips; i++)
+      if (skipped[i].token >= 0) w->dropped[skipped[i].token] |= 1U << t;
+  return STATUS_OK;
+}
+
+/* Sets how a text becomes tokens; `words` are its marker, with blanks at its end and without. */
+static enum status set_text(struct whole *w, const struct whole_late *late, enum whole_text of,
+                            const struct late_word *words, struct error *e) {
+  const struct whole_late_text *said = &late->text[of];
+  struct whole_text_form *text = &w->text[of];
+  const size_t around = tokenizer_special_count(w->tokenizer, false) + (said->marker != NULL);
+  text->longest = said->longest;
+  text->marker = !said->marker ? -1 : words[0].token >= 0 ? words[0].token : words[1].token;
+  if (said->marker && text->marker < 0)
+    return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is not a token of %s", said->key,
+                     said->marker, w->tokenizer_file);
+  if (said->longest && said->longest < around)
+    return error_set(e, STATUS_CONFIG,
+                     "the length of a %s is %zu, less than its %zu special tokens",
+                     of == WHOLE_TEXT_QUERY ? "query" : "document", said->longest, around);
+  return STATUS_OK;
+}
+
+/* Sets how queries are padded. */
+static enum status set_filler(struct whole *w, const struct whole_late *late,
+                              const struct late_word *word, struct error *e) {
+  struct whole_text_form *query = &w->text[WHOLE_TEXT_QUERY];
+  const int64_t mask = tokenizer_mask(w->tokenizer);
+  const int64_t token = late->filler    ? word->token
+                        : mask >= 0     ? mask
+                        : w->token.ends ? w->token.end[0]
+                                        : -1;
+  if (!late->expanded) return STATUS_OK;
+  if (w->positions && late->expanded > w->positions)
+    return error_set(e, STATUS_CONFIG,
+                     "queries are padded to %zu tokens, but the model has %zu positions",
+                     late->expanded, w->positions);
+  if (late->filler && token < 0)
+    return error_set(e, STATUS_CONFIG, "query_expansion: token: \"%.60s\" is not a token of %s",
+                     late->filler, w->tokenizer_file);
+  if (token < 0 || (uint64_t)token >= w->vocabulary)
+    return error_set(e, STATUS_CONFIG,
+                     "queries are padded, but the tokenizer has no mask token, and the model no "
+                     "end token");
+  query->filled = late->expanded;
+  query->filler = (int32_t)token;
+  query->attends = late->attends;
+  return STATUS_OK;
+}
+
+/* Finds the tokens that the files of late interaction name. */
+static enum status find_late(struct whole *w, const struct whole_plan *p, struct error *e) {
+  const struct whole_late *late = &p->source.late;
+  const size_t skipped = late->punctuation ? PUNCTUATION : json_array_size(late->skipped);
+  size_t count = 0;
+  w->interacts = late->file != NULL;
+  if (!w->interacts || !w->tokenizer) return STATUS_OK;
+  struct late_word *words = calloc(LATE_WORDS + skipped, sizeof *words);
+  if (!words) return error_no_memory(e);
+  for (unsigned t = 0; t < WHOLE_TEXTS; t++) {
+    const char *marker = late->text[t].marker ? late->text[t].marker : "";
+    size_t length = strlen(marker);
+    add_word(words, &count, marker, length);
+    while (length > 0 && marker[length - 1] == ' ') length--;
+    add_word(words, &count, marker, length);
+  }
+  add_word(words, &count, late->filler ? late->filler : "",
+           late->filler ? strlen(late->filler) : 0);
+  for (size_t i = 0; i < skipped; i++) {
+    const json_t *word = json_array_get(late->skipped, i);
+    if (late->punctuation)
+      add_word(words, &count, &punctuation[i], 1);
+    else
+      add_word(words, &count, json_string_value(word), json_string_length(word));
+  }
+  if (find_words(w->tokenizer, words, late->cut ? LATE_WORDS : count, e) == STATUS_OK &&
+      (!late->cut || cut_words(w->tokenizer, words + LATE_WORDS, skipped, e) == STATUS_OK) &&
+      drop_tokens(w, late, words + LATE_WORDS, skipped, e) == STATUS_OK &&
+      set_text(w, late, WHOLE_TEXT_DOCUMENT, words, e) == STATUS_OK &&
+      set_text(w, late, WHOLE_TEXT_QUERY, words + 2, e) == STATUS_OK)
+    set_filler(w, late, &words[LATE_WORDS - 1], e);
+  free(words);
+  return e->status == STATUS_CONFIG ? text_before(e, "%s: ", late->file) : e->status;
+}
+
 enum status whole_tokenizer_find(struct whole *w, const struct whole_plan *p,
                                  const json_t *definition, const char *directory, struct error *e) {
   if (find_tokenizer(w, p, definition, directory, e) ||
       find_prompts(w, p, json_object_get(definition, "prompt"), e))
     return e->status;
   if (p->source.weigher && list_special(w, e)) return e->status;
+  if (find_late(w, p, e)) return e->status;
   w->mask = w->tokenizer ? tokenizer_mask(w->tokenizer) : -1;
   return read_truncate(w, json_object_get(definition, "truncate"), e);
 }

@@ -14,6 +14,7 @@ enum module {
   MODULE_TRANSFORMER,
   MODULE_POOLING,
   MODULE_DENSE,
+  MODULE_MASK, /* of vectors of rows, as the ones around it: then there is no pooling */
   MODULE_NORMALIZE,
   MODULE_SCORE,
   MODULE_NONE
@@ -123,6 +124,13 @@ static void check_name(const json_t *config, const char *key, const char *only, 
               name ? name : "", only);
 }
 
+/* The same of a module after the pooling, or of one that has vectors of rows. */
+static void check_names(const struct whole_source *s, const json_t *config, struct error *e) {
+  const char *only = s->each ? "token_embeddings" : "sentence_embedding";
+  check_name(config, "module_input_name", only, e);
+  check_name(config, "module_output_name", only, e);
+}
+
 static enum status read_dense(struct whole_source *s, const struct whole_module *m,
                               const json_t *config, struct error *e) {
   struct whole_dense *d = s->dense;
@@ -134,8 +142,7 @@ static enum status read_dense(struct whole_source *s, const struct whole_module 
   d->out = size_of(config, "out_features", e);
   d->bias = flag_of(config, "bias", true, e);
   d->residual = flag_of(config, "use_residual", false, e);
-  check_name(config, "module_input_name", "sentence_embedding", e);
-  check_name(config, "module_output_name", "sentence_embedding", e);
+  check_names(s, config, e);
   d->tanh = strcmp(act, "torch.nn.modules.activation.Tanh") == 0;
   if (!d->tanh && strcmp(act, "torch.nn.modules.linear.Identity") != 0)
     error_set(e, STATUS_CONFIG,
@@ -143,6 +150,16 @@ static enum status read_dense(struct whole_source *s, const struct whole_module 
   char *path = e->status ? NULL : path_of(m, "", e);
   if (path) d->file = checkpoint_open(path, e);
   free(path);
+  return e->status;
+}
+
+/* --- lengths of 1 --- */
+
+static enum status read_normalize(const struct whole_source *s, const json_t *config,
+                                  struct error *e) {
+  check_names(s, config, e);
+  if (s->each && !json_object_get(config, "module_input_name"))
+    error_set(e, STATUS_CONFIG, "module_input_name: required: token_embeddings");
   return e->status;
 }
 
@@ -186,11 +203,17 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     static const struct {
       const char *name;
       enum module is;
-    } names[] = {{"Transformer", MODULE_TRANSFORMER},     {"MLMTransformer", MODULE_TRANSFORMER},
-                 {"StaticEmbedding", MODULE_TRANSFORMER}, {"Pooling", MODULE_POOLING},
-                 {"SpladePooling", MODULE_POOLING},       {"Dense", MODULE_DENSE},
-                 {"Normalize", MODULE_NORMALIZE},         {"LogitScore", MODULE_SCORE}};
-    const bool known = strncmp(type, "sentence_transformers.", 22) == 0;
+    } names[] = {{"Transformer", MODULE_TRANSFORMER},
+                 {"MLMTransformer", MODULE_TRANSFORMER},
+                 {"StaticEmbedding", MODULE_TRANSFORMER},
+                 {"Pooling", MODULE_POOLING},
+                 {"SpladePooling", MODULE_POOLING},
+                 {"Dense", MODULE_DENSE},
+                 {"MultiVectorMask", MODULE_MASK},
+                 {"Normalize", MODULE_NORMALIZE},
+                 {"LogitScore", MODULE_SCORE}};
+    const bool pylate = strncmp(type, "pylate.", 7) == 0;
+    const bool known = pylate || strncmp(type, "sentence_transformers.", 22) == 0;
     const char *name = known ? strrchr(type, '.') + 1 : "";
     enum module is = MODULE_NONE;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
@@ -201,29 +224,37 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
       return error_set(e, STATUS_CONFIG, "modules.json: the module \"%.100s\" is not supported",
                        type);
     const bool more = is == MODULE_DENSE && last == MODULE_DENSE && !s->dense[1].file;
-    if (((int)is <= last && !more) || (i == 0) != (is == MODULE_TRANSFORMER))
+    const bool late = is == MODULE_MASK && last == MODULE_NORMALIZE && !s->late.masks;
+    if (((int)is <= last && !more && !late) || (i == 0) != (is == MODULE_TRANSFORMER))
       return error_set(e, STATUS_CONFIG,
                        "modules.json: supported: Transformer, Pooling (or StaticEmbedding), at "
-                       "most two Dense and Normalize, in this order, not %.60s here",
+                       "most two Dense, MultiVectorMask and Normalize, in this order, not %.60s "
+                       "here",
                        type);
+    if (is == MODULE_MASK && last >= MODULE_POOLING && !s->each)
+      return error_set(e, STATUS_CONFIG, "modules.json: %.60s after a Pooling is not supported",
+                       name);
+    if ((is == MODULE_DENSE || is == MODULE_MASK) && last == MODULE_TRANSFORMER) s->each = true;
     if (is == MODULE_SCORE && last != MODULE_TRANSFORMER)
       return error_set(e, STATUS_CONFIG,
                        "modules.json: %.60s is only supported directly after a Transformer", name);
-    if (is > MODULE_POOLING && last < MODULE_POOLING && is != MODULE_SCORE)
+    if (is > MODULE_POOLING && last < MODULE_POOLING && is != MODULE_SCORE && !s->each)
       return error_set(e, STATUS_CONFIG,
                        "modules.json: %.60s without a Pooling before it is not supported", type);
     if (is > MODULE_POOLING && s->pool == STACK_POOL_SPARSE)
       return error_set(e, STATUS_CONFIG,
                        "modules.json: %.60s after a SpladePooling is not supported", type);
-    last = fixed ? MODULE_POOLING : (int)is; /* it stands for both */
+    last = fixed ? MODULE_POOLING : late ? last : (int)is; /* it stands for both */
+    if (pylate) s->late.pylate = true;
     if (fixed) s->fixed = true, s->pool = STACK_POOL_MEAN;
     if (is == MODULE_TRANSFORMER) snprintf(within, WHOLE_MODULES_PATH, "%s", path);
     if (is == MODULE_NORMALIZE) s->normalize = true;
-    if (is != MODULE_POOLING && is != MODULE_DENSE && is != MODULE_SCORE) continue;
-    /* These have a config.json in their own folder. */
+    if (is == MODULE_TRANSFORMER) continue;
+    /* The others have a config.json in their own folder, unless Normalize has its defaults. */
     const struct whole_module m = {folder, path};
     char *config_path = path_of(&m, "config.json", e);
-    json_t *config = config_path ? file_json(config_path, e) : NULL;
+    const bool absent = is == MODULE_NORMALIZE && config_path && !file_is_there(config_path);
+    json_t *config = config_path && !absent ? file_json(config_path, e) : NULL;
     free(config_path);
     if (config && !json_is_object(config))
       error_set(e, STATUS_CONFIG, "config.json: is not an object");
@@ -231,7 +262,9 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
       sparse                 ? read_sparse(s, config, e)
       : is == MODULE_POOLING ? read_pooling(s, config, e)
       : is == MODULE_SCORE   ? read_score(s, config, e)
-                             : read_dense(s, &m, config, e);
+      : is == MODULE_MASK    ? whole_late_mask(&s->late, config, e)
+      : is == MODULE_DENSE   ? read_dense(s, &m, config, e)
+                             : read_normalize(s, config, e);
     json_decref(config);
     if (e->status) return text_before(e, "module %.60s: ", path);
   }

@@ -12,4 +12,13 @@ enum { WHOLE_MODULES_PATH = 128 };
 enum status whole_modules_read(struct whole_source *s, const char *folder,
                                char within[WHOLE_MODULES_PATH], struct error *e);
 
+/* Reads how the texts of late interaction become tokens: from artifact.metadata of ColBERT,
+ * config_sentence_transformers.json of PyLate, or sentence_bert_config.json of
+ * sentence-transformers. The source's other documents are read. STATUS_CONFIG naming the file and
+ * the key, or STATUS_OUT_OF_MEMORY. */
+enum status whole_late_read(struct whole_source *s, struct error *e);
+
+/* Reads the configuration of a MultiVectorMask, and keeps it. Returns e->status. */
+enum status whole_late_mask(struct whole_late *late, json_t *config, struct error *e);
+
 #endif

@@ -55,7 +55,7 @@ static enum status open_projection(struct whole_source *s, const char *folder, s
   struct checkpoint *file = NULL;
   if (open_linear(&file, &s->pickled_each, folder, stem, e) || !file) return e->status;
   const struct checkpoint_entry *weight = checkpoint_find(file, "weight");
-  if (s->dense->file)
+  if (s->dense->file || s->each)
     error_set(e, STATUS_CONFIG, "%s beside a Dense module is not supported", stem);
   else if (!weight || weight->rank != 2 || weight->count == 0)
     error_set(e, STATUS_CONFIG, "%s: needs a matrix \"weight\"", stem);
@@ -88,6 +88,7 @@ static enum status open_files(struct whole_source *s, const char *path, struct e
   if (!e->status) s->generation = read_document(file_beside(tensors, "generation_config.json"), e);
   if (!e->status)
     s->sentences = read_document(file_path(path, "config_sentence_transformers.json"), e);
+  if (!e->status) whole_late_read(s, e);
   return whole_source_name_folder(path, e);
 }
 
@@ -147,5 +148,6 @@ void whole_source_close(struct whole_source *s) {
   json_decref(s->config);
   json_decref(s->generation);
   json_decref(s->sentences);
+  for (size_t i = 0; i < WHOLE_TEXTS; i++) json_decref(s->late.document[i]);
   *s = (struct whole_source){0};
 }

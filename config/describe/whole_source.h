@@ -27,6 +27,32 @@ struct whole_logit_score {
   int64_t token[WHOLE_SCORE_TOKENS];
 };
 
+/* The texts of late interaction. */
+enum whole_text { WHOLE_TEXT_DOCUMENT, WHOLE_TEXT_QUERY, WHOLE_TEXTS };
+
+/* Late interaction, as of ColBERT: how queries and documents become tokens, and which of these have
+ * no vector. Strings and lists belong to its documents. */
+struct whole_late {
+  const char *file; /* that describes it, static text; NULL: all texts are embedded alike */
+  struct whole_late_text {
+    const char *key, *marker; /* the token after the first one, and its key; NULL: there is none */
+    size_t longest;           /* tokens that a text is truncated to; 0: not given */
+    bool skips;               /* whether the next ones have no vector: */
+  } text[WHOLE_TEXTS];
+  const json_t *skipped; /* tokens, as a list of strings; or NULL */
+  bool punctuation;      /* instead: those of all punctuation characters of ASCII; */
+  bool cut;              /* each is the first one of its text, not the one of this name */
+  const json_t *only;    /* ids of the only tokens of documents that have a vector; NULL: all */
+  size_t expanded;       /* queries are padded to so many tokens; 0: they are not */
+  const char *filler;    /* with this one; NULL: the mask token, else the end token */
+  bool attends;          /* whether padding is attended to */
+  size_t size;           /* of a vector; 0: not given */
+  bool own;              /* whether the dense layer is among the model's own tensors */
+  bool masks;            /* whether modules.json has a MultiVectorMask, */
+  bool pylate;           /* or a module of PyLate */
+  json_t *document[2];
+};
+
 struct whole_source {
   /* The definition's choice, one of these three; strings belong to the definition. */
   const char *path;
@@ -38,9 +64,10 @@ struct whole_source {
   json_t *config, *generation; /* config.json, generation_config.json; NULL: there is none */
   bool pickled;                /* whether there is only sparse_linear.pt, */
   bool pickled_each;           /* or only colbert_linear.pt */
-  bool each;                   /* `dense` is colbert_linear: it is for vectors of rows */
-  struct checkpoint *weigher;  /* sparse_linear.safetensors or .npz of a folder, or NULL */
-  json_t *sentences;           /* config_sentence_transformers.json of a folder, or NULL */
+  bool each;                   /* the dense layers are for vectors of rows */
+  struct whole_late late;
+  struct checkpoint *weigher; /* sparse_linear.safetensors or .npz of a folder, or NULL */
+  json_t *sentences;          /* config_sentence_transformers.json of a folder, or NULL */
 
   /* From modules.json. */
   bool modules;                               /* whether there is one */

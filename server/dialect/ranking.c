@@ -8,6 +8,7 @@
 
 #include "core/base/size.h"
 #include "server/dialect/dialect_answer.h"
+#include "server/model/check/stack_tokenize.h"
 #include "server/text/json_string.h"
 
 /* --- the request --- */
@@ -46,16 +47,8 @@ static const struct texts *make_texts(const struct contract_reading *read, bool 
   return t;
 }
 
-void ranking_prompt(struct contract_text *prompt, const struct whole *w, const char *const *names) {
-  const json_t *text = NULL;
-  while (*names && !text) text = json_object_get(w->prompts, *names++);
-  stack_fields_prompt(prompt, text ? text : w->prompt);
-}
-
 enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *read,
                         const char *documents, struct stack_request *out) {
-  static const char *const of_documents[] = {"document", "passage", "corpus", NULL},
-                           *const of_queries[] = {"query", NULL};
   const struct dialect_name names[] = {{"/text", documents}, {"/tokens", documents}, {NULL, NULL}};
   const struct dialect_values *v = read->values;
   const bool pairs = whole_classes(s->whole, WHOLE_HEAD_CLASSES) > 0;
@@ -74,8 +67,8 @@ enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *
     if (v->raw) s->values.function = STACK_FUNCTION_NONE;
     return dialect_stack_check(s, names, out);
   }
-  ranking_prompt(&s->values.prompt, s->whole, of_documents);
-  ranking_prompt(&s->values.query_prompt, s->whole, of_queries);
+  stack_tokenize_first(&s->values.prompt, s->whole, stack_tokenize_prompts[WHOLE_TEXT_DOCUMENT]);
+  stack_tokenize_first(&s->values.query_prompt, s->whole, stack_tokenize_prompts[WHOLE_TEXT_QUERY]);
   if (dense && dialect_stack_pool(s)) return read->e->status;
   if (!dialect_stack_check(s, names, out)) return STATUS_OK;
   /* An error about the text after the documents is one about the query. */

@@ -22,9 +22,6 @@ uint64_t ranking_plan_cost(const struct contract_reading *r);
 enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *read,
                         const char *documents, struct stack_request *out);
 
-/* Sets the first of these prompts that the model has, else its default. NULL ends the names. */
-void ranking_prompt(struct contract_text *prompt, const struct whole *w, const char *const *names);
-
 /* --- the response --- */
 
 struct ranked {

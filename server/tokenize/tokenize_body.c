@@ -151,11 +151,11 @@ enum status tokenize_spell_all(const struct contract_reading *r, const struct wh
 enum status tokenize_cut_all(const struct contract_reading *r, const struct whole *w, bool special,
                              size_t longest, struct tokenize_request *out) {
   const struct tokenize_ask ask = {
-      .of_each = {.special = special, .traced = true, .longest = longest, .patience = r->patience},
+      .of_each = {.special = special, .traced = true, .patience = r->patience},
+      .form = {[TOKENIZE_OF_TEXT].longest = longest},
       .most_pairs = SIZE_MAX};
   *out = (struct tokenize_request){.run.program = &no_program};
-  if (tokenize_texts_check(w->tokenizer, r->texts, &ask.of_each, longest, r->e))
-    return r->e->status;
+  if (tokenize_texts_check(w->tokenizer, r->texts, &ask, longest, r->e)) return r->e->status;
   return tokenize_texts(&out->texts, w->tokenizer, r->texts, &ask, r->arena, r->e);
 }
 

@@ -121,9 +121,13 @@ static enum status find_dense_matrix(const struct whole_dense *d, const char *st
 
 /* Finds a dense layer among the model's own tensors: only an encoder has one. */
 static enum status find_own_dense(const struct whole_heading *f) {
-  const char *stem = f->stack->family->stem[WHOLE_DENSE];
+  const bool late = f->p->source.late.own;
+  const char *stem = late ? "linear" : f->stack->family->stem[WHOLE_DENSE];
   if (!stem || whole_plan_side(f->p, f->stack) != WHOLE_ENCODER) return STATUS_OK;
   const struct checkpoint_entry *weight = find_end(f->p, stem, ".weight");
+  if (late && !weight)
+    return error_set(f->e, STATUS_CONFIG,
+                     "there is no tensor \"linear.weight\", the projection of HF_ColBERT");
   if (!weight) return STATUS_OK;
   if (f->p->source.dense[0].file)
     return error_set(f->e, STATUS_CONFIG,

@@ -12,6 +12,7 @@
 #include "server/dialect/ranking.h"
 #include "server/json/json_small.h"
 #include "server/model/answer/stack_answer.h"
+#include "server/model/check/stack_tokenize.h"
 #include "server/model/fields/stack_choice_fields.h"
 #include "server/text/json_string.h"
 
@@ -125,7 +126,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   s->reading.texts = read->texts;
   dialect_stack_mark(s, STACK_FIELD_TEXT);
   if (v->purpose != PURPOSE_NONE)
-    ranking_prompt(&s->values.prompt, s->whole, purposes[v->purpose].prompt);
+    stack_tokenize_first(&s->values.prompt, s->whole, purposes[v->purpose].prompt);
   s->values.dimensions = v->common.dimensions;
   dialect_stack_truncate(s, v->most ? v->most : v->common.truncate, SIZE_MAX);
   if (dialect_stack_pool(s)) return read->e->status;

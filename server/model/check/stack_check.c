@@ -12,6 +12,7 @@
 #include "server/model/check/stack_limits.h"
 #include "server/model/check/stack_targets.h"
 #include "server/model/check/stack_texts.h"
+#include "server/model/check/stack_tokenize.h"
 #include "server/tokenize/tokenize_texts.h"
 
 /* --- the sides --- */
@@ -116,7 +117,8 @@ static enum status set_outputs(struct stack_check *k) {
                     "embeddings cannot be sparse");
   if (several && !f->pooling.each)
     return error_at(k->e, "/pool",
-                    "this model has no colbert_linear: it makes no multi-vector embeddings");
+                    "this model has no colbert_linear and no dense layer for token embeddings: it "
+                    "makes no multi-vector embeddings");
   if ((sparse || several) && k->terms->ablation)
     return error_at(k->e, "/pool", "the importance of heads is not measured for %s embeddings",
                     sparse ? "sparse" : "multi-vector");
@@ -204,8 +206,31 @@ static bool makes_several(const struct stack_check *k) {
   return k->values->pool == STACK_POOL_MULTI_VECTOR && k->terms->form != BODY_V2;
 }
 
-/* Lists the rows of each item that have a vector of several: all but the first, which stands for
- * the whole text. */
+/* Whether a row of an item has a vector. Without late interaction the first one has none: it stands
+ * for the whole text. */
+static bool keeps_row(const struct stack_check *k, size_t item, size_t row) {
+  const struct tokenize_texts *d = k->out->tokenized;
+  if (!k->w->interacts) return row > 0;
+  if (!d || !k->w->dropped) return true;
+  const enum whole_text role = stack_tokenize_role(k->values, d->texts, item);
+  return !(k->w->dropped[d->tokens.token[d->first[item] + row].id] >> role & 1);
+}
+
+/* Masks the padding of queries, whose rows have vectors all the same. */
+static enum status mask_padding(struct stack_check *k) {
+  const struct tokenize_texts *d = k->out->tokenized;
+  const struct whole_text_form *query = &k->w->text[WHOLE_TEXT_QUERY];
+  struct geometry *g = &k->main->run->geometry;
+  if (!makes_several(k) || !d || !query->filled || query->attends) return STATUS_OK;
+  int32_t *lens = arena_alloc(k->reading->arena, g->q_rows, sizeof *lens, k->e);
+  for (size_t i = 0; lens && i < k->items; i++)
+    for (size_t row = 0; row < g->item[i].q; row++)
+      lens[g->item[i].q_row + row] = (int32_t)d->own[i];
+  g->lens = lens;
+  return k->e->status;
+}
+
+/* Lists the rows of each item that have a vector of several. */
 static enum status keep_rows(struct stack_check *k) {
   struct stack_run *run = k->main->run;
   const struct geometry *g = &run->geometry;
@@ -220,13 +245,16 @@ static enum status keep_rows(struct stack_check *k) {
   for (size_t i = 0; i < k->items; i++) {
     const struct item *item = &g->item[i];
     const size_t first = run->keeps;
-    for (size_t row = 1; row < item->q; row++) {
+    for (size_t row = 0; row < item->q; row++) {
+      if (!keeps_row(k, i, row)) continue;
       out->positions[run->keeps] = (int32_t)row;
       kept[run->keeps++] = item->q_row + row;
     }
     out->kept[i] = (struct stack_kept){run->keeps - first, first};
     out->vector_lens[i] = (int32_t)out->kept[i].count;
     out->most_kept = size_max(out->most_kept, out->kept[i].count);
+    if (run->keeps == first)
+      return stack_items_refuse(k, k->field, i, "no token of this item has a vector");
   }
   run->kept = kept;
   return STATUS_OK;
@@ -271,12 +299,13 @@ static enum status make_items(struct stack_check *k) {
     if (rows == 0 && (!stack_has_rows(k->main->run) || k->main->run->want_sparse))
       return stack_items_refuse(k, k->field, i, "an empty item has no %s",
                                 k->values->classifies ? "class" : "vector to be pooled");
-    if (rows < 2 && makes_several(k))
+    if (rows < 2 && makes_several(k) && !k->w->interacts)
       return stack_items_refuse(k, k->field, i,
                                 "multi-vector embeddings require 2 positions: the first one of an "
                                 "item has no vector");
   }
-  if (count_fed(k) || place_items(k, reader, k->lens) || keep_rows(k)) return k->e->status;
+  if (count_fed(k) || place_items(k, reader, k->lens) || mask_padding(k) || keep_rows(k))
+    return k->e->status;
   return stack_check_has_source(k) ? place_items(k, k->main, k->begun) : STATUS_OK;
 }
 
@@ -287,7 +316,7 @@ static enum status leave_out_prompts(struct stack_check *k) {
     return STATUS_OK;
   size_t *rows = arena_alloc(k->reading->arena, k->items, sizeof *rows, k->e);
   for (size_t i = 0; rows && i < k->items; i++) {
-    rows[i] = d->prompt_tokens[tokenize_prompt_of(d->texts, i)];
+    rows[i] = d->prompt_tokens[tokenize_kind_of(d->texts, i)];
     if (rows[i] >= (size_t)k->lens[i] && rows[i] > 0)
       return stack_items_refuse(k, k->field, i,
                                 "the item has %d tokens, and its prompt, which this model excludes "

@@ -10,6 +10,17 @@
 
 /* --- prompts --- */
 
+const char *const stack_tokenize_prompts[WHOLE_TEXTS][4] = {
+    [WHOLE_TEXT_DOCUMENT] = {"document", "passage", "corpus", NULL},
+    [WHOLE_TEXT_QUERY] = {"query", NULL}};
+
+void stack_tokenize_first(struct contract_text *prompt, const struct whole *w,
+                          const char *const *names) {
+  const json_t *text = NULL;
+  while (*names && !text) text = json_object_get(w->prompts, *names++);
+  stack_fields_prompt(prompt, text ? text : w->prompt);
+}
+
 enum status stack_tokenize_prompt(const struct whole *w, const struct contract_text *name,
                                   struct contract_text *prompt, struct error *e) {
   const json_t *text = w->prompt;
@@ -20,6 +31,36 @@ enum status stack_tokenize_prompt(const struct whole *w, const struct contract_t
   if (!w->prompts) return error_at(e, "/prompt_name", "this model has no prompts");
   return error_at(e, "/prompt_name",
                   "unknown prompt name: GET /v1/models/NAME lists the \"prompts\" of the model");
+}
+
+/* --- late interaction --- */
+
+/* Whether queries become other tokens than documents. */
+static bool tells_roles(const struct whole *w, const struct stack_values *v) {
+  return w->interacts && v->pool == STACK_POOL_MULTI_VECTOR;
+}
+
+enum whole_text stack_tokenize_role(const struct stack_values *v, const struct texts *texts,
+                                    size_t item) {
+  return tokenize_kind_of(texts, item) == TOKENIZE_OF_QUERY ? WHOLE_TEXT_QUERY : v->role;
+}
+
+/* How texts become tokens after this prompt. */
+static struct tokenize_form form_of(const struct whole *w, const struct stack_values *v,
+                                    enum whole_text role, const struct contract_text *prompt) {
+  const struct whole_text_form *text = &w->text[role];
+  const bool told = tells_roles(w, v);
+  const size_t longest = told && text->longest ? text->longest : w->longest;
+  struct tokenize_form form = {.prompt = {prompt->bytes, prompt->length},
+                               .longest = v->truncate != SIZE_MAX ? v->truncate
+                                          : w->positions          ? size_min(longest, w->positions)
+                                                                  : longest};
+  if (!told || !v->special) return form;
+  form.marked = text->marker >= 0;
+  form.marker = (int32_t)text->marker;
+  form.filled = text->filled;
+  form.filler = text->filler;
+  return form;
 }
 
 /* --- fields --- */
@@ -41,7 +82,13 @@ static enum status check_fields(const struct contract_reading *r, const struct w
     if (stack_field_is_seen(r, others[i]))
       return error_at(r->e, stack_field_pointer(others[i]), "%s excludes \"%s\": send one of both",
                       stack_field_name(others[i]), stack_field_name(sent));
+  if (stack_field_is_seen(r, STACK_FIELD_ROLE) && !tells_roles(w, v))
+    return error_at(r->e, "/role", "%s",
+                    w->interacts ? "\"role\" requires \"pool\": \"multi_vector\""
+                                 : "this model embeds queries and documents in the same way");
   *prompt = v->prompt;
+  if (tells_roles(w, v) && !stack_field_is_seen(r, STACK_FIELD_PROMPT))
+    stack_tokenize_first(prompt, w, stack_tokenize_prompts[v->role]);
   if (!v->prompt_name.length) return STATUS_OK;
   if (stack_field_is_seen(r, STACK_FIELD_PROMPT))
     return error_at(r->e, "/prompt_name",
@@ -51,9 +98,9 @@ static enum status check_fields(const struct contract_reading *r, const struct w
 
 /* Rejects the fields that a request without texts cannot have. */
 static enum status check_without_texts(const struct contract_reading *r) {
-  static const enum stack_field alone[] = {STACK_FIELD_SPECIAL_TOKENS, STACK_FIELD_TRUNCATE,
-                                           STACK_FIELD_RETURN_TOKENS, STACK_FIELD_PROMPT,
-                                           STACK_FIELD_PROMPT_NAME};
+  static const enum stack_field alone[] = {STACK_FIELD_ROLE,     STACK_FIELD_SPECIAL_TOKENS,
+                                           STACK_FIELD_TRUNCATE, STACK_FIELD_RETURN_TOKENS,
+                                           STACK_FIELD_PROMPT,   STACK_FIELD_PROMPT_NAME};
   for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
     if (stack_field_is_seen(r, alone[i]))
       return error_at(r->e, stack_field_pointer(alone[i]), "%s requires texts, not tokens",
@@ -98,7 +145,6 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
   if (terms->ask == ASK_QUESTION && stack_question_check(r)) return r->e->status;
   if (!r->texts) return check_without_texts(r);
   const struct stack_values *v = r->values;
-  const struct contract_text *query = &v->query_prompt;
   const struct stack_form *source = v->source.stack ? v->source.form : NULL;
   const struct stack_form *f = source ? source : v->main.form;
   struct contract_text prompt;
@@ -110,21 +156,19 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
         r->e, "/group",
         "\"group\" requires single texts, not pairs: the offsets of an entity are those "
         "of one text");
-  const struct tokenize_ask ask = {
+  struct tokenize_ask ask = {
       .of_each = {.special = v->special,
                   .traced = v->tokens || grouped || r->second,
-                  .longest = r->second                 ? 0 /* any */
-                             : v->truncate == SIZE_MAX ? w->longest
-                                                       : v->truncate,
                   .patience = r->patience},
-      .prompt = {[TOKENIZE_OF_TEXT] = {prompt.bytes, prompt.length},
-                 [TOKENIZE_OF_QUERY] = {query->bytes, query->length}},
+      .form = {[TOKENIZE_OF_TEXT] = form_of(w, v, v->role, &prompt),
+               [TOKENIZE_OF_QUERY] = form_of(w, v, WHOLE_TEXT_QUERY, &v->query_prompt)},
       .counts_prompts = w->prompt_left_out && stack_vectors_are_of_all(stack_pool_vectors(v->pool)),
       .most_tokens = r->second ? 0 : w->positions,
       .most_pairs =
           r->second ? SIZE_MAX : limits->max_pairs / size_max(1, f->layers * f->kind->self.heads)};
+  if (r->second) ask.form[TOKENIZE_OF_TEXT].longest = 0; /* any */
   const size_t said = v->truncate == SIZE_MAX || r->second ? 0 : v->truncate;
-  if (tokenize_texts_check(w->tokenizer, r->texts, &ask.of_each, said, r->e) ||
+  if (tokenize_texts_check(w->tokenizer, r->texts, &ask, said, r->e) ||
       tokenize_texts(d, w->tokenizer, r->texts, &ask, r->arena, r->e))
     return r->second ? stack_question_locate(r, w) : r->e->status;
   if (d->too_many_pairs)

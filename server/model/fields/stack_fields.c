@@ -43,6 +43,9 @@ static const char *const groupings[] = {
     [STACK_GROUP_FIRST] = "first", [STACK_GROUP_AVERAGE] = "average",
     [STACK_GROUP_MAX] = "max",     NULL};
 
+static const char *const roles[WHOLE_TEXTS + 1] = {
+    [WHOLE_TEXT_DOCUMENT] = "document", [WHOLE_TEXT_QUERY] = "query"};
+
 /* --- the table --- */
 
 enum { ANY_SIZE, ROW_SIZE }; /* ROW_SIZE: the model's width */
@@ -210,6 +213,9 @@ static const struct contract_stray strays[] = {
     {"pooling", "use \"pool\""},
     {"pooling_mode", "use \"pool\""},
     {"normalize_embeddings", "use \"normalize\""},
+    {"is_query", "use \"role\": \"query\" or \"document\""},
+    {"input_type", "use \"role\": \"query\" or \"document\""},
+    {"task", "use \"role\": \"query\" or \"document\""},
     {"truncate_dim", "use \"dimensions\""},
     {"function_to_apply", classified},
     {"raw_scores", classified},
