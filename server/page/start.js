@@ -12,7 +12,7 @@
 
   // A place that has nothing for the chosen model offers the models that it has something for.
   const offer = () => {
-    const place = State.get("place"), model = Models.current(), good = fitting(place);
+    const place = State.place, model = Models.current(), good = fitting(place);
     const lacks = Boolean(model && place) && !good.includes(model);
     Dom.id("elsewhere").hidden = !lacks;
     if (!lacks) return;
@@ -23,7 +23,7 @@
   // The request, the only input of a layer, is unfolded where there are two columns.
   let last = null;
   const fit = () => {
-    const kind = kindOf(Models.current()), answer = State.get("answer");
+    const kind = kindOf(Models.current()), answer = State.answer;
     if (kind !== last) Dom.id("drawer").open = kind === "layer" && innerWidth > 900;
     last = kind;
     Place.fit(kind, answer && !Ask.isOther() ? answer.kind || "layer" : kind, ...Models.current()?.tasks || []);
@@ -31,10 +31,10 @@
   };
   // The page opens with Learn if a model takes text. Learn has no models but these.
   const open = () => {
-    if (!State.get("models") && !State.get("problem")) return;
+    if (!State.models && !State.problem) return;
     const good = fitting("learn");
-    if (!State.get("place")) Place.go(good.length ? "learn" : "explore");
-    if (State.get("place") === "learn" && good.length && !good.includes(Models.current()))
+    if (!State.place) Place.go(good.length ? "learn" : "explore");
+    if (State.place === "learn" && good.length && !good.includes(Models.current()))
       State.set({ model: good[0].name });
   };
   let isBegun = false;
@@ -42,12 +42,12 @@
     if (!Models.current()) return;
     if (!isBegun) Place.begin();
     isBegun = true;
-    if (State.get("place") !== "learn") Examples.begin();
+    if (State.place !== "learn") Examples.begin();
   };
   State.on(["models", "problem", "place"], open);
   State.on(["models", "model", "answer", "place"], fit);
   State.on(["models", "place"], begin);
   fit();
-  State.on(["asking"], () => Dom.id("answer-side").setAttribute("aria-busy", State.get("asking")));
+  State.on(["asking"], () => Dom.id("answer-side").setAttribute("aria-busy", State.asking));
 
 })();

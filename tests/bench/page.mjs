@@ -21,8 +21,8 @@ const look = ([queries, width]) => {
     const begun = performance.now();
     await Ask.send();
     requestAnimationFrame(() => requestAnimationFrame(() => done({
-      heads: State.get("answer").items[0].weights.length,
-      shown: performance.now() - begun - State.get("answer").took })));
+      heads: State.answer.items[0].weights.length,
+      shown: performance.now() - begun - State.answer.took })));
   }));
 };
 

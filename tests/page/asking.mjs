@@ -27,7 +27,7 @@ export const send = async (page) => {
   await settle(page);
 };
 // The weights that the page holds, as the JSON answer has them, of batches with heads.
-export const weights = (page) => page.evaluate(() => State.get("answer").items.map((item) =>
+export const weights = (page) => page.evaluate(() => State.answer.items.map((item) =>
   item.weights.map(({ rows, cols, data }) => Array.from({ length: rows }, (_, i) =>
     Array.from(data.subarray(i * cols, (i + 1) * cols))))));
 export const asFloat32 = (value) =>

@@ -31,7 +31,7 @@
 // NO_FIREFOX   why there is no Firefox to test in, or "": it need not be there on Ubuntu alone
 // expect(page, ...what)    adds to what may happen from here on
 // told(page)               what the guards have to complain of; it then fails the test no more
-// state(page, name)        State.get(name); typed arrays come as typed arrays
+// state(page, name)        State[name]; typed arrays come as typed arrays
 // settle(page)             no request under way, all of State told, two frames drawn
 // ask(page, body, model, labelled)   puts a request (an object, or text) into State and sends it;
 //   settled. Without `labelled` it has no labels, else those that are there
@@ -305,11 +305,11 @@ export const told = (page) => pages.get(page).complaints.splice(0);
 
 // --- what tests do with a page ---
 
-export const state = (page, name) => page.evaluate((one) => State.get(one), name);
+export const state = (page, name) => page.evaluate((one) => State[one], name);
 
 const frames = () => new Promise((resolve) =>
   requestAnimationFrame(() => requestAnimationFrame(() => resolve(
-    typeof State !== "undefined" && State.get("asking")))));
+    typeof State !== "undefined" && State.asking))));
 export const settle = async (page) => {
   const { under } = pages.get(page);
   const until = Date.now() + PATIENCE;

@@ -41,11 +41,11 @@ const asked = async (viewport, count, fields) => {
 
 test("weights", async () => {
   const count = 12, page = await asked([1200, 1110], count, { valid_lens: [10] });
-  await page.evaluate(() => State.view({ head: 1 }));
+  await page.evaluate(() => State.show({ head: 1 }));
   await settle(page);
   // Over the cell that looks at the token behind.
   const { data } = (await state(page, "answer")).items[0].weights[1], at = data.indexOf(Math.max(...data));
-  await page.evaluate(([row, col]) => State.view({ row, col }), [Math.floor(at / count), at % count]);
+  await page.evaluate(([row, col]) => State.show({ row, col }), [Math.floor(at / count), at % count]);
   await settle(page);
   assert.ok((await page.locator("#large").innerText()).includes(`key ${at % count}`));
   await keep(page, "weights");
@@ -63,7 +63,7 @@ test("whole", async () => {
   const page = await open({ server: await serve(), viewport: [1200, 800] });
   await page.locator("#model").selectOption("sort");
   await settle(page);
-  const wait = page.waitForFunction(() => State.get("answer").part === "encoder.2.self");
+  const wait = page.waitForFunction(() => State.answer.part === "encoder.2.self");
   await page.locator("#grid [data-part]").nth(8).click();
   await wait;
   await settle(page);

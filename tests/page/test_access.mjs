@@ -121,7 +121,7 @@ test("by keyboard alone: to the request, to Send, to every tab", async () => {
   await page.keyboard.insertText(JSON.stringify(TOY));
   await tabTo(page, ({ id }) => id === "send");
   await page.keyboard.press("Enter");
-  await page.waitForFunction(() => State.get("answer").items.length === 1 && !State.get("asking"));
+  await page.waitForFunction(() => State.answer.items.length === 1 && !State.asking);
   await settle(page);
   assert.deepEqual(JSON.parse((await state(page, "asked")).body.text), TOY);
   await tabTo(page, ({ role }) => role === "tab");

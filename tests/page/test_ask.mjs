@@ -193,7 +193,7 @@ test("what is written before the models are there stays", async () => {
     await route.continue();
   });
   await page.reload();
-  await page.waitForFunction(() => State.get("models"));
+  await page.waitForFunction(() => State.models);
   await settle(page);
   assert.deepEqual([await source(page), await page.locator("#example").inputValue()], ["{}", "own0"]);
 });
@@ -204,12 +204,12 @@ test("models that cannot be read are read again, and those that have changed", a
     { times: 1 });
   await page.reload();
   await page.getByRole("button", { name: "Try again" }).click();
-  await page.waitForFunction(() => State.get("answer"));
+  await page.waitForFunction(() => State.answer);
   await settle(page);
   assert.equal(await state(page, "problem"), null);
   assert.equal(await page.locator("#example").inputValue(), "lookup");
   await page.evaluate(() => {
-    const models = State.get("models");
+    const models = State.models;
     State.set({ models: [{ ...models[0], name: "gone" }, ...models] });
   });
   await ask(page, toy, "gone");
@@ -279,7 +279,7 @@ test("random input, small as text and large as a file", async () => {
   assert.deepEqual((await page.locator("#source-whole td").allTextContents()).slice(0, 6),
     ["queries", "F32 [2, 64, 512]", "keys", "F32 [2, 96, 512]", "valid_lens", "I32 [2]"]);
   assert.equal(await state(page, "problem"), null);
-  assert.deepEqual(await page.evaluate(() => State.get("answer").items.map(({ weights }) =>
+  assert.deepEqual(await page.evaluate(() => State.answer.items.map(({ weights }) =>
     [weights.length, weights[7].rows, weights[7].cols])), [[8, 64, 96], [8, 64, 96]]);
   const before = await page.locator("#source-whole").textContent();
   await random(page, { b: 65536, q: 1000 });
@@ -293,7 +293,7 @@ test("the keys that run a request run random input where it is typed", async () 
   await page.locator("#example-part summary").click();
   await page.locator("#random [name=q]").fill("5");
   await page.keyboard.press("Control+Enter");
-  await page.waitForFunction(() => State.get("answer").items.length === 2);
+  await page.waitForFunction(() => State.answer.items.length === 2);
   await settle(page);
   assert.equal(JSON.parse((await state(page, "asked")).body.text).queries[0].length, 5);
 });
@@ -304,14 +304,14 @@ test("an answer too large to draw is kept, not read", async () => {
   await page.locator("#example-part summary").click();
   await random(page, { b: 1, q: 2048, k: "" });
   const [limit, size, ...rest] = await page.evaluate(() => {
-    const { tooLarge, items, bytes, buffer, type } = State.get("answer");
+    const { tooLarge, items, bytes, buffer, type } = State.answer;
     return [Ask.limit, bytes, buffer.byteLength === bytes, tooLarge, items.length, type];
   });
   assert.ok(size > limit && size > 8 * 2048 * 2048 * 4);
   assert.deepEqual(rest, [true, true, 0, "application/x-safetensors"]);
   assert.equal(await state(page, "problem"), null);
   await choose(page, "example", "toy");
-  assert.equal(await page.evaluate(() => State.get("answer").items.length), 2);
+  assert.equal(await page.evaluate(() => State.answer.items.length), 2);
 });
 
 test("what takes long is stopped, and gives way to what is sent next", async () => {

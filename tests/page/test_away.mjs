@@ -33,7 +33,7 @@ test("a server that comes back gets what was sent meanwhile, and the text stays"
   assert.equal(await state(page, "problem"), null);
   assert.equal((await state(page, "answer")).items.length, 1);
   assert.equal((await state(page, "body")).text, JSON.stringify(REQUEST));
-  await page.waitForFunction(() => State.get("models").length > 0);
+  await page.waitForFunction(() => State.models.length > 0);
 });
 
 test("what gets no answer is sent again once", async () => {

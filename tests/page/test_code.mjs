@@ -49,14 +49,14 @@ test("the request of a model gives the weights that the views show, short or lon
     const { attention, strings } = await run(language);
     assert.deepEqual(Object.keys(attention), (await state(page, "answer")).names, language);
     assert.deepEqual([asFloat32(attention[part])], await weights(page), language);
-    assert.deepEqual(strings, (await page.evaluate(() => State.get("answer").places[0])).encoder, language);
+    assert.deepEqual(strings, (await page.evaluate(() => State.answer.places[0])).encoder, language);
   }
   await ask(page, { text: one, return_attention: { of: [part], as: "average" } });
   assert.deepEqual(Object.keys((await run("curl")).attention), [part], "what the request itself says");
   await ask(page, { text: Array(250).fill(one) });
   const { name, bytes } = await download(page, () => page.getByRole("button", { name: "Save request" }).click());
   fs.writeFileSync(path.join(folder, name), bytes);
-  const first = await page.evaluate(() => State.get("answer").items[0].weights.map(({ data }) => [...data]));
+  const first = await page.evaluate(() => State.answer.items[0].weights.map(({ data }) => [...data]));
   assert.deepEqual((await run("Python")).attention[part][0].map((head) => asFloat32(head.flat())), first);
   fs.rmSync(folder, { recursive: true });
 });
@@ -124,7 +124,7 @@ test("code takes the key from the environment", async () => {
   const page = await open({ server: closed, path: "/#api", expect: [401] });
   await page.locator("#key-text").fill(key);
   await page.keyboard.press("Enter");
-  await page.waitForFunction(() => State.get("answer"));
+  await page.waitForFunction(() => State.answer);
   await unfold(page, "code-part");
   const { raw } = await state(page, "answer");
   for (const language of Object.keys(LANGUAGES)) {

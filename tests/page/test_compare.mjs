@@ -109,9 +109,9 @@ test("a whole model: outputs, heads of all layers, the pinned weights of another
   const other = shown.findIndex((text) => !text.startsWith("Layer 2"));
   const [, layer, head] = /^Layer (\d) · head (\d)/.exec(shown[other]), name = `encoder.${layer}.self`;
   await page.locator("#compare [aria-pressed]").nth(other).click();
-  await page.waitForFunction((part) => State.get("answer").part === part, name);
+  await page.waitForFunction((part) => State.answer.part === part, name);
   await settle(page);
-  await page.evaluate(() => State.view({ row: 2, col: 3 }));
+  await page.evaluate(() => State.show({ row: 2, col: 3 }));
   await settle(page);
   const [, now, then] = /: ([\d.e-]+) \(.*pinned ([\d.e-]+)/.exec(await said(page));
   near(Number(now), b.attention[name][head][2][3]);
@@ -148,17 +148,17 @@ test("the same once more: nothing has moved, and nothing is drawn apart", async 
 
 test("a head that only one of them has is compared with no other", async () => {
   const page = await opened("layer", X, { ...Y });
-  await page.evaluate(() => State.view({ head: 2 }));
+  await page.evaluate(() => State.show({ head: 2 }));
   await settle(page);
   assert.equal((await titles(page)).length, 3);
   await ask(page, X, "two");
   await page.getByRole("button", { name: "Unpin" }).click();
   await page.getByRole("button", { name: "Pin this response" }).click();
   await ask(page, Y, "layer");
-  await page.evaluate(() => State.view({ head: 2 }));
+  await page.evaluate(() => State.show({ head: 2 }));
   await settle(page);
   assert.match(await page.locator("#compare").textContent(), /does not have this head/);
-  await page.evaluate(() => State.view({ head: 1 }));
+  await page.evaluate(() => State.show({ head: 1 }));
   await settle(page);
   assert.equal((await titles(page))[0], "Pinned: two");
 });
@@ -211,7 +211,7 @@ test("maps fit their frames, whatever stood there before", async () => {
 
 test("a pinned model that was replaced is told", async () => {
   const page = await opened("words", { tokens: [4, 5, 6] }, { tokens: [4, 7, 6] });
-  await page.evaluate(() => State.set({ models: State.get("models").map((one) =>
+  await page.evaluate(() => State.set({ models: State.models.map((one) =>
     (one.name === "words" ? { ...one, digest: "another" } : one)) }));
   await page.evaluate(() => Whole.show("encoder.0.self", 1));
   await page.locator("#compare [role=alert]").waitFor();

@@ -132,7 +132,7 @@ test("the readout has the digits of the answer, by the pointer and by the keyboa
   const body = { queries: [[row(), row(), row(), row()]], return_attention: true };
   await ask(page, body, "demo");
   const [[, head]] = (await post("demo", "attention", body)).attention_weights;
-  await page.evaluate(() => State.view({ head: 1 }));
+  await page.evaluate(() => State.show({ head: 1 }));
   await settle(page);
   const said = async (i, j) => {
     const [, weight] = new RegExp(`^Query ${i} gives .* to key ${j}: (.*) \\(head 1\\)$`)
@@ -175,8 +175,8 @@ test("typed, labelled and sent by the keyboard", async () => {
   await page.keyboard.insertText(WORDS.join(" "));
   await page.locator("#source").focus();
   await page.keyboard.press("Control+Enter");
-  await page.waitForFunction((text) => State.get("asked").body.text === text
-    && !State.get("asking"), JSON.stringify(BODY));
+  await page.waitForFunction((text) => State.asked.body.text === text
+    && !State.asking, JSON.stringify(BODY));
   await settle(page);
   assert.deepEqual(await words(page), WORDS);
   await hoverCell(page, 2, 1);
@@ -186,7 +186,7 @@ test("typed, labelled and sent by the keyboard", async () => {
 test("lines, steps and heads of a layer", async () => {
   const page = await opened();
   await ask(page, BODY, "demo");
-  await page.evaluate(() => State.view({ head: 1, row: 2, col: 0 }));
+  await page.evaluate(() => State.show({ head: 1, row: 2, col: 0 }));
   await tab(page, "Head view");
   await drawn(page, "#lines canvas");
   assert.match(await page.locator("#lines-text").textContent(), /^query 2 → .*lines: 3$/);
@@ -232,7 +232,7 @@ test("a whole model: text in, a grid of heads, exact weights after a click", asy
   await drawn(page, "#grid canvas");
   for (const [name, head] of [["encoder.0.self", 3], ["encoder.1.self", 2]]) {
     await cell(page, name, head).click();
-    await page.waitForFunction((part) => State.get("answer").part === part, name);
+    await page.waitForFunction((part) => State.answer.part === part, name);
     await settle(page);
     const { attention } = await post("words", "encode",
       { text: "The cat sat.", return_attention: [name] });
@@ -259,7 +259,7 @@ test("lines, flow and steps of a whole model", async () => {
     const wanted = roll(names.map((name) => attention[name]), residual).map((all) => all[4]);
     (await flow(page)).forEach((row, l) => row.forEach((x, j) => near(x, wanted[l][j])));
   }
-  await page.evaluate(() => State.view({ row: 2, col: 1 }));
+  await page.evaluate(() => State.show({ row: 2, col: 1 }));
   await tab(page, "Computation");
   const view = await state(page, "view"), answer = await state(page, "answer");
   const { trace } = await post("writes", "encode",
@@ -376,12 +376,12 @@ const looked = async (page) => {
   await ask(page, BODY, "demo");
   await page.evaluate((row) => {
     State.set({ labels: { rows: [row], cols: [] } });
-    State.view({ head: 1, row: 1, col: 0, range: "head" });
+    State.show({ head: 1, row: 1, col: 0, range: "head" });
   }, WORDS);
   await tab(page, "Head view");
 };
 const same = async (page) => {
-  await page.waitForFunction(() => State.get("answer") && State.get("view").row === 1);
+  await page.waitForFunction(() => State.answer && State.view.row === 1);
   await settle(page);
   assert.deepEqual(JSON.parse((await state(page, "asked")).body.text), BODY);
   assert.deepEqual(await state(page, "labels"), { rows: [WORDS], cols: [] });

@@ -37,7 +37,7 @@ for (const model of ["ids", "writes"])
 
 test("each item of a batch; too many tokens; what is refused", async () => {
   const page = await opened("ids", { tokens: [[4, 5], [6, 7, 8]] }, { expect: [504] });
-  await page.evaluate(() => State.view({ item: 1 }));
+  await page.evaluate(() => State.show({ item: 1 }));
   await page.waitForFunction(() => document.querySelectorAll("#flow tbody tr [title]").length === 9);
   near(await shown(page), (await rolled("ids", [6, 7, 8], [0, 1, 2], true)).map((all) => all[2]));
   await ask(page, { tokens: Array(65).fill(5) }, "ids");

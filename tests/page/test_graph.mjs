@@ -89,7 +89,7 @@ test("a residual connection goes round each block of a layer, and round no other
 test("an attention leads to its weights; another model is another graph; layers have none", async () => {
   const page = await opened("both", { tokens: [4, 5, 6], targets: [7, 8] });
   await page.locator("#graph [data-piece='decoder.0.cross']").click();
-  await page.waitForFunction(() => State.get("answer").part === "decoder.0.cross");
+  await page.waitForFunction(() => State.answer.part === "decoder.0.cross");
   await settle(page);
   assert.equal(await page.locator("#large h3").textContent(), "Cross-attention layer 0 · head 0");
   assert.equal(await page.getByRole("tab", { name: "Attention" }).getAttribute("aria-selected"), "true");

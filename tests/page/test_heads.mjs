@@ -497,7 +497,7 @@ test("the bar of times is Server-Timing", async () => {
   const sum = stages.reduce((all, [, ms]) => all + Number(ms), 0);
   near(/^total ([\d.]+) ms$/.exec(items[4])[1], sum, "sum");
   assert.match(items[5], /^round trip [\d.]+ ms$/);
-  const bytes = await page.evaluate(() => Format.bytes(State.get("answer").bytes));
+  const bytes = await page.evaluate(() => Format.bytes(State.answer.bytes));
   assert.equal(items[6], `response ${bytes}`);
   const parts = await page.locator(".stages i").evaluateAll((list) =>
     list.map((part) => part.getBoundingClientRect().width));

@@ -30,7 +30,7 @@ test("a key is asked for, and is kept nowhere", async () => {
   assert.equal(await page.locator("#key-text").inputValue(), "");
   await give(page, KEY);
   await dialog(page).waitFor({ state: "detached" });
-  await page.waitForFunction(() => State.get("models"));
+  await page.waitForFunction(() => State.models);
   await ask(page, REQUEST, "demo");
   assert.equal(await state(page, "problem"), null);
   assert.equal((await state(page, "answer")).items.length, 1);
@@ -39,7 +39,7 @@ test("a key is asked for, and is kept nowhere", async () => {
     { ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state,
     await indexedDB.databases(), await caches.keys(), document.documentElement.outerHTML,
     [...document.querySelectorAll("input, textarea")].map((field) => field.value),
-    ["models", "model", "body", "labels", "asked", "answer", "problem", "view"].map(State.get)]));
+    ["models", "model", "body", "labels", "asked", "answer", "problem", "view"].map((name) => State[name])]));
   assert.ok(!kept.includes(KEY));
   assert.deepEqual(await page.context().cookies(), []);
   await page.reload();
@@ -61,7 +61,7 @@ test("many that are refused ask once; who gives no key can give one later", asyn
   assert.match(await page.locator("#problem").textContent(), /Unauthorized/);
   await page.locator("#problem").getByRole("button", { name: "Enter API key" }).click();
   await give(page, KEY);
-  await page.waitForFunction(() => State.get("models"));
+  await page.waitForFunction(() => State.models);
   await settle(page);
   assert.equal(await page.locator("#problem").textContent(), "");
   await page.locator("#status-requests").waitFor({ state: "attached" });
@@ -102,7 +102,7 @@ test("what streams asks for the key, too, and goes on with it", async () => {
     { config: { models: { writes: model } } }), expect: [401] });
   await dialog(page).waitFor();
   await give(page, KEY);
-  await page.waitForFunction(() => State.get("models"));
+  await page.waitForFunction(() => State.models);
   await ask(page, { tokens: [4, 5] }, "writes");
   await tab(page, "Generation");
   await page.evaluate(() => Key.forget());

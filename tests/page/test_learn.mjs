@@ -67,7 +67,7 @@ test("a word, a head, a layer, with mouse and keyboard", async () => {
   assert.ok((await title(page)).includes(percent(before.weights[6])));
   assert.equal(await page.locator("#cards .dot").count(), 0);
   await page.getByRole("button", { name: "Layer 0" }).click();
-  await page.waitForFunction(() => State.get("answer").part === "encoder.0.self");
+  await page.waitForFunction(() => State.answer.part === "encoder.0.self");
   await shown(page);
   assert.equal((await state(page, "view")).head, 0);
   const first = await traced(SENTENCE, 7, 0, "encoder.0.self");
@@ -107,9 +107,9 @@ test("one word changes, and the arc moves: by query and key alone", async () => 
   const seen = new Set();
   for (let i = 0; i < 5; i++) {
     seen.add(await page.locator("#learn-text").inputValue());
-    const old = await page.evaluate(() => State.get("answer").thumbs && State.get("asked").body.text);
+    const old = await page.evaluate(() => State.answer.thumbs && State.asked.body.text);
     await page.getByRole("button", { name: "Another sentence" }).click();
-    await page.waitForFunction((text) => State.get("asked").body.text !== text, old);
+    await page.waitForFunction((text) => State.asked.body.text !== text, old);
     await shown(page);
   }
   assert.equal(seen.size, 5);
@@ -151,7 +151,7 @@ test("typing: the sentence follows, unknown words are told, nothing is sent when
   assert.ok(!sent.some((url) => /encode/.test(url)));
   assert.equal(await title(page), "Type a sentence");
   await input.fill("<img src=x onerror=alert(1)> it");
-  await page.waitForFunction(() => State.get("asked").body.text.includes("onerror"));
+  await page.waitForFunction(() => State.asked.body.text.includes("onerror"));
   await shown(page);
   assert.equal(await page.locator("#learn img").count(), 0);
 });
@@ -162,7 +162,7 @@ test("a decoder, a model of many heads, a model without text", async () => {
     ids: whole("encoder") } } });
   const page = await open({ server: mine, path: "/" });
   await shown(page);
-  const rows = await page.evaluate(() => State.get("answer").words(0, "decoder.3.self").rows);
+  const rows = await page.evaluate(() => State.answer.words(0, "decoder.3.self").rows);
   await page.locator("#arcs button").nth(2).click();
   await page.waitForFunction((word) => document.querySelector("#learn-title").innerText.startsWith(`“${word}”`), rows[2]);
   // Later words are masked for a decoder: they have no arc.
@@ -220,7 +220,7 @@ test("the address has the sentence, the head and the word; a reload and Back kee
   assert.equal(await title(page), found);
   assert.equal(await page.locator("#learn-text").inputValue(), wide);
   await page.getByRole("link", { name: "Explore" }).click();
-  await page.waitForFunction(() => State.get("place") === "explore" && !document.getElementById("look").hidden);
+  await page.waitForFunction(() => State.place === "explore" && !document.getElementById("look").hidden);
   await page.goBack();
   await until(page, "“cross” gives");
   assert.equal(await title(page), found);
@@ -273,7 +273,7 @@ test("a word that the tokenizer does not know has what was typed beside it", asy
       await page.locator("#line").press("Enter");
       await settle(page);
     }
-    const rows = (name) => page.evaluate(([what, i]) => State.get("answer")[what](i, "encoder.1.self").rows, [name, item]);
+    const rows = (name) => page.evaluate(([what, i]) => State.answer[what](i, "encoder.1.self").rows, [name, item]);
     assert.deepEqual([await rows("words"), await rows("reads")], [shown, read]);
   }
   // The maps and Learn have the typed words.

@@ -30,7 +30,7 @@ const answerTo = async (request) => (await server.post(PATH, request)).json;
 const label = (page, rows, cols = []) =>
   page.evaluate((labels) => State.set({ labels }), { rows, cols }).then(() => settle(page));
 const view = (page, changes) =>
-  page.evaluate((what) => State.view(what), changes).then(() => settle(page));
+  page.evaluate((what) => State.show(what), changes).then(() => settle(page));
 const download = async (page, name) => {
   const [file] = await Promise.all([page.waitForEvent("download"),
     page.getByRole("button", { name, exact: true }).click()]);
@@ -314,7 +314,7 @@ test("the chosen head has its own button pressed, in the color of its lines", as
 // --- saving ---
 
 const rgbOf = (page, weights, high) => page.evaluate(([list, most]) =>
-  list.map((x) => [...Scale.paper.bytes.slice(3 * Scale.index(x / most)).slice(0, 3)]),
+  list.map((x) => [...Scale.paper().bytes.slice(3 * Scale.index(x / most)).slice(0, 3)]),
 [weights, high]);
 const highest = (weights) => Math.max(...weights.flat(Infinity));
 

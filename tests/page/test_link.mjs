@@ -9,7 +9,7 @@ const looked = async (page) => {
   await ask(page, BODY, "demo");
   await page.evaluate((labels) => {
     State.set({ labels });
-    State.view({ head: 1, row: 1, col: 2, range: "head" });
+    State.show({ head: 1, row: 1, col: 2, range: "head" });
   }, LABELS);
   await tab(page, "Head view");
   await settle(page);
@@ -20,7 +20,7 @@ const copied = async (page) => {
   return page.evaluate(() => navigator.clipboard.readText());
 };
 const same = async (page) => {
-  await page.waitForFunction(() => State.get("answer") && State.get("view").row === 1);
+  await page.waitForFunction(() => State.answer && State.view.row === 1);
   await settle(page);
   assert.equal((await state(page, "asked")).body.text, JSON.stringify(BODY));
   assert.deepEqual(await state(page, "labels"), LABELS);
@@ -34,7 +34,7 @@ const parameters = async (page, ...wanted) => {
   const [, place, text] = /^#([^?]*)\?(.*)$/.exec(await page.evaluate(() => location.hash));
   return { place, ...Object.fromEntries(new URLSearchParams(text)) };
 };
-const shown = (page) => page.evaluate(() => ["place", "tab", "model"].map(State.get).join(" "));
+const shown = (page) => page.evaluate(() => ["place", "tab", "model"].map((name) => State[name]).join(" "));
 const coded = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
 test("a link brings all of it back, and nothing of it is sent", async () => {
@@ -56,9 +56,9 @@ test("of a whole model: its layer and head", async () => {
   const page = await open({ server });
   await ask(page, { tokens: [3, 1, 2] }, "sort");
   await page.evaluate(() => Whole.show("encoder.1.self", 3));
-  await page.waitForFunction(() => State.get("answer").part === "encoder.1.self");
+  await page.waitForFunction(() => State.answer.part === "encoder.1.self");
   const other = await open({ server, path: `/${new URL(await copied(page)).hash}` });
-  await other.waitForFunction(() => State.get("answer").part === "encoder.1.self");
+  await other.waitForFunction(() => State.answer.part === "encoder.1.self");
   await settle(other);
   assert.deepEqual([(await state(other, "view")).head, await other.locator("#large h3").textContent()],
     [3, "Layer 1 · head 3"]);
@@ -105,7 +105,7 @@ test("links that are broken, strange, too long or of models that are not there",
 test("what is no tab of a link is not opened", async () => {
   const kept = { attend: 1, model: "demo", text: JSON.stringify(BODY), tab: "answer-side" };
   const page = await open({ server, path: `/#${coded(kept)}` });
-  await page.waitForFunction(() => State.get("answer"));
+  await page.waitForFunction(() => State.answer);
   assert.equal(await shown(page), "explore look demo");
 });
 
@@ -113,9 +113,9 @@ test("a cell and a head that the answer does not have are not chosen", async () 
   const page = await open({ server });
   await looked(page);
   const kept = JSON.parse(await page.evaluate(() => JSON.stringify({ attend: 1, model: "demo",
-    text: State.get("body").text, view: { row: 999, col: 2, head: 99 }, tab: "tab-lines" })));
+    text: State.body.text, view: { row: 999, col: 2, head: 99 }, tab: "tab-lines" })));
   await page.evaluate((one) => { location.hash = btoa(JSON.stringify(one)); }, kept);
-  await page.waitForFunction(() => State.get("view").col === 2 && State.get("view").row === -1);
+  await page.waitForFunction(() => State.view.col === 2 && State.view.row === -1);
   assert.equal((await state(page, "view")).head, 0);
 });
 
@@ -128,11 +128,11 @@ test("an older link is read, whose code has all of it", async () => {
 
 test("the address can be read: an example, ids, a layer and a head", async () => {
   const page = await open({ server, path: "/#explore/lines?model=sort&layer=encoder.1.self&head=2&query=3&tokens=5+1+3+2" });
-  await page.waitForFunction(() => State.get("view").row === 3);
+  await page.waitForFunction(() => State.view.row === 3);
   await settle(page);
   assert.deepEqual(JSON.parse((await state(page, "asked")).body.text), { tokens: [5, 1, 3, 2] });
   assert.deepEqual([await shown(page), (await state(page, "answer")).part], ["explore lines sort", "encoder.1.self"]);
-  await page.evaluate(() => State.view({ head: 1, row: -1 }));
+  await page.evaluate(() => State.show({ head: 1, row: -1 }));
   assert.deepEqual(await parameters(page, "head=1"), { place: "explore/lines", model: "sort", tokens: "5 1 3 2",
     layer: "encoder.1.self", head: "1" });
   await page.locator("#example").selectOption("sort");
@@ -145,11 +145,11 @@ test("Back and Forward go through places, tabs and models, and a reload keeps th
   const visit = async (act) => {
     were.push(await shown(page));
     await act();
-    await page.waitForFunction((last) => ["place", "tab", "model"].map(State.get).join(" ") !== last, were.at(-1));
+    await page.waitForFunction((last) => ["place", "tab", "model"].map((name) => State[name]).join(" ") !== last, were.at(-1));
     await settle(page);
   };
   await visit(() => page.getByRole("tab", { name: "Head view" }).click());
-  await page.evaluate(() => State.view({ head: 1 }));
+  await page.evaluate(() => State.show({ head: 1 }));
   await visit(() => page.locator("#model").selectOption("sort"));
   await visit(() => page.getByRole("tab", { name: "Rollout" }).click());
   await visit(() => page.getByRole("link", { name: "API" }).click());
@@ -157,14 +157,14 @@ test("Back and Forward go through places, tabs and models, and a reload keeps th
   assert.equal(last, "api raw sort");
   for (const was of were.toReversed()) {
     await page.goBack();
-    await page.waitForFunction((one) => ["place", "tab", "model"].map(State.get).join(" ") === one, was);
+    await page.waitForFunction((one) => ["place", "tab", "model"].map((name) => State[name]).join(" ") === one, was);
     await settle(page);
     if (was === "explore lines demo") assert.equal((await state(page, "view")).head, 1);
     assert.equal((await state(page, "asked")).model, was.split(" ")[2]);
   }
   for (const was of [...were.slice(1), last]) {
     await page.goForward();
-    await page.waitForFunction((one) => ["place", "tab", "model"].map(State.get).join(" ") === one, was);
+    await page.waitForFunction((one) => ["place", "tab", "model"].map((name) => State[name]).join(" ") === one, was);
     await settle(page);
   }
   await page.goBack();
@@ -179,6 +179,6 @@ test("the address has nothing of an API key", async () => {
   await page.evaluate(() => { Key.ask(); });
   await page.locator("#key-text").fill("secret-of-the-test");
   await page.locator("#key-use").click();
-  await page.evaluate(() => State.view({ head: 1 }));
+  await page.evaluate(() => State.show({ head: 1 }));
   assert.ok(!JSON.stringify(await parameters(page, "head=1")).includes("secret"));
 });

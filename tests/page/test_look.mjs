@@ -68,7 +68,7 @@ const body = (q, k, more) => ({
 
 test("the readout's headline is the sentence, and the exact weight a note below it", async () => {
   const page = await open({ server: await serve(), path: "/#explore?model=sort&tokens=3+1+2&query=1&key=2" });
-  await page.waitForFunction(() => State.get("view").row === 1);
+  await page.waitForFunction(() => State.view.row === 1);
   await settle(page);
   const [head, note, both] = await page.locator("#readout").evaluate((one) =>
     [one.querySelector("strong").textContent, one.lastChild.textContent, one.textContent]);
@@ -389,14 +389,14 @@ test("2048 queries and keys: all of them at once, and each of them", async () =>
   assert.ok(await page.locator("#frame").evaluate((frame) => frame.scrollWidth <= frame.clientWidth
     && frame.scrollHeight <= frame.clientHeight));
   const blocks = await page.evaluate((side) => {
-    const [{ matrix: { data } }] = Answer.faces(State.get("answer"), 0), peaks = [];
+    const [{ matrix: { data } }] = Answer.faces(State.answer, 0), peaks = [];
     for (const [a, b] of [[0, 0], [100, 30], [Math.floor(2047 / side), 7]]) {
       let most = 0;
       for (let i = a * side; i < Math.min(2048, (a + 1) * side); i++)
         for (let j = b * side; j < (b + 1) * side; j++) most = Math.max(most, data[i * 2048 + j]);
       peaks.push([a, b, most]);
     }
-    return [peaks, Scale.high(Answer.faces(State.get("answer"), 0))];
+    return [peaks, Scale.high(Answer.faces(State.answer, 0))];
   }, n);
   for (const [a, b, peak] of blocks[0])
     assert.deepEqual(await sample(page, CANVAS, whole.left + b + 0.5, whole.top + a + 0.5),
@@ -421,7 +421,7 @@ test("2048 queries and keys: all of them at once, and each of them", async () =>
     await settle(page);
     const [i, j] = [dy + 300, dx + 200];
     const wanted = await page.evaluate(([a, b]) => {
-      const faces = Answer.faces(State.get("answer"), 0);
+      const faces = Answer.faces(State.answer, 0);
       return [faces[0].matrix.data[a * 2048 + b], Scale.high(faces)];
     }, [i, j]);
     const got = await sample(page, CANVAS, at.left + 200.5, at.top + 300.5);
@@ -507,7 +507,7 @@ test("where there is nothing to draw, the page says why", async () => {
 
 test("contrast is chosen by the page for long rows, and by whoever wants it", async () => {
   const page = await fresh(), box = page.getByLabel("Contrast");
-  await page.evaluate(() => State.view({ strong: null }));
+  await page.evaluate(() => State.show({ strong: null }));
   await ask(page, body(3, 4), "demo");
   assert.equal(await box.isChecked(), false);
   await ask(page, body(60, 100, { causal: true }), "demo");
@@ -622,7 +622,7 @@ for (const [dark, scale] of [[false, 1], [true, 2]])
       for (const one of new Uint32Array(pen.getImageData(0, 0, width, height).data.buffer))
         counts[one] = (counts[one] || 0) + 1;
       const drawn = Picture.svg(Look.sheet());
-      return { counts, bytes: [...Scale.paper.bytes], text: drawn.textContent,
+      return { counts, bytes: [...Scale.paper().bytes], text: drawn.textContent,
         size: [width, height], svg: ["width", "height"].map((name) => Number(drawn.getAttribute(name))) };
     });
     for (const weight of heads[0].flatMap((row) => row.slice(0, 3))) {

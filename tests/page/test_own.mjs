@@ -25,7 +25,7 @@ for (const firefox of NO_FIREFOX ? [false] : [false, true])
         area.dispatchEvent(new Event("input"));
         setTimeout(() => location.reload()); // before the page writes the address
       }, [field, text])]);
-      await page.waitForFunction(() => State.get("answer"));
+      await page.waitForFunction(() => State.answer);
       await settle(page);
       assert.deepEqual(JSON.parse((await state(page, "body")).text).tokens, JSON.parse(text[0] === "{" ? text : '{"tokens": [5, 4]}').tokens);
       assert.equal(await page.evaluate(() => location.hash), await page.evaluate(() => Place.link()));
@@ -87,7 +87,7 @@ test("a reload keeps the request, the model, the labels and what can be chosen",
   await page.locator("#labels-rows").fill("one two");
   await settle(page);
   await page.reload();
-  await page.waitForFunction(() => State.get("answer") || State.get("problem"));
+  await page.waitForFunction(() => State.answer || State.problem);
   await settle(page);
   assert.equal(await source(page), request);
   assert.deepEqual([await example(page), await page.locator("#model").inputValue()], ["own0", "base"]);
@@ -107,7 +107,7 @@ test("what a browser keeps of somebody else's, or does not keep, does not matter
     await page.evaluate((kept) => sessionStorage.setItem("attend", kept), text);
     await page.evaluate(() => { Storage.prototype.setItem = () => { throw new Error("full"); }; });
     await page.reload();
-    await page.waitForFunction(() => State.get("answer"));
+    await page.waitForFunction(() => State.answer);
     await settle(page);
     assert.equal(await example(page), "lookup", text);
   }
@@ -125,7 +125,7 @@ test("a model that the server has replaced is asked as it is now", async () => {
   process.kill(other.pid, "SIGHUP");
   while ((await other.get("/v1/models")).text === before) await new Promise((done) => setTimeout(done, 20));
   await choose(page, "example", "causal");
-  await page.waitForFunction(() => State.get("problem") === null && State.get("asked").body === State.get("body")
+  await page.waitForFunction(() => State.problem === null && State.asked.body === State.body
     && Models.current().query_size === 8);
   await settle(page);
   assert.equal(await example(page), "causal");

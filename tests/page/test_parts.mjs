@@ -178,7 +178,7 @@ test("Request: a field that is changed in a file, the server takes", async () =>
       const body = Request.change({ name: "a file", ...Tensor.read(bytes.buffer) }, wanted);
       State.set({ model: "layer", body });
       await Ask.send();
-      const { problem, answer } = { problem: State.get("problem"), answer: State.get("answer") };
+      const { problem, answer } = { problem: State.problem, answer: State.answer };
       const gone = Object.fromEntries(Object.keys(wanted).map((name) => [name, undefined]));
       const fields = Request.change(body, gone);
       return { problem, outputs: answer && answer.items.flatMap((i) => [...i.outputs.data]),
@@ -207,7 +207,7 @@ test("Request: a file of one item, too, and base64", async () => {
       const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
       State.set({ model: "layer", body: Request.change({ name: "x", ...Tensor.read(bytes.buffer) }, changes) });
       await Ask.send();
-      return State.get("problem") || [...State.get("answer").items[0].outputs.data];
+      return State.problem || [...State.answer.items[0].outputs.data];
     }, [file.toString("base64"), mine]);
     const { json } = await server.post("/v1/models/layer/attention", { queries, ...theirs });
     assert.ok(Array.isArray(found), JSON.stringify(found));

@@ -22,7 +22,7 @@ test("the page opens with Learn if a model takes text, else with Explore", async
   assert.deepEqual(await page.locator("#model option").allTextContents(), ["words", "writes"]);
   for (const side of ["#ask-side", "#answer-side", "[role=tablist]"])
     assert.ok(!await page.locator(side).isVisible(), side);
-  await page.waitForFunction(() => State.get("answer") && !document.getElementById("learn-title").innerText.startsWith("Type"));
+  await page.waitForFunction(() => State.answer && !document.getElementById("learn-title").innerText.startsWith("Type"));
   assert.deepEqual(Object.keys(JSON.parse((await state(page, "asked")).body.text)), ["text"]);
   await go(page, "Explore");
   assert.deepEqual([await place(page), (await state(page, "asked")).model], ["explore", "words"]);
@@ -74,7 +74,7 @@ test("on a phone a link, an example and a model show the picture; no keys are na
   const link = "/#explore/look?model=ids&example=ids&head=1";
   const page = await open({ server, path: link, viewport: [390, 844], touch: true });
   const sees = async (what) => {
-    await page.waitForFunction(() => scrollY > 0 && !State.get("asking"));
+    await page.waitForFunction(() => scrollY > 0 && !State.asking);
     await settle(page);
     assert.ok(await top(page, what) < 700, what);
     await page.evaluate(() => scrollTo(0, 0));
@@ -133,7 +133,7 @@ test("a page of a listed origin shows a view alone in a frame, with a link to th
   await inside.locator("#lines canvas").first().waitFor();
   for (const part of ["header", "#ask-side", "[role=tablist]"]) assert.ok(!await inside.locator(part).isVisible(), part);
   const frame = page.frames()[1];
-  await frame.waitForFunction(() => location.hash.includes("head=2") && State.get("view").head === 2);
+  await frame.waitForFunction(() => location.hash.includes("head=2") && State.view.head === 2);
   const entries = await frame.evaluate(() => history.length);
   await frame.evaluate(() => Place.go("explore", "look"));
   await frame.waitForFunction(() => location.hash.startsWith("#explore/look"));

@@ -231,7 +231,7 @@ test("of a file the tensor, the place and the value are told", async () => {
   });
   assert.match(await told(page), /mask\[1\]\[0\]: 7/);
   await page.evaluate(async () => {
-    const body = State.get("body");
+    const body = State.body;
     State.set({ body: Request.change(body, { mask: undefined, select: "maybe" }) });
     await Ask.send();
   });

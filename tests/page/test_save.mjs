@@ -94,7 +94,7 @@ test("Rollout: the numbers of each layer", async () => {
 test("Computation: the trace", async () => {
   const page = await open({ server });
   await ask(page, LAYER, "demo");
-  await page.evaluate(() => State.view({ row: 1 }));
+  await page.evaluate(() => State.show({ row: 1 }));
   await tab(page, "Computation");
   await page.locator("#steps tbody tr").first().waitFor();
   const { trace } = await post("demo", "attention", { ...LAYER, trace: { item: 0, head: 0, query: 1 } });
@@ -112,7 +112,7 @@ test("Head importance: the losses, the measures and the curve", async () => {
   await ask(page, { tokens: TOKENS }, "ids");
   await tab(page, "Head importance");
   await measured(page);
-  const losses = await page.evaluate(() => [...State.get("losses")]);
+  const losses = await page.evaluate(() => [...State.losses]);
   const [, ...rows] = csvOf(await save(page, "CSV", "#worth"));
   assert.deepEqual(rows.map(([name, head]) => `${name} ${head}`), losses.map(([name]) => name));
   near(rows.map((row) => row[2]), losses.map(([, loss]) => loss));

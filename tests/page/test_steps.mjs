@@ -14,7 +14,7 @@ const BODY = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0], [1, 1, 0, 0]], [[2, 1, 0, 
 const opened = async (body, model, view, options = {}) => {
   const page = await open({ server, ...options });
   await ask(page, body, model);
-  await page.evaluate((what) => State.view(what), view);
+  await page.evaluate((what) => State.show(what), view);
   await tab(page, "Computation");
   await settle(page);
   return page;
@@ -91,8 +91,8 @@ test("what if: a score is changed, a key is hidden, and all goes back", async ()
 test("of a whole model, of the attention that is shown; a hidden key has no score", async () => {
   const body = { tokens: [4, 5, 6, 7] }, page = await opened(body, "writes", {});
   await page.evaluate(() => Whole.show("decoder.1.self", 2));
-  await page.waitForFunction(() => State.get("answer").part === "decoder.1.self");
-  await page.evaluate(() => State.view({ row: 2, col: 3 }));
+  await page.waitForFunction(() => State.answer.part === "decoder.1.self");
+  await page.evaluate(() => State.show({ row: 2, col: 3 }));
   await settle(page);
   const t = await traced(body, "writes", { attention: "decoder.1.self", item: 0, head: 2, query: 2 }, "encode");
   assert.deepEqual((await rows(page)).map(({ score }) => (score === "" ? null : Number(score))), t.scores);
@@ -104,7 +104,7 @@ test("what is refused is told; where there is nothing, it says so", async () => 
   const page = await opened(BODY, "demo", { row: 0 }, { expect: [504] });
   await page.route(/\/attention$/, (route) => route.fulfill({ status: 504, contentType: "application/problem+json",
     body: '{"title":"Too slow","detail":"deadline_ms has passed"}' }), { times: 1 });
-  await page.evaluate(() => State.view({ row: 1 }));
+  await page.evaluate(() => State.show({ row: 1 }));
   await page.locator("#steps [role=alert]").waitFor();
   await page.getByRole("button", { name: "Try again" }).click();
   await page.locator("#steps tbody tr").first().waitFor();
@@ -122,11 +122,11 @@ test("a score is written out: product, scale and bias as the server has them", a
   assert.ok(Math.abs(t.products[1] / Math.sqrt(2) + 5 - t.scores[1]) < 1e-5, "the bias is in the score");
   assert.equal(await said(page), "q·k / √d + bias, with d = 2, the size of a head: "
     + `${short(t.products[1])} / √2 + 5 = ${short(t.scores[1])}`);
-  await page.evaluate(() => State.view({ col: 0 }));
+  await page.evaluate(() => State.show({ col: 0 }));
   await settle(page);
   assert.equal(await said(page), "q·k / √d, with d = 2, the size of a head: "
     + `${short(t.products[0])} / √2 = ${short(t.scores[0])}`);
-  await page.evaluate(() => State.view({ row: 2, col: 2 }));
+  await page.evaluate(() => State.show({ row: 2, col: 2 }));
   await settle(page);
   assert.match(await said(page), / \/ √2 − 2 = /);
 });

@@ -59,7 +59,7 @@ test("characters beyond 16 bits; each item of a batch", async () => {
   const texts = ["\u{1f40e}\u{1f40e} the dog", "the sea"], page = await opened("tagger", { text: texts });
   const { entities } = await post("tagger", "classify_tokens", { text: texts, group: "simple" });
   for (const item of [0, 1]) {
-    await page.evaluate((i) => State.view({ item: i }), item);
+    await page.evaluate((i) => State.show({ item: i }), item);
     await settle(page);
     const shown = await page.locator("#tasks mark").evaluateAll((list) => list.map((one) =>
       [...one.childNodes].slice(0, -1).map(({ data }) => data).join("")));

@@ -79,7 +79,7 @@ test("text becomes tokens, whose strings are the labels, an item for each line",
   assert.deepEqual(await body(page), { text: ["The cat sat.", "A mat"] });
   assert.deepEqual(await words(page), ["[CLS]", "the", "cat", "sat", ".", "[SEP]"]);
   await page.getByRole("button", { name: "Next item" }).click();
-  await page.waitForFunction(() => State.get("answer").items[1].weights);
+  await page.waitForFunction(() => State.answer.items[1].weights);
   await settle(page);
   assert.deepEqual(await words(page), ["[CLS]", "a", "mat", "[SEP]"]);
   const { attention } = await reply("words", "encode", { text: "A mat",
@@ -236,7 +236,7 @@ test("targets are text, too: they are the tokens after the prompt", async () => 
   await page.locator("#line").fill("the cat");
   await second.fill("sat on the");
   await second.press("Enter");
-  await page.waitForFunction(() => (State.get("answer") || {}).path === "score");
+  await page.waitForFunction(() => (State.answer || {}).path === "score");
   await settle(page);
   const { tokens } = await reply("writes", "tokenize", { text: "sat on the", special_tokens: false });
   assert.deepEqual(await body(page), { text: "the cat", targets: tokens });
@@ -252,10 +252,10 @@ test("targets are text, too: they are the tokens after the prompt", async () => 
 test("a text runs while it is typed where answers are quick, and waits elsewhere", async () => {
   const page = await openAt("words"), line = page.locator("#line"), sent = [];
   page.on("request", (request) => request.method() === "POST" && sent.push(request.url()));
-  const took = (ms) => page.evaluate((time) => { State.get("answer").took = time; }, ms);
+  const took = (ms) => page.evaluate((time) => { State.answer.took = time; }, ms);
   await took(1);
   await line.fill("a cat");
-  await page.waitForFunction(() => JSON.parse(State.get("asked").body.text).text === "a cat");
+  await page.waitForFunction(() => JSON.parse(State.asked.body.text).text === "a cat");
   await settle(page);
   assert.deepEqual(await words(page), ["[CLS]", "a", "cat", "[SEP]"]);
   await page.clock.install();
@@ -314,7 +314,7 @@ test("a chosen query lights up in every head, and a chosen weight ranks them", a
   const page = await openAt("words");
   const { attention } = await reply("words", "encode", { text: (await body(page)).text,
     return_attention: true });
-  await page.evaluate(() => State.view({ row: 9, col: 2 }));
+  await page.evaluate(() => State.show({ row: 9, col: 2 }));
   await settle(page);
   const sizes = await page.locator("#grid canvas").evaluateAll((list) => list.map((one) => one.height));
   assert.deepEqual(sizes, Array(12).fill(1), "the row of the query alone");
@@ -325,7 +325,7 @@ test("a chosen query lights up in every head, and a chosen weight ranks them", a
     return attention[of][Number(head)][9][2];
   });
   for (let i = 1; i < shown.length; i++) assert.ok(shown[i - 1] >= shown[i] - 1 / 255, `${shown}`);
-  await page.evaluate(() => State.view({ row: -1, col: -1 }));
+  await page.evaluate(() => State.show({ row: -1, col: -1 }));
   await settle(page);
   assert.deepEqual(await page.locator("#grid canvas").evaluateAll((list) => list.map((one) => one.height)),
     Array(12).fill(14));
@@ -338,7 +338,7 @@ test("more tokens than a picture has points", async () => {
   const { attention } = await reply("ids", "encode", { tokens, return_attention: ["encoder.2.self"] });
   assert.deepEqual(await weights(page), float32(attention["encoder.2.self"]));
   assert.equal(await page.locator("#grid canvas").first().evaluate((one) => one.height), 64);
-  await page.evaluate(() => State.view({ row: 199, col: 199 }));
+  await page.evaluate(() => State.show({ row: 199, col: 199 }));
   await settle(page);
   assert.equal((await state(page, "problem")), null);
 });
@@ -439,8 +439,8 @@ test("where there is room the heads stand beside the one that is large, also of 
 test("padding is no row; a binary request shows the item that is chosen", async () => {
   const page = await openAt("ids"), body = { tokens: [[4, 5, 6, 7], [8, 9, 10, 11]], valid_lens: [4, 2] };
   await ask(page, body, "ids");
-  await page.evaluate(() => State.view({ item: 1 }));
-  await page.waitForFunction(() => State.get("answer").items[1].weights);
+  await page.evaluate(() => State.show({ item: 1 }));
+  await page.waitForFunction(() => State.answer.items[1].weights);
   await settle(page);
   assert.deepEqual(await words(page), ["8", "9"]);
   const { json } = await server.post("/v1/models/ids/encode", { tokens: [8, 9], return_attention: ["encoder.2.self"] });
@@ -451,8 +451,8 @@ test("padding is no row; a binary request shows the item that is chosen", async 
       tensors: { tokens: { dtype: "I32", shape: [2, 3], bytes } } } });
     return Ask.send();
   });
-  await page.evaluate(() => State.view({ item: 1 }));
-  await page.waitForFunction(() => State.get("answer").items[1].weights);
+  await page.evaluate(() => State.show({ item: 1 }));
+  await page.waitForFunction(() => State.answer.items[1].weights);
   const other = await server.post("/v1/models/ids/encode", { tokens: [7, 8, 9], return_attention: ["encoder.2.self"] });
   assert.deepEqual(await weights(page), float32(other.json.attention["encoder.2.self"]));
 });
@@ -462,9 +462,9 @@ test("a head and an item chosen at once; weights that cannot be read leave the v
   await ask(page, { tokens: [[4, 5, 6], [7, 8, 9]] }, "ids");
   await page.evaluate(() => {
     Whole.show("encoder.0.self", 2);
-    State.view({ item: 1 });
+    State.show({ item: 1 });
   });
-  await page.waitForFunction(() => State.get("answer").part === "encoder.0.self");
+  await page.waitForFunction(() => State.answer.part === "encoder.0.self");
   await settle(page);
   const { json } = await server.post("/v1/models/ids/encode", { tokens: [7, 8, 9], return_attention: ["encoder.0.self"] });
   assert.deepEqual(await weights(page), float32(json.attention["encoder.0.self"]));
@@ -474,13 +474,13 @@ test("a head and an item chosen at once; weights that cannot be read leave the v
   await page.locator("#problem").getByText("Too slow").waitFor();
   assert.equal((await state(page, "view")).part, "encoder.0.self");
   await cell(page, "encoder.1.self", 0).click();
-  await page.waitForFunction(() => State.get("answer").part === "encoder.1.self");
+  await page.waitForFunction(() => State.answer.part === "encoder.1.self");
   assert.equal(await state(page, "problem"), null);
 });
 
 test("a model that is gone is told, and its answer stays what it was", async () => {
   const page = await openAt("ids");
-  await page.evaluate(() => State.set({ models: State.get("models").filter(({ name }) => name !== "ids") }));
+  await page.evaluate(() => State.set({ models: State.models.filter(({ name }) => name !== "ids") }));
   await cell(page, "encoder.0.self", 0).click();
   await page.locator("#problem").getByText("The model is no longer served").waitFor();
   assert.ok(await page.getByRole("tab", { name: "Rollout" }).isVisible());
@@ -490,7 +490,7 @@ test("sorted heads say which they are; a weight is chosen first", async () => {
   const page = await openAt("both");
   await page.locator("#grid-order").selectOption("weight");
   await page.getByText("Choose a query and a key first.").waitFor();
-  await page.evaluate(() => State.view({ row: 1, col: 1 }));
+  await page.evaluate(() => State.show({ row: 1, col: 1 }));
   await page.getByText("Choose a query and a key first.").waitFor({ state: "hidden" });
   const { part } = await state(page, "view"), shown = await cells(page);
   assert.ok(shown.every((one) => one.split(".")[2].split(" ")[0] === part.split(".")[2]), shown.join());
@@ -501,7 +501,7 @@ test("what is no id stays in the line, and is refused at its place", async () =>
   const page = await openAt("ids", { expect: [400] });
   await page.locator("#line").fill("4 5 x 0x10");
   await page.locator("#line").press("Enter");
-  await page.waitForFunction(() => State.get("problem"));
+  await page.waitForFunction(() => State.problem);
   assert.equal((await state(page, "problem")).pointer, "/tokens/2");
   await page.locator("#line").blur();
   assert.equal(await page.locator("#line").inputValue(), "4 5 x 0x10");

@@ -19,18 +19,18 @@ const Ask = (() => {
     size > READABLE ? "application/x-safetensors, application/json;q=0.5" : "application/json";
   const what = () => {
     const model = Models.current();
-    return Models.isWhole(model) ? Whole.path(model, Request.fields(State.get("body")) || {})
+    return Models.isWhole(model) ? Whole.path(model, Request.fields(State.body) || {})
       : "attention";
   };
   const isBlank = (text) => typeof text === "string" && !text.trim();
   // Are all texts of the request empty?
   const lacksText = () => {
-    const texts = [(Request.fields(State.get("body")) || {}).text].flat();
+    const texts = [(Request.fields(State.body) || {}).text].flat();
     return texts.length > 0 && texts.every(isBlank);
   };
   const ready = () => {
-    const body = State.get("body");
-    return Boolean(State.get("model") && body && !isBlank(body.text) && !lacksText());
+    const body = State.body;
+    return Boolean(State.model && body && !isBlank(body.text) && !lacksText());
   };
 
   const sent = (body) => {
@@ -47,7 +47,7 @@ const Ask = (() => {
         ? { ...reply, model: asked.model, batched: true, average: false, items: [], raw: null,
           tooLarge: true, bytes: reply.buffer.byteLength }
         : Answer.read(reply, Request.fields(asked.body) || {}));
-      const view = State.get("view"), last = Math.max(0, answer.items.length - 1);
+      const view = State.view, last = Math.max(0, answer.items.length - 1);
       return { answer, asked, problem: null,
         view: { ...view, item: Math.min(view.item, last), part: answer.part || null, row: -1,
           col: -1, masked: -1 },
@@ -76,7 +76,7 @@ const Ask = (() => {
   const send = async () => {
     if (!ready()) return;
     stop();
-    const [body, model, labels] = ["body", "model", "labels"].map(State.get);
+    const { body, model, labels } = State;
     const mine = new AbortController();
     under = mine;
     State.set({ asking: true });
@@ -96,18 +96,18 @@ const Ask = (() => {
   const button = Dom.id("send"), halt = Dom.id("stop");
   const hint = Dom.id("send-hint"), keys = matchMedia("(hover: none)").matches ? "" : hint.textContent;
   const side = Dom.id("answer-side"), other = Dom.id("other");
-  const differs = (name) => Boolean(State.get("asked")) && State.get("asked")[name] !== State.get(name);
+  const differs = (name) => Boolean(State.asked) && State.asked[name] !== State[name];
   const isOld = () => differs("body") || differs("model");
   // The button does nothing while a request is under way; it is not disabled, and keeps the focus.
   const show = () => {
-    const asking = State.get("asking");
+    const asking = State.asking;
     halt.hidden = !asking;
     button.disabled = !ready();
     button.setAttribute("aria-disabled", asking);
     // The response of another model is not shown under the name of this one.
-    other.hidden = !differs("model") || !State.get("model");
+    other.hidden = !differs("model") || !State.model;
     side.classList.toggle("other", !other.hidden);
-    other.textContent = asking ? "Running …" : `Run a request to see ${State.get("model")}.`;
+    other.textContent = asking ? "Running …" : `Run a request to see ${State.model}.`;
     hint.textContent = lacksText() ? "Type some text." : isOld() ? "The response belongs to an earlier request." : keys;
   };
   const start = async () => {
@@ -115,12 +115,12 @@ const Ask = (() => {
     await send();
   };
   Dom.id("model").addEventListener("change", () => (isAwaited = true));
-  const unlessAsking = () => State.get("asking") || start();
+  const unlessAsking = () => State.asking || start();
   button.addEventListener("click", unlessAsking);
   halt.addEventListener("click", stop);
   document.addEventListener("keydown", (event) => {
     const run = [...document.querySelectorAll("main .primary")].find((one) => one.offsetParent);
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !run || State.get("place") === "learn") return;
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !run || State.place === "learn") return;
     event.preventDefault();
     // A field that is being typed into commits its text when it loses the focus.
     const at = document.activeElement;

@@ -9,7 +9,7 @@ const Code = (() => {
   const told = Dom.id("code-told");
   const isWhole = () => Ask.what() !== "attention";
   const body = () => {
-    const own = Ask.sent(State.get("body")), fields = Request.fields(own) || {};
+    const own = Ask.sent(State.body), fields = Request.fields(own) || {};
     const isShown = isWhole() && !("return_attention" in fields);
     return (isShown && Request.change(own, { return_attention: true,
       return_tokens: fields.return_tokens ?? ("text" in fields || undefined) })) || own;
@@ -19,7 +19,7 @@ const Code = (() => {
   const parts = () => {
     const { text } = body(), isText = text !== undefined;
     const inline = isText && text.length <= LONG && !/[^\n\t -\uffff]/.test(text);
-    const url = new URL(Net.path(Ask.what(), State.get("model")), location).href;
+    const url = new URL(Net.path(Ask.what(), State.model), location).href;
     return { url, text: inline ? text : null,
       file: isText ? "request.json" : "request.safetensors",
       type: isText ? "application/json" : "application/x-safetensors",

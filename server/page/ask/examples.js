@@ -37,15 +37,15 @@ const Examples = (() => {
   };
   // Makes the example again for the current model.
   const fit = () => {
-    const model = Models.current(), body = State.get("body");
-    if (before && State.get("model") !== before.to) before = null;
-    if (!body || !model || State.get("place") === "learn") return;
+    const model = Models.current(), body = State.body;
+    if (before && State.model !== before.to) before = null;
+    if (!body || !model || State.place === "learn") return;
     if (body !== made) {
-      if (State.get("asking") || !Ask.isOther()) return;
+      if (State.asking || !Ask.isOther()) return;
       const own = adapted(body, model);
       if (own) {
         State.set({ body: own });
-        if (Models.find(State.get("asked").model)) ask(); // else no one has chosen this model
+        if (Models.find(State.asked.model)) ask(); // else no one has chosen this model
         return;
       }
       chosen = null;
@@ -86,7 +86,7 @@ const Examples = (() => {
   const owned = (_, i) => Dom.el("option", { value: `own${i}` },
     i ? `your request, ${i} earlier` : "your request");
   const show = () => {
-    const body = State.get("body"), own = Own.list();
+    const body = State.body, own = Own.list();
     if (body !== made) chosen = "";
     Dom.fill(choice, own.map(owned), Samples.offered(Models.current()).map(option),
       Dom.el("option", { value: "", disabled: true, hidden: true }, "none of these"));
@@ -106,7 +106,7 @@ const Examples = (() => {
   });
   const begin = () => {
     const model = Models.current();
-    if (State.get("body") !== null || !model) return null;
+    if (State.body !== null || !model) return null;
     if (Own.kept && Own.kept.body) return chooseOwn(Own.kept.body);
     chosen = Samples.first(model);
     return chosen && !(model.query_size > WIDEST) ? put(model) : null;

@@ -63,7 +63,7 @@ const Fields = (() => {
     } catch (error) {
       return complain(name, `Invalid JSON: ${error.message}`);
     }
-    const body = Request.change(State.get("body"), { [name]: value });
+    const body = Request.change(State.body, { [name]: value });
     if (!body) return complain(name, "The request cannot be changed.");
     State.set({ body });
   };
@@ -110,12 +110,12 @@ const Fields = (() => {
   };
   const show = () => {
     if (!part.open) return;
-    const fields = Request.fields(State.get("body"));
+    const fields = Request.fields(State.body);
     Dom.id("fields-note").textContent =
       fields ? "" : "The request is not a JSON object: its fields cannot be set here.";
     for (const entry of list) showOne(entry, fields);
   };
-  let list = null;
+  let list = [];
   const fit = () => {
     const wanted = Models.isWhole(Models.current()) ? OF_WHOLE : LIST;
     if (wanted !== list) Dom.fill(Dom.id("fields"), wanted.map(rowOf));
@@ -123,7 +123,6 @@ const Fields = (() => {
     show();
   };
 
-  fit();
   part.addEventListener("toggle", show);
   State.on(["body"], show, Dom.id("ask-side"));
   State.on(["models", "model"], fit, Dom.id("ask-side"));

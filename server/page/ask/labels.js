@@ -10,12 +10,12 @@ const Labels = (() => {
   const NONE = { rows: [], cols: [] };
   // The words that are typed now, if the answer belongs to the current request.
   const now = () => {
-    const asked = State.get("asked"), answer = State.get("answer");
+    const { asked, answer } = State;
     if (answer && answer.whole) return answer.labels;
-    return asked && asked.body !== State.get("body") ? asked.labels || NONE : State.get("labels");
+    return asked && asked.body !== State.body ? asked.labels || NONE : State.labels;
   };
   const pick = (lists, item, i) => (lists[item] && lists[item][i]) || null;
-  const hasKeys = () => Boolean((Request.fields((State.get("asked") || {}).body) || {}).keys);
+  const hasKeys = () => Boolean((Request.fields(State.asked?.body) || {}).keys);
   const row = (item, i) => pick(now().rows, item, i) || String(i);
   const col = (item, j) => {
     const { rows, cols } = now();
@@ -28,7 +28,7 @@ const Labels = (() => {
   const words = (text) => (text ? text.split("\n").map(split) : []);
   const spelt = (lists) => lists.map((line) => line.join(" ")).join("\n");
   const show = () => {
-    for (const [side, lists] of Object.entries(State.get("labels")))
+    for (const [side, lists] of Object.entries(State.labels))
       if (spelt(words(area(side).value)) !== spelt(lists)) area(side).value = spelt(lists);
   };
 
@@ -37,7 +37,7 @@ const Labels = (() => {
     (list.length && list.length !== sizes[item]
       ? `Item ${item} has ${kind}: ${sizes[item] ?? 0}, words: ${list.length}.` : ""));
   const check = () => {
-    const { rows, cols } = now(), items = (State.get("answer") || {}).items || [];
+    const { rows, cols } = now(), items = State.answer?.items || [];
     const sizes = (side) => items.map(({ weights }) => weights[0][side]);
     const told = items.every(({ weights }) => weights && weights[0])
       ? [...wrong("queries", rows, sizes("rows")), ...wrong("keys", cols, sizes("cols"))] : [];
@@ -46,7 +46,7 @@ const Labels = (() => {
 
   for (const side of ["rows", "cols"])
     area(side).addEventListener("input", () =>
-      State.set({ labels: { ...State.get("labels"), [side]: words(area(side).value) } }));
+      State.set({ labels: { ...State.labels, [side]: words(area(side).value) } }));
   State.on(["labels"], show, Dom.id("ask-side"));
   State.on(["labels", "answer", "body"], check, Dom.id("ask-side"));
   return { row, col, now, of, NONE };

@@ -49,7 +49,7 @@
   let wrong = "", turn = 0;
   const commit = async () => {
     const mine = ++turn;
-    const model = Models.current(), body = State.get("body"), lines = line.value.split("\n");
+    const model = Models.current(), body = State.body, lines = line.value.split("\n");
     const typed = lines.map(ids), isIds = typed.flat().every(Number.isInteger);
     const text = isText(Request.fields(body) || {}, model) || (Boolean(model.tokenizer) && !isIds);
     const lists = text ? lines : typed;
@@ -64,7 +64,7 @@
     if (next) State.set({ body: next });
     if (!next || !isWords) return;
     const found = await tokenized(model, text ? lines : [], said);
-    if (mine !== turn || !found || State.get("body") !== next) return;
+    if (mine !== turn || !found || State.body !== next) return;
     spoken.set(keyOf(found), behind.value);
     State.set({ body: Request.change(next, { targets: of(found) }) });
   };
@@ -73,9 +73,9 @@
   const PAUSE = 300, QUICK = 50;
   let timer = 0;
   const run = () => {
-    const { took, whole } = State.get("answer") || {}, model = Models.current();
-    if (Models.isSmall(model) && whole && took < QUICK && !Ask.isOther() && State.get("asked").body !== State.get("body")
-      && "text" in (Request.fields(State.get("body")) || {})) Ask.send();
+    const { took, whole } = State.answer || {}, model = Models.current();
+    if (Models.isSmall(model) && whole && took < QUICK && !Ask.isOther() && State.asked.body !== State.body
+      && "text" in (Request.fields(State.body) || {})) Ask.send();
   };
   const type = () => {
     commit();
@@ -90,7 +90,7 @@
     const model = Models.current();
     part.hidden = !Models.isWhole(model) || !model.vocabulary;
     if (part.hidden) return;
-    const fields = Request.fields(State.get("body")) || {}, text = isText(fields, model);
+    const fields = Request.fields(State.body) || {}, text = isText(fields, model);
     const lines = [spelt(text ? fields.text : fields.tokens, text), spoken.get(keyOf(fields.targets)) ?? spelt(fields.targets, false)];
     title.textContent = text ? "Text" : "Token IDs";
     Dom.id("line-more").hidden = model.kind === "encoder";

@@ -52,8 +52,8 @@ const Link = (() => {
     return { request: coded({ text: body.text, labels }) };
   };
   const write = () => {
-    const { item, part, head, row, col, range, strong } = State.get("view"), { whole } = State.get("answer") || {};
-    return { model: State.get("model"), ...requestOf(State.get("body"), State.get("labels")),
+    const { item, part, head, row, col, range, strong } = State.view, { whole } = State.answer || {};
+    return { model: State.model, ...requestOf(State.body, State.labels),
       item: item || "", layer: whole ? part : "", head: head || "", query: row < 0 ? "" : row,
       key: col < 0 ? "" : col, scale: range === "head" ? range : "", contrast: strong ?? "" };
   };
@@ -70,10 +70,10 @@ const Link = (() => {
     const get = (name) => params.get(name) || undefined;
     const whole = (name) => get(name) && Number(get(name)), head = get("head");
     const body = bodyOf(params);
-    if (State.get("body") && !State.get("asked")) return choose(get("model")); // written before there were models
+    if (State.body && !State.asked) return choose(get("model")); // written before there were models
     if (["tokens", "request"].some((name) => params.has(name)) && !Object.keys(body).length)
       Place.say("This link is invalid or was cut off.");
-    return restore({ model: get("model") || State.get("model"), ...body,
+    return restore({ model: get("model") || State.model, ...body,
       view: viewOf({ item: whole("item"), part: get("layer"), head: head === "mean" ? head : whole("head"),
         row: whole("query"), col: whole("key"), range: get("scale"),
         strong: { true: true, false: false }[get("contrast")] }) });
@@ -83,10 +83,10 @@ const Link = (() => {
 
   // Makes and sends the request, unless it is the one that is answered.
   const send = ({ model, example, text, labels = Labels.NONE }, view) => {
-    const body = State.get("body"), asked = State.get("asked"), same = body && (example
+    const { body, asked } = State, same = body && (example
       ? body.example === example : text === undefined || body.text === text);
     if (same && asked && asked.body === body && asked.model === model) return null;
-    State.set({ view: { ...State.get("view"), part: view.part, item: view.item } });
+    State.set({ view: { ...State.view, part: view.part, item: view.item } });
     if (example && Examples.offered(Models.find(model)).some(({ name }) => name === example))
       return Examples.choose(example);
     if (text === undefined) return Examples.begin() || (same && Ask.send());
@@ -104,11 +104,11 @@ const Link = (() => {
     if (!choose(kept.model)) return Examples.begin();
     const { view } = kept;
     await send(kept, view);
-    const answer = State.get("answer"), item = Math.min(view.item, answer ? answer.items.length - 1 : 0);
+    const answer = State.answer, item = Math.min(view.item, answer ? answer.items.length - 1 : 0);
     const { matrix, head } = Answer.face(answer, { ...view, item }) || { matrix: {}, head: 0 };
     const known = (at, n) => (at < n ? at : -1);
     const part = answer && (answer.whole && answer.names.includes(view.part) ? view.part : answer.part);
-    State.view({ ...view, head, item: Math.max(0, item), part: part || null,
+    State.show({ ...view, head, item: Math.max(0, item), part: part || null,
       row: known(view.row, matrix.rows), col: known(view.col, matrix.cols) });
   };
   // A file and an older link have a tab, which belongs to a place.
@@ -117,7 +117,7 @@ const Link = (() => {
     Place.go(place, tab?.getAttribute("aria-controls"));
     return restore(kept);
   };
-  Place.part("learn", { read: (params) => choose(params.get("model")), write: () => ({ model: State.get("model") }) });
+  Place.part("learn", { read: (params) => choose(params.get("model")), write: () => ({ model: State.model }) });
   Place.part("explore generate ablate api", { read, write });
   Place.old((text) => {
     const kept = of(decoded(text));
@@ -126,7 +126,7 @@ const Link = (() => {
   });
 
   const copy = async () => {
-    const { example, text, tokens, request } = requestOf(State.get("body"), State.get("labels"));
+    const { example, text, tokens, request } = requestOf(State.body, State.labels);
     if ([example, text, tokens, request].every((one) => one === undefined))
       return Dom.fill(told, "The request is too long for a link: save it as a file.");
     const url = location.href.split("#")[0] + Place.link();
@@ -138,10 +138,10 @@ const Link = (() => {
     }
   };
   const save = () => {
-    const body = State.get("body"), model = State.get("model");
+    const { body, model } = State;
     if (!body || !("text" in body)) return Dom.fill(told, "A binary request is already a file.");
-    const now = { [NAME]: 1, model, text: body.text, labels: State.get("labels"), view: State.get("view"),
-      tab: `tab-${State.get("tab")}` };
+    const now = { [NAME]: 1, model, text: body.text, labels: State.labels, view: State.view,
+      tab: `tab-${State.tab}` };
     Dom.save(new Blob([JSON.stringify(now, null, 1)], { type: "application/json" }),
       `attend-${model}-view.json`.replace(/[^\w.-]/g, "_"));
   };

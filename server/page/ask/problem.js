@@ -68,7 +68,7 @@
   };
 
   const show = () => {
-    const problem = State.get("problem");
+    const problem = State.problem;
     forget();
     Dom.id("answer-side").classList.toggle("before", Boolean(problem && problem.body));
     if (!problem) return Dom.fill(box);
@@ -84,11 +84,11 @@
 
   State.on(["problem"], show);
   State.on(["body"], () => {
-    const { body } = State.get("problem") || {}, { text } = State.get("body") || {};
+    const { body } = State.problem || {}, { text } = State.body || {};
     if (text === undefined || !body || text !== body.text) forget();
   });
   Key.on(() => {
-    const { status } = State.get("problem") || {};
+    const { status } = State.problem || {};
     if (status === 401 && Key.has()) again();
   });
 })();

@@ -160,7 +160,7 @@ const Samples = (() => {
   // models that it is for, and whether a model is one.
   const takes = ({ needs, fits }, model) => (Models.isWhole(model) ? Boolean(fits) && fits(model)
     : !fits && (!needs || needs[1](model)));
-  const taker = (example, model) => [model, ...(State.get("models") || [])].find((one) => takes(example, one)) || null;
+  const taker = (example, model) => [model, ...(State.models || [])].find((one) => takes(example, one)) || null;
   const chapter = () => [...layers, ...ofWhole].filter((one) => /d2l 11/.test(one.title) && Models.current()
     && taker(one, Models.current()));
   const barred = (example, model) => {

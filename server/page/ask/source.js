@@ -79,7 +79,7 @@ const Source = (() => {
     queueMicrotask(() => area.focus());
   };
   const toText = () => {
-    const body = Request.asText(State.get("body"));
+    const body = Request.asText(State.body);
     if (body) put(body);
     else note.textContent = "It has numbers that JSON cannot represent.";
   };
@@ -141,9 +141,9 @@ const Source = (() => {
     event.preventDefault();
     State.set(undone);
   });
-  const keep = () => (now = { body: State.get("body"), labels: State.get("labels") });
+  const keep = () => (now = { body: State.body, labels: State.labels });
   const show = () => {
-    const body = State.get("body"), long = isLong(body);
+    const body = State.body, long = isLong(body);
     const text = body && "text" in body ? body.text : "";
     note.textContent = "";
     Dom.id("source-wrap").hidden = long;

@@ -143,8 +143,8 @@ const Whole = (() => {
   const ask = async (body, model, signal) => {
     const fields = Request.fields(body);
     if (!fields) return { reply: await post("encode", body, model, signal) };
-    const what = path(model, fields), names = ran(model, what), labels = State.get("labels");
-    const view = State.get("view"), part = names.includes(view.part) ? view.part : names.at(-1);
+    const what = path(model, fields), names = ran(model, what), labels = State.labels;
+    const view = State.view, part = names.includes(view.part) ? view.part : names.at(-1);
     // Both requests are sent at once: a page of words shows its first weights after one round trip.
     const weights = send(body, model, part, view.item, signal);
     const reply = await post(what, Request.change(body, { return_tokens: "text" in fields || undefined,
@@ -159,8 +159,8 @@ const Whole = (() => {
     return exact.ok ? { reply, answer: withPart(answer, part, item, exact.weights) } : { reply: exact };
   };
 
-  const again = (changes, what = State.get("answer").path) => {
-    const { body, model } = State.get("asked");
+  const again = (changes, what = State.answer.path) => {
+    const { body, model } = State.asked;
     return post(what, Request.change(body, { ...BARE, ...changes }), Models.find(model));
   };
 
@@ -168,23 +168,23 @@ const Whole = (() => {
   let wanted = null;
   const gone = { title: "The model is no longer served", detail: "Choose another one.", status: 0 };
   const load = async () => {
-    const { item, part } = State.get("view"), now = State.get("answer");
+    const { view: { item, part }, answer: now } = State;
     if (!now || !now.whole || !now.items[item] || !now.names.includes(part)) return;
     if (now.part === part && now.items[item].weights) return;
-    const { body, model } = State.get("asked"), one = Models.find(model);
+    const { body, model } = State.asked, one = Models.find(model);
     const mine = { thumbs: now.thumbs, item, part };
     if (wanted && Object.keys(mine).every((name) => mine[name] === wanted[name])) return;
     wanted = mine;
     const found = one ? await read(body, one, part, item, now.words(item, part)) : { problem: gone };
-    const answer = State.get("answer");
+    const answer = State.answer;
     if (mine !== wanted || answer.thumbs !== mine.thumbs) return;
-    if (!found.ok) return State.set({ problem: found.problem, view: { ...State.get("view"), part: answer.part } });
+    if (!found.ok) return State.set({ problem: found.problem, view: { ...State.view, part: answer.part } });
     wanted = null;
     State.set({ answer: withPart(answer, part, item, found.weights), problem: null });
   };
   const show = (part, head) => {
     wanted = null;
-    State.view({ part, head });
+    State.show({ part, head });
   };
   State.on(["view"], load);
   return { path, ask, show, BARE, again, weights: read };

@@ -30,18 +30,18 @@ const Own = (() => {
   // A text that follows a text of the user's own is an edit of it.
   let last = null;
   const note = () => {
-    const body = State.get("body"), edits = last && own[0] === last && "text" in last
+    const body = State.body, edits = last && own[0] === last && "text" in last
       && body && "text" in body && !body.name;
     last = body;
     if (!isOwn(body) || own.includes(body)) return;
     own = [body, ...(edits ? own.slice(1) : own)].slice(0, MOST);
   };
   const save = (address) => {
-    const body = State.get("body");
-    if (isOwn(body)) words.set(body, State.get("labels"));
+    const body = State.body;
+    if (isOwn(body)) words.set(body, State.labels);
     const all = own.filter((one) => "text" in one && one.text.length < LONGEST);
     try {
-      sessionStorage.setItem(NAME, JSON.stringify({ model: State.get("model"),
+      sessionStorage.setItem(NAME, JSON.stringify({ model: State.model,
         own: all.map((one) => ({ text: one.text, labels: words.get(one) })),
         current: all.indexOf(body), address }));
     } catch {

@@ -6,7 +6,7 @@
 // needs: state
 const Part = (() => {
   const KINDS = { "encoder.self": "Encoder", "decoder.self": "Decoder", "decoder.cross": "Cross-attention" };
-  const parts = (part, of = State.get("answer")?.kind) => {
+  const parts = (part, of = State.answer?.kind) => {
     const [side, layer, kind] = part.split(".");
     return [of === "seq2seq" ? KINDS[`${side}.${kind}`] : "", layer];
   };

@@ -33,7 +33,7 @@ const Place = (() => {
   const tabsOf = (place, ...any) =>
     tabs.filter(({ dataset }) => has(dataset.place, place) && has(dataset.of, ...any));
   const show = () => {
-    const place = State.get("place"), [kind, ...seen] = kinds, fitting = tabsOf(place, ...seen);
+    const place = State.place, [kind, ...seen] = kinds, fitting = tabsOf(place, ...seen);
     const tab = fitting.find((one) => viewOf(one) === chosen[place]) || fitting[0];
     for (const one of document.querySelectorAll("[data-of], [data-place]")) {
       const { of, place: places, or } = one.dataset;
@@ -48,11 +48,11 @@ const Place = (() => {
     list.hidden = fitting.length < 2;
     Rove.tidy(list);
     const view = tab ? viewOf(tab) : place;
-    if (State.get("tab") !== view) State.set({ tab: view });
+    if (State.tab !== view) State.set({ tab: view });
   };
   const go = (place, tab) => {
     if (tab) chosen[place] = tab;
-    if (State.get("place") !== place) State.set({ place });
+    if (State.place !== place) State.set({ place });
     show();
   };
   const fit = (...now) => {
@@ -66,12 +66,12 @@ const Place = (() => {
   document.body.classList.toggle("embed", embedded);
   full.hidden = !embedded;
   const parts = [];
-  const here = () => parts.filter(({ places }) => has(places, State.get("place")));
+  const here = () => parts.filter(({ places }) => has(places, State.place));
   const link = () => {
-    const place = State.get("place"), all = new URLSearchParams();
+    const place = State.place, all = new URLSearchParams();
     for (const [name, value] of here().flatMap(({ write }) => Object.entries(write())))
       if (value !== null && value !== undefined && value !== "") all.set(name, value);
-    const tab = list.hidden ? "" : `/${State.get("tab")}`, text = all.toString();
+    const tab = list.hidden ? "" : `/${State.tab}`, text = all.toString();
     return `#${place}${tab}${text && `?${text}`}`;
   };
   // The address is written after the changes of a task. Browsers limit how often: after AT_ONCE times, it is
@@ -93,7 +93,7 @@ const Place = (() => {
     timer = setTimeout(write, PAUSE);
   };
   const note = () => {
-    const place = State.get("place"), now = [place, chosen[place], State.get("model")].join(" ");
+    const place = State.place, now = [place, chosen[place], State.model].join(" ");
     if (now !== entry && !isOpening && !embedded && link() !== location.hash) {
       write();
       history.pushState(null, "", link());

@@ -6,7 +6,7 @@
 //
 // A ramp is { css(t), ink(t), bytes, words }, t from 0 to 1: css: "rgb(...)"; ink: the color of text on
 // it; bytes: a Uint8Array of 256 colors, three bytes each; words: the same as pixels. Scale.ramp() is
-// the theme's, Scale.paper is for saved pictures, Scale.apart() is the theme's for differences, with
+// the theme's, Scale.paper() is for saved pictures, Scale.apart() is the theme's for differences, with
 // zero at t = 0.5. Scale.tint(sheet, isSaved) -> the ramp of a sheet (heatmap.js), on the page or in a saved picture,
 // with at(weight), the weight's t. The theme is State.dark. Scale.css, Scale.ink: of Scale.ramp(). Scale.index(t): the
 // index of a color. Scale.bar() -> a node with all colors from left to right.
@@ -35,7 +35,7 @@ const Scale = (() => {
   const luminance = ([r, g, b]) =>
     0.2126 * straight(r) + 0.7152 * straight(g) + 0.0722 * straight(b);
   const index = (t) => Math.max(0, Math.min(255, Math.round(255 * t) || 0));
-  const ramp = (...stops) => {
+  const make = (stops) => {
     const bytes = new Uint8Array(768), parts = stops.length - 1;
     for (let i = 0; i < 256; i++) {
       const at = i / 255 * parts, n = Math.min(Math.floor(at), parts - 1), to = stops[n + 1];
@@ -47,6 +47,11 @@ const Scale = (() => {
     const isDark = (i) => luminance(bytes.subarray(3 * i)) < 0.179;
     return { bytes, words, css, ink: (t) => (isDark(index(t)) ? "#fff" : "#000") };
   };
+  // A ramp is made when it is first used.
+  const ramp = (...stops) => {
+    let made = null;
+    return () => (made ||= make(stops));
+  };
   const WHITE = [0.9853, 0.0003, 0.0029], INK = [0.27, -0.018, -0.095];
   const paper = ramp(WHITE, INK), night = ramp(INK, [0.93, -0.028, 0.165]);
   const apartOnPaper = ramp([0.42, 0.13, 0.08], WHITE, [0.4, -0.02, -0.14]);
@@ -54,11 +59,11 @@ const Scale = (() => {
 
   const wants = matchMedia("(prefers-color-scheme: dark)");
   const theme = () => State.set({ dark: wants.matches });
-  const now = () => (State.get("dark") ? night : paper);
-  const apart = () => (State.get("dark") ? apartAtNight : apartOnPaper);
+  const now = () => (State.dark ? night() : paper());
+  const apart = () => (State.dark ? apartAtNight() : apartOnPaper());
   const tint = (sheet, isSaved) => (sheet.apart
-    ? { ...(isSaved ? apartOnPaper : apart()), at: (weight) => (1 + weight / sheet.high) / 2 }
-    : { ...(isSaved ? paper : now()), at: (weight) => weight / sheet.high });
+    ? { ...(isSaved ? apartOnPaper() : apart()), at: (weight) => (1 + weight / sheet.high) / 2 }
+    : { ...(isSaved ? paper() : now()), at: (weight) => weight / sheet.high });
   const spread = () => {
     const stops = Array.from({ length: 17 }, (_, i) => now().css(i / 16));
     document.documentElement.style.setProperty("--ramp", `linear-gradient(90deg, ${stops})`);
@@ -66,7 +71,7 @@ const Scale = (() => {
   State.on(["dark"], spread);
   wants.addEventListener("change", theme);
   theme();
-  const hue = (i) => `hsl(${(i * 137.5 + 210) % 360} ${State.get("dark") ? "65% 70%" : "62% 38%"})`;
+  const hue = (i) => `hsl(${(i * 137.5 + 210) % 360} ${State.dark ? "65% 70%" : "62% 38%"})`;
   const bar = () => Dom.el("span.scale");
   const cell = (t, text, title) => {
     const node = Dom.el("span.said", { title }, text);

@@ -1,9 +1,9 @@
 // state: the state of the page, and listeners to its changes.
 //
-// State.get("answer"); State.set({ answer, problem: null }); State.on(["answer", "view"], f, node).
+// State.answer is a part of it; State.set({ answer, problem: null }); State.on(["answer", "view"], f, node).
 // Before the next frame each listener is called once for all changes, in the order of State.on; an
 // exception in one does not stop the others. The listener of a node that is hidden waits until the node
-// is shown. State.view({ head: 2 }) changes parts of the view.
+// is shown. State.show({ head: 2 }) changes parts of the view.
 //
 //   place    "learn", "explore", "generate", "ablate" or "api"; null: not decided yet (place.js)
 //   tab      the id of the view that is shown
@@ -57,9 +57,10 @@ const State = (() => {
       changed.add(name);
     }
   };
-  const get = (name) => values[name];
   const on = (wanted, listener, node) => listeners.push({ wanted, listener, node });
-  const view = (changes) => set({ view: { ...values.view, ...changes } });
+  const show = (changes) => set({ view: { ...values.view, ...changes } });
   addEventListener("resize", () => set({ width: innerWidth }));
-  return { get, set, on, view };
+  const self = { set, on, show };
+  for (const name of Object.keys(values)) Object.defineProperty(self, name, { get: () => values[name] });
+  return self;
 })();

@@ -77,8 +77,8 @@ const Large = (() => {
   };
   const draw = () => {
     const { ratio } = place;
-    Object.assign(place, Cursor.blocks(State.get("view"), place),
-      { over: Cursor.blocks(State.get("over"), place),
+    Object.assign(place, Cursor.blocks(State.view, place),
+      { over: Cursor.blocks(State.over, place),
       x: Math.round(frame.scrollLeft * ratio), y: Math.round(frame.scrollTop * ratio) });
     Heatmap.draw(canvas.getContext("2d"), drawn, place);
   };
@@ -100,17 +100,17 @@ const Large = (() => {
   const cellAt = (event) => Cursor.at(event, canvas, drawn, place, sheet);
   const go = (cell, voice = "off") => {
     readout.setAttribute("aria-live", voice);
-    State.view(cell);
+    State.show(cell);
   };
   const hover = once((event) => {
     const over = event.type === "pointerleave" ? NOWHERE : cellAt(event);
-    if (same(over, State.get("over"))) return;
+    if (same(over, State.over)) return;
     readout.setAttribute("aria-live", "off");
     State.set({ over });
   });
   const click = (event) => {
     const cell = cellAt(event);
-    go(same(cell, State.get("view")) ? NOWHERE : cell);
+    go(same(cell, State.view) ? NOWHERE : cell);
   };
 
   const reveal = ({ row, col }) => {
@@ -127,7 +127,7 @@ const Large = (() => {
     const factor = { "+": 1.5, "=": 1.5, "-": 1 / 1.5 }[event.key];
     const { block, height, cell } = place;
     const page = Math.max(1, Math.floor(height / cell) - 1) * block;
-    const to = Cursor.to(event, State.get("view"), sheet.matrix, block, page);
+    const to = Cursor.to(event, State.view, sheet.matrix, block, page);
     if (event.key === "Escape") go(NOWHERE);
     else if (factor && !event.ctrlKey) zoom(factor);
     else if (to) {
@@ -171,7 +171,7 @@ const Large = (() => {
     pointPart();
   };
   const read = () => {
-    const over = State.get("over"), { row, col } = over.row < 0 ? State.get("view") : over;
+    const over = State.over, { row, col } = over.row < 0 ? State.view : over;
     const { rows, cols } = sheet.matrix;
     return row < 0 || col < 0 || row >= rows || col >= cols
       ? "Point at a cell to read its weight; click to select it." : Sentence.of(sheet, row, col);

@@ -73,7 +73,7 @@ const Picture = (() => {
       svg("path", { d: `M${key * size} 0V${rows * size}`, stroke: "#000" })),
     ...(pointers || []).map((key, i) => (key < 0 ? null
       : svg("circle", { cx: (key + 0.5) * size, cy: (i + 0.5) * size, r: size / 4, fill: "none",
-        stroke: Scale.paper.ink(data[i * cols + key] / high) })))];
+        stroke: Scale.paper().ink(data[i * cols + key] / high) })))];
   const words = (list, size, put) => list.map((word, i) =>
     (i % Math.ceil(14 / size) ? null : text(put((i + 0.5) * size + 4), Heatmap.brief(word)[0])));
   const edge = (list) =>

@@ -14,8 +14,8 @@
   let found = { key: null, trace: null, weights: null };
   // An older response of the same model stays while the next one is on its way.
   const now = () => {
-    const answer = State.get("answer"), view = State.get("view"), item = answer && answer.items[view.item];
-    const isOld = answer && State.get("asked").body !== State.get("body") && !State.get("asking");
+    const { answer, view } = State, item = answer && answer.items[view.item];
+    const isOld = answer && State.asked.body !== State.body && !State.asking;
     if (!answer || !answer.whole || Ask.isOther() || isOld || !item || !item.weights) return null;
     const { rows: words } = answer.words(view.item, answer.part), model = Models.find(answer.model);
     if (!model || !words.length || !answer.part.endsWith("self")) return null;
@@ -67,7 +67,7 @@
   // --- the sentence ---
 
   const text = () => {
-    const { text: now } = Request.fields(State.get("body")) || {};
+    const { text: now } = Request.fields(State.body) || {};
     return typeof now === "string" ? now : null;
   };
   // A sentence of the page's own is not kept as the user's. A large model waits for the Enter key.
@@ -80,7 +80,7 @@
   // Begins with the text that is there, or else with a sentence, whenever the model has not answered yet.
   let begun = "";
   const begin = (model) => {
-    if ((State.get("answer") && !Ask.isOther()) || begun === model.name || State.get("asking")) return;
+    if ((State.answer && !Ask.isOther()) || begun === model.name || State.asking) return;
     begun = model.name;
     if (text() === null) write(Lesson.sentence);
     else if (Models.isSmall(model)) Ask.send();
@@ -93,7 +93,7 @@
   const lead = el("h2", { id: "learn-title", "aria-live": "polite" });
   const choose = (row) => {
     wanted = now().words[row].toLowerCase();
-    State.view({ row, col: -1 });
+    State.show({ row, col: -1 });
   };
   const sentence = Arcs.of(choose);
   const share = (weight) => `${Math.round(100 * weight)} %`;
@@ -134,7 +134,7 @@
   // The pictures are drawn anew only when they change.
   let pictured = [];
   const choices = (at) => {
-    const { answer, part, item, head, row, lesson } = at, key = [answer.thumbs, part, item, head, row, State.get("dark")];
+    const { answer, part, item, head, row, lesson } = at, key = [answer.thumbs, part, item, head, row, State.dark];
     if (same(key, pictured)) return;
     pictured = key;
     Rove.fill(layers, selves(answer).map((name) => el("button", { "aria-pressed": String(name === part),
@@ -165,7 +165,7 @@
     const top = masked >= 0 ? masked : [...weights.keys()].filter((i) => i !== row)
       .sort((a, b) => weights[b] - weights[a])[0];
     const hide = top === undefined ? null : button(`${masked < 0 ? "Mask" : "Unmask"} “${words[top]}”`, () =>
-      State.view({ masked: masked < 0 ? top : -1 }));
+      State.show({ masked: masked < 0 ? top : -1 }));
     const { texts } = lesson || { texts: [Lesson.sentence] }, next = texts[(texts.indexOf(text()) + 1) % texts.length];
     fill(tries, swapped(lesson), hide, next === text() ? null : button("Another sentence", () => write(next)));
   };
@@ -213,18 +213,18 @@
   let drawn = [];
   const show = () => {
     if (home.hidden) return;
-    const model = Models.current(), answer = State.get("answer"), problem = State.get("problem");
+    const model = Models.current(), { answer, problem } = State;
     main.hidden = side.hidden = !Models.hasText(model);
     if (main.hidden) return;
     if (document.activeElement !== input && input.value !== (text() ?? "")) input.value = text() ?? "";
-    input.disabled = text() === null && State.get("body") !== null;
+    input.disabled = text() === null && State.body !== null;
     begin(model);
     const last = answer && answer.whole && !Ask.isOther() && selves(answer).at(-1);
-    if (last && !State.get("view").part?.endsWith("self")) return Whole.show(last, 0);
+    if (last && !State.view.part?.endsWith("self")) return Whole.show(last, 0);
     const at = text()?.trim() === "" ? null : now();
     side.hidden = !at;
     for (const one of [sentence.node, Cards.node, formula]) one.hidden = !at;
-    const failed = (at && found.problem) || (problem && !State.get("asking") && !at && problem);
+    const failed = (at && found.problem) || (problem && !State.asking && !at && problem);
     fill(wrong, failed && Report.failed(failed, () => {
       found = { key: null };
       Ask.send();
@@ -232,12 +232,12 @@
     if (!at) {
       drawn = [];
       note.textContent = Models.isSmall(model) ? "" : "Press Enter to run this model.";
-      return fill(lead, failed ? "No response" : State.get("asking") ? "…" : "Type a sentence");
+      return fill(lead, failed ? "No response" : State.asking ? "…" : "Type a sentence");
     }
     if (at.row < 0) {
       const { row = -1, masked = -1 } = linked || {}, known = (i) => (i < at.words.length ? i : -1);
       linked = null;
-      return State.view({ row: known(row) < 0 ? firstRow(at) : row, masked: known(masked) });
+      return State.show({ row: known(row) < 0 ? firstRow(at) : row, masked: known(masked) });
     }
     explain(at);
     const weights = found.weights || [...Answer.row(at.weights, at.row)];
@@ -258,7 +258,7 @@
   // An address has the sentence, the attention block, the head and the number of the word.
   Place.part("learn", {
     write: () => {
-      const { part, head, row, masked } = State.get("view");
+      const { part, head, row, masked } = State.view;
       return { text: text(), layer: part, head: head || null, word: row >= 0 ? row : null,
         mask: masked >= 0 ? masked : null };
     },
@@ -267,7 +267,7 @@
       const value = params.get("text"), model = params.get("model");
       if (value === null || (model !== null && !Models.find(model))) return; // link.js tells of a missing model
       linked = { row: number("word", -1), masked: number("mask", -1) };
-      State.view({ part: params.get("layer"), head: number("head", 0) });
+      State.show({ part: params.get("layer"), head: number("head", 0) });
       write(value);
     } });
   State.on(["models", "model", "body", "answer", "view", "dark", "asking", "place", "problem"], show);

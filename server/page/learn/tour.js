@@ -11,18 +11,18 @@ const Tour = (() => {
 
   // Shows a text of the model "words" in a tab or in Learn, at a word of it.
   const words = (text, place, { tab, part = "encoder.1.self", head = 0, word = "it" } = {}) => async (isCurrent) => {
-    const model = Models.all().find((one) => Lesson.of(one)), body = State.get("body");
+    const model = Models.all().find((one) => Lesson.of(one)), body = State.body;
     Place.go(place, tab);
-    const isSame = State.get("model") === model.name && State.get("asked")?.body === body && !Ask.isOther()
+    const isSame = State.model === model.name && State.asked?.body === body && !Ask.isOther()
       && (Request.fields(body) || {}).text === text;
     if (!isSame) {
       State.set({ model: model.name, body: Own.made({ text: Request.layout({ text }) }) });
       await Ask.send();
     }
-    const answer = State.get("answer");
+    const answer = State.answer;
     if (!isCurrent() || !answer || Ask.isOther()) return;
     Whole.show(part, head);
-    State.view({ item: 0, row: answer.words(0, part).rows.indexOf(word), col: -1, masked: -1 });
+    State.show({ item: 0, row: answer.words(0, part).rows.indexOf(word), col: -1, masked: -1 });
   };
   const STEPS = [
     { title: "Every word looks at the others", book: chapter(1, "Queries, Keys, and Values"),

@@ -1,6 +1,7 @@
 // metrics: reads Prometheus' text format.
 //
-// Metrics.parse(text) -> [{ name, labels, value }], without NaN and lines that are no samples.
+// Metrics.parse(text, wanted) -> [{ name, labels, value }] of the lines that the expression `wanted` matches,
+//   without NaN and lines that are no samples.
 // Metrics.sum(list): the sum of the values. Metrics.buckets(list) -> [[le, count], ...], ascending.
 // Metrics.since(now, before): the buckets' growth between two readings.
 // Metrics.quantile(buckets, q): interpolated linearly within its bucket; null if all are empty.
@@ -15,7 +16,7 @@ const Metrics = (() => {
     return { name, value: number(value),
       labels: Object.fromEntries([...labels.matchAll(LABEL)].map((l) => [l[1], plain(l[2])])) };
   };
-  const parse = (text) => text.split("\n").map(read).filter(({ value }) => !Number.isNaN(value));
+  const parse = (text, wanted = /./) => text.split("\n").filter((line) => wanted.test(line)).map(read).filter(({ value }) => !Number.isNaN(value));
   const sum = (list) => list.reduce((total, { value }) => total + value, 0);
   const buckets = (list) => {
     const counts = new Map();

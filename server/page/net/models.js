@@ -7,8 +7,8 @@
 // being asked for?
 // needs: dom format own place state terms net
 const Models = (() => {
-  const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
-  const current = () => find(State.get("model"));
+  const find = (name) => (State.models || []).find((m) => m.name === name) || null;
+  const current = () => find(State.model);
 
   const SIZES = ["query_size", "key_size", "value_size", "output_size", "heads", "parameters"];
   const KINDS = ["encoder", "decoder", "seq2seq"];
@@ -36,12 +36,12 @@ const Models = (() => {
     if (!reply.ok) return State.set({ problem: reply.problem });
     const models = listOf(reply);
     if (!models) return State.set({ problem: strange });
-    const before = State.get("model") || (Own.kept && Own.kept.model);
+    const before = State.model || (Own.kept && Own.kept.model);
     const kept = models.some((m) => m.name === before);
     const model = kept ? before : models[0] ? models[0].name : null;
-    const same = JSON.stringify(models) === JSON.stringify(State.get("models"));
-    if (State.get("model") && !kept && model) Place.say(`The server no longer has the model “${before}”. Now chosen: ${model}.`);
-    if (!same || model !== State.get("model")) State.set({ models, model });
+    const same = JSON.stringify(models) === JSON.stringify(State.models);
+    if (State.model && !kept && model) Place.say(`The server no longer has the model “${before}”. Now chosen: ${model}.`);
+    if (!same || model !== State.model) State.set({ models, model });
   };
 
   const choice = Dom.id("model");
@@ -59,28 +59,33 @@ const Models = (() => {
     .concat(`${Format.count(m.parameters)} parameters`, m.source).join(" · ");
   const show = () => {
     const m = current();
-    const names = (State.get("models") || []).filter((one) => hasText(one) || State.get("place") !== "learn")
+    const names = (State.models || []).filter((one) => hasText(one) || State.place !== "learn")
       .map((one) => one.name);
     Dom.fill(choice, names.map((name) => Dom.el("option", name)));
     choice.value = m ? m.name : "";
     choice.disabled = !m;
+  };
+  const tell = () => {
+    const m = current();
     Dom.id("model-summary").textContent = m ? summary(m)
-      : State.get("models") ? "The server has no model."
-        : State.get("problem") ? "The models could not be loaded." : "Loading the models …";
+      : State.models ? "The server has no model."
+        : State.problem ? "The models could not be loaded." : "Loading the models …";
     const facts = m ? FACTS.filter((name) => name in m) : [];
     Dom.fill(Dom.id("model-facts"), facts.map((name) => Dom.el("div", { title: m[name] },
       Dom.el("dt", Terms.of(name)), Dom.el("dd", said(name, m[name])))));
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
-  State.on(["models", "model", "problem", "place"], show);
+  State.on(["models", "model", "place"], show);
+  State.on(["models", "model", "problem"], tell, Dom.id("ask-side"));
   // The list is loaded again after a rejected request, because a reload of the server may have changed
   // it. A list that could not be loaded is loaded when the problem is gone: after a key or a success.
   State.on(["problem"], () => {
-    const problem = State.get("problem");
-    if (problem ? problem.body && problem.status < 500 : !State.get("models")) load();
+    const problem = State.problem;
+    if (problem ? problem.body && problem.status < 500 : !State.models) load();
   });
   Net.onReturn(load);
   show();
+  tell();
   load(); // the response comes when all scripts have run
-  return { load, find, current, isWhole, isSmall, hasText, all: () => State.get("models") || [] };
+  return { load, find, current, isWhole, isSmall, hasText, all: () => State.models || [] };
 })();

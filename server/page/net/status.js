@@ -4,11 +4,12 @@
 (() => {
   // A server without metrics is asked for them again after LONG_PAUSE.
   const PAUSE = 2000, LONG_PAUSE = 60000, WINDOW = 60000;
+  const SHOWN = /^(attend_(http_request|models_loaded|queue)|process_resident)/; // hundreds of lines are not
   const body = Dom.id("status-body"), light = Dom.id("ready");
   let readings = []; // of the last minute, and the one before
 
   const read = (text) => {
-    const all = Metrics.parse(text);
+    const all = Metrics.parse(text, SHOWN);
     const named = (name) => all.filter((one) => one.name === name);
     const only = (name, write) => named(name).map(({ value }) => write(value))[0];
     const http = (what) => named(`attend_http_request${what}`).filter(({ labels }) => labels.method === "POST");

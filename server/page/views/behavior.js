@@ -71,7 +71,7 @@ const Behavior = (() => {
     return Math.max(rows.length, cols.length) > SIDE;
   });
   const measureAll = async (answer, item, told) => {
-    const { body, model } = State.get("asked"), found = new Map(), known = new Map();
+    const { body, model } = State.asked, found = new Map(), known = new Map();
     for (const [n, name] of answer.names.entries()) {
       const words = answer.reads(item, name), kind = name.replace(/\d+/, "");
       const [rows, cols] = [words.rows.length, words.cols.length];

@@ -18,11 +18,11 @@
   // --- three maps ---
 
   let shown = [], under = null; // their sheets; the map under the pointer
-  const maps = [0, 1, 2].map(() => Fitted.of({ at: () => State.get("view"), look: (over, map) => {
+  const maps = [0, 1, 2].map(() => Fitted.of({ at: () => State.view, look: (over, map) => {
     under = map;
     State.set({ over });
   }, choose: (cell) => {
-    if (cell.row < 0 || Cursor.within(cell, shown[1].matrix)) State.view(cell);
+    if (cell.row < 0 || Cursor.within(cell, shown[1].matrix)) State.show(cell);
   } }));
   const three = el("div.three", maps.map(({ node }) => node));
   const fit = () => {
@@ -44,7 +44,7 @@
   };
   const point = () => {
     if (!shown.length) return;
-    const view = State.get("view"), over = State.get("over");
+    const { view, over } = State;
     for (const map of maps) map.point(over);
     readout.textContent = say(over.row < 0 ? view : over);
   };
@@ -96,7 +96,7 @@
     return told;
   };
   const tell = (now, item) => {
-    const { heads, outcome: first } = compared(now, item), { part, head } = State.get("view");
+    const { heads, outcome: first } = compared(now, item), { part, head } = State.view;
     const about = heads.some(({ name, rows, cols }) => name && Math.max(rows, cols) > EXACT)
       ? " (estimated from thumbnails)" : "";
     const most = heads.filter(({ by }) => by > LEAST).slice(0, MOST);
@@ -105,7 +105,7 @@
         : "No head has the same numbers of queries and keys.");
     Rove.fill(list, most.map((one) => {
       const node = button(`${one.name ? Part.head(one.name, one.head) : `head ${one.head}`}: ${Format.percent(one.by)}`, () =>
-        (one.name ? Whole.show(one.name, one.head) : State.view({ head: one.head })));
+        (one.name ? Whole.show(one.name, one.head) : State.show({ head: one.head })));
       node.setAttribute("aria-pressed", one.head === head && (one.name || null) === part);
       return node;
     }));
@@ -142,7 +142,7 @@
     const { rows, cols } = pin.words(view.item, view.part), { matrix } = face;
     const high = Scale.high([{ matrix }, now]), bare = { cuts: [], pointers: null, segments: null, high };
     const seen = Look.seen(view.item, face.head, { answer: then, asked: pin.asked });
-    const { model } = pin.asked, name = `Pinned${model === State.get("asked").model ? "" : `: ${model}`}`;
+    const { model } = pin.asked, name = `Pinned${model === State.asked.model ? "" : `: ${model}`}`;
     const both = [{ ...now, ...bare, matrix, seen, rows, cols, name }, { ...now, ...bare, name: "Now" }];
     if (!alike(matrix, now.matrix)) return both;
     const apart = less(now.matrix, matrix), most = apart.data.reduce((all, x) => Math.max(all, Math.abs(x)), 0);
@@ -154,7 +154,7 @@
   // --- the tab ---
 
   const pinned = button("Pin this response", () => {
-    const [answer, asked] = ["answer", "asked"].map(State.get);
+    const { answer, asked } = State;
     pin = { answer, asked, model: Models.find(asked.model), words: wordsOf(answer) };
     look();
   });
@@ -167,7 +167,7 @@
     yield ["response", ...Save.COLUMNS];
     for (const [i, sheet] of shown.entries()) yield* Save.cells(sheet, [["pinned", "now", "difference"][i]]);
   }
-  const save = Save.row(() => "compare", { svg: () => Picture.beside(`${State.get("asked").model}, item ${State.get("view").item}, `
+  const save = Save.row(() => "compare", { svg: () => Picture.beside(`${State.asked.model}, item ${State.view.item}, `
     + shown[1].label, shown.map((sheet) => Picture.svg({ ...sheet, title: sheet.name }))),
   csv: () => ({ rows: table(), cells: 7 * sum(shown.map(({ matrix }) => matrix.data.length)) }) });
   const content = el("div", words, list, readout, three, save);
@@ -182,11 +182,11 @@
 
   let last = null;
   const look = async () => {
-    const mine = (last = {}), now = State.get("answer"), view = State.get("view"), { item } = view;
+    const mine = (last = {}), now = State.answer, view = State.view, { item } = view;
     pinned.disabled = !now || now.tooLarge;
     free.hidden = !pin;
     if (!pin) return only("Pin a response, then run another request to compare them.");
-    if (State.get("asked") === pin.asked)
+    if (State.asked === pin.asked)
       return only("This response is pinned. Change the request or the model, then run it.");
     if (!now.items[item] || !pin.answer.items[item] || Boolean(now.whole) !== Boolean(pin.answer.whole)
       || (now.whole && !pin.answer.names.includes(view.part)))
@@ -210,8 +210,8 @@
   let before = "";
   State.on(["answer", "labels", "dark", "width", "tab"], look, panel);
   State.on(["view"], () => {
-    if (key(State.get("view")) !== before) look();
-    before = key(State.get("view"));
+    if (key(State.view) !== before) look();
+    before = key(State.view);
   }, panel);
   State.on(["view", "over"], point, panel);
 })();

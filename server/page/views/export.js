@@ -6,11 +6,11 @@
 (() => {
   const place = Dom.id("save");
   const titled = (sheet) =>
-    ({ ...sheet, title: `${State.get("asked").model}, item ${State.get("view").item}, ${sheet.title}` });
+    ({ ...sheet, title: `${State.asked.model}, item ${State.view.item}, ${sheet.title}` });
   const faceName = () => {
-    const view = State.get("view"), { head } = Answer.face(State.get("answer"), view);
+    const view = State.view, { head } = Answer.face(State.answer, view);
     const name = `item${view.item}-${head === "mean" ? "" : "head"}${head}`;
-    return view.part ? `${State.get("answer").part}-${name}` : name;
+    return view.part ? `${State.answer.part}-${name}` : name;
   };
   function* wide({ matrix, rows, cols }) {
     yield ["query_position", "query", ...Save.titles(cols)];
@@ -29,7 +29,7 @@
           cols: words(matrix.cols, Labels.col, item) }, [item, head]);
   }
   async function* layers(answer, item) {
-    const { body, model } = State.get("asked");
+    const { body, model } = State.asked;
     yield ["attention", ...COLUMNS];
     for (const name of answer.names) {
       const tokens = answer.words(item, name), { rows, cols } = tokens;
@@ -42,7 +42,7 @@
   }
   const size = (list) => list.reduce((sum, n) => sum + n, 0);
   const all = () => {
-    const answer = State.get("answer"), { item } = State.get("view");
+    const { answer, view: { item } } = State;
     if (answer.whole) return { rows: layers(answer, item), cells: 9 * size(answer.heads(item).map((one) =>
       one.words.rows.length * one.words.cols.length)) };
     return { rows: long(answer), cells: 8 * size([...answer.items.keys()].flatMap((i) =>
@@ -50,12 +50,12 @@
   };
   // A row for each layer: thumbnails of a whole model, else the exact weights of the item.
   const figure = () => {
-    const answer = State.get("answer"), { item } = State.get("view"), high = Look.range();
+    const { answer, view: { item } } = State, high = Look.range();
     const faces = answer.whole ? answer.heads(item).map(({ name, head, thumb }) => ({ row: Part.name(name), head, matrix: thumb,
       seen: new Uint8Array(thumb.data.length).fill(1) }))
       : heads(answer, item).map(({ head, matrix }) => ({ row: "", head, matrix, seen: Look.seen(item, head) }));
-    return Picture.heads(`${State.get("asked").model}, item ${item}, all heads`, faces.map((one) =>
-      ({ ...one, high: high(one) })), State.get("view").range === "shared");
+    return Picture.heads(`${State.asked.model}, item ${item}, all heads`, faces.map((one) =>
+      ({ ...one, high: high(one) })), State.view.range === "shared");
   };
   const cell = async (say) => {
     try {

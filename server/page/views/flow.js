@@ -10,7 +10,7 @@ const Flow = (() => {
   const panel = Dom.id("flow"), table = el("div.wide", { tabindex: 0, role: "region",
     "aria-label": "Rollout, layer by layer" });
   const residual = el("input", { type: "checkbox", checked: true, onchange: () => draw() });
-  const place = el("select", { onchange: () => State.view({ row: Number(place.value) }) });
+  const place = el("select", { onchange: () => State.show({ row: Number(place.value) }) });
   const words = el("div", { "aria-live": "polite" });
   const content = [el("div.bar", el("label", "Token", place),
     el("label", residual, "with the residual connection (half of each layer)")), words, table,
@@ -38,9 +38,9 @@ const Flow = (() => {
 
   const draw = () => {
     if (!layers) return;
-    const { row, item } = State.get("view"), n = layers[0].length;
+    const { row, item } = State.view, n = layers[0].length;
     const at = row < 0 || row >= n ? n - 1 : row;
-    const tokens = State.get("answer").words(item, names[0]).rows;
+    const tokens = State.answer.words(item, names[0]).rows;
     fill(place, tokens.map((word, i) => el("option", { value: i }, `${i} ${word}`)));
     place.value = at;
     const rolled = roll(layers, residual.checked).map((all) => all[at]);
@@ -53,7 +53,7 @@ const Flow = (() => {
     fill(words, `After the last layer, most can come from ${from}.`);
   };
   const look = async () => {
-    const answer = State.get("answer"), { item } = State.get("view");
+    const { answer, view: { item } } = State;
     if (!answer?.whole) return;
     if (shown && shown.thumbs === answer.thumbs && shown.item === item) return draw();
     shown = { thumbs: answer.thumbs, item };

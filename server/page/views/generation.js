@@ -141,7 +141,7 @@
   const start = async () => {
     if (under) under.abort();
     const mine = (under = new AbortController());
-    [model, begun, line, texts] = [Models.current(), State.get("body"), [], new Map()];
+    [model, begun, line, texts] = [Models.current(), State.body, [], new Map()];
     unknown.clear();
     clear();
     age();
@@ -242,11 +242,11 @@
     frame = requestAnimationFrame(paint);
   };
   const age = () => {
-    old.hidden = !line.length || (State.get("body") === begun && State.get("model") === model.name);
+    old.hidden = !line.length || (State.body === begun && State.model === model.name);
   };
   State.on(["body", "model"], age);
   State.on(["body"], () => {
-    const { beams } = State.get("body") || {};
+    const { beams } = State.body || {};
     if (!beams) return;
     ways.value = beams;
     heat.disabled = true;

@@ -15,7 +15,7 @@
   const runs = ({ kind, side }, { path, names }) => {
     if (kind === "output") return path === "score";
     if (kind !== "pooler") return kind !== "classifier" && names.some((name) => name.startsWith(side));
-    const { body, model } = State.get("asked");
+    const { body, model } = State.asked;
     return (Request.fields(body).pool ?? (Models.find(model) || {}).pool) === "pooler";
   };
   // The number of query-key pairs that an attention computes under its causal mask and window.
@@ -37,7 +37,7 @@
   // --- the tab ---
 
   const open = (name) => {
-    Whole.show(name, State.get("view").head);
+    Whole.show(name, State.view.head);
     Dom.id("tab-look").click();
   };
 
@@ -91,12 +91,12 @@
   };
   let shown = null;
   const look = async () => {
-    const answer = State.get("answer");
+    const answer = State.answer;
     if (!answer?.whole || shown === answer.thumbs) return;
     shown = answer.thumbs;
     if (!answer.items.length) return fill(panel, el("p.soft", "The batch is empty."));
-    const found = await learn(Models.find(State.get("asked").model));
-    if (State.get("answer")?.thumbs !== answer.thumbs) return;
+    const found = await learn(Models.find(State.asked.model));
+    if (State.answer?.thumbs !== answer.thumbs) return;
     if (found.pieces) return show(found.pieces, answer);
     shown = null;
     fill(panel, Report.failed(found.problem, look));

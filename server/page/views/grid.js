@@ -18,7 +18,7 @@
   const cell = (thumb, { rows, cols }, at) =>
     [scaled(at.row, rows.length, thumb.rows), scaled(at.col, cols.length, thumb.cols)];
   const chosen = () => {
-    const over = State.get("over"), view = State.get("view");
+    const { over, view } = State;
     return over.row < 0 ? view : over;
   };
   const strip = (thumb, words, at) => {
@@ -47,7 +47,7 @@
 
   // --- what the heads do ---
 
-  const now = () => [State.get("answer"), State.get("view").item];
+  const now = () => [State.answer, State.view.item];
   const known = () => Behavior.known(...now());
   const needsAll = () => sort.value in Behavior.NAMES || ["entropy", "least", "distance"].includes(sort.value);
   const learn = async () => {
@@ -79,12 +79,12 @@
   };
 
   // A key position is the same only in attentions of one kind.
-  const kindNow = () => (sort.value === "weight" ? kindOf(State.get("view").part) : filter.value);
+  const kindNow = () => (sort.value === "weight" ? kindOf(State.view.part) : filter.value);
   const headsOf = (answer, item) => answer.heads(item)
     .filter(({ name }) => !kindNow() || kindOf(name) === kindNow());
   const valueOf = ({ name, head, thumb, words }) => {
     const at = chosen(), key = `${name} ${head}`;
-    if (sort.value === "loss") return State.get("losses").get(key);
+    if (sort.value === "loss") return State.losses.get(key);
     if (sort.value === "weight") {
       if (at.row < 0 || at.col < 0) return 0;
       const [i, j] = cell(thumb, words, at);
@@ -134,7 +134,7 @@
     Slices.run(painting);
   };
   const mark = () => {
-    const { part, head } = State.get("view"), off = State.get("off");
+    const { view: { part, head }, off } = State;
     for (const { button, name, head: own } of tiles) {
       button.classList.toggle("off", off.includes(`${name} ${own}`));
       button.setAttribute("aria-pressed", name === part && own === head);
@@ -158,7 +158,7 @@
     place.hidden = !answer || !answer.whole || !answer.items[item];
     if (place.hidden) return;
     const kinds = [...new Set(answer.names.map(kindOf))];
-    byLoss.disabled = !State.get("losses");
+    byLoss.disabled = !State.losses;
     if (sort.value === "loss" && byLoss.disabled) sort.value = "";
     filtering.hidden = kinds.length < 2;
     const value = kinds.includes(filter.value) ? filter.value : "";
@@ -182,7 +182,7 @@
   let made = [];
   const change = () => {
     const [answer, item] = now();
-    const next = [answer && answer.thumbs, item, State.get("dark"), State.get("losses"),
+    const next = [answer && answer.thumbs, item, State.dark, State.losses,
       sort.value === "weight" && `${chosen().row} ${chosen().col}`];
     const same = next.every((x, i) => x === made[i]);
     made = next;

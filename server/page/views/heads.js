@@ -65,13 +65,13 @@
   const tools = el("div.bar", order, kind, words);
 
   const look = () => {
-    const answer = State.get("answer");
+    const answer = State.answer;
     if (!answer || answer.tooLarge)
       return fill(panel, el("p.soft", answer ? "This response is too large to compare."
         : "Run a request to see its heads."));
     if (answer === shown) return found && Prune.change();
     shown = answer;
-    const select = kind.lastChild, own = "gradients" in Request.fields(State.get("asked").body);
+    const select = kind.lastChild, own = "gradients" in Request.fields(State.asked.body);
     select.lastChild.hidden = select.lastChild.disabled = !own;
     if (own !== (select.value === "request")) select.value = own ? "request" : "none";
     fill(panel, tools, content);

@@ -15,8 +15,8 @@
   const scroller = Dom.el("div", { tabindex: 0, role: "group",
     "aria-label": "Head view; the arrow keys choose a query" }, canvas);
   const head = Dom.el("select", { onchange: () =>
-    State.view({ head: head.value === "mean" ? "mean" : Number(head.value) }) });
-  const query = Dom.el("select", { onchange: () => State.view({ row: Number(query.value) }) });
+    State.show({ head: head.value === "mean" ? "mean" : Number(head.value) }) });
+  const query = Dom.el("select", { onchange: () => State.show({ row: Number(query.value) }) });
   const also = Dom.el("div", { id: "lines-also", role: "group", "aria-label": "Other heads to show" });
   const tools = Dom.el("div.bar", Dom.el("label", "Head", head),
     Dom.el("label", "Query", query), also);
@@ -65,8 +65,8 @@
     }
   };
   const layers = (sheet) => {
-    const faces = Answer.faces(State.get("answer"), State.get("view").item);
-    const { head: own } = Answer.face(State.get("answer"), State.get("view"));
+    const faces = Answer.faces(State.answer, State.view.item);
+    const { head: own } = Answer.face(State.answer, State.view);
     return [{ matrix: sheet.matrix, color: faces.length > 1 && own !== "mean" ? Scale.hue(own) : null }, ...faces.filter((face) => beside.has(face.head)
       && face.matrix !== sheet.matrix).map((face) => ({ ...face, color: Scale.hue(face.head) }))];
   };
@@ -109,7 +109,7 @@
 
   // figure: the lines of the canvas, to be saved, on white, without bars.
   const figure = () => {
-    const sheet = Look.sheet(), { row } = State.get("view"), WIDE = 760, TOP = 44, EDGE = 160;
+    const sheet = Look.sheet(), { row } = State.view, WIDE = 760, TOP = 44, EDGE = 160;
     if (!sheet) return null;
     const { rows, cols, high, title } = sheet, { svg } = Dom, at = { row, col: -1 };
     const word = (names, x, anchor) => names.map((name, i) => svg("text", { x, y: TOP + y(i, names.length) + 4,
@@ -128,7 +128,7 @@
   // table: a row for each line.
   function* table(sheet, row) {
     yield ["head", ...Save.COLUMNS.slice(0, 5)];
-    const { rows, cols } = sheet, { head } = Answer.face(State.get("answer"), State.get("view"));
+    const { rows, cols } = sheet, { head } = Answer.face(State.answer, State.view);
     for (const { matrix, head: own = head } of layers(sheet))
       for (const cell of pick(matrix, { row, col: -1 }).heavy.toReversed()) {
         const i = Math.floor(cell / cols.length), j = cell % cols.length;
@@ -141,8 +141,8 @@
     select.value = value;
   };
   const make = (sheet) => {
-    const answer = State.get("answer"), view = State.get("view");
-    off = State.get("off");
+    const { answer, view } = State;
+    off = State.off;
     options(head, Answer.faces(answer, view.item).map((face) =>
       [face.head, face.label + (off.includes(face.head) ? " (disabled)" : "")]),
       Answer.face(answer, view).head);
@@ -170,9 +170,9 @@
   Rove.in(also, "button");
   const draw = () => {
     if (panel.hidden) return;
-    const sheet = Look.sheet(), { row } = State.get("view");
+    const sheet = Look.sheet(), { row } = State.view;
     tools.hidden = scroller.hidden = save.hidden = !sheet;
-    if (sheet && (sheet !== made || off !== State.get("off"))) make(sheet);
+    if (sheet && (sheet !== made || off !== State.off)) make(sheet);
     made = sheet;
     if (!sheet) return Dom.fill(text, "There are no weights to draw.");
     query.value = row;
@@ -195,18 +195,18 @@
   };
   canvas.addEventListener("pointermove", (event) => point(under(event)));
   canvas.addEventListener("pointerleave", () => point(NOTHING));
-  canvas.addEventListener("click", (event) => State.view({ row: under(event).row }));
+  canvas.addEventListener("click", (event) => State.show({ row: under(event).row }));
   scroller.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], n = made.rows.length;
     if (!step) return;
     event.preventDefault();
-    const row = Math.max(-1, Math.min(n - 1, State.get("view").row + step));
-    State.view({ row });
+    const row = Math.max(-1, Math.min(n - 1, State.view.row + step));
+    State.show({ row });
     scroller.scrollTop = y(row, n) - scroller.clientHeight / 2;
   });
 
   const save = Save.row(() => "lines", { svg: figure, csv: () => Look.sheet()
-    && { cells: 0, rows: table(Look.sheet(), State.get("view").row) } });
+    && { cells: 0, rows: table(Look.sheet(), State.view.row) } });
   panel.append(tools, scroller, text, save);
   State.on(["answer", "labels", "body", "dark", "off", "view"], draw, panel);
   new ResizeObserver(draw).observe(scroller);

@@ -7,7 +7,7 @@
 const Look = (() => {
   const { el, fill, id } = Dom;
   const kept = new WeakMap();
-  const now = () => ({ answer: State.get("answer"), asked: State.get("asked") });
+  const now = () => ({ answer: State.answer, asked: State.asked });
   const fields = ({ answer: { whole, part, sees }, asked } = now()) => (whole
     ? sees[part] : Request.fields(asked.body) || {});
 
@@ -31,23 +31,23 @@ const Look = (() => {
     `${count(rows, "query", "queries")} × ${count(cols, "key", "keys")}`;
   // The faces with one color scale: all heads of all layers, by their thumbnails, or those of the item.
   const common = () => {
-    const answer = State.get("answer"), { item, range } = State.get("view");
+    const { answer, view: { item, range } } = State;
     return answer.whole && range === "shared" ? answer.heads(item).map(({ thumb }) => ({ matrix: thumb }))
       : Answer.faces(answer, item);
   };
-  const isStrong = () => State.get("view").strong ?? Scale.strong(common());
+  const isStrong = () => State.view.strong ?? Scale.strong(common());
   const range = () => {
     const isLit = isStrong(), high = Scale.high(common(), isLit);
-    return State.get("view").range === "shared" ? () => high : (one) => Scale.high([one], isLit);
+    return State.view.range === "shared" ? () => high : (one) => Scale.high([one], isLit);
   };
   const isEven = () => {
-    const model = Models.find(State.get("asked").model);
+    const model = Models.find(State.asked.model);
     return model !== null && model.weighting === "sigmoid";
   };
   const sheetOf = ({ head, label: plain, matrix }) => {
-    const { item } = State.get("view"), { part } = State.get("answer");
+    const { view: { item }, answer: { part } } = State;
     const label = part ? `${Part.name(part)} · ${plain}` : plain;
-    const { pointers, segments } = State.get("answer").items[item];
+    const { pointers, segments } = State.answer.items[item];
     const words = (n, word) => Array.from({ length: n }, (_, i) => String(word(item, i)));
     return { title: `${label}, ${shape(matrix)}`, label, matrix, seen: seen(item, head),
       even: isEven(), high: range()({ matrix }), rows: words(matrix.rows, Labels.row),
@@ -58,7 +58,7 @@ const Look = (() => {
   // Small multiples are drawn when they become visible.
   let tiles = [], waiting = [];
   function* paint({ canvas, one }) {
-    const hidden = seen(State.get("view").item, one.head);
+    const hidden = seen(State.view.item, one.head);
     yield;
     yield* Heatmap.small(canvas, { matrix: one.matrix, seen: hidden, high: range()(one) });
     canvas.className = "hatched"; // a tile that is not drawn yet shows no masked keys
@@ -75,7 +75,7 @@ const Look = (() => {
   const tileOf = (one) => {
     const canvas = el("canvas", { width: 1, height: 1 }), mark = el("i", { hidden: true });
     canvas.style.aspectRatio = Math.max(0.6, Math.min(3, one.matrix.cols / one.matrix.rows));
-    const button = el("button", { onclick: () => State.view({ head: one.head }) },
+    const button = el("button", { onclick: () => State.show({ head: one.head }) },
       el("span.sheet", canvas, mark), one.head === "mean" ? "mean" : one.label, " ",
       el("span.soft", { title: "largest weight" },
         Format.weight(Scale.high([one]))));
@@ -83,7 +83,7 @@ const Look = (() => {
   };
   const multiples = (faces, fresh) => {
     if (fresh) {
-      tiles = faces.length > 1 && !State.get("answer").whole ? faces.map(tileOf) : [];
+      tiles = faces.length > 1 && !State.answer.whole ? faces.map(tileOf) : [];
       fill(id("multiples"), tiles.map((tile) => tile.button)).hidden = !tiles.length;
       Rove.tidy(id("multiples"));
     }
@@ -94,7 +94,7 @@ const Look = (() => {
   };
   // Marks the chosen query in each tile, and strikes disabled heads out.
   const light = (rows) => {
-    const { row } = State.get("view"), off = State.get("off");
+    const { view: { row }, off } = State;
     for (const { button, mark, one } of tiles) {
       mark.hidden = row < 0 || row >= rows;
       mark.style.top = `${100 * row / rows}%`;
@@ -104,20 +104,20 @@ const Look = (() => {
   };
 
   // The tools are the item (for all tabs except the heads), the range of colors, and their legend.
-  const go = (item) => State.view({ item, row: -1, col: -1 });
+  const go = (item) => State.show({ item, row: -1, col: -1 });
   const step = (by, text, name) => el("button", { "aria-label": name,
-    onclick: () => go(State.get("view").item + by) }, text);
+    onclick: () => go(State.view.item + by) }, text);
   const before = step(-1, "‹", "Previous item"), after = step(1, "›", "Next item");
   const jump = () => {
-    const n = State.get("answer").items.length, to = Number(which.value);
+    const n = State.answer.items.length, to = Number(which.value);
     if (which.value !== "" && Number.isInteger(to)) go(Math.max(0, Math.min(n - 1, to)));
-    which.value = State.get("view").item;
+    which.value = State.view.item;
   };
   const which = el("input", { type: "number", min: 0, onchange: jump });
   const choice = el("label", "item", which);
   const where = el("span", { id: "item", "aria-live": "polite" });
   const tick = (text, title, change) => {
-    const box = el("input", { type: "checkbox", onchange: () => State.view(change(box.checked)) });
+    const box = el("input", { type: "checkbox", onchange: () => State.show(change(box.checked)) });
     return [box, el("label.small", { title }, box, text)];
   };
   const [shared, sharing] = tick("One color scale for all heads", null,
@@ -138,7 +138,7 @@ const Look = (() => {
     Object.assign(which, { value: item, max: n - 1 });
     where.textContent = [n > 1 && `of ${n}`, sheet && shape(sheet.matrix)].filter(Boolean)
       .join(" · ");
-    shared.checked = State.get("view").range === "shared";
+    shared.checked = State.view.range === "shared";
     sharing.hidden = !sheet || (answer.whole ? answer.heads(item) : faces).length < 2;
     legend.hidden = !sheet;
     strong.checked = Boolean(sheet) && isStrong();
@@ -159,8 +159,8 @@ const Look = (() => {
 
   let shown = [], sheet = null;
   const change = () => {
-    const answer = State.get("answer"), { item, head, range, strong: lit } = State.get("view");
-    const now = [answer, item, head, `${range} ${lit} ${State.get("dark")}`, Labels.now()];
+    const { answer, view: { item, head, range, strong: lit } } = State;
+    const now = [answer, item, head, `${range} ${lit} ${State.dark}`, Labels.now()];
     const same = now.map((value, i) => value === shown[i]);
     shown = now;
     if (same.includes(false)) renew(answer, item, same);
@@ -168,7 +168,7 @@ const Look = (() => {
     Large.point();
   };
   const renew = (answer, item, [sameAnswer, sameItem, , sameRange]) => {
-    const face = Answer.face(answer, State.get("view"));
+    const face = Answer.face(answer, State.view);
     const why = reason(answer, item, face), faces = why ? [] : Answer.faces(answer, item);
     sheet = why ? null : sheetOf(face);
     fill(id("empty"), why).hidden = !why;

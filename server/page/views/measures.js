@@ -13,9 +13,9 @@
 const Measures = (() => {
   const PAIRS = 5, LIMIT = 1500;
 
-  const fields = () => Request.fields(State.get("asked").body);
+  const fields = () => Request.fields(State.asked.body);
   const post = (what, changes) => {
-    const { body, model } = State.get("asked");
+    const { body, model } = State.asked;
     const sent = Request.change(body, { return_attention: undefined, return_pointers: undefined,
       gradients: undefined, trace: undefined, ...changes });
     return Net.ask("POST", Net.path(what, model),
@@ -33,7 +33,7 @@ const Measures = (() => {
     return batched ? lists : lists[0];
   };
   const ask = async (kind) => {
-    const answer = State.get("answer"), changes = {};
+    const answer = State.answer, changes = {};
     if (kind === "request") changes.gradients = fields().gradients;
     // A safetensors file could not give gradients their shape without any output.
     else if (kind !== "none" && answer.items.some(({ outputs }) => outputs.rows))
@@ -62,7 +62,7 @@ const Measures = (() => {
     return own ? [...own.data] : Array(h).fill(1);
   };
   const lose = async (head_mask) => {
-    const { items } = State.get("answer"), asked = fields(), reply = await attend(head_mask);
+    const { items } = State.answer, asked = fields(), reply = await attend(head_mask);
     return reply.ok ? tried(() => loss(items, Answer.read(reply, asked).items)) : reply;
   };
   const loss = (items, pruned) => {

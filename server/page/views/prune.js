@@ -37,8 +37,8 @@ const Prune = (() => {
   };
   const masked = (heads) => own.map((x, i) => (heads.includes(i) ? 0 : x));
   const change = async () => {
-    const mine = (last = {}), answer = State.get("answer"), head_mask = masked([...off]);
-    const goesOn = () => mine === last && answer === State.get("answer") && !Dom.id("heads").hidden;
+    const mine = (last = {}), answer = State.answer, head_mask = masked([...off]);
+    const goesOn = () => mine === last && answer === State.answer && !Dom.id("heads").hidden;
     if (!off.size) return fill(report, el("p.soft", "Disable heads in the table to see "
       + "how the output and the compute time change."));
     const loss = await Measures.lose(head_mask);
@@ -70,13 +70,13 @@ const Prune = (() => {
     change();
   });
   const follow = button("Ablation curve", () => {
-    const { ranking } = found, answer = State.get("answer");
+    const { ranking } = found, answer = State.answer;
     Curve.follow(along, "Output change", ranking.map((i) => `head ${i}`),
       (n) => Measures.lose(masked(ranking.slice(0, n))),
-      () => answer === State.get("answer") && !Dom.id("heads").hidden);
+      () => answer === State.answer && !Dom.id("heads").hidden);
   });
   const taken = button("Copy to request", () => {
-    const next = Request.change(State.get("asked").body, { head_mask: masked([...off]) });
+    const next = Request.change(State.asked.body, { head_mask: masked([...off]) });
     if (!next) return;
     State.set({ body: next });
     Ask.start();

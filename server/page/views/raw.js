@@ -70,7 +70,7 @@
       ...(answer.raw === null ? tensorsOf(answer.buffer) : textOf(answer.raw, CUT))];
   };
   const draw = () => {
-    const now = [State.get("answer"), State.get("view").item, Labels.now()];
+    const now = [State.answer, State.view.item, Labels.now()];
     if (now.some((x, i) => x !== made[i])) Dom.fill(panel, parts(...now));
     made = now;
   };

@@ -29,7 +29,7 @@
   };
   const choose = ({ target }) => {
     const row = target.closest("tr").sectionRowIndex;
-    State.view({ row: row === State.get("view").row ? -1 : row });
+    State.show({ row: row === State.view.row ? -1 : row });
   };
   const make = (sheet, limit) => {
     const all = sheet.rows.length, next = Math.min(all, 10 * limit);
@@ -52,7 +52,7 @@
     else if (sheet !== made) make(sheet, FIRST);
     made = sheet;
     for (const on of place.querySelectorAll(".on")) on.classList.remove("on");
-    const row = place.querySelectorAll("tbody tr")[State.get("view").row];
+    const row = place.querySelectorAll("tbody tr")[State.view.row];
     if (row) row.classList.add("on");
   };
   State.on(["answer", "labels", "body", "view"], draw, place);

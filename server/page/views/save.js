@@ -16,14 +16,14 @@ const Save = (() => {
   const { el } = Dom;
 
   const keep = (parts, type, what) => Dom.save(new Blob(parts, { type }),
-    `attend-${State.get("asked").model}-${what}`.replace(/[^\w.-]/g, "_").slice(-100));
+    `attend-${State.asked.model}-${what}`.replace(/[^\w.-]/g, "_").slice(-100));
   const quoted = (word) =>
     `"${(/^[=+\-@\t\r]/.test(word) ? "'" : "") + word.replaceAll('"', '""')}"`;
   const line = (row) => row.map((x) => (typeof x === "number" ? Format.float(x) : quoted(String(x ?? "")))).join();
 
   const write = async ({ cells, rows }, name, say) => {
     if (cells > self.most) return say(`${Format.count(cells)} cells are too many for a table.`);
-    const parts = [], answer = State.get("answer");
+    const parts = [], answer = State.answer;
     let end = performance.now() + SLICE, text = "", done = 0;
     for await (const row of rows) {
       text += line(row) + END;
@@ -35,7 +35,7 @@ const Save = (() => {
       if (performance.now() < end) continue;
       say(cells ? `Writing … ${Math.min(99, Math.floor(100 * done / cells))} %` : "Writing …");
       await new Promise((go) => setTimeout(go));
-      if (State.get("answer") !== answer) return say("A new response arrived: nothing was saved.");
+      if (State.answer !== answer) return say("A new response arrived: nothing was saved.");
       end = performance.now() + SLICE;
     }
     say("");

@@ -38,7 +38,7 @@ const Steps = (() => {
   };
   // The factor of the products, if the trace agrees with one of the usual ones: the rest is a bias.
   const scale = () => {
-    const root = 1 / Math.sqrt(trace.query.length), model = Models.find(State.get("asked").model) || {};
+    const root = 1 / Math.sqrt(trace.query.length), model = Models.find(State.asked.model) || {};
     const fits = (by) => trace.scores.every((x, j) => hidden(x)
       || Math.abs(x - by * trace.products[j]) <= 1e-4 * (1 + Math.abs(x)));
     return model.scale ?? ([root, 1].find(fits) || (model.family === "t5" ? 1 : root));
@@ -47,7 +47,7 @@ const Steps = (() => {
     const d = trace.query.length, by = scale(), x = trace.products[col], score = trace.scores[col];
     const rest = score - by * x, isRoot = Math.abs(by * Math.sqrt(d) - 1) < 1e-5;
     const isBiased = Math.abs(rest) > 1e-4 * (1 + Math.abs(score));
-    const bias = (Request.fields(State.get("asked").body) || {}).bias ? "bias" : "relative position";
+    const bias = (Request.fields(State.asked.body) || {}).bias ? "bias" : "relative position";
     return [isRoot ? `q·k / √d${isBiased ? ` + ${bias}` : ""}, with d = ${d}, the size of a head: `
       : `q·k${by === 1 ? "" : " × scale"}${isBiased ? ` + ${bias}` : ""}: `,
     el("code", short(x) + (isRoot ? ` / √${d}` : by === 1 ? "" : ` × ${short(by)}`)
@@ -73,14 +73,14 @@ const Steps = (() => {
     return best;
   };
   const place = () => {
-    const sheet = Look.sheet(), view = State.get("view");
+    const sheet = Look.sheet(), view = State.view;
     if (!sheet || !sheet.matrix.rows || !sheet.matrix.cols) return null;
     const row = view.row < 0 ? sharpest(sheet) : view.row, best = Math.max(0, Answer.heaviest(sheet.matrix, row));
     return { sheet, row, col: view.col < 0 ? best : view.col, item: view.item,
       head: typeof view.head === "number" ? view.head : 0, mean: typeof view.head !== "number" };
   };
   const ask = async ({ item, head, row }) => {
-    const { body, model } = State.get("asked"), { path = "attention", part } = State.get("answer");
+    const { asked: { body, model }, answer: { path = "attention", part } } = State;
     const sent = Request.change(body, { return_attention: undefined, return_pointers: undefined,
       return_hidden: undefined, return_top: undefined, return_lens: undefined,
       gradients: undefined, trace: { ...(part && { attention: part }), item, head, query: row } });
@@ -130,7 +130,7 @@ const Steps = (() => {
     const seen = el("input", { type: "checkbox", checked: !gone, disabled: hidden(original),
       "aria-label": `Attend to ${name}`,
       onchange: () => edit(j, seen.checked ? original : null) });
-    const word = button(sheet.cols[j], () => State.view({ col: j }));
+    const word = button(sheet.cols[j], () => State.show({ col: j }));
     word.className = "word plain";
     return [word, hidden(original) ? "–" : [Strip.of(trace.keys[j], "k"), form(trace.products[j])],
       el("span", seen, number),
@@ -214,16 +214,16 @@ const Steps = (() => {
       shown = "";
       return fill(panel, el("p.soft", "There are no weights to explain."));
     }
-    const { part } = State.get("answer"), now = [at.item, at.head, at.row, part].join();
-    if (now === shown && asking === State.get("answer")) return draw();
-    [shown, asking, trace, all] = [now, State.get("answer"), null, false];
+    const { part } = State.answer, now = [at.item, at.head, at.row, part].join();
+    if (now === shown && asking === State.answer) return draw();
+    [shown, asking, trace, all] = [now, State.answer, null, false];
     changed.clear();
     fill(panel, el("div.bar", list, before, after, back), head, words, content, save);
     fill(words, "Loading …");
     fill(content);
     const reply = await ask(at).catch(({ message }) => ({ problem: { title: "The response cannot be read",
       detail: message } }));
-    if (now !== shown || asking !== State.get("answer")) return;
+    if (now !== shown || asking !== State.answer) return;
     if (reply.trace) trace = reply.trace;
     else return fill(words, Report.failed(reply.problem, () => {
       shown = "";

@@ -46,9 +46,9 @@
   ];
 
   const draw = ({ row: [task, title, read], place, said }) => {
-    const { items, batched, names, words } = State.get("answer"), { item } = State.get("view");
+    const { answer: { items, batched, names, words }, view: { item } } = State;
     if (!said || !items[item]) return;
-    const { text } = Request.fields(State.get("asked").body), of = (list) => (batched && list ? list[item] : list);
+    const { text } = Request.fields(State.asked.body), of = (list) => (batched && list ? list[item] : list);
     const { csv, nodes } = read(of(said.entities || said.outputs || said.masks || said.sparse), words(item, names[0]).rows, of(text));
     fill(place, el("div.wide", { tabindex: 0, role: "region", "aria-label": title }, nodes),
       Save.row(() => task, { csv: () => ({ cells: 0, rows: csv }) }));
@@ -56,18 +56,18 @@
   const ask = async (part) => {
     const mine = shown, { row: [task, , , sent = () => null, path = task], place } = part;
     fill(place, "Loading …");
-    const reply = await Whole.again({ targets: undefined, pool: undefined, ...sent(Request.fields(State.get("asked").body)) }, path);
+    const reply = await Whole.again({ targets: undefined, pool: undefined, ...sent(Request.fields(State.asked.body)) }, path);
     if (mine !== shown) return;
     if (!reply.ok) return fill(place, Report.failed(reply.problem, () => ask(part)));
     part.said = JSON.parse(reply.text());
     draw(part);
   };
   const look = () => {
-    const answer = State.get("answer");
+    const answer = State.answer;
     if (!answer?.whole) return;
     if (shown?.thumbs === answer.thumbs) return shown.parts.forEach(draw);
     const { tasks = [], labels: all } = Models.find(answer.model) || {};
-    const { text } = Request.fields(State.get("asked").body); // token IDs have no entities
+    const { text } = Request.fields(State.asked.body); // token IDs have no entities
     const parts = ROWS.filter(([task, , read]) => tasks.includes(task) && (text || read !== entities)).map((row) => ({ row, place: el("div") }));
     shown = { thumbs: answer.thumbs, labels: all, parts };
     fill(panel, parts.flatMap(({ row, place }) => [el("h3", row[1]), place]));

@@ -16,7 +16,7 @@
 
   const key = (name, head) => `${name} ${head}`;
   // A decoder without targets is measured by the next tokens of its own text.
-  const path = () => (State.get("answer").next ? "score" : State.get("answer").path);
+  const path = () => (State.answer.next ? "score" : State.answer.path);
   const measure = (lost = 1) => (path() !== "score" ? "the outputs change by"
     : `the targets' log probability ${lost < 0 ? "rises" : "falls"} by`);
 
@@ -31,7 +31,7 @@
   };
   // The request's own mask, with these heads disabled too, for each attention.
   const masked = (keys) => {
-    const { body } = State.get("asked"), { thumbs, names } = State.get("answer");
+    const { asked: { body }, answer: { thumbs, names } } = State;
     const own = Object.entries((Request.fields(body) || {}).head_mask || {}), all = {};
     for (const name of names) {
       const mask = own.find(([said]) => means(said, name, names));
@@ -43,7 +43,7 @@
   };
   // The numbers that are compared: log probabilities, or all outputs.
   const ask = async (head_mask) => {
-    const reply = await Whole.again({ ...State.get("answer").next, head_mask }, path());
+    const reply = await Whole.again({ ...State.answer.next, head_mask }, path());
     if (!reply.ok) return reply;
     const { log_probabilities, outputs } = JSON.parse(reply.text());
     return { ok: true, numbers: (log_probabilities || outputs).flat(Infinity) };
@@ -51,7 +51,7 @@
   // The results of f with all heads and without these. The first is requested once for each answer.
   const whole = new WeakMap();
   const both = async (f, keys) => {
-    const { thumbs } = State.get("answer"), some = masked(keys);
+    const { thumbs } = State.answer, some = masked(keys);
     if (!whole.has(thumbs)) whole.set(thumbs, new Map());
     const kept = whole.get(thumbs), before = kept.get(f) || await f(masked([]));
     if (!before.ok) return { bad: before };
@@ -72,10 +72,10 @@
   // The greedy continuations of the texts.
   const READ = ["tokens", "text", "embeddings", "valid_lens", "special_tokens", "truncate"];
   const written = async (head_mask) => {
-    const { body, model } = State.get("asked"), fields = Request.fields(body) || {};
+    const { body, model } = State.asked, fields = Request.fields(body) || {};
     const read = Object.entries(fields).filter(([name]) => READ.includes(name));
     // No more than the context of a decoder leaves.
-    const { kind, positions } = Models.find(model) || {}, { places } = State.get("answer");
+    const { kind, positions } = Models.find(model) || {}, { places } = State.answer;
     const tokens = kind === "decoder" && positions
       ? Math.max(1, Math.min(TOKENS, positions - Math.max(...places.map(({ decoder }) => decoder.length)) + 1)) : TOKENS;
     const reply = await Net.ask("POST", Net.path("generate", model), { type: "application/json",
@@ -85,7 +85,7 @@
     const { sequences } = JSON.parse(reply.text());
     return { ok: true, texts: sequences.flat().map(({ text, tokens }) => text ?? tokens.join(" ")) };
   };
-  const writes = () => /decoder|seq2seq/.test(Models.find(State.get("asked").model)?.kind);
+  const writes = () => /decoder|seq2seq/.test(Models.find(State.asked.model)?.kind);
   const quoted = (text) => (text.trim() ? `“${text.trim()}”` : "nothing");
   const rewrite = async (keys) => {
     const { before, after, bad } = await both(written, keys);
@@ -125,7 +125,7 @@
     paint();
   };
   const lay = () => {
-    const { names, thumbs } = State.get("answer");
+    const { names, thumbs } = State.answer;
     cells.clear();
     const row = (name) => thumbs(name, 0).map((_, head) => {
       const node = el("button", { title: `${Part.head(name, head)} (${name}): enable or disable`,
@@ -156,13 +156,13 @@
   };
   const begin = async () => {
     if (under) under.abort();
-    const { body, model } = State.get("asked"), mine = (under = new AbortController());
+    const { body, model } = State.asked, mine = (under = new AbortController());
     found = null;
     for (const cell of cells.values()) cell.loss = null;
     lay();
     stop.hidden = false;
     fill(words, "Measuring …");
-    const sent = Request.change(body, { ...Whole.BARE, ...State.get("answer").next, stream: true });
+    const sent = Request.change(body, { ...Whole.BARE, ...State.answer.next, stream: true });
     const reply = await Net.stream(Net.path("heads", model),
       { ...Request.wire(sent), signal: mine.signal }, (event) => mine === under && take(event));
     if (mine !== under) return;
@@ -175,29 +175,29 @@
   // --- without some heads ---
 
   const change = async () => {
-    const mine = (last = {}), answer = State.get("answer");
+    const mine = (last = {}), answer = State.answer;
     if (!off.size) return fill(report, el("p.soft", "Disable heads in the table to see "
       + "what is lost without them."));
     fill(report, el("p.soft", "Measuring …"));
     const { ok, lost, problem } = await lose([...off]);
-    if (mine !== last || answer.thumbs !== State.get("answer").thumbs) return;
+    if (mine !== last || answer.thumbs !== State.answer.thumbs) return;
     const count = off.size === 1 ? "this head" : `these ${off.size} heads`;
     if (!ok) return fill(report, Report.failed(problem, change));
     fill(report, el("p", `Without ${count}, ${measure(lost)} `,
       el("b", Format.short(Math.abs(lost))), "."));
     if (!writes()) return;
     const told = await rewrite([...off]);
-    if (mine === last && answer.thumbs === State.get("answer").thumbs) report.append(el("p", told));
+    if (mine === last && answer.thumbs === State.answer.thumbs) report.append(el("p", told));
   };
   const follow = () => {
-    const { thumbs } = State.get("answer"), names = found.ranking.map((one) => key(...one));
+    const { thumbs } = State.answer, names = found.ranking.map((one) => key(...one));
     Curve.follow(along, path() === "score" ? "Lost log probability of the targets" : "Output change",
       names, (n) => lose(names.slice(0, n)),
-      () => thumbs === State.get("answer").thumbs && !panel.hidden, (name) => Part.head(...name.split(" ")));
+      () => thumbs === State.answer.thumbs && !panel.hidden, (name) => Part.head(...name.split(" ")));
   };
 
   const taken = button("Copy to request", () => {
-    const next = Request.change(State.get("asked").body, { head_mask: masked([...off]) });
+    const next = Request.change(State.asked.body, { head_mask: masked([...off]) });
     if (!next) return;
     State.set({ body: next });
     Ask.start();
@@ -219,12 +219,12 @@
 
   // A measurement belongs to one answer: a new answer ends it.
   const expire = () => {
-    if (!under || State.get("answer")?.thumbs === shown) return;
+    if (!under || State.answer?.thumbs === shown) return;
     under.abort();
     under = null;
   };
   const look = () => {
-    const answer = State.get("answer");
+    const answer = State.answer;
     if (!answer?.whole) return;
     if (!answer.items.length) return fill(panel, el("p.soft", "The batch is empty."));
     if (answer.thumbs === shown) return;
